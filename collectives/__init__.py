@@ -1,0 +1,1 @@
+"""What P workers do together."""

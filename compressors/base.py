@@ -1,0 +1,205 @@
+"""What every compressor is: `Compressor`, `Message`, and the checks on their input."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "Compressor",
+    "Exact",
+    "Law",
+    "Message",
+    "checked_array",
+    "checked_count",
+    "checked_exact",
+    "checked_rng",
+    "index_bits",
+    "merged_law",
+    "product_law",
+]
+
+Exact = Any
+"""A Fraction, or an exact sympy number where the value is irrational."""
+Law = list[tuple[Exact, tuple[Exact, ...]]]
+"""An exact distribution: (probability, output) pairs; outputs distinct, probabilities positive and summing to 1."""
+
+MAX_ENTRIES = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Message:
+    """What one worker sends: base of every message.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of the compressed array.
+    dtype : numpy.dtype
+        Its dtype, float32 or float64.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    @abstractmethod
+    def bits(self) -> int:
+        """Exact size on the wire, in bits; what both sides know beforehand (hyper-parameters, shape) is not sent."""
+
+
+@dataclass(frozen=True)
+class Compressor(ABC):
+    """A gradient compressor: a frozen record of its hyper-parameters.
+
+    Attributes
+    ----------
+    randomised : bool
+        Whether `compress` needs a Generator.
+    ndim : int
+        1 for compressors of vectors, 2 for compressors of matrices.
+    claims : tuple of str
+        Names of the claims that this compressor makes.
+    """
+
+    randomised: ClassVar[bool] = False
+    ndim: ClassVar[int] = 1
+    claims: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Any:
+        """The message for `x`.
+
+        Parameters
+        ----------
+        x : (n,) or (m, n) float32 or float64
+            Finite, not empty; at most 2^31 - 1 entries. Neither mutated nor kept.
+        rng : numpy.random.Generator
+            Required by randomised compressors, ignored by the others.
+
+        Raises
+        ------
+        TypeError
+            `x` has another dtype, or a randomised compressor got no Generator.
+        ValueError
+            `x` is empty, not finite, or has the wrong number of dimensions.
+        """
+
+    @abstractmethod
+    def decompress(self, message: Any) -> NDArray[Any]:
+        """The array that `message` stands for, with the shape and dtype of the compressed one."""
+
+    @abstractmethod
+    def law(self, x: Any) -> Law:
+        """The exact distribution of the output for a small rational input: the kernels' slow, obviously right twin.
+
+        Parameters
+        ----------
+        x : sequence of int, Fraction or float (sequence of rows for matrices)
+            Floats are taken at their exact binary value. The number of outcomes can grow like 2^n.
+
+        Returns
+        -------
+        list of (probability, output)
+            Outputs are flat tuples, in row order for matrices.
+        """
+
+    def __call__(self, x: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[Any]:
+        """`x` compressed and decompressed."""
+        return self.decompress(self.compress(x, rng))
+
+
+def checked_array(x: ArrayLike, ndim: int = 1, *, finite: bool = True) -> NDArray[Any]:
+    """`x` as a C-contiguous native float array, refused where a compressor could not be right.
+
+    Parameters
+    ----------
+    x : array_like
+        The candidate.
+    ndim : int
+        Required number of dimensions.
+    finite : bool
+        Whether to look for NaN and infinities here; a kernel that finds them itself passes False.
+
+    Returns
+    -------
+    (n,) or (m, n) float32 or float64
+        `x` itself where it already fits.
+
+    Raises
+    ------
+    TypeError
+        Another dtype than float32 and float64.
+    ValueError
+        Wrong number of dimensions, no entry, too many, or a non-finite one.
+    """
+    array = np.asarray(x)
+    if array.dtype.newbyteorder("=") not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(
+            f"x must be float32 or float64, got {array.dtype}: convert it first, for example x.astype(np.float32)"
+        )
+    if array.ndim != ndim:
+        raise ValueError(f"x must have {ndim} dimension{'s' * (ndim > 1)}, got shape {array.shape}")
+    if array.size == 0:
+        raise ValueError(f"x must not be empty, got shape {array.shape}")
+    if array.size > MAX_ENTRIES:
+        raise ValueError(f"x must have at most 2**31 - 1 entries, got {array.size}")
+    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    if finite and not np.isfinite(array).all():
+        raise ValueError("x must be finite, got NaN or infinity")
+    return array
+
+
+def checked_rng(rng: np.random.Generator | None) -> np.random.Generator:
+    """`rng` itself, or a TypeError that says what to pass."""
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"rng must be a numpy.random.Generator (np.random.default_rng(seed)), got {rng!r}")
+    return rng
+
+
+def checked_count(name: str, value: Any, low: int = 1, high: int | None = None) -> int:
+    """`value` as an int in [low, high], or an error that names the rule."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < low or (high is not None and value > high):
+        raise ValueError(f"{name} must be in [{low}, {'...' if high is None else high}], got {value}")
+    return int(value)
+
+
+def checked_exact(x: Sequence[Any]) -> tuple[Fraction, ...]:
+    """`x` as Fractions: ints and Fractions as they are, floats at their exact binary value."""
+    values = tuple(Fraction(float(v)) if isinstance(v, np.floating) else Fraction(v) for v in x)
+    if not values:
+        raise ValueError("x must not be empty")
+    return values
+
+
+def index_bits(count: int) -> int:
+    """Bits that tell one of `count` things apart: ceil(log2(count)), computed in integers; `count` >= 1."""
+    return (count - 1).bit_length()
+
+
+def merged_law(outcomes: Sequence[tuple[Exact, tuple[Exact, ...]]]) -> Law:
+    """`outcomes` with equal outputs merged and zero probabilities dropped, in order of first appearance."""
+    merged: dict[tuple[Exact, ...], Exact] = {}
+    for probability, output in outcomes:
+        if probability != 0:
+            merged[output] = merged.get(output, Fraction(0)) + probability
+    return [(probability, output) for output, probability in merged.items()]
+
+
+def product_law(marginals: Sequence[Sequence[tuple[Exact, Exact]]]) -> Law:
+    """The law of independent entries, from the (probability, value) pairs of each; outcomes multiply."""
+    law: list[tuple[Exact, tuple[Exact, ...]]] = [(Fraction(1), ())]
+    if math.prod(len(m) for m in marginals) > 2**16:
+        raise ValueError("the law has more than 2**16 outcomes: use a shorter x")
+    for marginal in marginals:
+        law = [(p * q, (*output, value)) for p, output in law for q, value in marginal if q != 0]
+    return merged_law(law)

@@ -1,0 +1,1 @@
+"""Bound against measurement, drawn; and the report page."""

@@ -1,0 +1,9 @@
+"""Claims and cost models, as sympy: what the papers state, with hypotheses and sources.
+
+Knows nothing of arrays, randomness or the other rooms.
+"""
+
+from commbounds.theory.book import claims
+from commbounds.theory.claim import Claim, Hypothesis, Kind, Quantity, Source, Standing, Tag
+
+__all__ = ["Claim", "Hypothesis", "Kind", "Quantity", "Source", "Standing", "Tag", "claims"]

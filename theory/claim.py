@@ -1,0 +1,259 @@
+"""What a paper claims, written down once: `Claim`, `Source`, `Hypothesis`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from numbers import Rational
+from typing import Any
+
+import sympy as sp
+
+__all__ = ["Claim", "Hypothesis", "Kind", "Quantity", "Source", "Standing", "Tag"]
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9][a-z0-9_]*)+")
+
+
+class Kind(StrEnum):
+    """In which sense a claim is meant."""
+
+    SURE = "sure"
+    """For every admissible input and every outcome of the algorithm's own randomness."""
+    EXPECTED = "expected"
+    """For every admissible input, in expectation over the algorithm's own randomness."""
+    LAW = "law"
+    """For every admissible input, about the whole distribution of the output."""
+    APPROXIMATE = "approximate"
+    """An approximation: the claim comes with a map of where it is good."""
+
+
+class Tag(StrEnum):
+    """How we know what a source says."""
+
+    READ = "read"
+    OFFICIAL_CODE = "official code"
+    SECOND_HAND = "second-hand"
+    RECALLED = "recalled"
+    DERIVED = "derived"
+
+
+class Standing(StrEnum):
+    """What we found about a claim."""
+
+    HOLDS = "holds"
+    HOLDS_AS_CORRECTED = "holds as corrected"
+    """The statement fails as commonly printed; `Claim.corrected_by` names the statement that holds."""
+    REFUTED = "refuted"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A measured quantity: the left-hand side of a claim.
+
+    Parameters
+    ----------
+    symbol : sympy.Symbol
+        Stands for the measured value in a claim's relation.
+    latex : str
+        Its definition, as LaTeX, shown in place of the symbol.
+    meaning : str
+        Its definition in words, with unit.
+    """
+
+    symbol: sp.Symbol
+    latex: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a statement comes from, and how we know it.
+
+    Parameters
+    ----------
+    work : str
+        Authors, year, title; with the arXiv version where one was read.
+    place : str
+        Section or table within the work; for what is recalled, what is recalled.
+    tag : Tag
+        How we know it.
+    proof : str
+        Proof sketch; required when `tag` is derived.
+    """
+
+    work: str
+    place: str
+    tag: Tag
+    proof: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.work.strip():
+            raise ValueError("work must name the source, got an empty string")
+        if self.tag is Tag.DERIVED and not self.proof.strip():
+            raise ValueError("a derived source must carry its proof sketch in proof")
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A named condition under which a claim is made.
+
+    Parameters
+    ----------
+    name : str
+        Short name, as shown in tables.
+    statement : str
+        The condition in words.
+    condition : sympy relation or None
+        The same as a relation between the claim's symbols, where it is one.
+    """
+
+    name: str
+    statement: str
+    condition: Any = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a paper, as a relation between a measured quantity and its bound.
+
+    Parameters
+    ----------
+    name : str
+        ``column.subject.statement``, lower case.
+    title : str
+        The statement in one sentence.
+    quantity : Quantity
+        What is measured.
+    relation : sympy Le, Eq or Ge
+        Left the quantity's symbol, right the bound in the claim's parameters.
+    kind : Kind
+        In which sense the relation is meant.
+    source : Source
+        Where the statement comes from.
+    assumes : tuple of Hypothesis
+        Under which conditions it is made.
+    stands : Standing
+        What we found.
+    corrected_by : str
+        Name of the claim that corrects this one; only for holds as corrected.
+    tightness : sympy expression or None
+        The supremum of measured / bound over admissible inputs that theory gives: 1 for a tight bound,
+        None where theory does not say.
+    extremal : str
+        The input that attains `tightness`, in words.
+    axis : str
+        The parameter over which bound and measurement are drawn.
+    note : str
+        What a reader should know besides: the finding in words.
+    """
+
+    name: str
+    title: str
+    quantity: Quantity
+    relation: Any
+    kind: Kind
+    source: Source
+    assumes: tuple[Hypothesis, ...] = ()
+    stands: Standing = Standing.HOLDS
+    corrected_by: str = ""
+    tightness: Any = None
+    extremal: str = ""
+    axis: str = "n"
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f"name must be dotted lower-case words, got {self.name!r}")
+        if not isinstance(self.relation, sp.Le | sp.Ge | sp.Eq):
+            raise TypeError(f"relation of {self.name} must be a sympy Le, Ge or Eq, got {self.relation!r}")
+        if self.relation.lhs != self.quantity.symbol:
+            raise ValueError(f"relation of {self.name} must have {self.quantity.symbol} on its left-hand side")
+        if self.quantity.symbol in self.relation.rhs.free_symbols:
+            raise ValueError(f"the bound of {self.name} must not contain the measured symbol")
+        if (self.stands is Standing.HOLDS_AS_CORRECTED) != bool(self.corrected_by):
+            raise ValueError(f"{self.name}: corrected_by names a claim exactly when stands is holds as corrected")
+        if self.tightness is not None and not self.extremal:
+            raise ValueError(f"{self.name}: a stated tightness needs the extremal input in words")
+
+    @property
+    def column(self) -> str:
+        """The column, that is, the first part of the name."""
+        return self.name.partition(".")[0]
+
+    @property
+    def subject(self) -> str:
+        """What the claim is about, that is, the second part of the name."""
+        return self.name.split(".")[1]
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the symbols that the bound depends on, sorted."""
+        return tuple(sorted(s.name for s in self.relation.rhs.free_symbols))
+
+    @property
+    def latex(self) -> str:
+        """The relation as LaTeX, with the measured quantity's definition on the left."""
+        return str(sp.latex(self.relation, symbol_names={self.quantity.symbol: self.quantity.latex}))
+
+    def bound(self, **values: Any) -> Any:
+        """The right-hand side at the given parameter values.
+
+        Parameters
+        ----------
+        **values : int, Fraction, sympy number, float or array
+            One value for every name in `parameters`; further names are ignored, so that one dictionary can
+            serve several claims.
+
+        Returns
+        -------
+        Fraction, sympy.Expr, float or ndarray
+            With exact arguments only: a Fraction where the bound is rational, else the exact sympy number.
+            With a float or an array among the arguments: float64, broadcast.
+
+        Raises
+        ------
+        TypeError
+            A parameter is missing.
+
+        Examples
+        --------
+        >>> from fractions import Fraction
+        >>> from commbounds.theory import claims
+        >>> claims()["sparsifiers.topk.contraction"].bound(n=4, k=Fraction(1))
+        Fraction(3, 4)
+        """
+        missing = [p for p in self.parameters if p not in values]
+        if missing:
+            raise TypeError(f"bound of {self.name} needs {', '.join(missing)}")
+        used = {p: values[p] for p in self.parameters}
+        if all(_is_exact(v) for v in used.values()):
+            exact = {s: _sympy_number(used[s.name]) for s in self.relation.rhs.free_symbols}
+            value = self.relation.rhs.subs(exact, simultaneous=True)
+            return Fraction(int(value.p), int(value.q)) if value.is_Rational else value
+        return _numeric(self.relation.rhs, self.parameters)(**used)
+
+
+def _is_exact(value: Any) -> bool:
+    return isinstance(value, Rational | sp.Expr) and not isinstance(value, sp.Float)
+
+
+def _sympy_number(value: Any) -> Any:
+    return sp.Rational(int(value.numerator), int(value.denominator)) if isinstance(value, Rational) else value
+
+
+@lru_cache(maxsize=None)
+def _numeric(expression: Any, parameters: tuple[str, ...]) -> Callable[..., Any]:
+    symbols = {s.name: s for s in expression.free_symbols}
+    function = sp.lambdify([symbols[p] for p in parameters], expression, modules="numpy")
+
+    def evaluate(**values: Any) -> Any:
+        import numpy as np
+
+        result = function(*(np.asarray(values[p], dtype=np.float64) for p in parameters))
+        return float(result) if np.ndim(result) == 0 else result
+
+    return evaluate

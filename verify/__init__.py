@@ -1,0 +1,1 @@
+"""Confronts claims with implementations."""

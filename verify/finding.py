@@ -1,0 +1,231 @@
+"""What an experiment found: `Finding`, `Evidence`, `Counterexample`, `Series`, and their JSON form."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+__all__ = ["Counterexample", "Evidence", "Finding", "Method", "Series", "Verdict", "finding_from_json"]
+
+
+class Verdict(StrEnum):
+    """What was found, strongest first."""
+
+    PROVED = "proved"
+    """By enumerating all randomness in exact arithmetic, on every input of the stated grids."""
+    SURVIVED = "survived"
+    """A search for a counterexample found none."""
+    CONSISTENT = "consistent"
+    """A sequential test saw no violation at its declared false-alarm rate."""
+    REFUTED = "refuted"
+    """A counterexample was found."""
+    ERROR = "error"
+    """The implementation raised on an admissible input."""
+
+
+class Method(StrEnum):
+    """How a claim was confronted with its implementation."""
+
+    EXACT = "exact"
+    INJECT = "inject"
+    """The kernel was fed random inputs at and around every edge, and agreed with the law."""
+    SEARCH = "search"
+    SAMPLE = "sample"
+    ATTACK = "attack"
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """An input on which the claim's relation fails.
+
+    Parameters
+    ----------
+    subject : str
+        The compressor, as it prints: ``TopK(k=1)``.
+    x : nested list of float
+        The input; longer ones are cut to their first 64 entries, and `x_length` tells the whole length.
+    measured, bound : float
+        Left- and right-hand side of the relation there.
+    exact : str
+        The same two as exact numbers where they were computed exactly, else empty.
+    x_length : int
+        Entries of the whole input.
+    """
+
+    subject: str
+    x: list[Any]
+    measured: float
+    bound: float
+    exact: str = ""
+    x_length: int = 0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one method contributed.
+
+    Parameters
+    ----------
+    method : Method
+        Which one.
+    verdict : Verdict
+        What it says on its own.
+    cases : int
+        Inputs enumerated, examples searched, or samples drawn.
+    detail : str
+        In one sentence what was done: sizes, families, parameters.
+    tightness : float or None
+        Largest measured / bound it saw.
+    e_value : float or None
+        Sequential tests: the final wealth; a claim falls when it passes 1 / alpha.
+    alpha : float or None
+        Sequential tests: the declared false-alarm rate of this test.
+    detects : float or None
+        Sequential tests: the smallest relative violation that is detected with probability 0.99.
+    counterexample : Counterexample or None
+        Where the relation fails.
+    """
+
+    method: Method
+    verdict: Verdict
+    cases: int
+    detail: str
+    tightness: float | None = None
+    e_value: float | None = None
+    alpha: float | None = None
+    detects: float | None = None
+    counterexample: Counterexample | None = None
+
+
+@dataclass(frozen=True)
+class Series:
+    """Bound against measurement over the claim's natural parameter: what the figures draw.
+
+    Parameters
+    ----------
+    label : str
+        What varies and what is held, for the legend or the title: ``n = 256``.
+    axis : str
+        Name of the parameter along x: ``k/n``, ``levels``, ``n``.
+    x : list of float
+        Its values, ascending.
+    bound : list of float
+        The bound at each.
+    worst : list of float
+        Largest measured value found, adversarial inputs included.
+    random_low, random_mid, random_high : list of float
+        5 %, 50 % and 95 % quantile of the measured value over random inputs.
+    gradients : dict of str to list of float
+        Measured value on real gradients, by shard kind and phase of training: ``iid, early``.
+    """
+
+    label: str
+    axis: str
+    x: list[float]
+    bound: list[float]
+    worst: list[float]
+    random_low: list[float] = field(default_factory=list)
+    random_mid: list[float] = field(default_factory=list)
+    random_high: list[float] = field(default_factory=list)
+    gradients: dict[str, list[float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of confronting one claim with its implementation.
+
+    Parameters
+    ----------
+    claim : str
+        Name of the claim.
+    verdict : Verdict
+        The strongest that the evidence supports; refuted as soon as one piece of evidence refutes.
+    as_stated : bool
+        Whether the verdict agrees with the claim's standing in the book, and tightness with the stated one.
+    evidence : tuple of Evidence
+        What each method contributed.
+    series : tuple of Series
+        Curves for the figure.
+    tightness : float or None
+        Largest measured / bound over all evidence; 1 means that the bound is attained.
+    parameters : dict
+        What the experiment was run with, in words.
+    seed, budget : int, str
+        What reproduces the finding.
+    versions : dict of str to str
+        commbounds and the libraries that computed it.
+    message : str
+        Why the finding does not agree with the book, or what raised.
+    """
+
+    claim: str
+    verdict: Verdict
+    as_stated: bool
+    evidence: tuple[Evidence, ...]
+    series: tuple[Series, ...] = ()
+    tightness: float | None = None
+    parameters: dict[str, str] = field(default_factory=dict)
+    seed: int = 0
+    budget: str = "quick"
+    versions: dict[str, str] = field(default_factory=dict)
+    message: str = ""
+
+    @property
+    def counterexample(self) -> Counterexample | None:
+        """The first counterexample among the evidence."""
+        return next((e.counterexample for e in self.evidence if e.counterexample is not None), None)
+
+    def to_json(self) -> str:
+        """One line of JSON; infinities and NaN as strings, so that any JSON reader takes it."""
+        return json.dumps(_plain(asdict(self)), sort_keys=True, allow_nan=False)
+
+
+_NON_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    return value
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"float"}:
+            return _NON_FINITE[value["float"]]
+        return {k: _restored(v) for k, v in value.items()}
+    return [_restored(v) for v in value] if isinstance(value, list) else value
+
+
+def finding_from_json(line: str) -> Finding:
+    """The finding that `Finding.to_json` wrote.
+
+    Raises
+    ------
+    ValueError
+        The line is not a finding.
+    """
+    try:
+        data = _restored(json.loads(line))
+        evidence = tuple(
+            Evidence(
+                **{
+                    **e,
+                    "method": Method(e["method"]),
+                    "verdict": Verdict(e["verdict"]),
+                    "counterexample": Counterexample(**e["counterexample"]) if e["counterexample"] else None,
+                }
+            )
+            for e in data.pop("evidence")
+        )
+        series = tuple(Series(**s) for s in data.pop("series"))
+        return Finding(**{**data, "verdict": Verdict(data["verdict"])}, evidence=evidence, series=series)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"not a finding: {error}") from error
