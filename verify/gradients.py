@@ -61,7 +61,7 @@ class Trace:
 
 @cache
 def trace() -> Trace:
-    """Stored trace, read at the first call.
+    """Gradients, steps and losses of the recorded run, read from the package at the first call.
 
     Examples
     --------
