@@ -12,13 +12,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["fill_uniforms", "key_from"]
+__all__ = ["fill_bounded", "fill_uniforms", "key_from"]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
-_S11, _S40 = np.uint64(11), np.uint64(40)
+_S11, _S32, _S40 = np.uint64(11), np.uint64(32), np.uint64(40)
+_LOW32 = np.uint64(2**32 - 1)
 
 
 def key_from(rng: np.random.Generator) -> np.uint64:
@@ -47,6 +48,40 @@ def _uniforms32(key, start, out):  # type: ignore[no-untyped-def]
         out[i] = np.float32(_mix(key + (start + np.uint64(i + 1)) * GOLDEN) >> _S40) * np.float32(2.0**-24)
 
 
+@njit(cache=True, nogil=True)
+def _bounded(key, start, low, out):  # type: ignore[no-untyped-def]
+    # Lemire 2019: the high half of (32 random bits) * size, rejecting the low halves that would favour some results.
+    # Attempt a for draw j uses counter j + 2^32 a, so that no two attempts share one.
+    for i in range(out.size):
+        counter = start + np.uint64(i + 1)
+        size = low + start + np.uint64(i)
+        product = (_mix(key + counter * GOLDEN) >> _S32) * size
+        if (product & _LOW32) < size:
+            unfair = ((_LOW32 - size) + np.uint64(1)) % size
+            while (product & _LOW32) < unfair:
+                counter += _LOW32 + np.uint64(1)
+                product = (_mix(key + counter * GOLDEN) >> _S32) * size
+        out[i] = np.int64(product >> _S32)
+
+
+def fill_bounded(key: np.uint64, start: int, low: int, out: NDArray[np.int64]) -> None:
+    """Fill `out` with independent integers, entry i exactly uniform on range(low + start + i).
+
+    Parameters
+    ----------
+    key : uint64
+        From `key_from`.
+    start : int
+        Counter of the first entry; >= 0.
+    low : int
+        Size of the range at counter 0; >= 1, and low + start + out.size <= 2^32.
+    out : (n,) int64
+        Filled.
+    """
+    with np.errstate(over="ignore"):  # without the JIT, numpy warns where the generator means to wrap around
+        _bounded(key, np.uint64(start), np.uint64(low), out)
+
+
 def fill_uniforms(key: np.uint64, start: int, out: NDArray[Any]) -> None:
     """Fill `out` with the uniforms of counters start .. start + out.size - 1.
 
@@ -59,4 +94,5 @@ def fill_uniforms(key: np.uint64, start: int, out: NDArray[Any]) -> None:
     out : (n,) float32 or float64
         Filled with multiples of 2^-24 (float32) or 2^-53 (float64) in [0, 1).
     """
-    (_uniforms32 if out.dtype == np.float32 else _uniforms64)(key, np.uint64(start), out)
+    with np.errstate(over="ignore"):  # without the JIT, numpy warns where the generator means to wrap around
+        (_uniforms32 if out.dtype == np.float32 else _uniforms64)(key, np.uint64(start), out)

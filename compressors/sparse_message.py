@@ -1,0 +1,51 @@
+"""What sparsifiers send: `Sparse`, positions and values, and what they share: `Sparsifier`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.compressors.base import Compressor, Message
+
+__all__ = ["Sparse", "Sparsifier"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse(Message):
+    """Some entries of a vector; the others are zero.
+
+    Parameters
+    ----------
+    indices : (entries,) int32
+        Positions, ascending and unique.
+    values : (entries,) float32 or float64
+        The values there, in the dtype of the compressed vector.
+    position_bits : int
+        Bits spent on saying which entries are meant.
+    """
+
+    indices: NDArray[np.int32]
+    values: NDArray[Any]
+    position_bits: int
+
+    @property
+    def bits(self) -> int:
+        """Exact size on the wire: the positions, and every value at its dtype."""
+        return self.position_bits + self.values.size * 8 * self.dtype.itemsize
+
+    def dense(self) -> NDArray[Any]:
+        """The vector of shape `shape` and dtype `dtype` that the message stands for."""
+        out = np.zeros(self.shape, self.dtype)
+        out[self.indices] = self.values
+        return out
+
+
+class Sparsifier(Compressor):
+    """A compressor whose message is a `Sparse`."""
+
+    def decompress(self, message: Sparse) -> NDArray[Any]:
+        """The vector that `message` stands for, with the shape and dtype of the compressed one."""
+        return message.dense()
