@@ -35,6 +35,8 @@ class Method(StrEnum):
     SEARCH = "search"
     SAMPLE = "sample"
     ATTACK = "attack"
+    EXTREMAL = "extremal"
+    """The input that theory calls extremal was measured."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,151 @@
+"""Properties of whole laws, measured as distances that a claim says are zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.compressors import Compressor
+from commbounds.compressors.base import Exact, Law
+from commbounds.verify.kernel_law import Outcomes, kernel_law
+from commbounds.verify.marginals import Marginals
+from commbounds.verify.measures import Measure, Reading, simplified
+
+__all__ = ["IdempotenceDefect", "ScaleDefect", "SignDefect"]
+
+Array = NDArray[Any]
+
+
+def _negated(x: Any) -> Any:
+    return tuple(_negated(v) for v in x) if isinstance(x, tuple) else -x
+
+
+def _scaled(x: Any, factor: Fraction) -> Any:
+    return tuple(_scaled(v, factor) for v in x) if isinstance(x, tuple) else x * factor
+
+
+def _total_variation(first: Law, second: Law) -> Exact:
+    masses: dict[Any, Exact] = {}
+    for law, sign in ((first, 1), (second, -1)):
+        for p, y in law:
+            key = tuple(simplified(v) for v in y)
+            masses[key] = masses.get(key, Fraction(0)) + sign * p
+    gaps = [simplified(v) for v in masses.values()]
+    return sum((abs(v) for v in gaps), start=Fraction(0)) / 2
+
+
+def _merged(law: Outcomes) -> Outcomes:
+    y, inverse = np.unique(law.y, axis=0, return_inverse=True)
+    return Outcomes(np.bincount(inverse.ravel(), weights=law.p), y)
+
+
+def _law_distance(first: Marginals | Outcomes, second: Marginals | Outcomes, rounding: float) -> float:
+    """Total variation between two kernel laws; for marginals the largest over the entries, a lower bound of it.
+
+    Outputs count as equal when they differ by at most `rounding` relative to the largest of the first law.
+    """
+    if isinstance(first, Marginals) and isinstance(second, Marginals):
+        room = rounding * float(np.abs(first.upper).max() + np.abs(first.lower).max())
+        sides = [(first.upper, first.p), (first.lower, 1.0 - first.p)]
+        others = [(second.upper, second.p), (second.lower, 1.0 - second.p)]
+        shared = sum(np.where(np.abs(a - b) <= room, np.minimum(p, q), 0.0) for a, p in sides for b, q in others)
+        return float(np.maximum(1.0 - shared, 0.0).max())
+    if isinstance(first, Outcomes) and isinstance(second, Outcomes):
+        one, two = _merged(first), _merged(second)
+        room = rounding * float(np.abs(one.y).max())
+        same = np.abs(one.y[:, None, :] - two.y[None, :, :]).max(axis=2) <= room
+        return float(max(0.0, 1.0 - np.minimum(one.p, same @ two.p).sum()))
+    raise TypeError(f"cannot compare {type(first).__name__} with {type(second).__name__}")
+
+
+@dataclass(frozen=True)
+class SignDefect(Measure):
+    """Total variation distance between the laws of C(-x) and -C(x)."""
+
+    rounding: float = 0.0
+
+    def exact(self, c: Compressor, x: Any) -> Exact:
+        return _total_variation(c.law(_negated(x)), [(p, _negated(y)) for p, y in c.law(x)])
+
+    def read(self, c: Compressor, x: Array) -> Reading | None:
+        here, there = kernel_law(c, x), kernel_law(c, -x)
+        if here is None or there is None:
+            return None
+        return Reading(_law_distance(_times(here, -1.0), there, self.rounding))
+
+
+def _times(law: Marginals | Outcomes, factor: float) -> Marginals | Outcomes:
+    if isinstance(law, Marginals):
+        return Marginals(factor * law.upper, factor * law.lower, law.p, law.resolution)
+    return Outcomes(law.p, factor * law.y)
+
+
+@dataclass(frozen=True)
+class ScaleDefect(Measure):
+    """Total variation distance between the laws of C(c x) and c C(x).
+
+    Parameters
+    ----------
+    factors : tuple of Fraction
+        The factors c tried; the defect is the largest over them.
+    rounding : float
+        Relative difference up to which float outputs count as equal.
+    """
+
+    factors: tuple[Fraction, ...] = (Fraction(2), Fraction(1, 4))
+    rounding: float = 0.0
+
+    def exact(self, c: Compressor, x: Any) -> Exact:
+        law = c.law(x)
+        return max(
+            (_total_variation(c.law(_scaled(x, f)), [(p, _scaled(y, f)) for p, y in law]) for f in self.factors),
+            key=float,
+        )
+
+    def read(self, c: Compressor, x: Array) -> Reading | None:
+        here = kernel_law(c, x)
+        if here is None:
+            return None
+        worst = 0.0
+        for factor in self.factors:
+            there = kernel_law(c, (x * x.dtype.type(float(factor))).astype(x.dtype))
+            assert there is not None
+            worst = max(worst, _law_distance(_times(here, float(factor)), there, self.rounding))
+        return Reading(worst)
+
+
+@dataclass(frozen=True)
+class IdempotenceDefect(Measure):
+    """Probability that compressing the output once more changes it."""
+
+    rounding: float = 0.0
+
+    def exact(self, c: Compressor, x: Any) -> Exact:
+        total: Exact = Fraction(0)
+        for p, y in c.law(x):
+            again = tuple(y[i : i + len(x[0])] for i in range(0, len(y), len(x[0]))) if isinstance(x[0], tuple) else y
+            total += p * sum(
+                q for q, z in c.law(again) if any(simplified(v - w) != 0 for v, w in zip(y, z, strict=True))
+            )
+        return simplified(total)
+
+    def read(self, c: Compressor, x: Array) -> Reading | None:
+        law = kernel_law(c, x)
+        if law is None:
+            return None
+        worst = 0.0
+        for y in [law.upper, law.lower] if isinstance(law, Marginals) else law.y[:: max(1, len(law.y) // 16)]:
+            again = kernel_law(c, y.reshape(x.shape).astype(x.dtype))
+            assert again is not None
+            still = Outcomes(np.ones(1), y.reshape(1, -1))
+            if isinstance(again, Marginals):
+                worst = max(
+                    worst, float(np.maximum(again.p * (again.upper != y), (1 - again.p) * (again.lower != y)).max())
+                )
+            else:
+                worst = max(worst, _law_distance(still, again, self.rounding))
+        return Reading(worst)

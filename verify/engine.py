@@ -1,0 +1,170 @@
+"""`run`: many claims, on any executor, streamed to a file from which an interrupted run goes on."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, as_completed
+from pathlib import Path
+
+from commbounds.verify.confront import confront, versions
+from commbounds.verify.experiment import budgets
+from commbounds.verify.experiments import EXPERIMENTS
+from commbounds.verify.finding import Finding, finding_from_json
+
+__all__ = ["load", "run", "select"]
+
+
+def select(patterns: Iterable[str] = ("*",)) -> list[str]:
+    """Names of the claims that match any of the shell-style patterns, in the book's order.
+
+    Parameters
+    ----------
+    patterns : iterable of str
+        ``*`` matches anything, dots included: ``sparsifiers.*``, ``*.unbiased``.
+
+    Raises
+    ------
+    ValueError
+        A pattern matches no claim.
+    """
+    wanted: set[str] = set()
+    for pattern in patterns:
+        matched = fnmatch.filter(EXPERIMENTS, pattern)
+        if not matched:
+            raise ValueError(f"no claim matches {pattern!r}")
+        wanted.update(matched)
+    return [name for name in EXPERIMENTS if name in wanted]
+
+
+def load(path: str | os.PathLike[str]) -> list[Finding]:
+    """The findings in a JSON-lines file; a last line cut short by an interruption is left out.
+
+    Raises
+    ------
+    ValueError
+        A line other than the last is not a finding; the message names it.
+    """
+    findings = []
+    lines = Path(path).read_text(encoding="utf-8").split("\n")
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        try:
+            findings.append(finding_from_json(line))
+        except ValueError as error:
+            if number == len(lines):  # no newline behind it: the write was interrupted
+                break
+            raise ValueError(f"{path}, line {number}: {error}") from error
+    return findings
+
+
+def run(
+    patterns: Iterable[str] = ("*",),
+    budget: str = "quick",
+    seed: int = 0,
+    executor: Executor | None = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    progress: Callable[[Finding], None] | None = None,
+) -> list[Finding]:
+    """Confront the matching claims with their implementations.
+
+    Parameters
+    ----------
+    patterns : iterable of str
+        Shell-style patterns of claim names.
+    budget : str
+        quick, standard or thorough.
+    seed : int
+        Nonnegative root of all randomness. Same seed, same findings, whatever the executor.
+    executor : concurrent.futures.Executor or None
+        Runs one claim a task; None runs them one after another in this process.
+    out : path or None
+        JSON-lines file. Findings are appended as they come, in any order; findings that are already there are taken
+        from it and not computed again; once all are there the file is put in the book's order.
+    progress : callable (Finding) or None
+        Called in this process for every finding as it becomes known.
+
+    Returns
+    -------
+    list of Finding
+        In the book's order.
+
+    Raises
+    ------
+    ValueError
+        Unknown budget, negative seed, a pattern without match, or `out` holds findings of another run.
+    """
+    names = select([patterns] if isinstance(patterns, str) else patterns)
+    if budget not in budgets:
+        raise ValueError(f"budget must be one of {', '.join(budgets)}, got {budget!r}")
+    if seed < 0:
+        raise ValueError(f"seed must be nonnegative, got {seed}")
+    known = {} if out is None else _resumed(Path(out), budget, seed)
+    found: dict[str, Finding] = {}
+
+    def keep(finding: Finding, fresh: bool = True) -> None:
+        found[finding.claim] = finding
+        if out is not None and fresh:
+            _append(Path(out), finding)
+        if progress is not None:
+            progress(finding)
+
+    for name in names:
+        if name in known:
+            keep(known[name], fresh=False)
+    missing = [name for name in names if name not in known]
+    if executor is None:
+        for name in missing:
+            keep(confront(name, budget, seed))
+    else:
+        futures = [executor.submit(confront, name, budget, seed) for name in missing]
+        try:
+            for future in as_completed(futures):
+                keep(future.result())
+        finally:
+            for future in futures:
+                future.cancel()
+    if out is not None:
+        rest = [finding for name, finding in known.items() if name not in found]
+        order = {name: i for i, name in enumerate(EXPERIMENTS)}
+        _replace(Path(out), sorted([*found.values(), *rest], key=lambda f: order[f.claim]))
+    return [found[name] for name in names]
+
+
+def _resumed(path: Path, budget: str, seed: int) -> dict[str, Finding]:
+    """Findings of the same run that `path` already holds; the file is left with whole lines only."""
+    if not path.exists():
+        return {}
+    findings = load(path)
+    for finding in findings:
+        if (finding.budget, finding.seed, finding.versions) != (budget, seed, versions()):
+            raise ValueError(
+                f"{path} holds findings of another run (budget {finding.budget}, seed {finding.seed}, or other "
+                "versions): choose another file or remove it"
+            )
+    _replace(path, findings)
+    return {finding.claim: finding for finding in findings if finding.claim in EXPERIMENTS}
+
+
+def _append(path: Path, finding: Finding) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(finding.to_json() + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _replace(path: Path, findings: Sequence[Finding]) -> None:
+    """Write the file anew, atomically."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+    ) as file:
+        file.writelines(finding.to_json() + "\n" for finding in findings)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(file.name, path)

@@ -1,0 +1,156 @@
+"""Inputs that try to break a claim: exact grids, a hostile corpus, and structured families for the search."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+__all__ = ["CORPUS", "FAMILIES", "Vector", "cases", "corpus", "family", "grid", "matrix_grid", "rational_norm_grid"]
+
+Vector = NDArray[Any]
+ExactVector = tuple[Fraction, ...]
+
+# --- exact grids -------------------------------------------------------------------------------------------------
+
+
+def grid(n: int, top: int) -> Iterator[ExactVector]:
+    """Every vector of `n` integers in [-top, top] but zero: all sign patterns, ties and zeros; small entries first."""
+    values = sorted(range(-top, top + 1), key=lambda v: (abs(v), v < 0))
+    for x in itertools.product(values, repeat=n):
+        if any(x):
+            yield tuple(Fraction(v) for v in x)
+
+
+_PYTHAGOREAN = (
+    (1,),
+    (3, 4),
+    (5, 12),
+    (1, 2, 2),
+    (2, 3, 6),
+    (4, 4, 7),
+    (1, 1, 1, 1),
+    (1, 1, 3, 5),
+    (2, 4, 5, 6),
+    (1, 1, 1, 2, 3),
+)
+"""Magnitudes whose Euclidean norm is an integer, so that laws stay rational; padded with zeros below."""
+
+
+def rational_norm_grid(n: int) -> Iterator[ExactVector]:
+    """Vectors of `n` entries with rational Euclidean norm: every arrangement and sign pattern of a few magnitudes."""
+    for magnitudes in _PYTHAGOREAN:
+        if len(magnitudes) > n:
+            continue
+        padded = magnitudes + (0,) * (n - len(magnitudes))
+        for arrangement in sorted(set(itertools.permutations(padded))):
+            places = [i for i, v in enumerate(arrangement) if v]
+            for signs in itertools.product((1, -1), repeat=len(places)):
+                x = list(arrangement)
+                for i, sign in zip(places, signs, strict=True):
+                    x[i] *= sign
+                yield tuple(Fraction(v) for v in x)
+
+
+def matrix_grid(m: int, n: int, top: int) -> Iterator[tuple[ExactVector, ...]]:
+    """Every m x n matrix of integers in [-top, top] but zero, as rows."""
+    for flat in grid(m * n, top):
+        yield tuple(flat[i * n : (i + 1) * n] for i in range(m))
+
+
+# --- the hostile corpus ------------------------------------------------------------------------------------------
+
+
+def _sparse(n: int, entries: int) -> Vector:
+    x = np.zeros(n)
+    x[np.linspace(0, n - 1, entries).astype(int)] = np.arange(1, entries + 1) * (-1.0) ** np.arange(entries)
+    return x
+
+
+def _huge_entry(n: int) -> Vector:
+    x = np.ones(n)
+    x[n // 2] = 1e6
+    return x
+
+
+CORPUS: dict[str, Callable[[int], Vector]] = {
+    "zero": lambda n: np.zeros(n),
+    "constant": lambda n: np.ones(n),
+    "all negative": lambda n: -np.ones(n),
+    "one entry": lambda n: _sparse(n, 1),
+    "two entries": lambda n: _sparse(n, min(2, n)),
+    "alternating": lambda n: (-1.0) ** np.arange(n),
+    "ties": lambda n: (np.arange(n) % 3).astype(float) - 1.0,
+    "ramp": lambda n: np.arange(1.0, n + 1.0),
+    "one huge entry": _huge_entry,
+    "powers of two": lambda n: 2.0 ** ((np.arange(n) % 40) - 20.0),
+    "between powers": lambda n: (4.0 / 3.0) * 2.0 ** ((np.arange(n) % 8) - 4.0),
+    "halfway between powers": lambda n: 1.5 * 2.0 ** ((np.arange(n) % 8) - 4.0),
+    "geometric": lambda n: 0.5 ** np.minimum(np.arange(n), 60.0),
+    "one entry one, rest small": lambda n: np.where(np.arange(n) == 0, 1.0, 1.0 / (1.0 + np.sqrt(n))),
+}
+"""Hostile vectors, by name; each is taken at several sizes and scales."""
+
+SCALES = (1.0, 1e-38, 1e38, 1e-20, 3.0)
+"""Factors applied to the corpus; results that overflow the dtype are dropped."""
+
+
+def corpus(sizes: tuple[int, ...], dtype: type = np.float32) -> Iterator[tuple[str, Vector]]:
+    """The hostile corpus at the given sizes and at every scale, as (label, vector); only finite vectors.
+
+    Subnormal results stay in: a compressor has to take them.
+    """
+    for scale in SCALES:
+        for name, make in CORPUS.items():
+            for n in sizes:
+                with np.errstate(over="ignore", under="ignore"):
+                    x = (make(n) * scale).astype(dtype)
+                    fits = np.isfinite(x).all() and np.linalg.norm(x.astype(np.float64)) <= np.finfo(dtype).max
+                if fits:
+                    yield f"{name}, n={n}, scale {scale:g}", x
+
+
+# --- random families ---------------------------------------------------------------------------------------------
+
+FAMILIES: dict[str, Callable[[np.random.Generator, int], Vector]] = {
+    "normal": lambda rng, n: rng.standard_normal(n),
+    "uniform": lambda rng, n: rng.uniform(-1.0, 1.0, n),
+    "laplace": lambda rng, n: rng.laplace(size=n),
+    "student": lambda rng, n: rng.standard_t(2.0, size=n),
+    "lognormal": lambda rng, n: np.exp(2.0 * rng.standard_normal(n)) * rng.choice((-1.0, 1.0), n),
+    "signs": lambda rng, n: rng.choice((-1.0, 1.0), n),
+    "small integers": lambda rng, n: rng.integers(-3, 4, n).astype(np.float64),
+    "sparse": lambda rng, n: rng.standard_normal(n) * (rng.random(n) < 0.1),
+}
+"""Random vectors, by name."""
+
+
+def family(name: str, n: int, seed: int, scale: float = 1.0, dtype: type = np.float32) -> Vector:
+    """One vector of the family `name`, a function of the arguments alone."""
+    return (FAMILIES[name](np.random.default_rng([seed, n]), n) * scale).astype(dtype)
+
+
+@st.composite
+def cases(draw: st.DrawFn, largest: int = 300, dtype: type = np.float32) -> Vector:
+    """A vector of at most `largest` entries: short ones entry by entry, so that they shrink; long ones by structure."""
+    if draw(st.booleans()):
+        entries = st.one_of(
+            st.integers(-4, 4).map(float), st.floats(-100.0, 100.0, width=16), st.sampled_from((1e-30, -1e30))
+        )
+        return np.asarray(draw(st.lists(entries, min_size=1, max_size=6)), dtype=dtype)
+    n = draw(st.integers(1, largest))
+    x = family(
+        draw(st.sampled_from(sorted(FAMILIES))),
+        n,
+        draw(st.integers(0, 2**31)),
+        10.0 ** draw(st.integers(-30, 30)),
+        dtype,
+    )
+    for place, value in draw(st.lists(st.tuples(st.integers(0, n - 1), st.sampled_from((0.0, 1.0, -1.0))), max_size=3)):
+        x[place] = value * (np.abs(x).max() or 1.0)
+    return x

@@ -1,0 +1,123 @@
+"""The distribution of an implementation's output, read off its kernel by injecting randomness."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.compressors import Compressor
+from commbounds.verify.marginals import Marginals, kernel_marginals
+
+__all__ = ["Outcomes", "injection", "kernel_law"]
+
+Array = NDArray[Any]
+_ENUMERABLE = 6
+_ANGLES = (64, 128, 256, 512, 1024)
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """A finite law: probabilities (t,) and outputs (t, size), both float64."""
+
+    p: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Expected output."""
+        result: NDArray[np.float64] = self.p @ self.y
+        return result
+
+
+def injection(compressor: Compressor) -> str:
+    """What `compressor.compress_with` takes: uniforms, draws, u, sketch; or the empty string."""
+    import inspect
+
+    method = getattr(compressor, "compress_with", None)
+    return "" if method is None else list(inspect.signature(method).parameters)[1]
+
+
+def kernel_law(compressor: Compressor, x: Array) -> Marginals | Outcomes | None:
+    """The law of ``compressor(x, rng)`` over `rng`, without sampling noise.
+
+    Parameters
+    ----------
+    compressor : Compressor
+        Any.
+    x : (n,) or (m, n) float32 or float64
+        Admissible input.
+
+    Returns
+    -------
+    Marginals, Outcomes or None
+        Marginals for elementwise kernels; Outcomes for deterministic ones (a single outcome), for Rand-K up to six
+        entries (all draws of Floyd's algorithm), for one uniform (bisection), and for a one-column sketch in the plane
+        (quadrature over its angle, which is then converged to 1e-9); None where the law cannot be read off.
+    """
+    if not compressor.randomised:
+        return Outcomes(np.ones(1), compressor(x).astype(np.float64).reshape(1, -1))
+    readers = {"uniforms": kernel_marginals, "draws": _all_draws, "u": _one_uniform, "sketch": _all_angles}
+    return readers[injection(compressor)](compressor, x)
+
+
+def _restore(compressor: Any, message: Any) -> NDArray[np.float64]:
+    y: NDArray[np.float64] = compressor.decompress(message).astype(np.float64).ravel()
+    return y
+
+
+def _all_draws(compressor: Any, x: Array) -> Outcomes | None:
+    n, k = x.size, min(compressor.k, x.size)
+    if n > _ENUMERABLE:
+        return None
+    # Floyd's draw j is uniform on 0 .. n - k + j
+    draws = itertools.product(*(range(n - k + j + 1) for j in range(k)))
+    y = np.array([_restore(compressor, compressor.compress_with(x, np.array(d, dtype=np.int64))) for d in draws])
+    return Outcomes(np.full(len(y), 1.0 / len(y)), y)
+
+
+def _one_uniform(compressor: Any, x: Array) -> Outcomes:
+    """Outcomes of a kernel that takes one uniform and changes finitely often: recursive bisection on 2^-53."""
+    cells = 1 << 53
+    seen: dict[int, NDArray[np.float64]] = {}
+
+    def output(place: int) -> NDArray[np.float64]:
+        if place not in seen:
+            seen[place] = _restore(compressor, compressor.compress_with(x, place / cells))
+        return seen[place]
+
+    edges = [0]
+    stack = [(0, cells - 1)]
+    while stack:
+        low, high = stack.pop()
+        if high - low <= 1:
+            if high > low and not np.array_equal(output(low), output(high)):
+                edges.append(high)
+            continue
+        if np.array_equal(output(low), output(high)):
+            continue  # outputs are ordered along u, so equal ends mean nothing changes between
+        middle = (low + high) // 2
+        stack += [(low, middle), (middle, high)]
+    starts = np.array(sorted(edges), dtype=np.int64)
+    p = np.diff(np.append(starts, cells)) / cells
+    return Outcomes(p, np.array([output(int(e)) for e in starts]))
+
+
+def _all_angles(compressor: Any, x: Array) -> Outcomes | None:
+    """A Gaussian column in the plane matters only by its angle, uniform on the half circle: midpoint rule."""
+    if x.shape[1] != 2 or compressor.rank != 1:
+        return None
+    previous = math.inf
+    for count in _ANGLES:
+        theta = np.pi * (np.arange(count) + 0.5) / count
+        sketches = np.stack([np.cos(theta), np.sin(theta)], axis=1)
+        y = np.array([_restore(compressor, compressor.compress_with(x, s[:, None].astype(x.dtype))) for s in sketches])
+        error = float(((y - x.astype(np.float64).ravel()) ** 2).sum(axis=1).mean())
+        if abs(error - previous) <= max(1e-9, 4 * np.finfo(x.dtype).eps) * float((x.astype(np.float64) ** 2).sum()):
+            return Outcomes(np.full(count, 1.0 / count), y)
+        previous = error
+    return None

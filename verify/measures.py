@@ -1,0 +1,261 @@
+"""How each quantity of the book is measured: exactly from a law, without noise from a kernel, or one draw at a time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.compressors import Compressor
+from commbounds.compressors.base import Exact
+from commbounds.verify.kernel_law import kernel_law
+from commbounds.verify.marginals import Marginals
+
+__all__ = [
+    "Bias",
+    "Bits",
+    "Distortion",
+    "Largest",
+    "Measure",
+    "Reading",
+    "exact_values",
+    "flat",
+    "float_values",
+    "simplified",
+]
+
+Array = NDArray[Any]
+_SYMBOLS = {"levels": "s", "base": "b", "rank": "r"}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A measured value and the rounding that its computation may have suffered, both in the quantity's unit."""
+
+    value: float
+    slack: float = 0.0
+
+
+def flat(x: Any) -> tuple[Fraction, ...]:
+    """An exact vector or matrix as a flat tuple."""
+    return tuple(v for row in x for v in row) if isinstance(x[0], tuple) else tuple(x)
+
+
+def _hyper_parameters(c: Compressor) -> dict[str, Any]:
+    named = {f.name: getattr(c, f.name) for f in fields(c)}
+    return {_SYMBOLS.get(name, name): value for name, value in named.items() if not isinstance(value, bool)}
+
+
+def exact_values(c: Compressor, x: Any) -> dict[str, Any]:
+    """The values of the book's symbols for an exact input: Fractions, and exact roots for the norms.
+
+    Parameters
+    ----------
+    c : Compressor
+        Gives k, s, b, r, block, chunk, threshold.
+    x : tuple of Fraction, or tuple of rows
+        Gives n (and m) and the norms; float32 is assumed for sizes on the wire.
+    """
+    import sympy as sp
+
+    entries = [abs(v) for v in flat(x)]
+    squares, cubes = sum(v * v for v in entries), sum(v**3 for v in entries)
+    shape = {"m": len(x), "n": len(x[0])} if isinstance(x[0], tuple) else {"n": len(x)}
+    norms = {
+        "norm1": Fraction(sum(entries)),
+        "norm2": sp.sqrt(sp.Rational(squares.numerator, squares.denominator)),
+        "norm3": sp.cbrt(sp.Rational(cubes.numerator, cubes.denominator)),
+        "norminf": max(entries),
+    }
+    parameters = {k: Fraction(v) if isinstance(v, float) else v for k, v in _hyper_parameters(c).items()}
+    return {**parameters, **shape, **norms, "itembits": 32}
+
+
+def float_values(c: Compressor, x: Array) -> dict[str, Any]:
+    """The values of the book's symbols for an array, norms in float64 without overflow."""
+    entries = np.abs(x.astype(np.float64)).ravel()
+    top = float(entries.max()) or 1.0
+    scaled = entries / top
+    norms = {
+        "norm1": top * float(scaled.sum()),
+        "norm2": top * float(np.sqrt((scaled**2).sum())),
+        "norm3": top * float(np.cbrt((scaled**3).sum())),
+        "norminf": float(entries.max()),
+    }
+    shape = {"m": x.shape[0], "n": x.shape[1]} if x.ndim == 2 else {"n": x.size}
+    parameters = {k: float(v) if isinstance(v, Fraction) else v for k, v in _hyper_parameters(c).items()}
+    return {**parameters, **shape, **norms, "itembits": 8 * x.dtype.itemsize}
+
+
+class Measure(ABC):
+    """One quantity, measured on a compressor and an input."""
+
+    @abstractmethod
+    def exact(self, c: Compressor, x: Any) -> Exact:
+        """The value in exact arithmetic, from ``c.law(x)``."""
+
+    @abstractmethod
+    def read(self, c: Compressor, x: Array) -> Reading | None:
+        """The implementation's value without sampling noise; None where it can only be sampled."""
+
+    def draw(self, c: Compressor, x: Array, rng: np.random.Generator) -> float:
+        """One unbiased observation of the value, through ``c(x, rng)``."""
+        raise TypeError(f"{type(self).__name__} cannot be sampled")
+
+
+@dataclass(frozen=True)
+class Distortion(Measure):
+    """E ||gain C(x) - center x||^2, over ||x||^2 if `relative`.
+
+    Parameters
+    ----------
+    gain : callable of (compressor, size) or None
+        Factor on the output; 1 by default.
+    center : int
+        1 for an error, 0 for a second moment.
+    relative : bool
+        Whether to divide by the squared norm of the input (a zero input then reads zero).
+    """
+
+    gain: Callable[[Compressor, int], Fraction] | None = None
+    center: int = 1
+    relative: bool = True
+
+    def _gain(self, c: Compressor, size: int) -> Fraction:
+        return Fraction(1) if self.gain is None else self.gain(c, size)
+
+    def exact(self, c: Compressor, x: Any) -> Exact:
+        entries = flat(x)
+        gain = self._gain(c, len(entries))
+        total: Exact = Fraction(0)
+        for p, y in c.law(x):
+            total += p * sum((gain * v - self.center * w) ** 2 for v, w in zip(y, entries, strict=True))
+        squares = sum(v * v for v in entries)
+        return total / squares if self.relative and squares else total
+
+    def of(self, c: Compressor, x: Array, y: NDArray[np.float64]) -> float:
+        """The value for one output `y`, of x's size."""
+        flat_x = x.astype(np.float64).ravel()
+        top = float(np.abs(flat_x).max()) or 1.0
+        error = float(self._gain(c, x.size)) * (y.ravel() / top) - self.center * (flat_x / top)
+        total = float(error @ error)
+        return total / float((flat_x / top) @ (flat_x / top)) if self.relative and flat_x.any() else total * top**2
+
+    def read(self, c: Compressor, x: Array) -> Reading | None:
+        law = kernel_law(c, x)
+        if law is None:
+            return None
+        # everything relative to the largest entry, so that no square over- or underflows
+        wide = x.astype(np.float64).ravel()
+        top = float(np.abs(wide).max()) or 1.0
+        gain, goal = float(self._gain(c, x.size)), self.center * wide / top
+        if isinstance(law, Marginals):
+            scaled = Marginals(gain * law.upper / top, gain * law.lower / top, law.p, law.resolution)
+            value = float(scaled.expected_square(goal).sum())
+            square = float(scaled.expected_square(np.zeros_like(goal)).sum())
+            apart = float(((scaled.upper - scaled.lower) ** 2).sum()) * law.resolution
+        else:
+            outputs = gain * law.y / top
+            value = float(law.p @ ((outputs - goal) ** 2).sum(axis=1))
+            square = float(law.p @ (outputs**2).sum(axis=1))
+            apart = 0.0
+        # At most eight roundings to the dtype in scale, ratio, probability and decoded value, each relative to the
+        # output; one unit of the uniforms' grid in each probability; half a subnormal step in each decoded entry;
+        # and float64 summation of n terms.
+        kind = np.finfo(x.dtype)
+        step = float(kind.smallest_subnormal) / top
+        slack = 8.0 * float(kind.eps) * (square + value) + apart
+        slack += 2.0 * step * np.sqrt(x.size * value) + x.size * step**2
+        slack += x.size * float(np.finfo(np.float64).eps) * (square + value)
+        unit = 1.0 / float(wide / top @ (wide / top)) if self.relative and wide.any() else top**2
+        return Reading(value * unit, slack * unit)
+
+    def draw(self, c: Compressor, x: Array, rng: np.random.Generator) -> float:
+        return self.of(c, x, c(x, rng).astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Bias(Measure):
+    """Largest |E C(x)_i - x_i| over the largest |x_i|."""
+
+    def exact(self, c: Compressor, x: Any) -> Exact:
+        entries = flat(x)
+        law = c.law(x)
+        worst: Exact = Fraction(0)
+        for i, v in enumerate(entries):
+            gap = simplified(sum(p * y[i] for p, y in law) - v)
+            worst = max(worst, abs(gap), key=float)
+        return worst / (max(abs(v) for v in entries) or 1)
+
+    def read(self, c: Compressor, x: Array) -> Reading | None:
+        law = kernel_law(c, x)
+        if law is None:
+            return None
+        wide = x.astype(np.float64).ravel()
+        top = float(np.abs(wide).max()) or 1.0
+        kind = np.finfo(x.dtype)
+        gap = np.abs(law.mean / top - wide / top)
+        if isinstance(law, Marginals):
+            size = np.maximum(np.abs(law.upper), np.abs(law.lower)) / top
+            room = law.resolution * np.abs(law.upper - law.lower) / top + 4.0 * float(kind.eps) * size
+        else:
+            room = 4.0 * float(kind.eps) * np.abs(law.y).max(axis=0) / top
+        room += float(kind.smallest_subnormal) / top
+        worst = int(np.argmax(gap - room))
+        return Reading(float(gap[worst]), float(room[worst]))
+
+
+def simplified(value: Exact) -> Exact:
+    """`value` as a Fraction where it is rational, else with its roots collected."""
+    if isinstance(value, Fraction | int):
+        return Fraction(value)
+    import sympy as sp
+
+    value = sp.radsimp(sp.expand(value))
+    return Fraction(int(value.p), int(value.q)) if value.is_Rational else value
+
+
+@dataclass(frozen=True)
+class Bits(Measure):
+    """Size of the message."""
+
+    dtype: type = np.float32
+
+    def exact(self, c: Compressor, x: Any) -> Exact:
+        return int(
+            self._bits(
+                c,
+                np.array(
+                    [[float(v) for v in r] for r in x] if c.ndim == 2 else [float(v) for v in x], dtype=self.dtype
+                ),
+            )
+        )
+
+    def read(self, c: Compressor, x: Array) -> Reading | None:
+        return Reading(float(self._bits(c, x)))
+
+    @staticmethod
+    def _bits(c: Compressor, x: Array) -> int:
+        return int(c.compress(x, np.random.default_rng(0) if c.randomised else None).bits)
+
+
+@dataclass(frozen=True)
+class Largest(Measure):
+    """Largest value of `statistic` over everything that the compressor can put out: for sure claims."""
+
+    statistic: Callable[[Compressor, Any], int]
+
+    def exact(self, c: Compressor, x: Any) -> Exact:
+        return max(self.statistic(c, y) for _, y in c.law(x))
+
+    def read(self, c: Compressor, x: Array) -> Reading | None:
+        law = kernel_law(c, x)
+        if law is None:
+            return None
+        outputs = [law.upper, law.lower] if isinstance(law, Marginals) else list(law.y)
+        return Reading(float(max(self.statistic(c, y) for y in outputs)))
