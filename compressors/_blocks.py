@@ -1,37 +1,70 @@
-"""Long vectors in blocks that stay in cache, spread over threads."""
+"""Long vectors in pieces, spread over threads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 from numba import get_num_threads
 
-__all__ = ["for_blocks"]
+__all__ = ["BLOCK", "for_blocks", "run_all", "spans"]
 
 BLOCK = 1 << 16
 """Entries per block: a float32 block and its uniforms fit in a 1 MiB second-level cache."""
 _SERIAL_BELOW = 1 << 20
+_ALIGN = 64
+
+
+def spans(size: int, align: int = _ALIGN) -> list[tuple[int, int]]:
+    """Consecutive ranges that cover range(size): one per thread once that pays, else one.
+
+    Parameters
+    ----------
+    size : int
+        >= 1.
+    align : int
+        Every range but the last has a multiple of this many entries.
+
+    Returns
+    -------
+    list of (start, stop)
+        None empty; at most ``numba.get_num_threads()`` of them.
+    """
+    threads = 1 if size < _SERIAL_BELOW else get_num_threads()
+    units = -(-size // align)
+    bounds = [min(size, units * t // threads * align) for t in range(threads + 1)]
+    return [(start, stop) for start, stop in pairwise(bounds) if start < stop]
+
+
+def run_all(jobs: Sequence[Callable[[], None]], size: int) -> None:
+    """Call every one of `jobs`, which together work on `size` entries: on threads of their own once that pays.
+
+    They gain from threads only in so far as they release the GIL, as kernels compiled with ``nogil=True`` do.
+    """
+    if len(jobs) == 1 or size < _SERIAL_BELOW:
+        for job in jobs:
+            job()
+        return
+    with ThreadPoolExecutor(len(jobs) - 1) as pool:
+        futures = [pool.submit(job) for job in jobs[1:]]
+        jobs[0]()
+        for future in futures:
+            future.result()
 
 
 def for_blocks(size: int, work: Callable[[int, int], None], block: int = BLOCK) -> None:
     """Call ``work(start, stop)`` on consecutive blocks that cover range(size).
 
     Blocks run on ``numba.get_num_threads()`` threads once that pays. `work` must depend on nothing but its
-    arguments and write to nothing but its own range, so that the result does not depend on the thread count; it
-    gains from threads only in so far as it releases the GIL, as kernels compiled with ``nogil=True`` do.
+    arguments and write to nothing but its own range, so that the result does not depend on the thread count.
     """
-    threads = 1 if size < _SERIAL_BELOW else get_num_threads()
-    count = -(-size // block)
 
-    def run(first: int, last: int) -> None:
-        for i in range(first, last):
-            work(i * block, min(size, (i + 1) * block))
+    def job(first: int, last: int) -> Callable[[], None]:
+        def run() -> None:
+            for start in range(first, last, block):
+                work(start, min(last, start + block))
 
-    if threads == 1:
-        run(0, count)
-        return
-    bounds = [count * t // threads for t in range(threads + 1)]
-    with ThreadPoolExecutor(threads) as pool:
-        for future in [pool.submit(run, bounds[t], bounds[t + 1]) for t in range(threads)]:
-            future.result()
+        return run
+
+    run_all([job(first, last) for first, last in spans(size, block)], size)
