@@ -2,6 +2,20 @@
 
 from commbounds.compressors.base import Compressor, Law, Message
 from commbounds.compressors.grouped_topk import BlockTopK, ChunkTopK
+from commbounds.compressors.lowrank import Factors, LowRank, PowerSGD
+from commbounds.compressors.quantizers import (
+    QSGD,
+    Coded,
+    MaxDithering,
+    NaturalCompression,
+    NaturalDithering,
+    NearestPower,
+    ScaledSign,
+    Sign,
+    Signs,
+    StochasticPower,
+    TernGrad,
+)
 from commbounds.compressors.randk import RandK
 from commbounds.compressors.sparse_message import Sparse
 from commbounds.compressors.sparsifiers import AdaptiveSparsification, Dense, HardThreshold, Identity
@@ -9,17 +23,31 @@ from commbounds.compressors.topk import TopK
 
 __all__ = [
     "COMPRESSORS",
+    "QSGD",
     "AdaptiveSparsification",
     "BlockTopK",
     "ChunkTopK",
+    "Coded",
     "Compressor",
     "Dense",
+    "Factors",
     "HardThreshold",
     "Identity",
     "Law",
+    "LowRank",
+    "MaxDithering",
     "Message",
+    "NaturalCompression",
+    "NaturalDithering",
+    "NearestPower",
+    "PowerSGD",
     "RandK",
+    "ScaledSign",
+    "Sign",
+    "Signs",
     "Sparse",
+    "StochasticPower",
+    "TernGrad",
     "TopK",
 ]
 
@@ -31,5 +59,16 @@ COMPRESSORS: dict[str, type[Compressor]] = {
     "HardThreshold": HardThreshold,
     "AdaptiveSparsification": AdaptiveSparsification,
     "Identity": Identity,
+    "Sign": Sign,
+    "ScaledSign": ScaledSign,
+    "QSGD": QSGD,
+    "MaxDithering": MaxDithering,
+    "TernGrad": TernGrad,
+    "NaturalCompression": NaturalCompression,
+    "NaturalDithering": NaturalDithering,
+    "StochasticPower": StochasticPower,
+    "NearestPower": NearestPower,
+    "PowerSGD": PowerSGD,
+    "LowRank": LowRank,
 }
 """Every compressor under its class name: the one registry that tests, command line and figures iterate."""

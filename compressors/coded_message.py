@@ -1,0 +1,138 @@
+"""What quantisers send: `Coded`, a signed level for every entry, and what they share: `Quantiser`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.compressors._blocks import for_blocks
+from commbounds.compressors._random import fill_uniforms, key_from
+from commbounds.compressors.base import Compressor, Message, checked_array, checked_rng, index_bits
+
+__all__ = ["Coded", "Draw", "Quantiser", "RandomisedQuantiser", "code_dtype"]
+
+Draw = Callable[[int, int], NDArray[Any]]
+"""``draw(start, stop)``: the uniforms of entries start .. stop - 1, in the dtype of the vector."""
+
+
+@dataclass(frozen=True, eq=False)
+class Coded(Message):
+    """A signed level for every entry, at a fixed length of ceil(log2(2 levels + 1)) bits.
+
+    Parameters
+    ----------
+    codes : (n,) int8, int16 or int32
+        In [-levels, levels]; the sign is the entry's, 0 stands for zero.
+    levels : int
+        Positive levels.
+    norm : float32, float64 or None
+        What the levels are relative to, in the dtype of the compressed vector; None where they are absolute.
+    """
+
+    codes: NDArray[Any]
+    levels: int
+    norm: Any = None
+
+    @property
+    def bits(self) -> int:
+        """Exact size on the wire: the codes, and the norm at its dtype."""
+        return self.codes.size * index_bits(2 * self.levels + 1) + (self.norm is not None) * 8 * self.dtype.itemsize
+
+
+def code_dtype(levels: int) -> type[np.signedinteger[Any]]:
+    """The smallest integer type that holds -levels .. levels."""
+    return np.int8 if levels < 2**7 else np.int16 if levels < 2**15 else np.int32
+
+
+@njit(cache=True, nogil=True)
+def _look_up(codes, table, out):  # type: ignore[no-untyped-def]
+    # table holds the values of codes -levels .. levels
+    levels = table.size // 2
+    for i in range(codes.size):
+        out[i] = table[codes[i] + levels]
+
+
+class Quantiser(Compressor):
+    """A compressor whose message is a `Coded`."""
+
+    @abstractmethod
+    def _magnitudes(self, message: Coded) -> NDArray[Any]:
+        """The values of codes 1 .. levels, ascending."""
+
+    def decompress(self, message: Coded) -> NDArray[Any]:
+        """The vector that `message` stands for, with the shape and dtype of the compressed one."""
+        positive = self._magnitudes(message).astype(message.dtype)
+        table = np.concatenate([-positive[::-1], np.zeros(1, message.dtype), positive])
+        out = np.empty(message.shape, message.dtype)
+        for_blocks(out.size, lambda start, stop: _look_up(message.codes[start:stop], table, out[start:stop]))
+        return out
+
+
+class RandomisedQuantiser(Quantiser):
+    """A quantiser that decides between two neighbouring levels with one uniform an entry."""
+
+    randomised = True
+
+    @abstractmethod
+    def _encoded(self, x: NDArray[Any], draw: Draw) -> Coded:
+        """The message for the contiguous `x`, which has not been searched for NaN and infinities."""
+
+    def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Coded:
+        """The message for `x`.
+
+        Parameters
+        ----------
+        x : (n,) float32 or float64
+            Finite, not empty.
+        rng : numpy.random.Generator
+            Required. One 64-bit key is drawn from it; entry i then uses draw i of a counter-based generator.
+
+        Raises
+        ------
+        TypeError
+            `x` has another dtype, or `rng` is no Generator.
+        ValueError
+            `x` is empty, not finite, or not a vector.
+        """
+        array = checked_array(x, finite=False)
+        key = key_from(checked_rng(rng))
+
+        def draw(start: int, stop: int) -> NDArray[Any]:
+            uniforms = np.empty(stop - start, array.dtype)
+            fill_uniforms(key, start, uniforms)
+            return uniforms
+
+        return self._encoded(array, draw)
+
+    def compress_with(self, x: ArrayLike, uniforms: ArrayLike) -> Coded:
+        """The message for `x` when the random inputs are `uniforms`: the kernel itself, without randomness.
+
+        Parameters
+        ----------
+        x : (n,) float32 or float64
+            Finite, not empty.
+        uniforms : (n,) dtype of x
+            In [0, 1). An entry moves to the upper of its two levels iff its uniform is below the probability of that.
+
+        Raises
+        ------
+        TypeError
+            `uniforms` has another dtype than `x`.
+        ValueError
+            `uniforms` has another shape, or leaves [0, 1).
+        """
+        array = checked_array(x, finite=False)
+        u = np.ascontiguousarray(uniforms)
+        if u.dtype != array.dtype:
+            raise TypeError(f"uniforms must have the dtype of x, {array.dtype}, got {u.dtype}")
+        if u.shape != array.shape:
+            raise ValueError(f"uniforms must have the shape of x, {array.shape}, got {u.shape}")
+        if not ((u >= 0) & (u < 1)).all():
+            raise ValueError("uniforms must be in [0, 1)")
+        return self._encoded(array, lambda start, stop: u[start:stop])
