@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from numbers import Rational
 from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.quantities import Quantity, latex
+
 __all__ = ["Claim", "Hypothesis", "Kind", "Quantity", "Source", "Standing", "Tag"]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9][a-z0-9_]*)+")
+_HYPOTHESIS = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Kind(StrEnum):
@@ -51,25 +55,6 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True)
-class Quantity:
-    """A measured quantity: the left-hand side of a claim.
-
-    Parameters
-    ----------
-    symbol : sympy.Symbol
-        Stands for the measured value in a claim's relation.
-    latex : str
-        Its definition, as LaTeX, shown in place of the symbol.
-    meaning : str
-        Its definition in words, with unit.
-    """
-
-    symbol: sp.Symbol
-    latex: str
-    meaning: str
-
-
-@dataclass(frozen=True)
 class Source:
     """Where a statement comes from, and how we know it.
 
@@ -82,7 +67,7 @@ class Source:
     tag : Tag
         How we know it.
     proof : str
-        Proof sketch; required when `tag` is derived.
+        Our own proof sketch; required when `tag` is derived, welcome beside any other tag.
     """
 
     work: str
@@ -91,8 +76,12 @@ class Source:
     proof: str = ""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.tag, Tag):
+            raise TypeError(f"tag must be a Tag, got {self.tag!r}")
         if not self.work.strip():
             raise ValueError("work must name the source, got an empty string")
+        if not self.place.strip():
+            raise ValueError("place must say where in the work, or what is recalled of it, got an empty string")
         if self.tag is Tag.DERIVED and not self.proof.strip():
             raise ValueError("a derived source must carry its proof sketch in proof")
 
@@ -104,7 +93,7 @@ class Hypothesis:
     Parameters
     ----------
     name : str
-        Short name, as shown in tables.
+        Short name, as shown in tables; a lower-case identifier.
     statement : str
         The condition in words.
     condition : sympy relation or None
@@ -114,6 +103,29 @@ class Hypothesis:
     name: str
     statement: str
     condition: Any = None
+
+    def __post_init__(self) -> None:
+        if not _HYPOTHESIS.fullmatch(self.name):
+            raise ValueError(f"name must be a lower-case identifier, got {self.name!r}")
+        if not self.statement.strip():
+            raise ValueError(f"statement of {self.name} must not be empty")
+        if self.condition is not None and not isinstance(self.condition, sp.logic.boolalg.Boolean):
+            raise TypeError(f"condition of {self.name} must be a sympy relation, got {self.condition!r}")
+
+    def admits(self, **values: Any) -> bool:
+        """Whether the exact `values` meet the condition; True where there is none to evaluate.
+
+        Raises
+        ------
+        TypeError
+            A symbol of the condition has no value.
+        """
+        if self.condition is None:
+            return True
+        missing = sorted(s.name for s in self.condition.free_symbols if s.name not in values)
+        if missing:
+            raise TypeError(f"condition of {self.name} needs {', '.join(missing)}")
+        return bool(self.condition.subs({s: _sympy_number(values[s.name]) for s in self.condition.free_symbols}))
 
 
 @dataclass(frozen=True)
@@ -127,7 +139,7 @@ class Claim:
     title : str
         The statement in one sentence.
     quantity : Quantity
-        What is measured.
+        What is measured: `theory.quantities` defines them.
     relation : sympy Le, Eq or Ge
         Left the quantity's symbol, right the bound in the claim's parameters.
     kind : Kind
@@ -141,12 +153,13 @@ class Claim:
     corrected_by : str
         Name of the claim that corrects this one; only for holds as corrected.
     tightness : sympy expression or None
-        The supremum of measured / bound over admissible inputs that theory gives: 1 for a tight bound,
-        None where theory does not say.
+        The supremum of measured / bound over admissible inputs that theory gives: 1 for a tight bound, above 1
+        for a refuted one (infinite where no multiple of the bound holds), in the claim's symbols where it depends
+        on them; None where theory does not say, and for equalities.
     extremal : str
-        The input that attains `tightness`, in words.
+        The input that attains or approaches `tightness`, or that refutes the claim, in words.
     axis : str
-        The parameter over which bound and measurement are drawn.
+        Name of the symbol over which bound and measurement are drawn.
     note : str
         What a reader should know besides: the finding in words.
     """
@@ -168,6 +181,12 @@ class Claim:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"name must be dotted lower-case words, got {self.name!r}")
+        if not isinstance(self.kind, Kind) or not isinstance(self.stands, Standing):
+            raise TypeError(f"{self.name}: kind must be a Kind and stands a Standing")
+        if not isinstance(self.source, Source):
+            raise TypeError(f"source of {self.name} must be a Source, got {self.source!r}")
+        if not isinstance(self.assumes, tuple) or not all(isinstance(h, Hypothesis) for h in self.assumes):
+            raise TypeError(f"assumes of {self.name} must be a tuple of Hypothesis, got {self.assumes!r}")
         if not isinstance(self.relation, sp.Le | sp.Ge | sp.Eq):
             raise TypeError(f"relation of {self.name} must be a sympy Le, Ge or Eq, got {self.relation!r}")
         if self.relation.lhs != self.quantity.symbol:
@@ -176,8 +195,12 @@ class Claim:
             raise ValueError(f"the bound of {self.name} must not contain the measured symbol")
         if (self.stands is Standing.HOLDS_AS_CORRECTED) != bool(self.corrected_by):
             raise ValueError(f"{self.name}: corrected_by names a claim exactly when stands is holds as corrected")
-        if self.tightness is not None and not self.extremal:
-            raise ValueError(f"{self.name}: a stated tightness needs the extremal input in words")
+        if self.tightness is not None:
+            object.__setattr__(self, "tightness", sp.sympify(self.tightness))
+            if not self.tightness.free_symbols <= self.relation.rhs.free_symbols:
+                raise ValueError(f"tightness of {self.name} must be written in the symbols of its bound")
+        if not self.extremal and (self.tightness is not None or self.stands is not Standing.HOLDS):
+            raise ValueError(f"{self.name}: a stated tightness or a refutation needs the extremal input in words")
 
     @property
     def column(self) -> str:
@@ -196,8 +219,9 @@ class Claim:
 
     @property
     def latex(self) -> str:
-        """The relation as LaTeX, with the measured quantity's definition on the left."""
-        return str(sp.latex(self.relation, symbol_names={self.quantity.symbol: self.quantity.latex}))
+        """The relation as LaTeX, with the measured quantity's definition on the left; sure claims without its E."""
+        measured = self.quantity.latex.replace(r"\mathbb{E}\,", "") if self.kind is Kind.SURE else self.quantity.latex
+        return latex(self.relation, {self.quantity.symbol: measured})
 
     def bound(self, **values: Any) -> Any:
         """The right-hand side at the given parameter values.
@@ -226,15 +250,27 @@ class Claim:
         >>> claims()["sparsifiers.topk.contraction"].bound(n=4, k=Fraction(1))
         Fraction(3, 4)
         """
-        missing = [p for p in self.parameters if p not in values]
-        if missing:
-            raise TypeError(f"bound of {self.name} needs {', '.join(missing)}")
-        used = {p: values[p] for p in self.parameters}
-        if all(_is_exact(v) for v in used.values()):
-            exact = {s: _sympy_number(used[s.name]) for s in self.relation.rhs.free_symbols}
-            value = self.relation.rhs.subs(exact, simultaneous=True)
-            return Fraction(int(value.p), int(value.q)) if value.is_Rational else value
-        return _numeric(self.relation.rhs, self.parameters)(**used)
+        return _evaluate(self.relation.rhs, f"bound of {self.name}", values)
+
+    def tightness_at(self, **values: Any) -> Any:
+        """The stated tightness at the given parameter values, as `bound` gives the bound; None where none is stated."""
+        if self.tightness is None:
+            return None
+        return math.inf if self.tightness == sp.oo else _evaluate(self.tightness, f"tightness of {self.name}", values)
+
+
+def _evaluate(expression: Any, what: str, values: dict[str, Any]) -> Any:
+    """`expression` at `values`: exactly where they are exact, else in float64."""
+    names = tuple(sorted(s.name for s in expression.free_symbols))
+    missing = [p for p in names if p not in values]
+    if missing:
+        raise TypeError(f"{what} needs {', '.join(missing)}")
+    used = {p: values[p] for p in names}
+    if all(_is_exact(v) for v in used.values()):
+        exact = {s: _sympy_number(used[s.name]) for s in expression.free_symbols}
+        value = expression.subs(exact, simultaneous=True)
+        return Fraction(int(value.p), int(value.q)) if value.is_Rational else value
+    return _numeric(expression, names)(**used)
 
 
 def _is_exact(value: Any) -> bool:
@@ -245,10 +281,10 @@ def _sympy_number(value: Any) -> Any:
     return sp.Rational(int(value.numerator), int(value.denominator)) if isinstance(value, Rational) else value
 
 
-@lru_cache(maxsize=None)
+@cache
 def _numeric(expression: Any, parameters: tuple[str, ...]) -> Callable[..., Any]:
     symbols = {s.name: s for s in expression.free_symbols}
-    function = sp.lambdify([symbols[p] for p in parameters], expression, modules="numpy")
+    function = sp.lambdify([symbols[p] for p in parameters], expression, modules=["scipy", "numpy"])
 
     def evaluate(**values: Any) -> Any:
         import numpy as np

@@ -1,0 +1,174 @@
+"""Claims that every compressor makes, or fails: one builder for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Hypothesis, Kind, Standing
+from commbounds.theory.hypotheses import ANY_FACTOR
+from commbounds.theory.quantities import (
+    BIAS,
+    BITS,
+    IDEMPOTENCE_DEFECT,
+    SCALE_DEFECT,
+    SHRUNK_ERROR,
+    SIGN_DEFECT,
+)
+from commbounds.theory.sources import derived
+
+__all__ = ["Subject"]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A compressor, as the builder of the claims that all compressors make.
+
+    Parameters
+    ----------
+    name : str
+        ``column.subject``.
+    title : str
+        The compressor's name in a sentence.
+    randomised : bool
+        Whether its output is random, so that a claim about its outputs is one about their law.
+    """
+
+    name: str
+    title: str
+    randomised: bool = False
+
+    @property
+    def _kind(self) -> Kind:
+        return Kind.LAW if self.randomised else Kind.SURE
+
+    def unbiased(self, why: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "unbiased") -> Claim:
+        """E C(x) = x."""
+        return Claim(
+            name=f"{self.name}.{statement}",
+            title=f"{self.title} is unbiased",
+            quantity=BIAS,
+            relation=sp.Eq(BIAS.symbol, 0),
+            kind=Kind.EXPECTED,
+            assumes=assumes,
+            source=derived(why, "asked of every compressor"),
+        )
+
+    def biased(self, where: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "unbiased") -> Claim:
+        """That E C(x) = x, refuted by the input described in `where`."""
+        return Claim(
+            name=f"{self.name}.{statement}",
+            title=f"{self.title} is unbiased",
+            quantity=BIAS,
+            relation=sp.Eq(BIAS.symbol, 0),
+            kind=Kind.EXPECTED,
+            assumes=assumes,
+            source=derived(f"Refuted by one input: {where}.", "asked of every compressor"),
+            stands=Standing.REFUTED,
+            extremal=where,
+            note=f"Biased: {where}.",
+        )
+
+    def wire(
+        self,
+        bits: Any,
+        counted: str,
+        assumes: tuple[Hypothesis, ...] = (),
+        statement: str = "wire",
+        axis: str = "n",
+    ) -> Claim:
+        """The exact size of the message."""
+        return Claim(
+            name=f"{self.name}.{statement}",
+            title=f"Size of a message of {self.title}",
+            quantity=BITS,
+            relation=sp.Eq(BITS.symbol, bits),
+            kind=Kind.SURE,
+            assumes=assumes,
+            source=derived(f"Counted: {counted}.", "counted from the message's fields"),
+            axis=axis,
+            note=f"{counted[0].upper()}{counted[1:]}; what both sides know beforehand is not sent.",
+        )
+
+    def sign_symmetry(self, why: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "sign_symmetry") -> Claim:
+        """C(-x) is distributed like -C(x)."""
+        return self._symmetry(SIGN_DEFECT, statement, "commutes with a change of sign", why, assumes)
+
+    def no_sign_symmetry(self, where: str, assumes: tuple[Hypothesis, ...], statement: str) -> Claim:
+        """The same, refuted by the input described in `where`."""
+        return self._no_symmetry(SIGN_DEFECT, statement, "commutes with a change of sign", where, assumes)
+
+    def scale_equivariance(
+        self, why: str, assumes: tuple[Hypothesis, ...] = (ANY_FACTOR,), statement: str = "scale_equivariance"
+    ) -> Claim:
+        """C(c x) is distributed like c C(x)."""
+        return self._symmetry(SCALE_DEFECT, statement, "commutes with scaling", why, assumes)
+
+    def no_scale_equivariance(
+        self, where: str, assumes: tuple[Hypothesis, ...] = (ANY_FACTOR,), statement: str = "scale_equivariance"
+    ) -> Claim:
+        """The same, refuted by the input described in `where`."""
+        return self._no_symmetry(SCALE_DEFECT, statement, "commutes with scaling", where, assumes)
+
+    def idempotence(self, why: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "idempotence") -> Claim:
+        """C(C(x)) = C(x), surely."""
+        return self._symmetry(IDEMPOTENCE_DEFECT, statement, "leaves its own outputs alone", why, assumes)
+
+    def no_idempotence(self, where: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "idempotence") -> Claim:
+        """The same, refuted by the input described in `where`."""
+        return self._no_symmetry(IDEMPOTENCE_DEFECT, statement, "leaves its own outputs alone", where, assumes)
+
+    def shrunk_contraction(
+        self, omega: Any, assumes: tuple[Hypothesis, ...] = (), axis: str = "n", extremal: str = ""
+    ) -> Claim:
+        """C/(1 + omega) contracts by omega/(1 + omega); attained where the variance bound is, named in `extremal`.
+
+        Without `extremal` the variance is omega ||x||^2 for every x, and the claim is an equality.
+        """
+        bound = sp.piecewise_fold(1 - 1 / (1 + omega))
+        relation = sp.Le if extremal else sp.Eq
+        return Claim(
+            name=f"{self.name}.shrunk_contraction",
+            title=f"{self.title} divided by 1 + omega is contractive with alpha = 1/(1 + omega)",
+            quantity=SHRUNK_ERROR,
+            relation=relation(SHRUNK_ERROR.symbol, bound),
+            kind=Kind.EXPECTED,
+            assumes=assumes,
+            source=derived(
+                "C is unbiased with variance v ||x||^2, v <= omega: the squared error of C/(1+omega) is its variance "
+                "v/(1+omega)^2 and its squared bias (omega/(1+omega))^2, together at most omega/(1+omega), with "
+                "equality iff v = omega."
+            ),
+            tightness=1 if extremal else None,
+            extremal=extremal,
+            axis=axis,
+        )
+
+    def _symmetry(self, quantity: Any, statement: str, verb: str, why: str, assumes: tuple[Hypothesis, ...]) -> Claim:
+        return Claim(
+            name=f"{self.name}.{statement}",
+            title=f"{self.title} {verb}",
+            quantity=quantity,
+            relation=sp.Eq(quantity.symbol, 0),
+            kind=self._kind,
+            assumes=assumes,
+            source=derived(why, "asked of every compressor"),
+        )
+
+    def _no_symmetry(
+        self, quantity: Any, statement: str, verb: str, where: str, assumes: tuple[Hypothesis, ...]
+    ) -> Claim:
+        return Claim(
+            name=f"{self.name}.{statement}",
+            title=f"{self.title} {verb}",
+            quantity=quantity,
+            relation=sp.Eq(quantity.symbol, 0),
+            kind=self._kind,
+            assumes=assumes,
+            source=derived(f"Refuted by one input: {where}.", "asked of every compressor"),
+            stands=Standing.REFUTED,
+            extremal=where,
+            note=f"It does not: {where}.",
+        )

@@ -1,0 +1,66 @@
+"""The works that claims come from.
+
+`recalled` is the rule here: the attributions are from memory, and no text was read for them. What the book relies on
+is the proof that each claim carries beside the attribution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commbounds.theory.claim import Source, Tag
+
+__all__ = ["Work", "derived"]
+
+
+@dataclass(frozen=True)
+class Work:
+    """A work, by its authors, year and title."""
+
+    reference: str
+
+    def recalled(self, place: str, proof: str = "") -> Source:
+        """Source of a statement recalled from this work, with our own proof where we have one."""
+        return Source(self.reference, place, Tag.RECALLED, proof)
+
+
+def derived(proof: str, place: str = "derived here") -> Source:
+    """Source of a statement that was derived for this book."""
+    return Source("commbounds", place, Tag.DERIVED, proof)
+
+
+STICH_2018 = Work("S. U. Stich, J.-B. Cordonnier, M. Jaggi, 2018, Sparsified SGD with memory")
+ALISTARH_2018 = Work(
+    "D. Alistarh, T. Hoefler, M. Johansson, S. Khirirat, N. Konstantinov, C. Renggli, 2018, "
+    "The convergence of sparsified gradient methods"
+)
+ALISTARH_2017 = Work(
+    "D. Alistarh, D. Grubic, J. Li, R. Tomioka, M. Vojnovic, 2017, QSGD: communication-efficient SGD via gradient "
+    "quantization and encoding"
+)
+BERNSTEIN_2018 = Work(
+    "J. Bernstein, Y.-X. Wang, K. Azizzadenesheli, A. Anandkumar, 2018, signSGD: compressed optimisation for "
+    "non-convex problems"
+)
+KARIMIREDDY_2019 = Work(
+    "S. P. Karimireddy, Q. Rebjock, S. U. Stich, M. Jaggi, 2019, Error feedback fixes SignSGD and other gradient "
+    "compression schemes"
+)
+WEN_2017 = Work(
+    "W. Wen, C. Xu, F. Yan, C. Wu, Y. Wang, Y. Chen, H. Li, 2017, TernGrad: ternary gradients to reduce communication "
+    "in distributed deep learning"
+)
+HORVATH_2019 = Work(
+    "S. Horváth, C.-Y. Ho, Ľ. Horváth, A. N. Sahu, M. Canini, P. Richtárik, 2019, Natural compression for distributed "
+    "deep learning"
+)
+BEZNOSIKOV_2020 = Work(
+    "A. Beznosikov, S. Horváth, P. Richtárik, M. Safaryan, 2020, On biased compression for distributed learning"
+)
+VOGELS_2019 = Work(
+    "T. Vogels, S. P. Karimireddy, M. Jaggi, 2019, PowerSGD: practical low-rank gradient compression for distributed "
+    "optimization"
+)
+STROM_2015 = Work("N. Strom, 2015, Scalable distributed DNN training using commodity GPU cloud computing")
+ECKART_1936 = Work("C. Eckart, G. Young, 1936, The approximation of one matrix by another of lower rank")
+FOLKLORE = Work("Common usage")
