@@ -1,0 +1,239 @@
+"""Bound against measurement over the claim's natural parameter, one figure a claim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib.style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from matplotlib.transforms import ScaledTranslation
+
+from commbounds.figures.status import number, status
+from commbounds.figures.style import COLOURS, GRADIENTS, SETTINGS
+from commbounds.theory import Claim, claims
+from commbounds.verify.finding import Finding, Series
+
+__all__ = ["claim_of", "draw", "styled"]
+
+_PANEL = (5.6, 2.9)
+"""Width and height of one panel in inches, its labels included."""
+_HEADING = 0.4
+"""Inches for the name and the verdict."""
+_LINE = 0.19
+"""Inches of one line of the legend."""
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Matplotlib's defaults with `SETTINGS` on top, whatever the user has set."""
+    with matplotlib.style.context(["default", SETTINGS]):
+        yield
+
+
+def claim_of(finding: Finding, book: Mapping[str, Claim] | None) -> Claim:
+    """The claim that `finding` is about.
+
+    Raises
+    ------
+    ValueError
+        It is not in the book.
+    """
+    book = claims() if book is None else book
+    if finding.claim not in book:
+        raise ValueError(f"the book has no claim called {finding.claim!r}")
+    return book[finding.claim]
+
+
+def draw(finding: Finding, book: Mapping[str, Claim] | None = None, *, heading: bool = True) -> Figure:
+    """One figure: bound, worst case found, random inputs and real gradients over the claim's natural parameter.
+
+    Parameters
+    ----------
+    finding : Finding
+        One panel for each of its series; without any, its tightness alone.
+    book : mapping of str to Claim or None
+        Where to look its claim up; `theory.claims()` when None.
+    heading : bool
+        Whether the claim's name and the verdict stand above.
+
+    Returns
+    -------
+    matplotlib Figure
+        Not registered with pyplot. Values that are not finite sit as arrowheads on the upper edge.
+
+    Raises
+    ------
+    ValueError
+        The claim is not in the book, or a series has lists of different lengths.
+    """
+    claim = claim_of(finding, book)
+    seen = status(finding, claim)
+    panels = finding.series
+    columns = 1 if len(panels) < 2 else 2
+    rows = max(1, math.ceil(len(panels) / columns))
+    with styled():
+        figure = Figure()
+        axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+        while len(axes) > max(1, len(panels)):
+            axes.pop().remove()
+        for ax, series in zip(axes, panels, strict=False):
+            _panel(ax, series, finding, claim, seen.word)
+        if not panels:
+            _ratio_alone(axes[0], finding, seen.word)
+        for ax in axes:
+            ax.tick_params(which="both", length=3)
+        bottom = 0.5 + _LINE * _legend(figure, axes, ncols=3 * columns)
+        top = 0.28 + _HEADING * heading
+        width, height = _PANEL[0] * columns, (_PANEL[1] if panels else 1.6) * rows - 0.55 + top + bottom
+        figure.set_size_inches(width, height)
+        figure.subplots_adjust(
+            left=0.82 / width,
+            right=1 - 0.16 / width,
+            top=1 - top / height,
+            bottom=bottom / height,
+            wspace=0.2,
+            hspace=0.45,
+        )
+        if heading:
+            place: dict[str, Any] = {"x": 0.14 / width, "weight": "bold", "va": "center"}
+            figure.text(y=1 - 0.2 / height, s=finding.claim, fontsize=10, **place)
+            figure.text(y=1 - 0.46 / height, s=seen.text, fontsize=11.5, color=COLOURS[seen.word], **place)
+    return figure
+
+
+def _legend(figure: Figure, axes: Sequence[Axes], ncols: int) -> int:
+    """Add what the lines and markers mean; the number of lines of text it takes."""
+    handles = {text: handle for ax in axes for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)}
+    texts = sorted(handles, key=lambda text: not text.startswith(("bound", "worst")))
+    figure.legend(
+        [handles[text] for text in texts],
+        texts,
+        loc="lower center",
+        ncols=ncols,
+        columnspacing=1.0,
+        handletextpad=0.5,
+        borderaxespad=0.1,
+    )
+    return math.ceil(len(texts) / ncols)
+
+
+def _panel(ax: Axes, series: Series, finding: Finding, claim: Claim, word: str) -> None:
+    curves = [series.bound, series.worst, series.random_low, series.random_mid, series.random_high]
+    curves += list(series.gradients.values())
+    if not series.x or any(len(c) not in (0, len(series.x)) for c in curves) or not series.bound or not series.worst:
+        raise ValueError(f"{finding.claim}, {series.label}: every list of a series must be as long as x, and not empty")
+    low, high = _scales(ax, series, curves)
+    colour = COLOURS[word]
+    x = series.x
+    if series.random_mid:
+        if series.random_low and series.random_high:
+            ax.fill_between(
+                x, series.random_low, series.random_high, color=COLOURS["band"], alpha=0.3, lw=0, label="random 5–95 %"
+            )
+        ax.plot(x, series.random_mid, color=COLOURS["band"], lw=1.4, marker="_", ms=7, label="random median")
+    if word in ("loose", "refuted"):
+        ax.fill_between(x, [_clipped(v, high) for v in series.worst], series.bound, color=colour, alpha=0.12, lw=0)
+    if len(x) == 1:
+        ax.axhline(series.bound[0], color=COLOURS["ink"], lw=1.8, label="bound")
+    else:
+        ax.plot(x, series.bound, color=COLOURS["ink"], lw=1.8, label="bound")
+    finite = [(a, v) for a, v in zip(x, series.worst, strict=True) if math.isfinite(v)]
+    beyond = [a for a, v in zip(x, series.worst, strict=True) if not math.isfinite(v)]
+    style: dict[str, Any] = {"ls": "none", "color": colour, "mec": COLOURS["paper"], "mew": 0.8, "clip_on": False}
+    ax.plot([a for a, _ in finite], [v for _, v in finite], "o", ms=8, label="worst found", zorder=3, **style)
+    if beyond:
+        ax.plot(beyond, [high] * len(beyond), "^", ms=10, label="worst found: unbounded", zorder=3, **style)
+    for place, (kind, values) in enumerate(sorted(series.gradients.items(), key=lambda item: _order(item[0]))):
+        marker, name, filled = GRADIENTS.get(kind, ("D", "ink", True))
+        shift = ScaledTranslation((place - (len(series.gradients) - 1) / 2) * 4 / 72, 0, _dpi_scale(ax))
+        ax.plot(
+            x,
+            values,
+            ls="none",
+            marker=marker,
+            ms=5,
+            color=COLOURS[name],
+            mfc=COLOURS[name] if filled else "none",
+            mew=1.1,
+            label=f"gradients {kind}",
+            transform=ax.transData + shift,
+            zorder=4,
+        )
+    ax.set_ylim(low, high)
+    ax.set_xlabel(series.axis, labelpad=2)
+    ax.set_ylabel(claim.quantity.symbol.name.replace("_", " "))
+    ax.set_title(series.label, loc="right", fontsize=9, color=COLOURS["muted"], pad=6)
+
+
+def _order(kind: str) -> tuple[int, str]:
+    names = list(GRADIENTS)
+    return (names.index(kind) if kind in names else len(names), kind)
+
+
+def _dpi_scale(ax: Axes) -> Any:
+    figure = ax.get_figure(root=True)
+    return figure.dpi_scale_trans if figure is not None else None
+
+
+def _clipped(value: float, high: float) -> float:
+    return value if math.isfinite(value) else high
+
+
+def _scales(ax: Axes, series: Series, curves: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Set the scales of both axes; limits of the vertical one."""
+    x = series.x
+    if min(x) > 0 and len(x) > 2 and max(x) / min(x) >= 8:
+        ax.set_xscale("log")
+    labelled = x if len(x) <= 7 else x[:: math.ceil(len(x) / 7)]
+    ax.xaxis.set_major_locator(FixedLocator(labelled))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    values = [v for curve in curves for v in curve if math.isfinite(v)]
+    low, high = min(values), max(values)
+    positive = [v for v in values if v > 0]
+    if low == high == 0:
+        return -0.06, 1.0
+    if low >= 0 and positive and max(positive) / min(positive) > 40:
+        if low > 0:
+            ax.set_yscale("log")
+            reach = (high / low) ** 0.06
+            return low / reach, high * reach
+        if high > 100 * min(positive):
+            ax.set_yscale("symlog", linthresh=min(positive))
+            return -0.3 * min(positive), high * 2
+    if low >= 0 and low < 0.5 * high:
+        return -0.02 * high, 1.06 * high
+    reach = 0.06 * (high - low) if high > low else 0.1 * abs(high)
+    return low - reach, high + reach
+
+
+def _short(value: float) -> str:
+    if value >= 10_000 and value == int(value):
+        for base in (2, 10):
+            power = round(math.log(value, base))
+            if base**power == value:
+                return f"${base}^{{{power}}}$"
+    return f"{int(value)}" if value == int(value) and abs(value) < 1e6 else f"{value:.3g}"
+
+
+def _ratio_alone(ax: Axes, finding: Finding, word: str) -> None:
+    """Draw measured / bound on a line, for findings without a curve."""
+    ax.set_yticks([])
+    ax.spines["left"].set_visible(False)
+    ax.axvline(1, color=COLOURS["ink"], lw=1.8, label="bound")
+    ratio = finding.tightness
+    if ratio is not None and math.isfinite(ratio):
+        ax.plot([ratio], [0], "o", ms=10, color=COLOURS[word], mec=COLOURS["paper"], label="worst found", clip_on=False)
+        ax.annotate(number(ratio), (ratio, 0), xytext=(0, 10), textcoords="offset points", ha="center")
+    else:
+        text = "unbounded" if ratio is not None else "no curve for this claim"
+        ax.text(0.5, 0.75, text, transform=ax.transAxes, ha="center", color=COLOURS["muted"])
+    ax.set_xlim(0, max(1.2, 1.1 * ratio) if ratio is not None and math.isfinite(ratio) else 1.2)
+    ax.set_ylim(-1, 1)
+    ax.set_xlabel("measured / bound")
+    ax.xaxis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,102 @@
+"""Figures as files: the same findings give the same bytes."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from commbounds.figures.curves import draw, styled
+from commbounds.figures.style import DPI
+from commbounds.theory import Claim
+from commbounds.verify.finding import Finding
+
+__all__ = ["rendered", "save", "written"]
+
+_METADATA: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+_TAG = re.compile(r"<[^>]+>")
+_DECIMALS = re.compile(r"(\.\d\d)\d+")
+
+
+def rendered(figure: Figure, form: str) -> bytes:
+    """`figure` as the contents of an "svg", "png" or "pdf" file, without a date.
+
+    The coordinates of an SVG are cut to a hundredth of a point.
+    """
+    buffer = io.BytesIO()
+    with styled():
+        figure.savefig(buffer, format=form, dpi=DPI if form == "png" else "figure", metadata=_METADATA[form])
+    if form != "svg":
+        return buffer.getvalue()
+    text = buffer.getvalue().decode()
+    return _TAG.sub(lambda tag: _DECIMALS.sub(r"\1", tag[0]), text).encode()
+
+
+def written(path: Path, content: bytes) -> None:
+    """Put `content` at `path` in one step: readers see the old file or the new one, never half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def save(
+    findings: Iterable[Finding],
+    out: str | Path,
+    formats: Sequence[str] = ("svg", "png"),
+    book: Mapping[str, Claim] | None = None,
+) -> list[Path]:
+    """Files of one figure for every finding, named after its claim.
+
+    Parameters
+    ----------
+    findings : iterable of Finding
+        At least one.
+    out : path
+        The folder; made where it is missing.
+    formats : sequence of str
+        Of "svg", "png" (192 pixels per inch) and "pdf".
+    book : mapping of str to Claim or None
+        As in `draw`.
+
+    Returns
+    -------
+    list of Path
+        In the order of the findings, then of the formats. The same findings give the same bytes.
+
+    Raises
+    ------
+    ValueError
+        No finding, an unknown format, or a claim that is not in the book.
+    """
+    findings = list(findings)
+    if not findings:
+        raise ValueError("findings must not be empty: there is nothing to draw")
+    unknown = [f for f in formats if f not in _METADATA]
+    if unknown or not formats:
+        raise ValueError(f"formats must be of {', '.join(_METADATA)}, got {', '.join(unknown) or 'none'}")
+    out = Path(out)
+    paths = []
+    for finding in findings:
+        figure = draw(finding, book)
+        for form in formats:
+            path = out / f"{finding.claim}.{form}"
+            written(path, rendered(figure, form))
+            paths.append(path)
+    return paths

@@ -1,0 +1,198 @@
+"""The report: one self-contained HTML page about a list of findings."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import sympy as sp
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from commbounds.figures.curves import claim_of, draw
+from commbounds.figures.files import rendered, written
+from commbounds.figures.formula import mathml
+from commbounds.figures.status import MEANING, Status, number, status
+from commbounds.figures.svg import inlined
+from commbounds.theory import Claim, Kind, Standing, claims
+from commbounds.theory.quantities import NOTATION
+from commbounds.verify.finding import Finding, Verdict
+
+__all__ = ["report"]
+
+COLUMNS = {
+    "sparsifiers": "Sparsifiers: send few entries",
+    "quantizers": "Quantisers: send few bits an entry",
+    "lowrank": "Low rank: send two thin factors",
+}
+"""Headings of the columns; a column that is not listed goes by its name."""
+
+KINDS = {
+    Kind.SURE: "for every input and every outcome of the algorithm's own randomness",
+    Kind.EXPECTED: "for every input, in expectation over the algorithm's own randomness",
+    Kind.LAW: "for every input, about the whole distribution of the output",
+    Kind.APPROXIMATE: "approximately",
+}
+
+VERDICTS = {
+    Verdict.PROVED: "all randomness was enumerated in exact arithmetic, on every input of the grids named",
+    Verdict.SURVIVED: "a search for a counterexample found none",
+    Verdict.CONSISTENT: "a sequential test saw no violation at its declared false-alarm rate",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the template needs to know about one finding."""
+
+    finding: Finding
+    claim: Claim
+    status: Status
+    corrects: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """Anchor of the section."""
+        return self.claim.name
+
+    @property
+    def failing(self) -> bool:
+        """Whether the statement fails as commonly printed."""
+        return self.finding.verdict is Verdict.REFUTED or self.claim.stands is not Standing.HOLDS
+
+    @cached_property
+    def formula(self) -> Markup:
+        """The relation, for a line of text."""
+        return Markup(mathml(self.claim.latex))
+
+    @cached_property
+    def displayed(self) -> Markup:
+        """The relation, on a line of its own."""
+        return Markup(mathml(self.claim.latex, large=True))
+
+    @cached_property
+    def supremum(self) -> Markup:
+        """The tightness that theory gives; empty where it gives none."""
+        tightness = self.claim.tightness
+        return Markup("" if tightness is None else mathml(sp.latex(tightness, symbol_names=NOTATION)))
+
+    @property
+    def found(self) -> str:
+        """What was found in the counterexample, measured against bound."""
+        example = self.finding.counterexample
+        return "" if example is None else f"{example.measured:.6g} against {example.bound:.6g}"
+
+    @property
+    def search(self) -> str:
+        """What the filter looks at."""
+        claim = self.claim
+        words = [claim.name, claim.title, self.status.word, self.status.verdict, claim.kind, claim.source.work]
+        words += [claim.source.tag, claim.stands, *(h.name for h in claim.assumes)]
+        words += ["" if self.finding.as_stated else "disagrees"]
+        return " ".join(words).lower()
+
+    @property
+    def command(self) -> str:
+        """What reproduces the finding."""
+        return f"commbounds verify {self.claim.name} --budget {self.finding.budget} --seed {self.finding.seed}"
+
+    def drawing(self, prefix: str, book: Mapping[str, Claim]) -> Markup:
+        """The figure, as part of the page."""
+        svg = rendered(draw(self.finding, book, heading=False), "svg").decode()
+        label = html.escape(f"{self.claim.name}: {self.status.text}", quote=True)
+        return Markup(inlined(svg, prefix, label))
+
+
+def report(findings: Iterable[Finding], out: str | Path, book: Mapping[str, Claim] | None = None) -> Path:
+    """``index.html`` about `findings`: a summary, and a section with its figure for every claim.
+
+    Parameters
+    ----------
+    findings : iterable of Finding
+        At least one; of several on one claim the last counts.
+    out : path
+        The folder; made where it is missing. The page replaces an older one in one step.
+    book : mapping of str to Claim or None
+        Where to look claims up, and their order; `theory.claims()` when None.
+
+    Returns
+    -------
+    Path
+        The page. It loads nothing from anywhere; the same findings give the same bytes.
+
+    Raises
+    ------
+    ValueError
+        No finding, or a claim that is not in the book.
+    """
+    book = claims() if book is None else book
+    latest = {claim_of(finding, book).name: finding for finding in findings}
+    if not latest:
+        raise ValueError("findings must not be empty: there is nothing to report")
+    entries = [_entry(claim, latest[claim.name], book) for claim in book.values() if claim.name in latest]
+    environment = Environment(
+        loader=FunctionLoader(lambda name: files("commbounds.figures").joinpath(name).read_text("utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = number
+    environment.filters["vector"] = _vector
+    environment.filters["breakable"] = _breakable
+    page = environment.get_template("report.html.j2").render(
+        style=Markup(files("commbounds.figures").joinpath("report.css").read_text("utf-8")),
+        columns=list(_columns(entries)),
+        entries=entries,
+        failing=[e for e in entries if e.failing],
+        surprises=[e for e in entries if not e.finding.as_stated],
+        by_name={e.id: e for e in entries},
+        drawings={e.id: e.drawing(f"f{i}-", book) for i, e in enumerate(entries)},
+        counts={word: sum(e.status.word == word for e in entries) for word in MEANING},
+        missing=len(book) - len(entries),
+        meaning=MEANING,
+        kinds=KINDS,
+        verdicts=VERDICTS,
+        budgets=sorted({(e.finding.budget, e.finding.seed) for e in entries}),
+        versions=sorted({item for e in entries for item in e.finding.versions.items()}),
+    )
+    path = Path(out) / "index.html"
+    written(path, page.encode())
+    return path
+
+
+def _entry(claim: Claim, finding: Finding, book: Mapping[str, Claim]) -> Entry:
+    corrects = tuple(other.name for other in book.values() if other.corrected_by == claim.name)
+    return Entry(finding, claim, status(finding, claim), corrects)
+
+
+def _columns(entries: Sequence[Entry]) -> Iterator[tuple[str, str, dict[str, list[Entry]]]]:
+    """Name, heading and entries by subject of every column, in the order of the book."""
+    columns: dict[str, dict[str, list[Entry]]] = {}
+    for entry in entries:
+        columns.setdefault(entry.claim.column, {}).setdefault(entry.claim.subject, []).append(entry)
+    for name, subjects in columns.items():
+        yield name, COLUMNS.get(name, name.capitalize()), subjects
+
+
+def _breakable(name: str) -> Markup:
+    """`name`, which may be broken after a full stop or an underscore."""
+    return Markup(html.escape(name).replace(".", ".<wbr>").replace("_", "_<wbr>"))
+
+
+def _vector(x: Sequence[Any]) -> str:
+    """Entries at full precision, a matrix row by row."""
+    if x and isinstance(x[0], list | tuple):
+        return "\n".join(_vector(row) for row in x)
+    return f"({', '.join(_entry_text(v) for v in x)})"
+
+
+def _entry_text(value: Any) -> str:
+    if isinstance(value, float) and value == int(value) and abs(value) < 1e16:
+        return str(int(value))
+    return repr(value)

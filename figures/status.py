@@ -1,0 +1,85 @@
+"""What a finding says at a glance: one word, a sign, a colour, a number."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import sympy as sp
+
+from commbounds.theory import Claim
+from commbounds.verify.finding import Finding, Verdict
+
+__all__ = ["MEANING", "TIGHT", "Status", "number", "status"]
+
+TIGHT = 0.999
+"""A bound is called tight when measured / bound came this close to 1."""
+
+MEANING = {
+    "tight": f"an inequality that holds, and an input was found on which measured / bound is at least {TIGHT}",
+    "loose": "an inequality that holds, and every input tried stays well away from the bound",
+    "exact": "an equality that holds",
+    "holds": "holds; how close the bound can be approached was not measured",
+    "refuted": "fails: a counterexample was found",
+    "error": "the implementation raised on an input that the hypotheses admit",
+}
+"""What each word means."""
+
+_SIGN = {"tight": "●", "loose": "◐", "exact": "=", "holds": "○", "refuted": "✕", "error": "!"}
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a finding says at a glance.
+
+    Parameters
+    ----------
+    word : str
+        A key of `MEANING`; also names the colour.
+    sign : str
+        One character that tells the words apart without colour.
+    tightness : str
+        Measured / bound for an inequality, empty where it says nothing.
+    verdict : str
+        How it is known: proved, survived, consistent; empty where `word` says it.
+    """
+
+    word: str
+    sign: str
+    tightness: str
+    verdict: str
+
+    @property
+    def text(self) -> str:
+        """Everything in one line: ``● tight 1.000 · proved``."""
+        known = f" · {self.verdict}" if self.verdict else ""
+        return f"{self.sign} {self.word}{' ' * bool(self.tightness)}{self.tightness}{known}"
+
+
+def status(finding: Finding, claim: Claim) -> Status:
+    """`finding` on `claim`, in one word with its sign and number."""
+    equality = isinstance(claim.relation, sp.Eq)
+    tightness = "" if finding.tightness is None or equality else number(finding.tightness)
+    if finding.verdict in (Verdict.REFUTED, Verdict.ERROR):
+        word = finding.verdict.value
+        return Status(word, _SIGN[word], f"×{tightness}" if tightness and word == "refuted" else "", "")
+    if equality:
+        word = "exact"
+    elif finding.tightness is None:
+        word = "holds"
+    else:
+        away = 1 / finding.tightness if isinstance(claim.relation, sp.Ge) and finding.tightness else finding.tightness
+        word = "tight" if away >= TIGHT else "loose"
+    return Status(word, _SIGN[word], tightness, finding.verdict.value)
+
+
+def number(value: float | None) -> str:
+    """`value` for reading: three decimals where that says it, else two significant digits and an exponent."""
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == 0 or 0.001 <= abs(value) < 1000:
+        return f"{value:.3f}"
+    mantissa, _, exponent = f"{value:.1e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"

@@ -1,0 +1,168 @@
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+import sympy as sp
+
+from commbounds.figures import report
+from commbounds.theory import Claim, Hypothesis, Kind, Source, Tag
+from commbounds.theory import quantities as q
+from commbounds.verify.finding import Evidence, Finding, Method, Verdict
+
+VOID = {"meta", "link", "br", "hr", "img", "input", "wbr"}
+
+
+class Checked(HTMLParser):
+    """Reads a page and notes what is wrong with it."""
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.open, self.ids, self.links, self.faults, self.text, self.tags = [], [], [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        if len(attributes) != len(attrs):
+            self.faults.append(f"{tag} repeats an attribute")
+        if "id" in attributes:
+            self.ids.append(attributes["id"])
+        for name in ("href", "src", "xlink:href"):
+            if name in attributes:
+                self.links.append(attributes[name])
+        self.tags.append((tag, attributes))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}> closes nothing, line {self.getpos()[0]}")
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def parsed(page):
+    checked = Checked()
+    checked.feed(page)
+    checked.close()
+    assert not checked.faults
+    assert not checked.open
+    return checked
+
+
+@pytest.fixture(scope="module")
+def page(findings, book, tmp_path_factory):
+    path = report(findings, tmp_path_factory.mktemp("page") / "deep" / "report", book)
+    assert path.name == "index.html"
+    return path.read_text("utf-8")
+
+
+def test_page_is_well_formed_and_its_links_lead_somewhere(page):
+    checked = parsed(page)
+    assert page.startswith("<!doctype html>")
+    assert len(checked.ids) == len(set(checked.ids))
+    assert {link for link in checked.links if not link.startswith("#")} == set()
+    assert {link[1:] for link in checked.links} <= set(checked.ids)
+
+
+def test_page_loads_nothing(page):
+    addresses = set(re.findall(r"https?://[^\"' <)]+", page))
+    assert addresses <= {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1998/Math/MathML",
+        "http://www.w3.org/1999/xlink",
+    }
+    assert not re.search(r"@import|url\((?!#)|<(link|iframe|img|object)\b|fetch\(|import\(", page)
+
+
+def test_every_finding_has_row_section_figure_formula_and_command(page, findings, book):
+    checked = parsed(page)
+    text = "".join(checked.text)
+    rows = [a for tag, a in checked.tags if tag == "tr" and "data-text" in a]
+    sections = {a["id"] for tag, a in checked.tags if tag == "article" and "id" in a}
+    assert len(rows) == len(findings)
+    assert sections == {f.claim for f in findings}
+    assert sum(tag == "svg" for tag, _ in checked.tags) == len(findings)
+    assert sum(tag == "math" for tag, _ in checked.tags) >= 2 * len(findings)
+    for finding in findings:
+        claim = book[finding.claim]
+        assert finding.claim in text
+        assert f"commbounds verify {finding.claim} --budget quick --seed 0" in text
+        for words in (claim.title, claim.quantity.meaning, claim.source.work, claim.note, claim.extremal):
+            assert words in text
+    assert "plain <b>text</b>" in text
+
+
+def test_what_fails_stands_on_top_with_its_correction_and_counterexample(page):
+    top = page[page.index('id="failing"') : page.index('id="summary"')]
+    assert top.count('class="card"') == 4
+    assert 'href="#synthetic.signs.identity"' in top
+    assert "2 disagree with the book" in page
+    assert "(1, -2, 0.1)" in page
+    assert "(1, 0)\n(0, 0.125)" in page
+    assert "the first 64 of 99 entries" in page
+    assert "exactly 4/5 &gt; 3/4" in page
+
+
+def test_sources_show_how_we_know_them(page):
+    text = "".join(parsed(page).text)
+    assert "recalled" in text
+    assert "Another line: a < b & c > d." in text
+
+
+def test_same_findings_give_the_same_bytes_in_any_order(page, findings, book, tmp_path):
+    assert report(findings[::-1], tmp_path, book).read_text("utf-8") == page
+    stale = replace(findings[0], verdict=Verdict.REFUTED)
+    assert report([stale, *findings], tmp_path, book).read_text("utf-8") == page
+    assert [p.name for p in tmp_path.iterdir()] == ["index.html"]
+
+
+def test_hostile_strings_are_escaped(tmp_path):
+    evil = "<script>alert('x')</script>\"'&{{ 7*7 }}{% raw %}"
+    claim = Claim(
+        name="evil.one.two",
+        title=evil,
+        quantity=q.BITS,
+        relation=sp.Eq(q.BITS.symbol, q.n),
+        kind=Kind.SURE,
+        source=Source(evil, evil, Tag.DERIVED, evil),
+        assumes=(Hypothesis("evil", evil),),
+        extremal=evil,
+        note=evil,
+    )
+    finding = Finding(
+        claim.name,
+        Verdict.SURVIVED,
+        False,
+        (Evidence(Method.SEARCH, Verdict.SURVIVED, 1, evil),),
+        parameters={evil: evil},
+        versions={evil: evil},
+        budget=evil,
+        message=evil,
+    )
+    checked = parsed(report([finding], tmp_path, {claim.name: claim}).read_text("utf-8"))
+    assert [tag for tag, _ in checked.tags].count("script") == 1
+    assert "".join(checked.text).count(evil) >= 10
+
+
+def test_claims_that_were_not_run_are_counted(findings, book, tmp_path):
+    page = report(findings[:1], tmp_path, book).read_text("utf-8")
+    assert "Every finding agrees with the book; 11 of its claims were not run." in page
+    assert 'id="failing"' not in page
+
+
+def test_nothing_to_report_is_refused(findings, tmp_path):
+    with pytest.raises(ValueError, match="findings must not be empty"):
+        report([], tmp_path)
+    with pytest.raises(ValueError, match="the book has no claim called 'synthetic"):
+        report(findings, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_page_of_a_hundred_claims_stays_below_six_megabytes(page, findings):
+    assert len(page.encode()) / len(findings) * 120 < 6e6
