@@ -12,10 +12,11 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from commbounds.compressors._blocks import for_blocks
+from commbounds.compressors._largest import largest
 from commbounds.compressors._magnitude import finite_largest, magnitude_bits, power_near_inverse
 from commbounds.compressors.base import Law, checked_array, checked_count, checked_exact, index_bits
 from commbounds.compressors.sparse_message import Sparse, Sparsifier
-from commbounds.compressors.topk import largest, largest_exact
+from commbounds.compressors.topk import largest_exact
 
 __all__ = ["BlockTopK", "ChunkTopK"]
 

@@ -1,0 +1,245 @@
+"""The k entries of largest magnitude: exact, in one pass and a bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import isqrt
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from commbounds.compressors._blocks import run_all, spans
+from commbounds.compressors._magnitude import finite_largest, magnitude_bits
+
+__all__ = ["largest"]
+
+# Magnitudes are compared by their keys: bit patterns without the sign, unsigned integers in the same order.
+
+_SAMPLE = 1 << 14
+"""Keys looked at to guess the k-th largest."""
+_TILE = 4096
+"""Keys compared in one go, before the ones found are written out: 64 words."""
+_ONE, _PRIME = np.uint64(1), np.uint64(67)
+_BIT = np.full(67, 255, np.uint8)
+_BIT[[2**j % 67 for j in range(64)]] = range(64)
+"""Which bit of a word is its only one, by the word modulo 67: powers of two leave distinct remainders."""
+
+
+@njit(cache=True, nogil=True)
+def _sample(bits, mask, keys):  # type: ignore[no-untyped-def]
+    # one key from each of keys.size strata, at a hashed position within
+    width = bits.size // keys.size
+    for i in range(keys.size):
+        keys[i] = bits[i * width + ((i * 0x9E3779B1 & 0xFFFFFFFF) * width >> 32)] & mask
+
+
+@njit(cache=True, nogil=True)
+def _count(bits, mask, level):  # type: ignore[no-untyped-def]
+    # how many keys are above level, and how many equal to it
+    above, equal = 0, 0
+    for i in range(bits.size):
+        above += bits.dtype.type(bits[i] & mask) > level
+        equal += bits.dtype.type(bits[i] & mask) == level
+    return above, equal
+
+
+@njit(cache=True, nogil=True)
+def _reached(bits, mask, level, words):  # type: ignore[no-untyped-def]
+    # bit j of words[w]: whether key 64 w + j is at least level
+    whole = bits.size // 64
+    for w in range(whole):
+        tile = bits[64 * w : 64 * w + 64]
+        word = np.uint64(0)
+        for j in range(64):
+            word |= np.uint64((tile[j] & mask) >= level) << np.uint64(j)
+        words[w] = word
+    if 64 * whole < bits.size:
+        words[whole] = 0
+        for j in range(bits.size - 64 * whole):
+            words[whole] |= np.uint64((bits[64 * whole + j] & mask) >= level) << np.uint64(j)
+
+
+@njit(cache=True, nogil=True)
+def _emit(bits, mask, level, ties, base, indices, values):  # type: ignore[no-untyped-def]
+    # base + i and bits[i] for every key above level and for the first `ties` of those equal to it, in order of i;
+    # returns their number, or -1 if it exceeds the room
+    count = 0
+    above = bits.dtype.type(level + 1)
+    words = np.empty(_TILE // 64, np.uint64)
+    for start in range(0, bits.size, _TILE):
+        tile = bits[start : start + _TILE]
+        _reached(tile, mask, level if ties > 0 else above, words)
+        for w in range((tile.size + 63) // 64):
+            word = words[w]
+            while word:
+                rest = word & (word - _ONE)
+                i = 64 * w + np.int64(_BIT[(word ^ rest) % _PRIME])
+                word = rest
+                if (tile[i] & mask) == level:
+                    if ties == 0:
+                        continue
+                    ties -= 1
+                if count == indices.size:
+                    return -1
+                indices[count] = base + start + i
+                values[count] = tile[i]
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _narrow(bits, labels, mask, level, ties, indices, values):  # type: ignore[no-untyped-def]
+    # what _emit finds, where most entries are wanted: labels instead of indices, and the room is exactly right
+    count, i = 0, 0
+    above = bits.dtype.type(level + 1)
+    while count < indices.size:
+        key = bits[i] & mask
+        indices[count] = labels[i]
+        values[count] = bits[i]
+        least = level if ties > 0 else above
+        ties -= key == level
+        count += key >= least
+        i += 1
+
+
+def _guesses(bits: NDArray[Any], mask: Any, k: int) -> list[tuple[Any, int]]:
+    """Levels that the k-th largest key probably reaches, the cheapest first, each with room for the keys that do."""
+    n = bits.size
+    guesses = []
+    if n >= 8 * _SAMPLE:
+        keys = np.empty(_SAMPLE, bits.dtype)
+        _sample(bits, mask, keys)
+        keys.sort()
+        # About `mean` of the k largest are in the sample, with a variance below that.
+        mean = -(-k * _SAMPLE // n)
+        for deviations in (3, 10):
+            rank = mean + deviations * (isqrt(mean) + 2)
+            if rank <= _SAMPLE:
+                guesses.append((keys[_SAMPLE - rank], (rank + 5 * (isqrt(rank) + 2)) * n // _SAMPLE))
+    return guesses
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """Bit patterns of consecutive entries, in one piece per thread.
+
+    An entry's index is its place in the piece plus the piece's `starts`, or what the piece's `labels` hold there.
+    """
+
+    bits: list[NDArray[Any]]
+    mask: Any
+    starts: list[int]
+    labels: list[NDArray[np.int32]] | None = None
+
+    @property
+    def size(self) -> int:
+        return sum(piece.size for piece in self.bits)
+
+    def _on_threads(self, job: Callable[[int], None]) -> None:
+        run_all([partial(job, p) for p in range(len(self.bits))], self.size)
+
+    def counts(self, level: Any) -> NDArray[np.int64]:
+        """For every piece, how many keys are above `level`, and how many equal to it."""
+        counts = np.empty((len(self.bits), 2), np.int64)
+
+        def job(p: int) -> None:
+            counts[p] = _count(self.bits[p], self.mask, level)
+
+        self._on_threads(job)
+        return counts
+
+    def reaching(self, level: Any, rooms: Iterable[int]) -> _Pieces | None:
+        """The entries whose key is at least `level`, labelled; None if there are more in a piece than it has room."""
+        bits = [np.empty(room, self.mask.dtype) for room in rooms]
+        labels = [np.empty(room.size, np.int32) for room in bits]
+        sizes = [0] * len(bits)
+
+        def job(p: int) -> None:
+            piece = self.bits[p]
+            sizes[p] = _emit(piece, self.mask, level, piece.size, self.starts[p], labels[p], bits[p])
+            labels[p], bits[p] = labels[p][: sizes[p]], bits[p][: sizes[p]]
+
+        self._on_threads(job)
+        return None if -1 in sizes else _Pieces(bits, self.mask, [0] * len(bits), labels)
+
+    def kth(self, k: int) -> tuple[Any, NDArray[np.int64]]:
+        """The k-th largest key, and its `counts`."""
+        keys = np.concatenate(self.bits)
+        keys &= self.mask
+        keys.partition(keys.size - k)
+        level = keys[keys.size - k]
+        return level, self.counts(level)
+
+    def top(self, k: int, level: Any, counts: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """Indices and bit patterns of the `k` largest keys' entries, from the k-th largest key and its `counts`."""
+        above, equal = counts.T
+        ties = np.clip(k - above.sum() - (np.cumsum(equal) - equal), 0, equal)
+        stops = np.cumsum(above + ties)
+        indices, values = np.empty(k, np.int32), np.empty(k, self.mask.dtype)
+
+        def job(p: int) -> None:
+            own = slice(stops[p] - above[p] - ties[p], stops[p])
+            if self.labels:
+                _narrow(self.bits[p], self.labels[p], self.mask, level, ties[p], indices[own], values[own])
+            else:
+                _emit(self.bits[p], self.mask, level, ties[p], self.starts[p], indices[own], values[own])
+
+        self._on_threads(job)
+        return indices, values
+
+
+def _largest(bits: NDArray[Any], mask: Any, k: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Indices and bit patterns of the entries with the `k` largest keys."""
+    cuts = spans(bits.size)
+    vector = _Pieces([bits[start:stop] for start, stop in cuts], mask, [start for start, _ in cuts])
+    for level, room in _guesses(bits, mask, k):
+        found = vector.reaching(level, [min(room, piece.size) for piece in vector.bits])
+        if found is None:
+            # Too many. Are most of them equal to the guess, and is it the k-th largest itself?
+            counts = vector.counts(level)
+            above, equal = counts.sum(axis=0)
+            if above < k <= above + equal:
+                return vector.top(k, level, counts)
+            found = vector.reaching(bits.dtype.type(level + 1), counts[:, 0])
+        if found is not None and found.size >= k:
+            return found.top(k, *found.kth(k))
+    return vector.top(k, *vector.kth(k))
+
+
+def largest(x: NDArray[Any], k: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Indices and values of the `k` entries of `x` largest in magnitude.
+
+    Parameters
+    ----------
+    x : (n,) float32 or float64
+        Contiguous.
+    k : int
+        In [1, n].
+
+    Returns
+    -------
+    indices : (k,) int32
+        Ascending; of equal magnitudes the lowest index goes first.
+    values : (k,) dtype of x
+        ``x[indices]``.
+
+    Raises
+    ------
+    ValueError
+        `x` holds NaN or an infinity.
+
+    Notes
+    -----
+    A sample gives a level that a few more than k entries reach; one pass collects those; the k-th largest of them
+    decides. When most of the vector is equal to the level, two passes count and collect instead. A guess that fewer
+    than k entries reach is followed by a lower one.
+    """
+    bits, mask = magnitude_bits(x)
+    indices, found = _largest(bits, mask, k)
+    values = found.view(x.dtype)
+    finite_largest(values)  # NaN and the infinities have the largest keys: if there are any, one is among the k
+    return indices, values
