@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from commbounds.verify.experiment import Budget, Experiment, Implementations, ratio
+from commbounds.verify.experiment import Budget, Experiment, Implementations, bound_at, ratio
 from commbounds.verify.finding import Evidence, Method, Verdict
 from commbounds.verify.search import Best, Probe, Violation, stated_tightness
 
@@ -121,7 +121,7 @@ def measure_extremal(
             if reading is None:
                 continue
             values = experiment.float_values(c, x)
-            share = ratio(reading.value, float(claim.bound(**values)))
+            share = ratio(reading.value, float(bound_at(claim, values)))
             if share is None:
                 continue
             attained = share / stated_tightness(claim, values)

@@ -13,7 +13,7 @@ from commbounds.theory import Claim, Standing
 from commbounds.verify.attack import attack, measure_extremal
 from commbounds.verify.exact import enumerate_law, inject
 from commbounds.verify.experiment import Implementations, budgets
-from commbounds.verify.experiments import EXPERIMENTS, SWEEPS
+from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Evidence, Finding, Method, Series, Verdict
 from commbounds.verify.sample import sample
 from commbounds.verify.search import search
@@ -87,7 +87,8 @@ def experiment_evidence(
     work, seeds = budgets[budget], _seeds(seed, experiment.claim)
     evidence: list[Evidence | None] = []
     if experiment.enumerable:
-        evidence += [enumerate_law(experiment, work, implementations), inject(experiment, work, implementations)]
+        evidence.append(enumerate_law(experiment, work, implementations))
+        evidence.append(inject(experiment, work, implementations) if experiment.injectable else None)
     searched, best = search(experiment, work, seeds[0], implementations)
     evidence.append(searched)
     attained = best.attained
@@ -105,7 +106,7 @@ def experiment_evidence(
 
 
 def _series(experiment: Any, seed: int, implementations: Implementations) -> tuple[Series, ...]:
-    drawn = curve(experiment, SWEEPS.get(experiment.compressor), seed, implementations)
+    drawn = curve(experiment, seed, implementations)
     return () if drawn is None else (drawn,)
 
 

@@ -43,7 +43,7 @@ def _merged(law: Outcomes) -> Outcomes:
     return Outcomes(np.bincount(inverse.ravel(), weights=law.p), y)
 
 
-def _law_distance(first: Marginals | Outcomes, second: Marginals | Outcomes, rounding: float) -> float:
+def _law_distance(first: Marginals | Outcomes, second: Marginals | Outcomes, rounding: float) -> Reading:
     """Total variation between two kernel laws; for marginals the largest over the entries, a lower bound of it.
 
     Outputs count as equal when they differ by at most `rounding` relative to the largest of the first law.
@@ -53,12 +53,14 @@ def _law_distance(first: Marginals | Outcomes, second: Marginals | Outcomes, rou
         sides = [(first.upper, first.p), (first.lower, 1.0 - first.p)]
         others = [(second.upper, second.p), (second.lower, 1.0 - second.p)]
         shared = sum(np.where(np.abs(a - b) <= room, np.minimum(p, q), 0.0) for a, p in sides for b, q in others)
-        return float(np.maximum(1.0 - shared, 0.0).max())
+        # sums and products of probabilities that are multiples of the resolution are exact
+        return Reading(float(np.maximum(1.0 - shared, 0.0).max()))
     if isinstance(first, Outcomes) and isinstance(second, Outcomes):
         one, two = _merged(first), _merged(second)
         room = rounding * float(np.abs(one.y).max())
         same = np.abs(one.y[:, None, :] - two.y[None, :, :]).max(axis=2) <= room
-        return float(max(0.0, 1.0 - np.minimum(one.p, same @ two.p).sum()))
+        value = float(max(0.0, 1.0 - np.minimum(one.p, same @ two.p).sum()))
+        return Reading(value, 2.0 * (len(first.p) + len(second.p)) * float(np.finfo(np.float64).eps))
     raise TypeError(f"cannot compare {type(first).__name__} with {type(second).__name__}")
 
 
@@ -75,7 +77,11 @@ class SignDefect(Measure):
         here, there = kernel_law(c, x), kernel_law(c, -x)
         if here is None or there is None:
             return None
-        return Reading(_law_distance(_times(here, -1.0), there, self.rounding))
+        return _law_distance(_times(here, -1.0), there, self.rounding)
+
+
+def _by_value(reading: Reading) -> float:
+    return reading.value
 
 
 def _times(law: Marginals | Outcomes, factor: float) -> Marginals | Outcomes:
@@ -110,12 +116,12 @@ class ScaleDefect(Measure):
         here = kernel_law(c, x)
         if here is None:
             return None
-        worst = 0.0
+        worst = Reading(0.0)
         for factor in self.factors:
             there = kernel_law(c, (x * x.dtype.type(float(factor))).astype(x.dtype))
             assert there is not None
-            worst = max(worst, _law_distance(_times(here, float(factor)), there, self.rounding))
-        return Reading(worst)
+            worst = max(worst, _law_distance(_times(here, float(factor)), there, self.rounding), key=_by_value)
+        return worst
 
 
 @dataclass(frozen=True)
@@ -137,15 +143,15 @@ class IdempotenceDefect(Measure):
         law = kernel_law(c, x)
         if law is None:
             return None
-        worst = 0.0
+        worst = Reading(0.0)
         for y in [law.upper, law.lower] if isinstance(law, Marginals) else law.y[:: max(1, len(law.y) // 16)]:
             again = kernel_law(c, y.reshape(x.shape).astype(x.dtype))
             assert again is not None
             still = Outcomes(np.ones(1), y.reshape(1, -1))
             if isinstance(again, Marginals):
-                worst = max(
-                    worst, float(np.maximum(again.p * (again.upper != y), (1 - again.p) * (again.lower != y)).max())
-                )
+                moved = np.maximum(again.p * (again.upper != y), (1 - again.p) * (again.lower != y))
+                change = Reading(float(moved.max()))
             else:
-                worst = max(worst, _law_distance(still, again, self.rounding))
-        return Reading(worst)
+                change = _law_distance(still, again, self.rounding)
+            worst = max(worst, change, key=_by_value)
+        return worst

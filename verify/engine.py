@@ -14,7 +14,7 @@ from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Finding, finding_from_json
 
-__all__ = ["load", "run", "select"]
+__all__ = ["check_same_run", "load", "run", "select"]
 
 
 def select(patterns: Iterable[str] = ("*",)) -> list[str]:
@@ -135,18 +135,29 @@ def run(
     return [found[name] for name in names]
 
 
-def _resumed(path: Path, budget: str, seed: int) -> dict[str, Finding]:
-    """Findings of the same run that `path` already holds; the file is left with whole lines only."""
-    if not path.exists():
-        return {}
-    findings = load(path)
+def check_same_run(path: str | os.PathLike[str], budget: str, seed: int) -> list[Finding]:
+    """The findings in `path`, none if it does not exist, checked to come from a run with these parameters.
+
+    Raises
+    ------
+    ValueError
+        One was made with another budget, seed or version, or the file holds something else.
+    """
+    findings = load(path) if Path(path).exists() else []
     for finding in findings:
         if (finding.budget, finding.seed, finding.versions) != (budget, seed, versions()):
             raise ValueError(
                 f"{path} holds findings of another run (budget {finding.budget}, seed {finding.seed}, or other "
                 "versions): choose another file or remove it"
             )
-    _replace(path, findings)
+    return findings
+
+
+def _resumed(path: Path, budget: str, seed: int) -> dict[str, Finding]:
+    """Findings of the same run that `path` already holds; the file is left with whole lines only."""
+    findings = check_same_run(path, budget, seed)
+    if findings:
+        _replace(path, findings)
     return {finding.claim: finding for finding in findings if finding.claim in EXPERIMENTS}
 
 

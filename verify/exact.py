@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from commbounds.compressors import Compressor
-from commbounds.verify.experiment import Budget, Experiment, Implementations, exact_array, violates
+from commbounds.verify.experiment import Budget, Experiment, Implementations, bound_at, exact_array, violates
 from commbounds.verify.finding import Counterexample, Evidence, Method, Verdict
 from commbounds.verify.kernel_law import Outcomes, kernel_law
 from commbounds.verify.marginals import Marginals
@@ -37,7 +37,6 @@ def enumerate_law(experiment: Experiment, budget: Budget, implementations: Imple
         Proved on the grid, or refuted with the first (smallest) counterexample.
     """
     claim = experiment.statement
-    bounds: dict[Any, Any] = {}
     cases, sizes, tightest = 0, set(), None
     for x in experiment.domain.grid(budget.level):
         array = exact_array(x)
@@ -45,10 +44,7 @@ def enumerate_law(experiment: Experiment, budget: Budget, implementations: Imple
             if not experiment.admits(c, array):
                 continue
             values = experiment.exact_values(c, x)
-            key = tuple(values[p] for p in claim.parameters)
-            if key not in bounds:
-                bounds[key] = claim.bound(**values)
-            measured, bound = experiment.measure.exact(c, x), bounds[key]
+            measured, bound = experiment.measure.exact(c, x), bound_at(claim, values)
             cases += 1
             sizes.add(array.shape)
             if violates(claim.relation, measured, bound):

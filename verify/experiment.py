@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ __all__ = [
     "Domain",
     "Experiment",
     "Implementations",
+    "Sweep",
+    "bound_at",
     "budgets",
     "exact_array",
     "ratio",
@@ -33,6 +36,10 @@ __all__ = [
 Array = NDArray[Any]
 Implementations = Mapping[str, Any]
 """Compressor name -> class or callable that stands in for the project's own: how mutants are confronted."""
+
+
+Sweep = Callable[[Any, int], tuple[str, Sequence[tuple[float, Any]]]]
+"""(class, n) -> (axis label, [(value, instance)])."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +183,10 @@ class Experiment:
         The values of the bound's symbols at an input.
     enumerable : bool
         Whether the exact method applies (the law is finite).
+    injectable : bool
+        Whether the kernel can be held against the law, input by input.
+    sweep : callable or None
+        The compressor's natural parameter, for the figure; None draws over the number of entries.
     parameters : dict
         What the finding should say about the set-up besides.
     """
@@ -192,6 +203,8 @@ class Experiment:
     exact_values: Callable[[Any, Any], dict[str, Any]] = exact_values
     float_values: Callable[[Any, Array], dict[str, Any]] = float_values
     enumerable: bool = True
+    injectable: bool = True
+    sweep: Sweep | None = None
     parameters: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -206,6 +219,17 @@ class Experiment:
     def subjects(self, implementations: Implementations, n: int) -> list[Compressor]:
         """The instances to try on inputs whose last axis has `n` entries."""
         return list(self.setups(self.implementation(implementations), n))
+
+
+@lru_cache(maxsize=1 << 14)
+def _bound(name: str, values: tuple[Any, ...]) -> Any:
+    claim = claims()[name]
+    return claim.bound(**dict(zip(claim.parameters, values, strict=True)))
+
+
+def bound_at(claim: Claim, values: Mapping[str, Any]) -> Any:
+    """`claim.bound(**values)`, remembered: sympy is slow and the same sizes come back."""
+    return _bound(claim.name, tuple(values[p] for p in claim.parameters))
 
 
 def exact_array(x: Any, dtype: Any = np.float64) -> Array:

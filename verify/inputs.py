@@ -91,6 +91,7 @@ CORPUS: dict[str, Callable[[int], Vector]] = {
     "powers of two": lambda n: 2.0 ** ((np.arange(n) % 40) - 20.0),
     "between powers": lambda n: (4.0 / 3.0) * 2.0 ** ((np.arange(n) % 8) - 4.0),
     "halfway between powers": lambda n: 1.5 * 2.0 ** ((np.arange(n) % 8) - 4.0),
+    "just below one half": lambda n: np.full(n, np.nextafter(np.float32(0.5), np.float32(0.0)), dtype=np.float64),
     "geometric": lambda n: 0.5 ** np.minimum(np.arange(n), 60.0),
     "one entry one, rest small": lambda n: np.where(np.arange(n) == 0, 1.0, 1.0 / (1.0 + np.sqrt(n))),
 }

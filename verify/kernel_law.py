@@ -17,6 +17,7 @@ __all__ = ["Outcomes", "injection", "kernel_law"]
 
 Array = NDArray[Any]
 _ENUMERABLE = 6
+_BISECTABLE = 16
 _ANGLES = (64, 128, 256, 512, 1024)
 
 
@@ -56,8 +57,9 @@ def kernel_law(compressor: Compressor, x: Array) -> Marginals | Outcomes | None:
     -------
     Marginals, Outcomes or None
         Marginals for elementwise kernels; Outcomes for deterministic ones (a single outcome), for Rand-K up to six
-        entries (all draws of Floyd's algorithm), for one uniform (bisection), and for a one-column sketch in the plane
-        (quadrature over its angle, which is then converged to 1e-9); None where the law cannot be read off.
+        entries (all draws of Floyd's algorithm), for one uniform up to 16 entries (bisection), and for a one-column
+        sketch in the plane (quadrature over its angle, which is then converged to 1e-9); None where the law cannot be
+        read off.
     """
     if not compressor.randomised:
         return Outcomes(np.ones(1), compressor(x).astype(np.float64).reshape(1, -1))
@@ -80,8 +82,10 @@ def _all_draws(compressor: Any, x: Array) -> Outcomes | None:
     return Outcomes(np.full(len(y), 1.0 / len(y)), y)
 
 
-def _one_uniform(compressor: Any, x: Array) -> Outcomes:
+def _one_uniform(compressor: Any, x: Array) -> Outcomes | None:
     """Outcomes of a kernel that takes one uniform and changes finitely often: recursive bisection on 2^-53."""
+    if x.size > _BISECTABLE:
+        return None
     cells = 1 << 53
     seen: dict[int, NDArray[np.float64]] = {}
 

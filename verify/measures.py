@@ -147,6 +147,8 @@ class Distortion(Measure):
         return total / float((flat_x / top) @ (flat_x / top)) if self.relative and flat_x.any() else total * top**2
 
     def read(self, c: Compressor, x: Array) -> Reading | None:
+        if self.relative and not x.any():
+            return None  # zero over zero
         law = kernel_law(c, x)
         if law is None:
             return None
@@ -204,7 +206,9 @@ class Bias(Measure):
             size = np.maximum(np.abs(law.upper), np.abs(law.lower)) / top
             room = law.resolution * np.abs(law.upper - law.lower) / top + 4.0 * float(kind.eps) * size
         else:
-            room = 4.0 * float(kind.eps) * np.abs(law.y).max(axis=0) / top
+            # rounding of the outputs to the dtype, and of their weighted sum in float64
+            relative = 4.0 * float(kind.eps) + len(law.p) * float(np.finfo(np.float64).eps)
+            room = relative * np.abs(law.y).max(axis=0) / top
         room += float(kind.smallest_subnormal) / top
         worst = int(np.argmax(gap - room))
         return Reading(float(gap[worst]), float(room[worst]))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.verify.experiment import Budget, Experiment, Implementations
+from commbounds.verify.experiment import Budget, Experiment, Implementations, bound_at
 from commbounds.verify.finding import Evidence, Method, Verdict
 from commbounds.verify.kernel_law import kernel_law
 from commbounds.verify.marginals import Marginals
@@ -16,8 +16,8 @@ from commbounds.verify.sequential import SequentialTest, detectable_violation
 __all__ = ["sample"]
 
 Array = NDArray[Any]
-_DRAWS_PER_OBSERVATION = 10
-"""A whole draw costs about as much as ten entries of a long vector."""
+_DRAWS_PER_OBSERVATION = 4
+"""A draw costs more than an entry of a long vector; a budget is spent on a quarter as many."""
 
 
 def sample(
@@ -30,7 +30,7 @@ def sample(
     experiment : Experiment
         With `sampled` not empty.
     budget : Budget
-        `observations` is the number of entries or a tenth of it the number of draws, over all set-ups.
+        `observations` is the number of entries or a quarter of it the number of draws, over all set-ups.
     seed : int
         Seeds inputs and compressions.
     alpha : float
@@ -108,7 +108,7 @@ def _draws(experiment: Experiment, c: Any, x: Array, rng: np.random.Generator, c
 
 
 def _bound(experiment: Experiment, c: Any, x: Array) -> float:
-    return float(experiment.statement.bound(**experiment.float_values(c, x)))
+    return float(bound_at(experiment.statement, experiment.float_values(c, x)))
 
 
 def _at_most(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.verify.exact import counterexample
-from commbounds.verify.experiment import Budget, Experiment, Implementations, ratio, violates
+from commbounds.verify.experiment import Budget, Experiment, Implementations, bound_at, ratio, violates
 from commbounds.verify.finding import Counterexample, Evidence, Method, Verdict
 
 __all__ = ["Best", "Probe", "search"]
@@ -53,9 +53,10 @@ class Probe:
         self.cases += 1
         claim = experiment.statement
         values = experiment.float_values(c, x)
-        bound = float(claim.bound(**values))
+        bound = float(bound_at(claim, values))
         share = ratio(reading.value, bound)
-        if share is not None and share > self.best.share:
+        # where rounding is not small against the bound, the ratio says nothing about tightness
+        if share is not None and share > self.best.share and reading.slack <= 1e-4 * bound:
             stated = 1.0 if claim.tightness is None else stated_tightness(claim, values)
             self.best = Best(share, share / stated, c, np.array(x))
         if violates(claim.relation, reading.value, bound, reading.slack):

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify import gradients, inputs
-from commbounds.verify.experiment import Experiment, Implementations
+from commbounds.verify.experiment import Experiment, Implementations, bound_at
 from commbounds.verify.finding import Series
 
-__all__ = ["Sweep", "curve"]
+__all__ = ["curve"]
 
 Array = NDArray[Any]
-Sweep = Callable[[Any, int], tuple[str, Sequence[tuple[float, Any]]]]
-"""(class, n) -> (axis label, [(value, instance)]): the natural parameter of a compressor."""
-
 _SIZES = (1, 2, 4, 16, 64, 256, 1024, 2410)
 _NORMS = {"norm1", "norm2", "norm3", "norminf", "entries", "m"}
 _RANDOM = ("normal", "uniform", "laplace", "student", "lognormal", "signs", "sparse")
 _DRAWS = 24
 
 
-def curve(experiment: Experiment, sweep: Sweep | None, seed: int, implementations: Implementations) -> Series | None:
+def curve(experiment: Experiment, seed: int, implementations: Implementations) -> Series | None:
     """Bound, worst found, random inputs and real gradients over the natural parameter.
 
     Parameters
     ----------
     experiment : Experiment
         The binding.
-    sweep : callable or None
-        The compressor's natural parameter; None sweeps the number of entries.
     seed : int
         Seeds the random inputs.
 
@@ -44,13 +38,13 @@ def curve(experiment: Experiment, sweep: Sweep | None, seed: int, implementation
     """
     matrices = len(experiment.domain.shapes[0]) > 1
     cls = experiment.implementation(implementations)
-    if sweep is None or experiment.statement.axis == "n":
+    if experiment.sweep is None or experiment.statement.axis == "n":
         points = [(float(n), experiment.subjects(implementations, n), n) for n in _SIZES]
         axis, places = "n", [(value, subjects[len(subjects) // 2], n) for value, subjects, n in points if subjects]
         label = "entries"
     else:
         n = 32 if matrices else _SIZES[-1]
-        axis, instances = sweep(cls, n)
+        axis, instances = experiment.sweep(cls, n)
         places = [(value, c, n) for value, c in instances]
         label = f"{64} x {n} matrices" if matrices else f"n = {n}"
     rng = np.random.default_rng(seed)
@@ -95,7 +89,7 @@ def _row(experiment: Experiment, c: Any, n: int, matrices: bool, rng: np.random.
             )
         except TypeError:  # this measure cannot be sampled
             return None
-        bound = float(experiment.statement.bound(**experiment.float_values(c, x)))
+        bound = float(bound_at(experiment.statement, experiment.float_values(c, x)))
         return (value / bound, 1.0) if relative and bound else (value, bound)
 
     worst = [pair for x in (*hostile, *random) if (pair := measure(x)) is not None]

@@ -1,0 +1,48 @@
+"""The average of the workers' compressed vectors: what a parameter server, or an all-gather, ends with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.compressors.base import Compressor, checked_array, checked_rng
+
+__all__ = ["mean_of_compressed"]
+
+
+def mean_of_compressed(
+    stack: ArrayLike, compressor: Compressor, rng: np.random.Generator | None = None, *, shared: bool = False
+) -> NDArray[Any]:
+    """The mean over workers of ``compressor(x_i)``.
+
+    Parameters
+    ----------
+    stack : (P, n) float32 or float64
+        The workers' vectors; finite, P >= 1.
+    compressor : Compressor
+        A compressor of vectors.
+    rng : numpy.random.Generator or None
+        Required by randomised compressors.
+    shared : bool
+        Whether all workers use the same randomness, as from a shared seed; else each draws its own.
+
+    Returns
+    -------
+    (n,) dtype of stack
+        Summed in rank order in float64, rounded once.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As the compressor raises; `stack` is not (P, n).
+    """
+    array = checked_array(stack, 2)
+    if compressor.randomised:
+        seeds = checked_rng(rng).integers(0, 2**63, size=len(array))
+        generators = [np.random.default_rng(seeds[0] if shared else seed) for seed in seeds]
+    total = np.zeros(array.shape[1])
+    for i, x in enumerate(array):
+        total += compressor(x, generators[i] if compressor.randomised else None)
+    return (total / len(array)).astype(array.dtype)

@@ -1,0 +1,320 @@
+"""The command line. Every command imports what it needs when it runs, so that ``--help`` is quick."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from commbounds import __version__
+
+if TYPE_CHECKING:
+    from commbounds.theory import Claim
+    from commbounds.verify import Finding
+
+__all__ = ["main"]
+
+_COLOURS = {
+    "proved": "green",
+    "survived": "green",
+    "consistent": "green",
+    "refuted": "red",
+    "error": "magenta",
+}
+_BUDGETS = ("quick", "standard", "thorough")
+_FORMATS = ("svg", "png", "pdf")
+
+
+def _cache_folder() -> Path:
+    """The one folder besides ``--out`` that commands write to."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(os.environ.get("COMMBOUNDS_CACHE") or Path(base) / "commbounds")
+
+
+def _keep_caches_together() -> None:
+    """Send the caches of Numba, Matplotlib and Hypothesis to the cache folder, unless the user has placed them."""
+    for variable, name in (
+        ("NUMBA_CACHE_DIR", "numba"),
+        ("MPLCONFIGDIR", "matplotlib"),
+        ("HYPOTHESIS_STORAGE_DIRECTORY", "hypothesis"),
+    ):
+        os.environ.setdefault(variable, str(_cache_folder() / name))
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Check what papers claim about gradient compression and all-reduce."""
+    _keep_caches_together()
+
+
+# --- claims ------------------------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("pattern", default="*")
+@click.option("--show", metavar="NAME", help="Show one claim whole.")
+def claims(pattern: str, show: str | None) -> None:
+    """List the claims in the book that match PATTERN (shell style)."""
+    import fnmatch
+
+    from commbounds import theory
+
+    book = theory.claims()
+    if show is not None:
+        if show not in book:
+            raise click.UsageError(f"no claim is called {show!r}; `commbounds claims` lists them")
+        _show(book[show])
+        return
+    names = fnmatch.filter(book, pattern)
+    if not names:
+        raise click.UsageError(f"no claim matches {pattern!r}")
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("claim", "kind", "stands", "source", "statement"):
+        table.add_column(heading, no_wrap=heading == "claim")
+    for name in names:
+        claim = book[name]
+        colour = "green" if claim.stands == "holds" else "red"
+        table.add_row(name, claim.kind, f"[{colour}]{claim.stands}[/]", claim.source.tag, claim.title)
+    _console().print(table)
+    _console().print(f"{len(names)} claims")
+
+
+def _show(claim: Claim) -> None:
+    from sympy import pretty
+
+    lines = [
+        ("claim", claim.name),
+        ("statement", claim.title),
+        ("relation", "\n" + pretty(claim.relation, use_unicode=True)),
+        ("measured", f"{claim.quantity.symbol}: {claim.quantity.meaning}"),
+        ("kind", str(claim.kind)),
+        ("assumes", "; ".join(h.statement for h in claim.assumes) or "nothing"),
+        ("stands", str(claim.stands) + (f", by {claim.corrected_by}" if claim.corrected_by else "")),
+        ("tight", "" if claim.tightness is None else f"{claim.tightness}, at: {claim.extremal}"),
+        ("source", f"{claim.source.work}; {claim.source.place} [{claim.source.tag}]"),
+        ("proof", claim.source.proof),
+        ("note", claim.note),
+    ]
+    for label, text in lines:
+        if text:
+            click.echo(f"{click.style(label, bold=True)}: {text}")
+
+
+# --- verify ------------------------------------------------------------------------------------------------------
+
+
+def _run_options(command: Any) -> Any:
+    """The options of every command that verifies."""
+    for option in (
+        click.option("--jobs", type=click.IntRange(1), default=None, help="Processes; default: one a processor."),
+        click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Root of all randomness."),
+        click.option("--budget", type=click.Choice(_BUDGETS), default="quick", show_default=True),
+    ):
+        command = option(command)
+    return command
+
+
+@main.command()
+@click.argument("patterns", nargs=-1)
+@_run_options
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="JSON-lines file; an interrupted run goes on from it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print findings as JSON lines instead of a table.")
+def verify(
+    patterns: tuple[str, ...], budget: str, seed: int, jobs: int | None, out: Path | None, as_json: bool
+) -> None:
+    """Confront the claims that match PATTERNS with their implementations.
+
+    Exits with 0 if every finding is as the book says, 1 if one is not, 2 for wrong usage.
+    """
+    findings = _verified(patterns, budget, seed, jobs, out)
+    if as_json:
+        for finding in findings:
+            click.echo(finding.to_json())
+    else:
+        _print(findings)
+    sys.exit(0 if all(f.as_stated for f in findings) else 1)
+
+
+def _verified(patterns: tuple[str, ...], budget: str, seed: int, jobs: int | None, out: Path | None) -> list[Finding]:
+    """Findings of a run with a progress bar on standard error."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from commbounds.verify import engine
+
+    patterns = patterns or ("*",)
+    try:
+        total = len(engine.select(patterns))
+        columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+        with Progress(*columns, console=_console(stderr=True), transient=True) as bar, _pool(jobs, total) as executor:
+            task = bar.add_task("", total=total)
+            return engine.run(
+                patterns,
+                budget,
+                seed,
+                executor,
+                out=out,
+                progress=lambda finding: bar.update(task, advance=1, description=finding.claim),
+            )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    except KeyboardInterrupt:
+        where = f"; the same command goes on from {out}" if out else ""
+        click.echo(f"interrupted{where}", err=True)
+        sys.exit(130)
+
+
+@contextmanager
+def _pool(jobs: int | None, tasks: int) -> Iterator[Any]:
+    """A process pool, or None where one process will do."""
+    workers = min(jobs or os.cpu_count() or 1, tasks)
+    if workers == 1:
+        yield None
+        return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    context: Any = multiprocessing.get_context(method)
+    if method == "forkserver":
+        context.set_forkserver_preload(["commbounds.verify.engine"])
+    executor = ProcessPoolExecutor(workers, mp_context=context)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _print(findings: list[Finding]) -> None:
+    from collections import Counter
+
+    from rich.table import Table
+
+    from commbounds import theory
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("claim", "verdict", "the book", "tightness", "evidence"):
+        table.add_column(
+            heading, no_wrap=heading in ("claim", "verdict"), justify="right" if heading == "tightness" else "left"
+        )
+    for finding in findings:
+        stands = theory.claims()[finding.claim].stands
+        tightness = "" if finding.tightness is None else f"{finding.tightness:.4g}"
+        evidence = ", ".join(f"{e.method} {e.cases}" for e in finding.evidence)
+        agrees = str(stands) if finding.as_stated else f"[bold red]{stands}: {finding.message}[/]"
+        table.add_row(finding.claim, f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]", agrees, tightness, evidence)
+    console = _console()
+    console.print(table)
+    counts = Counter(str(f.verdict) for f in findings)
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    wrong = sum(not f.as_stated for f in findings)
+    console.print(
+        f"{len(findings)} claims: {summary}; "
+        + ("all as the book says" if not wrong else f"[bold red]{wrong} not as the book says[/]")
+    )
+
+
+def _console(stderr: bool = False) -> Any:
+    from rich.console import Console
+
+    # a pipe gets whole lines, whatever the width of the terminal behind it
+    return Console(stderr=stderr, highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 200)
+
+
+# --- figures and report ------------------------------------------------------------------------------------------
+
+
+def _formats(_context: Any, _parameter: Any, value: str) -> tuple[str, ...]:
+    chosen = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+    unknown = [part for part in chosen if part not in _FORMATS]
+    if unknown or not chosen:
+        raise click.BadParameter(f"formats are {', '.join(_FORMATS)}, got {value!r}")
+    return chosen
+
+
+def _given_or_verified(
+    findings: Path | None, patterns: tuple[str, ...], budget: str, seed: int, jobs: int | None, out: Path | None
+) -> list[Finding]:
+    import fnmatch
+
+    from commbounds.verify import engine
+
+    if findings is None:
+        return _verified(patterns, budget, seed, jobs, out)
+    try:
+        loaded = engine.load(findings)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    chosen = [f for f in loaded if any(fnmatch.fnmatch(f.claim, p) for p in patterns or ("*",))]
+    if not chosen:
+        raise click.UsageError(f"{findings} holds no finding that matches")
+    return chosen
+
+
+_FINDINGS = click.option(
+    "--findings", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Draw these instead of verifying."
+)
+
+
+@main.command()
+@click.argument("patterns", nargs=-1)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("figures"), show_default=True)
+@click.option("--format", "formats", default="svg,png", show_default=True, callback=_formats, help="Of svg, png, pdf.")
+@_FINDINGS
+@_run_options
+def figures(
+    patterns: tuple[str, ...],
+    out: Path,
+    formats: tuple[str, ...],
+    findings: Path | None,
+    budget: str,
+    seed: int,
+    jobs: int | None,
+) -> None:
+    """Draw bound against measurement for the claims that match PATTERNS."""
+    chosen = _given_or_verified(findings, patterns, budget, seed, jobs, None)
+    from commbounds import figures as drawing
+
+    paths = drawing.save(chosen, out, formats)
+    click.echo(f"{len(paths)} files in {out}")
+
+
+@main.command()
+@click.argument("patterns", nargs=-1)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("report"), show_default=True)
+@_FINDINGS
+@_run_options
+def report(
+    patterns: tuple[str, ...], out: Path, findings: Path | None, budget: str, seed: int, jobs: int | None
+) -> None:
+    """Verify, draw and write one page with every claim; exits with 1 if a finding is not as the book says."""
+    stream = out / "findings.jsonl"
+    if findings is None:
+        from commbounds.verify import engine
+
+        try:
+            engine.check_same_run(stream, budget, seed)
+        except ValueError:
+            click.echo(f"{stream} is from another run: starting anew", err=True)
+            stream.unlink()
+    chosen = _given_or_verified(findings, patterns, budget, seed, jobs, stream)
+    from commbounds import figures as drawing
+
+    page = drawing.report(chosen, out)
+    wrong = [f.claim for f in chosen if not f.as_stated]
+    click.echo(
+        f"{page}: {len(chosen)} claims, "
+        + (f"not as the book says: {', '.join(wrong)}" if wrong else "all as the book says")
+    )
+    sys.exit(1 if wrong else 0)

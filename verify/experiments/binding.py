@@ -1,0 +1,86 @@
+"""`bind`: a claim, its compressor, and the defaults that follow from what the claim measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.theory import claims
+from commbounds.verify.defects import IdempotenceDefect, ScaleDefect, SignDefect
+from commbounds.verify.experiment import Experiment
+from commbounds.verify.experiments.setups import SETUPS, SWEEPS
+from commbounds.verify.measures import Bias, Bits, Distortion, Largest, Measure
+
+__all__ = ["bind", "both", "moderate", "ones", "table"]
+
+Array = NDArray[Any]
+
+
+def _nonzero(_c: Any, y: Any) -> int:
+    return sum(1 for v in y if v != 0)
+
+
+MEASURES: dict[str, Measure] = {
+    "relative_error": Distortion(),
+    "absolute_error": Distortion(relative=False),
+    "second_moment": Distortion(center=0),
+    "bias": Bias(),
+    "bits": Bits(),
+    "support": Largest(_nonzero),
+    "sign_defect": SignDefect(),
+    "scale_defect": ScaleDefect(),
+    "idempotence_defect": IdempotenceDefect(),
+}
+"""How each quantity is measured unless an experiment says otherwise, by the quantity's symbol."""
+
+
+def bind(name: str, compressor: str, variant: str = "", **options: Any) -> Experiment:
+    """The experiment for the claim `name`, with set-ups, sweep and measure looked up.
+
+    Parameters
+    ----------
+    name : str
+        Name of the claim.
+    compressor : str
+        Name in the registry.
+    variant : str
+        Second word of the key in `SETUPS`.
+    **options
+        Fields of `Experiment` that differ from the defaults.
+    """
+    key = f"{compressor} {variant}".strip()
+    quantity = claims()[name].quantity.symbol.name
+    defaults: dict[str, Any] = {"setups": SETUPS[key], "sweep": SWEEPS.get(key)}
+    if quantity in MEASURES:
+        defaults["measure"] = MEASURES[quantity]
+    if quantity == "scale_defect":
+        defaults["admits"] = moderate
+    return Experiment(claim=name, compressor=compressor, **{**defaults, **options})
+
+
+def table(*experiments: Experiment) -> dict[str, Experiment]:
+    """The experiments by the name of their claim."""
+    by_name = {experiment.claim: experiment for experiment in experiments}
+    if len(by_name) != len(experiments):
+        raise ValueError("two experiments for one claim")
+    return by_name
+
+
+def moderate(_c: Any, x: Array) -> bool:
+    """Whether entries can be scaled by small powers of two, squared and summed without leaving the normal range."""
+    sizes = np.abs(x[x != 0])
+    room = 1e12 if x.dtype == np.float32 else 1e100
+    return bool(sizes.size == 0 or (sizes.min() > 1 / room and sizes.max() < room))
+
+
+def both(*conditions: Callable[[Any, Array], bool]) -> Callable[[Any, Array], bool]:
+    """All of the conditions."""
+    return lambda c, x: all(condition(c, x) for condition in conditions)
+
+
+def ones(_c: Any, n: int) -> Array:
+    """All entries equal."""
+    return np.ones(n, dtype=np.float32)

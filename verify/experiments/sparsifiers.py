@@ -1,0 +1,268 @@
+"""The sparsifiers' claims, bound to their implementations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.compressors import Compressor, Law
+from commbounds.verify.experiments.binding import bind, both, moderate, ones, table
+from commbounds.verify.experiments.workers import (
+    STACKS,
+    TWO_WORKERS,
+    GlobalError,
+    LocalError,
+    nonzero_average,
+    stack_values,
+    two_workers,
+)
+from commbounds.verify.measures import Distortion, exact_values, float_values
+
+__all__ = ["EXPERIMENTS"]
+
+Array = NDArray[Any]
+
+# --- variants of set-ups -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ShareTopK(Compressor):
+    """Top-K with the number of kept entries computed from a density, as implementations do.
+
+    Parameters
+    ----------
+    topk : class
+        The Top-K under test.
+    mu : Fraction
+        Density asked for, in (0, 1].
+    up : bool
+        Whether mu n is rounded up; else down, but at least to one.
+    """
+
+    topk: Any
+    mu: Fraction
+    up: bool
+
+    def _at(self, n: int) -> Any:
+        return self.topk(ceil(self.mu * n) if self.up else max(1, floor(self.mu * n)))
+
+    def compress(self, x: Any, rng: np.random.Generator | None = None) -> Any:
+        return self._at(len(x)).compress(x, rng)
+
+    def decompress(self, message: Any) -> Array:
+        result: Array = self._at(message.shape[0]).decompress(message)
+        return result
+
+    def law(self, x: Any) -> Law:
+        result: Law = self._at(len(x)).law(x)
+        return result
+
+
+_SHARES = (Fraction(1, 5), Fraction(1, 2), Fraction(29, 100), Fraction(1))
+
+
+def _shares(up: bool) -> Any:
+    return {
+        "setups": lambda cls, n: [ShareTopK(cls, mu, up) for mu in _SHARES],
+        "sweep": lambda cls, n: (
+            "mu",
+            [
+                (float(mu), ShareTopK(cls, mu, up))
+                for mu in (Fraction(j, 1000) for j in (1, 3, 10, 29, 100, 200, 500, 900))
+            ],
+        ),
+    }
+
+
+# --- hypotheses -----------------------------------------------------------------------------------------------------
+
+
+def _gain_fits(c: Any, x: Array) -> bool:
+    """Whether n/k times the largest entry is a number of the dtype."""
+    return bool(float(np.abs(x).max()) * x.size / c.k < float(np.finfo(x.dtype).max)) if c.k <= x.size else False
+
+
+def _no_zero(_c: Any, x: Array) -> bool:
+    return bool((x != 0).all())
+
+
+def _nonzero(_c: Any, x: Array) -> bool:
+    return bool(x.any())
+
+
+def _shrink(c: Any, size: int) -> Fraction:
+    """1 / (1 + omega) of scaled Rand-K."""
+    return Fraction(min(c.k, size), size)
+
+
+# --- ranges of single draws -------------------------------------------------------------------------------------------
+
+
+def _subset_spread(kept: Any, left: float) -> Any:
+    """Range over subsets S of k entries of (kept sum_S x_i^2 + left sum over the rest of x_i^2) / ||x||^2."""
+
+    def spread(c: Any, x: Array) -> tuple[float, float]:
+        squares = np.sort(x.astype(np.float64) ** 2)
+        total = float(squares.sum())
+        change = kept(c, x.size) - left
+        low, high = float(squares[: c.k].sum()), float(squares[-c.k :].sum())
+        ends = sorted((left * total + change * low, left * total + change * high))
+        return ends[0] / total, ends[1] / total
+
+    return spread
+
+
+def _gain(c: Any, n: int) -> float:
+    return n / c.k if c.scaled else 1.0
+
+
+_ERROR = _subset_spread(lambda c, n: (_gain(c, n) - 1.0) ** 2, 1.0)
+_SECOND = _subset_spread(lambda c, n: _gain(c, n) ** 2, 0.0)
+_SHRUNK = _subset_spread(lambda c, n: 0.0, 1.0)
+
+
+def _one_entry_spread(_c: Any, x: Array) -> tuple[float, float]:
+    squares = x.astype(np.float64) ** 2
+    total = float(squares.sum())
+    return 1.0 - float(squares.max()) / total, 1.0 - float(squares.min()) / total
+
+
+# --- extremal inputs --------------------------------------------------------------------------------------------------
+
+
+def _equal_blocks(c: Any, n: int) -> Array | None:
+    """All block norms equal, the short last block included."""
+    if c.k > -(-n // c.block):
+        return None
+    lengths = np.full(n, c.block)
+    lengths[n - n % c.block :] = n % c.block or c.block
+    return (1.0 / np.sqrt(lengths)).astype(np.float32)
+
+
+def _one_full_chunk(c: Any, n: int) -> Array | None:
+    if n < c.chunk or c.k == c.chunk:
+        return None
+    x = np.zeros(n, dtype=np.float32)
+    x[: c.chunk] = 1.0
+    return x
+
+
+def _equal_integer_share(c: Any, n: int) -> Array | None:
+    return np.ones(n, dtype=np.float32) if (c.mu * n).denominator == 1 and c.mu < 1 else None
+
+
+def _all_below(c: Any, n: int) -> Array:
+    return np.full(n, np.nextafter(np.float32(float(c.threshold)), np.float32(0.0)), dtype=np.float32)
+
+
+def _below_top(c: Any, n: int) -> Array | None:
+    return np.ones(n, dtype=np.float32) if c.k < n else None
+
+
+def _equal_stack(c: Any, n: int) -> Array | None:
+    return np.ones((2, n), dtype=np.float32) if c.k < n else None
+
+
+def _cancelling(c: Any, n: int) -> Array | None:
+    return np.array(two_workers(2.0**-6), dtype=np.float32) if n == 2 and c.k == 1 else None
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def _with_alpha(c: Any, x: Any) -> dict[str, Any]:
+    """Alpha = 1/1000 besides: refuting that refutes every larger one."""
+    return {**(exact_values(c, x) if isinstance(x, tuple) else float_values(c, x)), "alpha": Fraction(1, 1000)}
+
+
+def _with_entries(c: Any, x: Any) -> dict[str, Any]:
+    """The number of values that the message carries besides."""
+    values = exact_values(c, x) if isinstance(x, tuple) else float_values(c, x)
+    array = np.array([float(v) for v in x], dtype=np.float32) if isinstance(x, tuple) else x
+    return {**values, "entries": int(c.compress(array).values.size)}
+
+
+_COUNTED: dict[str, Any] = {"exact_values": _with_entries, "float_values": _with_entries}
+_STACKED: dict[str, Any] = {
+    "exact_values": stack_values,
+    "float_values": stack_values,
+    "domain": STACKS,
+    "injectable": False,
+}
+_TWO: dict[str, Any] = {**_STACKED, "domain": TWO_WORKERS, "setups": lambda cls, n: [cls(1)], "sweep": None}
+
+_T, _R, _B, _C = "sparsifiers.topk.", "sparsifiers.randk.", "sparsifiers.blocktopk.", "sparsifiers.chunktopk."
+_H, _A, _I = "sparsifiers.hardthreshold.", "sparsifiers.adaptivesparsification.", "sparsifiers.identity."
+
+EXPERIMENTS = table(
+    bind(_T + "contraction", "TopK", extremal=_below_top),
+    bind(_T + "support", "TopK", extremal=ones),
+    bind(_T + "ceil_k", "TopK", extremal=_equal_integer_share, **_shares(True)),
+    bind(_T + "floor_k", "TopK", extremal=ones, **_shares(False)),
+    bind(_T + "local_contraction", "TopK", measure=LocalError(), extremal=_equal_stack, **_STACKED),
+    bind(_T + "global_error", "TopK", measure=GlobalError(), admits=nonzero_average, extremal=_equal_stack, **_STACKED),
+    bind(_T + "global_contraction", "TopK", measure=GlobalError(), admits=nonzero_average, **_STACKED),
+    bind(_T + "two_workers", "TopK", measure=GlobalError(), **_TWO),
+    *(bind(_T + s, "TopK") for s in ("unbiased", "wire", "sign_symmetry", "scale_equivariance", "idempotence")),
+    bind(_R + "contraction", "RandK", "unscaled", sampled="equal", spread=_ERROR),
+    bind(_R + "bias", "RandK", "unscaled", admits=_nonzero),
+    bind(_R + "unbiased", "RandK", admits=_gain_fits, sampled="projection"),
+    bind(_R + "variance", "RandK", admits=_gain_fits, sampled="equal", spread=_ERROR),
+    bind(_R + "second_moment", "RandK", admits=_gain_fits, sampled="equal", spread=_SECOND),
+    bind(
+        _R + "shrunk_contraction",
+        "RandK",
+        measure=Distortion(gain=_shrink),
+        admits=_gain_fits,
+        sampled="equal",
+        spread=_SHRUNK,
+    ),
+    bind(_R + "support", "RandK", admits=_gain_fits, extremal=ones),
+    *(
+        bind(_R + s, "RandK", "unscaled", measure=GlobalError(shared), admits=nonzero_average, **_STACKED)
+        for s, shared in (
+            ("global_contraction_shared", True),
+            ("global_error_independent", False),
+            ("global_contraction", False),
+        )
+    ),
+    bind(_R + "global_error_scaled", "RandK", measure=GlobalError(), admits=nonzero_average, **_STACKED),
+    bind(_R + "wire", "RandK", admits=_gain_fits),
+    bind(_R + "sign_symmetry", "RandK", admits=_gain_fits),
+    bind(_R + "scale_equivariance", "RandK", admits=both(_gain_fits, moderate)),
+    bind(_R + "idempotence", "RandK", admits=both(_gain_fits, moderate)),
+    bind(_R + "idempotence_defect", "RandK", "unscaled", admits=_no_zero),
+    bind(_B + "contraction", "BlockTopK", extremal=_equal_blocks),
+    bind(_B + "kept_share", "BlockTopK"),
+    bind(_B + "wire", "BlockTopK", **_COUNTED),
+    *(bind(_B + s, "BlockTopK") for s in ("unbiased", "sign_symmetry", "scale_equivariance", "idempotence")),
+    bind(_C + "contraction", "ChunkTopK", extremal=_one_full_chunk),
+    *(bind(_C + s, "ChunkTopK") for s in ("unbiased", "wire", "sign_symmetry", "scale_equivariance", "idempotence")),
+    bind(_H + "absolute_error", "HardThreshold", extremal=_all_below),
+    bind(_H + "nonexpansive", "HardThreshold", extremal=_all_below),
+    bind(_H + "contraction", "HardThreshold", exact_values=_with_alpha, float_values=_with_alpha, extremal=_all_below),
+    bind(_H + "wire", "HardThreshold", **_COUNTED),
+    *(bind(_H + s, "HardThreshold") for s in ("unbiased", "sign_symmetry", "scale_equivariance", "idempotence")),
+    bind(
+        _A + "error",
+        "AdaptiveSparsification",
+        admits=both(_nonzero, moderate),
+        sampled="equal",
+        spread=_one_entry_spread,
+    ),
+    bind(_A + "contraction", "AdaptiveSparsification", admits=_nonzero, extremal=ones),
+    bind(_A + "support", "AdaptiveSparsification", extremal=ones),
+    *(
+        bind(_A + s, "AdaptiveSparsification")
+        for s in ("unbiased", "wire", "sign_symmetry", "scale_equivariance", "idempotence")
+    ),
+    *(
+        bind(_I + s, "Identity")
+        for s in ("contraction", "unbiased", "wire", "sign_symmetry", "scale_equivariance", "idempotence")
+    ),
+)

@@ -1,0 +1,199 @@
+"""Several workers: what averaging compressed vectors does, measured on stacks (P, n)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from commbounds.collectives import mean_of_compressed
+from commbounds.compressors import Compressor
+from commbounds.compressors.base import Exact
+from commbounds.verify import inputs
+from commbounds.verify.experiment import Domain
+from commbounds.verify.kernel_law import kernel_law
+from commbounds.verify.marginals import Marginals
+from commbounds.verify.measures import Measure, Reading, exact_values, float_values
+
+__all__ = ["STACKS", "TWO_WORKERS", "GlobalError", "LocalError", "nonzero_average", "stack_values", "two_workers"]
+
+Array = NDArray[Any]
+ExactStack = tuple[tuple[Fraction, ...], ...]
+
+
+@dataclass(frozen=True)
+class GlobalError(Measure):
+    """E ||mean C(x_i) - mean x_i||^2 / ||mean x_i||^2.
+
+    Parameters
+    ----------
+    shared : bool
+        Whether all workers use the same randomness; else it is independent.
+    """
+
+    shared: bool = False
+
+    def exact(self, c: Compressor, x: ExactStack) -> Exact:
+        mean = [Fraction(sum(column), len(x)) for column in zip(*x, strict=True)]
+        total: Exact = Fraction(0)
+        for p, outputs in self._joint_law(c, x):
+            average = [sum(column) / Fraction(len(x)) for column in zip(*outputs, strict=True)]
+            total += p * sum((a - b) ** 2 for a, b in zip(average, mean, strict=True))
+        return total / sum(v * v for v in mean)
+
+    def _joint_law(self, c: Any, x: ExactStack) -> Iterator[tuple[Exact, tuple[Any, ...]]]:
+        if self.shared:
+            # the shared randomness is a subset of the entries, the same for every worker
+            subsets = list(itertools.combinations(range(len(x[0])), c.k))
+            for kept in subsets:
+                yield (
+                    Fraction(1, len(subsets)),
+                    tuple(tuple(v if j in kept else Fraction(0) for j, v in enumerate(row)) for row in x),
+                )
+            return
+        for outcome in itertools.product(*(c.law(row) for row in x)):
+            p: Exact = Fraction(1)
+            for q, _ in outcome:
+                p *= q
+            yield p, tuple(y for _, y in outcome)
+
+    def read(self, c: Any, x: Array) -> Reading | None:
+        wide = x.astype(np.float64)
+        goal = wide.mean(axis=0)
+        laws = [kernel_law(c, row) for row in x]
+        if any(law is None or isinstance(law, Marginals) for law in laws):
+            return None
+        # bias and variance add up over independent workers; with shared randomness outcomes go together
+        outputs = [(law.p, law.y) for law in laws if law is not None and not isinstance(law, Marginals)]
+        if self.shared:
+            average = np.mean([y for _, y in outputs], axis=0)
+            value = float(outputs[0][0] @ ((average - goal) ** 2).sum(axis=1))
+        else:
+            means = [p @ y for p, y in outputs]
+            bias = np.mean(means, axis=0) - goal
+            variances = [float(p @ ((y - mean) ** 2).sum(axis=1)) for (p, y), mean in zip(outputs, means, strict=True)]
+            value = float(bias @ bias) + sum(variances) / len(x) ** 2
+        unit = float(goal @ goal)
+        # the average cancels: rounding is relative to the workers' own squares
+        slack = 16.0 * float(np.finfo(x.dtype).eps) * (value + float((wide**2).sum()) * max(1.0, x.shape[1] / c.k) ** 2)
+        return Reading(value / unit, slack / unit)
+
+    def draw(self, c: Compressor, x: Array, rng: np.random.Generator) -> float:
+        goal = x.astype(np.float64).mean(axis=0)
+        error = mean_of_compressed(x, c, rng, shared=self.shared).astype(np.float64) - goal
+        return float(error @ error) / float(goal @ goal)
+
+
+class LocalError(Measure):
+    """sum_i ||C(x_i) - x_i||^2 / sum_i ||x_i||^2 for a deterministic compressor."""
+
+    def exact(self, c: Compressor, x: ExactStack) -> Exact:
+        error = sum((v - w) ** 2 for row in x for v, w in zip(c.law(row)[0][1], row, strict=True))
+        return Fraction(error) / sum(v * v for row in x for v in row)
+
+    def read(self, c: Compressor, x: Array) -> Reading | None:
+        wide = x.astype(np.float64)
+        top = float(np.abs(wide).max()) or 1.0
+        outputs = np.array([c(row) for row in x], dtype=np.float64)
+        value = float((((outputs - wide) / top) ** 2).sum()) / (float(((wide / top) ** 2).sum()) or 1.0)
+        return Reading(value, 4.0 * x.size * float(np.finfo(np.float64).eps))
+
+
+# --- inputs ------------------------------------------------------------------------------------------------------
+
+
+def _grid(level: int) -> Iterator[ExactStack]:
+    """Every stack of two workers and two or three entries, small integers."""
+    yield from inputs.matrix_grid(2, 2, 2 + (level > 0))
+    if level > 0:
+        yield from inputs.matrix_grid(2, 3, 1)
+        yield from inputs.matrix_grid(3, 2, 1)
+
+
+def _corpus(sizes: tuple[int, ...], dtype: type) -> Iterator[tuple[str, Array]]:
+    for n in sizes:
+        for name, make in inputs.CORPUS.items():
+            x = make(n)
+            yield f"two workers hold {name}, n={n}", np.array([x, x], dtype=dtype)
+            yield (
+                f"three workers hold shifts of {name}, n={n}",
+                np.array([np.roll(x, i) for i in range(3)], dtype=dtype),
+            )
+            yield f"two workers nearly cancel on {name}, n={n}", np.array([x + 0.5, 0.25 - x], dtype=dtype)
+
+
+@st.composite
+def _cases(draw: st.DrawFn, dtype: type) -> Array:
+    P, n = draw(st.integers(1, 4)), draw(st.integers(1, 6))
+    if draw(st.booleans()):
+        return np.asarray(draw(st.lists(st.integers(-3, 3), min_size=P * n, max_size=P * n)), dtype=dtype).reshape(P, n)
+    name, seed = draw(st.sampled_from(sorted(inputs.FAMILIES))), draw(st.integers(0, 2**31))
+    return inputs.family(name, P * n, seed, 1.0, dtype).reshape(P, n)
+
+
+def _random(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return rng.standard_normal(shape)
+
+
+STACKS = Domain(_grid, _corpus, _cases, _random, ((2, 2), (2, 3), (3, 3)))
+
+
+def two_workers(e: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """The workers (1 + e, -1) and (-1, 1 + e)."""
+    return ((1 + e, e * 0 - 1), (e * 0 - 1, 1 + e))
+
+
+def _two_grid(_level: int) -> Iterator[ExactStack]:
+    for e in (Fraction(1), Fraction(1, 2), Fraction(1, 10), Fraction(1, 1000), Fraction(3)):
+        yield two_workers(e)
+
+
+def _two_corpus(_sizes: tuple[int, ...], dtype: type) -> Iterator[tuple[str, Array]]:
+    for exponent in range(-6, 3):
+        yield f"e = 2^{exponent}", np.array(two_workers(2.0**exponent), dtype=dtype)
+
+
+TWO_WORKERS = Domain(
+    _two_grid,
+    _two_corpus,
+    # small powers of two and their sums are exact in float32, so that e is what the worker holds
+    lambda dtype: st.integers(1, 2**10).map(lambda j: np.array(two_workers(j / 64.0), dtype=dtype)),
+    _random,
+    ((2, 2),),
+)
+
+
+def nonzero_average(_c: Any, x: Array) -> bool:
+    """Whether the average is not zero and, in floating point, not lost in the workers' rounding."""
+    mean = np.abs(x.astype(np.float64).mean(axis=0)).max()
+    return bool(mean > 1e-5 * np.abs(x).max())
+
+
+def stack_values(c: Compressor, x: Any) -> dict[str, Any]:
+    """The values of P, n, sumsq, norm2bar and e besides the compressor's own, exact or float as the input."""
+    if isinstance(x, tuple):
+        import sympy as sp
+
+        values = exact_values(c, x)
+        mean = [Fraction(sum(column), len(x)) for column in zip(*x, strict=True)]
+        squares = sum(v * v for v in mean)
+        extra: dict[str, Any] = {
+            "norm2bar": sp.sqrt(sp.Rational(squares.numerator, squares.denominator)),
+            "sumsq": sum(v * v for row in x for v in row),
+            "e": x[0][0] - 1,
+        }
+    else:
+        wide = x.astype(np.float64)
+        values = float_values(c, x)
+        extra = {
+            "norm2bar": float(np.linalg.norm(wide.mean(axis=0))),
+            "sumsq": float((wide**2).sum()),
+            "e": float(wide[0, 0]) - 1.0,
+        }
+    return {**values, **extra, "P": len(x)}
