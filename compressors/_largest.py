@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from math import isqrt
@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from commbounds.compressors._bits import ONE, PLACE, PRIME
 from commbounds.compressors._blocks import run_all, spans
 from commbounds.compressors._magnitude import finite_largest, magnitude_bits
 
@@ -23,10 +24,6 @@ _SAMPLE = 1 << 14
 """Keys looked at to guess the k-th largest."""
 _TILE = 4096
 """Keys compared in one go, before the ones found are written out: 64 words."""
-_ONE, _PRIME = np.uint64(1), np.uint64(67)
-_BIT = np.full(67, 255, np.uint8)
-_BIT[[2**j % 67 for j in range(64)]] = range(64)
-"""Which bit of a word is its only one, by the word modulo 67: powers of two leave distinct remainders."""
 
 
 @njit(cache=True, nogil=True)
@@ -76,8 +73,8 @@ def _emit(bits, mask, level, ties, base, indices, values):  # type: ignore[no-un
         for w in range((tile.size + 63) // 64):
             word = words[w]
             while word:
-                rest = word & (word - _ONE)
-                i = 64 * w + np.int64(_BIT[(word ^ rest) % _PRIME])
+                rest = word & (word - ONE)
+                i = 64 * w + PLACE[(word ^ rest) % PRIME]
                 word = rest
                 if (tile[i] & mask) == level:
                     if ties == 0:

@@ -1,7 +1,7 @@
 """Counter-based randomness: every draw is a function of (key, index), so results do not depend on threads or order.
 
 The generator is splitmix64 evaluated at a counter: ``mix(key + (i + 1) * GOLDEN)``. The key comes from the caller's
-Generator, one 64-bit draw per compression.
+Generator, one 64-bit draw per compression. A draw takes one evaluation; two float32 uniforms share one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _S11, _S32, _S40 = np.uint64(11), np.uint64(32), np.uint64(40)
-_LOW32 = np.uint64(2**32 - 1)
+_LOW32, _LOW24 = np.uint64(2**32 - 1), np.uint64(2**24 - 1)
+_ONE = np.uint64(1)
 
 
 def key_from(rng: np.random.Generator) -> np.uint64:
@@ -43,25 +44,39 @@ def _uniforms64(key, start, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _uniforms32(key, start, out):  # type: ignore[no-untyped-def]
-    # out[i] = top 24 bits of draw start + i, over 2^24
-    for i in range(out.size):
-        out[i] = np.float32(_mix(key + (start + np.uint64(i + 1)) * GOLDEN) >> _S40) * np.float32(2.0**-24)
+    # draws 2 i and 2 i + 1 are the top and the bottom 24 bits of hash i, over 2^24
+    unit = np.float32(2.0**-24)
+    skip = np.int64(start & _ONE)
+    counter = key + ((start >> _ONE) + _ONE) * GOLDEN
+    if skip:
+        out[0] = np.float32(np.int64(_mix(counter) & _LOW24)) * unit
+        counter += GOLDEN
+    pairs = (out.size - skip) // 2
+    body = out[skip : skip + 2 * pairs]
+    for i in range(pairs):
+        word = _mix(counter + np.uint64(i) * GOLDEN)
+        body[2 * i] = np.float32(np.int64(word >> _S40)) * unit
+        body[2 * i + 1] = np.float32(np.int64(word & _LOW24)) * unit
+    if skip + 2 * pairs < out.size:
+        out[out.size - 1] = np.float32(np.int64(_mix(counter + np.uint64(pairs) * GOLDEN) >> _S40)) * unit
 
 
 @njit(cache=True, nogil=True)
 def _bounded(key, start, low, out):  # type: ignore[no-untyped-def]
     # Lemire 2019: the high half of (32 random bits) * size, rejecting the low halves that would favour some results.
-    # Attempt a for draw j uses counter j + 2^32 a, so that no two attempts share one.
+    # Attempt a for draw j uses counter j + 2^32 a, so that no two attempts share one. The first loop vectorises.
     for i in range(out.size):
-        counter = start + np.uint64(i + 1)
+        out[i] = (_mix(key + (start + np.uint64(i + 1)) * GOLDEN) >> _S32) * (low + start + np.uint64(i))
+    for i in range(out.size):
+        product = out[i]
         size = low + start + np.uint64(i)
-        product = (_mix(key + counter * GOLDEN) >> _S32) * size
         if (product & _LOW32) < size:
-            unfair = ((_LOW32 - size) + np.uint64(1)) % size
+            unfair = (_LOW32 - size + np.uint64(1)) % size
+            counter = start + np.uint64(i + 1)
             while (product & _LOW32) < unfair:
                 counter += _LOW32 + np.uint64(1)
                 product = (_mix(key + counter * GOLDEN) >> _S32) * size
-        out[i] = np.int64(product >> _S32)
+        out[i] = product >> _S32
 
 
 def fill_bounded(key: np.uint64, start: int, low: int, out: NDArray[np.int64]) -> None:
@@ -79,7 +94,7 @@ def fill_bounded(key: np.uint64, start: int, low: int, out: NDArray[np.int64]) -
         Filled.
     """
     with np.errstate(over="ignore"):  # without the JIT, numpy warns where the generator means to wrap around
-        _bounded(key, np.uint64(start), np.uint64(low), out)
+        _bounded(key, np.uint64(start), np.uint64(low), out.view(np.uint64))
 
 
 def fill_uniforms(key: np.uint64, start: int, out: NDArray[Any]) -> None:

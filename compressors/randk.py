@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.compressors._bits import ONE, PLACE, PRIME
 from commbounds.compressors._blocks import BLOCK
 from commbounds.compressors._magnitude import finite_largest
 from commbounds.compressors._random import fill_bounded, key_from
@@ -32,25 +33,27 @@ __all__ = ["RandK"]
 
 @njit(cache=True, nogil=True)
 def _floyd(draws, first, chosen):  # type: ignore[no-untyped-def]
-    # Floyd's algorithm: add draws[i] from [0, first + i] to the set of bits, or first + i where it is in already
-    one, low6 = np.uint64(1), np.int64(63)
+    # Floyd's algorithm: put draws[i] from [0, first + i] into the set of bits, or first + i where it is in already
     for i in range(draws.size):
         t = draws[i]
-        if (chosen[t >> 6] >> np.uint64(t & low6)) & one:
+        word, bit = chosen[t >> 6], ONE << np.uint64(t & 63)
+        if word & bit:
             t = first + i
-        chosen[t >> 6] |= one << np.uint64(t & low6)
+            word, bit = chosen[t >> 6], ONE << np.uint64(t & 63)
+        chosen[t >> 6] = word | bit
 
 
 @njit(cache=True, nogil=True)
 def _positions(chosen, out):  # type: ignore[no-untyped-def]
-    # the set bits, ascending; out has room for exactly as many
+    # the set bits, ascending; the room is exactly right
     count = 0
     for w in range(chosen.size):
         word = chosen[w]
-        for j in range(64):
-            if (word >> np.uint64(j)) & np.uint64(1):
-                out[count] = 64 * w + j
-                count += 1
+        while word:
+            rest = word & (word - ONE)
+            out[count] = 64 * w + PLACE[(word ^ rest) % PRIME]
+            word = rest
+            count += 1
 
 
 @njit(cache=True, nogil=True)
@@ -90,11 +93,19 @@ class RandK(Sparsifier):
     randomised = True
     claims = (
         "sparsifiers.randk.contraction",
-        "sparsifiers.randk.variance",
+        "sparsifiers.randk.bias",
         "sparsifiers.randk.unbiased",
+        "sparsifiers.randk.variance",
+        "sparsifiers.randk.second_moment",
+        "sparsifiers.randk.shrunk_contraction",
+        "sparsifiers.randk.support",
+        "sparsifiers.randk.global_contraction_shared",
+        "sparsifiers.randk.global_error_independent",
+        "sparsifiers.randk.global_error_scaled",
         "sparsifiers.randk.wire",
         "sparsifiers.randk.sign_symmetry",
         "sparsifiers.randk.scale_equivariance",
+        "sparsifiers.randk.idempotence_defect",
     )
 
     def __post_init__(self) -> None:

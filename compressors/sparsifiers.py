@@ -51,6 +51,7 @@ class HardThreshold(Sparsifier):
     threshold: float | Fraction
     claims = (
         "sparsifiers.hardthreshold.absolute_error",
+        "sparsifiers.hardthreshold.nonexpansive",
         "sparsifiers.hardthreshold.wire",
         "sparsifiers.hardthreshold.sign_symmetry",
         "sparsifiers.hardthreshold.idempotence",
@@ -134,8 +135,9 @@ class AdaptiveSparsification(Sparsifier):
 
     randomised = True
     claims = (
-        "sparsifiers.adaptivesparsification.contraction",
         "sparsifiers.adaptivesparsification.error",
+        "sparsifiers.adaptivesparsification.contraction",
+        "sparsifiers.adaptivesparsification.support",
         "sparsifiers.adaptivesparsification.wire",
         "sparsifiers.adaptivesparsification.sign_symmetry",
         "sparsifiers.adaptivesparsification.scale_equivariance",
@@ -248,6 +250,7 @@ class Identity(Compressor):
 
     claims = (
         "sparsifiers.identity.contraction",
+        "sparsifiers.identity.unbiased",
         "sparsifiers.identity.wire",
         "sparsifiers.identity.sign_symmetry",
         "sparsifiers.identity.scale_equivariance",

@@ -48,6 +48,11 @@ class TopK(Sparsifier):
     k: int
     claims = (
         "sparsifiers.topk.contraction",
+        "sparsifiers.topk.support",
+        "sparsifiers.topk.ceil_k",
+        "sparsifiers.topk.local_contraction",
+        "sparsifiers.topk.global_error",
+        "sparsifiers.topk.two_workers",
         "sparsifiers.topk.wire",
         "sparsifiers.topk.sign_symmetry",
         "sparsifiers.topk.scale_equivariance",
