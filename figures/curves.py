@@ -195,17 +195,17 @@ def _scales(ax: Axes, series: Series, curves: Sequence[Sequence[float]]) -> tupl
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
     values = [v for curve in curves for v in curve if math.isfinite(v)]
     low, high = min(values), max(values)
-    positive = [v for v in values if v > 0]
-    if low == high == 0:
-        return -0.06, 1.0
-    if low >= 0 and positive and max(positive) / min(positive) > 40:
-        if low > 0:
+    if not any(series.bound) and low >= 0 and high < 1e-6:
+        return -0.06, 1.0  # a defect of zero, on the scale of the largest defect that there can be
+    judged = [v for curve in (series.bound, series.worst) for v in curve if math.isfinite(v) and v > 0]
+    if low >= 0 and any(series.bound) and max(judged) / min(judged) > 40:
+        lowest = max(min(v for v in values if v > 0), 1e-4 * min(judged))
+        if low >= lowest:
             ax.set_yscale("log")
             reach = (high / low) ** 0.06
             return low / reach, high * reach
-        if high > 100 * min(positive):
-            ax.set_yscale("symlog", linthresh=min(positive))
-            return -0.3 * min(positive), high * 2
+        ax.set_yscale("symlog", linthresh=lowest)
+        return -0.3 * lowest, high * 2
     if low >= 0 and low < 0.5 * high:
         return -0.02 * high, 1.06 * high
     reach = 0.06 * (high - low) if high > low else 0.1 * abs(high)
@@ -218,7 +218,7 @@ def _short(value: float) -> str:
             power = round(math.log(value, base))
             if base**power == value:
                 return f"${base}^{{{power}}}$"
-    return f"{int(value)}" if value == int(value) and abs(value) < 1e6 else f"{value:.3g}"
+    return f"{int(value)}" if value == int(value) and abs(value) < 1e6 else f"{value:.2g}"
 
 
 def _ratio_alone(ax: Axes, finding: Finding, word: str) -> None:
@@ -229,7 +229,7 @@ def _ratio_alone(ax: Axes, finding: Finding, word: str) -> None:
     ratio = finding.tightness
     if ratio is not None and math.isfinite(ratio):
         ax.plot([ratio], [0], "o", ms=10, color=COLOURS[word], mec=COLOURS["paper"], label="worst found", clip_on=False)
-        ax.annotate(number(ratio), (ratio, 0), xytext=(0, 10), textcoords="offset points", ha="center")
+        ax.annotate(number(ratio), (ratio, 0), xytext=(8, 8), textcoords="offset points")
     else:
         text = "unbounded" if ratio is not None else "no curve for this claim"
         ax.text(0.5, 0.75, text, transform=ax.transAxes, ha="center", color=COLOURS["muted"])

@@ -19,7 +19,7 @@ from commbounds.figures.files import rendered, written
 from commbounds.figures.formula import mathml
 from commbounds.figures.status import MEANING, Status, number, status
 from commbounds.figures.svg import inlined
-from commbounds.theory import Claim, Kind, Standing, claims
+from commbounds.theory import Claim, Kind, Standing, Tag, claims
 from commbounds.theory.quantities import NOTATION
 from commbounds.verify.finding import Finding, Verdict
 
@@ -62,8 +62,13 @@ class Entry:
 
     @property
     def failing(self) -> bool:
-        """Whether the statement fails as commonly printed."""
+        """Whether the statement fails."""
         return self.finding.verdict is Verdict.REFUTED or self.claim.stands is not Standing.HOLDS
+
+    @property
+    def printed(self) -> bool:
+        """Whether others make the statement, rather than the book for completeness' sake."""
+        return self.claim.source.tag is not Tag.DERIVED
 
     @cached_property
     def formula(self) -> Markup:
@@ -149,7 +154,8 @@ def report(findings: Iterable[Finding], out: str | Path, book: Mapping[str, Clai
         style=Markup(files("commbounds.figures").joinpath("report.css").read_text("utf-8")),
         columns=list(_columns(entries)),
         entries=entries,
-        failing=[e for e in entries if e.failing],
+        failing=[e for e in entries if e.failing and e.printed],
+        lacking=[e for e in entries if e.claim.stands is not Standing.HOLDS and not e.printed],
         surprises=[e for e in entries if not e.finding.as_stated],
         by_name={e.id: e for e in entries},
         drawings={e.id: e.drawing(f"f{i}-", book) for i, e in enumerate(entries)},

@@ -65,7 +65,7 @@ CLAIMS = [
     ),
     claim("signs.identity", q.ABSOLUTE_ERROR, q.norm2**2 - q.norm1**2 / q.n, sp.Eq, source=DERIVED),
     claim("signs.sign_symmetry", q.SIGN_DEFECT, 0, sp.Eq, kind=Kind.LAW),
-    claim("signs.scale_equivariance", q.SCALE_DEFECT, 0, sp.Eq, kind=Kind.LAW, stands=Standing.REFUTED),
+    claim("signs.scale_equivariance", q.SCALE_DEFECT, 0, sp.Eq, kind=Kind.LAW, stands=Standing.REFUTED, source=DERIVED),
     claim("topk.wire", q.BITS, q.k * q.itembits, sp.Eq),
     claim("topk.moment", q.SECOND_MOMENT, q.k / q.n, sp.Ge),
     claim("powersgd.contraction", q.RELATIVE_ERROR, 1 - q.r / sp.Min(q.m, q.n), stands=Standing.REFUTED),

@@ -99,8 +99,9 @@ def test_every_finding_has_row_section_figure_formula_and_command(page, findings
 
 
 def test_what_fails_stands_on_top_with_its_correction_and_counterexample(page):
-    top = page[page.index('id="failing"') : page.index('id="summary"')]
-    assert top.count('class="card"') == 4
+    top, lacking = page[page.index('id="failing"') : page.index('id="summary"')].split('id="lacking"')
+    assert top.count('class="card"') == 3
+    assert 'href="#synthetic.signs.scale_equivariance"' in lacking
     assert 'href="#synthetic.signs.identity"' in top
     assert "2 disagree with the book" in page
     assert "(1, -2, 0.1)" in page
