@@ -96,7 +96,7 @@ class Entry:
     def search(self) -> str:
         """What the filter looks at."""
         claim = self.claim
-        words = [claim.name, claim.title, self.status.word, self.status.verdict, claim.kind, claim.source.work]
+        words = [claim.name, claim.title, f"is:{self.status.word}", self.status.verdict, claim.kind, claim.source.work]
         words += [claim.source.tag, claim.stands, *(h.name for h in claim.assumes)]
         words += ["" if self.finding.as_stated else "disagrees"]
         return " ".join(words).lower()

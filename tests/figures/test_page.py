@@ -110,6 +110,15 @@ def test_what_fails_stands_on_top_with_its_correction_and_counterexample(page):
     assert "exactly 4/5 &gt; 3/4" in page
 
 
+def test_tiles_filter_for_as_many_rows_as_they_count(page):
+    tiles = re.findall(r'data-filter="(is:\w+)".*?<b>(\d+)</b>', page)
+    rows = re.findall(r'<tr data-text="([^"]*)"', page)
+    assert {word: int(count) for word, count in tiles} == {
+        word: sum(word in row for row in rows)
+        for word in ("is:tight", "is:loose", "is:exact", "is:refuted", "is:error")
+    }
+
+
 def test_sources_show_how_we_know_them(page):
     text = "".join(parsed(page).text)
     assert "recalled" in text
