@@ -16,7 +16,7 @@ from commbounds.compressors._bits import ONE, PLACE, PRIME
 from commbounds.compressors._blocks import run_all, spans
 from commbounds.compressors._magnitude import finite_largest, magnitude_bits
 
-__all__ = ["largest"]
+__all__ = ["largest", "reaching"]
 
 # Magnitudes are compared by their keys: bit patterns without the sign, unsigned integers in the same order.
 
@@ -189,10 +189,15 @@ class _Pieces:
         return indices, values
 
 
+def _cut(bits: NDArray[Any], mask: Any) -> _Pieces:
+    """`bits` in one piece per thread."""
+    cuts = spans(bits.size)
+    return _Pieces([bits[start:stop] for start, stop in cuts], mask, [start for start, _ in cuts])
+
+
 def _largest(bits: NDArray[Any], mask: Any, k: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
     """Indices and bit patterns of the entries with the `k` largest keys."""
-    cuts = spans(bits.size)
-    vector = _Pieces([bits[start:stop] for start, stop in cuts], mask, [start for start, _ in cuts])
+    vector = _cut(bits, mask)
     for level, room in _guesses(bits, mask, k):
         found = vector.reaching(level, [min(room, piece.size) for piece in vector.bits])
         if found is None:
@@ -239,4 +244,30 @@ def largest(x: NDArray[Any], k: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
     indices, found = _largest(bits, mask, k)
     values = found.view(x.dtype)
     finite_largest(values)  # NaN and the infinities have the largest keys: if there are any, one is among the k
+    return indices, values
+
+
+def reaching(x: NDArray[Any], threshold: Any) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Indices, ascending, and values of the entries of `x` whose magnitude is at least `threshold`.
+
+    Parameters
+    ----------
+    x : (n,) float32 or float64
+        Contiguous.
+    threshold : scalar of the dtype of x
+        Not negative, not NaN.
+
+    Raises
+    ------
+    ValueError
+        `x` holds NaN or an infinity.
+    """
+    bits, mask = magnitude_bits(x)
+    vector = _cut(bits, mask)
+    level = threshold.view(bits.dtype)
+    counts = vector.counts(level)
+    indices, found = vector.top(int(counts.sum()), level, counts)
+    values = found.view(x.dtype)
+    if values.size:
+        finite_largest(values)  # NaN and the infinities reach any threshold
     return indices, values

@@ -25,42 +25,43 @@ __all__ = ["BlockTopK", "ChunkTopK"]
 def _square_norms(x, scale, block, out):  # type: ignore[no-untyped-def]
     # squared norm of every block of scale * x, entries added in order
     for b in range(out.size):
+        part = x[b * block : (b + 1) * block]
         total = 0.0
-        for value in x[b * block : (b + 1) * block]:
-            scaled = np.float64(value) * scale
-            total += scaled * scaled
+        for i in range(part.size):
+            value = np.float64(part[i]) * scale
+            total += value * value
         out[b] = total
 
 
 @njit(cache=True, nogil=True)
-def _chunk_largest(bits, mask, k, chunk, base, indices):  # type: ignore[no-untyped-def]
-    # the k largest of every chunk; base is the index of bits[0]
-    one = mask & ~mask | mask // mask
+def _chunk_largest(bits, mask, width, k, chunk, base, indices):  # type: ignore[no-untyped-def]
+    # the k largest keys (patterns without sign, of `width` bits) of every chunk; bits[0] has index base
     count = 0
     for start in range(0, bits.size, chunk):
         part = bits[start : start + chunk]
         keep = min(k, part.size)
-        # the largest threshold that at least `keep` entries reach, bit by bit from the top
-        threshold = mask ^ mask
-        bit = (mask >> one) + one
-        while bit:
-            trial = threshold | bit
+        # the highest level that `keep` keys reach, bit by bit from the top; any that just these reach is as good
+        level = bits.dtype.type(0)
+        for b in range(width - 1, -1, -1):
+            trial = bits.dtype.type(level | np.uint64(1) << np.uint64(b))
             reached = 0
-            for value in part:
-                reached += (value & mask) >= trial
+            for i in range(part.size):
+                reached += bits.dtype.type(part[i] & mask) >= trial
             if reached >= keep:
-                threshold = trial
-            bit >>= one
-        above = 0
-        for value in part:
-            above += (value & mask) > threshold
-        ties = keep - above
+                level = trial
+            if reached == keep:
+                break
+        ties = keep
         for i in range(part.size):
+            ties -= bits.dtype.type(part[i] & mask) > level
+        stop = count + keep
+        i = 0
+        while count < stop:
             key = part[i] & mask
-            if key > threshold or (key == threshold and ties > 0):
-                ties -= key == threshold
-                indices[count] = base + start + i
-                count += 1
+            indices[count] = base + start + i
+            count += (key > level) | ((key == level) & (ties > 0))
+            ties -= key == level
+            i += 1
 
 
 @dataclass(frozen=True)
@@ -217,16 +218,16 @@ class ChunkTopK(Sparsifier):
         chunks, rest = divmod(array.size, self.chunk)
         indices = np.empty(chunks * self.k + min(self.k, rest), np.int32)
         bits, mask = magnitude_bits(array)
+        width = 8 * array.itemsize - 1
 
         def work(start: int, stop: int) -> None:
             first = start * self.chunk
             part = bits[first : stop * self.chunk]
-            _chunk_largest(part, mask, self.k, self.chunk, first, indices[start * self.k : stop * self.k])
+            _chunk_largest(part, mask, width, self.k, self.chunk, first, indices[start * self.k : stop * self.k])
 
         for_blocks(chunks + (rest > 0), work)
         values = array[indices]
-        if not np.isfinite(values).all():
-            raise ValueError("x must be finite, got NaN or infinity")
+        finite_largest(values)  # NaN and the infinities have the largest keys: if there are any, one is among these
         return Sparse(array.shape, array.dtype, indices, values, indices.size * index_bits(self.chunk))
 
     def law(self, x: Sequence[Any]) -> Law:

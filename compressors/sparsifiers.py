@@ -12,6 +12,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors._blocks import BLOCK, for_blocks
+from commbounds.compressors._largest import reaching
 from commbounds.compressors._magnitude import finite_largest, power_near_inverse
 from commbounds.compressors.base import (
     Compressor,
@@ -85,10 +86,10 @@ class HardThreshold(Sparsifier):
         ValueError
             `x` is not a vector, empty, or not finite.
         """
-        array = checked_array(x)
-        indices = np.flatnonzero(np.abs(array) >= self._rounded_up(array.dtype)).astype(np.int32)
+        array = checked_array(x, finite=False)
+        indices, values = reaching(array, self._rounded_up(array.dtype))
         position_bits = index_bits(array.size + 1) + indices.size * index_bits(array.size)
-        return Sparse(array.shape, array.dtype, indices, array[indices], position_bits)
+        return Sparse(array.shape, array.dtype, indices, values, position_bits)
 
     def _rounded_up(self, dtype: np.dtype[Any]) -> Any:
         """The smallest number of `dtype`, infinity included, that is at least the threshold."""
