@@ -162,8 +162,8 @@ STOCHASTICPOWER: tuple[Claim, ...] = (
         relation=sp.Le(RELATIVE_ERROR.symbol, BASE_OMEGA),
         kind=Kind.EXPECTED,
         assumes=(WITHIN_LEVELS, EXACT_ARITHMETIC),
-        source=HORVATH_2019.recalled(
-            "natural compression for a general base",
+        source=BEZNOSIKOV_2020.recalled(
+            "unbiased rounding to exponential levels, second moment (b + 1/b + 2)/4",
             "For |x_i| = t b^a, 1 <= t <= b, the relative variance (t - 1)(b - t)/t^2 is largest at t = 2 b/(b + 1): "
             "(b - 1)^2/(4 b).",
         ),

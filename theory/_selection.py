@@ -141,7 +141,8 @@ TOPK: tuple[Claim, ...] = (
         tightness=sp.oo,
         extremal="workers (1 + e, -1) and (-1, 1 + e), k = 1: ratio 1/e^2 against 1/2",
         axis="k",
-        note="Where workers cancel, each keeps what cancels: no factor at all bounds the error by the average's norm.",
+        note="Where workers cancel, each keeps what cancels: no factor at all bounds the error by the average's norm. "
+        "(3, 1, -2), (-2, -3, 1), (-1, 2, 1) average to zero, their Top-1 to (1, -1/3, 0).",
     ),
     Claim(
         name="sparsifiers.topk.two_workers",

@@ -13,6 +13,7 @@ from numbers import Rational
 from typing import Any
 
 import sympy as sp
+from sympy.logic.boolalg import BooleanFunction
 
 from commbounds.theory.quantities import Quantity, latex
 
@@ -109,7 +110,7 @@ class Hypothesis:
             raise ValueError(f"name must be a lower-case identifier, got {self.name!r}")
         if not self.statement.strip():
             raise ValueError(f"statement of {self.name} must not be empty")
-        if self.condition is not None and not isinstance(self.condition, sp.logic.boolalg.Boolean):
+        if self.condition is not None and not isinstance(self.condition, sp.Rel | BooleanFunction):
             raise TypeError(f"condition of {self.name} must be a sympy relation, got {self.condition!r}")
 
     def admits(self, **values: Any) -> bool:
@@ -267,8 +268,8 @@ def _evaluate(expression: Any, what: str, values: dict[str, Any]) -> Any:
         raise TypeError(f"{what} needs {', '.join(missing)}")
     used = {p: values[p] for p in names}
     if all(_is_exact(v) for v in used.values()):
-        exact = {s: _sympy_number(used[s.name]) for s in expression.free_symbols}
-        value = expression.subs(exact, simultaneous=True)
+        exact = {s: sp.sympify(_sympy_number(used[s.name])) for s in expression.free_symbols}
+        value = expression.xreplace(exact)
         return Fraction(int(value.p), int(value.q)) if value.is_Rational else value
     return _numeric(expression, names)(**used)
 

@@ -51,7 +51,7 @@ FRESH_GAUSSIAN_SKETCH = Hypothesis(
 ANY_SKETCH = Hypothesis(
     "any_sketch", "The sketch is whatever the previous step left (warm start): for the matrix at hand, anything."
 )
-SOME_ALPHA = Hypothesis("some_alpha", "alpha is some fixed number in (0, 1].", sp.Le(alpha, 1))
+SOME_ALPHA = Hypothesis("some_alpha", "alpha is some fixed number between 0 and 1.", sp.Lt(alpha, 1))
 
 # What the claim compares
 ANY_FACTOR = Hypothesis(

@@ -92,7 +92,7 @@ levels = sp.Symbol("levels", integer=True, positive=True)
 mu = sp.Symbol("mu", positive=True)
 """Density asked for, 0 < mu <= 1: the share of the entries to keep."""
 alpha = sp.Symbol("alpha", positive=True)
-"""A contraction factor that somebody hopes for, 0 < alpha <= 1."""
+"""A contraction factor that somebody hopes for, 0 < alpha < 1."""
 block = sp.Symbol("block", integer=True, positive=True)
 """Entries per block."""
 chunk = sp.Symbol("chunk", integer=True, positive=True)

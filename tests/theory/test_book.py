@@ -1,0 +1,162 @@
+import re
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+
+import latex2mathml.converter
+import numpy as np
+import pytest
+import sympy as sp
+
+from commbounds.compressors import COMPRESSORS
+from commbounds.theory import Kind, Standing, Tag, book, claims, hypotheses, quantities
+from commbounds.theory.hypotheses import HYPOTHESES
+
+BOOK = claims()
+EVERY = pytest.mark.parametrize("claim", BOOK.values(), ids=BOOK.keys())
+SYMBOLS = {value for value in vars(quantities).values() if isinstance(value, sp.Symbol)}
+ASKED_OF_ALL = {"unbiased", "wire", "sign_symmetry", "scale_equivariance", "idempotence"}
+
+VALUES = {
+    "n": 7, "k": 3, "m": 5, "r": 2, "s": 2, "b": Fraction(3, 2), "levels": 255, "mu": Fraction(1, 5),
+    "alpha": Fraction(1, 10), "block": 2, "chunk": 3, "threshold": Fraction(1, 2), "itembits": 32, "entries": 4,
+    "norm1": Fraction(3), "norm2": sp.sqrt(5), "norm3": sp.cbrt(9), "norminf": 2, "absdet": Fraction(2), "P": 3,
+    "norm2bar": sp.sqrt(2), "sumsq": Fraction(17), "e": Fraction(1, 3),
+}  # fmt: skip
+FLOATS = {name: float(value) for name, value in VALUES.items()}
+
+
+def test_the_book_is_one_read_only_mapping():
+    assert claims() is BOOK
+    assert all(name == claim.name for name, claim in BOOK.items())
+    with pytest.raises(TypeError):
+        BOOK["a.b.c"] = None
+
+
+def test_every_column_holds_its_own_claims():
+    for column in book.COLUMNS:
+        assert {claim.column for claim in column.CLAIMS} == {column.__name__.rpartition(".")[2]}
+
+
+def test_every_compressor_is_in_the_book_with_every_question_answered():
+    stated: dict[str, set[str]] = {}
+    for claim in BOOK.values():
+        stated.setdefault(claim.subject, set()).add(claim.name.rpartition(".")[2])
+    assert set(stated) == {name.lower() for name in COMPRESSORS}
+    for subject, statements in stated.items():
+        assert statements >= ASKED_OF_ALL, subject
+        assert statements & {"contraction", "variance"}, subject
+        if "variance" in statements:
+            assert {"unbiased", "shrunk_contraction"} <= statements, subject
+
+
+def test_what_compressors_claim_is_in_the_book_and_holds():
+    for name, compressor in COMPRESSORS.items():
+        for claim in compressor.claims:
+            assert BOOK[claim].subject == name.lower()
+            assert BOOK[claim].stands is Standing.HOLDS
+
+
+@EVERY
+def test_bounds_are_written_in_the_symbols_of_quantities(claim):
+    assert claim.relation.rhs.free_symbols <= SYMBOLS
+    assert claim.axis in {symbol.name for symbol in SYMBOLS}
+
+
+@EVERY
+def test_exact_and_float_bounds_agree(claim):
+    exact = claim.bound(**VALUES)
+    assert isinstance(exact, Fraction) or not exact.free_symbols
+    # a bound is at most ten operations and a root: each rounds by half an ulp
+    assert claim.bound(**FLOATS) == pytest.approx(float(exact), rel=32 * np.finfo(float).eps, abs=1e-300)
+    pair = claim.bound(**{name: np.array([value, value]) for name, value in FLOATS.items()})
+    assert np.all(pair == claim.bound(**FLOATS))
+
+
+@EVERY
+def test_formulas_render(claim):
+    mathml = latex2mathml.converter.convert(claim.latex)
+    assert mathml.startswith("<math")
+    # a command that the converter does not know comes out as its name
+    assert "\\" not in mathml
+
+
+@EVERY
+def test_standing_is_argued(claim):
+    assert claim.source.proof, "every claim carries its own argument"
+    if claim.stands is Standing.HOLDS:
+        equality = isinstance(claim.relation, sp.Eq)
+        assert (claim.tightness is None) == equality
+        if not equality:
+            assert claim.extremal
+    else:
+        assert claim.extremal
+        assert claim.note
+
+
+@EVERY
+def test_a_tightness_that_holds_is_at_most_one(claim):
+    if claim.tightness is None:
+        return
+    for n in (1, 2, 5, 16, 100):
+        for s in (1, 2, 5):
+            stated = claim.tightness_at(**{**VALUES, "n": n, "s": s, "k": 1, "r": 1})
+            assert stated > 0
+            if claim.stands is Standing.HOLDS:
+                assert stated <= 1
+            else:
+                assert stated > 1
+
+
+def test_corrections_hold_and_measure_the_same():
+    for claim in BOOK.values():
+        if claim.corrected_by:
+            correction = BOOK[claim.corrected_by]
+            assert correction.stands is Standing.HOLDS
+            assert correction.quantity == claim.quantity
+
+
+def test_hypotheses_have_one_record_each_and_are_used():
+    used = {hypothesis for claim in BOOK.values() for hypothesis in claim.assumes}
+    assert used == set(HYPOTHESES.values())
+    assert all(name == hypothesis.name for name, hypothesis in HYPOTHESES.items())
+    defined = {value for value in vars(hypotheses).values() if isinstance(value, hypotheses.Hypothesis)}
+    assert defined == used
+
+
+def test_sources_say_how_they_are_known():
+    for claim in BOOK.values():
+        # no text was read for these columns
+        assert claim.source.tag in (Tag.RECALLED, Tag.DERIVED), claim.name
+        words = f"{claim.source.place} {claim.source.proof} {claim.note}"
+        assert not re.search(r"(Theorem|Lemma|Proposition|Corollary|Equation)\s*\(?\d", words), claim.name
+
+
+def test_only_randomised_compressors_have_laws():
+    randomised = {name.lower() for name, compressor in COMPRESSORS.items() if compressor.randomised}
+    for claim in BOOK.values():
+        if claim.kind is Kind.LAW:
+            assert claim.subject in randomised, claim.name
+        elif claim.name.endswith(("sign_symmetry", "scale_equivariance", ".idempotence")):
+            assert claim.subject not in randomised, claim.name
+
+
+def _book_of(monkeypatch, *chapter):
+    monkeypatch.setattr(book, "COLUMNS", (SimpleNamespace(CLAIMS=chapter),))
+    return book.claims.__wrapped__()
+
+
+def test_two_claims_of_one_name_are_refused(monkeypatch):
+    claim = BOOK["sparsifiers.topk.contraction"]
+    with pytest.raises(ValueError, match=r"two claims are called sparsifiers.topk.contraction"):
+        _book_of(monkeypatch, claim, claim)
+
+
+def test_a_correction_that_is_not_in_the_book_is_refused(monkeypatch):
+    with pytest.raises(ValueError, match=r"corrected by sparsifiers.topk.ceil_k, which is not in the book"):
+        _book_of(monkeypatch, BOOK["sparsifiers.topk.floor_k"])
+
+
+def test_the_book_can_be_read_in_any_order(monkeypatch):
+    pair = (BOOK["sparsifiers.topk.floor_k"], replace(BOOK["sparsifiers.topk.ceil_k"], note="as before"))
+    assert list(_book_of(monkeypatch, *pair)) == [claim.name for claim in pair]
