@@ -156,7 +156,7 @@ QSGD: tuple[Claim, ...] = (
     _qsgd.sign_symmetry(_ODD),
     _qsgd.scale_equivariance(_RATIOS),
     _qsgd.no_idempotence(
-        "x = (1, 1), s = 1: the output (c, c), c = sqrt(2), has norm 2 and not c, so it is rounded once more"
+        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded once more"
     ),
 )
 

@@ -35,11 +35,12 @@ POWERSGD: tuple[Claim, ...] = (
         assumes=(FRESH_GAUSSIAN_SKETCH,),
         source=VOGELS_2019.recalled(
             "the compressor; whether that work states this factor was not checked",
-            "In the bases of singular vectors the sketch stays Gaussian, and C(M) projects diag(sigma) onto the range "
-            "of diag(sigma) G. What it captures is sum sigma_i^2 l_i with leverages l_i that sum to r (to everything "
-            "if the rank of M is less). Swapping rows i and j of G, with the others fixed, shows that E l_i grows "
-            "with sigma_i: u' B^-1 u falls as B gains more of the other row. By Chebyshev's sum inequality the "
-            "capture is at least r/min(m, n) of sum sigma_i^2.",
+            "In the bases of singular vectors the sketch G stays Gaussian, and C(M) projects diag(sigma) onto the range "
+            "of diag(sigma) G: what it captures is sum sigma_i^2 l_i with leverages l_i that sum to r (everything, if "
+            "the rank of M is less). Let sigma_i >= sigma_j, u and v the rows i and j of G, B the Gram matrix of the "
+            "others. The leverage of i is h/(1 + h) with h = sigma_i^2 u'(B + sigma_j^2 v v')^-1 u; swap u and v, and "
+            "that of j is the same with the two sigmas exchanged, which is no larger. So E l_i >= E l_j, and by "
+            "Chebyshev's sum inequality the expected capture is at least r/min(m, n) of sum sigma_i^2.",
         ),
         tightness=1,
         extremal="all singular values equal",
