@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 __all__ = ["fill_bounded", "fill_uniforms", "key_from"]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX2 = np.uint64(0x94D049BB133111EB)
+MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX2 = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _S11, _S32, _S40 = np.uint64(11), np.uint64(32), np.uint64(40)
 _LOW32, _LOW24 = np.uint64(2**32 - 1), np.uint64(2**24 - 1)
@@ -30,8 +30,8 @@ def key_from(rng: np.random.Generator) -> np.uint64:
 
 @njit(cache=True, nogil=True)
 def _mix(z):  # type: ignore[no-untyped-def]
-    z = (z ^ (z >> _S30)) * _MIX1
-    z = (z ^ (z >> _S27)) * _MIX2
+    z = (z ^ (z >> _S30)) * MIX1
+    z = (z ^ (z >> _S27)) * MIX2
     return z ^ (z >> _S31)
 
 

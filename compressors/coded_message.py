@@ -1,4 +1,4 @@
-"""What quantisers send: `Coded`, a signed level for every entry, and what they share: `Quantiser`."""
+"""What quantisers send: `Coded`, a signed level for every entry, and what the randomised ones share."""
 
 from __future__ import annotations
 
@@ -15,10 +15,24 @@ from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._random import fill_uniforms, key_from
 from commbounds.compressors.base import Compressor, Message, checked_array, checked_rng, index_bits
 
-__all__ = ["Coded", "Draw", "Quantiser", "RandomisedQuantiser", "code_dtype"]
+__all__ = ["Coded", "Counted", "Draw", "RandomisedQuantiser", "code_dtype", "looked_up"]
 
 Draw = Callable[[int, int], NDArray[Any]]
 """``draw(start, stop)``: the uniforms of entries start .. stop - 1, in the dtype of the vector."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A `Draw` of the counter-based generator: entry i gets draw i of `key`."""
+
+    key: np.uint64
+    dtype: np.dtype[Any]
+
+    def __call__(self, start: int, stop: int) -> NDArray[Any]:
+        """The uniforms of entries start .. stop - 1."""
+        uniforms = np.empty(stop - start, self.dtype)
+        fill_uniforms(self.key, start, uniforms)
+        return uniforms
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,23 +72,28 @@ def _look_up(codes, table, out):  # type: ignore[no-untyped-def]
         out[i] = table[codes[i] + levels]
 
 
-class Quantiser(Compressor):
-    """A compressor whose message is a `Coded`."""
+def looked_up(message: Coded, magnitudes: NDArray[np.float64]) -> NDArray[Any]:
+    """The vector that `message` stands for when code c does for sign(c) ``magnitudes[|c| - 1]``.
 
-    @abstractmethod
-    def _magnitudes(self, message: Coded) -> NDArray[Any]:
-        """The values of codes 1 .. levels, ascending."""
+    Parameters
+    ----------
+    message : Coded
+        The message.
+    magnitudes : (levels,) float64
+        Values of codes 1 .. levels; rounded to the dtype of the message.
 
-    def decompress(self, message: Coded) -> NDArray[Any]:
-        """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        positive = self._magnitudes(message).astype(message.dtype)
-        table = np.concatenate([-positive[::-1], np.zeros(1, message.dtype), positive])
-        out = np.empty(message.shape, message.dtype)
-        for_blocks(out.size, lambda start, stop: _look_up(message.codes[start:stop], table, out[start:stop]))
-        return out
+    Returns
+    -------
+    (n,) dtype of the message
+    """
+    positive = magnitudes.astype(message.dtype)
+    table = np.concatenate([-positive[::-1], np.zeros(1, message.dtype), positive])
+    out = np.empty(message.shape, message.dtype)
+    for_blocks(out.size, lambda start, stop: _look_up(message.codes[start:stop], table, out[start:stop]))
+    return out
 
 
-class RandomisedQuantiser(Quantiser):
+class RandomisedQuantiser(Compressor):
     """A quantiser that decides between two neighbouring levels with one uniform an entry."""
 
     randomised = True
@@ -101,14 +120,7 @@ class RandomisedQuantiser(Quantiser):
             `x` is empty, not finite, or not a vector.
         """
         array = checked_array(x, finite=False)
-        key = key_from(checked_rng(rng))
-
-        def draw(start: int, stop: int) -> NDArray[Any]:
-            uniforms = np.empty(stop - start, array.dtype)
-            fill_uniforms(key, start, uniforms)
-            return uniforms
-
-        return self._encoded(array, draw)
+        return self._encoded(array, Counted(key_from(checked_rng(rng)), array.dtype))
 
     def compress_with(self, x: ArrayLike, uniforms: ArrayLike) -> Coded:
         """The message for `x` when the random inputs are `uniforms`: the kernel itself, without randomness.

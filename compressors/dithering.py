@@ -15,26 +15,76 @@ from numpy.typing import NDArray
 
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._norms import largest_magnitude, norm2
+from commbounds.compressors._random import GOLDEN, MIX1, MIX2
 from commbounds.compressors._surds import exact_law, root
 from commbounds.compressors.base import Exact, Law, checked_count, checked_exact, product_law
-from commbounds.compressors.coded_message import Coded, Draw, RandomisedQuantiser, code_dtype
+from commbounds.compressors.coded_message import Coded, Counted, Draw, RandomisedQuantiser, code_dtype
 
 __all__ = ["QSGD", "MaxDithering", "TernGrad"]
 
 MAX_LEVELS = 2**15 - 1
-_HUGE = 2.0**1000
+TILE = 1024
+"""Uniforms made at a time where they are made next to the decisions: they stay in the first-level cache."""
+ABOVE_ROUNDING = 1.0 + 2.0**-50
+_SPAN = 1 << 22
+_ONE, _LOW24 = np.uint64(1), np.uint64(2**24 - 1)
+_S27, _S30, _S31, _S40 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(40)
 
 
 @njit(cache=True, nogil=True)
-def _dither(x, uniforms, levels, norm, codes):  # type: ignore[no-untyped-def]
-    # level = floor(a) + [u < a - floor(a)] with a = levels |x_i| / norm
+def _dither32(x, uniforms, levels, norm, codes):  # type: ignore[no-untyped-def]
+    # level = floor(a) + [u < a - floor(a)] = ceil(a - u) with a = levels |x_i| / norm. The product is exact in float64,
+    # so a is rounded once: multiples of norm / levels stay, and a <= levels because |x_i| <= norm.
     for i in range(x.size):
-        a = levels * abs(np.float64(x[i])) / norm
-        low = math.floor(a)
-        level = low + (np.float64(uniforms[i]) < a - low)
-        if level > levels:
-            level = levels
-        codes[i] = -level if x[i] < 0 else level
+        level = np.ceil(levels * abs(np.float64(x[i])) / norm - np.float64(uniforms[i]))
+        codes[i] = np.int16(math.copysign(level, x[i]))
+
+
+@njit(cache=True, nogil=True)
+def _dither_drawn32(key, start, x, levels, norm, codes):  # type: ignore[no-untyped-def]
+    # _dither32 on the uniforms of _random.fill_uniforms, made tile by tile here: the same draws of the same counters
+    # for an even start, without handing the interpreter's lock around for every block.
+    uniforms = np.empty(TILE, np.float32)
+    unit = np.float32(2.0**-24)
+    for first in range(0, x.size, TILE):
+        last = min(first + TILE, x.size)
+        counter = key + (((start + np.uint64(first)) >> _ONE) + _ONE) * GOLDEN
+        for i in range(TILE // 2):
+            word = counter + np.uint64(i) * GOLDEN
+            word = (word ^ (word >> _S30)) * MIX1
+            word = (word ^ (word >> _S27)) * MIX2
+            word ^= word >> _S31
+            uniforms[2 * i] = np.float32(np.int64(word >> _S40)) * unit
+            uniforms[2 * i + 1] = np.float32(np.int64(word & _LOW24)) * unit
+        _dither32(x[first:last], uniforms[: last - first], levels, norm, codes[first:last])
+
+
+@njit(cache=True, nogil=True)
+def _dither64(x, uniforms, levels, norm, codes):  # type: ignore[no-untyped-def]
+    # The same for 1 <= norm < 2, where the product is not exact: level = j - 1 + [rest > (u - 1) norm] + [rest > u norm]
+    # with rest = levels |x_i| - j norm and j = floor(a), or one more where a is next to an integer. Entries and norm are
+    # split in two floats whose products with levels and j are exact, and so are the differences of these: rest is
+    # rounded once, and 0 iff a = j.
+    norm_top = np.float64(np.float32(norm))
+    norm_rest = norm - norm_top
+    for i in range(x.size):
+        size = abs(x[i])
+        top = np.float64(np.float32(size))
+        near = np.floor(levels * size / norm * ABOVE_ROUNDING)
+        rest = (levels * top - near * norm_top) + (levels * (size - top) - near * norm_rest)
+        level = near - 1.0
+        if rest > (uniforms[i] - 1.0) * norm:
+            level += 1.0
+        if rest > uniforms[i] * norm:
+            level += 1.0
+        codes[i] = np.int16(math.copysign(level, x[i]))
+
+
+@njit(cache=True, nogil=True)
+def _undither(codes, levels, norm, out):  # type: ignore[no-untyped-def]
+    # the last level is norm itself
+    for i in range(codes.size):
+        out[i] = norm * (codes[i] / levels)
 
 
 class _Dithering(RandomisedQuantiser):
@@ -52,21 +102,39 @@ class _Dithering(RandomisedQuantiser):
 
     def _encoded(self, x: NDArray[Any], draw: Draw) -> Coded:
         norm = self._norm(x)
-        codes = np.zeros(x.shape, code_dtype(self._levels))
-        if norm > 0:
-            # levels |x_i| must not overflow
-            shift = 2.0**-16 if float(norm) > _HUGE else 1.0
-            divisor, levels = float(norm) * shift, float(self._levels)
+        codes = np.empty(x.shape, code_dtype(self._levels))
+        levels, divisor = float(self._levels), float(norm)
+        # two powers of two that together bring a float64 norm to [1, 2)
+        exponent = 1 - math.frexp(divisor)[1]
+        first, second = math.ldexp(1.0, exponent // 2), math.ldexp(1.0, exponent - exponent // 2)
 
-            def work(start: int, stop: int) -> None:
-                entries = x[start:stop] if shift == 1.0 else x[start:stop] * shift
-                _dither(entries, draw(start, stop), levels, divisor, codes[start:stop])
+        def drawn32(start: int, stop: int) -> None:
+            with np.errstate(over="ignore"):  # without the JIT, numpy warns where the generator means to wrap around
+                _dither_drawn32(draw.key, np.uint64(start), x[start:stop], levels, divisor, codes[start:stop])
 
-            for_blocks(x.size, work)
+        def given32(start: int, stop: int) -> None:
+            _dither32(x[start:stop], draw(start, stop), levels, divisor, codes[start:stop])
+
+        def any64(start: int, stop: int) -> None:
+            entries = x[start:stop] * first * second
+            _dither64(entries, draw(start, stop), levels, divisor * first * second, codes[start:stop])
+
+        if norm == 0:
+            codes.fill(0)
+        elif x.dtype == np.float64:
+            for_blocks(x.size, any64)
+        elif isinstance(draw, Counted):
+            for_blocks(x.size, drawn32, _SPAN)
+        else:
+            for_blocks(x.size, given32)
         return Coded(x.shape, x.dtype, codes, self._levels, norm)
 
-    def _magnitudes(self, message: Coded) -> NDArray[Any]:
-        return float(message.norm) * (np.arange(1, message.levels + 1) / message.levels)
+    def decompress(self, message: Coded) -> NDArray[Any]:
+        """The vector that `message` stands for, with the shape and dtype of the compressed one."""
+        levels, norm = float(message.levels), float(message.norm)
+        out = np.empty(message.shape, message.dtype)
+        for_blocks(out.size, lambda start, stop: _undither(message.codes[start:stop], levels, norm, out[start:stop]))
+        return out
 
     def law(self, x: Sequence[Any]) -> Law:
         """The exact distribution of the output: entries are independent, each on its two neighbouring levels.
@@ -115,9 +183,10 @@ class QSGD(_Dithering):
     -----
     Unbiased; E||C(x) - x||^2 is at most (sqrt(n)/s - 1) ||x||^2 where n >= 4 s^2, and n/(4 s^2) ||x||^2 elsewhere.
     The kernel rounds against the norm that is sent, rounded to the dtype, so a level never exceeds s and a vector with
-    one nonzero entry is reproduced. a_i is correctly rounded to float64 for float32 entries, and within one part in
-    2^52 for float64. Uniforms are multiples of g = 2^-24 (float32) or 2^-53 (float64), so that the probability of the
-    upper level is that of a_i rounded up to a multiple of g: an entry's expectation is off by less than g norm2 / s.
+    one nonzero entry is reproduced. Uniforms are multiples of g = 2^-24 (float32) or 2^-53 (float64), so the probability p of the upper level is
+    rounded up to a multiple of g: an entry's expectation is off by less than g norm2 / s. p itself comes from a_i
+    rounded to float64 (float32 entries), or is off by at most 2^-52 p (float64 entries). Entries on a level stay there
+    surely. A float64 entry below 2^-1075 of the norm counts as zero.
     Fixed-length codes: 8 itemsize + n ceil(log2(2 s + 1)) bits. An l2 norm beyond the dtype is a ValueError.
 
     Examples

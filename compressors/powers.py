@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._norms import largest_magnitude
-from commbounds.compressors.base import Exact, Law, checked_array, checked_exact, product_law
-from commbounds.compressors.coded_message import Coded, Draw, Quantiser, RandomisedQuantiser
+from commbounds.compressors.base import Compressor, Exact, Law, checked_array, checked_exact, product_law
+from commbounds.compressors.coded_message import Coded, Draw, RandomisedQuantiser, looked_up
 
 __all__ = ["NaturalCompression", "NearestPower", "floor_power"]
 
@@ -111,8 +111,9 @@ class NaturalCompression(RandomisedQuantiser):
         for_blocks(x.size, work)
         return Coded(x.shape, x.dtype, codes, top)
 
-    def _magnitudes(self, message: Coded) -> NDArray[Any]:
-        return _powers_of_two(message)
+    def decompress(self, message: Coded) -> NDArray[Any]:
+        """The vector that `message` stands for, with the shape and dtype of the compressed one."""
+        return looked_up(message, _powers_of_two(message))
 
     def law(self, x: Sequence[Any]) -> Law:
         """The exact distribution of the output, for exponents without limits; see `Compressor.law`."""
@@ -128,7 +129,7 @@ def _stochastic_marginal(value: Fraction) -> list[tuple[Exact, Exact]]:
 
 
 @dataclass(frozen=True)
-class NearestPower(Quantiser):
+class NearestPower(Compressor):
     """Every entry at the nearest power of two (Beznosikov et al. 2020); halfway between two, at the lower one.
 
     Notes
@@ -162,8 +163,9 @@ class NearestPower(Quantiser):
         )
         return Coded(array.shape, array.dtype, codes, top)
 
-    def _magnitudes(self, message: Coded) -> NDArray[Any]:
-        return _powers_of_two(message)
+    def decompress(self, message: Coded) -> NDArray[Any]:
+        """The vector that `message` stands for, with the shape and dtype of the compressed one."""
+        return looked_up(message, _powers_of_two(message))
 
     def law(self, x: Sequence[Any]) -> Law:
         """The one outcome, with probability 1, for exponents without limits."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._norms import largest_magnitude
 from commbounds.compressors.base import Exact, Law, checked_exact, product_law
-from commbounds.compressors.coded_message import Coded, Draw, RandomisedQuantiser, code_dtype
+from commbounds.compressors.coded_message import Coded, Draw, RandomisedQuantiser, code_dtype, looked_up
 from commbounds.compressors.powers import floor_power
 
 __all__ = ["StochasticPower", "power_table"]
@@ -149,8 +149,9 @@ class StochasticPower(RandomisedQuantiser):
         for_blocks(x.size, work)
         return Coded(x.shape, x.dtype, codes, table.size)
 
-    def _magnitudes(self, message: Coded) -> NDArray[Any]:
-        return power_table(Fraction(self.base), message.dtype)
+    def decompress(self, message: Coded) -> NDArray[Any]:
+        """The vector that `message` stands for, with the shape and dtype of the compressed one."""
+        return looked_up(message, power_table(Fraction(self.base), message.dtype))
 
     def law(self, x: Sequence[Any]) -> Law:
         """The exact distribution of the output, for exponents without limits and exact powers."""
