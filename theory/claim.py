@@ -126,7 +126,7 @@ class Hypothesis:
         missing = sorted(s.name for s in self.condition.free_symbols if s.name not in values)
         if missing:
             raise TypeError(f"condition of {self.name} needs {', '.join(missing)}")
-        return bool(self.condition.subs({s: _sympy_number(values[s.name]) for s in self.condition.free_symbols}))
+        return bool(_substituted(self.condition, values))
 
 
 @dataclass(frozen=True)
@@ -236,8 +236,8 @@ class Claim:
         Returns
         -------
         Fraction, sympy.Expr, float or ndarray
-            With exact arguments only: a Fraction where the bound is rational, else the exact sympy number.
-            With a float or an array among the arguments: float64, broadcast.
+            With exact parameters only: a Fraction where the bound is rational, else the exact sympy number. With a
+            float or an array among the parameters: float64, broadcast.
 
         Raises
         ------
@@ -268,8 +268,7 @@ def _evaluate(expression: Any, what: str, values: dict[str, Any]) -> Any:
         raise TypeError(f"{what} needs {', '.join(missing)}")
     used = {p: values[p] for p in names}
     if all(_is_exact(v) for v in used.values()):
-        exact = {s: sp.sympify(_sympy_number(used[s.name])) for s in expression.free_symbols}
-        value = expression.xreplace(exact)
+        value = _substituted(expression, used)
         return Fraction(int(value.p), int(value.q)) if value.is_Rational else value
     return _numeric(expression, names)(**used)
 
@@ -278,8 +277,13 @@ def _is_exact(value: Any) -> bool:
     return isinstance(value, Rational | sp.Expr) and not isinstance(value, sp.Float)
 
 
-def _sympy_number(value: Any) -> Any:
-    return sp.Rational(int(value.numerator), int(value.denominator)) if isinstance(value, Rational) else value
+def _substituted(expression: Any, values: dict[str, Any]) -> Any:
+    """`expression` with the exact `values` in place of its symbols."""
+    numbers = {s: values[s.name] for s in expression.free_symbols}
+    rationals = {
+        s: sp.Rational(int(v.numerator), int(v.denominator)) for s, v in numbers.items() if isinstance(v, Rational)
+    }
+    return expression.xreplace({**numbers, **rationals})
 
 
 @cache

@@ -35,7 +35,7 @@ POWERSGD: tuple[Claim, ...] = (
         assumes=(FRESH_GAUSSIAN_SKETCH,),
         source=VOGELS_2019.recalled(
             "the compressor; whether that work states this factor was not checked",
-            "In the bases of singular vectors the sketch G stays Gaussian, and C(M) projects diag(sigma) onto the range "
+            "In bases of singular vectors the sketch G stays Gaussian, and C(M) projects diag(sigma) onto the range "
             "of diag(sigma) G: what it captures is sum sigma_i^2 l_i with leverages l_i that sum to r (everything, if "
             "the rank of M is less). Let sigma_i >= sigma_j, u and v the rows i and j of G, B the Gram matrix of the "
             "others. The leverage of i is h/(1 + h) with h = sigma_i^2 u'(B + sigma_j^2 v v')^-1 u; swap u and v, and "
