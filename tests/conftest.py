@@ -1,0 +1,21 @@
+"""Hypothesis: where it keeps its files, and the profiles dev, ci and thorough, chosen by HYPOTHESIS_PROFILE."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis.configuration import set_hypothesis_home_dir
+from hypothesis.database import DirectoryBasedExampleDatabase
+
+_FOLDER = Path(os.environ.get("COMMBOUNDS_CACHE") or Path(tempfile.gettempdir()) / "commbounds-tests") / "hypothesis"
+set_hypothesis_home_dir(_FOLDER)
+
+# Examples run kernels that may have to be compiled first: their times say nothing.
+_COMMON = {"deadline": None, "suppress_health_check": (HealthCheck.too_slow,)}
+settings.register_profile(
+    "dev", max_examples=50, database=DirectoryBasedExampleDatabase(_FOLDER / "examples"), **_COMMON
+)
+settings.register_profile("ci", max_examples=200, derandomize=True, database=None, **_COMMON)
+settings.register_profile("thorough", settings.get_profile("dev"), max_examples=5000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
