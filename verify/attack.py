@@ -31,9 +31,7 @@ def attack(
     """
     probe = Probe(experiment, best=start)
     rng = np.random.default_rng(seed)
-    targets = [
-        (shape, c) for shape in experiment.domain.shapes for c in experiment.subjects(implementations, shape[-1])
-    ]
+    targets = [(shape, c) for shape in experiment.domain.shapes for c in experiment.subjects(implementations, shape)]
     if start.x is not None and start.x.size <= 64 and start.x.any():
         _climb(probe, start.subject, start.x.astype(np.float64), budget.evaluations // 4)
     share = max(1, (budget.evaluations - budget.evaluations // 4) // max(1, len(targets)))
@@ -113,7 +111,7 @@ def measure_extremal(
     if experiment.extremal is None or claim.tightness is None:
         return None, np.inf
     for n in (*budget.sizes, 64):
-        for c in experiment.subjects(implementations, n):
+        for c in experiment.setups(experiment.implementation(implementations), n):
             x = experiment.extremal(c, n)
             if x is None or not experiment.admits(c, x):
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -66,7 +67,13 @@ def _law_distance(first: Marginals | Outcomes, second: Marginals | Outcomes, rou
 
 @dataclass(frozen=True)
 class SignDefect(Measure):
-    """Total variation distance between the laws of C(-x) and -C(x)."""
+    """Total variation distance between the laws of C(-x) and -C(x).
+
+    Parameters
+    ----------
+    rounding : float
+        Relative difference up to which float outputs count as equal, in units of the dtype's precision.
+    """
 
     rounding: float = 0.0
 
@@ -77,7 +84,11 @@ class SignDefect(Measure):
         here, there = kernel_law(c, x), kernel_law(c, -x)
         if here is None or there is None:
             return None
-        return _law_distance(_times(here, -1.0), there, self.rounding)
+        return _law_distance(_times(here, -1.0), there, self.rounding * _eps(x))
+
+
+def _eps(x: Array) -> float:
+    return float(np.finfo(x.dtype).eps)
 
 
 def _by_value(reading: Reading) -> float:
@@ -90,25 +101,39 @@ def _times(law: Marginals | Outcomes, factor: float) -> Marginals | Outcomes:
     return Outcomes(law.p, factor * law.y)
 
 
+def _powers_of_two(_c: Any) -> tuple[Fraction, ...]:
+    return (Fraction(2), Fraction(1, 4))
+
+
+def _any_factors(_c: Any) -> tuple[Fraction, ...]:
+    return (Fraction(3), Fraction(1, 2))
+
+
 @dataclass(frozen=True)
 class ScaleDefect(Measure):
     """Total variation distance between the laws of C(c x) and c C(x).
 
     Parameters
     ----------
-    factors : tuple of Fraction
+    factors : callable (compressor) -> tuple of Fraction
         The factors c tried; the defect is the largest over them.
+    exact_factors : callable (compressor) -> tuple of Fraction
+        The factors tried in exact arithmetic.
     rounding : float
-        Relative difference up to which float outputs count as equal.
+        Relative difference up to which float outputs count as equal, in units of the dtype's precision.
     """
 
-    factors: tuple[Fraction, ...] = (Fraction(2), Fraction(1, 4))
+    factors: Callable[[Any], tuple[Fraction, ...]] = _powers_of_two
+    exact_factors: Callable[[Any], tuple[Fraction, ...]] = _any_factors
     rounding: float = 0.0
 
     def exact(self, c: Compressor, x: Any) -> Exact:
         law = c.law(x)
         return max(
-            (_total_variation(c.law(_scaled(x, f)), [(p, _scaled(y, f)) for p, y in law]) for f in self.factors),
+            (
+                _total_variation(c.law(_scaled(x, f)), [(p, _scaled(y, f)) for p, y in law])
+                for f in self.exact_factors(c)
+            ),
             key=float,
         )
 
@@ -117,16 +142,25 @@ class ScaleDefect(Measure):
         if here is None:
             return None
         worst = Reading(0.0)
-        for factor in self.factors:
+        for factor in self.factors(c):
             there = kernel_law(c, (x * x.dtype.type(float(factor))).astype(x.dtype))
             assert there is not None
-            worst = max(worst, _law_distance(_times(here, float(factor)), there, self.rounding), key=_by_value)
+            worst = max(
+                worst, _law_distance(_times(here, float(factor)), there, self.rounding * _eps(x)), key=_by_value
+            )
         return worst
 
 
 @dataclass(frozen=True)
 class IdempotenceDefect(Measure):
-    """Probability that compressing the output once more changes it."""
+    """Probability that compressing the output once more changes it.
+
+    Parameters
+    ----------
+    rounding : float
+        Relative difference up to which float outputs count as equal, in units of the dtype's precision; a level times
+        as much is also the probability with which rounding may make an entry move to its next level.
+    """
 
     rounding: float = 0.0
 
@@ -149,9 +183,13 @@ class IdempotenceDefect(Measure):
             assert again is not None
             still = Outcomes(np.ones(1), y.reshape(1, -1))
             if isinstance(again, Marginals):
-                moved = np.maximum(again.p * (again.upper != y), (1 - again.p) * (again.lower != y))
-                change = Reading(float(moved.max()))
+                room = self.rounding * _eps(x)
+                moved = [np.abs(z - y) > room * np.abs(y).max() for z in (again.upper, again.lower)]
+                change = Reading(
+                    float(np.maximum(again.p * moved[0], (1 - again.p) * moved[1]).max()),
+                    room * float(getattr(c, "levels", 1)),
+                )
             else:
-                change = _law_distance(still, again, self.rounding)
+                change = _law_distance(still, again, self.rounding * _eps(x))
             worst = max(worst, change, key=_by_value)
         return worst

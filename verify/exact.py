@@ -40,7 +40,7 @@ def enumerate_law(experiment: Experiment, budget: Budget, implementations: Imple
     cases, sizes, tightest = 0, set(), None
     for x in experiment.domain.grid(budget.level):
         array = exact_array(x)
-        for c in experiment.subjects(implementations, array.shape[-1]):
+        for c in experiment.subjects(implementations, array.shape):
             if not experiment.admits(c, array):
                 continue
             values = experiment.exact_values(c, x)
@@ -76,7 +76,7 @@ def inject(experiment: Experiment, budget: Budget, implementations: Implementati
     cases = 0
     for x in experiment.domain.grid(budget.level):
         array = exact_array(x, np.float32)
-        for c in experiment.subjects(implementations, array.shape[-1]):
+        for c in experiment.subjects(implementations, array.shape):
             if not experiment.admits(c, array):
                 continue
             kernel = kernel_law(c, array)

@@ -74,6 +74,10 @@ budgets: dict[str, Budget] = {
 }
 
 
+def _last(shape: tuple[int, ...]) -> int:
+    return shape[-1]
+
+
 @dataclass(frozen=True)
 class Domain:
     """A kind of input: vectors, matrices, or stacks of the workers' vectors.
@@ -90,6 +94,8 @@ class Domain:
         One random input for figures and samples.
     shapes : tuple of shapes
         Where the attack looks.
+    size : callable (shape) -> int
+        What hyper-parameters are chosen by: the entries of a vector, the smaller side of a matrix.
     """
 
     grid: Callable[[int], Iterator[Any]]
@@ -97,6 +103,7 @@ class Domain:
     cases: Callable[[type], st.SearchStrategy[Array]]
     random: Callable[[np.random.Generator, tuple[int, ...]], Array]
     shapes: tuple[tuple[int, ...], ...]
+    size: Callable[[tuple[int, ...]], int] = _last
 
 
 def _vector_grid(level: int) -> Iterator[Any]:
@@ -147,7 +154,7 @@ VECTORS = Domain(
 RATIONAL_NORMS = Domain(
     _rational_norm_grid, inputs.corpus, lambda dtype: inputs.cases(dtype=dtype), _normal, ((2,), (3,), (4,), (6,))
 )
-MATRICES = Domain(_matrix_grid, _matrix_corpus, _matrix_cases, _normal, ((2, 2), (3, 2), (3, 3)))
+MATRICES = Domain(_matrix_grid, _matrix_corpus, _matrix_cases, _normal, ((2, 2), (3, 2), (3, 3)), min)
 
 
 def _admit_all(_c: Any, _x: Any) -> bool:
@@ -167,7 +174,7 @@ class Experiment:
     measure : Measure
         Measures the claim's quantity.
     setups : callable (class, n) -> sequence of instances
-        Hyper-parameters to try on an input whose last axis has n entries.
+        Hyper-parameters to try on an input of size n, see `Domain.size`.
     domain : Domain
         Where inputs come from.
     admits : callable (compressor, array) -> bool
@@ -187,6 +194,8 @@ class Experiment:
         Whether the kernel can be held against the law, input by input.
     sweep : callable or None
         The compressor's natural parameter, for the figure; None draws over the number of entries.
+    drawn_at : int
+        Number of entries at which the sweep is drawn; 2410 is the length of the real gradients.
     parameters : dict
         What the finding should say about the set-up besides.
     """
@@ -205,6 +214,7 @@ class Experiment:
     enumerable: bool = True
     injectable: bool = True
     sweep: Sweep | None = None
+    drawn_at: int = 2410
     parameters: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -216,9 +226,9 @@ class Experiment:
         """The class under test."""
         return implementations.get(self.compressor, COMPRESSORS[self.compressor])
 
-    def subjects(self, implementations: Implementations, n: int) -> list[Compressor]:
-        """The instances to try on inputs whose last axis has `n` entries."""
-        return list(self.setups(self.implementation(implementations), n))
+    def subjects(self, implementations: Implementations, shape: tuple[int, ...]) -> list[Compressor]:
+        """The instances to try on inputs of the given shape."""
+        return list(self.setups(self.implementation(implementations), self.domain.size(shape)))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -122,20 +122,24 @@ class Distortion(Measure):
         Whether to divide by the squared norm of the input (a zero input then reads zero).
     """
 
-    gain: Callable[[Compressor, int], Fraction] | None = None
+    gain: Callable[[Compressor, int], Exact] | None = None
     center: int = 1
     relative: bool = True
 
-    def _gain(self, c: Compressor, size: int) -> Fraction:
+    def _gain(self, c: Compressor, size: int) -> Exact:
         return Fraction(1) if self.gain is None else self.gain(c, size)
 
     def exact(self, c: Compressor, x: Any) -> Exact:
         entries = flat(x)
         gain = self._gain(c, len(entries))
-        total: Exact = Fraction(0)
+        squares = Fraction(sum(v * v for v in entries))
+        second: Exact = Fraction(0)
+        cross: Exact = Fraction(0)
         for p, y in c.law(x):
-            total += p * sum((gain * v - self.center * w) ** 2 for v, w in zip(y, entries, strict=True))
-        squares = sum(v * v for v in entries)
+            second += p * sum(v * v for v in y)
+            cross += p * sum(v * w for v, w in zip(y, entries, strict=True))
+        # ||gain y - center x||^2, expanded, so that an irrational gain meets rational sums
+        total = gain * gain * simplified(second) - 2 * gain * self.center * simplified(cross) + self.center * squares
         return total / squares if self.relative and squares else total
 
     def of(self, c: Compressor, x: Array, y: NDArray[np.float64]) -> float:

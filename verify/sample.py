@@ -85,9 +85,9 @@ def _inputs(
             experiment.domain.shapes if experiment.sampled == "equal" else ((8, 5), (20, 30))
         )
     else:
-        shapes = ((min(4096, budget.observations // 8),),) if experiment.sampled == "entries" else ((6,), (50,))
+        shapes = ((256,),) if experiment.sampled == "entries" else ((6,), (50,))
     for shape in shapes:
-        for c in experiment.subjects(implementations, shape[-1]):
+        for c in experiment.subjects(implementations, shape):
             x = experiment.domain.random(rng, shape).astype(np.float32)
             if experiment.admits(c, x):
                 pairs.append((c, x))

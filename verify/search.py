@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 @dataclass
 class Best:
-    """The input with the largest measured / bound so far."""
+    """The input with the largest measured / bound so far, and the largest share of the stated tightness anywhere."""
 
     share: float = -np.inf
     attained: float = -np.inf
@@ -56,9 +56,11 @@ class Probe:
         bound = float(bound_at(claim, values))
         share = ratio(reading.value, bound)
         # where rounding is not small against the bound, the ratio says nothing about tightness
-        if share is not None and share > self.best.share and reading.slack <= 1e-4 * bound:
-            stated = 1.0 if claim.tightness is None else stated_tightness(claim, values)
-            self.best = Best(share, share / stated, c, np.array(x))
+        if share is not None and reading.slack <= 1e-4 * bound:
+            if claim.tightness is not None:
+                self.best.attained = max(self.best.attained, share / stated_tightness(claim, values))
+            if share > self.best.share:
+                self.best = Best(share, self.best.attained, c, np.array(x))
         if violates(claim.relation, reading.value, bound, reading.slack):
             self.violation = counterexample(c, x, reading.value, bound)
             raise Violation(claim.name)
@@ -98,7 +100,7 @@ def search(
     first: Counterexample | None = None
     for dtype in (np.float32, np.float64):
         for _, x in experiment.domain.corpus(budget.sizes, dtype):
-            for c in experiment.subjects(implementations, x.shape[-1]):
+            for c in experiment.subjects(implementations, x.shape):
                 try:
                     probe(c, x)
                 except Violation:
@@ -140,7 +142,7 @@ def _generated(probe: Probe, budget: Budget, seed: int, implementations: Impleme
     def confront(data: st.DataObject) -> None:
         dtype = data.draw(st.sampled_from((np.float32, np.float64)))
         x = data.draw(probe.experiment.domain.cases(dtype))
-        subjects = probe.experiment.subjects(implementations, x.shape[-1])
+        subjects = probe.experiment.subjects(implementations, x.shape)
         if not subjects:
             return
         share = probe(data.draw(st.sampled_from(range(len(subjects))).map(subjects.__getitem__)), x)

@@ -2,9 +2,12 @@
 
 from types import MappingProxyType
 
-from commbounds.verify.experiments import sparsifiers
+from commbounds.theory import claims
+from commbounds.verify.experiments import lowrank, quantizers, sparsifiers
 
 __all__ = ["EXPERIMENTS"]
 
-EXPERIMENTS = MappingProxyType({**sparsifiers.EXPERIMENTS})
+_BOUND = {**sparsifiers.EXPERIMENTS, **quantizers.EXPERIMENTS, **lowrank.EXPERIMENTS}
+
+EXPERIMENTS = MappingProxyType({name: _BOUND[name] for name in claims()})
 """Every experiment under the name of its claim, in the book's order."""

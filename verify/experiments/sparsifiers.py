@@ -23,7 +23,7 @@ from commbounds.verify.experiments.workers import (
 )
 from commbounds.verify.measures import Distortion, exact_values, float_values
 
-__all__ = ["EXPERIMENTS"]
+__all__ = ["EXPERIMENTS", "with_alpha"]
 
 Array = NDArray[Any]
 
@@ -48,6 +48,9 @@ class ShareTopK(Compressor):
     mu: Fraction
     up: bool
 
+    def __str__(self) -> str:
+        return f"TopK(k={'ceil(mu n)' if self.up else 'max(1, floor(mu n))'}), mu={self.mu}"
+
     def _at(self, n: int) -> Any:
         return self.topk(ceil(self.mu * n) if self.up else max(1, floor(self.mu * n)))
 
@@ -68,12 +71,13 @@ _SHARES = (Fraction(1, 5), Fraction(1, 2), Fraction(29, 100), Fraction(1))
 
 def _shares(up: bool) -> Any:
     return {
+        "drawn_at": 9,
         "setups": lambda cls, n: [ShareTopK(cls, mu, up) for mu in _SHARES],
         "sweep": lambda cls, n: (
             "mu",
             [
                 (float(mu), ShareTopK(cls, mu, up))
-                for mu in (Fraction(j, 1000) for j in (1, 3, 10, 29, 100, 200, 500, 900))
+                for mu in (Fraction(j, 1000) for j in (50, 100, 150, 200, 250, 333, 500, 600, 700, 800, 900))
             ],
         ),
     }
@@ -175,7 +179,7 @@ def _cancelling(c: Any, n: int) -> Array | None:
 # --- values -----------------------------------------------------------------------------------------------------------
 
 
-def _with_alpha(c: Any, x: Any) -> dict[str, Any]:
+def with_alpha(c: Any, x: Any) -> dict[str, Any]:
     """Alpha = 1/1000 besides: refuting that refutes every larger one."""
     return {**(exact_values(c, x) if isinstance(x, tuple) else float_values(c, x)), "alpha": Fraction(1, 1000)}
 
@@ -245,7 +249,7 @@ EXPERIMENTS = table(
     *(bind(_C + s, "ChunkTopK") for s in ("unbiased", "wire", "sign_symmetry", "scale_equivariance", "idempotence")),
     bind(_H + "absolute_error", "HardThreshold", extremal=_all_below),
     bind(_H + "nonexpansive", "HardThreshold", extremal=_all_below),
-    bind(_H + "contraction", "HardThreshold", exact_values=_with_alpha, float_values=_with_alpha, extremal=_all_below),
+    bind(_H + "contraction", "HardThreshold", exact_values=with_alpha, float_values=with_alpha, extremal=_all_below),
     bind(_H + "wire", "HardThreshold", **_COUNTED),
     *(bind(_H + s, "HardThreshold") for s in ("unbiased", "sign_symmetry", "scale_equivariance", "idempotence")),
     bind(

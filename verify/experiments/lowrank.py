@@ -1,0 +1,156 @@
+"""The low-rank compressors' claims, bound to their implementations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.compressors import Compressor
+from commbounds.compressors.base import Exact
+from commbounds.verify.defects import IdempotenceDefect, ScaleDefect, SignDefect
+from commbounds.verify.experiment import MATRICES, Experiment
+from commbounds.verify.experiments.binding import bind, both, moderate, table
+from commbounds.verify.measures import Distortion, Measure, Reading, float_values
+
+__all__ = ["EXPERIMENTS"]
+
+Array = NDArray[Any]
+
+# Products of m x n matrices in float64, rounded to the dtype: some 2 (m + n) units for the shapes searched.
+_ROUNDING = 512.0
+
+
+@dataclass(frozen=True)
+class WarmStarted(Measure):
+    """Relative error of PowerSGD from the sketch that suits the matrix least: along its last right singular vectors."""
+
+    def exact(self, c: Compressor, x: Any) -> Exact:
+        raise TypeError("the worst sketch is computed in floating point")
+
+    def read(self, c: Any, x: Array) -> Reading | None:
+        if not x.any():
+            return None
+        # all n right singular vectors, those of the null space last
+        vt = np.linalg.svd(x.astype(np.float64) / float(np.abs(x).max()))[2]
+        sketch = vt[-c.rank :].T
+        y = c.decompress(c.compress_with(x, sketch)).astype(np.float64)
+        return Reading(Distortion().of(c, x, y), 8.0 * x.size * float(np.finfo(x.dtype).eps))
+
+
+@dataclass(frozen=True)
+class Reprojected(Measure):
+    """Share of pairs of fresh sketches whose second compression changes the output of the first."""
+
+    pairs: int = 8
+
+    def exact(self, c: Compressor, x: Any) -> Exact:
+        raise TypeError("a Gaussian sketch has no finite law")
+
+    def read(self, c: Any, x: Array) -> Reading | None:
+        rng = np.random.default_rng(self.pairs)
+        changed = 0
+        for _ in range(self.pairs):
+            first, second = rng.standard_normal((2, x.shape[1], c.rank))
+            y = c.decompress(c.compress_with(x, first))
+            z = c.decompress(c.compress_with(y, second))
+            _, sigma, vt = np.linalg.svd(y.astype(np.float64))
+            kept = int((sigma > _ROUNDING * np.finfo(x.dtype).eps * sigma[0]).sum())
+            # y has its rank up to rounding, and that is amplified by the angle between row space and sketch
+            seen = np.linalg.svd(vt[:kept] @ second, compute_uv=False)
+            cosine = float(seen[kept - 1]) / float(np.linalg.norm(second)) if kept else 1.0
+            condition = float(sigma[0] / sigma[kept - 1]) if kept else 1.0
+            room = _ROUNDING * float(np.finfo(x.dtype).eps) * float(np.linalg.norm(y)) * condition / cosine
+            changed += bool(np.linalg.norm(z.astype(np.float64) - y) > room)
+        return Reading(changed / self.pairs)
+
+
+def _has_gap(c: Any, x: Array) -> bool:
+    """Whether the last singular value kept stands clear of the first one left out."""
+    if not x.any():
+        return True
+    sigma = np.linalg.svd(x.astype(np.float64) / float(np.abs(x).max()), compute_uv=False)
+    return bool(c.rank >= sigma.size or sigma[c.rank - 1] > 1.01 * sigma[c.rank])
+
+
+def _two_singular_values(c: Any, x: Array) -> bool:
+    return c.rank == 1 and min(x.shape) == 2 and bool(x.any())
+
+
+def _singular_values(x: Array) -> NDArray[np.float64]:
+    top = float(np.abs(x).max()) or 1.0
+    sigma: NDArray[np.float64] = top * np.linalg.svd(x.astype(np.float64) / top, compute_uv=False)
+    return sigma
+
+
+def _with_determinant(c: Any, x: Array) -> dict[str, Any]:
+    return {**float_values(c, x), "absdet": float(np.prod(_singular_values(x)))}
+
+
+def _one_direction_left(_c: Any, x: Array) -> tuple[float, float]:
+    """A projection on one direction leaves between the smaller and the larger squared singular value."""
+    sigma = _singular_values(x)
+    return float(sigma[1] ** 2), float(sigma[0] ** 2)
+
+
+def _identity(_c: Any, n: int) -> Array | None:
+    return np.eye(n) if n > 1 else None
+
+
+def _single_entry(c: Any, n: int) -> Array | None:
+    """A matrix whose row space leaves room for a sketch of the rank that misses it."""
+    x = np.zeros((n, n))
+    x[0, 0] = 1.0
+    return x if c.rank < n else None
+
+
+_P, _L = "lowrank.powersgd.", "lowrank.lowrank."
+_MATRIX: dict[str, Any] = {"domain": MATRICES}
+# A sketch has no finite law, and of equal singular values law and kernel may keep different ones.
+_NO_LAW: dict[str, Any] = {"domain": MATRICES, "enumerable": False}
+_TIES: dict[str, Any] = {"domain": MATRICES, "injectable": False}
+
+_POWERSGD: tuple[Experiment, ...] = (
+    bind(_P + "contraction", "PowerSGD", sampled="bound", extremal=_identity, **_NO_LAW),
+    bind(_P + "warm_start_contraction", "PowerSGD", measure=WarmStarted(), extremal=_single_entry, **_NO_LAW),
+    bind(_P + "nonexpansive", "PowerSGD", measure=WarmStarted(), extremal=_single_entry, **_NO_LAW),
+    bind(
+        _P + "determinant",
+        "PowerSGD",
+        admits=both(_two_singular_values, moderate),
+        sampled="equal",
+        spread=_one_direction_left,
+        float_values=_with_determinant,
+        **_NO_LAW,
+    ),
+    bind(_P + "unbiased", "PowerSGD", **_NO_LAW),
+    bind(_P + "wire", "PowerSGD", **_NO_LAW),
+    bind(_P + "sign_symmetry", "PowerSGD", measure=SignDefect(rounding=_ROUNDING), **_NO_LAW),
+    bind(_P + "scale_equivariance", "PowerSGD", measure=ScaleDefect(rounding=_ROUNDING), **_NO_LAW),
+    bind(_P + "idempotence", "PowerSGD", measure=Reprojected(), admits=moderate, **_NO_LAW),
+)
+
+_LOWRANK: tuple[Experiment, ...] = (
+    bind(_L + "contraction", "LowRank", extremal=_identity, **_TIES),
+    bind(_L + "unbiased", "LowRank", **_TIES),
+    bind(_L + "wire", "LowRank", **_TIES),
+    bind(_L + "sign_symmetry", "LowRank", measure=SignDefect(rounding=_ROUNDING), admits=_has_gap, **_MATRIX),
+    bind(
+        _L + "scale_equivariance",
+        "LowRank",
+        measure=ScaleDefect(rounding=_ROUNDING),
+        admits=both(_has_gap, moderate),
+        **_MATRIX,
+    ),
+    bind(
+        _L + "idempotence",
+        "LowRank",
+        measure=IdempotenceDefect(rounding=_ROUNDING),
+        admits=both(_has_gap, moderate),
+        **_NO_LAW,
+    ),
+)
+
+EXPERIMENTS = table(*_POWERSGD, *_LOWRANK)
