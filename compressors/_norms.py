@@ -14,8 +14,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from commbounds.compressors._blocks import BLOCK, for_blocks
+from commbounds.compressors._magnitude import finite_largest
 
-__all__ = ["largest_magnitude", "mean_magnitude", "norm2"]
+__all__ = ["mean_magnitude", "norm2"]
 
 LANES = 64
 """Partial sums per block: independent chains of additions, which the compiler may vectorise."""
@@ -68,31 +69,13 @@ def _total(kernel: Callable[[NDArray[Any]], float], x: NDArray[Any]) -> float:
     parts = np.empty(-(-x.size // BLOCK))
 
     def work(start: int, stop: int) -> None:
-        with np.errstate(over="ignore"):  # without the JIT, numpy warns where an overflow is meant to be seen afterwards
+        # without the JIT, numpy warns of overflow, which is looked for afterwards
+        with np.errstate(over="ignore"):
             parts[start // BLOCK] = kernel(x[start:stop])
 
     for_blocks(x.size, work)
     with np.errstate(over="ignore"):
         return float(parts.sum())
-
-
-def largest_magnitude(x: NDArray[Any]) -> Any:
-    """The largest |x_i|, in the dtype of `x`.
-
-    Parameters
-    ----------
-    x : (n,) float32 or float64
-        Contiguous; n >= 1.
-
-    Raises
-    ------
-    ValueError
-        `x` holds NaN or an infinity.
-    """
-    largest = abs(x).max()
-    if not np.isfinite(largest):
-        raise ValueError("x must be finite, got NaN or infinity")
-    return largest
 
 
 def norm2(x: NDArray[Any]) -> Any:
@@ -117,7 +100,7 @@ def norm2(x: NDArray[Any]) -> Any:
     exponent = 0
     total = _total(_sum_squares, x)
     if not _SAFE[0] <= total <= _SAFE[1]:
-        largest = float(largest_magnitude(x))
+        largest = finite_largest(x)
         if largest == 0.0:
             return x.dtype.type(0)
         exponent = math.frexp(largest)[1]
@@ -145,7 +128,7 @@ def mean_magnitude(x: NDArray[Any]) -> Any:
     exponent = 0
     total = _total(_sum_magnitudes, x)
     if not math.isfinite(total):
-        exponent = math.frexp(float(largest_magnitude(x)))[1]
+        exponent = math.frexp(finite_largest(x))[1]
         total = _total(_sum_magnitudes, np.ldexp(x, -exponent))
     # rounding may lift the mean of equal entries over them, and then over the largest finite value
-    return x.dtype.type(np.ldexp(min(total / x.size, float(np.ldexp(largest_magnitude(x), -exponent))), exponent))
+    return x.dtype.type(np.ldexp(min(total / x.size, float(np.ldexp(finite_largest(x), -exponent))), exponent))

@@ -7,14 +7,15 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from commbounds.compressors._blocks import for_blocks
-from commbounds.compressors._norms import largest_magnitude, norm2
+from commbounds.compressors._magnitude import finite_largest
+from commbounds.compressors._norms import norm2
 from commbounds.compressors._random import GOLDEN, MIX1, MIX2
 from commbounds.compressors._surds import exact_law, root
 from commbounds.compressors.base import Exact, Law, checked_count, checked_exact, product_law
@@ -26,7 +27,7 @@ MAX_LEVELS = 2**15 - 1
 TILE = 1024
 """Uniforms made at a time where they are made next to the decisions: they stay in the first-level cache."""
 ABOVE_ROUNDING = 1.0 + 2.0**-50
-_SPAN = 1 << 22
+_SPAN = 1 << 18
 _ONE, _LOW24 = np.uint64(1), np.uint64(2**24 - 1)
 _S27, _S30, _S31, _S40 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(40)
 
@@ -61,9 +62,9 @@ def _dither_drawn32(key, start, x, levels, norm, codes):  # type: ignore[no-unty
 
 @njit(cache=True, nogil=True)
 def _dither64(x, uniforms, levels, norm, codes):  # type: ignore[no-untyped-def]
-    # The same for 1 <= norm < 2, where the product is not exact: level = j - 1 + [rest > (u - 1) norm] + [rest > u norm]
-    # with rest = levels |x_i| - j norm and j = floor(a), or one more where a is next to an integer. Entries and norm are
-    # split in two floats whose products with levels and j are exact, and so are the differences of these: rest is
+    # The same for 1 <= norm < 2, where the product is not exact:
+    # level = j - 1 + [rest > (u - 1) norm] + [rest > u norm] with rest = levels |x_i| - j norm and j = floor(a), or one more where a is next to an integer. Entries and norm
+    # are split in two floats whose products with levels and j are exact, and so are the differences of these: rest is
     # rounded once, and 0 iff a = j.
     norm_top = np.float64(np.float32(norm))
     norm_rest = norm - norm_top
@@ -88,45 +89,44 @@ def _undither(codes, levels, norm, out):  # type: ignore[no-untyped-def]
 
 
 class _Dithering(RandomisedQuantiser):
-    """What the three share: everything but the norm and where the number of levels comes from."""
+    """What the three share: all but the number of levels and which norm they are relative to."""
+
+    _euclidean: ClassVar[bool] = False
 
     @property
     @abstractmethod
     def _levels(self) -> int: ...
 
-    @abstractmethod
-    def _norm(self, x: NDArray[Any]) -> Any: ...
-
-    @abstractmethod
-    def _squared_norm(self, x: Sequence[Fraction]) -> Fraction: ...
-
     def _encoded(self, x: NDArray[Any], draw: Draw) -> Coded:
-        norm = self._norm(x)
+        norm = norm2(x) if self._euclidean else x.dtype.type(finite_largest(x))
         codes = np.empty(x.shape, code_dtype(self._levels))
         levels, divisor = float(self._levels), float(norm)
         # two powers of two that together bring a float64 norm to [1, 2)
         exponent = 1 - math.frexp(divisor)[1]
         first, second = math.ldexp(1.0, exponent // 2), math.ldexp(1.0, exponent - exponent // 2)
 
-        def drawn32(start: int, stop: int) -> None:
-            with np.errstate(over="ignore"):  # without the JIT, numpy warns where the generator means to wrap around
-                _dither_drawn32(draw.key, np.uint64(start), x[start:stop], levels, divisor, codes[start:stop])
-
-        def given32(start: int, stop: int) -> None:
-            _dither32(x[start:stop], draw(start, stop), levels, divisor, codes[start:stop])
-
-        def any64(start: int, stop: int) -> None:
-            entries = x[start:stop] * first * second
-            _dither64(entries, draw(start, stop), levels, divisor * first * second, codes[start:stop])
-
         if norm == 0:
             codes.fill(0)
         elif x.dtype == np.float64:
-            for_blocks(x.size, any64)
+
+            def decide64(start: int, stop: int) -> None:
+                entries = x[start:stop] * first * second
+                _dither64(entries, draw(start, stop), levels, divisor * first * second, codes[start:stop])
+
+            for_blocks(x.size, decide64)
         elif isinstance(draw, Counted):
-            for_blocks(x.size, drawn32, _SPAN)
+            key = draw.key
+
+            def draw_and_decide32(start: int, stop: int) -> None:
+                with np.errstate(over="ignore"):  # without the JIT, numpy warns where the generator wraps around
+                    _dither_drawn32(key, np.uint64(start), x[start:stop], levels, divisor, codes[start:stop])
+
+            for_blocks(x.size, draw_and_decide32, _SPAN)
         else:
-            for_blocks(x.size, given32)
+            for_blocks(
+                x.size,
+                lambda start, stop: _dither32(x[start:stop], draw(start, stop), levels, divisor, codes[start:stop]),
+            )
         return Coded(x.shape, x.dtype, codes, self._levels, norm)
 
     def decompress(self, message: Coded) -> NDArray[Any]:
@@ -150,7 +150,8 @@ class _Dithering(RandomisedQuantiser):
             Fractions where the norm is rational, else exact sympy numbers.
         """
         values, s = checked_exact(x), self._levels
-        square = self._squared_norm(values)
+        squares = [v * v for v in values]
+        square = sum(squares, Fraction(0)) if self._euclidean else max(squares)
         if square == 0:
             return [(Fraction(1), values)]
         norm: Exact = root(square)
@@ -183,10 +184,10 @@ class QSGD(_Dithering):
     -----
     Unbiased; E||C(x) - x||^2 is at most (sqrt(n)/s - 1) ||x||^2 where n >= 4 s^2, and n/(4 s^2) ||x||^2 elsewhere.
     The kernel rounds against the norm that is sent, rounded to the dtype, so a level never exceeds s and a vector with
-    one nonzero entry is reproduced. Uniforms are multiples of g = 2^-24 (float32) or 2^-53 (float64), so the probability p of the upper level is
-    rounded up to a multiple of g: an entry's expectation is off by less than g norm2 / s. p itself comes from a_i
-    rounded to float64 (float32 entries), or is off by at most 2^-52 p (float64 entries). Entries on a level stay there
-    surely. A float64 entry below 2^-1075 of the norm counts as zero.
+    one nonzero entry is reproduced; entries on a level stay there surely. Uniforms are multiples of g = 2^-24 (float32)
+    or 2^-53 (float64), so the probability p of the upper level is rounded up to a multiple of g: an entry's expectation
+    is off by less than g norm2 / s. p itself comes from a_i rounded to float64 (float32 entries), or is off by at most
+    2^-52 p (float64 entries). A float64 entry below 2^-1075 of the norm counts as zero.
     Fixed-length codes: 8 itemsize + n ceil(log2(2 s + 1)) bits. An l2 norm beyond the dtype is a ValueError.
 
     Examples
@@ -198,9 +199,16 @@ class QSGD(_Dithering):
     """
 
     levels: int
+    _euclidean = True
     claims = (
-        "quantizers.qsgd.variance",
         "quantizers.qsgd.unbiased",
+        "quantizers.qsgd.variance",
+        "quantizers.qsgd.variance_printed",
+        "quantizers.qsgd.second_moment",
+        "quantizers.qsgd.shrunk_contraction",
+        "quantizers.qsgd.level",
+        "quantizers.qsgd.support",
+        "quantizers.qsgd.support_printed",
         "quantizers.qsgd.wire",
         "quantizers.qsgd.sign_symmetry",
         "quantizers.qsgd.scale_equivariance",
@@ -212,12 +220,6 @@ class QSGD(_Dithering):
     @property
     def _levels(self) -> int:
         return self.levels
-
-    def _norm(self, x: NDArray[Any]) -> Any:
-        return norm2(x)
-
-    def _squared_norm(self, x: Sequence[Fraction]) -> Fraction:
-        return sum((v * v for v in x), Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -245,11 +247,14 @@ class MaxDithering(_Dithering):
 
     levels: int
     claims = (
-        "quantizers.maxdithering.variance",
         "quantizers.maxdithering.unbiased",
+        "quantizers.maxdithering.variance",
+        "quantizers.maxdithering.shrunk_contraction",
+        "quantizers.maxdithering.level",
         "quantizers.maxdithering.wire",
         "quantizers.maxdithering.sign_symmetry",
         "quantizers.maxdithering.scale_equivariance",
+        "quantizers.maxdithering.idempotence",
     )
 
     def __post_init__(self) -> None:
@@ -258,12 +263,6 @@ class MaxDithering(_Dithering):
     @property
     def _levels(self) -> int:
         return self.levels
-
-    def _norm(self, x: NDArray[Any]) -> Any:
-        return largest_magnitude(x)
-
-    def _squared_norm(self, x: Sequence[Fraction]) -> Fraction:
-        return max(v * v for v in x)
 
 
 @dataclass(frozen=True)
@@ -286,19 +285,16 @@ class TernGrad(_Dithering):
     """
 
     claims = (
-        "quantizers.terngrad.variance",
         "quantizers.terngrad.unbiased",
+        "quantizers.terngrad.error",
+        "quantizers.terngrad.variance",
+        "quantizers.terngrad.shrunk_contraction",
         "quantizers.terngrad.wire",
         "quantizers.terngrad.sign_symmetry",
         "quantizers.terngrad.scale_equivariance",
+        "quantizers.terngrad.idempotence",
     )
 
     @property
     def _levels(self) -> int:
         return 1
-
-    def _norm(self, x: NDArray[Any]) -> Any:
-        return largest_magnitude(x)
-
-    def _squared_norm(self, x: Sequence[Fraction]) -> Fraction:
-        return max(v * v for v in x)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.compressors._surds import Surd, exact_law, root
+from commbounds.compressors._exact_rank import best_approximation
+from commbounds.compressors._surds import exact_law
 from commbounds.compressors.base import (
     Compressor,
     Law,
@@ -25,7 +26,6 @@ from commbounds.compressors.base import (
 __all__ = ["Factors", "LowRank", "PowerSGD", "orthonormalised"]
 
 Matrix = NDArray[np.float64]
-Rows = Sequence[tuple[Any, ...]]
 _UNIT = 2.0**-53
 
 
@@ -139,7 +139,15 @@ class PowerSGD(_LowRank):
 
     rank: int
     randomised = True
-    claims = ("lowrank.powersgd.contraction", "lowrank.powersgd.wire")
+    claims = (
+        "lowrank.powersgd.contraction",
+        "lowrank.powersgd.nonexpansive",
+        "lowrank.powersgd.determinant",
+        "lowrank.powersgd.wire",
+        "lowrank.powersgd.sign_symmetry",
+        "lowrank.powersgd.scale_equivariance",
+        "lowrank.powersgd.idempotence",
+    )
 
     def __post_init__(self) -> None:
         checked_count("rank", self.rank)
@@ -220,7 +228,13 @@ class LowRank(_LowRank):
     """
 
     rank: int
-    claims = ("lowrank.lowrank.contraction", "lowrank.lowrank.wire")
+    claims = (
+        "lowrank.lowrank.contraction",
+        "lowrank.lowrank.wire",
+        "lowrank.lowrank.sign_symmetry",
+        "lowrank.lowrank.scale_equivariance",
+        "lowrank.lowrank.idempotence",
+    )
 
     def __post_init__(self) -> None:
         checked_count("rank", self.rank)
@@ -248,55 +262,9 @@ class LowRank(_LowRank):
         ValueError
             Another matrix, or ragged rows.
         """
-        rows: Rows = [checked_exact(row) for row in x]
+        rows = [checked_exact(row) for row in x]
         if len({len(row) for row in rows}) != 1:
             raise ValueError("x must have rows of one length, and at least one")
         checked_count("rank", self.rank, 1, min(len(rows), len(rows[0])))
-        columns = _transposed(rows)
-        if self.rank == min(len(rows), len(columns)):
-            best = rows
-        elif _orthogonal(rows):
-            best = _longest_kept(rows, self.rank)
-        elif _orthogonal(columns):
-            best = _transposed(_longest_kept(columns, self.rank))
-        elif len(rows) == 2:
-            best = _best_rank_one(rows[0], rows[1])
-        elif len(columns) == 2:
-            best = _transposed(_best_rank_one(columns[0], columns[1]))
-        else:
-            raise ValueError("x must have orthogonal rows or columns, or at most two of either, for an exact law")
+        best = best_approximation(rows, self.rank)
         return exact_law([(Fraction(1), tuple(value for row in best for value in row))])
-
-
-def _dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
-    return sum((p * q for p, q in zip(a, b, strict=True)), Fraction(0))
-
-
-def _orthogonal(rows: Rows) -> bool:
-    return all(_dot(rows[i], rows[j]) == 0 for i in range(len(rows)) for j in range(i))
-
-
-def _transposed(rows: Rows) -> Rows:
-    return list(zip(*rows, strict=True))
-
-
-def _longest_kept(rows: Rows, rank: int) -> Rows:
-    kept = sorted(range(len(rows)), key=lambda i: (-_dot(rows[i], rows[i]), i))[:rank]
-    return [row if i in kept else (Fraction(0),) * len(row) for i, row in enumerate(rows)]
-
-
-def _best_rank_one(first: tuple[Fraction, ...], second: tuple[Fraction, ...]) -> Rows:
-    # Pi M with Pi = (G - mu I)/(lambda - mu), G = M M^T, lambda > mu its eigenvalues (equal only for orthogonal rows)
-    a, b, c = _dot(first, first), _dot(first, second), _dot(second, second)
-    gap = root((a - c) ** 2 + 4 * b * b)
-    inverse_gap = gap * (1 / ((a - c) ** 2 + 4 * b * b))
-
-    def weight(entry: Fraction) -> Fraction | Surd:
-        # (entry - mu)/gap with mu = (a + c - gap)/2
-        return inverse_gap * (entry - (a + c) / 2) + Fraction(1, 2)
-
-    off = inverse_gap * b
-    return [
-        tuple(weight(a) * p + off * q for p, q in zip(first, second, strict=True)),
-        tuple(off * p + weight(c) * q for p, q in zip(first, second, strict=True)),
-    ]

@@ -69,8 +69,10 @@ class NaturalDithering(RandomisedQuantiser):
 
     levels: int
     claims = (
-        "quantizers.naturaldithering.variance",
         "quantizers.naturaldithering.unbiased",
+        "quantizers.naturaldithering.variance",
+        "quantizers.naturaldithering.variance_printed",
+        "quantizers.naturaldithering.shrunk_contraction",
         "quantizers.naturaldithering.wire",
         "quantizers.naturaldithering.sign_symmetry",
         "quantizers.naturaldithering.scale_equivariance",

@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors._blocks import for_blocks
-from commbounds.compressors._norms import largest_magnitude
+from commbounds.compressors._magnitude import finite_largest
 from commbounds.compressors.base import Compressor, Exact, Law, checked_array, checked_exact, product_law
 from commbounds.compressors.coded_message import Coded, Draw, RandomisedQuantiser, looked_up
 
@@ -94,14 +94,18 @@ class NaturalCompression(RandomisedQuantiser):
     """
 
     claims = (
-        "quantizers.naturalcompression.variance",
         "quantizers.naturalcompression.unbiased",
+        "quantizers.naturalcompression.variance",
+        "quantizers.naturalcompression.fixed_points",
+        "quantizers.naturalcompression.shrunk_contraction",
         "quantizers.naturalcompression.wire",
         "quantizers.naturalcompression.sign_symmetry",
+        "quantizers.naturalcompression.scale_equivariance",
+        "quantizers.naturalcompression.idempotence",
     )
 
     def _encoded(self, x: NDArray[Any], draw: Draw) -> Coded:
-        largest_magnitude(x)
+        finite_largest(x)
         integer, mantissa_bits, top = _format(x.dtype)
         bits, codes = x.view(integer), np.empty(x.shape, np.int16)
 
@@ -149,6 +153,8 @@ class NearestPower(Compressor):
     claims = (
         "quantizers.nearestpower.contraction",
         "quantizers.nearestpower.wire",
+        "quantizers.nearestpower.sign_symmetry",
+        "quantizers.nearestpower.scale_equivariance",
         "quantizers.nearestpower.idempotence",
     )
 

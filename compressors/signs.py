@@ -105,7 +105,14 @@ class Sign(_Signed):
     """
 
     zero: int = 1
-    claims = ("quantizers.sign.wire", "quantizers.sign.sign_symmetry", "quantizers.sign.idempotence")
+    claims = (
+        "quantizers.sign.error",
+        "quantizers.sign.wire",
+        "quantizers.sign.wire_ternary",
+        "quantizers.sign.sign_symmetry",
+        "quantizers.sign.sign_symmetry_ternary",
+        "quantizers.sign.idempotence",
+    )
 
     def __post_init__(self) -> None:
         checked_count("zero", self.zero, 0, 1)
@@ -146,9 +153,15 @@ class ScaledSign(_Signed):
 
     zero: int = 1
     claims = (
+        "quantizers.scaledsign.error",
         "quantizers.scaledsign.contraction",
+        "quantizers.scaledsign.one_sparse",
         "quantizers.scaledsign.wire",
+        "quantizers.scaledsign.wire_ternary",
+        "quantizers.scaledsign.sign_symmetry",
+        "quantizers.scaledsign.sign_symmetry_ternary",
         "quantizers.scaledsign.scale_equivariance",
+        "quantizers.scaledsign.idempotence",
     )
 
     def __post_init__(self) -> None:

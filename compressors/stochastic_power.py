@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from commbounds.compressors._blocks import for_blocks
-from commbounds.compressors._norms import largest_magnitude
+from commbounds.compressors._magnitude import finite_largest
 from commbounds.compressors.base import Exact, Law, checked_exact, product_law
 from commbounds.compressors.coded_message import Coded, Draw, RandomisedQuantiser, code_dtype, looked_up
 from commbounds.compressors.powers import floor_power
@@ -126,10 +126,13 @@ class StochasticPower(RandomisedQuantiser):
 
     base: int | float | Fraction
     claims = (
-        "quantizers.stochasticpower.variance",
         "quantizers.stochasticpower.unbiased",
+        "quantizers.stochasticpower.variance",
+        "quantizers.stochasticpower.shrunk_contraction",
         "quantizers.stochasticpower.wire",
         "quantizers.stochasticpower.sign_symmetry",
+        "quantizers.stochasticpower.scale_equivariance",
+        "quantizers.stochasticpower.idempotence",
     )
 
     def __post_init__(self) -> None:
@@ -139,7 +142,7 @@ class StochasticPower(RandomisedQuantiser):
             raise ValueError(f"base must be finite and at least 1 + 2**-10, got {self.base}")
 
     def _encoded(self, x: NDArray[Any], draw: Draw) -> Coded:
-        largest_magnitude(x)
+        finite_largest(x)
         table = power_table(Fraction(self.base), x.dtype)
         codes = np.empty(x.shape, code_dtype(table.size))
 
