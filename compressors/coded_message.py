@@ -69,7 +69,7 @@ def _look_up(codes, table, out):  # type: ignore[no-untyped-def]
     # table holds the values of codes -levels .. levels
     levels = table.size // 2
     for i in range(codes.size):
-        out[i] = table[codes[i] + levels]
+        out[i] = table[np.int64(codes[i]) + levels]
 
 
 def looked_up(message: Coded, magnitudes: NDArray[np.float64]) -> NDArray[Any]:

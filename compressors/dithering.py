@@ -63,9 +63,9 @@ def _dither_drawn32(key, start, x, levels, norm, codes):  # type: ignore[no-unty
 @njit(cache=True, nogil=True)
 def _dither64(x, uniforms, levels, norm, codes):  # type: ignore[no-untyped-def]
     # The same for 1 <= norm < 2, where the product is not exact:
-    # level = j - 1 + [rest > (u - 1) norm] + [rest > u norm] with rest = levels |x_i| - j norm and j = floor(a), or one more where a is next to an integer. Entries and norm
-    # are split in two floats whose products with levels and j are exact, and so are the differences of these: rest is
-    # rounded once, and 0 iff a = j.
+    # level = j - 1 + [rest > (u - 1) norm] + [rest > u norm] with rest = levels |x_i| - j norm
+    # and j = floor(a), or one more where a is next to an integer. Entries and norm are split in two floats each, whose
+    # products with levels and j are exact, and so are the differences of these: rest is rounded once, and 0 iff a = j.
     norm_top = np.float64(np.float32(norm))
     norm_rest = norm - norm_top
     for i in range(x.size):
