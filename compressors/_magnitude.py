@@ -61,7 +61,7 @@ def finite_largest(x: NDArray[Any]) -> float:
     def work(start: int, stop: int) -> None:
         largest[start // BLOCK] = _largest(bits[start:stop], mask)
 
-    for_blocks(x.size, work)
+    for_blocks(x.size, work, BLOCK)
     value = float(largest.max().view(x.dtype))
     if not np.isfinite(value):
         raise ValueError("x must be finite, got NaN or infinity")

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from commbounds.compressors._blocks import for_blocks
+from commbounds.compressors._blocks import BLOCK, for_blocks
 from commbounds.compressors._largest import largest
 from commbounds.compressors._magnitude import finite_largest, magnitude_bits, power_near_inverse
 from commbounds.compressors.base import Law, checked_array, checked_count, checked_exact, index_bits
@@ -134,10 +134,9 @@ class BlockTopK(Sparsifier):
         squares = np.empty(blocks)
 
         def work(start: int, stop: int) -> None:
-            entries = array[start * self.block : stop * self.block]
-            _square_norms(entries, scale, self.block, squares[start:stop])
+            _square_norms(array[start:stop], scale, self.block, squares[start // self.block : -(-stop // self.block)])
 
-        for_blocks(blocks, work)
+        for_blocks(array.size, work, self.block * -(-BLOCK // self.block))
         kept, _ = largest(squares, k)
         indices = (kept.astype(np.int64)[:, None] * self.block + np.arange(self.block)).ravel()
         indices = indices[indices < array.size].astype(np.int32)
@@ -221,11 +220,10 @@ class ChunkTopK(Sparsifier):
         width = 8 * array.itemsize - 1
 
         def work(start: int, stop: int) -> None:
-            first = start * self.chunk
-            part = bits[first : stop * self.chunk]
-            _chunk_largest(part, mask, width, self.k, self.chunk, first, indices[start * self.k : stop * self.k])
+            out = indices[start // self.chunk * self.k :]
+            _chunk_largest(bits[start:stop], mask, width, self.k, self.chunk, start, out)
 
-        for_blocks(chunks + (rest > 0), work)
+        for_blocks(array.size, work, self.chunk * -(-BLOCK // self.chunk))
         values = array[indices]
         finite_largest(values)  # NaN and the infinities have the largest keys: if there are any, one is among these
         return Sparse(array.shape, array.dtype, indices, values, indices.size * index_bits(self.chunk))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class HardThreshold(Sparsifier):
     def __post_init__(self) -> None:
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float | Fraction):
             raise TypeError(f"threshold must be an int, a float or a Fraction, got {self.threshold!r}")
-        if not 0 < self.threshold <= np.finfo(np.float64).max:
+        if not 0 < self.threshold <= float_info.max:
             raise ValueError(f"threshold must be positive and finite, got {self.threshold}")
 
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Sparse:
@@ -95,7 +96,7 @@ class HardThreshold(Sparsifier):
         """The smallest number of `dtype`, infinity included, that is at least the threshold."""
         with np.errstate(over="ignore"):
             rounded = dtype.type(float(self.threshold))
-        return rounded if float(rounded) >= self.threshold else np.nextafter(rounded, dtype.type(np.inf))
+            return rounded if float(rounded) >= self.threshold else np.nextafter(rounded, dtype.type(np.inf))
 
     def law(self, x: Sequence[Any]) -> Law:
         """The output, with probability one."""
@@ -125,7 +126,7 @@ class AdaptiveSparsification(Sparsifier):
     -----
     E||C(x) - x||^2 = ||x||_2^2 - ||x||_3^3 / ||x||_1 <= (1 - 1/n) ||x||_2^2; equality iff all |x_i| are equal.
     The zero vector sends its entry 0. The partial sums of |x_i| are added
-    in order in float64, so a probability is off by at most n 2^-53.
+    in order in float64, so a probability is off by at most n 2^-53; entries below 2^-1022 of the largest are not drawn.
 
     Examples
     --------
@@ -212,7 +213,7 @@ def _drawn(x: NDArray[Any], u: float) -> int:
     def work(start: int, stop: int) -> None:
         sums[1 + start // BLOCK] = _reach(x[start:stop], scale, np.inf)[1]
 
-    for_blocks(x.size, work)
+    for_blocks(x.size, work, BLOCK)
     before = np.cumsum(sums)
     target = u * before[-1]
     block = int(np.searchsorted(before, target, side="right")) - 1
