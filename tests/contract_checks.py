@@ -6,6 +6,7 @@ The battery over the registry and the kill matrix of the mutants run the same on
 import itertools
 import math
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +17,7 @@ __all__ = ["CHECKS", "EXAMPLES", "FALSE_ALARM", "broken", "examples", "joint_log
 
 EXAMPLES = {
     "TopK": [(1,), (4,)],
-    "RandK": [(1,), (4,), (3, False)],
+    "RandK": [(2,), (4,), (3, False)],
     "BlockTopK": [(1, 4), (2, 3)],
     "ChunkTopK": [(1, 3), (2, 5)],
     "HardThreshold": [(Fraction(1, 2),), (2.0,)],
@@ -97,9 +98,9 @@ def keeps_nothing_of_the_input(c):
 
 def has_no_memory(c):
     x = input_for(c)
-    first = c(x, generator(c))
+    expected = replace(c)(x, generator(c))
     c(-x[::-1].copy(), generator(c, 1))
-    assert same(c(x, generator(c)), first), "the same input and seed gave another output later"
+    assert same(c(x, generator(c)), expected), "the output depends on an earlier call"
 
 
 def leaves_global_generators_alone(c):
@@ -232,7 +233,8 @@ def joint_log_e(law, outputs):
 
     The bettor predicts outcome j with probability (count_j + 1/2)/(t + T/2) (Krichevsky and Trofimov) and is paid
     prediction / probability: under the law the wealth is a martingale from 1, which passes 1/alpha with probability at
-    most alpha. Draws that diverge from the law by D (Kullback-Leibler) earn D each, less log T + (T - 1)/2 log t in all.
+    most alpha. Draws that diverge from the law by D (Kullback-Leibler) earn D each, less log T + (T - 1)/2 log t in
+    all.
 
     Parameters
     ----------
@@ -261,7 +263,7 @@ def draws_follow_the_law(c):
     """The whole joint law of what ``compress`` makes of a generator, not entry by entry."""
     if not c.randomised or c.ndim == 2:
         return
-    x = (3, -4, 1, 2)
+    x = (1, -4, 3, 7, 5)
     rng = np.random.default_rng(20)
     array = np.array(x, dtype=np.float32)
     draws = (c(array, rng) for _ in range(_DRAWS))
