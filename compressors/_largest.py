@@ -165,8 +165,13 @@ class _Pieces:
 
     def kth(self, k: int) -> tuple[Any, NDArray[np.int64]]:
         """The k-th largest key, and its `counts`."""
-        keys = np.concatenate(self.bits)
-        keys &= self.mask
+        keys = np.empty(self.size, self.mask.dtype)
+        outs = np.split(keys, np.cumsum([piece.size for piece in self.bits])[:-1])
+
+        def job(p: int) -> None:
+            np.bitwise_and(self.bits[p], self.mask, out=outs[p])
+
+        self._on_threads(job)
         keys.partition(keys.size - k)
         level = keys[keys.size - k]
         return level, self.counts(level)
