@@ -125,9 +125,10 @@ class PowerSGD(_LowRank):
     -----
     E||C(M) - M||^2 <= (1 - r/min(m, n)) ||M||^2 in the Frobenius norm, over a sketch that is drawn afresh, attained by
     equal singular values. With a warm-started sketch (`compress_with` the right factor of the last message) no such
-    bound holds for one step. Matrices of rank below r are reproduced, up to rounding.
-    Computed in float64; P and M^T P are sent in the dtype: (m + n) r 8 itemsize bits. A column of M S that is dependent
-    on the earlier ones up to rounding gives a zero column of P. Bits may depend on numpy's linear algebra library.
+    bound holds for one step. Matrices of rank at most r are reproduced almost surely, up to rounding.
+    Computed in float64; P, rounded to the dtype, and M^T P of the rounded P are sent: (m + n) r 8 itemsize bits. A
+    column of M S that is dependent on the earlier ones, up to rounding, gives a zero column of P. Bits may depend on
+    numpy's linear algebra library.
 
     Examples
     --------
@@ -187,7 +188,7 @@ class PowerSGD(_LowRank):
         # rounding errors of a column of M S and of its projections: n, and m + 2 for each earlier column, half units
         # in the last place of ||M|| ||S_j||
         noise = (n + 2 * self.rank * (m + 2)) * _UNIT * np.linalg.norm(matrix) * np.linalg.norm(columns, axis=0)
-        left = orthonormalised(matrix @ columns, noise)
+        left = orthonormalised(matrix @ columns, noise).astype(array.dtype).astype(np.float64)
         return _rounded_factors(array, left, matrix.T @ left, exponent)
 
     def law(self, x: Any) -> Law:

@@ -79,8 +79,8 @@ class NaturalCompression(RandomisedQuantiser):
 
     Notes
     -----
-    Unbiased, E||C(x) - x||^2 <= ||x||^2 / 8, attained iff all |x_i| = (4/3) 2^a; for entries that are zero, or normal
-    and at most the largest power of two.
+    Unbiased, E||C(x) - x||^2 <= ||x||^2 / 8, attained iff all nonzero |x_i| = (4/3) 2^a; for entries that are zero, or
+    normal and at most the largest power of two.
     Outside: |x_i| below the smallest normal power of two is rounded between 0 and that (unbiased, with a larger
     variance); |x_i| above the largest, 2^127 or 2^1023, becomes that (biased).
     The probability is the mantissa fraction, a multiple of the uniforms' grid: exact. Powers of two are fixed points.
@@ -138,9 +138,9 @@ class NearestPower(Compressor):
 
     Notes
     -----
-    ||C(x) - x||^2 <= ||x||^2 / 9 surely, attained iff all |x_i| = (3/2) 2^a; for entries that are zero, or normal and
-    at most the largest power of two. Outside: |x_i| below the smallest normal power of two goes to the nearest of 0
-    and that (half of it to 0); |x_i| above the largest becomes that.
+    ||C(x) - x||^2 <= ||x||^2 / 9 surely, attained iff all nonzero |x_i| = (3/2) 2^a; for entries that are zero, or
+    normal and at most the largest power of two. Outside: |x_i| below the smallest normal power of two goes to the
+    nearest of 0 and that (half of it to 0); |x_i| above the largest becomes that.
     Zero, sign and exponent: 9 bits an entry for float32, 12 for float64.
 
     Examples

@@ -169,8 +169,9 @@ class ScaledSign(_Signed):
 
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Signs:
         """The message for `x`; see `Compressor.compress`."""
-        array = checked_array(x)
-        return Signs(array.shape, array.dtype, _signs_of(array, self.zero), self.zero, mean_magnitude(array))
+        array = checked_array(x, finite=False)
+        scale = mean_magnitude(array)
+        return Signs(array.shape, array.dtype, _signs_of(array, self.zero), self.zero, scale)
 
     def law(self, x: Sequence[Any]) -> Law:
         """The one outcome, with probability 1."""

@@ -138,7 +138,7 @@ class StochasticPower(RandomisedQuantiser):
     def __post_init__(self) -> None:
         if isinstance(self.base, bool) or not isinstance(self.base, int | float | Fraction):
             raise TypeError(f"base must be an int, float or Fraction, got {self.base!r}")
-        if not (math.isfinite(self.base) and self.base >= SMALLEST_BASE):
+        if not SMALLEST_BASE <= self.base < math.inf:
             raise ValueError(f"base must be finite and at least 1 + 2**-10, got {self.base}")
 
     def _encoded(self, x: NDArray[Any], draw: Draw) -> Coded:

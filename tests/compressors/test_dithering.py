@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 import sympy as sp
 from hostile_vectors import hostile_uniforms, hostile_vectors
+from hypothesis import given
+from hypothesis import strategies as st
 from naive import quantizers as naive
+from strategies import vectors
 from switching import grid_bits, marginals, rounded_up, switching_points
 
 from commbounds.compressors import QSGD, MaxDithering, TernGrad, _blocks
@@ -38,6 +41,14 @@ def test_agrees_with_the_naive_twin_given_the_same_uniforms(compressor, dtype, n
         expected = naive.undithered(message.codes.tolist(), message.norm, levels, dtype)
         assert compressor.decompress(message).tolist() == expected
         assert abs(message.codes.astype(int)).max() <= levels
+
+
+@given(x=vectors(np.float32), levels=st.integers(1, 15), count=st.integers(0, 2**24 - 1), most=st.booleans())
+def test_agrees_with_the_naive_twin_on_drawn_vectors(x, levels, count, most):
+    # for fewer than 16 levels the float64 quotient of two float32 tells every multiple of 2^-24 apart
+    compressor, uniforms = (MaxDithering if most else QSGD)(levels), np.full(x.size, count * 2.0**-24, np.float32)
+    message = compressor.compress_with(x, uniforms)
+    assert message.codes.tolist() == naive.dithered(x, message.norm, levels, uniforms)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -176,6 +187,27 @@ def test_the_smallest_probability_still_happens(dtype):
     x = np.array([1.0, 1e-30], dtype)
     assert MaxDithering(3).compress_with(x, np.zeros(2, dtype)).codes.tolist() == [3, 1]
     assert MaxDithering(3).compress_with(x, np.full(2, 2.0**-24, dtype)).codes.tolist() == [3, 0]
+
+
+def test_one_unit_below_and_above_a_level():
+    largest = 1 - 2.0**-53
+    x = np.array([1, np.nextafter(0.5, 0), 0.5, np.nextafter(0.5, 1), np.nextafter(1, 0)])
+    # a = 2 x: 1 - 2^-53, 1, 1 + 2^-52, 2 - 2^-52
+    assert MaxDithering(2).compress_with(x, np.zeros(5)).codes.tolist() == [2, 1, 1, 2, 2]
+    assert MaxDithering(2).compress_with(x, np.full(5, 1 - 2.0**-52)).codes.tolist() == [2, 1, 1, 1, 1]
+    assert MaxDithering(2).compress_with(x, np.full(5, largest)).codes.tolist() == [2, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_uniforms_are_checked(dtype):
+    x, other = np.ones(3, dtype), np.float64 if dtype == np.float32 else np.float32
+    with pytest.raises(TypeError, match="uniforms must have the dtype of x"):
+        TernGrad().compress_with(x, np.zeros(3, other))
+    with pytest.raises(ValueError, match=r"uniforms must have the shape of x, \(3,\), got \(2,\)"):
+        TernGrad().compress_with(x, np.zeros(2, dtype))
+    for bad in (1.0, -0.5, np.nan):
+        with pytest.raises(ValueError, match=r"uniforms must be in \[0, 1\)"):
+            TernGrad().compress_with(x, np.array([0, bad, 0], dtype))
 
 
 @pytest.mark.parametrize("compressor", [QSGD(1), QSGD(4), MaxDithering(3), TernGrad()], ids=str)

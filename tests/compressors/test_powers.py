@@ -66,7 +66,7 @@ def naive_table(base, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("base", [*BASES, 1.25, 7, 2**40, 1e30], ids=str)
+@pytest.mark.parametrize("base", [*BASES, 1.25, 7, 2**40, 1e30, 2**128 - 1, 2**1024 - 1, 10**400], ids=str)
 def test_the_table_of_powers_is_correctly_rounded(base, dtype):
     assert power_table(Fraction(base), np.dtype(dtype)).tolist() == naive_table(base, dtype)
 
