@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from math import isqrt
 from typing import Any
 
@@ -21,7 +22,7 @@ __all__ = ["largest", "reaching"]
 # Magnitudes are compared by their keys: bit patterns without the sign, unsigned integers in the same order.
 
 _SAMPLE = 1 << 14
-"""Keys looked at to guess the k-th largest."""
+"""Keys looked at, at most, to guess the k-th largest."""
 _TILE = 4096
 """Keys compared in one go, before the ones found are written out: 64 words."""
 
@@ -104,19 +105,19 @@ def _narrow(bits, labels, mask, level, ties, indices, values):  # type: ignore[n
 
 
 def _guesses(bits: NDArray[Any], mask: Any, k: int) -> list[tuple[Any, int]]:
-    """Levels that the k-th largest key probably reaches, the cheapest first, each with room for the keys that do."""
-    n = bits.size
+    """Levels that the k-th largest key probably reaches, cheapest first, each with room for the keys that do."""
+    n, size = bits.size, min(_SAMPLE, bits.size // 64)
     guesses = []
-    if n >= 8 * _SAMPLE:
-        keys = np.empty(_SAMPLE, bits.dtype)
+    if size >= 64:
+        keys = np.empty(size, bits.dtype)
         _sample(bits, mask, keys)
         keys.sort()
         # About `mean` of the k largest are in the sample, with a variance below that.
-        mean = -(-k * _SAMPLE // n)
+        mean = -(-k * size // n)
         for deviations in (3, 10):
             rank = mean + deviations * (isqrt(mean) + 2)
-            if rank <= _SAMPLE:
-                guesses.append((keys[_SAMPLE - rank], (rank + 5 * (isqrt(rank) + 2)) * n // _SAMPLE))
+            if rank <= size:
+                guesses.append((keys[size - rank], (rank + 5 * (isqrt(rank) + 2)) * n // size))
     return guesses
 
 
@@ -139,9 +140,9 @@ class _Pieces:
     def _on_threads(self, job: Callable[[int], None]) -> None:
         run_all([partial(job, p) for p in range(len(self.bits))], self.size)
 
-    def counts(self, level: Any) -> NDArray[np.int64]:
+    def counts(self, level: Any) -> list[tuple[int, int]]:
         """For every piece, how many keys are above `level`, and how many equal to it."""
-        counts = np.empty((len(self.bits), 2), np.int64)
+        counts = [(0, 0)] * len(self.bits)
 
         def job(p: int) -> None:
             counts[p] = _count(self.bits[p], self.mask, level)
@@ -163,28 +164,31 @@ class _Pieces:
         self._on_threads(job)
         return None if -1 in sizes else _Pieces(bits, self.mask, [0] * len(bits), labels)
 
-    def kth(self, k: int) -> tuple[Any, NDArray[np.int64]]:
+    def kth(self, k: int) -> tuple[Any, list[tuple[int, int]]]:
         """The k-th largest key, and its `counts`."""
         keys = np.empty(self.size, self.mask.dtype)
-        outs = np.split(keys, np.cumsum([piece.size for piece in self.bits])[:-1])
+        stops = list(accumulate(piece.size for piece in self.bits))
 
         def job(p: int) -> None:
-            np.bitwise_and(self.bits[p], self.mask, out=outs[p])
+            np.bitwise_and(self.bits[p], self.mask, out=keys[stops[p] - self.bits[p].size : stops[p]])
 
         self._on_threads(job)
         keys.partition(keys.size - k)
         level = keys[keys.size - k]
         return level, self.counts(level)
 
-    def top(self, k: int, level: Any, counts: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    def top(self, k: int, level: Any, counts: list[tuple[int, int]]) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Indices and bit patterns of the `k` largest keys' entries, from the k-th largest key and its `counts`."""
-        above, equal = counts.T
-        ties = np.clip(k - above.sum() - (np.cumsum(equal) - equal), 0, equal)
-        stops = np.cumsum(above + ties)
+        spare = k - sum(above for above, _ in counts)
+        ties = []
+        for _, equal in counts:
+            ties.append(min(equal, spare))
+            spare -= ties[-1]
+        stops = list(accumulate(above + tied for (above, _), tied in zip(counts, ties, strict=True)))
         indices, values = np.empty(k, np.int32), np.empty(k, self.mask.dtype)
 
         def job(p: int) -> None:
-            own = slice(stops[p] - above[p] - ties[p], stops[p])
+            own = slice(stops[p] - counts[p][0] - ties[p], stops[p])
             if self.labels:
                 _narrow(self.bits[p], self.labels[p], self.mask, level, ties[p], indices[own], values[own])
             else:
@@ -208,10 +212,10 @@ def _largest(bits: NDArray[Any], mask: Any, k: int) -> tuple[NDArray[np.int32], 
         if found is None:
             # Too many. Are most of them equal to the guess, and is it the k-th largest itself?
             counts = vector.counts(level)
-            above, equal = counts.sum(axis=0)
-            if above < k <= above + equal:
+            above = sum(a for a, _ in counts)
+            if above < k <= above + sum(e for _, e in counts):
                 return vector.top(k, level, counts)
-            found = vector.reaching(bits.dtype.type(level + 1), counts[:, 0])
+            found = vector.reaching(bits.dtype.type(level + 1), [a for a, _ in counts])
         if found is not None and found.size >= k:
             return found.top(k, *found.kth(k))
     return vector.top(k, *vector.kth(k))
@@ -271,7 +275,7 @@ def reaching(x: NDArray[Any], threshold: Any) -> tuple[NDArray[np.int32], NDArra
     vector = _cut(bits, mask)
     level = threshold.view(bits.dtype)
     counts = vector.counts(level)
-    indices, found = vector.top(int(counts.sum()), level, counts)
+    indices, found = vector.top(sum(a + e for a, e in counts), level, counts)
     values = found.view(x.dtype)
     if values.size:
         finite_largest(values)  # NaN and the infinities reach any threshold

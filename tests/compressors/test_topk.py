@@ -19,17 +19,15 @@ DTYPES = [np.float32, np.float64]
 JIT = not numba.config.DISABLE_JIT
 
 
-def reference(x, k):
-    """A stable sort of the whole vector: quick enough for long ones."""
-    indices = np.sort(np.argsort(-np.abs(x), kind="stable")[:k])
-    return indices.tolist(), x[indices].tobytes()
-
-
-def check(x, k):
-    indices, values = largest(x, k)
-    assert indices.dtype == np.int32
-    assert values.dtype == x.dtype
-    assert (indices.tolist(), values.tobytes()) == reference(x, k)
+def check(x, *ks):
+    """Against a stable sort of the whole vector, which is quick enough for long ones."""
+    order = np.argsort(-np.abs(x), kind="stable")
+    for k in ks:
+        indices, values = largest(x, k)
+        assert indices.dtype == np.int32
+        assert values.dtype == x.dtype
+        assert indices.tolist() == np.sort(order[:k]).tolist()
+        assert values.tobytes() == x[indices].tobytes()
 
 
 def long_vectors(n, dtype):
@@ -81,14 +79,11 @@ def test_agrees_with_the_naive_twin_on_drawn_ties(values, data):
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("name", long_vectors(8, np.float32))
 def test_a_sampled_level_finds_the_same_as_a_sort(name, threads, dtype, monkeypatch):
-    # a small sample and a low threshold for threads bring every path within reach of short vectors
-    monkeypatch.setattr(_largest, "_SAMPLE", 64)
     monkeypatch.setattr(_blocks, "_SERIAL_BELOW", 256)
     monkeypatch.setattr(_blocks, "get_num_threads", lambda: threads)
-    for n in (511, 512, 4096 + 63, 10_000):
+    for n in (4095, 4096, 4096 + 63, 10_000):  # a sample is taken from 4096 on
         x = long_vectors(n, dtype)[name]
-        for k in sizes_of_k(n):
-            check(x, k)
+        check(x, *sizes_of_k(n))
 
 
 @pytest.mark.skipif(not JIT, reason="long vectors need compiled kernels")
@@ -97,28 +92,27 @@ def test_a_sampled_level_finds_the_same_as_a_sort(name, threads, dtype, monkeypa
 def test_long_vectors_agree_with_a_sort(name, dtype):
     n = (1 << 20) + 17
     x = long_vectors(n, dtype)[name]
-    for k in sizes_of_k(n):
-        check(x, k)
+    check(x, *sizes_of_k(n))
 
 
-def sampled_places(n):
-    """Where the sample looks, found by asking it."""
-    keys = np.empty(_largest._SAMPLE, np.uint64)
+def sampled_places(n, size):
+    """Where a sample of the given size looks, found by asking it."""
+    keys = np.empty(size, np.uint64)
     _largest._sample(np.arange(n, dtype=np.uint64), np.uint64(2**63 - 1), keys)
     return keys.astype(np.int64)
 
 
-def test_the_sample_looks_once_into_every_stratum():
-    n = 8 * _largest._SAMPLE + 5
-    assert (sampled_places(n) // (n // _largest._SAMPLE)).tolist() == list(range(_largest._SAMPLE))
+@pytest.mark.parametrize("n", [4096, 5000, 64 * 1000 - 1])
+def test_the_sample_looks_once_into_every_stratum(n):
+    size = n // 64
+    assert (sampled_places(n, size) // (n // size)).tolist() == list(range(size))
 
 
-@pytest.mark.parametrize(("k", "partitioned"), [(10, 10), (20, 31), (31, 31), (32, 5000), (1000, 5000)])
+@pytest.mark.parametrize(("k", "partitioned"), [(10, 10), (20, 31), (31, 31), (32, 4096), (1000, 4096)])
 def test_a_sample_of_large_entries_only_does_not_mislead(k, partitioned, monkeypatch):
     # only the 64 sampled entries reach either guess, the 10th and the 31st of them, so that a larger k misses both
-    monkeypatch.setattr(_largest, "_SAMPLE", 64)
-    x = np.random.default_rng(k).standard_normal(5000)
-    x[sampled_places(x.size)] += 100
+    x = np.random.default_rng(k).standard_normal(4096)
+    x[sampled_places(4096, 64)] += 100
     sizes = []
     kth = _largest._Pieces.kth
     monkeypatch.setattr(_largest._Pieces, "kth", lambda self, k: sizes.append(self.size) or kth(self, k))
@@ -127,23 +121,21 @@ def test_a_sample_of_large_entries_only_does_not_mislead(k, partitioned, monkeyp
 
 
 @pytest.mark.parametrize("k", [1, 40, 300, 1000])
-def test_a_sample_of_zeros_only_does_not_mislead(k, monkeypatch):
-    monkeypatch.setattr(_largest, "_SAMPLE", 64)
-    x = np.random.default_rng(k).standard_normal(5000)
-    x[sampled_places(x.size)] = 0
+def test_a_sample_of_zeros_only_does_not_mislead(k):
+    x = np.random.default_rng(k).standard_normal(4096)
+    x[sampled_places(4096, 64)] = 0
     check(x, k)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("bad", [np.nan, -np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("sample", [64, 1 << 14])
-def test_non_finite_entries_are_found_wherever_they_are(bad, dtype, sample, monkeypatch):
-    monkeypatch.setattr(_largest, "_SAMPLE", sample)
-    x = np.random.default_rng(0).standard_normal(1000).astype(dtype)
-    for at in (0, 500, 999, slice(None)):
+@pytest.mark.parametrize("n", [1000, 5000])
+def test_non_finite_entries_are_found_wherever_they_are(bad, dtype, n):
+    x = np.random.default_rng(0).standard_normal(n).astype(dtype)
+    for at in (0, 500, n - 1, slice(None)):
         y = x.copy()
         y[at] = bad
-        for k in (1, 10, 1000):
+        for k in (1, 10, n):
             with pytest.raises(ValueError, match="x must be finite"):
                 TopK(k).compress(y)
 
