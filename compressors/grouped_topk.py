@@ -167,8 +167,8 @@ class ChunkTopK(Sparsifier):
 
     Notes
     -----
-    Ties go to the lowest index. ||C(x) - x||^2 <= (1 - k/chunk) ||x||^2 surely; equality iff in every full chunk all
-    |x_i| are equal and a short one is zero or keeps the same share (or k = chunk).
+    Ties go to the lowest index. ||C(x) - x||^2 <= max(0, 1 - k/min(chunk, n)) ||x||^2 surely; attained by equal
+    magnitudes in the full chunks and zeros in a short last one.
 
     Examples
     --------

@@ -62,6 +62,14 @@ def _scaled(x, indices, scale, out):  # type: ignore[no-untyped-def]
         out[i] = np.float64(x[indices[i]]) * scale
 
 
+def _message(array: NDArray[Any], k: int, scale: float, chosen: NDArray[np.uint64]) -> Sparse:
+    """The chosen entries of `array`, multiplied by `scale`."""
+    indices, values = np.empty(k, np.int32), np.empty(k, array.dtype)
+    _positions(chosen, indices)
+    _scaled(array, indices, scale, values)
+    return Sparse(array.shape, array.dtype, indices, values, k * index_bits(array.size))
+
+
 @dataclass(frozen=True)
 class RandK(Sparsifier):
     """A uniformly random subset of k entries, the others zero (Stich 2018).
@@ -135,9 +143,9 @@ class RandK(Sparsifier):
         ValueError
             `x` is not a vector, empty, not finite, shorter than k, or n/k times its largest entry overflows.
         """
-        array, key = checked_array(x, finite=False), key_from(checked_rng(rng))
+        array, k, scale = self._checked(x)
         n = array.size
-        k = checked_count("k", self.k, 1, n)
+        key = key_from(checked_rng(rng))
         # Drawing what is left out is as good, and cheaper, when that is less.
         count = min(k, n - k)
         chosen = np.zeros(-(-n // 64), np.uint64)
@@ -149,7 +157,7 @@ class RandK(Sparsifier):
         if count < k:
             np.invert(chosen, out=chosen)
             chosen[-1] &= np.uint64(2**64 - 1 >> -n % 64)
-        return self._message(array, k, chosen)
+        return _message(array, k, scale, chosen)
 
     def compress_with(self, x: ArrayLike, draws: ArrayLike) -> Sparse:
         """The subset that Floyd's algorithm makes of the given integers: draw j joins the set, or n - k + j does.
@@ -166,9 +174,8 @@ class RandK(Sparsifier):
         TypeError, ValueError
             As for `compress`; `draws` has the wrong length or dtype, or a draw outside its range.
         """
-        array, given = checked_array(x, finite=False), np.asarray(draws)
-        n = array.size
-        k = checked_count("k", self.k, 1, n)
+        array, k, scale = self._checked(x)
+        n, given = array.size, np.asarray(draws)
         if given.dtype != np.int64:
             raise TypeError(f"draws must be int64, got {given.dtype}")
         if given.shape != (k,):
@@ -177,16 +184,16 @@ class RandK(Sparsifier):
             raise ValueError(f"draws[j] must be in [0, {n - k} + j]")
         chosen = np.zeros(-(-n // 64), np.uint64)
         _floyd(np.ascontiguousarray(given), n - k, chosen)
-        return self._message(array, k, chosen)
+        return _message(array, k, scale, chosen)
 
-    def _message(self, array: NDArray[Any], k: int, chosen: NDArray[np.uint64]) -> Sparse:
+    def _checked(self, x: ArrayLike) -> tuple[NDArray[Any], int, float]:
+        """`x` as an array, k, and the factor for the entries kept."""
+        array = checked_array(x, finite=False)
+        k = checked_count("k", self.k, 1, array.size)
         scale = array.size / k if self.scaled else 1.0
         if finite_largest(array) * scale > float(np.finfo(array.dtype).max):
             raise ValueError(f"x must not exceed the largest {array.dtype} when multiplied by n/k = {scale}")
-        indices, values = np.empty(k, np.int32), np.empty(k, array.dtype)
-        _positions(chosen, indices)
-        _scaled(array, indices, scale, values)
-        return Sparse(array.shape, array.dtype, indices, values, k * index_bits(array.size))
+        return array, k, scale
 
     def law(self, x: Sequence[Any]) -> Law:
         """Every subset with probability 1 / C(n, k).

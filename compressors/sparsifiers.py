@@ -168,7 +168,9 @@ class AdaptiveSparsification(Sparsifier):
         ValueError
             `x` is not a vector, empty, or not finite.
         """
-        return self.compress_with(checked_array(x, finite=False), checked_rng(rng).random())
+        array = checked_array(x, finite=False)
+        largest = finite_largest(array)
+        return _one_entry(array, _drawn(array, largest, checked_rng(rng).random()))
 
     def compress_with(self, x: ArrayLike, u: float) -> Sparse:
         """The first entry at which the partial sum of |x_i| exceeds u ||x||_1.
@@ -188,9 +190,7 @@ class AdaptiveSparsification(Sparsifier):
         array = checked_array(x, finite=False)
         if not 0 <= u < 1:
             raise ValueError(f"u must be in [0, 1), got {u}")
-        index = _drawn(array, float(u))
-        indices = np.array([index], np.int32)
-        return Sparse(array.shape, array.dtype, indices, array[indices], index_bits(array.size))
+        return _one_entry(array, _drawn(array, finite_largest(array), float(u)))
 
     def law(self, x: Sequence[Any]) -> Law:
         """Entry i with probability |x_i| / ||x||_1."""
@@ -202,9 +202,13 @@ class AdaptiveSparsification(Sparsifier):
         return merged_law([(abs(v) / total, (*zero[:i], v, *zero[i + 1 :])) for i, v in enumerate(exact)])
 
 
-def _drawn(x: NDArray[Any], u: float) -> int:
+def _one_entry(x: NDArray[Any], index: int) -> Sparse:
+    indices = np.array([index], np.int32)
+    return Sparse(x.shape, x.dtype, indices, x[indices], index_bits(x.size))
+
+
+def _drawn(x: NDArray[Any], largest: float, u: float) -> int:
     """The index that `u` draws, with probabilities proportional to |x_i|; 0 for the zero vector."""
-    largest = finite_largest(x)
     if largest == 0:
         return 0
     scale = power_near_inverse(largest)
