@@ -117,7 +117,9 @@ def _guesses(bits: NDArray[Any], mask: Any, k: int) -> list[tuple[Any, int]]:
         for deviations in (3, 10):
             rank = mean + deviations * (isqrt(mean) + 2)
             if rank <= size:
-                guesses.append((keys[size - rank], (rank + 5 * (isqrt(rank) + 2)) * n // size))
+                level = keys[size - rank]
+                tied = level == keys[max(0, size - 2 * rank)]  # far more keys reach it: no use to make room for them
+                guesses.append((level, 0 if tied else (rank + 5 * (isqrt(rank) + 2)) * n // size))
     return guesses
 
 
