@@ -187,7 +187,7 @@ def message_is_well_formed(c):
         message = c.compress(x, generator(c))
         assert isinstance(message.bits, int), f"bits is {message.bits!r}"
         assert message.bits >= 0, f"bits is {message.bits}"
-        _FORMS[type(message)](message, x)
+        next(form for kind, form in _FORMS.items() if isinstance(message, kind))(message, x)
 
 
 def _sparse(message, x):
@@ -288,6 +288,17 @@ def long_vectors_are_treated_alike(c):
     assert (rows == rows[0]).all(), f"entry {int(np.argmax((rows != rows[0]).ravel()))} was treated unlike its equals"
 
 
+def stretches_do_not_repeat(c):
+    """No stretch of a long vector uses the randomness of another one, at any distance that is a power of two."""
+    if not c.randomised or c.ndim == 2 or not isinstance(c.compress(input_for(c), generator(c)), Coded):
+        return
+    x = np.full(1 << 18, 0.6, dtype=np.float32)
+    x[0] = 1.0
+    codes = c.compress(x, generator(c)).codes[1:]
+    for lag in (1 << j for j in range(18)):
+        assert (codes[lag:] != codes[:-lag]).any(), f"entries {lag} apart are always rounded alike"
+
+
 CHECKS = (
     keeps_shape_and_dtype,
     leaves_the_input_alone,
@@ -303,6 +314,7 @@ CHECKS = (
     message_is_well_formed,
     draws_follow_the_law,
     long_vectors_are_treated_alike,
+    stretches_do_not_repeat,
 )
 """Every check: a function of one compressor."""
 

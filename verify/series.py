@@ -17,7 +17,7 @@ Array = NDArray[Any]
 _SIZES = (1, 2, 4, 16, 64, 256, 1024, 2410)
 _NORMS = {"norm1", "norm2", "norm3", "norminf", "entries", "m"}
 _RANDOM = ("normal", "uniform", "laplace", "student", "lognormal", "signs", "sparse")
-_DRAWS = 200
+_DRAWS = 100
 _CONCENTRATED = ("constant", "ramp", "alternating")
 """Hostile inputs on which the mean of a few hundred draws is close to its expectation."""
 

@@ -1,8 +1,16 @@
-"""What is known of a mutant: `Mutant`."""
+"""What is known of a mutant: `Mutant`; and what mutants share."""
 
 from dataclasses import dataclass
 
-__all__ = ["Mutant"]
+import numpy as np
+
+__all__ = ["Mutant", "native"]
+
+
+def native(x):
+    """`x` as an array in the machine's byte order."""
+    array = np.asarray(x)
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
 
 
 @dataclass(frozen=True)
