@@ -96,6 +96,8 @@ class Domain:
         Where the attack looks.
     size : callable (shape) -> int
         What hyper-parameters are chosen by: the entries of a vector, the smaller side of a matrix.
+    kind : str
+        vector, matrix, stack, or pair for the family of two workers.
     """
 
     grid: Callable[[int], Iterator[Any]]
@@ -104,6 +106,7 @@ class Domain:
     random: Callable[[np.random.Generator, tuple[int, ...]], Array]
     shapes: tuple[tuple[int, ...], ...]
     size: Callable[[tuple[int, ...]], int] = _last
+    kind: str = "vector"
 
 
 def _vector_grid(level: int) -> Iterator[Any]:
@@ -154,7 +157,7 @@ VECTORS = Domain(
 RATIONAL_NORMS = Domain(
     _rational_norm_grid, inputs.corpus, lambda dtype: inputs.cases(dtype=dtype), _normal, ((2,), (3,), (4,), (6,))
 )
-MATRICES = Domain(_matrix_grid, _matrix_corpus, _matrix_cases, _normal, ((2, 2), (3, 2), (3, 3)), min)
+MATRICES = Domain(_matrix_grid, _matrix_corpus, _matrix_cases, _normal, ((2, 2), (3, 2), (3, 3)), min, "matrix")
 
 
 def _admit_all(_c: Any, _x: Any) -> bool:

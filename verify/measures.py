@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +93,15 @@ def float_values(c: Compressor, x: Array) -> dict[str, Any]:
 
 
 class Measure(ABC):
-    """One quantity, measured on a compressor and an input."""
+    """One quantity, measured on a compressor and an input.
+
+    Attributes
+    ----------
+    sampled : bool
+        Whether `draw` gives unbiased observations.
+    """
+
+    sampled: ClassVar[bool] = False
 
     @abstractmethod
     def exact(self, c: Compressor, x: Any) -> Exact:
@@ -125,6 +133,7 @@ class Distortion(Measure):
     gain: Callable[[Compressor, int], Exact] | None = None
     center: int = 1
     relative: bool = True
+    sampled = True
 
     def _gain(self, c: Compressor, size: int) -> Exact:
         return Fraction(1) if self.gain is None else self.gain(c, size)

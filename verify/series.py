@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,34 @@ from commbounds.verify.finding import Series
 __all__ = ["curve"]
 
 Array = NDArray[Any]
+
 _SIZES = (1, 2, 4, 16, 64, 256, 1024, 2410)
-_NORMS = {"norm1", "norm2", "norm3", "norminf", "entries", "m"}
+_SIDES = (2, 4, 8, 16, 32)
 _RANDOM = ("normal", "uniform", "laplace", "student", "lognormal", "signs", "sparse")
 _DRAWS = 100
 _CONCENTRATED = ("constant", "ramp", "alternating")
-"""Hostile inputs on which the mean of a few hundred draws is close to its expectation."""
+"""Hostile inputs on which the mean of a hundred draws is close to its expectation."""
+_OF_THE_INPUT = {"norm1", "norm2", "norm3", "norminf", "norm2bar", "sumsq", "absdet", "entries"}
+"""Symbols of a bound that depends on the input itself: measured and bound are then drawn relative to the bound."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value of the natural parameter."""
+
+    value: float
+    subject: Any
+    shape: tuple[int, ...]
+
+
+@dataclass
+class Row:
+    """What is drawn at one point."""
+
+    bound: float
+    worst: float
+    random: list[float]
+    real: dict[str, float] = field(default_factory=dict)
 
 
 def curve(experiment: Experiment, seed: int, implementations: Implementations) -> Series | None:
@@ -31,6 +54,8 @@ def curve(experiment: Experiment, seed: int, implementations: Implementations) -
         The binding.
     seed : int
         Seeds the random inputs.
+    implementations : mapping
+        Stand-ins.
 
     Returns
     -------
@@ -38,86 +63,109 @@ def curve(experiment: Experiment, seed: int, implementations: Implementations) -
         Where the bound depends on the input itself, measured and bound are both divided by the bound. None where no
         input of the sweep is admissible.
     """
-    matrices = len(experiment.domain.shapes[0]) > 1
-    cls = experiment.implementation(implementations)
-    if experiment.sweep is None or experiment.statement.axis == "n":
-        points = [(float(n), experiment.setups(cls, n), n) for n in _SIZES]
-        axis, places = "n", [(value, subjects[len(subjects) // 2], n) for value, subjects, n in points if subjects]
-        label = "entries"
-    else:
-        n = 32 if matrices else experiment.drawn_at
-        axis, instances = experiment.sweep(cls, n)
-        places = [(value, c, n) for value, c in instances]
-        label = f"{64} x {n} matrices" if matrices else f"n = {n}"
+    if experiment.domain.kind == "pair":
+        return _pairs(experiment, implementations)
+    axis, label, points = _points(experiment, implementations)
     rng = np.random.default_rng(seed)
-    rows = [(value, row) for value, c, n in places if (row := _row(experiment, c, n, matrices, rng)) is not None]
+    rows = [(p.value, row) for p in points if (row := _row(experiment, p, rng)) is not None]
     if not rows:
         return None
-    kinds = sorted({kind for _, row in rows for kind in row["gradients"]})
+    kinds = sorted({kind for _, row in rows for kind in row.real})
+    quantiles = [np.quantile(row.random, (0.05, 0.5, 0.95)) if row.random else [np.nan] * 3 for _, row in rows]
     return Series(
         label=label,
         axis=axis,
         x=[value for value, _ in rows],
-        bound=[row["bound"] for _, row in rows],
-        worst=[row["worst"] for _, row in rows],
-        random_low=[row["low"] for _, row in rows],
-        random_mid=[row["mid"] for _, row in rows],
-        random_high=[row["high"] for _, row in rows],
-        gradients={kind: [row["gradients"].get(kind, float("nan")) for _, row in rows] for kind in kinds},
+        bound=[row.bound for _, row in rows],
+        worst=[row.worst for _, row in rows],
+        random_low=[float(q[0]) for q in quantiles],
+        random_mid=[float(q[1]) for q in quantiles],
+        random_high=[float(q[2]) for q in quantiles],
+        gradients={kind: [row.real.get(kind, float("nan")) for _, row in rows] for kind in kinds},
     )
 
 
-def _row(experiment: Experiment, c: Any, n: int, matrices: bool, rng: np.random.Generator) -> dict[str, Any] | None:
-    shape = (64, n) if matrices else (n,)
+def _points(experiment: Experiment, implementations: Implementations) -> tuple[str, str, list[Point]]:
+    """Axis, label, and where to measure."""
+    cls, kind = experiment.implementation(implementations), experiment.domain.kind
+    frame = {"vector": (), "matrix": (64,), "stack": (8,)}[kind]
+    words = {"vector": "", "matrix": "64 rows; ", "stack": "8 workers; "}[kind]
+    if experiment.sweep is None or experiment.statement.axis == "n":
+        points = []
+        for n in _SIDES if kind == "matrix" else _SIZES:
+            subjects = experiment.setups(cls, n)
+            if subjects:
+                points.append(Point(float(n), subjects[len(subjects) // 2], (*frame, n)))
+        return "n", words + "the middle one of the set-ups tried", points
+    n = 32 if kind == "matrix" else experiment.drawn_at
+    axis, instances = experiment.sweep(cls, n)
+    return axis, f"{words}n = {n}", [Point(value, c, (*frame, n)) for value, c in instances]
+
+
+def _row(experiment: Experiment, point: Point, rng: np.random.Generator) -> Row | None:
+    c, shape = point.subject, point.shape
     size = int(np.prod(shape))
     ramp = inputs.CORPUS["ramp"](size).reshape(shape).astype(np.float32)
     readable = not experiment.admits(c, ramp) or experiment.measure.read(c, ramp) is not None
     names = inputs.CORPUS if readable else _CONCENTRATED
     hostile = [inputs.CORPUS[name](size).reshape(shape).astype(np.float32) for name in names]
-    if experiment.extremal is not None and (x := experiment.extremal(c, n)) is not None:
+    if experiment.extremal is not None and (x := experiment.extremal(c, shape[-1])) is not None:
         hostile.append(x)
     random = [inputs.FAMILIES[name](rng, size).reshape(shape).astype(np.float32) for name in _RANDOM]
-    by_kind = {kind: _slices(kind, n, matrices) for kind in gradients.KINDS}
-    relative = bool(_NORMS & set(experiment.statement.parameters)) and not (
-        matrices and not {"norm1", "norm2", "norm3", "norminf"} & set(experiment.statement.parameters)
-    )
-
-    def measure(x: Array) -> tuple[float, float] | None:
-        if not x.any() or not experiment.admits(c, x):
-            return None
-        reading = experiment.measure.read(c, x)
-        try:
-            value = reading.value if reading else _mean_of_draws(experiment, c, x, rng)
-        except TypeError:  # this measure cannot be sampled
-            return None
-        bound = float(bound_at(experiment.statement, experiment.float_values(c, x)))
-        return (value / bound, 1.0) if relative and bound else (value, bound)
-
-    worst = [pair for x in (*hostile, *random) if (pair := measure(x)) is not None]
-    middle = [pair[0] for x in random if (pair := measure(x)) is not None]
+    drawn = [pair for x in random if (pair := _measured(experiment, c, x, rng)) is not None]
+    worst = [*drawn, *(pair for x in hostile if (pair := _measured(experiment, c, x, rng)) is not None)]
     if not worst:
         return None
-    low, mid, high = np.quantile(middle, (0.05, 0.5, 0.95)).tolist() if middle else (float("nan"),) * 3
-    real = {}
-    for kind, vectors in by_kind.items():
-        values = [pair[0] for x in vectors if (pair := measure(x)) is not None]
-        if values:
-            real[kind] = float(np.mean(values))
     top = max(worst)
-    return {"bound": top[1], "worst": top[0], "low": low, "mid": mid, "high": high, "gradients": real}
+    row = Row(bound=top[1], worst=top[0], random=[value for value, _ in drawn])
+    for kind in gradients.KINDS:
+        values = [pair[0] for x in _real(kind, shape) if (pair := _measured(experiment, c, x, rng)) is not None]
+        if values:
+            row.real[kind] = float(np.mean(values))
+    return row
 
 
-def _mean_of_draws(experiment: Experiment, c: Any, x: Array, rng: np.random.Generator) -> float:
-    return float(np.mean([experiment.measure.draw(c, x, rng) for _ in range(_DRAWS)]))
+def _measured(experiment: Experiment, c: Any, x: Array, rng: np.random.Generator) -> tuple[float, float] | None:
+    """Measured value and bound at one input; None where it is not admissible or can be neither read nor sampled."""
+    if not x.any() or not experiment.admits(c, x):
+        return None
+    reading = experiment.measure.read(c, x)
+    if reading is not None:
+        value = reading.value
+    elif experiment.measure.sampled:
+        draws = _DRAWS if x.ndim == 1 else _DRAWS // 5
+        value = float(np.mean([experiment.measure.draw(c, x, rng) for _ in range(draws)]))
+    else:
+        return None
+    claim = experiment.statement
+    bound = float(bound_at(claim, experiment.float_values(c, x)))
+    if bound and _OF_THE_INPUT & set(claim.parameters):
+        return value / bound, 1.0
+    return value, bound
 
 
-def _slices(kind: str, n: int, matrices: bool) -> list[Array]:
-    """Two workers' gradients of a kind: whole matrices, or the first n entries of vectors."""
+def _real(kind: str, shape: tuple[int, ...]) -> list[Array]:
+    """Real gradients of a kind in the given shape: two workers' vectors or matrices, or the stack of all eight."""
     sharding, _, phase = kind.partition(", ")
-    if matrices:
+    if len(shape) == 2 and shape[0] == 64:
         stack = gradients.matrices(sharding, phase)
-        return [stack[0, worker][:, :n] for worker in (0, 1)]
+        return [np.ascontiguousarray(stack[0, worker][:, : shape[1]]) for worker in (0, 1)]
     vectors = gradients.vectors(sharding, phase)
     # the middle of the vector, where the gradient of the hidden layer is dense
-    start = (vectors.shape[-1] - n) // 2
-    return [np.ascontiguousarray(vectors[0, worker, start : start + n]) for worker in (0, 1)]
+    start = (vectors.shape[-1] - shape[-1]) // 2
+    cut = vectors[0, :, start : start + shape[-1]]
+    return [np.ascontiguousarray(cut)] if len(shape) == 2 else [np.ascontiguousarray(cut[worker]) for worker in (0, 1)]
+
+
+def _pairs(experiment: Experiment, implementations: Implementations) -> Series:
+    """The family of two workers, over its parameter e."""
+    (c,) = experiment.subjects(implementations, (2, 2))
+    x, bound, worst = [], [], []
+    for _, stack in experiment.domain.corpus((), np.float64):
+        values = experiment.float_values(c, stack)
+        reading = experiment.measure.read(c, stack)
+        assert reading is not None
+        x.append(float(values["e"]))
+        bound.append(float(bound_at(experiment.statement, values)))
+        worst.append(reading.value)
+    return Series(label="two workers, n = 2, k = 1", axis="e", x=x, bound=bound, worst=worst)

@@ -38,6 +38,7 @@ class GlobalError(Measure):
     """
 
     shared: bool = False
+    sampled = True
 
     def exact(self, c: Compressor, x: ExactStack) -> Exact:
         mean = [Fraction(sum(column), len(x)) for column in zip(*x, strict=True)]
@@ -141,7 +142,7 @@ def _random(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return rng.standard_normal(shape)
 
 
-STACKS = Domain(_grid, _corpus, _cases, _random, ((2, 2), (2, 3), (3, 3)))
+STACKS = Domain(_grid, _corpus, _cases, _random, ((2, 2), (2, 3), (3, 3)), kind="stack")
 
 
 def two_workers(e: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
@@ -166,6 +167,7 @@ TWO_WORKERS = Domain(
     lambda dtype: st.integers(1, 2**10).map(lambda j: np.array(two_workers(j / 64.0), dtype=dtype)),
     _random,
     ((2, 2),),
+    kind="pair",
 )
 
 
