@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from commbounds.verify import Method
+
 __all__ = ["Mutant", "native"]
 
 
@@ -15,7 +17,7 @@ def native(x):
 
 @dataclass(frozen=True)
 class Mutant:
-    """A compressor with one defect, and what finds it.
+    """A compressor with one defect, and what finds it at little cost.
 
     Parameters
     ----------
@@ -24,19 +26,22 @@ class Mutant:
     compressor : str
         Name in the registry.
     claim : str
-        The claim that is expected to kill it, the cheapest of those that do; empty where none does.
+        A claim that kills it; empty where none does.
+    method : Method
+        The method that refutes that claim of it.
     check : str
-        The check of the battery that is expected to kill it; needed where no claim does.
+        A check of `contract_checks` that kills it; needed where no claim does.
     """
 
     cls: type
     compressor: str
     claim: str = ""
+    method: Method | None = None
     check: str = ""
 
     def __post_init__(self):
-        if not (self.claim or self.check):
-            raise ValueError(f"nothing is said to kill {self.name}")
+        if bool(self.claim) != bool(self.method) or not (self.claim or self.check):
+            raise ValueError(f"it is not said what kills {self.name}")
 
     @property
     def name(self):

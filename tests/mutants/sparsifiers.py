@@ -157,7 +157,13 @@ class HardThresholdUncounted(HardThreshold):
 # --- one random entry, and all of them --------------------------------------------------------------------------------
 
 
-class AdaptiveSquares(AdaptiveSparsification):
+class _Drawn(AdaptiveSparsification):
+    def compress(self, x, rng=None):
+        super().compress(x, rng)
+        return self.compress_with(x, rng.random())
+
+
+class AdaptiveSquares(_Drawn):
     """Draws entry i with probability x_i^2 / ||x||_2^2: the wrong norm."""
 
     def compress_with(self, x, u):
@@ -167,7 +173,7 @@ class AdaptiveSquares(AdaptiveSparsification):
         return replace(original, indices=chosen.indices, values=native(x)[chosen.indices])
 
 
-class AdaptiveUniform(AdaptiveSparsification):
+class AdaptiveUniform(_Drawn):
     """Draws every entry with the same probability."""
 
     def compress_with(self, x, u):
@@ -180,7 +186,7 @@ class AdaptiveUniform(AdaptiveSparsification):
         return [(Fraction(1, len(x)), (*zero[:i], Fraction(v), *zero[i + 1 :])) for i, v in enumerate(x)]
 
 
-class AdaptiveScaled(AdaptiveSparsification):
+class AdaptiveScaled(_Drawn):
     """Sends the norm ||x||_1 with the entry's sign, as the unbiased variant does."""
 
     def compress_with(self, x, u):
@@ -195,10 +201,10 @@ class AdaptiveFixed(AdaptiveSparsification):
 
     def compress(self, x, rng=None):
         super().compress(x, rng)
-        return self.compress_with(x, 0.5)
+        return super().compress(x, np.random.default_rng(0))
 
 
-class AdaptiveUncounted(AdaptiveSparsification):
+class AdaptiveUncounted(_Drawn):
     """Does not count the index."""
 
     def compress_with(self, x, u):

@@ -1,0 +1,139 @@
+"""Broken low-rank compressors, each by one defect."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from commbounds.compressors import Factors, LowRank, PowerSGD
+from mutants.record import native
+
+
+def _columns(factor, kept):
+    cut = factor.copy()
+    cut[:, kept:] = 0
+    return cut
+
+
+@dataclass(frozen=True, eq=False)
+class _LeftOnly(Factors):
+    @property
+    def bits(self):
+        return self.left.size * 8 * self.dtype.itemsize
+
+
+def _left_only(message):
+    return _LeftOnly(message.shape, message.dtype, message.left, message.right)
+
+
+class _Broken(PowerSGD):
+    """Draws its sketch from the generator, and hands the right message to `broken`."""
+
+    def compress(self, x, rng=None):
+        super().compress(x, rng)
+        return self.compress_with(x, rng.standard_normal((np.shape(x)[1], self.rank)))
+
+    def compress_with(self, x, sketch):
+        return self.broken(native(x), super().compress_with(x, sketch), np.asarray(sketch, dtype=np.float64))
+
+
+class PowerSGDNormalised(_Broken):
+    """Normalises the columns of M S, and does not make them orthogonal."""
+
+    def broken(self, x, message, sketch):
+        columns = (x.astype(np.float64) / (float(np.abs(x).max()) or 1.0)) @ sketch
+        norms = np.linalg.norm(columns, axis=0)
+        left = np.divide(columns, norms, out=np.zeros_like(columns), where=norms > 0)
+        return replace(message, left=left.astype(x.dtype), right=(x.T.astype(np.float64) @ left).astype(x.dtype))
+
+
+class PowerSGDProjected(_Broken):
+    """Projects on the sketch itself, not on what the matrix makes of it: no power iteration."""
+
+    def broken(self, x, message, sketch):
+        left = np.linalg.qr(np.resize(sketch, (x.shape[0], self.rank)))[0]
+        return replace(message, left=left.astype(x.dtype), right=(x.T.astype(np.float64) @ left).astype(x.dtype))
+
+
+class PowerSGDFixedSketch(PowerSGD):
+    """Ignores its generator."""
+
+    def compress(self, x, rng=None):
+        super().compress(x, rng)
+        return super().compress(x, np.random.default_rng(0))
+
+
+class PowerSGDUniformSketch(PowerSGD):
+    """Draws the sketch uniformly from [0, 1): not invariant under rotations."""
+
+    def compress(self, x, rng=None):
+        super().compress(x, rng)
+        return self.compress_with(x, rng.random((np.shape(x)[1], self.rank)))
+
+
+class PowerSGDOneFewer(_Broken):
+    """Leaves the last column of the factors zero where the rank is above one."""
+
+    def broken(self, x, message, sketch):
+        return replace(message, right=_columns(message.right, max(1, self.rank - 1)))
+
+
+class PowerSGDLeftOnly(_Broken):
+    """Counts one of the two factors."""
+
+    def broken(self, x, message, sketch):
+        return _left_only(message)
+
+
+class PowerSGDStale(_Broken):
+    """Goes on with the sketch of its first call for as long as the shape stays the same."""
+
+    def broken(self, x, message, sketch):
+        known = self.__dict__.get("_sketch")
+        if known is None or known.shape != sketch.shape:
+            object.__setattr__(self, "_sketch", sketch)
+            return message
+        return PowerSGD(self.rank).compress_with(x, known)
+
+
+class LowRankSmallest(LowRank):
+    """Keeps the smallest singular values."""
+
+    def compress(self, x, rng=None):
+        message = super().compress(x)
+        top = float(np.abs(x).max()) or 1.0
+        u, sigma, vt = np.linalg.svd(np.asarray(x, dtype=np.float64) / top, full_matrices=False)
+        right = top * vt[-self.rank :].T * sigma[-self.rank :]
+        return replace(message, left=u[:, -self.rank :].astype(message.dtype), right=right.astype(message.dtype))
+
+
+class LowRankOneFewer(LowRank):
+    """Leaves the last column of the factors zero where the rank is above one."""
+
+    def compress(self, x, rng=None):
+        message = super().compress(x)
+        return replace(message, right=_columns(message.right, max(1, self.rank - 1)))
+
+
+class LowRankUnit(LowRank):
+    """Forgets the singular values: both factors have orthonormal columns."""
+
+    def compress(self, x, rng=None):
+        message = super().compress(x)
+        norms = np.linalg.norm(message.right.astype(np.float64), axis=0)
+        right = np.divide(message.right, norms, out=np.zeros(message.right.shape), where=norms > 0)
+        return replace(message, right=right.astype(message.dtype))
+
+
+class LowRankUnsigned(LowRank):
+    """Sends magnitudes of the left factor."""
+
+    def compress(self, x, rng=None):
+        message = super().compress(x)
+        return replace(message, left=np.abs(message.left))
+
+
+class LowRankLeftOnly(LowRank):
+    """Counts one of the two factors."""
+
+    def compress(self, x, rng=None):
+        return _left_only(super().compress(x))

@@ -1,0 +1,117 @@
+"""The kill matrix: every mutant against every claim of its compressor, and against the checks of the contract.
+
+Run as a script it prints the matrix: ``python tests/mutants/matrix.py [PATTERN...]``.
+"""
+
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from contract_checks import broken
+
+from commbounds.verify import Method, Verdict
+from commbounds.verify.attack import attack, measure_extremal
+from commbounds.verify.confront import claim_alpha, confront
+from commbounds.verify.exact import enumerate_law, inject
+from commbounds.verify.experiment import budgets
+from commbounds.verify.experiments import EXPERIMENTS
+from commbounds.verify.sample import sample
+from commbounds.verify.search import Best, search
+from mutants import MUTANTS
+
+__all__ = ["Row", "claims_of", "evidence", "row"]
+
+SEED = 0
+BUDGET = budgets["quick"]
+
+_METHODS = {
+    Method.EXACT: lambda e, twin: enumerate_law(e, BUDGET, twin),
+    Method.INJECT: lambda e, twin: inject(e, BUDGET, twin),
+    Method.SEARCH: lambda e, twin: search(e, BUDGET, SEED, twin)[0],
+    Method.ATTACK: lambda e, twin: attack(e, BUDGET, SEED, twin, Best())[0],
+    Method.EXTREMAL: lambda e, twin: measure_extremal(e, BUDGET, twin)[0],
+    Method.SAMPLE: lambda e, twin: sample(e, BUDGET, SEED, claim_alpha(), twin),
+}
+
+
+def evidence(claim, method, implementations):
+    """What one method alone says of the claim: a part of what `confront` does."""
+    return _METHODS[method](EXPERIMENTS[claim], implementations)
+
+
+def claims_of(compressor):
+    """The claims that are confronted with the compressor, in the book's order."""
+    return [e.claim for e in EXPERIMENTS.values() if e.compressor == compressor]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What kills a mutant.
+
+    Parameters
+    ----------
+    name : str
+        Of the mutant.
+    claims : dict of str to str
+        Claims whose finding is not as the book says, with the reason: the methods that refute it, "tightness",
+        "not refuted" or "error".
+    checks : tuple of str
+        Checks of the contract that it does not pass.
+    """
+
+    name: str
+    claims: dict[str, str]
+    checks: tuple[str, ...]
+
+
+def row(name):
+    """The row of the mutant called `name`: all claims of its compressor, and all checks."""
+    mutant = next(m for m in MUTANTS if m.name == name)
+    killers = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # broken outputs may overflow on the way to a verdict
+        for claim in claims_of(mutant.compressor):
+            finding = confront(claim, seed=SEED, implementations=mutant.implementations, drawn=False)
+            if not finding.as_stated:
+                killers[claim] = _reason(finding)
+        return Row(name, killers, tuple(broken(mutant.compressor, mutant.cls)))
+
+
+def _reason(finding):
+    if finding.verdict is Verdict.ERROR:
+        return "error"
+    if finding.verdict is not Verdict.REFUTED:
+        return "tightness" if "tightness" in finding.message else "not refuted"
+    return ", ".join(e.method for e in finding.evidence if e.verdict is Verdict.REFUTED)
+
+
+def main():
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+
+    patterns = sys.argv[1:] or ["*"]
+    chosen = [m for m in MUTANTS if any(fnmatch(m.name, p) for p in patterns)]
+    table = Table("mutant", "what is broken", "claims that kill it", "checks that kill it", title="kill matrix")
+    survivors = []
+    with ProcessPoolExecutor() as pool, Progress(console=Console(stderr=True), transient=True) as bar:
+        found = bar.track(pool.map(row, [m.name for m in chosen]), total=len(chosen))
+        for mutant, line in zip(chosen, found, strict=True):
+            killers = "\n".join(f"{claim.split('.')[2]}: {why}" for claim, why in line.claims.items())
+            table.add_row(mutant.name, mutant.broken, killers or "none", "\n".join(line.checks) or "none")
+            table.add_section()
+            if not line.claims and not line.checks:
+                survivors.append(mutant.name)
+    Console(width=160).print(table)
+    print(f"{len(chosen)} mutants, {len(survivors)} survive: {', '.join(survivors) or 'none'}")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Every broken twin is found out, and the right compressor passes what finds it."""
+
+import contract_checks
+import pytest
+from mutants import MUTANTS
+from mutants.matrix import claims_of, evidence, row
+
+from commbounds.compressors import COMPRESSORS
+from commbounds.theory import Standing, claims
+from commbounds.verify import Method, Verdict
+from commbounds.verify.confront import confront
+
+pytestmark = pytest.mark.kernels
+
+BY_CLAIM = [m for m in MUTANTS if m.claim]
+BY_CHECK = [m for m in MUTANTS if m.check]
+
+
+def test_every_compressor_has_mutants_in_the_order_of_the_registry():
+    counted = {name: sum(m.compressor == name for m in MUTANTS) for name in COMPRESSORS}
+    assert min(counted.values()) >= 4, counted
+    order = list(COMPRESSORS)
+    places = [order.index(m.compressor) for m in MUTANTS]
+    assert places == sorted(places)
+    assert len({m.name for m in MUTANTS}) == len(MUTANTS)
+    assert all(m.broken and issubclass(m.cls, COMPRESSORS[m.compressor]) for m in MUTANTS)
+
+
+def test_every_method_kills_some_mutant_and_so_does_every_check():
+    assert {m.method for m in BY_CLAIM} == set(Method) - {Method.EXTREMAL}
+    named = {check.__name__ for check in contract_checks.CHECKS}
+    assert {m.check for m in BY_CHECK} <= named
+
+
+def test_mutants_are_expected_to_be_killed_by_claims_that_hold():
+    for mutant in BY_CLAIM:
+        assert mutant.claim in claims_of(mutant.compressor), mutant.name
+        assert claims()[mutant.claim].stands is Standing.HOLDS, mutant.name
+
+
+@pytest.mark.parametrize("mutant", BY_CLAIM, ids=lambda m: m.name)
+@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")  # on the way to the verdict
+def test_a_claim_kills(mutant):
+    found = evidence(mutant.claim, mutant.method, mutant.implementations)
+    assert found.verdict is Verdict.REFUTED, mutant.broken
+
+
+@pytest.mark.parametrize("mutant", BY_CHECK, ids=lambda m: m.name)
+def test_a_check_of_the_contract_kills(mutant):
+    check = getattr(contract_checks, mutant.check)
+    with pytest.raises(AssertionError):
+        contract_checks.run(check, mutant.compressor, mutant.cls)
+
+
+@pytest.mark.parametrize(
+    ("claim", "method"), sorted({(m.claim, m.method) for m in BY_CLAIM}), ids=lambda value: str(value)
+)
+def test_the_right_compressor_passes_what_kills_its_mutants(claim, method):
+    assert evidence(claim, method, {}).verdict is not Verdict.REFUTED
+
+
+@pytest.mark.parametrize("check", contract_checks.CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_the_right_compressor_keeps_the_contract(name, check):
+    contract_checks.run(check, name, COMPRESSORS[name])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
+def test_the_kill_matrix_is_complete(mutant):
+    line = row(mutant.name)
+    assert line.claims or line.checks
+    assert not mutant.claim or mutant.claim in line.claims
+    assert not mutant.check or mutant.check in line.checks
+
+
+def test_confront_takes_stand_ins():
+    mutant = next(m for m in MUTANTS if m.name == "TopKWideIndices")
+    finding = confront("sparsifiers.topk.wire", implementations=mutant.implementations, drawn=False)
+    assert finding.verdict is Verdict.REFUTED
+    assert not finding.as_stated
+    assert finding.counterexample.subject.startswith("TopKWideIndices(k=")
