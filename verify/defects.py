@@ -41,7 +41,7 @@ def _total_variation(first: Law, second: Law) -> Exact:
 
 def _merged(law: Outcomes) -> Outcomes:
     y, inverse = np.unique(law.y, axis=0, return_inverse=True)
-    return Outcomes(np.bincount(inverse.ravel(), weights=law.p), y)
+    return Outcomes(np.bincount(inverse.ravel(), weights=law.p).astype(np.float64), y)
 
 
 def _law_distance(first: Marginals | Outcomes, second: Marginals | Outcomes, rounding: float) -> Reading:

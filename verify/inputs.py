@@ -110,7 +110,7 @@ def corpus(sizes: tuple[int, ...], dtype: type = np.float32) -> Iterator[tuple[s
         for name, make in CORPUS.items():
             for n in sizes if scale == 1.0 else sizes[-1:]:
                 with np.errstate(over="ignore", under="ignore"):
-                    x = (make(n) * scale).astype(dtype)
+                    x: Vector = (make(n) * scale).astype(dtype)
                     fits = np.isfinite(x).all() and np.linalg.norm(x.astype(np.float64)) <= np.finfo(dtype).max
                 if fits:
                     yield f"{name}, n={n}, scale {scale:g}", x

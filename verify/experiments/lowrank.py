@@ -79,10 +79,10 @@ def _two_singular_values(c: Any, x: Array) -> bool:
     return c.rank == 1 and min(x.shape) == 2 and bool(x.any())
 
 
-def _singular_values(x: Array) -> NDArray[np.float64]:
+def _singular_values(x: Array) -> Array:
     top = float(np.abs(x).max()) or 1.0
-    sigma: NDArray[np.float64] = top * np.linalg.svd(x.astype(np.float64) / top, compute_uv=False)
-    return sigma
+    sigma: Array = np.linalg.svd(x.astype(np.float64) / top, compute_uv=False)
+    return top * sigma
 
 
 def _with_determinant(c: Any, x: Array) -> dict[str, Any]:

@@ -165,7 +165,9 @@ def _one_dominant(c: Any, n: int) -> Array | None:
 
 
 def _one_entry(_c: Any, n: int) -> Array:
-    return np.eye(1, n, dtype=np.float32)[0]
+    x: Array = np.zeros(n, dtype=np.float32)
+    x[0] = 1.0
+    return x
 
 
 def _equal_far_below(c: Any, n: int) -> Array | None:

@@ -145,7 +145,8 @@ def _equal_blocks(c: Any, n: int) -> Array | None:
         return None
     lengths = np.full(n, c.block)
     lengths[n - n % c.block :] = n % c.block or c.block
-    return (1.0 / np.sqrt(lengths)).astype(np.float32)
+    x: Array = (1.0 / np.sqrt(lengths)).astype(np.float32)
+    return x
 
 
 def _one_full_chunk(c: Any, n: int) -> Array | None:
