@@ -1,6 +1,7 @@
 """Confronts claims with implementations: exact laws, search, sequential statistics, attack."""
 
 from commbounds.verify import gradients
+from commbounds.verify.confront import confront
 from commbounds.verify.engine import load, run, select
 from commbounds.verify.finding import Counterexample, Evidence, Finding, Method, Series, Verdict
 
@@ -11,6 +12,7 @@ __all__ = [
     "Method",
     "Series",
     "Verdict",
+    "confront",
     "gradients",
     "load",
     "run",
