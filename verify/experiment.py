@@ -139,12 +139,12 @@ def _matrix_corpus(sizes: tuple[int, ...], dtype: type) -> Iterator[tuple[str, A
 
 @st.composite
 def _matrix_cases(draw: st.DrawFn, dtype: type) -> Array:
-    m, n = draw(st.integers(1, 6)), draw(st.integers(1, 6))
+    m, n = draw(inputs.whole(1, 6)), draw(inputs.whole(1, 6))
     if draw(st.booleans()):
-        entries = draw(st.lists(st.integers(-4, 4), min_size=m * n, max_size=m * n))
+        entries = draw(st.lists(inputs.among(inputs.SMALL), min_size=m * n, max_size=m * n))
         return np.asarray(entries, dtype=dtype).reshape(m, n)
-    name, seed = draw(st.sampled_from(sorted(inputs.FAMILIES))), draw(st.integers(0, 2**31))
-    return inputs.family(name, m * n, seed, 10.0 ** draw(st.integers(-10, 10)), dtype).reshape(m, n)
+    name, seed = draw(inputs.among(sorted(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
+    return inputs.family(name, m * n, seed, 10.0 ** draw(inputs.among(inputs.balanced(10))), dtype).reshape(m, n)
 
 
 def _normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +11,21 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-__all__ = ["CORPUS", "FAMILIES", "Vector", "cases", "corpus", "family", "grid", "matrix_grid", "rational_norm_grid"]
+__all__ = [
+    "CORPUS",
+    "FAMILIES",
+    "SMALL",
+    "Vector",
+    "among",
+    "balanced",
+    "cases",
+    "corpus",
+    "family",
+    "grid",
+    "matrix_grid",
+    "rational_norm_grid",
+    "whole",
+]
 
 Vector = NDArray[Any]
 ExactVector = tuple[Fraction, ...]
@@ -136,22 +150,48 @@ def family(name: str, n: int, seed: int, scale: float = 1.0, dtype: type = np.fl
     return (FAMILIES[name](np.random.default_rng([seed, n]), n) * scale).astype(dtype)
 
 
+# --- what Hypothesis draws ---------------------------------------------------------------------------------------
+
+_FAR = 1 << 200
+
+
+def whole(low: int, high: int) -> st.SearchStrategy[int]:
+    """Integers in [low, high]; they shrink towards low.
+
+    Hypothesis tries constants that it finds in whatever modules happen to be loaded, so that one seed would not give
+    the same examples everywhere. Here integers are drawn from a range where no constant lies, and moved back.
+    """
+    return st.integers(low + _FAR, high + _FAR).map(lambda value: value - _FAR)
+
+
+def among(options: Sequence[Any]) -> st.SearchStrategy[Any]:
+    """One of `options`; shrinks towards the first. As for `whole`, no constant gets in."""
+    return whole(0, len(options) - 1).map(options.__getitem__)
+
+
+def balanced(top: int) -> tuple[int, ...]:
+    """The integers in [-top, top], simplest first."""
+    return tuple(sorted(range(-top, top + 1), key=lambda v: (abs(v), v < 0)))
+
+
+SMALL = balanced(4)
+
+
+@st.composite
+def _entries(draw: st.DrawFn) -> float:
+    """A small integer, a half-precision number below 128, or one at the end of a scale."""
+    if draw(st.booleans()):
+        return float(draw(among((*SMALL, 1e-30, -1e30))))
+    return float(draw(among((1.0, -1.0))) * draw(whole(0, 2**11 - 1)) * 2.0 ** -draw(whole(4, 14)))
+
+
 @st.composite
 def cases(draw: st.DrawFn, largest: int = 300, dtype: type = np.float32) -> Vector:
     """A vector of at most `largest` entries: short ones entry by entry, so that they shrink; long ones by structure."""
     if draw(st.booleans()):
-        entries = st.one_of(
-            st.integers(-4, 4).map(float), st.floats(-100.0, 100.0, width=16), st.sampled_from((1e-30, -1e30))
-        )
-        return np.asarray(draw(st.lists(entries, min_size=1, max_size=6)), dtype=dtype)
-    n = draw(st.integers(1, largest))
-    x = family(
-        draw(st.sampled_from(sorted(FAMILIES))),
-        n,
-        draw(st.integers(0, 2**31)),
-        10.0 ** draw(st.integers(-30, 30)),
-        dtype,
-    )
-    for place, value in draw(st.lists(st.tuples(st.integers(0, n - 1), st.sampled_from((0.0, 1.0, -1.0))), max_size=3)):
+        return np.asarray(draw(st.lists(_entries(), min_size=1, max_size=6)), dtype=dtype)
+    n = draw(whole(1, largest))
+    x = family(draw(among(sorted(FAMILIES))), n, draw(whole(0, 2**31)), 10.0 ** draw(among(balanced(30))), dtype)
+    for place, value in draw(st.lists(st.tuples(whole(0, n - 1), among((0.0, 1.0, -1.0))), max_size=3)):
         x[place] = value * (np.abs(x).max() or 1.0)
     return x

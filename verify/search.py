@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from commbounds.verify.exact import counterexample
 from commbounds.verify.experiment import Budget, Experiment, Implementations, bound_at, ratio, violates
 from commbounds.verify.finding import Counterexample, Evidence, Method, Verdict
+from commbounds.verify.inputs import among
 
 __all__ = ["Best", "Probe", "search"]
 
@@ -140,12 +141,12 @@ def _generated(probe: Probe, budget: Budget, seed: int, implementations: Impleme
     )
     @hypothesis.given(data=st.data())
     def confront(data: st.DataObject) -> None:
-        dtype = data.draw(st.sampled_from((np.float32, np.float64)))
+        dtype = data.draw(among((np.float32, np.float64)))
         x = data.draw(probe.experiment.domain.cases(dtype))
         subjects = probe.experiment.subjects(implementations, x.shape)
         if not subjects:
             return
-        share = probe(data.draw(st.sampled_from(range(len(subjects))).map(subjects.__getitem__)), x)
+        share = probe(data.draw(among(subjects)), x)
         if share is not None and np.isfinite(share):
             hypothesis.target(share)
 

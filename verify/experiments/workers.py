@@ -131,10 +131,11 @@ def _corpus(sizes: tuple[int, ...], dtype: type) -> Iterator[tuple[str, Array]]:
 
 @st.composite
 def _cases(draw: st.DrawFn, dtype: type) -> Array:
-    P, n = draw(st.integers(1, 4)), draw(st.integers(1, 6))
+    P, n = draw(inputs.whole(1, 4)), draw(inputs.whole(1, 6))
     if draw(st.booleans()):
-        return np.asarray(draw(st.lists(st.integers(-3, 3), min_size=P * n, max_size=P * n)), dtype=dtype).reshape(P, n)
-    name, seed = draw(st.sampled_from(sorted(inputs.FAMILIES))), draw(st.integers(0, 2**31))
+        entries = draw(st.lists(inputs.among(inputs.SMALL), min_size=P * n, max_size=P * n))
+        return np.asarray(entries, dtype=dtype).reshape(P, n)
+    name, seed = draw(inputs.among(sorted(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
     return inputs.family(name, P * n, seed, 1.0, dtype).reshape(P, n)
 
 
@@ -164,7 +165,7 @@ TWO_WORKERS = Domain(
     _two_grid,
     _two_corpus,
     # small powers of two and their sums are exact in float32, so that e is what the worker holds
-    lambda dtype: st.integers(1, 2**10).map(lambda j: np.array(two_workers(j / 64.0), dtype=dtype)),
+    lambda dtype: inputs.whole(1, 2**10).map(lambda j: np.array(two_workers(j / 64.0), dtype=dtype)),
     _random,
     ((2, 2),),
     kind="pair",
