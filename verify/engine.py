@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, as_completed
 from pathlib import Path
@@ -172,10 +171,9 @@ def _append(path: Path, finding: Finding) -> None:
 def _replace(path: Path, findings: Sequence[Finding]) -> None:
     """Write the file anew, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-    ) as file:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("w", encoding="utf-8") as file:
         file.writelines(finding.to_json() + "\n" for finding in findings)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(file.name, path)
+    os.replace(temporary, path)
