@@ -34,9 +34,9 @@ Law = list[tuple[Exact, tuple[Exact, ...]]]
 MAX_ENTRIES = 2**31 - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Message:
-    """What one worker sends: base of every message.
+    """What one worker sends: base of every message. Compares by identity, as arrays inside have no single equality.
 
     Parameters
     ----------

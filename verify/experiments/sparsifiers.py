@@ -95,6 +95,11 @@ def _no_zero(_c: Any, x: Array) -> bool:
     return bool((x != 0).all())
 
 
+def _whole_blocks(c: Any, x: Array) -> bool:
+    """Whether the k blocks kept may be whole ones, so that the share is one."""
+    return bool(c.k * c.block <= x.size)
+
+
 def _nonzero(_c: Any, x: Array) -> bool:
     return bool(x.any())
 
@@ -243,7 +248,7 @@ EXPERIMENTS = table(
     bind(_R + "idempotence", "RandK", admits=both(_gain_fits, moderate)),
     bind(_R + "idempotence_defect", "RandK", "unscaled", admits=_no_zero),
     bind(_B + "contraction", "BlockTopK", extremal=_equal_blocks),
-    bind(_B + "kept_share", "BlockTopK"),
+    bind(_B + "kept_share", "BlockTopK", admits=_whole_blocks),
     bind(_B + "wire", "BlockTopK", **_COUNTED),
     *(bind(_B + s, "BlockTopK") for s in ("unbiased", "sign_symmetry", "scale_equivariance", "idempotence")),
     bind(_C + "contraction", "ChunkTopK", extremal=_one_full_chunk),
