@@ -88,12 +88,15 @@ def claims(pattern: str, show: str | None) -> None:
 
 
 def _show(claim: Claim) -> None:
-    from sympy import pretty
+    from sympy import Symbol, pretty
 
+    # a word with an underscore would be printed as one with a subscript
+    measured = Symbol(claim.quantity.symbol.name.replace("_", " "))
+    relation = claim.relation.xreplace({claim.quantity.symbol: measured})
     lines = [
         ("claim", claim.name),
         ("statement", claim.title),
-        ("relation", "\n" + pretty(claim.relation, use_unicode=True)),
+        ("relation", "\n" + pretty(relation, use_unicode=True)),
         ("measured", f"{claim.quantity.symbol}: {claim.quantity.meaning}"),
         ("kind", str(claim.kind)),
         ("assumes", "; ".join(h.statement for h in claim.assumes) or "nothing"),
