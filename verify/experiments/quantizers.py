@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,16 @@ from commbounds.theory import claims
 from commbounds.verify.defects import IdempotenceDefect, ScaleDefect
 from commbounds.verify.experiment import RATIONAL_NORMS, Experiment, bound_at
 from commbounds.verify.experiments.binding import bind, both, moderate, ones, table
+from commbounds.verify.experiments.rounding_inputs import (
+    between_levels,
+    equal_far_below,
+    four_thirds,
+    half_levels,
+    one_and_equal,
+    one_dominant,
+    one_entry,
+    three_halves,
+)
 from commbounds.verify.experiments.sparsifiers import with_alpha
 from commbounds.verify.kernel_law import kernel_law
 from commbounds.verify.marginals import Marginals
@@ -108,73 +116,6 @@ def _marginal_spread(c: Any, x: Array) -> tuple[float, float]:
     return float(ends[0]), float(ends[1])
 
 
-# --- extremal inputs --------------------------------------------------------------------------------------------------
-
-
-@cache
-def _odd_squares(count: int, total: int) -> tuple[int, ...] | None:
-    """`count` odd integers whose squares sum to `total`, largest first, or None."""
-    if count == 0:
-        return () if total == 0 else None
-    if total < count or (total - count) % 8:
-        return None
-    odd = int(sqrt(total)) | 1
-    while odd >= 1:
-        if odd * odd <= total - (count - 1):
-            rest = _odd_squares(count - 1, total - odd * odd)
-            if rest is not None and (not rest or rest[0] <= odd):
-                return (odd, *rest)
-        odd -= 2
-    return None
-
-
-def _half_levels(c: Any, n: int) -> Array | None:
-    """Equal entries while they stay below half a level; else entries half-way between levels, where they exist."""
-    if n >= 4 * c.levels**2:
-        return np.ones(n, dtype=np.float32)
-    odd = _odd_squares(n, 4 * c.levels**2) if n <= 64 and c.levels <= 8 else None
-    return None if odd is None else np.array(odd, dtype=np.float32)
-
-
-def _one_and_equal(c: Any, n: int) -> Array | None:
-    """One entry 1, all others 1 / (s + sqrt(s^2 + n - 1))."""
-    if n == 1:
-        return None
-    s = getattr(c, "levels", 1)
-    x = np.full(n, 1.0 / (s + sqrt(s * s + n - 1)))
-    x[0] = 1.0
-    return x
-
-
-def _all(value: Callable[[Any], float]) -> Callable[[Any, int], Array]:
-    return lambda c, n: np.full(n, value(c), dtype=np.float64)
-
-
-_four_thirds = _all(lambda c: 4.0 / 3.0)
-_three_halves = _all(lambda c: 1.5)
-_between_levels = _all(lambda c: 2.0 * float(c.base) / (float(c.base) + 1.0))
-
-
-def _one_dominant(c: Any, n: int) -> Array | None:
-    """One entry 1, all others zero, or nearly where the sign of zero is zero."""
-    if n == 1:
-        return None
-    x = np.full(n, 0.0 if c.zero == 1 else 1e-6 / n)
-    x[0] = 1.0
-    return x
-
-
-def _one_entry(_c: Any, n: int) -> Array:
-    x: Array = np.zeros(n, dtype=np.float32)
-    x[0] = 1.0
-    return x
-
-
-def _equal_far_below(c: Any, n: int) -> Array | None:
-    """Equal entries, where the smallest level is at least 9/4 of them."""
-    return np.ones(n, dtype=np.float32) if 2.0 ** (1 - c.levels) * sqrt(n) >= 2.25 else None
-
-
 # --- values -----------------------------------------------------------------------------------------------------------
 
 
@@ -208,7 +149,7 @@ _BASES = ScaleDefect(
 _ALPHA: dict[str, Any] = {"exact_values": with_alpha, "float_values": with_alpha}
 _TABLE: dict[str, Any] = {"exact_values": _with_table, "float_values": _with_table}
 _NORM: dict[str, Any] = {"domain": RATIONAL_NORMS}
-_LEVEL: dict[str, Any] = {"measure": Level(), "enumerable": False, "injectable": False, "extremal": _one_entry}
+_LEVEL: dict[str, Any] = {"measure": Level(), "enumerable": False, "injectable": False, "extremal": one_entry}
 
 
 def _signs() -> list[Experiment]:
@@ -231,7 +172,7 @@ def _scaled_signs() -> list[Experiment]:
     p, name = "quantizers.scaledsign.", "ScaledSign"
     return [
         bind(p + "error", name),
-        bind(p + "contraction", name, setups=lambda cls, n: [cls(), cls(zero=0)], extremal=_one_dominant),
+        bind(p + "contraction", name, setups=lambda cls, n: [cls(), cls(zero=0)], extremal=one_dominant),
         bind(p + "one_sparse", name, "zero", admits=_one_sparse),
         bind(p + "attained", name, "zero", admits=_one_sparse),
         bind(p + "unbiased", name),
@@ -263,21 +204,21 @@ def _dithering(subject: str, name: str, extremal: Any, **options: Any) -> list[E
 EXPERIMENTS = table(
     *_signs(),
     *_scaled_signs(),
-    *_dithering("qsgd", "QSGD", _half_levels, **_NORM),
-    bind("quantizers.qsgd.variance_printed", "QSGD", extremal=_half_levels, **_NORM),
-    bind("quantizers.qsgd.second_moment", "QSGD", sampled="bound", extremal=_half_levels, **_NORM),
+    *_dithering("qsgd", "QSGD", half_levels, **_NORM),
+    bind("quantizers.qsgd.variance_printed", "QSGD", extremal=half_levels, **_NORM),
+    bind("quantizers.qsgd.second_moment", "QSGD", sampled="bound", extremal=half_levels, **_NORM),
     bind("quantizers.qsgd.second_moment_printed", "QSGD", **_NORM),
     bind("quantizers.qsgd.level", "QSGD", **_LEVEL),
     bind("quantizers.qsgd.support", "QSGD", measure=ExpectedSupport(), extremal=ones, **_NORM),
     bind("quantizers.qsgd.support_printed", "QSGD", measure=ExpectedSupport(), extremal=ones, **_NORM),
     bind("quantizers.qsgd.idempotence", "QSGD", admits=moderate, **_NORM),
-    *_dithering("maxdithering", "MaxDithering", _one_and_equal),
+    *_dithering("maxdithering", "MaxDithering", one_and_equal),
     bind("quantizers.maxdithering.level", "MaxDithering", **_LEVEL),
     # a decoded level and its ratio to the norm are rounded twice each
     bind(
         "quantizers.maxdithering.idempotence", "MaxDithering", measure=IdempotenceDefect(rounding=4.0), admits=moderate
     ),
-    *_dithering("terngrad", "TernGrad", _one_and_equal),
+    *_dithering("terngrad", "TernGrad", one_and_equal),
     bind("quantizers.terngrad.error", "TernGrad", sampled="equal", spread=_marginal_spread),
     bind("quantizers.terngrad.idempotence", "TernGrad"),
     bind(
@@ -288,7 +229,7 @@ EXPERIMENTS = table(
         "NaturalCompression",
         admits=_in_range,
         sampled="bound",
-        extremal=_four_thirds,
+        extremal=four_thirds,
     ),
     bind("quantizers.naturalcompression.variance_every_float", "NaturalCompression"),
     bind("quantizers.naturalcompression.fixed_points", "NaturalCompression", admits=_power_entries),
@@ -298,15 +239,15 @@ EXPERIMENTS = table(
         "NaturalCompression",
         measure=_shrinking("quantizers.naturalcompression.variance"),
         admits=_in_range,
-        extremal=_four_thirds,
+        extremal=four_thirds,
     ),
     bind("quantizers.naturalcompression.wire", "NaturalCompression"),
     bind("quantizers.naturalcompression.sign_symmetry", "NaturalCompression"),
     bind("quantizers.naturalcompression.scale_equivariance", "NaturalCompression", measure=_POWERS),
     bind("quantizers.naturalcompression.scale_equivariance_any", "NaturalCompression", measure=_factor(Fraction(3, 2))),
     bind("quantizers.naturalcompression.idempotence", "NaturalCompression"),
-    *_dithering("naturaldithering", "NaturalDithering", _equal_far_below, **_NORM),
-    bind("quantizers.naturaldithering.variance_printed", "NaturalDithering", extremal=_equal_far_below, **_NORM),
+    *_dithering("naturaldithering", "NaturalDithering", equal_far_below, **_NORM),
+    bind("quantizers.naturaldithering.variance_printed", "NaturalDithering", extremal=equal_far_below, **_NORM),
     bind("quantizers.naturaldithering.idempotence", "NaturalDithering", admits=moderate, **_NORM),
     bind("quantizers.stochasticpower.unbiased", "StochasticPower", admits=_within_levels, sampled="entries"),
     bind(
@@ -314,14 +255,14 @@ EXPERIMENTS = table(
         "StochasticPower",
         admits=_within_levels,
         sampled="bound",
-        extremal=_between_levels,
+        extremal=between_levels,
     ),
     bind(
         "quantizers.stochasticpower.shrunk_contraction",
         "StochasticPower",
         measure=_shrinking("quantizers.stochasticpower.variance"),
         admits=_within_levels,
-        extremal=_between_levels,
+        extremal=between_levels,
     ),
     bind("quantizers.stochasticpower.wire", "StochasticPower", **_TABLE),
     bind("quantizers.stochasticpower.sign_symmetry", "StochasticPower"),
@@ -335,7 +276,7 @@ EXPERIMENTS = table(
     ),
     bind("quantizers.stochasticpower.scale_equivariance_any", "StochasticPower", measure=_factor(Fraction(7, 4))),
     bind("quantizers.stochasticpower.idempotence", "StochasticPower"),
-    bind("quantizers.nearestpower.contraction", "NearestPower", admits=_in_range, extremal=_three_halves),
+    bind("quantizers.nearestpower.contraction", "NearestPower", admits=_in_range, extremal=three_halves),
     bind("quantizers.nearestpower.unbiased", "NearestPower"),
     bind("quantizers.nearestpower.wire", "NearestPower"),
     bind("quantizers.nearestpower.sign_symmetry", "NearestPower"),
