@@ -321,3 +321,36 @@ def report(
         + (f"not as the book says: {', '.join(wrong)}" if wrong else "all as the book says")
     )
     sys.exit(1 if wrong else 0)
+
+
+# --- bench -------------------------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.option("--quick", is_flag=True, help="Three rounds instead of nine.")
+@click.option("--n", "entries", type=click.IntRange(1000), default=25_000_000, show_default=True, help="Vector length.")
+def bench(quick: bool, entries: int) -> None:
+    """Time the kernels beside numpy (and torch, where it is installed) and print the ratios on this machine."""
+    from rich.table import Table
+
+    from commbounds.verify import bench as timing
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("case", "ours", "peer's", "unit", "peer", "ratio", "floor", "goal", "reached"):
+        table.add_column(
+            heading, justify="right" if heading in ("ours", "peer's", "ratio", "floor", "goal") else "left"
+        )
+    colours = {"goal": "green", "floor": "green", "missed": "red", "": "white"}
+    with _console(stderr=True).status("timing") as status:
+        for row in timing.run(entries, rounds=3 if quick else 9):
+            targets = ["" if v is None else f"{v:.3g}" for v in (row.floor, row.goal)]
+            standing = f"[{colours[row.standing]}]{row.standing}[/]"
+            figures = (f"{row.ours:.3g}", f"{row.theirs:.3g}", row.unit, row.peer, f"{row.ratio:.3g}")
+            table.add_row(row.case, *figures, *targets, standing)
+            status.update(f"timed {row.case}")
+    _console().print(table)
+    differing = timing.differing_compressors()
+    _console().print(
+        "a ratio is the peer's time over ours, median over rounds; the best peer is shown\n"
+        f"same bits on 1 and 2 threads: {'all compressors' if not differing else 'not ' + ', '.join(differing)}"
+    )
