@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import matplotlib.style
+import sympy as sp
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
@@ -84,7 +85,7 @@ def draw(finding: Finding, book: Mapping[str, Claim] | None = None, *, heading: 
         for ax, series in zip(axes, panels, strict=False):
             _panel(ax, series, finding, claim, seen.word)
         if not panels:
-            _ratio_alone(axes[0], finding, seen.word)
+            _alone(axes[0], finding, claim, seen.word)
         for ax in axes:
             ax.tick_params(which="both", length=3)
         bottom = 0.5 + _LINE * _legend(figure, axes, ncols=3 * columns)
@@ -109,7 +110,7 @@ def draw(finding: Finding, book: Mapping[str, Claim] | None = None, *, heading: 
 def _legend(figure: Figure, axes: Sequence[Axes], ncols: int) -> int:
     """Add what the lines and markers mean; the number of lines of text it takes."""
     handles = {text: handle for ax in axes for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)}
-    texts = sorted(handles, key=lambda text: not text.startswith(("bound", "worst")))
+    texts = sorted(handles, key=lambda text: not text.startswith(("bound", "worst", "farthest")))
     figure.legend(
         [handles[text] for text in texts],
         texts,
@@ -130,6 +131,7 @@ def _panel(ax: Axes, series: Series, finding: Finding, claim: Claim, word: str) 
     low, high = _scales(ax, series, curves)
     colour = COLOURS[word]
     x = series.x
+    extreme = _extreme(claim)
     if series.random_mid:
         if series.random_low and series.random_high:
             ax.fill_between(
@@ -145,9 +147,9 @@ def _panel(ax: Axes, series: Series, finding: Finding, claim: Claim, word: str) 
     finite = [(a, v) for a, v in zip(x, series.worst, strict=True) if math.isfinite(v)]
     beyond = [a for a, v in zip(x, series.worst, strict=True) if not math.isfinite(v)]
     style: dict[str, Any] = {"ls": "none", "color": colour, "mec": COLOURS["paper"], "mew": 0.8, "clip_on": False}
-    ax.plot([a for a, _ in finite], [v for _, v in finite], "o", ms=8, label="worst found", zorder=3, **style)
+    ax.plot([a for a, _ in finite], [v for _, v in finite], "o", ms=8, label=extreme, zorder=3, **style)
     if beyond:
-        ax.plot(beyond, [high] * len(beyond), "^", ms=10, label="worst found: unbounded", zorder=3, **style)
+        ax.plot(beyond, [high] * len(beyond), "^", ms=10, label=f"{extreme}: unbounded", zorder=3, **style)
     for place, (kind, values) in enumerate(sorted(series.gradients.items(), key=lambda item: _order(item[0]))):
         marker, name, filled = GRADIENTS.get(kind, ("D", "ink", True))
         shift = ScaledTranslation((place - (len(series.gradients) - 1) / 2) * 4 / 72, 0, _dpi_scale(ax))
@@ -166,8 +168,13 @@ def _panel(ax: Axes, series: Series, finding: Finding, claim: Claim, word: str) 
         )
     ax.set_ylim(low, high)
     ax.set_xlabel(series.axis, labelpad=2)
-    ax.set_ylabel(claim.quantity.symbol.name.replace("_", " "))
+    ax.set_ylabel("measured / bound" if series.relative else claim.quantity.symbol.name.replace("_", " "))
     ax.set_title(series.label, loc="right", fontsize=9, color=COLOURS["muted"], pad=6)
+
+
+def _extreme(claim: Claim) -> str:
+    """What the discs are: an equality has no worst side."""
+    return "farthest found" if isinstance(claim.relation, sp.Eq) else "worst found"
 
 
 def _order(kind: str) -> tuple[int, str]:
@@ -187,29 +194,51 @@ def _clipped(value: float, high: float) -> float:
 def _scales(ax: Axes, series: Series, curves: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Set the scales of both axes; limits of the vertical one."""
     x = series.x
-    if min(x) > 0 and len(x) > 2 and max(x) / min(x) >= 8:
+    if min(x) > 0 and len(x) > 2 and max(x) / min(x) >= 6:
         ax.set_xscale("log")
-    labelled = x if len(x) <= 7 else x[:: math.ceil(len(x) / 7)]
-    ax.xaxis.set_major_locator(FixedLocator(labelled))
+    ax.xaxis.set_major_locator(FixedLocator(_apart(ax, x)))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
     values = [v for curve in curves for v in curve if math.isfinite(v)]
     low, high = min(values), max(values)
+    # what is smaller is zero up to rounding
+    floor = 1e-9 * (max(map(abs, series.bound)) or 1.0)
     if not any(series.bound) and low >= 0 and high < 1e-6:
         return -0.06, 1.0  # a defect of zero, on the scale of the largest defect that there can be
-    judged = [v for curve in (series.bound, series.worst) for v in curve if math.isfinite(v) and v > 0]
-    if low >= 0 and any(series.bound) and max(judged) / min(judged) > 40:
-        lowest = max(min(v for v in values if v > 0), 1e-4 * min(judged))
+    judged = [v for curve in (series.bound, series.worst) for v in curve if math.isfinite(v) and v > floor]
+    if low >= 0 and judged and max(judged) / min(judged) > 40:
+        lowest = max(min(v for v in values if v > floor), 1e-4 * min(judged))
         if low >= lowest:
             ax.set_yscale("log")
             reach = (high / low) ** 0.06
             return low / reach, high * reach
-        ax.set_yscale("symlog", linthresh=lowest)
-        return -0.3 * lowest, high * 2
+        return _from_zero(ax, lowest, high)
     if low >= 0 and low < 0.5 * high:
         return -0.02 * high, 1.06 * high
-    reach = 0.06 * (high - low) if high > low else 0.1 * abs(high)
+    reach = 0.06 * (high - low) if high - low > floor else 0.1 * abs(high)
     return low - reach, high + reach
+
+
+def _from_zero(ax: Axes, lowest: float, high: float) -> tuple[float, float]:
+    """Set a vertical scale that is linear up to `lowest` and logarithmic above; its limits."""
+    ax.set_yscale("symlog", linthresh=lowest)
+    first, last = math.ceil(math.log10(lowest) + 0.2), math.floor(math.log10(high))
+    step = max(1, math.ceil((last - first + 1) / 6))
+    ax.yaxis.set_major_locator(FixedLocator([0.0, *(10.0**power for power in range(last, first - 1, -step))]))
+    ax.yaxis.set_minor_locator(NullLocator())
+    return -0.3 * lowest, high * 2
+
+
+def _apart(ax: Axes, x: Sequence[float]) -> list[float]:
+    """The values of `x` that have room for a label: both ends, and from the left whatever is far enough from others."""
+    places = [math.log(v) for v in x] if ax.get_xscale() == "log" else list(x)
+    width = (places[-1] - places[0]) or 1.0
+    kept, last = [x[0]], places[0]
+    for value, place in zip(x[1:-1], places[1:-1], strict=True):
+        if place - last >= 0.1 * width and places[-1] - place >= 0.1 * width:
+            kept.append(value)
+            last = place
+    return [*kept, x[-1]]
 
 
 def _short(value: float) -> str:
@@ -218,22 +247,36 @@ def _short(value: float) -> str:
             power = round(math.log(value, base))
             if base**power == value:
                 return f"${base}^{{{power}}}$"
-    return f"{int(value)}" if value == int(value) and abs(value) < 1e6 else f"{value:.2g}"
+    if 0 < value < 0.1 and (1 / value).is_integer() and (int(1 / value) & (int(1 / value) - 1)) == 0:
+        return f"1/{int(1 / value)}"
+    if value == int(value) and abs(value) < 1e6:
+        return f"{int(value)}"
+    rounded = f"{value:.2g}"
+    return rounded if math.isclose(float(rounded), value, rel_tol=0.01) else f"{value:.4g}"
 
 
-def _ratio_alone(ax: Axes, finding: Finding, word: str) -> None:
-    """Draw measured / bound on a line, for findings without a curve."""
+def _alone(ax: Axes, finding: Finding, claim: Claim, word: str) -> None:
+    """Draw one number against the bound, for findings without a curve: the counterexample, or measured / bound."""
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
-    ax.axvline(1, color=COLOURS["ink"], lw=1.8, label="bound")
-    ratio = finding.tightness
-    if ratio is not None and math.isfinite(ratio):
-        ax.plot([ratio], [0], "o", ms=10, color=COLOURS[word], mec=COLOURS["paper"], label="worst found", clip_on=False)
-        ax.annotate(number(ratio), (ratio, 0), xytext=(8, 8), textcoords="offset points")
+    example, ratio = finding.counterexample, finding.tightness
+    if example is not None and math.isfinite(example.measured) and math.isfinite(example.bound):
+        bound, value = example.bound, example.measured
+        what, axis = f"counterexample, {example.subject}", claim.quantity.symbol.name.replace("_", " ")
     else:
-        text = "unbounded" if ratio is not None else "no curve for this claim"
+        bound, value = 1.0, math.inf if ratio is None else ratio
+        what, axis = _extreme(claim), "measured / bound"
+    ax.axvline(bound, color=COLOURS["ink"], lw=1.8, label="bound")
+    if math.isfinite(value):
+        ax.plot([value], [0], "o", ms=10, color=COLOURS[word], mec=COLOURS["paper"], label=what, clip_on=False)
+        ax.annotate(number(value), (value, 0), xytext=(8, 8), textcoords="offset points")
+        low, high = min(0.0, bound, value), max(bound, value)
+    else:
+        text = "no curve for this claim" if ratio is None else "unbounded"
         ax.text(0.5, 0.75, text, transform=ax.transAxes, ha="center", color=COLOURS["muted"])
-    ax.set_xlim(0, max(1.2, 1.1 * ratio) if ratio is not None and math.isfinite(ratio) else 1.2)
+        low, high = 0.0, 1.0
+    reach = (high - low) or 1.0
+    ax.set_xlim(low - 0.05 * reach * (low < 0 or bound == low), high + 0.2 * reach)
     ax.set_ylim(-1, 1)
-    ax.set_xlabel("measured / bound")
+    ax.set_xlabel(axis)
     ax.xaxis.set_minor_formatter(NullFormatter())

@@ -44,11 +44,16 @@ class Subject:
     def _kind(self) -> Kind:
         return Kind.LAW if self.randomised else Kind.SURE
 
+    @property
+    def _subject(self) -> str:
+        """The compressor's name at the start of a sentence."""
+        return self.title[0].upper() + self.title[1:]
+
     def unbiased(self, why: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "unbiased") -> Claim:
         """E C(x) = x."""
         return Claim(
             name=f"{self.name}.{statement}",
-            title=f"{self.title} is unbiased",
+            title=f"{self._subject} is unbiased",
             quantity=BIAS,
             relation=sp.Eq(BIAS.symbol, 0),
             kind=Kind.EXPECTED,
@@ -60,7 +65,7 @@ class Subject:
         """That E C(x) = x, refuted by the input described in `where`."""
         return Claim(
             name=f"{self.name}.{statement}",
-            title=f"{self.title} is unbiased",
+            title=f"{self._subject} is unbiased",
             quantity=BIAS,
             relation=sp.Eq(BIAS.symbol, 0),
             kind=Kind.EXPECTED,
@@ -131,7 +136,7 @@ class Subject:
         relation = sp.Le if extremal else sp.Eq
         return Claim(
             name=f"{self.name}.shrunk_contraction",
-            title=f"{self.title} divided by 1 + omega is contractive with alpha = 1/(1 + omega)",
+            title=f"{self._subject} divided by 1 + omega is contractive with alpha = 1/(1 + omega)",
             quantity=SHRUNK_ERROR,
             relation=relation(SHRUNK_ERROR.symbol, bound),
             kind=Kind.EXPECTED,
@@ -149,7 +154,7 @@ class Subject:
     def _symmetry(self, quantity: Any, statement: str, verb: str, why: str, assumes: tuple[Hypothesis, ...]) -> Claim:
         return Claim(
             name=f"{self.name}.{statement}",
-            title=f"{self.title} {verb}",
+            title=f"{self._subject} {verb}",
             quantity=quantity,
             relation=sp.Eq(quantity.symbol, 0),
             kind=self._kind,
@@ -162,7 +167,7 @@ class Subject:
     ) -> Claim:
         return Claim(
             name=f"{self.name}.{statement}",
-            title=f"{self.title} {verb}",
+            title=f"{self._subject} {verb}",
             quantity=quantity,
             relation=sp.Eq(quantity.symbol, 0),
             kind=self._kind,

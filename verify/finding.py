@@ -117,11 +117,14 @@ class Series:
     bound : list of float
         The bound at each.
     worst : list of float
-        Largest measured value found, adversarial inputs included.
+        Of all inputs, adversarial ones included, the measured value farthest on the wrong side of the bound, or nearest
+        to it; for an equality the one farthest from it.
     random_low, random_mid, random_high : list of float
         5 %, 50 % and 95 % quantile of the measured value over random inputs.
     gradients : dict of str to list of float
         Measured value on real gradients, by shard kind and phase of training: ``iid, early``.
+    relative : bool
+        Whether everything is divided by the bound, because that differs from input to input.
     """
 
     label: str
@@ -133,6 +136,7 @@ class Series:
     random_mid: list[float] = field(default_factory=list)
     random_high: list[float] = field(default_factory=list)
     gradients: dict[str, list[float]] = field(default_factory=dict)
+    relative: bool = False
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def sample(
         count += test.count
         log_e = max(log_e, test.log_e)
         refuted |= test.refutes(part)
-        limit = max(-1.0 / test.low, 1.0 / test.high)
+        limit = min(-1.0 / test.low, 1.0 / test.high) if test.two_sided else -1.0 / test.low
         detects = max(detects, relative * detectable_violation(test.deviation, test.count, part, limit))
     e_value = float(np.exp(min(log_e - np.log(len(inputs)), 690.0)))
     detail = f"{_WORDS[experiment.sampled]}, {len(inputs)} set-ups, sequential test by betting{outside}"

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import sympy as sp
 from numpy.typing import NDArray
 
+from commbounds.theory import Claim, Standing
 from commbounds.verify import gradients, inputs
 from commbounds.verify.experiment import Experiment, Implementations, bound_at
+from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Series
+from commbounds.verify.measures import Reading
 
 __all__ = ["curve"]
 
 Array = NDArray[Any]
 
-_SIZES = (1, 2, 4, 16, 64, 256, 1024, 2410)
+_SIZES = (1, 2, 4, 8, 16, 64, 256, 1024, 2410)
 _SIDES = (2, 4, 8, 16, 32)
 _RANDOM = ("normal", "uniform", "laplace", "student", "lognormal", "signs", "sparse")
 _DRAWS = 100
 _CONCENTRATED = ("constant", "ramp", "alternating")
 """Hostile inputs on which the mean of a hundred draws is close to its expectation."""
 _OF_THE_INPUT = {"norm1", "norm2", "norm3", "norminf", "norm2bar", "sumsq", "absdet", "entries"}
-"""Symbols of a bound that depends on the input itself: measured and bound are then drawn relative to the bound."""
+"""Symbols of a bound that may depend on the input itself."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +40,42 @@ class Point:
     shape: tuple[int, ...]
 
 
-@dataclass
-class Row:
-    """What is drawn at one point."""
+@dataclass(frozen=True)
+class Pair:
+    """Measured value and bound at one input."""
 
+    value: float
     bound: float
-    worst: float
-    random: list[float]
-    real: dict[str, float] = field(default_factory=dict)
+    slack: float = 0.0
+
+    def over_the_bound(self) -> Pair | None:
+        """Both divided by the bound; None where both vanish."""
+        if self.bound <= self.slack:
+            return None if self.value <= 2 * self.slack else Pair(float("inf"), 1.0)
+        return Pair(self.value / self.bound, 1.0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Everything measured at one point."""
+
+    random: list[Pair]
+    hostile: list[Pair]
+    real: dict[str, list[Pair]] = field(default_factory=dict)
+
+    @property
+    def every(self) -> list[Pair]:
+        """All pairs."""
+        return [*self.random, *self.hostile, *(pair for pairs in self.real.values() for pair in pairs)]
+
+    def over_the_bound(self) -> Row:
+        """The same with every pair divided by its bound, without those that vanish."""
+        real = {kind: _divided(pairs) for kind, pairs in self.real.items()}
+        return Row(_divided(self.random), _divided(self.hostile), real)
+
+
+def _divided(pairs: list[Pair]) -> list[Pair]:
+    return [ratio for pair in pairs if (ratio := pair.over_the_bound()) is not None]
 
 
 def curve(experiment: Experiment, seed: int, implementations: Implementations) -> Series | None:
@@ -60,88 +93,128 @@ def curve(experiment: Experiment, seed: int, implementations: Implementations) -
     Returns
     -------
     Series or None
-        Where the bound depends on the input itself, measured and bound are both divided by the bound. None where no
-        input of the sweep is admissible.
+        Where the bound differs from input to input, measured and bound are both divided by the bound. None where no
+        input is admissible at any point.
     """
     if experiment.domain.kind == "pair":
         return _pairs(experiment, implementations)
-    axis, label, points = _points(experiment, implementations)
     rng = np.random.default_rng(seed)
-    rows = [(p.value, row) for p in points if (row := _row(experiment, p, rng)) is not None]
-    if not rows:
-        return None
-    kinds = sorted({kind for _, row in rows for kind in row.real})
-    quantiles = [np.quantile(row.random, (0.05, 0.5, 0.95)) if row.random else [np.nan] * 3 for _, row in rows]
+    for axis, label, points in _sweeps(experiment, implementations):
+        rows = [(p.value, row) for p in points if (row := _row(experiment, p, rng)).every]
+        relative = any(_differ([pair.bound for pair in row.every]) for _, row in rows)
+        if relative and _OF_THE_INPUT & set(experiment.statement.parameters):
+            rows = [(value, ratios) for value, row in rows if (ratios := row.over_the_bound()).every]
+        else:
+            relative = False
+        if rows:
+            means = "" if _readable(experiment, points[-1]) else f"; means of {_draws(points[-1].shape)} draws"
+            return _series(experiment, axis, label + means, rows, relative)
+    return None
+
+
+def _differ(bounds: list[float]) -> bool:
+    return max(bounds) - min(bounds) > 1e-9 * max(map(abs, bounds))
+
+
+def _series(
+    experiment: Experiment, axis: str, label: str, rows: Sequence[tuple[float, Row]], relative: bool
+) -> Series:
+    kinds = sorted({kind for _, row in rows for kind, pairs in row.real.items() if pairs})
+    worst = [max(row.every, key=lambda pair: _beyond(experiment.statement, pair)) for _, row in rows]
+    random = [[pair.value for pair in row.random] for _, row in rows]
+    quantiles = [np.quantile(values, (0.05, 0.5, 0.95)) if values else [np.nan] * 3 for values in random]
     return Series(
         label=label,
         axis=axis,
         x=[value for value, _ in rows],
-        bound=[row.bound for _, row in rows],
-        worst=[row.worst for _, row in rows],
+        bound=[pair.bound for pair in worst],
+        worst=[pair.value for pair in worst],
         random_low=[float(q[0]) for q in quantiles],
         random_mid=[float(q[1]) for q in quantiles],
         random_high=[float(q[2]) for q in quantiles],
-        gradients={kind: [row.real.get(kind, float("nan")) for _, row in rows] for kind in kinds},
+        gradients={kind: [_mean(row.real.get(kind, [])) for _, row in rows] for kind in kinds},
+        relative=relative,
     )
 
 
-def _points(experiment: Experiment, implementations: Implementations) -> tuple[str, str, list[Point]]:
-    """Axis, label, and where to measure."""
+def _beyond(claim: Claim, pair: Pair) -> float:
+    """How far the measured value is on the wrong side of the bound: on either side for an equality."""
+    above = pair.value - pair.bound
+    return abs(above) if isinstance(claim.relation, sp.Eq) else -above if isinstance(claim.relation, sp.Ge) else above
+
+
+def _mean(pairs: list[Pair]) -> float:
+    return float(np.mean([pair.value for pair in pairs])) if pairs else float("nan")
+
+
+def _sweeps(experiment: Experiment, implementations: Implementations) -> Iterator[tuple[str, str, list[Point]]]:
+    """Axis, label, and where to measure: over the natural parameter, else over the number of entries."""
     cls, kind = experiment.implementation(implementations), experiment.domain.kind
     frame = {"vector": (), "matrix": (64,), "stack": (8,)}[kind]
     words = {"vector": "", "matrix": "64 rows; ", "stack": "8 workers; "}[kind]
-    if experiment.sweep is None or experiment.statement.axis == "n":
-        points = []
-        for n in _SIDES if kind == "matrix" else _SIZES:
-            subjects = experiment.setups(cls, n)
-            if subjects:
-                points.append(Point(float(n), subjects[len(subjects) // 2], (*frame, n)))
-        return "n", words + "the middle one of the set-ups tried", points
-    n = 32 if kind == "matrix" else experiment.drawn_at
-    axis, instances = experiment.sweep(cls, n)
-    return axis, f"{words}n = {n}", [Point(value, c, (*frame, n)) for value, c in instances]
+    if experiment.sweep is not None and experiment.statement.axis != "n":
+        n = 32 if kind == "matrix" else experiment.drawn_at
+        axis, instances = experiment.sweep(cls, n)
+        yield axis, f"{words}n = {n}", [Point(value, c, (*frame, n)) for value, c in instances]
+    points = []
+    for n in _SIDES if kind == "matrix" else _SIZES:
+        subjects = experiment.setups(cls, n)
+        if subjects:
+            points.append(Point(float(n), subjects[(len(subjects) - 1) // 2], (*frame, n)))
+    names = list(dict.fromkeys(str(p.subject) for p in points))
+    yield "n", words + (names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"), points
 
 
-def _row(experiment: Experiment, point: Point, rng: np.random.Generator) -> Row | None:
+def _readable(experiment: Experiment, point: Point) -> bool:
+    """Whether the value can be measured without drawing."""
+    ramp = inputs.CORPUS["ramp"](int(np.prod(point.shape))).reshape(point.shape).astype(np.float32)
+    return not experiment.admits(point.subject, ramp) or experiment.measure.read(point.subject, ramp) is not None
+
+
+def _row(experiment: Experiment, point: Point, rng: np.random.Generator) -> Row:
     c, shape = point.subject, point.shape
-    size = int(np.prod(shape))
-    ramp = inputs.CORPUS["ramp"](size).reshape(shape).astype(np.float32)
-    readable = not experiment.admits(c, ramp) or experiment.measure.read(c, ramp) is not None
-    names = inputs.CORPUS if readable else _CONCENTRATED
-    hostile = [inputs.CORPUS[name](size).reshape(shape).astype(np.float32) for name in names]
-    if experiment.extremal is not None and (x := experiment.extremal(c, shape[-1])) is not None:
-        hostile.append(x)
-    random = [inputs.FAMILIES[name](rng, size).reshape(shape).astype(np.float32) for name in _RANDOM]
-    drawn = [pair for x in random if (pair := _measured(experiment, c, x, rng)) is not None]
-    worst = [*drawn, *(pair for x in hostile if (pair := _measured(experiment, c, x, rng)) is not None)]
-    if not worst:
-        return None
-    top = max(worst)
-    row = Row(bound=top[1], worst=top[0], random=[value for value, _ in drawn])
-    for kind in gradients.KINDS:
-        values = [pair[0] for x in _real(kind, shape) if (pair := _measured(experiment, c, x, rng)) is not None]
-        if values:
-            row.real[kind] = float(np.mean(values))
-    return row
+
+    def measured(arrays: list[Array]) -> list[Pair]:
+        return [pair for x in arrays if (pair := _measured(experiment, c, x, rng)) is not None]
+
+    random = measured([_shaped(inputs.FAMILIES[name](rng, int(np.prod(shape))), shape) for name in _RANDOM])
+    hostile = measured(_hostile(experiment, point))
+    return Row(random, hostile, {kind: measured(_real(kind, shape)) for kind in gradients.KINDS})
 
 
-def _measured(experiment: Experiment, c: Any, x: Array, rng: np.random.Generator) -> tuple[float, float] | None:
+def _hostile(experiment: Experiment, point: Point) -> list[Array]:
+    """The corpus, and what is extremal for any claim about the same set-ups; all scales where a refutation is to show."""
+    c, shape = point.subject, point.shape
+    if experiment.domain.kind == "vector" and experiment.statement.stands is not Standing.HOLDS:
+        arrays = [x for _, x in experiment.domain.corpus(shape, np.float32)]
+    else:
+        names = inputs.CORPUS if _readable(experiment, point) else _CONCENTRATED
+        arrays = [_shaped(inputs.CORPUS[name](int(np.prod(shape))), shape) for name in names]
+    for other in EXPERIMENTS.values():
+        same = other.setups is experiment.setups and other.domain is experiment.domain
+        if same and other.extremal is not None and (x := other.extremal(c, shape[-1])) is not None:
+            arrays.append(x)
+    return arrays
+
+
+def _shaped(x: Array, shape: tuple[int, ...]) -> Array:
+    return x.reshape(shape).astype(np.float32)
+
+
+def _draws(shape: tuple[int, ...]) -> int:
+    return _DRAWS if len(shape) == 1 else _DRAWS // 5
+
+
+def _measured(experiment: Experiment, c: Any, x: Array, rng: np.random.Generator) -> Pair | None:
     """Measured value and bound at one input; None where it is not admissible or can be neither read nor sampled."""
     if not x.any() or not experiment.admits(c, x):
         return None
     reading = experiment.measure.read(c, x)
-    if reading is not None:
-        value = reading.value
-    elif experiment.measure.sampled:
-        draws = _DRAWS if x.ndim == 1 else _DRAWS // 5
-        value = float(np.mean([experiment.measure.draw(c, x, rng) for _ in range(draws)]))
-    else:
-        return None
-    claim = experiment.statement
-    bound = float(bound_at(claim, experiment.float_values(c, x)))
-    if bound and _OF_THE_INPUT & set(claim.parameters):
-        return value / bound, 1.0
-    return value, bound
+    if reading is None:
+        if not experiment.measure.sampled:
+            return None
+        reading = Reading(float(np.mean([experiment.measure.draw(c, x, rng) for _ in range(_draws(x.shape))])), 1e-12)
+    return Pair(reading.value, float(bound_at(experiment.statement, experiment.float_values(c, x))), reading.slack)
 
 
 def _real(kind: str, shape: tuple[int, ...]) -> list[Array]:

@@ -79,7 +79,7 @@ SWEEPS: Mapping[str, Sweep] = MappingProxyType(
         "TopK": _densities(lambda cls, k: cls(k)),
         "RandK": _densities(lambda cls, k: cls(k)),
         "RandK unscaled": _densities(lambda cls, k: cls(k, scaled=False)),
-        "BlockTopK": _values("k (blocks of 10)", (1, 3, 10, 30, 100, 241), lambda cls, k: cls(k, 10)),
+        "BlockTopK": _values("k (blocks of 200)", (1, 2, 4, 6, 8, 10, 12, 13), lambda cls, k: cls(k, 200)),
         "ChunkTopK": _values("k (chunks of 32)", (1, 2, 4, 8, 16, 32), lambda cls, k: cls(k, 32)),
         "HardThreshold": _values("threshold", (0.01, 0.1, 0.5, 1.0, 2.0, 4.0)),
         "QSGD": _values("levels", (1, 2, 4, 8, 16, 24, 32, 64, 127)),
