@@ -80,7 +80,7 @@ def _inputs(
 ) -> list[tuple[Any, Array]]:
     """One random input for every set-up; long for elementwise tests, short where a draw is one observation."""
     pairs = []
-    if experiment.domain.shapes[0].__len__() > 1:
+    if experiment.domain.kind == "matrix":
         shapes: tuple[tuple[int, ...], ...] = (
             experiment.domain.shapes if experiment.sampled == "equal" else ((8, 5), (20, 30))
         )
