@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from commbounds import __version__
-
-if TYPE_CHECKING:
-    from commbounds.theory import Claim
-    from commbounds.verify import Finding
+from commbounds._terminal import console, given_or_verified, print_claim, print_findings, verified
 
 __all__ = ["main"]
 
-_COLOURS = {
-    "proved": "green",
-    "survived": "green",
-    "consistent": "green",
-    "refuted": "red",
-    "error": "magenta",
-}
 _BUDGETS = ("quick", "standard", "thorough")
 _FORMATS = ("svg", "png", "pdf")
 
@@ -69,7 +57,7 @@ def claims(pattern: str, show: str | None) -> None:
     if show is not None:
         if show not in book:
             raise click.UsageError(f"no claim is called {show!r}; `commbounds claims` lists them")
-        _show(book[show])
+        print_claim(book[show])
         return
     names = fnmatch.filter(book, pattern)
     if not names:
@@ -83,32 +71,8 @@ def claims(pattern: str, show: str | None) -> None:
         claim = book[name]
         colour = "green" if claim.stands == "holds" else "red"
         table.add_row(name, claim.kind, f"[{colour}]{claim.stands}[/]", claim.source.tag, claim.title)
-    _console().print(table)
-    _console().print(f"{len(names)} claims")
-
-
-def _show(claim: Claim) -> None:
-    from sympy import Symbol, pretty
-
-    # a word with an underscore would be printed as one with a subscript
-    measured = Symbol(claim.quantity.symbol.name.replace("_", " "))
-    relation = claim.relation.xreplace({claim.quantity.symbol: measured})
-    lines = [
-        ("claim", claim.name),
-        ("statement", claim.title),
-        ("relation", "\n" + pretty(relation, use_unicode=True)),
-        ("measured", f"{claim.quantity.symbol}: {claim.quantity.meaning}"),
-        ("kind", str(claim.kind)),
-        ("assumes", "; ".join(h.statement for h in claim.assumes) or "nothing"),
-        ("stands", str(claim.stands) + (f", by {claim.corrected_by}" if claim.corrected_by else "")),
-        ("tight", "" if claim.tightness is None else f"{claim.tightness}, at: {claim.extremal}"),
-        ("source", f"{claim.source.work}; {claim.source.place} [{claim.source.tag}]"),
-        ("proof", claim.source.proof),
-        ("note", claim.note),
-    ]
-    for label, text in lines:
-        if text:
-            click.echo(f"{click.style(label, bold=True)}: {text}")
+    console().print(table)
+    console().print(f"{len(names)} claims")
 
 
 # --- verify ------------------------------------------------------------------------------------------------------
@@ -141,98 +105,13 @@ def verify(
 
     Exits with 0 if every finding is as the book says, 1 if one is not, 2 for wrong usage.
     """
-    findings = _verified(patterns, budget, seed, jobs, out)
+    findings = verified(patterns, budget, seed, jobs, out)
     if as_json:
         for finding in findings:
             click.echo(finding.to_json())
     else:
-        _print(findings)
+        print_findings(findings)
     sys.exit(0 if all(f.as_stated for f in findings) else 1)
-
-
-def _verified(patterns: tuple[str, ...], budget: str, seed: int, jobs: int | None, out: Path | None) -> list[Finding]:
-    """Findings of a run with a progress bar on standard error."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from commbounds.verify import engine
-
-    patterns = patterns or ("*",)
-    try:
-        total = len(engine.select(patterns))
-        columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-        with Progress(*columns, console=_console(stderr=True), transient=True) as bar, _pool(jobs, total) as executor:
-            task = bar.add_task("", total=total)
-            return engine.run(
-                patterns,
-                budget,
-                seed,
-                executor,
-                out=out,
-                progress=lambda finding: bar.update(task, advance=1, description=finding.claim),
-            )
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-    except KeyboardInterrupt:
-        where = f"; the same command goes on from {out}" if out else ""
-        click.echo(f"interrupted{where}", err=True)
-        sys.exit(130)
-
-
-@contextmanager
-def _pool(jobs: int | None, tasks: int) -> Iterator[Any]:
-    """A process pool, or None where one process will do."""
-    workers = min(jobs or os.cpu_count() or 1, tasks)
-    if workers == 1:
-        yield None
-        return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-    context: Any = multiprocessing.get_context(method)
-    if method == "forkserver":
-        context.set_forkserver_preload(["commbounds.verify.engine"])
-    executor = ProcessPoolExecutor(workers, mp_context=context)
-    try:
-        yield executor
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
-
-
-def _print(findings: list[Finding]) -> None:
-    from collections import Counter
-
-    from rich.table import Table
-
-    from commbounds import theory
-
-    table = Table(box=None, pad_edge=False)
-    for heading in ("claim", "verdict", "the book", "tightness", "evidence"):
-        table.add_column(
-            heading, no_wrap=heading in ("claim", "verdict"), justify="right" if heading == "tightness" else "left"
-        )
-    for finding in findings:
-        stands = theory.claims()[finding.claim].stands
-        tightness = "" if finding.tightness is None else f"{finding.tightness:.4g}"
-        evidence = ", ".join(f"{e.method} {e.cases}" for e in finding.evidence)
-        agrees = str(stands) if finding.as_stated else f"[bold red]{stands}: {finding.message}[/]"
-        table.add_row(finding.claim, f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]", agrees, tightness, evidence)
-    console = _console()
-    console.print(table)
-    counts = Counter(str(f.verdict) for f in findings)
-    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    wrong = sum(not f.as_stated for f in findings)
-    console.print(
-        f"{len(findings)} claims: {summary}; "
-        + ("all as the book says" if not wrong else f"[bold red]{wrong} not as the book says[/]")
-    )
-
-
-def _console(stderr: bool = False) -> Any:
-    from rich.console import Console
-
-    # a pipe gets whole lines, whatever the width of the terminal behind it
-    return Console(stderr=stderr, highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 200)
 
 
 # --- figures and report ------------------------------------------------------------------------------------------
@@ -243,25 +122,6 @@ def _formats(_context: Any, _parameter: Any, value: str) -> tuple[str, ...]:
     unknown = [part for part in chosen if part not in _FORMATS]
     if unknown or not chosen:
         raise click.BadParameter(f"formats are {', '.join(_FORMATS)}, got {value!r}")
-    return chosen
-
-
-def _given_or_verified(
-    findings: Path | None, patterns: tuple[str, ...], budget: str, seed: int, jobs: int | None, out: Path | None
-) -> list[Finding]:
-    import fnmatch
-
-    from commbounds.verify import engine
-
-    if findings is None:
-        return _verified(patterns, budget, seed, jobs, out)
-    try:
-        loaded = engine.load(findings)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-    chosen = [f for f in loaded if any(fnmatch.fnmatch(f.claim, p) for p in patterns or ("*",))]
-    if not chosen:
-        raise click.UsageError(f"{findings} holds no finding that matches")
     return chosen
 
 
@@ -286,7 +146,7 @@ def figures(
     jobs: int | None,
 ) -> None:
     """Draw bound against measurement for the claims that match PATTERNS."""
-    chosen = _given_or_verified(findings, patterns, budget, seed, jobs, None)
+    chosen = given_or_verified(findings, patterns, budget, seed, jobs, None)
     from commbounds import figures as drawing
 
     paths = drawing.save(chosen, out, formats)
@@ -311,7 +171,7 @@ def report(
         except ValueError:
             click.echo(f"{stream} is from another run: starting anew", err=True)
             stream.unlink()
-    chosen = _given_or_verified(findings, patterns, budget, seed, jobs, stream)
+    chosen = given_or_verified(findings, patterns, budget, seed, jobs, stream)
     from commbounds import figures as drawing
 
     page = drawing.report(chosen, out)
@@ -341,16 +201,16 @@ def bench(quick: bool, entries: int) -> None:
             heading, justify="right" if heading in ("ours", "peer's", "ratio", "floor", "goal") else "left"
         )
     colours = {"goal": "green", "floor": "green", "missed": "red", "": "white"}
-    with _console(stderr=True).status("timing") as status:
+    with console(stderr=True).status("timing") as status:
         for row in timing.run(entries, rounds=3 if quick else 9):
             targets = ["" if v is None else f"{v:.3g}" for v in (row.floor, row.goal)]
             standing = f"[{colours[row.standing]}]{row.standing}[/]"
             figures = (f"{row.ours:.3g}", f"{row.theirs:.3g}", row.unit, row.peer, f"{row.ratio:.3g}")
             table.add_row(row.case, *figures, *targets, standing)
             status.update(f"timed {row.case}")
-    _console().print(table)
+    console().print(table)
     differing = timing.differing_compressors()
-    _console().print(
+    console().print(
         "a ratio is the peer's time over ours, median over rounds; the best peer is shown\n"
         f"same bits on 1 and 2 threads: {'all compressors' if not differing else 'not ' + ', '.join(differing)}"
     )

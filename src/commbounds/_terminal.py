@@ -1,0 +1,158 @@
+"""What the commands share: running claims with a progress bar, and showing claims and findings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from commbounds.theory import Claim
+    from commbounds.verify import Finding
+
+__all__ = ["console", "given_or_verified", "print_claim", "print_findings", "verified"]
+
+_COLOURS = {
+    "proved": "green",
+    "survived": "green",
+    "consistent": "green",
+    "refuted": "red",
+    "error": "magenta",
+}
+
+
+def console(stderr: bool = False) -> Any:
+    """Where tables and progress bars go."""
+    from rich.console import Console
+
+    # a pipe gets whole lines, whatever the width of the terminal behind it
+    return Console(stderr=stderr, highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 200)
+
+
+def print_claim(claim: Claim) -> None:
+    """Print everything that the book says of a claim."""
+    from sympy import Symbol, pretty
+
+    # a word with an underscore would be printed as one with a subscript
+    measured = Symbol(claim.quantity.symbol.name.replace("_", " "))
+    relation = claim.relation.xreplace({claim.quantity.symbol: measured})
+    lines = [
+        ("claim", claim.name),
+        ("statement", claim.title),
+        ("relation", "\n" + pretty(relation, use_unicode=True)),
+        ("measured", f"{claim.quantity.symbol}: {claim.quantity.meaning}"),
+        ("kind", str(claim.kind)),
+        ("assumes", "; ".join(h.statement for h in claim.assumes) or "nothing"),
+        ("stands", str(claim.stands) + (f", by {claim.corrected_by}" if claim.corrected_by else "")),
+        ("tight", "" if claim.tightness is None else f"{claim.tightness}, at: {claim.extremal}"),
+        ("source", f"{claim.source.work}; {claim.source.place} [{claim.source.tag}]"),
+        ("proof", claim.source.proof),
+        ("note", claim.note),
+    ]
+    for label, text in lines:
+        if text:
+            click.echo(f"{click.style(label, bold=True)}: {text}")
+
+
+def print_findings(findings: list[Finding]) -> None:
+    """Print one line a finding, and how many of each verdict there are."""
+    from collections import Counter
+
+    from rich.table import Table
+
+    from commbounds import theory
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("claim", "verdict", "the book", "tightness", "evidence"):
+        table.add_column(
+            heading, no_wrap=heading in ("claim", "verdict"), justify="right" if heading == "tightness" else "left"
+        )
+    for finding in findings:
+        stands = theory.claims()[finding.claim].stands
+        tightness = "" if finding.tightness is None else f"{finding.tightness:.4g}"
+        evidence = ", ".join(f"{e.method} {e.cases}" for e in finding.evidence)
+        agrees = str(stands) if finding.as_stated else f"[bold red]{stands}: {finding.message}[/]"
+        table.add_row(finding.claim, f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]", agrees, tightness, evidence)
+    terminal = console()
+    terminal.print(table)
+    counts = Counter(str(f.verdict) for f in findings)
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    wrong = sum(not f.as_stated for f in findings)
+    terminal.print(
+        f"{len(findings)} claims: {summary}; "
+        + ("all as the book says" if not wrong else f"[bold red]{wrong} not as the book says[/]")
+    )
+
+
+def verified(patterns: tuple[str, ...], budget: str, seed: int, jobs: int | None, out: Path | None) -> list[Finding]:
+    """Findings of a run with a progress bar on standard error."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from commbounds.verify import engine
+
+    patterns = patterns or ("*",)
+    try:
+        total = len(engine.select(patterns))
+        columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+        with Progress(*columns, console=console(stderr=True), transient=True) as bar, _pool(jobs, total) as executor:
+            task = bar.add_task("", total=total)
+            return engine.run(
+                patterns,
+                budget,
+                seed,
+                executor,
+                out=out,
+                progress=lambda finding: bar.update(task, advance=1, description=finding.claim),
+            )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    except KeyboardInterrupt:
+        where = f"; the same command goes on from {out}" if out else ""
+        click.echo(f"interrupted{where}", err=True)
+        sys.exit(130)
+
+
+@contextmanager
+def _pool(jobs: int | None, tasks: int) -> Iterator[Any]:
+    """A process pool, or None where one process will do."""
+    workers = min(jobs or os.cpu_count() or 1, tasks)
+    if workers == 1:
+        yield None
+        return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    context: Any = multiprocessing.get_context(method)
+    if method == "forkserver":
+        context.set_forkserver_preload(["commbounds.verify.engine"])
+    executor = ProcessPoolExecutor(workers, mp_context=context)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+def given_or_verified(
+    findings: Path | None, patterns: tuple[str, ...], budget: str, seed: int, jobs: int | None, out: Path | None
+) -> list[Finding]:
+    """The matching findings of a file, or of a new run."""
+    import fnmatch
+
+    from commbounds.verify import engine
+
+    if findings is None:
+        return verified(patterns, budget, seed, jobs, out)
+    try:
+        loaded = engine.load(findings)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    chosen = [f for f in loaded if any(fnmatch.fnmatch(f.claim, p) for p in patterns or ("*",))]
+    if not chosen:
+        raise click.UsageError(f"{findings} holds no finding that matches")
+    return chosen
