@@ -76,14 +76,15 @@ class Batch:
         return (entries * np.float32(2.0**self.exponent)).reshape(self.count, self.n)
 
 
-def batches(n: int | None = None) -> st.SearchStrategy[Batch]:
-    """Batches of any family, scale and seed, of rows of `n` entries, or of 1 to 100."""
+def batches(n: int | None = None, count: int = SUBCASES) -> st.SearchStrategy[Batch]:
+    """Batches of any family, scale and seed; of `count` rows of `n` entries, or of 1 to 100."""
     return st.builds(
         Batch,
         st.sampled_from(sorted(FAMILIES)),
         st.integers(1, 100) if n is None else st.just(n),
         st.integers(0, 2**32),
         st.integers(-100, 100),
+        st.just(count),
     )
 
 
