@@ -16,12 +16,16 @@ from commbounds.verify.finding import Finding, finding_from_json
 __all__ = ["check_same_run", "load", "run", "select"]
 
 
+_START = '{"as_stated": '
+"""How every line begins."""
+
+
 def select(patterns: Iterable[str] = ("*",)) -> list[str]:
     """Names of the claims that match any of the shell-style patterns, in the book's order.
 
     Parameters
     ----------
-    patterns : iterable of str
+    patterns : iterable of str, or one str
         ``*`` matches anything, dots included: ``sparsifiers.*``, ``*.unbiased``.
 
     Raises
@@ -30,7 +34,7 @@ def select(patterns: Iterable[str] = ("*",)) -> list[str]:
         A pattern matches no claim.
     """
     wanted: set[str] = set()
-    for pattern in patterns:
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
         matched = fnmatch.filter(EXPERIMENTS, pattern)
         if not matched:
             raise ValueError(f"no claim matches {pattern!r}")
@@ -44,7 +48,7 @@ def load(path: str | os.PathLike[str]) -> list[Finding]:
     Raises
     ------
     ValueError
-        A line other than the last is not a finding; the message names it.
+        A line is neither a finding nor, as the last one, the beginning of one; the message names it.
     """
     findings = []
     lines = Path(path).read_text(encoding="utf-8").split("\n")
@@ -54,7 +58,8 @@ def load(path: str | os.PathLike[str]) -> list[Finding]:
         try:
             findings.append(finding_from_json(line))
         except ValueError as error:
-            if number == len(lines):  # no newline behind it: the write was interrupted
+            # no newline behind it: the write was interrupted
+            if number == len(lines) and line[: len(_START)] == _START[: len(line)]:
                 break
             raise ValueError(f"{path}, line {number}: {error}") from error
     return findings
@@ -97,7 +102,7 @@ def run(
     ValueError
         Unknown budget, negative seed, a pattern without match, or `out` holds findings of another run.
     """
-    names = select([patterns] if isinstance(patterns, str) else patterns)
+    names = select(patterns)
     if budget not in budgets:
         raise ValueError(f"budget must be one of {', '.join(budgets)}, got {budget!r}")
     if seed < 0:
@@ -155,7 +160,7 @@ def check_same_run(path: str | os.PathLike[str], budget: str, seed: int) -> list
 def _resumed(path: Path, budget: str, seed: int) -> dict[str, Finding]:
     """Findings of the same run that `path` already holds; the file is left with whole lines only."""
     findings = check_same_run(path, budget, seed)
-    if findings:
+    if path.exists():
         _replace(path, findings)
     return {finding.claim: finding for finding in findings if finding.claim in EXPERIMENTS}
 
