@@ -235,14 +235,16 @@ class Experiment:
 
 
 @lru_cache(maxsize=1 << 14)
-def _bound(name: str, values: tuple[Any, ...]) -> Any:
+def _bound(name: str, values: tuple[Any, ...], _types: tuple[type, ...]) -> Any:
     claim = claims()[name]
     return claim.bound(**dict(zip(claim.parameters, values, strict=True)))
 
 
 def bound_at(claim: Claim, values: Mapping[str, Any]) -> Any:
     """`claim.bound(**values)`, remembered: sympy is slow and the same sizes come back."""
-    return _bound(claim.name, tuple(values[p] for p in claim.parameters))
+    given = tuple(values[p] for p in claim.parameters)
+    # 2 == 2.0, but one gives an exact bound and the other a float
+    return _bound(claim.name, given, tuple(type(v) for v in given))
 
 
 def exact_array(x: Any, dtype: Any = np.float64) -> Array:
