@@ -222,7 +222,7 @@ def _scales(ax: Axes, series: Series, curves: Sequence[Sequence[float]]) -> tupl
 def _from_zero(ax: Axes, lowest: float, high: float) -> tuple[float, float]:
     """Set a vertical scale that is linear up to `lowest` and logarithmic above; its limits."""
     ax.set_yscale("symlog", linthresh=lowest)
-    first, last = math.ceil(math.log10(lowest) + 0.2), math.floor(math.log10(high))
+    first, last = math.ceil(math.log10(lowest)), math.floor(math.log10(high))
     step = max(1, math.ceil((last - first + 1) / 6))
     ax.yaxis.set_major_locator(FixedLocator([0.0, *(10.0**power for power in range(last, first - 1, -step))]))
     ax.yaxis.set_minor_locator(NullLocator())
@@ -235,7 +235,7 @@ def _apart(ax: Axes, x: Sequence[float]) -> list[float]:
     width = (places[-1] - places[0]) or 1.0
     kept, last = [x[0]], places[0]
     for value, place in zip(x[1:-1], places[1:-1], strict=True):
-        if place - last >= 0.1 * width and places[-1] - place >= 0.1 * width:
+        if place - last >= 0.08 * width and places[-1] - place >= 0.08 * width:
             kept.append(value)
             last = place
     return [*kept, x[-1]]

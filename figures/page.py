@@ -17,7 +17,7 @@ from markupsafe import Markup
 from commbounds.figures.curves import claim_of, draw
 from commbounds.figures.files import rendered, written
 from commbounds.figures.formula import mathml
-from commbounds.figures.status import MEANING, Status, number, status
+from commbounds.figures.status import MEANING, Status, number, ratio, status
 from commbounds.figures.svg import inlined
 from commbounds.theory import Claim, Kind, Standing, Tag, claims
 from commbounds.theory.quantities import NOTATION
@@ -93,11 +93,18 @@ class Entry:
         return "" if example is None else f"{example.measured:.6g} against {example.bound:.6g}"
 
     @property
+    def known(self) -> str:
+        """The verdict, how close the bound was approached or by how much it was passed, and what the book says."""
+        reached = "passed by the factor" if self.status.word == "refuted" else "approached to measured / bound ="
+        words = [self.status.verdict, f"{reached} {self.status.tightness.lstrip('×')}" * bool(self.status.tightness)]
+        return " · ".join([*filter(None, words), f"the book says: {self.claim.stands}"])
+
+    @property
     def search(self) -> str:
         """What the filter looks at."""
         claim = self.claim
-        words = [claim.name, claim.title, f"is:{self.status.word}", self.status.verdict, claim.kind, claim.source.work]
-        words += [claim.source.tag, claim.stands, *(h.name for h in claim.assumes)]
+        words = [claim.name, claim.title, f"is:{self.status.word}", f"verdict:{self.finding.verdict}", claim.kind]
+        words += [claim.source.work, claim.source.tag, claim.stands, *(h.name for h in claim.assumes)]
         words += ["" if self.finding.as_stated else "disagrees"]
         return " ".join(words).lower()
 
@@ -148,6 +155,7 @@ def report(findings: Iterable[Finding], out: str | Path, book: Mapping[str, Clai
         lstrip_blocks=True,
     )
     environment.filters["number"] = number
+    environment.filters["ratio"] = ratio
     environment.filters["vector"] = _vector
     environment.filters["breakable"] = _breakable
     page = environment.get_template("report.html.j2").render(
@@ -160,6 +168,7 @@ def report(findings: Iterable[Finding], out: str | Path, book: Mapping[str, Clai
         by_name={e.id: e for e in entries},
         drawings={e.id: e.drawing(f"f{i}-", book) for i, e in enumerate(entries)},
         counts={word: sum(e.status.word == word for e in entries) for word in MEANING},
+        verdict_counts={verdict.value: sum(e.finding.verdict is verdict for e in entries) for verdict in Verdict},
         missing=len(book) - len(entries),
         meaning=MEANING,
         kinds=KINDS,

@@ -10,7 +10,7 @@ import sympy as sp
 from commbounds.theory import Claim
 from commbounds.verify.finding import Finding, Verdict
 
-__all__ = ["MEANING", "TIGHT", "Status", "number", "status"]
+__all__ = ["MEANING", "TIGHT", "Status", "number", "ratio", "status"]
 
 TIGHT = 0.999
 """A bound is called tight when measured / bound came this close to 1."""
@@ -59,7 +59,7 @@ class Status:
 def status(finding: Finding, claim: Claim) -> Status:
     """`finding` on `claim`, in one word with its sign and number."""
     equality = isinstance(claim.relation, sp.Eq)
-    tightness = "" if finding.tightness is None or equality else number(finding.tightness)
+    tightness = "" if finding.tightness is None or equality else ratio(finding.tightness)
     if finding.verdict in (Verdict.REFUTED, Verdict.ERROR):
         word = finding.verdict.value
         return Status(word, _SIGN[word], f"×{tightness}" if tightness and word == "refuted" else "", "")
@@ -71,6 +71,12 @@ def status(finding: Finding, claim: Claim) -> Status:
         away = 1 / finding.tightness if isinstance(claim.relation, sp.Ge) and finding.tightness else finding.tightness
         word = "tight" if away >= TIGHT else "loose"
     return Status(word, _SIGN[word], tightness, finding.verdict.value)
+
+
+def ratio(value: float | None) -> str:
+    """Measured / bound for reading, cut rather than rounded where it would read as tight and is not."""
+    text = number(value)
+    return f"{TIGHT - 0.001:.3f}" if value is not None and 0 < value < TIGHT <= float(f"{value:.3f}") else text
 
 
 def number(value: float | None) -> str:

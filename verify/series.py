@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,13 @@ __all__ = ["curve"]
 
 Array = NDArray[Any]
 
-_SIZES = (1, 2, 4, 8, 16, 64, 256, 1024, 2410)
+_SIZES = (1, 2, 3, 4, 6, 8, 16, 64, 256, 1024, 2410)
 _SIDES = (2, 4, 8, 16, 32)
 _RANDOM = ("normal", "uniform", "laplace", "student", "lognormal", "signs", "sparse")
-_DRAWS = 100
+_DRAWS = {"vector": 100, "stack": 50, "matrix": 20}
+_DRAWS_OF_TWO_COLUMNS = 1000
+_KNOWN = 0.05
+"""Largest standard error of a mean that is drawn, relative to it."""
 _CONCENTRATED = ("constant", "ramp", "alternating")
 """Hostile inputs on which the mean of a hundred draws is close to its expectation."""
 _OF_THE_INPUT = {"norm1", "norm2", "norm3", "norminf", "norm2bar", "sumsq", "absdet", "entries"}
@@ -49,10 +52,10 @@ class Pair:
     slack: float = 0.0
 
     def over_the_bound(self) -> Pair | None:
-        """Both divided by the bound; None where both vanish."""
-        if self.bound <= self.slack:
-            return None if self.value <= 2 * self.slack else Pair(float("inf"), 1.0)
-        return Pair(self.value / self.bound, 1.0)
+        """Both divided by the bound; None where rounding hides the ratio."""
+        if 0.01 * self.bound <= self.slack and abs(self.value - self.bound) <= self.slack:
+            return None
+        return Pair(self.value / self.bound if self.bound > 0 else float("inf"), 1.0)
 
 
 @dataclass(frozen=True)
@@ -99,26 +102,40 @@ def curve(experiment: Experiment, seed: int, implementations: Implementations) -
     if experiment.domain.kind == "pair":
         return _pairs(experiment, implementations)
     rng = np.random.default_rng(seed)
-    for axis, label, points in _sweeps(experiment, implementations):
-        rows = [(p.value, row) for p in points if (row := _row(experiment, p, rng)).every]
+    for axis, points in _sweeps(experiment, implementations):
+        measured = _rows(experiment, points, rng)
+        if experiment.statement.stands is not Standing.HOLDS and not _passed(experiment, measured):
+            measured = _rows(experiment, points, rng, scaled=True)
+        label = _label(experiment, axis, [p for p, _ in measured])
+        rows = [(p.value, row) for p, row in measured]
         relative = any(_differ([pair.bound for pair in row.every]) for _, row in rows)
         if relative and _OF_THE_INPUT & set(experiment.statement.parameters):
             rows = [(value, ratios) for value, row in rows if (ratios := row.over_the_bound()).every]
         else:
             relative = False
         if rows:
-            means = "" if _readable(experiment, points[-1]) else f"; means of {_draws(points[-1].shape)} draws"
-            return _series(experiment, axis, label + means, rows, relative)
+            return _series(experiment, axis, label, rows, relative)
     return None
+
+
+def _rows(
+    experiment: Experiment, points: Sequence[Point], rng: np.random.Generator, scaled: bool = False
+) -> list[tuple[Point, Row]]:
+    return [(p, row) for p in points if (row := _row(experiment, p, rng, scaled)).every]
+
+
+def _passed(experiment: Experiment, rows: Sequence[tuple[Point, Row]]) -> bool:
+    """Whether a value lies visibly on the wrong side of its bound."""
+    return any(
+        _beyond(experiment.statement, pair) > 1e-3 * abs(pair.bound) + 1e-6 for _, row in rows for pair in row.every
+    )
 
 
 def _differ(bounds: list[float]) -> bool:
     return max(bounds) - min(bounds) > 1e-9 * max(map(abs, bounds))
 
 
-def _series(
-    experiment: Experiment, axis: str, label: str, rows: Sequence[tuple[float, Row]], relative: bool
-) -> Series:
+def _series(experiment: Experiment, axis: str, label: str, rows: Sequence[tuple[float, Row]], relative: bool) -> Series:
     kinds = sorted({kind for _, row in rows for kind, pairs in row.real.items() if pairs})
     worst = [max(row.every, key=lambda pair: _beyond(experiment.statement, pair)) for _, row in rows]
     random = [[pair.value for pair in row.random] for _, row in rows]
@@ -147,22 +164,40 @@ def _mean(pairs: list[Pair]) -> float:
     return float(np.mean([pair.value for pair in pairs])) if pairs else float("nan")
 
 
-def _sweeps(experiment: Experiment, implementations: Implementations) -> Iterator[tuple[str, str, list[Point]]]:
-    """Axis, label, and where to measure: over the natural parameter, else over the number of entries."""
+def _sweeps(experiment: Experiment, implementations: Implementations) -> Iterator[tuple[str, list[Point]]]:
+    """Axis, and where to measure: over the natural parameter, else over the number of entries."""
     cls, kind = experiment.implementation(implementations), experiment.domain.kind
     frame = {"vector": (), "matrix": (64,), "stack": (8,)}[kind]
-    words = {"vector": "", "matrix": "64 rows; ", "stack": "8 workers; "}[kind]
     if experiment.sweep is not None and experiment.statement.axis != "n":
         n = 32 if kind == "matrix" else experiment.drawn_at
         axis, instances = experiment.sweep(cls, n)
-        yield axis, f"{words}n = {n}", [Point(value, c, (*frame, n)) for value, c in instances]
+        yield axis, [Point(value, c, (*frame, n)) for value, c in instances]
     points = []
     for n in _SIDES if kind == "matrix" else _SIZES:
         subjects = experiment.setups(cls, n)
         if subjects:
             points.append(Point(float(n), subjects[(len(subjects) - 1) // 2], (*frame, n)))
-    names = list(dict.fromkeys(str(p.subject) for p in points))
-    yield "n", words + (names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"), points
+    yield "n", points
+
+
+def _label(experiment: Experiment, axis: str, points: Sequence[Point]) -> str:
+    """What is held while `axis` varies, and how often was drawn where measured values are means."""
+    if not points:
+        return ""
+    words = {"vector": [], "matrix": ["64 rows"], "stack": ["8 workers"]}[experiment.domain.kind]
+    if axis == "n":
+        first, last = points[0].subject, points[-1].subject
+        varied = [
+            f"{f.name} = {a} to {b}"
+            for f in fields(first)
+            if (a := getattr(first, f.name)) != (b := getattr(last, f.name))
+        ]
+        words.append(", ".join([type(first).__name__, *varied]) if varied else str(first))
+    else:
+        words.append(f"n = {points[-1].shape[-1]}")
+    if experiment.measure.sampled and not _readable(experiment, points[-1]):
+        words.append(f"means of {_draws(experiment, points[-1].shape)} draws")
+    return "; ".join(words)
 
 
 def _readable(experiment: Experiment, point: Point) -> bool:
@@ -171,21 +206,21 @@ def _readable(experiment: Experiment, point: Point) -> bool:
     return not experiment.admits(point.subject, ramp) or experiment.measure.read(point.subject, ramp) is not None
 
 
-def _row(experiment: Experiment, point: Point, rng: np.random.Generator) -> Row:
+def _row(experiment: Experiment, point: Point, rng: np.random.Generator, scaled: bool) -> Row:
     c, shape = point.subject, point.shape
 
     def measured(arrays: list[Array]) -> list[Pair]:
         return [pair for x in arrays if (pair := _measured(experiment, c, x, rng)) is not None]
 
     random = measured([_shaped(inputs.FAMILIES[name](rng, int(np.prod(shape))), shape) for name in _RANDOM])
-    hostile = measured(_hostile(experiment, point))
+    hostile = measured(_hostile(experiment, point, scaled))
     return Row(random, hostile, {kind: measured(_real(kind, shape)) for kind in gradients.KINDS})
 
 
-def _hostile(experiment: Experiment, point: Point) -> list[Array]:
-    """The corpus, and what is extremal for any claim about the same set-ups; all scales where a refutation is to show."""
+def _hostile(experiment: Experiment, point: Point, scaled: bool) -> list[Array]:
+    """The corpus, of vectors at all scales if `scaled`, and what any claim about the set-ups calls extremal."""
     c, shape = point.subject, point.shape
-    if experiment.domain.kind == "vector" and experiment.statement.stands is not Standing.HOLDS:
+    if scaled and experiment.domain.kind == "vector":
         arrays = [x for _, x in experiment.domain.corpus(shape, np.float32)]
     else:
         names = inputs.CORPUS if _readable(experiment, point) else _CONCENTRATED
@@ -201,19 +236,24 @@ def _shaped(x: Array, shape: tuple[int, ...]) -> Array:
     return x.reshape(shape).astype(np.float32)
 
 
-def _draws(shape: tuple[int, ...]) -> int:
-    return _DRAWS if len(shape) == 1 else _DRAWS // 5
+def _draws(experiment: Experiment, shape: tuple[int, ...]) -> int:
+    kind = experiment.domain.kind
+    return _DRAWS_OF_TWO_COLUMNS if kind == "matrix" and shape[-1] == 2 else _DRAWS[kind]
 
 
 def _measured(experiment: Experiment, c: Any, x: Array, rng: np.random.Generator) -> Pair | None:
-    """Measured value and bound at one input; None where it is not admissible or can be neither read nor sampled."""
+    """Measured value and bound at one input; None if it is not admissible or can be neither read nor sampled well."""
     if not x.any() or not experiment.admits(c, x):
         return None
     reading = experiment.measure.read(c, x)
     if reading is None:
         if not experiment.measure.sampled:
             return None
-        reading = Reading(float(np.mean([experiment.measure.draw(c, x, rng) for _ in range(_draws(x.shape))])), 1e-12)
+        draws = np.array([experiment.measure.draw(c, x, rng) for _ in range(_draws(experiment, x.shape))])
+        mean = float(draws.mean())
+        if draws.std() > _KNOWN * np.sqrt(draws.size) * abs(mean) + 1e-9:
+            return None
+        reading = Reading(mean, 1e-12)
     return Pair(reading.value, float(bound_at(experiment.statement, experiment.float_values(c, x))), reading.slack)
 
 

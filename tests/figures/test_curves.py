@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import matplotlib as mpl
 import pytest
+import sympy as sp
 
 from commbounds.figures import draw, save
 from commbounds.figures.files import rendered, written
@@ -42,7 +43,8 @@ def test_svg_is_xml_and_says_verdict_and_name(findings, book):
         texts = {"".join(e.itertext()).strip() for e in tree.iter("{http://www.w3.org/2000/svg}text")}
         assert finding.claim in texts
         assert bool(finding.series) == ("gradients iid, early" in texts)
-        assert {"bound", "worst found", "random median", "random 5–95 %"} <= texts or not finding.series
+        found = "farthest found" if isinstance(book[finding.claim].relation, sp.Eq) else "worst found"
+        assert {"bound", found, "random median", "random 5–95 %"} <= texts or not finding.series
 
 
 def test_png_has_twice_the_pixels_of_a_plain_screen(findings, book, tmp_path):
@@ -89,6 +91,41 @@ def test_bare_series_and_unknown_gradients_draw(findings, book):
         findings[0], series=(Series("", "n", [1.0, 2.0], [-1.0, 2.0], [0.0, 0.0], gradients={"?": [0, 1]}),)
     )
     assert b"gradients ?" in rendered(draw(other, book), "svg")
+
+
+def test_relative_series_say_so(findings, book):
+    (series,) = findings[0].series
+    (ax,) = draw(replace(findings[0], series=(replace(series, relative=True),)), book).axes
+    assert ax.get_ylabel() == "measured / bound"
+    (ax,) = draw(findings[0], book).axes
+    assert ax.get_ylabel() == "relative error"
+
+
+def test_refutation_without_a_curve_shows_its_counterexample(findings, book):
+    finding = next(f for f in findings if f.claim.endswith("signs.scale_equivariance"))
+    (ax,) = draw(replace(finding, series=()), book).axes
+    lines = {line.get_label(): line for line in ax.lines}
+    assert set(lines["bound"].get_xdata()) == {0.0}
+    assert list(lines["counterexample, Made(up=1)"].get_xdata()) == [1.0]
+    assert ax.get_xlabel() == "scale defect"
+
+
+def test_rounding_does_not_stretch_the_axis(findings, book):
+    noisy = replace(findings[0], series=(Series("", "k/n", [0.1, 1.0], [0.9, 0.0], [0.9, 1e-16]),))
+    (ax,) = draw(noisy, book).axes
+    assert ax.get_yscale() == "linear"
+
+
+def test_labels_along_x_keep_apart(findings, book):
+    x = [2 / 2410, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0]
+    (ax,) = draw(replace(findings[0], series=(Series("", "k/n", x, [1.0] * 7, [1.0] * 7),)), book).axes
+    assert list(ax.xaxis.get_major_locator().locs) == pytest.approx([x[0], 0.01, 0.03, 0.1, 0.3, 1.0])
+    assert [ax.xaxis.get_major_formatter()(v) for v in (x[0], 1 / 64, 1.125, 2.0**27)] == [
+        "0.00083",
+        "1/64",
+        "1.125",
+        "$2^{27}$",
+    ]
 
 
 @pytest.mark.parametrize(

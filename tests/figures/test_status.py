@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from commbounds.figures.status import MEANING, TIGHT, number, status
+from commbounds.figures.status import MEANING, TIGHT, number, ratio, status
 from commbounds.figures.style import COLOURS, GRADIENTS
 from commbounds.verify import gradients
 from commbounds.verify.finding import Verdict
@@ -60,6 +60,14 @@ def test_tight_ends_where_it_says(findings, book, name, tightness, word):
 )
 def test_numbers_for_reading(value, text):
     assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (0.99854, "0.998"), (0.9989999, "0.998"), (TIGHT, "0.999"), (0.9996, "1.000"), (0.26, "0.260")],
+)
+def test_what_is_not_tight_does_not_read_as_tight(value, text):
+    assert ratio(value) == text
 
 
 def test_every_kind_of_gradient_has_its_own_look():
