@@ -215,7 +215,8 @@ def _scales(ax: Axes, series: Series, curves: Sequence[Sequence[float]]) -> tupl
         return _from_zero(ax, lowest, high)
     if low >= 0 and low < 0.5 * high:
         return -0.02 * high, 1.06 * high
-    reach = 0.06 * (high - low) if high - low > floor else 0.1 * abs(high)
+    # what differs by less than two per cent is drawn as equal
+    reach = 0.06 * (high - low) if high - low > 0.02 * abs(high) else 0.1 * abs(high)
     return low - reach, high + reach
 
 

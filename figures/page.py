@@ -201,9 +201,11 @@ def _breakable(name: str) -> Markup:
 
 
 def _vector(x: Sequence[Any]) -> str:
-    """Entries at full precision, a matrix row by row."""
+    """Entries at full precision, a matrix row by row; many equal ones once."""
     if x and isinstance(x[0], list | tuple):
         return "\n".join(_vector(row) for row in x)
+    if len(x) > 8 and all(v == x[0] for v in x):
+        return f"({_entry_text(x[0])}, ..., {_entry_text(x[0])}), {len(x)} equal entries"
     return f"({', '.join(_entry_text(v) for v in x)})"
 
 
