@@ -64,7 +64,7 @@ def sample(
 
 
 class _OutOfRange(ValueError):
-    """A draw fell outside the range that the compressor's own kernel says is sure."""
+    """A draw, or the stated mean, lies outside the range that is sure for draws."""
 
 
 _WORDS = {
@@ -131,6 +131,8 @@ def _equal(
     width = high - low
     if width <= 1e-6 * abs(mean):  # every draw is the same: nothing random to test
         return SequentialTest(-1.0, 1.0, two_sided=True), 0.0
+    if not low < mean < high:
+        raise _OutOfRange(f"the stated mean {mean:g} is none of draws in [{low:g}, {high:g}]")
     test = SequentialTest(1.001 * (low - mean) / width, 1.001 * (high - mean) / width, two_sided=True)
     _feed(test, (_draws(experiment, c, x, rng, count) - mean) / width)
     return test, width / mean
