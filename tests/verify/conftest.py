@@ -1,22 +1,21 @@
 """Claims that are not in the book, for the checkers to judge."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 
 from commbounds.theory import claims
-from commbounds.verify import confront as confronting
-from commbounds.verify import experiment as experiments
 from commbounds.verify.experiments import EXPERIMENTS
 
 
 @pytest.fixture
 def plant(monkeypatch):
-    """``plant(name, **changes)``: the experiment of a claim like `name`, with the claim's fields changed.
+    """``plant(name, experiment, **changes)``: the experiment of a claim like `name`, with the claim's fields changed.
 
-    The claim is called ``planted.1``, ``planted.2``, ...; ``confront`` knows it. Options that are fields of the
-    experiment change that.
+    The claim has a name of its own, which ``confront`` knows; the dict `experiment` changes fields of its experiment.
     """
+    experiments, confronting = (import_module(f"commbounds.verify.{name}") for name in ("experiment", "confront"))
     book, table = dict(claims()), dict(EXPERIMENTS)
     monkeypatch.setattr(experiments, "claims", lambda: book)
     monkeypatch.setattr(confronting, "EXPERIMENTS", table)
