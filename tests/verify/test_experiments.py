@@ -1,0 +1,69 @@
+"""The book, the experiments and the compressors know of one another."""
+
+import pytest
+
+from commbounds.compressors import COMPRESSORS
+from commbounds.theory import Standing, claims
+from commbounds.verify.experiment import exact_array
+from commbounds.verify.experiments import EXPERIMENTS
+from commbounds.verify.experiments.binding import both, moderate, ones, table
+
+
+def test_every_claim_has_an_experiment_and_every_experiment_a_claim():
+    assert list(EXPERIMENTS) == list(claims())
+
+
+def test_the_subject_of_a_claim_is_its_compressor():
+    for name, experiment in EXPERIMENTS.items():
+        assert experiment.claim == name
+        assert experiment.compressor.lower() == claims()[name].subject, name
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_a_compressor_names_the_claims_about_it_that_hold(name):
+    about = [c for c in claims().values() if c.subject == name.lower()]
+    assert about
+    assert list(COMPRESSORS[name].claims) == [c.name for c in about if c.stands is Standing.HOLDS]
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_the_statements_that_are_asked_of_every_compressor_are_in_the_book(name):
+    statements = {c.name.split(".")[2] for c in claims().values() if c.subject == name.lower()}
+    for asked in ("wire", "sign_symmetry", "scale_equivariance", "idempotence"):
+        assert asked in statements
+    assert any(s.startswith("unbiased") for s in statements)
+    assert statements & {"contraction", "variance"}
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_has_admissible_inputs(name):
+    experiment = EXPERIMENTS[name]
+    if not experiment.enumerable:
+        return
+    arrays = [exact_array(x) for x, _ in zip(experiment.domain.grid(0), range(200), strict=False)]
+    assert any(experiment.admits(c, x) for x in arrays for c in experiment.subjects({}, x.shape))
+
+
+def test_every_statistical_claim_has_what_its_test_needs():
+    for name, experiment in EXPERIMENTS.items():
+        assert experiment.sampled in ("", "bound", "entries", "projection", "equal"), name
+        assert (experiment.spread is not None) == (experiment.sampled == "equal"), name
+        assert not experiment.sampled or claims()[name].stands is Standing.HOLDS, name
+
+
+def test_two_experiments_for_one_claim_are_refused():
+    first = next(iter(EXPERIMENTS.values()))
+    with pytest.raises(ValueError, match="two experiments for one claim"):
+        table(first, first)
+
+
+def test_conditions():
+    x = ones(None, 3)
+    assert x.tolist() == [1, 1, 1]
+    assert moderate(None, x)
+    assert moderate(None, 0 * x)
+    assert not moderate(None, x * 1e13)
+    assert not moderate(None, x * 1e-13)
+    assert moderate(None, x.astype(float) * 1e13)
+    assert both(moderate, lambda c, x: x[0] > 0)(None, x)
+    assert not both(moderate, lambda c, x: x[0] < 0)(None, x)

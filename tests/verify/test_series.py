@@ -1,0 +1,54 @@
+import sympy as sp
+
+from commbounds.theory import claims
+from commbounds.verify.experiments import EXPERIMENTS
+from commbounds.verify.series import Pair, curve
+
+
+def drawn(name):
+    return curve(EXPERIMENTS[name], 0, {})
+
+
+def test_refutations_stand_above_their_bound():
+    for name in (
+        "sparsifiers.blocktopk.kept_share",
+        "quantizers.naturalcompression.variance_every_float",
+        "sparsifiers.topk.global_contraction",
+    ):
+        series = drawn(name)
+        assert max(m / b for m, b in zip(series.worst, series.bound, strict=True)) > 1.3
+        assert not series.relative
+
+
+def test_bounds_that_differ_between_inputs_are_drawn_as_one():
+    series = drawn("quantizers.scaledsign.error")
+    assert series.relative
+    assert set(series.bound) == {1.0}
+    assert all(abs(m - 1) < 1e-5 for m in (*series.worst, *series.random_low, *series.random_high))
+
+
+def test_worst_bounds_every_other_curve():
+    series = drawn("sparsifiers.topk.contraction")
+    for i, worst in enumerate(series.worst):
+        others = [series.random_high[i], *(values[i] for values in series.gradients.values())]
+        assert max(others) <= worst <= series.bound[i] + 1e-6
+
+
+def test_labels_say_what_is_held_and_what_is_drawn():
+    assert drawn("sparsifiers.topk.contraction").label == "n = 2410"
+    assert drawn("sparsifiers.randk.bias").label == "RandK, k = 1 to 3"
+    assert drawn("sparsifiers.randk.contraction").label == "n = 2410; means of 100 draws"
+    assert drawn("quantizers.qsgd.unbiased").label == "QSGD(levels=2)"
+
+
+def test_equalities_show_the_value_farthest_away():
+    series = drawn("quantizers.scaledsign.attained")
+    assert isinstance(claims()["quantizers.scaledsign.attained"].relation, sp.Eq)
+    assert max(b - m for m, b in zip(series.worst, series.bound, strict=True)) > 0.15
+
+
+def test_ratio_that_rounding_hides_is_left_out():
+    assert Pair(0.0, 0.0).over_the_bound() is None
+    assert Pair(1.2e-9, 1e-9, slack=1e-9).over_the_bound() is None
+    assert Pair(1.0, 0.0).over_the_bound().value == float("inf")
+    assert Pair(1.0, 2.0, slack=1e-9).over_the_bound() == Pair(0.5, 1.0)
