@@ -63,6 +63,7 @@ def print_findings(findings: list[Finding]) -> None:
     """Print one line a finding, and how many of each verdict there are."""
     from collections import Counter
 
+    from rich.markup import escape
     from rich.table import Table
 
     from commbounds import theory
@@ -76,7 +77,7 @@ def print_findings(findings: list[Finding]) -> None:
         stands = theory.claims()[finding.claim].stands
         tightness = "" if finding.tightness is None else f"{finding.tightness:.4g}"
         evidence = ", ".join(f"{e.method} {e.cases}" for e in finding.evidence)
-        agrees = str(stands) if finding.as_stated else f"[bold red]{stands}: {finding.message}[/]"
+        agrees = str(stands) if finding.as_stated else f"[bold red]{stands}: {escape(finding.message)}[/]"
         table.add_row(finding.claim, f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]", agrees, tightness, evidence)
     terminal = console()
     terminal.print(table)

@@ -62,6 +62,7 @@ def claims(pattern: str, show: str | None) -> None:
     names = fnmatch.filter(book, pattern)
     if not names:
         raise click.UsageError(f"no claim matches {pattern!r}")
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -70,7 +71,7 @@ def claims(pattern: str, show: str | None) -> None:
     for name in names:
         claim = book[name]
         colour = "green" if claim.stands == "holds" else "red"
-        table.add_row(name, claim.kind, f"[{colour}]{claim.stands}[/]", claim.source.tag, claim.title)
+        table.add_row(name, claim.kind, f"[{colour}]{claim.stands}[/]", claim.source.tag, escape(claim.title))
     console().print(table)
     console().print(f"{len(names)} claims")
 
