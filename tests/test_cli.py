@@ -1,0 +1,283 @@
+"""The command line, in this process and as a program."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from commbounds import __version__
+from commbounds.cli import main
+from commbounds.theory import claims
+from commbounds.verify import Verdict, engine, load, run
+
+CHEAP = "quantizers.sign.unbiased"
+PAIR = ("quantizers.sign.unbiased", "quantizers.nearestpower.unbiased")
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path, monkeypatch):
+    """Commands place caches by setting the environment: here that is undone after every test."""
+    folder = tmp_path / "cache"
+    for variable in ("NUMBA_CACHE_DIR", "MPLCONFIGDIR", "HYPOTHESIS_STORAGE_DIRECTORY"):
+        monkeypatch.setenv(variable, str(folder / variable.lower()))
+    return folder
+
+
+def call(*arguments, code=0):
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    if code != 1:
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result
+
+
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory):
+    path = tmp_path_factory.mktemp("given") / "findings.jsonl"
+    run(PAIR, out=path)
+    return path
+
+
+# --- claims -----------------------------------------------------------------------------------------------------------
+
+
+def test_claims_lists_the_book():
+    output = call("claims").stdout
+    for name in claims():
+        assert name in output
+    assert output.rstrip().endswith(f"{len(claims())} claims")
+
+
+def test_claims_by_pattern():
+    lines = call("claims", "*.topk.w*").stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:-1]] == ["sparsifiers.topk.wire"]
+    assert lines[-1] == "1 claims"
+
+
+@pytest.mark.parametrize("name", claims())
+def test_claims_shows_every_claim_whole(name):
+    claim, output = claims()[name], call("claims", "--show", name).stdout
+    for text in (claim.title, claim.source.work, claim.note, claim.source.proof, str(claim.stands)):
+        assert text in output
+    assert claim.tightness is None or claim.extremal in output
+    assert claim.corrected_by in output
+
+
+@pytest.mark.parametrize("arguments", [("claims", "nothing*"), ("claims", "--show", "nothing")])
+def test_unknown_claims_are_wrong_usage(arguments):
+    assert "nothing" in call(*arguments, code=2).stderr
+
+
+# --- verify -----------------------------------------------------------------------------------------------------------
+
+
+def test_verify_prints_a_table_and_exits_with_0():
+    output = call("verify", CHEAP, "--jobs", "1").stdout
+    assert CHEAP in output
+    assert "refuted" in output
+    assert output.splitlines()[-1] == "1 claims: 1 refuted; all as the book says"
+
+
+def test_verify_writes_json_lines():
+    lines = call("verify", *PAIR, "--json", "--jobs", "1").stdout.splitlines()
+    assert [json.loads(line)["claim"] for line in lines] == sorted(PAIR, key=list(claims()).index)
+
+
+def test_verify_streams_to_a_file_and_goes_on_from_it(tmp_path, monkeypatch):
+    out = tmp_path / "new" / "f.jsonl"
+    call("verify", CHEAP, "--out", out, "--seed", "5")
+    asked, confront = [], engine.confront
+    monkeypatch.setattr(engine, "confront", lambda *a: asked.append(a) or confront(*a))
+    call("verify", *PAIR, "--out", out, "--seed", "5", "--jobs", "1")
+    assert asked == [(PAIR[1], "quick", 5)]
+    assert {f.claim for f in load(out)} == set(PAIR)
+    assert "another run" in call("verify", *PAIR, "--out", out, "--seed", "6", code=2).stderr
+
+
+def test_verify_in_processes_finds_the_same():
+    one, two = (call("verify", *PAIR, "--json", "--jobs", jobs).stdout for jobs in ("1", "2"))
+    assert one == two
+
+
+def disagreeing(name, budget, seed):
+    message = "the book says [holds], but [bold]a counterexample was found"
+    return replace(engine_finding(name, budget, seed), as_stated=False, message=message)
+
+
+def engine_finding(name, budget, seed):
+    from commbounds.verify import Finding
+
+    return Finding(name, Verdict.REFUTED, True, (), budget=budget, seed=seed, versions=engine.versions())
+
+
+def test_verify_exits_with_1_where_a_finding_is_not_as_the_book_says(monkeypatch):
+    monkeypatch.setattr(engine, "confront", disagreeing)
+    output = call("verify", "sparsifiers.topk.wire", "--jobs", "1", code=1).stdout
+    assert "1 not as the book says" in output
+    assert "the book says [holds], but [bold]a counterexample was found" in " ".join(output.split())
+    line = call("verify", "sparsifiers.topk.wire", "--json", "--jobs", "1", code=1).stdout
+    assert json.loads(line)["as_stated"] is False
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("verify", "nothing"),
+        ("verify", CHEAP, "--budget", "huge"),
+        ("verify", CHEAP, "--seed", "-1"),
+        ("verify", CHEAP, "--seed", "x"),
+        ("verify", CHEAP, "--jobs", "0"),
+        ("verify", CHEAP, "--surprise"),
+        ("verify", CHEAP, "--out", "."),
+        ("figures", CHEAP, "--format", "gif"),
+        ("figures", CHEAP, "--format", ","),
+        ("figures", "--findings", "missing.jsonl"),
+        ("report", "--findings", "missing.jsonl"),
+        ("surprise",),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_exits_with_2_and_says_why(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = call(*arguments, code=2)
+    assert result.stderr.startswith("Usage: ")
+    assert "Error: " in result.stderr
+    assert not result.stdout
+    assert not [p for p in tmp_path.iterdir() if p.name != "cache"]
+
+
+def test_findings_that_are_none_are_wrong_usage(tmp_path):
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("hello\n")
+    for arguments in (("figures",), ("report",), ("verify", CHEAP)):
+        option = "--out" if arguments[0] == "verify" else "--findings"
+        assert "line 1" in call(*arguments, option, bad, code=2).stderr
+    assert bad.read_text() == "hello\n"
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "confront", interrupted)
+    out = tmp_path / "f.jsonl"
+    assert f"goes on from {out}" in call("verify", CHEAP, "--jobs", "1", "--out", out, code=130).stderr
+    assert call("verify", CHEAP, "--jobs", "1", code=130).stderr.strip() == "interrupted"
+
+
+# --- figures and report -----------------------------------------------------------------------------------------------
+
+
+def test_figures_draws_given_findings(findings, tmp_path):
+    out = tmp_path / "drawn"
+    output = call("figures", "--findings", findings, "--out", out, "--format", "svg,pdf,svg").stdout
+    assert output == f"4 files in {out}\n"
+    assert {p.suffix for p in out.rglob("*") if p.is_file()} == {".svg", ".pdf"}
+    assert call("figures", CHEAP, "--findings", findings, "--out", out, "--format", "png").stdout.startswith("1 files")
+    assert "no finding that matches" in call("figures", "*.topk.*", "--findings", findings, code=2).stderr
+
+
+def test_report_writes_one_page_from_given_findings(findings, tmp_path):
+    out = tmp_path / "report"
+    output = call("report", "--findings", findings, "--out", out).stdout
+    page = out / "index.html"
+    assert output == f"{page}: 2 claims, all as the book says\n"
+    text = page.read_text(encoding="utf-8")
+    assert all(name in text for name in PAIR)
+
+
+def test_report_exits_with_1_where_a_finding_is_not_as_the_book_says(findings, tmp_path):
+    wrong = tmp_path / "wrong.jsonl"
+    lines = [replace(f, as_stated=f.claim != CHEAP).to_json() for f in load(findings)]
+    wrong.write_text("\n".join(lines) + "\n")
+    output = call("report", "--findings", wrong, "--out", tmp_path / "r", code=1).stdout
+    assert output.endswith(f"not as the book says: {CHEAP}\n")
+
+
+def test_report_verifies_where_no_findings_are_given_and_keeps_them(tmp_path):
+    out = tmp_path / "report"
+    call("report", CHEAP, "--out", out, "--jobs", "1")
+    assert [f.claim for f in load(out / "findings.jsonl")] == [CHEAP]
+    # with another seed the old ones are of no use
+    result = call("report", CHEAP, "--out", out, "--jobs", "1", "--seed", "1")
+    assert "starting anew" in result.stderr
+    assert [f.seed for f in load(out / "findings.jsonl")] == [1]
+
+
+# --- as a program -----------------------------------------------------------------------------------------------------
+
+
+def program(*arguments, cwd, **environment):
+    kept = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "MPLCONFIGDIR", "XDG_CACHE_HOME")}
+    kept.pop("HYPOTHESIS_STORAGE_DIRECTORY", None)
+    return subprocess.run(
+        [sys.executable, "-m", "commbounds", *map(str, arguments)],
+        cwd=cwd,
+        env={**kept, "PYTHONDONTWRITEBYTECODE": "1", **{k: str(v) for k, v in environment.items()}},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_version_and_help(tmp_path):
+    assert program("--version", cwd=tmp_path).stdout.strip().endswith(__version__)
+    helped = program("--help", cwd=tmp_path)
+    assert helped.returncode == 0
+    for command in ("claims", "verify", "figures", "report"):
+        assert command in helped.stdout
+        assert program(command, "-h", cwd=tmp_path).returncode == 0
+    assert program("verify", "nothing", cwd=tmp_path, COMMBOUNDS_CACHE=tmp_path / "c").returncode == 2
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["verify", "--help"], ["report", "--help"], ["--version"]])
+def test_help_loads_nothing_heavy(arguments):
+    code = (
+        "import sys\nfrom commbounds.cli import main\n"
+        f"main({arguments!r}, standalone_mode=False)\nprint(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"numba", "sympy", "matplotlib", "numpy", "scipy", "hypothesis", "rich", "jinja2"}
+    assert not heavy & set(done.stderr.split())
+
+
+def test_nothing_is_written_but_out_and_the_cache(tmp_path):
+    """Home, working and temporary folders stay as they were; verifying, drawing and reporting included."""
+    folders = {name: tmp_path / name for name in ("cwd", "home", "temporary", "cache")}
+    for folder in folders.values():
+        folder.mkdir()
+    where = {
+        "cwd": folders["cwd"],
+        "HOME": folders["home"],
+        "TMPDIR": folders["temporary"],
+        "COMMBOUNDS_CACHE": folders["cache"],
+    }
+    out = Path("made") / "f.jsonl"
+    for arguments in (
+        ("claims", "*.topk.*"),
+        ("verify", *PAIR, "--jobs", 2, "--out", out),
+        ("figures", "--findings", out, "--out", "made/figures"),
+        ("report", "--findings", out, "--out", "made/report"),
+    ):
+        done = program(*arguments, **where)
+        assert done.returncode == 0, done.stderr
+        assert {p.name for p in folders["cwd"].iterdir()} <= {"made"}, arguments
+        for name in ("home", "temporary"):
+            assert not list(folders[name].iterdir()), (arguments, list(folders[name].rglob("*")))
+    assert {p.name for p in folders["cache"].iterdir()} <= {"numba", "matplotlib", "hypothesis"}
+    made = {str(p.relative_to(folders["cwd"])) for p in folders["cwd"].rglob("*") if p.is_file()}
+    assert {"made/f.jsonl", "made/report/index.html"} <= made
+    assert not [name for name in made if Path(name).name.startswith(".")]
+
+
+def test_findings_do_not_go_to_a_closed_pipe_with_a_traceback(tmp_path):
+    command = f"{sys.executable} -m commbounds claims | head -1"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,119 @@
+"""Imports only point left, rooms are imported by their full name, and __all__ is literal."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("theory", "compressors", "collectives", "verify", "figures")
+"""From left to right."""
+MODULES = sorted(p for room in ROOMS for p in (ROOT / room).rglob("*.py"))
+SOURCES = [*MODULES, *sorted((ROOT / "src" / "commbounds").glob("*.py"))]
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+
+def ident(path):
+    return str(path.relative_to(ROOT))
+
+
+def imports(path, *, top_level=False):
+    """Absolute names of what the module imports: anywhere, or only when it is imported itself."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in _run_on_import(tree) if top_level else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{ident(path)}, line {node.lineno}: relative import"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _run_on_import(node):
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        yield child
+        yield from _run_on_import(child)
+
+
+def rooms_of(names):
+    return {name.split(".")[1] for name in names if name.startswith("commbounds.") and name.split(".")[1] in ROOMS}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=ident)
+def test_imports_only_point_left(path):
+    room = path.relative_to(ROOT).parts[0]
+    right = set(ROOMS[ROOMS.index(room) + 1 :])
+    assert not rooms_of(imports(path)) & right
+    assert "commbounds.cli" not in set(imports(path))
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=ident)
+def test_no_room_is_imported_by_its_bare_name(path):
+    bare = {name for name in imports(path) if name.split(".")[0] in ROOMS}
+    assert not bare
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=ident)
+def test_only_figures_imports_matplotlib(path):
+    if "figures" not in path.relative_to(ROOT).parts:
+        assert not {name for name in imports(path) if name.split(".")[0] in ("matplotlib", "jinja2", "latex2mathml")}
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if p.is_relative_to(ROOT / "theory")], ids=ident)
+def test_theory_knows_nothing_of_arrays(path):
+    assert not {name for name in imports(path) if name.split(".")[0] in ("numba", "matplotlib", "hypothesis")}
+    assert not {name for name in imports(path, top_level=True) if name.split(".")[0] in ("numpy", "scipy")}
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if p.is_relative_to(ROOT / "compressors")], ids=ident)
+def test_compressors_load_no_sympy(path):
+    assert not {name for name in imports(path, top_level=True) if name.split(".")[0] in ("sympy", "scipy")}
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if p.name == "__init__.py"], ids=ident)
+def test_every_table_of_contents_is_literal_and_true(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    (listed,) = (
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["__all__"]
+    )
+    names = ast.literal_eval(listed)
+    assert len(set(names)) == len(names)
+    defined = {alias.asname or alias.name for n in tree.body if isinstance(n, ast.ImportFrom) for alias in n.names}
+    defined |= {t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
+    defined |= {n.target.id for n in tree.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
+    assert set(names) <= defined
+
+
+@pytest.mark.parametrize("path", MODULES, ids=ident)
+def test_modules_fit_on_a_few_pages(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 310
+
+
+def loaded_after(code):
+    """Names of the modules that are loaded once `code` has run in a new interpreter."""
+    printed = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    return set(printed.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("code", "without"),
+    [
+        ("import commbounds", {"numpy", "sympy", "numba", "click", "commbounds.theory"}),
+        ("import commbounds.cli", {"numpy", "sympy", "numba", "matplotlib", "hypothesis", "scipy", "rich"}),
+        ("import commbounds.theory", {"numba", "matplotlib", "numpy", "commbounds.compressors"}),
+        ("import commbounds.compressors", {"sympy", "matplotlib", "commbounds.theory", "hypothesis"}),
+        ("import commbounds.verify", {"matplotlib", "commbounds.figures", "sklearn"}),
+    ],
+)
+def test_importing_a_room_loads_no_more_than_it_needs(code, without):
+    assert not loaded_after(code) & without

@@ -1,0 +1,78 @@
+"""What is installed is what is here."""
+
+import os
+import tomllib
+from importlib.metadata import entry_points, version
+from pathlib import Path
+
+import pytest
+
+import commbounds
+
+ROOT = Path(__file__).resolve().parents[1]
+CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+TOOL = CONFIGURATION["tool"]["setuptools"]
+ROOMS = ("theory", "compressors", "collectives", "verify", "figures")
+
+
+def test_every_folder_with_an_init_is_listed():
+    found = {"commbounds"}
+    for room in ROOMS:
+        assert (ROOT / room / "__init__.py").is_file(), room
+        for init in (ROOT / room).rglob("__init__.py"):
+            found.add(".".join(("commbounds", *init.parent.relative_to(ROOT).parts)))
+    assert sorted(TOOL["packages"]) == sorted(found)
+
+
+def test_every_folder_of_modules_has_an_init():
+    for room in ROOMS:
+        for module in (ROOT / room).rglob("*.py"):
+            assert (module.parent / "__init__.py").is_file(), module
+
+
+def test_packages_are_where_the_map_says():
+    assert set(TOOL["package-dir"]) == set(TOOL["packages"])
+    for package, folder in TOOL["package-dir"].items():
+        assert (ROOT / folder / "__init__.py").is_file(), package
+        assert folder == "src/commbounds" if package == "commbounds" else folder == "/".join(package.split(".")[1:])
+
+
+def test_data_files_match_a_pattern():
+    patterns = TOOL["package-data"]
+    for room in ROOMS:
+        for path in (ROOT / room).rglob("*"):
+            if (
+                path.is_file()
+                and path.suffix not in (".py", ".pyc", ".nbi", ".nbc")
+                and "__pycache__" not in path.parts
+            ):
+                package = ".".join(("commbounds", *path.parent.relative_to(ROOT).parts))
+                assert any(path.match(p) for p in patterns.get(package, [])), path
+    for package, globs in patterns.items():
+        folder = ROOT / TOOL["package-dir"][package]
+        for pattern in globs:
+            assert list(folder.glob(pattern)), (package, pattern)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need privileges there")
+def test_every_room_has_its_link_in_the_namespace():
+    for room in ROOMS:
+        assert (ROOT / "src" / "commbounds" / room).resolve() == ROOT / room
+
+
+def test_the_version_is_one():
+    assert version("commbounds") == commbounds.__version__
+
+
+def test_the_command_is_installed():
+    (command,) = entry_points(group="console_scripts", name="commbounds")
+    assert command.value == "commbounds.cli:main"
+    assert callable(command.load())
+
+
+def test_python_and_the_classifiers_agree():
+    project = CONFIGURATION["project"]
+    assert project["requires-python"] == ">=3.11"
+    assert CONFIGURATION["tool"]["ruff"]["target-version"] == "py311"
+    assert "Typing :: Typed" in project["classifiers"]
+    assert (ROOT / "src" / "commbounds" / "py.typed").is_file()
