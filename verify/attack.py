@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import sympy as sp
 from numpy.typing import NDArray
 from scipy import optimize
 
@@ -128,6 +129,9 @@ def measure_extremal(
                 least, worst = attained, c
     if cases == 0:
         return None, np.inf
+    if claim.tightness == sp.oo:  # nothing to attain: the ratio grows without bound
+        detail = f"{claim.extremal}: measured / bound up to {most:.6g}"
+        return Evidence(Method.EXTREMAL, Verdict.REFUTED, cases, detail, tightness=most), np.inf
     verdict = Verdict.SURVIVED if least >= 0.999 else Verdict.REFUTED
     detail = f"{claim.extremal}: attains at least {least:.6g} of the stated tightness (least at {worst})"
     return Evidence(Method.EXTREMAL, verdict, cases, detail, tightness=most), least

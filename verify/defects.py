@@ -40,6 +40,8 @@ def _total_variation(first: Law, second: Law) -> Exact:
 
 
 def _merged(law: Outcomes) -> Outcomes:
+    if len(law.p) == 1:
+        return law
     y, inverse = np.unique(law.y, axis=0, return_inverse=True)
     return Outcomes(np.bincount(inverse.ravel(), weights=law.p).astype(np.float64), y)
 

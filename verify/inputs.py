@@ -116,13 +116,13 @@ SCALES = (1.0, 1e-38, 1e38, 1e-20, 3.0)
 
 
 def corpus(sizes: tuple[int, ...], dtype: type = np.float32) -> Iterator[tuple[str, Vector]]:
-    """The hostile corpus at the given sizes, the largest of them at every scale, as (label, vector).
+    """The hostile corpus at the given sizes, the first and the last of them at every scale, as (label, vector).
 
     Only vectors that are finite, with a norm that is; subnormal results stay in: a compressor has to take them.
     """
     for scale in SCALES:
         for name, make in CORPUS.items():
-            for n in sizes if scale == 1.0 else sizes[-1:]:
+            for n in sizes if scale == 1.0 else (sizes[0], sizes[-1]):
                 with np.errstate(over="ignore", under="ignore"):
                     x: Vector = (make(n) * scale).astype(dtype)
                     fits = np.isfinite(x).all() and np.linalg.norm(x.astype(np.float64)) <= np.finfo(dtype).max

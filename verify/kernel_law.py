@@ -17,7 +17,7 @@ __all__ = ["Outcomes", "injection", "kernel_law"]
 
 Array = NDArray[Any]
 _ENUMERABLE = 6
-_BISECTABLE = 16
+_BISECTABLE = 8
 _ANGLES = (64, 128, 256, 512, 1024)
 
 
@@ -57,7 +57,7 @@ def kernel_law(compressor: Compressor, x: Array) -> Marginals | Outcomes | None:
     -------
     Marginals, Outcomes or None
         Marginals for elementwise kernels; Outcomes for deterministic ones (a single outcome), for Rand-K up to six
-        entries (all draws of Floyd's algorithm), for one uniform up to 16 entries (bisection), and for a one-column
+        entries (all draws of Floyd's algorithm), for one uniform up to 8 entries (bisection), and for a one-column
         sketch in the plane (quadrature over its angle, converged to rounding); None where the law cannot be
         read off.
     """

@@ -216,7 +216,14 @@ EXPERIMENTS = table(
     bind(_T + "floor_k", "TopK", extremal=ones, **_shares(False)),
     bind(_T + "local_contraction", "TopK", measure=LocalError(), extremal=_equal_stack, **_STACKED),
     bind(_T + "global_error", "TopK", measure=GlobalError(), admits=nonzero_average, extremal=_equal_stack, **_STACKED),
-    bind(_T + "global_contraction", "TopK", measure=GlobalError(), admits=nonzero_average, **_STACKED),
+    bind(
+        _T + "global_contraction",
+        "TopK",
+        measure=GlobalError(),
+        admits=nonzero_average,
+        extremal=_cancelling,
+        **_STACKED,
+    ),
     bind(_T + "two_workers", "TopK", measure=GlobalError(), **_TWO),
     *(bind(_T + s, "TopK") for s in ("unbiased", "wire", "sign_symmetry", "scale_equivariance", "idempotence")),
     bind(_R + "contraction", "RandK", "unscaled", sampled="equal", spread=_ERROR),
@@ -235,11 +242,16 @@ EXPERIMENTS = table(
     bind(_R + "support", "RandK", admits=_gain_fits, extremal=ones),
     *(
         bind(_R + s, "RandK", "unscaled", measure=GlobalError(shared), admits=nonzero_average, **_STACKED)
-        for s, shared in (
-            ("global_contraction_shared", True),
-            ("global_error_independent", False),
-            ("global_contraction", False),
-        )
+        for s, shared in (("global_contraction_shared", True), ("global_error_independent", False))
+    ),
+    bind(
+        _R + "global_contraction",
+        "RandK",
+        "unscaled",
+        measure=GlobalError(),
+        admits=nonzero_average,
+        extremal=_cancelling,
+        **_STACKED,
     ),
     bind(_R + "global_error_scaled", "RandK", measure=GlobalError(), admits=nonzero_average, **_STACKED),
     bind(_R + "wire", "RandK", admits=_gain_fits),
