@@ -1,11 +1,11 @@
-"""What Hypothesis draws: vectors that shrink, admissible compressors, exact laws."""
+"""What Hypothesis draws: vectors that shrink, stacks of them, finite laws."""
 
 from fractions import Fraction
 
 import numpy as np
 from hypothesis import strategies as st
 
-__all__ = ["compressors_of", "dtypes", "exact_vectors", "finite_laws", "long_vectors", "stacks", "vectors"]
+__all__ = ["dtypes", "finite_laws", "stacks", "vectors"]
 
 dtypes = st.sampled_from((np.float32, np.float64))
 
@@ -23,18 +23,6 @@ def vectors(draw, dtype=None, largest=12):
 
 
 @st.composite
-def long_vectors(draw, dtype=None, largest=5000):
-    """A vector by size, seed and scale, with a few entries replaced: these shrink, the bulk does not."""
-    kind = draw(dtypes) if dtype is None else dtype
-    n = draw(st.integers(1, largest))
-    x = np.random.default_rng(draw(st.integers(0, 2**32 - 1))).standard_normal(n)
-    x = (x * 10.0 ** draw(st.integers(-20, 20))).astype(kind)
-    for place, value in draw(st.lists(st.tuples(st.integers(0, n - 1), _ENTRIES), max_size=3)):
-        x[place] = value
-    return x
-
-
-@st.composite
 def stacks(draw, workers=4, largest=6):
     """The vectors of a few workers, (P, n) float64, small integers and halves."""
     P, n = draw(st.integers(1, workers)), draw(st.integers(1, largest))
@@ -43,20 +31,8 @@ def stacks(draw, workers=4, largest=6):
 
 
 @st.composite
-def exact_vectors(draw, largest=4):
-    """A short vector of Fractions."""
-    entries = st.fractions(min_value=-4, max_value=4, max_denominator=4)
-    return tuple(draw(st.lists(entries, min_size=1, max_size=largest)))
-
-
-@st.composite
 def finite_laws(draw, low=-1, high=2):
     """A finite law on [low, high]: (probability, value) pairs of Fractions whose probabilities sum to one."""
     weights = draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))
     values = st.fractions(min_value=Fraction(low), max_value=Fraction(high), max_denominator=6)
     return [(Fraction(w, sum(weights)), draw(values)) for w in weights]
-
-
-def compressors_of(make, n):
-    """The compressors of a class whose one integer parameter counts entries, all of them for `n` entries."""
-    return st.integers(1, n).map(make)
