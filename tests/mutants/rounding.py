@@ -54,7 +54,7 @@ class UpAtEquality(Broken):
         step = np.finfo(x.dtype).epsneg
         message = self.right(x, np.maximum(u - step, 0))
         low = self.low(x)
-        always = (u == 0) & (x != 0)
+        always = (u == 0) & (x != 0) & (np.abs(low.codes) < low.levels)
         return replace(message, codes=np.where(always, moved(low, x, 1).codes, message.codes))
 
 
