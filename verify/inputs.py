@@ -122,7 +122,7 @@ def corpus(sizes: tuple[int, ...], dtype: type = np.float32) -> Iterator[tuple[s
     """
     for scale in SCALES:
         for name, make in CORPUS.items():
-            for n in sizes if scale == 1.0 else (sizes[0], sizes[-1]):
+            for n in sizes if scale == 1.0 else sorted({*sizes[:1], *sizes[-1:]}):
                 with np.errstate(over="ignore", under="ignore"):
                     x: Vector = (make(n) * scale).astype(dtype)
                     fits = np.isfinite(x).all() and np.linalg.norm(x.astype(np.float64)) <= np.finfo(dtype).max

@@ -62,7 +62,7 @@ def test_draws_of_a_subset(x, scaled, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("x", [(1, -2), (0, 3, 0, 1), (4, -1, 1, 2), (1,), (0, 0), tuple(range(1, 17))], ids=str)
+@pytest.mark.parametrize("x", [(1, -2), (0, 3, 0, 1), (4, -1, 1, 2), (1,), (0, 0), tuple(range(1, 9))], ids=str)
 def test_one_uniform(x, dtype):
     c = AdaptiveSparsification()
     law = kernel_law(c, np.array(x, dtype))
