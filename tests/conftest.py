@@ -10,6 +10,7 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 
 _FOLDER = Path(os.environ.get("COMMBOUNDS_CACHE") or Path(tempfile.gettempdir()) / "commbounds-tests") / "hypothesis"
 set_hypothesis_home_dir(_FOLDER)
+os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(_FOLDER))  # for processes that tests start
 
 # Examples run kernels that may have to be compiled first: their times say nothing.
 _COMMON = {"deadline": None, "suppress_health_check": (HealthCheck.too_slow,)}

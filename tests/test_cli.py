@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -246,11 +247,15 @@ def test_help_loads_nothing_heavy(arguments):
     assert not heavy & set(done.stderr.split())
 
 
-def test_nothing_is_written_but_out_and_the_cache(tmp_path):
+def test_nothing_is_written_but_out_and_the_cache(tmp_path, request):
     """Home, working and temporary folders stay as they were; verifying, drawing and reporting included."""
-    folders = {name: tmp_path / name for name in ("cwd", "home", "temporary", "cache")}
+    folders = {name: tmp_path / name for name in ("cwd", "home", "cache")}
     for folder in folders.values():
         folder.mkdir()
+    # the processes' socket needs a short path
+    short = tempfile.TemporaryDirectory()
+    folders["temporary"] = Path(short.name)
+    request.addfinalizer(short.cleanup)
     where = {
         "cwd": folders["cwd"],
         "HOME": folders["home"],
