@@ -1,6 +1,6 @@
 """What every compressor promises besides its claims: checks that raise AssertionError where a promise is broken.
 
-The battery over the registry and the kill matrix of the mutants run the same ones.
+The same ones run on every compressor of the registry and on every mutant.
 """
 
 import math
