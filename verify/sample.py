@@ -48,7 +48,7 @@ def sample(
     log_e, detects, count, refuted, outside = -np.inf, 0.0, 0, False, ""
     for c, x in inputs:
         try:
-            test, relative = _TESTS[experiment.sampled](experiment, c, x, rng, share, part)
+            test, relative = _TESTS[experiment.sampled](experiment, c, x, rng, share)
         except _OutOfRange as error:
             refuted, outside = True, f"; {c}: {error}"
             continue
@@ -112,7 +112,7 @@ def _bound(experiment: Experiment, c: Any, x: Array) -> float:
 
 
 def _at_most(
-    experiment: Experiment, c: Any, x: Array, rng: np.random.Generator, count: int, _alpha: float
+    experiment: Experiment, c: Any, x: Array, rng: np.random.Generator, count: int
 ) -> tuple[SequentialTest, float]:
     test = SequentialTest(-1.0, np.inf)
     bound = _bound(experiment, c, x)
@@ -124,7 +124,7 @@ def _at_most(
 
 
 def _equal(
-    experiment: Experiment, c: Any, x: Array, rng: np.random.Generator, count: int, _alpha: float
+    experiment: Experiment, c: Any, x: Array, rng: np.random.Generator, count: int
 ) -> tuple[SequentialTest, float]:
     assert experiment.spread is not None
     mean, (low, high) = _bound(experiment, c, x), experiment.spread(c, x)
@@ -139,7 +139,7 @@ def _equal(
 
 
 def _entries(
-    _experiment: Experiment, c: Any, x: Array, rng: np.random.Generator, count: int, _alpha: float
+    _experiment: Experiment, c: Any, x: Array, rng: np.random.Generator, count: int
 ) -> tuple[SequentialTest, float]:
     test = SequentialTest(-1.001, 1.001, two_sided=True)
     law = kernel_law(c, x)
@@ -158,7 +158,7 @@ def _entries(
 
 
 def _projection(
-    _experiment: Experiment, c: Any, x: Array, rng: np.random.Generator, count: int, _alpha: float
+    _experiment: Experiment, c: Any, x: Array, rng: np.random.Generator, count: int
 ) -> tuple[SequentialTest, float]:
     sizes = np.sort(np.abs(x.astype(np.float64)))
     total, k = float(sizes.sum()), min(c.k, x.size)
