@@ -6,12 +6,23 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from commbounds.theory import lowrank, quantizers, sparsifiers
+from commbounds.theory import (
+    dense,
+    dropcompute,
+    gossip,
+    lowrank,
+    moshpit,
+    oktopk,
+    packetloss,
+    quantizers,
+    sparse,
+    sparsifiers,
+)
 from commbounds.theory.claim import Claim
 
 __all__ = ["claims"]
 
-COLUMNS = (sparsifiers, quantizers, lowrank)
+COLUMNS = (sparsifiers, quantizers, lowrank, dense, sparse, oktopk, moshpit, gossip, packetloss, dropcompute)
 """The table of contents: one module per column, each with its tuple ``CLAIMS``."""
 
 

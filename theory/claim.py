@@ -156,7 +156,7 @@ class Claim:
     tightness : sympy expression or None
         The supremum of measured / bound over admissible inputs that theory gives: 1 for a tight bound, above 1
         for a refuted one (infinite where no multiple of the bound holds), in the claim's symbols where it depends
-        on them; None where theory does not say, and for equalities.
+        on them; of bound / measured for a lower bound. None where theory does not say, and for equalities.
     extremal : str
         The input that attains or approaches `tightness`, or that refutes the claim, in words.
     axis : str

@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
 import sympy as sp
 
 from commbounds.theory.claim import Hypothesis
 from commbounds.theory.quantities import P, alpha, k, m, mu, n, r
 
-__all__ = ["HYPOTHESES"]
+__all__ = [
+    "ANY_FACTOR",
+    "ANY_SKETCH",
+    "EXACT_ARITHMETIC",
+    "FACTOR_POWER_OF_BASE",
+    "FACTOR_POWER_OF_TWO",
+    "FRESH_GAUSSIAN_SKETCH",
+    "INDEPENDENT_SUPPORTS",
+    "KEEPS_CEILING",
+    "KEEPS_FLOOR",
+    "NONZERO_AVERAGE",
+    "NORMAL_ENTRIES",
+    "NO_ZERO_ENTRIES",
+    "ONE_SPARSE",
+    "POWER_ENTRIES",
+    "SCALED",
+    "SHARED_SUPPORT",
+    "SOME_ALPHA",
+    "SPECTRAL_GAP",
+    "TWO_SINGULAR_VALUES",
+    "TWO_WORKERS",
+    "UNSCALED",
+    "WITHIN_LARGEST_POWER",
+    "WITHIN_LEVELS",
+    "ZERO_IS_PLUS_ONE",
+    "ZERO_IS_ZERO",
+]
 
 # Inputs
 NO_ZERO_ENTRIES = Hypothesis("no_zero_entries", "No entry is zero.")
@@ -81,37 +105,3 @@ TWO_WORKERS = Hypothesis(
     "Two workers hold (1 + e, -1) and (-1, 1 + e) with e > 0, and each keeps its largest entry.",
     sp.Eq(P, 2) & sp.Eq(n, 2) & sp.Eq(k, 1),
 )
-
-HYPOTHESES = MappingProxyType(
-    {
-        hypothesis.name: hypothesis
-        for hypothesis in (
-            NO_ZERO_ENTRIES,
-            ONE_SPARSE,
-            NORMAL_ENTRIES,
-            WITHIN_LARGEST_POWER,
-            WITHIN_LEVELS,
-            POWER_ENTRIES,
-            SPECTRAL_GAP,
-            TWO_SINGULAR_VALUES,
-            UNSCALED,
-            SCALED,
-            ZERO_IS_PLUS_ONE,
-            ZERO_IS_ZERO,
-            KEEPS_FLOOR,
-            KEEPS_CEILING,
-            FRESH_GAUSSIAN_SKETCH,
-            ANY_SKETCH,
-            SOME_ALPHA,
-            ANY_FACTOR,
-            FACTOR_POWER_OF_TWO,
-            FACTOR_POWER_OF_BASE,
-            EXACT_ARITHMETIC,
-            NONZERO_AVERAGE,
-            SHARED_SUPPORT,
-            INDEPENDENT_SUPPORTS,
-            TWO_WORKERS,
-        )
-    }
-)
-"""Every hypothesis under its name."""

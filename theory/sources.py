@@ -1,7 +1,7 @@
-"""The works that claims come from.
+"""The works that claims come from, and how what they say is known.
 
-`recalled` is the rule here: the attributions are from memory, and no text was read for them. What the book relies on
-is the proof that each claim carries beside the attribution.
+For the compressors `recalled` is the rule: the attributions are from memory, and no text was read for them. What the
+book relies on is the proof that each claim carries beside the attribution.
 """
 
 from __future__ import annotations
@@ -22,6 +22,18 @@ class Work:
     def recalled(self, place: str, proof: str = "") -> Source:
         """Source of a statement recalled from this work, with our own proof where we have one."""
         return Source(self.reference, place, Tag.RECALLED, proof)
+
+    def second_hand(self, place: str, proof: str = "") -> Source:
+        """Source of a statement that somebody else reports of this work; `place` says where it was read."""
+        return Source(self.reference, place, Tag.SECOND_HAND, proof)
+
+    def official_code(self, place: str, proof: str = "") -> Source:
+        """Source of something read in the code that the authors published; `place` says where in it."""
+        return Source(self.reference, place, Tag.OFFICIAL_CODE, proof)
+
+    def read(self, place: str, proof: str = "") -> Source:
+        """Source of a statement read in the work itself, at `place`."""
+        return Source(self.reference, place, Tag.READ, proof)
 
 
 def derived(proof: str, place: str = "derived here") -> Source:

@@ -18,6 +18,8 @@ from commbounds.verify.finding import Evidence, Finding, Method, Series, Verdict
 from commbounds.verify.sample import sample
 from commbounds.verify.search import search
 from commbounds.verify.series import curve
+from commbounds.verify.study import Study
+from commbounds.verify.study_methods import study_evidence
 
 __all__ = ["FALSE_ALARM", "claim_alpha", "confront", "versions"]
 
@@ -53,7 +55,7 @@ def confront(
     seed : int
         Root of all randomness; mixed with the claim's name, so that claims do not depend on one another.
     implementations : mapping
-        Compressor name -> stand-in, for mutants.
+        Name of a compressor or a collective -> stand-in, for mutants.
     drawn : bool
         Whether to measure the curves of the figure as well.
 
@@ -85,6 +87,8 @@ def experiment_evidence(
 ) -> tuple[tuple[Evidence, ...], float]:
     """Evidence of every method that applies, and the share of the stated tightness that was attained."""
     work, seeds = budgets[budget], _seeds(seed, experiment.claim)
+    if isinstance(experiment, Study):
+        return study_evidence(experiment, work, seeds, claim_alpha, implementations)
     evidence: list[Evidence | None] = []
     if experiment.enumerable:
         evidence.append(enumerate_law(experiment, work, implementations))
@@ -106,6 +110,8 @@ def experiment_evidence(
 
 
 def _series(experiment: Any, seed: int, implementations: Implementations) -> tuple[Series, ...]:
+    if isinstance(experiment, Study):
+        return tuple(experiment.curves(experiment.implementation(implementations), seed)) if experiment.curves else ()
     drawn = curve(experiment, seed, implementations)
     return () if drawn is None else (drawn,)
 

@@ -225,6 +225,8 @@ def _hostile(experiment: Experiment, point: Point, scaled: bool) -> list[Array]:
         names = inputs.CORPUS if _readable(experiment, point) else _CONCENTRATED
         arrays = [_shaped(inputs.CORPUS[name](int(np.prod(shape))), shape) for name in names]
     for other in EXPERIMENTS.values():
+        if not isinstance(other, Experiment):
+            continue
         same = other.setups is experiment.setups and other.domain is experiment.domain
         if same and other.extremal is not None and (x := other.extremal(c, shape[-1])) is not None:
             arrays.append(x)

@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from commbounds import __version__
+from commbounds._cost import cost
+from commbounds._replay import replay
 from commbounds._terminal import console, given_or_verified, print_claim, print_findings, verified
 
 __all__ = ["main"]
@@ -215,3 +217,7 @@ def bench(quick: bool, entries: int) -> None:
         "a ratio is the peer's time over ours, median over rounds; the best peer is shown\n"
         f"same bits on 1 and 2 threads: {'all compressors' if not differing else 'not ' + ', '.join(differing)}"
     )
+
+
+main.add_command(cost)
+main.add_command(replay)

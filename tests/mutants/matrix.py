@@ -13,6 +13,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bindings import COMPRESSED
 from contract_checks import broken
 
 from commbounds.verify import Method, Verdict
@@ -47,7 +48,7 @@ def evidence(claim, method, implementations):
 
 def claims_of(compressor):
     """The claims that are confronted with the compressor, in the book's order."""
-    return [e.claim for e in EXPERIMENTS.values() if e.compressor == compressor]
+    return [e.claim for e in COMPRESSED.values() if e.compressor == compressor]
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
-"""What is known of a mutant: `Mutant`; and what mutants share."""
+"""What is known of a mutant: `Mutant`, and `System` for collectives; and what mutants share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from commbounds.verify import Method
 
-__all__ = ["Mutant", "native"]
+__all__ = ["Mutant", "System", "native"]
 
 
 def native(x):
@@ -56,3 +57,39 @@ class Mutant:
     def implementations(self):
         """What `confront` takes to run the mutant in place of the compressor."""
         return {self.compressor: self.cls}
+
+
+@dataclass(frozen=True)
+class System:
+    """A collective with one defect, and the claim that finds it at little cost.
+
+    Parameters
+    ----------
+    twin : function or class
+        Takes the place of the collective; its docstring says what is broken.
+    collective : str
+        Name in `COLLECTIVES`.
+    claim : str
+        A claim that kills it.
+    method : Method
+        The method that refutes that claim of it.
+    """
+
+    twin: Callable
+    collective: str
+    claim: str
+    method: Method
+
+    @property
+    def name(self):
+        return self.twin.__name__
+
+    @property
+    def broken(self):
+        """What is broken, in words."""
+        return self.twin.__doc__
+
+    @property
+    def implementations(self):
+        """What `confront` takes to run the mutant in place of the collective."""
+        return {self.collective: self.twin}

@@ -1,7 +1,9 @@
 """The book, the experiments and the compressors know of one another."""
 
 import pytest
+from bindings import COMPRESSED, STUDIES
 
+from commbounds.collectives import COLLECTIVES
 from commbounds.compressors import COMPRESSORS
 from commbounds.theory import Standing, claims
 from commbounds.verify.experiment import exact_array
@@ -14,7 +16,7 @@ def test_every_claim_has_an_experiment_and_every_experiment_a_claim():
 
 
 def test_the_subject_of_a_claim_is_its_compressor():
-    for name, experiment in EXPERIMENTS.items():
+    for name, experiment in COMPRESSED.items():
         assert experiment.claim == name
         assert experiment.compressor.lower() == claims()[name].subject, name
 
@@ -35,7 +37,7 @@ def test_the_statements_that_are_asked_of_every_compressor_are_in_the_book(name)
     assert statements & {"contraction", "variance"}
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", COMPRESSED)
 def test_every_experiment_has_admissible_inputs(name):
     experiment = EXPERIMENTS[name]
     if not experiment.enumerable:
@@ -45,14 +47,14 @@ def test_every_experiment_has_admissible_inputs(name):
 
 
 def test_every_statistical_claim_has_what_its_test_needs():
-    for name, experiment in EXPERIMENTS.items():
+    for name, experiment in COMPRESSED.items():
         assert experiment.sampled in ("", "bound", "entries", "projection", "equal"), name
         assert (experiment.spread is not None) == (experiment.sampled == "equal"), name
         assert not experiment.sampled or claims()[name].stands is Standing.HOLDS, name
 
 
 def test_two_experiments_for_one_claim_are_refused():
-    first = next(iter(EXPERIMENTS.values()))
+    first = next(iter(COMPRESSED.values()))
     with pytest.raises(ValueError, match="two experiments for one claim"):
         table(first, first)
 
@@ -67,3 +69,16 @@ def test_conditions():
     assert moderate(None, x.astype(float) * 1e13)
     assert both(moderate, lambda c, x: x[0] > 0)(None, x)
     assert not both(moderate, lambda c, x: x[0] < 0)(None, x)
+
+
+def test_the_subject_of_a_study_is_a_collective():
+    for name, study in STUDIES.items():
+        assert study.claim == name
+        assert study.subject in COLLECTIVES, name
+        assert not study.sampled or claims()[name].stands is Standing.HOLDS, name
+
+
+@pytest.mark.parametrize("name", [name for name, study in STUDIES.items() if study.grid])
+def test_every_grid_begins_with_an_admissible_case(name):
+    study = STUDIES[name]
+    assert any(study.trial(study.implementation({}), case) is not None for case in study.grid(0))

@@ -6,14 +6,19 @@ Run as a script it does the same with progress and counts: ``python tests/verify
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import pytest
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bindings import sampled
 
 from commbounds.verify import Verdict
 from commbounds.verify.confront import FALSE_ALARM, _seeds, claim_alpha
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
-from commbounds.verify.sample import sample
 
 SAMPLED = [name for name, e in EXPERIMENTS.items() if e.sampled]
 SEEDS = 1000
@@ -24,7 +29,7 @@ def alarms(seed):
     refuted, nearest = [], 0.0
     for name in SAMPLED:
         # the seed that `confront` gives to this test
-        found = sample(EXPERIMENTS[name], budgets["quick"], _seeds(seed, name)[2], claim_alpha(), {})
+        found = sampled(name, budgets["quick"], _seeds(seed, name)[2], {})
         nearest = max(nearest, found.e_value * claim_alpha())
         if found.verdict is not Verdict.CONSISTENT:
             refuted.append(name)

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from bindings import COMPRESSED
 
 from commbounds.compressors import QSGD, Identity, MaxDithering, RandK, TopK
 from commbounds.verify.defects import IdempotenceDefect, ScaleDefect, SignDefect
@@ -24,7 +25,7 @@ from commbounds.verify.measures import (
 
 pytestmark = pytest.mark.kernels
 
-INJECTED = [name for name, e in EXPERIMENTS.items() if e.enumerable and e.injectable]
+INJECTED = [name for name, e in COMPRESSED.items() if e.enumerable and e.injectable]
 
 
 def grid(experiment, count):
@@ -55,7 +56,7 @@ def test_read_agrees_with_exact(name):
         assert reading.slack <= 1e-6 * max(1.0, abs(exact))
 
 
-@pytest.mark.parametrize("name", [name for name, e in EXPERIMENTS.items() if e.sampled in ("bound", "equal")])
+@pytest.mark.parametrize("name", [name for name, e in COMPRESSED.items() if e.sampled in ("bound", "equal")])
 def test_draws_average_to_what_is_read(name):
     """With a fixed seed; the room is 6 standard errors of 400 draws."""
     experiment = EXPERIMENTS[name]

@@ -3,11 +3,23 @@
 from types import MappingProxyType
 
 from commbounds.theory import claims
-from commbounds.verify.experiments import lowrank, quantizers, sparsifiers
+from commbounds.verify.experiments import (
+    dense,
+    dropcompute,
+    gossip,
+    lowrank,
+    moshpit,
+    oktopk,
+    packetloss,
+    quantizers,
+    sparse,
+    sparsifiers,
+)
 
 __all__ = ["EXPERIMENTS"]
 
-_BOUND = {**sparsifiers.EXPERIMENTS, **quantizers.EXPERIMENTS, **lowrank.EXPERIMENTS}
+_COLUMNS = (sparsifiers, quantizers, lowrank, dense, sparse, oktopk, moshpit, gossip, packetloss, dropcompute)
+_BOUND = {name: experiment for column in _COLUMNS for name, experiment in column.EXPERIMENTS.items()}
 
 EXPERIMENTS = MappingProxyType({name: _BOUND[name] for name in claims()})
 """Every experiment under the name of its claim, in the book's order."""

@@ -1,0 +1,55 @@
+"""Checks on what the ranks bring to a collective."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["checked_stack"]
+
+
+def checked_stack(stack: ArrayLike, name: str = "stack", *, finite: bool = True) -> NDArray[Any]:
+    """`stack` as a C-contiguous native (P, n) float array.
+
+    Parameters
+    ----------
+    stack : (P, n) array_like of float32 or float64
+        One row for every rank; P >= 1, n >= 1.
+    name : str
+        What errors call it.
+    finite : bool
+        Whether NaN and infinity are refused.
+
+    Returns
+    -------
+    (P, n) float32 or float64
+        `stack` itself where it already fits.
+
+    Raises
+    ------
+    TypeError
+        Rows of different lengths or dtypes, or a dtype that is neither float32 nor float64.
+    ValueError
+        Not two-dimensional, no rank, no entry, or a non-finite entry.
+    """
+    if isinstance(stack, list | tuple):
+        rows = [np.asarray(row) for row in stack]
+        kinds = {(row.shape, row.dtype) for row in rows}
+        if len(kinds) > 1:
+            shown = sorted(f"{shape} {dtype}" for shape, dtype in kinds)
+            raise TypeError(f"{name} must hold rows of one length and dtype, got {', '.join(shown)}")
+    array = np.asarray(stack)
+    if array.ndim != 2:
+        raise ValueError(f"{name} must be (P, n), one row for every rank, got shape {array.shape}")
+    if array.shape[0] == 0 or array.shape[1] == 0:
+        raise ValueError(f"{name} must have at least one rank and one entry, got shape {array.shape}")
+    if array.dtype.newbyteorder("=") not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(
+            f"{name} must be float32 or float64, got {array.dtype}: convert it first, for example .astype(np.float32)"
+        )
+    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    if finite and not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    return array

@@ -1,0 +1,117 @@
+"""`Traffic`: what a collective moved, counted where it moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Counts", "Traffic", "summed"]
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """Words and messages of every rank, and what the slowest of every step adds up to.
+
+    A word is one value, one index or one count, whatever its width; a sparse entry is two words, its index and its
+    value. A step is a round in which every rank sends at most once and receives at most once (or as the collective
+    says); its cost is that of its busiest rank. A message without words is a message: somebody waits for it.
+
+    Parameters
+    ----------
+    sent, received : (P,) int64
+        Words that each rank sent and received.
+    messages : (P,) int64
+        Messages that each rank sent.
+    steps : int
+        Rounds, one after another.
+    critical_path : int
+        Sum over the steps of the largest max(sent, received) of any rank in that step, in words.
+    phases : dict of str to Traffic
+        The parts that this is the sum of, in their order; empty where a collective has a single phase.
+    """
+
+    sent: Counts
+    received: Counts
+    messages: Counts
+    steps: int
+    critical_path: int
+    phases: dict[str, Traffic] = field(default_factory=dict)
+
+    @classmethod
+    def of_steps(cls, sent: Counts, received: Counts, messages: Counts) -> Traffic:
+        """The traffic of consecutive steps.
+
+        Parameters
+        ----------
+        sent, received, messages : (steps, P) int64
+            What every rank moved in every step, as the kernels counted it.
+
+        Raises
+        ------
+        ValueError
+            The shapes differ, a count is negative, or words that were sent were not received.
+        """
+        if not (sent.ndim == 2 and sent.shape == received.shape == messages.shape):
+            raise ValueError(f"counts must share a shape (steps, P), got {sent.shape}, {received.shape}")
+        if sent.size and min(sent.min(), received.min(), messages.min()) < 0:
+            raise ValueError("counts must not be negative")
+        if not np.array_equal(sent.sum(axis=1), received.sum(axis=1)):
+            raise ValueError("in every step as many words must be received as are sent")
+        busiest = np.maximum(sent, received).max(axis=1) if sent.size else np.zeros(0, np.int64)
+        return cls(
+            sent.sum(axis=0, dtype=np.int64),
+            received.sum(axis=0, dtype=np.int64),
+            messages.sum(axis=0, dtype=np.int64),
+            len(sent),
+            int(busiest.sum()),
+        )
+
+    @classmethod
+    def none(cls, P: int) -> Traffic:
+        """Of `P` ranks that say nothing."""
+        nothing = np.zeros((0, P), np.int64)
+        return cls.of_steps(nothing, nothing, nothing)
+
+    @classmethod
+    def of_phases(cls, phases: dict[str, Traffic]) -> Traffic:
+        """The sum of phases, one after another; it remembers them."""
+        whole = summed(phases.values())
+        return cls(whole.sent, whole.received, whole.messages, whole.steps, whole.critical_path, dict(phases))
+
+    def only(self, *names: str) -> Traffic:
+        """The sum of the phases of these names; those that did not take place add nothing."""
+        chosen = [self.phases[name] for name in names if name in self.phases]
+        return summed(chosen) if chosen else Traffic.none(self.sent.size)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain lists and integers, phases included, for JSON."""
+        plain: dict[str, Any] = {
+            "sent": self.sent.tolist(),
+            "received": self.received.tolist(),
+            "messages": self.messages.tolist(),
+            "steps": self.steps,
+            "critical_path": self.critical_path,
+        }
+        if self.phases:
+            plain["phases"] = {name: phase.as_dict() for name, phase in self.phases.items()}
+        return plain
+
+
+def summed(parts: Iterable[Traffic]) -> Traffic:
+    """One traffic after another, without their names; at least one."""
+    listed = list(parts)
+    if not listed:
+        raise ValueError("parts must not be empty")
+    return Traffic(
+        np.sum([t.sent for t in listed], axis=0, dtype=np.int64),
+        np.sum([t.received for t in listed], axis=0, dtype=np.int64),
+        np.sum([t.messages for t in listed], axis=0, dtype=np.int64),
+        sum(t.steps for t in listed),
+        sum(t.critical_path for t in listed),
+    )

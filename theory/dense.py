@@ -1,0 +1,9 @@
+"""Classical all-reduce, reduce-scatter and all-gather: the claims."""
+
+from __future__ import annotations
+
+from commbounds.theory.claim import Claim
+
+__all__ = ["CLAIMS"]
+
+CLAIMS: tuple[Claim, ...] = ()

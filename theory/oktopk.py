@@ -1,0 +1,9 @@
+"""Ok-Topk: sparse all-reduce in less than 6k words: the claims."""
+
+from __future__ import annotations
+
+from commbounds.theory.claim import Claim
+
+__all__ = ["CLAIMS"]
+
+CLAIMS: tuple[Claim, ...] = ()

@@ -1,0 +1,42 @@
+"""What claims about communication measure, and the symbols that they share."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.quantities import Quantity
+
+__all__ = [
+    "CRITICAL_PATH",
+    "MEAN_RECEIVED",
+    "MESSAGES",
+    "MOST_RECEIVED",
+    "MOST_SENT",
+    "SENT_AND_RECEIVED",
+    "STEPS",
+]
+
+
+def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
+    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
+
+
+MOST_SENT = _quantity("most_sent", r"\max_p \mathrm{sent}_p", "words sent by the rank that sends most")
+MOST_RECEIVED = _quantity(
+    "most_received", r"\max_p \mathrm{received}_p", "words received by the rank that receives most"
+)
+MEAN_RECEIVED = _quantity(
+    "mean_received", r"\frac1P\sum_p \mathrm{received}_p", "words received by a rank, averaged over the ranks"
+)
+SENT_AND_RECEIVED = _quantity(
+    "sent_and_received",
+    r"\max_p (\mathrm{sent}_p+\mathrm{received}_p)",
+    "words sent and received together by the rank that moves most",
+)
+CRITICAL_PATH = _quantity(
+    "critical_path",
+    r"\sum_t \max_p \max(\mathrm{sent}_{p,t},\mathrm{received}_{p,t})",
+    "words on the critical path: summed over the steps, the most that any rank sends or receives in that step",
+)
+STEPS = _quantity("steps", r"\mathrm{steps}", "rounds of messages, one after another")
+MESSAGES = _quantity("messages", r"\max_p \mathrm{messages}_p", "messages sent by the rank that sends most of them")

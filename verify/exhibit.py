@@ -1,0 +1,177 @@
+"""`Exhibit`: a figure's data about more than one claim, measured here and drawn elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["Exhibit", "Heat", "Line", "Maker", "Panel", "exhibit_from_json"]
+
+ROLES = ("measured", "bound", "lower", "exact", "printed", "corrected", "published", "reference")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve.
+
+    Parameters
+    ----------
+    label : str
+        For the legend.
+    x, y : list of float
+        Points, x ascending; NaN leaves a gap.
+    role : str
+        measured, bound (an upper bound), lower (a lower bound), exact (a law), printed (a formula as a paper has it),
+        corrected (ours in its place), published (numbers that a paper reports) or reference.
+    low, high : list of float
+        Ends of a band around y; empty for none.
+    """
+
+    label: str
+    x: list[float]
+    y: list[float]
+    role: str = "measured"
+    low: list[float] = field(default_factory=list)
+    high: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise ValueError(f"role must be one of {', '.join(ROLES)}, got {self.role!r}")
+        lengths = {len(values) for values in (self.x, self.y, self.low, self.high) if values}
+        if len(lengths) > 1:
+            raise ValueError(f"the lists of {self.label!r} must have one length, got {sorted(lengths)}")
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A map: one category or number for every cell of a grid.
+
+    Parameters
+    ----------
+    x, y : list of float
+        Centres of the cells, ascending.
+    z : list of list of float
+        z[j][i] at (x[i], y[j]); with `labels`, the index of a category.
+    labels : list of str
+        Names of the categories; empty where z is a number.
+    title : str
+        What z is.
+    """
+
+    x: list[float]
+    y: list[float]
+    z: list[list[float]]
+    labels: list[str] = field(default_factory=list)
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.z) != len(self.y) or any(len(row) != len(self.x) for row in self.z):
+            raise ValueError("z must have one row for every y and one column for every x")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes: lines, or a map.
+
+    Parameters
+    ----------
+    title, xlabel, ylabel : str
+        In words, with units.
+    lines : tuple of Line
+        Curves.
+    heat : Heat or None
+        A map in place of curves.
+    xscale, yscale : str
+        linear or log.
+    """
+
+    title: str
+    xlabel: str
+    ylabel: str
+    lines: tuple[Line, ...] = ()
+    heat: Heat | None = None
+    xscale: str = "linear"
+    yscale: str = "linear"
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A figure's data.
+
+    Parameters
+    ----------
+    name : str
+        ``column.what``; unique.
+    title : str
+        What it shows, in one sentence: the finding, not the axes.
+    caption : str
+        How it was measured, and what to look at.
+    panels : tuple of Panel
+        At least one.
+    seed : int
+        Root of its randomness.
+    budget : str
+        quick, standard or thorough.
+    versions : dict of str to str
+        Versions of what computed it.
+    """
+
+    name: str
+    title: str
+    caption: str
+    panels: tuple[Panel, ...]
+    seed: int = 0
+    budget: str = "quick"
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def column(self) -> str:
+        """The first part of the name."""
+        return self.name.partition(".")[0]
+
+    def to_json(self) -> str:
+        """One line of JSON; NaN is null."""
+        return json.dumps(_plain(asdict(self)), sort_keys=True, allow_nan=False)
+
+
+Maker = Callable[[str, int], Exhibit]
+"""(budget, seed) -> the exhibit."""
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and value != value:
+        return None
+    if isinstance(value, dict):
+        return {key: _plain(v) for key, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return value
+
+
+def _numbers(values: list[Any]) -> list[float]:
+    return [float("nan") if v is None else float(v) for v in values]
+
+
+def exhibit_from_json(line: str) -> Exhibit:
+    """The exhibit that `Exhibit.to_json` wrote.
+
+    Raises
+    ------
+    ValueError
+        `line` is not one.
+    """
+    try:
+        data = json.loads(line)
+        panels = []
+        for p in data.pop("panels"):
+            lists = ("x", "y", "low", "high")
+            lines = tuple(Line(**{**c, **{name: _numbers(c[name]) for name in lists}}) for c in p.pop("lines"))
+            heat = p.pop("heat")
+            if heat is not None:
+                heat = Heat(**{**heat, "z": [_numbers(row) for row in heat["z"]]})
+            panels.append(Panel(lines=lines, heat=heat, **p))
+        return Exhibit(panels=tuple(panels), **data)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"this line holds no exhibit: {error}") from error

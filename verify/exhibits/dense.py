@@ -1,0 +1,9 @@
+"""Classical all-reduce, reduce-scatter and all-gather: figures about more than one claim."""
+
+from __future__ import annotations
+
+from commbounds.verify.exhibit import Maker
+
+__all__ = ["EXHIBITS"]
+
+EXHIBITS: dict[str, Maker] = {}

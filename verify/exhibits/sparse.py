@@ -1,0 +1,9 @@
+"""Sparse all-reduces before Ok-Topk, and SparDL: figures about more than one claim."""
+
+from __future__ import annotations
+
+from commbounds.verify.exhibit import Maker
+
+__all__ = ["EXHIBITS"]
+
+EXHIBITS: dict[str, Maker] = {}

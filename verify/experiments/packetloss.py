@@ -1,0 +1,9 @@
+"""Distributed training under packet loss: the claims bound to their implementations."""
+
+from __future__ import annotations
+
+from commbounds.verify.experiments.binding import table
+
+__all__ = ["EXPERIMENTS"]
+
+EXPERIMENTS = table()

@@ -1,0 +1,190 @@
+"""`Study`: a claim about several workers bound to a collective, with the cases to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from commbounds.collectives import COLLECTIVES
+from commbounds.theory import Claim, claims
+from commbounds.verify.experiment import Budget, Implementations, bound_at, ratio, violates
+from commbounds.verify.finding import Counterexample, Series
+
+__all__ = ["Case", "Outcome", "Stream", "Study", "studies"]
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One thing to measure.
+
+    Parameters
+    ----------
+    settings : dict
+        Everything that defines it, in few plain words and numbers: P, n, k, family, seed, options. Shown with findings.
+    x : array or None
+        The ranks' vectors, where a counterexample should show them.
+    """
+
+    settings: dict[str, Any]
+    x: NDArray[Any] | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self.settings.items())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a trial measured.
+
+    Parameters
+    ----------
+    measured : int, Fraction, sympy number or float
+        Left-hand side of the claim; exact numbers are compared exactly.
+    values : dict
+        A value for every symbol of the bound, exact where `measured` is.
+    slack : float
+        Rounding that a float `measured` may carry, derived from operation count and dtype; 0 for exact numbers.
+    """
+
+    measured: Any
+    values: Mapping[str, Any]
+    slack: float = 0.0
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Draws for a sequential test: observations whose mean the claim bounds, or gives.
+
+    Parameters
+    ----------
+    label : str
+        What is drawn.
+    draw : callable (rng, count) -> (count,) float64
+        Independent observations minus the claimed mean, in a unit of the stream's choice.
+    low, high : float
+        Sure range of a deviation, low < 0 < high; `high` may be infinite where the claim is an upper bound.
+    two_sided : bool
+        Whether the claim is an equality.
+    unit : float
+        The claimed mean in the stream's unit, so that what the test detects can be told relative to it.
+    cost : int
+        Observations of a budget that one draw uses up.
+    """
+
+    label: str
+    draw: Callable[[np.random.Generator, int], NDArray[np.float64]]
+    low: float
+    high: float
+    two_sided: bool = True
+    unit: float = 1.0
+    cost: int = 4
+
+
+@dataclass(frozen=True)
+class Study:
+    """How a claim about a collective, or about several workers, is confronted with its implementation.
+
+    Every method is optional, and one at least must be there.
+
+    Parameters
+    ----------
+    claim : str
+        Name in the book.
+    subject : str
+        Name in `COLLECTIVES`; what a stand-in replaces.
+    trial : callable (implementation, case) -> Outcome or None
+        Measures one case; None where the claim's hypotheses do not hold for it.
+    grid : callable (level) -> iterator of cases
+        Every one of a finite set, small first: all randomness enumerated, all arithmetic exact. Outcomes that are not
+        exact numbers are refused here.
+    corpus : callable (budget) -> iterator of cases
+        Hostile and typical cases by hand.
+    cases : callable () -> Hypothesis strategy of cases
+        Generated cases; draw with `verify.inputs.whole` and `among`, structure and a data seed rather than entries.
+    mutate : callable (rng, case) -> case
+        A neighbour of a case, for the attack, which climbs on measured / bound.
+    extremal : callable (budget) -> iterator of cases
+        The cases that theory calls extremal: on each, the stated tightness must be attained.
+    streams : callable (implementation) -> sequence of Stream
+        What a sequential test draws.
+    curves : callable (implementation, seed) -> sequence of Series
+        Bound against measurement over the claim's natural parameter.
+    enumerated : str
+        What the grid enumerates, in words.
+    parameters : dict
+        What the finding should say about the set-up besides.
+    """
+
+    claim: str
+    subject: str
+    trial: Callable[[Any, Case], Outcome | None]
+    grid: Callable[[int], Iterator[Case]] | None = None
+    corpus: Callable[[Budget], Iterator[Case]] | None = None
+    cases: Callable[[], st.SearchStrategy[Case]] | None = None
+    mutate: Callable[[np.random.Generator, Case], Case] | None = None
+    extremal: Callable[[Budget], Iterator[Case]] | None = None
+    streams: Callable[[Any], Sequence[Stream]] | None = None
+    curves: Callable[[Any, int], Sequence[Series]] | None = None
+    enumerated: str = ""
+    parameters: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not any((self.grid, self.corpus, self.cases, self.streams)):
+            raise ValueError(f"the study of {self.claim} has nothing to confront the claim with")
+        if self.grid is not None and not self.enumerated:
+            raise ValueError(f"the study of {self.claim} must say what its grid enumerates")
+
+    @property
+    def statement(self) -> Claim:
+        """The claim itself."""
+        return claims()[self.claim]
+
+    @property
+    def sampled(self) -> bool:
+        """Whether a sequential test judges the claim."""
+        return self.streams is not None
+
+    def implementation(self, implementations: Implementations) -> Any:
+        """The function or class under test."""
+        return implementations.get(self.subject, COLLECTIVES[self.subject])
+
+    def compared(self, outcome: Outcome) -> tuple[Any, float | None, bool]:
+        """The bound, how close the outcome comes to it (None where that says nothing), and whether it is broken.
+
+        Closeness is measured / bound for an upper bound and for an equality, bound / measured for a lower bound.
+        """
+        claim = self.statement
+        measured = int(outcome.measured) if isinstance(outcome.measured, np.integer) else outcome.measured
+        bound = bound_at(claim, outcome.values)
+        pair = float(measured), float(bound)
+        if isinstance(claim.relation, sp.Ge):
+            pair = pair[::-1]
+        close = ratio(*pair) if outcome.slack <= 1e-4 * abs(float(bound)) else None
+        return bound, close, violates(claim.relation, measured, bound, outcome.slack)
+
+    def counterexample(self, case: Case, outcome: Outcome, bound: Any) -> Counterexample:
+        """The record of a violation, with the ranks' vectors cut to 64 entries a row."""
+        exact = not isinstance(outcome.measured, float) and not isinstance(bound, float)
+        x = np.zeros(0) if case.x is None else np.asarray(case.x, dtype=np.float64)
+        return Counterexample(
+            subject=f"{self.subject}({case})",
+            x=x[..., :64].tolist(),
+            measured=float(outcome.measured),
+            bound=float(bound),
+            exact=f"measured {outcome.measured}, bound {bound}" if exact else "",
+            x_length=int(x.size),
+        )
+
+
+def studies(*listed: Study) -> dict[str, Study]:
+    """The studies by the name of their claim."""
+    by_name = {study.claim: study for study in listed}
+    if len(by_name) != len(listed):
+        raise ValueError("two studies for one claim")
+    return by_name
