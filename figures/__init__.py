@@ -1,10 +1,11 @@
 """Bound against measurement, drawn; and the report page.
 
-Reads findings and the book, and nothing else: drawing never measures.
+Reads findings, exhibits and the book, and nothing else: drawing never measures.
 """
 
 from commbounds.figures.curves import draw
-from commbounds.figures.files import save
+from commbounds.figures.exhibits import draw_exhibit
+from commbounds.figures.files import save, save_exhibits
 from commbounds.figures.page import report
 
-__all__ = ["draw", "report", "save"]
+__all__ = ["draw", "draw_exhibit", "report", "save", "save_exhibits"]

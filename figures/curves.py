@@ -19,7 +19,7 @@ from commbounds.figures.style import COLOURS, GRADIENTS, SETTINGS
 from commbounds.theory import Claim, claims
 from commbounds.verify.finding import Finding, Series
 
-__all__ = ["claim_of", "draw", "styled"]
+__all__ = ["apart", "claim_of", "draw", "short", "styled"]
 
 _PANEL = (5.6, 2.9)
 """Width and height of one panel in inches, its labels included."""
@@ -196,9 +196,9 @@ def _scales(ax: Axes, series: Series, curves: Sequence[Sequence[float]]) -> tupl
     x = series.x
     if min(x) > 0 and len(x) > 2 and max(x) / min(x) >= 6:
         ax.set_xscale("log")
-    ax.xaxis.set_major_locator(FixedLocator(_apart(ax, x)))
+    ax.xaxis.set_major_locator(FixedLocator(apart(x, ax.get_xscale())))
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     values = [v for curve in curves for v in curve if math.isfinite(v)]
     low, high = min(values), max(values)
     # what is smaller is zero up to rounding
@@ -230,9 +230,9 @@ def _from_zero(ax: Axes, lowest: float, high: float) -> tuple[float, float]:
     return -0.3 * lowest, high * 2
 
 
-def _apart(ax: Axes, x: Sequence[float]) -> list[float]:
+def apart(x: Sequence[float], scale: str) -> list[float]:
     """The values of `x` that have room for a label: both ends, and from the left whatever is far enough from others."""
-    places = [math.log(v) for v in x] if ax.get_xscale() == "log" else list(x)
+    places = [math.log(v) for v in x] if scale == "log" else list(x)
     width = (places[-1] - places[0]) or 1.0
     kept, last = [x[0]], places[0]
     for value, place in zip(x[1:-1], places[1:-1], strict=True):
@@ -242,7 +242,8 @@ def _apart(ax: Axes, x: Sequence[float]) -> list[float]:
     return [*kept, x[-1]]
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
+    """`value` as the label of a tick: powers as powers, small binary fractions as fractions."""
     if value >= 10_000 and value == int(value):
         for base in (2, 10):
             power = round(math.log(value, base))

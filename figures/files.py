@@ -6,18 +6,21 @@ import io
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from commbounds.figures.curves import draw, styled
+from commbounds.figures.exhibits import draw_exhibit
 from commbounds.figures.style import DPI
 from commbounds.theory import Claim
+from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding
 
-__all__ = ["rendered", "save", "written"]
+__all__ = ["rendered", "save", "save_exhibits", "written"]
 
 _METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None},
@@ -88,15 +91,23 @@ def save(
     findings = list(findings)
     if not findings:
         raise ValueError("findings must not be empty: there is nothing to draw")
+    return _saved(((finding.claim, partial(draw, finding, book)) for finding in findings), out, formats)
+
+
+def save_exhibits(exhibits: Iterable[Exhibit], out: str | Path, formats: Sequence[str] = ("svg", "png")) -> list[Path]:
+    """Files of every exhibit, named after it; as `save` does for findings, but there may be none."""
+    return _saved(((exhibit.name, partial(draw_exhibit, exhibit)) for exhibit in exhibits), out, formats)
+
+
+def _saved(named: Iterable[tuple[str, Callable[[], Figure]]], out: str | Path, formats: Sequence[str]) -> list[Path]:
     unknown = [f for f in formats if f not in _METADATA]
     if unknown or not formats:
         raise ValueError(f"formats must be of {', '.join(_METADATA)}, got {', '.join(unknown) or 'none'}")
-    out = Path(out)
     paths = []
-    for finding in findings:
-        figure = draw(finding, book)
+    for name, drawn in named:
+        figure = drawn()
         for form in formats:
-            path = out / f"{finding.claim}.{form}"
+            path = Path(out) / f"{name}.{form}"
             written(path, rendered(figure, form))
             paths.append(path)
     return paths

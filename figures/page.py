@@ -15,12 +15,14 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from commbounds.figures.curves import claim_of, draw
+from commbounds.figures.exhibits import draw_exhibit
 from commbounds.figures.files import rendered, written
 from commbounds.figures.formula import mathml
 from commbounds.figures.status import MEANING, Status, number, ratio, status
 from commbounds.figures.svg import inlined
 from commbounds.theory import Claim, Kind, Standing, Tag, claims
 from commbounds.theory.quantities import NOTATION
+from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding, Verdict
 
 __all__ = ["report"]
@@ -29,6 +31,13 @@ COLUMNS = {
     "sparsifiers": "Sparsifiers: send few entries",
     "quantizers": "Quantisers: send few bits an entry",
     "lowrank": "Low rank: send two thin factors",
+    "dense": "Dense all-reduce: what every word costs",
+    "sparse": "Sparse all-reduce before Ok-Topk, and SparDL",
+    "oktopk": "Ok-Topk: sparse all-reduce in less than 6k words",
+    "moshpit": "Moshpit: averaging in groups on a grid",
+    "gossip": "Gossip: averaging with neighbours",
+    "packetloss": "Packet loss: training when messages vanish",
+    "dropcompute": "DropCompute: dropping the stragglers' work",
 }
 """Headings of the columns; a column that is not listed goes by its name."""
 
@@ -120,7 +129,12 @@ class Entry:
         return Markup(inlined(svg, prefix, label))
 
 
-def report(findings: Iterable[Finding], out: str | Path, book: Mapping[str, Claim] | None = None) -> Path:
+def report(
+    findings: Iterable[Finding],
+    out: str | Path,
+    book: Mapping[str, Claim] | None = None,
+    exhibits: Sequence[Exhibit] = (),
+) -> Path:
     """``index.html`` about `findings`: a summary, and a section with its figure for every claim.
 
     Parameters
@@ -131,6 +145,8 @@ def report(findings: Iterable[Finding], out: str | Path, book: Mapping[str, Clai
         The folder; made where it is missing. The page replaces an older one in one step.
     book : mapping of str to Claim or None
         Where to look claims up, and their order; `theory.claims()` when None.
+    exhibits : sequence of Exhibit
+        Figures about more than one claim; each stands at the head of its column, if that has a finding.
 
     Returns
     -------
@@ -166,6 +182,7 @@ def report(findings: Iterable[Finding], out: str | Path, book: Mapping[str, Clai
         lacking=[e for e in entries if e.claim.stands is not Standing.HOLDS and not e.printed],
         surprises=[e for e in entries if not e.finding.as_stated],
         by_name={e.id: e for e in entries},
+        exhibits=_by_column(exhibits),
         drawings={e.id: e.drawing(f"f{i}-", book) for i, e in enumerate(entries)},
         counts={word: sum(e.status.word == word for e in entries) for word in MEANING},
         verdict_counts={verdict.value: sum(e.finding.verdict is verdict for e in entries) for verdict in Verdict},
@@ -193,6 +210,16 @@ def _columns(entries: Sequence[Entry]) -> Iterator[tuple[str, str, dict[str, lis
         columns.setdefault(entry.claim.column, {}).setdefault(entry.claim.subject, []).append(entry)
     for name, subjects in columns.items():
         yield name, COLUMNS.get(name, name.capitalize()), subjects
+
+
+def _by_column(exhibits: Sequence[Exhibit]) -> dict[str, list[tuple[Exhibit, Markup]]]:
+    """The exhibits of every column, with their drawings."""
+    shown: dict[str, list[tuple[Exhibit, Markup]]] = {}
+    for place, exhibit in enumerate(exhibits):
+        svg = rendered(draw_exhibit(exhibit, heading=False), "svg").decode()
+        drawing = inlined(svg, f"e{place}-", html.escape(exhibit.title, quote=True))
+        shown.setdefault(exhibit.column, []).append((exhibit, Markup(drawing)))
+    return shown
 
 
 def _breakable(name: str) -> Markup:

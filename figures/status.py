@@ -39,7 +39,7 @@ class Status:
     sign : str
         One character that tells the words apart without colour.
     tightness : str
-        Measured / bound for an inequality, empty where it says nothing.
+        Measured / bound for an inequality (bound / measured for a lower bound), empty where it says nothing.
     verdict : str
         How it is known: proved, survived, consistent; empty where `word` says it.
     """
@@ -68,8 +68,7 @@ def status(finding: Finding, claim: Claim) -> Status:
     elif finding.tightness is None:
         word = "holds"
     else:
-        away = 1 / finding.tightness if isinstance(claim.relation, sp.Ge) and finding.tightness else finding.tightness
-        word = "tight" if away >= TIGHT else "loose"
+        word = "tight" if finding.tightness >= TIGHT else "loose"
     return Status(word, _SIGN[word], tightness, finding.verdict.value)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["COLOURS", "DPI", "GRADIENTS", "SETTINGS"]
+__all__ = ["COLOURS", "DPI", "GRADIENTS", "SERIES", "SETTINGS"]
 
 COLOURS = {
     "ink": "#1b1f24",
@@ -25,6 +25,14 @@ COLOURS = {
     "loose": "#0b60ad",
     "refuted": "#c23c00",
     "error": "#c33d01",
+    "blue": "#0c62b2",
+    "orange": "#c2440d",
+    "green": "#00785f",
+    "purple": "#8a3d9c",
+    "ochre": "#946300",
+    "slate": "#4b5661",
+    "pink": "#b8286c",
+    "teal": "#1f809f",
 }
 """Name to colour on light paper; no two are equal, so that they can be told apart in a finished drawing."""
 
@@ -35,6 +43,9 @@ GRADIENTS = {
     "by label, late": ("s", "label", True),
 }
 """Kind of gradient to marker, colour name, and whether it is filled."""
+
+SERIES = ("blue", "orange", "green", "purple", "ochre", "slate", "pink", "teal")
+"""Colours of the methods in a figure about several, in their order."""
 
 DPI = 192
 """Pixels per inch of bitmaps: twice the 96 of a plain screen."""

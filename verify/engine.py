@@ -13,7 +13,7 @@ from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Finding, finding_from_json
 
-__all__ = ["check_same_run", "load", "run", "select"]
+__all__ = ["check_same_run", "load", "replaced", "run", "select"]
 
 
 _START = '{"as_stated": '
@@ -135,7 +135,8 @@ def run(
     if out is not None:
         rest = [finding for name, finding in known.items() if name not in found]
         order = {name: i for i, name in enumerate(EXPERIMENTS)}
-        _replace(Path(out), sorted([*found.values(), *rest], key=lambda f: order[f.claim]))
+        ordered = sorted([*found.values(), *rest], key=lambda f: order[f.claim])
+        replaced(Path(out), [finding.to_json() for finding in ordered])
     return [found[name] for name in names]
 
 
@@ -161,7 +162,7 @@ def _resumed(path: Path, budget: str, seed: int) -> dict[str, Finding]:
     """Findings of the same run that `path` already holds; the file is left with whole lines only."""
     findings = check_same_run(path, budget, seed)
     if path.exists():
-        _replace(path, findings)
+        replaced(path, [finding.to_json() for finding in findings])
     return {finding.claim: finding for finding in findings if finding.claim in EXPERIMENTS}
 
 
@@ -173,12 +174,12 @@ def _append(path: Path, finding: Finding) -> None:
         os.fsync(file.fileno())
 
 
-def _replace(path: Path, findings: Sequence[Finding]) -> None:
-    """Write the file anew, atomically."""
+def replaced(path: Path, lines: Sequence[str]) -> None:
+    """Write the file anew with these lines, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with temporary.open("w", encoding="utf-8") as file:
-        file.writelines(finding.to_json() + "\n" for finding in findings)
+        file.writelines(f"{line}\n" for line in lines)
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,9 @@ import click
 if TYPE_CHECKING:
     from commbounds.theory import Claim
     from commbounds.verify import Finding
+    from commbounds.verify.exhibit import Exhibit
 
-__all__ = ["console", "given_or_verified", "print_claim", "print_findings", "verified"]
+__all__ = ["console", "exhibited", "given_or_verified", "print_claim", "print_findings", "verified"]
 
 _COLOURS = {
     "proved": "green",
@@ -92,26 +93,42 @@ def print_findings(findings: list[Finding]) -> None:
 
 def verified(patterns: tuple[str, ...], budget: str, seed: int, jobs: int | None, out: Path | None) -> list[Finding]:
     """Findings of a run with a progress bar on standard error."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from commbounds.verify import engine
 
     patterns = patterns or ("*",)
     try:
-        total = len(engine.select(patterns))
-        columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-        with Progress(*columns, console=console(stderr=True), transient=True) as bar, _pool(jobs, total) as executor:
-            task = bar.add_task("", total=total)
-            return engine.run(
-                patterns,
-                budget,
-                seed,
-                executor,
-                out=out,
-                progress=lambda finding: bar.update(task, advance=1, description=finding.claim),
-            )
+        names = engine.select(patterns)
+        with _interruptible(out), _progress(len(names)) as advance, _pool(jobs, len(names)) as executor:
+            return engine.run(patterns, budget, seed, executor, out=out, progress=lambda f: advance(f.claim))
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+
+
+def exhibited(
+    findings: Path | None, patterns: tuple[str, ...], budget: str, seed: int, jobs: int | None, out: Path | None
+) -> list[Exhibit]:
+    """The matching exhibits: those that lie beside a file of findings, or new ones with a progress bar."""
+    from commbounds.verify import exhibition
+
+    patterns = patterns or ("*",)
+    try:
+        if findings is not None:
+            beside = findings.with_name("exhibits.jsonl")
+            loaded = exhibition.load_exhibits(beside) if beside.exists() else []
+            wanted = set(exhibition.select_exhibits(patterns))
+            return [exhibit for exhibit in loaded if exhibit.name in wanted]
+        names = exhibition.select_exhibits(patterns)
+        with _interruptible(out), _progress(len(names)) as advance, _pool(jobs, len(names)) as executor:
+            return exhibition.exhibit_all(patterns, budget, seed, executor, out=out, progress=advance)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+@contextmanager
+def _interruptible(out: Path | None) -> Iterator[None]:
+    """Ctrl-C ends the program with a word on how to go on."""
+    try:
+        yield
     except KeyboardInterrupt:
         where = f"; the same command goes on from {out}" if out else ""
         click.echo(f"interrupted{where}", err=True)
@@ -119,10 +136,21 @@ def verified(patterns: tuple[str, ...], budget: str, seed: int, jobs: int | None
 
 
 @contextmanager
+def _progress(total: int) -> Iterator[Callable[[str], None]]:
+    """A progress bar on standard error; what moves it takes the name of what is done."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda name: bar.update(task, advance=1, description=name)
+
+
+@contextmanager
 def _pool(jobs: int | None, tasks: int) -> Iterator[Any]:
     """A process pool, or None where one process will do."""
     workers = min(jobs or os.cpu_count() or 1, tasks)
-    if workers == 1:
+    if workers <= 1:
         yield None
         return
     import multiprocessing
@@ -131,7 +159,7 @@ def _pool(jobs: int | None, tasks: int) -> Iterator[Any]:
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context: Any = multiprocessing.get_context(method)
     if method == "forkserver":
-        context.set_forkserver_preload(["commbounds.verify.engine"])
+        context.set_forkserver_preload(["commbounds.verify.exhibition"])
     executor = ProcessPoolExecutor(workers, mp_context=context)
     try:
         yield executor

@@ -12,7 +12,7 @@ import click
 from commbounds import __version__
 from commbounds._cost import cost
 from commbounds._replay import replay
-from commbounds._terminal import console, given_or_verified, print_claim, print_findings, verified
+from commbounds._terminal import console, exhibited, given_or_verified, print_claim, print_findings, verified
 
 __all__ = ["main"]
 
@@ -148,11 +148,12 @@ def figures(
     seed: int,
     jobs: int | None,
 ) -> None:
-    """Draw bound against measurement for the claims that match PATTERNS."""
+    """Draw bound against measurement for the claims that match PATTERNS, and what is drawn about several of them."""
     chosen = given_or_verified(findings, patterns, budget, seed, jobs, None)
+    shown = exhibited(findings, patterns, budget, seed, jobs, None)
     from commbounds import figures as drawing
 
-    paths = drawing.save(chosen, out, formats)
+    paths = [*drawing.save(chosen, out, formats), *drawing.save_exhibits(shown, out, formats)]
     click.echo(f"{len(paths)} files in {out}")
 
 
@@ -175,9 +176,10 @@ def report(
             click.echo(f"{stream} is from another run: starting anew", err=True)
             stream.unlink()
     chosen = given_or_verified(findings, patterns, budget, seed, jobs, stream)
+    shown = exhibited(findings, patterns, budget, seed, jobs, out / "exhibits.jsonl")
     from commbounds import figures as drawing
 
-    page = drawing.report(chosen, out)
+    page = drawing.report(chosen, out, exhibits=shown)
     wrong = [f.claim for f in chosen if not f.as_stated]
     click.echo(
         f"{page}: {len(chosen)} claims, "
