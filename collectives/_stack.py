@@ -25,7 +25,7 @@ def checked_stack(stack: ArrayLike, name: str = "stack", *, finite: bool = True)
     Returns
     -------
     (P, n) float32 or float64
-        `stack` itself where it already fits.
+        The memory of `stack` itself where it already fits.
 
     Raises
     ------

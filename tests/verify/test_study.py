@@ -1,0 +1,242 @@
+"""Every method on a study confirms what is so and rejects what is not: tests of the tests."""
+
+from fractions import Fraction
+from importlib import import_module
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from commbounds.theory import Claim, Kind, Source, Standing, Tag
+from commbounds.theory.quantities import Quantity, k, n
+from commbounds.verify import Method, Series, Verdict
+from commbounds.verify.confront import confront
+from commbounds.verify.experiment import budgets
+from commbounds.verify.inputs import whole
+from commbounds.verify.study import Case, Outcome, Stream, Study, studies
+from commbounds.verify.study_methods import METHODS
+
+QUICK = budgets["quick"]
+MEASURED = Quantity(sp.Symbol("words_moved", nonnegative=True), "w", "what the test's collective gives")
+SOURCE = Source("this test", "made up", Tag.DERIVED, proof="By looking.")
+
+
+def moves(values):
+    """The made-up collective: what it moves for n and k is k of n."""
+    return values["k"]
+
+
+def twice(values):
+    """Moves twice as much."""
+    return 2 * values["k"]
+
+
+def trial(implementation, case):
+    values = {"n": case.settings["n"], "k": case.settings["k"]}
+    if values["k"] > values["n"]:
+        return None
+    return Outcome(implementation(values), values)
+
+
+def grid(level):
+    for size in range(1, 4 + level):
+        for kept in range(1, size + 2):  # the last is not admissible
+            yield Case({"n": size, "k": kept}, np.ones((2, size)))
+
+
+def by_hand(_budget):
+    yield Case({"n": 5, "k": 2})
+    yield Case({"n": 1, "k": 7})
+
+
+def generated():
+    return whole(1, 9).flatmap(lambda size: whole(1, size).map(lambda kept: Case({"n": size, "k": kept})))
+
+
+def neighbour(rng, case):
+    return Case({"n": case.settings["n"], "k": int(rng.integers(1, case.settings["n"] + 1))})
+
+
+def full(_budget):
+    yield Case({"n": 3, "k": 3})
+
+
+@pytest.fixture
+def confronted(monkeypatch):
+    """``confronted(relation, implementation=moves, study={}, **claim)``: the finding of a made-up claim."""
+    modules = [import_module(f"commbounds.verify.{name}") for name in ("study", "experiment", "confront")]
+
+    def run(relation, implementation=moves, study=None, **claim):
+        about = Claim("made.up.claim", "made up", MEASURED, relation, Kind.SURE, SOURCE, **claim)
+        bound = Study("made.up.claim", "made_up", trial, **(study or {"grid": grid, "enumerated": "n below 4"}))
+        book = {"made.up.claim": about}
+        for module in modules[:2]:
+            monkeypatch.setattr(module, "claims", lambda: book)
+        monkeypatch.setattr(modules[0], "COLLECTIVES", {"made_up": implementation})
+        monkeypatch.setattr(modules[2], "EXPERIMENTS", {"made.up.claim": bound})
+        modules[1]._bound.cache_clear()
+        modules[2].claim_alpha.cache_clear()
+        return confront("made.up.claim")
+
+    yield run
+    modules[1]._bound.cache_clear()
+    modules[2].claim_alpha.cache_clear()
+
+
+W = MEASURED.symbol
+EVERYTHING = {
+    "grid": grid,
+    "enumerated": "n below 4",
+    "corpus": by_hand,
+    "cases": generated,
+    "mutate": neighbour,
+    "extremal": full,
+}
+
+
+def test_a_grid_proves_an_equality(confronted):
+    finding = confronted(sp.Eq(W, k))
+    assert finding.verdict is Verdict.PROVED
+    assert finding.as_stated
+    (evidence,) = finding.evidence
+    assert (evidence.method, evidence.cases) == (Method.EXACT, 6)
+    assert evidence.detail == "n below 4"
+
+
+def test_a_grid_refutes_with_the_first_case(confronted):
+    finding = confronted(sp.Eq(W, k), twice)
+    assert finding.verdict is Verdict.REFUTED
+    assert not finding.as_stated
+    found = finding.counterexample
+    assert (found.subject, found.measured, found.bound) == ("made_up(n=1, k=1)", 2.0, 1.0)
+    assert found.exact == "measured 2, bound 1"
+    assert found.x == [[1.0], [1.0]]
+
+
+@pytest.mark.parametrize("value", [0.5, np.float64(0.5)])
+def test_a_grid_refuses_what_is_not_exact(confronted, value):
+    finding = confronted(sp.Le(W, n), lambda values: value, tightness=1, extremal="all")
+    assert finding.verdict is Verdict.ERROR
+    assert "needs exact outcomes" in finding.message
+
+
+def test_a_grid_takes_fractions_and_surds(confronted):
+    for value in (Fraction(1, 2), sp.sqrt(2) / 2, np.int64(1)):
+        assert confronted(sp.Le(W, n), lambda values, value=value: value).verdict is Verdict.PROVED
+
+
+def test_a_grid_without_an_admissible_case_is_an_error(confronted):
+    study = {"grid": lambda level: iter([Case({"n": 1, "k": 2})]), "enumerated": "nothing"}
+    assert "no admissible case" in confronted(sp.Eq(W, k), study=study).message
+
+
+def test_every_method_speaks_and_tightness_is_attained(confronted):
+    finding = confronted(sp.Le(W, n), study=EVERYTHING, tightness=1, extremal="k = n")
+    assert finding.as_stated, finding.message
+    assert [e.method for e in finding.evidence] == [Method.EXACT, Method.SEARCH, Method.ATTACK, Method.EXTREMAL]
+    assert finding.tightness == 1.0
+    assert finding.verdict is Verdict.PROVED
+
+
+def test_a_tightness_that_is_not_attained_is_told(confronted):
+    finding = confronted(sp.Le(W, 2 * n), study=EVERYTHING, tightness=1, extremal="k = n")
+    assert not finding.as_stated
+    assert finding.message == "only 0.5 of the stated tightness was attained"
+
+
+def test_an_extremal_case_that_is_not_extremal_is_told(confronted):
+    study = {**EVERYTHING, "extremal": lambda budget: iter([Case({"n": 4, "k": 1})])}
+    finding = confronted(sp.Le(W, n), study=study, tightness=1, extremal="k = 1")
+    assert finding.message == "only 0.25 of the stated tightness was attained"
+
+
+@pytest.mark.parametrize("method", ["grid", "corpus", "cases", "mutate"])
+def test_every_method_alone_refutes(confronted, method):
+    study = {method: EVERYTHING[method]}
+    if method == "grid":
+        study["enumerated"] = "n below 4"
+    if method == "mutate":
+        # the case by hand is within the bound, its neighbours are not
+        study["corpus"] = lambda budget: iter([Case({"n": 9, "k": 1})])
+    finding = confronted(sp.Le(W, 1), study=study, stands=Standing.REFUTED, extremal="k > 1", note="made up")
+    assert finding.verdict is Verdict.REFUTED
+    assert finding.as_stated
+    assert finding.counterexample.measured > 1
+
+
+def test_generated_counterexamples_shrink(confronted):
+    finding = confronted(sp.Le(W, 3), study={"cases": generated}, stands=Standing.REFUTED, extremal="x", note="x")
+    assert finding.counterexample.subject == "made_up(n=4, k=4)"
+
+
+def test_a_lower_bound_is_tight_where_bound_over_measured_is_one(confronted):
+    finding = confronted(sp.Ge(W, k / 2), study=EVERYTHING, tightness=sp.Rational(1, 2), extremal="any")
+    assert finding.as_stated, finding.message
+    assert finding.tightness == 0.5
+    assert confronted(sp.Ge(W, k + 1)).verdict is Verdict.REFUTED
+
+
+def test_a_refuted_claim_that_nothing_refutes_is_told(confronted):
+    finding = confronted(sp.Le(W, n), stands=Standing.REFUTED, extremal="nothing", note="made up")
+    assert finding.message == "the book says refuted, but nothing refutes it"
+
+
+def shifted(shift):
+    def draw(rng, count):
+        return rng.uniform(-1.0, 1.0, count) * (1 - abs(shift)) + shift
+
+    return lambda implementation: [Stream("uniform", draw, -1.0, 1.0), Stream("again", draw, -1.0, 1.0)]
+
+
+def test_streams_are_consistent_or_refuted(confronted):
+    finding = confronted(sp.Eq(W, 0), study={"streams": shifted(0.0)})
+    assert finding.verdict is Verdict.CONSISTENT
+    assert finding.as_stated
+    (evidence,) = finding.evidence
+    assert evidence.method is Method.SAMPLE
+    assert evidence.cases == 2 * (QUICK.observations // 8)
+    assert evidence.alpha == pytest.approx(1e-6)
+    assert 0 < evidence.detects < 0.2
+    assert confronted(sp.Eq(W, 0), study={"streams": shifted(2 * evidence.detects)}).verdict is Verdict.REFUTED
+
+
+def test_a_draw_outside_its_sure_range_refutes(confronted):
+    def streams(_implementation):
+        return [Stream("too far", lambda rng, count: np.full(count, 2.0), -1.0, 1.0)]
+
+    finding = confronted(sp.Eq(W, 0), study={"streams": streams})
+    assert finding.verdict is Verdict.REFUTED
+    assert "outside its sure range" in finding.evidence[0].detail
+
+
+def test_the_same_seed_gives_the_same_finding(confronted):
+    def run():
+        return confronted(sp.Le(W, n), study=EVERYTHING, tightness=1, extremal="k = n").to_json()
+
+    assert run() == run()
+
+
+def test_curves_are_drawn_from_the_implementation(confronted):
+    def curves(implementation, seed):
+        return [Series("made up", "k", [1.0], [1.0], [float(implementation({"k": 1, "n": 1}))])]
+
+    finding = confronted(sp.Eq(W, k), study={"grid": grid, "enumerated": "x", "curves": curves})
+    assert finding.series[0].worst == [1.0]
+
+
+def test_methods_can_be_asked_one_by_one():
+    assert set(METHODS) == set(Method) - {Method.INJECT}
+
+
+def test_a_study_says_what_it_does():
+    with pytest.raises(ValueError, match="nothing to confront"):
+        Study("a.b.c", "made_up", trial)
+    with pytest.raises(ValueError, match="must say what its grid enumerates"):
+        Study("a.b.c", "made_up", trial, grid=grid)
+    study = Study("a.b.c", "made_up", trial, cases=generated)
+    with pytest.raises(ValueError, match="two studies for one claim"):
+        studies(study, study)
+
+
+def test_a_case_is_shown_in_few_words():
+    assert str(Case({"P": 4, "family": "iid"}, np.ones((4, 100)))) == "P=4, family=iid"
