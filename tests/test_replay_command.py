@@ -1,0 +1,58 @@
+"""The command ``replay``: tables, exit codes, wrong usage."""
+
+import sys
+from types import ModuleType
+
+import pytest
+from click.testing import CliRunner
+
+from commbounds.cli import main
+from commbounds.verify import replays
+from commbounds.verify.replay import Table
+
+
+@pytest.fixture
+def call(monkeypatch, tmp_path):
+    """``call(*arguments)`` with two made-up replays: one that agrees and one that does not."""
+    monkeypatch.setenv("COMMBOUNDS_CACHE", str(tmp_path))
+    known = {}
+    for name, agrees in (("good", True), ("bad", False)):
+        module = ModuleType(f"replay_of_{name}")
+
+        def replay(budget, seed, agrees=agrees):
+            yield Table("First [bold]", ("N", "ours"), (("4", f"{budget} {seed}"),), "read [this]")
+            yield Table("Second", ("N",), (), agrees=agrees)
+
+        module.replay = replay
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        known[name] = module.__name__
+    monkeypatch.setattr(replays, "REPLAYS", known)
+    return lambda *arguments: CliRunner().invoke(main, ["replay", *arguments])
+
+
+def test_without_a_name_it_lists_them(call):
+    result = call()
+    assert result.exit_code == 0
+    assert result.output.splitlines() == ["good", "bad"]
+
+
+def test_tables_and_notes_are_printed_as_they_are(call):
+    result = call("good", "--seed", "3")
+    assert result.exit_code == 0
+    for text in ("First [bold]", "quick 3", "read [this]", "Second"):
+        assert text in result.output
+
+
+def test_disagreement_exits_with_1(call):
+    assert call("bad").exit_code == 1
+
+
+def test_unknown_names_are_wrong_usage(call):
+    result = call("ugly")
+    assert result.exit_code == 2
+    assert "there are good, bad" in result.output
+
+
+def test_rows_must_fit_their_headings():
+    with pytest.raises(ValueError, match="must have 2 cells"):
+        Table("t", ("a", "b"), (("1",),))
