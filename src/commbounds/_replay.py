@@ -36,7 +36,8 @@ def replay(name: str | None, budget: str, seed: int) -> None:
     agrees = True
     with console(stderr=True).status(f"replaying {name}"):
         for shown in import_module(REPLAYS[name]).replay(budget, seed):
-            table = Table(title=escape(shown.title), box=None, pad_edge=False, title_justify="left")
+            console().print(f"[bold]{escape(shown.title)}[/]")
+            table = Table(box=None, pad_edge=False)
             for heading in shown.headings:
                 table.add_column(escape(heading), no_wrap=True)
             for row in shown.rows:
@@ -44,5 +45,6 @@ def replay(name: str | None, budget: str, seed: int) -> None:
             console().print(table)
             if shown.note:
                 console().print(escape(shown.note))
+            console().print()
             agrees &= shown.agrees
     sys.exit(0 if agrees else 1)
