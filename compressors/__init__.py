@@ -1,5 +1,9 @@
 """What one worker does to its vector: reference compressors, kernels in Numba, laws in exact arithmetic."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 from commbounds.compressors.base import Compressor, Law, Message
 from commbounds.compressors.grouped_topk import BlockTopK, ChunkTopK
 from commbounds.compressors.lowrank import Factors, LowRank, PowerSGD
@@ -23,6 +27,7 @@ from commbounds.compressors.topk import TopK
 
 __all__ = [
     "COMPRESSORS",
+    "MECHANISMS",
     "QSGD",
     "AdaptiveSparsification",
     "BlockTopK",
@@ -72,3 +77,6 @@ COMPRESSORS: dict[str, type[Compressor]] = {
     "LowRank": LowRank,
 }
 """Every compressor under its class name: the one registry that tests, command line and figures iterate."""
+
+MECHANISMS: Mapping[str, Any] = MappingProxyType({})
+"""What else one worker does, under its name: error feedback, quantisers of groups."""

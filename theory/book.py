@@ -7,8 +7,11 @@ from functools import cache
 from types import MappingProxyType
 
 from commbounds.theory import (
+    arctopk,
     dense,
     dropcompute,
+    feedback,
+    flashcomm,
     gossip,
     lowrank,
     moshpit,
@@ -22,7 +25,21 @@ from commbounds.theory.claim import Claim
 
 __all__ = ["claims"]
 
-COLUMNS = (sparsifiers, quantizers, lowrank, dense, sparse, oktopk, moshpit, gossip, packetloss, dropcompute)
+COLUMNS = (
+    sparsifiers,
+    quantizers,
+    lowrank,
+    dense,
+    sparse,
+    oktopk,
+    arctopk,
+    feedback,
+    moshpit,
+    gossip,
+    packetloss,
+    dropcompute,
+    flashcomm,
+)
 """The table of contents: one module per column, each with its tuple ``CLAIMS``."""
 
 

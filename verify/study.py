@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.collectives import COLLECTIVES
+from commbounds.compressors import MECHANISMS
 from commbounds.theory import Claim, claims
 from commbounds.verify.experiment import Budget, Implementations, bound_at, ratio, violates
 from commbounds.verify.finding import Counterexample, Series
@@ -97,7 +98,7 @@ class Study:
     claim : str
         Name in the book.
     subject : str
-        Name in `COLLECTIVES`; what a stand-in replaces.
+        Name in `COLLECTIVES` or `MECHANISMS`; what a stand-in replaces.
     trial : callable (implementation, case) -> Outcome or None
         Measures one case; None where the claim's hypotheses do not hold for it.
     grid : callable (level) -> iterator of cases
@@ -152,7 +153,8 @@ class Study:
 
     def implementation(self, implementations: Implementations) -> Any:
         """The function or class under test."""
-        return implementations.get(self.subject, COLLECTIVES[self.subject])
+        own = COLLECTIVES[self.subject] if self.subject in COLLECTIVES else MECHANISMS[self.subject]
+        return implementations.get(self.subject, own)
 
     def compared(self, outcome: Outcome) -> tuple[Any, float | None, bool]:
         """The bound, how close the outcome comes to it (None where that says nothing), and whether it is broken.

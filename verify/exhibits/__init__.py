@@ -2,11 +2,22 @@
 
 from types import MappingProxyType
 
-from commbounds.verify.exhibits import dense, dropcompute, gossip, moshpit, oktopk, packetloss, sparse
+from commbounds.verify.exhibits import (
+    arctopk,
+    dense,
+    dropcompute,
+    feedback,
+    flashcomm,
+    gossip,
+    moshpit,
+    oktopk,
+    packetloss,
+    sparse,
+)
 
 __all__ = ["EXHIBITS"]
 
-_COLUMNS = (dense, sparse, oktopk, moshpit, gossip, packetloss, dropcompute)
+_COLUMNS = (dense, sparse, oktopk, arctopk, feedback, moshpit, gossip, packetloss, dropcompute, flashcomm)
 
 EXHIBITS = MappingProxyType({name: make for column in _COLUMNS for name, make in column.EXHIBITS.items()})
 """What makes an exhibit, under the exhibit's name, in the order of the columns."""

@@ -4,8 +4,11 @@ from types import MappingProxyType
 
 from commbounds.theory import claims
 from commbounds.verify.experiments import (
+    arctopk,
     dense,
     dropcompute,
+    feedback,
+    flashcomm,
     gossip,
     lowrank,
     moshpit,
@@ -18,7 +21,21 @@ from commbounds.verify.experiments import (
 
 __all__ = ["EXPERIMENTS"]
 
-_COLUMNS = (sparsifiers, quantizers, lowrank, dense, sparse, oktopk, moshpit, gossip, packetloss, dropcompute)
+_COLUMNS = (
+    sparsifiers,
+    quantizers,
+    lowrank,
+    dense,
+    sparse,
+    oktopk,
+    arctopk,
+    feedback,
+    moshpit,
+    gossip,
+    packetloss,
+    dropcompute,
+    flashcomm,
+)
 _BOUND = {name: experiment for column in _COLUMNS for name, experiment in column.EXPERIMENTS.items()}
 
 EXPERIMENTS = MappingProxyType({name: _BOUND[name] for name in claims()})

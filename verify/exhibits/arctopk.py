@@ -1,0 +1,9 @@
+"""ARC-Top-K: all-reduce-compatible Top-K: figures about more than one claim."""
+
+from __future__ import annotations
+
+from commbounds.verify.exhibit import Maker
+
+__all__ = ["EXHIBITS"]
+
+EXHIBITS: dict[str, Maker] = {}

@@ -1,0 +1,9 @@
+"""Flash Communication: quantised all-reduce: the claims bound to their implementations."""
+
+from __future__ import annotations
+
+from commbounds.verify.study import Study, studies
+
+__all__ = ["EXPERIMENTS"]
+
+EXPERIMENTS: dict[str, Study] = studies()
