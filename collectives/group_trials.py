@@ -1,0 +1,243 @@
+"""Many independent trials of averaging in groups, each from random numbers of its own: distortion by round."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numba import get_num_threads, njit
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives._peers import checked_count, checked_rate
+from commbounds.collectives._stack import checked_stack
+
+__all__ = ["KINDS", "group_trials"]
+
+KINDS = ("random", "fixed", "keys")
+"""Random groups of equal sizes, a grid of fixed cells, and keys that sampled chunk indices renew."""
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_S11, _S27, _S30, _S31, _S32 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+_LOW32, _ONE = np.uint64(2**32 - 1), np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def _mix(z):  # type: ignore[no-untyped-def]
+    z = (z ^ (z >> _S30)) * _MIX1
+    z = (z ^ (z >> _S27)) * _MIX2
+    return z ^ (z >> _S31)
+
+
+@njit(cache=True, nogil=True)
+def _shuffle(key, counter, order):  # type: ignore[no-untyped-def]
+    # Fisher and Yates; a number below `size` by Lemire's method, exactly uniform. Returns the next free counter.
+    for i in range(order.size - 1):
+        size = np.uint64(order.size - i)
+        product = (_mix(key + counter * _GOLDEN) >> _S32) * size
+        counter += _ONE
+        if (product & _LOW32) < size:
+            unfair = (_LOW32 - size + _ONE) % size
+            while (product & _LOW32) < unfair:
+                product = (_mix(key + counter * _GOLDEN) >> _S32) * size
+                counter += _ONE
+        j = i + np.int64(product >> _S32)
+        order[i], order[j] = order[j], order[i]
+    return counter
+
+
+@njit(cache=True, nogil=True)
+def _fail(key, counter, p, alive):  # type: ignore[no-untyped-def]
+    for i in range(alive.size):
+        alive[i] = np.float64(_mix(key + counter * _GOLDEN) >> _S11) * 2.0**-53 >= p
+        counter += _ONE
+    return counter
+
+
+@njit(cache=True, nogil=True)
+def _renew(key, counter, codes, groups, alive, M, width):  # type: ignore[no-untyped-def]
+    # who averaged appends the chunk index that it drew to its key, which has room for d - 1 digits: width = M^(d-1)
+    taken, slots = np.zeros(width, np.int64), np.empty((width, M), np.int64)
+    for g in range(width):
+        for c in range(M):
+            slots[g, c] = c
+        counter = _shuffle(key, counter, slots[g])
+    for i in range(codes.size):
+        if alive[i]:
+            g = groups[i]
+            codes[i] = (g * M + slots[g, taken[g] % M]) % width
+            taken[g] += 1
+    return counter
+
+
+@njit(cache=True, nogil=True)
+def _merge(old, new, holds, visit, groups, alive, counts, row_of):  # type: ignore[no-untyped-def]
+    # peers hold rows of `old`; peers of one group come to hold one row of `new`, their mean. Returns sum ||x_i||^2
+    used = 0
+    row_of[:] = -1
+    for place in range(visit.size):
+        i = visit[place]
+        source = old[holds[i]]
+        row = row_of[groups[i]] if alive[i] else -1
+        if row < 0:
+            row = used
+            used += 1
+            counts[row] = 1
+            target = new[row]
+            for e in range(target.size):
+                target[e] = source[e]
+            if alive[i]:
+                row_of[groups[i]] = row
+        else:
+            counts[row] += 1
+            target = new[row]
+            for e in range(target.size):
+                target[e] += source[e]
+        holds[i] = row
+    total = 0.0
+    for row in range(used):
+        target, size, squares = new[row], counts[row], 0.0
+        for e in range(target.size):
+            target[e] /= size
+            squares += target[e] * target[e]
+        total += size * squares
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _trial(centred, kind, M, d, p, abort, key, out):  # type: ignore[no-untyped-def]
+    # kind 0: random groups, M of them; 1: fixed cells of a grid of side M; 2: keys renewed by chunk indices
+    N, n = centred.shape
+    width = M ** (d - 1)
+    first, second = np.empty((N, n)), np.empty((N, n))
+    holds, visit, codes, groups = np.arange(N), np.arange(N), np.arange(N), np.empty(N, np.int64)
+    alive, counts = np.ones(N, np.bool_), np.empty(N, np.int64)
+    row_of = np.empty(max(M, width * M), np.int64)
+    broken = np.empty(row_of.size, np.bool_)
+    old, new = centred, first
+    counter = _ONE
+    if kind > 0:  # peers in random cells, all different
+        cells = np.arange(width * M)
+        counter = _shuffle(key, counter, cells)
+        for i in range(N):
+            codes[i] = cells[i] // M if kind == 2 else cells[i]
+    for t in range(out.size):
+        if kind == 0:
+            counter = _shuffle(key, counter, visit)
+            for place in range(N):
+                groups[visit[place]] = place * M // N
+        elif kind == 1:
+            weight = M ** (d - 1 - t % d)
+            for i in range(N):
+                groups[i] = codes[i] - codes[i] // weight % M * weight
+        else:
+            groups[:] = codes
+        if p > 0.0:
+            counter = _fail(key, counter, p, alive)
+            if abort:
+                broken[:] = False
+                for i in range(N):
+                    broken[groups[i]] |= not alive[i]
+                for i in range(N):
+                    alive[i] = not broken[groups[i]]
+        out[t] = _merge(old, new, holds, visit, groups, alive, counts, row_of) / N
+        if kind == 2:
+            counter = _renew(key, counter, codes, groups, alive, M, width)
+        old, new = new, (second if t % 2 == 0 else first)
+
+
+@njit(cache=True, nogil=True)
+def _trials(centred, kind, M, d, p, abort, seed, first, out):  # type: ignore[no-untyped-def]
+    root = _mix(seed)
+    for j in range(out.shape[0]):
+        key = _mix(root + np.uint64(first + j + 1) * _GOLDEN)
+        _trial(centred, kind, M, d, p, abort, key, out[j])
+
+
+def group_trials(
+    stack: ArrayLike,
+    kind: str,
+    M: int,
+    rounds: int,
+    trials: int,
+    seed: int,
+    *,
+    d: int = 2,
+    p: float = 0.0,
+    rule: str = "skip",
+    first: int = 0,
+) -> NDArray[np.float64]:
+    """The distortion after every round of many independent trials, about the initial mean, which all of them keep.
+
+    Parameters
+    ----------
+    stack : (N, n) float32 or float64
+        The peers' vectors, the same in all trials; finite.
+    kind : str
+        "random": a random permutation cut into M groups whose sizes differ by at most one. "fixed" and "keys": peers
+        in random cells of a grid, which stay theirs, or whose first d - 1 digits are their first keys; see
+        `grid_average` and `moshpit`.
+    M : int
+        Number of groups ("random", at most N), or side of the grid (M^d >= N).
+    rounds, trials : int
+        Both >= 1.
+    seed : int
+        Root of all random numbers, 0 <= seed < 2^64.
+    d : int
+        Dimensions of the grid.
+    p : float
+        Probability that a peer fails in a round, independently.
+    rule : "skip" or "abort"
+        Whether a group goes on without its failed members, or does nothing in that round.
+    first : int
+        Number of the first trial.
+
+    Returns
+    -------
+    (trials, rounds) float64
+        Row j depends on `seed` and on its number first + j alone, whatever the number of threads and of trials.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `checked_stack` says; a parameter out of its range.
+
+    Notes
+    -----
+    Peers with equal vectors share one copy. Computed in float64 from vectors whose mean has been taken away; random
+    numbers are splitmix64 of (seed, trial, counter). Where failures leave more than M peers with one key, all of them
+    average ("keys" only).
+
+    Examples
+    --------
+    >>> group_trials([[1.0], [2.0], [3.0], [6.0]], "fixed", 2, 2, 1, 0)[0, 1]
+    0.0
+    """
+    array = checked_stack(stack).astype(np.float64)
+    N = len(array)
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    if rule not in ("skip", "abort"):
+        raise ValueError(f"rule must be 'skip' or 'abort', got {rule!r}")
+    rounds, trials = checked_count(rounds, "rounds"), checked_count(trials, "trials")
+    seed, first = checked_count(seed, "seed", 0, 2**64 - 1), checked_count(first, "first", 0)
+    d, M = checked_count(d, "d"), checked_count(M, "M", 1, N if kind == "random" else None)
+    if kind != "random" and M**d < N:
+        raise ValueError(f"a grid of {M}^{d} cells cannot hold {N} peers")
+    fixed: tuple[Any, ...] = (array - array.mean(axis=0), KINDS.index(kind), M, 1 if kind == "random" else d)
+    fixed += (checked_rate(p, "p"), rule == "abort", np.uint64(seed))
+    out = np.empty((trials, rounds))
+    threads = min(get_num_threads(), trials)
+    bounds = [trials * t // threads for t in range(threads + 1)]
+
+    def work(t: int) -> None:
+        with np.errstate(over="ignore"):  # without the JIT, numpy warns where the generator means to wrap around
+            _trials(*fixed, first + bounds[t], out[bounds[t] : bounds[t + 1]])
+
+    if threads == 1 or array.size * trials * rounds < 1 << 20:
+        for t in range(threads):
+            work(t)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, range(threads)))
+    return out
