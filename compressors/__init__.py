@@ -5,7 +5,9 @@ from types import MappingProxyType
 from typing import Any
 
 from commbounds.compressors.base import Compressor, Law, Message
+from commbounds.compressors.group_message import GroupCodes
 from commbounds.compressors.grouped_topk import BlockTopK, ChunkTopK
+from commbounds.compressors.groupquant import GroupQuantizer, StochasticGroupQuantizer
 from commbounds.compressors.lowrank import Factors, LowRank, PowerSGD
 from commbounds.compressors.quantizers import (
     QSGD,
@@ -36,6 +38,8 @@ __all__ = [
     "Compressor",
     "Dense",
     "Factors",
+    "GroupCodes",
+    "GroupQuantizer",
     "HardThreshold",
     "Identity",
     "Law",
@@ -51,6 +55,7 @@ __all__ = [
     "Sign",
     "Signs",
     "Sparse",
+    "StochasticGroupQuantizer",
     "StochasticPower",
     "TernGrad",
     "TopK",
@@ -78,5 +83,10 @@ COMPRESSORS: dict[str, type[Compressor]] = {
 }
 """Every compressor under its class name: the one registry that tests, command line and figures iterate."""
 
-MECHANISMS: Mapping[str, Any] = MappingProxyType({})
+MECHANISMS: Mapping[str, Any] = MappingProxyType(
+    {
+        "GroupQuantizer": GroupQuantizer,
+        "StochasticGroupQuantizer": StochasticGroupQuantizer,
+    }
+)
 """What else one worker does, under its name: error feedback, quantisers of groups."""

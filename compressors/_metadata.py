@@ -1,0 +1,59 @@
+"""Number formats that scales and zero points are stored in, with rounding to nearest, downwards and upwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FORMATS", "stored", "stored_above", "stored_below"]
+
+FORMATS: dict[str, np.dtype[Any]] = {
+    "float64": np.dtype(np.float64),
+    "float32": np.dtype(np.float32),
+    "float16": np.dtype(np.float16),
+    "bfloat16": np.dtype(ml_dtypes.bfloat16),
+}
+"""Format by name: 53, 24, 11 and 8 significant bits."""
+
+
+def stored(values: NDArray[Any], form: str, what: str) -> NDArray[Any]:
+    """`values` rounded to the nearest number of the format, ties to even.
+
+    Raises
+    ------
+    ValueError
+        One is too large for the format; `what` names it.
+    """
+    with np.errstate(over="ignore"):
+        rounded: NDArray[Any] = values.astype(FORMATS[form])
+    _refuse_overflow(rounded, form, what)
+    return rounded
+
+
+def stored_below(values: NDArray[Any], form: str, what: str) -> NDArray[Any]:
+    """`values` rounded to the largest number of the format that is not larger."""
+    rounded = stored(values, form, what)
+    above = rounded.astype(values.dtype) > values
+    lower = np.nextafter(rounded, FORMATS[form].type(-np.inf))
+    return _checked(np.where(above, lower, rounded), form, what)
+
+
+def stored_above(values: NDArray[Any], form: str, what: str) -> NDArray[Any]:
+    """`values` rounded to the smallest number of the format that is not smaller."""
+    rounded = stored(values, form, what)
+    below = rounded.astype(values.dtype) < values
+    upper = np.nextafter(rounded, FORMATS[form].type(np.inf))
+    return _checked(np.where(below, upper, rounded), form, what)
+
+
+def _checked(rounded: NDArray[Any], form: str, what: str) -> NDArray[Any]:
+    _refuse_overflow(rounded, form, what)
+    return rounded
+
+
+def _refuse_overflow(rounded: NDArray[Any], form: str, what: str) -> None:
+    if not np.isfinite(rounded.astype(np.float64)).all():
+        raise ValueError(f"the {what} of a group is too large for {form}")
