@@ -139,6 +139,31 @@ NOTATION = {
     norm2bar: r"\lVert\bar x\rVert_2",
     sumsq: r"\left(\sum_i\lVert x_i\rVert_2^2\right)",
     e: r"\varepsilon",
+    # averaging among peers: theory/_moshpit_terms.py
+    sp.Symbol("dims", integer=True, positive=True): "d",
+    sp.Symbol("rounds", integer=True, nonnegative=True): "T",
+    sp.Symbol("failure", nonnegative=True): "p",
+    sp.Symbol("deaf", nonnegative=True): "q",
+    sp.Symbol("blocks", positive=True): r"\mathbb{E}R",
+    sp.Symbol("survivors", integer=True, positive=True): "n'",
+    sp.Symbol("spread", nonnegative=True): "V",
+    sp.Symbol("cap", integer=True, positive=True): "c",
+    sp.Symbol("mixing", nonnegative=True): r"\rho",
+    sp.Symbol("stepsize", positive=True): r"\gamma",
+    sp.Symbol("noise", nonnegative=True): r"\sigma",
+    sp.Symbol("smoothness", positive=True): "L",
+    sp.Symbol("convexity", positive=True): r"\mu",
+    sp.Symbol("curvature", nonnegative=True): "h",
+    sp.Symbol("period", integer=True, positive=True): r"\tau",
+    sp.Symbol("periods", integer=True, positive=True): "a",
+    sp.Symbol("iterations", integer=True, positive=True): "K",
+    sp.Symbol("quality", nonnegative=True): r"\delta",
+    sp.Symbol("distance", nonnegative=True): r"\lVert\theta^0-\theta^*\rVert",
+    sp.Symbol("excess", nonnegative=True): r"\Delta_f",
+    sp.Symbol("square", nonnegative=True): r"\lVert\theta^k\rVert^2",
+    # costs of collectives: theory/_sparse_schedules.py
+    sp.Symbol("teams", integer=True, positive=True): "d",
+    sp.Symbol("kept", integer=True, positive=True): "h",
 }
 """How the symbols above are written in LaTeX, where not by their names."""
 
