@@ -1,0 +1,457 @@
+"""Laws of the latency of one micro-batch: moments, distribution functions, and how a kernel draws from them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives._latency_draws import (
+    EXPONENTIAL,
+    GAMMA,
+    HISTOGRAM,
+    LATTICE,
+    LOGNORMAL,
+    NORMAL,
+    UNIFORM,
+)
+
+__all__ = [
+    "Exponential",
+    "Gamma",
+    "Histogram",
+    "LatencyLaw",
+    "Lattice",
+    "Lognormal",
+    "Normal",
+    "Plan",
+    "Uniform",
+    "bernoulli",
+    "released_noise",
+]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What the kernel needs to draw: the family, its numbers, and the tables of the alias method."""
+
+    family: int
+    numbers: Array
+    keep: Array
+    alias: NDArray[np.int64]
+
+
+def _plan(family: int, *numbers: float, weights: Array | None = None) -> Plan:
+    keep, alias = (np.ones(1), np.zeros(1, np.int64)) if weights is None else _alias(weights)
+    return Plan(family, np.array((*numbers, 0.0, 0.0)[:3], dtype=np.float64), keep, alias)
+
+
+def _alias(weights: Array) -> tuple[Array, NDArray[np.int64]]:
+    """Walker's tables: cell i is kept with probability keep[i], else exchanged for alias[i]."""
+    keep = weights * (weights.size / weights.sum())
+    alias = np.arange(weights.size, dtype=np.int64)
+    small, large = [int(i) for i in np.flatnonzero(keep < 1)], [int(i) for i in np.flatnonzero(keep >= 1)]
+    while small and large:
+        i, j = small.pop(), large[-1]
+        alias[i] = j
+        keep[j] -= 1.0 - keep[i]
+        if keep[j] < 1.0:
+            small.append(large.pop())
+    for i in small + large:
+        keep[i] = 1.0  # left over by rounding
+    return keep, alias
+
+
+def _checked(law: Any, positive: tuple[str, ...] = (), nonnegative: tuple[str, ...] = ("base",)) -> None:
+    for name in positive + nonnegative:
+        value = getattr(law, name)
+        if not isinstance(value, int | float | np.floating | np.integer) or isinstance(value, bool):
+            raise TypeError(f"{name} must be a number, got {value!r}")
+        if not math.isfinite(value):
+            raise ValueError(f"{name} must be finite, got {value}")
+        if name in positive and value <= 0:
+            raise ValueError(f"{name} must be positive, got {value}")
+        if value < 0:
+            raise ValueError(f"{name} must not be negative: latencies are not, got {value}")
+
+
+class LatencyLaw:
+    """A law of the latency of one micro-batch, t >= 0, in seconds.
+
+    Attributes
+    ----------
+    mean, variance, skewness : float
+        Moments.
+    low, high : float
+        Ends of the support; `high` may be infinite.
+    increasing_failure_rate : bool or None
+        Whether the law is IFR (sums of such stay IFR); None where it is not known.
+    new_better_than_used : bool or None
+        Whether it is NBUE, new better than used in expectation; None where it is not known.
+    plan : Plan
+        How the kernel draws.
+    """
+
+    mean: float
+    variance: float
+    skewness: float
+    low: float
+    high: float
+    increasing_failure_rate: bool | None = None
+    new_better_than_used: bool | None = None
+
+    @property
+    def plan(self) -> Plan:
+        raise NotImplementedError
+
+    def cdf(self, x: ArrayLike) -> Array:
+        """P(t <= x)."""
+        raise NotImplementedError
+
+    def excess(self, x: float) -> float:
+        """E max(t - x, 0)."""
+        raise NotImplementedError
+
+    @property
+    def coefficient_of_variation(self) -> float:
+        """Standard deviation over mean."""
+        return math.sqrt(self.variance) / self.mean
+
+
+@dataclass(frozen=True)
+class Normal(LatencyLaw):
+    """Normal latencies, the idealisation in which T_n is normal.
+
+    A normal latency can be negative, with probability Phi(-average/deviation). That is no latency; as an idealisation
+    the law is admitted up to deviation = average/3, where that probability is 0.13 %. Closed forms and draws are those
+    of the normal law itself.
+    """
+
+    average: float
+    deviation: float
+
+    low, high, skewness = -math.inf, math.inf, 0.0
+    increasing_failure_rate = True
+    new_better_than_used = True
+
+    def __post_init__(self) -> None:
+        _checked(self, ("average", "deviation"), ())
+        if self.deviation > self.average / 3:
+            raise ValueError(
+                f"deviation must be at most a third of average, or latencies would often be negative: "
+                f"got {self.deviation} and {self.average}"
+            )
+
+    @property
+    def mean(self) -> float:  # type: ignore[override]
+        return self.average
+
+    @property
+    def variance(self) -> float:  # type: ignore[override]
+        return self.deviation**2
+
+    @property
+    def plan(self) -> Plan:
+        return _plan(NORMAL, self.average, self.deviation)
+
+    def cdf(self, x: ArrayLike) -> Array:
+        from scipy.special import ndtr
+
+        result: Array = ndtr((np.asarray(x) - self.average) / self.deviation)
+        return result
+
+
+@dataclass(frozen=True)
+class Lognormal(LatencyLaw):
+    """base + exp(location + shape Z), Z standard normal."""
+
+    location: float
+    shape: float
+    base: float = 0.0
+
+    high = math.inf
+
+    def __post_init__(self) -> None:
+        _checked(self, ("shape",))
+        if not math.isfinite(self.location):
+            raise ValueError(f"location must be finite, got {self.location}")
+
+    @property
+    def _noise(self) -> float:
+        return math.exp(self.location + self.shape**2 / 2)
+
+    @property
+    def mean(self) -> float:  # type: ignore[override]
+        return self.base + self._noise
+
+    @property
+    def variance(self) -> float:  # type: ignore[override]
+        return math.expm1(self.shape**2) * self._noise**2
+
+    @property
+    def skewness(self) -> float:  # type: ignore[override]
+        spread = math.expm1(self.shape**2)
+        return (spread + 3) * math.sqrt(spread)
+
+    @property
+    def low(self) -> float:  # type: ignore[override]
+        return self.base
+
+    @property
+    def plan(self) -> Plan:
+        return _plan(LOGNORMAL, self.base, self.shape, self.location)
+
+    def cdf(self, x: ArrayLike) -> Array:
+        from scipy.special import ndtr
+
+        above = np.maximum(np.asarray(x, dtype=np.float64) - self.base, 0.0)
+        with np.errstate(divide="ignore"):
+            result: Array = ndtr((np.log(above) - self.location) / self.shape)
+        return result
+
+    def excess(self, x: float) -> float:
+        from scipy.special import ndtr
+
+        if x <= self.base:
+            return self.mean - x
+        z = (self.location - math.log(x - self.base)) / self.shape
+        return float(self._noise * ndtr(z + self.shape) - (x - self.base) * ndtr(z))
+
+
+@dataclass(frozen=True)
+class Gamma(LatencyLaw):
+    """base + a gamma variable of the given shape and scale; sums are of the same family."""
+
+    shape: float
+    scale: float
+    base: float = 0.0
+
+    high = math.inf
+
+    def __post_init__(self) -> None:
+        _checked(self, ("shape", "scale"))
+
+    @property
+    def mean(self) -> float:  # type: ignore[override]
+        return self.base + self.shape * self.scale
+
+    @property
+    def variance(self) -> float:  # type: ignore[override]
+        return self.shape * self.scale**2
+
+    @property
+    def skewness(self) -> float:  # type: ignore[override]
+        return 2 / math.sqrt(self.shape)
+
+    @property
+    def low(self) -> float:  # type: ignore[override]
+        return self.base
+
+    @property
+    def increasing_failure_rate(self) -> bool | None:  # type: ignore[override]
+        return True if self.shape >= 1 else (False if self.base == 0 else None)
+
+    @property
+    def new_better_than_used(self) -> bool | None:  # type: ignore[override]
+        return True if self.shape >= 1 else (False if self.base == 0 else None)
+
+    @property
+    def plan(self) -> Plan:
+        if self.shape == 1.0:
+            return _plan(EXPONENTIAL, self.base, self.scale)
+        return _plan(GAMMA, self.base, self.scale, self.shape)
+
+    def cdf(self, x: ArrayLike) -> Array:
+        from scipy.special import gammainc
+
+        result: Array = gammainc(self.shape, np.maximum(np.asarray(x) - self.base, 0.0) / self.scale)
+        return result
+
+
+def Exponential(scale: float, base: float = 0.0) -> Gamma:
+    """The law of base + an exponential variable of mean `scale`."""
+    return Gamma(1.0, scale, base)
+
+
+@dataclass(frozen=True)
+class Uniform(LatencyLaw):
+    """Uniform on [low, high]."""
+
+    low: float
+    high: float
+
+    skewness = 0.0
+    increasing_failure_rate = True
+    new_better_than_used = True
+
+    def __post_init__(self) -> None:
+        _checked(self, ("high",), ("low",))
+        if self.low >= self.high:
+            raise ValueError(f"high must be larger than low, got {self.high} and {self.low}")
+
+    @property
+    def mean(self) -> float:  # type: ignore[override]
+        return (self.low + self.high) / 2
+
+    @property
+    def variance(self) -> float:  # type: ignore[override]
+        return (self.high - self.low) ** 2 / 12
+
+    @property
+    def plan(self) -> Plan:
+        return _plan(UNIFORM, self.low, self.high - self.low)
+
+    def cdf(self, x: ArrayLike) -> Array:
+        return np.clip((np.asarray(x, dtype=np.float64) - self.low) / (self.high - self.low), 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice(LatencyLaw):
+    """base + unit j with probability weights[j] / sum(weights), j = 0, 1, ...
+
+    Parameters
+    ----------
+    base, unit : float
+        Seconds; base >= 0, unit > 0.
+    weights : sequence of float
+        Not negative, not all zero.
+    """
+
+    base: float
+    unit: float
+    weights: Any
+
+    def __post_init__(self) -> None:
+        _checked(self, ("unit",))
+        weights = np.array(self.weights, dtype=np.float64)
+        if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
+            raise ValueError(f"weights must be finite, not negative and not all zero, got {self.weights!r}")
+        object.__setattr__(self, "weights", np.trim_zeros(weights, "b") / weights.sum())
+
+    @cached_property
+    def _moments(self) -> tuple[float, float, float]:
+        j = np.arange(self.weights.size)
+        mean = float(self.weights @ j)
+        second, third = (float(self.weights @ (j - mean) ** p) for p in (2, 3))
+        return mean, second, third
+
+    @property
+    def mean(self) -> float:  # type: ignore[override]
+        return self.base + self.unit * self._moments[0]
+
+    @property
+    def variance(self) -> float:  # type: ignore[override]
+        return self.unit**2 * self._moments[1]
+
+    @property
+    def skewness(self) -> float:  # type: ignore[override]
+        return self._moments[2] / self._moments[1] ** 1.5 if self._moments[1] else 0.0
+
+    @property
+    def low(self) -> float:  # type: ignore[override]
+        return self.base + self.unit * int(np.flatnonzero(self.weights)[0])
+
+    @property
+    def high(self) -> float:  # type: ignore[override]
+        return self.base + self.unit * (self.weights.size - 1)
+
+    @property
+    def new_better_than_used(self) -> bool | None:  # type: ignore[override]
+        # E[t - x | t > x] jumps up only at atoms: it is largest just there
+        tails = np.cumsum(self.weights[::-1])[::-1]  # P(j' >= j)
+        beyond = np.append(np.cumsum(tails[::-1])[::-1][1:], 0.0)  # sum over i > j of P(j' >= i) = E (j' - j)^+
+        alive = np.append(tails[1:], 0.0)  # P(j' > j)
+        where = alive > 0
+        remaining = self.unit * beyond[where] / alive[where]
+        return bool((remaining <= self.mean * (1 + 1e-12)).all())
+
+    @property
+    def plan(self) -> Plan:
+        return _plan(LATTICE, self.base, self.unit, weights=self.weights)
+
+    def cdf(self, x: ArrayLike) -> Array:
+        at = np.floor((np.asarray(x, dtype=np.float64) - self.base) / self.unit)
+        totals = np.append(0.0, np.cumsum(self.weights))
+        return np.asarray(totals[np.clip(at + 1, 0, self.weights.size).astype(np.int64)])
+
+
+def bernoulli(low: float, high: float, probability: float) -> Lattice:
+    """`high` with the given probability, else `low`."""
+    if not 0 <= probability <= 1:
+        raise ValueError(f"probability must be in [0, 1], got {probability}")
+    return Lattice(low, high - low, (1 - probability, probability))
+
+
+def released_noise(base: float = 1.0, factor: float = 1.0) -> Lattice:
+    """The delay that the released code injects: base (1 + factor K / (2 E[K])).
+
+    K in 1 .. 999 has probability proportional to exp(-(ln K - 4)^2 / 2) / K: a discrete, truncated lognormal law of
+    sentence lengths. The mean is base (1 + factor/2).
+    """
+    K = np.arange(1, 1000)
+    weights = np.exp(-((np.log(K) - 4.0) ** 2) / 2) / K
+    weights /= weights.sum()
+    return Lattice(base, base * factor / 2 / float(weights @ K), np.append(0.0, weights))
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram(LatencyLaw):
+    """Latencies that were measured: uniform within bins of equal width.
+
+    Parameters
+    ----------
+    start, width : float
+        Left end of the first bin, and the width of every bin.
+    counts : sequence of float
+        Weight of every bin.
+    """
+
+    start: float
+    width: float
+    counts: Any
+
+    def __post_init__(self) -> None:
+        _checked(self, ("width",), ("start",))
+        counts = np.array(self.counts, dtype=np.float64)
+        if counts.ndim != 1 or not np.isfinite(counts).all() or (counts < 0).any() or counts.sum() <= 0:
+            raise ValueError(f"counts must be finite, not negative and not all zero, got {self.counts!r}")
+        object.__setattr__(self, "counts", counts / counts.sum())
+
+    @property
+    def _centres(self) -> Array:
+        return np.asarray(self.start + self.width * (np.arange(self.counts.size) + 0.5))
+
+    @property
+    def mean(self) -> float:  # type: ignore[override]
+        return float(self.counts @ self._centres)
+
+    @property
+    def variance(self) -> float:  # type: ignore[override]
+        return float(self.counts @ (self._centres - self.mean) ** 2) + self.width**2 / 12
+
+    @property
+    def skewness(self) -> float:  # type: ignore[override]
+        # E(c + u)^3 over a bin with centre c, u uniform: c^3 + 3 c E u^2, and the middle terms cancel over all bins
+        return float(self.counts @ (self._centres - self.mean) ** 3) / self.variance**1.5
+
+    @property
+    def low(self) -> float:  # type: ignore[override]
+        return self.start
+
+    @property
+    def high(self) -> float:  # type: ignore[override]
+        return self.start + self.width * self.counts.size
+
+    @property
+    def plan(self) -> Plan:
+        return _plan(HISTOGRAM, self.start, self.width, weights=self.counts)
+
+    def cdf(self, x: ArrayLike) -> Array:
+        edges = self.start + self.width * np.arange(self.counts.size + 1)
+        return np.interp(np.asarray(x, dtype=np.float64), edges, np.append(0.0, np.cumsum(self.counts)))

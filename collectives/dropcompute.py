@@ -1,0 +1,445 @@
+"""DropCompute: steps of N workers that stop computing at a threshold, the baselines, and how the threshold is chosen.
+
+Latencies are an (N, M) array: worker n takes t[n, m] >= 0 seconds for its m-th micro-batch; S[n, m] are the sums along
+a row, T_n = S[n, M] and T = max T_n. Without a threshold a step takes T + T_c, T_c being the overhead paid once a step.
+
+Three ways of stopping are in use, and they are not equivalent:
+
+===  ====================================================  ================================  ======================
+      elapsed > tau is tested                               counts                            a worker's time
+===  ====================================================  ================================  ======================
+A     all the time                                          micro-batches with S_m < tau      min(tau, T_n)
+B     after every micro-batch, which counts nevertheless    min(#{S_m <= tau} + 1, M)         S_count, beyond tau
+C     before every forward, and before every backward       between A and B                   beyond tau by a part
+===  ====================================================  ================================  ======================
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numba import get_num_threads, njit
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives import _latency_draws as draws
+from commbounds.collectives._latency_laws import LatencyLaw
+from commbounds.collectives._step_law import checked_overhead, checked_size, warn_degenerate
+from commbounds.compressors._blocks import run_all
+
+__all__ = [
+    "DropStep",
+    "Threshold",
+    "Trials",
+    "backup_step",
+    "best_threshold",
+    "drop_step",
+    "drop_trials",
+    "local_sgd_period",
+    "released_threshold",
+    "trial_latencies",
+]
+
+Array = NDArray[np.float64]
+Preemption = Literal["A", "B", "C"]
+_FIRST_CANDIDATE = 6
+"""The released code looks for thresholds from this micro-batch on, counted from 0."""
+_CANDIDATES = 200
+
+
+@dataclass(frozen=True, eq=False)
+class DropStep:
+    """One step with a threshold.
+
+    Parameters
+    ----------
+    time : float
+        Of the whole step with its overhead, in seconds.
+    slowest : float
+        The same without a threshold.
+    completed : (N,) int64
+        Micro-batches of every worker that count.
+    worker_times : (N,) float64
+        When each worker stops.
+    """
+
+    time: float
+    slowest: float
+    completed: NDArray[np.int64]
+    worker_times: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Many independent steps.
+
+    Parameters
+    ----------
+    time, slowest : (trials,) float64
+        Of the steps with and without the threshold, overhead included, in seconds.
+    completed : (trials,) int64
+        Micro-batches that count, of all workers together.
+    """
+
+    time: Array
+    slowest: Array
+    completed: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A threshold, and what its search says it gains.
+
+    Parameters
+    ----------
+    tau : float
+        Seconds; micro-batches that end exactly then count.
+    gain : float
+        The objective there: S_eff on the calibration steps.
+    """
+
+    tau: float
+    gain: float
+
+
+@njit(cache=True, nogil=True)
+def _step(t, tau, rule, forward, completed, times):  # type: ignore[no-untyped-def]
+    slowest = 0.0
+    for n in range(t.shape[0]):
+        elapsed, stopped, count = 0.0, 0.0, 0
+        for m in range(t.shape[1]):
+            if rule == 2 and elapsed <= tau:
+                middle = elapsed + forward * t[n, m]
+                stopped = middle if middle > tau else elapsed + t[n, m]
+                count += np.int64(middle <= tau)
+            elapsed += t[n, m]
+            if rule == 0:
+                count += np.int64(elapsed < tau)
+            elif rule == 1:
+                count += np.int64(elapsed <= tau)
+        completed[n] = count
+        times[n] = stopped if rule == 2 else min(tau, elapsed)
+        slowest = max(slowest, elapsed)
+    return slowest
+
+
+def _checked_latencies(latencies: ArrayLike, ndim: int = 2) -> Array:
+    t = np.ascontiguousarray(latencies, dtype=np.float64)
+    shape = "(N, M)" if ndim == 2 else "(steps, N, M)"
+    if t.ndim != ndim or 0 in t.shape:
+        raise ValueError(f"latencies must be {shape} with no empty axis, got shape {t.shape}")
+    if not np.isfinite(t).all():
+        raise ValueError("latencies must be finite")
+    if (t < 0).any():
+        raise ValueError(f"latencies must not be negative, got {t.min()}")
+    return t
+
+
+def _checked_tau(tau: Any) -> float:
+    if isinstance(tau, bool) or not isinstance(tau, int | float | np.floating | np.integer):
+        raise TypeError(f"tau must be a number, got {tau!r}")
+    if not tau > 0:
+        raise ValueError(f"tau must be positive, got {tau}")
+    return float(tau)
+
+
+def _rule(preemption: str, forward: float, at_threshold: bool) -> tuple[int, float]:
+    """The kernel's rule, and how much of a micro-batch passes before elapsed > tau is tested within it."""
+    if preemption not in ("A", "B", "C"):
+        raise ValueError(f"preemption must be A, B or C, got {preemption!r}")
+    if not 0 <= forward <= 1:
+        raise ValueError(f"forward must be in [0, 1], got {forward}")
+    if preemption == "A":
+        return int(at_threshold), 0.0
+    return 2, forward if preemption == "C" else 0.0
+
+
+def drop_step(
+    latencies: ArrayLike,
+    tau: float,
+    overhead: float = 0.0,
+    *,
+    preemption: Preemption = "A",
+    forward: float = 1 / 3,
+    at_threshold: bool = False,
+) -> DropStep:
+    """One step in which workers stop at the threshold.
+
+    Parameters
+    ----------
+    latencies : (N, M) array
+        Seconds; finite, not negative.
+    tau : float
+        Threshold in seconds, positive; infinite for none.
+    overhead : float
+        T_c, seconds a step that are spent whatever happens; not negative.
+    preemption : "A", "B" or "C"
+        See the module's table.
+    forward : float
+        C: share of a micro-batch that its forward takes.
+    at_threshold : bool
+        A: whether a micro-batch that ends exactly at tau counts. The model says no, the code's elapsed > tau yes.
+
+    Returns
+    -------
+    DropStep
+
+    Raises
+    ------
+    TypeError, ValueError
+        tau <= 0, a negative or non-finite latency, no worker, no micro-batch.
+
+    Examples
+    --------
+    >>> step = drop_step([[1, 1, 1], [1, 3, 1]], tau=3.5, overhead=0.5)
+    >>> step.time, step.slowest, step.completed.tolist()
+    (4.0, 5.5, [3, 1])
+    """
+    t, threshold, T_c = _checked_latencies(latencies), _checked_tau(tau), checked_overhead(overhead)
+    rule, share = _rule(preemption, forward, at_threshold)
+    completed, times = np.empty(len(t), np.int64), np.empty(len(t))
+    slowest = float(_step(t, threshold, rule, share, completed, times))
+    return DropStep(float(times.max()) + T_c, slowest + T_c, completed, times)
+
+
+def trial_latencies(law: LatencyLaw, N: int, M: int, seed: int, trial: int) -> Array:
+    """The (N, M) latencies that `drop_trials` uses in one of its trials."""
+    return np.asarray(
+        draws.latencies(law.plan, checked_seed(seed), checked_trial("trial", trial), *_sizes(N, M)), dtype=np.float64
+    )
+
+
+def checked_seed(seed: Any) -> int:
+    """`seed` as an integer of 64 bits."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise TypeError(f"seed must be an integer, got {seed!r}")
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed must be in [0, 2^64), got {seed}")
+    return int(seed)
+
+
+def checked_trial(name: str, value: Any) -> int:
+    """`value` as the number of a trial."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if not 0 <= value < 2**62:
+        raise ValueError(f"{name} must be in [0, 2^62), got {value}")
+    return int(value)
+
+
+def _sizes(N: Any, M: Any) -> tuple[int, int]:
+    return checked_size("N", N), checked_size("M", M)
+
+
+def drop_trials(
+    law: LatencyLaw,
+    N: int,
+    M: int,
+    tau: float,
+    overhead: float = 0.0,
+    *,
+    trials: int,
+    seed: int,
+    first: int = 0,
+    preemption: Preemption = "A",
+    forward: float = 1 / 3,
+    at_threshold: bool = False,
+) -> Trials:
+    """Independent steps of N workers, with latencies drawn from a law.
+
+    Parameters
+    ----------
+    law : LatencyLaw
+        Of one micro-batch.
+    N, M : int
+        Workers, micro-batches; at least 1.
+    tau, overhead, preemption, forward, at_threshold
+        As for `drop_step`.
+    trials : int
+        How many; at least 1.
+    seed : int
+        In [0, 2^64).
+    first : int
+        Number of the first trial: trial i is the same whether it is drawn alone or among others.
+
+    Returns
+    -------
+    Trials
+        The same bits for any number of threads.
+
+    Examples
+    --------
+    >>> from commbounds.collectives import Exponential
+    >>> whole = drop_trials(Exponential(1.0), 8, 4, 4.0, trials=6, seed=1)
+    >>> part = drop_trials(Exponential(1.0), 8, 4, 4.0, trials=2, seed=1, first=3)
+    >>> bool((whole.time[3:5] == part.time).all())
+    True
+    """
+    if not isinstance(law, LatencyLaw):
+        raise TypeError(f"law must be a LatencyLaw, got {law!r}")
+    N, M = _sizes(N, M)
+    threshold, T_c, count = _checked_tau(tau), checked_overhead(overhead), checked_size("trials", trials)
+    rule, share = _rule(preemption, forward, at_threshold)
+    key, start = checked_seed(seed), checked_trial("first", first)
+    out, plan = np.empty((count, 3)), law.plan
+    # one span of trials for each thread: a trial depends on its number alone
+    size = count * N * M
+    threads = min(get_num_threads(), count)
+    bounds = [count * i // threads for i in range(threads + 1)]
+    jobs = [
+        partial(draws.fill_trials, plan, key, start + a, N, M, threshold, rule, share, out[a:b])
+        for a, b in pairwise(bounds)
+    ]
+    run_all(jobs, size)
+    return Trials(out[:, 1] + T_c, out[:, 0] + T_c, out[:, 2].astype(np.int64))
+
+
+@njit(cache=True, nogil=True)
+def _search(values, steps, slowest, overhead, least, per_step):  # type: ignore[no-untyped-def]
+    # values ascending, steps[j] the calibration step of values[j]; a candidate is taken once all of its ties counted
+    counts = np.zeros(slowest.size)
+    best, best_tau, total = -1.0, values[values.size - 1], 0
+    for j in range(values.size):
+        counts[steps[j]] += 1.0
+        total += 1
+        tau = values[j]
+        if (j + 1 < values.size and values[j + 1] == tau) or tau <= 0.0 or total < least:
+            continue
+        gain = 0.0
+        for i in range(slowest.size):
+            gain += counts[i] / per_step * (slowest[i] + overhead[i]) / (min(tau, slowest[i]) + overhead[i])
+        if gain > best:
+            best, best_tau = gain, tau
+    return best / slowest.size, best_tau
+
+
+def _calibration(latencies: ArrayLike, overhead: ArrayLike) -> tuple[Array, Array]:
+    t = _checked_latencies(latencies, 3)
+    T_c = np.broadcast_to(np.asarray(overhead, dtype=np.float64), (len(t),)).copy()
+    for value in T_c:
+        checked_overhead(value)
+    if not t.any():
+        raise ValueError("latencies must not all be zero")
+    warn_degenerate(float(T_c.max()), float(t.std() / t.mean()))
+    return np.cumsum(t, axis=2), T_c
+
+
+def best_threshold(latencies: ArrayLike, overhead: ArrayLike = 0.0, *, drop_rate: float = 1.0) -> Threshold:
+    """The threshold with the largest gain on calibration steps: Algorithm 2, with every candidate that can be best.
+
+    The objective is the mean over the steps of (T_i + T_c)/(min(tau, T_i) + T_c) times the share of micro-batches with
+    S <= tau. Between two observed elapsed times that share is constant and the first factor falls, so that the
+    maximum is at an observed elapsed time: no grid is needed.
+
+    Parameters
+    ----------
+    latencies : (steps, N, M) array
+        Of calibration steps without a threshold.
+    overhead : float or (steps,) array
+        T_c; without any, and latencies that vary much, the best threshold drops nearly everything: a warning says so.
+    drop_rate : float
+        Largest share of the calibration's micro-batches that may be dropped, in [0, 1].
+
+    Returns
+    -------
+    Threshold
+        The smallest of the best; its gain is at least 1, which no threshold at all has, whatever `drop_rate` is.
+
+    Examples
+    --------
+    >>> best_threshold([[[1, 1], [1, 1], [1, 3]]], overhead=1.0).tau
+    2.0
+    """
+    if not 0 <= drop_rate <= 1:
+        raise ValueError(f"drop_rate must be in [0, 1], got {drop_rate}")
+    sums, T_c = _calibration(latencies, overhead)
+    _, N, M = sums.shape
+    order = np.argsort(sums, axis=None, kind="stable")
+    least = math.ceil((1 - drop_rate) * sums.size)
+    gain, tau = _search(sums.reshape(-1)[order], order // (N * M), sums[:, :, -1].max(axis=1), T_c, least, float(N * M))
+    return Threshold(float(tau), float(gain))
+
+
+def released_threshold(latencies: ArrayLike, overhead: ArrayLike = 0.0) -> Threshold:
+    """The threshold that the released code chooses.
+
+    It tries 200 thresholds, evenly spaced from the smallest elapsed time at its seventh or a later micro-batch to the
+    largest of all, and takes a step with threshold to end at the last micro-batch that anybody completes before tau
+    rather than at min(tau, T): its gain is never below that of the model at the same tau.
+
+    Parameters
+    ----------
+    latencies : (steps, N, M) array
+        Of calibration steps; M >= 7.
+    overhead : float or (steps,) array
+        T_c.
+    """
+    sums, T_c = _calibration(latencies, overhead)
+    if sums.shape[2] <= _FIRST_CANDIDATE:
+        raise ValueError(f"M must be at least {_FIRST_CANDIDATE + 1}, got {sums.shape[2]}")
+    slowest = sums[:, :, -1].max(axis=1)
+    flat = np.sort(sums.reshape(len(sums), -1), axis=1)
+    best = Threshold(math.inf, 0.0)
+    for tau in np.linspace(sums[:, :, _FIRST_CANDIDATE:].min(), sums.max(), _CANDIDATES):
+        below = np.array([np.searchsorted(row, tau) for row in flat])
+        last = np.where(below > 0, flat[np.arange(len(flat)), np.maximum(below - 1, 0)], 0.0)
+        spent = last + T_c
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gains = np.where(below > 0, below / flat.shape[1] * (slowest + T_c) / spent, 0.0)
+        gain = float(gains.mean())
+        if gain > best.gain:
+            best = Threshold(float(tau), gain)
+    return best
+
+
+def backup_step(latencies: ArrayLike, spare: int, overhead: float = 0.0) -> DropStep:
+    """One step that waits for the N - spare fastest workers and discards what the others did.
+
+    Parameters
+    ----------
+    latencies : (N, M) array
+        Seconds.
+    spare : int
+        Backup workers, 0 <= spare < N.
+    overhead : float
+        T_c.
+
+    Examples
+    --------
+    >>> backup_step([[1, 1], [1, 2], [5, 1]], spare=1).time
+    3.0
+    """
+    t, T_c = _checked_latencies(latencies), checked_overhead(overhead)
+    if isinstance(spare, bool) or not isinstance(spare, int | np.integer):
+        raise TypeError(f"spare must be an integer, got {spare!r}")
+    if not 0 <= spare < len(t):
+        raise ValueError(f"spare must be in [0, {len(t) - 1}], got {spare}")
+    totals = np.cumsum(t, axis=1)[:, -1]
+    waited = np.argsort(totals, kind="stable")[: len(t) - spare]
+    completed = np.zeros(len(t), np.int64)
+    completed[waited] = t.shape[1]
+    last = float(totals[waited[-1]])
+    return DropStep(last + T_c, float(totals.max()) + T_c, completed, np.minimum(totals, last))
+
+
+def local_sgd_period(latencies: ArrayLike, overhead: float = 0.0) -> float:
+    """Seconds that a period of local SGD takes: every worker makes its steps by itself, then all meet once.
+
+    Parameters
+    ----------
+    latencies : (steps, N, M) array
+        Of the period's local steps.
+    overhead : float
+        T_c, paid once a period.
+
+    Examples
+    --------
+    >>> local_sgd_period([[[1], [3]], [[3], [1]]], overhead=0.5)
+    4.5
+    """
+    t, T_c = _checked_latencies(latencies, 3), checked_overhead(overhead)
+    return float(t.sum(axis=2).sum(axis=0).max()) + T_c

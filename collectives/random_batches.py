@@ -1,0 +1,104 @@
+"""Gradients and SGD when the number of computed samples is random, as it is when work is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["drop_gradient", "random_batch_sgd"]
+
+Array = NDArray[np.float64]
+Normalisation = Literal["fixed", "computed", "worker"]
+
+
+def drop_gradient(gradients: ArrayLike, completed: ArrayLike, normalisation: Normalisation = "fixed") -> Array:
+    """The gradient of a step in which worker n computed its first `completed[n]` micro-batches.
+
+    Parameters
+    ----------
+    gradients : (N, M, d) array
+        Of every worker's micro-batches; finite.
+    completed : (N,) int array
+        In [0, M].
+    normalisation : str
+        "fixed" divides the sum by N M, as the released code does; "computed" by the number computed; "worker" takes
+        every worker's mean, zero where it computed nothing, and the mean of those over all workers.
+
+    Returns
+    -------
+    (d,) float64
+        Zero where nothing was computed.
+
+    Examples
+    --------
+    >>> drop_gradient([[[1.0], [3.0]], [[5.0], [7.0]]], [2, 0], "computed").tolist()
+    [2.0]
+    """
+    g, counts = np.asarray(gradients, dtype=np.float64), np.asarray(completed)
+    if g.ndim != 3 or 0 in g.shape:
+        raise ValueError(f"gradients must be (N, M, d) with no empty axis, got shape {g.shape}")
+    if not np.isfinite(g).all():
+        raise ValueError("gradients must be finite")
+    if counts.shape != (len(g),) or counts.dtype.kind not in "iu":
+        raise ValueError(f"completed must be {len(g)} integers, got {completed!r}")
+    if counts.min() < 0 or counts.max() > g.shape[1]:
+        raise ValueError(f"completed must be in [0, {g.shape[1]}], got {completed!r}")
+    if normalisation not in ("fixed", "computed", "worker"):
+        raise ValueError(f"normalisation must be fixed, computed or worker, got {normalisation!r}")
+    sums = np.array([row[:count].sum(axis=0) for row, count in zip(g, counts, strict=True)])
+    if normalisation == "worker":
+        return np.asarray((sums / np.maximum(counts, 1)[:, None]).mean(axis=0))
+    divisor = g.shape[0] * g.shape[1] if normalisation == "fixed" else max(int(counts.sum()), 1)
+    return np.asarray(sums.sum(axis=0) / divisor)
+
+
+def random_batch_sgd(
+    start: ArrayLike,
+    gradient: Callable[[Array], Any],
+    noise: ArrayLike,
+    batches: ArrayLike,
+    learning_rate: float,
+) -> Array:
+    """The iterates of SGD whose step i uses the first batches[i] of its samples, divided by the largest batch.
+
+    x_{i+1} = x_i - (learning_rate / B) sum over s < batches[i] of (gradient(x_i) + noise[i, s]), B = noise.shape[1].
+
+    Parameters
+    ----------
+    start : (d,) array
+        x_0.
+    gradient : callable
+        (d,) -> (d,), the full gradient.
+    noise : (steps, B, d) array
+        Added to the gradient of each sample.
+    batches : (steps,) int array
+        In [0, B].
+    learning_rate : float
+        Positive.
+
+    Returns
+    -------
+    (steps, d) float64
+        x_0 .. x_{steps - 1}: the points at which gradients were taken.
+
+    Examples
+    --------
+    >>> random_batch_sgd([1.0], lambda x: x, np.zeros((3, 2, 1)), [2, 1, 0], 0.5).ravel().tolist()
+    [1.0, 0.5, 0.375]
+    """
+    x, e, b = np.array(start, dtype=np.float64), np.asarray(noise, dtype=np.float64), np.asarray(batches)
+    if e.ndim != 3 or 0 in e.shape or x.shape != e.shape[2:]:
+        raise ValueError(f"noise must be (steps, B, d) with d = {x.shape}, got shape {e.shape}")
+    if b.shape != (len(e),) or b.dtype.kind not in "iu" or b.min() < 0 or b.max() > e.shape[1]:
+        raise ValueError(f"batches must be {len(e)} integers in [0, {e.shape[1]}], got {batches!r}")
+    if not (np.isfinite(learning_rate) and learning_rate > 0):
+        raise ValueError(f"learning_rate must be positive and finite, got {learning_rate}")
+    visited = np.empty((len(e), x.size))
+    for i, count in enumerate(b):
+        visited[i] = x
+        full = np.asarray(gradient(x), dtype=np.float64)
+        x = x - learning_rate / e.shape[1] * (count * full + e[i, :count].sum(axis=0))
+    return visited
