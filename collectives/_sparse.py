@@ -1,0 +1,192 @@
+"""What sparse all-reduces share: entries in coordinate form, the wire that counts them, and what they return."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.traffic import Traffic
+from commbounds.compressors._largest import largest
+from commbounds.compressors.base import checked_count
+
+__all__ = [
+    "Entries",
+    "SparseResult",
+    "Wire",
+    "added",
+    "checked_choice",
+    "checked_request",
+    "even_cuts",
+    "left_over",
+    "selected_entries",
+    "strongest",
+]
+
+
+class Entries(NamedTuple):
+    """Entries of a vector in coordinate form: two words each.
+
+    Parameters
+    ----------
+    indices : (e,) int64
+        Ascending, unique.
+    values : (e,) float32 or float64
+        May be zero.
+    """
+
+    indices: NDArray[np.int64]
+    values: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class SparseResult:
+    """What a sparse all-reduce leaves on the ranks.
+
+    Parameters
+    ----------
+    update : (n,) dtype of the stack
+        The sum (not the mean) that every rank holds afterwards.
+    residual : (P, n) dtype of the stack
+        What every rank keeps for the next iteration: its vector less what of it went into the update.
+    selected : tuple of (k_p,) int64
+        For every rank the indices that it chose from its own vector, ascending.
+    """
+
+    update: NDArray[Any]
+    residual: NDArray[Any]
+    selected: tuple[NDArray[np.int64], ...]
+
+
+class Wire:
+    """Counts what the ranks hand to one another, step by step."""
+
+    def __init__(self, P: int) -> None:
+        self._P = P
+        self._sent: list[NDArray[np.int64]] = []
+        self._received: list[NDArray[np.int64]] = []
+        self._messages: list[NDArray[np.int64]] = []
+
+    def step(self) -> None:
+        """Begin a step: what is handed over from here on moves at the same time."""
+        for counts in (self._sent, self._received, self._messages):
+            counts.append(np.zeros(self._P, np.int64))
+
+    def hand(self, source: int, target: int, *entries: Entries) -> tuple[Entries, ...]:
+        """The entries as `target` gets them from `source` in one message; two words each."""
+        words = sum(part.indices.size + part.values.size for part in entries)
+        self._sent[-1][source] += words
+        self._received[-1][target] += words
+        self._messages[-1][source] += 1
+        return entries
+
+    def traffic(self) -> Traffic:
+        """What was counted."""
+        if not self._sent:
+            return Traffic.none(self._P)
+        return Traffic.of_steps(np.stack(self._sent), np.stack(self._received), np.stack(self._messages))
+
+
+@njit(cache=True, nogil=True)
+def _add(ia, va, ib, vb, indices, values):  # type: ignore[no-untyped-def]
+    # merge two ascending lists, adding b's value to a's where an index is in both; returns the number of entries
+    i, j, count = 0, 0, 0
+    while i < ia.size or j < ib.size:
+        if j == ib.size or (i < ia.size and ia[i] < ib[j]):
+            indices[count], values[count] = ia[i], va[i]
+            i += 1
+        elif i == ia.size or ib[j] < ia[i]:
+            indices[count], values[count] = ib[j], vb[j]
+            j += 1
+        else:
+            indices[count], values[count] = ia[i], va[i] + vb[j]
+            i += 1
+            j += 1
+        count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _mark(values, k, kept):  # type: ignore[no-untyped-def]
+    # kept[i] for the k largest |values[i]|, 1 <= k <= size; of equal ones the first; NaN (of sums that overflow) is
+    # infinite
+    magnitudes = np.abs(values)
+    for i in range(values.size):
+        if np.isnan(magnitudes[i]):
+            magnitudes[i] = np.inf
+    level = np.partition(magnitudes, values.size - k)[values.size - k]
+    spare = k
+    for i in range(values.size):
+        spare -= magnitudes[i] > level
+    for i in range(values.size):
+        tied = magnitudes[i] == level and spare > 0
+        kept[i] = magnitudes[i] > level or tied
+        spare -= tied
+
+
+def added(a: Entries, b: Entries) -> Entries:
+    """The sum of two sparse vectors; an entry that cancels stays, as a zero."""
+    indices = np.empty(a.indices.size + b.indices.size, np.int64)
+    values = np.empty(indices.size, a.values.dtype)
+    count = _add(a.indices, a.values, b.indices, b.values, indices, values)
+    return Entries(indices[:count], values[:count])
+
+
+def strongest(entries: Entries, k: int) -> tuple[Entries, Entries]:
+    """The `k` entries largest in magnitude (all, where there are fewer), and the rest; ties go to the lowest index."""
+    kept = np.full(entries.indices.size, k > 0)
+    if 0 < k < kept.size:
+        _mark(entries.values, k, kept)
+    return Entries(entries.indices[kept], entries.values[kept]), Entries(entries.indices[~kept], entries.values[~kept])
+
+
+def selected_entries(stack: NDArray[Any], k: int) -> list[Entries]:
+    """For every rank the `k` entries of its vector largest in magnitude, as `TopK` chooses them: exactly `k`.
+
+    Ties go to the lowest index; where a vector has fewer than `k` nonzeros, zeros fill up, lowest index first.
+    """
+    chosen = (largest(x, k) for x in stack)
+    return [Entries(indices.astype(np.int64), values) for indices, values in chosen]
+
+
+def even_cuts(n: int, P: int) -> NDArray[np.int64]:
+    """Where `n` entries are cut into `P` blocks, the first n mod P of them one longer: (P + 1,), from 0 to n."""
+    ranks = np.arange(P + 1, dtype=np.int64)
+    return ranks * (n // P) + np.minimum(ranks, n % P)
+
+
+def left_over(stack: NDArray[Any], held: NDArray[Any], indices: NDArray[np.int64]) -> NDArray[Any]:
+    """The residuals: what every rank still holds at the indices of the update, and its whole entry elsewhere.
+
+    Parameters
+    ----------
+    stack : (P, n) array
+        The ranks' vectors.
+    held : (P, n) array
+        What each rank never sent, or received and dropped.
+    indices : (e,) int64
+        Indices of the update.
+    """
+    residual = stack.copy()
+    residual[:, indices] = held[:, indices]
+    return residual
+
+
+def checked_request(stack: ArrayLike, k: int) -> tuple[NDArray[Any], int]:
+    """The ranks' vectors as `checked_stack` gives them, and `k` within [1, n]."""
+    array = checked_stack(stack)
+    return array, checked_count("k", k, 1, array.shape[1])
+
+
+def checked_choice(name: str, value: str, choices: Sequence[str]) -> str:
+    """`value` itself where it is one of `choices`, or an error that lists them."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, got {value!r}")
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+    return value

@@ -1,0 +1,238 @@
+"""Sparse all-reduces rank by rank and entry by entry, from their descriptions; imports nothing of ours.
+
+A vector is a list, what is sent is a dict of index to value, and every function returns
+(update, residual, selected, words), where words is a list of steps, each a list of (source, target, words).
+"""
+
+import math
+
+from scipy.special import ndtri
+
+
+def strongest(entries, k):
+    """The k entries largest in magnitude, ties to the lowest index."""
+    order = sorted(entries, key=lambda i: (-abs(entries[i]), i))
+    return {i: entries[i] for i in sorted(order[:k])}
+
+
+def topk(x, k):
+    return strongest(dict(enumerate(x)), k)
+
+
+def plus(a, b):
+    return {i: a[i] + b[i] if i in a and i in b else a.get(i, b.get(i)) for i in sorted({*a, *b})}
+
+
+def without(a, b):
+    return {i: v for i, v in a.items() if i not in b}
+
+
+def region(n, P, r):
+    """Indices of block r: the first n mod P blocks are one longer."""
+    sizes = [n // P + (p < n % P) for p in range(P)]
+    return range(sum(sizes[:r]), sum(sizes[: r + 1]))
+
+
+def ring(sizes):
+    P = len(sizes)
+    return [[(r, (r + 1) % P, sizes[(r - t) % P]) for r in range(P)] for t in range(P - 1)]
+
+
+def bruck(sizes):
+    P, steps, distance = len(sizes), [], 1
+    while distance < P:
+        moved = [sum(sizes[(r + b) % P] for b in range(min(distance, P - distance))) for r in range(P)]
+        steps.append([(r, (r - distance) % P, moved[r]) for r in range(P)])
+        distance *= 2
+    return steps
+
+
+GATHERS = {"ring": ring, "bruck": bruck}
+
+
+def traffic(P, steps):
+    """sent, received, messages, number of steps, critical path."""
+    sent, received, messages, path = [0] * P, [0] * P, [0] * P, 0
+    for step in steps:
+        out, into = [0] * P, [0] * P
+        for source, target, words in step:
+            out[source] += words
+            into[target] += words
+            messages[source] += 1
+        path += max(max(out), max(into))
+        sent = [a + b for a, b in zip(sent, out, strict=True)]
+        received = [a + b for a, b in zip(received, into, strict=True)]
+    return sent, received, messages, len(steps), path
+
+
+def summed(zero, bags, n):
+    update = [zero] * n
+    for bag in bags:
+        for i, v in bag.items():
+            update[i] = update[i] + v
+    return update
+
+
+def cleared(stack, bags):
+    return [[0 * v if i in bag else v for i, v in enumerate(x)] for x, bag in zip(stack, bags, strict=True)]
+
+
+def topk_allgather(stack, k, allgather="bruck"):
+    bags = [topk(x, k) for x in stack]
+    update = summed(0 * stack[0][0], bags, len(stack[0]))
+    return update, cleared(stack, bags), [sorted(b) for b in bags], GATHERS[allgather]([2 * len(b) for b in bags])
+
+
+def topk_dsa(stack, k, switch="model", allgather="ring"):
+    P, n = len(stack), len(stack[0])
+    bags = [{i: v for i, v in topk(x, k).items() if v != 0} for x in stack]
+    steps, sums = [], []
+    for r in range(P):
+        mine = {}
+        for p in [r, *((r - s) % P for s in range(1, P))]:
+            mine = plus(mine, {i: v for i, v in bags[p].items() if i in region(n, P, r)})
+        sums.append(mine)
+    for s in range(1, P):
+        steps.append([(p, (p + s) % P, 2 * sum(i in region(n, P, (p + s) % P) for i in bags[p])) for p in range(P)])
+    union = len({i for bag in bags for i in bag})
+    dense = {"model": 2 * union >= n, "code": 3 * union >= n, "never": False}[switch]
+    steps += GATHERS[allgather]([1] * P)
+    steps += GATHERS[allgather]([len(region(n, P, r)) if dense else 2 * len(sums[r]) for r in range(P)])
+    update = summed(0 * stack[0][0], sums, n)
+    return update, cleared(stack, bags), [sorted(b) for b in bags], steps
+
+
+def tree(P):
+    distances, distance = [], 1
+    while distance < P:
+        distances.append(distance)
+        distance *= 2
+    return distances
+
+
+def gtopk_allreduce(stack, k, putback="conserving"):
+    P, n = len(stack), len(stack[0])
+    own = [topk(x, k) for x in stack]
+    bags, drops, steps = list(own), [[] for _ in range(P)], []
+    for distance in tree(P):
+        steps.append([])
+        for target in range(0, P, 2 * distance):
+            source = target + distance
+            if source < P:
+                steps[-1].append((source, target, 2 * len(bags[source])))
+                both = plus(bags[target], bags[source])
+                bags[target] = strongest(both, k)
+                drops[target].append(without(both, bags[target]))
+    final = bags[0]
+    for distance in reversed(tree(P)):
+        steps.append([(p, p + distance, 2 * k) for p in range(0, P - distance, 2 * distance)])
+    update = [final.get(i, 0 * stack[0][0]) for i in range(n)]
+    residual = []
+    for p, x in enumerate(stack):
+        rest = list(x)
+        for i in final:
+            if i in own[p]:
+                rest[i] = 0 * x[i]
+            if putback == "conserving":
+                for drop in drops[p]:
+                    rest[i] = rest[i] + drop.get(i, 0 * x[i])
+        residual.append(rest)
+    return update, residual, [sorted(bag) for bag in own], steps
+
+
+def gaussian_threshold(x, k):
+    n = len(x)
+    mean = sum(float(v) for v in x) / n
+    variance = sum((float(v) - mean) ** 2 for v in x) / n
+    return mean + -float(ndtri(k / n / 2)) * math.sqrt(variance)
+
+
+def adapted(x, threshold, k, adapt):
+    factor, rounds = {"none": (1, 0), "vgg": (1.02, 20), "lstm": (1.012, 50)}[adapt]
+    for _ in range(rounds):
+        count = sum(abs(float(v)) > threshold for v in x)
+        if count < 3 * k / 4:
+            threshold /= factor
+        elif count > 5 * k / 4 and adapt == "vgg":
+            threshold *= factor
+    return threshold
+
+
+def gaussiank_allreduce(stack, k, adapt="none", allgather="bruck"):
+    bags = []
+    for x in stack:
+        threshold = adapted(x, gaussian_threshold(x, k), k, adapt)
+        bags.append({i: v for i, v in enumerate(x) if abs(float(v)) > threshold and v != 0})
+    steps = GATHERS[allgather]([1] * len(stack)) + GATHERS[allgather]([2 * len(b) for b in bags])
+    update = summed(0 * stack[0][0], bags, len(stack[0]))
+    return update, cleared(stack, bags), [sorted(b) for b in bags], steps
+
+
+def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
+    P, n = len(stack), len(stack[0])
+    m = P // teams
+    h = k // m
+    sag_entries = h if sag_entries is None else sag_entries
+    held, steps = [list(x) for x in stack], []
+
+    def take(rank, block):
+        best = strongest({i: held[rank][i] for i in region(n, m, block)}, h)
+        for i in best:
+            held[rank][i] = 0 * held[rank][i]
+        return best
+
+    def keep(rank, dropped):
+        for i, v in dropped.items():
+            held[rank][i] = held[rank][i] + v
+
+    # reduce-scatter within the teams: far blocks first
+    mine = list(range(m))
+    for gap in reversed(tree(m)):
+        far, mine = mine[gap:], mine[:gap]
+        sent = []
+        for rank in range(P):
+            team, j = divmod(rank, m)
+            target = team * m + (j + gap) % m
+            sent.append((rank, target, [take(rank, (j + b) % m) for b in far]))
+        for _, target, parts in sent:
+            for part in parts:
+                keep(target, part)
+        steps.append([(rank, target, sum(2 * len(part) for part in parts)) for rank, target, parts in sent])
+    bags = [take(rank, rank % m) for rank in range(P)]
+
+    # agreement of the teams on every block
+    if synchronise == "r-sag":
+        for distance in tree(teams):
+            steps.append([(r, (r // m ^ distance) * m + r % m, 2 * len(bags[r])) for r in range(P)])
+            merged = list(bags)
+            for rank in range(P):
+                team, j = divmod(rank, m)
+                first, second = sorted((team, team ^ distance))
+                both = plus(bags[first * m + j], bags[second * m + j])
+                merged[rank] = strongest(both, h)
+                if team % (2 * distance) == 0:
+                    keep(rank, without(both, merged[rank]))
+            bags = merged
+    else:
+        cut = [strongest(bag, sag_entries) for bag in bags]
+        for rank in range(P):
+            keep(rank, without(bags[rank], cut[rank]))
+        across = [bruck([2 * len(cut[t * m + j]) for t in range(teams)]) for j in range(m)]
+        for parallel in zip(*across, strict=True):
+            steps.append([(a * m + j, b * m + j, words) for j, step in enumerate(parallel) for a, b, words in step])
+        for j in range(m):
+            total = {}
+            for t in range(teams):
+                total = plus(total, cut[t * m + j])
+            best = strongest(total, h)
+            for t in range(teams):
+                bags[t * m + j] = best
+                keep(t * m + j, without(cut[t * m + j], best))
+
+    within = [bruck([2 * len(bags[t * m + j]) for j in range(m)]) for t in range(teams)]
+    for parallel in zip(*within, strict=True):
+        steps.append([(t * m + a, t * m + b, words) for t, step in enumerate(parallel) for a, b, words in step])
+    final = {i: v for bag in bags[:m] for i, v in bag.items()}
+    update = [final.get(i, 0 * stack[0][0]) for i in range(n)]
+    residual = [[held[p][i] if i in final else v for i, v in enumerate(x)] for p, x in enumerate(stack)]
+    return update, residual, [sorted(final)] * P, steps
