@@ -4,9 +4,41 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from commbounds.collectives._latency_laws import (
+    Exponential,
+    Gamma,
+    Histogram,
+    LatencyLaw,
+    Lattice,
+    Lognormal,
+    Normal,
+    Uniform,
+    bernoulli,
+    released_noise,
+)
 from commbounds.collectives._sparse import SparseResult
+from commbounds.collectives._step_law import StepLaw, gaussian_maximum
 from commbounds.collectives.averaging import mean_of_compressed
 from commbounds.collectives.drift_trials import Drift, drift_trials, staleness_trials
+from commbounds.collectives.dropcompute import (
+    DropStep,
+    Threshold,
+    Trials,
+    backup_step,
+    best_threshold,
+    drop_step,
+    drop_trials,
+    local_sgd_period,
+    released_threshold,
+    trial_latencies,
+)
+from commbounds.collectives.flashcomm import (
+    QuantisedSum,
+    hierarchical_quantised_allreduce,
+    oneshot_quantised_allreduce,
+    ring_quantised_allreduce,
+    twostep_quantised_allreduce,
+)
 from commbounds.collectives.gaussiank import GaussiankResult, gaussiank_allreduce
 from commbounds.collectives.gossip import gossip, push_sum
 from commbounds.collectives.group_average import distortion, group_average
@@ -17,6 +49,7 @@ from commbounds.collectives.lossy_training import Replicas, fresh_replicas, loss
 from commbounds.collectives.moshpit import grid_average, initial_keys, moshpit
 from commbounds.collectives.moshpit_sgd import moshpit_sgd
 from commbounds.collectives.packetloss import Reduced, layout, lossy_broadcast, lossy_reduce_scatter
+from commbounds.collectives.random_batches import drop_gradient, random_batch_sgd
 from commbounds.collectives.random_groups import random_groups, regrouping
 from commbounds.collectives.restarts import allreduce_with_restarts
 from commbounds.collectives.spardl import spardl_allreduce
@@ -28,24 +61,46 @@ __all__ = [
     "COLLECTIVES",
     "Bernoulli",
     "Drift",
+    "DropStep",
+    "Exponential",
+    "Gamma",
     "GaussiankResult",
     "GilbertElliott",
+    "Histogram",
+    "LatencyLaw",
+    "Lattice",
+    "Lognormal",
+    "Normal",
+    "QuantisedSum",
     "Reduced",
     "Replicas",
     "SparseResult",
+    "StepLaw",
+    "Threshold",
     "Traffic",
+    "Trials",
+    "Uniform",
     "allreduce_with_restarts",
+    "backup_step",
+    "bernoulli",
+    "best_threshold",
     "distortion",
     "drift_trials",
+    "drop_gradient",
+    "drop_step",
+    "drop_trials",
     "fresh_replicas",
+    "gaussian_maximum",
     "gaussiank_allreduce",
     "gossip",
     "grid_average",
     "group_average",
     "group_trials",
     "gtopk_allreduce",
+    "hierarchical_quantised_allreduce",
     "initial_keys",
     "layout",
+    "local_sgd_period",
     "lossy_broadcast",
     "lossy_reduce_scatter",
     "lossy_step",
@@ -53,38 +108,59 @@ __all__ = [
     "mean_of_compressed",
     "moshpit",
     "moshpit_sgd",
+    "oneshot_quantised_allreduce",
     "push_sum",
+    "random_batch_sgd",
     "random_groups",
     "regrouping",
+    "released_noise",
+    "released_threshold",
+    "ring_quantised_allreduce",
     "spardl_allreduce",
     "staleness_trials",
     "topk_allgather",
     "topk_dsa",
+    "trial_latencies",
+    "twostep_quantised_allreduce",
 ]
 
 COLLECTIVES: Mapping[str, Any] = MappingProxyType(
     {
+        "StepLaw": StepLaw,
         "allreduce_with_restarts": allreduce_with_restarts,
+        "backup_step": backup_step,
+        "best_threshold": best_threshold,
         "drift_trials": drift_trials,
+        "drop_gradient": drop_gradient,
+        "drop_step": drop_step,
+        "drop_trials": drop_trials,
+        "gaussian_maximum": gaussian_maximum,
         "gaussiank_allreduce": gaussiank_allreduce,
         "gossip": gossip,
         "grid_average": grid_average,
         "group_average": group_average,
         "group_trials": group_trials,
         "gtopk_allreduce": gtopk_allreduce,
+        "hierarchical_quantised_allreduce": hierarchical_quantised_allreduce,
+        "local_sgd_period": local_sgd_period,
         "lossy_broadcast": lossy_broadcast,
         "lossy_reduce_scatter": lossy_reduce_scatter,
         "lossy_step": lossy_step,
         "lossy_training": lossy_training,
         "moshpit": moshpit,
         "moshpit_sgd": moshpit_sgd,
+        "oneshot_quantised_allreduce": oneshot_quantised_allreduce,
         "push_sum": push_sum,
+        "random_batch_sgd": random_batch_sgd,
         "random_groups": random_groups,
         "regrouping": regrouping,
+        "released_threshold": released_threshold,
+        "ring_quantised_allreduce": ring_quantised_allreduce,
         "spardl_allreduce": spardl_allreduce,
         "staleness_trials": staleness_trials,
         "topk_allgather": topk_allgather,
         "topk_dsa": topk_dsa,
+        "twostep_quantised_allreduce": twostep_quantised_allreduce,
     }
 )
 """Every collective under its name."""

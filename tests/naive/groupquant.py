@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-__all__ = ["decoded", "planes", "split"]
+__all__ = ["decoded", "decoded_floats", "planes", "split"]
 
 
 def decoded(x, bits, group, spikes=False):
@@ -24,6 +24,16 @@ def decoded(x, bits, group, spikes=False):
                 continue
             low, step = min(rest), (max(rest) - min(rest)) / levels
             out.append(low + round((value - low) / step) * step)
+    return out
+
+
+def decoded_floats(x, bits, group):
+    """The same without spikes in floats, with the operations in the order in which the formula has them."""
+    out = []
+    for start in range(0, len(x), group):
+        part = x[start : start + group]
+        low, scale = min(part), (max(part) - min(part)) / (2**bits - 1)
+        out += [(round((v - low) / scale) if scale > 0 else 0) * scale + low for v in part]
     return out
 
 
