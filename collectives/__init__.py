@@ -48,6 +48,15 @@ from commbounds.collectives.loss_processes import Bernoulli, GilbertElliott
 from commbounds.collectives.lossy_training import Replicas, fresh_replicas, lossy_step, lossy_training
 from commbounds.collectives.moshpit import grid_average, initial_keys, moshpit
 from commbounds.collectives.moshpit_sgd import moshpit_sgd
+from commbounds.collectives.oktopk import (
+    CONTROLLERS,
+    Controller,
+    OkTopkResult,
+    OkTopkState,
+    oktopk_allreduce,
+    oktopk_boundaries,
+)
+from commbounds.collectives.oktopk_sgd import OkTopkSGD, OkTopkSGDState
 from commbounds.collectives.packetloss import Reduced, layout, lossy_broadcast, lossy_reduce_scatter
 from commbounds.collectives.random_batches import drop_gradient, random_batch_sgd
 from commbounds.collectives.random_groups import random_groups, regrouping
@@ -59,7 +68,9 @@ from commbounds.collectives.traffic import Traffic
 
 __all__ = [
     "COLLECTIVES",
+    "CONTROLLERS",
     "Bernoulli",
+    "Controller",
     "Drift",
     "DropStep",
     "Exponential",
@@ -71,6 +82,10 @@ __all__ = [
     "Lattice",
     "Lognormal",
     "Normal",
+    "OkTopkResult",
+    "OkTopkSGD",
+    "OkTopkSGDState",
+    "OkTopkState",
     "QuantisedSum",
     "Reduced",
     "Replicas",
@@ -108,6 +123,8 @@ __all__ = [
     "mean_of_compressed",
     "moshpit",
     "moshpit_sgd",
+    "oktopk_allreduce",
+    "oktopk_boundaries",
     "oneshot_quantised_allreduce",
     "push_sum",
     "random_batch_sgd",
@@ -126,6 +143,7 @@ __all__ = [
 
 COLLECTIVES: Mapping[str, Any] = MappingProxyType(
     {
+        "OkTopkSGD": OkTopkSGD,
         "StepLaw": StepLaw,
         "allreduce_with_restarts": allreduce_with_restarts,
         "backup_step": backup_step,
@@ -149,6 +167,8 @@ COLLECTIVES: Mapping[str, Any] = MappingProxyType(
         "lossy_training": lossy_training,
         "moshpit": moshpit,
         "moshpit_sgd": moshpit_sgd,
+        "oktopk_allreduce": oktopk_allreduce,
+        "oktopk_boundaries": oktopk_boundaries,
         "oneshot_quantised_allreduce": oneshot_quantised_allreduce,
         "push_sum": push_sum,
         "random_batch_sgd": random_batch_sgd,

@@ -1,0 +1,71 @@
+"""Balance and all-gather: the sums that pass the global threshold reach every rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from commbounds.collectives.gathering import gather_blocks
+from commbounds.collectives.traffic import Traffic
+
+__all__ = ["BALANCE", "balanced", "gathered_sizes", "winners_traffic"]
+
+BALANCE = ("always", "never", "4x-mean")
+
+
+@njit(cache=True, nogil=True)
+def _exchange(held, targets, sent, received, messages):  # type: ignore[no-untyped-def]
+    # the winners stay in their order; rank p's are those from held[p] to held[p + 1], and become those from targets[p]
+    # to targets[p + 1]. In round s rank p sends to rank p + s what of its own rank p + s is to hold.
+    P = held.size - 1
+    for shift in range(1, P):
+        for p in range(P):
+            target = (p + shift) % P
+            start, stop = max(held[p], targets[target]), min(held[p + 1], targets[target + 1])
+            if stop > start:
+                sent[shift - 1, p] += 2 * (stop - start)
+                received[shift - 1, target] += 2 * (stop - start)
+                messages[shift - 1, p] += 1
+
+
+def gathered_sizes(P: int, allgather: str) -> Traffic:
+    """The traffic of telling all ranks one number of each."""
+    return gather_blocks(np.ones(P, np.int64), allgather)
+
+
+def balanced(winners: NDArray[np.int64]) -> tuple[NDArray[np.int64], Traffic]:
+    """Equal shares of the winners, the larger ones first, and the traffic of making them so.
+
+    Who holds how many is known: an empty part is no message, and a round without a message is no step.
+    """
+    P = winners.size
+    total = int(winners.sum())
+    shares = total // P + (np.arange(P) < total % P)
+    held, targets = (np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64) for sizes in (winners, shares))
+    counts: Any = np.zeros((3, P - 1, P), np.int64)
+    _exchange(held, targets, counts[0], counts[1], counts[2])
+    taken = counts[2].any(axis=1)
+    return shares, Traffic.of_steps(*counts[:, taken])
+
+
+def winners_traffic(winners: NDArray[np.int64], balance: str, allgather: str) -> tuple[Traffic, Traffic]:
+    """The traffic of balancing the winners, where the rule says so, and of gathering them.
+
+    Parameters
+    ----------
+    winners : (P,) int64
+        Entries that every rank holds.
+    balance : str
+        "always", "never", or "4x-mean": if some rank holds more than four times the mean.
+    allgather : str
+        Algorithm of the all-gather.
+    """
+    P = winners.size
+    exceeds = int(winners.max()) * P > 4 * int(winners.sum())
+    moved = Traffic.none(P)
+    if balance == "always" or (balance == "4x-mean" and exceeds):
+        winners, moved = balanced(winners)
+    return moved, gather_blocks(2 * winners, allgather)

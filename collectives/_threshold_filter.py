@@ -1,0 +1,161 @@
+"""What passes a threshold: indices and values, in one pass over every rank's vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numba import get_num_threads, njit
+from numpy.typing import NDArray
+
+from commbounds.compressors._bits import ONE, PLACE, PRIME
+from commbounds.compressors._blocks import run_all
+from commbounds.compressors._magnitude import magnitude_bits
+
+__all__ = ["Passing", "least_keys", "passing"]
+
+# Magnitudes are compared by their keys: bit patterns without the sign, unsigned integers in the same order.
+
+_TILE = 4096
+"""Keys compared in one go, before the ones found are written out: 64 words."""
+
+
+@njit(cache=True, nogil=True)
+def _reached(bits, mask, level, words):  # type: ignore[no-untyped-def]
+    # bit j of words[w]: whether key 64 w + j is at least level
+    whole = bits.size // 64
+    for w in range(whole):
+        tile = bits[64 * w : 64 * w + 64]
+        word = np.uint64(0)
+        for j in range(64):
+            word |= np.uint64((tile[j] & mask) >= level) << np.uint64(j)
+        words[w] = word
+    if 64 * whole < bits.size:
+        words[whole] = 0
+        for j in range(bits.size - 64 * whole):
+            words[whole] |= np.uint64((bits[64 * whole + j] & mask) >= level) << np.uint64(j)
+
+
+@njit(cache=True, nogil=True)
+def _pass(bits, mask, level, indices, found):  # type: ignore[no-untyped-def]
+    # i and bits[i] for every key that is at least level, in order of i; returns their number, also where it exceeds
+    # the room, which is filled then
+    count = 0
+    words = np.empty(_TILE // 64, np.uint64)
+    for start in range(0, bits.size, _TILE):
+        tile = bits[start : start + _TILE]
+        _reached(tile, mask, level, words)
+        for w in range((tile.size + 63) // 64):
+            word = words[w]
+            while word:
+                rest = word & (word - ONE)
+                i = 64 * w + PLACE[(word ^ rest) % PRIME]
+                word = rest
+                if count < indices.size:
+                    indices[count] = start + i
+                    found[count] = tile[i]
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _pass_rows(bits, mask, levels, first, last, indices, found, counts):  # type: ignore[no-untyped-def]
+    for p in range(first, last):
+        counts[p] = _pass(bits[p], mask, levels[p], indices[p], found[p])
+
+
+@dataclass(frozen=True, eq=False)
+class Passing:
+    """Every rank's entries that pass its threshold.
+
+    Parameters
+    ----------
+    indices : (P, room) int64
+        Row p holds ``counts[p]`` indices, ascending; what follows means nothing.
+    values : (P, room) float32 or float64
+        The values there.
+    counts : (P,) int64
+        Entries of every rank; at most the room.
+    """
+
+    indices: NDArray[np.int64]
+    values: NDArray[Any]
+    counts: NDArray[np.int64]
+
+    def rows(self) -> Iterator[NDArray[np.int64]]:
+        """Every rank's indices."""
+        return (row[:count] for row, count in zip(self.indices, self.counts, strict=True))
+
+    def entries(self, p: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Indices and values of rank `p`."""
+        return self.indices[p, : self.counts[p]], self.values[p, : self.counts[p]]
+
+    def narrow(self, p: int, keys: NDArray[Any]) -> None:
+        """Keep of rank `p` only what has at least the key in the (1,) array `keys`."""
+        indices, values = self.entries(p)
+        kept = np.abs(values) >= keys.view(values.dtype)
+        self.counts[p] = np.count_nonzero(kept)
+        self.indices[p, : self.counts[p]], self.values[p, : self.counts[p]] = indices[kept], values[kept]
+
+    @property
+    def finite(self) -> bool:
+        """Whether no value is NaN or an infinity."""
+        return all(np.isfinite(row[:count]).all() for row, count in zip(self.values, self.counts, strict=True))
+
+
+def least_keys(thresholds: NDArray[np.float64], dtype: np.dtype[Any], inclusive: bool) -> NDArray[Any]:
+    """For every threshold the least key of `dtype` that passes it; zero never does, NaN and infinities always do.
+
+    Parameters
+    ----------
+    thresholds : (P,) float64
+        Finite, not negative; compared exactly, also with float32.
+    dtype : float32 or float64
+        Of the vectors.
+    inclusive : bool
+        Whether a magnitude equal to the threshold passes.
+    """
+    with np.errstate(over="ignore"):  # a threshold beyond the largest float32 lets only infinities pass
+        least = thresholds.astype(dtype)
+    exact = least.astype(np.float64)
+    short = exact < thresholds if inclusive else exact <= thresholds
+    with np.errstate(over="ignore"):
+        least[short] = np.nextafter(least[short], dtype.type(np.inf))
+    keys: NDArray[Any] = least.view(f"u{dtype.itemsize}")
+    keys[keys == 0] = 1
+    return keys
+
+
+def passing(stack: NDArray[Any], keys: NDArray[Any], room: int) -> Passing:
+    """The entries of every row of `stack` whose key is at least that of ``keys``.
+
+    Parameters
+    ----------
+    stack : (P, n) float32 or float64
+        C-contiguous.
+    keys : (P,) unsigned integers as wide as the entries
+        From `least_keys`.
+    room : int
+        Guess of the largest number of entries; a second pass takes place if it is too low.
+    """
+    bits, mask = magnitude_bits(stack)
+    P, n = bits.shape
+    threads = min(P, get_num_threads())
+    bounds = [P * t // threads for t in range(threads + 1)]
+    counts = np.zeros(P, np.int64)
+    room = min(room, n)
+    while True:
+        indices, found = np.empty((P, room), np.int64), np.empty((P, room), bits.dtype)
+        jobs = [
+            partial(_pass_rows, bits, mask, keys, first, last, indices, found, counts)
+            for first, last in pairwise(bounds)
+        ]
+        run_all(jobs, bits.size)
+        most = int(counts.max())
+        if most <= room:
+            return Passing(indices, found.view(stack.dtype), counts)
+        room = most
