@@ -84,6 +84,7 @@ DENSE = (
         PATARASUK_2009.recalled("first half of the ring"),
         (BLOCKS_DIVIDE,),
         printed=Cost(P - 1, n * (P - 1) / P),
+        kind="part",
     ),
     Schedule(
         "allgather_ring",
@@ -92,6 +93,7 @@ DENSE = (
         THAKUR_2005.recalled("cost of the ring all-gather"),
         (BLOCKS_DIVIDE,),
         printed=Cost(P - 1, n * (P - 1) / P),
+        kind="part",
     ),
     Schedule(
         "allgather_doubling",
@@ -101,6 +103,7 @@ DENSE = (
         _EVEN_POWERS,
         _LOG,
         Cost(log2(P), n * (P - 1) / P),
+        "part",
     ),
     Schedule(
         "allgather_bruck",
@@ -110,6 +113,7 @@ DENSE = (
         (BLOCKS_DIVIDE,),
         ((doublings, ceil_log2),),
         Cost(ceil_log2, n * (P - 1) / P),
+        "part",
     ),
 )
 """As the literature idealises them; exact where `assumes` holds."""
@@ -141,12 +145,12 @@ def _exact_rings() -> tuple[Schedule, ...]:
     scatter, gather = Phase("reduce-scatter", P - 1, longest, longest), Phase("all-gather", P - 1, longest)
     source = derived("Every block is on its way in every step, so the longest, ceil(n/P) words, is.")
     return tuple(
-        Schedule(name, title, phases, source)
-        for name, title, phases in (
-            ("ring", "ring all-reduce", (scatter, gather)),
-            ("butterfly", "direct reduce-scatter, then direct all-gather", (scatter, gather)),
-            ("reduce_scatter", "ring reduce-scatter of n words", (scatter,)),
-            ("allgather_ring", "ring all-gather to n words", (gather,)),
+        Schedule(name, title, phases, source, kind=kind)
+        for name, title, phases, kind in (
+            ("ring", "ring all-reduce", (scatter, gather), "dense"),
+            ("butterfly", "direct reduce-scatter, then direct all-gather", (scatter, gather), "dense"),
+            ("reduce_scatter", "ring reduce-scatter of n words", (scatter,), "part"),
+            ("allgather_ring", "ring all-gather to n words", (gather,), "part"),
         )
     )
 
@@ -174,6 +178,7 @@ DENSE_EXACT = (
         _COUNTED,
         _POWERS,
         ((doublings, ceil_log2), *_block_sizes(P, ceil_log2)),
+        kind="part",
     ),
     Schedule(
         "allgather_bruck",
@@ -188,6 +193,7 @@ DENSE_EXACT = (
             (_extra, ceil_log2 - sp.Max(ceil_log2 - 1, 0)),
             *_block_sizes(P, sp.Max(ceil_log2 - 1, 0)),
         ),
+        kind="part",
     ),
 )
 """Exact for every P and n (or as `assumes` says), where blocks differ by one word."""

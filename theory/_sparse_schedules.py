@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sympy as sp
 
 from commbounds.theory._dense_schedules import doublings
 from commbounds.theory._dense_terms import POWER_OF_TWO_RANKS, ceil_log2
-from commbounds.theory.claim import Hypothesis
+from commbounds.theory.claim import Hypothesis, Source
 from commbounds.theory.cost import Cost, Phase, Schedule, log2, t
 from commbounds.theory.quantities import P, index_bits, k, n
 from commbounds.theory.sources import Work, derived
@@ -24,8 +26,9 @@ _OKTOPK = Work(
 )
 _SPARDL = Work("SparDL: Distributed deep learning training with efficient sparse communication")
 _LOG = ((doublings, log2(P)),)
+_SHARES = sp.Eq(sp.Mod(k, P), 0)
 _EXACTLY_K = Hypothesis("exactly_k", "Every rank selects exactly k entries.")
-_EVEN = Hypothesis("even_regions_and_supports", "P divides k, and every region has k/P entries of every rank.")
+_EVEN = Hypothesis("even_regions_and_supports", "P divides k, and every region has k/P entries of every rank.", _SHARES)
 
 _SPLIT = Phase("split", P - 1, 2 * k / P)
 _GATHER_OWN = Phase("all-gather", doublings, 2**t * 2 * k)
@@ -46,6 +49,7 @@ _MEMBERS = P / teams
 _TEAM_BLOCK = 2 * k * teams / P
 _TEAM = (*_bags(_MEMBERS, _TEAM_BLOCK, "reduce-scatter"), *_bags(_MEMBERS, _TEAM_BLOCK, "all-gather"))
 _TEAM_SIZE = (doublings, index_bits(_MEMBERS))
+_TEAMS = sp.Eq(sp.Mod(P, teams), 0) & sp.Eq(sp.Mod(k * teams, P), 0)
 _TEAM_WORDS = 2 * k * (2 * P - 2 * teams) / P
 
 SPARSE = (
@@ -57,6 +61,7 @@ SPARSE = (
         (POWER_OF_TWO_RANKS, _EXACTLY_K),
         _LOG,
         Cost(log2(P), 2 * k * (P - 1)),
+        "sparse",
     ),
     Schedule(
         "topk_dsa",
@@ -66,6 +71,8 @@ SPARSE = (
         (POWER_OF_TWO_RANKS, _EVEN),
         _LOG,
         Cost(P + 2 * log2(P), 4 * k * (P - 1) / P),
+        "sparse",
+        "lower",
         "The printed latency rounds the P - 1 messages of the split up to P; words of the sizes are not counted.",
     ),
     Schedule(
@@ -76,6 +83,8 @@ SPARSE = (
         (POWER_OF_TWO_RANKS, _EVEN),
         _LOG,
         Cost(P + 2 * log2(P), (2 * k + n) * (P - 1) / P),
+        "sparse",
+        "upper",
         "No upper bound for every input: one region may receive nearly all entries.",
     ),
     Schedule(
@@ -86,6 +95,7 @@ SPARSE = (
         (POWER_OF_TWO_RANKS, _EXACTLY_K),
         _LOG,
         Cost(2 * log2(P), 4 * k * log2(P)),
+        "sparse",
     ),
     Schedule(
         "gaussiank",
@@ -95,7 +105,8 @@ SPARSE = (
         (POWER_OF_TWO_RANKS, _EXACTLY_K),
         _LOG,
         Cost(2 * log2(P), 2 * k * (P - 1)),
-        "Words of the sizes are not counted.",
+        "sparse",
+        note="Words of the sizes are not counted.",
     ),
     Schedule(
         "oktopk",
@@ -105,6 +116,8 @@ SPARSE = (
         (POWER_OF_TWO_RANKS, _EVEN),
         _LOG,
         Cost(2 * P + 2 * log2(P), 6 * k * (P - 1) / P),
+        "sparse",
+        "upper",
         "The printed latency rounds the P - 1 messages of the split up to P. The balancing is paced as P messages that "
         "together take k - k/P entries from the rank that owns all. Words of the sizes are not counted.",
     ),
@@ -115,6 +128,8 @@ SPARSE = (
         derived("The upper end without the words of the balancing."),
         (POWER_OF_TWO_RANKS, _EVEN),
         _LOG,
+        kind="sparse",
+        end="lower",
     ),
     Schedule(
         "oktopk_lower",
@@ -124,6 +139,8 @@ SPARSE = (
         (POWER_OF_TWO_RANKS,),
         _LOG,
         Cost(2 * P + 2 * log2(P), 2 * k * (P - 1) / P),
+        "sparse",
+        "lower",
         "The split moves nothing, and every rank owns k/P results.",
     ),
     Schedule(
@@ -131,18 +148,26 @@ SPARSE = (
         "SparDL, one team: sparse reduce-scatter in bags of blocks, then Bruck's all-gather",
         (*_bags(P, 2 * k / P, "reduce-scatter"), *_bags(P, 2 * k / P, "all-gather")),
         _SPARDL.official_code("schedule read in its code; sum derived"),
-        (Hypothesis("shares_divide", "P divides k, and no block has fewer than k/P entries."),),
+        (Hypothesis("shares_divide", "P divides k, and no block has fewer than k/P entries.", _SHARES),),
         ((doublings, ceil_log2),),
         Cost(2 * ceil_log2, 4 * k * (P - 1) / P),
+        "sparse",
     ),
     Schedule(
         "spardl_rsag",
         "SparDL, d teams joined by recursive doubling (R-SAG)",
         (*_TEAM, Phase("join teams", _swaps, _TEAM_BLOCK)),
         _SPARDL.official_code("schedule read in its code; sum derived"),
-        (Hypothesis("teams_by_doubling", "d is a power of two that divides P, and P/d divides k."),),
+        (
+            Hypothesis(
+                "teams_by_doubling",
+                "d is a power of two that divides P, and P/d divides k.",
+                _TEAMS & sp.Eq(2 ** index_bits(teams), teams),
+            ),
+        ),
         (_TEAM_SIZE, (_swaps, log2(teams))),
         Cost(2 * index_bits(_MEMBERS) + log2(teams), _TEAM_WORDS + 2 * k * teams / P * log2(teams)),
+        "sparse",
     ),
     Schedule(
         "spardl_bsag",
@@ -153,31 +178,41 @@ SPARSE = (
             Phase("join teams, rest", 1, (teams - 2 ** (_swaps - 1)) * 2 * kept),
         ),
         _SPARDL.official_code("schedule read in its code; sum derived"),
-        (Hypothesis("teams_by_bruck", "d divides P, and P/d divides k; h entries of every block are kept."),),
+        (Hypothesis("teams_by_bruck", "d divides P, and P/d divides k; h entries of every block are kept.", _TEAMS),),
         (_TEAM_SIZE, (_swaps, index_bits(teams))),
         Cost(2 * index_bits(_MEMBERS) + index_bits(teams), _TEAM_WORDS + 2 * (teams - 1) * kept),
+        "sparse",
     ),
 )
 """As printed; of the data-dependent ones the ends of the printed range."""
 
 _CEIL = ((doublings, ceil_log2),)
 
+
+def _by_bruck(schedule: Schedule, source: Source) -> Schedule:
+    """The same with Bruck's all-gather in place of recursive doubling, for any number of ranks."""
+    phases: list[Phase] = []
+    for phase in schedule.phases:
+        grows = phase.steps == doublings and phase.words.has(2**t)
+        phases += _bags(P, phase.words / 2**t, phase.name) if grows else [phase]
+    return replace(
+        schedule,
+        phases=tuple(phases),
+        source=source,
+        assumes=tuple(h for h in schedule.assumes if h is not POWER_OF_TWO_RANKS),
+        where=_CEIL,
+        printed=None,
+    )
+
+
+_BRUCK = derived("Bruck's all-gather moves 1, 2, 4, ... equal blocks, P - 1 in all, in ceil(log2 P) steps.")
+_TREE = derived("A binomial tree of P ranks has ceil(log2 P) levels; each moves one message of k entries up and down.")
+
 SPARSE_EXACT = (
-    Schedule(
-        "topk_allgather",
-        "TopkA by Bruck's all-gather",
-        _bags(P, 2 * k, "all-gather"),
-        derived("Blocks are equal, 2k words, so every rank sends 1, 2, 4, ... of them, P - 1 in all."),
-        (_EXACTLY_K,),
-        _CEIL,
-    ),
-    Schedule(
-        "gtopk",
-        "gTopk on a binomial tree of any size",
-        (Phase("reduce", doublings, 2 * k), Phase("broadcast", doublings, 2 * k)),
-        derived("A binomial tree of P ranks has ceil(log2 P) levels; each moves one message of k entries up and down."),
-        (_EXACTLY_K,),
-        _CEIL,
+    *(
+        _by_bruck(schedule, _TREE if schedule.name == "gtopk" else _BRUCK)
+        for schedule in SPARSE
+        if schedule.where == _LOG
     ),
     Schedule(
         "spardl",
@@ -186,6 +221,7 @@ SPARSE_EXACT = (
         derived("Every block that is sent holds floor(k/P) entries, and the bags of a half hold P - 1 blocks."),
         (Hypothesis("blocks_suffice", "No block has fewer than floor(k/P) entries."),),
         _CEIL,
+        kind="sparse",
     ),
 )
-"""Exact for every P and k."""
+"""For every P; of the data-dependent ones the same ends of the range."""

@@ -130,6 +130,10 @@ class Schedule:
         power of two while summing.
     printed : Cost or None
         As the paper prints it, written down here only to be compared.
+    kind : str
+        dense or sparse: an all-reduce of whole or of sparsified vectors; part: half of an all-reduce.
+    end : str
+        Where the data decide: upper or lower, for the end of the range that this is; empty where they do not.
     note : str
         What a reader should know besides.
     """
@@ -141,15 +145,21 @@ class Schedule:
     assumes: tuple[Hypothesis, ...] = ()
     where: tuple[tuple[Any, Any], ...] = ()
     printed: Cost | None = None
+    kind: str = "dense"
+    end: str = ""
     note: str = ""
 
     def __post_init__(self) -> None:
+        if self.kind not in ("dense", "sparse", "part"):
+            raise ValueError(f"kind of {self.name} must be dense, sparse or part, got {self.kind!r}")
+        if self.end not in ("", "upper", "lower"):
+            raise ValueError(f"end of {self.name} must be upper, lower or empty, got {self.end!r}")
         if not self.phases:
             raise ValueError(f"{self.name} must have at least one phase")
 
-    def admits(self, **values: Any) -> bool:
-        """Whether the schedule is exact at these values of P, n, k and so on."""
-        return all(hypothesis.admits(**values) for hypothesis in self.assumes)
+    def unmet(self, **values: Any) -> tuple[Hypothesis, ...]:
+        """The conditions that these values of P, n, k and so on do not meet."""
+        return tuple(hypothesis for hypothesis in self.assumes if not hypothesis.admits(**values))
 
 
 @dataclass(frozen=True)
@@ -237,9 +247,9 @@ def cost(schedule: Schedule) -> Cost:
 
 
 def _total(schedule: Schedule, phases: list[Phase]) -> tuple[Any, Any, Any]:
-    latency = sum((phase.steps for phase in phases), sp.Integer(0))
-    words = sum((_summed(schedule, phase, phase.words) for phase in phases), sp.Integer(0))
-    reduced = sum((_summed(schedule, phase, phase.reduced) for phase in phases), sp.Integer(0))
+    latency = [phase.steps for phase in phases]
+    words = [_summed(schedule, phase, phase.words) for phase in phases]
+    reduced = [_summed(schedule, phase, phase.reduced) for phase in phases]
     return _closed(schedule, latency), _closed(schedule, words), _closed(schedule, reduced)
 
 
@@ -251,9 +261,9 @@ def _summed(schedule: Schedule, phase: Phase, words: Any) -> Any:
     return sp.Sum(words, (t, 0, phase.steps - 1)).doit()
 
 
-def _closed(schedule: Schedule, total: Any) -> Any:
-    """Simplified, and written in what the symbols stand for."""
-    total = sp.expand(total)
+def _closed(schedule: Schedule, parts: list[Any]) -> Any:
+    """The sum of `parts`, simplified, and written in what the symbols stand for."""
+    total = sp.expand(sp.Add(*parts))
     for symbol, meaning in schedule.where:
         if isinstance(meaning, log2):
             total = total.subs(2**symbol, meaning.args[0])

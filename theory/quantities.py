@@ -164,6 +164,7 @@ NOTATION = {
     # costs of collectives: theory/_sparse_schedules.py
     sp.Symbol("teams", integer=True, positive=True): "d",
     sp.Symbol("kept", integer=True, positive=True): "h",
+    sp.Symbol("nodes", integer=True, positive=True): "N",
 }
 """How the symbols above are written in LaTeX, where not by their names."""
 

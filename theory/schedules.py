@@ -6,16 +6,19 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from commbounds.theory._dense_schedules import DENSE, DENSE_EXACT
+from commbounds.theory._node_schedules import NODES
 from commbounds.theory._sparse_schedules import SPARSE, SPARSE_EXACT
 from commbounds.theory.cost import Schedule
 from commbounds.theory.quantities import P, k, n
 
-__all__ = ["DENSE_LOWER_BOUND", "EXACT", "SCHEDULES", "SPARSE_LOWER_BOUND"]
+__all__ = ["DENSE_LOWER_BOUND", "EXACT", "IN_NODES", "SCHEDULES", "SPARSE_LOWER_BOUND"]
 
 SCHEDULES: Mapping[str, Schedule] = MappingProxyType({s.name: s for s in (*DENSE, *SPARSE)})
 """As the literature prints them, where P is a power of two, P divides n, and so on."""
 EXACT: Mapping[str, Schedule] = MappingProxyType({s.name: s for s in (*DENSE_EXACT, *SPARSE_EXACT)})
 """What is moved whatever P and n are, where that does not depend on the data."""
+IN_NODES: Mapping[str, Schedule] = MappingProxyType({s.name: s for s in NODES})
+"""Where ranks sit in nodes, with two kinds of links."""
 
 DENSE_LOWER_BOUND = 2 * n * (P - 1) / P
 """Words that some rank sends, and some rank receives, in any all-reduce that moves sums of entries."""
