@@ -19,6 +19,15 @@ from commbounds.collectives._latency_laws import (
 from commbounds.collectives._sparse import SparseResult
 from commbounds.collectives._step_law import StepLaw, gaussian_maximum
 from commbounds.collectives.averaging import mean_of_compressed
+from commbounds.collectives.dense import (
+    allgather,
+    allgatherv,
+    butterfly_allreduce,
+    rabenseifner_allreduce,
+    recursive_doubling_allreduce,
+    reduce_scatter,
+    ring_allreduce,
+)
 from commbounds.collectives.drift_trials import Drift, drift_trials, staleness_trials
 from commbounds.collectives.dropcompute import (
     DropStep,
@@ -39,6 +48,7 @@ from commbounds.collectives.flashcomm import (
     ring_quantised_allreduce,
     twostep_quantised_allreduce,
 )
+from commbounds.collectives.gathering import gather_blocks
 from commbounds.collectives.gaussiank import GaussiankResult, gaussiank_allreduce
 from commbounds.collectives.gossip import gossip, push_sum
 from commbounds.collectives.group_average import distortion, group_average
@@ -95,16 +105,20 @@ __all__ = [
     "Traffic",
     "Trials",
     "Uniform",
+    "allgather",
+    "allgatherv",
     "allreduce_with_restarts",
     "backup_step",
     "bernoulli",
     "best_threshold",
+    "butterfly_allreduce",
     "distortion",
     "drift_trials",
     "drop_gradient",
     "drop_step",
     "drop_trials",
     "fresh_replicas",
+    "gather_blocks",
     "gaussian_maximum",
     "gaussiank_allreduce",
     "gossip",
@@ -127,11 +141,15 @@ __all__ = [
     "oktopk_boundaries",
     "oneshot_quantised_allreduce",
     "push_sum",
+    "rabenseifner_allreduce",
     "random_batch_sgd",
     "random_groups",
+    "recursive_doubling_allreduce",
+    "reduce_scatter",
     "regrouping",
     "released_noise",
     "released_threshold",
+    "ring_allreduce",
     "ring_quantised_allreduce",
     "spardl_allreduce",
     "staleness_trials",
@@ -145,9 +163,12 @@ COLLECTIVES: Mapping[str, Any] = MappingProxyType(
     {
         "OkTopkSGD": OkTopkSGD,
         "StepLaw": StepLaw,
+        "allgather": allgather,
+        "allgatherv": allgatherv,
         "allreduce_with_restarts": allreduce_with_restarts,
         "backup_step": backup_step,
         "best_threshold": best_threshold,
+        "butterfly_allreduce": butterfly_allreduce,
         "drift_trials": drift_trials,
         "drop_gradient": drop_gradient,
         "drop_step": drop_step,
@@ -171,10 +192,14 @@ COLLECTIVES: Mapping[str, Any] = MappingProxyType(
         "oktopk_boundaries": oktopk_boundaries,
         "oneshot_quantised_allreduce": oneshot_quantised_allreduce,
         "push_sum": push_sum,
+        "rabenseifner_allreduce": rabenseifner_allreduce,
         "random_batch_sgd": random_batch_sgd,
         "random_groups": random_groups,
+        "recursive_doubling_allreduce": recursive_doubling_allreduce,
+        "reduce_scatter": reduce_scatter,
         "regrouping": regrouping,
         "released_threshold": released_threshold,
+        "ring_allreduce": ring_allreduce,
         "ring_quantised_allreduce": ring_quantised_allreduce,
         "spardl_allreduce": spardl_allreduce,
         "staleness_trials": staleness_trials,
