@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import sympy as sp
 
@@ -37,11 +38,11 @@ _SIZES = Phase("sizes", doublings, 0)
 _BALANCE = Phase("balance", P, 2 * k / P * (P - 1) / P)
 
 
-def _bags(members: object, block: object, name: str) -> tuple[Phase, Phase]:
+def _bags(members: Any, block: Any, name: str) -> tuple[Phase, Phase]:
     """1, 2, 4, ... blocks, and in one step what is left of `members` - 1; `doublings` steps in all."""
     return (
         Phase(name, doublings - 1, 2**t * block),
-        Phase(f"{name}, rest", 1, (members - 2 ** (doublings - 1)) * block),  # type: ignore[operator]
+        Phase(f"{name}, rest", 1, (members - 2 ** (doublings - 1)) * block),
     )
 
 

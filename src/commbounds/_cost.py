@@ -244,12 +244,13 @@ def _where(pair: list[Any], axis: str, sizes: dict[str, int], general: bool) -> 
 
     symbols = {s.name: s for expression in pair for s in expression.free_symbols}
     numbers = {s: sp.Integer(sizes[name]) for name, s in symbols.items() if name != axis}
-    at_sizes = crossover(*(e.xreplace(numbers) for e in pair), symbols[axis], 2.0, _SEARCHED)
+    first, second = pair
+    at_sizes = crossover(first.xreplace(numbers), second.xreplace(numbers), symbols[axis], 2.0, _SEARCHED)
     shown = _relation(at_sizes)
     if not general:
         return shown
     try:
-        formula = crossover(*pair, symbols[axis])
+        formula = crossover(first, second, symbols[axis])
     except ValueError:
         return shown
     if not formula.exact or formula.condition.free_symbols <= {symbols[axis]}:
