@@ -13,4 +13,16 @@ VALUES = {
     "norm1": Fraction(3), "norm2": sp.sqrt(5), "norm3": sp.cbrt(9), "norminf": 2, "absdet": Fraction(2), "P": 3,
     "norm2bar": sp.sqrt(2), "sumsq": Fraction(17), "e": Fraction(1, 3),
     # collectives
+    "N": 8, "M": 4, "dims": 3, "rounds": 1, "failure": Fraction(1, 2), "deaf": Fraction(1, 4), "blocks": Fraction(7, 2),
+    "survivors": 2, "spread": Fraction(3, 2), "cap": 4, "mixing": Fraction(1, 3), "stepsize": Fraction(1, 8),
+    "noise": Fraction(2), "smoothness": Fraction(1), "convexity": Fraction(1, 2), "curvature": Fraction(3, 4),
+    "period": 2, "periods": 3, "iterations": 6, "quality": Fraction(1, 2), "distance": Fraction(3),
+    "excess": Fraction(4), "square": Fraction(5, 2),
+    # packetloss
+    "p": Fraction(1, 4), "elapsed": 3, "sigma": Fraction(3, 2), "G": Fraction(2), "rho": Fraction(-1, 2), "arrived": 2,
+    "S": Fraction(3), "squares": Fraction(14), "onefewer": Fraction(1, 2), "stale": 1, "apart": 2, "age": 1, "older": 2,
+    "receivers": 3, "recovery": Fraction(1, 8), "lossrate": Fraction(1, 4), "fates": Fraction(1, 2),
+    "lagged": Fraction(7, 4), "discounted": Fraction(1, 4), "autocov": Fraction(5, 2), "driftbefore": Fraction(1, 2),
+    "onesided": Fraction(3, 4), "smooth": Fraction(2), "meandistance": Fraction(1, 2), "missednorms": Fraction(3),
+    "packets": 2, "coordinates": 8,
 }  # fmt: skip

@@ -1,9 +1,13 @@
-"""Moshpit all-reduce: the claims bound to their implementations."""
+"""Moshpit all-reduce and Moshpit SGD: the claims bound to their implementations."""
 
 from __future__ import annotations
 
-from commbounds.verify.experiments.binding import table
+from commbounds.verify.experiments._moshpit_flow import FLOW_STUDIES
+from commbounds.verify.experiments._moshpit_grid import GRID_STUDIES
+from commbounds.verify.experiments._moshpit_sgd import SGD_STUDIES
+from commbounds.verify.experiments._random_groups import RANDOM_STUDIES
+from commbounds.verify.study import studies
 
 __all__ = ["EXPERIMENTS"]
 
-EXPERIMENTS = table()
+EXPERIMENTS = studies(*GRID_STUDIES, *FLOW_STUDIES, *RANDOM_STUDIES, *SGD_STUDIES)

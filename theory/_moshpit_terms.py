@@ -1,0 +1,301 @@
+"""Symbols, quantities, hypotheses and works of the columns about averaging among peers: moshpit and gossip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import comb
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.claim import Hypothesis, Quantity
+from commbounds.theory.quantities import n, r
+from commbounds.theory.sources import Work
+
+N = sp.Symbol("N", integer=True, positive=True)
+"""Peers."""
+M = sp.Symbol("M", integer=True, positive=True)
+"""Members of a full group: the side of the grid."""
+dims = sp.Symbol("dims", integer=True, positive=True)
+"""Dimensions of the grid."""
+rounds = sp.Symbol("rounds", integer=True, nonnegative=True)
+"""Rounds of averaging."""
+failure = sp.Symbol("failure", nonnegative=True)
+"""Probability that a peer fails in a round or an attempt, independently of all else."""
+deaf = sp.Symbol("deaf", nonnegative=True)
+"""Probability that a peer gives its vector to the average, but does not get the result."""
+blocks = sp.Symbol("blocks", positive=True)
+"""Expected number of groups that are not empty, peers by themselves included."""
+survivors = sp.Symbol("survivors", integer=True, positive=True)
+"""Peers that stay, N at most."""
+spread = sp.Symbol("spread", nonnegative=True)
+"""Distortion before the step or the round at hand, expected."""
+cap = sp.Symbol("cap", integer=True, positive=True)
+"""Most attempts."""
+mixing = sp.Symbol("mixing", nonnegative=True)
+"""Factor by which one average takes the expected distortion down; 1 where none is taken."""
+stepsize = sp.Symbol("stepsize", positive=True)
+"""Step size of SGD."""
+noise = sp.Symbol("noise", nonnegative=True)
+"""Largest standard deviation of a stochastic gradient: E ||g - grad f||^2 <= noise^2."""
+smoothness = sp.Symbol("smoothness", positive=True)
+"""Lipschitz constant of the gradient."""
+convexity = sp.Symbol("convexity", positive=True)
+"""Strong convexity."""
+curvature = sp.Symbol("curvature", nonnegative=True)
+"""h in f(x) = h ||x||^2 / 2."""
+period = sp.Symbol("period", integer=True, positive=True)
+"""Steps from one average to the next."""
+periods = sp.Symbol("periods", integer=True, positive=True)
+"""Averages taken so far."""
+iterations = sp.Symbol("iterations", integer=True, positive=True)
+"""Steps of SGD."""
+quality = sp.Symbol("quality", nonnegative=True)
+"""Largest E V after an average, over the squared step size; the square root of that."""
+distance = sp.Symbol("distance", nonnegative=True)
+"""Distance of the common start from a minimiser."""
+excess = sp.Symbol("excess", nonnegative=True)
+"""f at the common start, less its infimum."""
+square = sp.Symbol("square", nonnegative=True)
+"""E ||mean||^2 before the step."""
+
+
+class _Exact(sp.Function):  # type: ignore[misc]
+    """A function of integers and rationals with an exact value; in floats the same, entry by entry."""
+
+    @classmethod
+    def exact(cls, *arguments: Any) -> Fraction:
+        """The value."""
+        raise NotImplementedError
+
+    @classmethod
+    def eval(cls, *arguments: Any) -> Any:
+        """The value where all arguments are numbers."""
+        if not all(a.is_Rational for a in arguments):
+            return None
+        value = cls.exact(*(int(a) if a.is_Integer else Fraction(int(a.p), int(a.q)) for a in arguments))
+        return sp.Rational(value.numerator, value.denominator)
+
+
+def _in_floats(function: Any) -> Callable[..., Any]:
+    def evaluate(*arguments: Any) -> Any:
+        import numpy as np
+
+        def one(*numbers: float) -> float:
+            return float(function.exact(*(int(v) if v == int(v) else Fraction(float(v)) for v in numbers)))
+
+        return np.vectorize(one, otypes=[np.float64])(*arguments)
+
+    return evaluate
+
+
+def _bell(size: int) -> int:
+    row = [1]
+    for _ in range(size):
+        following = [row[-1]]
+        for value in row:
+            following.append(following[-1] + value)
+        row = following
+    return row[0]
+
+
+class mean_blocks(_Exact):
+    """Expected number of blocks of a uniformly random set partition of N: Bell(N + 1)/Bell(N) - 1."""
+
+    nargs = 1
+
+    @classmethod
+    def exact(cls, *arguments: Any) -> Fraction:
+        """Bell numbers by their triangle."""
+        return Fraction(_bell(int(arguments[0]) + 1), _bell(int(arguments[0]))) - 1
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        size = printer.doprint(self.args[0])
+        return rf"\left(\frac{{B_{{{size}+1}}}}{{B_{{{size}}}}}-1\right)"
+
+
+class regrouped(_Exact):
+    """E of the groups that A ~ Binomial(N, 1 - p) peers form in groups of M: floor(A/M), or A where A < M."""
+
+    nargs = 3
+
+    @classmethod
+    def exact(cls, *arguments: Any) -> Fraction:
+        """The sum over A."""
+        size, members, p = int(arguments[0]), int(arguments[1]), Fraction(arguments[2])
+        return sum(
+            (comb(size, a) * (1 - p) ** a * p ** (size - a) * (a // members or a) for a in range(size + 1)), Fraction(0)
+        )
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        members = printer.doprint(self.args[1])
+        return rf"\mathbb{{E}}\left[\lfloor A/{members}\rfloor + A\,1_{{A<{members}}}\right]"
+
+
+class mean_overlap(_Exact):
+    """E[1/(n_row n_col)]: sizes of a peer's row and column, N peers in random cells of an M x M grid."""
+
+    nargs = 2
+
+    @classmethod
+    def exact(cls, *arguments: Any) -> Fraction:
+        """The sum over the numbers a and b of other peers in row and column, jointly hypergeometric."""
+        size, side = int(arguments[0]), int(arguments[1])
+        ways = Fraction(comb(side * side - 1, size - 1))
+        return sum(
+            (
+                comb(side - 1, a)
+                * comb(side - 1, b)
+                * comb((side - 1) ** 2, size - 1 - a - b)
+                / ways
+                / (1 + a)
+                / (1 + b)
+                for a in range(side)
+                for b in range(side)
+                if a + b <= size - 1
+            ),
+            Fraction(0),
+        )
+
+    def _latex(self, _printer: Any, **_: Any) -> str:
+        return r"\mathbb{E}\left[\frac{1}{n_\mathrm{row}\,n_\mathrm{col}}\right]"
+
+
+class ring_walks(_Exact):
+    """Probability that a walk of t steps -1, 0, +1, all equally likely, on a ring of N ends where it began."""
+
+    nargs = 2
+
+    @classmethod
+    def exact(cls, *arguments: Any) -> Fraction:
+        """The walk's law, step by step."""
+        size, length = int(arguments[0]), int(arguments[1])
+        ways = [1] + [0] * (size - 1)
+        for _ in range(length):
+            ways = [ways[i - 1] + ways[i] + ways[(i + 1) % size] for i in range(size)]
+        return Fraction(ways[0], 3**length)
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        return rf"\Pr[S_{{{printer.doprint(self.args[1])}}}\equiv 0 \bmod {printer.doprint(self.args[0])}]"
+
+
+for _function in (mean_blocks, regrouped, mean_overlap, ring_walks):
+    _function._imp_ = staticmethod(_in_floats(_function))
+
+
+def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
+    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
+
+
+DISTORTION = _quantity(
+    "distortion", r"D_T", "distortion at the end: mean over the peers of their squared distance from their mean"
+)
+FACTOR = _quantity(
+    "distortion_factor",
+    r"\frac{\mathbb{E}\,D_T}{D_0}",
+    "distortion about the initial mean at the end, expected over groups and failures, over that at the start",
+)
+IID_FACTOR = _quantity(
+    "iid_factor",
+    r"\frac{\mathbb{E}\,D_T}{\mathbb{E}\,D_0}",
+    "expected distortion at the end over that at the start, both expected over inputs that are independent among peers",
+)
+IID_DISTORTION = _quantity(
+    "iid_distortion", r"\mathbb{E}\,D_T", "distortion at the end, expected over independent inputs of unit variance"
+)
+RELATIVE_DISTORTION = _quantity(
+    "relative_distortion", r"\frac{D_T}{D_0}", "distortion at the end over that at the start, which is not zero"
+)
+MEAN_SHIFT = _quantity(
+    "mean_shift", r"\mathbb{E}\,\lVert\bar\theta_T-\bar\theta_0\rVert^2", "squared distance that the peers' mean moves"
+)
+REPEATS = _quantity(
+    "repeats",
+    r"\max_{i\neq j}\#\{t\le d: i,j \text{ in one group}\}",
+    "rounds among d consecutive ones in which two peers share a group, of the pair that does so most often",
+)
+ATTEMPTS = _quantity("attempts", r"\mathbb{E}\,\mathrm{attempts}", "attempts made, the successful one included")
+RESTARTS = _quantity("restarts", r"\mathbb{E}\,\mathrm{restarts}", "attempts after the first")
+RANGE_RATIO = _quantity(
+    "range_ratio",
+    r"\frac{\max_i z_i-\min_i z_i \text{ at the end}}{\max_i z_i-\min_i z_i \text{ at the start}}",
+    "range of the peers' estimates at the end over that at the start, which is not zero",
+)
+SUBOPTIMALITY = _quantity(
+    "suboptimality", r"\mathbb{E}\,f(\bar\theta^K)-f^*", "f at the weighted average of the means, less its minimum"
+)
+GRADIENT_NORM = _quantity(
+    "gradient_norm",
+    r"\frac1K\sum_{k<K}\mathbb{E}\,\lVert\nabla f(\theta^k)\rVert^2",
+    "squared norm of the gradient at the peers' mean, averaged over the steps",
+)
+NEXT_SPREAD = _quantity("next_spread", r"\mathbb{E}\,V_{k+1}", "distortion after the step, average included")
+NEXT_SQUARE = _quantity("next_square", r"\mathbb{E}\,\lVert\theta^{k+1}\rVert^2", "squared norm of the mean after it")
+AVERAGED_SPREAD = _quantity(
+    "averaged_spread",
+    r"\frac{\mathbb{E}\,V_{a\tau}}{\gamma^2}",
+    "distortion after an average, over the squared step size",
+)
+
+FULL_GRID = Hypothesis("full_grid", "There are as many peers as cells, and M of them to every key.", sp.Eq(N, M**dims))
+NO_FAILURES = Hypothesis("no_failures", "Nobody fails.")
+KEYS_ONE_SHORT = Hypothesis("keys_one_short", "Keys have d - 1 digits: the last d - 1 chunk indices.")
+KEYS_OF_D_DIGITS = Hypothesis("keys_of_d_digits", "Keys have d digits: the last d chunk indices.")
+FIRST_SWEEP = Hypothesis("first_sweep", "No axis has had its turn twice.", sp.Le(rounds, dims))
+ONE_SWEEP = Hypothesis("one_sweep", "Every axis of the grid has its turn once.")
+RECTANGULAR = Hypothesis(
+    "rectangular", "M groups of N/M <= M peers each; chunk indices are ranks in the group; d = 2.", sp.Le(N, M**2)
+)
+SKIPPED = Hypothesis("skipped", "A peer that fails keeps its vector, and its group goes on without it.")
+ABORTED = Hypothesis("aborted", "If a member fails, the whole group does nothing in that round.")
+REGROUPED = Hypothesis(
+    "regrouped",
+    "Those that are there form floor(A/M) groups of M, and the rest are dealt out to them; with A < M nobody averages.",
+)
+FIXED_CELLS = Hypothesis("fixed_cells", "Every peer keeps its cell of the grid; lines along one axis after another.")
+RANDOM_CELLS = Hypothesis("random_cells", "Peers are in random cells of an M x M grid, at most one in each.")
+EQUAL_GROUPS = Hypothesis("equal_groups", "A random permutation is cut into groups of M members each.")
+CUT_GROUPS = Hypothesis(
+    "cut_groups",
+    "In every round, independently, the peers are split into r groups, none empty: a random permutation cut into any "
+    "prescribed sizes, a uniformly random set partition into r blocks, or uniform labels given that all occur.",
+    sp.Le(r, N),
+)
+FREE_LABELS = Hypothesis("free_labels", "Every peer draws its group independently and uniformly; groups may be empty.")
+ANY_PARTITION = Hypothesis("any_partition", "Groups are a set partition, all equally likely.")
+REFILLED_SLOTS = Hypothesis("refilled_slots", "N slots are filled with peers, drawn with replacement.")
+EXCHANGEABLE = Hypothesis(
+    "exchangeable", "The law of the groups does not change if peers are renamed; peers by themselves are groups."
+)
+SEVERAL_PEERS = Hypothesis("several_peers", "There are at least two peers.", sp.Gt(N, 1))
+ONE_ROUND = Hypothesis("one_round", "One round of random groups is averaged.")
+RANDOM_SURVIVORS = Hypothesis("random_survivors", "After the rounds a uniformly random set of peers stays.")
+DIVISIBLE = Hypothesis("divisible", "The members of a full group divide the vector into equal chunks.", sp.Eq(n % M, 0))
+EQUAL_STARTS = Hypothesis("equal_starts", "All peers start at the same point, and nobody leaves.")
+CONVEX = Hypothesis("convex", "f is convex and smooth.")
+STRONGLY_CONVEX = Hypothesis("strongly_convex", "f is strongly convex and smooth.")
+SMOOTH = Hypothesis("smooth", "f is smooth and bounded below; it need not be convex.")
+SMALL_STEP = Hypothesis("small_step", "gamma is at most 1/(4 L).", sp.Le(4 * stepsize * smoothness, 1))
+SMALLER_STEP = Hypothesis(
+    "smaller_step",
+    "gamma is at most 1/(2 L) and 1/(2 L (tau - 1)).",
+    sp.Le(2 * stepsize * smoothness * sp.Max(1, period - 1), 1),
+)
+QUADRATIC = Hypothesis("quadratic", "f(x) = h ||x||^2 / 2, and noise is added, of variance sigma^2 at every peer.")
+FLAT = Hypothesis("flat", "f is constant, and noise of variance sigma^2 is added at every peer.")
+STABLE_STEP = Hypothesis("stable_step", "gamma is at most 2/L, so that a step of gradient descent does not expand.")
+
+RYABININ_2021 = Work(
+    "M. Ryabinin, E. Gorbunov, V. Plokhotnyuk, G. Pekhimenko, 2021, Moshpit SGD: communication-efficient decentralized "
+    "training on heterogeneous unreliable devices, arXiv 2103.03239v4"
+)
+ASSRAN_2019 = Work(
+    "M. Assran, N. Loizou, N. Ballas, M. Rabbat, 2019, Stochastic gradient push for distributed deep learning"
+)
+KEMPE_2003 = Work("D. Kempe, A. Dobra, J. Gehrke, 2003, Gossip-based computation of aggregate information")
+XIAO_2004 = Work("L. Xiao, S. Boyd, 2004, Fast linear iterations for distributed averaging")
+YING_2021 = Work(
+    "B. Ying, K. Yuan, Y. Chen, H. Hu, P. Pan, W. Yin, 2021, Exponential graph is provably efficient for decentralized "
+    "deep training"
+)
