@@ -172,6 +172,10 @@ class Controller:
                 raise ValueError(f"{name} must be finite and at least 1, got {factor}")
         checked_count(self.at_once_tries, "at_once_tries", 0)
 
+    def raised(self, threshold: float) -> float:
+        """A local threshold, raised once at once."""
+        return _times(threshold, self.at_once_step)
+
     def next_local(self, threshold: float, count: int, k: int) -> float:
         """The local threshold of the next iteration, after this one selected `count` entries."""
         return _moved(threshold, count, k, (self.low, self.local_high), (self.local_step, self.local_step))
@@ -193,7 +197,9 @@ class Controller:
         )
 
 
-_LARGEST = float(np.finfo(np.float64).max)
+def _times(threshold: float, factor: float) -> float:
+    """The product, or the largest finite number below it."""
+    return min(float(threshold) * factor, float(np.finfo(np.float64).max))
 
 
 def _moved(
@@ -202,7 +208,7 @@ def _moved(
     if count < cuts[0] * k:
         return threshold / factors[0]
     if count > cuts[1] * k:
-        return min(threshold * factors[1], _LARGEST)
+        return _times(threshold, factors[1])
     return threshold
 
 

@@ -78,12 +78,12 @@ def _selection(stack: NDArray[Any], state: OkTopkState, options: _Options, fresh
         raise ValueError("acc must be finite, got NaN or infinity")
     if options.controller is None or fresh:
         return chosen, state
-    thresholds = state.local_thresholds.copy()
+    thresholds, most = state.local_thresholds.copy(), int(options.controller.at_once_above * state.k)
     for p in range(state.P):
         for _ in range(options.controller.at_once_tries):
-            if chosen.counts[p] <= options.controller.at_once_above * state.k:
+            if chosen.counts[p] <= most:
                 break
-            thresholds[p] *= options.controller.at_once_step
+            thresholds[p] = options.controller.raised(thresholds[p])
             chosen.narrow(p, options.keys(thresholds[p : p + 1], stack.dtype))
     return chosen, replace(state, local_thresholds=thresholds)
 

@@ -1,0 +1,105 @@
+"""SGD with error feedback around Ok-Topk: against the naive twin, and what is conserved."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import oktopk as naive
+
+from commbounds.collectives import OkTopkSGD
+
+pytestmark = pytest.mark.kernels
+
+
+def total(rows):
+    """Exact column sums."""
+    return [sum(map(Fraction, column)) for column in zip(*rows, strict=True)]
+
+
+@given(st.integers(1, 5), st.integers(1, 20), st.data(), st.sampled_from((np.float32, np.float64)))
+def test_steps_agree_with_the_naive_twin(P, n, data, dtype):
+    k, raw = data.draw(st.integers(1, n)), data.draw(st.booleans())
+    tau, tau_prime = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    eta = float(dtype(data.draw(st.sampled_from((0.1, 0.5, 3.0)))))
+    weights = rng.standard_normal(n).astype(dtype)
+    sgd = OkTopkSGD(k, eta, "raw" if raw else "scaled", {"tau": tau, "tau_prime": tau_prime})
+    state = sgd.start(weights, P)
+    twin, residuals, twin_state = weights.tolist(), np.zeros((P, n)).tolist(), None
+    for t in range(4):
+        gradients = rng.standard_normal((P, n)).astype(dtype)
+        before = state.weights.tobytes(), state.residuals.tobytes()
+        after, _, _ = sgd.step(gradients, state)
+        assert (state.weights.tobytes(), state.residuals.tobytes()) == before
+        state = after
+        twin, residuals, twin_state = naive.sgd_step(
+            twin,
+            residuals,
+            gradients.tolist(),
+            eta,
+            k,
+            twin_state,
+            raw=raw,
+            tau=tau,
+            tau_prime=tau_prime,
+            rounded=lambda v: float(dtype(v)),
+        )
+        assert state.t == t + 1
+        assert state.weights.dtype == state.residuals.dtype == dtype
+        assert state.weights.tolist() == twin
+        assert state.residuals.tolist() == residuals
+
+
+@given(st.integers(1, 6), st.integers(1, 16), st.data())
+def test_mass_is_conserved_exactly_where_sums_are_exact(P, n, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    sgd = OkTopkSGD(data.draw(st.integers(1, n)), 0.25, options={"tau_prime": 2, "tau": 3})
+    state = sgd.start(np.zeros(n), P)
+    for _ in range(4):
+        gradients = rng.integers(-3, 4, (P, n)).astype(float)
+        after, result, _ = sgd.step(gradients, state)
+        acc = state.residuals + 0.25 * gradients
+        kept = total(after.residuals)
+        assert [a + u for a, u in zip(kept, map(Fraction, result.update), strict=True)] == total(acc)
+        state = after
+
+
+@given(st.integers(1, 6), st.integers(1, 16), st.data())
+def test_the_mean_residual_is_the_distance_to_plain_averaging(P, n, data):
+    P = 2 ** (P % 3)  # so that the mean is exact
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    sgd = OkTopkSGD(data.draw(st.integers(1, n)), 0.5, options={"tau_prime": 3, "tau": 2})
+    state, plain = sgd.start(np.zeros(n), P), np.zeros(n)
+    for _ in range(5):
+        gradients = rng.integers(-3, 4, (P, n)).astype(float)
+        state, _, _ = sgd.step(gradients, state)
+        plain -= 0.5 * gradients.mean(axis=0)
+        assert (state.weights - plain).tolist() == state.residuals.mean(axis=0).tolist()
+
+
+def test_step_sizes_may_change():
+    sgd = OkTopkSGD(1, 1.0)
+    gradients = np.array([[4.0, 1.0]])
+    one = sgd.step(gradients, sgd.start([0.0, 0.0], 1), step_size=0.5)[0]
+    assert one.weights.tolist() == [-2.0, 0.0]
+    assert one.residuals.tolist() == [[0.0, 0.5]]
+
+
+def test_raw_accumulation_applies_the_step_size_of_the_day():
+    sgd = OkTopkSGD(1, 1.0, "raw", {"tau_prime": 1})
+    state, _, _ = sgd.step(np.array([[4.0, 3.0]]), sgd.start([0.0, 0.0], 1))
+    state, _, _ = sgd.step(np.array([[0.0, 0.0]]), state, step_size=0.5)
+    assert state.weights.tolist() == [-4.0, -1.5]
+
+
+def test_what_cancels_stalls_for_ever():
+    sgd = OkTopkSGD(1, 0.5, options={"tau_prime": 1})
+    state = sgd.start([0.0, 1.0], 2)
+    for t in range(1, 6):
+        gradients = np.array([[8.0, state.weights[1]], [-8.0, state.weights[1]]])
+        state, result, _ = sgd.step(gradients, state)
+        assert not result.update.any()
+        assert state.weights.tolist() == [0.0, 1.0]
+        assert state.residuals.tolist() == [[4.0 * t, 0.5 * t], [-4.0 * t, 0.5 * t]]
