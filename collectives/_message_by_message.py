@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from commbounds.collectives._messages import backwards, core_size, direct, doubling, first_of_core, ring
+from commbounds.collectives._messages import backwards, core_size, direct, doubling, first_of_core, ring, ring_scatter
 from commbounds.collectives.traffic import Traffic
 
 __all__ = ["ALLREDUCE", "Part", "allreduced", "carried_out", "edges_of", "phased"]
@@ -53,7 +53,7 @@ def edges_of(n: int, blocks: int) -> NDArray[np.int64]:
 
 def ring_parts(P: int) -> list[Part]:
     """Every block goes once round adding up, and once round as the sum; it ends at its own rank in between."""
-    return [Part("reduce-scatter", backwards(ring(P, -1)), True), Part("all-gather", ring(P), False)]
+    return [Part("reduce-scatter", ring_scatter(P), True), Part("all-gather", ring(P), False)]
 
 
 def butterfly_parts(P: int) -> list[Part]:

@@ -10,10 +10,23 @@ A reduce-scatter is an all-gather run backwards: who received sends, and what wa
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["backwards", "bruck", "core_size", "direct", "doubling", "first_of_core", "gather_messages", "ring"]
+__all__ = [
+    "backwards",
+    "bruck",
+    "core_size",
+    "direct",
+    "doubling",
+    "first_of_core",
+    "gather_messages",
+    "ring",
+    "ring_scatter",
+    "scatter_messages",
+]
 
 Messages = NDArray[np.int64]
 """(M, 5): step, source, target, first block, number of blocks."""
@@ -81,6 +94,19 @@ def doubling(P: int) -> Messages:
     return np.concatenate(rows)
 
 
+def backwards(messages: Messages) -> Messages:
+    """The messages of the reduce-scatter that undoes the all-gather: last step first, targets send to sources."""
+    turned = messages[::-1, [0, 2, 1, 3, 4]].copy()
+    if turned.size:
+        turned[:, 0] = messages[-1, 0] - turned[:, 0]
+    return turned
+
+
+def ring_scatter(P: int) -> Messages:
+    """P - 1 steps: block b goes from rank b + 1 once round to rank b; the ring run backwards, and that way round."""
+    return backwards(ring(P, -1))
+
+
 def gather_messages(P: int, algorithm: str) -> Messages:
     """The messages of the all-gather of that name.
 
@@ -89,15 +115,16 @@ def gather_messages(P: int, algorithm: str) -> Messages:
     ValueError
         There is no such algorithm.
     """
-    known = {"ring": ring, "recursive-doubling": doubling, "bruck": bruck}
+    return _chosen({"ring": ring, "recursive-doubling": doubling, "bruck": bruck}, algorithm)(P)
+
+
+def scatter_messages(P: int, algorithm: str) -> Messages:
+    """As `gather_messages`, of the reduce-scatter."""
+    halving, turned = (lambda P: backwards(doubling(P))), (lambda P: backwards(bruck(P)))
+    return _chosen({"ring": ring_scatter, "recursive-doubling": halving, "bruck": turned}, algorithm)(P)
+
+
+def _chosen(known: dict[str, Callable[[int], Messages]], algorithm: str) -> Callable[[int], Messages]:
     if algorithm not in known:
         raise ValueError(f"algorithm must be one of {', '.join(known)}, got {algorithm!r}")
-    return known[algorithm](P)
-
-
-def backwards(messages: Messages) -> Messages:
-    """The messages of the reduce-scatter that undoes the all-gather: last step first, targets send to sources."""
-    turned = messages[::-1, [0, 2, 1, 3, 4]].copy()
-    if turned.size:
-        turned[:, 0] = messages[-1, 0] - turned[:, 0]
-    return turned
+    return known[algorithm]

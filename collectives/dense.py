@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._fused_allreduce import fused_recursive_doubling, fused_ring
 from commbounds.collectives._message_by_message import Part, allreduced, carried_out, edges_of
-from commbounds.collectives._messages import backwards, gather_messages
+from commbounds.collectives._messages import gather_messages, scatter_messages
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.traffic import Traffic
 
@@ -177,7 +177,8 @@ def butterfly_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
 def reduce_scatter(stack: ArrayLike, algorithm: str = "ring") -> tuple[list[Array], Traffic]:
     """Every rank's block of the sum, and the traffic.
 
-    Each algorithm is the all-gather of that name run backwards: who received sends, what was copied is added.
+    Each algorithm is the all-gather of that name run backwards, who received sends, what was copied is added; the ring
+    goes the same way round, and is the first half of `ring_allreduce`.
 
     Parameters
     ----------
@@ -208,7 +209,7 @@ def reduce_scatter(stack: ArrayLike, algorithm: str = "ring") -> tuple[list[Arra
     """
     array = checked_stack(stack)
     P, n = array.shape
-    messages = backwards(gather_messages(P, algorithm))
+    messages = scatter_messages(P, algorithm)
     edges, held = edges_of(n, P), array.copy()
     traffic = carried_out(held, edges, [Part("reduce-scatter", messages, True)])
     return [held[r, edges[r] : edges[r + 1]].copy() for r in range(P)], traffic

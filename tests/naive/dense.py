@@ -103,3 +103,146 @@ def allgatherv(blocks, algorithm):
 def gather_blocks(sizes, algorithm):
     """The traffic of blocks of these sizes."""
     return allgatherv([[r] * size for r, size in enumerate(sizes)], algorithm)[1]
+
+
+def allgather(blocks, algorithm):
+    """As `allgatherv`."""
+    return allgatherv(blocks, algorithm)
+
+
+# --- reduce-scatter and all-reduce ------------------------------------------------------------------------------------
+
+
+def added(wire, ranks, messages):
+    """One step, in which what arrives is added to what is there."""
+    for target, contents in wire.carry(messages):
+        for block, values in contents.items():
+            ranks[target][block] = [a + b for a, b in zip(ranks[target][block], values, strict=True)]
+
+
+def cut(x, parts):
+    """{block: words}: the first len(x) mod parts blocks are one word longer."""
+    blocks, start = {}, 0
+    for b in range(parts):
+        stop = start + len(x) // parts + (b < len(x) % parts)
+        blocks[b] = list(x[start:stop])
+        start = stop
+    return blocks
+
+
+def taken(rank, blocks):
+    return {b: rank[b] for b in blocks}
+
+
+def scatter_ring(wire, ranks):
+    P = len(ranks)
+    for t in range(1, P):
+        added(wire, ranks, [(r, (r + 1) % P, taken(ranks[r], [(r - t) % P])) for r in range(P)])
+
+
+def scatter_bruck(wire, ranks):
+    P = len(ranks)
+    distances = [2**j for j in range(P) if 2**j < P]
+    for distance in reversed(distances):
+        messages = []
+        for r in range(P):
+            bag = [(r + distance + i) % P for i in range(min(distance, P - distance))]
+            messages.append((r, (r + distance) % P, taken(ranks[r], bag)))
+        added(wire, ranks, messages)
+
+
+def halved(wire, ranks, speakers, blocks_of):
+    """Speakers keep the half of the window that they stand in and send the other to their partner in it."""
+    window = len(speakers)
+    while window > 1:
+        messages = []
+        for v, r in enumerate(speakers):
+            partner = v ^ (window // 2)
+            start = partner // (window // 2) * (window // 2)
+            bag = [b for u in range(start, start + window // 2) for b in blocks_of[u]]
+            messages.append((r, speakers[partner], taken(ranks[r], bag)))
+        added(wire, ranks, messages)
+        window //= 2
+
+
+def scatter_halving(wire, ranks):
+    P = len(ranks)
+    speakers, silent = speakers_and_silent(P)
+    blocks_of = [[r, r + 1] if r + 1 in silent else [r] for r in speakers]
+    if silent:
+        added(wire, ranks, [(r, r - 1, taken(ranks[r], [b for b in range(P) if b != r])) for r in silent])
+    halved(wire, ranks, speakers, blocks_of)
+    if silent:
+        added(wire, ranks, [(r - 1, r, taken(ranks[r - 1], [r])) for r in silent])
+
+
+SCATTERS = {"ring": scatter_ring, "bruck": scatter_bruck, "recursive-doubling": scatter_halving}
+
+
+def reduce_scatter(stack, algorithm):
+    """Block r of rank r, and the traffic."""
+    wire, ranks = Wire(len(stack)), [cut(x, len(stack)) for x in stack]
+    SCATTERS[algorithm](wire, ranks)
+    return [rank[r] for r, rank in enumerate(ranks)], wire.traffic()
+
+
+def whole(wire, ranks):
+    return [[v for b in sorted(rank) for v in rank[b]] for rank in ranks], wire.traffic()
+
+
+def replaced(wire, ranks, messages):
+    """One step, in which what arrives takes the place of what is there."""
+    for target, contents in wire.carry(messages):
+        ranks[target].update(contents)
+
+
+def ring_allreduce(stack):
+    P = len(stack)
+    wire, ranks = Wire(P), [cut(x, P) for x in stack]
+    scatter_ring(wire, ranks)
+    for t in range(P - 1):
+        replaced(wire, ranks, [(r, (r + 1) % P, taken(ranks[r], [(r - t) % P])) for r in range(P)])
+    return whole(wire, ranks)
+
+
+def butterfly_allreduce(stack):
+    P = len(stack)
+    wire, ranks = Wire(P), [cut(x, P) for x in stack]
+    for s in range(1, P):
+        added(wire, ranks, [(r, (r + s) % P, taken(ranks[r], [(r + s) % P])) for r in range(P)])
+    for s in range(1, P):
+        replaced(wire, ranks, [(r, (r + s) % P, taken(ranks[r], [r])) for r in range(P)])
+    return whole(wire, ranks)
+
+
+def recursive_doubling_allreduce(stack):
+    P = len(stack)
+    wire, ranks = Wire(P), [cut(x, 1) for x in stack]
+    speakers, silent = speakers_and_silent(P)
+    if silent:
+        added(wire, ranks, [(r, r - 1, ranks[r]) for r in silent])
+    distance = 1
+    while distance < len(speakers):
+        added(wire, ranks, [(r, speakers[v ^ distance], ranks[r]) for v, r in enumerate(speakers)])
+        distance *= 2
+    if silent:
+        replaced(wire, ranks, [(r - 1, r, ranks[r - 1]) for r in silent])
+    return whole(wire, ranks)
+
+
+def rabenseifner_allreduce(stack):
+    P = len(stack)
+    speakers, silent = speakers_and_silent(P)
+    core = len(speakers)
+    wire, ranks = Wire(P), [cut(x, core) for x in stack]
+    if silent:
+        added(wire, ranks, [(r, r - 1, ranks[r]) for r in silent])
+    halved(wire, ranks, speakers, [[v] for v in range(core)])
+    known, distance = [[v] for v in range(core)], 1
+    while distance < core:
+        replaced(wire, ranks, [(r, speakers[v ^ distance], taken(ranks[r], known[v])) for v, r in enumerate(speakers)])
+        known = [known[v] + known[v ^ distance] for v in range(core)]
+        distance *= 2
+    if silent:
+        replaced(wire, ranks, [(r - 1, r, ranks[r - 1]) for r in silent])
+    return whole(wire, ranks)
