@@ -129,10 +129,12 @@ def _solved(expression: Any, symbol: Any) -> Any:
 
 def _searched(function: Any, low: float, high: float) -> tuple[tuple[float, float], ...]:
     """Intervals of [low, high] where `function` is negative."""
+    import numpy as np
     from scipy.optimize import brentq
 
     points = [low * (high / low) ** (i / (_POINTS - 1)) for i in range(_POINTS)]
-    values = [float(function(x)) for x in points]
+    with np.errstate(all="ignore"):
+        values = [float(function(x)) for x in points]
     if any(map(math.isnan, values)):
         raise ValueError(f"the costs are not defined everywhere between {low} and {high}")
     ends = [low]
