@@ -38,5 +38,5 @@ _COLUMNS = (
 )
 _BOUND = {name: experiment for column in _COLUMNS for name, experiment in column.EXPERIMENTS.items()}
 
-EXPERIMENTS = MappingProxyType({name: _BOUND[name] for name in claims()})
+EXPERIMENTS = MappingProxyType({name: _BOUND[name] for name in claims() if name in _BOUND})
 """Every experiment under the name of its claim, in the book's order."""
