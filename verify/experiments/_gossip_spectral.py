@@ -34,10 +34,11 @@ def neighbours(topology: str, N: int) -> int:
 
 def _input(case: Case) -> NDArray[np.float64]:
     N, kind, topology = case.settings["N"], case.settings["input"], case.settings["topology"]
-    if kind == "eigenvector":
+    if kind in ("eigenvector", "eigenvector by rows"):
         angle = 2 * np.pi * np.arange(N) / N
         if topology == "torus":
-            angle = 2 * np.pi * (np.arange(N) % isqrt(N)) / isqrt(N)
+            places = np.divmod(np.arange(N), isqrt(N))
+            angle = 2 * np.pi * places[kind == "eigenvector"] / isqrt(N)
         column = (-1.0) ** np.arange(N) if topology == "exponential" else np.cos(angle)
         return np.asarray(column[:, None], np.float64)
     if kind == "normal":
@@ -84,6 +85,8 @@ def _eigenvectors(topology: str, _budget: Any) -> Iterator[Case]:
     sizes = {"ring": (2, 4, 5, 8, 33), "torus": (9, 16, 25, 64), "exponential": (4, 8, 64)}[topology]
     for N, rounds in itertools.product(sizes, (1, 3, 8)):
         yield settings(topology=topology, N=N, rounds=rounds, input="eigenvector")
+        if topology == "torus":
+            yield settings(topology=topology, N=N, rounds=rounds, input="eigenvector by rows")
 
 
 def _random_vectors(topology: str) -> st.SearchStrategy[Case]:

@@ -23,13 +23,17 @@ __all__ = ["RESTART_STUDIES"]
 
 
 def _attempts(less: int, implementation: Any, case: Case) -> Outcome | None:
-    """1/s, s the probability that an attempt succeeds: summed over all failures of one attempt; attempts are alike."""
+    """Expected attempts A, less one or not, from all failures of one attempt: A = (attempts of one, expected) / s.
+
+    Attempts are alike and independent: if one fails, which it does with probability 1 - s, A more are expected.
+    """
     N, p = case.settings["N"], Fraction(case.settings["p"])
-    success = Fraction(0)
+    success, spent = Fraction(0), Fraction(0)
     for alive, probability in masks(N, 1, p):
         (_, attempts, done), _ = implementation(np.ones((N, 1)), alive=alive)
-        success += probability * int(done) * attempts
-    return Outcome(1 / success - less, {"N": N, "failure": p})
+        success += probability * int(done)
+        spent += probability * attempts
+    return Outcome(spent / success - less, {"N": N, "failure": p})
 
 
 def _capped(implementation: Any, case: Case) -> Outcome | None:
