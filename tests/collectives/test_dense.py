@@ -307,6 +307,7 @@ def test_reduce_scatter_and_allgather_together_are_an_allreduce(algorithm):
         assert there.critical_path == back.critical_path
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered")  # plain Python says so
 @pytest.mark.parametrize("name", ALLREDUCES)
 def test_sums_beyond_the_range_become_infinite(name):
     largest = np.finfo(np.float32).max
