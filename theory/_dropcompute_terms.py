@@ -1,0 +1,288 @@
+"""Symbols, quantities, hypotheses and works of the column dropcompute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Hypothesis, Kind, Source
+from commbounds.theory.quantities import Quantity
+from commbounds.theory.sources import Work, derived
+
+__all__: list[str] = []
+
+M = sp.Symbol("M", integer=True, positive=True)
+"""Micro-batches of a worker in a step."""
+N = sp.Symbol("N", integer=True, positive=True)
+"""Workers."""
+tau = sp.Symbol("tau", positive=True)
+"""Threshold, in seconds."""
+overhead = sp.Symbol("overhead", nonnegative=True)
+"""T_c, the seconds of a step that do not depend on latencies."""
+latency = sp.Symbol("latency", positive=True)
+"""Mean latency of a micro-batch, in seconds."""
+jitter = sp.Symbol("jitter", nonnegative=True)
+"""Standard deviation of the latency of a micro-batch, in seconds."""
+skewness = sp.Symbol("skewness", real=True)
+"""Skewness of the latency of a micro-batch."""
+slowest = sp.Symbol("slowest", nonnegative=True)
+"""Time of the slowest worker without a threshold, in seconds; its expectation where the claim is about one."""
+capped = sp.Symbol("capped", nonnegative=True)
+"""E[min(tau, T)]; of a single worker's time where the claim is about one."""
+late = sp.Symbol("late", nonnegative=True)
+"""P(T_n >= tau), that a worker is stopped."""
+below = sp.Symbol("below", nonnegative=True)
+"""Micro-batches that end before tau, of an average worker; sum over m of P(S_m < tau) where expected."""
+reached = sp.Symbol("reached", nonnegative=True)
+"""Micro-batches of a worker that end at tau or before."""
+begun = sp.Symbol("begun", nonnegative=True)
+"""Micro-batches that begin at tau or before, M at most; expected where the claim is about an expectation."""
+later = sp.Symbol("later", nonnegative=True)
+"""What is completed with a larger threshold."""
+longest = sp.Symbol("longest", nonnegative=True)
+"""Longest latency of a micro-batch of the step, in seconds; the largest there can be where the law is bounded."""
+shortest = sp.Symbol("shortest", nonnegative=True)
+"""Smallest latency there can be, in seconds."""
+synchronised = sp.Symbol("synchronised", nonnegative=True)
+"""Sum, over the micro-batches or local steps, of the slowest worker's time for it, in seconds."""
+spare = sp.Symbol("spare", integer=True, nonnegative=True)
+"""Backup workers."""
+best = sp.Symbol("best", nonnegative=True)
+"""Gain at the threshold that was chosen."""
+truth = sp.Symbol("truth", nonnegative=True)
+"""S_eff(tau), the ratio of long-run throughputs."""
+model = sp.Symbol("model", nonnegative=True)
+"""The model's objective at the same threshold."""
+fewer = sp.Symbol("fewer", nonnegative=True)
+"""Expected time of the slowest with one worker less, in seconds."""
+evenness = sp.Symbol("evenness", nonnegative=True)
+"""Of one worker's time T_n: its quantile at 1 - exp(-H_N), in seconds."""
+upper = sp.Symbol("upper", nonnegative=True)
+"""Quantile of T_n at 1 - 1/N, in seconds."""
+outer = sp.Symbol("outer", nonnegative=True)
+"""Quantile of T_n at 1 - 1/(e N), in seconds."""
+square_top = sp.Symbol("square_top", nonnegative=True)
+"""E of the squared largest of N standard normals."""
+top = sp.Symbol("top", real=True)
+"""E of the largest of N standard normals."""
+location = sp.Symbol("location", real=True)
+"""Mean of the logarithm of a lognormal latency."""
+width = sp.Symbol("width", positive=True)
+"""Standard deviation of the logarithm of a lognormal latency."""
+shape = sp.Symbol("shape", positive=True)
+"""Shape of a gamma latency."""
+scale = sp.Symbol("scale", positive=True)
+"""Scale of a gamma latency, in seconds."""
+share = sp.Symbol("share", nonnegative=True)
+"""Expected share of the micro-batches that are completed; where said, probability that a worker completes one."""
+stepsize = sp.Symbol("stepsize", positive=True)
+"""Step size of SGD."""
+noise = sp.Symbol("noise", nonnegative=True)
+"""Standard deviation of a sample's gradient."""
+smoothness = sp.Symbol("smoothness", positive=True)
+"""Lipschitz constant of the gradient."""
+distance = sp.Symbol("distance", nonnegative=True)
+"""Distance of the start from a minimiser."""
+excess = sp.Symbol("excess", nonnegative=True)
+"""f at the start, less its infimum."""
+samples = sp.Symbol("samples", positive=True)
+"""Samples used in all steps together, K."""
+largest_batch = sp.Symbol("largest_batch", integer=True, positive=True)
+"""Samples of a step in which nothing is dropped, B."""
+iterations = sp.Symbol("iterations", integer=True, positive=True)
+"""Steps of SGD."""
+
+cv = jitter / latency
+ideal = (slowest + overhead) / (M * latency + overhead)
+"""The gain if every worker took its mean time."""
+
+
+class upper_normal(sp.Function):  # type: ignore[misc]
+    """The point that a standard normal passes with probability `q`: Phi^{-1}(1 - q), precise for small q."""
+
+    nargs = 1
+    is_real = True
+
+    def _eval_evalf(self, prec: int) -> Any:
+        import mpmath
+
+        with mpmath.workprec(2 * prec + 64):
+            q = mpmath.mpf(self.args[0]._to_mpmath(2 * prec + 64))
+            return sp.Float._new((mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * q))._mpf_, prec)
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        return rf"\Phi^{{-1}}\!\left(1-{printer.parenthesize(self.args[0], 45)}\right)"
+
+    @staticmethod
+    def _imp_(q: Any) -> Any:
+        from scipy.special import ndtri
+
+        return -ndtri(q)
+
+
+class harmonic(sp.Function):  # type: ignore[misc]
+    """H_N = 1 + 1/2 + ... + 1/N."""
+
+    nargs = 1
+    is_positive = True
+
+    @classmethod
+    def eval(cls, count: Any) -> Any:
+        """The value of a number that is not large."""
+        return sp.harmonic(count) if count.is_Integer and count <= 4096 else None
+
+    def _eval_evalf(self, prec: int) -> Any:
+        return (sp.digamma(self.args[0] + 1) + sp.EulerGamma)._eval_evalf(prec)
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        return rf"H_{{{printer.doprint(self.args[0])}}}"
+
+    @staticmethod
+    def _imp_(count: Any) -> Any:
+        from scipy.special import digamma
+
+        return digamma(count + 1.0) - digamma(1.0)
+
+
+class expected_ends(sp.Function):  # type: ignore[misc]
+    """Sum over m = 1 .. M of Phi((tau - m mean)/sqrt(m sd^2)), for (M, tau, mean, sd)."""
+
+    nargs = 4
+    is_nonnegative = True
+
+    def _eval_evalf(self, prec: int) -> Any:
+        count, time, mean, sd = self.args
+        if not count.is_Integer:
+            return None
+        terms = (sp.erfc((m * mean - time) / (sd * sp.sqrt(2 * m))) / 2 for m in range(1, int(count) + 1))
+        return sp.Add(*terms)._eval_evalf(prec)
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        count, time, mean, sd = (printer.doprint(a) for a in self.args)
+        return rf"\sum_{{m=1}}^{{{count}}}\Phi\!\left(\frac{{{time}-m {mean}}}{{\sqrt{{m}}\,{sd}}}\right)"
+
+    @staticmethod
+    def _imp_(count: Any, time: Any, mean: Any, sd: Any) -> Any:
+        import numpy as np
+        from scipy.special import ndtr
+
+        def one(c: float, t: float, a: float, s: float) -> float:
+            m = np.arange(1.0, c + 1.0)
+            return float(ndtr((t - m * a) / (s * np.sqrt(m))).sum())
+
+        return np.vectorize(one, otypes=[np.float64])(count, time, mean, sd)
+
+
+bracket = (1 - sp.EulerGamma) * upper_normal(1 / N) + sp.EulerGamma * upper_normal(1 / (sp.E * N))
+"""The published approximation of the largest of N standard normals, expected."""
+
+
+def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
+    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
+
+
+STEP_TIME = _quantity("step_time", r"t_{\mathrm{step}}", "time of a step, in seconds")
+COMPLETED = _quantity(
+    "completed", r"\mathbb{E}\,\tilde M(\tau)", "micro-batches that count, of an average worker, in a step"
+)
+ALL_COMPLETED = _quantity("all_completed", r"N\tilde M(\tau)", "micro-batches that count, of all workers together")
+MEAN_TIME = _quantity("mean_time", r"\mathbb{E}\,T", "time of the slowest of N workers, in seconds, expected")
+WORK = _quantity("work", r"\mathbb{E}\,S_B", "when a worker stops that tests after each micro-batch, in seconds")
+PERIOD = _quantity(
+    "period_time", r"t_{\mathrm{period}}", "time of a period of local steps with one average, in seconds"
+)
+PASSED = _quantity("passed", r"\Pr[S_m<\tau]", "probability that a worker ends its M-th micro-batch before tau")
+GAIN = _quantity(
+    "gain",
+    r"S_{\mathrm{eff}}(\tau)",
+    "micro-batches per second with a threshold over those without one, in the long run or on calibration steps",
+)
+TOP = _quantity("largest_normal", r"\mathbb{E}\max_{n\le N}Z_n", "largest of N independent standard normals, expected")
+GAP = _quantity("gap", r"\left|\frac{\mathrm{approximation}}{\mathrm{exact}}-1\right|", "relative error of a formula")
+REGRET = _quantity(
+    "regret", r"1-\frac{S_{\mathrm{eff}}(\tau)}{\max S_{\mathrm{eff}}}", "share of the best gain that is not had"
+)
+MEAN_GRADIENT = _quantity(
+    "mean_gradient",
+    r"\frac{\mathbb{E}\,g}{\nabla f}",
+    "expected gradient of a step, as a multiple of the full gradient",
+)
+SQUARED_GRADIENT = _quantity(
+    "squared_gradient",
+    r"\mathbb{E}\,\lVert\nabla f(\bar x)\rVert^2",
+    "squared norm of the gradient at a visited point picked with probability proportional to its step's batch",
+)
+SUBOPTIMALITY = _quantity(
+    "suboptimality", r"\mathbb{E}\,f(\bar x)-f^*", "suboptimality of a visited point, picked in proportion to batches"
+)
+TRIAL_DEFECT = _quantity(
+    "trial_defect",
+    r"\max|t-t'|",
+    "largest difference between a trial drawn among others and drawn alone, in seconds or micro-batches",
+)
+
+CONTINUOUS = Hypothesis("all_the_time", "Elapsed time is tested all the time: variant A.")
+AFTER_BACKWARD = Hypothesis("after_backward", "Elapsed time is tested after every micro-batch: variant B.")
+BETWEEN = Hypothesis("between_halves", "Elapsed time is tested before every forward and every backward: variant C.")
+ENDS_AT_TAU = Hypothesis("ends_at_tau", "A micro-batch that ends exactly at tau counts.")
+ENDS_BEFORE_TAU = Hypothesis("ends_before_tau", "A micro-batch that ends exactly at tau does not count.")
+INDEPENDENT = Hypothesis(
+    "independent_latencies", "Latencies are independent, of one law with mean mu and standard deviation sigma."
+)
+IDENTICAL = Hypothesis("identical_times", "The workers' times have one law each, which need not be independent.")
+NORMAL_TIMES = Hypothesis("normal_times", "The workers' times are independent and normal.")
+IFR = Hypothesis("increasing_failure_rate", "The latency has an increasing failure rate; sums keep that.")
+DFR = Hypothesis("decreasing_failure_rate", "M = 1, and the latency has a decreasing failure rate.", sp.Eq(M, 1))
+NBUE = Hypothesis(
+    "new_better_than_used", "The latency is new better than used: E[t - x | t > x] <= E[t] for every x >= 0."
+)
+NWUE = Hypothesis("new_worse_than_used", "The latency is new worse than used: E[t - x | t > x] >= E[t] for every x.")
+EXPONENTIAL = Hypothesis("exponential_latency", "The latency is exponential.")
+GAMMA = Hypothesis("gamma_latency", "The latency is gamma distributed.")
+LOGNORMAL_ONCE = Hypothesis(
+    "lognormal_once",
+    "M = 1, the latency is lognormal, and its width is at most sqrt(2 ln N).",
+    sp.Eq(M, 1) & sp.Le(width, sp.sqrt(2 * sp.log(N))),
+)
+BOUNDED = Hypothesis("bounded_latency", "The latency lies between its smallest and its longest value.")
+BEYOND_MEAN = Hypothesis("beyond_the_mean", "tau exceeds M mu.", sp.Gt(tau, M * latency))
+AT_THE_MEAN = Hypothesis("threshold_at_the_mean", "tau is M mu.", sp.Eq(tau, M * latency))
+ONE_WORKER = Hypothesis("one_worker", "There is one worker.", sp.Eq(N, 1))
+SOME_WORKERS = Hypothesis("at_least_three", "There are three workers or more.", sp.Ge(N, 3))
+FREE_STEP = Hypothesis("no_overhead", "A step has no overhead, T_c = 0.", sp.Eq(overhead, 0))
+BEST_TAU = Hypothesis("best_threshold", "tau maximises S_eff.")
+OF_LATENCY_ALONE = Hypothesis("independent_of_data", "Latencies do not depend on the data.")
+FIXED_DIVISOR = Hypothesis("fixed_divisor", "The sum of the gradients is divided by N M.")
+COMPUTED_DIVISOR = Hypothesis("computed_divisor", "It is divided by what was computed, given that something was.")
+WORKER_DIVISOR = Hypothesis("worker_divisor", "Every worker takes the mean of what it computed, then all average.")
+SMOOTH = Hypothesis(
+    "smooth_objective",
+    "The gradient is Lipschitz with constant L; samples are unbiased with variance sigma_g^2, and independent of the "
+    "batches.",
+)
+CONVEX = Hypothesis("convex_objective", "f is convex.")
+SMALL_STEP = Hypothesis("step_at_most_inverse", "eta <= 1/L.", sp.Le(stepsize * smoothness, 1))
+HALF_STEP = Hypothesis("step_at_most_half_inverse", "eta <= 1/(2L).", sp.Le(2 * stepsize * smoothness, 1))
+TUNED = Hypothesis("tuned_step", "eta = min(1/L, B sqrt(2 D/(K L sigma_g^2))), with D = f(x_1) - f*.")
+TUNED_CONVEX = Hypothesis("tuned_convex_step", "eta = min(1/(2L), B R/(sigma_g sqrt(K))), with R = ||x_1 - x*||.")
+
+GILADI_2023 = Work(
+    "N. Giladi, S. Gottlieb, M. Shkolnik, A. Karnieli, R. Banner, E. Hoffer, K. Y. Levy, D. Soudry, 2023, DropCompute: "
+    "simple and more robust distributed synchronous training via compute variance reduction"
+)
+CHEN_2016 = Work("J. Chen, X. Pan, R. Monga, S. Bengio, R. Jozefowicz, 2016, Revisiting distributed synchronous SGD")
+HARTLEY_1954 = Work("H. O. Hartley, H. A. David, 1954, Universal bounds for mean range and extreme observation")
+KAMATH_2015 = Work("G. Kamath, 2015, Bounds on the expectation of the maximum of samples from a Gaussian")
+VAN_ZWET_1964 = Work("W. R. van Zwet, 1964, Convex transformations of random variables")
+LORDEN_1970 = Work("G. Lorden, 1970, On excess over the boundary")
+
+
+def claim(
+    name: str, title: str, quantity: Quantity, relation: Any, kind: Kind, source: Source | str, **more: Any
+) -> Claim:
+    """A claim of this column; a source in words is a proof of our own."""
+    origin = derived(source) if isinstance(source, str) else source
+    assumes = more.pop("assumes", ())
+    assumes = assumes if isinstance(assumes, tuple) else (assumes,)
+    return Claim(f"dropcompute.{name}", title, quantity, relation, kind, origin, assumes, **{"axis": "N", **more})
