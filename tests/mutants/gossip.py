@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
-from mutants.record import System
 
 from commbounds.collectives import allreduce_with_restarts, gossip, push_sum
 from commbounds.verify import Method
+from mutants.record import System
 
 __all__ = ["MUTANTS"]
 

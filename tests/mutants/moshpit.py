@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-from mutants.record import System
 
 from commbounds.collectives import (
     grid_average,
@@ -15,6 +14,7 @@ from commbounds.collectives import (
     regrouping,
 )
 from commbounds.verify import Method
+from mutants.record import System
 
 __all__ = ["MUTANTS"]
 
