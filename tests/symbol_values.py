@@ -18,6 +18,10 @@ VALUES = {
     "noise": Fraction(2), "smoothness": Fraction(1), "convexity": Fraction(1, 2), "curvature": Fraction(3, 4),
     "period": 2, "periods": 3, "iterations": 6, "quality": Fraction(1, 2), "distance": Fraction(3),
     "excess": Fraction(4), "square": Fraction(5, 2),
+    # dense
+    "unit": Fraction(1, 2**24), "teams": 1, "kept": 2, "nodes": 1,
+    # sparse
+    "union": 4, "nonzeros": 2, "fewest": 1, "z": 2, "sd": 1,
     # packetloss
     "p": Fraction(1, 4), "elapsed": 3, "sigma": Fraction(3, 2), "G": Fraction(2), "rho": Fraction(-1, 2), "arrived": 2,
     "S": Fraction(3), "squares": Fraction(14), "onefewer": Fraction(1, 2), "stale": 1, "apart": 2, "age": 1, "older": 2,

@@ -6,18 +6,32 @@ import sympy as sp
 
 from commbounds.theory.claim import Hypothesis
 from commbounds.theory.cost import log2, power_below
-from commbounds.theory.quantities import P, index_bits, n
+from commbounds.theory.quantities import NOTATION, P, Quantity, index_bits, n
 from commbounds.theory.sources import Work
 
 __all__ = [
+    "ARRIVED_ELSEWHERE",
     "BLOCKS_DIVIDE",
     "BRUCK_1997",
+    "BY_BRUCK",
+    "BY_DOUBLING",
+    "BY_RING",
+    "CORE_BLOCKS_DIVIDE",
+    "DIFFERING",
+    "EXACT_INTEGERS",
+    "HIGHAM_2002",
+    "IN_RANGE",
+    "OUT_OF_ORDER",
     "PATARASUK_2009",
     "POWER_OF_TWO_RANKS",
     "RABENSEIFNER_2004",
+    "RELATIVE_SUM_ERROR",
+    "SEVERAL_RANKS",
     "THAKUR_2005",
+    "WRONG_SUMS",
     "ceil_log2",
     "floor_log2",
+    "unit",
 ]
 
 ceil_log2 = index_bits(P)
@@ -25,9 +39,56 @@ ceil_log2 = index_bits(P)
 floor_log2 = log2(power_below(P))
 """The binary logarithm of P, rounded down, exactly."""
 
+unit = sp.Symbol("unit", positive=True)
+"""Unit roundoff of the dtype: 2^-24 or 2^-53."""
+NOTATION[unit] = "u"
+
+
+def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
+    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
+
+
+WRONG_SUMS = _quantity(
+    "wrong_sums",
+    r"\#\{(p,i): y_{p,i}\neq\sum_q x_{q,i}\}",
+    "entries, over all ranks, in which the result differs from the exact sum",
+)
+ARRIVED_ELSEWHERE = _quantity(
+    "misplaced_words",
+    r"\#\{(p,i): y_{p,i}\neq x_i\}",
+    "entries, over all ranks, that differ from the ranks' blocks one behind the other",
+)
+RELATIVE_SUM_ERROR = _quantity(
+    "relative_sum_error",
+    r"\max_{p,i}\frac{\lvert y_{p,i}-\sum_q x_{q,i}\rvert}{\sum_q\lvert x_{q,i}\rvert}",
+    "largest error of an entry of any rank's result, over the sum of the magnitudes that were added",
+)
+DIFFERING = _quantity(
+    "differing", r"\#\{(p,i): y_{p,i}\neq y_{1,i}\}", "entries of any rank that are not the first rank's, bit for bit"
+)
+OUT_OF_ORDER = _quantity(
+    "out_of_order",
+    r"\#\{i: y_{1,i}\neq((x_{1,i}\oplus x_{2,i})\oplus\cdots)\oplus x_{P,i}\}",
+    "entries that differ, bit for bit, from adding the ranks one after another in floating point",
+)
+
 POWER_OF_TWO_RANKS = Hypothesis("power_of_two_ranks", "P is a power of two.", sp.Eq(2**ceil_log2, P))
 BLOCKS_DIVIDE = Hypothesis("blocks_divide", "P divides n.", sp.Eq(sp.Mod(n, P), 0))
+CORE_BLOCKS_DIVIDE = Hypothesis(
+    "core_blocks_divide",
+    "The largest power of two that is at most P divides n.",
+    sp.Eq(sp.Mod(n, power_below(P)), 0),
+)
+SEVERAL_RANKS = Hypothesis("several_ranks", "There are at least two ranks.", sp.Ge(P, 2))
+EXACT_INTEGERS = Hypothesis(
+    "exact_integers", "Entries are integers whose magnitudes add up to less than 2^53, or 2^24 in float32."
+)
+IN_RANGE = Hypothesis("sums_in_range", "No sum of magnitudes leaves the dtype's range.")
+BY_RING = Hypothesis("by_ring", "The algorithm is the ring.")
+BY_BRUCK = Hypothesis("by_bruck", "The algorithm is Bruck's.")
+BY_DOUBLING = Hypothesis("by_doubling", "The algorithm is recursive doubling, or halving.")
 
+HIGHAM_2002 = Work("N. J. Higham, 2002, Accuracy and stability of numerical algorithms")
 PATARASUK_2009 = Work(
     "P. Patarasuk, X. Yuan, 2009, Bandwidth optimal all-reduce algorithms for clusters of workstations"
 )

@@ -8,6 +8,7 @@ from commbounds.theory.quantities import Quantity
 
 __all__ = [
     "CRITICAL_PATH",
+    "LEAST_RECEIVED",
     "MEAN_RECEIVED",
     "MESSAGES",
     "MOST_RECEIVED",
@@ -24,6 +25,9 @@ def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
 MOST_SENT = _quantity("most_sent", r"\max_p \mathrm{sent}_p", "words sent by the rank that sends most")
 MOST_RECEIVED = _quantity(
     "most_received", r"\max_p \mathrm{received}_p", "words received by the rank that receives most"
+)
+LEAST_RECEIVED = _quantity(
+    "least_received", r"\min_p \mathrm{received}_p", "words received by the rank that receives least"
 )
 MEAN_RECEIVED = _quantity(
     "mean_received", r"\frac1P\sum_p \mathrm{received}_p", "words received by a rank, averaged over the ranks"

@@ -1,0 +1,199 @@
+"""Stacks on which dense collectives are run, and what is measured there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from commbounds.verify.experiment import Budget
+from commbounds.verify.inputs import among, whole
+from commbounds.verify.study import Case
+
+__all__ = [
+    "ALGORITHMS",
+    "FAMILIES",
+    "bits_differing",
+    "digits",
+    "exact_error",
+    "fits",
+    "hostile",
+    "in_rank_order",
+    "nudged",
+    "sizes",
+    "sizes_drawn",
+    "stack_of",
+    "stacks_drawn",
+    "together",
+    "wrong_entries",
+]
+
+Array = NDArray[Any]
+ALGORITHMS = ("ring", "bruck", "recursive-doubling")
+_WINDOW = 12
+"""Ranks whose terms are told apart in one run: 4^12 times the longest vector stays far below 2^53."""
+
+
+# --- sizes ------------------------------------------------------------------------------------------------------------
+
+
+def sizes(level: int, **settings: Any) -> Iterator[Case]:
+    """Every P up to 16 and some beyond, with vectors shorter and longer than P; small first."""
+    ranks = (*range(1, 17), 17, 24, 31, 32, 33)
+    lengths: tuple[int, ...] = (1, 2, 3, 5, 8, 16, 31, 64)
+    if level:
+        ranks, lengths = (*range(1, 34), 48, 63, 64, 65), (*range(1, 20), 31, 32, 33, 63, 64, 65, 127, 128)
+    if level > 1:
+        ranks, lengths = tuple(range(1, 66)), (*range(1, 66), 127, 128, 129, 255, 256, 257)
+    for P in ranks:
+        for n in lengths:
+            yield Case({"P": P, "n": n, **settings})
+
+
+@st.composite
+def sizes_drawn(draw: st.DrawFn, **settings: Any) -> Case:
+    """Up to 70 ranks and 400 words, of any family."""
+    family = draw(among(tuple(FAMILIES)))
+    drawn = {"P": draw(whole(1, 70)), "n": draw(whole(1, 400)), "family": family, "seed": draw(whole(0, 2**31))}
+    return Case({**drawn, **settings})
+
+
+# --- stacks -----------------------------------------------------------------------------------------------------------
+
+
+def _cancelling(rng: np.random.Generator, P: int, n: int) -> Array:
+    """Large terms that cancel and leave small ones."""
+    x = rng.standard_normal((P, n))
+    large = 2.0 ** rng.integers(20, 60, (P // 2, n))
+    x[0 : 2 * (P // 2) : 2] += large
+    x[1 : 2 * (P // 2) : 2] -= large
+    return np.asarray(rng.permuted(x, axis=0))
+
+
+FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
+    "ones": lambda rng, P, n: np.ones((P, n)),
+    "integers": lambda rng, P, n: rng.integers(-1000, 1001, (P, n)).astype(np.float64),
+    "normal": lambda rng, P, n: rng.standard_normal((P, n)),
+    "wide": lambda rng, P, n: rng.choice((-1.0, 1.0), (P, n)) * 2.0 ** rng.uniform(-30.0, 30.0, (P, n)),
+    "cancelling": _cancelling,
+    "zeros of both signs": lambda rng, P, n: rng.choice((0.0, -0.0), (P, n)),
+    "subnormal": lambda rng, P, n: rng.standard_normal((P, n)) * 2.0**-140,
+    "one rank": lambda rng, P, n: np.where(np.arange(P)[:, None] == rng.integers(P), rng.standard_normal((P, n)), 0.0),
+}
+"""What ranks hold, by name; simplest first."""
+
+
+def stack_of(case: Case) -> Array:
+    """The ranks' vectors: given, or made from the settings."""
+    if case.x is not None:
+        return case.x
+    settings = case.settings
+    rng = np.random.default_rng([settings.get("seed", 0), settings["P"], settings["n"]])
+    made = FAMILIES[settings.get("family", "ones")](rng, settings["P"], settings["n"])
+    return made.astype(settings.get("dtype", "float64"))
+
+
+def digits(level: int, **settings: Any) -> Iterator[Case]:
+    """4^p (i + 1) from rank p in entry i, for a window of ranks at a time, and zero from all others.
+
+    Digits to base 4 tell how often every rank was added, up to three times, and the factor i + 1 to which entry.
+    """
+    for case in sizes(level):
+        P, n = case.settings["P"], case.settings["n"]
+        for start in range(0, P, _WINDOW):
+            weights = np.zeros(P)
+            members = np.arange(start, min(P, start + _WINDOW))
+            weights[members] = 4.0 ** (members - start)
+            stack = weights[:, None] * np.arange(1.0, n + 1.0)
+            yield Case({**case.settings, "first rank": start, **settings}, stack)
+
+
+def hostile(_budget: Budget) -> Iterator[Case]:
+    """Every family at small sizes in both dtypes, and the textbook stacks on which the order of sums shows."""
+    for dtype in ("float64", "float32"):
+        beyond = 2.0 ** (54 if dtype == "float64" else 25)
+        for column in ((1.0, beyond, -beyond), (1.0, -beyond, beyond, 1.0), (beyond, 1.0, -beyond, 1.0, 1.0)):
+            stack = np.repeat(np.array(column, dtype)[:, None], 2, axis=1)
+            yield Case({"P": len(column), "n": 2, "dtype": dtype, "family": "beyond the significand"}, stack)
+        for name in FAMILIES:
+            for P in (1, 2, 3, 4, 5, 6, 7, 8, 12):
+                case = Case({"P": P, "n": 5, "dtype": dtype, "family": name, "seed": 0})
+                yield Case(case.settings, stack_of(case))
+
+
+@st.composite
+def stacks_drawn(draw: st.DrawFn) -> Case:
+    """Up to twelve ranks and nine words, of any family, in both dtypes."""
+    drawn = {"P": draw(whole(1, 12)), "n": draw(whole(1, 9)), "dtype": draw(among(("float64", "float32")))}
+    case = Case({**drawn, "family": draw(among(tuple(FAMILIES))), "seed": draw(whole(0, 2**31))})
+    return Case(case.settings, stack_of(case))
+
+
+def nudged(rng: np.random.Generator, case: Case) -> Case:
+    """One entry a power of two times larger or smaller, moved by an ulp or two, or negated."""
+    stack = stack_of(case).copy()
+    place = tuple(rng.integers(length) for length in stack.shape)
+    value = stack[place]
+    kind = rng.integers(4)
+    if kind == 0:
+        value = value * stack.dtype.type(2.0 ** rng.integers(-3, 4))
+    elif kind == 1:
+        value = -value
+    elif kind == 2:
+        value = value + np.spacing(value) * stack.dtype.type(rng.integers(-2, 3))
+    else:
+        value = stack.dtype.type(1.0 + rng.integers(2**20) * 2.0**-20)
+    stack[place] = value
+    return Case({**case.settings, "family": "climbed"}, stack)
+
+
+# --- measures ---------------------------------------------------------------------------------------------------------
+
+
+def wrong_entries(result: Array, expected: Array, P: int) -> int:
+    """Entries of a (P, n) result that are not `expected` (n,); all of them where the shape is another."""
+    if result.shape != (P, expected.size):
+        return P * expected.size
+    return int((result != expected).sum())
+
+
+def bits_differing(rows: Array, row: Array) -> int:
+    """Entries of `rows` whose bits are not those of `row`."""
+    kind = f"u{rows.dtype.itemsize}"
+    return int((np.ascontiguousarray(rows).view(kind) != np.ascontiguousarray(row).view(kind)).sum())
+
+
+def in_rank_order(stack: Array) -> Array:
+    """The sum of the rows, one after another, in their dtype."""
+    total = stack[0].copy()
+    for row in stack[1:]:
+        total = total + row
+    return np.asarray(total)
+
+
+def exact_error(result: Array, stack: Array) -> Fraction | float:
+    """Largest |entry - exact sum| / sum of magnitudes over all ranks, exactly; infinite for NaN and infinity."""
+    largest = Fraction(0)
+    for i, column in enumerate(stack.T):
+        terms = [Fraction(float(v)) for v in column]
+        total, magnitude = sum(terms), sum(map(abs, terms))
+        for value in set(result[:, i].tolist()):
+            if not np.isfinite(value) or (magnitude == 0 and value != 0):
+                return float("inf")
+            if magnitude:
+                largest = max(largest, abs(Fraction(value) - total) / magnitude)
+    return largest
+
+
+def fits(stack: Array) -> bool:
+    """Whether no sum of magnitudes leaves the range of the dtype."""
+    return bool(np.abs(stack.astype(np.longdouble)).sum(axis=0).max() <= np.finfo(stack.dtype).max)
+
+
+def together(rows: Sequence[Array]) -> Array:
+    """Blocks one behind the other."""
+    return np.concatenate([np.asarray(row) for row in rows])
