@@ -10,7 +10,7 @@ so the bits differ between them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,9 +66,7 @@ def ring_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
     >>> traffic.steps, traffic.critical_path, traffic.sent.tolist()
     (2, 4, [3, 3])
     """
-    array = checked_stack(stack)
-    result = np.empty_like(array)
-    return result, fused_ring(array, result)
+    return _fused(fused_ring, stack)
 
 
 def recursive_doubling_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
@@ -106,9 +104,17 @@ def recursive_doubling_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
     >>> traffic.steps, traffic.critical_path, list(traffic.phases)
     (3, 6, ['fold', 'exchange', 'unfold'])
     """
-    array = checked_stack(stack)
+    return _fused(fused_recursive_doubling, stack)
+
+
+def _fused(kernel: Callable[[Array, Array], Traffic], stack: ArrayLike) -> tuple[Array, Traffic]:
+    array = checked_stack(stack, finite=False)
     result = np.empty_like(array)
-    return result, fused_recursive_doubling(array, result)
+    traffic = kernel(array, result)
+    # NaN or infinity anywhere in a column makes its sum one, so most stacks need no pass of their own
+    if not np.isfinite(result[0]).all():
+        checked_stack(array)
+    return result, traffic
 
 
 def rabenseifner_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:

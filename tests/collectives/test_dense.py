@@ -411,6 +411,7 @@ NO_STACKS = [
     (np.ones((2, 3), np.complex128), TypeError, "float32 or float64, got complex128"),
     (np.array([[1.0, np.nan]]), ValueError, "finite"),
     (np.array([[1.0], [np.inf]]), ValueError, "finite"),
+    (np.array([[1.0, -np.inf], [2.0, np.inf], [3.0, 4.0]]), ValueError, "finite"),
 ]
 
 
