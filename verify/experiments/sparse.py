@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from commbounds.verify.experiments.binding import table
+from commbounds.verify.experiments._sparse_gaussiank import GAUSSIANK
+from commbounds.verify.experiments._sparse_regions import REGIONS
+from commbounds.verify.experiments._sparse_results import RESULTS
+from commbounds.verify.experiments._sparse_words import WORDS
+from commbounds.verify.study import studies
 
 __all__ = ["EXPERIMENTS"]
 
-EXPERIMENTS = table()
+EXPERIMENTS = studies(*WORDS, *REGIONS, *GAUSSIANK, *RESULTS)

@@ -1,0 +1,189 @@
+"""What the claims about sparse all-reduces measure and assume, and the symbols of their bounds."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Hypothesis
+from commbounds.theory.quantities import NOTATION, P, Quantity, k, mu, n
+from commbounds.theory.sources import Work
+
+__all__ = [
+    "AT_LEAST_THREE",
+    "BUSIEST",
+    "B_SAG",
+    "CODE_SWITCH",
+    "CONSERVING",
+    "DATA_WORDS",
+    "FEW_FOR_DENSE",
+    "FIXED_THRESHOLD",
+    "GATHERING",
+    "GENERIC",
+    "HEAVY_TAILS",
+    "IDENTICAL_EVEN",
+    "IDLEST",
+    "K_NONZEROS",
+    "LAPLACE_QUANTILES",
+    "LEAST_RECEIVED",
+    "LI_HOEFLER_2022",
+    "MASS_DEFECT",
+    "MISPLACED",
+    "MODEL_SWITCH",
+    "NEVER_DENSE",
+    "NONNEGATIVE_MEAN",
+    "NORMAL_QUANTILES",
+    "ONE_TEAM",
+    "PUBLISHED_PUTBACK",
+    "RENGGLI_2019",
+    "RING_GATHER",
+    "R_SAG",
+    "SEVEN_RANKS",
+    "SHARE",
+    "SHI_GAUSSIANK_2019",
+    "SHI_GTOPK_2019",
+    "STUDENT_QUANTILES",
+    "TWO_RANKS",
+    "UPDATE_ENTRIES",
+    "UP_TO_THREE",
+    "ZHAO_2023",
+    "fewest",
+    "kept",
+    "nonzeros",
+    "sd",
+    "teams",
+    "union",
+    "z",
+]
+
+LI_HOEFLER_2022 = Work(
+    "S. Li, T. Hoefler, 2022, Near-optimal sparse allreduce for distributed deep learning (arXiv 2201.07598)"
+)
+RENGGLI_2019 = Work(
+    "C. Renggli, S. Ashkboos, M. Aghagolzadeh, D. Alistarh, T. Hoefler, 2019, SparCML: high-performance sparse "
+    "communication for machine learning"
+)
+SHI_GTOPK_2019 = Work(
+    "S. Shi, Q. Wang, K. Zhao, Z. Tang, Y. Wang, X. Huang, X. Chu, 2019, A distributed synchronous SGD algorithm with "
+    "global top-k sparsification for low bandwidth networks"
+)
+SHI_GAUSSIANK_2019 = Work(
+    "S. Shi, X. Chu, K. C. Cheung, S. See, 2019, Understanding top-k sparsification in distributed deep learning"
+)
+ZHAO_2023 = Work(
+    "M. Zhao, Y. Yin, Y. Mao, Q. Liu, L. Chen, Y. Gao, 2023, SparDL: distributed deep learning training with efficient "
+    "sparse communication"
+)
+
+teams = sp.Symbol("teams", integer=True, positive=True)
+"""Teams of ranks; their number divides P."""
+kept = sp.Symbol("kept", integer=True, positive=True)
+"""Entries of a block that a team sends to the others at once."""
+union = sp.Symbol("union", integer=True, nonnegative=True)
+"""Indices that any rank selected."""
+nonzeros = sp.Symbol("nonzeros", integer=True, nonnegative=True)
+"""Entries of the update that are not zero."""
+fewest = sp.Symbol("fewest", integer=True, nonnegative=True)
+"""Entries that the rank with fewest of them selected."""
+z = sp.Symbol("z", positive=True)
+"""Standard normal quantile of 1 - mu/2."""
+sd = sp.Symbol("sd", positive=True)
+"""Standard deviation of the vector itself."""
+
+NOTATION.update(
+    {
+        union: "U",
+        nonzeros: r"\lvert T\rvert",
+        fewest: r"\min_p\lvert S_p\rvert",
+        sd: r"\sigma",
+    }
+)
+
+
+def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
+    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
+
+
+BUSIEST = _quantity(
+    "busiest",
+    r"\max_p \max(\mathrm{sent}_p,\mathrm{received}_p)",
+    "words sent, or received, by the rank that sends or receives most",
+)
+IDLEST = _quantity(
+    "idlest",
+    r"\min_p \min(\mathrm{sent}_p,\mathrm{received}_p)",
+    "words sent, or received, by the rank that sends or receives least",
+)
+LEAST_RECEIVED = _quantity(
+    "least_received", r"\min_p \mathrm{received}_p", "words received by the rank that receives least"
+)
+MASS_DEFECT = _quantity(
+    "mass_defect",
+    r"\lVert\textstyle\sum_p x_p-\sum_p\epsilon_p-u\rVert_\infty",
+    "largest difference between what the ranks brought and what is in the residuals and in the update together",
+)
+MISPLACED = _quantity(
+    "misplaced",
+    r"\#\{i: u_i\neq v_i\}",
+    "entries of the update u that differ from those of the vector v that the claim says it is",
+)
+SHARE = _quantity("share", r"\lvert S\rvert/k", "entries that a rank selects, over the k that it was asked for")
+UPDATE_ENTRIES = _quantity("update_entries", r"\lvert T\rvert", "entries of the update, zeros that were sent included")
+
+# What is counted
+DATA_WORDS = Hypothesis(
+    "data_words", "Counted are the words of entries and of dense blocks; announcements of sizes are counted apart."
+)
+GATHERING = Hypothesis("gathering_alone", "Counted is the last exchange alone, sparse or dense.")
+
+# Sizes
+AT_LEAST_THREE = Hypothesis("three_ranks", "There are at least three ranks.", sp.Ge(P, 3))
+UP_TO_THREE = Hypothesis("up_to_three_ranks", "There are at most three ranks.", sp.Le(P, 3))
+TWO_RANKS = Hypothesis("two_ranks", "There are at most two ranks.", sp.Le(P, 2))
+SEVEN_RANKS = Hypothesis("seven_ranks", "There are at least seven ranks.", sp.Ge(P, 7))
+FEW_FOR_DENSE = Hypothesis("at_most_n_entries", "All ranks together select at most n entries.", sp.Le(k * P, n))
+
+# Inputs
+K_NONZEROS = Hypothesis("k_nonzeros", "Every rank's vector has at least k entries that are not zero.")
+GENERIC = Hypothesis(
+    "generic_values",
+    "An entry of the sum equals what a rank brought to it only where no other rank brought anything.",
+)
+IDENTICAL_EVEN = Hypothesis(
+    "identical_even_supports", "All ranks select the same k indices, k/P of them in every region; 2k < n."
+)
+
+# Variants
+MODEL_SWITCH = Hypothesis(
+    "model_switch", "Blocks travel densely if twice the number of indices that any rank selected reaches n."
+)
+CODE_SWITCH = Hypothesis(
+    "code_switch", "Blocks travel densely if three times the number of indices that any rank selected reaches n."
+)
+NEVER_DENSE = Hypothesis("never_dense", "Blocks never travel densely.")
+RING_GATHER = Hypothesis("ring_gather", "The all-gather goes around a ring.")
+PUBLISHED_PUTBACK = Hypothesis(
+    "published_putback", "A rank clears its own selected entries that are in the update, and keeps all others."
+)
+CONSERVING = Hypothesis("conserving_putback", "A rank keeps, besides, what it dropped while merging.")
+ONE_TEAM = Hypothesis("one_team", "All ranks form one team.")
+R_SAG = Hypothesis("r_sag", "Teams agree by recursive doubling; their number is a power of two.")
+B_SAG = Hypothesis("b_sag", "Teams agree by an all-gather of each block's h' largest entries, kd/P at most.")
+
+# Gaussiank
+FIXED_THRESHOLD = Hypothesis("fixed_threshold", "The threshold is not adapted, and k < n.", sp.Lt(mu, 1))
+NONNEGATIVE_MEAN = Hypothesis("nonnegative_mean", "The mean of the vector's entries is not negative.")
+NORMAL_QUANTILES = Hypothesis(
+    "normal_quantiles", "The vector holds the quantiles of (i - 1/2)/n, i = 1..n, of the standard normal law."
+)
+LAPLACE_QUANTILES = Hypothesis(
+    "laplace_quantiles", "The vector holds the quantiles of (i - 1/2)/n, i = 1..n, of the Laplace law of variance one."
+)
+STUDENT_QUANTILES = Hypothesis(
+    "student_quantiles",
+    "The vector holds the quantiles of (i - 1/2)/n, i = 1..n, of Student's law with three degrees of freedom.",
+)
+HEAVY_TAILS = Hypothesis(
+    "heavy_tails",
+    "The vector holds quantiles of a law with heavier tails than the normal: Laplace, or Student with 3, 2 or 1.5 "
+    "degrees of freedom; k >= 10.",
+)

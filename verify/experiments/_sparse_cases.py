@@ -1,0 +1,285 @@
+"""Sparse all-reduces: the stacks to measure them on, and what is measured."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from commbounds.collectives import Traffic
+from commbounds.theory import claims
+from commbounds.verify.experiment import Budget, bound_at
+from commbounds.verify.finding import Series
+from commbounds.verify.inputs import among, whole
+from commbounds.verify.study import Case, Outcome
+
+__all__ = [
+    "FAMILIES",
+    "RANKS",
+    "by_hand",
+    "case_of",
+    "curve",
+    "data",
+    "drawn",
+    "every_small_stack",
+    "grid",
+    "neighbour",
+    "over_ranks",
+    "performed",
+    "suits",
+    "trial",
+]
+
+Array = NDArray[Any]
+Measure = Callable[[Case, Any, Traffic], Any]
+Values = Callable[[Case, Any, Traffic], dict[str, Any] | None]
+
+# --- stacks ------------------------------------------------------------------------------------------------------
+
+
+def _integers(rng: np.random.Generator, P: int, n: int) -> Array:
+    x: Array = rng.integers(-3, 4, (P, n)).astype(np.float64)
+    return x
+
+
+def _identical(rng: np.random.Generator, P: int, n: int) -> Array:
+    return np.tile(rng.permutation(n) + 1.0, (P, 1))
+
+
+def _disjoint(rng: np.random.Generator, P: int, n: int) -> Array:
+    return np.where(np.arange(n) % P == np.arange(P)[:, None], _integers(rng, P, n), 0.0)
+
+
+def _own_regions(_rng: np.random.Generator, P: int, n: int) -> Array:
+    region = np.repeat(np.arange(P), [len(part) for part in np.array_split(np.arange(n), P)])
+    return np.where(region == np.arange(P)[:, None], np.arange(n) + 1.0, 0.0)
+
+
+def _one_region(rng: np.random.Generator, P: int, n: int) -> Array:
+    return np.where(np.arange(n) < -(-n // P), _integers(rng, P, n), 0.0)
+
+
+def _one_rank(rng: np.random.Generator, P: int, n: int) -> Array:
+    return np.outer(np.arange(P) == 0, rng.permutation(n) + 1.0)
+
+
+def _few(rng: np.random.Generator, P: int, n: int) -> Array:
+    return _integers(rng, P, n) * (rng.random((P, n)) < 0.2)
+
+
+def _cancelling(rng: np.random.Generator, P: int, n: int) -> Array:
+    return np.outer((-1.0) ** np.arange(P), rng.integers(-3, 4, n))
+
+
+FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
+    "zeros": lambda _rng, P, n: np.zeros((P, n)),
+    "small integers": _integers,
+    "identical": _identical,
+    "disjoint": _disjoint,
+    "own regions": _own_regions,
+    "one region": _one_region,
+    "one rank": _one_rank,
+    "few nonzeros": _few,
+    "cancelling": _cancelling,
+    "normal": lambda rng, P, n: rng.standard_normal((P, n)),
+}
+"""Stacks by name; simplest first, as examples shrink in this order. All but the last hold integers."""
+
+
+def case_of(P: int, n: int, k: int, family: str = "small integers", seed: int = 0, **options: Any) -> Case:
+    """One stack of a family, a function of the arguments alone, to be reduced with `options`."""
+    x = FAMILIES[family](np.random.default_rng([seed, P, n]), P, n)
+    return Case({"P": P, "n": n, "k": k, **options, "family": family, "seed": seed}, x)
+
+
+def grid(
+    ranks: Sequence[int], sizes: Sequence[int], *choices: dict[str, Any], families: Sequence[str] = ("small integers",)
+) -> Callable[[int], Iterator[Case]]:
+    """Every number of ranks (twice as many from level 1 on), size, k, choice of options and family."""
+
+    def cases(level: int) -> Iterator[Case]:
+        more = range(1, 2 * max(ranks) + 1) if level else ranks
+        for P, n in itertools.product(more, sizes):
+            for k, options, family in itertools.product(range(1, n + 1), choices or ({},), families):
+                yield case_of(P, n, k, family, **options)
+
+    return cases
+
+
+_SHAPES = ((1, 2), (2, 2), (3, 2), (2, 3), (4, 2), (3, 3))
+
+
+def every_small_stack(*choices: dict[str, Any]) -> Callable[[int], Iterator[Case]]:
+    """Every stack of a few small integers, small first, with every k; larger ones from level 1 on."""
+
+    def cases(level: int) -> Iterator[Case]:
+        for P, n in _SHAPES if level else _SHAPES[:3]:
+            values = (0.0, 1.0, -1.0, 2.0, -2.0) if P == 1 else (0.0, -1.0, 2.0)
+            for entries in itertools.product(values, repeat=P * n):
+                x = np.array(entries).reshape(P, n)
+                for k, options in itertools.product(range(1, n + 1), choices or ({},)):
+                    yield Case({"P": P, "n": n, "k": k, **options}, x)
+
+    return cases
+
+
+def by_hand(*choices: dict[str, Any]) -> Callable[[Budget], Iterator[Case]]:
+    """Every family at a few sizes."""
+
+    def cases(budget: Budget) -> Iterator[Case]:
+        shapes = ((1, 5), (2, 7), (3, 6), (4, 32), (7, 50), (8, 8)) + ((16, 200), (33, 500)) * bool(budget.level)
+        for (P, n), family, options in itertools.product(shapes, FAMILIES, choices or ({},)):
+            for k in sorted({1, n // 3 or 1, n}):
+                yield case_of(P, n, k, family, **options)
+
+    return cases
+
+
+def drawn(*choices: dict[str, Any], ranks: int = 9, largest: int = 40) -> Callable[[], st.SearchStrategy[Case]]:
+    """Generated stacks: P, n, k, options, family and seed."""
+
+    @st.composite
+    def cases(draw: st.DrawFn) -> Case:
+        P, n = draw(whole(1, ranks)), draw(whole(1, largest))
+        k, options = draw(whole(1, n)), draw(among(choices or ({},)))
+        return case_of(P, n, k, draw(among(tuple(FAMILIES))), draw(whole(0, 2**31)), **options)
+
+    return cases
+
+
+def neighbour(rng: np.random.Generator, case: Case) -> Case:
+    """The case with one entry changed, moved to another rank or place, or with another k."""
+    assert case.x is not None
+    x, settings = np.array(case.x), {**case.settings, "family": "attacked"}
+    P, n = x.shape
+    kind, p, i = rng.integers(4), rng.integers(P), rng.integers(n)
+    if kind == 0:
+        settings["k"] = int(np.clip(settings["k"] + rng.choice((-1, 1)), 1, n))
+    elif kind == 1:
+        x[p, i] = rng.integers(-3, 4)
+    else:
+        other = (rng.integers(P), i) if kind == 2 else (p, rng.integers(n))
+        x[p, i], x[other] = x[other], x[p, i]
+    return Case(settings, x)
+
+
+# --- what is measured --------------------------------------------------------------------------------------------
+
+_OPTIONS = ("allgather", "switch", "putback", "adapt", "teams", "synchronise", "sag_entries")
+
+
+def data(traffic: Traffic) -> Traffic:
+    """Words of entries and of dense blocks, without the announcements of sizes."""
+    return traffic.only("split", "allgather", "dense")
+
+
+def suits(case: Case) -> bool:
+    """Whether the teams divide the ranks."""
+    return bool(case.settings["P"] % case.settings.get("teams", 1) == 0)
+
+
+def performed(implementation: Any, case: Case) -> tuple[Any, Traffic]:
+    """What the collective returns for the case and its options."""
+    options = {name: case.settings[name] for name in _OPTIONS if name in case.settings}
+    result, traffic = implementation(case.x, case.settings["k"], **options)
+    return result, traffic
+
+
+def trial(
+    measure: Measure,
+    values: Values | None = None,
+    admits: Callable[[Case], bool] = suits,
+    slack: Callable[[Case], float] | None = None,
+) -> Callable[[Any, Case], Outcome | None]:
+    """Runs the collective on a case and measures it.
+
+    A case is not what the claim is about where `admits` says so, or where `values`, the symbols that depend on the
+    result, are None.
+    """
+
+    def run(implementation: Any, case: Case) -> Outcome | None:
+        if not admits(case):
+            return None
+        result, traffic = performed(implementation, case)
+        known: dict[str, Any] = {
+            name: case.settings[name] for name in ("P", "n", "k", "teams") if name in case.settings
+        }
+        more: dict[str, Any] | None = {} if values is None else values(case, result, traffic)
+        if more is None:
+            return None
+        return Outcome(measure(case, result, traffic), {**known, **more}, slack(case) if slack else 0.0)
+
+    return run
+
+
+# --- what is drawn -----------------------------------------------------------------------------------------------
+
+RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Numbers of ranks along the axis of most curves."""
+_DRAWS = 5
+
+
+def curve(
+    claim: str,
+    run: Callable[[Any, Case], Outcome | None],
+    axis: str,
+    label: str,
+    points: Callable[[int], Iterator[tuple[float, Sequence[Case], Sequence[Case]]]],
+    relative: bool = False,
+) -> Callable[[Any, int], tuple[Series, ...]]:
+    """Bound against measurement along `axis`.
+
+    Parameters
+    ----------
+    claim : str
+        Its name.
+    run : callable
+        The study's trial.
+    axis, label : str
+        As for `Series`.
+    points : callable (seed) -> iterator of (value, random cases, other cases)
+        What to measure at every value of the axis; the bound is that of the first case.
+    relative : bool
+        Whether to divide by the bound, case by case.
+    """
+
+    def drawn_curve(implementation: Any, seed: int) -> tuple[Series, ...]:
+        statement = claims()[claim]
+        rows = []
+        for value, typical, others in points(seed):
+            pairs = []
+            for case in (*typical, *others):
+                outcome = run(implementation, case)
+                if outcome is not None:
+                    pairs.append((float(outcome.measured), float(bound_at(statement, outcome.values))))
+            scaled = [(a / b, 1.0) for a, b in pairs if b] if relative else pairs
+            bound = scaled[0][1]
+            measured = [a for a, _ in scaled]
+            if isinstance(statement.relation, sp.Ge):
+                worst = min(measured)
+            else:
+                worst = max(measured, key=lambda a: a if isinstance(statement.relation, sp.Le) else abs(a - bound))
+            quantiles = np.quantile(measured[: len(typical)], (0.05, 0.5, 0.95))
+            rows.append((float(value), bound, worst, *map(float, quantiles)))
+        x, bounds, worsts, low, mid, high = (list(column) for column in zip(*rows, strict=True))
+        return (Series(label, axis, x, bounds, worsts, low, mid, high, relative=relative),)
+
+    return drawn_curve
+
+
+def over_ranks(
+    n: int, k: int, *others: str, **options: Any
+) -> Callable[[int], Iterator[tuple[float, list[Case], list[Case]]]]:
+    """Normal vectors, and those of the families `others`, over the number of ranks."""
+
+    def points(seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
+        for P in RANKS:
+            typical = [case_of(P, n, k, "normal", seed % 2**31 + i, **options) for i in range(_DRAWS)]
+            yield P, typical, [case_of(P, n, k, family, **options) for family in others]
+
+    return points
