@@ -19,6 +19,7 @@ from commbounds.theory._sparse_terms import (
     UP_TO_THREE,
     UPDATE_ENTRIES,
     ZHAO_2023,
+    kept,
     teams,
 )
 from commbounds.theory.claim import Claim, Kind, Quantity, Source, Standing
