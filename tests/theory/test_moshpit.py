@@ -1,0 +1,122 @@
+"""Formulas of the columns moshpit and gossip against numbers that were computed otherwise."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy as sp
+from naive.moshpit import set_partitions
+
+from commbounds.theory import claims
+from commbounds.theory._moshpit_terms import mean_blocks, mean_overlap, regrouped, ring_walks
+
+BOOK = claims()
+
+
+def bound(name, **values):
+    return BOOK[name].bound(**values)
+
+
+def test_the_printed_factor_is_too_large_by_what_the_note_says():
+    for N, r in ((4, 2), (8, 4), (16, 4), (512, 16), (1024, 32)):
+        printed = bound("moshpit.random_groups.printed", N=N, r=r, rounds=1)
+        exact = bound("moshpit.random_groups.factor", N=N, r=r, rounds=1)
+        assert printed - exact == Fraction(N - r, N**2 * (N - 1))
+        assert printed / exact == 1 + Fraction(N - r, N**2 * (r - 1))
+    assert bound("moshpit.random_groups.printed", N=4, r=2, rounds=1) == Fraction(3, 8)
+    five = [bound(f"moshpit.random_groups.{name}", N=4, r=2, rounds=5) for name in ("printed", "factor")]
+    assert float(five[0] / five[1]) == pytest.approx(1.80, abs=0.005)
+
+
+@pytest.mark.parametrize(("N", "r", "expected"), [(2, 2, 0.5), (512, 256, 0.4315)])
+def test_free_labels(N, r, expected):
+    assert float(bound("moshpit.random_groups.labels", N=N, r=r, rounds=1)) == pytest.approx(expected, abs=5e-5)
+
+
+@pytest.mark.parametrize(("p", "expected"), [(0.001, 6.35e-5), (0.005, 3.375e-4), (0.01, 7.25e-4)])
+def test_failures_on_the_grid_of_the_experiment(p, expected):
+    assert bound("moshpit.grid.failures", N=1024, M=32, dims=2, failure=p) == pytest.approx(expected, rel=2e-3)
+
+
+def test_a_half_full_grid():
+    assert float(bound("moshpit.grid.partial", N=512, M=32)) == pytest.approx(1.949e-3, abs=5e-7)
+
+
+@pytest.mark.parametrize(
+    ("N", "attempts"), [(512, (1.67, 13.0, 171.7)), (1024, (2.79, 169.5, 29480.0))], ids=("512", "1024")
+)
+def test_expected_attempts(N, attempts):
+    for p, expected in zip((0.001, 0.005, 0.01), attempts, strict=True):
+        assert bound("gossip.restarts.attempts", N=N, failure=p) == pytest.approx(expected, rel=3e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "gap", "rounds"), [("ring", 1.26e-5, 825636), ("torus", 7.69e-3, 1343), ("exponential", 0.182, 52)]
+)
+def test_gaps_and_rounds_of_gossip_among_1024(name, gap, rounds):
+    squared = float(bound(f"gossip.{name}.distortion", N=1024, rounds=1))
+    assert 1 - math.sqrt(squared) == pytest.approx(gap, rel=4e-3)
+    assert math.ceil(math.log(1e-9) / math.log(squared)) == rounds
+
+
+def test_mean_blocks_counts_set_partitions():
+    for N in range(1, 7):
+        partitions = set_partitions(N)
+        assert mean_blocks.exact(N) == Fraction(sum(max(labels) + 1 for labels in partitions), len(partitions))
+
+
+def test_mean_overlap_counts_placements():
+    for N in range(1, 10):
+        total, count = Fraction(0), 0
+        for cells in itertools.combinations(itertools.product(range(3), repeat=2), N):
+            for a, b in cells:
+                total += Fraction(1, sum(c[0] == a for c in cells) * sum(c[1] == b for c in cells))
+                count += 1
+        assert mean_overlap.exact(N, 3) == total / count
+
+
+def test_regrouped_sums_over_failures():
+    p = Fraction(1, 3)
+    for N, M in ((3, 2), (4, 3), (5, 1)):
+        total = Fraction(0)
+        for alive in itertools.product((True, False), repeat=N):
+            there = sum(alive)
+            groups = there // M if there >= M else there
+            total += p ** (N - there) * (1 - p) ** there * groups
+        assert regrouped.exact(N, M, p) == total
+
+
+def test_ring_walks_are_traces_of_powers():
+    for N, t in itertools.product((1, 2, 3, 7), (0, 1, 4, 10)):
+        angles = 2 * np.pi * np.arange(N) / N
+        assert float(ring_walks.exact(N, t)) == pytest.approx(np.mean(((1 + 2 * np.cos(angles)) / 3) ** t), abs=1e-12)
+
+
+@pytest.mark.parametrize("function", [mean_blocks, mean_overlap, regrouped, ring_walks])
+def test_functions_of_symbols_stay_symbolic_and_evaluate_in_floats(function):
+    count = function.nargs.args[0]
+    symbols = sp.symbols(f"a:{int(count)}")
+    expression = function(*symbols)
+    assert expression.free_symbols == set(symbols)
+    values = (4, 2, Fraction(1, 4))[: int(count)]
+    exact = function(*(sp.Rational(v) for v in values))
+    evaluated = sp.lambdify(symbols, expression, "numpy")(*(np.array([float(v)] * 2) for v in values))
+    assert evaluated.tolist() == [float(exact)] * 2
+
+
+def test_the_general_law_gives_every_special_one():
+    N, M, r = 12, 4, 3
+    p = Fraction(1, 5)
+    general = {
+        "factor": r,
+        "labels": r * (1 - (1 - Fraction(1, r)) ** N),
+        "all_partitions": mean_blocks.exact(N),
+        "skip": r * (1 - p**M) + p * N,
+        "abort": r * ((1 - p) ** M + M * (1 - (1 - p) ** M)),
+        "regrouping": regrouped.exact(N, M, p) + p * N,
+    }
+    for name, blocks in general.items():
+        special = bound(f"moshpit.random_groups.{name}", N=N, M=M, r=r, rounds=1, failure=p)
+        assert special == bound("moshpit.random_groups.general", N=N, blocks=Fraction(blocks)), name
