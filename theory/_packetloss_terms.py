@@ -1,0 +1,185 @@
+"""Symbols of the column packetloss, and functions of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.quantities import NOTATION
+
+N = sp.Symbol("N", integer=True, positive=True)
+"""Workers."""
+p = sp.Symbol("p", nonnegative=True)
+"""Probability that a packet gets lost."""
+t = sp.Symbol("elapsed", integer=True, positive=True)
+"""Steps since all replicas were equal."""
+sigma = sp.Symbol("sigma", positive=True)
+"""Standard deviation of one update, or of one worker's gradient."""
+G = sp.Symbol("G", positive=True)
+"""Largest norm of an update."""
+rho = sp.Symbol("rho", real=True)
+"""Correlation of consecutive updates."""
+arrived = sp.Symbol("arrived", integer=True, positive=True)
+"""Contributions that arrived, K."""
+S = sp.Symbol("S", nonnegative=True)
+"""Sample standard deviation of the workers' gradients: S^2 = sum_i (g_i - gbar)^2 / (N - 1)."""
+squares = sp.Symbol("squares", nonnegative=True)
+"""Sum over the workers of g_i^2."""
+onefewer = sp.Symbol("onefewer", nonnegative=True)
+"""E[1/K; K >= 1] with one worker fewer."""
+stale = sp.Symbol("stale", integer=True, nonnegative=True)
+"""A staleness in steps, below t."""
+apart = sp.Symbol("apart", integer=True, positive=True)
+"""Versions between two replicas, at least 1 and at most t."""
+age = sp.Symbol("age", integer=True, nonnegative=True)
+"""Age of an update in steps: 0 for the last one."""
+older = sp.Symbol("older", integer=True, nonnegative=True)
+"""Age of another update, at least as old."""
+receivers = sp.Symbol("receivers", integer=True, positive=True)
+"""Workers that receive the shard, its owner not among them."""
+recovery = sp.Symbol("recovery", positive=True)
+"""Probability that a bad link is good in the next step: bursts last 1 / recovery steps on average."""
+lossrate = sp.Symbol("lossrate", nonnegative=True)
+"""Stationary share of bad links, which lose everything."""
+fates = sp.Symbol("fates", nonnegative=True)
+"""Sum over s of F(s) (1 - F(s)), with F the distribution function of a receiver's staleness."""
+lagged = sp.Symbol("lagged", nonnegative=True)
+"""Expected squared gap of a receiver to the owner: sum over ages a, b of p^(max(a, b) + 1) <u_a, u_b>."""
+discounted = sp.Symbol("discounted", nonnegative=True)
+"""Squared norm of the expected gap: of the sum over ages a of p^(a + 1) u_a."""
+autocov = sp.Symbol("autocov", nonnegative=True)
+"""r(0) + 2 sum over h >= 1 of p^h r(h), with r the autocovariance of the updates."""
+driftbefore = sp.Symbol("driftbefore", nonnegative=True)
+"""Expected squared gap of two receivers one step earlier."""
+onesided = sp.Symbol("onesided", nonnegative=True)
+"""Expected squared gap of two receivers, given that exactly one of them receives in the step at hand."""
+smooth = sp.Symbol("smooth", positive=True)
+"""Lipschitz constant of the gradient."""
+meandistance = sp.Symbol("meandistance", nonnegative=True)
+"""Mean distance of the workers' replicas to a reference point."""
+missednorms = sp.Symbol("missednorms", nonnegative=True)
+"""Sum of the norms of the updates that one of two replicas has and the other has not."""
+packets = sp.Symbol("packets", integer=True, positive=True)
+"""Packets that a shard is cut into."""
+coordinates = sp.Symbol("coordinates", integer=True, positive=True)
+"""Parameters; a multiple of N."""
+
+NOTATION.update(
+    {
+        t: "t",
+        arrived: "K",
+        squares: r"\left(\sum_i g_i^2\right)",
+        onefewer: r"A_{N-1}",
+        stale: r"\ell",
+        apart: "m",
+        age: "a",
+        older: "b",
+        receivers: "R",
+        recovery: "b",
+        lossrate: r"\pi",
+        fates: r"\left(\sum_s F(s)(1-F(s))\right)",
+        lagged: r"\mathbb{E}\,\lVert x\rVert^2",
+        discounted: r"\lVert\mathbb{E}\,x\rVert^2",
+        autocov: r"\left(r(0)+2\sum_{h\geq 1}p^h r(h)\right)",
+        driftbefore: r"\mathbb{E}D_{t-1}^2",
+        onesided: r"V_t",
+        smooth: "L",
+        meandistance: r"\frac1N\sum_i\lVert\theta_i-\theta\rVert",
+        missednorms: r"\left(\sum_{s}\lVert u_s\rVert\right)",
+        packets: "q",
+        coordinates: "n",
+    }
+)
+
+
+class _Exact(sp.Function):  # type: ignore[misc]
+    """A function of integers and rationals with an exact value; in floats the same, entry by entry."""
+
+    @classmethod
+    def exact(cls, *arguments: Any) -> Fraction:
+        """The value."""
+        raise NotImplementedError
+
+    @classmethod
+    def eval(cls, *arguments: Any) -> Any:
+        """The value where all arguments are numbers."""
+        if not all(a.is_Rational for a in arguments):
+            return None
+        value = cls.exact(*(Fraction(int(a.p), int(a.q)) for a in arguments))
+        return sp.Rational(value.numerator, value.denominator)
+
+
+def _in_floats(function: Any) -> Callable[..., Any]:
+    def evaluate(*arguments: Any) -> Any:
+        import numpy as np
+
+        def one(*numbers: float) -> float:
+            return float(function.exact(*(Fraction(float(v)) for v in numbers)))
+
+        return np.vectorize(one, otypes=[np.float64])(*arguments)
+
+    return evaluate
+
+
+class inverse_arrivals(_Exact):
+    """E[1/K; K >= 1] for K ~ Binomial(N, 1 - p): the sum over k <= N of (p^(N - k) - p^N) / k."""
+
+    nargs = 2
+
+    @classmethod
+    def exact(cls, *arguments: Any) -> Fraction:
+        """By the sum."""
+        size, loss = arguments
+        return sum((loss ** (size - k) - loss**size) / k for k in range(1, int(size) + 1)) + Fraction(0)
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        size = printer.doprint(self.args[0])
+        return rf"\sum_{{k=1}}^{{{size}}}\frac{{p^{{{size}-k}}-p^{{{size}}}}}{{k}}"
+
+
+class staleness_range(_Exact):
+    """E[max L - min L] over R receivers after t steps: sum over s < t of 1 - (1 - p^(s+1))^R - p^(R (s+1))."""
+
+    nargs = 3
+
+    @classmethod
+    def exact(cls, *arguments: Any) -> Fraction:
+        """By the sum."""
+        count, loss, steps = arguments
+        ages = range(1, int(steps) + 1)
+        return sum((1 - (1 - loss**s) ** int(count) - loss ** (int(count) * s) for s in ages), Fraction(0))
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        count, _loss, steps = (printer.doprint(a) for a in self.args)
+        return rf"\sum_{{s=1}}^{{{steps}}}\left(1-(1-p^s)^{{{count}}}-p^{{{count} s}}\right)"
+
+
+class harmonic_number(_Exact):
+    """The harmonic number H_R = 1 + 1/2 + ... + 1/R."""
+
+    nargs = 1
+
+    @classmethod
+    def exact(cls, *arguments: Any) -> Fraction:
+        """By the sum."""
+        return sum((Fraction(1, i) for i in range(1, int(arguments[0]) + 1)), Fraction(0))
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        return rf"H_{{{printer.doprint(self.args[0])}}}"
+
+
+for _function in (inverse_arrivals, staleness_range, harmonic_number):
+    _function._imp_ = staticmethod(_in_floats(_function))
+
+
+def pair_steps(loss: Any, steps: Any) -> Any:
+    """Expected number of updates between two receivers, t steps after they were equal."""
+    return 2 * loss * (1 - loss**steps) / (1 - loss) - 2 * loss**2 * (1 - loss ** (2 * steps)) / (1 - loss**2)
+
+
+def owner_steps(loss: Any, steps: Any) -> Any:
+    """Expected staleness of a receiver, t steps after it was up to date."""
+    return loss * (1 - loss**steps) / (1 - loss)
