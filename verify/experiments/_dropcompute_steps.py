@@ -1,0 +1,293 @@
+"""DropCompute: claims about single steps and about thresholds chosen on calibration steps, bound to their code."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from commbounds.verify import inputs
+from commbounds.verify.experiment import Budget
+from commbounds.verify.study import Case, Outcome, Study
+
+__all__ = ["STEP_STUDIES", "exactly"]
+
+Trial = Callable[[Any, Case], Outcome | None]
+_SIZES = ((1, 1), (1, 2), (2, 1), (2, 2), (1, 3))
+_ENUMERATED = "latencies 1, 2, 3 of every worker and micro-batch, thresholds in steps of one half, overhead 0 and 1/2"
+
+
+def exactly(value: Any) -> Fraction:
+    """A float as the rational that it is; latencies here are small integers, whose sums and halves floats hold."""
+    return Fraction(float(value))
+
+
+def _case(t: Any, tau: Any, overhead: Any = 0, **more: Any) -> Case:
+    array = np.asarray(t, dtype=np.float64)
+    return Case({"tau": tau, "overhead": overhead, **more}, array)
+
+
+def _grid(level: int) -> Iterator[Case]:
+    for N, M in _SIZES if level == 0 else (*_SIZES, (3, 1), (2, 3) if level > 1 else (1, 4)):
+        for flat in itertools.product((1, 2, 3), repeat=N * M):
+            t = np.reshape(flat, (N, M))
+            for doubled in range(1, 6 * M + 2, 1 if N * M < 4 else 3):
+                for overhead in (Fraction(0), Fraction(1, 2)):
+                    yield _case(t, Fraction(doubled, 2), overhead)
+
+
+def _drawn(N: int, M: int, top: int, seed: int, tau: Fraction, overhead: Fraction = Fraction(1, 2)) -> Case:
+    t = np.random.default_rng([seed, N, M]).integers(0, top + 1, (N, M))
+    return _case(t, tau, overhead, N=N, M=M, top=top, seed=seed)
+
+
+@st.composite
+def _cases(draw: st.DrawFn) -> Case:
+    N, M, top = draw(inputs.whole(1, 40)), draw(inputs.whole(1, 12)), draw(inputs.whole(1, 9))
+    tau = Fraction(draw(inputs.whole(1, 4 * top * M)), 4)
+    return _drawn(N, M, top, draw(inputs.whole(0, 2**31)), tau, Fraction(draw(inputs.whole(0, 8)), 4))
+
+
+def _corpus(_budget: Budget) -> Iterator[Case]:
+    for N, M in ((1, 1), (3, 2), (16, 12), (257, 4)):
+        for tau in (Fraction(1, 2), Fraction(M), Fraction(3 * M), Fraction(100 * M)):
+            yield _drawn(N, M, 5, 1, tau)
+            yield _case(np.full((N, M), 2.0), tau, N=N, M=M, latencies="all 2")
+            yield _case(np.zeros((N, M)), tau, N=N, M=M, latencies="all 0")
+
+
+def _sums(case: Case) -> list[list[Fraction]]:
+    assert case.x is not None
+    return [list(itertools.accumulate(exactly(v) for v in row)) for row in case.x]
+
+
+def _slowest(case: Case) -> Fraction:
+    return max(row[-1] for row in _sums(case))
+
+
+def _count(case: Case, tau: Any, strict: bool = True) -> int:
+    return sum(s < tau if strict else s <= tau for row in _sums(case) for s in row)
+
+
+def _common(case: Case) -> dict[str, Any]:
+    tau, overhead = case.settings["tau"], case.settings["overhead"]
+    return {"tau": tau, "overhead": overhead, "slowest": _slowest(case)}
+
+
+def _run(drop_step: Any, case: Case, tau: Any = None, **options: Any) -> Any:
+    return drop_step(
+        case.x, float(case.settings["tau"] if tau is None else tau), float(case.settings["overhead"]), **options
+    )
+
+
+def _time(drop_step: Any, case: Case) -> Outcome:
+    return Outcome(exactly(_run(drop_step, case).time), _common(case))
+
+
+def _completed(drop_step: Any, case: Case) -> Outcome:
+    step = _run(drop_step, case)
+    return Outcome(int(step.completed.sum()), {"below": _count(case, case.settings["tau"])})
+
+
+def _after_backward(drop_step: Any, case: Case) -> Outcome:
+    first = Case(case.settings, None if case.x is None else case.x[:1])
+    step, M = _run(drop_step, first, preemption="B"), len(_sums(first)[0])
+    return Outcome(int(step.completed.sum()), {"M": M, "reached": _count(first, case.settings["tau"], strict=False)})
+
+
+def _overshoot(drop_step: Any, case: Case) -> Outcome:
+    assert case.x is not None
+    step = _run(drop_step, case, preemption="B")
+    return Outcome(exactly(step.time), {**_common(case), "longest": exactly(case.x.max())})
+
+
+def _begun(case: Case) -> int:
+    tau = case.settings["tau"]
+    return sum(s <= tau for row in _sums(case) for s in [Fraction(0), *row[:-1]])
+
+
+def _between(drop_step: Any, case: Case) -> Outcome:
+    # a half and a quarter of small integers are exact, a third is not
+    counts = [int(_run(drop_step, case, preemption="C", forward=f).completed.sum()) for f in (0.0, 0.25, 0.5, 1.0)]
+    return Outcome(min(counts), {"below": _count(case, case.settings["tau"])})
+
+
+def _between_most(drop_step: Any, case: Case) -> Outcome:
+    counts = [int(_run(drop_step, case, preemption="C", forward=f).completed.sum()) for f in (0.0, 0.25, 0.5, 1.0)]
+    return Outcome(max(counts), {"begun": _begun(case)})
+
+
+def _monotone(drop_step: Any, case: Case) -> Outcome:
+    tau = case.settings["tau"]
+    now, then = (int(_run(drop_step, case, t).completed.sum()) for t in (tau, tau + Fraction(1, 2)))
+    return Outcome(now, {"later": then})
+
+
+def _subadditive(drop_step: Any, case: Case) -> Outcome:
+    assert case.x is not None
+    step = drop_step(case.x, float("inf"))
+    return Outcome(exactly(step.time), {"synchronised": sum(exactly(v) for v in case.x.max(axis=0))})
+
+
+def _period(local_sgd_period: Any, case: Case) -> Outcome:
+    assert case.x is not None
+    overhead = case.settings["overhead"]
+    steps = case.x.T[:, :, None]  # a micro-batch a local step
+    measured = exactly(local_sgd_period(steps, float(overhead)))
+    synchronised = sum(exactly(v) for v in steps.sum(axis=2).max(axis=1))
+    return Outcome(measured, {"synchronised": synchronised, "overhead": overhead})
+
+
+def _backup(at_threshold: bool) -> Trial:
+    def trial(backup_step: Any, case: Case) -> Outcome | None:
+        from commbounds.collectives import drop_step
+
+        assert case.x is not None
+        N, M = case.x.shape
+        spare = int(case.settings["tau"] * 2) % N
+        waited = backup_step(case.x, spare)
+        if waited.time <= 0:
+            return None  # a threshold must be positive
+        step = drop_step(case.x, waited.time, at_threshold=at_threshold)
+        # what backup workers keep must be what they are said to keep, and in the same time
+        honest = int(waited.completed.sum()) == (N - spare) * M and step.time == waited.time
+        return Outcome(int(step.completed.sum()) if honest else -1, {"N": N, "M": M, "spare": spare})
+
+    return trial
+
+
+def _calibration(case: Case) -> Any:
+    # the rows of a case are taken for calibration steps of one worker, or of two where their number is even
+    assert case.x is not None
+    N, M = case.x.shape
+    return case.x.reshape(-1, 2, M) if N % 2 == 0 else case.x.reshape(N, 1, M)
+
+
+def _objective(steps: Any, tau: Fraction, overhead: Fraction, strict: bool = False) -> Fraction | None:
+    total = Fraction(0)
+    for step in steps:
+        sums = [list(itertools.accumulate(exactly(v) for v in row)) for row in step]
+        slowest = max(row[-1] for row in sums)
+        spent = min(tau, slowest) + overhead
+        if spent == 0:
+            return None
+        done = sum(s < tau if strict else s <= tau for row in sums for s in row)
+        total += Fraction(done, step.size) * (slowest + overhead) / spent
+    return total / len(steps)
+
+
+def _paid(case: Case) -> Fraction:
+    # an overhead, always: without one the search warns, and a step without latency would divide by zero
+    return Fraction(case.settings["overhead"]) + Fraction(1, 2)
+
+
+def _optimal(best_threshold: Any, case: Case) -> Outcome | None:
+    assert case.x is not None
+    if not case.x.any():
+        return None
+    steps, overhead = _calibration(case), _paid(case)
+    chosen = best_threshold(steps, float(overhead))
+    tau = exactly(chosen.tau) if case.settings.get("chosen") else case.settings["tau"]
+    return Outcome(_objective(steps, tau, overhead), {"best": _objective(steps, exactly(chosen.tau), overhead)})
+
+
+def _never_loses(best_threshold: Any, case: Case) -> Outcome | None:
+    assert case.x is not None
+    if not case.x.any():
+        return None
+    steps, overhead = _calibration(case), _paid(case)
+    return Outcome(_objective(steps, exactly(best_threshold(steps, float(overhead)).tau), overhead), {})
+
+
+def _optimistic(released_threshold: Any, case: Case) -> Outcome | None:
+    assert case.x is not None
+    if case.x.shape[1] < 7 or not case.x.any():
+        return None
+    steps, overhead = _calibration(case), _paid(case)
+    found = released_threshold(steps, float(overhead))
+    model = _objective(steps, exactly(found.tau), overhead, strict=True)
+    assert model is not None
+    # the search adds len(steps) quotients of sums of at most M latencies in floats
+    slack = 8 * (steps.size + 8) * np.finfo(float).eps * float(model)
+    return Outcome(found.gain, {"model": float(model)}, slack)
+
+
+def _equal(budget: Budget) -> Iterator[Case]:
+    for N in budget.sizes[:3]:
+        yield _case(np.full((N, 3), 2.0), Fraction(2), N=N, M=3, latencies="all 2")
+
+
+def _far(budget: Budget) -> Iterator[Case]:
+    for N in budget.sizes[:3]:
+        yield _drawn(N, 3, 4, 7, Fraction(1000))
+
+
+def _one_slow(budget: Budget) -> Iterator[Case]:
+    for N in budget.sizes[:3]:
+        t = np.ones((N, 4))
+        t[0] = (2, 3, 2, 5)
+        yield _case(t, Fraction(3), N=N, M=4, slow="worker 0")
+
+
+def _chosen(budget: Budget) -> Iterator[Case]:
+    for N in budget.sizes[:4]:
+        case = _drawn(N, 3, 5, 11, Fraction(2))
+        yield Case({**case.settings, "chosen": True}, case.x)
+
+
+def _no_spare(budget: Budget) -> Iterator[Case]:
+    for N in budget.sizes[:3]:
+        yield _drawn(N, 2, 5, 3, Fraction(N, 2))  # 2 tau = N spares, modulo N: none
+
+
+def _one_micro_batch(_budget: Budget) -> Iterator[Case]:
+    yield _case([[1.0]], Fraction(1), N=1, M=1)
+
+
+def _alone(drop_trials: Any, case: Case) -> Outcome:
+    from commbounds.verify.experiments._dropcompute_laws import LAWS
+
+    s = case.settings
+    law, N, M, first = LAWS[s["law"]], s["N"], s["M"], s["first"]
+    options: dict[str, Any] = {"seed": s["seed"], "preemption": s["preemption"]}
+    many = drop_trials(law, N, M, 0.9 * M * law.mean, 0.5, trials=6, first=first, **options)
+    one = drop_trials(law, N, M, 0.9 * M * law.mean, 0.5, trials=1, first=first + 4, **options)
+    gaps = [abs(float(a[4]) - float(b[0])) for a, b in ((many.time, one.time), (many.slowest, one.slowest))]
+    return Outcome(exactly(max(*gaps, abs(int(many.completed[4]) - int(one.completed[0])))), {})
+
+
+def _alone_corpus(_budget: Budget) -> Iterator[Case]:
+    from commbounds.verify.experiments._dropcompute_laws import LAWS
+
+    for law in LAWS:
+        for N, M, first, preemption in ((1, 1, 0, "A"), (3, 2, 10, "B"), (1030, 3, 2**40, "A"), (7, 12, 1, "C")):
+            yield Case({"law": law, "N": N, "M": M, "first": first, "seed": 5, "preemption": preemption})
+
+
+def _study(claim: str, subject: str, trial: Trial, grid: bool = True, **more: Any) -> Study:
+    if grid:
+        more = {"grid": _grid, "enumerated": _ENUMERATED, **more}
+    return Study(f"dropcompute.{claim}", subject, trial, **{"corpus": _corpus, "cases": _cases, **more})
+
+
+STEP_STUDIES = (
+    _study("step.time", "drop_step", _time),
+    _study("step.completed", "drop_step", _completed),
+    _study("step.after_backward", "drop_step", _after_backward),
+    _study("step.overshoot", "drop_step", _overshoot, extremal=_equal),
+    _study("step.between_at_least", "drop_step", _between, extremal=_far),
+    _study("step.between_at_most", "drop_step", _between_most, extremal=_far),
+    _study("step.monotone", "drop_step", _monotone, extremal=_far),
+    _study("step.subadditive", "drop_step", _subadditive, extremal=_one_slow),
+    _study("localsgd.subadditive", "local_sgd_period", _period, extremal=_one_slow),
+    _study("backup.dominated", "backup_step", _backup(True), extremal=_no_spare),
+    _study("backup.dominated_strictly", "backup_step", _backup(False), extremal=_one_micro_batch),
+    _study("threshold.optimal", "best_threshold", _optimal, extremal=_chosen),
+    _study("threshold.never_loses", "best_threshold", _never_loses, extremal=_equal),
+    _study("released.optimistic", "released_threshold", _optimistic, grid=False),
+    Study("dropcompute.trials.alone", "drop_trials", _alone, corpus=_alone_corpus),
+)
