@@ -1,0 +1,147 @@
+"""What the claims about Ok-Topk measure, and the symbols of their bounds."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.quantities import NOTATION, Quantity
+from commbounds.theory.sources import Work
+
+__all__ = [
+    "GRADIENT_SQUARE",
+    "INBOUND",
+    "INDEX_DEFECT",
+    "ITERATE_DEFECT",
+    "LEAST_RECEIVED",
+    "LI_HOEFLER_2022",
+    "MASS_DEFECT",
+    "MEAN_RESIDUAL",
+    "SELECTED",
+    "SELECTED_SHARE",
+    "SPLIT_DEFECT",
+    "UPDATE_DEFECT",
+    "XI",
+    "before",
+    "eta",
+    "gap",
+    "horizon",
+    "inbound",
+    "moment",
+    "move",
+    "scale",
+    "selected",
+    "smooth",
+    "union",
+    "winners",
+    "xi",
+    "z",
+]
+
+LI_HOEFLER_2022 = Work(
+    "S. Li, T. Hoefler, 2022, Near-optimal sparse allreduce for distributed deep learning (arXiv 2201.07598)"
+)
+
+winners = sp.Symbol("winners", integer=True, nonnegative=True)
+"""Entries that pass the global threshold: the size of the result."""
+selected = sp.Symbol("selected", integer=True, nonnegative=True)
+"""Entries that the rank with most of them selects by its local threshold."""
+inbound = sp.Symbol("inbound", integer=True, nonnegative=True)
+"""Entries that reach the busiest region from the other ranks in the split."""
+union = sp.Symbol("union", integer=True, nonnegative=True)
+"""Entries of the reduced vector that are not zero before the global threshold."""
+z = sp.Symbol("z", positive=True)
+"""Threshold, in standard deviations of the vector that it was found on."""
+scale = sp.Symbol("scale", positive=True)
+"""Scale of the present vector relative to the one that the threshold was found on."""
+eta = sp.Symbol("eta", positive=True)
+"""Step size."""
+xi = sp.Symbol("xi", nonnegative=True)
+"""Constant of the published assumption, or the realised ratio that takes its place."""
+before = sp.Symbol("before", nonnegative=True)
+"""Norm of the ranks' mean residual before a step."""
+move = sp.Symbol("move", nonnegative=True)
+"""Norm of the step size times the mean gradient."""
+gap = sp.Symbol("gap", nonnegative=True)
+"""f(w_0) minus the infimum of f."""
+smooth = sp.Symbol("smooth", positive=True)
+"""Lipschitz constant of the gradient of f."""
+moment = sp.Symbol("moment", positive=True)
+"""Bound on the norm of the mean gradient."""
+horizon = sp.Symbol("horizon", integer=True, positive=True)
+"""Steps taken."""
+
+NOTATION.update(
+    {
+        winners: r"\lvert T\rvert",
+        selected: r"\max_p\lvert S_p\rvert",
+        inbound: r"\max_r\mathrm{in}_r",
+        union: r"U",
+        scale: r"c",
+        before: r"\lVert\bar\epsilon\rVert",
+        move: r"\lVert\eta G\rVert",
+        gap: r"(f_0-f^*)",
+        smooth: "L",
+        moment: "M",
+        horizon: "t",
+    }
+)
+
+
+def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
+    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
+
+
+LEAST_RECEIVED = _quantity(
+    "least_received", r"\min_p \mathrm{received}_p", "words received by the rank that receives least"
+)
+INBOUND = _quantity(
+    "most_inbound",
+    r"\max_r \sum_{p\ne r}\lvert S_p\cap R_r\rvert",
+    "selected entries that the owner of the busiest region receives in the split",
+)
+SELECTED = _quantity("most_selected", r"\max_p \lvert S_p\rvert", "entries that the rank with most of them selects")
+SELECTED_SHARE = _quantity(
+    "selected_share",
+    r"\mathbb{E}\,\lvert S_p\rvert / \mathbb{E}\,\lvert S_p^0\rvert",
+    "entries that a threshold selects now, over those that it selected where it was found, both expected",
+)
+SPLIT_DEFECT = _quantity(
+    "split_defect",
+    r"\max_r \max(\lvert\mathrm{sent}_r-2\mathrm{out}_r\rvert,\lvert\mathrm{received}_r-2\mathrm{in}_r\rvert)",
+    "largest difference between the words counted in the split and two for every entry of another rank's region",
+)
+UPDATE_DEFECT = _quantity(
+    "update_defect",
+    r"\lVert u-\mathrm{TopK}(\textstyle\sum_p \mathrm{TopK}(a_p))\rVert_\infty",
+    "largest difference between the result and the largest entries of the sum of the ranks' largest entries",
+)
+INDEX_DEFECT = _quantity(
+    "index_defect",
+    r"\sum_p\lvert\mathrm{indexes}_p\,\triangle\,(S_p\cap T)\rvert",
+    "entries by which the returned indices differ from those that a rank selected and that are in the result",
+)
+MASS_DEFECT = _quantity(
+    "oktopk_mass_defect",
+    r"\lVert\textstyle\sum_p a_p-\sum_p\epsilon_p'-u\rVert_\infty",
+    "largest difference between what the ranks brought and what is in the new residuals and in the result together",
+)
+ITERATE_DEFECT = _quantity(
+    "iterate_defect",
+    r"\lVert w_t-x_t-\tfrac1P\textstyle\sum_p\epsilon_{p,t}\rVert_\infty",
+    "largest difference between the mean residual and the distance of the iterates from those of plain averaging "
+    "with the same gradients, over all steps",
+)
+MEAN_RESIDUAL = _quantity(
+    "mean_residual", r"\lVert\tfrac1P\textstyle\sum_p\epsilon_p'\rVert", "norm of the ranks' mean residual after a step"
+)
+GRADIENT_SQUARE = _quantity(
+    "gradient_square",
+    r"\tfrac1T\textstyle\sum_{t<T}\lVert\nabla f(w_t)\rVert^2",
+    "squared norm of the gradient, averaged over the steps",
+)
+XI = _quantity(
+    "realised_xi",
+    r"\frac{\lVert\mathrm{TopK}(\frac1P\sum_p a_p)-\frac1P u\rVert}{\lVert\eta G\rVert}",
+    "distance between the largest entries of the mean accumulated gradient and the mean update, over the norm of "
+    "the step that plain averaging would take",
+)

@@ -1,0 +1,114 @@
+"""Ok-Topk SGD on quadratics with full batches: the bound on the mean squared gradient."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from commbounds.theory import claims
+from commbounds.verify.experiment import Budget
+from commbounds.verify.finding import Series
+from commbounds.verify.inputs import among, whole
+from commbounds.verify.study import Case, Outcome, Study
+
+__all__ = ["QUADRATIC", "kept_largest"]
+
+Array = NDArray[Any]
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def kept_largest(x: Array, k: int) -> Array:
+    """The k largest entries of `x`, ties to the first; zeros for all others."""
+    kept = np.argsort(-np.abs(x), kind="stable")[:k]
+    out = np.zeros_like(x)
+    out[kept] = x[kept]
+    return out
+
+
+def _quadratic_case(P: int, n: int, k: int, seed: int, steps: int, rate: float, spread: float) -> Case:
+    """`rate` is the step size times the smoothness, `spread` how far the ranks' minimisers are apart."""
+    return Case({"P": P, "n": n, "k": k, "seed": seed, "steps": steps, "rate": rate, "spread": spread})
+
+
+def _quadratic_trial(implementation: Any, case: Case) -> Outcome:
+    s = case.settings
+    P, n, k = s["P"], s["n"], s["k"]
+    rng = np.random.default_rng([s["seed"], P, n])
+    curvature = np.exp(rng.standard_normal((P, n)))
+    centre = rng.standard_normal(n) + s["spread"] * rng.standard_normal((P, n))
+    mean = curvature.mean(axis=0)
+    smooth = float(mean.max())
+    eta = s["rate"] / smooth
+
+    def objective(w: Array) -> float:
+        return float((curvature * (w - centre) ** 2).sum()) / float(2 * P)
+
+    sgd = implementation(k, eta, options={"tau_prime": 1})
+    state = sgd.start(np.zeros(n), P)
+    squares, xi, top = [], 0.0, 0.0
+    for _ in range(s["steps"]):
+        gradients = curvature * (state.weights - centre)
+        gradient = gradients.mean(axis=0)
+        acc = (state.residuals + eta * gradients).mean(axis=0)
+        squares.append(float(gradient @ gradient))
+        state, result, _ = sgd.step(gradients, state)
+        norm = float(np.linalg.norm(gradient))
+        top = max(top, norm)
+        xi = max(xi, float(np.linalg.norm(kept_largest(acc, k) - result.update / P)) / (eta * norm) if norm else 0.0)
+    best = (curvature * centre).sum(axis=0) / curvature.sum(axis=0)
+    values = {
+        "gap": objective(np.zeros(n)) - objective(best),
+        "eta": eta, "horizon": s["steps"], "smooth": smooth, "moment": top, "k": k, "n": n, "xi": xi,
+    }  # fmt: skip
+    # a mean of squares of n-term sums over P ranks: so many roundings, relative to the largest square
+    return Outcome(float(np.mean(squares)), values, (P + n + s["steps"]) * _EPS * top**2)
+
+
+def _quadratic_corpus(budget: Budget) -> Iterator[Case]:
+    steps = (1, 10, 100)[: 2 + budget.level]
+    for (P, n, k), T, rate, spread in itertools.product(
+        ((1, 1, 1), (2, 4, 1), (4, 20, 5), (4, 20, 20), (8, 40, 2)), steps, (0.1, 1.0), (0.0, 3.0)
+    ):
+        yield _quadratic_case(P, n, k, 0, T, rate, spread)
+
+
+@st.composite
+def _quadratic_cases(draw: st.DrawFn) -> Case:
+    P, n = draw(whole(1, 6)), draw(whole(1, 12))
+    rate, spread = draw(among((0.01, 0.1, 0.5, 1.0, 1.9))), draw(among((0.0, 0.1, 1.0, 10.0)))
+    return _quadratic_case(P, n, draw(whole(1, n)), draw(whole(0, 2**31)), draw(whole(1, 20)), rate, spread)
+
+
+def _quadratic_curve(implementation: Any, seed: int) -> Sequence[Series]:
+    """Bound and mean squared gradient over the number of steps, for one quadratic."""
+    series = []
+    for k in (20, 5):
+        steps = [1, 3, 10, 30, 100]
+        found = [_quadratic_trial(implementation, _quadratic_case(4, 20, k, seed % 2**31, T, 0.1, 1.0)) for T in steps]
+        claim = claims()["oktopk.sgd.gradient"]
+        series.append(
+            Series(
+                f"P = 4, n = 20, k = {k}, step size 0.1/L",
+                "horizon",
+                [float(T) for T in steps],
+                [float(claim.bound(**outcome.values)) for outcome in found],
+                [float(outcome.measured) for outcome in found],
+            )
+        )
+    return series
+
+
+QUADRATIC = Study(
+    claim="oktopk.sgd.gradient",
+    subject="OkTopkSGD",
+    trial=_quadratic_trial,
+    corpus=_quadratic_corpus,
+    cases=_quadratic_cases,
+    curves=_quadratic_curve,
+)
+"""How the bound is confronted."""
