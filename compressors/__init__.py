@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from commbounds.compressors.base import Compressor, Law, Message
+from commbounds.compressors.bit_planes import packed, packed_bytes, unpacked
 from commbounds.compressors.group_message import GroupCodes
 from commbounds.compressors.grouped_topk import BlockTopK, ChunkTopK
 from commbounds.compressors.groupquant import GroupQuantizer, StochasticGroupQuantizer
@@ -59,6 +60,9 @@ __all__ = [
     "StochasticPower",
     "TernGrad",
     "TopK",
+    "packed",
+    "packed_bytes",
+    "unpacked",
 ]
 
 COMPRESSORS: dict[str, type[Compressor]] = {
@@ -87,6 +91,7 @@ MECHANISMS: Mapping[str, Any] = MappingProxyType(
     {
         "GroupQuantizer": GroupQuantizer,
         "StochasticGroupQuantizer": StochasticGroupQuantizer,
+        "packed": packed,
     }
 )
 """What else one worker does, under its name: error feedback, quantisers of groups."""

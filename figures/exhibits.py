@@ -113,11 +113,12 @@ def _panel(ax: Axes, panel: Panel, places: dict[str, int], figure: Figure) -> No
     ax.set_yscale(panel.yscale)
     if panel.heat is not None:
         _heat(ax, panel.heat, figure)
+    explained = {_group(line.label) for line in panel.lines if line.role == "exact"}
     for line in panel.lines:
-        _line(ax, line, places[_group(line.label)])
+        _line(ax, line, places[_group(line.label)], alone=_group(line.label) not in explained)
     ax.set_title(panel.title, loc="left", fontsize=9.5, color=COLOURS["muted"], pad=6)
     ax.set_xlabel(panel.xlabel, labelpad=2)
-    ax.set_ylabel(panel.ylabel)
+    ax.set_ylabel(panel.ylabel, fontsize=9.5)
     ax.tick_params(which="both", length=3)
     heat = panel.heat
     xs = sorted({v for line in panel.lines for v in line.x}) if heat is None else heat.x
@@ -131,6 +132,10 @@ def _panel(ax: Axes, panel: Panel, places: dict[str, int], figure: Figure) -> No
         elif _decades(axis.get_view_interval()) > 1.2:
             axis.set_major_locator(LogLocator(numticks=8))
             axis.set_minor_formatter(NullFormatter())
+        else:
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+            axis.set_minor_locator(NullLocator())
 
 
 def _decades(interval: Any) -> float:
@@ -138,11 +143,15 @@ def _decades(interval: Any) -> float:
     return math.log10(high / low) if low > 0 else math.inf
 
 
-def _line(ax: Axes, line: Line, place: int) -> None:
+def _line(ax: Axes, line: Line, place: int, alone: bool) -> None:
+    """Draw one line; points that an exact law goes through are not joined."""
     colour = COLOURS[SERIES[place % len(SERIES)]]
     if line.low:
         ax.fill_between(line.x, line.low, line.high, color=colour, alpha=0.18, lw=0)
-    ax.plot(line.x, line.y, **_style(line, place, colour))
+    style = _style(line, place, colour)
+    if line.role == "measured" and not alone:
+        style["ls"] = "none"
+    ax.plot(line.x, line.y, **style)
 
 
 def _style(line: Line, place: int, colour: str) -> dict[str, Any]:

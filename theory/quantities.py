@@ -165,6 +165,22 @@ NOTATION = {
     sp.Symbol("teams", integer=True, positive=True): "d",
     sp.Symbol("kept", integer=True, positive=True): "h",
     sp.Symbol("nodes", integer=True, positive=True): "N",
+    # quantised all-reduce: theory/_flashcomm_terms.py
+    sp.Symbol("width", integer=True, positive=True): "b",
+    sp.Symbol("first_width", integer=True, positive=True): "b_1",
+    sp.Symbol("second_width", integer=True, positive=True): "b_2",
+    sp.Symbol("group", integer=True, positive=True): "g",
+    sp.Symbol("groups", integer=True, positive=True): "G",
+    sp.Symbol("metabits", integer=True, positive=True): "w",
+    sp.Symbol("step", positive=True): r"\tilde s",
+    sp.Symbol("offset", nonnegative=True): r"|\min|",
+    sp.Symbol("span", positive=True): "R",
+    sp.Symbol("roundoff", positive=True): "u",
+    sp.Symbol("scales", nonnegative=True): r"\left(\sum_p s_p\right)",
+    sp.Symbol("sum_scale", nonnegative=True): r"s'",
+    sp.Symbol("ranges", nonnegative=True): r"\left(\sum_p R_p\right)",
+    sp.Symbol("ring_scales", nonnegative=True): r"\left(\sum_{h=1}^P\sum_{p\leq h} s_p\right)",
+    sp.Symbol("coded_bytes", integer=True, positive=True): "M",
 }
 """How the symbols above are written in LaTeX, where not by their names."""
 

@@ -35,6 +35,13 @@ class Case:
     settings: dict[str, Any]
     x: NDArray[Any] | None = field(default=None, repr=False)
 
+    @property
+    def array(self) -> NDArray[Any]:
+        """`x` of a case that has it."""
+        if self.x is None:
+            raise ValueError(f"the case {self} has no array")
+        return self.x
+
     def __str__(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self.settings.items())
 

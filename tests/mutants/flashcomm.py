@@ -1,5 +1,242 @@
-"""Broken twins of the column flashcomm, each by one defect."""
+"""Broken group quantisers and quantised all-reduces, each by one defect."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from commbounds.collectives import (
+    QuantisedSum,
+    Traffic,
+    hierarchical_quantised_allreduce,
+    oneshot_quantised_allreduce,
+    ring_quantised_allreduce,
+    twostep_quantised_allreduce,
+)
+from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer, packed
+from commbounds.verify import Method
+from mutants.record import System
 
 __all__ = ["MUTANTS"]
 
-MUTANTS = ()
+
+class Floor(GroupQuantizer):
+    """Rounds down to the level below."""
+
+    def _encode(self, x, about, groups, uniforms, codes):
+        super()._encode(x, about, groups, uniforms, codes)
+        low, scale = (
+            np.repeat(about.low[groups], self.group)[: x.size],
+            np.repeat(about.scale[groups], self.group)[: x.size],
+        )
+        codes -= (codes * scale + low > x) & (codes > 0)
+
+
+class OneLevelFewer(GroupQuantizer):
+    """Divides the range by 2^b - 2 where there are more than two levels."""
+
+    @property
+    def top(self):
+        return max(1, 2**self.width - 2)
+
+
+class GroupsShifted(GroupQuantizer):
+    """Takes the ranges of the groups one entry further on."""
+
+    def _ranges(self, x):
+        return super()._ranges(np.roll(x, -1))
+
+
+class LastGroupLost(GroupQuantizer):
+    """Reads zeros in a last group that is not full."""
+
+    def __call__(self, x, rng=None):
+        y = super().__call__(x, rng)
+        if y.size % self.group and y.size > self.group:
+            y[y.size // self.group * self.group :] = 0
+        return y
+
+
+class NoClamp(GroupQuantizer):
+    """Lets a code beyond the last level wrap around."""
+
+    def _encode(self, x, about, groups, uniforms, codes):
+        low, scale = (
+            np.repeat(about.low[groups], self.group)[: x.size],
+            np.repeat(about.scale[groups], self.group)[: x.size],
+        )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            level = np.where(scale > 0, np.rint((x - low) / scale), 0)
+        codes[:] = np.mod(level, 2**self.width)
+
+
+class RepairForgotten(GroupQuantizer):
+    """Rounds metadata to the nearest although the repair is asked for."""
+
+    def _ranges(self, x):
+        return GroupQuantizer._ranges(replace(self, repaired=False), x)
+
+
+class AlwaysClamped(GroupQuantizer):
+    """Clamps integer zero points although it should not."""
+
+    def _ranges(self, x):
+        return GroupQuantizer._ranges(replace(self, zero="clamped") if self.zero == "integer" else self, x)
+
+
+class Log2Doubled(GroupQuantizer):
+    """Rounds a log2 scale up one step too far."""
+
+    def _ranges(self, x):
+        about = super()._ranges(x)
+        return replace(about, scale=about.scale * 2 ** (1 / self.theta)) if self.scale == "log2" else about
+
+
+class MetadataUncounted(GroupQuantizer):
+    """Counts the codes alone."""
+
+    def compress(self, x, rng=None):
+        message = super().compress(x)
+        bits = 8 * sum(plane.nbytes for plane in message.planes)
+        return type("Uncounted", (type(message),), {"bits": bits})(**vars(message))
+
+
+class SpikesForgotten(GroupQuantizer):
+    """Does not write the spikes back."""
+
+    def _there_and_back(self, x, draw):
+        return super()._there_and_back(x, draw) if not self.spikes else replace(self, spikes=False)(np.clip(x, -1, 1))
+
+
+class SpikeRangeKept(GroupQuantizer):
+    """Reserves spikes but keeps the range of the whole group."""
+
+    def _ranges(self, x):
+        about = super()._ranges(x)
+        if not self.spikes:
+            return about
+        plain = GroupQuantizer._ranges(replace(self, spikes=False), x)
+        return replace(about, low=plain.low, scale=2 * plain.scale, exact_scale=2 * plain.exact_scale)
+
+
+class NearestInstead(StochasticGroupQuantizer):
+    """Rounds to the nearest level instead of at random."""
+
+    def compress(self, x, rng=None):
+        return GroupQuantizer(self.width, self.group).compress(x)
+
+
+class OneUniformForAll(StochasticGroupQuantizer):
+    """Rounds up with probability one half, whatever the fraction."""
+
+    def law(self, x):
+        law = super().law(x)
+        return [(type(p)(1, len(law)), y) for p, y in law]
+
+
+def first_plane_last(codes, bits):
+    """Puts the lowest bits into the first plane."""
+    low = 2**bits - 1
+    turned = sum(((codes >> i) & 1) << (bits - 1 - i) for i in range(bits)).astype(np.uint8)
+    return packed(turned & low, bits)
+
+
+def last_byte_lost(codes, bits):
+    """Leaves a last byte that is not full at zero."""
+    planes = packed(codes, bits)
+    return tuple(np.concatenate([plane[:-1], plane[-1:] * (codes.size % 8 == 0)]).astype(np.uint8) for plane in planes)
+
+
+def owner_keeps_its_sum(stack, quantiser, *more, **options):
+    """Owners do not read their own bytes."""
+    return twostep_quantised_allreduce(stack, quantiser, *more, **{**options, "owner_reads_its_code": False})
+
+
+def sum_not_recoded(stack, quantiser, second=None, rng=None, **options):
+    """Sends sums as they are, and counts them as if they had been quantised."""
+    result, traffic = oneshot_quantised_allreduce(stack, quantiser, rng)
+    _, counted = twostep_quantised_allreduce(stack, quantiser, second, rng, **options)
+    return QuantisedSum(2 * result.values - np.sum(stack, axis=0), result.moves), counted if traffic else traffic
+
+
+def mean_in_place_of_sum(stack, quantiser, *more, **options):
+    """Divides by the number of ranks."""
+    result, traffic = twostep_quantised_allreduce(stack, quantiser, *more, **options)
+    return QuantisedSum(result.values / len(stack), result.moves), traffic
+
+
+def second_stage_uncounted(stack, quantiser, *more, **options):
+    """Counts the all-to-all alone."""
+    result, traffic = twostep_quantised_allreduce(stack, quantiser, *more, **options)
+    moves = result.moves[:1]
+    ones = np.ones((len(moves), len(stack)), np.int64)
+    return QuantisedSum(result.values, moves), Traffic.of_steps(moves.sum(2), moves.sum(1), ones) if len(
+        moves
+    ) else traffic
+
+
+def ring_counts_floats(stack, quantiser, *more):
+    """Counts the reduce-scatter at 32 bits an entry."""
+    result, traffic = ring_quantised_allreduce(stack, quantiser, *more)
+    moves = result.moves.copy()
+    moves[: len(moves) // 2] *= 32 // quantiser.width
+    ones = np.ones(moves.shape[:2], np.int64)
+    return QuantisedSum(result.values, moves), Traffic.of_steps(moves.sum(2), moves.sum(1), ones) if len(
+        moves
+    ) else traffic
+
+
+def ring_quantises_twice(stack, quantiser, *more):
+    """Adds the last rank's vector twice."""
+    result, traffic = ring_quantised_allreduce(stack, quantiser, *more)
+    return QuantisedSum(result.values + stack[-1], result.moves), traffic
+
+
+def oneshot_own_exact(stack, quantiser, *more):
+    """Every rank adds a coarser code of its own vector."""
+    result, traffic = oneshot_quantised_allreduce(stack, quantiser, *more)
+    off = 2 * (quantiser(np.asarray(stack)[0]) - np.asarray(stack)[0])
+    return QuantisedSum(result.values + off, result.moves), traffic
+
+
+def sides_keep_their_sums(stack, quantiser, node, *more, **options):
+    """A side keeps its own half as it is."""
+    return hierarchical_quantised_allreduce(stack, quantiser, node, *more, **{**options, "both_read_both": False})
+
+
+def bridge_crossed_twice(stack, quantiser, node, *more, **options):
+    """Sends both halves over the bridge."""
+    result, traffic = hierarchical_quantised_allreduce(stack, quantiser, node, *more, **options)
+    return QuantisedSum(result.values, np.concatenate([result.moves, result.moves])), traffic
+
+
+_G, _T, _R = "flashcomm.groupquant.", "flashcomm.twostep.", "flashcomm.ring."
+_TWO, _RING, _ONE = "twostep_quantised_allreduce", "ring_quantised_allreduce", "oneshot_quantised_allreduce"
+_NODES = "hierarchical_quantised_allreduce"
+EXACT, SEARCH, SAMPLE = Method.EXACT, Method.SEARCH, Method.SAMPLE
+
+MUTANTS = (
+    System(Floor, "GroupQuantizer", _G + "error", SEARCH),
+    System(OneLevelFewer, "GroupQuantizer", _G + "error", EXACT),
+    System(GroupsShifted, "GroupQuantizer", _G + "ends", SEARCH),
+    System(LastGroupLost, "GroupQuantizer", _G + "error", SEARCH),
+    System(NoClamp, "GroupQuantizer", _G + "stored", SEARCH),
+    System(RepairForgotten, "GroupQuantizer", _G + "repaired", SEARCH),
+    System(AlwaysClamped, "GroupQuantizer", _G + "integer_point", SEARCH),
+    System(Log2Doubled, "GroupQuantizer", _G + "log2_inflation", SEARCH),
+    System(MetadataUncounted, "GroupQuantizer", _G + "wire", EXACT),
+    System(SpikesForgotten, "GroupQuantizer", "flashcomm.spikes.kept", SEARCH),
+    System(SpikeRangeKept, "GroupQuantizer", "flashcomm.spikes.range", SEARCH),
+    System(NearestInstead, "StochasticGroupQuantizer", "flashcomm.stochastic.unbiased", SAMPLE),
+    System(OneUniformForAll, "StochasticGroupQuantizer", "flashcomm.stochastic.unbiased", EXACT),
+    System(first_plane_last, "packed", "flashcomm.bitplanes.lossless", EXACT),
+    System(last_byte_lost, "packed", "flashcomm.bitplanes.lossless", EXACT),
+    System(owner_keeps_its_sum, _TWO, _T + "agreement", SEARCH),
+    System(sum_not_recoded, _TWO, _T + "error", SEARCH),
+    System(mean_in_place_of_sum, _TWO, _T + "error_by_scales", SEARCH),
+    System(second_stage_uncounted, _TWO, _T + "bytes", EXACT),
+    System(ring_counts_floats, _RING, _R + "bytes", EXACT),
+    System(ring_quantises_twice, _RING, _R + "error", SEARCH),
+    System(oneshot_own_exact, _ONE, "flashcomm.oneshot.error", SEARCH),
+    System(sides_keep_their_sums, _NODES, "flashcomm.hierarchical.agreement", SEARCH),
+    System(bridge_crossed_twice, _NODES, "flashcomm.hierarchical.bridge", EXACT),
+)

@@ -1,0 +1,194 @@
+"""Symbols, quantities, hypotheses and works of the column flashcomm."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Hypothesis
+from commbounds.theory.quantities import P, Quantity, n
+from commbounds.theory.sources import Work
+
+__all__ = [
+    "BRIDGE_BYTES",
+    "BYTES_SENT",
+    "CHANGED",
+    "CLAMPED_POINT",
+    "DISAGREEING",
+    "END_ERROR",
+    "ERROR_IN_STEPS",
+    "EXACT_METADATA",
+    "EXACT_THEN_STORED",
+    "FLASH_2024",
+    "FLASH_2025",
+    "FULL_BLOCKS",
+    "GAUSSIAN",
+    "INFLATION",
+    "INTEGER_POINT",
+    "INVERSIONS",
+    "ISOLATED_SPIKES",
+    "LARGEST_ERROR",
+    "LOG2_SCALE",
+    "MIXED_RATIO",
+    "MIXED_WIDTHS",
+    "MSE_RATIO",
+    "NO_SPIKE",
+    "OWNER_KEEPS",
+    "OWNER_READS",
+    "PACKED_BYTES",
+    "RANGE_RATIO",
+    "REPAIRED",
+    "RING_OVER_TWOSTEP",
+    "RMS_RATIO",
+    "SIDES_KEEP",
+    "SIDES_READ",
+    "STORED_METADATA",
+    "SUM_ERROR",
+    "TWO_HALVES",
+    "TWO_NODES",
+    "VALUE_BITS",
+    "VARIANCE_IN_STEPS",
+    "WHOLE_GROUPS",
+    "coded_bytes",
+    "first_width",
+    "group",
+    "groups",
+    "metabits",
+    "offset",
+    "ranges",
+    "ring_scales",
+    "roundoff",
+    "scales",
+    "second_width",
+    "span",
+    "step",
+    "sum_scale",
+    "theta",
+    "width",
+]
+
+width = sp.Symbol("width", integer=True, positive=True)
+"""Bits of a code."""
+first_width = sp.Symbol("first_width", integer=True, positive=True)
+"""Bits of a code in the all-to-all."""
+second_width = sp.Symbol("second_width", integer=True, positive=True)
+"""Bits of a code in the all-gather."""
+group = sp.Symbol("group", integer=True, positive=True)
+"""Entries of a group."""
+groups = sp.Symbol("groups", integer=True, positive=True)
+"""Groups of a vector."""
+metabits = sp.Symbol("metabits", integer=True, positive=True)
+"""Bits of a stored scale, and of a stored zero point."""
+theta = sp.Symbol("theta", integer=True, positive=True)
+"""Steps of a log2 scale in an octave."""
+step = sp.Symbol("step", positive=True)
+"""Stored scale of a group."""
+offset = sp.Symbol("offset", nonnegative=True)
+"""Magnitude of a group's smallest entry."""
+span = sp.Symbol("span", positive=True)
+"""Largest entry of a group minus its smallest."""
+roundoff = sp.Symbol("roundoff", positive=True)
+"""Unit roundoff of the metadata's format: 2^-24, 2^-11, 2^-8."""
+scales = sp.Symbol("scales", nonnegative=True)
+"""Sum over the ranks of the scales of their groups at an entry."""
+sum_scale = sp.Symbol("sum_scale", nonnegative=True)
+"""Scale of the group of the sum."""
+ranges = sp.Symbol("ranges", nonnegative=True)
+"""Sum over the ranks of the ranges of their groups at an entry."""
+ring_scales = sp.Symbol("ring_scales", nonnegative=True)
+"""Sum over h = 1 .. P of the sums of the scales of the first h ranks on the ring, from where the block starts."""
+coded_bytes = sp.Symbol("coded_bytes", integer=True, positive=True)
+"""Bytes of a quantised vector."""
+
+
+def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
+    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
+
+
+ERROR_IN_STEPS = _quantity(
+    "error_in_steps", r"\max_i \frac{|\hat x_i-x_i|}{s}", "largest error of an entry, over the scale of its group"
+)
+LARGEST_ERROR = _quantity("largest_error", r"\max_i |\hat x_i-x_i|", "largest error of an entry of a group")
+END_ERROR = _quantity(
+    "end_error",
+    r"\max\{|\hat x_i-x_i|: x_i\in\{\min,\max\}\}",
+    "largest error of the smallest and the largest entry of a group",
+)
+INVERSIONS = _quantity(
+    "inversions", r"\#\{(i,j): x_i<x_j,\ \hat x_i>\hat x_j\}", "pairs of entries of a group whose order is turned"
+)
+CHANGED = _quantity("changed", r"\#\{i: y_i\neq x_i\}", "entries that are not what they were")
+INFLATION = _quantity(
+    "inflation", r"\max \tilde s/s", "stored scale over the exact one, at its largest over the groups"
+)
+RANGE_RATIO = _quantity("range_ratio", r"\max R'/R", "range of a group without its spikes over its range with them")
+MSE_RATIO = _quantity(
+    "mse_ratio",
+    r"\frac{\lVert \hat x_{\mathrm{spikes}}-x\rVert^2}{\lVert \hat x_{\mathrm{plain}}-x\rVert^2}",
+    "squared error of INT2 with spike reserving (groups of 32) over that of plain INT4 (groups of 128), float16 "
+    "metadata",
+)
+VARIANCE_IN_STEPS = _quantity(
+    "variance_in_steps", r"\max_i \mathrm{Var}(\hat x_i)/s^2", "largest variance of an entry over its scale squared"
+)
+VALUE_BITS = _quantity("value_bits", r"\mathrm{bits}/n", "bits on the wire for one entry")
+PACKED_BYTES = _quantity("packed_bytes", r"\mathrm{bytes}", "bytes of the packed planes of a vector of codes")
+SUM_ERROR = _quantity(
+    "sum_error", r"\Big|\hat y_i-\sum_p x_{p,i}\Big|", "error of an entry of the sum that the ranks end with"
+)
+RMS_RATIO = _quantity(
+    "rms_ratio",
+    r"\mathrm{rms}\big(\hat y-\sum_p x_p\big)/\mathrm{rms}(\hat x_1-x_1)",
+    "root mean square error of the sum, over that of one quantisation",
+)
+RING_OVER_TWOSTEP = _quantity(
+    "ring_over_twostep",
+    r"\mathrm{rms}_{\mathrm{ring}}/\mathrm{rms}_{\mathrm{two\ step}}",
+    "root mean square error of the ring's sum over that of the two-step's",
+)
+MIXED_RATIO = _quantity(
+    "mixed_ratio",
+    r"\mathrm{rms}_{4+8}/\mathrm{rms}_{6+6}",
+    "root mean square error of the two-step with four and eight bits, over that with six and six",
+)
+DISAGREEING = _quantity("disagreeing", r"\#\{p: \hat y_p\neq\hat y_1\}", "ranks that do not end with rank 1's bits")
+BYTES_SENT = _quantity("bytes_sent", r"\max_p \mathrm{sent}_p", "bytes sent by the rank that sends most")
+BRIDGE_BYTES = _quantity("bridge_bytes", r"\mathrm{bridge}", "bytes over the bridge between two halves, per direction")
+
+EXACT_METADATA = Hypothesis(
+    "exact_metadata", "Scales and zero points are stored exactly; in floating point, in the dtype of the vector."
+)
+STORED_METADATA = Hypothesis(
+    "stored_metadata",
+    "Scales and zero points fit float32, float16 or bfloat16 and are stored there; codes are relative to those.",
+)
+EXACT_THEN_STORED = Hypothesis(
+    "exact_then_stored", "Codes are relative to the exact scale and zero point; the receiver has the stored ones."
+)
+REPAIRED = Hypothesis(
+    "repaired",
+    "The zero point is rounded down, the scale is taken from there and rounded up, codes use both as stored.",
+)
+INTEGER_POINT = Hypothesis(
+    "integer_point", "The zero point is the integer round(-min/s), of at most 32 bits and not clamped."
+)
+CLAMPED_POINT = Hypothesis("clamped_point", "The zero point is the integer round(-min/s), clamped to the codes' range.")
+LOG2_SCALE = Hypothesis(
+    "log2_scale", "The scale is the smallest 2^(j/theta), j an eight-bit integer, that is not below the exact one."
+)
+WHOLE_GROUPS = Hypothesis("whole_groups", "The group divides n, and 8 divides n.", sp.Eq(sp.Mod(n, group), 0))
+NO_SPIKE = Hypothesis("no_spike", "The entry is neither the smallest nor the largest of its group.")
+GAUSSIAN = Hypothesis("gaussian", "The entries are independent standard normal numbers.")
+ISOLATED_SPIKES = Hypothesis(
+    "isolated_spikes", "One entry in 64 is a spike, 100 times as large as the normal numbers around it."
+)
+MIXED_WIDTHS = Hypothesis("mixed_widths", "Four bits in one stage and eight in the other, against six in both.")
+OWNER_READS = Hypothesis("owner_reads", "Owners read the bytes that they send.")
+OWNER_KEEPS = Hypothesis("owner_keeps", "Owners keep their sums as they are.")
+SIDES_READ = Hypothesis("sides_read", "In the exchange both sides add both halves as they were coded.")
+SIDES_KEEP = Hypothesis("sides_keep", "In the exchange a side keeps its own half as it is.")
+FULL_BLOCKS = Hypothesis("full_blocks", "P groups divide n, so that every block is made of whole groups.")
+TWO_HALVES = Hypothesis("two_halves", "P is even, and a bridge joins the first half of the ranks to the second.")
+TWO_NODES = Hypothesis("two_nodes", "Two nodes of P/2 ranks each.", sp.Eq(sp.Mod(P, 2), 0))
+
+FLASH_2024 = Work("Flash Communication, 2024, arXiv 2412.04964")
+FLASH_2025 = Work("FlashCommunication V2, 2025, arXiv 2508.03760")

@@ -1,0 +1,119 @@
+"""Vectors and stacks on which group quantisers are confronted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from commbounds.verify import inputs
+from commbounds.verify.experiment import Budget
+from commbounds.verify.study import Case
+
+__all__ = ["fits", "made", "stack_cases", "stacks", "vector_cases", "vector_grid", "vectors"]
+
+Array = NDArray[Any]
+_OPTIONS = ("metadata", "repaired", "quantise_with", "zero", "scale", "theta", "spikes")
+
+
+def made(cls: Any, case: Case) -> Any:
+    """The quantiser that a case asks for."""
+    options = {name: case.settings[name] for name in _OPTIONS if name in case.settings}
+    return cls(case.settings["width"], case.settings["group"], **{"metadata": "float64", **options})
+
+
+def fits(c: Any, x: Array) -> bool:
+    """Whether every zero point and every scale of `x` lies well inside its format."""
+    if x.dtype == object:
+        return True
+    wide = x.astype(np.float64)
+    starts = np.arange(0, wide.size, c.group)
+    low, high = np.minimum.reduceat(wide, starts), np.maximum.reduceat(wide, starts)
+    scale = (high - low) / c.top
+    if c.scale == "log2" and scale.max() >= 2.0 ** (126 / c.theta):
+        return False
+    if c.zero == "integer":
+        live = scale > 0
+        return bool((np.abs(low[live]) < 2.0**30 * scale[live]).all())
+    return c.metadata != "float16" or max(np.abs(wide).max(), scale.max()) < 6e4
+
+
+def vector_grid(**options: Any) -> Callable[[int], Iterator[Case]]:
+    """Every vector of up to four small integers, at one to three bits, in groups of two to four."""
+
+    def grid(level: int) -> Iterator[Case]:
+        for n, top in ((2, 4), (3, 2), (4, 1 + level)):
+            for x in inputs.grid(n, top):
+                for width in (1, 2, 3):
+                    for group in (2, 4)[: n - 1]:
+                        yield Case(
+                            {"width": width, "group": group, "exact": True, **options}, np.array(x, dtype=object)
+                        )
+
+    return grid
+
+
+def vectors(dtype: Any = np.float64, **options: Any) -> Callable[[Budget], Iterator[Case]]:
+    """The hostile corpus at moderate scales, at several widths."""
+
+    def corpus(budget: Budget) -> Iterator[Case]:
+        for n in budget.sizes:
+            for name, make in inputs.CORPUS.items():
+                for scale, offset in ((1.0, 0.0), (1e-3, 0.0), (1.0, 100.0), (1.0, -7.0)):
+                    x = (make(n) * scale + offset).astype(dtype)
+                    for width in (1, 2, 4, 8):
+                        settings = {"width": width, "group": 8, "family": name, "n": n, "offset": offset, **options}
+                        yield Case({**settings, "scale_of_x": scale}, x)
+
+    return corpus
+
+
+def vector_cases(dtype: Any = np.float64, **options: Any) -> Callable[[], st.SearchStrategy[Case]]:
+    """Generated vectors: short ones entry by entry, long ones by family and seed."""
+
+    @st.composite
+    def cases(draw: st.DrawFn) -> Case:
+        settings = {"width": draw(inputs.whole(1, 8)), "group": draw(inputs.among((4, 1, 2, 7, 32))), **options}
+        if not draw(st.booleans()):
+            x = np.array(draw(st.lists(inputs.among(inputs.SMALL), min_size=1, max_size=6)), dtype)
+        else:
+            name, seed = draw(inputs.among(tuple(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
+            n, offset = draw(inputs.whole(1, 100)), draw(inputs.among((0.0, 1.0, -30.0, 1000.0)))
+            x = (inputs.family(name, n, seed, 1.0, np.float64) + offset).astype(dtype)
+            settings |= {"family": name, "seed": seed, "offset": offset}
+        return Case(settings, x)
+
+    return cases
+
+
+def _stack(family: str, P: int, n: int, seed: int) -> Array:
+    return np.array([inputs.family(family, n, seed + p, 1.0, np.float64) for p in range(P)])
+
+
+def stacks(budget: Budget, **options: Any) -> Iterator[Case]:
+    """Stacks of several families and numbers of ranks."""
+    for P in (1, 2, 3, 4, 8):
+        for family in ("normal", "small integers", "student", "sparse"):
+            for n in (1, 5, *budget.sizes[-1:]):
+                for width in (1, 2, 4):
+                    settings = {"P": P, "n": n, "width": width, "group": 4, "family": family, **options}
+                    yield Case(settings, _stack(family, P, n, 1))
+
+
+def stack_cases(**options: Any) -> Callable[[], st.SearchStrategy[Case]]:
+    """Generated stacks: small ones entry by entry."""
+
+    @st.composite
+    def cases(draw: st.DrawFn) -> Case:
+        P, n = draw(inputs.whole(1, 5)), draw(inputs.whole(1, 8))
+        settings = {"P": P, "n": n, "width": draw(inputs.whole(1, 6)), "group": draw(inputs.whole(1, 8)), **options}
+        if not draw(st.booleans()):
+            entries = draw(st.lists(inputs.among(inputs.SMALL), min_size=P * n, max_size=P * n))
+            return Case(settings, np.array(entries, np.float64).reshape(P, n))
+        family, seed = draw(inputs.among(tuple(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
+        return Case({**settings, "family": family, "seed": seed}, _stack(family, P, n, seed))
+
+    return cases
