@@ -55,7 +55,7 @@ def sizes(level: int, **settings: Any) -> Iterator[Case]:
 
 
 @st.composite
-def sizes_drawn(draw: st.DrawFn, **settings: Any) -> Case:
+def sizes_drawn(draw: st.DrawFn, /, **settings: Any) -> Case:
     """Up to 70 ranks and 400 words, of any family."""
     family = draw(among(tuple(FAMILIES)))
     drawn = {"P": draw(whole(1, 70)), "n": draw(whole(1, 400)), "family": family, "seed": draw(whole(0, 2**31))}

@@ -71,7 +71,7 @@ def _outcome_of(case: Case, measured: Any) -> Outcome:
 # --- traffic ----------------------------------------------------------------------------------------------------------
 
 
-def _run(subject: str, implementation: Any, case: Case) -> tuple[Any, Any]:
+def _run(subject: str, implementation: Any, case: Case) -> Any:
     """Result and traffic of the collective on the case's stack; an all-gather gets the first row's blocks."""
     stack = stack_of(case)
     if subject == "allgatherv":
