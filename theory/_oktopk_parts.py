@@ -20,7 +20,7 @@ from commbounds.theory._oktopk_hypotheses import (
     SPLIT,
     UNROTATED,
 )
-from commbounds.theory._oktopk_terms import INBOUND, LI_HOEFLER_2022, SPLIT_DEFECT, union
+from commbounds.theory._oktopk_terms import BOUNDARY_DEFECT, INBOUND, LI_HOEFLER_2022, SPLIT_DEFECT, union
 from commbounds.theory.claim import Claim, Kind, Standing
 from commbounds.theory.quantities import P, index_bits, k, n
 from commbounds.theory.sources import derived
@@ -99,6 +99,20 @@ SPLITTING: tuple[Claim, ...] = (
 )
 
 BOUNDARIES: tuple[Claim, ...] = (
+    Claim(
+        name="oktopk.boundaries.averaged",
+        title="A boundary is the mean of the ranks' quantiles, rounded down",
+        quantity=BOUNDARY_DEFECT,
+        relation=sp.Eq(BOUNDARY_DEFECT.symbol, 0),
+        kind=Kind.SURE,
+        source=LI_HOEFLER_2022.official_code(
+            "the consensus on boundaries",
+            "Rank p proposes, for j = 1 .. P - 1, its selected index number j floor(|S_p|/P); the P proposals are "
+            "summed and divided.",
+        ),
+        axis="P",
+        note="The sum of P indices below n needs 64 bits from P n = 2^31 on.",
+    ),
     Claim(
         name="oktopk.boundaries.mean_of_quantiles",
         title="Averaged quantiles send no region more than the mean load of k(P - 1)/P entries",

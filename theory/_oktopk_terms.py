@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.quantities import NOTATION, Quantity
+from commbounds.theory.quantities import Quantity
 from commbounds.theory.sources import Work
 
 __all__ = [
+    "BOUNDARY_DEFECT",
     "GRADIENT_SQUARE",
     "INBOUND",
     "INDEX_DEFECT",
@@ -70,22 +71,6 @@ moment = sp.Symbol("moment", positive=True)
 horizon = sp.Symbol("horizon", integer=True, positive=True)
 """Steps taken."""
 
-NOTATION.update(
-    {
-        winners: r"\lvert T\rvert",
-        selected: r"\max_p\lvert S_p\rvert",
-        inbound: r"\max_r\mathrm{in}_r",
-        union: r"U",
-        scale: r"c",
-        before: r"\lVert\bar\epsilon\rVert",
-        move: r"\lVert\eta G\rVert",
-        gap: r"(f_0-f^*)",
-        smooth: "L",
-        moment: "M",
-        horizon: "t",
-    }
-)
-
 
 def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
     return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
@@ -98,6 +83,11 @@ INBOUND = _quantity(
     "most_inbound",
     r"\max_r \sum_{p\ne r}\lvert S_p\cap R_r\rvert",
     "selected entries that the owner of the busiest region receives in the split",
+)
+BOUNDARY_DEFECT = _quantity(
+    "boundary_defect",
+    r"\max_j \lvert b_j-\lfloor\tfrac1P\textstyle\sum_p q_{p,j}\rfloor\rvert",
+    "largest difference between a boundary and the ranks' proposed indices, averaged and rounded down",
 )
 SELECTED = _quantity("most_selected", r"\max_p \lvert S_p\rvert", "entries that the rank with most of them selects")
 SELECTED_SHARE = _quantity(

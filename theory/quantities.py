@@ -181,6 +181,16 @@ NOTATION = {
     sp.Symbol("ranges", nonnegative=True): r"\left(\sum_p R_p\right)",
     sp.Symbol("ring_scales", nonnegative=True): r"\left(\sum_{h=1}^P\sum_{p\leq h} s_p\right)",
     sp.Symbol("coded_bytes", integer=True, positive=True): "M",
+    # Ok-Topk: theory/_oktopk_terms.py
+    sp.Symbol("winners", integer=True, nonnegative=True): r"\lvert T\rvert",
+    sp.Symbol("selected", integer=True, nonnegative=True): r"\max_p\lvert S_p\rvert",
+    sp.Symbol("inbound", integer=True, nonnegative=True): r"\max_r\mathrm{in}_r",
+    sp.Symbol("scale", positive=True): "c",
+    sp.Symbol("before", nonnegative=True): r"\lVert\bar\epsilon\rVert",
+    sp.Symbol("move", nonnegative=True): r"\lVert\eta G\rVert",
+    sp.Symbol("gap", nonnegative=True): r"(f_0-f^*)",
+    sp.Symbol("moment", positive=True): r"\mathcal{M}",
+    sp.Symbol("horizon", integer=True, positive=True): "t",
 }
 """How the symbols above are written in LaTeX, where not by their names."""
 

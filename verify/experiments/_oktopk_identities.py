@@ -16,6 +16,7 @@ from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments._oktopk_cases import corpus, generated, options_of
 from commbounds.verify.experiments._oktopk_runs import Run, even_cuts, stack_case
+from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
 __all__ = ["IDENTITIES"]
@@ -162,14 +163,64 @@ def _drift_streams(implementation: Any) -> Sequence[Stream]:
     return streams
 
 
+# --- boundaries ------------------------------------------------------------------------------------------------------
+
+
+def _boundaries_case(selected: Sequence[Sequence[int]], n: int) -> Case:
+    return Case({"P": len(selected), "n": n, "selected": tuple(tuple(s) for s in selected)})
+
+
+def _boundaries_trial(implementation: Any, case: Case) -> Outcome:
+    selected, n = case.settings["selected"], case.settings["n"]
+    P = len(selected)
+    cuts, _ = implementation([np.array(s, dtype=np.int64) for s in selected], n)
+    even = even_cuts(P, n)
+    means = [
+        sum(s[j * (len(s) // P)] if s else even[j] for s in selected) // P for j in range(1, P)
+    ]  # integers of Python: no overflow
+    told = [int(c) for c in cuts]
+    return Outcome(max(abs(a - b) for a, b in zip(told, [0, *means, n], strict=True)), {})
+
+
+def _boundaries_grid(level: int) -> Iterator[Case]:
+    """Every choice of indices by two ranks out of three, then four, and by three ranks out of two."""
+    for P, n in ((1, 2), (2, 3), (3, 2), (2, 4))[: 3 + (level > 0)]:
+        subsets = [s for size in range(n + 1) for s in itertools.combinations(range(n), size)]
+        for selected in itertools.product(subsets, repeat=P):
+            yield _boundaries_case(selected, n)
+
+
+def _boundaries_corpus(_budget: Budget) -> Iterator[Case]:
+    last = 2**31 - 1
+    for P in (1, 2, 3, 5):
+        for size in (1, P, 2 * P + 1):
+            yield _boundaries_case([range(last - size - p, last - p) for p in range(P)], last)
+
+
+@st.composite
+def _boundaries_cases(draw: st.DrawFn) -> Case:
+    P, n = draw(whole(1, 6)), draw(among((1, 2, 10, 1000, 2**24 + 3, 2**31 - 1)))
+    selected = [sorted({draw(whole(0, n - 1)) for _ in range(draw(whole(0, 8)))}) for _ in range(P)]
+    return _boundaries_case(selected, n)
+
+
 IDENTITIES: tuple[Study, ...] = (
     _identity("oktopk.update.definition", _update_defect),
     _identity("oktopk.update.indices", _index_defect),
     _identity("oktopk.update.mass", _mass_defect),
     Study(
+        claim="oktopk.boundaries.averaged",
+        subject="oktopk_boundaries",
+        trial=_boundaries_trial,
+        grid=_boundaries_grid,
+        corpus=_boundaries_corpus,
+        cases=_boundaries_cases,
+        enumerated="every choice of indices by two ranks out of three and by three ranks out of two",
+    ),
+    Study(
         claim="oktopk.threshold.drift",
         subject="oktopk_allreduce",
-        trial=lambda implementation, case: None,
+        trial=lambda _implementation, _case: None,
         streams=_drift_streams,
         parameters={"threshold": f"{_Z} standard deviations", "entries": f"{_RANKS} ranks of {_ENTRIES}"},
     ),
