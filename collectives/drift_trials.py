@@ -63,7 +63,7 @@ def _trial_key(seed, trial):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _word(key, place, digits):  # type: ignore[no-untyped-def]
-    # 64 events of probability digits / 2^64: bit by bit, a lane's number falls below p, rises above it, or is undecided;
+    # 64 events of probability digits / 2^64: bit by bit a lane falls below p, rises above it, or is undecided;
     # the first bits are compared without looking, because 64 lanes are rarely decided sooner
     counter = key + place * _PER_WORD * GOLDEN
     below, undecided = _ZERO, _ALL

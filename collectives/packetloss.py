@@ -266,5 +266,10 @@ def _checked_mask(arrived: ArrayLike, workers: int, cut: Layout) -> Mask:
 def _lossy_traffic(moved: NDArray[np.int64]) -> Traffic:
     """The traffic of steps in which words may get lost: `Traffic.of_steps` without the check that none is."""
     sent, received, messages = moved
-    totals = [counts.sum(axis=0, dtype=np.int64) for counts in (sent, received, messages)]
-    return Traffic(*totals, len(sent), int(np.maximum(sent, received).max(axis=1, initial=0).sum()))
+    return Traffic(
+        sent.sum(axis=0, dtype=np.int64),
+        received.sum(axis=0, dtype=np.int64),
+        messages.sum(axis=0, dtype=np.int64),
+        len(sent),
+        int(np.maximum(sent, received).max(axis=1, initial=0).sum()),
+    )

@@ -133,7 +133,7 @@ class inverse_arrivals(_Exact):
     def exact(cls, *arguments: Any) -> Fraction:
         """By the sum."""
         size, loss = arguments
-        return sum((loss ** (size - k) - loss**size) / k for k in range(1, int(size) + 1)) + Fraction(0)
+        return sum(((loss ** (size - k) - loss**size) / k for k in range(1, int(size) + 1)), Fraction(0))
 
     def _latex(self, printer: Any, **_: Any) -> str:
         size = printer.doprint(self.args[0])

@@ -68,7 +68,8 @@ def broadcast_streams(claim: str, what: str, losses: Sequence[Loss]) -> Callable
             most = 1.0 if what == "differ" else float(_STEPS)
 
             def draw(rng: np.random.Generator, count: int) -> Floats:
-                seed, drawn, kept = int(rng.integers(2**63)), [], 0
+                seed, kept = int(rng.integers(2**63)), 0
+                drawn: list[Floats] = []
                 while kept < count:
                     lacks = _lacks(broadcast, loss, seed, len(drawn))
                     apart = np.abs(lacks[:, 0::2] - lacks[:, 1::2])

@@ -56,7 +56,7 @@ def _grid(
 
 
 _BASE = {"pattern": 0, "owner": 0}
-_RAMP = {"N": 4, "pattern": 4, "owner": 3}
+_RAMP: dict[str, Any] = {"N": 4, "pattern": 4, "owner": 3}
 
 
 def _over_losses(claim: str, trial: Any, losses: tuple[Fraction, ...] = LOSSES, **held: Any) -> Any:
