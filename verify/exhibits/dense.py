@@ -83,7 +83,8 @@ def _words(_budget: str, _seed: int) -> Exhibit:
         "dense.words",
         "Beyond powers of two the printed costs of recursive doubling and Rabenseifner fail by up to two vectors",
         f"Counted words, in vectors of {length} words. Left: critical path, with the printed formulas continued to "
-        "every P; folding the ranks beyond a power of two costs two vectors. Right: words received, mean over the "
+        "every P; folding the ranks beyond a power of two costs two vectors. Ring and direct lie on top of each other, "
+        "next to the lower bound. Right: words received, mean over the "
         "ranks, with a band from the least to the most of any rank. Ring, direct and Rabenseifner receive the lower "
         "bound on average for every P; single ranks may receive less.",
         (
@@ -111,7 +112,7 @@ def _time(_budget: str, _seed: int) -> Exhibit:
         panels.append(Panel(f"{ranks} ranks", "words of a vector n", "time in us", tuple(lines), None, "log", "log"))
     return Exhibit(
         "dense.time",
-        "Recursive doubling is the fastest for short vectors; for long ones Rabenseifner at powers of two, else the ring",
+        "Recursive doubling is the fastest for short vectors; for long ones Rabenseifner at powers of two, else ring",
         "Modelled time, 1 us a step and 0.32 ns a word (4 bytes at 100 Gbit/s), from steps and words that are exact "
         "for every P and n.",
         tuple(panels),
@@ -195,11 +196,10 @@ def _crossover(_budget: str, _seed: int) -> Exhibit:
     )
     return Exhibit(
         "dense.crossover",
-        "By words SparDL is never beaten below a density of one half, nor Ok-Topk, without it, below one third from "
-        "four ranks on; by time Ok-Topk's 2P steps leave much of the map to gTopk",
+        "By words SparDL wins below a density of one half; by time gTopk beats Ok-Topk on much of the map",
         "From the schedules, at n = 2^20 and powers of two P; time with 1 us a step and 0.32 ns a word. Compared are "
         "costs that are sure or upper ends of a range. Of equal ones the first in the legend is shown: with two ranks "
-        "TopkA and SparDL move as much.",
+        "TopkA and SparDL move as much. Ok-Topk takes 2P steps, gTopk 2 log2 P.",
         panels,
     )
 
@@ -235,7 +235,7 @@ def _schedules(_budget: str, _seed: int) -> Exhibit:
         panels.append(Panel(f"density {text}", "ranks P", "words / k", tuple(lines), None, "log", "log"))
     return Exhibit(
         "dense.schedules",
-        "Only Ok-Topk, SparDL and the lower end of TopkDSA keep a rank's words below a multiple of k for every P",
+        "TopkA's words grow with P, gTopk's with log2 P; SparDL's stay below 4k, Ok-Topk's upper end below 6k",
         "Words on the critical path by the schedules, n = 2^20, P powers of two. Ends are those of the printed ranges, "
         "which the claims of the sparse columns test.",
         tuple(panels),
