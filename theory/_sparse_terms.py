@@ -167,7 +167,7 @@ PUBLISHED_PUTBACK = Hypothesis(
 CONSERVING = Hypothesis("conserving_putback", "A rank keeps, besides, what it dropped while merging.")
 ONE_TEAM = Hypothesis("one_team", "All ranks form one team.")
 R_SAG = Hypothesis("r_sag", "Teams agree by recursive doubling; their number is a power of two.")
-B_SAG = Hypothesis("b_sag", "Teams agree by an all-gather of each block's h' largest entries, kd/P at most.")
+B_SAG = Hypothesis("b_sag", "Teams agree by an all-gather of each block's h largest entries, kd/P at most.")
 
 # Gaussiank
 FIXED_THRESHOLD = Hypothesis("fixed_threshold", "The threshold is not adapted, and k < n.", sp.Lt(mu, 1))

@@ -190,11 +190,11 @@ GTOPK: tuple[Claim, ...] = (
 _SCATTER = (
     "With m = P/d ranks in a team, a rank sends min(2^j, m - 2^j) blocks in the step of gap 2^j, m - 1 blocks in all, "
     "and "
-    "receives as many. A block is always cut down to h = floor(kd/P) entries, zeros among them if need be: 2h(m - 1) "
+    "receives as many. A block is always cut down to b = floor(kd/P) entries, zeros among them if need be: 2b(m - 1) "
     "words. "
 )
-_GATHER = "The all-gather within the team moves 2h(m - 1) words again. "
-_AGREE = "Teams exchange 2h words in each of log2 d steps."
+_GATHER = "The all-gather within the team moves 2b(m - 1) words again. "
+_AGREE = "Teams exchange 2b words in each of log2 d steps."
 
 SPARDL: tuple[Claim, ...] = (
     _words(
@@ -267,7 +267,7 @@ SPARDL: tuple[Claim, ...] = (
         _words(
             f"spardl.r_sag_{which}",
             f"Agreeing by recursive doubling, SparDL's {which.replace('most', 'busiest').replace('least', 'idlest')} "
-            "rank moves 2h(2(P/d - 1) + log2 d) words",
+            "rank moves 2b(2(P/d - 1) + log2 d) words",
             quantity,
             _in_blocks("spardl_rsag"),
             ZHAO_2023.official_code(
@@ -281,20 +281,20 @@ SPARDL: tuple[Claim, ...] = (
     ),
     Claim(
         name="sparse.spardl.b_sag",
-        title="Agreeing at once, no rank of SparDL moves more than 4h(P/d - 1) + 2h'(d - 1) words",
+        title="Agreeing at once, no rank of SparDL moves more than 4b(P/d - 1) + 2h(d - 1) words",
         quantity=BUSIEST,
         relation=sp.Le(BUSIEST.symbol, _in_blocks("spardl_bsag")),
         kind=Kind.SURE,
         assumes=(B_SAG,),
         source=ZHAO_2023.official_code(
-            "the schedule with teams; h' adapts there between k/P and kd/P",
+            "the schedule with teams; h adapts there between k/P and kd/P",
             _SCATTER
-            + "The teams' all-gather moves 2h'(d - 1) words. What they agree on are at most h entries of a block, "
-            "fewer only if h' < h and the teams chose the same ones; so the last all-gather moves at most 2h(m - 1).",
+            + "The teams' all-gather moves 2h(d - 1) words. What they agree on are at most b entries of a block, "
+            "fewer only if h < b and the teams chose the same ones; so the last all-gather moves at most 2b(m - 1).",
         ),
         tightness=1,
-        extremal="h' = h, any input",
+        extremal="h = b, any input",
         axis="teams",
-        note="An equality for h' = h, as the other counts are.",
+        note="An equality for h = b, as the other counts are.",
     ),
 )

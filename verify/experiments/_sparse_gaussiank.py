@@ -165,6 +165,11 @@ def _turned(case: Case) -> Case:
     return Case(case.settings, -case.x if case.x[0].sum() < 0 else case.x)
 
 
+def _scaled(case: Case, scale: float) -> Case:
+    assert case.x is not None
+    return Case({**case.settings, "scale": scale}, case.x * scale)
+
+
 def _two_values(n: int, density: float) -> Case:
     """As many opposite pairs as Chebyshev's inequality allows, and zeros."""
     case = _of_quantiles("normal", n, density)
@@ -183,7 +188,10 @@ def _chebyshev() -> Study:
         return drawn(ranks=1, largest=60)().map(_turned)
 
     def corpus(budget: Budget) -> Iterator[Case]:
-        yield from (case for case in _by_law(*LAWS)(budget) if case.settings["n"] <= 10_000)
+        for case in _by_law(*LAWS)(budget):
+            if case.settings["n"] <= 10_000:
+                yield case
+                yield _scaled(case, 2.0**-4)
         yield from (_turned(case) for case in by_hand()(budget) if case.settings["P"] == 1)
 
     def attained(_budget: Budget) -> Iterator[Case]:
