@@ -51,8 +51,15 @@ def _one_peer(N: int, t: int) -> Peers:
     return _shifted(N, [1 << t % _hops(N)] if N > 1 else [])
 
 
+def _two_peer(N: int, t: int) -> Peers:
+    if N == 2:
+        raise ValueError("a two-peer exponential graph needs three peers, or one, got 2")
+    shift = 1 << t % ((N - 1).bit_length() - 1) if N > 1 else 0
+    return _shifted(N, [shift, 2 * shift] if N > 1 else [])
+
+
 TOPOLOGIES: MappingProxyType[str, Callable[[int, int], Peers]] = MappingProxyType(
-    {"ring": _ring, "torus": _torus, "exponential": _exponential, "one-peer": _one_peer}
+    {"ring": _ring, "torus": _torus, "exponential": _exponential, "one-peer": _one_peer, "two-peer": _two_peer}
 )
 """(N, t) -> (N, k): to whom each of N peers sends in round t, in order; on a ring of two, twice to the same."""
 
@@ -108,7 +115,7 @@ def gossip(
         The peers' vectors; finite.
     topology : str
         A name in `TOPOLOGIES`: ring (two neighbours), torus (four; N a square), exponential (shifts 1, 2, 4, ... below
-        N), one-peer (one of these shifts a round, in turn).
+        N), one-peer (one of these shifts a round, in turn), two-peer (two consecutive ones a round, in turn).
     rounds : int
         Rounds, >= 0.
     start : int

@@ -9,7 +9,11 @@ from commbounds.collectives.gossip import TOPOLOGIES
 
 pytestmark = pytest.mark.kernels
 RNG = np.random.default_rng
-SIZES = [(name, N) for name in TOPOLOGIES for N in ((1, 4, 9) if name == "torus" else (1, 2, 3, 5, 8))]
+SIZES = [
+    (name, N)
+    for name in TOPOLOGIES
+    for N in {"torus": (1, 4, 9), "two-peer": (1, 3, 4, 5, 9)}.get(name, (1, 2, 3, 5, 8))
+]
 
 
 def stack(N, n, seed=0, dtype=np.float64):
@@ -137,8 +141,12 @@ def test_bad_stacks_are_refused(call, bad, error):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: gossip(x, "star"), "topology must be one of ring, torus, exponential, one-peer, got 'star'"),
+        (
+            lambda x: gossip(x, "star"),
+            "topology must be one of ring, torus, exponential, one-peer, two-peer, got 'star'",
+        ),
         (lambda x: gossip(x, "torus"), "a torus needs a square number of peers, got 3"),
+        (lambda x: gossip(x[:2], "two-peer"), "a two-peer exponential graph needs three peers, or one, got 2"),
         (lambda x: gossip(x, "ring", -1), "rounds must be at least 0, got -1"),
         (lambda x: gossip(x, "ring", start=-1), "start must be at least 0, got -1"),
         (lambda x: gossip(x, "ring", missing="drop"), "missing must be 'self' or 'renormalise', got 'drop'"),

@@ -21,6 +21,9 @@ def targets(topology, N, t):
         return [[a * m + (b + 1) % m, a * m + (b - 1) % m, (a + 1) % m * m + b, (a - 1) % m * m + b] for a, b in at]
     if topology == "exponential":
         return [[(i + 2**h) % N for h in range(hops(N))] for i in range(N)]
+    if topology == "two-peer":
+        pairs = [(2**h, 2 ** (h + 1)) for h in range(N) if 2 ** (h + 1) <= N - 1]
+        return [[(i + shift) % N for shift in (pairs[t % len(pairs)] if pairs else ())] for i in range(N)]
     return [[(i + 2 ** (t % hops(N))) % N] if N > 1 else [] for i in range(N)]
 
 

@@ -5,5 +5,9 @@ from types import MappingProxyType
 
 __all__ = ["REPLAYS"]
 
-REPLAYS: Mapping[str, str] = MappingProxyType({})
+REPLAYS: Mapping[str, str] = MappingProxyType(
+    {
+        "moshpit-averaging": "commbounds.verify.replays.moshpit_averaging",
+    }
+)
 """Name -> module with a function ``replay`` of type `verify.replay.Replay`; imported when it is asked for."""
