@@ -18,7 +18,7 @@ __all__ = ["NODES", "nodes"]
 nodes = sp.Symbol("nodes", integer=True, positive=True)
 """Nodes, of P/nodes ranks each."""
 _inner = sp.Symbol("inner", integer=True, nonnegative=True)
-_outer = sp.Symbol("outer", integer=True, nonnegative=True)
+_outer = sp.Symbol("outer_step", integer=True, nonnegative=True)
 
 _MEMBERS = P / nodes
 _EVEN = Hypothesis(
