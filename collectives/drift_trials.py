@@ -185,8 +185,7 @@ def _chain(loss: Bernoulli | GilbertElliott, flip: float) -> NDArray[np.uint64]:
     return np.array([*digits, *map(int, flags)], np.uint64)
 
 
-def _checked_run(workers: int, steps: int, trials: int, seed: int, least: int) -> None:
-    checked_count(workers, "workers", least)
+def _checked_run(steps: int, trials: int, seed: int) -> None:
     checked_count(steps, "steps")
     checked_count(trials, "trials")
     if checked_count(seed, "seed", 0) >= 2**64:
@@ -236,7 +235,8 @@ def drift_trials(
     >>> round(float(drift.pair.mean()), 1), round(float(drift.differ.mean()), 2)  # 2p/(1 - p^2), 2p/(1 + p)
     (1.0, 0.57)
     """
-    _checked_run(workers, steps, trials, seed, 2)
+    checked_count(workers, "workers", 2)
+    _checked_run(steps, trials, seed)
     if not -1.0 <= float(rho) <= 1.0:
         raise ValueError(f"rho must be in [-1, 1], got {rho}")
     flip = (1.0 - float(rho)) / 2.0
@@ -293,7 +293,8 @@ def staleness_trials(
     >>> largest, smallest
     (array([ 9, 10,  8]), array([0, 0, 0]))
     """
-    _checked_run(receivers, steps, trials, seed, 1)
+    checked_count(receivers, "receivers")
+    _checked_run(steps, trials, seed)
     if not isinstance(loss, Bernoulli) or loss.shared:
         raise TypeError(f"loss must be an unshared Bernoulli, got {loss!r}")
     digits = threshold(loss.p) if loss.p < 1.0 else np.uint64(0)

@@ -106,7 +106,7 @@ def _reduce(stack, arrived, owner, packet, present, divisor, out, arrivals, move
                 moved[1, step, j] += here
                 moved[2, step, i] += opens
             if here:
-                total += stack[i, c]
+                total += np.float64(stack[i, c])
                 count += 1
         arrivals[c] = count
         out[c] = 0.0 if count == 0 else total / (divisor if divisor > 0.0 else float(count))
