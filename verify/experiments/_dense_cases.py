@@ -119,6 +119,10 @@ def hostile(_budget: Budget) -> Iterator[Case]:
         for column in ((1.0, beyond, -beyond), (1.0, -beyond, beyond, 1.0), (beyond, 1.0, -beyond, 1.0, 1.0)):
             stack = np.repeat(np.array(column, dtype)[:, None], 2, axis=1)
             yield Case({"P": len(column), "n": 2, "dtype": dtype, "family": "beyond the significand"}, stack)
+        # added to 1 one by one, three quarters of half an ulp are lost each time; among themselves they add up
+        stack = np.full((12, 2), 0.75 / beyond * 2.0, dtype)
+        stack[0] = 1.0
+        yield Case({"P": 12, "n": 2, "dtype": dtype, "family": "lost one by one"}, stack)
         for name in FAMILIES:
             for P in (1, 2, 3, 4, 5, 6, 7, 8, 12):
                 case = Case({"P": P, "n": 5, "dtype": dtype, "family": name, "seed": 0})
