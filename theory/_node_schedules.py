@@ -21,10 +21,13 @@ _inner = sp.Symbol("inner", integer=True, nonnegative=True)
 _outer = sp.Symbol("outer_step", integer=True, nonnegative=True)
 
 _MEMBERS = P / nodes
-_EVEN = Hypothesis(
-    "nodes_divide", "There are at least two nodes, all of one size.", sp.Ge(nodes, 2) & sp.Eq(sp.Mod(P, nodes), 0)
+# in a tuple: a condition of schedules, not of claims
+_EVEN = (
+    Hypothesis(
+        "nodes_divide", "There are at least two nodes, all of one size.", sp.Ge(nodes, 2) & sp.Eq(sp.Mod(P, nodes), 0)
+    ),
 )
-_POWERS = (_EVEN, POWER_OF_TWO_RANKS)
+_POWERS = (*_EVEN, POWER_OF_TWO_RANKS)
 _LOGS = ((_inner, log2(_MEMBERS)), (_outer, log2(nodes)))
 _NEAR = 2**_inner
 _ALL = 2 ** (_inner + _outer)
@@ -36,7 +39,7 @@ NODES = (
         "ring all-reduce, node after node",
         (Phase("reduce-scatter", P - 1, n / P, n / P), Phase("all-gather", P - 1, n / P)),
         derived("In every step some rank sends to the next node, and the step waits for it."),
-        (_EVEN, BLOCKS_DIVIDE),
+        (*_EVEN, BLOCKS_DIVIDE),
     ),
     Schedule(
         "recursive_doubling",
@@ -69,7 +72,7 @@ NODES = (
             Phase("all-gather within nodes", _MEMBERS - 1, n / _MEMBERS, link="intra"),
         ),
         derived("P/nodes rings, one for every place in a node, reduce n nodes/P words each at the same time."),
-        (_EVEN, BLOCKS_DIVIDE),
+        (*_EVEN, BLOCKS_DIVIDE),
     ),
 )
 """Dense all-reduces in nodes."""

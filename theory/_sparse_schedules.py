@@ -28,8 +28,11 @@ _OKTOPK = Work(
 _SPARDL = Work("SparDL: Distributed deep learning training with efficient sparse communication")
 _LOG = ((doublings, log2(P)),)
 _SHARES = sp.Eq(sp.Mod(k, P), 0)
-_EXACTLY_K = Hypothesis("exactly_k", "Every rank selects exactly k entries.")
-_EVEN = Hypothesis("even_regions_and_supports", "P divides k, and every region has k/P entries of every rank.", _SHARES)
+# conditions of schedules, in tuples: the book's are those that claims make
+_EXACTLY_K = (Hypothesis("exactly_k", "Every rank selects exactly k entries."),)
+_EVEN = (
+    Hypothesis("even_regions_and_supports", "P divides k, and every region has k/P entries of every rank.", _SHARES),
+)
 
 _SPLIT = Phase("split", P - 1, 2 * k / P)
 _GATHER_OWN = Phase("all-gather", doublings, 2**t * 2 * k)
@@ -59,7 +62,7 @@ SPARSE = (
         "TopkA: all-gather of every rank's k entries",
         (_GATHER_OWN,),
         _OKTOPK.recalled("its table of costs, row TopkA"),
-        (POWER_OF_TWO_RANKS, _EXACTLY_K),
+        (POWER_OF_TWO_RANKS, *_EXACTLY_K),
         _LOG,
         Cost(log2(P), 2 * k * (P - 1)),
         "sparse",
@@ -69,7 +72,7 @@ SPARSE = (
         "TopkDSA, lower end: identical supports, spread evenly",
         (_SPLIT, _SIZES, _GATHER_SHARES),
         _OKTOPK.recalled("its table of costs, row TopkDSA, lower end"),
-        (POWER_OF_TWO_RANKS, _EVEN),
+        (POWER_OF_TWO_RANKS, *_EVEN),
         _LOG,
         Cost(P + 2 * log2(P), 4 * k * (P - 1) / P),
         "sparse",
@@ -81,7 +84,7 @@ SPARSE = (
         "TopkDSA, printed upper end: balanced regions that fill up",
         (_SPLIT, _SIZES, Phase("dense all-gather", doublings, 2**t * n / P)),
         _OKTOPK.recalled("its table of costs, row TopkDSA, upper end"),
-        (POWER_OF_TWO_RANKS, _EVEN),
+        (POWER_OF_TWO_RANKS, *_EVEN),
         _LOG,
         Cost(P + 2 * log2(P), (2 * k + n) * (P - 1) / P),
         "sparse",
@@ -93,7 +96,7 @@ SPARSE = (
         "gTopk: merges up a binomial tree, the result down again",
         (Phase("reduce", doublings, 2 * k), Phase("broadcast", doublings, 2 * k)),
         _OKTOPK.recalled("its table of costs, row gTopk"),
-        (POWER_OF_TWO_RANKS, _EXACTLY_K),
+        (POWER_OF_TWO_RANKS, *_EXACTLY_K),
         _LOG,
         Cost(2 * log2(P), 4 * k * log2(P)),
         "sparse",
@@ -103,7 +106,7 @@ SPARSE = (
         "Gaussiank: all-gather of what passes an estimated threshold, k entries on every rank",
         (_SIZES, _GATHER_OWN),
         _OKTOPK.recalled("its table of costs, row Gaussiank"),
-        (POWER_OF_TWO_RANKS, _EXACTLY_K),
+        (POWER_OF_TWO_RANKS, *_EXACTLY_K),
         _LOG,
         Cost(2 * log2(P), 2 * k * (P - 1)),
         "sparse",
@@ -114,7 +117,7 @@ SPARSE = (
         "Ok-Topk, upper end: balanced split, one rank with all results before the balancing",
         (_SPLIT, _SIZES, _BALANCE, _GATHER_SHARES),
         _OKTOPK.second_hand("its equations 1 to 3, as a public summary gives them"),
-        (POWER_OF_TWO_RANKS, _EVEN),
+        (POWER_OF_TWO_RANKS, *_EVEN),
         _LOG,
         Cost(2 * P + 2 * log2(P), 6 * k * (P - 1) / P),
         "sparse",
@@ -127,7 +130,7 @@ SPARSE = (
         "Ok-Topk where the balancing has nothing to do",
         (_SPLIT, _SIZES, Phase("balance", P, 0), _GATHER_SHARES),
         derived("The upper end without the words of the balancing."),
-        (POWER_OF_TWO_RANKS, _EVEN),
+        (POWER_OF_TWO_RANKS, *_EVEN),
         _LOG,
         kind="sparse",
         end="lower",
