@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from commbounds.verify.stopwatch import Stopwatch, timed
 
-__all__ = ["qsgd_peers", "rand_k_peers", "top_k_peers"]
+__all__ = ["qsgd_peers", "rand_k_peers", "top_k_peers", "torch_module"]
 
 Array = NDArray[Any]
 
 
-def _torch() -> Any:
+def torch_module() -> Any:
     """The torch module, on as many threads as the kernels; None where it is not installed."""
     if importlib.util.find_spec("torch") is None:
         return None
@@ -51,7 +51,7 @@ def top_k_peers(x: Array, k: int) -> dict[str, Stopwatch]:
         "numpy argpartition of bit patterns": timed(partial(_argpartitioned, _keys, x, k)),
         "numpy partition": timed(partial(_partitioned, x, k)),
     }
-    if torch := _torch():
+    if torch := torch_module():
         given = torch.from_numpy(x)
 
         def top_k() -> Any:
@@ -82,7 +82,7 @@ def _torch_qsgd(torch: Any, x: Any, levels: int) -> Any:
 def qsgd_peers(x: Array, levels: int, rng: np.random.Generator) -> dict[str, Stopwatch]:
     """Stochastic rounding to int8 codes of the l2 norm, and back."""
     peers = {"numpy": timed(lambda: _numpy_qsgd(x, levels, rng))}
-    if torch := _torch():
+    if torch := torch_module():
         peers["torch"] = timed(partial(_torch_qsgd, torch, torch.from_numpy(x), levels))
     return peers
 
