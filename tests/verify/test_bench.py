@@ -79,7 +79,7 @@ def test_peers_of_qsgd_round_to_neighbouring_levels():
     x = np.random.default_rng(0).standard_normal(1000, np.float32)
     step = np.linalg.norm(x) / 127
     decoded = {"numpy": peers._numpy_qsgd(x, 127, np.random.default_rng(1))}
-    if torch := peers._torch():
+    if torch := peers.torch_module():
         decoded["torch"] = peers._torch_qsgd(torch, torch.from_numpy(x), 127).numpy()
     for y in decoded.values():
         assert y.dtype == np.float32
