@@ -46,6 +46,13 @@ def test_a_schedule_that_does_not_fit_has_no_value_and_says_why():
     assert "spardl_rsag: no value, because it asks that: d is a power of two that divides P" in output
 
 
+def test_an_end_of_a_range_is_valued_as_if_its_conditions_held():
+    output = run("oktopk", "--P", "12", "--n", "1000", "--k", "100").output
+    # 6 * 100 * 11/12
+    assert re.search(r"^oktopk .* 31  +550 ", output, re.MULTILINE)
+    assert "oktopk: idealised, as if this held: P divides k" in output
+
+
 def test_latex():
     output = run("ring", "oktopk", "--latex").output
     assert r"\frac{" in output
@@ -60,6 +67,14 @@ def test_crossover_by_formula_and_by_value():
     output = run("--crossover", "topk_allgather", "gtopk").output
     # P - 1 < 2 log2 P
     assert re.search(r"by words, over P .*: 2 < P < 6.3197\d* \(numerically", output, re.MULTILINE)
+
+
+def test_crossover_by_time_is_where_the_times_are_equal():
+    output = run("--crossover", "oktopk", "rabenseifner", "--n", "1000000", "--k", "10000").output
+    ranks = float(re.search(r"by time, over P .* P < ([\d.]+)$", output, re.MULTILINE).group(1))
+    saved_words = (2_000_000 - 60_000) * (ranks - 1) / ranks
+    # 2P + 2 log2 P - 1 steps against 2 log2 P; six digits are printed
+    assert (2 * ranks - 1) * 1e-6 == pytest.approx(saved_words * 3.2e-10, rel=1e-5)
 
 
 def test_nodes_cost_less_where_links_within_are_faster():

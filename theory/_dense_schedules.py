@@ -147,10 +147,10 @@ def _exact_rings() -> tuple[Schedule, ...]:
     return tuple(
         Schedule(name, title, phases, source, kind=kind)
         for name, title, phases, kind in (
-            ("ring", "ring all-reduce", (scatter, gather), "dense"),
-            ("butterfly", "direct reduce-scatter, then direct all-gather", (scatter, gather), "dense"),
-            ("reduce_scatter", "ring reduce-scatter of n words", (scatter,), "part"),
-            ("allgather_ring", "ring all-gather to n words", (gather,), "part"),
+            ("ring", "ring all-reduce of blocks that differ by a word", (scatter, gather), "dense"),
+            ("butterfly", "direct all-reduce of blocks that differ by a word", (scatter, gather), "dense"),
+            ("reduce_scatter", "ring reduce-scatter to blocks that differ by a word", (scatter,), "part"),
+            ("allgather_ring", "ring all-gather of blocks that differ by a word", (gather,), "part"),
         )
     )
 
@@ -173,7 +173,7 @@ DENSE_EXACT = (
     ),
     Schedule(
         "allgather_doubling",
-        "recursive doubling all-gather to n words",
+        "recursive doubling all-gather of blocks that differ by a word",
         _blocks("all-gather", False),
         _COUNTED,
         _POWERS,
@@ -182,7 +182,7 @@ DENSE_EXACT = (
     ),
     Schedule(
         "allgather_bruck",
-        "Bruck's all-gather to n words",
+        "Bruck's all-gather of blocks that differ by a word",
         (
             *_blocks("all-gather", False),
             Phase("rest", _extra, (P - 2**doublings) * _whole + sp.Min(P - 2**doublings, _rest)),

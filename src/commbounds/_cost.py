@@ -171,9 +171,12 @@ def _evaluated(schedule: Schedule, sizes: dict[str, int]) -> tuple[Cost | None, 
         schedule, unmet = exact, exact.unmet(**sizes)
     elif not unmet:
         return closed(schedule).at(**sizes), ""
+    conditions = " ".join(h.statement for h in unmet)
     if not unmet:
         return closed(schedule).at(**sizes), f"valued as {schedule.title}"
-    return None, f"no value, because it asks that: {' '.join(h.statement for h in unmet)}"
+    if schedule.end:
+        return closed(schedule).at(**sizes), f"idealised, as if this held: {conditions}"
+    return None, f"no value, because it asks that: {conditions}"
 
 
 def _print_bounds(sizes: dict[str, int], latex: bool) -> None:
@@ -266,5 +269,15 @@ def _relation(found: Any) -> str:
         return (" or ".join(ranges) or "nowhere") + f" (numerically, between 2 and {_SEARCHED:.0e})"
     if found.condition in (sp.S.true, sp.S.false):
         return "everywhere" if found.condition == sp.S.true else "nowhere"
-    whole = all(number.is_Integer for number in found.condition.atoms(sp.Number))
-    return str(found.condition if whole and not found.condition.atoms(sp.Pow) else found.condition.evalf(6))
+    return _spelt(found.condition)
+
+
+def _spelt(condition: Any) -> str:
+    """A relation, or several, with numbers to six digits."""
+    import sympy as sp
+
+    if isinstance(condition, sp.And | sp.Or):
+        word = " and " if isinstance(condition, sp.And) else " or "
+        return word.join(sorted(_spelt(part) for part in condition.args))
+    left, right = (f"{float(side):.6g}" if side.is_number else str(side) for side in (condition.lhs, condition.rhs))
+    return f"{left} {condition.rel_op} {right}"
