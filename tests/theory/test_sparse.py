@@ -1,0 +1,106 @@
+"""The column sparse: numbers computed by hand, and formulas against one another."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from scipy import stats
+
+from commbounds.theory import claims
+from commbounds.theory.cost import cost
+from commbounds.theory.schedules import EXACT, SCHEDULES
+
+BOOK = claims()
+
+
+def bound(name, **values):
+    return BOOK[f"sparse.{name}"].bound(**values)
+
+
+def test_sixty_four_ranks_with_hot_layers():
+    at = {"P": 64, "n": 65536, "k": 640}
+    assert bound("topkdsa.printed_upper", **at) == 65772
+    # regions of 1024 entries: 63 messages of 640 entries, then 63 blocks of 1024, two words each
+    assert bound("topkdsa.upper", **at) == 2 * 63 * (640 + 1024) == 209664
+
+
+@pytest.mark.parametrize(("P", "k", "words"), [(2, 32, 64), (7, 240, 816), (8, 64, 224), (16, 15, 0), (1, 5, 0)])
+def test_words_of_spardl(P, k, words):
+    assert bound("spardl.most", P=P, k=k) == bound("spardl.least", P=P, k=k) == words
+
+
+def test_spardl_in_teams():
+    # P = 8, d = 2, k = 80: blocks of 20 entries, 3 steps of the half-way, twice, and one exchange
+    assert bound("spardl.r_sag_most", P=8, k=80, teams=2) == 2 * 20 * (3 + 3 + 1)
+    assert bound("spardl.b_sag", P=12, k=120, teams=3, kept=10) == 2 * 30 * 3 * 2 + 2 * 10 * 2
+    # with one team they are the schedule without teams
+    for P, k in ((3, 7), (8, 64), (13, 100)):
+        assert bound("spardl.r_sag_most", P=P, k=k, teams=1) == bound("spardl.most", P=P, k=k)
+
+
+def test_printed_words_of_teams_are_reached_where_blocks_hold_whole_shares():
+    printed = cost(SCHEDULES["spardl_rsag"])
+    for P, d, k in ((8, 2, 80), (16, 4, 64), (4, 4, 12)):
+        assert bound("spardl.r_sag_most", P=P, k=k, teams=d) == printed.at(P=P, teams=d, k=k).words
+
+
+@pytest.mark.parametrize("P", range(1, 40))
+def test_exact_schedules_are_the_claims(P):
+    for name, claim in (
+        ("topk_allgather", "topka.critical_path"),
+        ("gtopk", "gtopk.critical_path"),
+        ("spardl", "spardl.most"),
+    ):
+        assert cost(EXACT[name]).at(P=P, k=50).words == bound(claim, P=P, k=50)
+
+
+def test_crossovers():
+    for P in range(1, 200):
+        topka, gtopk = bound("topka.critical_path", P=P, k=60), bound("gtopk.critical_path", P=P, k=60)
+        oktopk = bound("topka.above_oktopk", P=P, k=60)
+        assert (oktopk < topka) == (P > 3)
+        assert (gtopk < topka) == (P == 8 or P >= 10)
+        assert (oktopk < gtopk) == (P >= 2)
+        assert bound("spardl.below_even_split", P=P, k=60) <= oktopk
+
+
+NORMAL = stats.norm()
+
+
+@pytest.mark.parametrize(
+    ("law", "shares"),
+    [
+        ("normal", (1.0, 1.0, 1.0)),
+        ("laplace", (9.5, 2.6, 1.9)),
+        ("student", (10.7, 2.1, 1.4)),
+    ],
+)
+def test_shares_that_pass_a_normal_threshold(law, shares):
+    for density, share in zip((0.001, 0.01, 0.02), shares, strict=True):
+        z = NORMAL.isf(density / 2)
+        value = bound(f"gaussiank.{law}_least", mu=density, z=z, k=10**12)
+        assert round(value, 1) == share
+
+
+@pytest.mark.parametrize("z", [0.3, 1.0, 2.5758, 5.0])
+def test_tails_of_the_laws(z):
+    def tail(law, scale):
+        return 2 * law.sf(z * scale)
+
+    # n = k, so that the bound is the tail itself, less 1/k
+    at = {"mu": 1.0, "z": z, "k": 10**15, "sd": 1.0}
+    assert bound("gaussiank.laplace_least", **at) == pytest.approx(tail(stats.laplace(), math.sqrt(2)), rel=1e-9)
+    assert bound("gaussiank.student_least", **at) == pytest.approx(tail(stats.t(3), math.sqrt(3)), rel=1e-6)
+    assert bound("gaussiank.normal_most", **at) == pytest.approx(tail(NORMAL, 1.0), rel=1e-8)
+    assert bound("gaussiank.laplace_most", **at) == pytest.approx(tail(stats.laplace(), math.sqrt(2)), rel=1e-9)
+
+
+def test_chebyshev_at_one_percent():
+    assert bound("gaussiank.any_input", mu=0.01, z=float(NORMAL.isf(0.005))) == pytest.approx(15.07, abs=0.01)
+    assert bound("gaussiank.any_input", mu=0.001, z=float(NORMAL.isf(0.0005))) == pytest.approx(92.36, abs=0.01)
+
+
+def test_code_switch_is_half_as_much_again():
+    sparse = bound("topkdsa.gathered", P=4, union=20, n=60)
+    assert bound("topkdsa.code_switch", P=4, union=20) == Fraction(3, 2) * sparse == 45
+    assert bound("topkdsa.gathered", P=4, union=40, n=60) == 45
