@@ -207,6 +207,7 @@ class GridTimes:
         self._law_of_last = np.minimum(np.cumsum(np.maximum(irfft(power, 2 * _CELLS)[:_CELLS], 0.0)), 1.0)
         self._ends = M * start + self.step * (np.arange(_CELLS) + 0.5)  # right ends of the cells of S_M
         self.error = M * self.step / 2
+        self._integrals: dict[int, Array] = {}
 
     def _reach(self, N: int) -> float:
         law, M = self.law, self.M
@@ -234,10 +235,15 @@ class GridTimes:
         return float(self._ends[beyond[0] if beyond.size else -1])
 
     def power_integral(self, x: Array, N: int) -> Array:
-        powers = _power(self._law_of_last, N)
-        pieces = np.append(0.0, np.cumsum((powers[1:] + powers[:-1]) / 2 * self.step))
+        pieces = self._integral(N)
         inside = np.interp(x, self._ends, pieces, left=0.0)
         return np.asarray(inside + np.maximum(x - self._ends[-1], 0.0))
+
+    def _integral(self, N: int) -> Array:
+        if N not in self._integrals:
+            powers = _power(self._law_of_last, N)
+            self._integrals[N] = np.append(0.0, np.cumsum((powers[1:] + powers[:-1]) / 2 * self.step))
+        return self._integrals[N]
 
     def candidates(self, N: int) -> Array:
         law = self.law
@@ -256,7 +262,7 @@ def _lattice(law: Lattice, M: int) -> LatticeTimes:
     return LatticeTimes(law, M)
 
 
-@lru_cache(maxsize=24)
+@lru_cache(maxsize=48)
 def _grid(law: LatencyLaw, M: int, decades: int) -> GridTimes:
     return GridTimes(law, M, 10**decades)
 
@@ -267,4 +273,5 @@ def worker_times(law: LatencyLaw, N: int, M: int) -> Any:
         return _closed(law, M)
     if isinstance(law, Lattice):
         return _lattice(law, M)
-    return _grid(law, M, math.ceil(math.log10(N)) if N > 1 else 0)
+    decades = math.ceil(math.log10(N)) if N > 1 else 0
+    return _grid(law, M, max(decades, 4))  # up to 10^4 workers share a grid

@@ -36,4 +36,14 @@ VALUES = {
     # oktopk
     "winners": 5, "selected": 4, "inbound": 6, "scale": Fraction(5, 4), "eta": Fraction(1, 4), "xi": Fraction(1, 2),
     "before": 2, "move": 1, "gap": 3, "moment": 3, "horizon": 4,
+    # DropCompute
+    "logwidth": Fraction(1, 2), "gammascale": Fraction(1, 2),
+    "tau": Fraction(5, 2), "overhead": Fraction(1, 2), "latency": Fraction(1), "jitter": Fraction(1, 3),
+    "skewness": Fraction(2), "slowest": Fraction(4), "capped": Fraction(2), "late": Fraction(1, 4),
+    "below": Fraction(3, 2), "reached": 1, "begun": Fraction(7, 4), "later": 2, "longest": Fraction(3),
+    "shortest": Fraction(1, 2), "synchronised": Fraction(5), "spare": 1, "best": Fraction(6, 5),
+    "truth": Fraction(5, 4), "model": Fraction(11, 10), "fewer": Fraction(7, 2), "evenness": Fraction(9, 2),
+    "upper": Fraction(3), "outer": Fraction(7, 2), "square_top": Fraction(3, 2), "top": Fraction(1),
+    "location": Fraction(1, 10), "shape": Fraction(2), "share": Fraction(3, 4), "samples": Fraction(12),
+    "largest_batch": 3,
 }  # fmt: skip

@@ -130,7 +130,7 @@ GAINS: tuple[Claim, ...] = (
         assumes=(CONTINUOUS, INDEPENDENT, BEST_TAU),
         stands=Standing.REFUTED,
         tightness=sp.oo,
-        extremal="latency 0 or 1, 1 with probability 9/10, and more workers than there are",
+        extremal="latency 1/5 or 1, 1 with probability 9/10, and more workers than there are",
         note="A property of latencies without a bound: it is E[T] that grows, like sqrt(log N) for normal, log N for "
         "gamma latencies and not at all, in the end, for bounded ones.",
     ),

@@ -68,11 +68,11 @@ top = sp.Symbol("top", real=True)
 """E of the largest of N standard normals."""
 location = sp.Symbol("location", real=True)
 """Mean of the logarithm of a lognormal latency."""
-width = sp.Symbol("width", positive=True)
+logwidth = sp.Symbol("logwidth", positive=True)
 """Standard deviation of the logarithm of a lognormal latency."""
 shape = sp.Symbol("shape", positive=True)
 """Shape of a gamma latency."""
-scale = sp.Symbol("scale", positive=True)
+gammascale = sp.Symbol("gammascale", positive=True)
 """Scale of a gamma latency, in seconds."""
 share = sp.Symbol("share", nonnegative=True)
 """Expected share of the micro-batches that are completed; where said, probability that a worker completes one."""
@@ -121,7 +121,7 @@ class upper_normal(sp.Function):  # type: ignore[misc]
         return -ndtri(q)
 
 
-class harmonic(sp.Function):  # type: ignore[misc]
+class harmonic_number(sp.Function):  # type: ignore[misc]
     """H_N = 1 + 1/2 + ... + 1/N."""
 
     nargs = 1
@@ -243,7 +243,7 @@ GAMMA = Hypothesis("gamma_latency", "The latency is gamma distributed.")
 LOGNORMAL_ONCE = Hypothesis(
     "lognormal_once",
     "M = 1, the latency is lognormal, and its width is at most sqrt(2 ln N).",
-    sp.Eq(M, 1) & sp.Le(width, sp.sqrt(2 * sp.log(N))),
+    sp.Eq(M, 1) & sp.Le(logwidth, sp.sqrt(2 * sp.log(N))),
 )
 BOUNDED = Hypothesis("bounded_latency", "The latency lies between its smallest and its longest value.")
 BEYOND_MEAN = Hypothesis("beyond_the_mean", "tau exceeds M mu.", sp.Gt(tau, M * latency))

@@ -19,15 +19,15 @@ from commbounds.theory._dropcompute_terms import (
     claim,
     evenness,
     fewer,
+    gammascale,
     jitter,
     latency,
     location,
+    logwidth,
     longest,
-    scale,
     shape,
     shortest,
     slowest,
-    width,
 )
 from commbounds.theory.claim import Claim, Kind, Standing
 
@@ -135,7 +135,7 @@ TIMES: tuple[Claim, ...] = (
         "time.gamma",
         "Gamma latencies: the excess grows like log N",
         MEAN_TIME,
-        sp.Le(MEAN_TIME.symbol, _MEAN + scale * (sp.sqrt(2 * M * shape * sp.log(N)) + sp.log(N))),
+        sp.Le(MEAN_TIME.symbol, _MEAN + gammascale * (sp.sqrt(2 * M * shape * sp.log(N)) + sp.log(N))),
         Kind.EXPECTED,
         "log E exp(l (T_n - m)) <= v l^2/(2 (1 - c l)) with v = M k theta^2 and c = theta; so E max <= sqrt(2 v log "
         "N) + "
@@ -170,7 +170,7 @@ TIMES: tuple[Claim, ...] = (
         "time.lognormal",
         "One lognormal micro-batch: the slowest grows like exp(s sqrt(2 log N))",
         MEAN_TIME,
-        sp.Le(MEAN_TIME.symbol, sp.exp(location + width * sp.sqrt(2 * sp.log(N)))),
+        sp.Le(MEAN_TIME.symbol, sp.exp(location + logwidth * sp.sqrt(2 * sp.log(N)))),
         Kind.EXPECTED,
         "E max <= (N E t^p)^(1/p) with p = sqrt(2 log N)/s >= 1.",
         assumes=(INDEPENDENT, LOGNORMAL_ONCE),

@@ -191,6 +191,28 @@ NOTATION = {
     sp.Symbol("gap", nonnegative=True): r"(f_0-f^*)",
     sp.Symbol("moment", positive=True): r"\mathcal{M}",
     sp.Symbol("horizon", integer=True, positive=True): "t",
+    # DropCompute: theory/_dropcompute_terms.py
+    sp.Symbol("logwidth", positive=True): "s",
+    sp.Symbol("gammascale", positive=True): r"\theta",
+    sp.Symbol("overhead", nonnegative=True): "T_c",
+    sp.Symbol("latency", positive=True): r"\mu",
+    sp.Symbol("jitter", nonnegative=True): r"\sigma",
+    sp.Symbol("skewness", real=True): r"\gamma_3",
+    sp.Symbol("slowest", nonnegative=True): "T",
+    sp.Symbol("capped", nonnegative=True): r"\mathbb{E}\min(\tau,T)",
+    sp.Symbol("late", nonnegative=True): r"\Pr[T_n\ge\tau]",
+    sp.Symbol("below", nonnegative=True): r"\textstyle\sum_m\Pr[S_m<\tau]",
+    sp.Symbol("evenness", nonnegative=True): "F^{-1}(1-e^{-H_N})",
+    sp.Symbol("square_top", nonnegative=True): r"\mathbb{E}\,Z_{(N)}^2",
+    sp.Symbol("top", real=True): r"\mathbb{E}\,Z_{(N)}",
+    sp.Symbol("upper", nonnegative=True): r"F^{-1}(1-\frac1N)",
+    sp.Symbol("outer", nonnegative=True): r"F^{-1}(1-\frac1{eN})",
+    sp.Symbol("longest", nonnegative=True): "b",
+    sp.Symbol("shortest", nonnegative=True): "a",
+    sp.Symbol("location", real=True): "m",
+    sp.Symbol("shape", positive=True): "k",
+    sp.Symbol("largest_batch", integer=True, positive=True): "B",
+    sp.Symbol("samples", positive=True): "K",
 }
 """How the symbols above are written in LaTeX, where not by their names."""
 
