@@ -71,36 +71,75 @@ def _renew(key, counter, codes, groups, alive, M, width):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def _merge(old, new, holds, visit, groups, alive, counts, row_of):  # type: ignore[no-untyped-def]
-    # peers hold rows of `old`; peers of one group come to hold one row of `new`, their mean. Returns sum ||x_i||^2
-    used = 0
-    row_of[:] = -1
-    for place in range(visit.size):
-        i = visit[place]
-        source = old[holds[i]]
-        row = row_of[groups[i]] if alive[i] else -1
-        if row < 0:
-            row = used
+def _combine(old, sources, times, count, size, target, sums):  # type: ignore[no-untyped-def]
+    # target = (sum over j < count of times[j] old[sources[j]]) / size; returns ||target||^2. Four rows at a time, and
+    # eight partial sums: nothing has to be reordered to be vectorised
+    n = target.size
+    for e in range(n):
+        target[e] = 0.0
+    whole = count // 4 * 4
+    for j in range(0, whole, 4):
+        first, second, third, fourth = old[sources[j]], old[sources[j + 1]], old[sources[j + 2]], old[sources[j + 3]]
+        a, b, c, d = times[j], times[j + 1], times[j + 2], times[j + 3]
+        for e in range(n):
+            target[e] += (a * first[e] + b * second[e]) + (c * third[e] + d * fourth[e])
+    for j in range(whole, count):
+        source, a = old[sources[j]], times[j]
+        for e in range(n):
+            target[e] += a * source[e]
+    for e in range(n):
+        target[e] /= size
+    sums[:] = 0.0
+    for e in range(0, n // 8 * 8, 8):
+        part = target[e : e + 8]
+        for k in range(8):
+            sums[k] += part[k] * part[k]
+    for e in range(n // 8 * 8, n):
+        sums[0] += target[e] * target[e]
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
+
+
+@njit(cache=True, nogil=True)
+def _merge(old, new, holds, groups, alive, weights, sums, ends, work):  # type: ignore[no-untyped-def]
+    # peers hold rows of `old`; those of one group come to hold one row of `new`, their mean, and those that fail one of
+    # their own. Rows that several members hold are counted before they are added. Returns sum ||x_i||^2
+    N, used, total = holds.size, 0, 0.0
+    members, sources, times, seen = work[0], work[1], work[2], work[3]
+    ends[:] = 0
+    for i in range(N):
+        if alive[i]:
+            ends[groups[i] + 1] += 1
+    for g in range(1, ends.size):
+        ends[g] += ends[g - 1]
+    for i in range(N):
+        if alive[i]:
+            members[ends[groups[i]]] = i
+            ends[groups[i]] += 1
+    begin = 0
+    for g in range(ends.size - 1):
+        size, count = ends[g] - begin, 0
+        for place in range(begin, ends[g]):
+            row = holds[members[place]]
+            if seen[row] < 0:
+                seen[row] = count
+                sources[count], times[count] = row, 0
+                count += 1
+            times[seen[row]] += 1
+        for j in range(count):
+            seen[sources[j]] = -1
+            weights[j] = times[j]
+        if size:
+            total += size * _combine(old, sources, weights, count, size, new[used], sums)
+            for place in range(begin, ends[g]):
+                holds[members[place]] = used
             used += 1
-            counts[row] = 1
-            target = new[row]
-            for e in range(target.size):
-                target[e] = source[e]
-            if alive[i]:
-                row_of[groups[i]] = row
-        else:
-            counts[row] += 1
-            target = new[row]
-            for e in range(target.size):
-                target[e] += source[e]
-        holds[i] = row
-    total = 0.0
-    for row in range(used):
-        target, size, squares = new[row], counts[row], 0.0
-        for e in range(target.size):
-            target[e] /= size
-            squares += target[e] * target[e]
-        total += size * squares
+        begin = ends[g]
+    for i in range(N):
+        if not alive[i]:
+            sources[0], weights[0] = holds[i], 1.0
+            total += _combine(old, sources, weights, 1, 1, new[used], sums)
+            holds[i] = used
+            used += 1
     return total
 
 
@@ -110,10 +149,10 @@ def _trial(centred, kind, M, d, p, abort, key, out):  # type: ignore[no-untyped-
     N, n = centred.shape
     width = M ** (d - 1)
     first, second = np.empty((N, n)), np.empty((N, n))
-    holds, visit, codes, groups = np.arange(N), np.arange(N), np.arange(N), np.empty(N, np.int64)
-    alive, counts = np.ones(N, np.bool_), np.empty(N, np.int64)
-    row_of = np.empty(max(M, width * M), np.int64)
-    broken = np.empty(row_of.size, np.bool_)
+    holds, groups, alive = np.arange(N), np.arange(N) * M // N, np.ones(N, np.bool_)
+    codes, weights, sums, work = np.arange(N), np.empty(N), np.empty(8), np.full((4, N), -1)
+    ends = np.empty((width * M if kind == 1 else max(M, width)) + 1, np.int64)
+    broken = np.empty(ends.size, np.bool_)
     old, new = centred, first
     counter = _ONE
     if kind > 0:  # peers in random cells, all different
@@ -123,9 +162,7 @@ def _trial(centred, kind, M, d, p, abort, key, out):  # type: ignore[no-untyped-
             codes[i] = cells[i] // M if kind == 2 else cells[i]
     for t in range(out.size):
         if kind == 0:
-            counter = _shuffle(key, counter, visit)
-            for place in range(N):
-                groups[visit[place]] = place * M // N
+            counter = _shuffle(key, counter, groups)
         elif kind == 1:
             weight = M ** (d - 1 - t % d)
             for i in range(N):
@@ -140,7 +177,7 @@ def _trial(centred, kind, M, d, p, abort, key, out):  # type: ignore[no-untyped-
                     broken[groups[i]] |= not alive[i]
                 for i in range(N):
                     alive[i] = not broken[groups[i]]
-        out[t] = _merge(old, new, holds, visit, groups, alive, counts, row_of) / N
+        out[t] = _merge(old, new, holds, groups, alive, weights, sums, ends, work) / N
         if kind == 2:
             counter = _renew(key, counter, codes, groups, alive, M, width)
         old, new = new, (second if t % 2 == 0 else first)
