@@ -1,7 +1,10 @@
+import doctest
 import re
+import shlex
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -120,6 +123,20 @@ def test_one_rank_costs_nothing():
     output = run("--P", "1", "--n", "10", "--k", "1").output
     for name in ("ring", "rabenseifner", "recursive_doubling", "topk_allgather", "gtopk", "spardl"):
         assert re.search(rf"^{name} .* 0 +0 +0 ns *$", output, re.MULTILINE), name
+
+
+def test_the_documentation_shows_what_the_command_prints():
+    page = (Path(__file__).parents[1] / "docs" / "cost-models.md").read_text()
+    sessions = re.split(r"^    \$ commbounds cost", page, flags=re.MULTILINE)[1:]
+    assert len(sessions) > 3
+    for session in sessions:
+        command, *lines = session.splitlines()
+        printed = run(*shlex.split(command)).output.splitlines()
+        shown = [line.removeprefix("    ") for line in lines[: len(printed)]]
+        assert shown == [line.rstrip() for line in printed]
+    assert (
+        doctest.testfile(str(Path(__file__).parents[1] / "docs" / "cost-models.md"), module_relative=False).failed == 0
+    )
 
 
 @pytest.mark.long
