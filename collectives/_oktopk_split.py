@@ -12,38 +12,80 @@ from numpy.typing import NDArray
 from commbounds.collectives._threshold_filter import Passing
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors._blocks import run_all
+from commbounds.compressors._magnitude import magnitude_bits
 
-__all__ = ["chosen_of", "split_and_reduce", "split_traffic"]
+__all__ = ["split_and_reduce", "split_traffic", "used_up"]
 
 
-@njit(cache=True, nogil=True)
-def _cut(indices, counts, boundaries, cuts):  # type: ignore[no-untyped-def]
-    # cuts[p, r]: how many of rank p's indices are below boundary r, by bisection
-    for p in range(cuts.shape[0]):
-        start = np.int64(0)
-        for r in range(cuts.shape[1]):
-            low, high = start, counts[p]
-            while low < high:
-                middle = (low + high) // 2
-                if indices[p, middle] < boundaries[r]:
-                    low = middle + 1
-                else:
-                    high = middle
-            cuts[p, r] = low
-            start = low
+_BLOCK = 1 << 17
+"""Entries of the vector, or more, that are summed for all ranks before the next ones: so they stay in the cache."""
+_WEIGHT = 4
+"""An entry that is looked up somewhere costs as much as so many that are read one after another."""
 
 
 @njit(cache=True, nogil=True)
-def _reduce(indices, values, cuts, boundaries, first, last, sums, nonzero):  # type: ignore[no-untyped-def]
-    # regions first .. last - 1: the messages to their owners are added in rank order, the owner's own among them
-    for r in range(first, last):
-        for p in range(cuts.shape[0]):
-            for j in range(cuts[p, r], cuts[p, r + 1]):
-                sums[indices[p, j]] += values[p, j]
-        count = 0
-        for value in sums[boundaries[r] : boundaries[r + 1]]:
-            count += value != 0
-        nonzero[r] = count
+def _before(indices, boundary):  # type: ignore[no-untyped-def]
+    # how many of the ascending indices are below the boundary
+    low, high = 0, indices.size
+    while low < high:
+        middle = (low + high) // 2
+        if indices[middle] < boundary:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _add(row, values, boundaries, start, stop, cuts, sums):  # type: ignore[no-untyped-def]
+    # add one rank's messages to regions start .. stop - 1, of which the first begins where row does, at place
+    # cuts[start] of the rank's entries; the place after the message to region r becomes cuts[r + 1]
+    r, first, count = start, cuts[start], row.size
+    end, limit = boundaries[start + 1], boundaries[stop]
+    for j in range(row.size):
+        index = row[j]
+        if index >= end:
+            if index >= limit:
+                count = j
+                break
+            while index >= end:
+                r += 1
+                cuts[r] = first + j
+                end = boundaries[r + 1]
+        sums[np.uint32(index)] += values[j]  # unsigned: no look at whether the index counts from the end
+    while r < stop:
+        r += 1
+        cuts[r] = first + count
+
+
+@njit(cache=True, nogil=True)
+def _looked_at(bits, mask):  # type: ignore[no-untyped-def]
+    # how many are not zero, and the largest magnitude's pattern
+    count, largest = bits.dtype.type(0), bits.dtype.type(0)
+    for i in range(bits.size):
+        key = bits.dtype.type(bits[i] & mask)
+        count += bits.dtype.type(key != 0)
+        largest = max(largest, key)
+    return np.int64(count), largest
+
+
+@njit(cache=True, nogil=True)
+def _reduce(indices, values, counts, boundaries, first, last, cuts, sums, bits, mask, nonzero, largest):  # type: ignore[no-untyped-def]
+    # regions first .. last - 1, a few at a time: every rank's messages to their owners, its entries cuts[p, r] up to
+    # cuts[p, r + 1], are added. So every sum is made in rank order, the owner's own entry in its turn.
+    start = first
+    while start < last:
+        stop = start + 1
+        while stop < last and boundaries[stop] - boundaries[start] < _BLOCK:
+            stop += 1
+        for p in range(counts.size):
+            if start == first:
+                cuts[p, first] = _before(indices[p, : counts[p]], boundaries[first])
+            rest = slice(cuts[p, start], counts[p])
+            _add(indices[p, rest], values[p, rest], boundaries, start, stop, cuts[p], sums)
+        for r in range(start, stop):
+            nonzero[r], largest[r] = _looked_at(bits[boundaries[r] : boundaries[r + 1]], mask)
+        start = stop
 
 
 @njit(cache=True, nogil=True)
@@ -61,19 +103,16 @@ def _send(cuts, rotation, bucket, sent, received, messages):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def _among(indices, size, update, chosen):  # type: ignore[no-untyped-def]
-    # the indices at which the update is not zero, in their order; returns their number
-    count = 0
-    for j in range(size):
-        chosen[count] = indices[j]
-        count += update[indices[j]] != 0
-    return count
-
-
-@njit(cache=True, nogil=True)
-def _among_rows(indices, counts, update, first, last, chosen, sizes):  # type: ignore[no-untyped-def]
+def _among(indices, counts, update, first, last, sizes):  # type: ignore[no-untyped-def]
+    # keeps of every row, in place, the indices at which the update is not zero
     for p in range(first, last):
-        sizes[p] = _among(indices[p], counts[p], update, chosen[p])
+        row = indices[p, : counts[p]]
+        count = 0
+        for j in range(row.size):
+            index = row[j]
+            row[count] = index
+            count += update[np.uint32(index)] != 0
+        sizes[p] = count
 
 
 def _shares(count: int) -> list[tuple[int, int]]:
@@ -102,7 +141,7 @@ def split_traffic(cuts: NDArray[np.int64], rotation: bool, bucket: int) -> Traff
 
 
 def split_and_reduce(
-    chosen: Passing, boundaries: NDArray[np.int64], rotation: bool, bucket: int
+    chosen: Passing, boundaries: NDArray[np.int64], rotation: bool = True, bucket: int = 1
 ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], Traffic]:
     """The sum of the ranks' selected entries, region by region at its owner.
 
@@ -116,26 +155,37 @@ def split_and_reduce(
         Sums in every region that are not zero.
     traffic : Traffic
         Of the split.
+
+    Raises
+    ------
+    ValueError
+        A sum overflows.
     """
-    P = len(chosen.counts)
-    cuts = np.empty((P, P + 1), np.int64)
-    _cut(chosen.indices, chosen.counts, boundaries, cuts)
-    sums, nonzero = np.zeros(boundaries[-1], chosen.values.dtype), np.zeros(P, np.int64)
+    P, dtype = len(chosen.counts), chosen.values.dtype
+    sums, cuts = np.zeros(boundaries[-1], dtype), np.empty((P, P + 1), np.int64)
+    bits, mask = magnitude_bits(sums)
+    nonzero, largest = np.zeros(P, np.int64), np.zeros(P, bits.dtype)
+    given = (chosen.indices, chosen.values, chosen.counts, boundaries)
+    # where one thread's regions begin, the one before writes the same number
     jobs = [
-        partial(_reduce, chosen.indices, chosen.values, cuts, boundaries, first, last, sums, nonzero)
-        for first, last in _shares(P)
+        partial(_reduce, *given, first, last, cuts, sums, bits, mask, nonzero, largest) for first, last in _shares(P)
     ]
-    run_all(jobs, int(chosen.counts.sum()))
+    with np.errstate(over="ignore", invalid="ignore"):  # of kernels in plain Python
+        run_all(jobs, _WEIGHT * int(chosen.counts.sum()))
+    if not np.isfinite(largest.view(dtype)).all():
+        raise ValueError("acc must have finite sums over the ranks, got an overflow")
     return sums, np.diff(cuts, axis=1), nonzero, split_traffic(cuts, rotation, bucket)
 
 
-def chosen_of(chosen: Passing, update: NDArray[Any]) -> tuple[NDArray[np.int64], ...]:
-    """For every rank the indices that it selected and at which the update is not zero, ascending."""
-    P = len(chosen.counts)
-    kept, sizes = np.empty_like(chosen.indices), np.zeros(P, np.int64)
+def used_up(chosen: Passing, update: NDArray[Any]) -> tuple[NDArray[np.int64], ...]:
+    """For every rank the indices that it selected and at which the update is not zero, ascending.
+
+    They overwrite what is in `chosen`.
+    """
+    sizes = np.zeros(len(chosen.counts), np.int64)
     jobs = [
-        partial(_among_rows, chosen.indices, chosen.counts, update, first, last, kept, sizes)
-        for first, last in _shares(P)
+        partial(_among, chosen.indices, chosen.counts, update, first, last, sizes)
+        for first, last in _shares(len(chosen.counts))
     ]
-    run_all(jobs, int(chosen.counts.sum()))
-    return tuple(row[:size].copy() for row, size in zip(kept, sizes, strict=True))
+    run_all(jobs, _WEIGHT * int(chosen.counts.sum()))
+    return tuple(row[:size].astype(np.int64) for row, size in zip(chosen.indices, sizes, strict=True))

@@ -43,8 +43,9 @@ def _reached(bits, mask, level, words):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _pass(bits, mask, level, indices, found):  # type: ignore[no-untyped-def]
     # i and bits[i] for every key that is at least level, in order of i; returns their number, also where it exceeds
-    # the room, which is filled then
+    # the room, which is filled then, and the largest key
     count = 0
+    largest = bits.dtype.type(0)
     words = np.empty(_TILE // 64, np.uint64)
     for start in range(0, bits.size, _TILE):
         tile = bits[start : start + _TILE]
@@ -55,17 +56,18 @@ def _pass(bits, mask, level, indices, found):  # type: ignore[no-untyped-def]
                 rest = word & (word - ONE)
                 i = 64 * w + PLACE[(word ^ rest) % PRIME]
                 word = rest
+                largest = max(largest, tile[i] & mask)
                 if count < indices.size:
                     indices[count] = start + i
                     found[count] = tile[i]
                 count += 1
-    return count
+    return count, largest
 
 
 @njit(cache=True, nogil=True)
-def _pass_rows(bits, mask, levels, first, last, indices, found, counts):  # type: ignore[no-untyped-def]
+def _pass_rows(bits, mask, levels, first, last, indices, found, counts, largest):  # type: ignore[no-untyped-def]
     for p in range(first, last):
-        counts[p] = _pass(bits[p], mask, levels[p], indices[p], found[p])
+        counts[p], largest[p] = _pass(bits[p], mask, levels[p], indices[p], found[p])
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,23 +76,26 @@ class Passing:
 
     Parameters
     ----------
-    indices : (P, room) int64
+    indices : (P, room) int32
         Row p holds ``counts[p]`` indices, ascending; what follows means nothing.
     values : (P, room) float32 or float64
         The values there.
     counts : (P,) int64
         Entries of every rank; at most the room.
+    finite : bool
+        Whether no entry of the vectors is NaN or an infinity.
     """
 
-    indices: NDArray[np.int64]
+    indices: NDArray[np.int32]
     values: NDArray[Any]
     counts: NDArray[np.int64]
+    finite: bool
 
-    def rows(self) -> Iterator[NDArray[np.int64]]:
+    def rows(self) -> Iterator[NDArray[np.int32]]:
         """Every rank's indices."""
         return (row[:count] for row, count in zip(self.indices, self.counts, strict=True))
 
-    def entries(self, p: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def entries(self, p: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Indices and values of rank `p`."""
         return self.indices[p, : self.counts[p]], self.values[p, : self.counts[p]]
 
@@ -100,11 +105,6 @@ class Passing:
         kept = np.abs(values) >= keys.view(values.dtype)
         self.counts[p] = np.count_nonzero(kept)
         self.indices[p, : self.counts[p]], self.values[p, : self.counts[p]] = indices[kept], values[kept]
-
-    @property
-    def finite(self) -> bool:
-        """Whether no value is NaN or an infinity."""
-        return all(np.isfinite(row[:count]).all() for row, count in zip(self.values, self.counts, strict=True))
 
 
 def least_keys(thresholds: NDArray[np.float64], dtype: np.dtype[Any], inclusive: bool) -> NDArray[Any]:
@@ -136,7 +136,7 @@ def passing(stack: NDArray[Any], keys: NDArray[Any], room: int) -> Passing:
     Parameters
     ----------
     stack : (P, n) float32 or float64
-        C-contiguous.
+        C-contiguous; n < 2^31.
     keys : (P,) unsigned integers as wide as the entries
         From `least_keys`.
     room : int
@@ -146,16 +146,17 @@ def passing(stack: NDArray[Any], keys: NDArray[Any], room: int) -> Passing:
     P, n = bits.shape
     threads = min(P, get_num_threads())
     bounds = [P * t // threads for t in range(threads + 1)]
-    counts = np.zeros(P, np.int64)
+    counts, largest = np.zeros(P, np.int64), np.zeros(P, bits.dtype)
     room = min(room, n)
     while True:
-        indices, found = np.empty((P, room), np.int64), np.empty((P, room), bits.dtype)
+        indices, found = np.empty((P, room), np.int32), np.empty((P, room), bits.dtype)
         jobs = [
-            partial(_pass_rows, bits, mask, keys, first, last, indices, found, counts)
+            partial(_pass_rows, bits, mask, keys, first, last, indices, found, counts, largest)
             for first, last in pairwise(bounds)
         ]
         run_all(jobs, bits.size)
         most = int(counts.max())
         if most <= room:
-            return Passing(indices, found.view(stack.dtype), counts)
+            finite = bool(np.isfinite(largest.view(stack.dtype)).all())  # what is not finite has the largest keys
+            return Passing(indices, found.view(stack.dtype), counts, finite)
         room = most

@@ -17,7 +17,7 @@ from commbounds.collectives._oktopk_regions import (
     oktopk_boundaries,
     settled_boundaries,
 )
-from commbounds.collectives._oktopk_split import chosen_of, split_and_reduce
+from commbounds.collectives._oktopk_split import split_and_reduce, used_up
 from commbounds.collectives._oktopk_state import CONTROLLERS, Controller, OkTopkResult, OkTopkState
 from commbounds.collectives._oktopk_winners import BALANCE, gathered_sizes, winners_traffic
 from commbounds.collectives._peers import checked_count
@@ -198,11 +198,11 @@ def oktopk_allreduce(
     chosen, now = _selection(stack, before, options, fresh)
     phases["repartition"] = Traffic.none(P)
     if now.t % options.tau == 0:
-        cuts, phases["repartition"] = settled_boundaries(list(chosen.rows()), n, boundaries, allgather)
+        cuts, phases["repartition"] = settled_boundaries(
+            [row.astype(np.int64) for row in chosen.rows()], n, boundaries, allgather
+        )
         now = replace(now, boundaries=cuts)
     sums, region_counts, nonzero, phases["split"] = split_and_reduce(chosen, now.boundaries, rotation, options.bucket)
-    if not np.isfinite(sums).all():
-        raise ValueError("acc must have finite sums over the ranks, got an overflow")
     phases["reevaluation"], phases["sizes"] = Traffic.none(P), gathered_sizes(P, allgather)
     if fresh:
         phases["reevaluation"] = gather_blocks(2 * nonzero, allgather)
@@ -215,8 +215,8 @@ def oktopk_allreduce(
 
     update = np.zeros(n, stack.dtype)
     update[indices] = values
-    selected = chosen_of(chosen, update)
-    result = OkTopkResult(update, indices.copy(), selected, chosen.counts, region_counts, nonzero, winners)
+    selected = used_up(chosen, update)
+    result = OkTopkResult(update, indices.astype(np.int64), selected, chosen.counts, region_counts, nonzero, winners)
     if controller is not None and not fresh:
         now = controller.after(now, chosen.counts, indices.size)
     return result, replace(now, t=now.t + 1), Traffic.of_phases(phases)
