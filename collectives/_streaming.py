@@ -1,4 +1,7 @@
-"""Copies past the cache: for results larger than it, which nobody reads soon."""
+"""Copies past the cache: for results larger than it, which nobody reads soon.
+
+Numba's cache does not notice an edit here: kernels that call this live in other files.
+"""
 
 from __future__ import annotations
 
