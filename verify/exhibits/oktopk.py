@@ -10,8 +10,8 @@ from commbounds.collectives import oktopk_allreduce
 from commbounds.collectives.oktopk import OkTopkState
 from commbounds.theory import claims
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
-from commbounds.verify.experiments._oktopk_runs import DATA
 from commbounds.verify.exhibits._oktopk_gradients import assumption, phases, reuse
+from commbounds.verify.experiments._oktopk_runs import DATA
 from commbounds.verify.oktopk_sweep import RANKS, Swept, one_iteration, published, swept
 from commbounds.verify.stack_families import stack
 

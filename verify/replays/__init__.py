@@ -8,6 +8,7 @@ __all__ = ["REPLAYS"]
 REPLAYS: Mapping[str, str] = MappingProxyType(
     {
         "moshpit-averaging": "commbounds.verify.replays.moshpit_averaging",
+        "oktopk-volume": "commbounds.verify.replays.oktopk_volume",
     }
 )
 """Name -> module with a function ``replay`` of type `verify.replay.Replay`; imported when it is asked for."""
