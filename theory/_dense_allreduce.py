@@ -117,10 +117,13 @@ class _Subject:
             source=HIGHAM_2002.recalled(
                 "error of a sum by a tree of additions",
                 f"Every entry passes through at most h = {why} additions, each of which multiplies by 1 + d with "
-                "|d| <= u, and additions do not underflow. So every term carries a factor within (1 +- u)^h, and "
-                "(1 + u)^h - 1 <= hu/(1 - hu).",
+                "|d| <= u/(1 + u), and additions do not underflow. So every term carries a factor within "
+                "(1 +- u/(1 + u))^h, and (1 + u)^h - 1 <= hu/(1 - hu). With two ranks 1 + u is rounded to 1, an error "
+                "of u/(1 + u); for larger h the second inequality loses more.",
             ),
             assumes=(IN_RANGE,),
+            tightness=(1 - unit) / (1 + unit),
+            extremal="two ranks, which hold 1 and u",
             axis="P",
         )
 

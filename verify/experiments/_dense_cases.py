@@ -21,6 +21,7 @@ __all__ = [
     "digits",
     "exact_error",
     "fits",
+    "halfway",
     "hostile",
     "in_rank_order",
     "nudged",
@@ -46,7 +47,7 @@ def sizes(level: int, **settings: Any) -> Iterator[Case]:
     ranks = (*range(1, 17), 17, 24, 31, 32, 33)
     lengths: tuple[int, ...] = (1, 2, 3, 5, 8, 16, 31, 64)
     if level:
-        ranks, lengths = (*range(1, 34), 48, 63, 64, 65), (*range(1, 20), 31, 32, 33, 63, 64, 65, 127, 128)
+        ranks, lengths = (*range(1, 34), 48, 63, 64, 65), (*range(1, 10), 15, 16, 17, 31, 32, 33, 65, 127, 128)
     if level > 1:
         ranks, lengths = tuple(range(1, 66)), (*range(1, 66), 127, 128, 129, 255, 256, 257)
     for P in ranks:
@@ -127,6 +128,13 @@ def hostile(_budget: Budget) -> Iterator[Case]:
             for P in (1, 2, 3, 4, 5, 6, 7, 8, 12):
                 case = Case({"P": P, "n": 5, "dtype": dtype, "family": name, "seed": 0})
                 yield Case(case.settings, stack_of(case))
+
+
+def halfway(_budget: Budget) -> Iterator[Case]:
+    """Two ranks with 1 and the unit roundoff: the sum lies halfway between neighbours and is rounded to the even, 1."""
+    for dtype in (np.float64, np.float32):
+        unit = np.finfo(dtype).eps / 2
+        yield Case({"P": 2, "n": 1, "dtype": np.dtype(dtype).name, "family": "halfway"}, np.array([[1], [unit]], dtype))
 
 
 @st.composite

@@ -17,6 +17,7 @@ from commbounds.verify.experiments._dense_cases import (
     digits,
     exact_error,
     fits,
+    halfway,
     hostile,
     in_rank_order,
     nudged,
@@ -247,6 +248,7 @@ def _result(claim: Claim) -> Study:
         corpus=hostile,
         cases=stacks_drawn,
         mutate=nudged if trial is _rounding_trial else None,
+        extremal=halfway if trial is _rounding_trial else None,
         curves=None if curves is None else partial(curves, claim),
     )
 
