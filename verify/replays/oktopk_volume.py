@@ -76,8 +76,8 @@ def _by_family(budget: str, seed: int) -> Table:
         ("family", "P = 4", "ours", "P = 16", "ours", "P = 32", "ours"),
         tuple(rows),
         "The bound is broken where a rank's entries lie elsewhere than the others'. Identical vectors, one outlier and "
-        "stale boundaries are determined to the digit; of the others ours is the range over draws, and the layers' sizes "
-        "and scales and the clusters' width are chosen otherwise than in the reference.",
+        "stale boundaries are determined to the digit; of the others ours is the range over draws, and the sizes and "
+        "scales of layers and the width of clusters are chosen otherwise than in the reference.",
         agrees,
     )
 
@@ -155,7 +155,7 @@ def _drifting(seed: int) -> Table:
         "Selected entries over k when thresholds are reused and the vectors' scale has changed; density 1 %",
         ("scale", "reference", "law", "drawn", "winners / k", "sent / bound"),
         tuple(rows),
-        "The law is determined; the draws are of 8 Gaussian vectors of 20000 entries, thresholds found on another draw.",
+        "The law is determined; the draws are of 8 Gaussian vectors of 20000 entries, thresholds of another draw.",
         agrees,
     )
 
