@@ -247,8 +247,8 @@ def group_trials(
 
     Examples
     --------
-    >>> group_trials([[1.0], [2.0], [3.0], [6.0]], "fixed", 2, 2, 1, 0)[0, 1]
-    0.0
+    >>> group_trials([[1.0], [2.0], [3.0], [6.0]], "fixed", 2, 2, 1, 0).tolist()
+    [[1.0, 0.0]]
     """
     array = checked_stack(stack).astype(np.float64)
     N = len(array)
