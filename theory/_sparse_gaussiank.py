@@ -57,8 +57,7 @@ def _at_most(law: str, title: str, tail: object, where: Hypothesis) -> Claim:
         assumes=(FIXED_THRESHOLD, where),
         source=derived(
             "The threshold is z times the vector's own standard deviation, and at most one more than n P(|X| > t) of "
-            "the "
-            "midpoint quantiles exceed t."
+            "the midpoint quantiles exceed t."
         ),
         tightness=1,
         extremal="n large: the one entry of rounding is negligible",
@@ -105,8 +104,7 @@ GAUSSIANK: tuple[Claim, ...] = (
         extremal="two opposite values, each of just under n/(2 z^2) entries, and zeros: approached from below",
         axis="mu",
         note="Tails so heavy that they are far from the normal ones select up to 1/(mu z^2) times k: 15 times at 1 %, "
-        "92 "
-        "times at 0.1 %. With a negative mean everything may pass: the threshold is below zero for (-1, ..., -1).",
+        "92 times at 0.1 %. With a negative mean everything may pass: the threshold is below zero for (-1, ..., -1).",
     ),
     Claim(
         name="sparse.gaussiank.sign_symmetry",
@@ -133,8 +131,7 @@ GAUSSIANK: tuple[Claim, ...] = (
         source=SHI_GAUSSIANK_2019.recalled(
             "a threshold from the normal law underestimates k for gradients with heavy tails",
             "Heavy tails also mean more entries beyond any large multiple of the standard deviation: exp(-sqrt(2) z) "
-            "of "
-            "the Laplace law against about exp(-z^2/2) of the normal.",
+            "of the Laplace law against about exp(-z^2/2) of the normal.",
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,
@@ -143,8 +140,7 @@ GAUSSIANK: tuple[Claim, ...] = (
         note="Mildly heavy tails select too many at the low densities of sparse training, and too few at high ones: "
         "Laplace entries from 9 % on, Student entries with three degrees of freedom from 4 %. Without a variance it "
         "depends on the length, the longer the fewer. Too few pass at any density where a sharp peak makes everything "
-        "else "
-        "far away.",
+        "else far away.",
     ),
     _at_least(
         "normal",
@@ -180,8 +176,8 @@ GAUSSIANK: tuple[Claim, ...] = (
         "student",
         "Of Student quantiles with three degrees of freedom Gaussiank selects at least the law's share",
         1 - 2 * (sp.atan(z) + z / (1 + z**2)) / sp.pi,
-        "The law has variance 3 and, at sqrt(3) z, a closed distribution function: P(|X| > sqrt(3) z) = "
-        "1 - (2/pi)(arctan z + z/(1 + z^2)).",
+        "The law has variance 3 and, at sqrt(3) z, a closed distribution function: P(|X| > sqrt(3) z) = 1 - "
+        "(2/pi)(arctan z + z/(1 + z^2)).",
         STUDENT_QUANTILES,
         note="Its standard deviation is found slowly, as n^(-1/3): short vectors select more.",
     ),

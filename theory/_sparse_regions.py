@@ -34,8 +34,7 @@ _lower = SPARSE_LOWER_BOUND.subs(k, nonzeros)
 _PRINTED = "[4k(P - 1)/P, (2k + n)(P - 1)/P] in the comparison of methods"
 _MEAN = (
     "Let A be the number of pairs (p, i) such that rank p selects an index i of its own region: A <= U. In the split "
-    "the "
-    "ranks receive 2(Pk - A) words in all, and in the sparse all-gather 2U(P - 1). "
+    "the ranks receive 2(Pk - A) words in all, and in the sparse all-gather 2U(P - 1). "
 )
 
 TOPK_DSA: tuple[Claim, ...] = (
@@ -49,9 +48,8 @@ TOPK_DSA: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.recalled(
             _PRINTED,
             "It counts 2k(P - 1)/P for the split and n(P - 1)/P for the gathering, which takes regions that all get "
-            "the "
-            "same. If all ranks select the n/P entries of region 0, its owner receives 2(P - 1)n/P in the split and "
-            "sends as much.",
+            "the same. If all ranks select the n/P entries of region 0, its owner receives 2(P - 1)n/P in the split "
+            "and sends as much.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sparse.topkdsa.upper",
@@ -71,9 +69,8 @@ TOPK_DSA: tuple[Claim, ...] = (
         assumes=(DATA_WORDS, MODEL_SWITCH, RING_GATHER),
         source=derived(
             "c = ceil(n/P). In a step of the split a message holds at most min(k, c) entries. In a step of the ring a "
-            "block "
-            "holds at most min(Pk, c) entries, 2 words each. Dense blocks have at most c words; they travel only if "
-            "2U >= n, and U <= Pk, so that c <= n <= 2Pk: no more than 2 min(Pk, c) either."
+            "block holds at most min(Pk, c) entries, 2 words each. Dense blocks have at most c words; they travel only "
+            "if 2U >= n, and U <= Pk, so that c <= n <= 2Pk: no more than 2 min(Pk, c) either."
         ),
         tightness=1,
         extremal="Pk <= c and 2Pk < n, disjoint supports that all lie in region 0",
@@ -89,8 +86,7 @@ TOPK_DSA: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.recalled(
             _PRINTED,
             "Where every rank selects its own region, nothing moves in the split, and dense blocks cost n(P - 1)/P, "
-            "which "
-            "is less than 4k(P - 1)/P if n < 4k.",
+            "which is less than 4k(P - 1)/P if n < 4k.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sparse.topkdsa.lower_with_switch",

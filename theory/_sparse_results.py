@@ -52,9 +52,8 @@ MASS: tuple[Claim, ...] = (
         (PUBLISHED_PUTBACK,),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sparse.gtopk.mass",
-        extremal="three ranks, k = 1, (2, 0), (0, 1), (0, 3): the entry 1 of rank 1 is dropped, then cleared, as "
-        "index 1 "
-        "comes into the update by rank 2",
+        extremal="three ranks, k = 1, (2, 0), (0, 1), (0, 3): the entry 1 of rank 1 is dropped, then cleared, as index "
+        "1 comes into the update by rank 2",
         note="On two ranks nothing is lost: what the only merge drops is not in the update.",
     ),
     _mass(
@@ -62,8 +61,7 @@ MASS: tuple[Claim, ...] = (
         "gTopk loses nothing if a rank keeps what it drops at a merge",
         derived(
             "At an index of the update a contribution is either in it or was dropped at exactly one merge, or not "
-            "selected, "
-            "and is kept where that happened; at any other index every rank keeps its own entry."
+            "selected, and is kept where that happened; at any other index every rank keeps its own entry."
         ),
         (CONSERVING,),
     ),

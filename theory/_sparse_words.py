@@ -118,9 +118,8 @@ TOPKA: tuple[Claim, ...] = (
 
 _TREE = (
     "The binomial tree over any number of ranks has ceil(log2 P) levels: in level j the ranks whose lowest set bit is "
-    "j "
-    "send. Every message is k entries, 2k words, and in every level rank 0 takes part; the broadcast is the same tree "
-    "downwards."
+    "j send. Every message is k entries, 2k words, and in every level rank 0 takes part; the broadcast is the same "
+    "tree downwards."
 )
 
 GTOPK: tuple[Claim, ...] = (
@@ -165,8 +164,7 @@ GTOPK: tuple[Claim, ...] = (
         assumes=(SEVEN_RANKS,),
         source=derived(
             "2 ceil(log2 P) <= P - 1: equality at P = 7 and P = 9, strict at P = 8; from P = 10 on the left grows by "
-            "two "
-            "whenever P doubles, and the right by at least nine. At P = 6 it fails, 6 > 5."
+            "two whenever P doubles, and the right by at least nine. At P = 6 it fails, 6 > 5."
         ),
         tightness=1,
         extremal="seven or nine ranks, any input",
@@ -189,9 +187,8 @@ GTOPK: tuple[Claim, ...] = (
 
 _SCATTER = (
     "With m = P/d ranks in a team, a rank sends min(2^j, m - 2^j) blocks in the step of gap 2^j, m - 1 blocks in all, "
-    "and "
-    "receives as many. A block is always cut down to b = floor(kd/P) entries, zeros among them if need be: 2b(m - 1) "
-    "words. "
+    "and receives as many. A block is always cut down to b = floor(kd/P) entries, zeros among them if need be: 2b(m - "
+    "1) words. "
 )
 _GATHER = "The all-gather within the team moves 2b(m - 1) words again. "
 _AGREE = "Teams exchange 2b words in each of log2 d steps."
@@ -205,8 +202,7 @@ SPARDL: tuple[Claim, ...] = (
         ZHAO_2023.official_code("the schedule of its sparse reduce-scatter; the count is ours", _SCATTER + _GATHER),
         assumes=(ONE_TEAM,),
         note="Any number of ranks, any input: a sure bound, unlike Ok-Topk's. It is bought with a choice block by "
-        "block. "
-        "Where k < P it is zero, and nothing is ever sent.",
+        "block. Where k < P it is zero, and nothing is ever sent.",
     ),
     _words(
         "spardl.least",
@@ -260,8 +256,7 @@ SPARDL: tuple[Claim, ...] = (
         extremal="two ranks, k = 1: no entry at all",
         axis="k",
         note="Up to P - 1 entries fewer. With k < P the update is empty, in every iteration: all stays in the "
-        "residuals and "
-        "training stands still.",
+        "residuals and training stands still.",
     ),
     *(
         _words(

@@ -85,8 +85,7 @@ def _words(budget: str, seed: int) -> Exhibit:
     return Exhibit(
         "sparse.words",
         "SparDL and gTopk move the same for every input; TopkDSA and Ok-Topk leave their printed range where layers "
-        "are "
-        "hot",
+        "are hot",
         f"Counted words of entries (an index and a value: two words) on the critical path, over k; n = {_N}, k = {_K}; "
         "announcements of sizes, and Ok-Topk's re-evaluations, are left out. Gaussiank selects as many entries as its "
         "normal-quantile threshold lets pass: far from k where entries are not normal. Dense is a ring.",
@@ -155,10 +154,8 @@ def _selected(budget: str, seed: int) -> Exhibit:
         "sparse.gaussiank",
         "Gaussiank selects up to ten times k of mildly heavy tails, and a small part of k of a sharp peak",
         f"Entries selected over k, for independent entries of six laws; n = {n}, median of {draws} draws with the "
-        "least "
-        "and the most; limits are the claims' formulas for long vectors. Student's law with 2 or 1.5 degrees of "
-        "freedom "
-        "has no variance. Spike: a thousandth of the entries a thousand times as large as the others.",
+        "least and the most; limits are the claims' formulas for long vectors. Student's law with 2 or 1.5 degrees of "
+        "freedom has no variance. Spike: a thousandth of the entries a thousand times as large as the others.",
         tuple(panels),
         seed,
         budget,

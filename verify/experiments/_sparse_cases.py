@@ -86,6 +86,7 @@ FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
     "one rank": _one_rank,
     "few nonzeros": _few,
     "cancelling": _cancelling,
+    "rounded normal": lambda rng, P, n: np.rint(2.0**20 * rng.standard_normal((P, n))),
     "normal": lambda rng, P, n: rng.standard_normal((P, n)),
 }
 """Stacks by name; simplest first, as examples shrink in this order. All but the last hold integers."""
@@ -275,11 +276,11 @@ def curve(
 def over_ranks(
     n: int, k: int, *others: str, **options: Any
 ) -> Callable[[int], Iterator[tuple[float, list[Case], list[Case]]]]:
-    """Normal vectors, and those of the families `others`, over the number of ranks."""
+    """Random vectors, and those of the families `others`, over the number of ranks."""
 
     def points(seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
         for P in RANKS:
-            typical = [case_of(P, n, k, "normal", seed % 2**31 + i, **options) for i in range(_DRAWS)]
+            typical = [case_of(P, n, k, "rounded normal", seed % 2**31 + i, **options) for i in range(_DRAWS)]
             yield P, typical, [case_of(P, n, k, family, **options) for family in others]
 
     return points

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from commbounds.collectives import Traffic
-from commbounds.verify.experiments._sparse_cases import by_hand, drawn, every_small_stack, trial
+from commbounds.verify.experiments._sparse_cases import by_hand, curve, drawn, every_small_stack, over_ranks, trial
 from commbounds.verify.study import Case, Study
 
 __all__ = ["RESULTS"]
@@ -44,7 +44,7 @@ def _mass_slack(case: Case) -> float:
     return len(case.x) * float(np.finfo(np.float64).eps) * float(np.abs(case.x).sum(axis=0).max())
 
 
-def _mass(claim: str, subject: str, *choices: dict[str, Any]) -> Study:
+def _mass(claim: str, subject: str, *choices: dict[str, Any], shown: bool = False) -> Study:
     name, run = f"sparse.{claim}", trial(_mass_defect, slack=_mass_slack)
     return Study(
         name,
@@ -54,6 +54,7 @@ def _mass(claim: str, subject: str, *choices: dict[str, Any]) -> Study:
         corpus=by_hand(*choices),
         cases=drawn(*choices),
         enumerated=_EVERY,
+        curves=curve(name, run, "P", "n = 256, k = 16", over_ranks(256, 16, **choices[0])) if shown else None,
     )
 
 
@@ -69,7 +70,7 @@ _MASS = (
     _mass("topka.mass", "topk_allgather", {}),
     _mass("topkdsa.mass", "topk_dsa", {}),
     _mass("gaussiank.mass", "gaussiank_allreduce", {"adapt": "vgg"}),
-    _mass("gtopk.published_mass", "gtopk_allreduce", {"putback": "published"}),
+    _mass("gtopk.published_mass", "gtopk_allreduce", {"putback": "published"}, shown=True),
     _mass("gtopk.mass", "gtopk_allreduce", {"putback": "conserving"}),
     _mass("spardl.mass", "spardl_allreduce", *_TEAMS),
 )
@@ -99,18 +100,20 @@ def _misplaced(of_selections: bool) -> _Measure:
     return measure
 
 
-def _update_study(claim: str, of_selections: bool, most_ranks: int = 9) -> Study:
-    run = trial(
-        _misplaced(of_selections), admits=lambda case: _whole_numbers(case) and case.settings["P"] <= most_ranks
-    )
+def _update_study(claim: str, of_selections: bool, most_ranks: int = 32) -> Study:
+    def admits(case: Case) -> bool:
+        return _whole_numbers(case) and bool(case.settings["P"] <= most_ranks)
+
+    name, run = f"sparse.gtopk.{claim}", trial(_misplaced(of_selections), admits=admits)
     return Study(
-        f"sparse.gtopk.{claim}",
+        name,
         "gtopk_allreduce",
         run,
         grid=every_small_stack(),
         cases=drawn(ranks=min(4, most_ranks), largest=8),
         corpus=by_hand(),
         enumerated=_EVERY,
+        curves=curve(name, run, "P", "n = 256, k = 16", over_ranks(256, 16)) if most_ranks > 2 else None,
     )
 
 
