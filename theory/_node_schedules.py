@@ -30,6 +30,7 @@ _EVEN = (
 _POWERS = (*_EVEN, POWER_OF_TWO_RANKS)
 _LOGS = ((_inner, log2(_MEMBERS)), (_outer, log2(nodes)))
 _NEAR = 2**_inner
+_FAR = 2**_outer
 _ALL = 2 ** (_inner + _outer)
 _NEIGHBOURS_FIRST = derived("Exchanges begin with the nearest rank, so that the first log2(P/nodes) stay in the node.")
 
@@ -50,7 +51,7 @@ NODES = (
         _LOGS,
     ),
     Schedule(
-        "rabenseifner",
+        "rabenseifner_near",
         "Rabenseifner's all-reduce, neighbours first",
         (
             Phase("halving within nodes", _inner, n / 2 ** (t + 1), n / 2 ** (t + 1), "intra"),
@@ -61,6 +62,20 @@ NODES = (
         _NEIGHBOURS_FIRST,
         (*_POWERS, BLOCKS_DIVIDE),
         _LOGS,
+    ),
+    Schedule(
+        "rabenseifner",
+        "Rabenseifner's all-reduce, farthest ranks first",
+        (
+            Phase("halving between nodes", _outer, n / 2 ** (t + 1), n / 2 ** (t + 1)),
+            Phase("halving within nodes", _inner, n / _FAR / 2 ** (t + 1), n / _FAR / 2 ** (t + 1), "intra"),
+            Phase("doubling within nodes", _inner, 2**t * n / _ALL, link="intra"),
+            Phase("doubling between nodes", _outer, 2**t * n / _FAR),
+        ),
+        derived("Exchanges begin with the farthest rank, so that the longest messages go between nodes."),
+        (*_POWERS, BLOCKS_DIVIDE),
+        _LOGS,
+        note="The usual order, in which neighbouring ranks end with neighbouring blocks; so does `collectives.dense`.",
     ),
     Schedule(
         "hierarchical",

@@ -130,7 +130,8 @@ def _print_costs(chosen: dict[str, Schedule], machine: Machine, sizes: dict[str,
     from commbounds.theory.cost import cost as closed
 
     table = Table(box=None, pad_edge=False)
-    for heading in ("collective", "steps", "words", "steps at P", "words at P, n, k", "time"):
+    within = ("words within nodes",) if sizes["nodes"] > 1 else ()
+    for heading in ("collective", "steps", "words", *within, "steps at P", "words at P, n, k", "time"):
         table.add_column(heading, no_wrap=heading == "collective", justify="right" if "at" in heading else "left")
     rows, remarks = [], []
     for name, schedule in chosen.items():
@@ -144,7 +145,10 @@ def _print_costs(chosen: dict[str, Schedule], machine: Machine, sizes: dict[str,
             rows.append((name, schedule, value.words, seconds))
         if remark:
             remarks.append(f"{name}: {remark}")
-        table.add_row(label, _formula(formula.latency, latex), _formula(formula.words, latex), *shown)
+        formulas = [formula.latency, formula.words]
+        if within:
+            formulas.append(formula.words * 0 if formula.intra is None else formula.intra.words)
+        table.add_row(label, *(_formula(expression, latex) for expression in formulas), *shown)
     terminal = _terminal.console()
     terminal.print(table)
     setting = ", ".join(f"{name} = {sizes[name]}" for name in ("P", "n", "k"))

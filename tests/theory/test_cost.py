@@ -97,6 +97,14 @@ def test_nodes_do_not_change_what_is_moved():
     assert sp.simplify(cost(IN_NODES["hierarchical"]).words - cost(SCHEDULES["ring"]).words) == 0
 
 
+def test_halving_neighbours_first_keeps_the_long_messages_within_nodes():
+    near, far = (cost(IN_NODES[name]) for name in ("rabenseifner_near", "rabenseifner"))
+    assert sp.simplify(near.words - far.words) == 0
+    between = [total.words - total.intra.words for total in (near, far)]
+    # 2n(N - 1)/P and 2n(N - 1)/N
+    assert sp.simplify(between[1] / between[0] - P / nodes) == 0
+
+
 def test_time_on_two_kinds_of_links():
     machine = Machine(2, 3, 5, sp.Rational(1, 2), sp.Rational(1, 3))
     total = Cost(10, 100, 7, Cost(4, 40))
