@@ -175,6 +175,7 @@ COLLECTIVES: Mapping[str, Any] = MappingProxyType(
         "drop_trials": drop_trials,
         "gaussian_maximum": gaussian_maximum,
         "gaussiank_allreduce": gaussiank_allreduce,
+        "gather_blocks": gather_blocks,
         "gossip": gossip,
         "grid_average": grid_average,
         "group_average": group_average,

@@ -23,7 +23,7 @@ from commbounds.theory.cost import cost
 from commbounds.theory.quantities import P, n
 from commbounds.theory.schedules import DENSE_LOWER_BOUND, EXACT, SCHEDULES
 from commbounds.theory.sources import FOLKLORE, derived
-from commbounds.theory.traffic import CRITICAL_PATH, LEAST_RECEIVED, MOST_RECEIVED, MOST_SENT, STEPS
+from commbounds.theory.traffic import CRITICAL_PATH, LEAST_RECEIVED, MEAN_RECEIVED, MOST_RECEIVED, MOST_SENT, STEPS
 
 __all__ = ["GATHER"]
 
@@ -152,6 +152,16 @@ GATHER: tuple[Claim, ...] = (
         0,
         derived("With 4^p from rank p the result tells how often every rank was added, and to which entry."),
         EXACT_INTEGERS,
+    ),
+    _equal(
+        "gather_blocks.mean_received",
+        "All-gather of blocks of any lengths, n words together: a rank receives n(P - 1)/P on average",
+        MEAN_RECEIVED,
+        n * (P - 1) / P,
+        derived(
+            "A rank receives every block but its own once, by every algorithm. Over all ranks that is every block "
+            "P - 1 times. Only the lengths are told, so they may be larger than any memory."
+        ),
     ),
     Claim(
         name="dense.allreduce.every_rank",

@@ -8,6 +8,7 @@ from commbounds.collectives import (
     Traffic,
     allgatherv,
     butterfly_allreduce,
+    gather_blocks,
     rabenseifner_allreduce,
     recursive_doubling_allreduce,
     reduce_scatter,
@@ -148,6 +149,15 @@ def reduce_scatter_wrong_owner(stack, algorithm="ring"):
     return blocks[1:] + blocks[:1], traffic
 
 
+def allgather_forgets_the_last(blocks, algorithm="ring"):
+    """An all-gather by recursive doubling among the ranks up to a power of two; the others' blocks stay empty."""
+    result, traffic = allgatherv(blocks, algorithm)
+    if algorithm == "recursive-doubling":
+        known = sum(len(block) for block in blocks[: core_size(len(blocks))])
+        result[:, known:] = 0
+    return result, traffic
+
+
 def allgather_not_turned_back(blocks, algorithm="ring"):
     """Bruck's all-gather without its last turn: rank r has its own block first."""
     result, traffic = allgatherv(blocks, algorithm)
@@ -249,16 +259,18 @@ def reduce_scatter_counts_twice(stack, algorithm="ring"):
     return blocks, replace(traffic, sent=traffic.sent + traffic.received, phases={})
 
 
-# --- how many ranks, and in what precision ----------------------------------------------------------------------------
+def gather_blocks_in_32_bits(sizes, algorithm="ring"):
+    """An all-gather of lengths with counters of 32 bits, which wrap beyond 2^31 - 1 words."""
+    traffic = gather_blocks(sizes, algorithm)
+    wrapped = {name: getattr(traffic, name).astype(np.int32).astype(np.int64) for name in ("sent", "received")}
+    return replace(traffic, **wrapped)
 
 
-def allgather_forgets_the_last(blocks, algorithm="ring"):
-    """An all-gather by recursive doubling among the ranks up to a power of two; the others' blocks stay empty."""
-    result, traffic = allgatherv(blocks, algorithm)
-    if algorithm == "recursive-doubling":
-        known = sum(len(block) for block in blocks[: core_size(len(blocks))])
-        result[:, known:] = 0
-    return result, traffic
+def gather_blocks_skips_empty(sizes, algorithm="ring"):
+    """An all-gather of lengths by ranks that fall silent once they were sent a block without words."""
+    traffic = gather_blocks(sizes, algorithm)
+    behind = np.roll(np.asarray(sizes), 1) == 0
+    return replace(traffic, received=np.where(behind, 0, traffic.received))
 
 
 MUTANTS = (
@@ -296,4 +308,6 @@ MUTANTS = (
     System(allgather_forgets_the_last, "allgatherv", "dense.allgather.contents", Method.EXACT),
     System(allgather_last_step_full, "allgatherv", "dense.allgather.received", Method.EXACT),
     System(allgather_waits_for_nobody, "allgatherv", "dense.allgather.bruck_words", Method.EXACT),
+    System(gather_blocks_in_32_bits, "gather_blocks", "dense.gather_blocks.mean_received", Method.EXACT),
+    System(gather_blocks_skips_empty, "gather_blocks", "dense.gather_blocks.mean_received", Method.EXACT),
 )

@@ -66,7 +66,7 @@ def test_the_ring_sends_twice_all_but_two_neighbouring_blocks():
 def test_no_claim_about_words_that_holds_is_below_the_lower_bound():
     for name, claim in BOOK.items():
         if claim.column == "dense" and claim.stands is Standing.HOLDS and name.endswith(("critical_path", "received")):
-            if claim.subject == "allgather":
+            if claim.subject in ("allgather", "gather_blocks"):
                 continue
             for ranks, length in SIZES:
                 if all(h.admits(P=ranks, n=length) for h in claim.assumes):

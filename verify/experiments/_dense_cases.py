@@ -24,6 +24,9 @@ __all__ = [
     "halfway",
     "hostile",
     "in_rank_order",
+    "lengths",
+    "lengths_drawn",
+    "lengths_of",
     "nudged",
     "sizes",
     "sizes_drawn",
@@ -60,6 +63,43 @@ def sizes_drawn(draw: st.DrawFn, /, **settings: Any) -> Case:
     """Up to 70 ranks and 400 words, of any family."""
     family = draw(among(tuple(FAMILIES)))
     drawn = {"P": draw(whole(1, 70)), "n": draw(whole(1, 400)), "family": family, "seed": draw(whole(0, 2**31))}
+    return Case({**drawn, **settings})
+
+
+# --- blocks of which only the lengths are told -----------------------------------------------------------------------
+
+
+def _halves(P: int, n: int) -> list[int]:
+    """Half of the words, half of the rest, and so on; what is left at the last rank."""
+    cut = [(n >> r) - (n >> (r + 1)) for r in range(P - 1)]
+    return [*cut, n - sum(cut)]
+
+
+LENGTHS: dict[str, Callable[[int, int], list[int]]] = {
+    "even": lambda P, n: [n // P + (r < n % P) for r in range(P)],
+    "one rank": lambda P, n: [n * (r == P // 2) for r in range(P)],
+    "halves": _halves,
+}
+"""How `P` ranks share `n` words."""
+
+
+def lengths_of(case: Case) -> list[int]:
+    """The words of every rank's block."""
+    return LENGTHS[case.settings.get("lengths", "even")](case.settings["P"], case.settings["n"])
+
+
+def lengths(level: int) -> Iterator[Case]:
+    """As `sizes`, shared in every way, and with more words than 32 bits count."""
+    for case in sizes(level):
+        for name in LENGTHS:
+            for unit in (1, 2**31 + 1):
+                yield Case({"P": case.settings["P"], "n": unit * case.settings["n"], "lengths": name})
+
+
+@st.composite
+def lengths_drawn(draw: st.DrawFn, **settings: Any) -> Case:
+    """Up to 70 ranks and 2^50 words."""
+    drawn = {"P": draw(whole(1, 70)), "n": draw(whole(1, 2**50)), "lengths": draw(among(tuple(LENGTHS)))}
     return Case({**drawn, **settings})
 
 

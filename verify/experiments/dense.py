@@ -20,6 +20,9 @@ from commbounds.verify.experiments._dense_cases import (
     halfway,
     hostile,
     in_rank_order,
+    lengths,
+    lengths_drawn,
+    lengths_of,
     nudged,
     sizes,
     sizes_drawn,
@@ -42,6 +45,7 @@ _SUBJECTS = {
     "allgather": "allgatherv",
     "reduce_scatter": "reduce_scatter",
     "allreduce": "recursive_doubling_allreduce",
+    "gather_blocks": "gather_blocks",
 }
 _STATED = {"ring": "ring", "bruck": "bruck", "doubling": "recursive-doubling", "even": "bruck", "printed": "bruck"}
 """The algorithm that the name of a claim about an all-gather or a reduce-scatter speaks of."""
@@ -74,6 +78,8 @@ def _outcome_of(case: Case, measured: Any) -> Outcome:
 
 def _run(subject: str, implementation: Any, case: Case) -> Any:
     """Result and traffic of the collective on the case's stack; an all-gather gets the first row's blocks."""
+    if subject == "gather_blocks":
+        return None, implementation(lengths_of(case), case.settings["algorithm"])
     stack = stack_of(case)
     if subject == "allgatherv":
         return implementation(np.array_split(stack[0], len(stack)), case.settings["algorithm"])
@@ -91,7 +97,7 @@ def _traffic_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | N
 
 def _algorithms(claim: Claim) -> tuple[dict[str, str], ...]:
     """The settings that say by which algorithm."""
-    if _SUBJECTS[claim.subject] not in ("allgatherv", "reduce_scatter"):
+    if _SUBJECTS[claim.subject] not in ("allgatherv", "reduce_scatter", "gather_blocks"):
         return ({},)
     stated = _STATED.get(claim.name.rpartition(".")[2].partition("_")[0])
     return tuple({"algorithm": name} for name in ALGORITHMS if stated in (None, name))
@@ -109,9 +115,10 @@ def _traffic_curves(claim: Claim, implementation: Any, _seed: int) -> Iterator[S
 
 def _traffic(claim: Claim) -> Study:
     settings = _algorithms(claim)
+    untold = claim.subject == "gather_blocks"
 
     def grid(level: int) -> Iterator[Case]:
-        for case in sizes(level):
+        for case in lengths(level) if untold else sizes(level):
             for more in settings:
                 yield Case({**case.settings, **more})
 
@@ -121,7 +128,7 @@ def _traffic(claim: Claim) -> Study:
                 yield Case({"P": P, "n": 6, **more})
 
     def drawn() -> Any:
-        return among(settings).flatmap(lambda more: sizes_drawn(**more))
+        return among(settings).flatmap(lambda more: (lengths_drawn if untold else sizes_drawn)(**more))
 
     return Study(
         claim=claim.name,
@@ -131,7 +138,8 @@ def _traffic(claim: Claim) -> Study:
         cases=drawn,
         extremal=extremal if claim.tightness is not None else None,
         curves=lambda implementation, seed: tuple(_traffic_curves(claim, implementation, seed)),
-        enumerated="P = 1 to 16, and some up to 33 and beyond, each with vectors of 1 to 64 words",
+        enumerated="P = 1 to 16, and some up to 33 and beyond, each with vectors of 1 to 64 words"
+        + (", and 2^31 + 1 times as many, cut in three ways" if untold else ""),
     )
 
 
