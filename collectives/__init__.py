@@ -4,20 +4,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from commbounds.collectives._latency_laws import (
-    Exponential,
-    Gamma,
-    Histogram,
-    LatencyLaw,
-    Lattice,
-    Lognormal,
-    Normal,
-    Uniform,
-    bernoulli,
-    released_noise,
-)
+from commbounds.collectives._latency_laws import Exponential, Gamma, LatencyLaw, Lognormal, Normal, Uniform
 from commbounds.collectives._sparse import SparseResult
 from commbounds.collectives._step_law import StepLaw, gaussian_maximum
+from commbounds.collectives._weighted_latencies import Histogram, Lattice, bernoulli, released_noise
+from commbounds.collectives.arctopk import ArcResult, arctopk_allreduce, row_count
+from commbounds.collectives.arctopk_law import kept_of_orthogonal_rows, kept_of_planar_rows
 from commbounds.collectives.averaging import mean_of_compressed
 from commbounds.collectives.dense import (
     allgather,
@@ -29,18 +21,8 @@ from commbounds.collectives.dense import (
     ring_allreduce,
 )
 from commbounds.collectives.drift_trials import Drift, drift_trials, staleness_trials
-from commbounds.collectives.dropcompute import (
-    DropStep,
-    Threshold,
-    Trials,
-    backup_step,
-    best_threshold,
-    drop_step,
-    drop_trials,
-    local_sgd_period,
-    released_threshold,
-    trial_latencies,
-)
+from commbounds.collectives.drop_thresholds import Threshold, best_threshold, released_threshold
+from commbounds.collectives.dropcompute import DropStep, Trials, drop_step, drop_trials, trial_latencies
 from commbounds.collectives.flashcomm import (
     QuantisedSum,
     hierarchical_quantised_allreduce,
@@ -72,6 +54,7 @@ from commbounds.collectives.random_batches import drop_gradient, random_batch_sg
 from commbounds.collectives.random_groups import random_groups, regrouping
 from commbounds.collectives.restarts import allreduce_with_restarts
 from commbounds.collectives.spardl import spardl_allreduce
+from commbounds.collectives.straggler_baselines import backup_step, local_sgd_period
 from commbounds.collectives.topk_allgather import topk_allgather
 from commbounds.collectives.topk_dsa import topk_dsa
 from commbounds.collectives.traffic import Traffic
@@ -79,6 +62,7 @@ from commbounds.collectives.traffic import Traffic
 __all__ = [
     "COLLECTIVES",
     "CONTROLLERS",
+    "ArcResult",
     "Bernoulli",
     "Controller",
     "Drift",
@@ -108,6 +92,7 @@ __all__ = [
     "allgather",
     "allgatherv",
     "allreduce_with_restarts",
+    "arctopk_allreduce",
     "backup_step",
     "bernoulli",
     "best_threshold",
@@ -128,6 +113,8 @@ __all__ = [
     "gtopk_allreduce",
     "hierarchical_quantised_allreduce",
     "initial_keys",
+    "kept_of_orthogonal_rows",
+    "kept_of_planar_rows",
     "layout",
     "local_sgd_period",
     "lossy_broadcast",
@@ -151,6 +138,7 @@ __all__ = [
     "released_threshold",
     "ring_allreduce",
     "ring_quantised_allreduce",
+    "row_count",
     "spardl_allreduce",
     "staleness_trials",
     "topk_allgather",
@@ -161,6 +149,8 @@ __all__ = [
 
 COLLECTIVES: Mapping[str, Any] = MappingProxyType(
     {
+        "arctopk_allreduce": arctopk_allreduce,
+        "row_count": row_count,
         "OkTopkSGD": OkTopkSGD,
         "StepLaw": StepLaw,
         "allgather": allgather,

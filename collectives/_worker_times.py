@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives._latency_laws import Gamma, LatencyLaw, Lattice, Normal
+from commbounds.collectives._latency_laws import Gamma, LatencyLaw, Normal
+from commbounds.collectives._weighted_latencies import Lattice
 
 __all__ = ["ClosedTimes", "GridTimes", "LatticeTimes", "WorkerTimes", "worker_times"]
 

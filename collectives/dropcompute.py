@@ -1,4 +1,4 @@
-"""DropCompute: steps of N workers that stop computing at a threshold, the baselines, and how the threshold is chosen.
+"""DropCompute: steps of N workers that stop computing at a threshold.
 
 Latencies are an (N, M) array: worker n takes t[n, m] >= 0 seconds for its m-th micro-batch; S[n, m] are the sums along
 a row, T_n = S[n, M] and T = max T_n. Without a threshold a step takes T + T_c, T_c being the overhead paid once a step.
@@ -16,7 +16,6 @@ C     before every forward, and before every backward       between A and B     
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -28,27 +27,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives import _latency_draws as draws
 from commbounds.collectives._latency_laws import LatencyLaw
-from commbounds.collectives._step_law import checked_overhead, checked_size, warn_degenerate
+from commbounds.collectives._step_law import checked_overhead, checked_size
 from commbounds.compressors._blocks import run_all
 
 __all__ = [
     "DropStep",
-    "Threshold",
     "Trials",
-    "backup_step",
-    "best_threshold",
+    "checked_latencies",
     "drop_step",
     "drop_trials",
-    "local_sgd_period",
-    "released_threshold",
     "trial_latencies",
 ]
 
 Array = NDArray[np.float64]
 Preemption = Literal["A", "B", "C"]
-_FIRST_CANDIDATE = 6
-"""The released code looks for thresholds from this micro-batch on, counted from 0."""
-_CANDIDATES = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,22 +82,6 @@ class Trials:
     completed: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Threshold:
-    """A threshold, and what its search says it gains.
-
-    Parameters
-    ----------
-    tau : float
-        Seconds; micro-batches that end exactly then count.
-    gain : float
-        The objective there: S_eff on the calibration steps.
-    """
-
-    tau: float
-    gain: float
-
-
 @njit(cache=True, nogil=True)
 def _step(t, tau, rule, forward, completed, times):  # type: ignore[no-untyped-def]
     slowest = 0.0
@@ -127,7 +103,8 @@ def _step(t, tau, rule, forward, completed, times):  # type: ignore[no-untyped-d
     return slowest
 
 
-def _checked_latencies(latencies: ArrayLike, ndim: int = 2) -> Array:
+def checked_latencies(latencies: ArrayLike, ndim: int = 2) -> Array:
+    """`latencies` as a float64 array of `ndim` axes: finite, not negative, no axis empty."""
     t = np.ascontiguousarray(latencies, dtype=np.float64)
     shape = "(N, M)" if ndim == 2 else "(steps, N, M)"
     if t.ndim != ndim or 0 in t.shape:
@@ -199,7 +176,7 @@ def drop_step(
     >>> step.time, step.slowest, step.completed.tolist()
     (4.0, 5.5, [3, 1])
     """
-    t, threshold, T_c = _checked_latencies(latencies), _checked_tau(tau), checked_overhead(overhead)
+    t, threshold, T_c = checked_latencies(latencies), _checked_tau(tau), checked_overhead(overhead)
     rule, share = _rule(preemption, forward, at_threshold)
     completed, times = np.empty(len(t), np.int64), np.empty(len(t))
     slowest = float(_step(t, threshold, rule, share, completed, times))
@@ -296,150 +273,3 @@ def drop_trials(
     ]
     run_all(jobs, size)
     return Trials(out[:, 1] + T_c, out[:, 0] + T_c, out[:, 2].astype(np.int64))
-
-
-@njit(cache=True, nogil=True)
-def _search(values, steps, slowest, overhead, least, per_step):  # type: ignore[no-untyped-def]
-    # values ascending, steps[j] the calibration step of values[j]; a candidate is taken once all of its ties counted
-    counts = np.zeros(slowest.size)
-    best, best_tau, total = -1.0, values[values.size - 1], 0
-    for j in range(values.size):
-        counts[steps[j]] += 1.0
-        total += 1
-        tau = values[j]
-        if (j + 1 < values.size and values[j + 1] == tau) or tau <= 0.0 or total < least:
-            continue
-        gain = 0.0
-        for i in range(slowest.size):
-            gain += counts[i] / per_step * (slowest[i] + overhead[i]) / (min(tau, slowest[i]) + overhead[i])
-        if gain > best:
-            best, best_tau = gain, tau
-    return best / slowest.size, best_tau
-
-
-def _calibration(latencies: ArrayLike, overhead: ArrayLike) -> tuple[Array, Array]:
-    t = _checked_latencies(latencies, 3)
-    T_c = np.broadcast_to(np.asarray(overhead, dtype=np.float64), (len(t),)).copy()
-    for value in T_c:
-        checked_overhead(value)
-    if not t.any():
-        raise ValueError("latencies must not all be zero")
-    warn_degenerate(float(T_c.max()), float(t.std() / t.mean()))
-    return np.cumsum(t, axis=2), T_c
-
-
-def best_threshold(latencies: ArrayLike, overhead: ArrayLike = 0.0, *, drop_rate: float = 1.0) -> Threshold:
-    """The threshold with the largest gain on calibration steps: Algorithm 2, with every candidate that can be best.
-
-    The objective is the mean over the steps of (T_i + T_c)/(min(tau, T_i) + T_c) times the share of micro-batches with
-    S <= tau. Between two observed elapsed times that share is constant and the first factor falls, so that the
-    maximum is at an observed elapsed time: no grid is needed.
-
-    Parameters
-    ----------
-    latencies : (steps, N, M) array
-        Of calibration steps without a threshold.
-    overhead : float or (steps,) array
-        T_c; without any, and latencies that vary much, the best threshold drops nearly everything: a warning says so.
-    drop_rate : float
-        Largest share of the calibration's micro-batches that may be dropped, in [0, 1].
-
-    Returns
-    -------
-    Threshold
-        The smallest of the best; its gain is at least 1, which no threshold at all has, whatever `drop_rate` is.
-
-    Examples
-    --------
-    >>> best_threshold([[[1, 1], [1, 1], [1, 3]]], overhead=1.0).tau
-    2.0
-    """
-    if not 0 <= drop_rate <= 1:
-        raise ValueError(f"drop_rate must be in [0, 1], got {drop_rate}")
-    sums, T_c = _calibration(latencies, overhead)
-    _, N, M = sums.shape
-    order = np.argsort(sums, axis=None, kind="stable")
-    least = math.ceil((1 - drop_rate) * sums.size)
-    gain, tau = _search(sums.reshape(-1)[order], order // (N * M), sums[:, :, -1].max(axis=1), T_c, least, float(N * M))
-    return Threshold(float(tau), float(gain))
-
-
-def released_threshold(latencies: ArrayLike, overhead: ArrayLike = 0.0) -> Threshold:
-    """The threshold that the released code chooses.
-
-    It tries 200 thresholds, evenly spaced from the smallest elapsed time at its seventh or a later micro-batch to the
-    largest of all, and takes a step with threshold to end at the last micro-batch that anybody completes before tau
-    rather than at min(tau, T): its gain is never below that of the model at the same tau.
-
-    Parameters
-    ----------
-    latencies : (steps, N, M) array
-        Of calibration steps; M >= 7.
-    overhead : float or (steps,) array
-        T_c.
-    """
-    sums, T_c = _calibration(latencies, overhead)
-    if sums.shape[2] <= _FIRST_CANDIDATE:
-        raise ValueError(f"M must be at least {_FIRST_CANDIDATE + 1}, got {sums.shape[2]}")
-    slowest = sums[:, :, -1].max(axis=1)
-    flat = np.sort(sums.reshape(len(sums), -1), axis=1)
-    best = Threshold(math.inf, 0.0)
-    for tau in np.linspace(sums[:, :, _FIRST_CANDIDATE:].min(), sums.max(), _CANDIDATES):
-        below = np.array([np.searchsorted(row, tau) for row in flat])
-        last = np.where(below > 0, flat[np.arange(len(flat)), np.maximum(below - 1, 0)], 0.0)
-        spent = last + T_c
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gains = np.where(below > 0, below / flat.shape[1] * (slowest + T_c) / spent, 0.0)
-        gain = float(gains.mean())
-        if gain > best.gain:
-            best = Threshold(float(tau), gain)
-    return best
-
-
-def backup_step(latencies: ArrayLike, spare: int, overhead: float = 0.0) -> DropStep:
-    """One step that waits for the N - spare fastest workers and discards what the others did.
-
-    Parameters
-    ----------
-    latencies : (N, M) array
-        Seconds.
-    spare : int
-        Backup workers, 0 <= spare < N.
-    overhead : float
-        T_c.
-
-    Examples
-    --------
-    >>> backup_step([[1, 1], [1, 2], [5, 1]], spare=1).time
-    3.0
-    """
-    t, T_c = _checked_latencies(latencies), checked_overhead(overhead)
-    if isinstance(spare, bool) or not isinstance(spare, int | np.integer):
-        raise TypeError(f"spare must be an integer, got {spare!r}")
-    if not 0 <= spare < len(t):
-        raise ValueError(f"spare must be in [0, {len(t) - 1}], got {spare}")
-    totals = np.cumsum(t, axis=1)[:, -1]
-    waited = np.argsort(totals, kind="stable")[: len(t) - spare]
-    completed = np.zeros(len(t), np.int64)
-    completed[waited] = t.shape[1]
-    last = float(totals[waited[-1]])
-    return DropStep(last + T_c, float(totals.max()) + T_c, completed, np.minimum(totals, last))
-
-
-def local_sgd_period(latencies: ArrayLike, overhead: float = 0.0) -> float:
-    """Seconds that a period of local SGD takes: every worker makes its steps by itself, then all meet once.
-
-    Parameters
-    ----------
-    latencies : (steps, N, M) array
-        Of the period's local steps.
-    overhead : float
-        T_c, paid once a period.
-
-    Examples
-    --------
-    >>> local_sgd_period([[[1], [3]], [[3], [1]]], overhead=0.5)
-    4.5
-    """
-    t, T_c = _checked_latencies(latencies, 3), checked_overhead(overhead)
-    return float(t.sum(axis=2).sum(axis=0).max()) + T_c

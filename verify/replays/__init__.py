@@ -7,6 +7,7 @@ __all__ = ["REPLAYS"]
 
 REPLAYS: Mapping[str, str] = MappingProxyType(
     {
+        "dropcompute-scale": "commbounds.verify.replays.dropcompute_scale",
         "moshpit-averaging": "commbounds.verify.replays.moshpit_averaging",
         "oktopk-volume": "commbounds.verify.replays.oktopk_volume",
     }
