@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives import Bernoulli, GilbertElliott
+from commbounds.collectives import Bernoulli, GilbertElliott, layout
 from commbounds.theory import claims
+from commbounds.verify import gradients
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream
 
@@ -144,3 +145,43 @@ def staleness_streams(claim: str, upper: bool) -> Callable[[Any], list[Stream]]:
         return [stream(8, 0.4), stream(1000, 0.4), stream(300, 0.1)]
 
     return streams
+
+
+def recorded_streams(broadcast: Any) -> list[Stream]:
+    """Streams of squared gaps over their law, with updates from four consecutive steps of training on the digits."""
+    workers = 4
+    updates = gradients.vectors("by label", "early").astype(np.float64).mean(axis=1)
+    steps, n = updates.shape
+    owner = layout(n, workers).owner
+    shards = [owner == j for j in range(workers)]
+
+    def stream(p: float) -> Stream:
+        laws, most = [], 0.0
+        powers = p ** (np.maximum.outer(np.arange(steps), np.arange(steps)) + 1)
+        alone = np.multiply.outer(p ** (np.arange(steps) + 1), p ** (np.arange(steps) + 1))
+        for shard in shards:
+            newest_first = updates[::-1, shard]
+            products = newest_first @ newest_first.T
+            lagged, discounted = float((powers * products).sum()), float((alone * products).sum())
+            law = float(claims()["packetloss.drift.given_updates"].bound(lagged=lagged, discounted=discounted))
+            # a gap is the sum of the updates of consecutive ages
+            gaps = [newest_first[a:b].sum(axis=0) for a in range(steps) for b in range(a + 1, steps + 1)]
+            laws.append(law)
+            most = max(most, max(float(gap @ gap) for gap in gaps) / law)
+
+        def draw(rng: np.random.Generator, count: int) -> Floats:
+            seed, drawn = int(rng.integers(2**63)), np.empty((-(-count // workers), workers))
+            for run in range(len(drawn)):
+                replicas, owned = np.zeros((workers, n)), np.zeros(n)
+                for step, update in enumerate(updates):
+                    owned = owned + update
+                    lost, _ = Bernoulli(p).lost((seed, run, 1), step, workers**2, None)
+                    replicas, _ = broadcast(replicas, owned, ~lost.reshape(workers, workers, 1))
+                for j, (shard, law) in enumerate(zip(shards, laws, strict=True)):
+                    first, second = [i for i in range(workers) if i != j][:2]
+                    drawn[run, j] = float(np.square(replicas[first, shard] - replicas[second, shard]).sum()) / law
+            return drawn.ravel()[:count] - 1.0
+
+        return Stream(f"recorded updates, p = {p}", draw, -1.0, 1.001 * most - 1.0, cost=8)
+
+    return [stream(0.4), stream(0.7)]

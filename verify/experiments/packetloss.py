@@ -13,6 +13,7 @@ from commbounds.verify.experiments._packetloss_draws import (
     broadcast_streams,
     drawn_only,
     drift_streams,
+    recorded_streams,
     staleness_streams,
     trial_curves,
 )
@@ -140,6 +141,7 @@ _BURSTY = (GilbertElliott(1 / 90, 0.1), GilbertElliott(0.25, 0.5))
 _STREAMS = {
     "versions.differ": broadcast_streams("packetloss.versions.differ", "differ", _INDEPENDENT),
     "drift.pair": broadcast_streams("packetloss.drift.pair", "pair", _INDEPENDENT),
+    "drift.given_updates": recorded_streams,
     "drift.owner": broadcast_streams("packetloss.drift.owner", "owner", _INDEPENDENT),
     "bursts.pair": broadcast_streams("packetloss.bursts.pair", "pair", _BURSTY),
     "bursts.owner": broadcast_streams("packetloss.bursts.owner", "owner", _BURSTY),
