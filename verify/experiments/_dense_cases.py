@@ -97,7 +97,7 @@ def lengths(level: int) -> Iterator[Case]:
 
 
 @st.composite
-def lengths_drawn(draw: st.DrawFn, **settings: Any) -> Case:
+def lengths_drawn(draw: st.DrawFn, /, **settings: Any) -> Case:
     """Up to 70 ranks and 2^50 words."""
     drawn = {"P": draw(whole(1, 70)), "n": draw(whole(1, 2**50)), "lengths": draw(among(tuple(LENGTHS)))}
     return Case({**drawn, **settings})
