@@ -118,7 +118,7 @@ SGD_CLAIMS = (
             "A step multiplies differences by 1 - gamma h and adds independent noise, whose distortion is "
             "gamma^2 sigma^2 (1 - 1/N); averages take the expectation down by rho."
         ),
-        axis="iterations",
+        axis="stepsize",
     ),
     Claim(
         name="moshpit.sgd.mean_square",
@@ -128,7 +128,7 @@ SGD_CLAIMS = (
         kind=Kind.EXPECTED,
         assumes=(QUADRATIC,),
         source=derived(_MEAN_KEPT + " So the mean follows SGD with the mean of N independent noises."),
-        axis="iterations",
+        axis="stepsize",
     ),
     Claim(
         name="moshpit.sgd.flat",

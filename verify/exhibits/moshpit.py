@@ -104,7 +104,8 @@ def _published(budget: str, seed: int) -> Exhibit:
     for N, p in ((1024, 0.0), (1024, 0.005), (768, 0.005)):
         lines, ts = [], np.arange(most + 1)
         grids = [partial(_grid, layout(N, 32, 2, rng), 32) for _ in range(layouts)]
-        for name, methods in {**{name: [method] for name, method in METHODS.items()}, "Moshpit": grids}.items():
+        shown: dict[str, list[Any]] = {name: [method] for name, method in METHODS.items()}
+        for name, methods in {**shown, "Moshpit": grids}.items():
             curves = []
             for method in methods:
                 for run in range(10):

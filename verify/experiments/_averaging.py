@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import lcm
 from typing import Any
@@ -11,10 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.theory import claims
 from commbounds.verify.experiment import bound_at
+from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Study
 
-__all__ = ["distortions", "farthest", "identity", "masks", "mean_of", "some_vectors", "spanning", "whole_numbers"]
+__all__ = [
+    "curve_of",
+    "distortions",
+    "farthest",
+    "identity",
+    "masks",
+    "mean_of",
+    "some_vectors",
+    "spanning",
+    "whole_numbers",
+]
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -83,8 +95,6 @@ def masks(N: int, rounds: int, p: Fraction) -> Iterator[tuple[Mask, Fraction]]:
 
 def farthest(study: Study | str, ratios: list[Fraction], values: dict[str, Any]) -> Fraction:
     """Of measured values that share a bound, the one that is farthest on the wrong side of it, or just farthest."""
-    from commbounds.theory import claims
-
     claim = claims()[study if isinstance(study, str) else study.claim]
     bound = bound_at(claim, values)
     kind = type(claim.relation).__name__
@@ -96,3 +106,14 @@ def farthest(study: Study | str, ratios: list[Fraction], values: dict[str, Any])
 def settings(**given: Any) -> Case:
     """A case of plain words and numbers."""
     return Case(given)
+
+
+def curve_of(
+    name: str, trial: Any, axis: str, label: str, cases: Sequence[Case], implementation: Any, _seed: int
+) -> list[Series]:
+    """The claim `name` against what `trial` measures of `cases`, over the symbol `axis`."""
+    claim = claims()[name]
+    outcomes = [outcome for outcome in (trial(implementation, case) for case in cases) if outcome is not None]
+    x = [float(outcome.values[axis]) for outcome in outcomes]
+    bounds = [float(claim.bound(**outcome.values)) for outcome in outcomes]
+    return [Series(label, axis, x, bounds, [float(outcome.measured) for outcome in outcomes])]

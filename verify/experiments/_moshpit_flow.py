@@ -15,6 +15,7 @@ from commbounds.collectives.moshpit import initial_keys
 from commbounds.theory import claims
 from commbounds.verify.experiments._averaging import (
     common_multiple,
+    curve_of,
     distortions,
     farthest,
     masks,
@@ -159,6 +160,14 @@ FLOW_STUDIES = (
         _one_way,
         _deaf,
         "all groups and all ways to be deaf, up to 4 peers, on inputs that span all quadratic forms",
+        curves=partial(
+            curve_of,
+            "moshpit.mean.one_way",
+            _one_way,
+            "deaf",
+            "N = 4, r = 2",
+            [settings(N=4, r=2, q=q) for q in ("0", "1/8", "1/4", "1/2", "3/4", "1")],
+        ),
     ),
     _study(
         "mean.leaving",
@@ -166,6 +175,14 @@ FLOW_STUDIES = (
         _leaving,
         _departures,
         "all groups and all survivors, up to 4 peers, on inputs that span all quadratic forms",
+        curves=partial(
+            curve_of,
+            "moshpit.mean.leaving",
+            _leaving,
+            "survivors",
+            "N = 5, r = 3, one round",
+            [settings(N=5, r=3, rounds=1, stay=stay) for stay in range(1, 6)],
+        ),
     ),
     _traffic("words", lambda t: t.sent.max(), corpus=_no_hand, extremal=_equal_chunks, cases=_any_size),
     _traffic("equal_chunks", lambda t: t.sent.max()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from commbounds.collectives.moshpit import initial_keys
 from commbounds.theory import claims
 from commbounds.verify.experiments._averaging import (
     common_multiple,
+    curve_of,
     distortions,
     identity,
     masks,
@@ -277,6 +278,20 @@ GRID_STUDIES = (
         streams=_failing_streams,
         curves=_failure_curve,
     ),
-    _study("grid.partial", "grid_average", _partial_grid, _partial_grids, "all places on grids up to 3 x 3"),
+    _study(
+        "grid.partial",
+        "grid_average",
+        _partial_grid,
+        _partial_grids,
+        "all places on grids up to 3 x 3",
+        curves=partial(
+            curve_of,
+            "moshpit.grid.partial",
+            _partial_grid,
+            "N",
+            "3 x 3, all places",
+            [settings(N=N, M=3) for N in range(1, 10)],
+        ),
+    ),
 )
 """One study for every claim about grids."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.random_groups import READINGS
 from commbounds.theory import claims
-from commbounds.verify.experiments._averaging import distortions, settings, some_vectors
+from commbounds.verify.experiments._averaging import curve_of, distortions, settings, some_vectors
 from commbounds.verify.experiments._random_groups import all_choices
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
@@ -143,6 +143,15 @@ def _step(statement: str, implementation: Any, case: Case) -> Outcome | None:
     return Outcome(total / count, values)
 
 
+def _step_curve(statement: str, implementation: Any, seed: int) -> list[Series]:
+    rates = ("1/16", "1/8", "1/4", "1/2", "1", "2")
+    cases = [settings(N=4, r=2, gamma=g, h="1", averaged=True, seed=0) for g in rates]
+    label = "N = 4, r = 2, h = 1, a step and an average"
+    return curve_of(
+        f"moshpit.sgd.{statement}", partial(_step, statement), "stepsize", label, cases, implementation, seed
+    )
+
+
 def _steps(level: int) -> Iterator[Case]:
     for (N, r), (gamma, h), averaged in itertools.product(
         ((1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (4, 4)), (("1/2", "1"), ("1/4", "2"), ("1", "0")), (False, True)
@@ -250,12 +259,14 @@ SGD_STUDIES = (
         "spread",
         partial(_step, "spread"),
         grid=_steps,
+        curves=partial(_step_curve, "spread"),
         enumerated="all signs of unit noises and all groups of up to 4 peers, one step",
     ),
     _study(
         "mean_square",
         partial(_step, "mean_square"),
         grid=_steps,
+        curves=partial(_step_curve, "mean_square"),
         enumerated="all signs of unit noises and all groups of up to 4 peers, one step",
     ),
     _study(

@@ -16,6 +16,7 @@ from commbounds.collectives.random_groups import READINGS
 from commbounds.theory import claims
 from commbounds.verify.experiments._averaging import (
     common_multiple,
+    curve_of,
     distortions,
     farthest,
     masks,
@@ -218,47 +219,6 @@ def _regrouping_grid(level: int) -> Iterator[Case]:
             yield settings(N=N, M=M, p=p)
 
 
-def _trials(kind: str, name: str, shapes: tuple[tuple[int, int, int, float], ...], implementation: Any) -> list[Stream]:
-    """Distortions of trials at (N, M, rounds, p), less what theory says their mean is; D_T / D_0 lies in [0, 1]."""
-    streams = []
-    for N, M, rounds, p in shapes:
-        x = some_vectors(N, 5, 2, 1)
-        start = float(sum(distortions(x)))
-        claimed = float(claims()[name].bound(N=N, M=M, rounds=rounds, failure=p, dims=2))
-        groups = N // M if kind == "random" else M
-
-        def draw(
-            rng: np.random.Generator, count: int, x: Any = x, groups: int = groups, rounds: int = rounds, p: float = p,
-            start: float = start, claimed: float = claimed,
-        ) -> NDArray[np.float64]:  # fmt: skip
-            found = implementation(x, kind, groups, rounds, count, int(rng.integers(2**63)), p=p)
-            return np.asarray(found[:, -1] / start - claimed, np.float64)
-
-        streams.append(Stream(f"{kind}, N={N}, M={M}, p={p}", draw, -claimed, 1 - claimed, unit=claimed, cost=2))
-    return streams
-
-
-def _trial_curve(kind: str, name: str, N: int, M: int, implementation: Any, seed: int) -> list[Series]:
-    """The factor against p, means of 400 trials."""
-    rates, rounds = [0.0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 1.0], 1 if kind == "random" else 2
-    x = some_vectors(N, 5, 2, 1)
-    start = float(sum(distortions(x)))
-    groups = N // M if kind == "random" else M
-    means = [float(implementation(x, kind, groups, rounds, 400, seed, p=p)[:, -1].mean()) / start for p in rates]
-    bounds = [float(claims()[name].bound(N=N, M=M, rounds=rounds, failure=p, dims=2)) for p in rates]
-    return [Series(f"N = {N}, M = {M}, means of 400 trials", "failure", rates, bounds, means)]
-
-
-def _trial_study(kind: str, shapes: tuple[tuple[int, int, int, float], ...]) -> Study:
-    name = f"moshpit.trials.{kind}"
-    curves = partial(_trial_curve, kind, name, *shapes[-1][:2]) if kind != "keys" else None
-    return Study(name, "group_trials", _no_case, streams=partial(_trials, kind, name, shapes), curves=curves)
-
-
-def _no_case(_implementation: Any, _case: Case) -> Outcome | None:
-    return None
-
-
 RANDOM_STUDIES = (
     _study("printed", partial(_grid, ("cut",), (1, 2)), curves=partial(_curve, "moshpit.random_groups.printed", "cut")),
     _study(
@@ -277,7 +237,19 @@ RANDOM_STUDIES = (
         extremal=_single_peers,
         curves=partial(_curve, "moshpit.random_groups.upper", "cut"),
     ),
-    _study("general", _every_reading, enumerated="all groups and failures, " + _EVERY.partition(", ")[2]),
+    _study(
+        "general",
+        _every_reading,
+        enumerated="all groups and failures, " + _EVERY.partition(", ")[2],
+        curves=partial(
+            curve_of,
+            "moshpit.random_groups.general",
+            partial(_factor, "moshpit.random_groups.general"),
+            "blocks",
+            "N = 4, independent labels, 1 to 4 of them",
+            [settings(N=4, r=r, rounds=1, reading="labels") for r in range(1, 5)],
+        ),
+    ),
     _study(
         "labels",
         partial(_grid, ("labels",), (1, 2)),
@@ -290,7 +262,18 @@ RANDOM_STUDIES = (
         streams=partial(_streams, "moshpit.random_groups.all_partitions", "partitions"),
         curves=partial(_curve, "moshpit.random_groups.all_partitions", "partitions"),
     ),
-    _study("with_replacement", partial(_grid, ("slots",), (1,)), curves=None),
+    _study(
+        "with_replacement",
+        partial(_grid, ("slots",), (1,)),
+        curves=partial(
+            curve_of,
+            "moshpit.random_groups.with_replacement",
+            partial(_factor, "moshpit.random_groups.with_replacement"),
+            "N",
+            "r = 2",
+            [settings(N=N, r=2, rounds=1, reading="slots") for N in range(2, 5)],
+        ),
+    ),
     _study(
         "skip",
         partial(_failing, "skip"),
@@ -309,9 +292,14 @@ RANDOM_STUDIES = (
         _regrouped,
         grid=_regrouping_grid,
         enumerated="all failures and orders, " + _EVERY.partition(", ")[2],
+        curves=partial(
+            curve_of,
+            "moshpit.random_groups.regrouping",
+            _regrouped,
+            "failure",
+            "N = 4, M = 2",
+            [settings(N=4, M=2, p=p) for p in ("0", "1/8", "1/4", "1/2", "3/4", "1")],
+        ),
     ),
-    _trial_study("random", ((24, 6, 1, 0.0), (60, 12, 1, 0.0), (24, 6, 1, 0.2))),
-    _trial_study("fixed", ((16, 4, 2, 0.05), (16, 4, 2, 0.3))),
-    _trial_study("keys", ((16, 4, 1, 0.0), (36, 6, 1, 0.0))),
 )
-"""One study for every claim about random groups and trials."""
+"""One study for every claim about random groups."""

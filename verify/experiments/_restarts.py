@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from commbounds.theory import claims
 from commbounds.verify.experiments._averaging import (
+    curve_of,
     masks,
     settings,
 )
@@ -102,6 +103,14 @@ RESTART_STUDIES = (
         grid=_caps,
         enumerated="all failures of all attempts, up to 4 peers and 4 attempts",
         streams=_capped_streams,
+        curves=partial(
+            curve_of,
+            "gossip.restarts.capped",
+            _capped,
+            "failure",
+            "N = 2, at most 4 attempts",
+            [settings(N=2, cap=4, p=p) for p in ("0", "1/10", "1/4", "1/2", "3/4")],
+        ),
     ),
 )
 """One study for every claim about restarts."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from commbounds.collectives.gossip import TOPOLOGIES
 from commbounds.theory import claims
 from commbounds.verify.experiments._averaging import (
+    curve_of,
     distortions,
     identity,
     mean_of,
@@ -248,6 +249,14 @@ EXPERIMENTS = studies(
         corpus=lambda _budget: iter(()),
         cases=_lossy,
         extremal=_all_broken,
+        curves=partial(
+            curve_of,
+            "gossip.push_sum.range",
+            _ranges,
+            "rounds",
+            "N = 12, one peer, 20 % link loss",
+            [settings(N=12, rounds=t, topology="one-peer", loss=0.2, seed=0) for t in range(0, 21, 2)],
+        ),
     ),
     *RESTART_STUDIES,
     _sends("ring", "ring"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from commbounds.verify.experiments._group_trials import TRIAL_STUDIES
 from commbounds.verify.experiments._moshpit_flow import FLOW_STUDIES
 from commbounds.verify.experiments._moshpit_grid import GRID_STUDIES
 from commbounds.verify.experiments._moshpit_sgd import SGD_STUDIES
@@ -10,4 +11,4 @@ from commbounds.verify.study import studies
 
 __all__ = ["EXPERIMENTS"]
 
-EXPERIMENTS = studies(*GRID_STUDIES, *FLOW_STUDIES, *RANDOM_STUDIES, *SGD_STUDIES)
+EXPERIMENTS = studies(*GRID_STUDIES, *FLOW_STUDIES, *RANDOM_STUDIES, *TRIAL_STUDIES, *SGD_STUDIES)
