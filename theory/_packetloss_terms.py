@@ -171,8 +171,18 @@ class harmonic_number(_Exact):
         return rf"H_{{{printer.doprint(self.args[0])}}}"
 
 
-for _function in (inverse_arrivals, staleness_range, harmonic_number):
+def _harmonic_in_floats(count: Any) -> Any:
+    import math
+
+    import numpy as np
+
+    # one rounding a term and one for the sum
+    return np.vectorize(lambda size: math.fsum(1.0 / i for i in range(1, int(size) + 1)), otypes=[np.float64])(count)
+
+
+for _function in (inverse_arrivals, staleness_range):
     _function._imp_ = staticmethod(_in_floats(_function))
+harmonic_number._imp_ = staticmethod(_harmonic_in_floats)
 
 
 def pair_steps(loss: Any, steps: Any) -> Any:

@@ -31,8 +31,9 @@ def _book(name: str, **values: Any) -> float:
     return float(claims()[f"packetloss.{name}"].bound(**{"sigma": 1.0, "G": 1.0, **values}))
 
 
-def _curve(label: str, role: str, x: Sequence[float], of: Callable[[float], float]) -> Line:
-    return Line(label, [float(v) for v in x], [of(v) for v in x], role)
+def _law(label: str, role: str, x: Sequence[float], name: str, axis: str, **values: Any) -> Line:
+    """The book's right-hand side over the parameter `axis`."""
+    return Line(label, [float(v) for v in x], [_book(name, **{axis: v}, **values) for v in x], role)
 
 
 def _band(label: str, x: Sequence[float], samples: Sequence[Floats]) -> Line:
@@ -65,11 +66,11 @@ def drift_by_step(budget: str, seed: int) -> Exhibit:
                 "squared gap of two receivers / variance of an update",
                 (
                     _band("uncorrelated updates", steps, _at_steps(steps, p, trials, seed, 0.0)),
-                    _curve("exact", "exact", steps, lambda t, p=p: _book("drift.pair", p=p, elapsed=t)),
-                    _curve("2p/(1+p), published", "printed", steps, lambda _t, p=p: _book("drift.published", p=p)),
-                    _curve("2p/(1−p²)", "corrected", steps, lambda _t, p=p: _book("drift.pair_limit", p=p)),
+                    _law("exact", "exact", steps, "drift.pair", "elapsed", p=p),
+                    _law("2p/(1+p), published", "printed", steps, "drift.published", "elapsed", p=p),
+                    _law("2p/(1−p²)", "corrected", steps, "drift.pair_limit", "elapsed", p=p),
                     _band("constant updates", steps, _at_steps(steps, p, trials, seed, 1.0)),
-                    _curve("2p/(1−p)², any updates", "bound", steps, lambda _t, p=p: _book("drift.sure_norm", p=p)),
+                    _law("2p/(1−p)², any updates", "bound", steps, "drift.sure_norm", "elapsed", p=p),
                 ),
             )
         )
@@ -99,10 +100,10 @@ def drift_by_loss(budget: str, seed: int) -> Exhibit:
         "squared gap / variance of an update",
         (
             _band("two receivers", _LOSSES, pairs(lambda _p: 0.0)),
-            _curve("2p/(1−p²)", "corrected", _LOSSES, lambda p: _book("drift.pair_limit", p=p)),
-            _curve("2p/(1+p), published", "printed", _LOSSES, lambda p: _book("drift.published", p=p)),
+            _law("2p/(1−p²)", "corrected", _LOSSES, "drift.pair_limit", "p"),
+            _law("2p/(1+p), published", "printed", _LOSSES, "drift.published", "p"),
             _band("receiver and owner", _LOSSES, owner),
-            _curve("p/(1−p)", "exact", _LOSSES, lambda p: _book("drift.owner_limit", p=p)),
+            _law("p/(1−p)", "exact", _LOSSES, "drift.owner_limit", "p"),
         ),
         yscale="log",
     )
@@ -112,11 +113,11 @@ def drift_by_loss(budget: str, seed: int) -> Exhibit:
         "squared gap / variance of an update",
         (
             _band("constant updates", _LOSSES, pairs(lambda _p: 1.0)),
-            _curve("2p/(1−p)², any updates", "bound", _LOSSES, lambda p: _book("drift.sure_norm", p=p)),
+            _law("2p/(1−p)², any updates", "bound", _LOSSES, "drift.sure_norm", "p"),
             _band("correlation 0.5", _LOSSES, pairs(lambda _p: 0.5)),
-            _curve("law at 0.5", "exact", _LOSSES, lambda p: _book("drift.autoregressive", p=p, rho=0.5)),
+            _law("law at 0.5", "exact", _LOSSES, "drift.autoregressive", "p", rho=0.5),
             _band("correlation −1/(2−p)", _LOSSES, pairs(lambda p: -1 / (2 - p))),
-            _curve("2p/(1+p), published", "printed", _LOSSES, lambda p: _book("drift.published", p=p)),
+            _law("2p/(1+p), published", "printed", _LOSSES, "drift.published", "p"),
         ),
         yscale="log",
     )
@@ -140,18 +141,8 @@ def differing(budget: str, seed: int) -> Exhibit:
         largest = [staleness_trials(count, 80, Bernoulli(p), trials, seed)[0].astype(np.float64) for count in counts]
         lines += [
             _band(f"p = {p}", counts, largest),
-            _curve(
-                f"H/ln(1/p), p = {p}",
-                "bound",
-                counts,
-                lambda count, p=p: _book("workers.log_upper", p=p, receivers=int(count)),
-            ),
-            _curve(
-                f"less one, p = {p}",
-                "lower",
-                counts,
-                lambda count, p=p: _book("workers.log_lower", p=p, receivers=int(count), elapsed=80),
-            ),
+            _law(f"H/ln(1/p), p = {p}", "bound", counts, "workers.log_upper", "receivers", p=p),
+            _law(f"less one, p = {p}", "lower", counts, "workers.log_lower", "receivers", p=p, elapsed=80),
         ]
     return Exhibit(
         "packetloss.differing",
@@ -167,7 +158,7 @@ def differing(budget: str, seed: int) -> Exhibit:
                 "share of pairs",
                 (
                     _band("measured", _LOSSES, shares),
-                    _curve("2p/(1+p)", "exact", _LOSSES, lambda p: _book("versions.published", p=p)),
+                    _law("2p/(1+p)", "exact", _LOSSES, "versions.published", "p"),
                 ),
             ),
             Panel(
@@ -214,18 +205,11 @@ def estimators(budget: str, seed: int) -> Exhibit:
             for p in losses
         ]
         pull.append(_band(label, losses, pulls))
-    inflation.append(
-        _curve("owner: (1−p^N)/(1−p)", "exact", losses, lambda p: workers * _book("owner.variance_iid", p=p, N=workers))
-    )
-    inflation.append(
-        _curve(
-            "arrivals: N E[1/K]",
-            "exact",
-            losses,
-            lambda p: workers * _book("arrivals.mean_inverse", p=p, N=workers) / (1 - p**workers),
-        )
-    )
-    pull.append(_curve("owner: (p−p^N)/((1−p)(N−1))", "exact", losses, lambda p: _book("owner.bias", p=p, N=workers)))
+    by_owner = [workers * _book("owner.variance_iid", p=p, N=workers) for p in losses]
+    by_arrivals = [workers * _book("arrivals.mean_inverse", p=p, N=workers) / (1 - p**workers) for p in losses]
+    inflation.append(Line("owner: (1−p^N)/(1−p)", losses, by_owner, "exact"))
+    inflation.append(Line("arrivals: N E[1/K | K ≥ 1]", losses, by_arrivals, "exact"))
+    pull.append(_law("owner: (p−p^N)/((1−p)(N−1))", "exact", losses, "owner.bias", "p", N=workers))
     return Exhibit(
         "packetloss.estimators",
         "All three estimators inflate the variance by about 1/(1−p); only the one that never loses the owner is biased",
@@ -235,7 +219,7 @@ def estimators(budget: str, seed: int) -> Exhibit:
             Panel(
                 "variance",
                 "loss probability p",
-                "variance × N / variance of a gradient",
+                "N × variance / variance of a gradient",
                 tuple(inflation),
                 yscale="log",
             ),
@@ -253,6 +237,8 @@ def bursts(budget: str, seed: int) -> Exhibit:
     for rate in (0.02, 0.1):
         chains = [GilbertElliott(rate / (1 - rate) / length, 1 / length) for length in lengths]
         samples = [drift_trials(17, steps, chain, trials, seed).pair for chain in chains]
+        law = [_book("bursts.pair_limit", recovery=chain.recover, lossrate=rate) for chain in chains]
+        naive = [_book("bursts.as_if_independent", lossrate=rate)] * len(lengths)
         panels.append(
             Panel(
                 f"{rate:.0%} loss",
@@ -260,18 +246,8 @@ def bursts(budget: str, seed: int) -> Exhibit:
                 "squared gap of two receivers / variance of an update",
                 (
                     _band("measured", lengths, samples),
-                    _curve(
-                        "law of bursts",
-                        "exact",
-                        lengths,
-                        lambda length, rate=rate: _book("bursts.pair_limit", recovery=1 / length, lossrate=rate),
-                    ),
-                    _curve(
-                        "as if independent",
-                        "printed",
-                        lengths,
-                        lambda _length, rate=rate: _book("bursts.as_if_independent", lossrate=rate),
-                    ),
+                    Line("law of bursts", lengths, law, "exact"),
+                    Line("as if independent", lengths, naive, "printed"),
                 ),
                 yscale="log",
             )
