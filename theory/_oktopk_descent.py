@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory._oktopk_hypotheses import FRESH_THRESHOLDS, FULL_BATCH, STALLING
+from commbounds.theory._oktopk_hypotheses import FRESH_THRESHOLDS, FULL_BATCH, RAW, STALLING
 from commbounds.theory._oktopk_terms import (
     GRADIENT_SQUARE,
     ITERATE_DEFECT,
@@ -42,6 +42,24 @@ DESCENT: tuple[Claim, ...] = (
             "u = sum_p (eps_p + eta G_p) - sum_p eps_p', so w' - x' = w - x + (mean eps' - mean eps)."
         ),
         axis="horizon",
+    ),
+    Claim(
+        name="oktopk.sgd.iterate_raw",
+        title="The same holds when residuals hold gradients and the step size, which changes, is applied afterwards",
+        quantity=ITERATE_DEFECT,
+        relation=sp.Eq(ITERATE_DEFECT.symbol, 0),
+        kind=Kind.SURE,
+        assumes=(EXACT_ARITHMETIC, RAW),
+        source=LI_HOEFLER_2022.official_code(
+            "gradients are accumulated before the optimiser multiplies by its step size",
+            "An old residual is applied with the step size of the step that sends it, and not of the step that it stems "
+            "from. One rank, gradients (2, 1) and then zero, k = 1, step sizes 1 and 1/2: half of the 1 is lost.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="oktopk.sgd.iterate",
+        extremal="the step size is halved while residuals wait",
+        axis="horizon",
+        note="The residual is taken times the step size in force. With a constant step size both ways are the same.",
     ),
     Claim(
         name="oktopk.sgd.residual",

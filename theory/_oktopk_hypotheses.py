@@ -35,8 +35,10 @@ __all__ = [
     "ORDINARY",
     "PHASE_TWO",
     "QUARTER_RULE",
+    "RAW",
     "REEVALUATION",
     "RING",
+    "SIZES",
     "SPLIT",
     "STALE_THRESHOLD",
     "STALLING",
@@ -57,6 +59,7 @@ BALANCING = Hypothesis("balancing_alone", "Counted is the balancing alone.")
 LAST_GATHER = Hypothesis("all_gather_alone", "Counted is the all-gather of the winners alone.")
 REEVALUATION = Hypothesis("reevaluation_alone", "Counted is the gathering of all sums in a re-evaluation.")
 ALL_DATA = Hypothesis("all_data", "Counted are split, re-evaluation, balancing and all-gather.")
+SIZES = Hypothesis("sizes_alone", "Counted are the sizes alone, in an iteration that keeps its thresholds.")
 ORDINARY = Hypothesis("ordinary_iteration", "Neither thresholds nor boundaries are found anew; sizes are counted.")
 
 # What is selected, and where it lies
@@ -106,6 +109,11 @@ INCLUSIVE = Hypothesis("inclusive_threshold", "An entry passes a threshold if it
 STRICT = Hypothesis("strict_threshold", "An entry passes a threshold only if it is larger, as in the published code.")
 FRESH_THRESHOLDS = Hypothesis("fresh_thresholds", "Both thresholds are found in this very iteration.")
 STALE_THRESHOLD = Hypothesis("stale_threshold", "The thresholds are those of an earlier iteration.")
+
+RAW = Hypothesis(
+    "raw_residuals",
+    "Residuals hold gradients, as in the published code, and the step size, which changes, is applied to what is sent.",
+)
 
 # Vectors
 DISTINCT = Hypothesis(

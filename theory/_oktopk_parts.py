@@ -17,6 +17,7 @@ from commbounds.theory._oktopk_hypotheses import (
     ORDINARY,
     REEVALUATION,
     RING,
+    SIZES,
     SPLIT,
     UNROTATED,
 )
@@ -82,6 +83,17 @@ SPLITTING: tuple[Claim, ...] = (
         extremal="every rank selects k/P entries of every region",
         axis="P",
         note="Rotation of the destinations is worth a factor of P.",
+    ),
+    Claim(
+        name="oktopk.sizes.counted",
+        title="Agreeing on the sizes of the last all-gather brings P - 1 words to a rank",
+        quantity=MOST_RECEIVED,
+        relation=sp.Eq(MOST_RECEIVED.symbol, P - 1),
+        kind=Kind.SURE,
+        assumes=(SIZES, NO_DUPLICATES),
+        source=derived("One number of every other rank."),
+        axis="P",
+        note="Not part of the published volume, and small beside it where k is large against P^2.",
     ),
     Claim(
         name="oktopk.split.steps",

@@ -35,6 +35,7 @@ _CHOICES: Mapping[str, Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "strict_threshold": {"threshold": ("strict",)},
         "inclusive_threshold": {"threshold": ("inclusive",)},
         "ordinary_iteration": {"thresholds": (_PASSES,), "cuts": ("even",)},
+        "sizes_alone": {"thresholds": (_PASSES,), "cuts": ("even",)},
         "stale_threshold": {"thresholds": (_PASSES,), "cuts": ("even",)},
         "gaussian_vectors": {"family": ("iid",)},
     }

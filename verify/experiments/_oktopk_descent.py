@@ -50,6 +50,22 @@ def _iterate_trial(implementation: Any, case: Case) -> Outcome:
     return Outcome(worst, {})
 
 
+def _raw_trial(implementation: Any, case: Case) -> Outcome:
+    """The step size is halved in every step; residuals hold gradients."""
+    s = case.settings
+    assert case.x is not None
+    sgd = implementation(s["k"], _ETA, accumulate="raw", options={"tau_prime": s["tau_prime"], "tau": 2})
+    state = sgd.start(np.zeros(s["n"]), s["P"])
+    plain, worst, eta = np.zeros(s["n"]), Fraction(0), _ETA
+    for gradients in case.x.reshape(s["steps"], s["P"], s["n"]):
+        state, _, _ = sgd.step(gradients, state, step_size=eta)
+        plain = plain - eta * gradients.mean(axis=0)
+        gap = state.weights - plain - eta * state.residuals.mean(axis=0)
+        worst = max(worst, Fraction(float(np.abs(gap).max())))
+        eta /= 2
+    return Outcome(worst, {})
+
+
 def _iterate_grid(level: int) -> Iterator[Case]:
     """Every first gradient of two ranks and two entries in {0, -1, 2}; the second as it was, exchanged or reversed."""
     for entries in itertools.product((0.0, -1.0, 2.0), repeat=4):
@@ -230,6 +246,13 @@ DESCENTS: tuple[Study, ...] = (
         grid=_iterate_grid,
         corpus=_iterate_corpus,
         cases=_iterate_cases,
+        enumerated="three steps of two ranks with two entries: every first gradient in {0, -1, 2}, three second ones",
+    ),
+    _study(
+        "iterate_raw",
+        _raw_trial,
+        grid=_iterate_grid,
+        corpus=_iterate_corpus,
         enumerated="three steps of two ranks with two entries: every first gradient in {0, -1, 2}, three second ones",
     ),
     _study(

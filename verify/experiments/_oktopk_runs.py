@@ -142,7 +142,7 @@ def _made(implementation: Any, case: Case) -> Run:
     return Run(case, x, P, n, k, result, after, traffic)
 
 
-_REMEMBERED_SIZE = 1 << 12
+_REMEMBERED_SIZE = 1 << 13
 """Entries of a stack up to which its run is remembered."""
 
 
@@ -171,6 +171,7 @@ _COUNTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "reevaluation_alone": ("reevaluation",),
         "all_data": ("split", "reevaluation", "balance", "allgather"),
         "ordinary_iteration": ("split", "sizes", "balance", "allgather"),
+        "sizes_alone": ("sizes",),
     }
 )
 
@@ -197,6 +198,7 @@ _MEETS: Mapping[str, Callable[[Run], bool]] = MappingProxyType(
     {
         **dict.fromkeys(_COUNTED, lambda run: True),
         "ordinary_iteration": lambda run: run.option("thresholds") is not None,
+        "sizes_alone": lambda run: run.option("thresholds") is not None,
         "k_selected": lambda run: max(map(len, run.selected)) <= run.k,
         "k_winners": lambda run: int(run.winners.sum()) <= run.k,
         "winners_divisible": lambda run: int(run.winners.sum()) % run.P == 0,

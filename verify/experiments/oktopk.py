@@ -44,7 +44,7 @@ _APART = {study.claim for study in (*IDENTITIES, *DESCENTS)}
 
 
 def _curves(name: str) -> Any:
-    """Bound and measurement over P at k = 2P: every family for the worst, Gaussian vectors for the band."""
+    """Bound and measurement over P at k = P: every family for the worst, Gaussian vectors for the band."""
 
     def series(implementation: Any, seed: int) -> Sequence[Series]:
         claim, measure = claims()[name], trial(name)
@@ -53,7 +53,7 @@ def _curves(name: str) -> Any:
         x, bounds, worst = [], [], []
         drawn: list[list[float]] = []
         for P in (2, 4, 8, 16):
-            found, random, k = [], [], 2 * P
+            found, random, k = [], [], P
             for family in options_of(name)["family"]:
                 for number in range(3 if family == "iid" else 1):
                     case = family_case(family, P, 2 * P * k, k, seed % 2**31 + number, **options)
@@ -78,7 +78,7 @@ def _curves(name: str) -> Any:
         if all(drawn):
             low, mid, high = zip(*(np.quantile(values, (0.05, 0.5, 0.95)).tolist() for values in drawn), strict=True)
             bands = {"random_low": list(low), "random_mid": list(mid), "random_high": list(high)}
-        label = "k = 2P, n = 2Pk, all families"
+        label = "k = P, n = 2Pk, all families"
         return (Series(label, "P", x, bounds, worst, relative=bool(data), **bands),)
 
     return series
