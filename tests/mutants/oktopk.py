@@ -270,7 +270,7 @@ def balancing_all_winners(acc, k, state=None, **options):
     return with_phase(returned, "balance", lambda traffic: more(traffic, words, words, 0 * words))
 
 
-def values_without_indices(acc, k, state=None, **options):
+def sums_without_indices(acc, k, state=None, **options):
     """Counts one word for an entry of the gathered sums, as if indices travelled for nothing."""
 
     def gathered(sizes, algorithm):
@@ -415,7 +415,7 @@ MUTANTS = (
         "oktopk_allreduce",
         Method.EXACT,
         "reevaluation.mean",
-        values_without_indices,
+        sums_without_indices,
         ranks_beyond_a_power_of_two_left_out,
     ),
     *_of("oktopk_allreduce", Method.EXACT, "update.indices", unsorted_intersection),
