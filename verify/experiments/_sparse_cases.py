@@ -113,13 +113,14 @@ def grid(
 
 
 _SHAPES = ((1, 2), (2, 2), (3, 2), (2, 3), (4, 2), (3, 3))
+"""(P, n), small first."""
 
 
 def every_small_stack(*choices: dict[str, Any]) -> Callable[[int], Iterator[Case]]:
     """Every stack of a few small integers, small first, with every k; larger ones from level 1 on."""
 
     def cases(level: int) -> Iterator[Case]:
-        for P, n in _SHAPES if level else _SHAPES[:3]:
+        for P, n in _SHAPES[: (3, 5, 6)[level]]:
             values = (0.0, 1.0, -1.0, 2.0, -2.0) if P == 1 else (0.0, -1.0, 2.0)
             for entries in itertools.product(values, repeat=P * n):
                 x = np.array(entries).reshape(P, n)
