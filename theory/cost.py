@@ -274,4 +274,9 @@ def _closed(schedule: Schedule, parts: list[Any]) -> Any:
     for symbol, meaning in schedule.where:
         if isinstance(meaning, log2):
             total = total.subs(2**symbol, meaning.args[0])
-    return sp.factor(total).xreplace(dict(schedule.where))
+    return _rebuilt(sp.factor(total).xreplace(dict(schedule.where)))
+
+
+def _rebuilt(expression: Any) -> Any:
+    """The same as sympy builds it by itself: `factor` may leave 2*(P - 1), which a copy would turn into 2*P - 2."""
+    return expression.func(*map(_rebuilt, expression.args)) if expression.args else expression

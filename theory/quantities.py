@@ -161,10 +161,6 @@ NOTATION = {
     sp.Symbol("distance", nonnegative=True): r"\lVert\theta^0-\theta^*\rVert",
     sp.Symbol("excess", nonnegative=True): r"\Delta_f",
     sp.Symbol("square", nonnegative=True): r"\lVert\theta^k\rVert^2",
-    # costs of collectives: theory/_sparse_schedules.py
-    sp.Symbol("teams", integer=True, positive=True): "d",
-    sp.Symbol("kept", integer=True, positive=True): "h",
-    sp.Symbol("nodes", integer=True, positive=True): "N",
     # quantised all-reduce: theory/_flashcomm_terms.py
     sp.Symbol("width", integer=True, positive=True): "b",
     sp.Symbol("first_width", integer=True, positive=True): "b_1",
@@ -213,6 +209,7 @@ NOTATION = {
     sp.Symbol("shape", positive=True): "k",
     sp.Symbol("largest_batch", integer=True, positive=True): "B",
     sp.Symbol("samples", positive=True): "K",
+    sp.Symbol("odd_square", positive=True): "w",
 }
 """How the symbols above are written in LaTeX, where not by their names."""
 
