@@ -239,7 +239,12 @@ def empty_messages_not_counted(acc, k, state=None, **options):
     return with_phase(returned, "split", lambda traffic: more(traffic, 0 * empty, 0 * empty, -empty))
 
 
-# --- balance, all-gather ------------------------------------------------------------------------------------------
+# --- sizes, balance, all-gather ----------------------------------------------------------------------------------
+
+
+def sizes_not_counted(acc, k, state=None, **options):
+    """Leaves out of the count that the ranks tell one another how many winners they have."""
+    return with_phase(allreduce(acc, k, state, **options), "sizes", lambda traffic: Traffic.none(len(acc)))
 
 
 def first_shares_one_too_large(acc, k, state=None, **options):
@@ -408,6 +413,7 @@ MUTANTS = (
     *_of("oktopk_allreduce", Method.SEARCH, "split.counted", zeros_selected),
     *_of("oktopk_allreduce", Method.EXACT, "split.messages", empty_messages_not_counted),
     *_of("oktopk_allreduce", Method.EXACT, "split.rotation", missing_rotation),
+    *_of("oktopk_allreduce", Method.EXACT, "sizes.counted", sizes_not_counted),
     *_of("oktopk_allreduce", Method.EXACT, "balance.equal_blocks", never_balanced),
     *_of("oktopk_allreduce", Method.SEARCH, "balance.equal_blocks", first_shares_one_too_large),
     *_of("oktopk_allreduce", Method.EXACT, "balance.moves_out", balancing_all_winners),
