@@ -52,7 +52,7 @@ DESCENT: tuple[Claim, ...] = (
         assumes=(EXACT_ARITHMETIC, RAW),
         source=LI_HOEFLER_2022.official_code(
             "gradients are accumulated before the optimiser multiplies by its step size",
-            "An old residual is applied with the step size of the step that sends it, and not of the step that it stems "
+            "An old residual is applied with the step size of the step that sends it, not of the step that it stems "
             "from. One rank, gradients (2, 1) and then zero, k = 1, step sizes 1 and 1/2: half of the 1 is lost.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,

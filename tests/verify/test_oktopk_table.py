@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from commbounds.verify.bench_sweep import cases, seconds, slope
 from commbounds.verify.gradients import KINDS
 from commbounds.verify.oktopk_reuse import reused
 from commbounds.verify.oktopk_sweep import RANKS, one_iteration, published, swept
@@ -121,3 +122,17 @@ def test_the_sweep_at_full_size_keeps_to_what_holds():
         assert s.received * published(s.P, s.k) <= 2 * s.k * s.P
         assert s.sent * published(s.P, s.k) <= 6 * s.k
     assert np.isclose(max(s.received for s in found if s.P == 256), 257 / 3)
+
+
+def test_the_sweep_is_timed_for_every_number_of_ranks():
+    timed = list(cases(256, 8))
+    assert [case.name.partition("P = ")[2].partition(",")[0] for case in timed] == [str(P) for P in RANKS]
+    assert timed[0].ours() > 0
+    assert all(peer() > 0 for peer in timed[0].peers.values())
+    assert slope({4: 1.0, 8: 4.0, 16: 16.0}) == pytest.approx(2.0)
+
+
+@pytest.mark.long
+def test_the_sweep_takes_time_linear_in_the_number_of_entries():
+    spent = {P: time for P, time in seconds().items() if P >= 32}
+    assert abs(slope(spent) - 1.0) < 0.5
