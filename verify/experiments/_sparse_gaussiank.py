@@ -210,7 +210,7 @@ def _chebyshev() -> Study:
         cases=cases,
         mutate=neighbour,
         extremal=attained,
-        curves=curve(name, run, "k/n", "n = 20000; quantiles of five laws; worst: pairs and zeros", points),
+        curves=curve(name, run, "k/n", "n = 20000", points),
     )
 
 
