@@ -8,6 +8,7 @@ Trial t of seed s has the key ``mix(mix(s) + (t + 1) GOLDEN)`` (splitmix64); wor
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -175,17 +176,17 @@ def _advance(sums, row, times, tau, rule, forward):  # type: ignore[no-untyped-d
     if rule == 0:
         for j in range(row.size):
             sums[j] += row[j]
-            count += np.int64(sums[j] < tau)
+            count += int(sums[j] < tau)
     elif rule == 1:
         for j in range(row.size):
             sums[j] += row[j]
-            count += np.int64(sums[j] <= tau)
+            count += int(sums[j] <= tau)
     else:
         for j in range(row.size):
             if sums[j] <= tau:
                 middle = sums[j] + forward * row[j]
                 times[j] = middle if middle > tau else sums[j] + row[j]
-                count += np.int64(middle <= tau)
+                count += int(middle <= tau)
             sums[j] += row[j]
     return count
 
@@ -222,7 +223,7 @@ def _trials(family, numbers, keep, alias, seed, first, N, M, tau, rule, forward,
         out[i, 2] = count
 
 
-def latencies(plan, seed, trial, N, M):  # type: ignore[no-untyped-def]
+def latencies(plan: Any, seed: int, trial: int, N: int, M: int) -> Any:
     """The (N, M) latencies of one trial, exactly those that `fill_trials` adds up."""
     half = (N + 1) // 2
     out = np.empty((M, 2 * half))

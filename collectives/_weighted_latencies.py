@@ -65,7 +65,7 @@ class Lattice(LatencyLaw):
 
     @property
     def high(self) -> float:  # type: ignore[override]
-        return self.base + self.unit * (self.weights.size - 1)
+        return self.base + self.unit * (len(self.weights) - 1)
 
     @property
     def new_better_than_used(self) -> bool | None:  # type: ignore[override]
@@ -144,7 +144,7 @@ class Histogram(LatencyLaw):
     @property
     def skewness(self) -> float:  # type: ignore[override]
         # E(c + u)^3 over a bin with centre c, u uniform: c^3 + 3 c E u^2, and the middle terms cancel over all bins
-        return float(self.counts @ (self._centres - self.mean) ** 3) / self.variance**1.5
+        return float(self.counts @ (self._centres - self.mean) ** 3 / self.variance**1.5)
 
     @property
     def low(self) -> float:  # type: ignore[override]
@@ -152,7 +152,7 @@ class Histogram(LatencyLaw):
 
     @property
     def high(self) -> float:  # type: ignore[override]
-        return self.start + self.width * self.counts.size
+        return self.start + self.width * len(self.counts)
 
     @property
     def plan(self) -> Plan:
@@ -160,4 +160,4 @@ class Histogram(LatencyLaw):
 
     def cdf(self, x: ArrayLike) -> Array:
         edges = self.start + self.width * np.arange(self.counts.size + 1)
-        return np.interp(np.asarray(x, dtype=np.float64), edges, np.append(0.0, np.cumsum(self.counts)))
+        return np.asarray(np.interp(np.asarray(x), edges, np.append(0.0, np.cumsum(self.counts))))

@@ -56,7 +56,7 @@ class ClosedTimes:
     def __init__(self, law: Normal | Gamma, M: int) -> None:
         self.law, self.M = law, M
 
-    def _survival(self, m: int | Array, x: Array) -> Array:
+    def _survival(self, m: int | NDArray[Any], x: Array) -> Array:
         from scipy.special import gammaincc, ndtr
 
         law = self.law
@@ -222,11 +222,11 @@ class GridTimes:
         return high + (M - 1) * law.mean + 6 * math.sqrt(M * law.variance)
 
     def at_most(self, x: Array) -> Array:
-        return np.interp(x, self._ends, self._law_of_last, left=0.0)
+        return np.asarray(np.interp(x, self._ends, self._law_of_last, left=0.0))
 
     def completed(self, x: Array) -> Array:
         if not self._each:
-            return np.interp(x, self._ends, self._counts, left=0.0)
+            return np.asarray(np.interp(x, self._ends, self._counts, left=0.0))
         steps = self.step * (np.arange(_CELLS) + 0.5)
         starts = self.law.low * np.arange(1, self.M + 1)
         return np.asarray(sum(np.interp(x, s + steps, f, left=0.0) for s, f in zip(starts, self._each, strict=True)))

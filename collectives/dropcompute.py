@@ -91,12 +91,12 @@ def _step(t, tau, rule, forward, completed, times):  # type: ignore[no-untyped-d
             if rule == 2 and elapsed <= tau:
                 middle = elapsed + forward * t[n, m]
                 stopped = middle if middle > tau else elapsed + t[n, m]
-                count += np.int64(middle <= tau)
+                count += int(middle <= tau)
             elapsed += t[n, m]
             if rule == 0:
-                count += np.int64(elapsed < tau)
+                count += int(elapsed < tau)
             elif rule == 1:
-                count += np.int64(elapsed <= tau)
+                count += int(elapsed <= tau)
         completed[n] = count
         times[n] = stopped if rule == 2 else min(tau, elapsed)
         slowest = max(slowest, elapsed)

@@ -105,11 +105,8 @@ class upper_normal(sp.Function):  # type: ignore[misc]
     is_real = True
 
     def _eval_evalf(self, prec: int) -> Any:
-        import mpmath
-
-        with mpmath.workprec(2 * prec + 64):
-            q = mpmath.mpf(self.args[0]._to_mpmath(2 * prec + 64))
-            return sp.Float._new((mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * q))._mpf_, prec)
+        # twice the digits: 1 - 2 q loses as many as q has zeros
+        return sp.Float((sp.sqrt(2) * sp.erfinv(1 - 2 * self.args[0])).evalf(80), precision=prec)
 
     def _latex(self, printer: Any, **_: Any) -> str:
         return rf"\Phi^{{-1}}\!\left(1-{printer.parenthesize(self.args[0], 45)}\right)"

@@ -186,7 +186,7 @@ TIMES: tuple[Claim, ...] = (
         assumes=INDEPENDENT,
         stands=Standing.REFUTED,
         tightness=sp.oo,
-        extremal="exponential latency and M = 1, from N = 14 on",
+        extremal="exponential latency and M = 1, from N = 16 on",
         note="For N = 32 exponential workers the excess is 3.06 standard deviations, sqrt(2 log 32) is 2.63.",
     ),
 )

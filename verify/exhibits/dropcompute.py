@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ _MAPPED = (
 )
 
 
-def _band(values: np.ndarray) -> tuple[float, float, float]:  # type: ignore[type-arg]
+def _band(values: Any) -> tuple[float, float, float]:
     """Mean, and the ends of its 99 % interval."""
     mean, half = float(values.mean()), 2.576 * float(values.std(ddof=1)) / math.sqrt(values.size)
     return mean, mean - half, mean + half

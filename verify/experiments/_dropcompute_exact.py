@@ -71,7 +71,7 @@ class _Point:
     def gain_slack(self) -> float:
         """An error of the expected times moves the gain by that, relative to the times, in both of its factors."""
         least = min(self.tau, self.M * self.law.mean) + self.overhead
-        return 4 * self.slack * self.step.ideal(self.overhead) / least
+        return float(4 * self.slack * self.step.ideal(self.overhead) / least)
 
 
 def _time(**more: Callable[[_Point], Any]) -> Trial:
@@ -85,7 +85,7 @@ def _time(**more: Callable[[_Point], Any]) -> Trial:
 def _evenness(p: _Point) -> float:
     """The quantile of T_n at 1 - exp(-H_N)."""
     harmonic = float(np.sum(1 / np.arange(1, p.N + 1)))
-    return p.step.quantile(-math.expm1(-harmonic))
+    return float(p.step.quantile(-math.expm1(-harmonic)))
 
 
 def _gamma_values() -> Trial:
@@ -122,7 +122,7 @@ def _no_threshold(law_of: Any, case: Case) -> Outcome:
     return Outcome(p.gain(float(p.step.times.top(p.N)) * 1.001), {}, p.gain_slack)
 
 
-def _at_the_mean(law_of: Any, case: Case) -> Outcome:
+def _at_the_mean(law_of: Any, case: Case) -> Outcome | None:
     return _gain()(law_of, Case({**case.settings, "share": 1.0}))
 
 
@@ -132,7 +132,7 @@ def _best(law_of: Any, case: Case) -> Outcome:
     return Outcome(float(np.max(p.gain(tau))), p.values(), p.gain_slack)
 
 
-def _small_tau(law_of: Any, case: Case) -> Outcome:
+def _small_tau(law_of: Any, case: Case) -> Outcome | None:
     """A threshold so small that nearly everything is dropped, no overhead."""
     return _gain()(law_of, Case({**case.settings, "overhead": 0.0}))
 

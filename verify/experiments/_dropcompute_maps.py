@@ -120,7 +120,7 @@ def _cells(cells: Cells, workers: Sequence[int] = _WORKERS, shares: Sequence[flo
     def corpus(budget: Budget) -> Iterator[Case]:
         # in full, the 64-fold sums of laws without closed form take their time
         for law, M in cells:
-            for N in workers if budget.level else workers[::2] + workers[-1:]:
+            for N in workers if budget.level else (*workers[::2], workers[-1]):
                 for share in shares:
                     yield _case(law, N, M, share)
 

@@ -171,13 +171,13 @@ def _eta_nonconvex(v: dict[str, Any], samples: float) -> float:
     if v["noise"] == 0:
         return 1 / float(v["smoothness"])
     best = v["largest_batch"] * math.sqrt(2 * v["excess"] / (samples * v["smoothness"] * v["noise"] ** 2))
-    return min(1 / float(v["smoothness"]), best)
+    return float(min(1 / v["smoothness"], best))
 
 
 def _eta_convex(v: dict[str, Any], samples: float) -> float:
     if v["noise"] == 0:
         return 0.5 / float(v["smoothness"])
-    return min(0.5 / float(v["smoothness"]), v["largest_batch"] * v["distance"] / (v["noise"] * math.sqrt(samples)))
+    return float(min(0.5 / v["smoothness"], v["largest_batch"] * v["distance"] / (v["noise"] * math.sqrt(samples))))
 
 
 def _tuned(random_batch_sgd: Any, case: Case) -> Outcome | None:
