@@ -165,7 +165,7 @@ def split_and_reduce(
     sums, cuts = np.zeros(boundaries[-1], dtype), np.empty((P, P + 1), np.int64)
     bits, mask = magnitude_bits(sums)
     nonzero, largest = np.zeros(P, np.int64), np.zeros(P, bits.dtype)
-    given = (chosen.indices, chosen.values, chosen.counts, boundaries)
+    given = (chosen.indices, chosen.values, chosen.counts, boundaries.copy())  # writable: one compilation is enough
     # where one thread's regions begin, the one before writes the same number
     jobs = [
         partial(_reduce, *given, first, last, cuts, sums, bits, mask, nonzero, largest) for first, last in _shares(P)

@@ -21,6 +21,7 @@ from commbounds.collectives import (
 )
 from commbounds.collectives._oktopk_split import split_and_reduce
 from commbounds.collectives._threshold_filter import least_keys, passing
+from commbounds.compressors import _blocks
 
 pytestmark = pytest.mark.kernels
 
@@ -428,11 +429,23 @@ def _flat(returned):
     return [a.tobytes() for a in arrays], state.global_threshold, state.t, traffic.as_dict()
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3, 20])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_shares_of_threads_meet_without_gap(family, threads, monkeypatch):
+    monkeypatch.setattr(_blocks, "_SERIAL_BELOW", 1)
+    for module in (_oktopk_split, _threshold_filter):
+        monkeypatch.setattr(module, "get_num_threads", lambda: threads)
+    state = None
+    for t in range(2):
+        _, state = check(stack(family, 7, 90, t, np.float32), 14, state, boundaries="global-count", tau=1)
+
+
 @pytest.mark.skipif(not JIT, reason="long vectors need compiled kernels")
 @pytest.mark.parametrize("family", [normal, hot_layers, disjoint, small_integers])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_long_vectors_on_one_and_two_threads(family, dtype):
+def test_long_vectors_on_one_and_two_threads(family, dtype, monkeypatch):
     P, n, k = 5, 300_000, 3000
+    monkeypatch.setattr(_blocks, "_SERIAL_BELOW", 1000)
     before, seen = numba.get_num_threads(), []
     try:
         for threads in {1, before}:
