@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,13 +29,22 @@ def _bound(name: str, **values: Any) -> float:
 def _line(label: str, x: Any, y: Any, role: str = "measured", band: Array | None = None) -> Line:
     """A line that ends where it first falls to the floor; `band`: (draws, points), for its 5 % and 95 % quantiles."""
     values = np.asarray(y, np.float64)
-    under = np.cumsum(~(values > _FLOOR) & ~np.isnan(values))
-    ys = np.where(under == 0, values, np.where(under == 1, _FLOOR, np.nan))
+    under = ~(values > _FLOOR) & ~np.isnan(values)
+    end = int(under.argmax()) if under.any() else values.size
+    ys = np.where(np.arange(values.size) < end, values, np.where(np.arange(values.size) == end, _FLOOR, np.nan))
+    line = _banded(label, x, ys, role, band)
+    low, high = (np.maximum(edge, _FLOOR).tolist() for edge in (line.low, line.high))
+    return replace(line, low=low, high=high)
+
+
+def _banded(label: str, x: Any, y: Any, role: str = "measured", band: Array | None = None) -> Line:
+    """The same on a linear scale, without floor."""
+    ys = np.asarray(y, np.float64)
+    points = [float(v) for v in x]
     if band is None:
-        return Line(label, [float(v) for v in x], ys.tolist(), role)
-    low, high = (np.maximum(np.quantile(band, q, axis=0), _FLOOR) for q in (0.05, 0.95))
-    ends = [np.where(np.isnan(ys), np.nan, edge).tolist() for edge in (low, high)]
-    return Line(label, [float(v) for v in x], ys.tolist(), role, *ends)
+        return Line(label, points, ys.tolist(), role)
+    edges = (np.where(np.isnan(ys), np.nan, np.quantile(band, q, axis=0)).tolist() for q in (0.05, 0.95))
+    return Line(label, points, ys.tolist(), role, *edges)
 
 
 def _rounds(budget: str, seed: int) -> Exhibit:
@@ -261,9 +271,9 @@ def _sgd(budget: str, seed: int) -> Exhibit:
                 "step",
                 "distortion V",
                 (
-                    _line("measured", ks, spreads.mean(axis=0), band=spreads),
-                    _line("recursion", ks, V, "exact"),
-                    _line("gamma^2 (delta^2 + (tau - 1) sigma^2)", ks, np.full(steps + 1, most), "bound"),
+                    _banded("measured", ks, spreads.mean(axis=0), band=spreads),
+                    _banded("recursion", ks, V, "exact"),
+                    _banded("gamma^2 (delta^2 + (tau - 1) sigma^2)", ks, np.full(steps + 1, most), "bound"),
                 ),
             ),
             Panel(
