@@ -187,6 +187,9 @@ SPARSE = (
         (_TEAM_SIZE, (_swaps, index_bits(teams))),
         Cost(2 * index_bits(_MEMBERS) + index_bits(teams), _TEAM_WORDS + 2 * (teams - 1) * kept),
         "sparse",
+        "upper",
+        "Where teams choose the same indices, fewer than k d/P entries of a block are left for the last all-gather. "
+        "Exact where h = k d/P.",
     ),
 )
 """As printed; of the data-dependent ones the ends of the printed range."""
