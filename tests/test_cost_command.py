@@ -56,6 +56,10 @@ def test_an_end_of_a_range_is_valued_as_if_its_conditions_held():
     # 6 * 100 * 11/12
     assert re.search(r"^oktopk .* 31  +550 ", output, re.MULTILINE)
     assert "oktopk: idealised, as if this held: P divides k" in output
+    # 6 * 100 * 8/9
+    assert re.search(
+        r"^oktopk .* 25  +533.3 ", run("oktopk", "--P", "9", "--n", "1000", "--k", "100").output, re.MULTILINE
+    )
 
 
 def test_latex():

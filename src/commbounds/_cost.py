@@ -178,7 +178,8 @@ def _evaluated(schedule: Schedule, sizes: dict[str, int]) -> tuple[Cost | None, 
     conditions = " ".join(h.statement for h in unmet)
     if not unmet:
         return closed(schedule).at(**sizes), f"valued as {schedule.title}"
-    if schedule.end and sizes["P"] % sizes["teams"] == 0:
+    in_teams = any(s.name == "teams" for s in closed(schedule).latency.free_symbols)
+    if schedule.end and not (in_teams and sizes["P"] % sizes["teams"]):
         return closed(schedule).at(**sizes), f"idealised, as if this held: {conditions}"
     return None, f"no value, because it asks that: {conditions}"
 
