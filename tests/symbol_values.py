@@ -46,4 +46,5 @@ VALUES = {
     "upper": Fraction(3), "outer": Fraction(7, 2), "square_top": Fraction(3, 2), "top": Fraction(1),
     "location": Fraction(1, 10), "shape": Fraction(2), "share": Fraction(3, 4), "samples": Fraction(12),
     "largest_batch": 3,
+    "odd_square": Fraction(3, 5), "epsilon": Fraction(1, 2), "delta": Fraction(1, 10),
 }  # fmt: skip

@@ -1,5 +1,117 @@
-"""Broken twins of the column arctopk, each by one defect."""
+"""Broken twins of ARC-Top-K, each by one defect."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from commbounds.collectives import arctopk_allreduce, row_count
+from commbounds.collectives.traffic import Traffic
+from commbounds.verify import Method
+from mutants.record import System
 
 __all__ = ["MUTANTS"]
 
-MUTANTS = ()
+
+def smallest_rows(gradients, K, rank, rng=None, **options):
+    """Keeps the rows of the smallest scores."""
+    stack = np.asarray(gradients)
+    P, m, _ = stack.shape
+    result, traffic = arctopk_allreduce(stack, m, rank, rng, **options)
+    rows = np.sort(np.argsort(result.scores[0], kind="stable")[:K])
+    mean = np.zeros_like(stack)
+    mean[:, rows] = stack.mean(axis=0)[rows]
+    return replace(result, mean=mean, rows=np.repeat(rows[None], P, axis=0)), traffic
+
+
+def one_row_fewer(gradients, K, rank, rng=None, **options):
+    """Keeps K - 1 rows where K > 1."""
+    return arctopk_allreduce(gradients, max(1, K - 1), rank, rng, **options)
+
+
+def sum_in_place_of_mean(gradients, K, rank, rng=None, **options):
+    """Returns the sum over the ranks."""
+    result, traffic = arctopk_allreduce(gradients, K, rank, rng, **options)
+    return replace(result, mean=result.mean * len(np.asarray(gradients))), traffic
+
+
+def first_rank_decides(gradients, K, rank, rng=None, *, sketch=None, **options):
+    """Scores the first rank's gradient, not the average."""
+    stack = np.asarray(gradients)
+    P, _, n = stack.shape
+    V = rng.standard_normal((n, rank)) if sketch is None else sketch
+    rows = arctopk_allreduce(stack[:1], K, rank, sketch=V)[0].rows
+    result, traffic = arctopk_allreduce(stack, K, rank, sketch=V, **options)
+    mean = np.zeros_like(stack)
+    mean[:, rows[0]] = stack.mean(axis=0)[rows[0]]
+    return replace(result, mean=mean, rows=np.repeat(rows, P, axis=0)), traffic
+
+
+def first_rows(gradients, K, rank, rng=None, **options):
+    """Keeps the first K rows, whatever they hold."""
+    stack = np.asarray(gradients)
+    result, traffic = arctopk_allreduce(stack, K, rank, rng, **options)
+    mean = np.zeros_like(stack)
+    mean[:, :K] = stack.mean(axis=0)[:K]
+    return replace(result, mean=mean, rows=np.repeat(np.arange(K)[None], len(stack), axis=0)), traffic
+
+
+def scaled_up(gradients, K, rank, rng=None, **options):
+    """Multiplies what is kept by m/K, as unbiased Rand-K does."""
+    result, traffic = arctopk_allreduce(gradients, K, rank, rng, **options)
+    return replace(result, mean=result.mean * (np.asarray(gradients).shape[1] / K)), traffic
+
+
+def one_sketch_forever(gradients, K, rank, rng=None, *, sketch=None, **options):
+    """Uses the same sketch in every call: the last columns of the unit matrix."""
+    n = np.asarray(gradients).shape[2]
+    V = np.eye(n)[:, ::-1][:, :rank] if sketch is None else sketch
+    return arctopk_allreduce(gradients, K, rank, sketch=V, **options)
+
+
+def scores_of_last_column(gradients, K, rank, rng=None, *, sketch=None, **options):
+    """Scores rows by their last column alone."""
+    V = np.zeros((np.asarray(gradients).shape[2], rank))
+    V[-1] = 1.0
+    return arctopk_allreduce(gradients, K, rank, sketch=V, **options)
+
+
+def own_orders(gradients, K, rank, rng=None, **options):
+    """Lets every rank add the sketches up in its own order."""
+    return arctopk_allreduce(gradients, K, rank, rng, **{**options, "agree": False})
+
+
+def sketch_uncounted(gradients, K, rank, rng=None, **options):
+    """Counts the rows alone."""
+    result, traffic = arctopk_allreduce(gradients, K, rank, rng, **options)
+    return result, Traffic.of_phases({"rows": traffic.phases["rows"]})
+
+
+def indices_sent_too(gradients, K, rank, rng=None, **options):
+    """Sends an index with every row."""
+    result, traffic = arctopk_allreduce(gradients, K, rank, rng, **options)
+    extra = arctopk_allreduce(np.asarray(gradients)[:, :, :1], K, rank, rng)[1].phases["rows"]
+    return result, Traffic.of_phases({**traffic.phases, "indices": extra})
+
+
+def never_fewer_than_floor(m, share, rule="ceil"):
+    """Rounds the number of rows down."""
+    return row_count(m, share, "floor")
+
+
+_A, _ARC = "arctopk.allreduce.", "arctopk_allreduce"
+EXACT, SEARCH, SAMPLE, EXTREMAL = Method.EXACT, Method.SEARCH, Method.SAMPLE, Method.EXTREMAL
+
+MUTANTS = (
+    System(smallest_rows, _ARC, _A + "contraction_two_rows", SEARCH),
+    System(one_row_fewer, _ARC, _A + "contraction_orthogonal", SEARCH),
+    System(sum_in_place_of_mean, _ARC, _A + "commutes", EXACT),
+    System(first_rank_decides, _ARC, _A + "commutes", EXACT),
+    System(first_rows, _ARC, _A + "contraction_two_rows", SEARCH),
+    System(scaled_up, _ARC, _A + "contraction_two_rows", SEARCH),
+    System(one_sketch_forever, _ARC, _A + "contraction_orthogonal", SAMPLE),
+    System(scores_of_last_column, _ARC, _A + "parallel_and_one", SEARCH),
+    System(own_orders, _ARC, _A + "masks", SEARCH),
+    System(sketch_uncounted, _ARC, _A + "words", EXACT),
+    System(indices_sent_too, _ARC, _A + "words", EXACT),
+    System(never_fewer_than_floor, "row_count", "arctopk.rows.ceiling", EXACT),
+)

@@ -1,0 +1,141 @@
+"""What ARC-Top-K keeps of an average gradient, in expectation over its sketch: by angles and by quadrature."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.compressors.base import checked_count
+
+__all__ = ["kept_of_orthogonal_rows", "kept_of_planar_rows", "sectors"]
+
+Floats = NDArray[np.float64]
+_ACCURACY = 1e-9
+
+
+def sectors(w: Floats, z: NDArray[np.complex128], a: float) -> tuple[Floats, Floats]:
+    """Middles and widths of the intervals of psi in [0, 2 pi] on which scores w + a Re(z exp(-i psi)) keep their order.
+
+    Two scores cross where |z_i - z_j| cos(psi - arg(z_i - z_j)) = (w_j - w_i) / a.
+
+    Parameters
+    ----------
+    w : (m,) float64
+        Squared norms of planar rows.
+    z : (m,) complex128
+        Rows as complex numbers, squared: rank-one scores along (cos phi, sin phi) are half of w + Re(z exp(-2 i phi)).
+    a : float
+        In [0, 1].
+    """
+    i, j = np.triu_indices(w.size, 1)
+    gap, level = z[i] - z[j], w[j] - w[i]
+    size = a * np.abs(gap)
+    crossing = size > np.abs(level)
+    spread, centre = np.arccos(level[crossing] / size[crossing]), np.angle(gap[crossing])
+    ends: list[Any] = [[0.0, 2 * math.pi], (centre + spread) % (2 * math.pi), (centre - spread) % (2 * math.pi)]
+    psi = np.sort(np.concatenate(ends))
+    return (psi[1:] + psi[:-1]) / 2, np.diff(psi)
+
+
+def _kept_at(w: Floats, z: NDArray[np.complex128], K: int, a: float) -> float:
+    """Mean energy kept over the direction psi."""
+    middle, width = sectors(w, z, a)
+    scores = w[:, None] + a * (z[:, None] * np.exp(-1j * middle)).real
+    chosen = np.argsort(-scores, axis=0, kind="stable")[:K]
+    return float(w[chosen].sum(axis=0) @ width / (2 * math.pi))
+
+
+def kept_of_planar_rows(rows: ArrayLike, K: int, rank: int) -> tuple[float, float]:
+    """Expected squared norm that Top-K by sketched scores keeps of rows in a plane, and its numerical error.
+
+    Parameters
+    ----------
+    rows : (m, 2) array_like
+        The average gradient's rows.
+    K, rank : int
+        Rows kept, 1 <= K <= m; columns of the sketch, >= 1.
+
+    Returns
+    -------
+    kept, error : float
+        For rank 1 exact up to rounding; else by adaptive quadrature over one variable.
+
+    Notes
+    -----
+    V V^T is a Wishart matrix of the plane: up to a factor it is 1 + a (cos psi, sin psi) with psi uniform, independent
+    of a, and (1 - a^2)^((rank - 1)/2) uniform; for rank 1, a = 1.
+    """
+    x = np.asarray(rows, dtype=np.float64)
+    if x.ndim != 2 or x.shape[1] != 2 or not np.isfinite(x).all():
+        raise ValueError(f"rows must be a finite (m, 2) array, got shape {x.shape}")
+    kept, columns = checked_count("K", K, 1, len(x)), checked_count("rank", rank)
+    z = (x[:, 0] + 1j * x[:, 1]) ** 2
+    w = np.abs(z)
+    if columns == 1:
+        return _kept_at(w, z, kept, 1.0), 4.0 * len(x) ** 2 * float(np.finfo(float).eps) * float(w.sum())
+    from scipy.integrate import quad
+
+    power = 2.0 / (columns - 1)
+    # kinks: where a pair of scores begins to cross, a |z_i - z_j| = |w_i - w_j|
+    i, j = np.triu_indices(w.size, 1)
+    gap, level = np.abs(z[i] - z[j]), np.abs(w[i] - w[j])
+    begins = level[(level > 0) & (level < gap)] / gap[(level > 0) & (level < gap)]
+    kinks = np.unique((1.0 - begins**2) ** (1.0 / power))
+    value, error, *_ = quad(
+        lambda u: _kept_at(w, z, kept, math.sqrt(max(0.0, 1.0 - u**power))),
+        0.0,
+        1.0,
+        epsabs=_ACCURACY,
+        limit=200 + kinks.size,
+        points=kinks if kinks.size else None,
+        full_output=1,
+    )
+    return float(value), float(error)
+
+
+def kept_of_orthogonal_rows(squares: ArrayLike, K: int, rank: int) -> tuple[float, float]:
+    """Expected squared norm kept of mutually orthogonal rows, and its numerical error.
+
+    Parameters
+    ----------
+    squares : (m,) array_like
+        Squared norms of the rows; nonnegative, finite.
+    K, rank : int
+        Rows kept, 1 <= K <= m; columns of the sketch, >= 1.
+
+    Returns
+    -------
+    kept, error : float
+        By adaptive quadrature: scores are independent, row j's is its square times a chi-square of `rank` degrees.
+    """
+    from scipy.integrate import quad
+    from scipy.stats import chi2
+
+    w = np.asarray(squares, dtype=np.float64)
+    if w.ndim != 1 or not np.isfinite(w).all() or (w < 0).any():
+        raise ValueError(f"squares must be a finite nonnegative vector, got {squares!r}")
+    kept, columns = checked_count("K", K, 1, len(w)), checked_count("rank", rank)
+    live = w[w > 0]
+    if kept >= live.size:
+        return float(w.sum()), 0.0
+    law: Any = chi2(columns)
+    total, room = 0.0, 0.0
+    for j, square in enumerate(live):
+        others = np.delete(live, j)
+
+        def selected(u: float, square: float = float(square), others: Floats = others) -> float:
+            above = law.sf(law.ppf(u) * square / others)
+            # chances of 0, 1, .. kept - 1 larger scores
+            chances = np.zeros(kept)
+            chances[0] = 1.0
+            for p in above:
+                chances[1:] = chances[1:] * (1 - p) + chances[:-1] * p
+                chances[0] *= 1 - p
+            return float(chances.sum())
+
+        value, error = quad(selected, 0.0, 1.0, epsabs=_ACCURACY, limit=200)
+        total, room = total + float(square) * value, room + float(square) * error
+    return total, room

@@ -1,0 +1,211 @@
+"""ARC-Top-K: against the naive twin, its exact expectations, agreement of the ranks, words, bad input."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from naive.arctopk import arc, planar_error
+
+from commbounds.collectives import (
+    arctopk_allreduce,
+    kept_of_orthogonal_rows,
+    kept_of_planar_rows,
+    recursive_doubling_allreduce,
+    row_count,
+)
+from commbounds.theory import claims
+
+pytestmark = pytest.mark.kernels
+RNG = np.random.default_rng(5)
+
+
+@given(
+    shape=st.tuples(st.sampled_from((1, 2, 4)), st.integers(1, 5), st.integers(1, 3)),
+    rank=st.integers(1, 3),
+    seed=st.integers(0, 999),
+    data=st.data(),
+)
+def test_it_does_what_the_naive_twin_does(shape, rank, seed, data):
+    rng = np.random.default_rng(seed)
+    stack, K = rng.integers(-3, 4, shape).astype(float), data.draw(st.integers(1, shape[1]))
+    V = rng.standard_normal((shape[2], rank))
+    rows, mean = arc(stack.tolist(), K, V.tolist())
+    result, _ = arctopk_allreduce(stack, K, rank, sketch=V)
+    ranked = np.sort(result.scores[0])[::-1]
+    if shape[1] > K and ranked[K - 1] - ranked[K] < 1e-12 * max(ranked[0], 1e-300):
+        return  # equal up to rounding: which row wins depends on the order of the sums
+    assert result.rows.tolist() == [rows] * shape[0]
+    assert result.mean.tolist() == [mean] * shape[0]
+
+
+def test_ties_go_to_the_lower_row():
+    stack = np.ones((2, 5, 3), np.float32)
+    assert arctopk_allreduce(stack, 2, 1, np.random.default_rng(0))[0].rows.tolist() == [[0, 1], [0, 1]]
+
+
+def test_the_three_by_two_example_in_closed_form():
+    w = sp.Rational(3, 5)
+    exact = claims()["arctopk.allreduce.parallel_and_one"].bound(m=3, odd_square=w) * (2 + w)
+    assert float(exact) == pytest.approx(1.76783, abs=5e-6)
+    assert float(exact) > 1.73333 > (1 - 1 / 3) * 2.6 - 1e-5
+    kept, error = kept_of_planar_rows([[1, 0], [1, 0], [0, math.sqrt(0.6)]], 1, 1)
+    assert 2.6 - kept == pytest.approx(float(exact), abs=max(error, 1e-14))
+
+
+def test_what_decoys_leave_of_the_contraction():
+    """Parallel unit rows beside an orthogonal one: alpha over K/m falls towards 0.7767."""
+    w = 0.296
+    shares = [
+        kept_of_planar_rows([[1, 0]] * (m - 1) + [[0, math.sqrt(w)]], 1, 1)[0] * m / (m - 1 + w) for m in (3, 30, 300)
+    ]
+    assert shares == sorted(shares, reverse=True)
+    limit = 1 - 2 / math.pi * math.atan(math.sqrt(w)) * (1 - w)
+    assert shares[-1] == pytest.approx(limit, rel=4 / 300)
+    assert limit == pytest.approx(0.7767, abs=5e-5)
+
+
+@pytest.mark.parametrize(("m", "ratio"), [(10, 1.49), (100, 3.69)])
+def test_one_heavy_row_among_weak_parallel_ones(m, ratio):
+    """All rows but one are kept, and the error passes (1 - K/m) F by this factor, the weak rows at their worst size."""
+    best = 0.0
+    for weak in np.geomspace(0.3, 3, 60) / math.sqrt(m):
+        rows = [[1.0, 0.0]] + [[0.0, float(weak)]] * (m - 1)
+        total = 1 + (m - 1) * weak**2
+        best = max(best, (total - kept_of_planar_rows(rows, m - 1, 1)[0]) * m / total)
+    assert best == pytest.approx(ratio, abs=0.01)
+
+
+@pytest.mark.parametrize("K", [1, 2, 3])
+def test_expectations_in_the_plane_are_those_of_many_directions(K):
+    rows = RNG.standard_normal((4, 2))
+    kept, error = kept_of_planar_rows(rows, K, 1)
+    angles = 20_000
+    # between two directions at most every pair of rows changes places once
+    room = 2 * 6 / angles * np.square(rows).sum() + error
+    assert np.square(rows).sum() - kept == pytest.approx(planar_error(rows.tolist(), K, angles), abs=room)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_orthogonal_rows_agree_with_planar_ones(rank):
+    (one, e), (two, f) = kept_of_orthogonal_rows([4.0, 1.0], 1, rank), kept_of_planar_rows([[2, 0], [0, 1]], 1, rank)
+    assert one == pytest.approx(two, abs=10 * (e + f) + 1e-9)
+    assert kept_of_orthogonal_rows([4.0, 1.0, 0.0], 2, rank) == (5.0, 0.0)
+
+
+def test_words_are_those_of_two_rings():
+    stack = RNG.standard_normal((4, 8, 6))
+    _, traffic = arctopk_allreduce(stack, 2, 3, np.random.default_rng(0))
+    assert list(traffic.phases) == ["sketch", "rows"]
+    assert traffic.phases["sketch"].critical_path == 2 * 3 * 8 * 3 // 4
+    assert traffic.phases["rows"].critical_path == 2 * 3 * 2 * 6 // 4
+    assert traffic.critical_path == claims()["arctopk.allreduce.words"].bound(P=4, m=8, r=3, k=2, n=6)
+
+
+def test_another_allreduce_can_be_used():
+    stack = RNG.standard_normal((4, 8, 6))
+    ring, doubling = (
+        arctopk_allreduce(stack, 2, 3, np.random.default_rng(0), **options)[0]
+        for options in ({}, {"allreduce": recursive_doubling_allreduce})
+    )
+    assert ring.rows.tolist() == doubling.rows.tolist()
+    assert ring.mean == pytest.approx(doubling.mean, abs=8 * np.finfo(float).eps * np.abs(stack).max())
+
+
+def test_ranks_that_add_in_their_own_order_mix_rows_up():
+    stack = np.array([[[2.0**24], [0.5]], [[1.0], [0.0]], [[-(2.0**24)], [0.0]]], np.float32)
+    agreed, _ = arctopk_allreduce(stack, 1, 1, sketch=[[1.0]])
+    assert (agreed.rows == agreed.rows[0]).all()
+    mixed, _ = arctopk_allreduce(stack, 1, 1, sketch=[[1.0]], agree=False)
+    assert (mixed.rows != mixed.rows[0]).any()
+    assert not all(np.array_equal(mean, mixed.mean[0]) for mean in mixed.mean)
+
+
+def disagreement(form, cancellation, dtype=np.float32):
+    """Share of 60 pairs of ranks whose masks, at this cancellation, are not those of exact sketches."""
+    wrong = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        common, own = rng.standard_normal((64, 4)), cancellation * rng.standard_normal((64, 4))
+        stack, V = np.array([common + own, common - own]), rng.standard_normal((4, 4))
+        exact = set(arctopk_allreduce(stack, 16, 4, sketch=V)[0].rows[0].tolist())
+        seen = set(arctopk_allreduce(stack.astype(dtype), 16, 4, sketch=V, sketch_format=form)[0].rows[0].tolist())
+        wrong += len(exact - seen)
+    return wrong / (60 * 16)
+
+
+def test_sketches_in_few_bits_lose_the_average_where_ranks_cancel():
+    coarse = [disagreement("bfloat16", c) for c in (1, 10, 100, 1000)]
+    assert coarse == sorted(coarse)
+    assert coarse[-1] > 0.3 > coarse[0]
+    single = [disagreement("float32", c) for c in (10, 1e6, 1e7)]
+    assert single[0] < 0.01 < single[-1]
+
+
+@pytest.mark.parametrize(
+    ("m", "share", "ceiling", "floor"),
+    [
+        (9, Fraction(1, 5), 2, 1),
+        (10, Fraction(1, 5), 2, 2),
+        (100, Fraction(29, 100), 29, 29),
+        (100, 0.29, 29, 28),
+        (90, 0.7, 63, 62),
+        (25, 0.28, 8, 7),
+        (3, 1, 3, 3),
+        (3, 0.01, 1, 1),
+    ],
+)
+def test_row_counts_and_what_floats_do_to_them(m, share, ceiling, floor):
+    assert (row_count(m, share), row_count(m, share, "floor")) == (ceiling, floor)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((np.zeros((2, 3)), 1, 1), {}, ValueError, r"gradients must be \(P, m, n\)"),
+        ((np.zeros((0, 3, 2)), 1, 1), {}, ValueError, "at least one rank"),
+        ((np.zeros((2, 3, 2), int), 1, 1), {}, TypeError, "float32 or float64"),
+        ((np.full((2, 3, 2), np.nan), 1, 1), {}, ValueError, "finite"),
+        ((np.ones((2, 3, 2)), 0, 1), {}, ValueError, r"K must be in \[1, 3\], got 0"),
+        ((np.ones((2, 3, 2)), 4, 1), {}, ValueError, "K must be in"),
+        ((np.ones((2, 3, 2)), 1, 0), {}, ValueError, "rank must be in"),
+        ((np.ones((2, 3, 2)), 1, 1), {}, TypeError, "rng must be"),
+        ((np.ones((2, 3, 2)), 1, 1), {"sketch": [[1.0]]}, ValueError, "sketch must have shape"),
+        ((np.ones((2, 3, 2)), 1, 1), {"sketch": [[1.0], [np.inf]]}, ValueError, "sketch must be finite"),
+        ((np.ones((2, 3, 2)), 1, 1), {"sketch": [[1.0], [1.0]], "sketch_format": "int8"}, ValueError, "sketch_format"),
+    ],
+)
+def test_bad_input_is_refused(arguments, options, error, message):
+    with pytest.raises(error, match=message):
+        arctopk_allreduce(*arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: row_count(0, 0.5), "m must be in"),
+        (lambda: row_count(4, 0.0), "share must be in"),
+        (lambda: row_count(4, 1.5), "share must be in"),
+        (lambda: row_count(4, 0.5, "round"), "rule must be"),
+        (lambda: kept_of_planar_rows([[1, 2, 3]], 1, 1), r"finite \(m, 2\)"),
+        (lambda: kept_of_planar_rows([[1, 2]], 2, 1), "K must be in"),
+        (lambda: kept_of_orthogonal_rows([-1.0], 1, 1), "nonnegative"),
+        (lambda: kept_of_orthogonal_rows([1.0], 1, 0), "rank must be in"),
+    ],
+)
+def test_other_bad_input_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_inputs_are_left_alone_and_one_rank_sends_nothing():
+    stack = RNG.standard_normal((1, 6, 4))
+    stack.flags.writeable = False
+    before = stack.copy()
+    result, traffic = arctopk_allreduce(stack[:, :, ::2], 6, 2, np.random.default_rng(1))
+    assert result.mean[0].tolist() == stack[0, :, ::2].tolist()
+    assert (traffic.steps, traffic.sent.tolist()) == (0, [0])
+    assert stack.tobytes() == before.tobytes()

@@ -1,0 +1,132 @@
+"""Symbols, quantities, hypotheses and works of the column arctopk."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.claim import Hypothesis
+from commbounds.theory.quantities import P, Quantity, k, m, n, r
+from commbounds.theory.sources import Work
+
+__all__ = [
+    "ARC_2025",
+    "BLOCKS_OF_BOTH",
+    "CEILING_ROWS",
+    "COMMUTATION",
+    "EXACT_SUMS",
+    "FAILURE",
+    "FLOOR_ROWS",
+    "LARGE_RANK",
+    "MASKS",
+    "ONE_KEPT_OF_TWO",
+    "ONE_ROW_CANCELS",
+    "ORTHOGONAL_ROWS",
+    "OWN_ORDERS",
+    "PARALLEL_AND_ONE",
+    "ROW_ERROR",
+    "SAME_BITS",
+    "SHARED_SKETCH",
+    "WORDS_RATIO",
+    "delta",
+    "eps",
+    "retained",
+    "square",
+]
+
+square = sp.Symbol("odd_square", positive=True)
+"""Squared norm of the odd row out, beside parallel rows of norm one."""
+eps = sp.Symbol("epsilon", positive=True)
+"""Relative distortion of a squared norm by the sketch."""
+delta = sp.Symbol("delta", positive=True)
+"""Probability of failure."""
+
+
+class retained(sp.Function):  # type: ignore[misc]
+    """rho(m, r) = integral over u in [0, 1] of F^-1(u) / F^-1(1 - (1 - u)/m), F the chi-square law of r degrees."""
+
+    nargs = 2
+    is_positive = True
+
+    def _eval_evalf(self, prec: int) -> Any:
+        rows, rank = (float(v) for v in self.args)
+        return sp.Float(_retained(rows, rank), 15)
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        return rf"\rho\left({printer.doprint(self.args[0])},{printer.doprint(self.args[1])}\right)"
+
+    @staticmethod
+    def _imp_(rows: Any, rank: Any) -> Any:
+        import numpy as np
+
+        return np.vectorize(_retained, otypes=[float])(rows, rank)
+
+
+@lru_cache(maxsize=4096)
+def _retained(rows: float, rank: float) -> float:
+    """By adaptive quadrature, to 1e-10."""
+    from scipy.integrate import quad
+    from scipy.stats import chi2
+
+    law = chi2(rank)
+    value, _ = quad(lambda u: law.ppf(u) / law.ppf(1 - (1 - u) / rows), 0.0, 1.0, epsabs=1e-10, limit=200)
+    return float(value)
+
+
+def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
+    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
+
+
+ROW_ERROR = _quantity(
+    "row_error",
+    r"\frac{\mathbb{E}\,\lVert \frac1P\sum_p C(G_p)-\bar G\rVert_F^2}{\lVert\bar G\rVert_F^2}",
+    "squared error of the average of the ranks' compressed gradients over the squared norm of their average, "
+    "expected over "
+    "the sketch; the average is not zero",
+)
+COMMUTATION = _quantity(
+    "commutation",
+    r"\left\lVert \frac1P\sum_p C(G_p)-C(\bar G)\right\rVert_\infty",
+    "largest difference between the average of the compressed gradients and the compressed average",
+)
+FAILURE = _quantity(
+    "failure_rate",
+    r"\Pr\left[\lVert C(\bar G)\rVert^2<\tfrac{1-\epsilon}{1+\epsilon}\max_{|S|=k}\lVert\bar G_S\rVert^2\right]",
+    "probability that less than (1 - eps)/(1 + eps) of the k largest rows' squared norm is kept",
+)
+MASKS = _quantity("masks", r"\#\{p: S_p\neq S_1\}", "ranks that select other rows than rank 1")
+WORDS_RATIO = _quantity(
+    "words_ratio",
+    r"\frac{\mathrm{received}_{\mathrm{TopkA}}}{\mathrm{received}_{\mathrm{ARC}}}",
+    "words that a rank receives when Top-K of k n entries is gathered, over those of ARC-Top-K of k rows",
+)
+
+SHARED_SKETCH = Hypothesis("shared_sketch", "All ranks use one sketch, drawn anew for every call.")
+EXACT_SUMS = Hypothesis("exact_sums", "Sums are exact: entries are integers, or arithmetic is.")
+ORTHOGONAL_ROWS = Hypothesis("orthogonal_rows", "The rows of the average gradient are mutually orthogonal.")
+ONE_KEPT_OF_TWO = Hypothesis("one_kept_of_two", "One of two rows is kept.", sp.Eq(m, 2) & sp.Eq(k, 1))
+PARALLEL_AND_ONE = Hypothesis(
+    "parallel_and_one",
+    "m - 1 rows are one vector of norm 1, the last is orthogonal to them; one row is kept, the sketch has rank 1.",
+    sp.Eq(k, 1) & sp.Eq(r, 1) & sp.Ge(m, 2),
+)
+FLOOR_ROWS = Hypothesis("floor_rows", "max(1, floor(mu m)) rows are kept, as in published hooks.")
+CEILING_ROWS = Hypothesis("ceiling_rows", "ceil(mu m) rows are kept.")
+LARGE_RANK = Hypothesis(
+    "large_rank",
+    "The sketch has rank r >= 4 ln(2 m/delta)/(eps^2 - eps^3).",
+    sp.Ge(r, 4 * sp.log(2 * m / delta) / (eps**2 - eps**3)),
+)
+ONE_ROW_CANCELS = Hypothesis("one_row_cancels", "Two ranks hold a row that is large and cancels in the average.")
+SAME_BITS = Hypothesis("same_bits", "Every rank ends the sketch's all-reduce with the same bits.")
+OWN_ORDERS = Hypothesis("own_orders", "Every rank gathers the sketches and adds them up beginning with its own.")
+BLOCKS_OF_BOTH = Hypothesis(
+    "blocks_of_both", "P divides m r and k n.", sp.Eq(sp.Mod(m * r, P), 0) & sp.Eq(sp.Mod(k * n, P), 0)
+)
+
+ARC_2025 = Work(
+    "C. Chen, C. Ma, Z. Li, Y. He, Y. Dong, K. Yuan, 2025, An all-reduce compatible Top-K compressor for "
+    "communication-efficient distributed learning, arXiv 2510.26709"
+)
