@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count
@@ -33,22 +34,46 @@ def even_boundaries(n: int, P: int) -> Cuts:
     return ranks * (n // P) + np.minimum(ranks, n % P)
 
 
+@njit(cache=True, nogil=True)
+def _to_owners(numbers, sums, sent, received):  # type: ignore[no-untyped-def]
+    # number j of every rank goes to rank j + 1, who adds: in step s rank p sends to rank p + s
+    P = numbers.shape[0]
+    for shift in range(P):
+        for p in range(P):
+            target = (p + shift) % P
+            if target > 0:
+                sums[target - 1] += numbers[p, target - 1]
+                if shift > 0:
+                    sent[shift - 1, p] += 1
+                    received[shift - 1, target] += 1
+
+
+@njit(cache=True, nogil=True)
+def _upto(indices, starts, middle, counts):  # type: ignore[no-untyped-def]
+    # counts[p, j]: how many of the indices starts[p] .. starts[p + 1] are at most middle[j], by bisection
+    for p in range(counts.shape[0]):
+        for j in range(middle.size):
+            low, high = starts[p], starts[p + 1]
+            while low < high:
+                place = (low + high) // 2
+                if indices[place] <= middle[j]:
+                    low = place + 1
+                else:
+                    high = place
+            counts[p, j] = low - starts[p]
+
+
 def _summed_at_owners(numbers: NDArray[np.int64], allgather: str) -> tuple[NDArray[np.int64], Traffic]:
     """The sums over ranks of P - 1 integers each, known to all ranks: an all-reduce.
 
-    Number j goes to rank j, which adds; the sums are gathered. In step s rank p sends to rank p + s. Rank 0 adds none.
+    Every number goes to its owner, who adds; the sums are gathered. Rank 0 adds none, and is sent none.
     """
     P = len(numbers)
-    sent, received = np.zeros((P - 1, P), np.int64), np.zeros((P - 1, P), np.int64)
-    for step in range(1, P):
-        for p in range(P):
-            target = (p + step) % P
-            words = numbers[p, target - 1 : target].size if target > 0 else 0
-            sent[step - 1, p] += words
-            received[step - 1, target] += words
-    scattered = Traffic.of_steps(sent, received, (sent > 0).astype(np.int64))
+    sums, counts = np.zeros(P - 1, np.int64), np.zeros((2, P - 1, P), np.int64)
+    _to_owners(numbers, sums, counts[0], counts[1])
+    scattered = Traffic.of_steps(counts[0], counts[1], counts[0])
     gathered = gather_blocks([0] + [1] * (P - 1), allgather)
-    return numbers.sum(axis=0, dtype=np.int64), summed([scattered, gathered])
+    return sums, summed([scattered, gathered])
 
 
 def _mean_of_quantiles(selected: Sequence[NDArray[np.int64]], n: int, allgather: str) -> tuple[Cuts, Traffic]:
@@ -63,9 +88,10 @@ def _mean_of_quantiles(selected: Sequence[NDArray[np.int64]], n: int, allgather:
 
 def _global_count(selected: Sequence[NDArray[np.int64]], n: int, allgather: str) -> tuple[Cuts, Traffic]:
     P = len(selected)
-    counts = np.array([indices.size for indices in selected], np.int64)
+    indices = np.concatenate([np.zeros(0, np.int64), *selected])
+    starts = np.cumsum([0] + [own.size for own in selected], dtype=np.int64)
     traffics = [gather_blocks(np.ones(P, np.int64), allgather)]
-    total = int(counts.sum())
+    total = indices.size
     if total == 0:
         return even_boundaries(n, P)[1:-1], traffics[0]
     wanted = np.array([-(-j * total // P) for j in range(1, P)], np.int64)
@@ -73,7 +99,8 @@ def _global_count(selected: Sequence[NDArray[np.int64]], n: int, allgather: str)
     low, high = np.zeros(P - 1, np.int64), np.full(P - 1, n - 1, np.int64)
     for _ in range((n - 1).bit_length()):
         middle = (low + high) // 2
-        upto = np.stack([np.searchsorted(indices, middle, "right") for indices in selected]).astype(np.int64)
+        upto = np.empty((P, P - 1), np.int64)
+        _upto(indices, starts, middle, upto)
         sums, traffic = _summed_at_owners(upto, allgather)
         traffics.append(traffic)
         low = np.where(sums < wanted, middle + 1, low)

@@ -13,6 +13,7 @@ from naive import oktopk as naive
 from commbounds.collectives import (
     CONTROLLERS,
     OkTopkState,
+    _oktopk_regions,
     _oktopk_split,
     _oktopk_winners,
     _threshold_filter,
@@ -413,12 +414,12 @@ def test_balancing_needs_more_than_four_times_the_mean():
 
 def test_the_kernels_in_plain_python_agree(monkeypatch):
     acc = stack(hot_layers, 5, 200, 3, np.float32)
-    compiled = _flat(oktopk_allreduce(acc, 30))
-    for module in (_oktopk_split, _oktopk_winners, _threshold_filter):
+    compiled = _flat(oktopk_allreduce(acc, 30, boundaries="global-count"))
+    for module in (_oktopk_regions, _oktopk_split, _oktopk_winners, _threshold_filter):
         for name, kernel in list(vars(module).items()):
             if hasattr(kernel, "py_func"):
                 monkeypatch.setattr(module, name, kernel.py_func)
-    assert _flat(oktopk_allreduce(acc, 30)) == compiled
+    assert _flat(oktopk_allreduce(acc, 30, boundaries="global-count")) == compiled
 
 
 def _flat(returned):
