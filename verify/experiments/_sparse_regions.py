@@ -112,6 +112,7 @@ def _region_study(
     worst: Callable[[int], list[Case]] = lambda _P: [],
     relative: bool = False,
     subject: str = _DSA,
+    attacked: bool = False,
 ) -> Study:
     name, run = f"sparse.{claim}", trial(measure, values, admits)
     shown = over_ranks(256, 16, "own regions", **choices[0])
@@ -126,7 +127,7 @@ def _region_study(
         grid=every_small_stack(*choices),
         corpus=by_hand(*choices),
         cases=drawn(*choices),
-        mutate=neighbour,
+        mutate=neighbour if attacked else None,
         extremal=extremal,
         enumerated=_EVERY,
         curves=curve(name, run, "P", "n = 256, k = 16" + ", over the bound" * relative, points, relative),
@@ -178,6 +179,7 @@ REGIONS = (
         _BRUCK,
         extremal=_sizes(_all_in_region_zero, (3, 2), (4, 5), (8, 4), (16, 10), **_RING),
         worst=_crowded,
+        attacked=True,
     ),
     _region_study(
         "topkdsa.upper",
@@ -185,6 +187,7 @@ REGIONS = (
         _RING,
         extremal=_sizes(_disjoint_in_region_zero, (3, 1), (4, 2), (8, 3), (12, 1)),
         worst=_crowded,
+        attacked=True,
     ),
     _region_study("topkdsa.printed_lower", _mean, _RING, admits=_k_nonzeros),
     _region_study(
@@ -195,6 +198,7 @@ REGIONS = (
         extremal=lambda _budget: iter(
             (*(_identical_even(P, 2, 9) for P in (2, 3, 8, 13)), *(_own_regions(P, 4, 4) for P in (2, 3, 4)))
         ),
+        attacked=True,
     ),
     _identical_curve(),
     _region_study("topkdsa.gathered", _gathered, _RING, values=_union, relative=True),
@@ -213,6 +217,7 @@ REGIONS = (
         values=_support,
         extremal=_sizes(_own_regions, (2, 3, 2), (5, 4, 4), (8, 6, 1), **_NEVER),
         relative=True,
+        attacked=True,
     ),
     _region_study(
         "lower_bound.most",

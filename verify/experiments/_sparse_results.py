@@ -113,7 +113,7 @@ def _update_study(claim: str, of_selections: bool, most_ranks: int = 32) -> Stud
         cases=drawn(ranks=min(4, most_ranks), largest=8),
         corpus=by_hand(),
         enumerated=_EVERY,
-        curves=curve(name, run, "P", "n = 256, k = 16", over_ranks(256, 16)) if most_ranks > 2 else None,
+        curves=curve(name, run, "P", "n = 64, k = 8", over_ranks(64, 8)) if most_ranks > 2 else None,
     )
 
 
