@@ -21,13 +21,10 @@ __all__ = ["Drift", "drift_trials", "staleness_trials"]
 
 Floats = NDArray[np.float64]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-MIX1 = np.uint64(0xBF58476D1CE4E5B9)
-MIX2 = np.uint64(0x94D049BB133111EB)
+MIX1, MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S63 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(63)
-_ZERO, _ONE = np.uint64(0), np.uint64(1)
-_ALL = np.uint64(2**64 - 1)
-_EVEN = np.uint64(0x5555555555555555)
-_PER_WORD = np.uint64(64)
+_ZERO, _ONE, _PER_WORD = np.uint64(0), np.uint64(1), np.uint64(64)
+_ALL, _EVEN = np.uint64(2**64 - 1), np.uint64(0x5555555555555555)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +152,10 @@ def _drift(address, steps, flip, chain, gaps, bad, out):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def _staleness(seed, trial, steps, digits, certain, alive, out):  # type: ignore[no-untyped-def]
+def _staleness(key, receivers, steps, digits, certain, alive, out):  # type: ignore[no-untyped-def]
     # read from the last step backwards: a receiver's staleness is its run of losses at the end
-    losses = _mix(_trial_key(seed, trial) + GOLDEN + GOLDEN)
-    words, receivers = alive.size, out[2]
+    losses = _mix(key + GOLDEN + GOLDEN)
+    words = alive.size
     out[0], out[1] = steps, steps
     for w in range(words):
         left = receivers - 64 * w
@@ -174,6 +171,25 @@ def _staleness(seed, trial, steps, digits, certain, alive, out):  # type: ignore
         if still == 0:
             out[0] = age
             return
+
+
+@njit(cache=True, nogil=True)
+def _drifts(address, steps, flip, chain, out):  # type: ignore[no-untyped-def]
+    # trials address[1], address[1] + 1, ..., one for every row of out
+    words = (np.int64(address[2]) + 63) // 64
+    gaps, bad = np.empty((words, 64), np.int64), np.empty(words, np.uint64)
+    one = address.copy()
+    for i in range(out.shape[0]):
+        gaps[:] = 0
+        one[1] = address[1] + np.uint64(i)
+        _drift(one, steps, flip, chain, gaps, bad, out[i])
+
+
+@njit(cache=True, nogil=True)
+def _stalenesses(seed, receivers, steps, digits, certain, out):  # type: ignore[no-untyped-def]
+    alive = np.empty((receivers + 63) // 64, np.uint64)
+    for i in range(out.shape[0]):
+        _staleness(_trial_key(seed, np.uint64(i)), receivers, steps, digits, certain, alive, out[i])
 
 
 def _chain(loss: Bernoulli | GilbertElliott, flip: float) -> NDArray[np.uint64]:
@@ -193,13 +209,7 @@ def _checked_run(steps: int, trials: int, seed: int) -> None:
 
 
 def drift_trials(
-    workers: int,
-    steps: int,
-    loss: Bernoulli | GilbertElliott,
-    trials: int = 1,
-    seed: int = 0,
-    *,
-    rho: float = 0.0,
+    workers: int, steps: int, loss: Bernoulli | GilbertElliott, trials: int = 1, seed: int = 0, *, rho: float = 0.0
 ) -> Drift:
     """The drift of `workers` - 1 receivers from the owner of a coordinate and from each other.
 
@@ -245,13 +255,9 @@ def drift_trials(
     receivers, out = workers - 1, np.empty((trials, 3))
 
     def run(first: int, last: int) -> None:
-        words = -(-receivers // 64)
-        gaps, bad = np.empty((words, 64), np.int64), np.empty(words, np.uint64)
-        for trial in range(first, last):
-            gaps[:] = 0
-            address = np.array([seed, trial, receivers], np.uint64)
-            with np.errstate(over="ignore"):  # without the JIT, numpy warns where the generator means to wrap around
-                _drift(address, steps, digits, chain, gaps, bad, out[trial])
+        address = np.array([seed, first, receivers], np.uint64)
+        with np.errstate(over="ignore"):  # without the JIT, numpy warns where the generator means to wrap around
+            _drifts(address, steps, digits, chain, out[first:last])
 
     threads = min(trials, get_num_threads()) if steps * receivers * trials > 1 << 20 else 1
     bounds = [trials * i // threads for i in range(threads + 1)]
@@ -298,10 +304,7 @@ def staleness_trials(
     if not isinstance(loss, Bernoulli) or loss.shared:
         raise TypeError(f"loss must be an unshared Bernoulli, got {loss!r}")
     digits = threshold(loss.p) if loss.p < 1.0 else np.uint64(0)
-    alive = np.empty(-(-receivers // 64), np.uint64)
-    out = np.empty((trials, 3), np.int64)
-    out[:, 2] = receivers
+    out = np.empty((trials, 2), np.int64)
     with np.errstate(over="ignore"):
-        for trial in range(trials):
-            _staleness(np.uint64(seed), np.uint64(trial), steps, digits, loss.p == 1.0, alive, out[trial])
+        _stalenesses(np.uint64(seed), receivers, steps, digits, loss.p == 1.0, out)
     return out[:, 0].copy(), out[:, 1].copy()

@@ -266,6 +266,17 @@ def test_draws_of_words_hit_their_probability_far_into_the_digits():
         assert abs(share.mean() - p) <= e
 
 
+def test_the_tail_of_staleness_is_geometric():
+    """P(L >= l) = 2^-l, as far as there are draws; one false alarm in 10^9 runs."""
+    trials = 2000 if config.DISABLE_JIT else 2_000_000
+    largest, smallest = staleness_trials(1, 40, Bernoulli(0.5), trials, seed=9)
+    assert (largest == smallest).all()
+    for stale in (1, 5, 10, 16):
+        p, log = 0.5**stale, np.log(8e9)
+        e = (log / 3 + np.sqrt(log**2 / 9 + 2 * trials * p * (1 - p) * log)) / trials  # Bernstein, as above
+        assert abs((largest >= stale).mean() - p) <= e
+
+
 # --- bad input ---------------------------------------------------------------------------------------------------
 
 ONES, THERE = np.ones((2, 4)), np.ones((2, 2, 1), bool)

@@ -104,13 +104,34 @@ def autocovariance(broadcast: Any, case: Case) -> Outcome:
     return Outcome(total, {**base(case), "autocov": weighted})
 
 
+def _answering(broadcast: Any, case: Case, of: Callable[[Histories], Floats], sense: int) -> Floats:
+    """(h,) gaps if every update, 1 or -1, has the sign of the gap before it, times `sense`: updates that know "
+    "the losses.
+
+    The histories of fewer steps come in the same order, each in place of all its continuations.
+    """
+    s = case.settings
+    whole = table(broadcast, case)
+    updates, gap = np.ones((len(whole.lost), s["t"])), np.zeros(len(whole.lost))
+    for steps in range(1, s["t"] + 1):
+        updates[:, steps - 1] = np.where(sense * gap < 0, -1.0, 1.0)
+        past = histories(broadcast, s["receivers"], steps, 1, s["last"])
+        each = np.repeat(of(past), len(whole.lost) // len(past.lost), axis=0)
+        gap = (each * updates[:, :steps]).sum(axis=1)
+    return gap
+
+
 def bounded(of: Callable[[Histories], Floats], power: int) -> Trial:
-    """Mean gap, or squared gap, under the case's updates, -1, 0 or 1 times G in every step."""
+    """Mean gap, or squared gap, under the case's updates: -1, 0 or 1 times G in every step, or an answer to the gap."""
 
     def trial(broadcast: Any, case: Case) -> Outcome:
         h, s = table(broadcast, case), case.settings
-        size = np.abs(of(h) @ np.array(s["signs"], np.float64)) ** power
+        if s["signs"] in ("with the gap", "against the gap"):
+            gap = _answering(broadcast, case, of, 1 if s["signs"] == "with the gap" else -1)
+        else:
+            gap = of(h) @ np.array(s["signs"], np.float64)
         G = Fraction(2)
-        return Outcome(G**power * expectation(h, bernoulli(s["p"]), size), {**base(case), "G": G})
+        measured = G**power * expectation(h, bernoulli(s["p"]), np.abs(gap) ** power)
+        return Outcome(measured, {**base(case), "G": G})
 
     return trial

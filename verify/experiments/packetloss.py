@@ -68,7 +68,8 @@ def _windows(_receivers: int, _steps: int) -> Settings:
 
 
 def _signs(_receivers: int, steps: int) -> Settings:
-    return ({"signs": signs} for signs in itertools.product((1, -1, 0), repeat=steps))
+    told = itertools.product((1, -1, 0), repeat=steps)
+    return ({"signs": signs} for signs in ("with the gap", "against the gap", *told))
 
 
 def _chains(_receivers: int, _steps: int) -> Settings:
