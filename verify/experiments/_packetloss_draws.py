@@ -19,7 +19,7 @@ __all__ = ["TRIALS", "broadcast_streams", "drawn_only", "drift_streams", "stalen
 Floats = NDArray[np.float64]
 Loss = Bernoulli | GilbertElliott
 _WORKERS, _STEPS = 9, 6
-TRIALS = 8
+TRIALS = 5
 """Steps of a drawn drift trial: few, so that the range of a draw stays close to its mean."""
 
 
