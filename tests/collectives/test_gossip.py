@@ -1,5 +1,7 @@
 """Gossip, push-sum and restarts against their twins, edge by edge; hostile inputs."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from naive import gossip as naive
@@ -191,3 +193,20 @@ def test_extreme_inputs_stay_finite(scale):
     x = np.full((4, 2), scale)
     assert np.isfinite(gossip(x, "exponential", 3)[0]).all()
     assert distortion(gossip(np.eye(4) * scale / 1e150, "one-peer", 2)[0]) == 0
+
+
+def test_kernels_give_the_bits_of_their_python_functions():
+    module = import_module("commbounds.collectives.gossip")
+    x, targets = stack(5, 3), TOPOLOGIES["exponential"](5, 0)
+    alive, works = RNG(0).random(5) < 0.7, RNG(1).random(targets.shape) < 0.6
+    found = []
+    for kernel in (module._gossip, getattr(module._gossip, "py_func", module._gossip)):
+        out, counts = np.empty_like(x), np.zeros((3, 5), np.int64)
+        kernel(x, targets, alive, True, np.empty_like(x), out, counts)
+        found.append((out.tobytes(), counts.tobytes()))
+    for kernel in (module._push, getattr(module._push, "py_func", module._push)):
+        sums, weights, counts = np.empty_like(x), np.empty(5), np.zeros((3, 5), np.int64)
+        kernel(x, np.arange(1.0, 6.0), targets, works, True, sums, weights, counts)
+        found.append((sums.tobytes(), weights.tobytes(), counts.tobytes()))
+    assert found[0] == found[1]
+    assert found[2] == found[3]

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -22,6 +23,10 @@ from commbounds.collectives import (
     regrouping,
 )
 from commbounds.collectives.random_groups import READINGS
+
+averaging, keyed, trials = (
+    import_module(f"commbounds.collectives.{name}") for name in ("group_average", "moshpit", "group_trials")
+)
 
 pytestmark = pytest.mark.kernels
 RNG = np.random.default_rng
@@ -405,3 +410,47 @@ def test_failures_can_leave_more_than_m_peers_with_one_key():
     (result, _), _ = moshpit(x, keys, 2, 1, slots="rank")
     assert np.array_equal(result[:2, 0], np.full(2, x[:2, 0].sum() / 2))
     assert np.array_equal(result[2:, 0], np.full(2, x[2:, 0].sum() / 2))
+
+
+def test_kernels_give_the_bits_of_their_python_functions():
+    x, peers = stack(6, 4), np.arange(6)
+    order, starts, receives = RNG(0).permutation(6), np.array([0, 2, 5, 6]), RNG(1).random(6) < 0.7
+    found = []
+    for average in (averaging._average, getattr(averaging._average, "py_func", averaging._average)):
+        out, counts = x.copy(), np.zeros((3, 2, 6), np.int64)
+        average(x, order, starts, receives, out, *counts)
+        found.append((out.tobytes(), counts.tobytes()))
+    assert found[0] == found[1]
+    found = []
+    for match in (keyed._match, getattr(keyed._match, "py_func", keyed._match)):
+        groups, slots = np.empty(6, np.int64), np.empty(6, np.int64)
+        match(peers % 3, receives, 2, False, np.array([[1, 0], [0, 1], [1, 0]]), groups, slots)
+        found.append((groups.tolist(), slots.tolist()))
+    assert found[0] == found[1]
+    found = []
+    for shuffle in (trials._shuffle, getattr(trials._shuffle, "py_func", trials._shuffle)):
+        shuffled = peers.copy()
+        with np.errstate(over="ignore"):
+            found.append((int(shuffle(np.uint64(7), np.uint64(1), shuffled)), shuffled.tolist()))
+    assert found[0] == found[1]
+    found = []
+    for merge in (trials._merge, getattr(trials._merge, "py_func", trials._merge)):
+        new, holds = np.zeros_like(x), np.array([0, 1, 1, 3, 0, 5])
+        total = merge(
+            x, new, holds, peers % 2, receives, np.empty(6), np.empty(8), np.empty(3, np.int64), np.full((4, 6), -1)
+        )
+        found.append((float(total), new.tobytes(), holds.tolist()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "M", "expected"),
+    [
+        ("random", 2, [[38.47222222222222, 38.47222222222222], [65.03472222222223, 14.35570987654321]]),
+        ("fixed", 3, [[69.23611111111111, 44.210069444444436], [28.506944444444446, 0.9548611111111113]]),
+        ("keys", 3, [[40.06944444444444, 38.79340277777777], [33.50694444444445, 4.704861111111112]]),
+    ],
+)
+def test_trials_have_the_same_bits_with_and_without_the_jit(kind, M, expected):
+    x = np.outer([1.0, -2.0, 4.0, 8.0, -16.0, 3.0], [1.0, 0.5])
+    assert group_trials(x, kind, M, 2, 2, 5, p=0.2).tolist() == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -125,9 +126,9 @@ def _published(budget: str, seed: int) -> Exhibit:
             lines.append(
                 _line(name, ts, np.mean(curves, axis=0), band=None if name == "All-Reduce" else np.array(curves))
             )
-        factor = (math.floor(N * (1 - p) / 32) + p * N - 1) / (N - 1)
+        factor = _bound("moshpit.random_groups.regrouping", N=N, M=32, failure=Fraction(str(p)))
         law = [factor ** int(t) for t in ts]
-        lines.append(_line("random groups, about ((E R - 1)/(N - 1))^T", ts, law, "exact"))
+        lines.append(_line("random groups, ((E R - 1)/(N - 1))^T", ts, law, "exact"))
         if N == 1024:
             laws = [_bound("moshpit.grid.failures", N=N, M=32, dims=t, failure=p) for t in range(3)]
             lines.append(_line("grid, h^t - 1/N for t <= 2", range(3), laws, "exact"))
