@@ -21,7 +21,7 @@ from commbounds.figures.formula import mathml
 from commbounds.figures.status import MEANING, Status, number, ratio, status
 from commbounds.figures.svg import inlined
 from commbounds.theory import Claim, Kind, Standing, Tag, claims
-from commbounds.theory.quantities import NOTATION
+from commbounds.theory.notation import NOTATION
 from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding, Verdict
 

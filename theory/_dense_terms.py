@@ -6,7 +6,8 @@ import sympy as sp
 
 from commbounds.theory.claim import Hypothesis
 from commbounds.theory.cost import log2, power_below
-from commbounds.theory.quantities import NOTATION, P, Quantity, index_bits, n
+from commbounds.theory.notation import NOTATION
+from commbounds.theory.quantities import P, Quantity, index_bits, n
 from commbounds.theory.sources import Work
 
 __all__ = [

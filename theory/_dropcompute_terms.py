@@ -196,7 +196,9 @@ GAIN = _quantity(
     "micro-batches per second with a threshold over those without one, in the long run or on calibration steps",
 )
 TOP = _quantity("largest_normal", r"\mathbb{E}\max_{n\le N}Z_n", "largest of N independent standard normals, expected")
-GAP = _quantity("gap", r"\left|\frac{\mathrm{approximation}}{\mathrm{exact}}-1\right|", "relative error of a formula")
+GAP = _quantity(
+    "formula_gap", r"\left|\frac{\mathrm{approximation}}{\mathrm{exact}}-1\right|", "relative error of a formula"
+)
 REGRET = _quantity(
     "regret", r"1-\frac{S_{\mathrm{eff}}(\tau)}{\max S_{\mathrm{eff}}}", "share of the best gain that is not had"
 )

@@ -10,7 +10,8 @@ import sympy as sp
 from commbounds.theory._dense_terms import BLOCKS_DIVIDE, POWER_OF_TWO_RANKS
 from commbounds.theory.claim import Hypothesis
 from commbounds.theory.cost import Phase, Schedule, log2, t
-from commbounds.theory.quantities import NOTATION, P, n
+from commbounds.theory.notation import NOTATION
+from commbounds.theory.quantities import P, n
 from commbounds.theory.sources import derived
 
 __all__ = ["NODES", "nodes"]

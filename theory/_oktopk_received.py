@@ -17,12 +17,12 @@ from commbounds.theory._oktopk_hypotheses import (
     WORDS,
 )
 from commbounds.theory._oktopk_sent import PUBLISHED, TIGHT6K, UNDER_BALANCE
-from commbounds.theory._oktopk_terms import LEAST_RECEIVED, LI_HOEFLER_2022, inbound, winners
+from commbounds.theory._oktopk_terms import LI_HOEFLER_2022, inbound, winners
 from commbounds.theory.claim import Claim, Kind, Standing
 from commbounds.theory.quantities import P, k
 from commbounds.theory.schedules import SPARSE_LOWER_BOUND
 from commbounds.theory.sources import derived
-from commbounds.theory.traffic import MEAN_RECEIVED, MOST_RECEIVED
+from commbounds.theory.traffic import LEAST_RECEIVED, MEAN_RECEIVED, MOST_RECEIVED
 
 __all__ = ["LOWER", "RECEIVED"]
 

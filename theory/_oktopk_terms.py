@@ -13,7 +13,6 @@ __all__ = [
     "INBOUND",
     "INDEX_DEFECT",
     "ITERATE_DEFECT",
-    "LEAST_RECEIVED",
     "LI_HOEFLER_2022",
     "MASS_DEFECT",
     "MEAN_RESIDUAL",
@@ -76,9 +75,6 @@ def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
     return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
 
 
-LEAST_RECEIVED = _quantity(
-    "least_received", r"\min_p \mathrm{received}_p", "words received by the rank that receives least"
-)
 INBOUND = _quantity(
     "most_inbound",
     r"\max_r \sum_{p\ne r}\lvert S_p\cap R_r\rvert",

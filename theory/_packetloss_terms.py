@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.quantities import NOTATION
+from commbounds.theory.notation import NOTATION
 
 N = sp.Symbol("N", integer=True, positive=True)
 """Workers."""

@@ -11,7 +11,8 @@ from commbounds.theory._dense_schedules import doublings
 from commbounds.theory._dense_terms import POWER_OF_TWO_RANKS, ceil_log2
 from commbounds.theory.claim import Hypothesis, Source
 from commbounds.theory.cost import Cost, Phase, Schedule, log2, t
-from commbounds.theory.quantities import NOTATION, P, index_bits, k, n
+from commbounds.theory.notation import NOTATION
+from commbounds.theory.quantities import P, index_bits, k, n
 from commbounds.theory.sources import Work, derived
 
 __all__ = ["SPARSE", "SPARSE_EXACT", "kept", "teams"]

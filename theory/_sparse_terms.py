@@ -5,7 +5,8 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Hypothesis
-from commbounds.theory.quantities import NOTATION, P, Quantity, k, mu, n
+from commbounds.theory.notation import NOTATION
+from commbounds.theory.quantities import P, Quantity, k, mu, n
 from commbounds.theory.sources import Work
 
 __all__ = [

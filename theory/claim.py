@@ -15,7 +15,8 @@ from typing import Any
 import sympy as sp
 from sympy.logic.boolalg import BooleanFunction
 
-from commbounds.theory.quantities import Quantity, latex
+from commbounds.theory.notation import latex
+from commbounds.theory.quantities import Quantity
 
 __all__ = ["Claim", "Hypothesis", "Kind", "Quantity", "Source", "Standing", "Tag"]
 

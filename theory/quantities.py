@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import sympy as sp
-from sympy.printing.latex import LatexPrinter
 
 __all__ = [
     "ABSOLUTE_ERROR",
@@ -19,7 +18,6 @@ __all__ = [
     "IDEMPOTENCE_DEFECT",
     "LEVEL",
     "LOCAL_ERROR",
-    "NOTATION",
     "RELATIVE_ERROR",
     "SCALE_DEFECT",
     "SECOND_MOMENT",
@@ -39,7 +37,6 @@ __all__ = [
     "index_bits",
     "itembits",
     "k",
-    "latex",
     "levels",
     "m",
     "mu",
@@ -121,108 +118,6 @@ sumsq = sp.Symbol("sumsq", positive=True)
 """Sum over the workers of the squared Euclidean norm of their vectors."""
 e = sp.Symbol("e", positive=True)
 """Parameter of the two workers (1 + e, -1) and (-1, 1 + e)."""
-
-NOTATION = {
-    levels: "L",
-    mu: r"\mu",
-    alpha: r"\alpha",
-    block: r"\mathrm{block}",
-    chunk: r"\mathrm{chunk}",
-    threshold: r"\mathrm{threshold}",
-    itembits: r"\mathrm{itembits}",
-    entries: r"\mathrm{entries}",
-    norm1: r"\lVert x\rVert_1",
-    norm2: r"\lVert x\rVert_2",
-    norm3: r"\lVert x\rVert_3",
-    norminf: r"\lVert x\rVert_\infty",
-    absdet: r"\sigma_1\sigma_2",
-    norm2bar: r"\lVert\bar x\rVert_2",
-    sumsq: r"\left(\sum_i\lVert x_i\rVert_2^2\right)",
-    e: r"\varepsilon",
-    # averaging among peers: theory/_moshpit_terms.py
-    sp.Symbol("dims", integer=True, positive=True): "d",
-    sp.Symbol("rounds", integer=True, nonnegative=True): "T",
-    sp.Symbol("failure", nonnegative=True): "p",
-    sp.Symbol("deaf", nonnegative=True): "q",
-    sp.Symbol("blocks", positive=True): r"\mathbb{E}R",
-    sp.Symbol("survivors", integer=True, positive=True): "n'",
-    sp.Symbol("spread", nonnegative=True): "V",
-    sp.Symbol("cap", integer=True, positive=True): "c",
-    sp.Symbol("mixing", nonnegative=True): r"\rho",
-    sp.Symbol("stepsize", positive=True): r"\gamma",
-    sp.Symbol("noise", nonnegative=True): r"\sigma",
-    sp.Symbol("smoothness", positive=True): "L",
-    sp.Symbol("convexity", positive=True): r"\mu",
-    sp.Symbol("curvature", nonnegative=True): "h",
-    sp.Symbol("period", integer=True, positive=True): r"\tau",
-    sp.Symbol("periods", integer=True, positive=True): "a",
-    sp.Symbol("iterations", integer=True, positive=True): "K",
-    sp.Symbol("quality", nonnegative=True): r"\delta",
-    sp.Symbol("distance", nonnegative=True): r"\lVert\theta^0-\theta^*\rVert",
-    sp.Symbol("excess", nonnegative=True): r"\Delta_f",
-    sp.Symbol("square", nonnegative=True): r"\lVert\theta^k\rVert^2",
-    # quantised all-reduce: theory/_flashcomm_terms.py
-    sp.Symbol("width", integer=True, positive=True): "b",
-    sp.Symbol("first_width", integer=True, positive=True): "b_1",
-    sp.Symbol("second_width", integer=True, positive=True): "b_2",
-    sp.Symbol("group", integer=True, positive=True): "g",
-    sp.Symbol("groups", integer=True, positive=True): "G",
-    sp.Symbol("metabits", integer=True, positive=True): "w",
-    sp.Symbol("step", positive=True): r"\tilde s",
-    sp.Symbol("offset", nonnegative=True): r"|\min|",
-    sp.Symbol("span", positive=True): "R",
-    sp.Symbol("roundoff", positive=True): "u",
-    sp.Symbol("scales", nonnegative=True): r"\left(\sum_p s_p\right)",
-    sp.Symbol("sum_scale", nonnegative=True): r"s'",
-    sp.Symbol("ranges", nonnegative=True): r"\left(\sum_p R_p\right)",
-    sp.Symbol("ring_scales", nonnegative=True): r"\left(\sum_{h=1}^P\sum_{p\leq h} s_p\right)",
-    sp.Symbol("coded_bytes", integer=True, positive=True): "M",
-    # Ok-Topk: theory/_oktopk_terms.py
-    sp.Symbol("winners", integer=True, nonnegative=True): r"\lvert T\rvert",
-    sp.Symbol("selected", integer=True, nonnegative=True): r"\max_p\lvert S_p\rvert",
-    sp.Symbol("inbound", integer=True, nonnegative=True): r"\max_r\mathrm{in}_r",
-    sp.Symbol("scale", positive=True): "c",
-    sp.Symbol("before", nonnegative=True): r"\lVert\bar\epsilon\rVert",
-    sp.Symbol("move", nonnegative=True): r"\lVert\eta G\rVert",
-    sp.Symbol("gap", nonnegative=True): r"(f_0-f^*)",
-    sp.Symbol("moment", positive=True): r"\mathcal{M}",
-    sp.Symbol("horizon", integer=True, positive=True): "t",
-    # DropCompute: theory/_dropcompute_terms.py
-    sp.Symbol("logwidth", positive=True): "s",
-    sp.Symbol("gammascale", positive=True): r"\theta",
-    sp.Symbol("overhead", nonnegative=True): "T_c",
-    sp.Symbol("latency", positive=True): r"\mu",
-    sp.Symbol("jitter", nonnegative=True): r"\sigma",
-    sp.Symbol("skewness", real=True): r"\gamma_3",
-    sp.Symbol("slowest", nonnegative=True): "T",
-    sp.Symbol("capped", nonnegative=True): r"\mathbb{E}\min(\tau,T)",
-    sp.Symbol("late", nonnegative=True): r"\Pr[T_n\ge\tau]",
-    sp.Symbol("below", nonnegative=True): r"\textstyle\sum_m\Pr[S_m<\tau]",
-    sp.Symbol("evenness", nonnegative=True): "F^{-1}(1-e^{-H_N})",
-    sp.Symbol("square_top", nonnegative=True): r"\mathbb{E}\,Z_{(N)}^2",
-    sp.Symbol("top", real=True): r"\mathbb{E}\,Z_{(N)}",
-    sp.Symbol("upper", nonnegative=True): r"F^{-1}(1-\frac1N)",
-    sp.Symbol("outer", nonnegative=True): r"F^{-1}(1-\frac1{eN})",
-    sp.Symbol("longest", nonnegative=True): "b",
-    sp.Symbol("shortest", nonnegative=True): "a",
-    sp.Symbol("location", real=True): "m",
-    sp.Symbol("shape", positive=True): "k",
-    sp.Symbol("largest_batch", integer=True, positive=True): "B",
-    sp.Symbol("samples", positive=True): "K",
-    sp.Symbol("odd_square", positive=True): "w",
-}
-"""How the symbols above are written in LaTeX, where not by their names."""
-
-
-class _Printer(LatexPrinter):  # type: ignore[misc]
-    def _as_ordered_terms(self, expression: Any, order: Any = None) -> list[Any]:
-        # no sum starts with a minus where it can be helped: 1 - k/n
-        return sorted(super()._as_ordered_terms(expression, order), key=lambda term: term.could_extract_minus_sign())
-
-
-def latex(expression: Any, symbol_names: dict[Any, str] | None = None) -> str:
-    """`expression` as LaTeX in the book's notation; `symbol_names` adds to it."""
-    return str(_Printer({"symbol_names": {**NOTATION, **(symbol_names or {})}}).doprint(expression))
 
 
 class index_bits(sp.Function):  # type: ignore[misc]

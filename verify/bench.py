@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from functools import partial
 from typing import Any
@@ -25,7 +26,7 @@ from commbounds.verify.peers import qsgd_peers, rand_k_peers, top_k_peers
 from commbounds.verify.search import search
 from commbounds.verify.stopwatch import Case, Row, Stopwatch, measured, timed
 
-__all__ = ["ENTRIES", "THREADED", "adversarial", "cases", "differing_compressors", "run"]
+__all__ = ["ENTRIES", "PARTS", "THREADED", "adversarial", "cases", "differing_compressors", "run"]
 
 Array = NDArray[Any]
 ENTRIES = 25_000_000
@@ -191,17 +192,41 @@ def _property_cases() -> Iterator[Case]:
 # --- all of it ---------------------------------------------------------------------------------------------------
 
 
-def cases(n: int = ENTRIES) -> Iterator[Case]:
-    """Every case, vectors at `n` entries; made one by one, as their vectors are large."""
-    yield from _top_k_cases(n)
-    yield from _randomised_cases(n)
-    yield from _start_up_cases()
-    yield from _property_cases()
+def _module(name: str, *most: int) -> Callable[[int], Iterator[Case]]:
+    """The cases of ``verify.bench_NAME``, at `n` entries but at most as many as `most` says."""
+
+    def made(n: int) -> Iterator[Case]:
+        cases = importlib.import_module(f"commbounds.verify.bench_{name}").cases
+        yield from cases(*(min(n, limit) for limit in most))
+
+    return made
 
 
-def run(n: int = ENTRIES, rounds: int = 9) -> Iterator[Row]:
-    """The rows of every case, as they are measured."""
-    for case in cases(n):
+PARTS: dict[str, Callable[[int], Iterator[Case]]] = {
+    "top-k": _top_k_cases,
+    "randomised": _randomised_cases,
+    "group-quantiser": _module("groupquant", ENTRIES),
+    "all-reduce": _module("collectives", 1_000_000, 10_000_000),
+    "ok-topk": _module("oktopk", 1_000_000),
+    "ok-topk-sweep": _module("sweep"),
+    "dropcompute": _module("dropcompute"),
+    "moshpit": _module("moshpit"),
+    "packet-loss": _module("packetloss"),
+    "start-up": lambda _n: _start_up_cases(),
+    "property-tests": lambda _n: _property_cases(),
+}
+"""What is timed, part by part: entries -> cases, made one by one, as their vectors are large."""
+
+
+def cases(n: int = ENTRIES, parts: Iterable[str] = PARTS) -> Iterator[Case]:
+    """Every case of the named parts, vectors at `n` entries."""
+    for part in parts:
+        yield from PARTS[part](n)
+
+
+def run(n: int = ENTRIES, rounds: int = 9, parts: Iterable[str] = PARTS) -> Iterator[Row]:
+    """The rows of every case of the named parts, as they are measured."""
+    for case in cases(n, parts):
         yield from measured(case, rounds)
 
 

@@ -204,7 +204,7 @@ def _print_cheapest(kind: str, rows: list[Any]) -> None:
 
 
 def _formula(expression: Any, latex: bool) -> str:
-    from commbounds.theory.quantities import latex as as_latex
+    from commbounds.theory.notation import latex as as_latex
 
     if latex:
         return as_latex(expression)

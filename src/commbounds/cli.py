@@ -194,11 +194,16 @@ def report(
 @main.command()
 @click.option("--quick", is_flag=True, help="Three rounds instead of nine.")
 @click.option("--n", "entries", type=click.IntRange(1000), default=25_000_000, show_default=True, help="Vector length.")
-def bench(quick: bool, entries: int) -> None:
-    """Time the kernels beside numpy (and torch, where it is installed) and print the ratios on this machine."""
+@click.argument("parts", nargs=-1)
+def bench(quick: bool, entries: int, parts: tuple[str, ...]) -> None:
+    """Time PARTS (all without) beside numpy, and torch and MPI where they are installed, and print the ratios."""
     from rich.table import Table
 
     from commbounds.verify import bench as timing
+
+    for part in parts:
+        if part not in timing.PARTS:
+            raise click.UsageError(f"there is nothing called {part!r} to time; there are {', '.join(timing.PARTS)}")
 
     table = Table(box=None, pad_edge=False)
     for heading in ("case", "ours", "peer's", "unit", "peer", "ratio", "floor", "goal", "reached"):
@@ -207,7 +212,7 @@ def bench(quick: bool, entries: int) -> None:
         )
     colours = {"goal": "green", "floor": "green", "missed": "red", "": "white"}
     with console(stderr=True).status("timing") as status:
-        for row in timing.run(entries, rounds=3 if quick else 9):
+        for row in timing.run(entries, 3 if quick else 9, parts or timing.PARTS):
             targets = ["" if v is None else f"{v:.3g}" for v in (row.floor, row.goal)]
             standing = f"[{colours[row.standing]}]{row.standing}[/]"
             figures = (f"{row.ours:.3g}", f"{row.theirs:.3g}", row.unit, row.peer, f"{row.ratio:.3g}")

@@ -10,7 +10,8 @@ import pytest
 import sympy as sp
 
 from commbounds.theory import Claim, Hypothesis, Kind, Source, Standing, Tag, claim, claims
-from commbounds.theory.quantities import BITS, RELATIVE_ERROR, Quantity, choose, index_bits, k, latex, n, s
+from commbounds.theory.notation import latex
+from commbounds.theory.quantities import BITS, RELATIVE_ERROR, Quantity, choose, index_bits, k, n, s
 
 SOURCE = Source("A. Author, 2020, A title", "its abstract", Tag.RECALLED)
 ROOT = Claim(

@@ -13,7 +13,8 @@ from commbounds.theory._node_schedules import nodes
 from commbounds.theory._sparse_schedules import kept, teams
 from commbounds.theory.cost import Cost, Machine, Phase, Schedule, cost, log2, power_below, t
 from commbounds.theory.crossover import crossover
-from commbounds.theory.quantities import P, k, latex, n
+from commbounds.theory.notation import latex
+from commbounds.theory.quantities import P, k, n
 from commbounds.theory.schedules import EXACT, IN_NODES, SCHEDULES
 from commbounds.theory.sources import derived
 

@@ -38,7 +38,7 @@ def fits(c: Any, x: Array) -> bool:
     if c.zero == "integer":
         live = scale > 0
         return bool((np.abs(low[live]) < 2.0**30 * scale[live]).all())
-    return c.metadata != "float16" or max(np.abs(wide).max(), scale.max()) < 6e4
+    return bool(c.metadata != "float16" or max(np.abs(wide).max(), scale.max()) < 6e4)
 
 
 def vector_grid(**options: Any) -> Callable[[int], Iterator[Case]]:
