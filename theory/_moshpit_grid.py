@@ -17,6 +17,7 @@ from commbounds.theory._moshpit_terms import (
     MEAN_SHIFT,
     NO_FAILURES,
     ONE_ROUND,
+    ONE_ROUND_MORE,
     ONE_SWEEP,
     RANDOM_CELLS,
     RANDOM_SURVIVORS,
@@ -83,7 +84,21 @@ GRID_CLAIMS = (
         corrected_by="moshpit.grid.exact",
         extremal="two peers, d = 1: their keys of one digit differ, and nobody averages",
         axis="N",
-        note="The first round is lost, since every key is unique: d + 1 rounds are needed at least.",
+        note="The first round is lost, since every key is unique. One more round makes up for it if chunk indices are "
+        "ranks; if they are sampled, peers by themselves draw different ones and do not line up in a grid.",
+    ),
+    Claim(
+        name="moshpit.grid.late",
+        title="With keys of d digits and ranks as chunk indices, the exact mean after d + 1 rounds",
+        quantity=DISTORTION,
+        relation=sp.Eq(DISTORTION.symbol, 0),
+        kind=Kind.SURE,
+        assumes=(FULL_GRID, NO_FAILURES, KEYS_OF_D_DIGITS, ONE_ROUND_MORE),
+        source=derived(
+            "In the first round all are by themselves and get index 0, which takes the place of their first digit: M "
+            "peers share every key that is left, its last digit 0, and the other d - 1 digits are those of a full grid."
+        ),
+        axis="N",
     ),
     Claim(
         name="moshpit.grid.factor",

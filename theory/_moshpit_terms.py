@@ -242,6 +242,7 @@ FULL_GRID = Hypothesis("full_grid", "There are as many peers as cells, and M of 
 NO_FAILURES = Hypothesis("no_failures", "Nobody fails.")
 KEYS_ONE_SHORT = Hypothesis("keys_one_short", "Keys have d - 1 digits: the last d - 1 chunk indices.")
 KEYS_OF_D_DIGITS = Hypothesis("keys_of_d_digits", "Keys have d digits: the last d chunk indices.")
+ONE_ROUND_MORE = Hypothesis("one_round_more", "There are d + 1 rounds; chunk indices are ranks in the group.")
 FIRST_SWEEP = Hypothesis("first_sweep", "No axis has had its turn twice.", sp.Le(rounds, dims))
 ONE_SWEEP = Hypothesis("one_sweep", "Every axis of the grid has its turn once.")
 RECTANGULAR = Hypothesis(

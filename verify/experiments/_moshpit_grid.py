@@ -92,11 +92,11 @@ def _repeats(implementation: Any, case: Case) -> Outcome | None:
     return Outcome(int(together.max()), {"N": N, "M": M, "dims": d})
 
 
-def _key_of_d_digits(implementation: Any, case: Case) -> Outcome | None:
+def _key_of_d_digits(more: int, implementation: Any, case: Case) -> Outcome | None:
     M, d = case.settings["M"], case.settings["d"]
     N = M**d
     keys = np.array([[i // M**j % M for j in range(d)] for i in range(N)])
-    (result, _), _ = implementation(identity(N, M ** (d + 1)), keys, M, d, slots="rank")
+    (result, _), _ = implementation(identity(N, M ** (d + 1)), keys, M, d + more, slots="rank")
     return Outcome(sum(distortions(result)), {"N": N, "M": M, "dims": d})
 
 
@@ -237,12 +237,15 @@ def _no_hand(_budget: Any) -> Iterator[Case]:
 
 GRID_STUDIES = (
     _study("grid.exact", "moshpit", _exact, _full, _SLOTS, corpus=_no_hand, cases=_shapes),
-    _study(
-        "grid.key_of_d_digits",
-        "moshpit",
-        _key_of_d_digits,
-        lambda _level: (settings(M=M, d=d) for M, d in ((2, 1), (2, 2), (3, 2))),
-        "the grids 2, 2 x 2 and 3 x 3; a unit vector for every peer",
+    *(
+        _study(
+            f"grid.{statement}",
+            "moshpit",
+            partial(_key_of_d_digits, more),
+            lambda _level: (settings(M=M, d=d) for M, d in ((2, 1), (2, 2), (3, 2), (2, 3), (4, 2))),
+            "five grids; a unit vector for every peer",
+        )
+        for statement, more in (("key_of_d_digits", 0), ("late", 1))
     ),
     _study(
         "grid.factor",
