@@ -94,10 +94,10 @@ def assumption(budget: str, seed: int) -> Exhibit:
     panels.append(Panel("Realised xi on a quadratic", "step", "over the norm of the step", tuple(lines), yscale="log"))
     return Exhibit(
         "oktopk.assumption",
-        "The constant of the published assumption is small on real gradients, grows with the residual, need not exist",
+        "The ratio that the published assumption bounds by a constant grows with the residual, and need not be bounded",
         "Distance of the mean update from the k largest entries of the mean accumulated gradient, over the norm of the "
-        "step of plain averaging; thresholds found in every step. Left: four consecutive recorded steps of a network. "
-        "Right: full-batch descent on one quadratic of 4 ranks, and the pair of ranks on which the ratio is t.",
+        "step of plain averaging; thresholds found in every step. Recorded gradients: four consecutive steps of a "
+        "network. Quadratic: full-batch descent on one of 4 ranks, and the pair of ranks on which the ratio is t.",
         tuple(panels),
     )
 
