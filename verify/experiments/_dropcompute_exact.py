@@ -137,13 +137,20 @@ def _small_tau(law_of: Any, case: Case) -> Outcome | None:
     return _gain()(law_of, Case({**case.settings, "overhead": 0.0}))
 
 
+def _many_case(decades: int) -> Case:
+    return law_case("1/5 or 1 (9/10)", 10**decades, 12, 1.0, 0.0)
+
+
+def _quick_case(decades: int) -> Case:
+    return law_case("1 (9/10) or 100", 10**decades, 1, 0.1, 0.0)  # tau = 1.09, just above the quick latency
+
+
 def _bernoulli_many(_budget: Budget) -> Iterator[Case]:
-    yield law_case("1/5 or 1 (9/10)", 10**15, 12, 1.0, 0.0)
+    yield _many_case(15)
 
 
 def _quick_or_slow(_budget: Budget) -> Iterator[Case]:
-    yield law_case("1 (9/10) or 100", 1000, 1, 0.1, 0.0)  # tau = 1.09, just above the quick latency
-    yield law_case("1 (9/10) or 100", 100_000, 1, 0.1, 0.0)
+    yield from (_quick_case(3), _quick_case(5))
 
 
 def _over_workers(name: str, M: int, share: float = 1.0, overhead: float = 0.2) -> Any:
@@ -156,7 +163,9 @@ def _over_tau(name: str, N: int, M: int, overhead: float = 0.2) -> Any:
 
 
 def _study(claim: str, trial: Trial, curves: Sequence[Any] = (), subject: str = "StepLaw", **more: Any) -> Study:
-    options: dict[str, Any] = {"corpus": law_corpus(), "cases": law_cases(), **more}
+    # the time of a step depends on neither threshold nor overhead
+    grid = {"shares": (1.0,)} if claim.startswith("time.") else {"workers": (1, 2, 1000), "batches": (1, 12)}
+    options: dict[str, Any] = {"corpus": law_corpus(**grid), "cases": law_cases(), **more}
     if curves:
         options["curves"] = law_curves(claim, trial, curves)
     return Study(f"dropcompute.{claim}", subject, trial, **options)
@@ -164,6 +173,7 @@ def _study(claim: str, trial: Trial, curves: Sequence[Any] = (), subject: str = 
 
 def _only(names: Sequence[str], **grid: Any) -> dict[str, Any]:
     drawn = {key: value for key, value in grid.items() if key in ("workers", "batches", "overheads")}
+    grid = {"workers": (1, 2, 1000), **grid}
     return {"corpus": law_corpus(names, **grid), "cases": law_cases(names, **drawn)}
 
 
@@ -253,6 +263,7 @@ EXACT_STUDIES = (
     _study(
         "gain.grows",
         _best,
+        [("1/5 or 1 (9/10), M = 12", "N", [(10.0**j, _many_case(j)) for j in range(1, 16)])],
         **_only(("normal, cv 0.2", "exponential"), workers=(2, 32), batches=(4, 12)),
         extremal=_bernoulli_many,
     ),
@@ -266,6 +277,7 @@ EXACT_STUDIES = (
     _study(
         "gain.bounded_by_mean",
         _gain(),
+        [("1 (9/10) or 100, M = 1", "N", [(10.0**j, _quick_case(j)) for j in range(6)])],
         **_only(("Bernoulli", "released delay")),
         extremal=_quick_or_slow,
     ),

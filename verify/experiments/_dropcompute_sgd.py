@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments._dropcompute_laws import SMALL_LAWS
+from commbounds.verify.experiments._dropcompute_laws import SMALL_LAWS, law_curves
 from commbounds.verify.experiments._dropcompute_steps import exactly
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
 __all__ = ["SGD_STUDIES"]
 
+_LENGTHS = (1, 2, 4, 8, 12, 16, 20, 24)
 _LAWS = ("1 (1/2) or 2 (1/2)", "1 (2/3) or 3 (1/3)", "0 (1/4) or 1 (3/4)", "1 (1/2) or 2 (1/4) or 4 (1/4)")
 
 
@@ -71,6 +72,16 @@ def _gradients(normalisation: str, correlated: bool = False) -> Callable[[Any, C
     return lambda drop_gradient, case: _mean_gradient(drop_gradient, case, normalisation, correlated)
 
 
+_GRADIENT_POINTS = [
+    (
+        f"{law}; N = M = 2",
+        "tau",
+        [(j / 2, Case({"law": law, "N": 2, "M": 2, "tau": Fraction(j, 2)})) for j in range(1, 10)],
+    )
+    for law in _LAWS[:2]
+]
+
+
 def _gradient_study(claim: str, normalisation: str, correlated: bool = False) -> Study:
     return Study(
         f"dropcompute.gradient.{claim}",
@@ -78,6 +89,7 @@ def _gradient_study(claim: str, normalisation: str, correlated: bool = False) ->
         _gradients(normalisation, correlated),
         grid=_gradient_grid,
         corpus=lambda _budget: itertools.islice(_gradient_grid(1), 0, None, 7),
+        curves=law_curves(f"gradient.{claim}", _gradients(normalisation, correlated), _GRADIENT_POINTS),
         enumerated="every outcome of the latencies and gradients of up to two workers with up to two micro-batches",
     )
 
@@ -219,8 +231,20 @@ def _one_then_nothing(_budget: Budget) -> Iterator[Case]:
         yield Case({"batches": batches, "B": 1, "eta": Fraction(1), "L": Fraction(1), "sigma": 0, "start": Fraction(1)})
 
 
+def _quiet_case(steps: int, kept: int) -> Case:
+    """A sample in each of the first steps, none thereafter, no noise."""
+    batches = (1,) * min(kept, steps) + (0,) * (steps - kept)
+    step = Fraction(1, 4)
+    return Case({"batches": batches, "B": 1, "eta": step, "L": Fraction(1), "sigma": 0, "start": Fraction(1)})
+
+
 def _sgd_study(claim: str, trial: Any, **more: Any) -> Study:
+    points = [
+        (f"samples in {kept} steps, no noise", "iterations", [(float(n), _quiet_case(n, kept)) for n in _LENGTHS])
+        for kept in (4, 24)
+    ]
     options = {
+        "curves": law_curves(f"sgd.{claim}", trial, points),
         "grid": _sgd_grid,
         "corpus": lambda _budget: itertools.islice(_sgd_grid(0), 0, None, 11),
         "enumerated": "every sequence of up to four batches and every outcome of the samples' signs, f(x) = x^2/2",
@@ -230,8 +254,6 @@ def _sgd_study(claim: str, trial: Any, **more: Any) -> Study:
 
 
 def _sgd_curves(claim: str, trial: Any) -> Callable[[Any, int], list[Series]]:
-    from commbounds.verify.experiments._dropcompute_laws import law_curves
-
     lengths = (5, 10, 20, 40, 80)
     drawn = [
         (f"{drop:.0%} of the steps dropped", "iterations", [(float(n), _run_case(n, 4, 1.0, drop, 3)) for n in lengths])

@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments._dropcompute_laws import SMALL_LAWS, SmallLaw
+from commbounds.verify.experiments._dropcompute_laws import SMALL_LAWS, SmallLaw, law_curves
 from commbounds.verify.experiments._dropcompute_steps import exactly
 from commbounds.verify.study import Case, Outcome, Study
 
@@ -153,7 +153,7 @@ def _increasing(drop_step: Any, case: Case) -> Outcome | None:
 
 def _concave(drop_step: Any, case: Case) -> Outcome | None:
     N, M = case.settings["N"], case.settings["M"]
-    if N * M > 2:
+    if (N + 1) * M > 4:
         return None
     fewer = _mean_time(drop_step, case, N - 1) if N > 1 else Fraction(0)  # of nobody: 0
     more = _mean_time(drop_step, case, N + 1)
@@ -197,9 +197,24 @@ def _cantelli(_budget: Budget) -> Iterator[Case]:
 
 def _study(claim: str, trial: Trial, **more: Any) -> Study:
     options = {"grid": _grid, "corpus": _corpus, "enumerated": _ENUMERATED, **more}
+    if "dependent" in claim:
+        points = [("1 s, and 5 s for one of the workers", "N", [(float(N), _slow_case(N)) for N in range(1, 30)])]
+    elif claim.startswith("time."):
+        points = [(law, "N", [(float(N), _small_case(law, N, 1, Fraction(1))) for N in range(1, 7)]) for law in _DRAWN]
+    else:
+        thresholds = [Fraction(j, 2) for j in range(1, 17)]
+        points = [
+            (f"{law}; M = 3", "tau", [(float(t), _small_case(law, 1, 3, t)) for t in thresholds]) for law in _DRAWN
+        ]
+    options["curves"] = law_curves(claim, trial, points)
     return Study(f"dropcompute.{claim}", "drop_step", trial, **options)
 
 
+def _slow_case(N: int) -> Case:
+    return Case({"N": N, "quick": 1, "slow": 5})
+
+
+_DRAWN = ("1 (1/2) or 2 (1/2)", "1 (2/3) or 3 (1/3)")
 _DEPENDENT: dict[str, Any] = {"grid": _dependent_grid, "corpus": _one_slow, "extremal": _one_slow}
 
 SMALL_STUDIES = (

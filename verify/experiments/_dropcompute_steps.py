@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
+from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
 __all__ = ["STEP_STUDIES", "exactly"]
@@ -248,27 +250,30 @@ def _one_micro_batch(_budget: Budget) -> Iterator[Case]:
     yield _case([[1.0]], Fraction(1), N=1, M=1)
 
 
-def _alone(drop_trials: Any, case: Case) -> Outcome:
-    from commbounds.verify.experiments._dropcompute_laws import LAWS
+def _over_tau(claim: str, trial: Trial) -> Callable[[Any, int], list[Series]]:
+    """The claim at growing thresholds, for one draw of latencies."""
 
-    s = case.settings
-    law, N, M, first = LAWS[s["law"]], s["N"], s["M"], s["first"]
-    options: dict[str, Any] = {"seed": s["seed"], "preemption": s["preemption"]}
-    many = drop_trials(law, N, M, 0.9 * M * law.mean, 0.5, trials=6, first=first, **options)
-    one = drop_trials(law, N, M, 0.9 * M * law.mean, 0.5, trials=1, first=first + 4, **options)
-    gaps = [abs(float(a[4]) - float(b[0])) for a, b in ((many.time, one.time), (many.slowest, one.slowest))]
-    return Outcome(exactly(max(*gaps, abs(int(many.completed[4]) - int(one.completed[0])))), {})
+    def curves(implementation: Any, _seed: int) -> list[Series]:
+        thresholds = [Fraction(j, 2) for j in range(1, 45)]
+        outcomes = [(tau, trial(implementation, _drawn(8, 7, 5, 1, tau))) for tau in thresholds]
+        told = [(float(tau), o) for tau, o in outcomes if o is not None]
+        bound = [float(claims()[f"dropcompute.{claim}"].bound(**o.values)) for _, o in told]
+        return [
+            Series(
+                "latencies 0 .. 5 s, N = 8, M = 7",
+                "tau",
+                [x for x, _ in told],
+                bound,
+                [float(o.measured) for _, o in told],
+            )
+        ]
 
-
-def _alone_corpus(_budget: Budget) -> Iterator[Case]:
-    from commbounds.verify.experiments._dropcompute_laws import LAWS
-
-    for law in LAWS:
-        for N, M, first, preemption in ((1, 1, 0, "A"), (3, 2, 10, "B"), (1030, 3, 2**40, "A"), (7, 12, 1, "C")):
-            yield Case({"law": law, "N": N, "M": M, "first": first, "seed": 5, "preemption": preemption})
+    return curves
 
 
 def _study(claim: str, subject: str, trial: Trial, grid: bool = True, **more: Any) -> Study:
+    if claim.startswith(("step.", "threshold.optimal")) and claim != "step.subadditive":
+        more = {"curves": _over_tau(claim, trial), **more}
     if grid:
         more = {"grid": _grid, "enumerated": _ENUMERATED, **more}
     return Study(f"dropcompute.{claim}", subject, trial, **{"corpus": _corpus, "cases": _cases, **more})
@@ -289,5 +294,4 @@ STEP_STUDIES = (
     _study("threshold.optimal", "best_threshold", _optimal, extremal=_chosen),
     _study("threshold.never_loses", "best_threshold", _never_loses, extremal=_equal),
     _study("released.optimistic", "released_threshold", _optimistic, grid=False),
-    Study("dropcompute.trials.alone", "drop_trials", _alone, corpus=_alone_corpus),
 )

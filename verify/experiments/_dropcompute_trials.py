@@ -10,6 +10,7 @@ import numpy as np
 from commbounds.collectives import StepLaw
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments._dropcompute_laws import LAWS, law_case, law_curves
+from commbounds.verify.experiments._dropcompute_steps import exactly
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
 __all__ = ["TRIAL_STUDIES"]
@@ -88,6 +89,22 @@ def _top_study(claim: str, least: int, **more: Any) -> Study:
     return Study(f"dropcompute.{claim}", "gaussian_maximum", _maximum, corpus=_counts(least), curves=curves, **more)
 
 
+def _alone(drop_trials: Any, case: Case) -> Outcome:
+    s = case.settings
+    law, N, M, first = LAWS[s["law"]], s["N"], s["M"], s["first"]
+    options: dict[str, Any] = {"seed": s["seed"], "preemption": s["preemption"]}
+    many = drop_trials(law, N, M, 0.9 * M * law.mean, 0.5, trials=6, first=first, **options)
+    one = drop_trials(law, N, M, 0.9 * M * law.mean, 0.5, trials=1, first=first + 4, **options)
+    gaps = [abs(float(a[4]) - float(b[0])) for a, b in ((many.time, one.time), (many.slowest, one.slowest))]
+    return Outcome(exactly(max(*gaps, abs(int(many.completed[4]) - int(one.completed[0])))), {})
+
+
+def _alone_corpus(_budget: Budget) -> Iterator[Case]:
+    for law in LAWS:
+        for N, M, first, preemption in ((1, 1, 0, "A"), (3, 2, 10, "B"), (1030, 3, 2**40, "A"), (7, 12, 1, "C")):
+            yield Case({"law": law, "N": N, "M": M, "first": first, "seed": 5, "preemption": preemption})
+
+
 _OVER_TAU = (
     "released delay, N = 32, M = 12",
     "tau/(M mu)",
@@ -95,6 +112,7 @@ _OVER_TAU = (
 )
 
 TRIAL_STUDIES = (
+    Study("dropcompute.trials.alone", "drop_trials", _alone, corpus=_alone_corpus),
     _top_study("maximum.logarithm", 2, extremal=lambda _budget: iter([Case({"N": 2})])),
     _top_study("maximum.rank", 2),
     _top_study("maximum.harmonic", 1),
