@@ -123,7 +123,7 @@ _EXTREMAL: dict[str, dict[str, Any]] = {
     "versions.mean_gap": {},
     "versions.mean_square_gap": {},
     "drift.pair_limit": {},
-    "drift.published": {},
+    "drift.published": {"p": Fraction(1, 5), "t": 5},
     "drift.published_with_correlated_updates": {"rho": None},
     "drift.autoregressive": {"rho": Fraction(1, 2)},
     "drift.autocovariance": {"window": 2},
