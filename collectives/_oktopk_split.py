@@ -19,8 +19,6 @@ __all__ = ["split_and_reduce", "split_traffic", "used_up"]
 
 _BLOCK = 1 << 17
 """Entries of the vector, or more, that are summed for all ranks before the next ones: so they stay in the cache."""
-_WEIGHT = 4
-"""An entry that is looked up somewhere costs as much as so many that are read one after another."""
 
 
 @njit(cache=True, nogil=True)
@@ -171,7 +169,7 @@ def split_and_reduce(
         partial(_reduce, *given, first, last, cuts, sums, bits, mask, nonzero, largest) for first, last in _shares(P)
     ]
     with np.errstate(over="ignore", invalid="ignore"):  # of kernels in plain Python
-        run_all(jobs, _WEIGHT * int(chosen.counts.sum()))
+        run_all(jobs, int(chosen.counts.sum()))
     if not np.isfinite(largest.view(dtype)).all():
         raise ValueError("acc must have finite sums over the ranks, got an overflow")
     return sums, np.diff(cuts, axis=1), nonzero, split_traffic(cuts, rotation, bucket)
@@ -187,5 +185,5 @@ def used_up(chosen: Passing, update: NDArray[Any]) -> tuple[NDArray[np.int64], .
         partial(_among, chosen.indices, chosen.counts, update, first, last, sizes)
         for first, last in _shares(len(chosen.counts))
     ]
-    run_all(jobs, _WEIGHT * int(chosen.counts.sum()))
+    run_all(jobs, int(chosen.counts.sum()))
     return tuple(row[:size].astype(np.int64) for row, size in zip(chosen.indices, sizes, strict=True))

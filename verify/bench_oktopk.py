@@ -69,7 +69,7 @@ def sums(chosen: Passing, n: int) -> dict[str, Callable[[], Array]]:
     from scipy.sparse import csr_array
 
     (P, k), values = chosen.indices.shape, chosen.values.ravel()
-    indices, starts = chosen.indices.ravel(), np.arange(P + 1) * k
+    indices, starts = chosen.indices.ravel(), np.arange(P + 1, dtype=np.int32) * np.int32(k)
 
     def added_at() -> Array:
         out = np.zeros(n, np.float32)
@@ -79,7 +79,10 @@ def sums(chosen: Passing, n: int) -> dict[str, Callable[[], Array]]:
     def scipy_sum() -> Array:
         return np.asarray(csr_array((values, indices, starts), shape=(P, n)).sum(axis=0))
 
-    peers = {"numpy add.at": added_at, "scipy sparse sum": scipy_sum}
+    def scipy_product() -> Array:
+        return np.asarray(np.ones(P, np.float32) @ csr_array((values, indices, starts), shape=(P, n)))
+
+    peers = {"numpy add.at": added_at, "scipy sparse sum": scipy_sum, "scipy, ones times matrix": scipy_product}
     if torch := torch_module():
         places, given = torch.from_numpy(indices.astype(np.int64)), torch.from_numpy(values)
         peers["torch index_add"] = lambda: np.asarray(torch.zeros(n).index_add_(0, places, given))
