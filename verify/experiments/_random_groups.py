@@ -88,7 +88,7 @@ def _expected_blocks(reading: str, sizes: tuple[int, ...], p: Fraction, rule: st
 def _grid(readings: tuple[str, ...], rounds: tuple[int, ...], level: int) -> Iterator[Case]:
     for N in range(2, 5 + (level > 1)):
         for r, reading, T in itertools.product(range(1, N + 1), readings, rounds):
-            if 9 + 7 * level >= N**T or T == 1:
+            if T == 1 or (9 + 7 * level >= N**T and r**N <= 81):
                 yield settings(N=N, r=r, rounds=T, reading=reading)
     if "cut" in readings:
         for sizes in ("1+3", "3+1", "1+1+2"):
