@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from commbounds.theory import claims
 from commbounds.verify import exhibition
 from commbounds.verify.exhibit import Exhibit, Line, Panel
 from commbounds.verify.exhibits import EXHIBITS
@@ -64,6 +65,12 @@ def test_a_file_of_something_else_is_refused(tmp_path):
         exhibition.load_exhibits(path)
 
 
+def test_every_exhibit_belongs_to_a_column():
+    columns = {claim.column for claim in claims().values()}
+    assert {name.partition(".")[0] for name in EXHIBITS} <= columns
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_every_exhibit_is_complete(name):
     exhibit = exhibition.made(name)
