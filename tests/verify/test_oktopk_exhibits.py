@@ -8,8 +8,6 @@ import pytest
 from commbounds.verify.exhibit import exhibit_from_json
 from commbounds.verify.exhibits.oktopk import EXHIBITS
 
-pytestmark = pytest.mark.kernels
-
 
 @cache
 def made(name):

@@ -11,8 +11,6 @@ from commbounds.verify.replays import REPLAYS
 from commbounds.verify.replays.oktopk_volume import FAMILIES, ONE_OWNER, QUARTER, SMALL_K, TIGHT, data, replay
 from commbounds.verify.stack_families import SWEPT, stack
 
-pytestmark = pytest.mark.kernels
-
 
 def ratios(family, P, k, n, **options):
     x = stack(family, P, n, k)
