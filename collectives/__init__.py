@@ -23,6 +23,8 @@ from commbounds.collectives.dense import (
 from commbounds.collectives.drift_trials import Drift, drift_trials, staleness_trials
 from commbounds.collectives.drop_thresholds import Threshold, best_threshold, released_threshold
 from commbounds.collectives.dropcompute import DropStep, Trials, drop_step, drop_trials, trial_latencies
+from commbounds.collectives.feedback_aggregators import Aggregated, ArcRows, GatheredTopK, OkTopK
+from commbounds.collectives.feedback_sgd import FeedbackSGD, FeedbackSGDState
 from commbounds.collectives.flashcomm import (
     QuantisedSum,
     hierarchical_quantised_allreduce,
@@ -62,13 +64,18 @@ from commbounds.collectives.traffic import Traffic
 __all__ = [
     "COLLECTIVES",
     "CONTROLLERS",
+    "Aggregated",
     "ArcResult",
+    "ArcRows",
     "Bernoulli",
     "Controller",
     "Drift",
     "DropStep",
     "Exponential",
+    "FeedbackSGD",
+    "FeedbackSGDState",
     "Gamma",
+    "GatheredTopK",
     "GaussiankResult",
     "GilbertElliott",
     "Histogram",
@@ -76,6 +83,7 @@ __all__ = [
     "Lattice",
     "Lognormal",
     "Normal",
+    "OkTopK",
     "OkTopkResult",
     "OkTopkSGD",
     "OkTopkSGDState",
@@ -151,6 +159,7 @@ COLLECTIVES: Mapping[str, Any] = MappingProxyType(
     {
         "arctopk_allreduce": arctopk_allreduce,
         "row_count": row_count,
+        "FeedbackSGD": FeedbackSGD,
         "OkTopkSGD": OkTopkSGD,
         "StepLaw": StepLaw,
         "allgather": allgather,

@@ -6,6 +6,7 @@ from typing import Any
 
 from commbounds.compressors.base import Compressor, Law, Message
 from commbounds.compressors.bit_planes import packed, packed_bytes, unpacked
+from commbounds.compressors.feedback import EF14, EF21, EF21M, Feedback, FeedbackState, Plain
 from commbounds.compressors.group_message import GroupCodes
 from commbounds.compressors.grouped_topk import BlockTopK, ChunkTopK
 from commbounds.compressors.groupquant import GroupQuantizer, StochasticGroupQuantizer
@@ -30,6 +31,9 @@ from commbounds.compressors.topk import TopK
 
 __all__ = [
     "COMPRESSORS",
+    "EF14",
+    "EF21",
+    "EF21M",
     "MECHANISMS",
     "QSGD",
     "AdaptiveSparsification",
@@ -39,6 +43,8 @@ __all__ = [
     "Compressor",
     "Dense",
     "Factors",
+    "Feedback",
+    "FeedbackState",
     "GroupCodes",
     "GroupQuantizer",
     "HardThreshold",
@@ -50,6 +56,7 @@ __all__ = [
     "NaturalCompression",
     "NaturalDithering",
     "NearestPower",
+    "Plain",
     "PowerSGD",
     "RandK",
     "ScaledSign",
@@ -89,6 +96,10 @@ COMPRESSORS: dict[str, type[Compressor]] = {
 
 MECHANISMS: Mapping[str, Any] = MappingProxyType(
     {
+        "EF14": EF14,
+        "EF21": EF21,
+        "EF21M": EF21M,
+        "Plain": Plain,
         "GroupQuantizer": GroupQuantizer,
         "StochasticGroupQuantizer": StochasticGroupQuantizer,
         "packed": packed,

@@ -1,0 +1,308 @@
+"""Error feedback: what one worker keeps from step to step, so that what compression leaves out is not lost."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.compressors.base import Compressor, Message, checked_array
+from commbounds.compressors.sparse_message import Sparse
+
+__all__ = ["EF14", "EF21", "EF21M", "Feedback", "FeedbackState", "Plain"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class FeedbackState:
+    """What a worker remembers; arrays have the shape and dtype of its gradients.
+
+    Parameters
+    ----------
+    memory : array
+        EF14: the residual e. EF21 and EF21M: the estimate g, which the server knows too. Unused by `Plain`.
+    momentum : array or None
+        EF21M: the averaged gradient h. None for the others.
+    """
+
+    memory: Array
+    momentum: Array | None = None
+
+
+def _plus(base: Array, sign: int, sent: Any, compressor: Compressor | None) -> Array:
+    """`base` plus or minus what was sent: a message of `compressor`, or an array."""
+    if isinstance(sent, Sparse):  # as many additions as entries; the others would add zero
+        out = base.copy()
+        out[sent.indices] += sign * sent.values
+        return out
+    dense = compressor.decompress(sent) if isinstance(sent, Message) and compressor is not None else sent
+    out = base + dense if sign > 0 else base - dense
+    return np.asarray(out, dtype=base.dtype)
+
+
+@dataclass(frozen=True)
+class Feedback(ABC):
+    """A way to compress gradients with a memory: a frozen record; all that changes is in the state.
+
+    Parameters
+    ----------
+    compressor : Compressor or None
+        What vectors are compressed with in `step`. None where an aggregator compresses for all workers together.
+
+    Attributes
+    ----------
+    adds_up : bool
+        Whether the server adds what is sent to what it already has (EF21, EF21M), or forgets that (EF14, none).
+    scaled : bool
+        Whether `step` is meant to be given the gradient times the step size (EF14).
+    """
+
+    compressor: Compressor | None = None
+    adds_up: ClassVar[bool] = False
+    scaled: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.compressor is not None and not isinstance(self.compressor, Compressor):
+            raise TypeError(f"compressor must be a Compressor or None, got {self.compressor!r}")
+
+    @abstractmethod
+    def start(self, gradient: ArrayLike) -> FeedbackState:
+        """The state before the first step, made for the shape and dtype of the first `gradient`."""
+
+    @abstractmethod
+    def offered(self, state: FeedbackState, gradient: Array) -> tuple[Array, Array | None]:
+        """The vector to compress, a fresh array, and the momentum after the step."""
+
+    @abstractmethod
+    def after(self, state: FeedbackState, offered: Array, momentum: Array | None, sent: Any) -> FeedbackState:
+        """The state after the worker `sent` (a message of its compressor, or an array) of what it `offered`."""
+
+    def checked_for(self, state: FeedbackState, gradient: ArrayLike) -> Array:
+        """`gradient` as an array, if `state` is one of its shape and dtype; whether it is finite shows later."""
+        given = checked_array(gradient, np.asarray(gradient).ndim, finite=False)
+        if state.memory.shape != given.shape:
+            raise ValueError(f"state must be one of gradients of shape {given.shape}, got one of {state.memory.shape}")
+        if state.memory.dtype != given.dtype:
+            raise TypeError(f"state must be one of {given.dtype} gradients, got one of {state.memory.dtype}")
+        return given
+
+    def step(
+        self, state: FeedbackState, gradient: ArrayLike, rng: np.random.Generator | None = None
+    ) -> tuple[Any, FeedbackState]:
+        """What a worker sends for its `gradient`, and its state after that.
+
+        Parameters
+        ----------
+        state : FeedbackState
+            Of `start`, or of the step before; not mutated.
+        gradient : (n,) or (m, n) float32 or float64
+            Finite; in the shape and dtype of the state.
+        rng : numpy.random.Generator
+            Required by randomised compressors.
+
+        Returns
+        -------
+        message
+            Of the compressor.
+        FeedbackState
+            After the step.
+
+        Raises
+        ------
+        TypeError, ValueError
+            There is no compressor; `gradient` does not fit the state; or as the compressor raises.
+        """
+        if self.compressor is None:
+            raise ValueError("compressor must be given for single steps, got None")
+        given = self.checked_for(state, gradient)
+        vector, momentum = self.offered(state, given)
+        message = self.compressor.compress(vector, rng)
+        return message, self.after(state, vector, momentum, message)
+
+
+@dataclass(frozen=True)
+class Plain(Feedback):
+    """No feedback: the gradient is compressed as it is, and what is left out is lost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from commbounds.compressors import TopK
+    >>> plain, gradient = Plain(TopK(1)), np.array([2.0, 1.0])
+    >>> plain.step(plain.start(gradient), gradient)[0].dense()
+    array([2., 0.])
+    """
+
+    def start(self, gradient: ArrayLike) -> FeedbackState:
+        """Zeros, which nothing reads."""
+        return FeedbackState(np.zeros_like(_checked(gradient)))
+
+    def offered(self, state: FeedbackState, gradient: Array) -> tuple[Array, Array | None]:
+        """The gradient."""
+        return gradient.copy(), None
+
+    def after(self, state: FeedbackState, offered: Array, momentum: Array | None, sent: Any) -> FeedbackState:
+        """The same state."""
+        return state
+
+
+@dataclass(frozen=True)
+class EF14(Feedback):
+    """Error feedback: what was left out is added to the next gradient.
+
+    p = e + gamma grad;  message C(p);  e <- p - C(p), e = 0 at first (Seide 2014, Stich 2018, Karimireddy 2019).
+
+    Notes
+    -----
+    `step` is given gamma grad, so that old residuals keep the step size they were made with.
+    If ||gamma grad|| <= M always and ||C(x) - x||^2 <= (1 - alpha) ||x||^2, then
+    ||e||^2 <= (1 - alpha) / (1 - sqrt(1 - alpha))^2 M^2; tight over all contractive compressors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from commbounds.compressors import TopK
+    >>> ef, gradient = EF14(TopK(1)), np.array([2.0, 1.5])
+    >>> first, state = ef.step(ef.start(gradient), gradient)
+    >>> second, state = ef.step(state, gradient)
+    >>> first.dense(), second.dense(), state.memory
+    (array([2., 0.]), array([0., 3.]), array([2., 0.]))
+    """
+
+    scaled = True
+
+    def start(self, gradient: ArrayLike) -> FeedbackState:
+        """Nothing left over."""
+        return FeedbackState(np.zeros_like(_checked(gradient)))
+
+    def offered(self, state: FeedbackState, gradient: Array) -> tuple[Array, Array | None]:
+        """The vector e + gamma grad."""
+        with np.errstate(over="ignore"):  # the compressor refuses what overflows
+            return state.memory + gradient, None
+
+    def after(self, state: FeedbackState, offered: Array, momentum: Array | None, sent: Any) -> FeedbackState:
+        """The residual e = p - C(p)."""
+        return FeedbackState(_plus(offered, -1, sent, self.compressor))
+
+
+@dataclass(frozen=True)
+class EF21(Feedback):
+    """Error feedback of 2021: the worker sends compressed corrections of an estimate that the server keeps.
+
+    message C(grad - g);  g <- g + C(grad - g) (Richtarik 2021).
+
+    Parameters
+    ----------
+    compressor : Compressor or None
+        As in `Feedback`.
+    dense : bool
+        Whether the first gradient is sent whole, so that g begins with it; else g begins with zeros.
+
+    Notes
+    -----
+    ||g+ - grad+||^2 <= (1 - theta) ||g - grad||^2 + beta ||grad+ - grad||^2 with q = sqrt(1 - alpha), theta = 1 - q and
+    beta = q^2 / (1 - q).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from commbounds.compressors import TopK
+    >>> ef = EF21(TopK(1), dense=False)
+    >>> gradient = np.array([2.0, 1.5])
+    >>> first, state = ef.step(ef.start(gradient), gradient)
+    >>> second, state = ef.step(state, gradient)
+    >>> first.dense(), second.dense(), state.memory
+    (array([2., 0.]), array([0. , 1.5]), array([2. , 1.5]))
+    """
+
+    dense: bool = True
+    adds_up = True
+
+    def start(self, gradient: ArrayLike) -> FeedbackState:
+        """An estimate g that is the gradient, or zero."""
+        given = _checked(gradient)
+        return FeedbackState(given.copy() if self.dense else np.zeros_like(given))
+
+    def offered(self, state: FeedbackState, gradient: Array) -> tuple[Array, Array | None]:
+        """The correction grad - g."""
+        with np.errstate(over="ignore"):  # the compressor refuses what overflows
+            return gradient - state.memory, None
+
+    def after(self, state: FeedbackState, offered: Array, momentum: Array | None, sent: Any) -> FeedbackState:
+        """The estimate g + C(grad - g)."""
+        return FeedbackState(_plus(state.memory, 1, sent, self.compressor))
+
+
+@njit(cache=True, nogil=True)
+def _blend(momentum, gradient, memory, keep, eta, blended, offered):  # type: ignore[no-untyped-def]
+    # h = keep h + eta grad, and h - g
+    for i in range(momentum.size):
+        h = keep * momentum[i] + eta * gradient[i]
+        blended[i] = h
+        offered[i] = h - memory[i]
+
+
+@dataclass(frozen=True)
+class EF21M(Feedback):
+    """EF21 of averaged gradients: EF21 with momentum, for stochastic gradients (EF21-SGDM, Fatkhullin 2023).
+
+    h <- (1 - eta) h + eta grad;  message C(h - g);  g <- g + C(h - g).
+
+    Parameters
+    ----------
+    compressor : Compressor or None
+        As in `Feedback`.
+    eta : float
+        Weight of the new gradient, in (0, 1]; 1 is EF21.
+    dense : bool
+        Whether the first gradient is sent whole, so that g and h begin with it; else g begins with zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from commbounds.compressors import TopK
+    >>> ef = EF21M(TopK(1), eta=0.5)
+    >>> state = ef.start(np.array([2.0, 1.0]))
+    >>> message, state = ef.step(state, np.array([0.0, 5.0]))
+    >>> message.dense(), state.memory, state.momentum
+    (array([0., 2.]), array([2., 3.]), array([1., 3.]))
+    """
+
+    eta: float = 0.1
+    dense: bool = True
+    adds_up = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.eta <= 1:
+            raise ValueError(f"eta must be in (0, 1], got {self.eta}")
+
+    def start(self, gradient: ArrayLike) -> FeedbackState:
+        """An average h that is the gradient; g is the same, or zero."""
+        given = _checked(gradient)
+        return FeedbackState(given.copy() if self.dense else np.zeros_like(given), given.copy())
+
+    def offered(self, state: FeedbackState, gradient: Array) -> tuple[Array, Array | None]:
+        """The correction h - g, and h."""
+        if state.momentum is None:
+            raise ValueError("state must be one of EF21M, with a momentum, got one without")
+        blended, vector = np.empty_like(gradient), np.empty_like(gradient)
+        keep, eta = gradient.dtype.type(1 - self.eta), gradient.dtype.type(self.eta)
+        _blend(
+            np.ascontiguousarray(state.momentum).reshape(-1), gradient.reshape(-1),
+            np.ascontiguousarray(state.memory).reshape(-1), keep, eta, blended.reshape(-1), vector.reshape(-1),
+        )  # fmt: skip
+        return vector, blended
+
+    def after(self, state: FeedbackState, offered: Array, momentum: Array | None, sent: Any) -> FeedbackState:
+        """The estimate g + C(h - g), and h."""
+        return FeedbackState(_plus(state.memory, 1, sent, self.compressor), momentum)
+
+
+def _checked(gradient: ArrayLike) -> Array:
+    return checked_array(gradient, np.asarray(gradient).ndim)
