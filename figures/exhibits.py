@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -11,7 +12,15 @@ from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, LinearSegmentedColormap, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import (
+    FixedFormatter,
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+)
 
 from commbounds.figures.curves import apart, short, styled
 from commbounds.figures.style import COLOURS, SERIES
@@ -24,6 +33,8 @@ _WIDTH, _HEIGHT = 5.6, 3.3
 _LINE = 0.19
 """Inches of one line of a legend."""
 _HEADING = 0.3
+_LETTERS = 62
+"""Letters of a title that fit above a panel."""
 _FEW = 12
 """Up to so many different values are the ticks of their axis."""
 _MARKERS = "osD^vPX*<>"
@@ -63,21 +74,26 @@ def draw_exhibit(exhibit: Exhibit, heading: bool = True) -> Figure:
     legends = [_entries(panel) for panel in panels]
     below = [max(map(_lines_of_legend, legends[row * columns : (row + 1) * columns])) * _LINE for row in range(rows)]
     heights = [_HEIGHT + extra for extra in below]
-    width, height = _WIDTH * columns, sum(heights) + _HEADING * heading
+    titles = textwrap.wrap(exhibit.title, round(_LETTERS * columns)) if heading else []
+    above = _HEADING * bool(titles) + _LINE * max(0, len(titles) - 1)
+    width, height = _WIDTH * columns, sum(heights) + above
     with styled():
         figure = Figure(figsize=(width, height))
         for number, panel in enumerate(panels):
             row, column = divmod(number, columns)
-            top = sum(heights[:row]) + _HEADING * heading
-            left = column * _WIDTH + 0.85
+            top = sum(heights[:row]) + above
+            names = panel.heat.names if panel.heat is not None else []
+            indent = 0.85 if not names else 0.55 + 0.075 * max(map(len, names))
+            left = column * _WIDTH + indent
             right = 0.2 if panel.heat is None or panel.heat.labels else 0.1
             box = (left / width, 1 - (top + _HEIGHT - 0.55) / height)
-            size = ((_WIDTH - 0.85 - right) / width, (_HEIGHT - 0.9) / height)
+            size = ((_WIDTH - indent - right) / width, (_HEIGHT - 0.9) / height)
             ax = figure.add_axes((*box, *size))
             _panel(ax, panel, places, figure)
             _legend(ax, panel, places)
-        if heading:
-            figure.text(0.14 / width, 1 - 0.2 / height, exhibit.title, fontsize=10, weight="bold", va="center")
+        for line, text in enumerate(titles):
+            place = 1 - (0.2 + _LINE * line) / height
+            figure.text(0.14 / width, place, text, fontsize=10, weight="bold", va="center")
     return figure
 
 
@@ -123,7 +139,11 @@ def _panel(ax: Axes, panel: Panel, places: dict[str, int], figure: Figure) -> No
     heat = panel.heat
     xs = sorted({v for line in panel.lines for v in line.x}) if heat is None else heat.x
     for axis, scale, given in ((ax.xaxis, panel.xscale, xs), (ax.yaxis, panel.yscale, [] if heat is None else heat.y)):
-        if 1 < len(given) <= _FEW:
+        if heat is not None and heat.names and axis is ax.yaxis:
+            axis.set_major_locator(FixedLocator(heat.y))
+            axis.set_major_formatter(FixedFormatter(heat.names))
+            ax.tick_params(axis="y", labelsize=8.5)
+        elif 1 < len(given) <= _FEW:
             axis.set_major_locator(FixedLocator(apart(given, scale)))
             axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
             axis.set_minor_locator(NullLocator())

@@ -58,6 +58,8 @@ class Heat:
         Names of the categories; empty where z is a number.
     title : str
         What z is.
+    names : list of str
+        What the rows are, where y only numbers them; empty where y says it.
     """
 
     x: list[float]
@@ -65,8 +67,11 @@ class Heat:
     z: list[list[float]]
     labels: list[str] = field(default_factory=list)
     title: str = ""
+    names: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        if self.names and len(self.names) != len(self.y):
+            raise ValueError("names must have one for every y")
         if len(self.z) != len(self.y) or any(len(row) != len(self.x) for row in self.z):
             raise ValueError("z must have one row for every y and one column for every x")
 

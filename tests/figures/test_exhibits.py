@@ -18,6 +18,7 @@ LINES = (
 )
 CHOICE = Heat([0.01, 0.1], [2.0, 4.0, 8.0], [[0.0, 1.0], [0.0, 0.0], [1.0, 1.0]], ["sparse", "dense"])
 NUMBER = Heat([1.0, 2.0], [1.0, 2.0], [[0.0, 1.0], [2.0, math.nan]], title="error in %")
+NAMED = Heat([1.0, 2.0], [0.0, 1.0], [[0.0, 1.0], [1.0, 0.0]], ["a", "b"], names=["first law", "a rather long name"])
 EXHIBIT = Exhibit(
     "topk.words",
     "Ring stays below two words",
@@ -83,8 +84,24 @@ def test_axes_say_what_they_show():
     assert draw_exhibit(EXHIBIT, heading=False).texts == []
 
 
-def test_nothing_leaves_the_figure():
-    figure = draw_exhibit(EXHIBIT)
+def test_rows_of_a_map_can_have_names():
+    ax = draw_exhibit(Exhibit("topk.named", "t", "c.", (Panel("", "N", "law", heat=NAMED),))).axes[0]
+    assert [label.get_text() for label in ax.get_yticklabels()] == NAMED.names
+    with pytest.raises(ValueError, match="names must have one for every y"):
+        Heat([1.0], [0.0, 1.0], [[0.0], [1.0]], names=["one"])
+
+
+def test_long_titles_take_several_lines():
+    title = "A finding that takes more words than fit above a single panel of the usual width, which is not much"
+    figure = draw_exhibit(Exhibit("topk.long", title, "c.", EXHIBIT.panels[:1]))
+    lines = [text.get_text() for text in figure.texts]
+    assert len(lines) == 2
+    assert " ".join(lines) == title
+
+
+@pytest.mark.parametrize("panels", [EXHIBIT.panels, (Panel("", "N", "law", heat=NAMED),)])
+def test_nothing_leaves_the_figure(panels):
+    figure = draw_exhibit(Exhibit("topk.words", EXHIBIT.title, "c.", panels))
     figure.draw_without_rendering()
     width, height = figure.get_size_inches() * figure.dpi
     for ax in figure.axes:

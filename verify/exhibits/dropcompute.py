@@ -130,12 +130,12 @@ def _map(name: str, M: int, laws: Sequence[str]) -> Panel:
     what = {"time.printed": "published", "time.skewed": "with skewness", "time.generalised": "with true quantiles"}[
         name
     ]
-    listed = "; ".join(f"{j + 1} {law}" for j, law in enumerate(laws))
+    workers, places = [float(N) for N in _WORKERS], [float(j) for j in range(len(laws))]
     return Panel(
         f"E[T] {what}, M = {M}",
         "workers N",
-        f"latency law: {listed}",
-        heat=Heat([float(N) for N in _WORKERS], [float(j + 1) for j in range(len(laws))], z, list(_LEVELS), "error"),
+        "latency law",
+        heat=Heat(workers, places, z, list(_LEVELS), "error", list(laws)),
         xscale="log",
     )
 
