@@ -126,8 +126,10 @@ def _legend(figure: Figure, axes: Sequence[Axes], ncols: int) -> int:
 def _panel(ax: Axes, series: Series, finding: Finding, claim: Claim, word: str) -> None:
     curves = [series.bound, series.worst, series.random_low, series.random_mid, series.random_high]
     curves += list(series.gradients.values())
-    if not series.x or any(len(c) not in (0, len(series.x)) for c in curves) or not series.bound or not series.worst:
-        raise ValueError(f"{finding.claim}, {series.label}: every list of a series must be as long as x, and not empty")
+    try:
+        series.check()
+    except ValueError as error:
+        raise ValueError(f"{finding.claim}, {error}") from error
     low, high = _scales(ax, series, curves)
     colour = COLOURS[word]
     x = series.x

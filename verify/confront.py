@@ -111,7 +111,10 @@ def experiment_evidence(
 
 def _series(experiment: Any, seed: int, implementations: Implementations) -> tuple[Series, ...]:
     if isinstance(experiment, Study):
-        return tuple(experiment.curves(experiment.implementation(implementations), seed)) if experiment.curves else ()
+        curves = tuple(experiment.curves(experiment.implementation(implementations), seed)) if experiment.curves else ()
+        for series in curves:
+            series.check()
+        return curves
     drawn = curve(experiment, seed, implementations)
     return () if drawn is None else (drawn,)
 

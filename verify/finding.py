@@ -138,6 +138,12 @@ class Series:
     gradients: dict[str, list[float]] = field(default_factory=dict)
     relative: bool = False
 
+    def check(self) -> None:
+        """Raise ValueError where the lists cannot be drawn: not as long as `x`, or nothing there."""
+        lists = (self.bound, self.worst, self.random_low, self.random_mid, self.random_high, *self.gradients.values())
+        if not (self.x and self.bound and self.worst) or any(len(v) not in (0, len(self.x)) for v in lists):
+            raise ValueError(f"{self.label}: every list of a series must be as long as x, and not empty")
+
 
 @dataclass(frozen=True)
 class Finding:

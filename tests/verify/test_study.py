@@ -224,6 +224,14 @@ def test_curves_are_drawn_from_the_implementation(confronted):
     assert finding.series[0].worst == [1.0]
 
 
+def test_a_curve_that_cannot_be_drawn_is_an_error(confronted):
+    for x, bound in (([], []), ([1.0], [1.0, 2.0])):
+        study = {"grid": grid, "enumerated": "x", "curves": lambda f, seed, x=x, b=bound: [Series("s", "k", x, b, b)]}
+        finding = confronted(sp.Eq(W, k), study=study)
+        assert finding.verdict is Verdict.ERROR
+        assert "every list of a series must be as long as x" in finding.message
+
+
 def test_methods_can_be_asked_one_by_one():
     assert set(METHODS) == set(Method) - {Method.INJECT}
 

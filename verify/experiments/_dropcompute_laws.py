@@ -195,13 +195,15 @@ def law_curves(
     trial: Callable[[Any, Case], Outcome | None],
     cases: Sequence[tuple[str, str, Sequence[tuple[float, Case]]]],
 ) -> Callable[[Any, int], list[Series]]:
-    """Bound against measurement, one series for each (label, axis, points)."""
+    """Bound against measurement, one series for each (label, axis, points) with an admissible case."""
 
     def curves(implementation: Any, _seed: int) -> list[Series]:
         drawn = []
         for label, axis, points in cases:
             outcomes = [(x, trial(implementation, case)) for x, case in points]
             told = [(x, o) for x, o in outcomes if o is not None]
+            if not told:
+                continue
             bounds = [float(claims()[f"dropcompute.{claim}"].bound(**o.values)) for _, o in told]
             drawn.append(Series(label, axis, [x for x, _ in told], bounds, [float(o.measured) for _, o in told]))
         return drawn
