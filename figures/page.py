@@ -34,10 +34,13 @@ COLUMNS = {
     "dense": "Dense all-reduce: what every word costs",
     "sparse": "Sparse all-reduce before Ok-Topk, and SparDL",
     "oktopk": "Ok-Topk: sparse all-reduce in less than 6k words",
+    "arctopk": "ARC-Top-K: rows agreed on through a sketch",
+    "feedback": "Error feedback: what was left out is not lost",
     "moshpit": "Moshpit: averaging in groups on a grid",
     "gossip": "Gossip: averaging with neighbours",
     "packetloss": "Packet loss: training when messages vanish",
     "dropcompute": "DropCompute: dropping the stragglers' work",
+    "flashcomm": "Flash Communication: all-reduce in few bits",
 }
 """Headings of the columns; a column that is not listed goes by its name."""
 

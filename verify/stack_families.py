@@ -41,14 +41,12 @@ def stack(name: str, P: int, n: int, k: int, seed: int = 0, dtype: type = np.flo
 
     Parameters
     ----------
-    name : str
-        One of `FAMILIES`.
+    name : str, one of `FAMILIES`
     P, n, k : int
         Ranks, entries, and entries that every rank is to keep.
     seed : int
         Root of the randomness.
-    dtype : type
-        float32 or float64.
+    dtype : type, float32 or float64
 
     Returns
     -------
