@@ -47,4 +47,8 @@ VALUES = {
     "location": Fraction(1, 10), "shape": Fraction(2), "share": Fraction(3, 4), "samples": Fraction(12),
     "largest_batch": 3,
     "odd_square": Fraction(3, 5), "epsilon": Fraction(1, 2), "delta": Fraction(1, 10),
+    # error feedback
+    "smoothness_apart": Fraction(5, 4), "reach": Fraction(3, 2), "lag": Fraction(2), "turn": Fraction(1, 2),
+    "shift": Fraction(1, 4), "slope": Fraction(9, 4), "momentum_lag": Fraction(3, 4), "own_lag": Fraction(5, 4),
+    "mean_lag": Fraction(1), "variance": Fraction(1, 3), "potential": Fraction(5),
 }  # fmt: skip

@@ -116,6 +116,18 @@ NOTATION = {
     sp.Symbol("largest_batch", integer=True, positive=True): "B",
     sp.Symbol("samples", positive=True): "K",
     sp.Symbol("odd_square", positive=True): "w",
+    # error feedback: theory/_feedback_terms.py
+    sp.Symbol("smoothness_apart", positive=True): r"\tilde L",
+    sp.Symbol("reach", positive=True): "M",
+    sp.Symbol("lag", nonnegative=True): "G",
+    sp.Symbol("turn", nonnegative=True): r"\lVert\nabla^+-\nabla\rVert^2",
+    sp.Symbol("shift", nonnegative=True): r"\lVert x^+-x\rVert^2",
+    sp.Symbol("slope", nonnegative=True): r"\lVert\nabla f(x)\rVert^2",
+    sp.Symbol("momentum_lag", nonnegative=True): r"\lVert\bar h-\nabla f\rVert^2",
+    sp.Symbol("own_lag", nonnegative=True): r"H",
+    sp.Symbol("mean_lag", nonnegative=True): r"\lVert\bar g-\bar h\rVert^2",
+    sp.Symbol("variance", nonnegative=True): r"\sigma^2",
+    sp.Symbol("potential", nonnegative=True): r"\Psi^0",
 }
 """LaTeX by symbol."""
 

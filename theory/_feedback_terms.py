@@ -1,0 +1,218 @@
+"""Symbols, quantities, hypotheses and works of the column feedback."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Hypothesis
+from commbounds.theory.quantities import P, Quantity, alpha, n
+from commbounds.theory.sources import Work
+
+__all__ = [
+    "ARC_ROWS",
+    "ARC_STEP",
+    "BIASED_NOISE",
+    "COMPRESSION_LAG",
+    "CONTRACTIVE",
+    "EF21M_2023",
+    "EF21M_STEP",
+    "EF21_2021",
+    "EF21_PL_STEP",
+    "EF21_STEP",
+    "ESTIMATE_LAG",
+    "EXCESS",
+    "EXCESS_AFTER",
+    "GROWTH",
+    "GROWTH_STEPS",
+    "HALF_STEP",
+    "INDEPENDENT_NOISE",
+    "MEAN_SQUARED_GRADIENT",
+    "MOMENTUM_LAG",
+    "ORDER_DEFECT",
+    "PL",
+    "PLAIN_STEP",
+    "POTENTIAL",
+    "RATES_APART",
+    "RESIDUAL",
+    "SAME_SKETCHES",
+    "SMALL_GRADIENTS",
+    "SMOOTH",
+    "SMOOTH_APART",
+    "TELESCOPING",
+    "THREE_WORKERS",
+    "beta",
+    "convexity",
+    "eta",
+    "gap",
+    "horizon",
+    "lag",
+    "mean_lag",
+    "momentum_lag",
+    "own_lag",
+    "potential",
+    "reach",
+    "root",
+    "shift",
+    "slope",
+    "smoothness",
+    "smoothness_apart",
+    "stepsize",
+    "theta",
+    "turn",
+    "variance",
+]
+
+stepsize = sp.Symbol("stepsize", positive=True)
+"""gamma."""
+eta = sp.Symbol("eta", positive=True)
+"""Weight of a new gradient in the momentum; in (0, 1]."""
+smoothness = sp.Symbol("smoothness", positive=True)
+"""L of the average f."""
+smoothness_apart = sp.Symbol("smoothness_apart", positive=True)
+"""Root of the mean squared smoothness of the workers' functions; at least L."""
+convexity = sp.Symbol("convexity", positive=True)
+"""Polyak-Lojasiewicz constant of f."""
+gap = sp.Symbol("gap", nonnegative=True)
+"""f - f* before the step, or at first."""
+horizon = sp.Symbol("horizon", integer=True, positive=True)
+"""Steps."""
+reach = sp.Symbol("reach", positive=True)
+"""Largest norm of a step size times a gradient."""
+lag = sp.Symbol("lag", nonnegative=True)
+"""Mean over the workers of ||g_i - h_i||^2, before the step; h_i is the gradient where there is no momentum."""
+turn = sp.Symbol("turn", nonnegative=True)
+"""||grad+ - grad||^2 of one worker."""
+shift = sp.Symbol("shift", nonnegative=True)
+"""||x+ - x||^2."""
+slope = sp.Symbol("slope", nonnegative=True)
+"""||grad f||^2 before the step."""
+momentum_lag = sp.Symbol("momentum_lag", nonnegative=True)
+"""||h - grad f||^2 of the averages, before the step; expected."""
+own_lag = sp.Symbol("own_lag", nonnegative=True)
+"""Mean over the workers of ||h_i - grad f_i||^2, before the step; expected."""
+mean_lag = sp.Symbol("mean_lag", nonnegative=True)
+"""||g - h||^2 of the averages."""
+variance = sp.Symbol("variance", nonnegative=True)
+"""Variance of a worker's stochastic gradient."""
+potential = sp.Symbol("potential", nonnegative=True)
+"""f - f* + gamma/theta G at first."""
+
+root = sp.sqrt(1 - alpha)
+theta = 1 - root
+beta = (1 - alpha) / (1 - root)
+
+
+def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
+    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
+
+
+TELESCOPING = _quantity(
+    "telescoping",
+    r"\left\lVert x^T-\bar e^T-x^0+\sum_{t<T}\gamma\bar g^t\right\rVert_\infty",
+    "largest difference between the weights less the mean residual, and what uncompressed steps with the same "
+    "gradients lead to",
+)
+RESIDUAL = _quantity("residual", r"\mathbb{E}\,\lVert e\rVert^2", "squared norm of a worker's residual")
+MEAN_SQUARED_GRADIENT = _quantity(
+    "mean_squared_gradient",
+    r"\frac1T\sum_{t<T}\mathbb{E}\,\lVert\nabla f(x^t)\rVert^2",
+    "squared norm of the gradient of f, averaged over the steps, expected over the gradients' noise",
+)
+ESTIMATE_LAG = _quantity(
+    "estimate_lag",
+    r"\mathbb{E}\,\lVert g^+-\nabla^+\rVert^2",
+    "squared distance of a worker's estimate from its new gradient, after the step",
+)
+POTENTIAL = _quantity(
+    "potential_after",
+    r"f(x^+)-f^*+\frac{\gamma}{2\theta}G^+",
+    "excess of f and gamma/(2 theta) times the mean squared lag of the estimates, after a step",
+)
+EXCESS = _quantity(
+    "excess_potential",
+    r"f(x^T)-f^*+\frac{\gamma}{\theta}G^T",
+    "excess of f and gamma/theta times the mean squared lag of the estimates, at the end",
+)
+EXCESS_AFTER = _quantity("excess_after", r"f(x^+)-f^*", "excess of f after a step")
+MOMENTUM_LAG = _quantity(
+    "momentum_lag_after",
+    r"\mathbb{E}\,\lVert\bar h^+-\nabla f(x^+)\rVert^2",
+    "squared distance of the average momentum from the gradient of f, after the step, expected over its noise",
+)
+COMPRESSION_LAG = _quantity(
+    "compression_lag",
+    r"\frac1P\sum_i\mathbb{E}\,\lVert g_i^+-h_i^+\rVert^2",
+    "mean squared distance of the workers' estimates from their momenta, after the step, expected over the noise",
+)
+RATES_APART = _quantity(
+    "rates_apart",
+    r"\max_t\lVert x^t-y^t\rVert_\infty",
+    "largest difference between the weights of P workers and those of a single one that is given the average gradients",
+)
+ORDER_DEFECT = _quantity(
+    "order_defect",
+    r"\left|1+\frac{\log(F_P/F_1)}{\log P}\right|",
+    "distance from 1 of the order in 1/P at which the noise floor falls, the floor being the mean squared gradient "
+    "after a long run",
+)
+GROWTH = _quantity("growth", r"x^1_j/x^0_j", "every entry of the weights after one step, over that before")
+GROWTH_STEPS = _quantity(
+    "growth_steps", r"\lVert x^T\rVert/\lVert x^0\rVert", "distance from the minimiser at the end, over that at first"
+)
+
+CONTRACTIVE = Hypothesis(
+    "feedback_contractive", "Every vector is compressed with ||C(x) - x||^2 <= (1 - alpha) ||x||^2, 0 < alpha <= 1."
+)
+SMALL_GRADIENTS = Hypothesis("small_gradients", "The step size times a gradient has norm at most M.")
+SMOOTH = Hypothesis("feedback_smooth", "f is L-smooth and bounded below by f*.")
+SMOOTH_APART = Hypothesis(
+    "smooth_apart", "Worker i's function is L_i-smooth; the second smoothness is the root of their mean square."
+)
+HALF_STEP = Hypothesis("half_step", "The step size is at most 1/(2 L).", sp.Le(stepsize, 1 / (2 * smoothness)))
+EF21_STEP = Hypothesis(
+    "ef21_step",
+    "The step size is at most 1/(L + L~ sqrt(beta/theta)).",
+    sp.Le(stepsize, 1 / (smoothness + smoothness_apart * sp.sqrt(beta / theta))),
+)
+PLAIN_STEP = Hypothesis(
+    "gradient_descent_step", "The step size is at most 1/L, as for gradient descent.", sp.Le(stepsize, 1 / smoothness)
+)
+PL = Hypothesis("polyak_lojasiewicz", "||grad f||^2 >= 2 mu (f - f*).")
+EF21_PL_STEP = Hypothesis(
+    "ef21_pl_step",
+    "The step size is at most 1/(L + L~ sqrt(2 beta/theta)) and theta/(2 mu).",
+    sp.Le(stepsize, 1 / (smoothness + smoothness_apart * sp.sqrt(2 * beta / theta)))
+    & sp.Le(stepsize, theta / (2 * convexity)),
+)
+EF21M_STEP = Hypothesis(
+    "ef21m_step",
+    "The step size is at most alpha/(20 L~) and eta/(7 L).",
+    sp.Le(stepsize, alpha / (20 * smoothness_apart)) & sp.Le(stepsize, eta / (7 * smoothness)),
+)
+ARC_STEP = Hypothesis(
+    "arc_step",
+    "The step size is at most alpha/(20 L) and eta/(7 L).",
+    sp.Le(stepsize, alpha / (20 * smoothness)) & sp.Le(stepsize, eta / (7 * smoothness)),
+)
+INDEPENDENT_NOISE = Hypothesis(
+    "feedback_noise", "Stochastic gradients are unbiased, independent, of variance at most sigma^2 per worker."
+)
+ARC_ROWS = Hypothesis(
+    "arc_rows", "The workers' vectors are compressed by ARC-Top-K, which contracts their average by 1 - alpha."
+)
+SAME_SKETCHES = Hypothesis("same_sketches", "Both runs draw the same sketches, and sums are exact.")
+BIASED_NOISE = Hypothesis(
+    "biased_noise",
+    "The noise takes three values whose average is zero, and the average of whose largest entries is not.",
+)
+THREE_WORKERS = Hypothesis(
+    "three_workers",
+    "f_i(x) = <a_i, x>^2 + ||x||^2/4 with a_1 = (-3, 2, 2) and its rotations; Top-1; x^0 has equal entries.",
+    sp.Eq(P, 3) & sp.Eq(n, 3),
+)
+
+EF21_2021 = Work(
+    "P. Richtárik, I. Sokolov, I. Fatkhullin, 2021, EF21: a new, simpler, theoretically better, and practically faster "
+    "error feedback"
+)
+EF21M_2023 = Work("I. Fatkhullin, A. Tyurin, P. Richtárik, 2023, Momentum provably improves error feedback!")
