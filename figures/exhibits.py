@@ -35,6 +35,8 @@ _LINE = 0.19
 _HEADING = 0.3
 _LETTERS = 62
 """Letters of a title that fit above a panel."""
+_UPRIGHT = 34
+"""Letters of a label that fit beside an axis."""
 _FEW = 12
 """Up to so many different values are the ticks of their axis."""
 _MARKERS = "osD^vPX*<>"
@@ -134,7 +136,7 @@ def _panel(ax: Axes, panel: Panel, places: dict[str, int], figure: Figure) -> No
         _line(ax, line, places[_group(line.label)], alone=_group(line.label) not in explained)
     ax.set_title(panel.title, loc="left", fontsize=9.5, color=COLOURS["muted"], pad=6)
     ax.set_xlabel(panel.xlabel, labelpad=2)
-    ax.set_ylabel(panel.ylabel, fontsize=9.5)
+    ax.set_ylabel(panel.ylabel, fontsize=9.5 * min(1.0, _UPRIGHT / max(1, len(panel.ylabel))))
     ax.tick_params(which="both", length=3)
     heat = panel.heat
     xs = sorted({v for line in panel.lines for v in line.x}) if heat is None else heat.x
