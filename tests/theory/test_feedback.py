@@ -1,0 +1,88 @@
+"""Formulas of error feedback: constants against one another, step sizes, and numbers computed elsewhere."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from commbounds.theory import _feedback_terms as t
+from commbounds.theory import claims
+from commbounds.theory.quantities import alpha
+
+BOOK = claims()
+
+
+def test_beta_over_theta_is_what_ef14s_residual_has():
+    assert sp.simplify(t.beta / t.theta - (1 - alpha) / (1 - t.root) ** 2) == 0
+    residual = BOOK["feedback.ef14.residual"].relation.rhs
+    assert sp.simplify(residual / t.reach**2 - t.beta / t.theta) == 0
+
+
+def test_root_of_beta_over_theta():
+    """(1 + sqrt(1 - alpha))/alpha - 1, at most 2/alpha - 1; theta is at least alpha/2."""
+    for share in (Fraction(1, 1000), Fraction(1, 3), Fraction(3, 4), Fraction(1)):
+        ratio = sp.sqrt(t.beta / t.theta).subs(alpha, sp.Rational(share))
+        exact = (1 + sp.sqrt(1 - sp.Rational(share))) / sp.Rational(share) - 1
+        assert float(ratio) == pytest.approx(float(exact), rel=1e-12, abs=1e-15)
+        assert exact <= 2 / sp.Rational(share) - 1
+        assert t.theta.subs(alpha, sp.Rational(share)) >= sp.Rational(share) / 2
+
+
+def test_theta_and_beta_are_the_best_that_young_gives():
+    """(1 - alpha)(1 + s) = q and (1 - alpha)(1 + 1/s) = q^2/(1 - q) at s = 1/q - 1; no s has a smaller beta/theta."""
+    q = sp.Symbol("q", positive=True)
+    assert sp.simplify(q**2 * (1 + (1 / q - 1)) - q) == 0
+    assert sp.simplify(q**2 * (1 + 1 / (1 / q - 1)) - q**2 / (1 - q)) == 0
+    for value in (0.3, 0.7, 0.95):
+        found = [
+            value**2 * (1 + 1 / other) / (1 - value**2 * (1 + other))
+            for other in np.linspace(1e-3, 1 / value**2 - 1 - 1e-3, 2001)
+        ]
+        assert min(found) >= (value / (1 - value)) ** 2 * (1 - 1e-12)
+        assert min(found) == pytest.approx((value / (1 - value)) ** 2, rel=1e-3)
+
+
+def test_ef14s_two_bounds():
+    values = {"alpha": Fraction(3, 4), "reach": 2}
+    assert BOOK["feedback.ef14.residual"].bound(**values) == 4
+    assert BOOK["feedback.ef14.residual_simple"].bound(**values) == Fraction(64, 9)
+    assert BOOK["feedback.ef14.residual_simple"].tightness_at(**values) == Fraction(9, 16)
+
+
+def test_step_sizes_leave_nothing_of_the_moves():
+    """The coefficient of ||x+ - x||^2 in the summed lemmas is below 1/(2 gamma^2) at the largest step size."""
+    for share in np.geomspace(1e-3, 1, 20):
+        for eta in np.geomspace(1e-3, 1, 20):
+            for smooth, apart in ((1.0, 1.0), (1.0, 10.0)):
+                gamma = min(share / (20 * apart), eta / (7 * smooth))
+                moves = (48 + 16 * eta**2) * apart**2 / share**2 + 6 * smooth**2 / eta**2
+                assert moves <= 1 / (2 * gamma**2)
+
+
+def test_arc_divides_every_noise_term():
+    shared = {"gap": 0, "stepsize": 1, "horizon": 1, "alpha": Fraction(1, 2), "eta": Fraction(1, 2), "variance": 3}
+    nothing = {"mean_lag": 0, "momentum_lag": 0, "lag": 0, "own_lag": 0}
+    arc, ef21m = (
+        [BOOK[f"feedback.{n}"].bound(**shared, **nothing, P=P) for P in (1, 8)] for n in ("arc.bound", "ef21m.bound")
+    )
+    assert arc[1] * 8 == arc[0] == ef21m[0]
+    assert ef21m[1] > ef21m[0] / 2
+
+
+def test_the_momentum_lemma_is_three_times_sharper_than_with_three_l_squared():
+    values = {"momentum_lag": 0, "smoothness": 1, "shift": 1, "variance": 0, "P": 1, "eta": Fraction(1, 2)}
+    assert BOOK["feedback.ef21m.momentum"].bound(**values) == Fraction(1, 2)
+    assert 3 / Fraction(1, 2) >= 3 * Fraction(1, 2)
+
+
+def test_the_step_size_hypothesis_tells_both_sides():
+    claim = BOOK["feedback.ef21.descent"]
+    step = next(h for h in claim.assumes if h.name == "ef21_step")
+    values = {"smoothness": Fraction(1), "smoothness_apart": Fraction(1), "alpha": Fraction(3, 4)}
+    assert step.admits(stepsize=Fraction(1, 2), **values)
+    assert not step.admits(stepsize=Fraction(51, 100), **values)
+
+
+def test_three_workers_grow():
+    assert BOOK["feedback.plain.growth"].bound(stepsize=Fraction(6, 11)) == 2
