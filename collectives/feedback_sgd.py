@@ -16,6 +16,7 @@ from commbounds.collectives.feedback_aggregators import Aggregated
 from commbounds.collectives.gathering import gather_blocks
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors import Feedback, FeedbackState, Sparse
+from commbounds.compressors.base import checked_rng
 
 __all__ = ["FeedbackSGD", "FeedbackSGDState"]
 
@@ -173,20 +174,23 @@ class FeedbackSGD:
         self, given: Array, workers: tuple[FeedbackState, ...], rng: np.random.Generator | None
     ) -> tuple[tuple[FeedbackState, ...], Array, Traffic]:
         """What every worker sends by itself: their states, the average of their messages, the all-gather."""
-        compressor, total = self.mechanism.compressor, np.zeros(given.shape[1:])
-        after, words = [], []
-        drawn = compressor is not None and compressor.randomised and self.shared and rng is not None
-        seed = int(rng.integers(2**63)) if drawn and rng is not None else 0
+        mechanism, compressor, total = self.mechanism, self.mechanism.compressor, np.zeros(given.shape[1:])
+        if compressor is None:
+            raise ValueError("mechanism must have a compressor where there is no aggregator")
+        own = checked_rng(rng) if compressor.randomised else None
+        seed = int(own.integers(2**63)) if own is not None and self.shared else None
+        found = []
         for worker, gradient in zip(workers, given, strict=True):
-            message, later = self.mechanism.step(worker, gradient, np.random.default_rng(seed) if drawn else rng)
+            found.append(mechanism.step(worker, gradient, own if seed is None else np.random.default_rng(seed)))
+        for message, _ in found:
             if isinstance(message, Sparse):
                 total[message.indices] += message.values
-            elif compressor is not None:
+            else:
                 total += compressor.decompress(message)
-            after.append(later)
-            words.append(-(-message.bits // (8 * given.dtype.itemsize)))
-        mean = (total / len(given)).astype(given.dtype)
-        return tuple(after), mean, gather_blocks(np.array(words, np.int64), self.allgather)
+        words = [-(-message.bits // (8 * given.dtype.itemsize)) for message, _ in found]
+        mean = np.empty(total.shape, given.dtype)
+        np.divide(total, len(given), out=mean, casting="same_kind")
+        return tuple(after for _, after in found), mean, gather_blocks(np.array(words, np.int64), self.allgather)
 
     def _checked(self, gradients: ArrayLike, state: FeedbackSGDState) -> Array:
         array = np.asarray(gradients)
