@@ -110,7 +110,8 @@ def recursive_doubling_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
 def _fused(kernel: Callable[[Array, Array], Traffic], stack: ArrayLike) -> tuple[Array, Traffic]:
     array = checked_stack(stack, finite=False)
     result = np.empty_like(array)
-    traffic = kernel(array, result)
+    with np.errstate(over="ignore", invalid="ignore"):  # without the JIT, numpy warns of what is looked at below
+        traffic = kernel(array, result)
     # NaN or infinity anywhere in a column makes its sum one, so most stacks need no pass of their own
     if not np.isfinite(result[0]).all():
         checked_stack(array)

@@ -244,7 +244,7 @@ def test_sums_may_overflow(reduce):
 
 @EVERY
 def test_threads_do_not_matter(reduce):
-    x = normal(2, 300 if numba.config.DISABLE_JIT else 3 << 19)  # long enough for several threads
+    x = normal(2, 1200 if numba.config.DISABLE_JIT else 3 << 19)  # long enough for several threads
     before = numba.get_num_threads()
     try:
         numba.set_num_threads(1)
