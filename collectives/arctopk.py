@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.dense import allgather, ring_allreduce
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors._blocks import run_all, spans
 from commbounds.compressors.base import checked_count, checked_rng
 
 __all__ = ["ArcResult", "arctopk_allreduce", "row_count"]
@@ -35,7 +38,8 @@ class ArcResult:
     Parameters
     ----------
     mean : (P, m, n) dtype of the gradients
-        The average of the compressed gradients, as each rank holds it: zero outside its rows.
+        The average of the compressed gradients, as each rank holds it: zero outside its rows. Where all ranks hold the
+        same it is stored once, and cannot be written to.
     rows : (P, K) int64
         The rows that each rank selected, ascending.
     scores : (P, m) float64
@@ -137,19 +141,30 @@ def arctopk_allreduce(
     stack = _checked_gradients(gradients)
     P, m, n = stack.shape
     kept, columns = checked_count("K", K, 1, m), checked_count("rank", rank)
+    if sketch is None and rng is None:  # nothing will be sketched, which would show what is not finite
+        checked_stack(stack.reshape(P, -1), "gradients")
     V = _checked_sketch(sketch, n, columns, rng).astype(stack.dtype)
     form = _SKETCHES.get(sketch_format, stack.dtype) if sketch_format in ("", *_SKETCHES) else None
     if form is None:
         raise ValueError(f"sketch_format must be empty or one of {', '.join(_SKETCHES)}, got {sketch_format!r}")
-    sketches = (stack @ V / np.sqrt(stack.dtype.type(columns))).astype(form).astype(stack.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sketches = _sketched(stack, V) / np.sqrt(stack.dtype.type(columns))
+    if not np.isfinite(sketches).all():  # NaN or infinity in a row makes its sketch one, and so may an overflow
+        checked_stack(stack.reshape(P, -1), "gradients")
+    sketches = sketches.astype(form).astype(stack.dtype)
     sums, about_sketch = (_allreduced if agree else _own_orders)(sketches.reshape(P, m * columns), allreduce)
     averages = sums.reshape(P, m, columns).astype(np.float64) / P
     scores = np.square(averages).sum(axis=2)
     rows = np.sort(np.argsort(-scores, axis=1, kind="stable")[:, :kept], axis=1)
-    sent = np.take_along_axis(stack, rows[:, :, None], axis=1).reshape(P, kept * n)
-    totals, about_rows = allreduce(sent)
-    mean = np.zeros_like(stack)
-    np.put_along_axis(mean, rows[:, :, None], totals.reshape(P, kept, n) / stack.dtype.type(P), axis=1)
+    totals, about_rows = allreduce(_taken(stack, rows).reshape(P, kept * n))
+    averaged = totals.reshape(P, kept, n)
+    if agree:  # every rank ends with the same bits
+        one = np.zeros_like(stack[0])
+        one[rows[0]] = averaged[0] / stack.dtype.type(P)
+        mean = np.broadcast_to(one, stack.shape)
+    else:
+        mean = np.zeros_like(stack)
+        np.put_along_axis(mean, rows[:, :, None], averaged / stack.dtype.type(P), axis=1)
     return ArcResult(mean, rows, scores), Traffic.of_phases({"sketch": about_sketch, "rows": about_rows})
 
 
@@ -159,7 +174,68 @@ def _checked_gradients(gradients: ArrayLike) -> Array:
         raise ValueError(f"gradients must be (P, m, n), one matrix for every rank, got shape {array.shape}")
     if 0 in array.shape:
         raise ValueError(f"gradients must have at least one rank, row and column, got shape {array.shape}")
-    return checked_stack(array.reshape(array.shape[0], -1), "gradients").reshape(array.shape)
+    return checked_stack(array.reshape(array.shape[0], -1), "gradients", finite=False).reshape(array.shape)
+
+
+_LANES = 128
+"""Partial sums of an inner product: independent chains of additions, which the compiler may vectorise."""
+
+
+@njit(cache=True, nogil=True)
+def _inner_products(rows, columns, lanes, out):  # type: ignore[no-untyped-def]
+    # out[j, c] = sum over i of rows[j, i] columns[c, i]: lane l sums i = l mod _LANES, then the lanes pairwise
+    n = rows.shape[1]
+    whole = n // _LANES * _LANES
+    for j in range(rows.shape[0]):
+        for c in range(columns.shape[0]):
+            lanes[:] = 0
+            for start in range(0, whole, _LANES):
+                x = rows[j, start : start + _LANES]
+                v = columns[c, start : start + _LANES]
+                for i in range(_LANES):
+                    lanes[i] += x[i] * v[i]
+            for i in range(whole, n):
+                lanes[i - whole] += rows[j, i] * columns[c, i]
+            width = _LANES // 2
+            while width > 0:
+                for i in range(width):
+                    lanes[i] += lanes[i + width]
+                width //= 2
+            out[j, c] = lanes[0]
+
+
+@njit(cache=True, nogil=True)
+def _copy_rows(stack, rows, first, last, out):  # type: ignore[no-untyped-def]
+    # out[p, i] = stack[p, rows[p, i]] for the pairs first .. last of (p, i)
+    kept = rows.shape[1]
+    for q in range(first, last):
+        p, i = q // kept, q % kept
+        source = stack[p, rows[p, i]]
+        target = out[p, i]
+        for c in range(source.size):
+            target[c] = source[c]
+
+
+def _sketched(stack: Array, V: Array) -> Array:
+    """Every rank's gradient times V: (P, m, rank), summed in the gradients' dtype."""
+    P, m, n = stack.shape
+    rows, columns = stack.reshape(P * m, n), np.ascontiguousarray(V.T)
+    out = np.empty((P * m, V.shape[1]), stack.dtype)
+    jobs = []
+    for start, stop in spans(stack.size, n):
+        part = slice(start // n, stop // n)
+        jobs.append(partial(_inner_products, rows[part], columns, np.empty(_LANES, stack.dtype), out[part]))
+    run_all(jobs, stack.size)
+    return out.reshape(P, m, -1)
+
+
+def _taken(stack: Array, rows: NDArray[np.int64]) -> Array:
+    """The rows that every rank selected: (P, K, n)."""
+    out = np.empty((*rows.shape, stack.shape[2]), stack.dtype)
+    n = stack.shape[2]
+    parts = spans(out.size, n)
+    run_all([partial(_copy_rows, stack, rows, start // n, stop // n, out) for start, stop in parts], out.size)
+    return out
 
 
 def _checked_sketch(sketch: ArrayLike | None, n: int, rank: int, rng: np.random.Generator | None) -> Array:

@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import numba
 import numpy as np
 import pytest
 import sympy as sp
@@ -209,3 +210,32 @@ def test_inputs_are_left_alone_and_one_rank_sends_nothing():
     assert result.mean[0].tolist() == stack[0, :, ::2].tolist()
     assert (traffic.steps, traffic.sent.tolist()) == (0, [0])
     assert stack.tobytes() == before.tobytes()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [(0, 0, 0), (1, 3, 129), (1, 4, 2)])
+def test_a_single_entry_that_is_not_finite_is_found_through_its_sketch(bad, place):
+    stack = np.random.default_rng(0).standard_normal((2, 5, 130))
+    stack[place] = bad
+    with pytest.raises(ValueError, match="gradients must be finite"):
+        arctopk_allreduce(stack, 2, 2, np.random.default_rng(1))
+    with pytest.raises(ValueError, match="gradients must be finite"):
+        arctopk_allreduce(stack, 2, 1, sketch=np.zeros((130, 1)))
+
+
+def test_long_rows_and_threads_change_no_bit():
+    stack = np.random.default_rng(0).standard_normal((2, 300, 2000), np.float32)
+    before = numba.get_num_threads()
+    try:
+        results = []
+        for threads in (1, min(2, before)):
+            numba.set_num_threads(threads)
+            results.append(arctopk_allreduce(stack, 270, 3, np.random.default_rng(1))[0])
+    finally:
+        numba.set_num_threads(before)
+    assert results[0].scores.tobytes() == results[1].scores.tobytes()
+    assert results[0].mean.tobytes() == results[1].mean.tobytes()
+    V = np.random.default_rng(1).standard_normal((2000, 3))
+    exact = np.square((stack.astype(np.float64).mean(axis=0) @ V.astype(np.float32)) / np.sqrt(3)).sum(axis=1)
+    # sums of 2000 products in float32, whose terms add up to about 40 sigma in size
+    assert results[0].scores[0] == pytest.approx(exact, rel=0, abs=64 * np.finfo(np.float32).eps * exact.max())
