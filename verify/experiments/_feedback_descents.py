@@ -52,12 +52,12 @@ def _room(case: Case, *sizes: Any) -> float:
     s = case.settings
     if s.get("exact"):
         return 0.0
-    return 64 * (s["P"] + s["n"]) * (s["steps"] + 1) * EPS * max(float(v) for v in sizes)
+    return float(64 * (s["P"] + s["n"]) * (s["steps"] + 1) * EPS * max(float(v) for v in sizes))
 
 
 def _step_size(case: Case, most: float) -> float:
     """The case's share of the largest step size, dyadic where it is to be exact."""
-    return dyadic(case.settings["rate"] * most, bool(case.settings.get("exact")))
+    return dyadic(float(case.settings["rate"]) * most, bool(case.settings.get("exact")))
 
 
 def _telescoping(sgd: Any, case: Case) -> Outcome:

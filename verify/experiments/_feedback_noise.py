@@ -143,7 +143,10 @@ def _single_node(sgd: Any, case: Case) -> Outcome:
     s, exact = case.settings, bool(case.settings.get("exact"))
     P, shape, T = s["P"], (s["m"], s["n"]), s["steps"]
     rng = np.random.default_rng(s["seed"])
-    draw = (lambda *z: rng.integers(-3, 4, z).astype(float)) if exact else (lambda *z: rng.standard_normal(z))
+
+    def draw(*size: int) -> Array:
+        return rng.integers(-3, 4, size).astype(float) if exact else rng.standard_normal(size)
+
     a, c, noise = np.abs(draw(P, *shape)) + 1, draw(P, *shape), draw(T, P, *shape)
     sketches, gamma = draw(T, s["n"], 1), 0.125
     states = [sgd(EF21M(eta=0.5), gamma, ArcRows(s["K"])).start(np.zeros(shape), count) for count in (P, 1)]

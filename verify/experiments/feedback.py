@@ -13,6 +13,7 @@ from commbounds.compressors import Plain, TopK
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments._feedback_descents import DESCENTS
+from commbounds.verify.experiments._feedback_momenta import MOMENTA
 from commbounds.verify.experiments._feedback_noise import NOISY
 from commbounds.verify.experiments._feedback_workers import WORKERS
 from commbounds.verify.feedback_problems import three_workers
@@ -72,6 +73,7 @@ def _far_curve(sgd: Any, _seed: int) -> list[Series]:
 
 EXPERIMENTS: dict[str, Study] = studies(
     *WORKERS,
+    *MOMENTA,
     *DESCENTS,
     *NOISY,
     Study(
