@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count
@@ -21,6 +23,41 @@ from commbounds.compressors.base import checked_rng
 __all__ = ["FeedbackSGD", "FeedbackSGDState"]
 
 Array = NDArray[Any]
+
+
+@njit(cache=True, nogil=True)
+def _add_at(total, indices, values):  # type: ignore[no-untyped-def]
+    # adds the values to the total at their indices
+    for j in range(indices.size):
+        total[indices[j]] += values[j]
+
+
+@njit(cache=True, nogil=True)
+def _divided(total, count, mean):  # type: ignore[no-untyped-def]
+    # total / count, rounded once
+    for i in range(total.size):
+        mean[i] = total[i] / count
+
+
+@njit(cache=True, nogil=True)
+def _moved(weights, before, mean, adds_up, size, estimate, after):  # type: ignore[no-untyped-def]
+    # estimate = before + mean, or mean alone; after = weights - size estimate
+    if adds_up:
+        for i in range(weights.size):
+            estimate[i] = before[i] + mean[i]
+    else:
+        estimate[:] = mean
+    for i in range(weights.size):
+        after[i] = weights[i] - size * estimate[i]
+
+
+@lru_cache(maxsize=256)
+def _gathered(words: tuple[int, ...], allgather: str) -> Traffic:
+    """The traffic of an all-gather; sizes come back from step to step."""
+    traffic = gather_blocks(np.array(words, np.int64), allgather)
+    for counts in (traffic.sent, traffic.received, traffic.messages):
+        counts.flags.writeable = False
+    return traffic
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +201,11 @@ class FeedbackSGD:
                 for w, (vector, momentum), sent in zip(workers, offers, found.sent, strict=True)
             )
             mean, remembered, traffic = found.mean, found.state, found.traffic
-        estimate = state.estimate + mean if mechanism.adds_up else mean
-        weights = state.weights - (estimate if mechanism.scaled else size * estimate)
+        estimate, weights = np.empty_like(mean), np.empty_like(mean)
+        _moved(
+            state.weights.reshape(-1), state.estimate.reshape(-1), mean.reshape(-1), mechanism.adds_up,
+            stack.dtype.type(1) if mechanism.scaled else size, estimate.reshape(-1), weights.reshape(-1),
+        )  # fmt: skip
         return replace(
             state, weights=weights, estimate=estimate, workers=workers, aggregator=remembered, t=state.t + 1
         ), traffic
@@ -184,13 +224,13 @@ class FeedbackSGD:
             found.append(mechanism.step(worker, gradient, own if seed is None else np.random.default_rng(seed)))
         for message, _ in found:
             if isinstance(message, Sparse):
-                total[message.indices] += message.values
+                _add_at(total, message.indices, message.values)
             else:
                 total += compressor.decompress(message)
         words = [-(-message.bits // (8 * given.dtype.itemsize)) for message, _ in found]
         mean = np.empty(total.shape, given.dtype)
-        np.divide(total, len(given), out=mean, casting="same_kind")
-        return tuple(after for _, after in found), mean, gather_blocks(np.array(words, np.int64), self.allgather)
+        _divided(total.reshape(-1), len(given), mean.reshape(-1))
+        return tuple(after for _, after in found), mean, _gathered(tuple(words), self.allgather)
 
     def _checked(self, gradients: ArrayLike, state: FeedbackSGDState) -> Array:
         array = np.asarray(gradients)

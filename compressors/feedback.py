@@ -34,12 +34,21 @@ class FeedbackState:
     momentum: Array | None = None
 
 
+@njit(cache=True, nogil=True)
+def _scattered(base, sign, indices, values, out):  # type: ignore[no-untyped-def]
+    # base, and sign times the values at their indices
+    for i in range(base.size):
+        out[i] = base[i]
+    for j in range(indices.size):
+        out[indices[j]] += sign * values[j]
+
+
 def _plus(base: Array, sign: int, sent: Any, compressor: Compressor | None) -> Array:
     """`base` plus or minus what was sent: a message of `compressor`, or an array."""
     if isinstance(sent, Sparse):  # as many additions as entries; the others would add zero
-        out = base.copy()
-        out[sent.indices] += sign * sent.values
-        return out
+        sparse = np.empty_like(base)
+        _scattered(np.ascontiguousarray(base), base.dtype.type(sign), sent.indices, sent.values, sparse)
+        return sparse
     dense = compressor.decompress(sent) if isinstance(sent, Message) and compressor is not None else sent
     out = base + dense if sign > 0 else base - dense
     return np.asarray(out, dtype=base.dtype)
