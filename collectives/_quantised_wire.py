@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer
 from commbounds.compressors.base import checked_rng
-from commbounds.compressors.groupquant import GroupQuantizer, StochasticGroupQuantizer
 
 __all__ = ["Coder", "Draw", "QuantisedSum", "Wire", "blocks_of", "checked_quantiser"]
 

@@ -9,7 +9,7 @@ from commbounds.compressors.bit_planes import packed, packed_bytes, unpacked
 from commbounds.compressors.feedback import EF14, EF21, EF21M, Feedback, FeedbackState, Plain
 from commbounds.compressors.group_message import GroupCodes
 from commbounds.compressors.grouped_topk import BlockTopK, ChunkTopK
-from commbounds.compressors.groupquant import GroupQuantizer, StochasticGroupQuantizer
+from commbounds.compressors.groupquant import GroupQuantizer
 from commbounds.compressors.lowrank import Factors, LowRank, PowerSGD
 from commbounds.compressors.quantizers import (
     QSGD,
@@ -27,6 +27,7 @@ from commbounds.compressors.quantizers import (
 from commbounds.compressors.randk import RandK
 from commbounds.compressors.sparse_message import Sparse
 from commbounds.compressors.sparsifiers import AdaptiveSparsification, Dense, HardThreshold, Identity
+from commbounds.compressors.stochastic_groupquant import StochasticGroupQuantizer
 from commbounds.compressors.topk import TopK
 
 __all__ = [

@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["nearest", "nearest_integer", "stochastic", "values", "values_integer"]
+__all__ = [
+    "nearest",
+    "nearest_integer",
+    "stochastic",
+    "there_and_back32",
+    "there_and_back64",
+    "values",
+    "values_integer",
+]
+
+_REST32, _REST64 = np.int32(0x7FFFFFFF), np.int64(0x7FFFFFFFFFFFFFFF)
+_TOP32, _TOP64 = np.int32(31), np.int64(63)
 
 
 @njit(cache=True, nogil=True)
@@ -67,3 +78,57 @@ def values_integer(codes, group, points, scales, out):  # type: ignore[no-untype
         point, scale = points[g], scales[g]
         for i in range(part.size):
             to[i] = (np.float64(part[i]) - point) * scale
+
+
+@njit(cache=True, nogil=True)
+def there_and_back32(x, words, group, top, out):  # type: ignore[no-untyped-def]
+    # value = rint((x - low) / scale) scale + low in one pass. words are the bits of x: with all but the sign turned in
+    # negative ones they are ordered as the floats are, and the search for the ends vectorises. False if a range is not
+    # finite, as NaN and infinities are at its ends.
+    bits = np.empty(2, np.int32)
+    ends = bits.view(np.float32)
+    for g in range((x.size + group - 1) // group):
+        part, to = x[g * group : (g + 1) * group], out[g * group : (g + 1) * group]
+        keys = words[g * group : (g + 1) * group]
+        low_key, high_key = _REST32, ~_REST32
+        for i in range(keys.size):
+            key = np.int32(keys[i] ^ ((keys[i] >> _TOP32) & _REST32))
+            low_key, high_key = min(low_key, key), max(high_key, key)
+        bits[0] = low_key ^ ((low_key >> _TOP32) & _REST32)
+        bits[1] = high_key ^ ((high_key >> _TOP32) & _REST32)
+        low = ends[0]
+        scale = np.float32((ends[1] - low) / np.float32(top))
+        if not np.isfinite(scale):
+            return False
+        if scale > 0:
+            for i in range(part.size):
+                to[i] = np.rint((part[i] - low) / scale) * scale + low
+        else:
+            to[:] = np.float32(0) * scale + low
+    return True
+
+
+@njit(cache=True, nogil=True)
+def there_and_back64(x, words, group, top, out):  # type: ignore[no-untyped-def]
+    # the same for float64
+    bits = np.empty(2, np.int64)
+    ends = bits.view(np.float64)
+    for g in range((x.size + group - 1) // group):
+        part, to = x[g * group : (g + 1) * group], out[g * group : (g + 1) * group]
+        keys = words[g * group : (g + 1) * group]
+        low_key, high_key = _REST64, ~_REST64
+        for i in range(keys.size):
+            key = keys[i] ^ ((keys[i] >> _TOP64) & _REST64)
+            low_key, high_key = min(low_key, key), max(high_key, key)
+        bits[0] = low_key ^ ((low_key >> _TOP64) & _REST64)
+        bits[1] = high_key ^ ((high_key >> _TOP64) & _REST64)
+        low = ends[0]
+        scale = (ends[1] - low) / np.float64(top)
+        if not np.isfinite(scale):
+            return False
+        if scale > 0:
+            for i in range(part.size):
+                to[i] = np.rint((part[i] - low) / scale) * scale + low
+        else:
+            to[:] = 0.0 * scale + low
+    return True

@@ -5,30 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.compressors._blocks import BLOCK, for_blocks
-from commbounds.compressors._group_kernels import nearest, nearest_integer, stochastic, values, values_integer
+from commbounds.compressors._blocks import BLOCK, for_blocks, run_all, spans
+from commbounds.compressors._group_kernels import (
+    nearest,
+    nearest_integer,
+    stochastic,
+    there_and_back32,
+    there_and_back64,
+    values,
+    values_integer,
+)
 from commbounds.compressors._group_ranges import Ranges, ranges
 from commbounds.compressors._metadata import FORMATS
-from commbounds.compressors._random import key_from
 from commbounds.compressors.base import (
     Compressor,
     Law,
     checked_array,
     checked_count,
     checked_exact,
-    checked_rng,
     product_law,
 )
 from commbounds.compressors.bit_planes import Bytes, packed
-from commbounds.compressors.coded_message import Counted, Draw
+from commbounds.compressors.coded_message import Draw
 from commbounds.compressors.group_message import GroupCodes
 
-__all__ = ["GroupQuantizer", "StochasticGroupQuantizer"]
+__all__ = ["GroupQuantizer"]
 
 Array = NDArray[Any]
 
@@ -231,8 +238,27 @@ class GroupQuantizer(Compressor):
 
     def __call__(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Array:
         """`x` compressed and decompressed, without packing the codes in between."""
-        array = checked_array(x)
-        return self._there_and_back(array, None)
+        array = checked_array(x, finite=False)
+        plain = not (self.repaired or self.spikes) and self.zero == self.scale == "float"
+        if plain and self.metadata == array.dtype.name:
+            return self._in_one_pass(array)
+        return self._there_and_back(checked_array(array), None)
+
+    def _in_one_pass(self, x: Array) -> Array:
+        """The same bits as by way of codes, where scales and zero points are stored as they are."""
+        kernel, words = (there_and_back32, np.int32) if x.dtype == np.float32 else (there_and_back64, np.int64)
+        out = np.empty_like(x)
+        fits: list[bool] = []
+
+        def work(part: slice) -> None:
+            with np.errstate(over="ignore", invalid="ignore"):  # without the JIT, numpy warns of what is refused below
+                fits.append(kernel(x[part], x[part].view(words), self.group, self.top, out[part]))
+
+        run_all([partial(work, slice(*span)) for span in spans(x.size, self.group)], x.size)
+        if not all(fits):  # NaN and infinities sort to the ends, and make the range one
+            checked_array(x)
+            raise ValueError(f"the range of a group is too large for {x.dtype}")
+        return out
 
     def _there_and_back(self, x: Array, draw: Draw | None) -> Array:
         about, out = self._ranges(x), np.empty_like(x)
@@ -245,46 +271,6 @@ class GroupQuantizer(Compressor):
         self._for_groups(x.size, work)
         about.put_spikes(out)
         return out
-
-
-@dataclass(frozen=True)
-class StochasticGroupQuantizer(GroupQuantizer):
-    """`GroupQuantizer` with stochastic rounding: to the upper neighbouring level with the fraction as its probability.
-
-    Notes
-    -----
-    In exact arithmetic unbiased, with variance s^2 f (1 - f) <= s^2/4, f the fraction of the level, and error below s.
-    Uniforms are multiples of 2^-24 (float32) or 2^-53 (float64).
-    """
-
-    randomised = True
-    _rounds_randomly: ClassVar[bool] = True
-
-    def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> GroupCodes:
-        """The message for `x`; one 64-bit key is drawn from `rng`, which is required."""
-        array = checked_array(x)
-        return self._message(array, Counted(key_from(checked_rng(rng)), array.dtype))
-
-    def compress_with(self, x: ArrayLike, uniforms: ArrayLike) -> GroupCodes:
-        """The message for `x` when the random inputs are `uniforms`, (n,) in the dtype of x and in [0, 1)."""
-        array, u = checked_array(x), np.ascontiguousarray(uniforms)
-        if u.dtype != array.dtype:
-            raise TypeError(f"uniforms must have the dtype of x, {array.dtype}, got {u.dtype}")
-        if u.shape != array.shape:
-            raise ValueError(f"uniforms must have the shape of x, {array.shape}, got {u.shape}")
-        if not ((u >= 0) & (u < 1)).all():
-            raise ValueError("uniforms must be in [0, 1)")
-        return self._message(array, lambda start, stop: u[start:stop])
-
-    def __call__(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Array:
-        """`x` compressed and decompressed, without packing the codes in between."""
-        array = checked_array(x)
-        return self._there_and_back(array, Counted(key_from(checked_rng(rng)), array.dtype))
-
-    def _codes_exact(self, level: Fraction) -> list[tuple[Fraction, int]]:
-        below = level.numerator // level.denominator
-        up = level - below
-        return [(1 - up, below), (up, below + 1)] if up else [(Fraction(1), below)]
 
 
 _OPTIONS = {

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive.groupquant import decoded
 
-from commbounds.compressors.groupquant import GroupQuantizer, StochasticGroupQuantizer
+from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer
 
 pytestmark = pytest.mark.kernels
 WIDTHS = pytest.mark.parametrize("width", range(1, 9))
