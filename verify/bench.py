@@ -212,6 +212,7 @@ PARTS: dict[str, Callable[[int], Iterator[Case]]] = {
     "dropcompute": _module("dropcompute"),
     "moshpit": _module("moshpit"),
     "packet-loss": _module("packetloss"),
+    "feedback": _module("feedback"),
     "start-up": lambda _n: _start_up_cases(),
     "property-tests": lambda _n: _property_cases(),
 }
