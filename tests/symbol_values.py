@@ -32,7 +32,8 @@ VALUES = {
     # quantised all-reduce
     "width": 3, "first_width": 4, "second_width": 8, "group": 32, "groups": 5, "metabits": 16, "theta": 8,
     "step": Fraction(1, 4), "offset": Fraction(3), "span": Fraction(7, 4), "roundoff": Fraction(1, 256),
-    "scales": Fraction(5, 2), "sum_scale": Fraction(2), "ranges": Fraction(9), "ring_scales": Fraction(6), "coded_bytes": 60,
+    "scales": Fraction(5, 2), "sum_scale": Fraction(2), "ranges": Fraction(9), "ring_scales": Fraction(6),
+    "coded_bytes": 60,
     # oktopk
     "winners": 5, "selected": 4, "inbound": 6, "scale": Fraction(5, 4), "eta": Fraction(1, 4), "xi": Fraction(1, 2),
     "before": 2, "move": 1, "gap": 3, "moment": 3, "horizon": 4,

@@ -105,9 +105,9 @@ def rotated(P: int, n: int, condition: float, apart: float, seed: int) -> Proble
 def three_workers(start: float = 1.0) -> Problem:
     """Of f_i(x) = <a_i, x>^2 + ||x||^2 / 4, with a_1 = (-3, 2, 2) and its rotations: minimum at 0.
 
-    Every f_i has smoothness 34 + 1/2. The sum of the outer products of the a_i is 25 I - 8 J, J of ones, with eigenvalues
-    1 and twice 25; those of f's Hessian are 2/3 of them plus 1/2. Along (1, 1, 1) the gradient is 7/6 of x, and the
-    average of the three largest entries is -11/6 of it.
+    Every f_i has smoothness 34 + 1/2. The sum of the outer products of the a_i is 25 I - 8 J, J of ones, with
+    eigenvalues 1 and twice 25; those of f's Hessian are 2/3 of them plus 1/2. Along (1, 1, 1) the gradient is 7/6 of x,
+    and the average of the three largest entries is -11/6 of it.
     """
     a = np.array([[-3.0, 2.0, 2.0], [2.0, -3.0, 2.0], [2.0, 2.0, -3.0]])
     hessian = 2 * a.T @ a / 3 + np.eye(3) / 2
