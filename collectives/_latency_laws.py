@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +77,7 @@ def checked_numbers(law: Any, positive: tuple[str, ...] = (), nonnegative: tuple
             raise ValueError(f"{name} must not be negative: latencies are not, got {value}")
 
 
-class LatencyLaw:
+class LatencyLaw(ABC):
     """A law of the latency of one micro-batch, t >= 0, in seconds.
 
     Attributes
@@ -102,16 +103,16 @@ class LatencyLaw:
     new_better_than_used: bool | None = None
 
     @property
-    def plan(self) -> Plan:
-        raise NotImplementedError
+    @abstractmethod
+    def plan(self) -> Plan: ...
 
+    @abstractmethod
     def cdf(self, x: ArrayLike) -> Array:
         """P(t <= x)."""
-        raise NotImplementedError
 
     def excess(self, x: float) -> float:
-        """E max(t - x, 0)."""
-        raise NotImplementedError
+        """E max(t - x, 0), where there is a closed form."""
+        raise TypeError(f"{type(self).__name__} has no closed form of E max(t - {x}, 0)")
 
     @property
     def coefficient_of_variation(self) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments._group_quantiser import formats, groups_of, rounding
 from commbounds.verify.experiments._quantised_cases import fits, made, vector_cases, vectors
@@ -69,7 +70,7 @@ def _inflation_cases(budget: Budget) -> Iterator[Case]:
 
 def _inflation_curves(cls: Any, _seed: int) -> list[Series]:
     thetas = [1, 2, 4, 8, 10, 16]
-    bound = [2.0 ** (1 / v) for v in thetas]
+    bound = [float(claims()[_G + "log2_inflation"].bound(theta=v)) for v in thetas]
     x = [np.array([0.0, 2.0 ** (3 / v) * (1 + 1e-12)]) for v in thetas]
     worst = []
     for v, pair in zip(thetas, x, strict=True):
@@ -111,8 +112,8 @@ def _sizes(level: int) -> Iterator[Case]:
 def _bits_curve(cls: Any, _seed: int) -> list[Series]:
     x = np.linspace(-1, 1, 1024).astype(np.float32)
     measured = [cls(w, 128, metadata="float16").compress(x).bits / 1024 for w in range(1, 9)]
-    widths = [float(w) for w in range(1, 9)]
-    return [Series("groups of 128, float16 metadata", "bits", widths, [w + 0.25 for w in widths], measured)]
+    bound = [float(claims()[_G + "value_bits"].bound(width=w, group=128)) for w in range(1, 9)]
+    return [Series("groups of 128, float16 metadata", "bits", [float(w) for w in range(1, 9)], bound, measured)]
 
 
 METADATA = (

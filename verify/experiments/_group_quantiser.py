@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments._quantised_cases import fits, made, vector_cases, vector_grid, vectors
 from commbounds.verify.finding import Series
@@ -131,7 +132,8 @@ def _curve(options: dict[str, Any]) -> Any:
             worst.append(max(*rows[w - 1], *(_measured(cls, case) for case in cases)))
         quantiles = np.quantile(rows, (0.05, 0.5, 0.95), axis=1).tolist()
         label = "groups of 128 normal entries; worst also over groups of 4"
-        return [Series(label, "bits", [float(w) for w in widths], [0.5] * 8, worst, *quantiles)]
+        bound = [float(claims()[_G + "error"].bound())] * len(widths)
+        return [Series(label, "bits", [float(w) for w in widths], bound, worst, *quantiles)]
 
     return curves
 

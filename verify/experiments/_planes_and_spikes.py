@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.compressors.bit_planes import unpacked
+from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments._group_quantiser import groups_of, rounding
@@ -137,7 +138,8 @@ def _mse_curves(spiky: bool) -> Any:
             outcomes = [_mse_ratio(cls, Case({}, make(n, seed))) for seed in range(5)]
             worst.append(max(float(o.measured) for o in outcomes if o is not None))
         label = "one spike in 64" if spiky else "normal entries"
-        return [Series(label, "n", [float(n) for n in sizes], [1.0] * 3, worst)]
+        bound = [float(claims()["flashcomm.spikes.pays"].bound())] * len(sizes)
+        return [Series(label, "n", [float(n) for n in sizes], bound, worst)]
 
     return curves
 

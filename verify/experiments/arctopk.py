@@ -77,7 +77,7 @@ def _local_curve(arc: Any, _seed: int) -> list[Series]:
     sizes, worst = [2, 3, 8, 50], []
     for m in sizes:
         worst.append(max(_local(arc, c).measured for c in _cancelling(_NONE) if c.settings["m"] == m))
-    bound = [1 - 1 / m for m in sizes]
+    bound = [float(claims()[_A + "local_contraction"].bound(m=m, k=1)) for m in sizes]
     return [Series("two ranks, one row kept", "m", [float(m) for m in sizes], bound, worst)]
 
 
@@ -116,7 +116,8 @@ def _rows_curve(rule: str) -> Any:
         sizes = [1, 2, 4, 5, 9, 14, 20, 25]
         trials = [_rows_error(row_count, Case({"m": m, "mu": "1/5"}), rule) for m in sizes]
         worst = [float(o.measured) for o in trials]
-        return [Series("mu = 1/5, orthogonal rows", "m", [float(m) for m in sizes], [0.8] * len(sizes), worst)]
+        bound = float(claims()["arctopk.rows.ceiling"].bound(mu=Fraction(1, 5)))
+        return [Series("mu = 1/5, orthogonal rows", "m", [float(m) for m in sizes], [bound] * len(sizes), worst)]
 
     return curves
 
