@@ -49,8 +49,8 @@ class GroupsShifted(GroupQuantizer):
 class LastGroupLost(GroupQuantizer):
     """Reads zeros in a last group that is not full."""
 
-    def __call__(self, x, rng=None):
-        y = super().__call__(x, rng)
+    def decompress(self, message):
+        y = super().decompress(message)
         if y.size % self.group and y.size > self.group:
             y[y.size // self.group * self.group :] = 0
         return y
@@ -103,8 +103,8 @@ class MetadataUncounted(GroupQuantizer):
 class SpikesForgotten(GroupQuantizer):
     """Does not write the spikes back."""
 
-    def _there_and_back(self, x, draw):
-        return super()._there_and_back(x, draw) if not self.spikes else replace(self, spikes=False)(np.clip(x, -1, 1))
+    def decompress(self, message):
+        return super().decompress(replace(message, ranges=replace(message.ranges, positions=None)))
 
 
 class SpikeRangeKept(GroupQuantizer):

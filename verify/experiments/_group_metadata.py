@@ -11,7 +11,7 @@ import numpy as np
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments._group_quantiser import formats, groups_of, rounding
-from commbounds.verify.experiments._quantised_cases import fits, made, vector_cases, vectors
+from commbounds.verify.experiments._quantised_cases import fits, made, through, vector_cases, vectors
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
@@ -28,7 +28,11 @@ def _stored(cls: Any, case: Case) -> Outcome | None:
     c = made(cls, case)
     if not fits(c, case.array):
         return None
-    about, y, wide = c.compress(case.array).ranges, c(case.array).astype(np.float64), case.array.astype(np.float64)
+    about, y, wide = (
+        c.compress(case.array).ranges,
+        through(c, case.array).astype(np.float64),
+        case.array.astype(np.float64),
+    )
     u, worst, found = _ROUNDOFF[c.metadata], -np.inf, None
     for part, s, low in zip(groups_of(wide, c.group), about.scale, about.exact_low, strict=True):
         span, error = float(np.ptp(wide[part])), float(np.abs(y[part] - wide[part]).max())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments._quantised_cases import fits, made, vector_cases, vector_grid, vectors
+from commbounds.verify.experiments._quantised_cases import fits, made, through, vector_cases, vector_grid, vectors
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
@@ -36,7 +36,7 @@ def _read(c: Any, case: Case) -> tuple[Any, Any]:
     if case.settings.get("exact"):
         ((_, output),) = c.law(case.array)
         return [Fraction(v) for v in case.array], output
-    return case.array, c(case.array).astype(np.float64)
+    return case.array, through(c, case.array).astype(np.float64)
 
 
 def _error_in_steps(cls: Any, case: Case) -> Outcome | None:
@@ -192,7 +192,7 @@ def _changed(cls: Any, case: Case) -> Outcome | None:
         ((_, again),) = c.law(y)
         return Outcome(sum(a != b for a, b in zip(y, again, strict=True)), {})
     room = 2 * rounding(case.array)
-    return Outcome(int((np.abs(c(y.astype(case.array.dtype)) - y) > room).sum()), {})
+    return Outcome(int((np.abs(through(c, y.astype(case.array.dtype)) - y) > room).sum()), {})
 
 
 QUANTISER = (

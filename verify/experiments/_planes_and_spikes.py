@@ -13,7 +13,7 @@ from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments._group_quantiser import groups_of, rounding
-from commbounds.verify.experiments._quantised_cases import made, vector_cases, vectors
+from commbounds.verify.experiments._quantised_cases import made, through, vector_cases, vectors
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
@@ -69,7 +69,11 @@ def _tied_extremes(_budget: Budget) -> Iterator[Case]:
 def _spike_error(cls: Any, case: Case) -> Outcome | None:
     """Error in steps of the entries that are no spikes."""
     c = made(cls, case)
-    about, y, wide = c.compress(case.array).ranges, c(case.array).astype(np.float64), case.array.astype(np.float64)
+    about, y, wide = (
+        c.compress(case.array).ranges,
+        through(c, case.array).astype(np.float64),
+        case.array.astype(np.float64),
+    )
     worst, slack = 0.0, 0.0
     for g, part in enumerate(groups_of(wide, c.group)):
         kept = np.ones(wide[part].size, bool)
@@ -84,7 +88,7 @@ def _spike_error(cls: Any, case: Case) -> Outcome | None:
 
 def _kept(cls: Any, case: Case) -> Outcome | None:
     """Largest error of the ends of groups: exact, as spikes are stored in the dtype of the vector."""
-    y, x = made(cls, case)(case.array), case.array
+    y, x = through(made(cls, case), case.array), case.array
     ends = [
         end
         for part in groups_of(x, case.settings["group"])
@@ -107,7 +111,7 @@ def _mse_ratio(cls: Any, case: Case) -> Outcome | None:
     x, wide = case.array, case.array.astype(np.float64)
     two = cls(2, 32, metadata="float16", spikes=True)
     four = cls(4, 128, metadata="float16")
-    errors = [float(((c(x).astype(np.float64) - wide) ** 2).sum()) for c in (two, four)]
+    errors = [float(((through(c, x).astype(np.float64) - wide) ** 2).sum()) for c in (two, four)]
     return Outcome(errors[0] / errors[1], {"n": x.size}, 1e-6 * errors[0] / errors[1])
 
 

@@ -13,7 +13,7 @@ from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.study import Case
 
-__all__ = ["fits", "made", "stack_cases", "stacks", "vector_cases", "vector_grid", "vectors"]
+__all__ = ["fits", "made", "stack_cases", "stacks", "through", "vector_cases", "vector_grid", "vectors"]
 
 Array = NDArray[Any]
 _OPTIONS = ("metadata", "repaired", "quantise_with", "zero", "scale", "theta", "spikes")
@@ -23,6 +23,12 @@ def made(cls: Any, case: Case) -> Any:
     """The quantiser that a case asks for."""
     options = {name: case.settings[name] for name in _OPTIONS if name in case.settings}
     return cls(case.settings["width"], case.settings["group"], **{"metadata": "float64", **options})
+
+
+def through(c: Any, x: Array) -> Array:
+    """`x` as its receiver reads it, by way of the message."""
+    read: Array = c.decompress(c.compress(x))
+    return read
 
 
 def fits(c: Any, x: Array) -> bool:
