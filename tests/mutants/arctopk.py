@@ -80,6 +80,16 @@ def own_orders(gradients, K, rank, rng=None, **options):
     return arctopk_allreduce(gradients, K, rank, rng, **{**options, "agree": False})
 
 
+def kept_by_chance(gradients, K, rank, rng=None, **options):
+    """Keeps K rows at random."""
+    stack = np.asarray(gradients)
+    result, traffic = arctopk_allreduce(stack, K, rank, rng, **options)
+    rows = np.sort(rng.permutation(stack.shape[1])[:K])
+    mean = np.zeros_like(stack)
+    mean[:, rows] = stack.mean(axis=0)[rows]
+    return replace(result, mean=mean, rows=np.repeat(rows[None], len(stack), axis=0)), traffic
+
+
 def sketch_uncounted(gradients, K, rank, rng=None, **options):
     """Counts the rows alone."""
     result, traffic = arctopk_allreduce(gradients, K, rank, rng, **options)
@@ -109,6 +119,7 @@ MUTANTS = (
     System(first_rows, _ARC, _A + "contraction_two_rows", SEARCH),
     System(scaled_up, _ARC, _A + "contraction_two_rows", SEARCH),
     System(one_sketch_forever, _ARC, _A + "contraction_orthogonal", SAMPLE),
+    System(kept_by_chance, _ARC, _A + "high_probability", SAMPLE),
     System(scores_of_last_column, _ARC, _A + "parallel_and_one", SEARCH),
     System(own_orders, _ARC, _A + "masks", SEARCH),
     System(sketch_uncounted, _ARC, _A + "words", EXACT),

@@ -16,6 +16,9 @@ from commbounds.collectives import (
 )
 from commbounds.compressors import GroupQuantizer
 from commbounds.theory import claims
+from commbounds.theory import quantities as symbols
+from commbounds.theory.cost import cost
+from commbounds.theory.schedules import SCHEDULES
 from commbounds.verify import gradients
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 
@@ -122,6 +125,7 @@ def times(_budget: str, _seed: int) -> Exhibit:
     rows: dict[str, list[float]] = {}
     bridges: dict[str, list[float]] = {}
     latency, per_byte, per_entry = 5e-6, 1 / 20e9, 2e-11
+    ring = cost(SCHEDULES["ring"])
     for n in sizes:
         part = np.zeros((P, min(n, 1 << 12)), np.float32)
         scale = n / part.shape[1]
@@ -138,8 +142,9 @@ def times(_budget: str, _seed: int) -> Exhibit:
         seconds = latency * traffic.steps + per_byte * scale * traffic.critical_path + 3 * per_entry * n
         rows.setdefault("hierarchical, INT4", []).append(1e6 * seconds)
         bridges.setdefault("hierarchical, INT4", []).append(scale * result.bridge_bytes(node)[0] / n)
-        # float16: two bytes for each of 2 n (P - 1)/P words, in 2 (P - 1) steps
-        plain = latency * 2 * (P - 1) + per_byte * 2 * 2 * n * (P - 1) / P
+        # float16: two bytes a word
+        at = {symbols.P: P, symbols.n: n}
+        plain = latency * float(ring.latency.subs(at)) + per_byte * 2 * float(ring.words.subs(at))
         rows.setdefault("ring, float16", []).append(1e6 * plain)
     x = [float(n) for n in sizes]
     first = Panel(
