@@ -1,0 +1,72 @@
+"""Ranks as threads of one process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from commbounds.collectives.ranks.communicator import Communicator, Parcel, Program, World, assembled
+from commbounds.collectives.traffic import Traffic
+
+__all__ = ["ThreadWorld"]
+
+
+class _Post:
+    """What the ranks hand to one another: P slots, and a barrier that all pass before and behind a look at them."""
+
+    def __init__(self, P: int) -> None:
+        self.slots: list[Any] = [None] * P
+        self.barrier = threading.Barrier(P)
+
+    def exchanged(self, rank: int, value: Any) -> list[Any]:
+        """Every rank's `value` of this turn."""
+        self.slots[rank] = value
+        self.barrier.wait()
+        values = list(self.slots)
+        self.barrier.wait()
+        return values
+
+
+class _ThreadCommunicator(Communicator):
+    def __init__(self, rank: int, size: int, post: _Post) -> None:
+        super().__init__(rank, size)
+        self._post = post
+
+    def told(self, value: Any) -> list[Any]:
+        return self._post.exchanged(self.rank, value)
+
+    def _swap(self, outgoing: Mapping[int, Parcel], sources: tuple[int, ...]) -> dict[int, Parcel]:
+        copies = {
+            target: Parcel(tuple(array.copy() for array in message.arrays), message.words)
+            for target, message in outgoing.items()
+        }
+        everything = self._post.exchanged(self.rank, copies)
+        awaited = {rank for rank, messages in enumerate(everything) if self.rank in messages}
+        if awaited != set(sources) or self.rank in outgoing:
+            raise ValueError(f"rank {self.rank} waits for {sorted(sources)}, but {sorted(awaited)} send to it")
+        return {source: everything[source][self.rank] for source in sources}
+
+
+class ThreadWorld(World):
+    """Runs programs in threads: for machines without MPI, and for tests."""
+
+    def run(self, program: Program, P: int) -> tuple[list[Any], Traffic]:
+        post = _Post(P)
+        ends = [_ThreadCommunicator(rank, P, post) for rank in range(P)]
+
+        def on_rank(end: _ThreadCommunicator) -> Any:
+            try:
+                return program(end)
+            except BaseException:
+                post.barrier.abort()  # nobody shall wait for this rank
+                raise
+
+        with ThreadPoolExecutor(P) as pool:
+            futures = [pool.submit(on_rank, end) for end in ends]
+            errors = [future.exception() for future in futures]
+        own = [error for error in errors if error is not None and not isinstance(error, threading.BrokenBarrierError)]
+        if own:
+            raise own[0]
+        return [future.result() for future in futures], assembled([end.record for end in ends])

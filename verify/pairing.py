@@ -1,0 +1,114 @@
+"""`Pairing`: a collective in one process beside its rank-by-rank twin; the bits and the traffic must be the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives.ranks.communicator import Communicator, World
+from commbounds.collectives.traffic import Traffic
+
+__all__ = ["Agreement", "Outcome", "Pairing", "RankCase", "compared"]
+
+Outcome = Mapping[str, Any]
+"""What one rank ends with: arrays, numbers and tuples of them, by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankCase:
+    """One input.
+
+    Parameters
+    ----------
+    settings : dict
+        Everything that defines it, in plain words and numbers; made anew from them on every rank.
+    stack : (P, ...) array
+        The ranks' vectors.
+    """
+
+    settings: Mapping[str, Any]
+    stack: NDArray[Any]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self.settings.items())
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """A collective and its twin.
+
+    Parameters
+    ----------
+    name : str
+        As in `COLLECTIVES`.
+    cases : callable (P) -> iterator of RankCase
+        Few, small and telling: both dtypes, ties, zeros, lengths below and above P, options.
+    together : callable (case) -> (one Outcome a rank, Traffic)
+        The collective in one process.
+    apart : callable (communicator, case) -> Outcome
+        What a rank does; of the case it uses its own row of the stack and the settings.
+    """
+
+    name: str
+    cases: Callable[[int], Iterator[RankCase]]
+    together: Callable[[RankCase], tuple[list[Outcome], Traffic]]
+    apart: Callable[[Communicator, RankCase], Outcome]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What a comparison found.
+
+    Parameters
+    ----------
+    name, case : str
+        What was compared.
+    P : int
+        Ranks.
+    difference : str
+        Empty where bits and traffic are the same; else the first difference.
+    """
+
+    name: str
+    case: str
+    P: int
+    difference: str = ""
+
+
+def compared(pairing: Pairing, P: int, world: World) -> list[Agreement]:
+    """An agreement for every case of `pairing` at `P` ranks."""
+    found = []
+    for case in pairing.cases(P):
+        expected, traffic = pairing.together(case)
+        results, counted = world.run(lambda comm, case=case: pairing.apart(comm, case), P)  # type: ignore[misc]
+        difference = ""
+        for rank, (ours, theirs) in enumerate(zip(expected, results, strict=True)):
+            difference = difference or _difference(f"rank {rank}", dict(ours), dict(theirs))
+        difference = difference or _difference("traffic", traffic.as_dict(), counted.as_dict())
+        found.append(Agreement(pairing.name, str(case), P, difference))
+    return found
+
+
+def _difference(where: str, ours: Any, theirs: Any) -> str:
+    """Where two results differ first, bit by bit; empty if nowhere."""
+    if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
+        if list(ours) != list(theirs):
+            return f"{where}: {list(ours)} in one process, {list(theirs)} apart"
+        return next((d for name in ours if (d := _difference(f"{where}, {name}", ours[name], theirs[name]))), "")
+    if isinstance(ours, tuple | list) and isinstance(theirs, tuple | list):
+        if len(ours) != len(theirs):
+            return f"{where}: {len(ours)} parts in one process, {len(theirs)} apart"
+        pairs = enumerate(zip(ours, theirs, strict=True))
+        return next((d for i, (a, b) in pairs if (d := _difference(f"{where}[{i}]", a, b))), "")
+    a, b = np.asarray(ours), np.asarray(theirs)
+    if (a.shape, a.dtype) != (b.shape, b.dtype):
+        return f"{where}: {a.dtype} {a.shape} in one process, {b.dtype} {b.shape} apart"
+    if a.tobytes() != b.tobytes():
+        apart = np.flatnonzero(a.ravel() != b.ravel())
+        at = int(apart[0]) if apart.size else 0
+        return f"{where}: {a.ravel()[at]!r} in one process, {b.ravel()[at]!r} apart, at {at} ({apart.size} differ)"
+    return ""
