@@ -1,0 +1,132 @@
+"""What a rank does in the classical collectives: the same messages as in one process, sent for real.
+
+`gathered` and `carried_out_apart` are what other collectives are made of: the twins of `gather_blocks` and of
+`carried_out`. They move a rank's own data, follow the schedules of `_messages`, and count as their twins do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives._message_by_message import Part
+from commbounds.collectives._messages import gather_messages
+from commbounds.collectives.ranks.communicator import Communicator, Parcel
+
+__all__ = ["Block", "carried_out_apart", "gathered"]
+
+Array = NDArray[Any]
+Block = tuple[Array, ...]
+"""What a rank brings to an all-gather: arrays of any dtypes and shapes."""
+
+
+def _entries(block: Block) -> int:
+    return sum(array.size for array in block)
+
+
+def gathered(
+    comm: Communicator, block: Block, algorithm: str = "ring", words: Callable[[Block], int] = _entries
+) -> list[Block]:
+    """Every rank's block, in the order of the ranks: the twin of `gather_blocks`.
+
+    Parameters
+    ----------
+    comm : Communicator
+        This rank's end. No phase is named: the steps belong to the phase that the caller is in.
+    block : tuple of arrays
+        This rank's. All ranks bring equally many arrays; their sizes, shapes and dtypes need not agree, and no rank
+        knows another's beforehand: they travel with the arrays and count nothing.
+    algorithm : {"ring", "recursive-doubling", "bruck"}
+        As in `gather_blocks`.
+    words : callable (block) -> int
+        What a block counts; one for every entry if not given. A rank applies it to blocks that it passes on as well.
+
+    Returns
+    -------
+    list of P tuples of arrays
+        This rank's own is `block` itself.
+
+    Raises
+    ------
+    ValueError
+        There is no such algorithm.
+    """
+    have: dict[int, Block] = {comm.rank: tuple(block)}
+    width = len(block)
+    for sends, receives in _by_step(gather_messages(comm.size, algorithm), comm.rank):
+        outgoing = {}
+        for _, _, target, first, count in sends:
+            passed = [have[(first + i) % comm.size] for i in range(count)]
+            outgoing[target] = Parcel(tuple(a for b in passed for a in b), sum(map(words, passed)))
+        arrived = comm.step(outgoing, [source for _, source, *_ in receives])
+        for _, source, _, first, count in receives:
+            arrays = arrived[source].arrays
+            for i in range(count):
+                have[(first + i) % comm.size] = arrays[i * width : (i + 1) * width]
+    return [have[rank] for rank in range(comm.size)]
+
+
+def carried_out_apart(comm: Communicator, held: Array, edges: NDArray[np.int64], parts: Sequence[Part]) -> None:
+    """Carry out `parts`, one after another, each a phase of its name: the twin of `carried_out`.
+
+    Parameters
+    ----------
+    comm : Communicator
+        This rank's end.
+    held : (n,) array
+        This rank's vector, which changes; block b is held[edges[b] : edges[b + 1]].
+    edges : (blocks + 1,) int64
+        The same on all ranks.
+    parts : sequence of Part
+        The same on all ranks.
+
+    Notes
+    -----
+    A message is one array, whatever number of blocks it carries. Sums may leave the range of the dtype.
+    """
+    for part in parts:
+        comm.phase(part.name)
+        for sends, receives in _by_step(part.messages, comm.rank):
+            outgoing = {}
+            for _, _, target, first, count in sends:
+                pieces = [held[place] for place in _places(edges, first, count)]
+                message = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+                outgoing[target] = Parcel((message,), message.size)
+            arrived = comm.step(outgoing, [source for _, source, *_ in receives])
+            for _, source, _, first, count in receives:
+                (message,) = arrived[source].arrays
+                _take(held, _places(edges, first, count), message, part.adds)
+
+
+def _take(held: Array, places: list[slice], message: Array, adds: bool) -> None:
+    begin = 0
+    for place in places:
+        piece = message[begin : begin + place.stop - place.start]
+        begin += piece.size
+        if adds:
+            with np.errstate(over="ignore", invalid="ignore"):
+                held[place] += piece
+        else:
+            held[place] = piece
+
+
+def _places(edges: NDArray[np.int64], first: int, count: int) -> list[slice]:
+    """Where the blocks first, first + 1, ..., counted modulo their number, lie: one range, or two round the end."""
+    blocks = edges.size - 1
+    ahead = min(count, blocks - first)
+    ranges = [(first, first + ahead), (0, count - ahead)]
+    return [slice(int(edges[lo]), int(edges[hi])) for lo, hi in ranges[: 1 + (count > ahead)]]
+
+
+Rows = list[list[int]]
+
+
+def _by_step(messages: NDArray[np.int64], rank: int) -> Iterator[tuple[Rows, Rows]]:
+    """What `rank` sends and what it receives in every step, as rows of `messages`; no rows where it pauses."""
+    steps = int(messages[-1, 0]) + 1 if len(messages) else 0
+    for step in range(steps):
+        rows = messages[messages[:, 0] == step]
+        yield rows[rows[:, 1] == rank].tolist(), rows[rows[:, 2] == rank].tolist()
