@@ -5,7 +5,7 @@ shard j to j, which estimates their mean from what arrives. In the second half j
 does not get them keeps the old ones. Nothing is sent twice.
 
 Words that get lost were sent, and count as such; they were not received. So, unlike anywhere else, more is sent than
-received, and `Traffic` is built without the check that the two agree.
+received.
 """
 
 from __future__ import annotations
@@ -21,7 +21,16 @@ from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.loss_processes import Mask, checked_count, checked_probability
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["ESTIMATORS", "Layout", "Reduced", "layout", "lossy_broadcast", "lossy_reduce_scatter"]
+__all__ = [
+    "ESTIMATORS",
+    "Layout",
+    "Reduced",
+    "checked_arrivals",
+    "checked_divisor",
+    "layout",
+    "lossy_broadcast",
+    "lossy_reduce_scatter",
+]
 
 ESTIMATORS = ("arrivals", "owner", "expected")
 """Ways to estimate a mean from what arrives."""
@@ -89,27 +98,42 @@ class Reduced:
 
 
 @njit(cache=True, nogil=True)
+def _mean_of_arrived(stack, c, here, divisor):  # type: ignore[no-untyped-def]
+    # the estimate of coordinate c from the workers that are here, and their number
+    total, count = 0.0, 0
+    for i in range(here.size):
+        if here[i]:
+            total += np.float64(stack[i, c])
+            count += 1
+    return (0.0 if count == 0 else total / (divisor if divisor > 0.0 else float(count))), count
+
+
+@njit(cache=True, nogil=True)
+def _own_shard(rows, here, divisor, out, arrivals):  # type: ignore[no-untyped-def]
+    # what one owner estimates: rows[i, c] is worker i's coordinate c of its shard, and has arrived where here[i, c]
+    for c in range(rows.shape[1]):
+        out[c], arrivals[c] = _mean_of_arrived(rows, c, here[:, c], divisor)
+
+
+@njit(cache=True, nogil=True)
 def _reduce(stack, arrived, owner, packet, present, divisor, out, arrivals, moved):  # type: ignore[no-untyped-def]
-    # moved[0], [1], [2] count words sent, words received and messages; in step s rank i sends to i + s + 1
+    # moved[0] to [3] count words sent, words received, messages and words lost; in step s rank i sends to i + s + 1
     workers, n = stack.shape
+    here = np.empty(workers, np.bool_)
     for c in range(n):
         j, q = owner[c], packet[c]
         opens = c == 0 or owner[c - 1] != j or packet[c - 1] != q
-        total, count = 0.0, 0
         for i in range(workers):
-            here = arrived[i, j, q]
+            here[i] = arrived[i, j, q]
             if i == j:
-                here = here or present
+                here[i] |= present
             else:
                 step = (j - i) % workers - 1
                 moved[0, step, i] += 1
-                moved[1, step, j] += here
+                moved[1, step, j] += here[i]
                 moved[2, step, i] += opens
-            if here:
-                total += np.float64(stack[i, c])
-                count += 1
-        arrivals[c] = count
-        out[c] = 0.0 if count == 0 else total / (divisor if divisor > 0.0 else float(count))
+                moved[3, step, i] += not here[i]
+        out[c], arrivals[c] = _mean_of_arrived(stack, c, here, divisor)
 
 
 @njit(cache=True, nogil=True)
@@ -126,6 +150,7 @@ def _broadcast(replicas, owned, arrived, owner, packet, out, moved):  # type: ig
                 moved[0, step, j] += 1
                 moved[1, step, i] += here
                 moved[2, step, j] += opens
+                moved[3, step, j] += not here
             out[i, c] = owned[c] if here else replicas[i, c]
 
 
@@ -189,21 +214,13 @@ def lossy_reduce_scatter(
     """
     array = checked_stack(stack)
     workers, n = array.shape
-    if estimator not in ESTIMATORS:
-        raise ValueError(f"estimator must be one of {', '.join(map(repr, ESTIMATORS))}, got {estimator!r}")
-    if (p is not None) != (estimator == "expected"):
-        raise ValueError(f"p is needed by the estimator 'expected' and by no other, got p={p} for {estimator!r}")
-    divisor = 0.0
-    if p is not None:
-        if checked_probability(p) == 1.0:
-            raise ValueError("p must be below 1: nothing arrives, and there is nothing to divide by")
-        divisor = (1.0 - float(p)) * workers
+    divisor = checked_divisor(estimator, p, workers)
     cut = layout(n, workers, packet)
-    mask = _checked_mask(arrived, workers, cut)
+    mask = checked_arrivals(arrived, workers, cut)
     out, arrivals = np.empty(n, array.dtype), np.empty(n, np.int64)
-    moved = np.zeros((3, workers - 1, workers), np.int64)
+    moved = np.zeros((4, workers - 1, workers), np.int64)
     _reduce(array, mask, cut.owner, cut.packet, estimator == "owner", divisor, out, arrivals, moved)
-    return Reduced(out, arrivals), _lossy_traffic(moved)
+    return Reduced(out, arrivals), Traffic.of_steps(*moved)
 
 
 def lossy_broadcast(
@@ -246,13 +263,27 @@ def lossy_broadcast(
     if new.shape != (n,) or new.dtype != array.dtype:
         raise ValueError(f"owned must be ({n},) {array.dtype} as the replicas are, got {new.shape} {new.dtype}")
     cut = layout(n, workers, packet)
-    mask = _checked_mask(arrived, workers, cut)
-    out, moved = np.empty_like(array), np.zeros((3, workers - 1, workers), np.int64)
+    mask = checked_arrivals(arrived, workers, cut)
+    out, moved = np.empty_like(array), np.zeros((4, workers - 1, workers), np.int64)
     _broadcast(array, new, mask, cut.owner, cut.packet, out, moved)
-    return out, _lossy_traffic(moved)
+    return out, Traffic.of_steps(*moved)
 
 
-def _checked_mask(arrived: ArrayLike, workers: int, cut: Layout) -> Mask:
+def checked_divisor(estimator: str, p: float | None, workers: int) -> float:
+    """What the estimator divides by; 0 for the number of contributions that arrived."""
+    if estimator not in ESTIMATORS:
+        raise ValueError(f"estimator must be one of {', '.join(map(repr, ESTIMATORS))}, got {estimator!r}")
+    if (p is not None) != (estimator == "expected"):
+        raise ValueError(f"p is needed by the estimator 'expected' and by no other, got p={p} for {estimator!r}")
+    if p is None:
+        return 0.0
+    if checked_probability(p) == 1.0:
+        raise ValueError("p must be below 1: nothing arrives, and there is nothing to divide by")
+    return (1.0 - float(p)) * workers
+
+
+def checked_arrivals(arrived: ArrayLike, workers: int, cut: Layout) -> Mask:
+    """`arrived` as a (workers, workers, packets) array of bool."""
     mask = np.asarray(arrived)
     if mask.dtype != np.bool_:
         raise TypeError(f"arrived must be bool, got {mask.dtype}")
@@ -261,15 +292,3 @@ def _checked_mask(arrived: ArrayLike, workers: int, cut: Layout) -> Mask:
             f"arrived must be (workers, workers, packets) = {(workers, workers, cut.packets)}, got shape {mask.shape}"
         )
     return np.ascontiguousarray(mask)
-
-
-def _lossy_traffic(moved: NDArray[np.int64]) -> Traffic:
-    """The traffic of steps in which words may get lost: `Traffic.of_steps` without the check that none is."""
-    sent, received, messages = moved
-    return Traffic(
-        sent.sum(axis=0, dtype=np.int64),
-        received.sum(axis=0, dtype=np.int64),
-        messages.sum(axis=0, dtype=np.int64),
-        len(sent),
-        int(np.maximum(sent, received).max(axis=1, initial=0).sum()),
-    )

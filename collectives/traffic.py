@@ -44,25 +44,28 @@ class Traffic:
     phases: dict[str, Traffic] = field(default_factory=dict)
 
     @classmethod
-    def of_steps(cls, sent: Counts, received: Counts, messages: Counts) -> Traffic:
+    def of_steps(cls, sent: Counts, received: Counts, messages: Counts, lost: Counts | None = None) -> Traffic:
         """The traffic of consecutive steps.
 
         Parameters
         ----------
         sent, received, messages : (steps, P) int64
             What every rank moved in every step, as the kernels counted it.
+        lost : (steps, P) int64 or None
+            Words of those sent that got lost on their way; None where none can.
 
         Raises
         ------
         ValueError
-            The shapes differ, a count is negative, or words that were sent were not received.
+            The shapes differ, a count is negative, or words that were sent were neither received nor lost.
         """
-        if not (sent.ndim == 2 and sent.shape == received.shape == messages.shape):
+        gone = np.zeros_like(sent) if lost is None else lost
+        if not (sent.ndim == 2 and sent.shape == received.shape == messages.shape == gone.shape):
             raise ValueError(f"counts must share a shape (steps, P), got {sent.shape}, {received.shape}")
-        if sent.size and min(sent.min(), received.min(), messages.min()) < 0:
+        if sent.size and min(sent.min(), received.min(), messages.min(), gone.min()) < 0:
             raise ValueError("counts must not be negative")
-        if not np.array_equal(sent.sum(axis=1), received.sum(axis=1)):
-            raise ValueError("in every step as many words must be received as are sent")
+        if not np.array_equal(sent.sum(axis=1), (received + gone).sum(axis=1)):
+            raise ValueError("in every step as many words must be received as are sent, less those lost")
         busiest = np.maximum(sent, received).max(axis=1) if sent.size else np.zeros(0, np.int64)
         return cls(
             sent.sum(axis=0, dtype=np.int64),

@@ -7,7 +7,8 @@ of ranks and what arrived, and nothing else. The same program runs in threads of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,16 +17,16 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["Communicator", "Parcel", "Program", "Record", "World", "assembled", "parcel"]
+__all__ = ["Communicator", "Parcel", "Program", "Record", "World", "assembled", "packets", "parcel"]
 
 Array = NDArray[Any]
 T = TypeVar("T")
-Record = list[tuple[str, int, int, int]]
-"""A row for every step of one rank: phase, words sent, words received, messages sent."""
+Record = list[tuple[str, int, int, int, int]]
+"""A row for every step of one rank: phase, words sent, words received, messages sent, words sent that got lost."""
 
 
 class Parcel(NamedTuple):
-    """One message.
+    """What one rank sends to another in one step: one message, unless it says otherwise.
 
     Parameters
     ----------
@@ -33,15 +34,49 @@ class Parcel(NamedTuple):
         What it holds.
     words : int
         What it counts: one for every value, index or count; for quantised messages bytes, as the collective says.
+    messages : int
+        How many messages it is.
+    lost : int
+        Words of it that get lost: they count as sent, not as received.
     """
 
     arrays: tuple[Array, ...]
     words: int
+    messages: int = 1
+    lost: int = 0
 
 
 def parcel(*arrays: Array) -> Parcel:
     """A message of `arrays` that counts one word for every entry."""
     return Parcel(arrays, sum(array.size for array in arrays))
+
+
+def packets(arrays: Sequence[Array], lost: Sequence[bool] | None = None) -> Parcel:
+    """Messages to one rank in one step, one for each of `arrays`; those that are `lost` arrive empty."""
+    gone = [False] * len(arrays) if lost is None else lost
+    words = [array.size for array in arrays]
+    arriving = tuple(array[:0] if away else array for array, away in zip(arrays, gone, strict=True))
+    return Parcel(arriving, sum(words), len(words), sum(size for size, away in zip(words, gone, strict=True) if away))
+
+
+class Turn(IntEnum):
+    """What a rank does next; all ranks must do the same, which a world sees to, so that none waits for ever."""
+
+    STEP = 0
+    TELL = 1
+    END = 2
+    FAIL = 3
+
+    def __str__(self) -> str:
+        return ("is in a step", "tells something", "has ended", "has failed")[self]
+
+
+def in_turn(turns: Iterable[int]) -> None:
+    """Raise ValueError unless all ranks do the same."""
+    listed = [Turn(turn) for turn in turns]
+    if len(set(listed)) > 1:
+        shown = ", ".join(f"rank {rank} {turn}" for rank, turn in enumerate(listed))
+        raise ValueError(f"the ranks must go through the same steps, but {shown}")
 
 
 _NOTHING: Mapping[int, Parcel] = MappingProxyType({})
@@ -58,7 +93,7 @@ class Communicator(ABC):
 
     def __init__(self, rank: int, size: int) -> None:
         self.rank, self.size = rank, size
-        self._phase, self._record = "", list[tuple[str, int, int, int]]()
+        self._phase, self._record = "", list[tuple[str, int, int, int, int]]()
         self._named: list[str] = []
 
     def phase(self, name: str) -> None:
@@ -73,23 +108,25 @@ class Communicator(ABC):
         Parameters
         ----------
         outgoing : mapping of rank to Parcel
-            One message for each; an empty parcel is a message all the same. Never to this rank itself.
+            An empty parcel is a message all the same. Never to this rank itself.
         sources : collection of int
             Who sends to this rank in this step.
 
         Returns
         -------
         dict of rank to Parcel
-            In the order of `sources`. The arrays belong to the receiver.
+            In the order of `sources`, their words those that arrive. The arrays belong to the receiver.
 
         Notes
         -----
         All ranks call this for every step, those with nothing to send or receive too: steps are counted by calls.
         """
-        arrived = self._swap(outgoing, tuple(sources))
-        sent = sum(message.words for message in outgoing.values())
-        received = sum(message.words for message in arrived.values())
-        self._record.append((self._phase, sent, received, len(outgoing)))
+        arriving = {target: Parcel(part.arrays, part.words - part.lost) for target, part in outgoing.items()}
+        arrived = self._swap(arriving, tuple(sources))
+        sent = sum(part.words for part in outgoing.values())
+        received = sum(part.words for part in arrived.values())
+        messages, lost = sum(p.messages for p in outgoing.values()), sum(p.lost for p in outgoing.values())
+        self._record.append((self._phase, sent, received, messages, lost))
         return arrived
 
     def agreed(self, check: Callable[[], T]) -> T:
@@ -113,7 +150,13 @@ class Communicator(ABC):
 
     @abstractmethod
     def _swap(self, outgoing: Mapping[int, Parcel], sources: tuple[int, ...]) -> dict[int, Parcel]:
-        """Deliver and collect."""
+        """Deliver and collect; targets are other ranks."""
+
+    def _all_expected(self, sending: Iterable[int], sources: tuple[int, ...]) -> None:
+        """Raise ValueError unless those that send to this rank are those that it waits for."""
+        awaited = sorted(sending)
+        if awaited != sorted(sources):
+            raise ValueError(f"rank {self.rank} waits for {sorted(sources)}, but {awaited} send to it")
 
     @property
     def record(self) -> tuple[Record, list[str]]:
@@ -162,13 +205,19 @@ def assembled(records: Sequence[tuple[Record, list[str]]]) -> Traffic:
     Raises
     ------
     ValueError
-        The ranks went through different steps, or words were lost.
+        The ranks went through different steps, or not all words arrived that were not to get lost.
     """
     steps = [[row[0] for row in record] for record, _ in records]
-    if any(own != steps[0] for own in steps) or any(names != records[0][1] for _, names in records):
-        raise ValueError(f"the ranks went through different steps: {[len(own) for own in steps]}")
+    for rank, (own, (_, named)) in enumerate(zip(steps, records, strict=True)):
+        if len(own) != len(steps[0]):
+            raise ValueError(f"the ranks must go through as many steps, got {[len(s) for s in steps]}")
+        for step, (first, name) in enumerate(zip(steps[0], own, strict=True)):
+            if name != first:
+                raise ValueError(f"step {step} must be of one phase, got {first!r} on rank 0, {name!r} on rank {rank}")
+        if named != records[0][1]:
+            raise ValueError(f"the phases must be the same, got {records[0][1]} on rank 0, {named} on rank {rank}")
     counts = np.array([[row[1:] for row in record] for record, _ in records], np.int64)
-    counts = counts.reshape(len(records), len(steps[0]), 3).transpose(2, 1, 0)
+    counts = counts.reshape(len(records), len(steps[0]), 4).transpose(2, 1, 0)
     names = records[0][1]
     if not names:
         return Traffic.of_steps(*counts)
