@@ -8,6 +8,7 @@ from commbounds.compressors.base import Compressor, Law, Message
 from commbounds.compressors.bit_planes import packed, packed_bytes, unpacked
 from commbounds.compressors.feedback import EF14, EF21, EF21M, Feedback, FeedbackState, Plain
 from commbounds.compressors.group_message import GroupCodes
+from commbounds.compressors.group_wire import message_from_bytes, wire_bytes
 from commbounds.compressors.grouped_topk import BlockTopK, ChunkTopK
 from commbounds.compressors.groupquant import GroupQuantizer
 from commbounds.compressors.lowrank import Factors, LowRank, PowerSGD
@@ -68,9 +69,11 @@ __all__ = [
     "StochasticPower",
     "TernGrad",
     "TopK",
+    "message_from_bytes",
     "packed",
     "packed_bytes",
     "unpacked",
+    "wire_bytes",
 ]
 
 COMPRESSORS: dict[str, type[Compressor]] = {

@@ -10,9 +10,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from commbounds.compressors._blocks import BLOCK, for_blocks
-from commbounds.compressors._metadata import stored, stored_above, stored_below
+from commbounds.compressors._metadata import FORMATS, stored, stored_above, stored_below
 
-__all__ = ["Ranges", "ranges"]
+__all__ = ["Ranges", "ranges", "read_ranges", "stored_dtypes"]
 
 Array = NDArray[Any]
 _REST32, _REST64 = np.int32(0x7FFFFFFF), np.int64(0x7FFFFFFFFFFFFFFF)
@@ -80,9 +80,9 @@ class Ranges:
     group : int
         Entries of a group.
     low, scale : (groups,) dtype of the vector
-        Zero points and scales as the receiver reads them.
+        Zero points and scales as the receiver reads them; with integer zero points, `low` is the smallest entry.
     exact_low, exact_scale : (groups,) dtype of the vector
-        The same before they were rounded.
+        The same before they were rounded; a receiver, who cannot know, has what it reads.
     wire_zero, wire_scale : (groups,) arrays
         What is sent, in its format.
     points : (groups,) float64 or None
@@ -217,11 +217,56 @@ def _scales(wanted: NDArray[np.float64], form: str, theta: int, up: bool) -> tup
     """Scales as they are sent, and as they are read."""
     if theta == 0:
         sent = (stored_above if up else stored)(wanted, form, "scale")
-        return sent, sent.astype(np.float64)
+        return sent, _read_scales(sent, theta)
     with np.errstate(divide="ignore"):
         power = np.ceil(theta * np.log2(wanted))
     power += np.exp2(power / theta) < wanted  # the logarithm may have been rounded down
     if power.max() > 127:
         raise ValueError(f"the scale of a group is above 2^(127/{theta}), the largest of its format")
     sent = np.maximum(power, -128).astype(np.int8)
-    return sent, np.exp2(sent / theta)
+    return sent, _read_scales(sent, theta)
+
+
+def _read_scales(sent: Array, theta: int) -> NDArray[np.float64]:
+    """Scales as they are read."""
+    read: NDArray[np.float64] = np.exp2(sent / theta) if theta else sent.astype(np.float64)
+    return read
+
+
+def stored_dtypes(form: str, zero: str, log2: bool) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    """What scales and zero points are sent as."""
+    zeros = {"float": FORMATS[form], "integer": np.dtype(np.int32), "clamped": np.dtype(np.uint8)}
+    return np.dtype(np.int8) if log2 else FORMATS[form], zeros[zero]
+
+
+def read_ranges(
+    form: str,
+    group: int,
+    dtype: np.dtype[Any],
+    theta: int,
+    with_points: bool,
+    wire_zero: Array,
+    wire_scale: Array,
+    positions: NDArray[np.int64] | None,
+    spikes: Array | None,
+) -> Ranges:
+    """The ranges that a receiver makes of what was sent.
+
+    Parameters
+    ----------
+    form, group, theta, positions, spikes
+        As in `ranges` and `Ranges`.
+    dtype : dtype
+        Of the vector.
+    with_points : bool
+        Whether zero points are integers.
+    wire_zero, wire_scale : (groups,) arrays
+        What was sent.
+    """
+    scale = _read_scales(wire_scale, theta).astype(dtype)
+    if with_points:
+        points = wire_zero.astype(np.float64)
+        low = (-points * scale).astype(dtype)
+        return Ranges(form, group, low, scale, low, scale, wire_zero, wire_scale, points, positions, spikes)
+    low = wire_zero.astype(dtype)
+    return Ranges(form, group, low, scale, low, scale, wire_zero, wire_scale, None, positions, spikes)
