@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ __all__ = [
     "added",
     "checked_choice",
     "checked_request",
+    "cut_up",
+    "dense_sum",
     "even_cuts",
     "left_over",
     "selected_entries",
@@ -158,6 +161,20 @@ def even_cuts(n: int, P: int) -> NDArray[np.int64]:
     """Where `n` entries are cut into `P` blocks, the first n mod P of them one longer: (P + 1,), from 0 to n."""
     ranks = np.arange(P + 1, dtype=np.int64)
     return ranks * (n // P) + np.minimum(ranks, n % P)
+
+
+def cut_up(entries: Entries, cuts: NDArray[np.int64]) -> list[Entries]:
+    """The entries of every block from ``cuts[r]`` to ``cuts[r + 1]``."""
+    places = np.searchsorted(entries.indices, cuts)
+    return [Entries(entries.indices[a:b], entries.values[a:b]) for a, b in pairwise(places)]
+
+
+def dense_sum(parts: Iterable[Entries], n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The sum of sparse vectors as a dense one of `n` entries, added in their order."""
+    total = np.zeros(n, dtype)
+    for indices, values in parts:
+        total[indices] += values
+    return total
 
 
 def left_over(stack: NDArray[Any], held: NDArray[Any], indices: NDArray[np.int64]) -> NDArray[Any]:

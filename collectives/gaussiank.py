@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from commbounds.collectives._sparse import Entries, SparseResult, checked_choice, checked_request
+from commbounds.collectives._sparse import Entries, SparseResult, checked_choice, checked_request, dense_sum
 from commbounds.collectives.gathering import gather_blocks
 from commbounds.collectives.traffic import Traffic
 
@@ -82,24 +82,28 @@ def gaussiank_allreduce(
     array, k = checked_request(stack, k)
     checked_choice("adapt", adapt, tuple(_ADAPTATIONS))
     P, n = array.shape
-    z = -float(ndtri(k / n / 2))
     thresholds = np.empty(P)
     chosen = []
     for p, x in enumerate(array):
-        magnitudes = np.abs(x).astype(np.float64)
-        thresholds[p] = _adapted(magnitudes, _threshold(x, magnitudes, z), k, adapt)
-        indices = np.flatnonzero((magnitudes > thresholds[p]) & (magnitudes > 0))
-        chosen.append(Entries(indices, x[indices]))
+        thresholds[p], entries = _selection(x, k, adapt)
+        chosen.append(entries)
     phases = {
         "sizes": gather_blocks(np.ones(P, np.int64), allgather),
         "allgather": gather_blocks(np.array([e.indices.size + e.values.size for e in chosen], np.int64), allgather),
     }
-    update, residual = np.zeros_like(array[0]), array.copy()
-    for own, (indices, values) in zip(residual, chosen, strict=True):
-        update[indices] += values
+    update, residual = dense_sum(chosen, n, array.dtype), array.copy()
+    for own, (indices, _) in zip(residual, chosen, strict=True):
         own[indices] = 0
     result = GaussiankResult(update, residual, tuple(e.indices for e in chosen), thresholds)
     return result, Traffic.of_phases(phases)
+
+
+def _selection(x: NDArray[Any], k: int, adapt: str) -> tuple[float, Entries]:
+    """The threshold of one rank, and what of its vector exceeds it."""
+    magnitudes = np.abs(x).astype(np.float64)
+    threshold = _adapted(magnitudes, _threshold(x, magnitudes, -float(ndtri(k / x.size / 2))), k, adapt)
+    indices = np.flatnonzero((magnitudes > threshold) & (magnitudes > 0))
+    return threshold, Entries(indices, x[indices])
 
 
 @njit(cache=True, nogil=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from commbounds.collectives._sparse import SparseResult, checked_request, selected_entries
+from commbounds.collectives._sparse import SparseResult, checked_request, dense_sum, selected_entries
 from commbounds.collectives.gathering import gather_blocks
 from commbounds.collectives.traffic import Traffic
 
@@ -48,8 +48,7 @@ def topk_allgather(stack: ArrayLike, k: int, *, allgather: str = "bruck") -> tup
     array, k = checked_request(stack, k)
     chosen = selected_entries(array, k)
     traffic = gather_blocks(np.array([e.indices.size + e.values.size for e in chosen], np.int64), allgather)
-    update, residual = np.zeros_like(array[0]), array.copy()
-    for own, (indices, values) in zip(residual, chosen, strict=True):
-        update[indices] += values
+    update, residual = dense_sum(chosen, array.shape[1], array.dtype), array.copy()
+    for own, (indices, _) in zip(residual, chosen, strict=True):
         own[indices] = 0
     return SparseResult(update, residual, tuple(e.indices for e in chosen)), traffic

@@ -14,6 +14,7 @@ from commbounds.collectives._sparse import (
     added,
     checked_choice,
     checked_request,
+    cut_up,
     even_cuts,
     selected_entries,
 )
@@ -72,10 +73,9 @@ def topk_dsa(
     checked_choice("switch", switch, _SWITCHES)
     P, n = array.shape
     cuts = even_cuts(n, P)
-    chosen = [Entries(i[v != 0], v[v != 0]) for i, v in selected_entries(array, k)]
+    chosen = _nonzero(selected_entries(array, k))
     regions, split = _split(chosen, cuts)
-    union = sum(part.indices.size for part in regions)
-    dense = switch != "never" and (2 if switch == "model" else 3) * union >= n
+    dense = _travels_densely(switch, sum(part.indices.size for part in regions), n)
     words = [stop - start for start, stop in pairwise(cuts)] if dense else _words(regions)
     phases = {
         "split": split,
@@ -90,6 +90,16 @@ def topk_dsa(
     return SparseResult(update, residual, tuple(e.indices for e in chosen)), Traffic.of_phases(phases)
 
 
+def _nonzero(chosen: list[Entries]) -> list[Entries]:
+    """Every rank's entries but the zeros, which fill up where there are fewer than k nonzeros."""
+    return [Entries(i[v != 0], v[v != 0]) for i, v in chosen]
+
+
+def _travels_densely(switch: str, union: int, n: int) -> bool:
+    """Whether the sums travel as dense blocks, where `union` indices were selected by any rank."""
+    return switch != "never" and (2 if switch == "model" else 3) * union >= n
+
+
 def _words(parts: list[Entries]) -> list[int]:
     return [part.indices.size + part.values.size for part in parts]
 
@@ -97,11 +107,7 @@ def _words(parts: list[Entries]) -> list[int]:
 def _split(chosen: list[Entries], cuts: NDArray[np.int64]) -> tuple[list[Entries], Traffic]:
     """Every region's entries summed at its owner, and the traffic of bringing them there."""
     P = len(chosen)
-    pieces = [
-        [Entries(indices[a:b], values[a:b]) for a, b in pairwise(places)]
-        for indices, values in chosen
-        for places in [np.searchsorted(indices, cuts)]
-    ]
+    pieces = [cut_up(entries, cuts) for entries in chosen]
     regions = [pieces[r][r] for r in range(P)]
     wire = Wire(P)
     for s in range(1, P):

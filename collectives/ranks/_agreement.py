@@ -1,0 +1,76 @@
+"""What all ranks must agree on before a word moves: their vectors are good, and of one length, dtype and request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.ranks.communicator import Communicator
+
+__all__ = ["agreed_alike", "agreed_row"]
+
+Settings = Mapping[str, Any]
+
+
+def agreed_alike(comm: Communicator, settings: Settings) -> None:
+    """Nothing, if `settings` are the same on all ranks.
+
+    Raises
+    ------
+    ValueError
+        They differ: on all ranks.
+    """
+    told = comm.told(dict(settings))
+    for name in told[0]:
+        values = [own[name] for own in told]
+        if any(value != values[0] for value in values):
+            raise ValueError(f"{name} must be the same on all ranks, got {', '.join(map(repr, values))}")
+
+
+def agreed_row(
+    comm: Communicator,
+    vector: ArrayLike,
+    check: Callable[[NDArray[Any]], Settings],
+    name: str = "vector",
+    *,
+    finite: bool = True,
+) -> NDArray[Any]:
+    """`vector` as a contiguous native (1, n) array, where all ranks have a good one of the same length and dtype.
+
+    Parameters
+    ----------
+    comm : Communicator
+        All ranks call this.
+    vector : (n,) float32 or float64
+        This rank's.
+    check : callable ((1, n) array) -> mapping
+        Raises where something else is wrong; what it returns must be the same on all ranks.
+    name : str
+        What errors call the vector.
+    finite : bool
+        Whether NaN and infinity are refused.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `checked_stack` raises, for the lowest rank whose vector is bad; as `check` raises; something differs. All
+        ranks raise the same.
+    """
+
+    def checked() -> tuple[NDArray[Any], Settings]:
+        array = np.asarray(vector)
+        if array.ndim != 1:
+            raise ValueError(f"{name} must be (n,), the entries of one rank, got shape {array.shape}")
+        row = checked_stack(array[np.newaxis], name, finite=finite)
+        return row, check(row)
+
+    row, settings = comm.agreed(checked)
+    kinds = comm.told(f"{row.shape[1:]} {row.dtype}")
+    if len(set(kinds)) > 1:
+        raise TypeError(f"{name} must have one length and dtype on all ranks, got {', '.join(kinds)}")
+    agreed_alike(comm, settings)
+    return row

@@ -1,0 +1,42 @@
+"""Some of the ranks as ranks of their own: a program for all of them runs within a team."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from commbounds.collectives.ranks.communicator import Communicator, Parcel
+
+__all__ = ["Team"]
+
+_NOTHING: Mapping[int, Parcel] = MappingProxyType({})
+
+
+class Team(Communicator):
+    """One rank's end of the wire to its team, through that to all ranks, which does the counting.
+
+    Parameters
+    ----------
+    whole : Communicator
+        To all ranks.
+    members : sequence of int
+        The team's ranks, this one among them; the first is rank 0 of the team. All ranks are in a team, and all teams
+        go through the same steps.
+    """
+
+    def __init__(self, whole: Communicator, members: Sequence[int]) -> None:
+        super().__init__(list(members).index(whole.rank), len(members))
+        self._whole, self._members = whole, tuple(members)
+
+    def told(self, value: Any) -> list[Any]:
+        told = self._whole.told(value)
+        return [told[member] for member in self._members]
+
+    def step(self, outgoing: Mapping[int, Parcel] = _NOTHING, sources: Collection[int] = ()) -> dict[int, Parcel]:
+        outward = {self._members[target]: message for target, message in outgoing.items()}
+        arrived = self._whole.step(outward, [self._members[source] for source in sources])
+        return {source: arrived[self._members[source]] for source in sources}
+
+    def _swap(self, outgoing: Mapping[int, Parcel], sources: tuple[int, ...]) -> dict[int, Parcel]:
+        return self.step(outgoing, sources)
