@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["Communicator", "Parcel", "Program", "Record", "World", "assembled", "packets", "parcel"]
+__all__ = ["Communicator", "Parcel", "Program", "Record", "Turn", "World", "assembled", "in_turn", "packets", "parcel"]
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -120,7 +120,16 @@ class Communicator(ABC):
         Notes
         -----
         All ranks call this for every step, those with nothing to send or receive too: steps are counted by calls.
+
+        Raises
+        ------
+        ValueError
+            A target is no other rank; this rank waits for others than those that send to it; the other ranks do
+            something else.
         """
+        for target in outgoing:
+            if not 0 <= target < self.size or target == self.rank:
+                raise ValueError(f"rank {self.rank} must send to other ranks below {self.size}, got {target}")
         arriving = {target: Parcel(part.arrays, part.words - part.lost) for target, part in outgoing.items()}
         arrived = self._swap(arriving, tuple(sources))
         sent = sum(part.words for part in outgoing.values())

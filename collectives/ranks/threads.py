@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from commbounds.collectives.ranks.communicator import Communicator, Parcel, Program, World, assembled
+from commbounds.collectives.ranks.communicator import Communicator, Parcel, Program, Turn, World, assembled, in_turn
 from commbounds.collectives.traffic import Traffic
 
 __all__ = ["ThreadWorld"]
@@ -17,16 +17,17 @@ class _Post:
     """What the ranks hand to one another: P slots, and a barrier that all pass before and behind a look at them."""
 
     def __init__(self, P: int) -> None:
-        self.slots: list[Any] = [None] * P
+        self.slots: list[tuple[Turn, Any]] = [(Turn.STEP, None)] * P
         self.barrier = threading.Barrier(P)
 
-    def exchanged(self, rank: int, value: Any) -> list[Any]:
+    def exchanged(self, rank: int, turn: Turn, value: Any = None) -> list[Any]:
         """Every rank's `value` of this turn."""
-        self.slots[rank] = value
+        self.slots[rank] = (turn, value)
         self.barrier.wait()
-        values = list(self.slots)
+        slots = list(self.slots)
         self.barrier.wait()
-        return values
+        in_turn(turn for turn, _ in slots)
+        return [value for _, value in slots]
 
 
 class _ThreadCommunicator(Communicator):
@@ -35,17 +36,15 @@ class _ThreadCommunicator(Communicator):
         self._post = post
 
     def told(self, value: Any) -> list[Any]:
-        return self._post.exchanged(self.rank, value)
+        return self._post.exchanged(self.rank, Turn.TELL, value)
 
     def _swap(self, outgoing: Mapping[int, Parcel], sources: tuple[int, ...]) -> dict[int, Parcel]:
         copies = {
             target: Parcel(tuple(array.copy() for array in message.arrays), message.words)
             for target, message in outgoing.items()
         }
-        everything = self._post.exchanged(self.rank, copies)
-        awaited = {rank for rank, messages in enumerate(everything) if self.rank in messages}
-        if awaited != set(sources) or self.rank in outgoing:
-            raise ValueError(f"rank {self.rank} waits for {sorted(sources)}, but {sorted(awaited)} send to it")
+        everything = self._post.exchanged(self.rank, Turn.STEP, copies)
+        self._all_expected((rank for rank, messages in enumerate(everything) if self.rank in messages), sources)
         return {source: everything[source][self.rank] for source in sources}
 
 
@@ -53,15 +52,19 @@ class ThreadWorld(World):
     """Runs programs in threads: for machines without MPI, and for tests."""
 
     def run(self, program: Program, P: int) -> tuple[list[Any], Traffic]:
+        if P < 1:
+            raise ValueError(f"P must be at least 1, got {P}")
         post = _Post(P)
         ends = [_ThreadCommunicator(rank, P, post) for rank in range(P)]
 
         def on_rank(end: _ThreadCommunicator) -> Any:
             try:
-                return program(end)
+                result = program(end)
+                post.exchanged(end.rank, Turn.END)
             except BaseException:
                 post.barrier.abort()  # nobody shall wait for this rank
                 raise
+            return result
 
         with ThreadPoolExecutor(P) as pool:
             futures = [pool.submit(on_rank, end) for end in ends]

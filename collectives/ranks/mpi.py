@@ -1,0 +1,246 @@
+"""Ranks as processes under ``mpirun``; what they send one another goes through MPI."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives.ranks.communicator import (
+    Communicator,
+    Parcel,
+    Program,
+    Record,
+    Turn,
+    World,
+    assembled,
+    in_turn,
+)
+from commbounds.collectives.traffic import Traffic
+
+__all__ = ["MpiWorld"]
+
+Bytes = NDArray[np.uint8]
+
+
+class _OtherRankFailed(Exception):
+    """Another rank raised; that is the error to show."""
+
+
+@contextmanager
+def _whole_or_no_job(wire: Any) -> Iterator[None]:
+    """Whatever goes wrong inside ends all processes: the others wait, and cannot be told otherwise."""
+    try:
+        yield
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        wire.Abort(1)
+        raise
+
+
+def _bytes(array: NDArray[Any]) -> Bytes:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _pieces(content: Bytes, longest: int) -> list[Bytes]:
+    return [content[begin : begin + longest] for begin in range(0, content.size, longest)]
+
+
+def _of_all(wire: Any, value: bytes, count: int, longest: int) -> list[bytes]:
+    """What each of the first `count` ranks of `wire` gives as `value`; the others' is not looked at."""
+    values = []
+    for root in range(count):
+        length = np.array([len(value)], np.int64)
+        wire.Bcast(length, root)
+        content = np.frombuffer(value, np.uint8).copy() if wire.rank == root else np.empty(length[0], np.uint8)
+        for piece in _pieces(content, longest):
+            wire.Bcast(piece, root)
+        values.append(content.tobytes())
+    return values
+
+
+class _MpiCommunicator(Communicator):
+    """A step begins with a turn, in which all ranks say what they do and to whom they send; then the messages go.
+
+    A message is a header (dtypes, shapes, words), then the bytes of its arrays, all non-blocking. The length of the
+    header is said in the turn, so that every rank receives what is sent to it, expected or not, before it complains.
+    """
+
+    def __init__(self, wire: Any, longest: int) -> None:
+        super().__init__(wire.rank, wire.size)
+        self._wire, self._longest = wire, longest
+
+    def told(self, value: Any) -> list[Any]:
+        content = pickle.dumps(value)
+        self._taken(Turn.TELL)
+        with _whole_or_no_job(self._wire):
+            return [pickle.loads(own) for own in _of_all(self._wire, content, self.size, self._longest)]
+
+    def left(self, turn: Turn) -> None:
+        """Take turns, as one that does nothing more, until all ranks do the same."""
+        while any(other < Turn.END for other in self._turns(turn)[:, 0]):
+            pass
+
+    def _turns(self, turn: Turn, headers: Mapping[int, Bytes] | None = None) -> NDArray[np.int64]:
+        """For every rank what it does, and how long the header is of what it sends to this one; -1 without."""
+        mine, theirs = np.full((2, self.size, 2), -1, np.int64)
+        mine[:, 0] = turn
+        for target, header in (headers or {}).items():
+            mine[target, 1] = header.size
+        with _whole_or_no_job(self._wire):
+            self._wire.Alltoall(mine, theirs)
+        return theirs
+
+    def _taken(self, turn: Turn, headers: Mapping[int, Bytes] | None = None) -> dict[int, int]:
+        """Who sends to this rank, and how long the header is."""
+        theirs = self._turns(turn, headers)
+        if Turn.FAIL in theirs[:, 0]:
+            raise _OtherRankFailed
+        in_turn(theirs[:, 0])
+        return {rank: length for rank, length in enumerate(theirs[:, 1].tolist()) if length >= 0}
+
+    def _swap(self, outgoing: Mapping[int, Parcel], sources: tuple[int, ...]) -> dict[int, Parcel]:
+        headers = {
+            target: np.frombuffer(pickle.dumps(([(a.dtype, a.shape) for a in part.arrays], part.words)), np.uint8)
+            for target, part in outgoing.items()
+        }
+        contents = {target: [_bytes(array) for array in part.arrays] for target, part in outgoing.items()}
+        lengths = self._taken(Turn.STEP, headers)
+        with _whole_or_no_job(self._wire):
+            arrived = self._moved(headers, contents, lengths)
+        self._all_expected(arrived, sources)
+        return {source: arrived[source] for source in sources}
+
+    def _moved(
+        self, headers: Mapping[int, Bytes], contents: Mapping[int, list[Bytes]], lengths: Mapping[int, int]
+    ) -> dict[int, Parcel]:
+        """Between two ranks messages do not overtake one another, so one tag serves header and content."""
+        pending = []
+        for target, header in headers.items():
+            pieces = [piece for content in contents[target] for piece in _pieces(content, self._longest)]
+            pending += [self._wire.Isend(piece, target) for piece in (header, *pieces)]
+        arrived = {}
+        for source, length in lengths.items():
+            header = np.empty(length, np.uint8)
+            self._wire.Recv(header, source)
+            kinds, words = pickle.loads(header.tobytes())
+            arrays = tuple(np.empty(shape, dtype) for dtype, shape in kinds)
+            for array in arrays:
+                pieces = _pieces(array.reshape(-1).view(np.uint8), self._longest)
+                pending += [self._wire.Irecv(piece, source) for piece in pieces]
+            arrived[source] = Parcel(arrays, words)
+        for request in pending:
+            request.Wait()
+        return arrived
+
+
+class _Outcome(NamedTuple):
+    """How a program ended on one rank."""
+
+    result: Any = None
+    record: tuple[Record, list[str]] = ([], [])
+    error: Exception | None = None
+    where: str = ""
+
+
+class MpiWorld(World):
+    """Runs programs on the processes of an ``mpirun``, each of which makes a world and calls `run` alike.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Comm or None
+        Whose processes; MPI.COMM_WORLD if None. It is duplicated: other traffic on it is not disturbed.
+    longest : int
+        Bytes of one MPI message, in [1, 2^31 - 1]; larger arrays are sent in several. Not seen in the counts.
+
+    Attributes
+    ----------
+    rank, size : int
+        This process, and how many there are.
+
+    Raises
+    ------
+    ImportError
+        mpi4py, or the MPI library that it needs, is not installed.
+    ValueError
+        `longest` is out of range.
+
+    Notes
+    -----
+    Where a program raises on some rank, `run` raises the lowest such rank's error on all processes. What a program
+    cannot raise from, such as a fault in MPI, prints its traceback and ends all processes with status 1.
+    """
+
+    def __init__(self, comm: Any = None, *, longest: int = 1 << 30) -> None:
+        try:
+            from mpi4py import MPI
+        except (ImportError, RuntimeError) as error:  # RuntimeError: the wheel of mpi4py finds no MPI library
+            raise ImportError(
+                f"ranks under mpirun need an MPI library and mpi4py, pip install 'commbounds[mpi]': {error}"
+            ) from error
+        if not 1 <= longest < 2**31:
+            raise ValueError(f"longest must be in [1, 2^31 - 1], got {longest}")
+        self._comm = (MPI.COMM_WORLD if comm is None else comm).Dup()
+        self._nobody = MPI.UNDEFINED
+        self._longest = longest
+        self._groups: dict[int, Any] = {}
+        self.rank, self.size = int(self._comm.rank), int(self._comm.size)
+
+    def run(self, program: Program, P: int) -> tuple[list[Any], Traffic]:
+        """As `World.run`, for P <= size; the processes behind the first `P` wait for the others, and get the same.
+
+        Raises
+        ------
+        ValueError
+            `P` is not in [1, size].
+        """
+        if not 1 <= P <= self.size:
+            raise ValueError(f"P must be in [1, {self.size}], the number of processes, got {P}")
+        with _whole_or_no_job(self._comm):
+            wire = self._group(P)
+            mine, told = self._carried_out(program, wire) if self.rank < P else (_Outcome(), b"")
+            outcomes = [_Outcome(*pickle.loads(own)) for own in _of_all(self._comm, told, P, self._longest)]
+        failed = [rank for rank, outcome in enumerate(outcomes) if outcome.error is not None]
+        for rank in failed:
+            error = mine.error if rank == self.rank else outcomes[rank].error
+            if error is not None and not isinstance(error, _OtherRankFailed):
+                if rank != self.rank:
+                    error.add_note(f"raised on rank {rank}:\n{outcomes[rank].where}")
+                raise error
+        return [outcome.result for outcome in outcomes], assembled([outcome.record for outcome in outcomes])
+
+    def _carried_out(self, program: Program, wire: Any) -> tuple[_Outcome, bytes]:
+        """How the program ended on this rank, and that as others can read it."""
+        end = _MpiCommunicator(wire, self._longest)
+        try:
+            mine = _Outcome(program(end), end.record)
+            told = pickle.dumps(tuple(mine))
+        except Exception as error:
+            mine = _Outcome(error=error, where=traceback.format_exc())
+            told = _readable(mine)
+        end.left(Turn.END if mine.error is None else Turn.FAIL)
+        return mine, told
+
+    def _group(self, P: int) -> Any:
+        """The first `P` processes; something else on the others. MPI has few communicators, so each is made once."""
+        if P not in self._groups:
+            self._groups[P] = self._comm.Split(0 if self.rank < P else self._nobody, self.rank)
+        return self._groups[P]
+
+
+def _readable(outcome: _Outcome) -> bytes:
+    """A failed outcome; with a plain error where its own does not survive the way."""
+    try:
+        told = pickle.dumps(tuple(outcome))
+        pickle.loads(told)
+    except Exception as reason:
+        plain = RuntimeError(f"{type(outcome.error).__name__}: {outcome.error} (cannot be sent: {reason})")
+        return pickle.dumps(tuple(outcome._replace(error=plain)))
+    return told
