@@ -10,13 +10,26 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives._message_by_message import Part
-from commbounds.collectives._messages import gather_messages
+from commbounds.collectives._message_by_message import ALLREDUCE, Part, edges_of
+from commbounds.collectives._messages import gather_messages, scatter_messages
+from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 
-__all__ = ["Block", "carried_out_apart", "gathered"]
+__all__ = [
+    "Block",
+    "allgather",
+    "allgatherv",
+    "butterfly_allreduce",
+    "carried_out_apart",
+    "gathered",
+    "rabenseifner_allreduce",
+    "recursive_doubling_allreduce",
+    "reduce_scatter",
+    "ring_allreduce",
+]
 
 Array = NDArray[Any]
 Block = tuple[Array, ...]
@@ -130,3 +143,124 @@ def _by_step(messages: NDArray[np.int64], rank: int) -> Iterator[tuple[Rows, Row
     for step in range(steps):
         rows = messages[messages[:, 0] == step]
         yield rows[rows[:, 1] == rank].tolist(), rows[rows[:, 2] == rank].tolist()
+
+
+def ring_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
+    """The sum of the ranks' vectors; the twin of `commbounds.collectives.ring_allreduce`.
+
+    Parameters
+    ----------
+    comm : Communicator
+        This rank's end; gets the phases that the twin's traffic has.
+    vector : (n,) float32 or float64
+        This rank's; finite, n >= 1, and as long as the others'.
+
+    Returns
+    -------
+    (n,) dtype of vector
+        The same bits on all ranks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `agreed_row`, on all ranks.
+    """
+    return _allreduced(comm, vector, "ring")
+
+
+def recursive_doubling_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
+    """As `ring_allreduce`; the twin of `commbounds.collectives.recursive_doubling_allreduce`."""
+    return _allreduced(comm, vector, "recursive-doubling")
+
+
+def rabenseifner_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
+    """As `ring_allreduce`; the twin of `commbounds.collectives.rabenseifner_allreduce`."""
+    return _allreduced(comm, vector, "rabenseifner")
+
+
+def butterfly_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
+    """As `ring_allreduce`; the twin of `commbounds.collectives.butterfly_allreduce`."""
+    return _allreduced(comm, vector, "butterfly")
+
+
+def _allreduced(comm: Communicator, vector: ArrayLike, algorithm: str) -> Array:
+    held: Array = agreed_row(comm, vector, lambda _: {})[0].copy()
+    parts, blocks = ALLREDUCE[algorithm]
+    carried_out_apart(comm, held, edges_of(held.size, blocks(comm.size)), parts(comm.size))
+    return held
+
+
+def reduce_scatter(comm: Communicator, vector: ArrayLike, algorithm: str = "ring") -> Array:
+    """The block of the sum that belongs to this rank; the twin of `commbounds.collectives.reduce_scatter`.
+
+    Parameters
+    ----------
+    comm, vector
+        As for `ring_allreduce`; the phase is ``reduce-scatter``.
+    algorithm : {"ring", "recursive-doubling", "bruck"}
+        The same on all ranks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `agreed_row`; there is no such algorithm. On all ranks.
+    """
+
+    def request(_: Array) -> dict[str, Any]:
+        scatter_messages(comm.size, algorithm)
+        return {"algorithm": algorithm}
+
+    held: Array = agreed_row(comm, vector, request)[0].copy()
+    edges = edges_of(held.size, comm.size)
+    carried_out_apart(comm, held, edges, [Part("reduce-scatter", scatter_messages(comm.size, algorithm), True)])
+    return held[edges[comm.rank] : edges[comm.rank + 1]].copy()
+
+
+def allgather(comm: Communicator, block: ArrayLike, algorithm: str = "ring") -> Array:
+    """All ranks' blocks, which are equally long, in their order; the twin of `commbounds.collectives.allgather`.
+
+    Parameters
+    ----------
+    comm : Communicator
+        This rank's end; the phase is ``all-gather``.
+    block : (m,) float32 or float64
+        This rank's; finite, m >= 1, and as long as the others'.
+    algorithm : {"ring", "recursive-doubling", "bruck"}
+        The same on all ranks.
+
+    Returns
+    -------
+    (P m,) dtype of block
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `agreed_row`; there is no such algorithm. On all ranks.
+    """
+
+    def request(_: Array) -> dict[str, Any]:
+        gather_messages(comm.size, algorithm)
+        return {"algorithm": algorithm}
+
+    return _joined(comm, agreed_row(comm, block, request, "block")[0], algorithm)
+
+
+def allgatherv(comm: Communicator, block: ArrayLike, algorithm: str = "ring") -> Array:
+    """As `allgather`, of blocks of any lengths, 0 too; the twin of `commbounds.collectives.allgatherv`."""
+
+    def checked() -> Array:
+        gather_messages(comm.size, algorithm)
+        array = np.asarray(block)
+        if array.ndim != 1:
+            raise ValueError(f"block must be a vector, got shape {array.shape}")
+        # one entry more, as an empty block is welcome
+        return checked_stack(np.append(array, array.dtype.type(0))[np.newaxis], "block")[0, :-1]
+
+    own = comm.agreed(checked)
+    agreed_alike(comm, {"dtype of block": own.dtype.name, "algorithm": algorithm})
+    return _joined(comm, own, algorithm)
+
+
+def _joined(comm: Communicator, own: Array, algorithm: str) -> Array:
+    comm.phase("all-gather")
+    return np.concatenate([array for (array,) in gathered(comm, (own,), algorithm)])
