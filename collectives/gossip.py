@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import isqrt
 from types import MappingProxyType
 from typing import Any
@@ -15,9 +15,10 @@ from commbounds.collectives._peers import checked_count, checked_mask
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["TOPOLOGIES", "gossip", "push_sum"]
+__all__ = ["TOPOLOGIES", "gossip", "partners", "push_sum", "working_links"]
 
 Peers = NDArray[np.int64]
+Rounds = Iterator[tuple[Peers, NDArray[np.bool_]]]
 
 
 def _shifted(N: int, shifts: list[int]) -> Peers:
@@ -71,14 +72,24 @@ def _topology(name: str) -> Callable[[int, int], Peers]:
 
 
 @njit(cache=True, nogil=True)
+def _add(values, total):  # type: ignore[no-untyped-def]
+    for e in range(total.size):
+        total[e] += values[e]
+
+
+@njit(cache=True, nogil=True)
+def _share(values, parts, share):  # type: ignore[no-untyped-def]
+    for e in range(share.size):
+        share[e] = values[e] / parts
+
+
+@njit(cache=True, nogil=True)
 def _gossip(stack, targets, alive, own, total, out, counts):  # type: ignore[no-untyped-def]
     # total[j]: own vector plus all that arrive, and, if own, the own vector again for each that does not;
     # counts: words sent, words received, messages
     N, n = stack.shape
     shares = np.ones(N, np.int64)
-    for j in range(N):
-        for e in range(n):
-            total[j, e] = stack[j, e]
+    total[:] = stack
     for h in range(targets.shape[1]):
         for i in range(N):
             j = targets[i, h]
@@ -87,15 +98,13 @@ def _gossip(stack, targets, alive, own, total, out, counts):  # type: ignore[no-
                 continue
             source = i if arrives else j
             shares[j] += 1
-            for e in range(n):
-                total[j, e] += stack[source, e]
+            _add(stack[source], total[j])
             if arrives and i != j:
                 counts[0, i] += n
                 counts[1, j] += n
                 counts[2, i] += 1
     for j in range(N):
-        for e in range(n):
-            out[j, e] = total[j, e] / shares[j]
+        _share(total[j], shares[j], out[j])
 
 
 def gossip(
@@ -151,16 +160,22 @@ def gossip(
     """
     array = checked_stack(stack)
     N, n = array.shape
+    talks = partners(N, topology, rounds, start=start, alive=alive, missing=missing)
+    counts, total = np.zeros((rounds, 3, N), np.int64), np.empty((N, n))
+    for t, (targets, part) in enumerate(talks):
+        out = np.empty_like(array)
+        _gossip(array, targets, part, missing == "self", total, out, counts[t])
+        array = out
+    return (array.copy() if rounds == 0 else array), _spoken(counts)
+
+
+def partners(N: int, topology: str, rounds: int, *, start: int, alive: ArrayLike | None, missing: str) -> Rounds:
+    """For every round of `gossip`, to whom the peers send, and which peers take part; one round after another."""
     rounds, start = checked_count(rounds, "rounds", 0), checked_count(start, "start", 0)
     part, edges = checked_mask(alive, (rounds, N), "alive"), _topology(topology)
     if missing not in ("self", "renormalise"):
         raise ValueError(f"missing must be 'self' or 'renormalise', got {missing!r}")
-    counts, total = np.zeros((rounds, 3, N), np.int64), np.empty((N, n))
-    for t in range(rounds):
-        out = np.empty_like(array)
-        _gossip(array, edges(N, start + t), part[t], missing == "self", total, out, counts[t])
-        array = out
-    return (array.copy() if rounds == 0 else array), _spoken(counts)
+    return ((edges(N, start + t), part[t]) for t in range(rounds))
 
 
 def _spoken(counts: NDArray[np.int64]) -> Traffic:
@@ -176,8 +191,7 @@ def _push(sums, weights, targets, delivered, kept, new_sums, new_weights, counts
     parts = targets.shape[1] + 1
     for i in range(N):
         new_weights[i] = weights[i] / parts
-        for e in range(n):
-            new_sums[i, e] = sums[i, e] / parts
+        _share(sums[i], parts, new_sums[i])
     for h in range(targets.shape[1]):
         for i in range(N):
             j = targets[i, h]
@@ -190,7 +204,7 @@ def _push(sums, weights, targets, delivered, kept, new_sums, new_weights, counts
                 counts[1, j] += n + 1
                 counts[2, i] += 1
             new_weights[j] += weights[i] / parts
-            for e in range(n):
+            for e in range(n):  # `_share` and `_add` at once, a share being rounded before it is added
                 new_sums[j, e] += sums[i, e] / parts
 
 
@@ -248,19 +262,32 @@ def push_sum(
     """
     sums = checked_stack(stack).astype(np.float64)
     N = len(sums)
-    rounds, start = checked_count(rounds, "rounds", 0), checked_count(start, "start", 0)
-    edges, held = _topology(topology), np.ones(N) if weights is None else np.array(weights, np.float64)
+    held = np.ones(N) if weights is None else np.array(weights, np.float64)
     if held.shape != (N,) or not (np.isfinite(held).all() and (held > 0).all()):
         raise ValueError(f"weights must be {N} positive numbers, got {weights!r}")
-    if lost not in ("kept", "gone"):
-        raise ValueError(f"lost must be 'kept' or 'gone', got {lost!r}")
-    if delivered is not None and len(delivered) != rounds:
-        raise ValueError(f"delivered must hold one entry for each of {rounds} rounds, got {len(delivered)}")
+    links = working_links(N, topology, rounds, start=start, delivered=delivered, lost=lost)
     counts = np.zeros((rounds, 3, N), np.int64)
-    for t in range(rounds):
-        targets = edges(N, start + t)
-        works = checked_mask(None if delivered is None else delivered[t], targets.shape, "delivered of a round")
+    for t, (targets, works) in enumerate(links):
         new_sums, new_weights = np.empty_like(sums), np.empty(N)
         _push(sums, held, targets, works, lost == "kept", new_sums, new_weights, counts[t])
         sums, held = new_sums, new_weights
     return (sums, held), _spoken(counts)
+
+
+def working_links(
+    N: int, topology: str, rounds: int, *, start: int, delivered: list[Any] | NDArray[np.bool_] | None, lost: str
+) -> Rounds:
+    """For every round of `push_sum`, to whom the peers send, and which of these links work; one round after another."""
+    rounds, start = checked_count(rounds, "rounds", 0), checked_count(start, "start", 0)
+    edges = _topology(topology)
+    if lost not in ("kept", "gone"):
+        raise ValueError(f"lost must be 'kept' or 'gone', got {lost!r}")
+    if delivered is not None and len(delivered) != rounds:
+        raise ValueError(f"delivered must hold one entry for each of {rounds} rounds, got {len(delivered)}")
+
+    def of_round(t: int) -> tuple[Peers, NDArray[np.bool_]]:
+        targets = edges(N, start + t)
+        given = None if delivered is None else delivered[t]
+        return targets, checked_mask(given, targets.shape, "delivered of a round")
+
+    return map(of_round, range(rounds))

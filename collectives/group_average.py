@@ -12,7 +12,19 @@ from commbounds.collectives._peers import checked_mask
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["distortion", "group_average"]
+__all__ = ["checked_groups", "distortion", "group_average"]
+
+
+@njit(cache=True, nogil=True)
+def _chunk_mean(stack, members, low, high, total):  # type: ignore[no-untyped-def]
+    # what the owner of a chunk does: the members' values, added up in rank order, divided by their number
+    for i in range(low, high):
+        total[i] = 0.0
+    for j in range(members.size):
+        for i in range(low, high):
+            total[i] += stack[members[j], i]
+    for i in range(low, high):
+        total[i] /= members.size
 
 
 @njit(cache=True, nogil=True)
@@ -22,18 +34,13 @@ def _butterfly(stack, members, receives, total, out, sent, received, messages): 
     n, size = stack.shape[1], members.size
     for c in range(size):
         owner, low, high = members[c], c * n // size, (c + 1) * n // size
-        for i in range(low, high):
-            total[i] = 0.0
         for j in range(size):
             peer = members[j]
             if peer != owner:
                 sent[0, peer] += high - low
                 received[0, owner] += high - low
                 messages[0, peer] += 1
-            for i in range(low, high):
-                total[i] += stack[peer, i]
-        for i in range(low, high):
-            total[i] /= size
+        _chunk_mean(stack, members, low, high, total)
         for j in range(size):
             peer = members[j]
             if not receives[peer]:
@@ -96,12 +103,7 @@ def group_average(
     """
     array = checked_stack(stack)
     P = len(array)
-    labels = np.asarray(groups)
-    if labels.dtype.kind not in "iu":
-        raise TypeError(f"groups must be integers, got {labels.dtype}")
-    if labels.shape != (P,):
-        raise ValueError(f"groups must have shape ({P},), got {labels.shape}")
-    gets = checked_mask(receives, (P,), "receives")
+    labels, gets = checked_groups(groups, P), checked_mask(receives, (P,), "receives")
     order = np.argsort(labels, kind="stable").astype(np.int64)
     order = order[np.count_nonzero(labels < 0) :]
     changes = np.flatnonzero(np.diff(labels[order])) + 1
@@ -111,6 +113,16 @@ def group_average(
     _average(array, order, starts.astype(np.int64), gets, out, *counts)
     spoken = counts[2].any(axis=1)
     return out, Traffic.of_steps(*(count[spoken] for count in counts))
+
+
+def checked_groups(groups: ArrayLike, P: int) -> NDArray[Any]:
+    """`groups` as an array of one integer for each of `P` peers."""
+    labels = np.asarray(groups)
+    if labels.dtype.kind not in "iu":
+        raise TypeError(f"groups must be integers, got {labels.dtype}")
+    if labels.shape != (P,):
+        raise ValueError(f"groups must have shape ({P},), got {labels.shape}")
+    return labels
 
 
 def distortion(stack: ArrayLike, about: ArrayLike | None = None) -> float:

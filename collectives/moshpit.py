@@ -13,9 +13,10 @@ from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.group_average import group_average
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["grid_average", "initial_keys", "moshpit"]
+__all__ = ["grid_average", "initial_keys", "lines", "meetings", "moshpit"]
 
 Keys = NDArray[np.int64]
+Labels = NDArray[np.int64]
 
 
 def initial_keys(N: int, M: int, d: int) -> Keys:
@@ -146,7 +147,28 @@ def moshpit(
     ([3.0, 3.0, 3.0, 3.0], 4)
     """
     array = checked_stack(stack)
-    N, M, rounds = len(array), checked_count(M, "M"), checked_count(rounds, "rounds", 0)
+    groups, digits = meetings(len(array), keys, M, rounds, rng, slots=slots, alive=alive, rule=rule)
+    array, traffic = _averaged(array, groups)
+    return (array, digits), traffic
+
+
+def _averaged(array: NDArray[Any], groups: list[Labels]) -> tuple[NDArray[Any], Traffic]:
+    """The vectors after a round in each of `groups`."""
+    phases = {}
+    result = array.copy()
+    for t, labels in enumerate(groups):
+        result, phases[f"round {t + 1}"] = group_average(result, labels)
+    return result, Traffic.of_phases(phases) if phases else Traffic.none(len(array))
+
+
+def meetings(
+    N: int, keys: ArrayLike, M: int, rounds: int, rng: Any, *, slots: Any, alive: ArrayLike | None, rule: str
+) -> tuple[list[Labels], Keys]:
+    """The groups that `N` peers form in the rounds of `moshpit`, as `group_average` takes them, and the last keys.
+
+    They depend on nothing that peers hold: whoever has the arguments can tell who meets whom.
+    """
+    M, rounds = checked_count(M, "M"), checked_count(rounds, "rounds", 0)
     digits = np.asarray(keys)
     if digits.ndim != 2 or len(digits) != N:
         raise ValueError(f"keys must have shape ({N}, d - 1), got {digits.shape}")
@@ -159,19 +181,14 @@ def moshpit(
     d = digits.shape[1] + 1
     orders = _slot_orders(slots, (rounds, M ** (d - 1), M), rng)
     weights = M ** np.arange(d - 2, -1, -1, dtype=np.int64)
-    groups, indices = np.empty(N, np.int64), np.empty(N, np.int64)
-    phases = {}
+    groups = [np.empty(N, np.int64) for _ in range(rounds)]
+    indices = np.empty(N, np.int64)
     for t in range(rounds):
-        _match(digits @ weights, part[t], M, abort, orders[t], groups, indices)
-        array, phases[f"round {t + 1}"] = group_average(array, groups)
+        _match(digits @ weights, part[t], M, abort, orders[t], groups[t], indices)
         met = indices >= 0
         if d > 1:
             digits[met] = np.column_stack((digits[met, 1:], indices[met]))
-    return (array.copy() if rounds == 0 else array, digits), _whole(phases, N)
-
-
-def _whole(phases: dict[str, Traffic], N: int) -> Traffic:
-    return Traffic.of_phases(phases) if phases else Traffic.none(N)
+    return groups, digits
 
 
 def grid_average(
@@ -227,7 +244,14 @@ def grid_average(
     [3.0, 3.0, 3.0, 3.0]
     """
     array = checked_stack(stack)
-    N, M, rounds = len(array), checked_count(M, "M"), checked_count(rounds, "rounds", 0)
+    return _averaged(array, lines(len(array), cells, M, rounds, start=start, alive=alive, rule=rule))
+
+
+def lines(
+    N: int, cells: ArrayLike, M: int, rounds: int, *, start: int, alive: ArrayLike | None, rule: str
+) -> list[Labels]:
+    """The groups that `N` peers form in the rounds of `grid_average`, as `group_average` takes them."""
+    M, rounds = checked_count(M, "M"), checked_count(rounds, "rounds", 0)
     start = checked_count(start, "start", 0)
     places = np.asarray(cells)
     if places.ndim != 2 or len(places) != N or places.shape[1] == 0:
@@ -242,12 +266,11 @@ def grid_average(
     if np.unique(codes).size < N:
         raise ValueError("cells must differ, got one that two peers share")
     abort, part = _aborts(rule), checked_mask(alive, (rounds, N), "alive")
-    phases = {}
+    groups = []
     for t in range(rounds):
         axis = (start + t) % d
-        lines = codes - places[:, axis].astype(np.int64) * weights[axis]
-        groups = np.where(part[t], lines, -1)
+        line = codes - places[:, axis].astype(np.int64) * weights[axis]
+        groups.append(np.where(part[t], line, -1))
         if abort:
-            groups[np.isin(lines, lines[~part[t]])] = -1
-        array, phases[f"round {t + 1}"] = group_average(array, groups)
-    return array.copy() if rounds == 0 else array, _whole(phases, N)
+            groups[t][np.isin(line, line[~part[t]])] = -1
+    return groups

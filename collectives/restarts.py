@@ -12,7 +12,7 @@ from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.group_average import group_average
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["allreduce_with_restarts"]
+__all__ = ["allreduce_with_restarts", "attempts_made"]
 
 
 def allreduce_with_restarts(
@@ -57,7 +57,17 @@ def allreduce_with_restarts(
     ([2.0, 2.0], 2, True)
     """
     array = checked_stack(stack)
-    N, p, cap = len(array), checked_rate(p, "p"), checked_count(cap, "cap")
+    N = len(array)
+    attempts, done = attempts_made(N, p, cap, rng, alive)
+    result, traffic = group_average(array, np.zeros(N, np.int64)) if done else (array.copy(), Traffic.none(N))
+    return (result, attempts, done), traffic
+
+
+def attempts_made(
+    N: int, p: float, cap: int, rng: np.random.Generator | None, alive: ArrayLike | None
+) -> tuple[int, bool]:
+    """How many attempts `N` peers make, and whether the last one succeeds."""
+    p, cap = checked_rate(p, "p"), checked_count(cap, "cap")
     if alive is not None:
         given = np.asarray(alive)
         cap = checked_count(len(given) if given.ndim else 0, "attempts in alive")
@@ -70,6 +80,5 @@ def allreduce_with_restarts(
         else:
             there = bool((checked_rng(rng, "failures").random(N) >= p).all())
         if there:
-            result, traffic = group_average(array, np.zeros(N, np.int64))
-            return (result, attempt + 1, True), traffic
-    return (array.copy(), cap, False), Traffic.none(N)
+            return attempt + 1, True
+    return cap, False
