@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives.traffic import Traffic
-from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer
+from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer, message_from_bytes, wire_bytes
 from commbounds.compressors.base import checked_rng
 
 __all__ = ["Coder", "Draw", "QuantisedSum", "Wire", "blocks_of", "checked_quantiser"]
 
 Array = NDArray[Any]
+Bytes = NDArray[np.uint8]
 Draw = Callable[[int, int], Array] | None
 """``draw(stage, rank)``: the uniforms of the rank's whole vector at this quantisation; None for the quantiser's own."""
 
@@ -77,9 +78,10 @@ class Coder:
 
     def __init__(self, quantiser: GroupQuantizer, stage: int, P: int, rng: Any, draw: Draw) -> None:
         self._quantiser, self._stage, self._draw = quantiser, stage, draw
-        self._seeds: Array | None = None
+        self.seeds: Array | None = None
+        """(P, P): of every part of every rank; None where there are no random bits, or injected ones."""
         if quantiser.randomised and draw is None:
-            self._seeds = checked_rng(rng).integers(0, 2**63, size=(P, P))
+            self.seeds = checked_rng(rng).integers(0, 2**63, size=(P, P))
 
     def coded(self, x: Array, rank: int, part: int, where: slice) -> Any:
         """The message for part number `part` of a rank's vector, which lies at `where` in it; None if it is empty."""
@@ -87,12 +89,21 @@ class Coder:
             return None
         if self._draw is not None and isinstance(self._quantiser, StochasticGroupQuantizer):
             return self._quantiser.compress_with(x, self._draw(self._stage, rank)[where])
-        rng = None if self._seeds is None else np.random.default_rng(self._seeds[rank, part])
+        rng = None if self.seeds is None else np.random.default_rng(self.seeds[rank, part])
         return self._quantiser.compress(x, rng)
 
     def read(self, message: Any, like: Array) -> Array:
         """The entries that `message` stands for."""
         return like[:0] if message is None else self._quantiser.decompress(message)
+
+    def coded_bytes(self, x: Array, rank: int, part: int, where: slice) -> Bytes:
+        """As `coded`, the bytes that are sent; none for an empty part."""
+        message = self.coded(x, rank, part, where)
+        return np.zeros(0, np.uint8) if message is None else wire_bytes(message)
+
+    def read_bytes(self, sent: Bytes, like: Array) -> Array:
+        """The entries, as many as `like` has and in its dtype, that the bytes stand for."""
+        return self.read(message_from_bytes(sent, self._quantiser, like.size, like.dtype) if like.size else None, like)
 
 
 def blocks_of(n: int, parts: int) -> list[slice]:

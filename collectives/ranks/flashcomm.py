@@ -1,0 +1,268 @@
+"""What a rank does in the quantised all-reduces: ring, one-shot, two-step and hierarchical; real bytes are sent.
+
+A message is the bytes of its codes, scales, zero points and spikes (`wire_bytes`), and counts as many words. Everyone
+reads bytes, those of its own messages too. Stochastic quantisers take the seeds of all parts of all ranks from a
+generator that must be in the same state on all ranks.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives._quantised_wire import Bytes, Coder, Draw, blocks_of, checked_quantiser
+from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
+from commbounds.collectives.ranks.communicator import Communicator, parcel
+from commbounds.collectives.ranks.dense import gathered
+from commbounds.compressors import GroupQuantizer
+from commbounds.compressors.base import checked_count
+
+__all__ = [
+    "RankSum",
+    "hierarchical_quantised_allreduce",
+    "oneshot_quantised_allreduce",
+    "ring_quantised_allreduce",
+    "twostep_quantised_allreduce",
+]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class RankSum:
+    """What one rank ends with, and which way its bytes went.
+
+    Parameters
+    ----------
+    values : (n,) dtype of the vector
+        The sum as this rank holds it.
+    sent : (steps, P) int64
+        Bytes that it sent to every rank in every step.
+    """
+
+    values: Array
+    sent: NDArray[np.int64]
+
+
+class _Wire:
+    """One rank's end, and the bytes that it sent."""
+
+    def __init__(self, comm: Communicator) -> None:
+        self._comm = comm
+        self._rows: list[dict[int, int]] = []
+
+    def exchanged(self, outgoing: Mapping[int, Bytes]) -> dict[int, Bytes]:
+        """What all these ranks, this one among them, have for this one; no step where it is the only one."""
+        own = self._comm.rank
+        peers = [rank for rank in outgoing if rank != own]
+        if not peers:
+            return dict(outgoing)
+        self._rows.append({rank: outgoing[rank].size for rank in peers})
+        arrived = self._comm.step({rank: parcel(outgoing[rank]) for rank in peers}, peers)
+        return {rank: outgoing[own] if rank == own else arrived[rank].arrays[0] for rank in outgoing}
+
+    def passed_on(self, code: Bytes) -> Bytes:
+        """What the rank before has, when every rank sends to the next."""
+        after, before = (self._comm.rank + 1) % self._comm.size, (self._comm.rank - 1) % self._comm.size
+        self._rows.append({after: code.size})
+        return self._comm.step({after: parcel(code)}, [before])[before].arrays[0]
+
+    def gathered(self, code: Bytes) -> list[Bytes]:
+        """What all ranks have, when it goes round the ring."""
+        rank, P = self._comm.rank, self._comm.size
+        codes = [block[0] for block in gathered(self._comm, (code,), "ring")]
+        self._rows += [{(rank + 1) % P: codes[(rank - hop) % P].size} for hop in range(P - 1)]
+        return codes
+
+    def result(self, values: Array) -> RankSum:
+        """`values`, with the bytes that were sent until now."""
+        sent = np.zeros((len(self._rows), self._comm.size), np.int64)
+        for row, sizes in zip(sent, self._rows, strict=True):
+            row[list(sizes)] = list(sizes.values())
+        return RankSum(values, sent)
+
+
+def twostep_quantised_allreduce(
+    comm: Communicator,
+    vector: ArrayLike,
+    quantiser: GroupQuantizer,
+    second: GroupQuantizer | None = None,
+    rng: np.random.Generator | None = None,
+    *,
+    owner_reads_its_code: bool = True,
+    draw: Draw = None,
+) -> RankSum:
+    """The sum of the ranks' vectors by a quantised all-to-all and a quantised all-gather: a rank's part in it.
+
+    Parameters
+    ----------
+    comm : Communicator
+        This rank's end; no phase is named.
+    vector : (n,) float32 or float64
+        This rank's; of the same length and dtype on all.
+    quantiser, second, rng, owner_reads_its_code, draw
+        As for many ranks in one process, the same on all; of `draw` a rank asks for its own uniforms only.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As there, on all ranks, whoever has the bad input; settings, lengths, dtypes or seeds differ between ranks.
+    """
+    again = quantiser if second is None else second
+    settings = {"quantiser": quantiser, "second": again, "owner_reads_its_code": owner_reads_its_code}
+    x, (coder, recoder) = _started(comm, vector, settings, (quantiser, again), rng, draw)
+    (P, own), blocks, wire = (comm.size, comm.rank), blocks_of(x.size, comm.size), _Wire(comm)
+    codes = comm.agreed(lambda: [coder.coded_bytes(x[block], own, j, block) for j, block in enumerate(blocks)])
+    mine = blocks[own]
+    total = _added(coder, wire.exchanged(dict(enumerate(codes))).values(), x[mine])
+    code = comm.agreed(lambda: recoder.coded_bytes(total, own, own, mine))
+    values = np.empty_like(x)
+    for j, sent in wire.exchanged(dict.fromkeys(range(P), code)).items():
+        kept = j == own and not owner_reads_its_code
+        values[blocks[j]] = total if kept else recoder.read_bytes(sent, x[blocks[j]])
+    return wire.result(values)
+
+
+def ring_quantised_allreduce(
+    comm: Communicator, vector: ArrayLike, quantiser: GroupQuantizer, rng: np.random.Generator | None = None
+) -> RankSum:
+    """The sum of the ranks' vectors by a ring whose every hop is quantised: a rank's part in it.
+
+    Parameters
+    ----------
+    comm, vector, quantiser, rng
+        As `twostep_quantised_allreduce`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `twostep_quantised_allreduce`.
+    """
+    P, own = comm.size, comm.rank
+    x, coders = _started(comm, vector, {"quantiser": quantiser}, (quantiser,) * P, rng)
+    blocks, wire = blocks_of(x.size, P), _Wire(comm)
+    partial = x[blocks[own]]
+    for hop, coder in enumerate(coders[:-1]):
+        part, following = (own - hop) % P, blocks[(own - hop - 1) % P]
+        code = _agreed_bytes(comm, coder, partial, part, blocks[part])
+        partial = coder.read_bytes(wire.passed_on(code), x[following]) + x[following]
+    part = (own + 1) % P
+    codes = wire.gathered(_agreed_bytes(comm, coders[-1], partial, part, blocks[part]))
+    values = np.empty_like(x)
+    for rank, code in enumerate(codes):
+        block = blocks[(rank + 1) % P]
+        values[block] = coders[-1].read_bytes(code, x[block])
+    return wire.result(values)
+
+
+def oneshot_quantised_allreduce(
+    comm: Communicator, vector: ArrayLike, quantiser: GroupQuantizer, rng: np.random.Generator | None = None
+) -> RankSum:
+    """The sum of the ranks' vectors by an all-gather of the quantised vectors: a rank's part in it.
+
+    Parameters
+    ----------
+    comm, vector, quantiser, rng
+        As `twostep_quantised_allreduce`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `twostep_quantised_allreduce`.
+    """
+    x, (coder,) = _started(comm, vector, {"quantiser": quantiser}, (quantiser,), rng)
+    wire = _Wire(comm)
+    code = _agreed_bytes(comm, coder, x, 0, slice(0, x.size))
+    return wire.result(_added(coder, wire.exchanged(dict.fromkeys(range(comm.size), code)).values(), x))
+
+
+def hierarchical_quantised_allreduce(
+    comm: Communicator,
+    vector: ArrayLike,
+    quantiser: GroupQuantizer,
+    node: int,
+    rng: np.random.Generator | None = None,
+    *,
+    both_read_both: bool = True,
+) -> RankSum:
+    """The sum over nodes of `node` ranks each: a rank's part in it.
+
+    Parameters
+    ----------
+    comm, vector, quantiser, rng
+        As `twostep_quantised_allreduce`.
+    node, both_read_both
+        As for many ranks in one process, the same on all.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `twostep_quantised_allreduce`, or `node` does not divide the number of ranks.
+    """
+
+    def checked() -> int:
+        if comm.size % checked_count("node", node, 1, comm.size):
+            raise ValueError(f"node must divide the number of ranks, {comm.size}, got {node}")
+        return int(node)
+
+    width = comm.agreed(checked)
+    settings = {"quantiser": quantiser, "node": width, "both_read_both": both_read_both}
+    x, (within, across, last) = _started(comm, vector, settings, (quantiser,) * 3, rng)
+    wire, blocks = _Wire(comm), blocks_of(x.size, width)
+    first, j = comm.rank - comm.rank % width, comm.rank % width
+    mine, team = blocks[j], range(first, first + width)
+    codes = comm.agreed(lambda: [within.coded_bytes(x[block], comm.rank, k, block) for k, block in enumerate(blocks)])
+    total = _added(within, wire.exchanged(dict(zip(team, codes, strict=True))).values(), x[mine])
+    whole = total
+    if comm.size > width:
+        code = _agreed_bytes(comm, across, total, j, mine)
+        arrived = wire.exchanged(dict.fromkeys(range(j, comm.size, width), code))
+        whole = np.zeros_like(total)
+        for rank, sent in arrived.items():
+            kept = rank == comm.rank and not both_read_both
+            whole += total if kept else across.read_bytes(sent, x[mine])
+    code = _agreed_bytes(comm, last, whole, j, mine)
+    values = np.empty_like(x)
+    for rank, sent in wire.exchanged(dict.fromkeys(team, code)).items():
+        values[blocks[rank - first]] = last.read_bytes(sent, x[blocks[rank - first]])
+    return wire.result(values)
+
+
+def _started(
+    comm: Communicator,
+    vector: ArrayLike,
+    settings: Mapping[str, Any],
+    quantisers: tuple[GroupQuantizer, ...],
+    rng: np.random.Generator | None,
+    draw: Draw = None,
+) -> tuple[Array, list[Coder]]:
+    """A rank's vector and a coder for every quantiser, where all ranks have good and equal ones."""
+
+    def check(_row: Array) -> Mapping[str, Any]:
+        for name in ("quantiser", "second"):
+            checked_quantiser(settings.get(name, settings["quantiser"]), name)
+        return settings
+
+    x = agreed_row(comm, vector, check)[0]
+    coders = comm.agreed(lambda: [Coder(own, stage, comm.size, rng, draw) for stage, own in enumerate(quantisers)])
+    seeds = [coder.seeds.tobytes() for coder in coders if coder.seeds is not None]
+    agreed_alike(comm, {"the checksum of the seeds": zlib.crc32(b"".join(seeds))})
+    return x, coders
+
+
+def _agreed_bytes(comm: Communicator, coder: Coder, x: Array, part: int, where: slice) -> Bytes:
+    """The bytes of this rank's part, where no rank's overflows its formats."""
+    return comm.agreed(lambda: coder.coded_bytes(x, comm.rank, part, where))
+
+
+def _added(coder: Coder, codes: Iterable[Bytes], like: Array) -> Array:
+    """The sum of what was sent, in the order of the ranks."""
+    total = np.zeros_like(like)
+    for sent in codes:
+        total += coder.read_bytes(sent, like)
+    return total
