@@ -1,0 +1,23 @@
+"""The conformance kit: judges other people's compressors and collectives by what they claim."""
+
+from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.check import check, recheck
+from commbounds.verify.conformance.claims import AbsoluteError, Contraction
+from commbounds.verify.conformance.report import Finding, Report, Verdict, report_from_json
+from commbounds.verify.conformance.subject import AllReduce, Compressor, Outcome, Stateful
+
+__all__ = [
+    "AbsoluteError",
+    "AllReduce",
+    "Case",
+    "Compressor",
+    "Contraction",
+    "Finding",
+    "Outcome",
+    "Report",
+    "Stateful",
+    "Verdict",
+    "check",
+    "recheck",
+    "report_from_json",
+]

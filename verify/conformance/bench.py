@@ -1,0 +1,308 @@
+"""`Bench`: a subject under test, with the calls, the search and the bookkeeping that claims are judged by."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis
+import ml_dtypes
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from commbounds.verify.conformance.budgets import Budget
+from commbounds.verify.conformance.calls import Died, Hopeless, TimedOut, Unanswered, called
+from commbounds.verify.conformance.case import Case, literal, shrunk
+from commbounds.verify.conformance.claim import Claim, NotHere, Sure
+from commbounds.verify.conformance.inputs import corpus, generated
+from commbounds.verify.conformance.report import Finding, Verdict
+from commbounds.verify.conformance.subject import AllReduce, Compressor, Outcome, Stateful, Subject
+
+__all__ = ["Bench", "Unusable", "usable"]
+
+Array = NDArray[Any]
+
+_PATIENCE = 3
+"""Shapes of inputs on which calls hung or killed their process, after which nothing more is tried."""
+
+
+class _Violated(AssertionError):
+    """Raised inside the search where a claim fails."""
+
+
+class Bench:
+    """A subject under test.
+
+    Parameters
+    ----------
+    subject : Subject
+        What is judged.
+    budget : Budget
+        How much work a claim may cause.
+    seed : int
+        Root of all randomness.
+    alpha : float
+        False-alarm rate of the sequential test of one claim.
+    """
+
+    def __init__(self, subject: Subject, budget: Budget, seed: int, alpha: float) -> None:
+        self.subject, self.budget, self.seed, self.alpha = subject, budget, seed, alpha
+        self._lost: dict[tuple[Any, ...], str] = {}
+        self._randomised: bool | None = None
+
+    # --- calls ---------------------------------------------------------------------------------------------------
+
+    def call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """What `function` of the subject returns, within its time limit.
+
+        Raises
+        ------
+        Unanswered
+            It raised, took too long, or its process died.
+        Hopeless
+            That it takes too long or dies has happened too often.
+        """
+        key = tuple(a.shape for a in arguments if isinstance(a, np.ndarray))
+        if key in self._lost:  # another input of this shape would most likely be lost too
+            raise Unanswered(self._lost[key])
+        if len(self._lost) >= _PATIENCE:
+            raise Hopeless(f"calls hung or killed their process: {'; '.join(self._lost.values())}")
+        try:
+            return called(function, *arguments, limit=self.subject.time_limit, **options)
+        except (TimedOut, Died) as error:
+            self._lost[key] = f"{error}, for an input of shape {', '.join(map(str, key))}"
+            raise
+
+    def raw(self, case: Case) -> Any:
+        """What the subject returns for a copy of the case, as it comes; the list of answers for a stateful subject."""
+        return self.raw_on(case.x.copy(), case.seed)
+
+    def raw_on(self, x: Array, seed: int, **options: Any) -> Any:
+        """As `raw`, for the array itself."""
+        subject = self.subject
+        if isinstance(subject, Compressor):
+            return self.call(subject.roundtrip, x, seed, **options)
+        if isinstance(subject, AllReduce):
+            return self.call(subject.run, x, seed, **options)
+        if isinstance(subject, Stateful):
+            step = self.call(subject.factory, seed)
+            return [self.call(step, row) for row in x]
+        raise TypeError(f"there is no way to call {subject!r}")
+
+    def output(self, case: Case, **options: Any) -> Array:
+        """The subject's answer for the case, checked to have the case's shape and dtype.
+
+        (n,) of a compressor, (T, n) of a stateful subject, one row a step, (P, n) of an all-reduce.
+
+        Raises
+        ------
+        Unanswered
+            No answer, or one of another type, shape or dtype.
+        """
+        if isinstance(self.subject, AllReduce):
+            return self.outcome(case).result
+        answer = self.raw_on(case.x.copy(), case.seed, **options)
+        if isinstance(self.subject, Stateful):
+            return np.stack([usable(y, row) for y, row in zip(answer, case.x, strict=True)])
+        return usable(answer, case.x)
+
+    def outcome(self, case: Case) -> Outcome:
+        """What an all-reduce leaves, checked as by `output`."""
+        answer = self.raw(case)
+        if isinstance(answer, tuple) and len(answer) == 3:
+            answer = Outcome(*answer)
+        if not isinstance(answer, Outcome):
+            answer = Outcome(answer)
+        counts = []
+        for name in ("sent", "received"):
+            value = getattr(answer, name)
+            if value is not None:
+                value = np.asarray(value)
+                if value.shape != (len(case.x),) or value.dtype.kind not in "iu":
+                    raise Unanswered(f"{name} must be an integer a rank, got {value.dtype} {value.shape}")
+            counts.append(value)
+        residual = answer.residual if answer.residual is None else usable(answer.residual, case.x)
+        return Outcome(usable(answer.result, case.x), counts[0], counts[1], residual)
+
+    @property
+    def randomised(self) -> bool:
+        """Whether different seeds gave different outputs on any of a few inputs."""
+        if self._randomised is None:
+            self._randomised = self._depends_on_seed()
+        return self._randomised
+
+    def _depends_on_seed(self) -> bool:
+        if isinstance(self.subject, Compressor) and self.subject.injectable:
+            return True
+        from commbounds.verify.conformance.inputs import generic
+
+        rng = self.rng("randomised")
+        for size in (6, 50):
+            x = generic(self.subject, rng, size)
+            if x is None:
+                continue
+            stack = x if self.subject.leading == 0 else np.repeat(x[None], max(getattr(self.subject, "ranks", (2,))), 0)
+            try:
+                seen = {self.output(Case(stack, seed)).tobytes() for seed in range(16)}
+            except Unanswered:
+                continue
+            if len(seen) > 1:
+                return True
+        return False
+
+    def rng(self, label: str) -> np.random.Generator:
+        """A generator that depends on the check's seed and on `label` alone."""
+        return np.random.default_rng([self.seed, zlib.crc32(label.encode())])
+
+    @property
+    def eps(self) -> float:
+        """Spacing of the subject's dtype at 1."""
+        return float(ml_dtypes.finfo(self.subject.numpy_dtype).eps)  # type: ignore[no-untyped-call]
+
+    @property
+    def tiny(self) -> float:
+        """Smallest positive number of the subject's dtype: nothing is closer to zero than half of it."""
+        return float(ml_dtypes.finfo(self.subject.numpy_dtype).smallest_subnormal)  # type: ignore[no-untyped-call]
+
+    @property
+    def draws(self) -> int:
+        """Calls that a sequential test may make."""
+        return max(1, int(self.budget.draws * self.subject.effort))
+
+    # --- search --------------------------------------------------------------------------------------------------
+
+    def searched(self, claim: Sure) -> Finding:
+        """The finding on a sure claim: hostile cases, then generated ones, and the smallest failing case found."""
+        tried, silent = 0, 0
+        failing: tuple[Case, str] | None = None
+        skipped = ""
+        pace = max(1, round(1.0 / self.subject.effort))
+        for number, case in enumerate(corpus(self.subject, self.budget)):
+            if number % pace:
+                continue
+            try:
+                message = claim.violation(self, case)
+            except NotHere as error:
+                skipped = skipped or str(error)
+                continue
+            except Unanswered as error:
+                silent, skipped = silent + 1, skipped or f"no usable answer at {case.label}: {error}"
+                continue
+            tried += 1
+            if message is not None:
+                failing = case, message
+                break
+        if failing is None:
+            examples, failing = self._generated(claim)
+            tried += examples
+        if failing is not None:
+            return self.failed(claim, *failing, tried)
+        if tried == 0:
+            return Finding(str(claim), Verdict.NOT_JUDGED, message=skipped or "the subject takes none of the inputs")
+        told = f"{tried} cases: hostile inputs, then generated ones" + (f"; {silent} unanswered" if silent else "")
+        return Finding(str(claim), Verdict.PASS, told)
+
+    def _generated(self, claim: Sure) -> tuple[int, tuple[Case, str] | None]:
+        found: list[tuple[Case, str]] = []
+        tried = 0
+
+        @hypothesis.seed(self.seed)
+        @hypothesis.settings(
+            max_examples=max(5, int(self.budget.examples * self.subject.effort)),
+            database=None,
+            deadline=None,
+            suppress_health_check=list(
+                hypothesis.HealthCheck
+            ),  # slow subjects and picky ones are no fault of the search
+            phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
+            print_blob=False,
+            report_multiple_bugs=False,
+        )
+        @hypothesis.given(data=st.data())
+        def confront(data: st.DataObject) -> None:
+            nonlocal tried
+            case = data.draw(generated(self.subject))
+            if case is None:
+                return
+            try:
+                message = claim.violation(self, case)
+            except (NotHere, Unanswered):
+                return
+            tried += 1
+            if message is not None:
+                found.append((case, message))
+                raise _Violated
+
+        try:
+            confront()
+        except _Violated:
+            return tried, found[-1]
+        except hypothesis.errors.Flaky:  # the subject does not repeat itself; the last failure is one all the same
+            if found:
+                return tried, found[-1]
+        return tried, None
+
+    # --- findings ------------------------------------------------------------------------------------------------
+
+    def failed(self, claim: Sure, case: Case, message: str, tried: int) -> Finding:
+        """The finding that `claim` fails at `case`, which is shrunk first."""
+
+        def fails(smaller: Case) -> bool:
+            try:
+                return claim.violation(self, smaller) is not None
+            except (NotHere, Unanswered, Hopeless):
+                return False
+
+        # where calls hang or kill their process, every try would cost what one of them costs
+        tries = 0 if self._lost else max(20, int(400 * self.subject.effort))
+        small = shrunk(case, fails, self.subject.takes, tries, self._fixed())
+        try:
+            message = claim.violation(self, small) or message
+        except (NotHere, Unanswered, Hopeless):  # it did fail before: the subject does not repeat itself
+            small = case
+        return Finding(
+            str(claim),
+            Verdict.FAIL,
+            f"{tried} cases; first failed at {case.label}",
+            message,
+            small.x.astype(np.float64).tolist(),
+            small.seed,
+            self.reproduction(claim, small),
+        )
+
+    def _fixed(self) -> int:
+        return self.subject.leading + self.subject.ndim if isinstance(self.subject.shape, tuple) else 0
+
+    def reproduction(self, claim: Claim, case: Case | None) -> str:
+        """A program that judges the claim again: on one case, or by the same draws."""
+        module, _, name = self.subject.origin.partition(":")
+        found = f"from {module} import {name.split('[')[0]} as subject" if module else "subject = ...  # yours"
+        if name.endswith("]"):
+            found += f"\nsubject = subject{name[name.index('[') :]}"
+        lines = ["import base64, zlib"] if case is not None and case.x.size > 64 else []
+        lines += ["import numpy as np", "from commbounds.verify import conformance as cf", found]
+        if case is None:
+            return "\n".join([*lines, f"print(cf.check(subject, seed={self.seed}, only=[{str(claim)!r}]))"])
+        lines += [f"x = {literal(case.x)}", f"print(cf.recheck(subject, {str(claim)!r}, x, seed={case.seed}))"]
+        return "\n".join(lines)
+
+
+class Unusable(Unanswered):
+    """The subject answered with something of another type, shape or dtype."""
+
+
+def usable(answer: Any, x: Array) -> Array:
+    """`answer`, if it is an array of the shape and dtype of `x`.
+
+    Raises
+    ------
+    Unusable
+        It is not.
+    """
+    if not isinstance(answer, np.ndarray):
+        raise Unusable(f"returned {type(answer).__name__}, not an array")
+    if answer.shape != x.shape or answer.dtype != x.dtype:
+        raise Unusable(f"returned {answer.dtype} {answer.shape} for {x.dtype} {x.shape}")
+    return answer

@@ -1,0 +1,100 @@
+"""Calls of somebody else's code: with a time limit, and with every way of going wrong told apart."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+__all__ = ["Died", "Hopeless", "TimedOut", "Unanswered", "called"]
+
+T = TypeVar("T")
+
+
+class Unanswered(Exception):
+    """The subject did not give a usable answer: it raised, ran out of time, died, or returned something else."""
+
+
+class TimedOut(Unanswered):
+    """A call took longer than its limit."""
+
+
+class Died(Unanswered):
+    """The process that the subject ran in is gone."""
+
+
+class Hopeless(Exception):
+    """The subject hangs or dies so often that the rest of the run would only wait."""
+
+
+class _Alarm(BaseException):
+    """Raised by the timer inside the subject; no Exception, so that the subject does not swallow it."""
+
+
+def called(function: Callable[..., T], *arguments: Any, limit: float, **options: Any) -> T:
+    """What `function` returns.
+
+    Parameters
+    ----------
+    function : callable
+        The subject.
+    limit : float
+        Seconds; infinite for none.
+
+    Raises
+    ------
+    TimedOut
+        It took longer than `limit`. In the main thread a timer stops it; elsewhere it goes on in a thread of its own,
+        and is left alone. Code that never returns to the interpreter cannot be stopped this way: run it in a process
+        of its own, as ``commbounds check`` does.
+    Unanswered
+        It raised; the exception is the cause.
+    """
+    try:
+        if limit == float("inf"):
+            return function(*arguments, **options)
+        if threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer"):
+            return _timed(function, arguments, options, limit)
+        return _watched(function, arguments, options, limit)
+    except (Unanswered, Hopeless, KeyboardInterrupt):
+        raise
+    except _Alarm:
+        raise TimedOut(f"no answer within {limit:g} s") from None
+    except SystemExit as error:
+        raise Unanswered(f"called sys.exit({error.code!r})") from error
+    except Exception as error:
+        raise Unanswered(f"raised {type(error).__name__}: {error}") from error
+
+
+def _timed(function: Callable[..., T], arguments: Any, options: Any, limit: float) -> T:
+    def ring(_number: int, _frame: Any) -> None:
+        raise _Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    try:
+        return function(*arguments, **options)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _watched(function: Callable[..., T], arguments: Any, options: Any, limit: float) -> T:
+    box: list[Any] = []
+
+    def run() -> None:
+        try:
+            box.append((True, function(*arguments, **options)))
+        except BaseException as error:
+            box.append((False, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(limit)
+    if not box:
+        raise _Alarm
+    good, value = box[0]
+    if not good:
+        raise value
+    return value  # type: ignore[no-any-return]

@@ -1,0 +1,145 @@
+"""`check`: everything a subject is held to, in one report."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from commbounds.verify.conformance.bench import Bench
+from commbounds.verify.conformance.budgets import BUDGETS, FALSE_ALARM
+from commbounds.verify.conformance.calls import Hopeless, Unanswered
+from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.claim import Claim, NotHere, Sure
+from commbounds.verify.conformance.report import Finding, Report, Verdict
+from commbounds.verify.conformance.subject import Subject
+from commbounds.verify.conformance.universal import UNIVERSAL
+from commbounds.verify.confront import versions
+
+__all__ = ["check", "recheck"]
+
+
+def check(
+    subject: Subject,
+    budget: str = "quick",
+    seed: int = 0,
+    *,
+    only: Collection[str] | None = None,
+    progress: Callable[[Finding], None] | None = None,
+) -> Report:
+    """What is true of what a subject claims, and of what every subject is held to.
+
+    Parameters
+    ----------
+    subject : Subject
+        A `Compressor`, `Stateful` or `AllReduce`.
+    budget : str
+        quick, standard or thorough.
+    seed : int
+        Nonnegative root of all randomness; the same gives the same report.
+    only : collection of str, or None
+        Claims to judge, as they print, or up to the parenthesis; None for all.
+    progress : callable (Finding) or None
+        Called with every finding as it becomes known.
+
+    Returns
+    -------
+    Report
+        Universal checks first.
+
+    Raises
+    ------
+    TypeError, ValueError
+        `subject` is none, or there is no such budget, claim, or check to waive.
+
+    Notes
+    -----
+    A report on a right implementation holds a failure from a sequential test with probability at most 1e-6, whatever
+    the number of its claims. All other checks fail only where a violation was seen.
+    """
+    if not isinstance(subject, Subject):
+        raise TypeError(f"subject must be a Compressor, Stateful or AllReduce, got {subject!r}")
+    if budget not in BUDGETS:
+        raise ValueError(f"budget must be one of {', '.join(BUDGETS)}, got {budget!r}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"seed must be a nonnegative integer, got {seed!r}")
+    unknown = set(subject.waivers) - {str(claim) for claim in UNIVERSAL}
+    if unknown:
+        names = ", ".join(map(str, UNIVERSAL))
+        raise ValueError(f"{', '.join(sorted(unknown))} cannot be waived: universal checks are {names}")
+    claims = [*UNIVERSAL, *subject.claims]
+    statistical = sum(claim.statistical for claim in claims)  # of all, whatever is judged now: alpha stays the same
+    bench = Bench(subject, BUDGETS[budget], seed, FALSE_ALARM / max(1, statistical))
+    findings = []
+    for claim in _chosen(claims, only):
+        finding = _judged(claim, bench)
+        findings.append(finding)
+        if progress is not None:
+            progress(finding)
+    return Report(subject.name, tuple(findings), budget, seed, versions())
+
+
+def _chosen(claims: list[Claim], only: Collection[str] | None) -> list[Claim]:
+    if only is None:
+        return claims
+    wanted = {only} if isinstance(only, str) else set(only)
+    chosen = [claim for claim in claims if {str(claim), str(claim).split("(")[0]} & wanted]
+    missing = wanted - {str(claim) for claim in chosen} - {str(claim).split("(")[0] for claim in chosen}
+    if missing:
+        raise ValueError(f"{', '.join(sorted(missing))} is none of the claims {', '.join(map(str, claims))}")
+    return chosen
+
+
+def _judged(claim: Claim, bench: Bench) -> Finding:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # what a subject warns of is its own affair
+        try:
+            finding = claim.judge(bench)
+        except Hopeless as error:
+            finding = Finding(str(claim), Verdict.NOT_JUDGED, message=str(error))
+    reason = bench.subject.waivers.get(str(claim)) if claim.universal else None
+    if reason is None:
+        return finding
+    if finding.verdict is Verdict.FAIL:
+        return replace(finding, verdict=Verdict.PASS, waived=reason)
+    if finding.verdict is Verdict.PASS:
+        return replace(finding, verdict=Verdict.FAIL, waived=reason, message="holds: the waiver is not needed")
+    return replace(finding, waived=reason)
+
+
+def recheck(subject: Subject, claim: str, x: ArrayLike, seed: int = 0) -> str:
+    """What is wrong with one case, or ``"holds here"``: what the reproductions in findings call.
+
+    Parameters
+    ----------
+    subject : Subject
+        As for `check`.
+    claim : str
+        As it prints.
+    x : array
+        The case: one input, or a row a step or rank.
+    seed : int
+        Its seed.
+
+    Raises
+    ------
+    ValueError
+        There is no such claim, it is not one that a single case can break, or the subject does not take `x`.
+    """
+    (chosen,) = _chosen([*UNIVERSAL, *subject.claims], [claim])
+    if not isinstance(chosen, Sure):
+        raise ValueError(f"{claim} is not judged by single cases: call check(subject, only=[{claim!r}])")
+    case = Case(np.asarray(x, dtype=subject.numpy_dtype), seed)
+    if not subject.takes(case.x):
+        raise ValueError(f"{subject.name} does not take an array of shape {case.x.shape}")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return chosen.violation(Bench(subject, BUDGETS["quick"], 0, FALSE_ALARM), case) or "holds here"
+        except NotHere as error:
+            return f"nothing is claimed here: {error}"
+        except Unanswered as error:
+            return f"no usable answer: {error}"

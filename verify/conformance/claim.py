@@ -1,0 +1,85 @@
+"""`Claim`: a promise of somebody's implementation, and how it is judged."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.report import Finding
+
+if TYPE_CHECKING:
+    from commbounds.verify.conformance.bench import Bench
+
+__all__ = ["Claim", "NotHere", "Sure", "number"]
+
+Number = float | Callable[..., float]
+"""A number, or a function that gives it: of n, of (m, n) for matrices, of the input, as the claim says."""
+
+
+class NotHere(Exception):
+    """A claim says nothing about this case, or nothing can be measured there."""
+
+
+class Claim(ABC):
+    """A promise. Subclasses are frozen dataclasses whose fields are its numbers.
+
+    Attributes
+    ----------
+    about : tuple of str
+        Kinds of subjects that can make it.
+    universal : bool
+        Whether every subject is held to it, and it can be waived.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ()
+    universal: ClassVar[bool] = False
+    statistical: ClassVar[bool] = False
+    """Whether a sequential test may judge it, which then gets its part of the report's false-alarm rate."""
+
+    @abstractmethod
+    def judge(self, bench: Bench) -> Finding:
+        """The verdict on the subject of `bench`."""
+
+    def __str__(self) -> str:
+        shown = []
+        for entry in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, entry.name)
+            if value != entry.default:
+                shown.append(f"{entry.name}={_shown(value)}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _shown(value: Any) -> str:
+    if callable(value):
+        return str(getattr(value, "__name__", type(value).__name__)).replace("<lambda>", "...")
+    text = repr(value)
+    return (
+        text if len(text) <= 40 else f"{type(value).__name__} of {len(value)}" if hasattr(value, "__len__") else "..."
+    )
+
+
+class Sure(Claim):
+    """A claim that holds on every single case, or not: judged by hostile inputs, search, and shrinking."""
+
+    @abstractmethod
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        """What is wrong at `case`, as numbers; None if nothing is.
+
+        Raises
+        ------
+        NotHere
+            The claim says nothing about this case.
+        Unanswered
+            The subject did not answer.
+        """
+
+    def judge(self, bench: Bench) -> Finding:
+        return bench.searched(self)
+
+
+def number(value: Number, *arguments: Any) -> float:
+    """`value`, or what it gives for `arguments`, as a float."""
+    return float(value(*arguments)) if callable(value) else float(value)

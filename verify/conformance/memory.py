@@ -1,0 +1,75 @@
+"""Whether calls leave memory behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from commbounds.verify.conformance.bench import Bench
+from commbounds.verify.conformance.calls import Unanswered
+from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.claim import Claim
+from commbounds.verify.conformance.inputs import generic
+from commbounds.verify.conformance.report import Finding, Verdict
+
+__all__ = ["MemorySteady", "resident_bytes"]
+
+_ENTRIES = 1 << 16
+_CALLS = 64
+
+
+def resident_bytes() -> int:
+    """Memory of this process that is in use, in bytes; 0 where the system does not tell."""
+    path = Path("/proc/self/statm")
+    return int(path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if path.exists() else 0
+
+
+@dataclass(frozen=True)
+class MemorySteady(Claim):
+    """Calls leave no memory behind: a hundred calls do not cost as much as half of their inputs would."""
+
+    about: ClassVar[tuple[str, ...]] = ("compressor", "stateful compressor", "all-reduce")
+    universal: ClassVar[bool] = True
+
+    def __str__(self) -> str:
+        return "memory steady"
+
+    def judge(self, bench: Bench) -> Finding:
+        """Runs of 64 calls on 2^16 entries: a leak of one input a call grows the process by 64 inputs every run.
+
+        A run's growth has to reach half of that in all of the last three runs: a cache that fills up, or an
+        allocator that holds something back, does so once.
+        """
+        subject = bench.subject
+        x = generic(subject, bench.rng("memory"), _ENTRIES)
+        if x is None:
+            return Finding(str(self), Verdict.NOT_JUDGED, message="the subject takes no input of the size that is used")
+        if subject.leading:
+            x = np.repeat(x[None], min(getattr(subject, "ranks", (4,))), 0)
+        measure = getattr(subject, "resident_bytes", resident_bytes)
+        calls = max(4, int(_CALLS * subject.effort))
+        limit = calls * x.nbytes // 2
+        if x.nbytes < 1 << 17 or not measure():
+            return Finding(str(self), Verdict.NOT_JUDGED, message="inputs are too small for a leak to show")
+        growths = []
+        try:
+            for _ in range(4):
+                gc.collect()
+                before = measure()
+                for seed in range(calls):
+                    bench.raw(Case(x, seed))
+                gc.collect()
+                growths.append(measure() - before)
+        except Unanswered as error:
+            return Finding(str(self), Verdict.NOT_JUDGED, message=f"no answer for {x.shape}: {error}")
+        told = f"4 x {calls} calls on {x.size} entries"
+        if min(growths[1:]) >= limit:
+            each = min(growths[1:]) // calls
+            message = f"every call leaves about {each} bytes behind ({each / x.nbytes:.2g} of its input)"
+            return Finding(str(self), Verdict.FAIL, told, message, reproduce=bench.reproduction(self, None))
+        return Finding(str(self), Verdict.PASS, told)

@@ -1,0 +1,285 @@
+"""What is judged: `Compressor`, `Stateful`, `AllReduce`; somebody's code, what it claims, and for which inputs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from commbounds.verify.conformance.claim import Claim
+
+__all__ = ["AllReduce", "Compressor", "Outcome", "Stateful", "Subject"]
+
+Array = NDArray[Any]
+
+DTYPES: Mapping[str, np.dtype[Any]] = MappingProxyType(
+    {
+        "float16": np.dtype(np.float16),
+        "bfloat16": np.dtype(ml_dtypes.bfloat16),
+        "float32": np.dtype(np.float32),
+        "float64": np.dtype(np.float64),
+    }
+)
+"""What inputs may be made of."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Subject:
+    """What all subjects share.
+
+    Parameters
+    ----------
+    claims : sequence of Claim
+        What it is held to. What is not claimed is not judged.
+    name : str
+        What the report calls it; the callable's name by default.
+    shape : "vector", "matrix" or tuple of int
+        Vectors of any length, matrices of any shape, or arrays of this shape alone.
+    dtype : str
+        Of the input, and of the output: float16, bfloat16, float32 or float64.
+    multiple_of : int
+        Vectors have a length, matrices a number of columns, that is a multiple of it.
+    magnitudes : (low, high)
+        The claims are made for arrays whose entries are zero or of a magnitude in [low, high].
+    admits : callable (array) -> bool, or None
+        What else is required of an input; the other inputs are not tried.
+    waivers : mapping of str to str
+        Universal checks that it is not held to, each with the reason. One that is not needed fails.
+    time_limit : float
+        Seconds that a call may take.
+    effort : float
+        Share of a budget's calls that are made; below 1 for subjects whose calls are slow.
+    origin : str
+        ``module:subject`` where it was loaded from, so that reproductions can be run.
+    """
+
+    name: str = ""
+    shape: str | tuple[int, ...] = "vector"
+    dtype: str = "float32"
+    multiple_of: int = 1
+    magnitudes: tuple[float, float] = (0.0, float("inf"))
+    admits: Callable[[Array], bool] | None = None
+    waivers: Mapping[str, str] = field(default_factory=dict)
+    time_limit: float = 10.0
+    effort: float = 1.0
+    origin: str = ""
+
+    kind: ClassVar[str] = "subject"
+    leading: ClassVar[int] = 0
+    """Axes of a case before those of one input: steps, or ranks."""
+
+    if TYPE_CHECKING:  # a field of the subclasses, where it comes second
+
+        @property
+        def claims(self) -> Sequence[Claim]: ...
+
+    def __post_init__(self) -> None:
+        from commbounds.verify.conformance.claim import Claim
+
+        object.__setattr__(self, "claims", tuple(self.claims))
+        for claim in self.claims:
+            if not isinstance(claim, Claim):
+                raise TypeError(f"claims must be objects such as Unbiased(), got {claim!r}")
+            if self.kind not in claim.about:
+                raise ValueError(f"{claim} is a claim about {' or '.join(claim.about)}, not about a {self.kind}")
+        names = [str(claim) for claim in self.claims]
+        if len(set(names)) < len(names):
+            raise ValueError(f"claims must differ, got {', '.join(names)}")
+        if self.dtype not in DTYPES:
+            raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        if isinstance(self.shape, str):
+            if self.shape not in ("vector", "matrix"):
+                raise ValueError(f"shape must be 'vector', 'matrix' or a tuple, got {self.shape!r}")
+        elif not self.shape or any(isinstance(s, bool) or not isinstance(s, int) or s < 1 for s in self.shape):
+            raise ValueError(f"shape must hold positive integers, got {self.shape!r}")
+        if isinstance(self.multiple_of, bool) or not isinstance(self.multiple_of, int) or self.multiple_of < 1:
+            raise ValueError(f"multiple_of must be a positive integer, got {self.multiple_of!r}")
+        low, high = self.magnitudes
+        if not 0.0 <= low < high:
+            raise ValueError(f"magnitudes must be (low, high) with 0 <= low < high, got {self.magnitudes!r}")
+        if not self.time_limit > 0.0:
+            raise ValueError(f"time_limit must be positive, got {self.time_limit!r}")
+        if not 0.0 < self.effort <= 1.0:
+            raise ValueError(f"effort must be in (0, 1], got {self.effort!r}")
+        for check, reason in self.waivers.items():
+            if not isinstance(reason, str) or not reason.strip():
+                raise ValueError(f"the waiver of {check!r} must give its reason")
+        if not self.name:
+            object.__setattr__(self, "name", self._called())
+
+    def _called(self) -> str:
+        """A name from the callable."""
+        return self.kind
+
+    @property
+    def numpy_dtype(self) -> np.dtype[Any]:
+        """`dtype` as numpy's."""
+        return DTYPES[self.dtype]
+
+    @property
+    def ndim(self) -> int:
+        """Axes of one input."""
+        return len(self.shape) if isinstance(self.shape, tuple) else 1 + (self.shape == "matrix")
+
+    def takes(self, x: Array) -> bool:
+        """Whether a case's array is one that the claims are made for."""
+        if x.ndim != self.leading + self.ndim or x.size == 0 or x.shape[-1] % self.multiple_of:
+            return False
+        if isinstance(self.shape, tuple) and x.shape[self.leading :] != self.shape:
+            return False
+        if self.magnitudes != (0.0, float("inf")):
+            sizes = np.abs(x.astype(np.float64))
+            nonzero = sizes[sizes > 0.0]
+            if nonzero.size and (nonzero.min() < self.magnitudes[0] or nonzero.max() > self.magnitudes[1]):
+                return False
+        return self.admits is None or bool(self.admits(x))
+
+    def loaded_from(self, origin: str) -> Subject:
+        """The same, with its origin."""
+        return replace(self, origin=origin)
+
+
+def _name_of(function: Any, default: str) -> str:
+    return str(getattr(function, "__name__", None) or type(function).__name__ or default)
+
+
+@dataclass(frozen=True, eq=False)
+class Compressor(Subject):
+    """A compressor of single arrays, seen from outside: what comes out for what goes in.
+
+    Parameters
+    ----------
+    roundtrip : callable (x, seed) -> y
+        Compresses and decompresses. `x` is a numpy array (adapters take care of others), `seed` an integer in
+        [0, 2^31) that fixes all randomness. If it has a parameter ``uniforms``, it is also called with an array of
+        uniforms in [0, 1), one an entry, that replace its randomness: its law is then read off, not sampled.
+    claims, name, shape, dtype, ... :
+        See `Subject`.
+    bits : callable (x, seed) -> int, or None
+        Size of the payload in bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from commbounds.verify import conformance as cf
+    >>> def half(x, seed):
+    ...     return x / 2
+    >>> subject = cf.Compressor(half, [cf.Contraction(alpha=0.75)])
+    >>> cf.check(subject).passed
+    True
+    """
+
+    roundtrip: Callable[..., Any]
+    claims: Sequence[Claim] = ()
+    bits: Callable[[Array, int], int] | None = field(default=None, kw_only=True)
+
+    kind: ClassVar[str] = "compressor"
+
+    def __post_init__(self) -> None:
+        if not callable(self.roundtrip):
+            raise TypeError(f"roundtrip must be callable, got {self.roundtrip!r}")
+        if self.bits is not None and not callable(self.bits):
+            raise TypeError(f"bits must be callable, got {self.bits!r}")
+        super().__post_init__()
+
+    def _called(self) -> str:
+        return _name_of(self.roundtrip, "compressor")
+
+    @property
+    def injectable(self) -> bool:
+        """Whether uniforms can be handed in."""
+        try:
+            return "uniforms" in inspect.signature(self.roundtrip).parameters
+        except (TypeError, ValueError):
+            return False
+
+
+@dataclass(frozen=True, eq=False)
+class Stateful(Subject):
+    """A compressor with memory: error feedback, warm starts.
+
+    Parameters
+    ----------
+    factory : callable (seed) -> step
+        A new one, without memory. ``step(x) -> y`` takes one gradient and gives what goes out. Where `step` has an
+        attribute ``residual`` (an array, or a callable that returns one), claims look at it.
+    claims, name, shape, dtype, ... :
+        See `Subject`.
+    """
+
+    factory: Callable[[int], Any]
+    claims: Sequence[Claim] = ()
+
+    kind: ClassVar[str] = "stateful compressor"
+    leading: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        if not callable(self.factory):
+            raise TypeError(f"factory must be callable, got {self.factory!r}")
+        super().__post_init__()
+
+    def _called(self) -> str:
+        return _name_of(self.factory, "stateful")
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What an all-reduce leaves.
+
+    Parameters
+    ----------
+    result : (P, ...) array
+        What each rank ends with.
+    sent, received : (P,) integers, or None
+        Words that each rank sent and received.
+    residual : (P, ...) array or None
+        What each rank keeps back for later.
+    """
+
+    result: Array
+    sent: Any = None
+    received: Any = None
+    residual: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class AllReduce(Subject):
+    """A collective: every rank brings an array, and ends with one.
+
+    Parameters
+    ----------
+    run : callable (stack, seed) -> (P, n) array, (array, sent, received), or Outcome
+        `stack` is (P, n), one row a rank.
+    claims, name, shape, dtype, ... :
+        See `Subject`; `shape` and `multiple_of` are of one rank's array.
+    ranks : sequence of int
+        Numbers of ranks that it is tried with.
+    """
+
+    run: Callable[[Array, int], Any]
+    claims: Sequence[Claim] = ()
+    ranks: Sequence[int] = field(default=(1, 2, 3, 5, 8), kw_only=True)
+
+    kind: ClassVar[str] = "all-reduce"
+    leading: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        if not callable(self.run):
+            raise TypeError(f"run must be callable, got {self.run!r}")
+        object.__setattr__(self, "ranks", tuple(self.ranks))
+        if not self.ranks or any(isinstance(P, bool) or not isinstance(P, int) or P < 1 for P in self.ranks):
+            raise ValueError(f"ranks must hold positive integers, got {self.ranks!r}")
+        super().__post_init__()
+
+    def _called(self) -> str:
+        return _name_of(self.run, "all-reduce")
+
+    def takes(self, x: Array) -> bool:
+        return x.ndim > 0 and x.shape[0] in self.ranks and super().takes(x)

@@ -1,0 +1,212 @@
+"""What every subject is held to, unless it is waived with a reason."""
+
+from __future__ import annotations
+
+import random
+import sys
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.verify.conformance.bench import Bench, Unusable
+from commbounds.verify.conformance.calls import Unanswered
+from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.claim import Claim, NotHere, Sure
+from commbounds.verify.conformance.memory import MemorySteady
+from commbounds.verify.conformance.subject import AllReduce, Stateful
+
+__all__ = ["UNIVERSAL"]
+
+Array = NDArray[Any]
+_ALL = ("compressor", "stateful compressor", "all-reduce")
+
+
+class _Universal(Sure):
+    """A check of every subject, printed by its label."""
+
+    about: ClassVar[tuple[str, ...]] = _ALL
+    universal: ClassVar[bool] = True
+    label: ClassVar[str] = ""
+
+    def __str__(self) -> str:
+        return self.label
+
+
+@dataclass(frozen=True)
+class _Answers(_Universal):
+    """Every input that the subject takes is answered: no exception, no hanging, no death."""
+
+    label: ClassVar[str] = "answers"
+
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        try:
+            bench.raw(case)
+        except Unanswered as error:
+            return str(error)
+        return None
+
+
+@dataclass(frozen=True)
+class _ShapeAndDtype(_Universal):
+    """The answer is an array of the input's shape and dtype."""
+
+    label: ClassVar[str] = "shape and dtype kept"
+
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        try:
+            bench.output(case)
+        except Unusable as error:
+            return str(error)
+        return None
+
+
+@dataclass(frozen=True)
+class _Finite(_Universal):
+    """Finite in gives finite out."""
+
+    label: ClassVar[str] = "finite in, finite out"
+
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        if isinstance(bench.subject, AllReduce) and not _sum_fits(case.x):
+            raise NotHere("the sum is beyond the dtype")
+        if isinstance(bench.subject, Stateful) and not _sum_fits(case.x):
+            raise NotHere("what would be remembered is beyond the dtype")
+        y = bench.output(case).astype(np.float64)
+        wrong = np.flatnonzero(~np.isfinite(y))
+        if wrong.size == 0:
+            return None
+        at = tuple(int(i) for i in np.unravel_index(wrong[0], y.shape))
+        return f"entry {at} of the output is {y[at]}, and {wrong.size} of {y.size} are not finite"
+
+
+def _sum_fits(x: Array) -> bool:
+    total = np.abs(x.astype(np.float64)).sum(axis=0)
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite((2.0 * total).astype(x.dtype).astype(np.float64)).all())
+
+
+@dataclass(frozen=True)
+class _InputKept(_Universal):
+    """The input is not mutated."""
+
+    label: ClassVar[str] = "input not mutated"
+
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        x = case.x.copy()
+        bench.raw_on(x, case.seed)
+        if x.tobytes() == case.x.tobytes():
+            return None
+        before, after = case.x.ravel().astype(np.float64), x.ravel().astype(np.float64)
+        changed = np.flatnonzero((before != after) | (np.signbit(before) != np.signbit(after)))
+        i = int(changed[0])
+        return f"entry {i} of the input was {float(before[i])!r} before the call and is {float(after[i])!r} behind it"
+
+
+@dataclass(frozen=True)
+class _Repeats(_Universal):
+    """The same seed gives the same output."""
+
+    label: ClassVar[str] = "same seed, same output"
+
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        return _compared(bench.output(case).copy(), bench.output(case), "two calls with one seed")
+
+
+@dataclass(frozen=True)
+class _Globals(_Universal):
+    """The global generators of Python, numpy and torch are neither used nor changed."""
+
+    label: ClassVar[str] = "global generators untouched"
+
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        kept = _global_states()
+        try:
+            outputs, touched = [], set[str]()
+            for number in (1, 2):
+                _seed_globals(number)
+                before = _fingerprints(_global_states())
+                outputs.append(bench.output(case).copy())
+                after = _fingerprints(_global_states())
+                touched |= {name for name in before if before[name] != after.get(name)}
+        finally:
+            _restore(kept)
+        if touched:
+            return f"the global generator of {' and '.join(sorted(touched))} was used"
+        return _compared(outputs[0], outputs[1], "calls under two states of the global generators")
+
+
+@dataclass(frozen=True)
+class _Order(_Universal):
+    """What is answered does not depend on other calls, and stays as it was."""
+
+    label: ClassVar[str] = "order of calls does not matter"
+
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        other = Case(np.ascontiguousarray(-case.x[..., ::-1]), case.seed + 1)
+        if not bench.subject.takes(other.x):
+            other = Case(case.x, case.seed + 1)
+        first = bench.output(case)
+        kept = first.copy()
+        bench.output(other)
+        if first.tobytes() != kept.tobytes():
+            return "the array that was returned changed during a later call"
+        bench.output(other)
+        return _compared(kept, bench.output(case), "calls before and behind others")
+
+
+def _compared(a: Array, b: Array, what: str) -> str | None:
+    if a.tobytes() == b.tobytes():
+        return None
+    wide = a.astype(np.float64), b.astype(np.float64)
+    wrong = np.flatnonzero((wide[0] != wide[1]) & ~(np.isnan(wide[0]) & np.isnan(wide[1])))
+    if wrong.size == 0:
+        return None  # signs of zeros, payloads of NaN
+    at = tuple(int(i) for i in np.unravel_index(wrong[0], a.shape))
+    return f"{what} gave {float(wide[0][at])!r} and {float(wide[1][at])!r} at {at}"
+
+
+def _global_states() -> dict[str, Any]:
+    states: dict[str, Any] = {"random": random.getstate(), "numpy": np.random.get_state(legacy=False)}  # noqa: NPY002
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        states["torch"] = torch.get_rng_state().clone()
+    return states
+
+
+def _fingerprints(states: dict[str, Any]) -> dict[str, str]:
+    prints = {"random": repr(states["random"])}
+    legacy = states["numpy"]
+    prints["numpy"] = f"{legacy['state']['key'].tobytes()!r} {legacy['state']['pos']} {legacy['has_gauss']}"
+    if "torch" in states:
+        prints["torch"] = repr(states["torch"].numpy().tobytes())
+    return prints
+
+
+def _seed_globals(number: int) -> None:
+    random.seed(number)
+    np.random.seed(number)  # noqa: NPY002  this is the generator that must not be used
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(number)
+
+
+def _restore(states: dict[str, Any]) -> None:
+    random.setstate(states["random"])
+    np.random.set_state(states["numpy"])  # noqa: NPY002
+    if "torch" in states:
+        sys.modules["torch"].set_rng_state(states["torch"])
+
+
+UNIVERSAL: tuple[Claim, ...] = (
+    _Answers(),
+    _ShapeAndDtype(),
+    _Finite(),
+    _InputKept(),
+    _Repeats(),
+    _Globals(),
+    _Order(),
+    MemorySteady(),
+)
+"""Every universal check."""
