@@ -7,7 +7,8 @@ of ranks and what arrived, and nothing else. The same program runs in threads of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -95,12 +96,24 @@ class Communicator(ABC):
         self.rank, self.size = rank, size
         self._phase, self._record = "", list[tuple[str, int, int, int, int]]()
         self._named: list[str] = []
+        self._around = ""
 
     def phase(self, name: str) -> None:
         """What follows belongs to the phase of that name, which exists even if nothing follows."""
-        self._phase = name
-        if name not in self._named:
-            self._named.append(name)
+        self._phase = self._around + name
+        if self._phase not in self._named:
+            self._named.append(self._phase)
+
+    @contextmanager
+    def within(self, name: str) -> Iterator[None]:
+        """Phases that are named in this context are parts of the phase of that name: ``name/part``."""
+        around = self._around
+        self.phase(name)
+        self._around += f"{name}/"
+        try:
+            yield
+        finally:
+            self._around = around
 
     def step(self, outgoing: Mapping[int, Parcel] = _NOTHING, sources: Collection[int] = ()) -> dict[int, Parcel]:
         """What arrives in one step, in which this rank sends `outgoing` and then waits for all `sources`.
@@ -214,7 +227,8 @@ def assembled(records: Sequence[tuple[Record, list[str]]]) -> Traffic:
     Raises
     ------
     ValueError
-        The ranks went through different steps, or not all words arrived that were not to get lost.
+        The ranks went through different steps, a step is of no phase though there are some, or not all words arrived
+        that were not to get lost.
     """
     steps = [[row[0] for row in record] for record, _ in records]
     for rank, (own, (_, named)) in enumerate(zip(steps, records, strict=True)):
@@ -227,11 +241,16 @@ def assembled(records: Sequence[tuple[Record, list[str]]]) -> Traffic:
             raise ValueError(f"the phases must be the same, got {records[0][1]} on rank 0, {named} on rank {rank}")
     counts = np.array([[row[1:] for row in record] for record, _ in records], np.int64)
     counts = counts.reshape(len(records), len(steps[0]), 4).transpose(2, 1, 0)
-    names = records[0][1]
-    if not names:
-        return Traffic.of_steps(*counts)
-    phases = {}
-    for name in names:
-        mine = np.array([own == name for own in steps[0]], dtype=bool)
-        phases[name] = Traffic.of_steps(*counts[:, mine])
-    return Traffic.of_phases(phases)
+    return _of_phase("", records[0][1], steps[0], counts)
+
+
+def _of_phase(name: str, names: Sequence[str], steps: Sequence[str], counts: NDArray[np.int64]) -> Traffic:
+    """The traffic of the phase of that name; of everything for no name."""
+    before = f"{name}/" if name else ""
+    parts = [part for part in names if part.startswith(before) and "/" not in part[len(before) :]]
+    mine = np.array([own == name for own in steps], dtype=bool)
+    if not parts:
+        return Traffic.of_steps(*counts[:, mine])
+    if mine.any():
+        raise ValueError(f"every step must be of a phase, once there are phases, got {mine.sum()} of {name or 'none'}")
+    return Traffic.of_phases({part[len(before) :]: _of_phase(part, names, steps, counts) for part in parts})
