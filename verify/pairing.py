@@ -69,14 +69,22 @@ class Agreement:
         What was compared.
     P : int
         Ranks.
-    difference : str
-        Empty where bits and traffic are the same; else the first difference.
+    bits : str
+        The first difference between the ranks' results; empty where they are the same.
+    traffic : str
+        As `bits`, of the words, messages and steps.
     """
 
     name: str
     case: str
     P: int
-    difference: str = ""
+    bits: str = ""
+    traffic: str = ""
+
+    @property
+    def difference(self) -> str:
+        """Empty where bits and traffic are the same; else the first difference."""
+        return self.bits or self.traffic
 
 
 def compared(pairing: Pairing, P: int, world: World) -> list[Agreement]:
@@ -85,11 +93,10 @@ def compared(pairing: Pairing, P: int, world: World) -> list[Agreement]:
     for case in pairing.cases(P):
         expected, traffic = pairing.together(case)
         results, counted = world.run(lambda comm, case=case: pairing.apart(comm, case), P)  # type: ignore[misc]
-        difference = ""
-        for rank, (ours, theirs) in enumerate(zip(expected, results, strict=True)):
-            difference = difference or _difference(f"rank {rank}", dict(ours), dict(theirs))
-        difference = difference or _difference("traffic", traffic.as_dict(), counted.as_dict())
-        found.append(Agreement(pairing.name, str(case), P, difference))
+        ranks = enumerate(zip(expected, results, strict=True))
+        bits = next((d for r, (ours, theirs) in ranks if (d := _difference(f"rank {r}", dict(ours), dict(theirs)))), "")
+        moved = _difference("traffic", traffic.as_dict(), counted.as_dict())
+        found.append(Agreement(pairing.name, str(case), P, bits, moved))
     return found
 
 

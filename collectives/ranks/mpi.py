@@ -6,7 +6,7 @@ import pickle
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -215,6 +215,10 @@ class MpiWorld(World):
                     error.add_note(f"raised on rank {rank}:\n{outcomes[rank].where}")
                 raise error
         return [outcome.result for outcome in outcomes], assembled([outcome.record for outcome in outcomes])
+
+    def guarded(self) -> AbstractContextManager[None]:
+        """In a ``with``: an exception that leaves it on one process is printed, and ends all with status 1."""
+        return _whole_or_no_job(self._comm)
 
     def _carried_out(self, program: Program, wire: Any) -> tuple[_Outcome, bytes]:
         """How the program ended on this rank, and that as others can read it."""

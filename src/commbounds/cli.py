@@ -11,6 +11,7 @@ import click
 
 from commbounds import __version__
 from commbounds._cost import cost
+from commbounds._ranks import ranks
 from commbounds._replay import replay
 from commbounds._terminal import console, exhibited, given_or_verified, print_claim, print_findings, verified
 
@@ -227,4 +228,5 @@ def bench(quick: bool, entries: int, parts: tuple[str, ...]) -> None:
 
 
 main.add_command(cost)
+main.add_command(ranks)
 main.add_command(replay)
