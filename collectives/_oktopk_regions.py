@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numba import njit
@@ -12,7 +12,17 @@ from commbounds.collectives._peers import checked_count
 from commbounds.collectives.gathering import gather_blocks
 from commbounds.collectives.traffic import Traffic, summed
 
-__all__ = ["ALGORITHMS", "BOUNDARIES", "checked_choice", "even_boundaries", "oktopk_boundaries", "settled_boundaries"]
+__all__ = [
+    "ALGORITHMS",
+    "BOUNDARIES",
+    "bisected",
+    "checked_choice",
+    "counted_upto",
+    "even_boundaries",
+    "oktopk_boundaries",
+    "proposed",
+    "settled_boundaries",
+]
 
 BOUNDARIES = ("mean-of-quantiles", "global-count", "even")
 ALGORITHMS = ("ring", "bruck", "recursive-doubling")
@@ -76,14 +86,45 @@ def _summed_at_owners(numbers: NDArray[np.int64], allgather: str) -> tuple[NDArr
     return sums, summed([scattered, gathered])
 
 
+def proposed(indices: NDArray[np.int64], n: int, P: int) -> NDArray[np.int64]:
+    """The P - 1 inner boundaries that a rank proposes for quantiles, given the indices that it selected."""
+    chunk = indices.size // P
+    return indices[chunk * np.arange(1, P)] if indices.size else even_boundaries(n, P)[1:-1]
+
+
 def _mean_of_quantiles(selected: Sequence[NDArray[np.int64]], n: int, allgather: str) -> tuple[Cuts, Traffic]:
     P = len(selected)
-    proposals = np.empty((P, P - 1), np.int64)
-    for p, indices in enumerate(selected):
-        chunk = indices.size // P
-        proposals[p] = indices[chunk * np.arange(1, P)] if indices.size else even_boundaries(n, P)[1:-1]
+    proposals = np.stack([proposed(indices, n, P) for indices in selected])
     sums, traffic = _summed_at_owners(proposals, allgather)
     return sums // P, traffic
+
+
+def counted_upto(indices: NDArray[np.int64], starts: NDArray[np.int64], middle: NDArray[np.int64]) -> Cuts:
+    """How many of every rank's indices, ``indices[starts[p] : starts[p + 1]]``, are at most each of `middle`."""
+    counts = np.empty((starts.size - 1, middle.size), np.int64)
+    _upto(indices, starts, middle, counts)
+    return counts
+
+
+def bisected(total: int, n: int, P: int, upto: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Cuts:
+    """The P - 1 inner boundaries at equal counts of `total` selected entries, all at once.
+
+    Parameters
+    ----------
+    total, n, P : int
+        At least 1.
+    upto : callable (P - 1,) -> (P - 1,)
+        How many entries have indices up to these; asked ceil(log2 n) times.
+    """
+    wanted = np.array([-(-j * total // P) for j in range(1, P)], np.int64)
+    # the least index up to which there are `wanted` entries is in [low, high]
+    low, high = np.zeros(P - 1, np.int64), np.full(P - 1, n - 1, np.int64)
+    for _ in range((n - 1).bit_length()):
+        middle = (low + high) // 2
+        sums = upto(middle)
+        low = np.where(sums < wanted, middle + 1, low)
+        high = np.where(sums < wanted, high, middle)
+    return high + 1
 
 
 def _global_count(selected: Sequence[NDArray[np.int64]], n: int, allgather: str) -> tuple[Cuts, Traffic]:
@@ -94,18 +135,13 @@ def _global_count(selected: Sequence[NDArray[np.int64]], n: int, allgather: str)
     total = indices.size
     if total == 0:
         return even_boundaries(n, P)[1:-1], traffics[0]
-    wanted = np.array([-(-j * total // P) for j in range(1, P)], np.int64)
-    # all cuts at once: the least index up to which there are `wanted` entries is in [low, high]
-    low, high = np.zeros(P - 1, np.int64), np.full(P - 1, n - 1, np.int64)
-    for _ in range((n - 1).bit_length()):
-        middle = (low + high) // 2
-        upto = np.empty((P, P - 1), np.int64)
-        _upto(indices, starts, middle, upto)
-        sums, traffic = _summed_at_owners(upto, allgather)
+
+    def upto(middle: NDArray[np.int64]) -> NDArray[np.int64]:
+        sums, traffic = _summed_at_owners(counted_upto(indices, starts, middle), allgather)
         traffics.append(traffic)
-        low = np.where(sums < wanted, middle + 1, low)
-        high = np.where(sums < wanted, high, middle)
-    return high + 1, summed(traffics)
+        return sums
+
+    return bisected(total, n, P, upto), summed(traffics)
 
 
 def settled_boundaries(

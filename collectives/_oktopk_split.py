@@ -14,8 +14,7 @@ from commbounds.collectives.traffic import Traffic
 from commbounds.compressors._blocks import run_all
 from commbounds.compressors._magnitude import magnitude_bits
 
-__all__ = ["split_and_reduce", "split_traffic", "used_up"]
-
+__all__ = ["split_and_reduce", "split_traffic", "summed_regions", "used_up"]
 
 _BLOCK = 1 << 17
 """Entries of the vector, or more, that are summed for all ranks before the next ones: so they stay in the cache."""
@@ -138,6 +137,48 @@ def split_traffic(cuts: NDArray[np.int64], rotation: bool, bucket: int) -> Traff
     return Traffic.of_steps(*counts[:, : -(-rounds // bucket)])
 
 
+def summed_regions(
+    chosen: Passing, boundaries: NDArray[np.int64]
+) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+    """The sum of the ranks' selected entries, region by region.
+
+    Parameters
+    ----------
+    chosen : Passing
+        Indices in ``range(boundaries[-1])``.
+    boundaries : (R + 1,) int64
+        From 0, never descending; any number of regions.
+
+    Returns
+    -------
+    sums : (boundaries[-1],) dtype of the values
+        Added in rank order from zero.
+    cuts : (P, R + 1) int64
+        Rank p's entries ``cuts[p, r] .. cuts[p, r + 1] - 1`` are in region r.
+    nonzero : (R,) int64
+        Sums in every region that are not zero.
+
+    Raises
+    ------
+    ValueError
+        A sum overflows.
+    """
+    R, dtype = boundaries.size - 1, chosen.values.dtype
+    sums, cuts = np.zeros(boundaries[-1], dtype), np.empty((len(chosen.counts), R + 1), np.int64)
+    bits, mask = magnitude_bits(sums)
+    nonzero, largest = np.zeros(R, np.int64), np.zeros(R, bits.dtype)
+    given = (chosen.indices, chosen.values, chosen.counts, boundaries.copy())  # writable: one compilation is enough
+    # where one thread's regions begin, the one before writes the same number
+    jobs = [
+        partial(_reduce, *given, first, last, cuts, sums, bits, mask, nonzero, largest) for first, last in _shares(R)
+    ]
+    with np.errstate(over="ignore", invalid="ignore"):  # of kernels in plain Python
+        run_all(jobs, int(chosen.counts.sum()))
+    if not np.isfinite(largest.view(dtype)).all():
+        raise ValueError("acc must have finite sums over the ranks, got an overflow")
+    return sums, cuts, nonzero
+
+
 def split_and_reduce(
     chosen: Passing, boundaries: NDArray[np.int64], rotation: bool = True, bucket: int = 1
 ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], Traffic]:
@@ -159,19 +200,7 @@ def split_and_reduce(
     ValueError
         A sum overflows.
     """
-    P, dtype = len(chosen.counts), chosen.values.dtype
-    sums, cuts = np.zeros(boundaries[-1], dtype), np.empty((P, P + 1), np.int64)
-    bits, mask = magnitude_bits(sums)
-    nonzero, largest = np.zeros(P, np.int64), np.zeros(P, bits.dtype)
-    given = (chosen.indices, chosen.values, chosen.counts, boundaries.copy())  # writable: one compilation is enough
-    # where one thread's regions begin, the one before writes the same number
-    jobs = [
-        partial(_reduce, *given, first, last, cuts, sums, bits, mask, nonzero, largest) for first, last in _shares(P)
-    ]
-    with np.errstate(over="ignore", invalid="ignore"):  # of kernels in plain Python
-        run_all(jobs, int(chosen.counts.sum()))
-    if not np.isfinite(largest.view(dtype)).all():
-        raise ValueError("acc must have finite sums over the ranks, got an overflow")
+    sums, cuts, nonzero = summed_regions(chosen, boundaries)
     return sums, np.diff(cuts, axis=1), nonzero, split_traffic(cuts, rotation, bucket)
 
 

@@ -11,9 +11,15 @@ from numpy.typing import NDArray
 from commbounds.collectives.gathering import gather_blocks
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["BALANCE", "balanced", "gathered_sizes", "winners_traffic"]
+__all__ = ["BALANCE", "balanced", "evened_out", "gathered_sizes", "moved_part", "placed", "winners_traffic"]
 
 BALANCE = ("always", "never", "4x-mean")
+
+
+@njit(cache=True, nogil=True)
+def _part(held, targets, source, target):  # type: ignore[no-untyped-def]
+    # what source has of the winners that target is to hold: from start up to stop, where stop exceeds it
+    return max(held[source], targets[target]), min(held[source + 1], targets[target + 1])
 
 
 @njit(cache=True, nogil=True)
@@ -24,7 +30,7 @@ def _exchange(held, targets, sent, received, messages):  # type: ignore[no-untyp
     for shift in range(1, P):
         for p in range(P):
             target = (p + shift) % P
-            start, stop = max(held[p], targets[target]), min(held[p + 1], targets[target + 1])
+            start, stop = _part(held, targets, p, target)
             if stop > start:
                 sent[shift - 1, p] += 2 * (stop - start)
                 received[shift - 1, target] += 2 * (stop - start)
@@ -36,15 +42,33 @@ def gathered_sizes(P: int, allgather: str) -> Traffic:
     return gather_blocks(np.ones(P, np.int64), allgather)
 
 
+def evened_out(winners: NDArray[np.int64], balance: str) -> bool:
+    """Whether the winners, so many on every rank, are spread evenly under the rule `balance`."""
+    exceeds = int(winners.max()) * winners.size > 4 * int(winners.sum())
+    return balance == "always" or (balance == "4x-mean" and exceeds)
+
+
+def placed(winners: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Equal shares of the winners, the larger ones first, and where the ranks' parts begin before and after."""
+    P, total = winners.size, int(winners.sum())
+    shares = total // P + (np.arange(P) < total % P)
+    held, targets = (np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64) for sizes in (winners, shares))
+    return shares, held, targets
+
+
+def moved_part(held: NDArray[np.int64], targets: NDArray[np.int64], source: int, target: int) -> range:
+    """Which of the winners `source` has and `target` is to hold, as numbers in the order of all; perhaps none."""
+    start, stop = _part(held, targets, source, target)
+    return range(int(start), max(int(start), int(stop)))
+
+
 def balanced(winners: NDArray[np.int64]) -> tuple[NDArray[np.int64], Traffic]:
     """Equal shares of the winners, the larger ones first, and the traffic of making them so.
 
     Who holds how many is known: an empty part is no message, and a round without a message is no step.
     """
     P = winners.size
-    total = int(winners.sum())
-    shares = total // P + (np.arange(P) < total % P)
-    held, targets = (np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64) for sizes in (winners, shares))
+    shares, held, targets = placed(winners)
     counts: Any = np.zeros((3, P - 1, P), np.int64)
     _exchange(held, targets, counts[0], counts[1], counts[2])
     taken = counts[2].any(axis=1)
@@ -64,8 +88,7 @@ def winners_traffic(winners: NDArray[np.int64], balance: str, allgather: str) ->
         Algorithm of the all-gather.
     """
     P = winners.size
-    exceeds = int(winners.max()) * P > 4 * int(winners.sum())
     moved = Traffic.none(P)
-    if balance == "always" or (balance == "4x-mean" and exceeds):
+    if evened_out(winners, balance):
         winners, moved = balanced(winners)
     return moved, gather_blocks(2 * winners, allgather)

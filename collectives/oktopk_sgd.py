@@ -131,15 +131,24 @@ class OkTopkSGD:
         if given.dtype != state.weights.dtype:
             raise TypeError(f"gradients must be {state.weights.dtype}, as the weights, got {given.dtype}")
         eta = given.dtype.type(_checked_step_size(self.step_size if step_size is None else step_size))
-        scaled = self.accumulate == "scaled"
-        with np.errstate(over="ignore"):  # what overflows is refused by the all-reduce
-            acc = state.residuals + (eta * given if scaled else given)
+        acc = self._accumulated(state.residuals, given, eta)
         result, reduced, traffic = oktopk_allreduce(acc, self.k, state.allreduce, **self.options)
         for residual, indices in zip(acc, result.selected, strict=True):
             residual[indices] = 0
-        mean = result.update / given.dtype.type(len(given))
-        weights = state.weights - (mean if scaled else eta * mean)
+        weights = self._descended(state.weights, result.update, eta, len(given))
         return OkTopkSGDState(weights, acc, reduced), result, traffic
+
+    def _accumulated(self, residuals: NDArray[Any], gradients: NDArray[Any], eta: Any) -> NDArray[Any]:
+        """What the ranks, or one of them, bring to the all-reduce."""
+        with np.errstate(over="ignore"):  # what overflows is refused by the all-reduce
+            acc: NDArray[Any] = residuals + (eta * gradients if self.accumulate == "scaled" else gradients)
+        return acc
+
+    def _descended(self, weights: NDArray[Any], update: NDArray[Any], eta: Any, P: int) -> NDArray[Any]:
+        """The weights after the sum `update` over `P` ranks."""
+        mean = update / weights.dtype.type(P)
+        descended: NDArray[Any] = weights - (mean if self.accumulate == "scaled" else eta * mean)
+        return descended
 
 
 def _checked_step_size(value: float) -> float:

@@ -84,7 +84,7 @@ def _paired(name: str, twin: Callable[..., Any], options: Callable[[int, int, in
 
     def on_rank(comm: Communicator, case: RankCase) -> Outcome:
         k, chosen = _request(case)
-        return vars(twin(comm, case.stack[comm.rank], k, **chosen))
+        return dict(vars(twin(comm, case.stack[comm.rank], k, **chosen)))
 
     return Pairing(name, _cases(options), together, on_rank)
 
