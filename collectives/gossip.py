@@ -85,8 +85,8 @@ def _share(values, parts, share):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _gossip(stack, targets, alive, own, total, out, counts):  # type: ignore[no-untyped-def]
-    # total[j]: own vector plus all that arrive, and, if own, the own vector again for each that does not;
-    # counts: words sent, words received, messages
+    # total[j]: own vector plus all that arrive, and, if own, the own vector again for each that does not, unless j is
+    # down itself; counts: words sent, words received, messages
     N, n = stack.shape
     shares = np.ones(N, np.int64)
     total[:] = stack
@@ -94,7 +94,7 @@ def _gossip(stack, targets, alive, own, total, out, counts):  # type: ignore[no-
         for i in range(N):
             j = targets[i, h]
             arrives = alive[i] and alive[j]
-            if not (arrives or own):
+            if not (arrives or (own and alive[j])):
                 continue
             source = i if arrives else j
             shares[j] += 1

@@ -14,7 +14,7 @@ from commbounds.collectives.loss_processes import Loss, Mask, checked_count
 from commbounds.collectives.packetloss import layout, lossy_broadcast, lossy_reduce_scatter
 from commbounds.collectives.traffic import Traffic, summed
 
-__all__ = ["Replicas", "fresh_replicas", "lossy_step", "lossy_training"]
+__all__ = ["Replicas", "checked_address", "fates", "fresh_replicas", "lossy_step", "lossy_training"]
 
 Array = NDArray[Any]
 Gradient = Callable[[int, Array], Array]
@@ -172,28 +172,49 @@ def lossy_training(
     (True, 200)
     """
     checked_count(steps, "steps", 0)
-    address = checked_count(seed, "seed", 0), checked_count(trial, "trial", 0)
-    if max(address) >= 2**64:
-        raise ValueError(f"seed and trial must be below 2^64, got {address}")
+    address = checked_address(seed, trial)
     workers, n = state.parameters.shape
     packets = layout(n, workers, packet).packets
-    links, receivers = workers * workers * packets, 1 if loss.shared else workers
     p = loss.rate if estimator == "expected" else None
     whole = {"reduce-scatter": Traffic.none(workers), "broadcast": Traffic.none(workers)}
     for _ in range(steps):
-        there = np.ones((workers, workers, packets), np.bool_)
-        reduce_state = state.reduce_state
-        if not broadcast_only:
-            lost, reduce_state = loss.lost((*address, 0), state.step, links, reduce_state)
-            there = ~lost.reshape(there.shape)
-        lost, broadcast_state = loss.lost(
-            (*address, 1), state.step, workers * receivers * packets, state.broadcast_state
-        )
-        heard = np.broadcast_to(~lost.reshape(workers, receivers, packets), there.shape)
+        bad = state.reduce_state, state.broadcast_state
+        (there, heard), bad = fates(loss, address, state.step, (workers, packets), bad, broadcast_only)
         stack = gradient(state.step, state.parameters)
         state, update, traffic = lossy_step(state, stack, rate, there, heard, estimator=estimator, p=p, packet=packet)
-        state = replace(state, reduce_state=reduce_state, broadcast_state=broadcast_state)
+        state = replace(state, reduce_state=bad[0], broadcast_state=bad[1])
         whole = {name: summed([whole[name], phase]) for name, phase in traffic.phases.items()}
         if observe is not None:
             observe(state, update)
     return state, Traffic.of_phases(whole)
+
+
+def checked_address(seed: int, trial: int) -> tuple[int, int]:
+    """Where the draws of a run are found."""
+    address = checked_count(seed, "seed", 0), checked_count(trial, "trial", 0)
+    if max(address) >= 2**64:
+        raise ValueError(f"seed and trial must be below 2^64, got {address}")
+    return address
+
+
+def fates(
+    loss: Loss,
+    address: tuple[int, int],
+    step: int,
+    sizes: tuple[int, int],
+    bad: tuple[Mask | None, Mask | None],
+    broadcast_only: bool,
+) -> tuple[tuple[Mask, Mask], tuple[Mask | None, Mask | None]]:
+    """Which packets of a step arrive, in its first and in its second half, and which links are bad after it.
+
+    `sizes` are workers and packets a shard, `bad` the links that were bad before; whoever has the arguments can tell.
+    """
+    workers, packets = sizes
+    there, reduce_state = np.ones((workers, workers, packets), np.bool_), bad[0]
+    if not broadcast_only:
+        lost, reduce_state = loss.lost((*address, 0), step, there.size, reduce_state)
+        there = ~lost.reshape(there.shape)
+    receivers = 1 if loss.shared else workers
+    lost, broadcast_state = loss.lost((*address, 1), step, workers * receivers * packets, bad[1])
+    heard = np.broadcast_to(~lost.reshape(workers, receivers, packets), there.shape)
+    return (there, heard), (reduce_state, broadcast_state)

@@ -14,7 +14,7 @@ from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.group_average import distortion, group_average
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["Trajectory", "moshpit_sgd"]
+__all__ = ["Trajectory", "checked_run", "moshpit_sgd"]
 
 Array = NDArray[Any]
 
@@ -85,15 +85,8 @@ def moshpit_sgd(
     """
     array = checked_stack(points)
     N, n = array.shape
-    period = checked_count(period, "period")
-    if not (np.isfinite(gamma) and gamma > 0):
-        raise ValueError(f"gamma must be positive, got {gamma}")
-    added = np.asarray(noise, dtype=array.dtype)
-    if added.ndim != 3 or added.shape[1:] != (N, n):
-        raise ValueError(f"noise must have shape (steps, {N}, {n}), got {added.shape}")
+    added = checked_run(array, gamma, noise, period, groups)
     steps = len(added)
-    if len(groups) != steps // period:
-        raise ValueError(f"groups must hold one entry for each of {steps // period} averages, got {len(groups)}")
     means, spreads = np.empty((steps + 1, n)), np.empty(steps + 1)
     means[0], spreads[0] = array.mean(axis=0, dtype=np.float64), distortion(array)
     phases = {}
@@ -105,3 +98,17 @@ def moshpit_sgd(
         means[step + 1], spreads[step + 1] = array.mean(axis=0, dtype=np.float64), distortion(array)
     traffic = Traffic.of_phases(phases) if phases else Traffic.none(N)
     return Trajectory(array.copy() if steps == 0 else array, means, spreads), traffic
+
+
+def checked_run(array: Array, gamma: float, noise: ArrayLike, period: int, groups: Sequence[Any]) -> Array:
+    """`noise` in the dtype of the points `array`, where it and everything else fits them."""
+    period = checked_count(period, "period")
+    if not (np.isfinite(gamma) and gamma > 0):
+        raise ValueError(f"gamma must be positive, got {gamma}")
+    added = np.asarray(noise, dtype=array.dtype)
+    if added.ndim != 3 or added.shape[1:] != array.shape:
+        raise ValueError(f"noise must have shape (steps, {array.shape[0]}, {array.shape[1]}), got {added.shape}")
+    averages = len(added) // period
+    if len(groups) != averages:
+        raise ValueError(f"groups must hold one entry for each of {averages} averages, got {len(groups)}")
+    return added

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["drop_gradient", "random_batch_sgd"]
+__all__ = ["checked_batches", "drop_gradient", "in_rank_order", "random_batch_sgd", "share_of_worker"]
 
 Array = NDArray[np.float64]
 Normalisation = Literal["fixed", "computed", "worker"]
@@ -30,13 +30,37 @@ def drop_gradient(gradients: ArrayLike, completed: ArrayLike, normalisation: Nor
     Returns
     -------
     (d,) float64
-        Zero where nothing was computed.
+        Zero where nothing was computed. Workers are added up in rank order.
 
     Examples
     --------
     >>> drop_gradient([[[1.0], [3.0]], [[5.0], [7.0]]], [2, 0], "computed").tolist()
     [2.0]
     """
+    g, counts = checked_batches(gradients, completed, normalisation)
+    total = in_rank_order([share_of_worker(row, count, normalisation) for row, count in zip(g, counts, strict=True)])
+    N, M, _ = g.shape
+    return total / {"worker": N, "fixed": N * M, "computed": max(int(counts.sum()), 1)}[normalisation]
+
+
+def share_of_worker(gradients: Array, count: int, normalisation: Normalisation) -> Array:
+    """What a worker contributes: the sum over its first `count` micro-batches, or under "worker" their mean."""
+    total = np.asarray(gradients[:count].sum(axis=0))
+    return total / max(count, 1) if normalisation == "worker" else total
+
+
+def in_rank_order(rows: Sequence[Array]) -> Array:
+    """The sum of `rows`, one after another."""
+    total = np.array(rows[0])
+    for row in rows[1:]:
+        total += row
+    return total
+
+
+def checked_batches(
+    gradients: ArrayLike, completed: ArrayLike, normalisation: Normalisation
+) -> tuple[Array, NDArray[np.int64]]:
+    """`gradients` in float64 and `completed`, where they fit each other."""
     g, counts = np.asarray(gradients, dtype=np.float64), np.asarray(completed)
     if g.ndim != 3 or 0 in g.shape:
         raise ValueError(f"gradients must be (N, M, d) with no empty axis, got shape {g.shape}")
@@ -48,11 +72,7 @@ def drop_gradient(gradients: ArrayLike, completed: ArrayLike, normalisation: Nor
         raise ValueError(f"completed must be in [0, {g.shape[1]}], got {completed!r}")
     if normalisation not in ("fixed", "computed", "worker"):
         raise ValueError(f"normalisation must be fixed, computed or worker, got {normalisation!r}")
-    sums = np.array([row[:count].sum(axis=0) for row, count in zip(g, counts, strict=True)])
-    if normalisation == "worker":
-        return np.asarray((sums / np.maximum(counts, 1)[:, None]).mean(axis=0))
-    divisor = g.shape[0] * g.shape[1] if normalisation == "fixed" else max(int(counts.sum()), 1)
-    return np.asarray(sums.sum(axis=0) / divisor)
+    return g, counts.astype(np.int64)
 
 
 def random_batch_sgd(

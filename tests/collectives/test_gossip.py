@@ -40,6 +40,13 @@ def test_gossip_is_its_twin(topology, N, missing, dtype):
     assert [traffic.sent.tolist(), traffic.received.tolist(), traffic.messages.tolist()] == [sent, received, messages]
 
 
+@pytest.mark.parametrize("missing", ["self", "renormalise"])
+def test_who_is_down_keeps_every_bit(missing):
+    x = np.full((3, 1), 0.1)  # three of them, added up and divided by three, are not 0.1 again
+    result, _ = gossip(x, "ring", 1, alive=np.array([[False, True, True]]), missing=missing)
+    assert result[0, 0] == 0.1
+
+
 @pytest.mark.parametrize("lost", ["kept", "gone"])
 @pytest.mark.parametrize(("topology", "N"), SIZES)
 def test_push_sum_is_its_twin(topology, N, lost):

@@ -44,7 +44,7 @@ def gossip(rows, topology, rounds, start, alive, missing):
                         sent[i] += n
                         received[j] += n
                         messages[i] += 1
-                elif missing == "self":
+                elif missing == "self" and alive[t][j]:
                     arrived.append(rows[j])
             row = []
             for e in range(n):
