@@ -1,4 +1,4 @@
-"""Hypothesis: where it keeps its files, and the profiles dev, ci and thorough, chosen by HYPOTHESIS_PROFILE."""
+"""How many processes run tests; Hypothesis: its files and its profiles dev, ci and thorough (HYPOTHESIS_PROFILE)."""
 
 import os
 import tempfile
@@ -20,3 +20,10 @@ settings.register_profile(
 settings.register_profile("ci", max_examples=200, derandomize=True, database=None, **_COMMON)
 settings.register_profile("thorough", settings.get_profile("dev"), max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def pytest_xdist_auto_num_workers(config):
+    """What ``-n auto`` is: a process for every processor that we may use, none for benchmarks, which want them alone."""
+    if config.getoption("benchmark_only", default=False):
+        return 0
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -416,10 +416,10 @@ NO_STACKS = [
 
 
 @pytest.mark.parametrize(("stack", "error", "message"), NO_STACKS, ids=str)
-@pytest.mark.parametrize("front", [f for n, f in FRONTS.items() if "allgatherv" not in n], ids=str)
+@pytest.mark.parametrize("front", [name for name in FRONTS if "allgatherv" not in name])
 def test_what_is_refused(front, stack, error, message):
     with pytest.raises(error, match=message):
-        front(stack)
+        FRONTS[front](stack)
 
 
 @pytest.mark.parametrize("front", [reduce_scatter, allgather, allgatherv])
