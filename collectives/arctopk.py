@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-import ml_dtypes
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives._arc_steps import (
+    checked_format,
+    checked_sketch,
+    own_order,
+    rounded_sketches,
+    selected_rows,
+    spread_over_rows,
+    taken_rows,
+)
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.dense import allgather, ring_allreduce
 from commbounds.collectives.traffic import Traffic
-from commbounds.compressors._blocks import run_all, spans
-from commbounds.compressors.base import checked_count, checked_rng
+from commbounds.compressors.base import checked_count
 
 __all__ = ["ArcResult", "arctopk_allreduce", "row_count"]
 
 Array = NDArray[Any]
 AllReduce = Callable[[Array], tuple[Array, Traffic]]
-
-_SKETCHES: dict[str, np.dtype[Any]] = {
-    "float64": np.dtype(np.float64),
-    "float32": np.dtype(np.float32),
-    "bfloat16": np.dtype(ml_dtypes.bfloat16),
-}
-"""Formats that a rank's sketch may be rounded to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,28 +141,15 @@ def arctopk_allreduce(
     kept, columns = checked_count("K", K, 1, m), checked_count("rank", rank)
     if sketch is None and rng is None:  # nothing will be sketched, which would show what is not finite
         checked_stack(stack.reshape(P, -1), "gradients")
-    V = _checked_sketch(sketch, n, columns, rng).astype(stack.dtype)
-    form = _SKETCHES.get(sketch_format, stack.dtype) if sketch_format in ("", *_SKETCHES) else None
-    if form is None:
-        raise ValueError(f"sketch_format must be empty or one of {', '.join(_SKETCHES)}, got {sketch_format!r}")
-    with np.errstate(over="ignore", invalid="ignore"):
-        sketches = _sketched(stack, V) / np.sqrt(stack.dtype.type(columns))
-    if not np.isfinite(sketches).all():  # NaN or infinity in a row makes its sketch one, and so may an overflow
-        checked_stack(stack.reshape(P, -1), "gradients")
-    sketches = sketches.astype(form).astype(stack.dtype)
-    sums, about_sketch = (_allreduced if agree else _own_orders)(sketches.reshape(P, m * columns), allreduce)
-    averages = sums.reshape(P, m, columns).astype(np.float64) / P
-    scores = np.square(averages).sum(axis=2)
-    rows = np.sort(np.argsort(-scores, axis=1, kind="stable")[:, :kept], axis=1)
-    totals, about_rows = allreduce(_taken(stack, rows).reshape(P, kept * n))
-    averaged = totals.reshape(P, kept, n)
+    V = checked_sketch(sketch, n, columns, rng).astype(stack.dtype)
+    sketches = rounded_sketches(stack, V, checked_format(sketch_format, stack.dtype))
+    sums, about_sketch = (allreduce if agree else _own_orders)(sketches.reshape(P, m * columns))
+    rows, scores = selected_rows(sums.reshape(P, m, columns), P, kept)
+    totals, about_rows = allreduce(taken_rows(stack, rows).reshape(P, kept * n))
     if agree:  # every rank ends with the same bits
-        one = np.zeros_like(stack[0])
-        one[rows[0]] = averaged[0] / stack.dtype.type(P)
-        mean = np.broadcast_to(one, stack.shape)
+        mean = np.broadcast_to(spread_over_rows(totals[0], rows[0], P, stack[0]), stack.shape)
     else:
-        mean = np.zeros_like(stack)
-        np.put_along_axis(mean, rows[:, :, None], averaged / stack.dtype.type(P), axis=1)
+        mean = np.stack([spread_over_rows(*own, P, stack[0]) for own in zip(totals, rows, strict=True)])
     return ArcResult(mean, rows, scores), Traffic.of_phases({"sketch": about_sketch, "rows": about_rows})
 
 
@@ -177,93 +162,7 @@ def _checked_gradients(gradients: ArrayLike) -> Array:
     return checked_stack(array.reshape(array.shape[0], -1), "gradients", finite=False).reshape(array.shape)
 
 
-_LANES = 64
-"""Partial sums of an inner product: independent chains of additions, which the compiler may vectorise."""
-
-
-@njit(cache=True, nogil=True)
-def _inner_products(rows, columns, lanes, out):  # type: ignore[no-untyped-def]
-    # out[j, c] = sum over i of rows[j, i] columns[c, i]: lane l sums i = l mod _LANES, four at a time; then the lanes
-    # pairwise
-    n = rows.shape[1]
-    whole = n // (4 * _LANES) * (4 * _LANES)
-    for j in range(rows.shape[0]):
-        for c in range(columns.shape[0]):
-            lanes[:] = 0
-            for start in range(0, whole, 4 * _LANES):
-                x = rows[j, start : start + 4 * _LANES]
-                v = columns[c, start : start + 4 * _LANES]
-                for i in range(_LANES):
-                    first = x[i] * v[i] + x[i + _LANES] * v[i + _LANES]
-                    second = x[i + 2 * _LANES] * v[i + 2 * _LANES] + x[i + 3 * _LANES] * v[i + 3 * _LANES]
-                    lanes[i] += first + second
-            for i in range(whole, n):
-                lanes[i % _LANES] += rows[j, i] * columns[c, i]
-            width = _LANES // 2
-            while width > 0:
-                for i in range(width):
-                    lanes[i] += lanes[i + width]
-                width //= 2
-            out[j, c] = lanes[0]
-
-
-@njit(cache=True, nogil=True)
-def _copy_rows(stack, rows, first, last, out):  # type: ignore[no-untyped-def]
-    # out[p, i] = stack[p, rows[p, i]] for the pairs first .. last of (p, i)
-    kept = rows.shape[1]
-    for q in range(first, last):
-        p, i = q // kept, q % kept
-        source = stack[p, rows[p, i]]
-        target = out[p, i]
-        for c in range(source.size):
-            target[c] = source[c]
-
-
-def _sketched(stack: Array, V: Array) -> Array:
-    """Every rank's gradient times V: (P, m, rank), summed in the gradients' dtype."""
-    P, m, n = stack.shape
-    rows, columns = stack.reshape(P * m, n), np.ascontiguousarray(V.T)
-    out = np.empty((P * m, V.shape[1]), stack.dtype)
-    jobs = []
-    for start, stop in spans(stack.size, n):
-        part = slice(start // n, stop // n)
-        jobs.append(partial(_inner_products, rows[part], columns, np.empty(_LANES, stack.dtype), out[part]))
-    run_all(jobs, stack.size)
-    return out.reshape(P, m, -1)
-
-
-def _taken(stack: Array, rows: NDArray[np.int64]) -> Array:
-    """The rows that every rank selected: (P, K, n)."""
-    out = np.empty((*rows.shape, stack.shape[2]), stack.dtype)
-    n = stack.shape[2]
-    parts = spans(out.size, n)
-    run_all([partial(_copy_rows, stack, rows, start // n, stop // n, out) for start, stop in parts], out.size)
-    return out
-
-
-def _checked_sketch(sketch: ArrayLike | None, n: int, rank: int, rng: np.random.Generator | None) -> Array:
-    if sketch is None:
-        return checked_rng(rng).standard_normal((n, rank))
-    V = np.asarray(sketch, dtype=np.float64)
-    if V.shape != (n, rank):
-        raise ValueError(f"sketch must have shape {(n, rank)}, got {V.shape}")
-    if not np.isfinite(V).all():
-        raise ValueError("sketch must be finite, got NaN or infinity")
-    return V
-
-
-def _allreduced(sketches: Array, allreduce: AllReduce) -> tuple[Array, Traffic]:
-    """One sum for all."""
-    return allreduce(sketches)
-
-
-def _own_orders(sketches: Array, _allreduce: AllReduce) -> tuple[Array, Traffic]:
+def _own_orders(sketches: Array) -> tuple[Array, Traffic]:
     """The sum as every rank computes it from all sketches, beginning with its own."""
     _, traffic = allgather(sketches)
-    sums = np.empty_like(sketches)
-    for p in range(len(sketches)):
-        total = np.zeros_like(sketches[0])
-        for i in range(len(sketches)):
-            total = total + sketches[(p + i) % len(sketches)]
-        sums[p] = total
-    return sums, traffic
+    return np.stack([own_order(sketches, rank) for rank in range(len(sketches))]), traffic

@@ -1,0 +1,160 @@
+"""What a rank of ARC-Top-K does by itself: its sketch, the scores of the rows, and the rows that it takes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives._stack import checked_stack
+from commbounds.compressors._blocks import run_all, spans
+from commbounds.compressors.base import checked_rng
+
+__all__ = [
+    "checked_format",
+    "checked_sketch",
+    "own_order",
+    "rounded_sketches",
+    "selected_rows",
+    "spread_over_rows",
+    "taken_rows",
+]
+
+Array = NDArray[Any]
+
+_SKETCHES: dict[str, np.dtype[Any]] = {
+    "float64": np.dtype(np.float64),
+    "float32": np.dtype(np.float32),
+    "bfloat16": np.dtype(ml_dtypes.bfloat16),
+}
+"""Formats that a rank's sketch may be rounded to."""
+
+
+_LANES = 64
+"""Partial sums of an inner product: independent chains of additions, which the compiler may vectorise."""
+
+
+@njit(cache=True, nogil=True)
+def _inner_products(rows, columns, lanes, out):  # type: ignore[no-untyped-def]
+    # out[j, c] = sum over i of rows[j, i] columns[c, i]: lane l sums i = l mod _LANES, four at a time; then the lanes
+    # pairwise
+    n = rows.shape[1]
+    whole = n // (4 * _LANES) * (4 * _LANES)
+    for j in range(rows.shape[0]):
+        for c in range(columns.shape[0]):
+            lanes[:] = 0
+            for start in range(0, whole, 4 * _LANES):
+                x = rows[j, start : start + 4 * _LANES]
+                v = columns[c, start : start + 4 * _LANES]
+                for i in range(_LANES):
+                    first = x[i] * v[i] + x[i + _LANES] * v[i + _LANES]
+                    second = x[i + 2 * _LANES] * v[i + 2 * _LANES] + x[i + 3 * _LANES] * v[i + 3 * _LANES]
+                    lanes[i] += first + second
+            for i in range(whole, n):
+                lanes[i % _LANES] += rows[j, i] * columns[c, i]
+            width = _LANES // 2
+            while width > 0:
+                for i in range(width):
+                    lanes[i] += lanes[i + width]
+                width //= 2
+            out[j, c] = lanes[0]
+
+
+@njit(cache=True, nogil=True)
+def _copy_rows(stack, rows, first, last, out):  # type: ignore[no-untyped-def]
+    # out[p, i] = stack[p, rows[p, i]] for the pairs first .. last of (p, i)
+    kept = rows.shape[1]
+    for q in range(first, last):
+        p, i = q // kept, q % kept
+        source = stack[p, rows[p, i]]
+        target = out[p, i]
+        for c in range(source.size):
+            target[c] = source[c]
+
+
+def _sketched(stack: Array, V: Array) -> Array:
+    """Every rank's gradient times V: (P, m, rank), summed in the gradients' dtype."""
+    P, m, n = stack.shape
+    rows, columns = stack.reshape(P * m, n), np.ascontiguousarray(V.T)
+    out = np.empty((P * m, V.shape[1]), stack.dtype)
+    jobs = []
+    for start, stop in spans(stack.size, n):
+        part = slice(start // n, stop // n)
+        jobs.append(partial(_inner_products, rows[part], columns, np.empty(_LANES, stack.dtype), out[part]))
+    run_all(jobs, stack.size)
+    return out.reshape(P, m, -1)
+
+
+def taken_rows(stack: Array, rows: NDArray[np.int64]) -> Array:
+    """The rows that every rank selected: (P, K, n)."""
+    out = np.empty((*rows.shape, stack.shape[2]), stack.dtype)
+    n = stack.shape[2]
+    parts = spans(out.size, n)
+    run_all([partial(_copy_rows, stack, rows, start // n, stop // n, out) for start, stop in parts], out.size)
+    return out
+
+
+def rounded_sketches(stack: Array, V: Array, form: np.dtype[Any], name: str = "gradients") -> Array:
+    """The gradients' products with V over the root of its columns, rounded to a format: (P, m, rank).
+
+    Raises
+    ------
+    ValueError
+        A gradient is not finite; a sketch that is too large is not looked for.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        sketches = _sketched(stack, V) / np.sqrt(stack.dtype.type(V.shape[1]))
+    if not np.isfinite(sketches).all():  # NaN or infinity in a row makes its sketch one, and so may an overflow
+        checked_stack(stack.reshape(len(stack), -1), name)
+    return sketches.astype(form).astype(stack.dtype)
+
+
+def selected_rows(sums: Array, P: int, kept: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The rows of largest score, ascending, and the scores: of sums (..., m, rank) of the sketches of `P` ranks."""
+    averages = sums.astype(np.float64) / P
+    scores = np.square(averages).sum(axis=-1)
+    return np.sort(np.argsort(-scores, axis=-1, kind="stable")[..., :kept], axis=-1), scores
+
+
+def spread_over_rows(totals: Array, rows: NDArray[np.int64], P: int, like: Array) -> Array:
+    """The averages of `P` ranks' rows, of which `totals` are the sums, where they belong in a matrix of zeros."""
+    mean = np.zeros_like(like)
+    mean[rows] = totals.reshape(rows.size, -1) / like.dtype.type(P)
+    return mean
+
+
+def own_order(sketches: Array, rank: int) -> Array:
+    """The sum of all ranks' sketches as `rank` computes it, which begins with its own."""
+    total = np.zeros_like(sketches[0])
+    for i in range(len(sketches)):
+        total = total + sketches[(rank + i) % len(sketches)]
+    return total
+
+
+def checked_format(sketch_format: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The format of that name; `dtype` for none."""
+    if sketch_format not in ("", *_SKETCHES):
+        raise ValueError(f"sketch_format must be empty or one of {', '.join(_SKETCHES)}, got {sketch_format!r}")
+    return _SKETCHES.get(sketch_format, dtype)
+
+
+def checked_sketch(sketch: ArrayLike | None, n: int, rank: int, rng: np.random.Generator | None) -> Array:
+    """V: drawn, or as given.
+
+    Raises
+    ------
+    TypeError, ValueError
+        There is no generator to draw from; V has another shape than (n, rank), or is not finite.
+    """
+    if sketch is None:
+        return checked_rng(rng).standard_normal((n, rank))
+    V = np.asarray(sketch, dtype=np.float64)
+    if V.shape != (n, rank):
+        raise ValueError(f"sketch must have shape {(n, rank)}, got {V.shape}")
+    if not np.isfinite(V).all():
+        raise ValueError("sketch must be finite, got NaN or infinity")
+    return V
