@@ -110,7 +110,8 @@ def rounded_sketches(stack: Array, V: Array, form: np.dtype[Any], name: str = "g
         sketches = _sketched(stack, V) / np.sqrt(stack.dtype.type(V.shape[1]))
     if not np.isfinite(sketches).all():  # NaN or infinity in a row makes its sketch one, and so may an overflow
         checked_stack(stack.reshape(len(stack), -1), name)
-    return sketches.astype(form).astype(stack.dtype)
+    rounded: Array = sketches.astype(form).astype(stack.dtype)
+    return rounded
 
 
 def selected_rows(sums: Array, P: int, kept: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -129,7 +130,7 @@ def spread_over_rows(totals: Array, rows: NDArray[np.int64], P: int, like: Array
 
 def own_order(sketches: Array, rank: int) -> Array:
     """The sum of all ranks' sketches as `rank` computes it, which begins with its own."""
-    total = np.zeros_like(sketches[0])
+    total: Array = np.zeros_like(sketches[0])
     for i in range(len(sketches)):
         total = total + sketches[(rank + i) % len(sketches)]
     return total
