@@ -115,7 +115,8 @@ def _difference(where: str, ours: Any, theirs: Any) -> str:
     if (a.shape, a.dtype) != (b.shape, b.dtype):
         return f"{where}: {a.dtype} {a.shape} in one process, {b.dtype} {b.shape} apart"
     if a.tobytes() != b.tobytes():
-        apart = np.flatnonzero(a.ravel() != b.ravel())
-        at = int(apart[0]) if apart.size else 0
+        held = [np.frombuffer(values.tobytes(), np.uint8).reshape(a.size, -1) for values in (a, b)]
+        apart = np.flatnonzero((held[0] != held[1]).any(axis=1))  # by bytes: zeros have signs, and NaN is not NaN
+        at = int(apart[0])
         return f"{where}: {a.ravel()[at]!r} in one process, {b.ravel()[at]!r} apart, at {at} ({apart.size} differ)"
     return ""
