@@ -10,10 +10,12 @@ from typing import Any
 import click
 
 from commbounds import __version__
+from commbounds._check import check
 from commbounds._cost import cost
 from commbounds._ranks import ranks
 from commbounds._replay import replay
 from commbounds._terminal import console, exhibited, given_or_verified, print_claim, print_findings, verified
+from commbounds._vectors import vectors
 
 __all__ = ["main"]
 
@@ -227,6 +229,8 @@ def bench(quick: bool, entries: int, parts: tuple[str, ...]) -> None:
     )
 
 
+main.add_command(check)
 main.add_command(cost)
 main.add_command(ranks)
 main.add_command(replay)
+main.add_command(vectors)

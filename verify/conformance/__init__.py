@@ -3,6 +3,9 @@
 from commbounds.verify.conformance.case import Case
 from commbounds.verify.conformance.check import check, recheck
 from commbounds.verify.conformance.claims import AbsoluteError, Contraction
+from commbounds.verify.conformance.executable import executable, isolated
+from commbounds.verify.conformance.loading import loaded
+from commbounds.verify.conformance.promise import conforms
 from commbounds.verify.conformance.report import Finding, Report, Verdict, report_from_json
 from commbounds.verify.conformance.subject import AllReduce, Compressor, Outcome, Stateful
 
@@ -18,6 +21,10 @@ __all__ = [
     "Stateful",
     "Verdict",
     "check",
+    "conforms",
+    "executable",
+    "isolated",
+    "loaded",
     "recheck",
     "report_from_json",
 ]

@@ -51,7 +51,7 @@ class MemorySteady(Claim):
             return Finding(str(self), Verdict.NOT_JUDGED, message="the subject takes no input of the size that is used")
         if subject.leading:
             x = np.repeat(x[None], min(getattr(subject, "ranks", (4,))), 0)
-        measure = getattr(subject, "resident_bytes", resident_bytes)
+        measure = resident_bytes if subject.outside is None else subject.outside.process.resident_bytes
         calls = max(4, int(_CALLS * subject.effort))
         limit = calls * x.nbytes // 2
         if x.nbytes < 1 << 17 or not measure():

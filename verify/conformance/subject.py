@@ -58,6 +58,8 @@ class Subject:
         Share of a budget's calls that are made; below 1 for subjects whose calls are slow.
     origin : str
         ``module:subject`` where it was loaded from, so that reproductions can be run.
+    outside : Remote or None
+        The other process that it runs in; set by `executable` and `isolated`.
     """
 
     name: str = ""
@@ -70,6 +72,7 @@ class Subject:
     time_limit: float = 10.0
     effort: float = 1.0
     origin: str = ""
+    outside: Any = None
 
     kind: ClassVar[str] = "subject"
     leading: ClassVar[int] = 0

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import random
-import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.verify.conformance import generators
 from commbounds.verify.conformance.bench import Bench, Unusable
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import Case
@@ -121,20 +120,42 @@ class _Globals(_Universal):
     label: ClassVar[str] = "global generators untouched"
 
     def violation(self, bench: Bench, case: Case) -> str | None:
-        kept = _global_states()
-        try:
-            outputs, touched = [], set[str]()
-            for number in (1, 2):
-                _seed_globals(number)
-                before = _fingerprints(_global_states())
-                outputs.append(bench.output(case).copy())
-                after = _fingerprints(_global_states())
-                touched |= {name for name in before if before[name] != after.get(name)}
-        finally:
-            _restore(kept)
+        outputs, touched = _elsewhere(bench, case) if bench.subject.outside is not None else _here(bench, case)
         if touched:
             return f"the global generator of {' and '.join(sorted(touched))} was used"
         return _compared(outputs[0], outputs[1], "calls under two states of the global generators")
+
+
+def _here(bench: Bench, case: Case) -> tuple[list[Array], set[str]]:
+    """Outputs under two states of the global generators, and the names of those that were used."""
+    kept = generators.states()
+    outputs, touched = [], set[str]()
+    try:
+        for number in (1, 2):
+            generators.put(number)
+            before = generators.fingerprints(generators.states())
+            outputs.append(bench.output(case).copy())
+            after = generators.fingerprints(generators.states())
+            touched |= {name for name in before if before[name] != after.get(name)}
+    finally:
+        generators.restored(kept)
+    return outputs, touched
+
+
+def _elsewhere(bench: Bench, case: Case) -> tuple[list[Array], set[str]]:
+    """As `_here`, where the generators are those of the subject's process, which has to be a Python server."""
+    remote = bench.subject.outside
+    if remote.process.started().get("name") is None:
+        raise NotHere("the subject runs in a process that does not tell of its generators")
+    outputs, touched = [], set[str]()
+    try:
+        for number in (1, 2):
+            remote.watch = number
+            outputs.append(bench.output(case).copy())
+            touched |= set(remote.touched)
+    finally:
+        remote.watch = 0
+    return outputs, touched
 
 
 @dataclass(frozen=True)
@@ -165,38 +186,6 @@ def _compared(a: Array, b: Array, what: str) -> str | None:
         return None  # signs of zeros, payloads of NaN
     at = tuple(int(i) for i in np.unravel_index(wrong[0], a.shape))
     return f"{what} gave {float(wide[0][at])!r} and {float(wide[1][at])!r} at {at}"
-
-
-def _global_states() -> dict[str, Any]:
-    states: dict[str, Any] = {"random": random.getstate(), "numpy": np.random.get_state(legacy=False)}  # noqa: NPY002
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        states["torch"] = torch.get_rng_state().clone()
-    return states
-
-
-def _fingerprints(states: dict[str, Any]) -> dict[str, str]:
-    prints = {"random": repr(states["random"])}
-    legacy = states["numpy"]
-    prints["numpy"] = f"{legacy['state']['key'].tobytes()!r} {legacy['state']['pos']} {legacy['has_gauss']}"
-    if "torch" in states:
-        prints["torch"] = repr(states["torch"].numpy().tobytes())
-    return prints
-
-
-def _seed_globals(number: int) -> None:
-    random.seed(number)
-    np.random.seed(number)  # noqa: NPY002  this is the generator that must not be used
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.manual_seed(number)
-
-
-def _restore(states: dict[str, Any]) -> None:
-    random.setstate(states["random"])
-    np.random.set_state(states["numpy"])  # noqa: NPY002
-    if "torch" in states:
-        sys.modules["torch"].set_rng_state(states["torch"])
 
 
 UNIVERSAL: tuple[Claim, ...] = (

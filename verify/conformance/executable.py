@@ -1,0 +1,87 @@
+"""Subjects that run in a process of their own: any executable that speaks the protocol, or a Python subject."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from commbounds.verify.conformance.claim import Claim
+from commbounds.verify.conformance.process import Process, Remote
+from commbounds.verify.conformance.subject import AllReduce, Compressor, Stateful, Subject
+
+__all__ = ["executable", "isolated"]
+
+
+def executable(
+    command: Sequence[str], claims: Sequence[Claim] = (), *, kind: type[Subject] = Compressor, **options: Any
+) -> Subject:
+    """A subject that an executable carries out.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Program and arguments. It reads requests from stdin and writes replies to stdout, see ``docs/protocol.md``.
+    claims : sequence of Claim
+        As of the kind.
+    kind : type
+        `Compressor`, `Stateful` or `AllReduce`.
+    **options
+        As of the kind. ``time_limit`` is what a call may take before the process is killed. A compressor that replies
+        with ``bits`` says so by ``bits=True``, one that takes uniforms by ``uniforms=True``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        The command is empty, the kind is none, or the kind refuses an option.
+
+    Notes
+    -----
+    The process is started at the first call, and again after it hung or died.
+    """
+    if isinstance(command, str) or not command:
+        raise TypeError(f"command must be a sequence of program and arguments, got {command!r}")
+    if kind not in (Compressor, Stateful, AllReduce):
+        raise TypeError(f"kind must be Compressor, Stateful or AllReduce, got {kind!r}")
+    limit = float(options.pop("time_limit", 10.0))
+    if not limit > 0.0:
+        raise ValueError(f"time_limit must be positive, got {limit!r}")
+    options.setdefault("name", str(command[0]))
+    return _remote(kind, Remote(Process(command, limit)), claims, options)
+
+
+def isolated(subject: Subject) -> Subject:
+    """`subject`, carried out in a process of its own by a server that loads it from its origin.
+
+    Raises
+    ------
+    ValueError
+        It was not loaded from a module.
+    """
+    if not subject.origin:
+        raise ValueError(f"{subject.name} was not loaded from a module, so no other process can load it")
+    if subject.outside is not None:
+        return subject
+    command = [sys.executable, "-m", "commbounds.verify.conformance.serve", subject.origin]
+    remote = Remote(Process(command, subject.time_limit))
+    common: dict[str, Any] = {"time_limit": float("inf"), "outside": remote}
+    if isinstance(subject, Compressor):
+        call = remote.roundtrip_with if subject.injectable else remote.roundtrip
+        return replace(subject, roundtrip=call, bits=subject.bits and remote.bits, **common)
+    if isinstance(subject, Stateful):
+        return replace(subject, factory=remote.factory, **common)
+    if isinstance(subject, AllReduce):
+        return replace(subject, run=remote.run, **common)
+    raise TypeError(f"subject must be a Compressor, Stateful or AllReduce, got {subject!r}")
+
+
+def _remote(kind: type[Subject], remote: Remote, claims: Sequence[Claim], options: dict[str, Any]) -> Subject:
+    common: dict[str, Any] = {"time_limit": float("inf"), "outside": remote}
+    if kind is Compressor:
+        call = remote.roundtrip_with if options.pop("uniforms", False) else remote.roundtrip
+        bits = remote.bits if options.pop("bits", False) else None
+        return Compressor(call, claims, bits=bits, **common, **options)
+    if kind is Stateful:
+        return Stateful(remote.factory, claims, **common, **options)
+    return AllReduce(remote.run, claims, **common, **options)

@@ -1,0 +1,47 @@
+"""The global random generators of Python, numpy and torch: their states, before and after."""
+
+from __future__ import annotations
+
+import random
+import sys
+from typing import Any
+
+import numpy as np
+
+__all__ = ["fingerprints", "put", "restored", "states"]
+
+
+def states() -> dict[str, Any]:
+    """The state of every global generator that is loaded."""
+    found: dict[str, Any] = {"random": random.getstate(), "numpy": np.random.get_state(legacy=False)}  # noqa: NPY002
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        found["torch"] = torch.get_rng_state().clone()
+    return found
+
+
+def fingerprints(found: dict[str, Any]) -> dict[str, str]:
+    """What tells states apart, by the generator's name."""
+    prints = {"random": repr(found["random"])}
+    legacy = found["numpy"]
+    prints["numpy"] = f"{legacy['state']['key'].tobytes()!r} {legacy['state']['pos']} {legacy['has_gauss']}"
+    if "torch" in found:
+        prints["torch"] = repr(found["torch"].numpy().tobytes())
+    return prints
+
+
+def put(number: int) -> None:
+    """Put every global generator in a state that depends on `number` alone."""
+    random.seed(number)
+    np.random.seed(number)  # noqa: NPY002  this is the generator that must not be used
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(number)
+
+
+def restored(found: dict[str, Any]) -> None:
+    """Put the generators back in the states that `states` found."""
+    random.setstate(found["random"])
+    np.random.set_state(found["numpy"])  # noqa: NPY002
+    if "torch" in found:
+        sys.modules["torch"].set_rng_state(found["torch"])

@@ -1,0 +1,85 @@
+"""`conforms`: a subject's claims as tests of pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from commbounds.verify.conformance.check import check
+from commbounds.verify.conformance.report import Finding
+from commbounds.verify.conformance.subject import Subject
+from commbounds.verify.conformance.universal import UNIVERSAL
+
+__all__ = ["Promise", "conforms"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What the plugin finds at a decorated function.
+
+    Parameters
+    ----------
+    subject : Subject
+        What is judged.
+    budget : str
+        quick, standard or thorough.
+    seed : int
+        Root of all randomness.
+    """
+
+    subject: Subject
+    budget: str
+    seed: int
+
+    @property
+    def claims(self) -> list[str]:
+        """Everything that the subject is held to, in the order of a report."""
+        return [str(claim) for claim in (*UNIVERSAL, *self.subject.claims)]
+
+    def finding(self, claim: str) -> Finding:
+        """The finding on one of `claims`: the one that is in the whole report, too."""
+        return check(self.subject, self.budget, self.seed, only=[claim]).findings[0]
+
+
+def conforms(subject: Subject, budget: str = "quick", seed: int = 0) -> Callable[[F], F]:
+    """A decorator that makes one test for every universal check and every claim of `subject`.
+
+    Parameters
+    ----------
+    subject : Subject
+        What is judged.
+    budget : str
+        quick, standard or thorough.
+    seed : int
+        Nonnegative root of all randomness.
+
+    Returns
+    -------
+    callable
+        Decorates a function of a test module. The function is called in every test before the verdict: with the
+        finding, if it takes an argument. A claim that was not judged is a skipped test.
+
+    Raises
+    ------
+    TypeError
+        `subject` is none.
+
+    Examples
+    --------
+    In a test module::
+
+        @cf.conforms(cf.Compressor(my_quantiser, [cf.Unbiased()]))
+        def test_my_quantiser():
+            '''One test for every claim.'''
+    """
+    if not isinstance(subject, Subject):
+        raise TypeError(f"subject must be a Compressor, Stateful or AllReduce, got {subject!r}")
+
+    def decorate(function: F) -> F:
+        function.commbounds_promise = Promise(subject, budget, seed)  # type: ignore[attr-defined]
+        return function
+
+    return decorate

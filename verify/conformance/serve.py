@@ -1,0 +1,131 @@
+"""The protocol's other side for Python subjects: ``python -m commbounds.verify.conformance.serve module:subject``.
+
+What the subject prints goes to stderr, so that it cannot be taken for a reply.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.verify.conformance.bench import Unusable, usable
+from commbounds.verify.conformance.generators import fingerprints, put, states
+from commbounds.verify.conformance.loading import loaded
+from commbounds.verify.conformance.protocol import VERSION, encoded, read_message
+from commbounds.verify.conformance.subject import AllReduce, Compressor, Outcome, Stateful, Subject
+
+__all__ = ["main"]
+
+Array = NDArray[Any]
+Reply = tuple[dict[str, Any], list[Array]]
+
+
+class _Server:
+    """Answers requests about one subject."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._step: Any = None
+        self._last: tuple[Array, bytes] | None = None
+
+    def reply(self, request: dict[str, Any], arrays: list[Array]) -> Reply:
+        operation, subject = request.get("op"), self._subject
+        if operation == "hello":
+            return {"protocol": VERSION, "kind": subject.kind, "name": subject.name}, []
+        seed = int(request.get("seed", 0))
+        if operation == "reset" and isinstance(subject, Stateful):
+            self._step = subject.factory(seed)
+            return {}, []
+        if not arrays:
+            raise ValueError(f"{operation} needs an array")
+        x = arrays[0]
+        before, watch = x.copy(), int(request.get("watch", 0))
+        seen = self._watched(watch)
+        header, answers = self._answer(operation, x, seed, arrays[1:])
+        if watch:
+            after = fingerprints(states())
+            header["touched"] = sorted(name for name in seen if seen[name] != after.get(name))
+        if x.tobytes() != before.tobytes():
+            header["mutated"] = True
+            answers = [*answers, x]
+        if self._last is not None and self._last[0].tobytes() != self._last[1]:
+            header["changed"] = True
+            answers = [*answers, self._last[0]]
+        self._last = answers[0], answers[0].tobytes()
+        return header, answers
+
+    @staticmethod
+    def _watched(watch: int) -> dict[str, str]:
+        if not watch:
+            return {}
+        put(watch)
+        return fingerprints(states())
+
+    def _answer(self, operation: Any, x: Array, seed: int, more: list[Array]) -> Reply:
+        subject = self._subject
+        if operation == "roundtrip" and isinstance(subject, Compressor):
+            options = {"uniforms": more[0]} if more else {}
+            y = usable(subject.roundtrip(x, seed, **options), x)
+            return ({} if subject.bits is None else {"bits": int(subject.bits(x, seed))}), [y]
+        if operation == "step" and isinstance(subject, Stateful):
+            y = usable(self._step(x), x)
+            residual = getattr(self._step, "residual", None)
+            residual = residual() if callable(residual) else residual
+            return {}, [y] if residual is None else [y, np.asarray(residual)]
+        if operation == "allreduce" and isinstance(subject, AllReduce):
+            answer = subject.run(x, seed)
+            if isinstance(answer, tuple) and len(answer) == 3:
+                answer = Outcome(*answer)
+            if not isinstance(answer, Outcome):
+                answer = Outcome(answer)
+            header = {}
+            for name in ("sent", "received"):
+                if getattr(answer, name) is not None:
+                    header[name] = np.asarray(getattr(answer, name)).tolist()
+            parts = [usable(answer.result, x)]
+            return header, parts if answer.residual is None else [*parts, usable(answer.residual, x)]
+        raise ValueError(f"a {subject.kind} knows no {operation!r}")
+
+
+def _serve(server: _Server, requests: IO[bytes], replies: IO[bytes]) -> None:
+    def exactly(count: int) -> bytes:
+        return requests.read(count)
+
+    while (message := read_message(requests.readline, exactly)) is not None:
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                header, answers = server.reply(*message)
+            data = encoded(header, answers)
+        except Unusable as error:
+            data = encoded({"returned": str(error).removeprefix("returned ")})
+        except Exception as error:
+            data = encoded({"error": f"raised {type(error).__name__}: {error}"})
+        except SystemExit as error:
+            data = encoded({"error": f"called sys.exit({error.code!r})"})
+        replies.write(data)
+        replies.flush()
+
+
+def main(target: str) -> None:
+    """Serve the subject that `target` names until stdin ends."""
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    try:
+        (subject,) = loaded(target)
+    except Exception as error:  # said by the protocol: whoever started this sees nothing else
+        sys.stdin.buffer.readline()
+        replies.write(encoded({"error": f"{target} cannot be loaded: {type(error).__name__}: {error}"}))
+        replies.flush()
+        raise SystemExit(1) from error
+    _serve(_Server(subject), sys.stdin.buffer, replies)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
