@@ -1,0 +1,45 @@
+"""The command ``vectors``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+__all__ = ["vectors"]
+
+
+@click.command()
+@click.argument("patterns", nargs=-1)
+@click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help="Write them to DIR.")
+@click.option(
+    "--check",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Compute them again and compare with DIR.",
+)
+def vectors(patterns: tuple[str, ...], out: Path | None, check: Path | None) -> None:
+    """Write test vectors of the compressors and collectives that match PATTERNS (all without), or check them.
+
+    Exits with 0 if all agree, 1 with a list of what differs, 2 for wrong usage.
+    """
+    if (out is None) == (check is None):
+        raise click.UsageError("give either --out DIR or --check DIR")
+    from commbounds.verify import vectors as made
+
+    try:
+        names = made.chosen(patterns)
+        if out is not None:
+            made.checked_folder(out)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    if out is not None:
+        files = made.written(out, patterns)
+        click.echo(f"{len(files)} files about {len(names)} subjects in {out}")
+        return
+    found = made.differences(check, patterns) if check is not None else []
+    for line in found:
+        click.echo(line)
+    click.echo(f"{len(names)} subjects: " + (f"{len(found)} differences" if found else "all agree"))
+    sys.exit(1 if found else 0)

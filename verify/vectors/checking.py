@@ -1,0 +1,121 @@
+"""What differs between a directory of test vectors and what is computed now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from commbounds.verify.vectors.files import ABOUT, FORM, INDEX, contents, digest, parsed, present
+from commbounds.verify.vectors.schema import VERSION
+
+__all__ = ["differences"]
+
+_SHOWN = 5
+"""Differences that are told of one file; the others are counted."""
+_VERSION = "commbounds"
+"""What wrote a file: another version is no difference, as long as the vectors are the same."""
+
+
+def differences(folder: Path, patterns: Sequence[str] = ()) -> list[str]:
+    """Every difference between `folder` and the vectors as they are computed now, a line each; empty if there is none.
+
+    Parameters
+    ----------
+    folder : Path
+        What `written` wrote, then or now.
+    patterns : sequence of str
+        Shell-style patterns of the subjects that are compared; empty for all of them.
+
+    Returns
+    -------
+    list of str
+        Files that are missing, damaged or not expected, a schema that is not known, sums in the index that are not
+        those of the files, and values that differ, with the vector and the place.
+    """
+    expected = contents(patterns)
+    found = set(present(folder))
+    index = parsed(folder / INDEX)
+    told = [f"{path}: missing" for path in sorted(set(expected) - found)]
+    if not patterns:
+        told += [f"{path}: not expected" for path in sorted(found - set(expected))]
+    for path in sorted(set(expected) & found):
+        told += _of_file(folder / path, path, expected[path], _recorded(index, path))
+    return told
+
+
+def _recorded(index: dict[str, Any], path: str) -> Any:
+    """What the index says of a file."""
+    entries = index.get("files")
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and entry.get("file") == path:
+            return entry
+    return None
+
+
+def _of_file(file: Path, path: str, expected: str, recorded: Any) -> list[str]:
+    raw = file.read_bytes()
+    if path == ABOUT:
+        return [] if raw == expected.encode() else [f"{path}: differs from what is written now"]
+    try:
+        held = json.loads(raw.decode("utf-8"), parse_constant=_refused)
+    except ValueError as error:
+        return [f"{path}: no JSON: {error}"]
+    version = held.get("schema", None) if isinstance(held, dict) else None
+    if path != FORM and version != VERSION:
+        return [f"{path}: schema version {version!r} is not known, only {VERSION} is"]
+    wanted = json.loads(expected)
+    if path == INDEX:
+        return _told(path, _of_index(held, wanted))
+    told = _told(path, list(_between(held, wanted, "")))
+    if path == FORM or told:
+        return told
+    if recorded is None:
+        return [f"{path}: the index does not list it"]
+    sums = recorded.get("sha256"), digest(raw)
+    return [] if sums[0] == sums[1] else [f"{path}: sha256 is {sums[1]}, and {sums[0]} in the index"]
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _of_index(held: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """Differences of the index; that of sums is told with the files, and what others wrote may list more files."""
+    counts = {entry["file"]: entry["vectors"] for entry in wanted.pop("files")}
+    rest = {name: value for name, value in held.items() if name != "files"}
+    told = list(_between(rest, wanted, ""))
+    for path, count in counts.items():
+        entry = _recorded(held, path)
+        if entry is not None and entry.get("vectors") != count:
+            told.append(f"{path} has {entry.get('vectors')!r} vectors, should be {count}")
+    return told
+
+
+def _told(path: str, found: list[str]) -> list[str]:
+    more = [f"{path}: {len(found) - _SHOWN} more differences"] if len(found) > _SHOWN else []
+    return [f"{path}: {line}" for line in found[:_SHOWN]] + more
+
+
+def _between(held: Any, wanted: Any, place: str) -> Iterator[str]:
+    """Where two JSON values differ; a vector goes by its name."""
+    if isinstance(held, dict) and isinstance(wanted, dict):
+        for name in sorted({*held, *wanted}):
+            if name == _VERSION and not place:
+                continue
+            inside = f"{place}.{name}" if place else name
+            if name not in wanted:
+                yield f"{inside} is not expected"
+            elif name not in held:
+                yield f"{inside} is missing"
+            else:
+                yield from _between(held[name], wanted[name], inside)
+    elif isinstance(held, list) and isinstance(wanted, list):
+        if len(held) != len(wanted):
+            yield f"{place} has {len(held)} entries, should be {len(wanted)}"
+        for i, (a, b) in enumerate(zip(held, wanted, strict=False)):
+            vector = place == "vectors" and isinstance(b, dict)
+            yield from _between(a, b, f"vector {b['name']!r}" if vector else f"{place}[{i}]")
+    elif type(held) is not type(wanted) or held != wanted:
+        yield f"{place} is {json.dumps(held)[:80]}, should be {json.dumps(wanted)[:80]}"

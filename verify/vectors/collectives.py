@@ -1,0 +1,110 @@
+"""What is expected of a collective, and the stacks of ranks that its cases begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives import COLLECTIVES
+from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.inputs import array, ordinary, stack_flags
+from commbounds.verify.vectors.numbers import Record
+
+__all__ = ["SIZES", "called", "case_of", "collective", "every_round", "full_sizes", "ranks", "special_stacks"]
+
+Array = NDArray[Any]
+
+SIZES: tuple[tuple[int, int, str, str], ...] = (
+    (1, 5, "float32", "One rank: nothing is sent."),
+    (2, 6, "float32", "Two ranks: the smallest exchange."),
+    (3, 7, "float32", "Three ranks, and 3 does not divide 7: blocks differ by one entry."),
+    (4, 8, "float32", "A power of two that divides n: all blocks are alike."),
+    (5, 3, "float32", "Fewer entries than ranks: some blocks are empty, and their messages too."),
+    (5, 11, "float64", "Five ranks, no power of two; float64 sums."),
+    (8, 13, "float32", "Eight ranks, and 8 does not divide 13."),
+)
+"""Ranks, entries, dtype, and why."""
+
+
+def ranks(P: int, n: int, dtype: str, key: int = 0) -> Array:
+    """The ranks' vectors: ordinary entries, of which no two orders of addition need give the same bits."""
+    return ordinary(1000 + key, P * n, dtype).reshape(P, n)
+
+
+def full_sizes(parameters: Mapping[str, Any] | None = None, key: int = 0) -> Iterator[Case]:
+    """A case of every size in `SIZES`, all with these parameters."""
+    for P, n, dtype, why in SIZES:
+        yield case_of(why, {"stack": ranks(P, n, dtype, key)}, dict(parameters or {}))
+
+
+def case_of(
+    why: str,
+    inputs: Mapping[str, Any],
+    parameters: Mapping[str, Any] | None = None,
+    randomness: Mapping[str, Any] | None = None,
+    *,
+    about: str = "",
+    flags: tuple[str, ...] = (),
+    refused: bool = False,
+) -> Case:
+    """A case that is called by what it is about, by its size, and by its parameters as far as they are plain."""
+    given = next(iter(inputs.values()), None)
+    rows = given if isinstance(given, np.ndarray) and given.ndim > 1 else None
+    size = [] if rows is None else [f"P={len(rows)}", f"n={rows.shape[-1]}", rows.dtype.name]
+    plain = {k: v for k, v in (parameters or {}).items() if isinstance(v, bool | int | float | str)}
+    title = ", ".join([*([about] if about else []), *size, *(f"{key}={value}" for key, value in plain.items())])
+    seen = stack_flags(rows) if rows is not None and rows.dtype.kind == "f" else ()
+    return Case(title or why, why, inputs, parameters or {}, randomness or {}, (*seen, *flags), refused=refused)
+
+
+def called(function: Callable[..., Any], *names: str) -> Callable[[Case], Mapping[str, Any]]:
+    """What `function` returns for everything that a case gives it, the parts under these names."""
+
+    def run(case: Case) -> Mapping[str, Any]:
+        found = function(**case.inputs, **case.parameters, **case.randomness)
+        parts = found if len(names) > 1 else (found,)
+        return dict(zip(names, parts, strict=True))
+
+    return run
+
+
+def every_round(rounds: list[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What is expected of several steps or iterations, one after another."""
+    return {"steps": [Record("step", fields) for fields in rounds]}
+
+
+def collective(
+    name: str, cases: Callable[[], Iterable[Case]], run: Callable[[Case], Mapping[str, Any]], unit: str = "words"
+) -> Subject:
+    """The collective of this name, which `run` calls; its summary is the first line of its docstring."""
+    summary = (COLLECTIVES[name].__doc__ or "").strip().splitlines()[0]
+    return Subject(name, "collective", summary, cases, run, unit=unit)
+
+
+def special_stacks() -> Iterator[tuple[str, Array, tuple[str, ...]]]:
+    """Stacks whose sums show what a collective does with the numbers: reason, stack, flags."""
+    top, small = np.finfo(np.float32).max, np.finfo(np.float32).smallest_subnormal
+    yield (
+        "Zeros of both signs: -0.0 + -0.0 is -0.0, and -0.0 + 0.0 is 0.0.",
+        array([[-0.0, 0.0, -0.0], [-0.0, -0.0, 0.0], [-0.0, -0.0, -0.0]], "float32"),
+        ("negative zero",),
+    )
+    yield (
+        "Large entries cancel: what is left of the small ones tells the order of the additions.",
+        array([[1e8, 1.0, -1e8, 1.0], [1.0, 1e8, 1.0, -1e8], [-1e8, 1.0, 1e8, 1.0], [1.0, -1e8, 1.0, 1e8]], "float32"),
+        ("order shows",),
+    )
+    yield (
+        "Subnormal sums, which flushing to zero would lose.",
+        array([[small, -small, 3 * small], [small, small, -2 * small]], "float32"),
+        (),
+    )
+    yield (
+        "Sums above the largest number become infinite, and infinity minus infinity NaN.",
+        array([[top, top, -top], [top, -top, -top], [1.0, 1.0, -top]], "float32"),
+        ("overflow",),
+    )
+    yield "A NaN is refused.", array([[1.0, np.nan], [2.0, 3.0]], "float32"), ("refused",)

@@ -1,0 +1,236 @@
+"""The cases of steps with stragglers, and of gradient descent around compressors and collectives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives import (
+    ArcRows,
+    FeedbackSGD,
+    GatheredTopK,
+    Lattice,
+    OkTopK,
+    OkTopkSGD,
+    Uniform,
+    backup_step,
+    best_threshold,
+    drop_gradient,
+    drop_step,
+    drop_trials,
+    local_sgd_period,
+    moshpit_sgd,
+    random_batch_sgd,
+    released_threshold,
+    trial_latencies,
+)
+from commbounds.compressors import EF14, EF21, EF21M, Plain, TopK
+from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, every_round, ranks
+from commbounds.verify.vectors.inputs import array, uniforms
+
+__all__ = ["subjects"]
+
+Array = NDArray[Any]
+
+# --- stragglers: all latencies are small multiples of 1/8, so that every sum is exact -------------------------------
+
+
+def _latencies(key: int, *shape: int) -> Array:
+    return np.floor(uniforms(3000 + key, int(np.prod(shape)), "float64").reshape(shape) * 32) / 8
+
+
+_TEAMS: tuple[tuple[int, int, str], ...] = (
+    (1, 1, "One worker, one micro-batch."),
+    (1, 4, "One worker."),
+    (2, 3, "Two workers."),
+    (3, 5, "Three workers."),
+    (5, 2, "Five workers."),
+    (8, 4, "Eight workers."),
+)
+
+
+def _named(about: str, why: str, t: Array, parameters: dict[str, Any]) -> Case:
+    shown = ", ".join(f"{key}={value}" for key, value in parameters.items())
+    size = "x".join(map(str, t.shape))
+    return Case(", ".join(filter(None, (about, size, shown))), why, {"latencies": t}, parameters)
+
+
+def _drop_cases() -> Iterator[Case]:
+    for N, M, why in _TEAMS:
+        for preemption in ("A", "B", "C"):
+            given = {"tau": 4.0, "overhead": 0.5, "preemption": preemption, "forward": 0.25}
+            yield _named("", why, _latencies(N, N, M), given)
+    t = array([[1.0, 1.0, 2.0], [2.0, 2.0, 0.0]], "float64")
+    for at in (False, True):
+        yield _named("on the threshold", "A micro-batch ends exactly at tau.", t, {"tau": 2.0, "at_threshold": at})
+    for tau, why in ((0.125, "Nothing is completed."), (100.0, "Everything is."), (np.inf, "No threshold.")):
+        yield _named("", why, t, {"tau": tau})
+    yield _named("zeros", "Latencies of zero.", np.zeros((2, 2)), {"tau": 1.0})
+
+
+def _backup_cases() -> Iterator[Case]:
+    for N, M, why in _TEAMS:
+        for spare in sorted({0, N // 2, N - 1}):
+            yield _named("", why, _latencies(10 + N, N, M), {"spare": spare, "overhead": 0.5})
+    yield _named("ties", "Equal workers: the last ones are spare.", np.ones((3, 2)), {"spare": 1})
+
+
+def _period_cases() -> Iterator[Case]:
+    for N, M, why in _TEAMS:
+        yield _named("", why, _latencies(20 + N, 3, N, M), {"overhead": 0.5})
+
+
+def _threshold_cases(least: int) -> Iterator[Case]:
+    for N, M, why in _TEAMS:
+        t = 0.125 + _latencies(30 + N, 4, N, M if least == 1 else M + 6)
+        yield _named("", why, t, {"overhead": 2.0})
+    one = np.ones((2, 3, max(2, least)))
+    yield _named("ties", "All latencies are equal: nothing is gained.", one, {"overhead": 1.0})
+    if least == 1:
+        t = 0.125 + _latencies(40, 3, 4, 3)
+        yield _named("few drops", "At most an eighth may be dropped.", t, {"overhead": 1.0, "drop_rate": 0.125})
+    else:
+        short = _named("too short", "It looks at the seventh micro-batch and later ones.", np.ones((1, 2, 6)), {})
+        yield replace(short, refused=True)
+
+
+def _trial_cases() -> Iterator[Case]:
+    lattice = Lattice(0.5, 0.25, np.array([3.0, 0.0, 1.0]))
+    for law, N, M, more, why in (
+        (Uniform(0.5, 1.5), 1, 1, {}, "One worker, one micro-batch."),
+        (Uniform(0.5, 1.5), 2, 3, {}, "Uniform latencies."),
+        (Uniform(0.5, 1.5), 5, 2, {"preemption": "B"}, "Five workers that look after every micro-batch."),
+        (lattice, 3, 4, {}, "Latencies on a lattice, by the alias method."),
+        (lattice, 8, 3, {"preemption": "C", "forward": 0.25}, "Eight workers that look twice a micro-batch."),
+        (lattice, 3, 4, {"first": 2}, "Trial 2 of another case: it depends on its number alone."),
+    ):
+        given = {"law": law, "N": N, "M": M, "tau": 2.0, "overhead": 0.25, "trials": 3, **more}
+        name = ", ".join([type(law).__name__, f"N={N}, M={M}", *(f"{key}={value}" for key, value in more.items())])
+        yield Case(name, why, {}, given, {"seed": 6, "generator": "splitmix64 at (seed, trial, entry)"})
+
+
+def _trials(case: Case) -> Mapping[str, Any]:
+    seed, given = case.randomness["seed"], case.parameters
+    first, law, sizes = given.get("first", 0), given["law"], (given["N"], given["M"])
+    drawn = [trial_latencies(law, *sizes, seed, first + i) for i in range(given["trials"])]
+    return {"trials": drop_trials(**given, seed=seed), "latencies": np.stack(drawn)}
+
+
+def _gradient_cases() -> Iterator[Case]:
+    for N, M, why in _TEAMS:
+        completed = np.arange(N) % (M + 1)
+        for normalisation in ("fixed", "computed", "worker"):
+            yield Case(
+                f"N={N}, M={M}, {normalisation}", why,
+                {"gradients": _latencies(50 + N, N, M, 2) - 2, "completed": completed},
+                {"normalisation": normalisation},
+            )  # fmt: skip
+    nothing = {"gradients": np.ones((2, 2, 1)), "completed": np.zeros(2, np.int64)}
+    for normalisation in ("fixed", "computed", "worker"):
+        name = f"nothing computed, {normalisation}"
+        yield Case(name, "Nothing was computed: zero.", nothing, {"normalisation": normalisation})
+
+
+# --- descents ----------------------------------------------------------------------------------------------------
+
+
+def _batch_cases() -> Iterator[Case]:
+    for steps, B, d, why in ((1, 1, 1, "One step."), (4, 2, 3, "Batches of two at most."), (3, 4, 2, "Of four."),
+                             (5, 1, 2, "Steps that compute nothing, and steps of one sample.")):  # fmt: skip
+        inputs = {"start": _latencies(60, d), "noise": _latencies(61, steps, B, d) - 2}
+        given = {"gradient": "identity", "batches": np.arange(steps) % (B + 1), "learning_rate": 0.5}
+        yield Case(f"steps={steps}, B={B}, d={d}", why, inputs, given)
+
+
+def _batched(case: Case) -> Mapping[str, Any]:
+    given = {name: value for name, value in case.parameters.items() if name != "gradient"}
+    return {"visited": random_batch_sgd(**case.inputs, **given, gradient=lambda x: x)}
+
+
+def _local_cases() -> Iterator[Case]:
+    for N, n, steps, period, why in (
+        (1, 2, 2, 1, "One peer."),
+        (2, 3, 4, 2, "Two local steps, then an average."),
+        (4, 2, 3, 1, "Two groups of two, and then one of four."),
+        (4, 3, 3, 5, "The run ends before the first average."),
+    ):
+        labels = [[np.arange(N) % 2, np.zeros(N, np.int64)]] * (steps // period)
+        inputs = {"points": _latencies(70, N, n), "noise": _latencies(71, steps, N, n) - 2}
+        given = {"gradient": "identity", "gamma": 0.5, "period": period, "groups": labels}
+        yield case_of(why, inputs, given)
+
+
+def _local(case: Case) -> Mapping[str, Any]:
+    given = {name: value for name, value in case.parameters.items() if name != "gradient"}
+    trajectory, traffic = moshpit_sgd(**case.inputs, **given, gradient=lambda x: x)
+    return {"trajectory": trajectory, "traffic": traffic}
+
+
+def _feedback_cases() -> Iterator[Case]:
+    top = TopK(2)
+    for P, n, dtype, why in SIZES:
+        yield _descent(P, n, dtype, why, mechanism=EF14(top), step_size=0.5)
+    for mechanism in (Plain(top), EF21(top), EF21(top, dense=False), EF21M(top, eta=0.5)):
+        yield _descent(3, 5, "float32", f"{type(mechanism).__name__} around Top-K.", mechanism=mechanism, step_size=0.5)
+    yield _descent(4, 6, "float32", "The all-gather goes round a ring.", mechanism=EF14(top), step_size=0.5,
+                   allgather="ring")  # fmt: skip
+    for aggregator in (GatheredTopK(2), OkTopK(2), ArcRows(2, 1, {"sketch": [[1.0]]})):
+        kind = type(aggregator).__name__
+        yield _descent(3, 6, "float32", f"{kind} compresses for all workers together.", mechanism=EF14(),
+                       step_size=0.5, aggregator=aggregator)  # fmt: skip
+
+
+def _descent(P: int, n: int, dtype: str, why: str, **given: Any) -> Case:
+    gradients = [ranks(P, n, dtype, 80 + t) for t in range(3)]
+    sized = case_of(why, {"stack": gradients[0]}, given)
+    name = ", ".join([sized.name, *(str(given[key]) for key in ("mechanism", "aggregator") if key in given)])
+    return Case(name, why, {"weights": ranks(1, n, dtype, 90)[0], "gradients": gradients}, given, {}, sized.flags)
+
+
+def _descended(case: Case) -> Mapping[str, Any]:
+    sgd, gradients = FeedbackSGD(**case.parameters), case.inputs["gradients"]
+    state, done = sgd.start(case.inputs["weights"], len(gradients[0])), []
+    for stack in gradients:
+        state, traffic = sgd.step(stack, state)
+        done.append({"state": state, "traffic": traffic})
+    return every_round(done)
+
+
+def _oktopk_descents() -> Iterator[Case]:
+    for P, n, dtype, why in SIZES:
+        yield _descent(P, n, dtype, why, k=2, step_size=0.5)
+    yield _descent(3, 6, "float32", "Residuals are kept without the step size.", k=2, step_size=0.5, accumulate="raw")
+    options = {"boundaries": "even", "tau_prime": 2}
+    yield _descent(3, 6, "float32", "Thresholds are found anew every second step.", k=2, step_size=0.25,
+                   options=options)  # fmt: skip
+
+
+def _oktopk_descended(case: Case) -> Mapping[str, Any]:
+    sgd, gradients = OkTopkSGD(**case.parameters), case.inputs["gradients"]
+    state, done = sgd.start(case.inputs["weights"], len(gradients[0])), []
+    for stack in gradients:
+        state, result, traffic = sgd.step(stack, state)
+        done.append({"state": state, "result": result, "traffic": traffic})
+    return every_round(done)
+
+
+def subjects() -> list[Subject]:
+    """Steps with stragglers, and descents."""
+    return [
+        collective("drop_step", _drop_cases, called(drop_step, "step"), ""),
+        collective("backup_step", _backup_cases, called(backup_step, "step"), ""),
+        collective("local_sgd_period", _period_cases, called(local_sgd_period, "seconds"), ""),
+        collective("best_threshold", lambda: _threshold_cases(1), called(best_threshold, "threshold"), ""),
+        collective("released_threshold", lambda: _threshold_cases(7), called(released_threshold, "threshold"), ""),
+        collective("drop_trials", _trial_cases, _trials, ""),
+        collective("drop_gradient", _gradient_cases, called(drop_gradient, "gradient"), ""),
+        collective("random_batch_sgd", _batch_cases, _batched, ""),
+        collective("moshpit_sgd", _local_cases, _local),
+        collective("FeedbackSGD", _feedback_cases, _descended),
+        collective("OkTopkSGD", _oktopk_descents, _oktopk_descended),
+    ]

@@ -1,0 +1,158 @@
+"""Test vectors as files: written atomically, and checked by computing everything again."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from commbounds import __version__
+from commbounds.verify.vectors.case import vector_json
+from commbounds.verify.vectors.numbers import text_of
+from commbounds.verify.vectors.schema import README, VERSION, schema
+from commbounds.verify.vectors.subjects import LEFT_OUT, subjects
+
+__all__ = ["checked_folder", "chosen", "contents", "digest", "parsed", "present", "written"]
+
+INDEX, ABOUT, FORM = "index.json", "README.md", "schema.json"
+FOLDERS = {"compressor": "compressors", "mechanism": "compressors", "collective": "collectives"}
+_TITLE = "commbounds test vectors"
+
+
+def chosen(patterns: Sequence[str]) -> list[str]:
+    """Names of the subjects that match one of the shell-style `patterns`, all where there is none; sorted.
+
+    Raises
+    ------
+    ValueError
+        A pattern that matches nothing.
+    """
+    known = sorted(subjects())
+    for pattern in patterns:
+        if not any(fnmatch.fnmatchcase(name, pattern) for name in known):
+            raise ValueError(f"nothing with test vectors matches {pattern!r}")
+    return [name for name in known if not patterns or any(fnmatch.fnmatchcase(name, p) for p in patterns)]
+
+
+def contents(patterns: Sequence[str] = ()) -> dict[str, str]:
+    """Every file of a directory of test vectors, by its path: the same text whenever and wherever it is made.
+
+    Parameters
+    ----------
+    patterns : sequence of str
+        Shell-style patterns of the subjects; empty for all of them.
+
+    Returns
+    -------
+    dict of str to str
+        The index comes last.
+    """
+    table, files, counts = subjects(), {}, {}
+    for name in chosen(patterns):
+        subject = table[name]
+        vectors = [vector_json(subject, case) for case in subject.cases()]
+        names = [vector["name"] for vector in vectors]
+        if len(set(names)) < len(names):
+            raise ValueError(f"names of the vectors of {name} must differ, got {names}")
+        held = {
+            "schema": VERSION,
+            "commbounds": __version__,
+            "subject": name,
+            "kind": subject.kind,
+            "summary": subject.summary,
+            "traffic_unit": subject.unit,
+            "vectors": vectors,
+        }
+        path = f"{FOLDERS[subject.kind]}/{name}.json"
+        files[path], counts[path] = text_of(held) + "\n", len(vectors)
+    files[FORM], files[ABOUT] = text_of(schema()) + "\n", README
+    index = {
+        "title": _TITLE,
+        "schema": VERSION,
+        "commbounds": __version__,
+        "files": [
+            {"file": path, "sha256": digest(files[path].encode()), "vectors": counts[path]} for path in sorted(counts)
+        ],
+        "left_out": dict(LEFT_OUT),
+    }
+    return {**files, INDEX: text_of(index) + "\n"}
+
+
+def digest(raw: bytes) -> str:
+    """The sha256 of the bytes of a file, in hexadecimal."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+def written(folder: Path, patterns: Sequence[str] = ()) -> list[str]:
+    """Write the vectors to `folder`, each file at once or not at all, the index last; paths of the files.
+
+    Files that an earlier index lists and the new one does not are removed; nothing else is.
+
+    Raises
+    ------
+    ValueError
+        `folder` holds other things and is no directory of test vectors; a pattern that matches nothing.
+    """
+    checked_folder(folder)
+    files, before = contents(patterns), set(_listed(folder))
+    for path, text in files.items():
+        _replace(folder / path, text)
+    for path in sorted(before - set(files)):
+        (folder / path).unlink(missing_ok=True)
+    return list(files)
+
+
+def checked_folder(folder: Path) -> Path:
+    """`folder`, if vectors may be written to it: it does not exist, is empty, or holds test vectors already.
+
+    Raises
+    ------
+    ValueError
+        It holds other things.
+    """
+    if folder.is_dir() and any(folder.iterdir()) and parsed(folder / INDEX).get("title") != _TITLE:
+        raise ValueError(f"{folder} must be empty or a directory of test vectors: it holds other things")
+    return folder
+
+
+def present(folder: Path) -> Iterator[str]:
+    """Every file under `folder`, by its path from there, sorted."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() or path.is_symlink():
+            yield path.relative_to(folder).as_posix()
+
+
+def _listed(folder: Path) -> Iterator[str]:
+    """Paths of the subjects in the index of `folder`, those outside its two folders left out."""
+    files = parsed(folder / INDEX).get("files")
+    for entry in files if isinstance(files, list) else ():
+        path = entry.get("file") if isinstance(entry, dict) else None
+        if isinstance(path, str) and path.split("/")[0] in FOLDERS.values() and path.count("/") == 1:
+            yield path
+
+
+def parsed(path: Path) -> dict[str, Any]:
+    """The object in the JSON file at `path`; empty where there is no such file, or no object in it."""
+    try:
+        held = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return held if isinstance(held, dict) else {}
+
+
+def _replace(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(text.encode())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
