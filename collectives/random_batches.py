@@ -40,13 +40,14 @@ def drop_gradient(gradients: ArrayLike, completed: ArrayLike, normalisation: Nor
     g, counts = checked_batches(gradients, completed, normalisation)
     total = in_rank_order([share_of_worker(row, count, normalisation) for row, count in zip(g, counts, strict=True)])
     N, M, _ = g.shape
-    return total / {"worker": N, "fixed": N * M, "computed": max(int(counts.sum()), 1)}[normalisation]
+    divisor = {"worker": N, "fixed": N * M, "computed": max(int(counts.sum()), 1)}[normalisation]
+    return np.asarray(total / divisor)
 
 
 def share_of_worker(gradients: Array, count: int, normalisation: Normalisation) -> Array:
     """What a worker contributes: the sum over its first `count` micro-batches, or under "worker" their mean."""
     total = np.asarray(gradients[:count].sum(axis=0))
-    return total / max(count, 1) if normalisation == "worker" else total
+    return np.asarray(total / max(count, 1)) if normalisation == "worker" else total
 
 
 def in_rank_order(rows: Sequence[Array]) -> Array:

@@ -1,7 +1,7 @@
 """The collectives rank by rank: every rank runs its own program and sees what arrives; in threads, or under mpirun."""
 
-from commbounds.collectives.ranks.communicator import Communicator, Parcel, World, assembled, parcel
+from commbounds.collectives.ranks.communicator import Communicator, Parcel, World, assembled, packets, parcel
 from commbounds.collectives.ranks.mpi import MpiWorld
 from commbounds.collectives.ranks.threads import ThreadWorld
 
-__all__ = ["Communicator", "MpiWorld", "Parcel", "ThreadWorld", "World", "assembled", "parcel"]
+__all__ = ["Communicator", "MpiWorld", "Parcel", "ThreadWorld", "World", "assembled", "packets", "parcel"]

@@ -1,11 +1,21 @@
 """Every collective that runs rank by rank, beside its twin in one process."""
 
 from commbounds.verify.pairing import Pairing
-from commbounds.verify.pairings import arctopk, dense, flashcomm, oktopk, sparse
+from commbounds.verify.pairings import (
+    arctopk,
+    dense,
+    dropcompute,
+    flashcomm,
+    gossip,
+    moshpit,
+    oktopk,
+    packetloss,
+    sparse,
+)
 
 __all__ = ["PAIRINGS"]
 
-PAIRINGS: dict[str, Pairing] = {
-    pairing.name: pairing for column in (dense, sparse, oktopk, arctopk, flashcomm) for pairing in column.PAIRINGS
-}
+_COLUMNS = (dense, sparse, oktopk, arctopk, flashcomm, moshpit, gossip, packetloss, dropcompute)
+
+PAIRINGS: dict[str, Pairing] = {pairing.name: pairing for column in _COLUMNS for pairing in column.PAIRINGS}
 """Pairings by name, in the order of the columns."""

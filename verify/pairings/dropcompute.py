@@ -1,0 +1,47 @@
+"""The gradient of a step that drops work beside its rank-by-rank twin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from commbounds import collectives
+from commbounds.collectives.ranks import Communicator
+from commbounds.collectives.ranks import dropcompute as apart
+from commbounds.collectives.traffic import Traffic
+from commbounds.verify.pairing import Outcome, Pairing, RankCase
+
+__all__ = ["PAIRINGS"]
+
+
+def _cases(P: int) -> Iterator[RankCase]:
+    """Workers that drop some, nothing, or all of their micro-batches; gradients longer than P, and of one entry."""
+    rng = np.random.default_rng([P, 51])
+    M = 3
+    completed = ([r % (M + 1) for r in range(P)], [M] * P, [0] * P)
+    for d, dtype in ((2 * P + 1, np.float64), (1, np.float32)):
+        stack = (rng.standard_normal((P, M, d)) * 10.0 ** rng.integers(-6, 7, (P, M, d))).astype(dtype)
+        for counts in completed:
+            for normalisation in ("fixed", "computed", "worker"):
+                yield RankCase(
+                    {"dtype": stack.dtype.name, "d": d, "completed": counts, "normalisation": normalisation}, stack
+                )
+
+
+def _together(case: RankCase) -> tuple[list[Outcome], Traffic]:
+    """`drop_gradient` counts nothing: the traffic is that of an average, in one process, of vectors as long."""
+    P, _, d = case.stack.shape
+    normalisation = case.settings["normalisation"]
+    result = collectives.drop_gradient(case.stack, case.settings["completed"], normalisation)
+    words = d + (normalisation == "computed")
+    _, traffic = collectives.group_average(np.zeros((P, words)), np.zeros(P, np.int64))
+    return [{"result": result}] * P, traffic
+
+
+def _apart(comm: Communicator, case: RankCase) -> Outcome:
+    count = case.settings["completed"][comm.rank]
+    return {"result": apart.drop_gradient(comm, case.stack[comm.rank], count, case.settings["normalisation"])}
+
+
+PAIRINGS: tuple[Pairing, ...] = (Pairing("drop_gradient", _cases, _together, _apart),)

@@ -1,0 +1,214 @@
+"""Averages in groups beside their rank-by-rank twins: a rank is given its own vector, and what all know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds import collectives
+from commbounds.collectives import initial_keys
+from commbounds.collectives.ranks import Communicator, group_average
+from commbounds.collectives.ranks import moshpit as apart
+from commbounds.collectives.traffic import Traffic
+from commbounds.verify.pairing import Outcome, Pairing, RankCase
+
+__all__ = ["PAIRINGS", "spread_stacks"]
+
+Array = NDArray[Any]
+Settings = Mapping[str, Any]
+
+
+def spread_stacks(P: int, seed: int) -> Iterator[tuple[Settings, Array]]:
+    """Small stacks whose sums show their order, of both dtypes; longer than `P` and shorter. The same at every call."""
+    rng = np.random.default_rng([P, seed])
+    for n, dtype in ((3 * P + 1, np.float32), (max(1, P - 1), np.float64), (P + 2, np.float64)):
+        stack = (rng.standard_normal((P, n)) * 10.0 ** rng.integers(-6, 7, (P, n))).astype(dtype)
+        yield {"dtype": stack.dtype.name, "n": n}, stack
+
+
+def _cases(options: Callable[[int], list[Settings]], seed: int) -> Callable[[int], Iterator[RankCase]]:
+    """Every choice of options with one of the stacks, in turn."""
+
+    def cases(P: int) -> Iterator[RankCase]:
+        stacks = list(spread_stacks(P, seed))
+        for turn, chosen in enumerate(options(P)):
+            given, stack = stacks[turn % len(stacks)]
+            yield RankCase({**given, **chosen}, stack)
+
+    return cases
+
+
+def _mask(case: RankCase, rounds: int) -> NDArray[np.bool_] | None:
+    """Who is there in which round: drawn from the seed that the settings name, or everybody."""
+    seed = case.settings["failures"]
+    return None if seed is None else np.random.default_rng([seed, 1]).random((rounds, len(case.stack))) < 0.7
+
+
+# --- one average in groups --------------------------------------------------------------------------------------------
+
+
+def _groupings(P: int) -> list[Settings]:
+    """One group, groups of two, of every third, nobody in company; ranks that sit out, ranks that only give."""
+    ranks = np.arange(P)
+    labels = [ranks * 0, ranks // 2, ranks % 3, ranks, ranks[::-1] // 2 - 1, ranks * 0]
+    gets = [ranks >= 0, ranks >= 0, ranks % 2 == 0, ranks < 0, ranks >= 1, ranks < 0]
+    return [{"groups": g.tolist(), "receives": r.tolist()} for g, r in zip(labels, gets, strict=True)]
+
+
+def _group_average(case: RankCase) -> tuple[list[Outcome], Traffic]:
+    given = case.settings
+    result, traffic = collectives.group_average(case.stack, given["groups"], receives=given["receives"])
+    return [{"result": own} for own in result], traffic
+
+
+def _group_average_apart(comm: Communicator, case: RankCase) -> Outcome:
+    given = case.settings
+    own = case.stack[comm.rank]
+    return {"result": group_average.group_average(comm, own, given["groups"], receives=given["receives"])}
+
+
+# --- Moshpit all-reduce and its grid ----------------------------------------------------------------------------------
+
+
+def _dimensions(P: int, M: int) -> int:
+    """The least number of dimensions, 2 or more, in which P peers have room."""
+    return next(d for d in range(2, 8) if M**d >= P)
+
+
+def _rounds(P: int) -> list[Settings]:
+    return [
+        {"M": 2, "rounds": 3, "slots": "rank", "failures": None, "rule": "skip"},
+        {"M": 3, "rounds": 2, "slots": "sample", "failures": None, "rule": "skip"},
+        {"M": 2, "rounds": 4, "slots": "sample", "failures": 3, "rule": "skip"},
+        {"M": 3, "rounds": 3, "slots": "sample", "failures": 4, "rule": "abort"},
+        {"M": P, "rounds": 1, "slots": "rank", "failures": 5, "rule": "skip"},
+        {"M": 4, "rounds": 0, "slots": "rank", "failures": None, "rule": "skip"},
+    ]
+
+
+def _moshpit_arguments(case: RankCase) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    given, P = case.settings, len(case.stack)
+    M, rounds = given["M"], given["rounds"]
+    keys = initial_keys(P, M, _dimensions(P, M) if M < P else 1)
+    options = {"slots": given["slots"], "alive": _mask(case, rounds), "rule": given["rule"]}
+    return (keys, M, rounds, np.random.default_rng(7)), options
+
+
+def _moshpit(case: RankCase) -> tuple[list[Outcome], Traffic]:
+    arguments, options = _moshpit_arguments(case)
+    (result, keys), traffic = collectives.moshpit(case.stack, *arguments, **options)
+    return [{"result": own, "keys": keys} for own in result], traffic
+
+
+def _moshpit_apart(comm: Communicator, case: RankCase) -> Outcome:
+    arguments, options = _moshpit_arguments(case)
+    result, keys = apart.moshpit(comm, case.stack[comm.rank], *arguments, **options)
+    return {"result": result, "keys": keys}
+
+
+def _lines(P: int) -> list[Settings]:
+    return [
+        {"M": 2, "rounds": 3, "start": 0, "failures": None, "rule": "skip"},
+        {"M": 3, "rounds": 3, "start": 1, "failures": 3, "rule": "skip"},
+        {"M": 3, "rounds": 3, "start": 0, "failures": 4, "rule": "abort"},
+        {"M": 2, "rounds": 0, "start": 0, "failures": None, "rule": "skip"},
+    ]
+
+
+def _grid_arguments(case: RankCase) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    given, P = case.settings, len(case.stack)
+    M = given["M"]
+    d = _dimensions(P, M)
+    places = np.random.default_rng(11).permutation(M**d)[:P]
+    cells = np.column_stack([places // M**j % M for j in range(d)])
+    options = {"start": given["start"], "alive": _mask(case, given["rounds"]), "rule": given["rule"]}
+    return (cells, M, given["rounds"]), options
+
+
+def _grid(case: RankCase) -> tuple[list[Outcome], Traffic]:
+    arguments, options = _grid_arguments(case)
+    result, traffic = collectives.grid_average(case.stack, *arguments, **options)
+    return [{"result": own} for own in result], traffic
+
+
+def _grid_apart(comm: Communicator, case: RankCase) -> Outcome:
+    arguments, options = _grid_arguments(case)
+    return {"result": apart.grid_average(comm, case.stack[comm.rank], *arguments, **options)}
+
+
+# --- Moshpit SGD ------------------------------------------------------------------------------------------------------
+
+
+def _runs(P: int) -> list[Settings]:
+    return [
+        {"steps": 4, "period": 1, "rounds": 2, "gamma": 0.25},
+        {"steps": 5, "period": 2, "rounds": 2, "gamma": 0.1},
+        {"steps": 1, "period": 2, "rounds": 1, "gamma": 0.5},
+        {"steps": 0, "period": 1, "rounds": 1, "gamma": 0.5},
+    ]
+
+
+def _slope(points: Array) -> Array:
+    """An elementwise gradient: of one point, or of all in a stack."""
+    return points * points.dtype.type(0.75) - points.dtype.type(0.125)
+
+
+def _sgd_arguments(case: RankCase) -> tuple[Array, int, list[list[Array]]]:
+    given, P = case.settings, len(case.stack)
+    rng = np.random.default_rng([13, P])
+    noise = rng.standard_normal((given["steps"], *case.stack.shape))
+    averages = given["steps"] // given["period"]
+    groups = [[rng.integers(-1, 2, P) for _ in range(given["rounds"])] for _ in range(averages)]
+    return noise, given["period"], groups
+
+
+def _sgd(case: RankCase) -> tuple[list[Outcome], Traffic]:
+    path, traffic = collectives.moshpit_sgd(case.stack, _slope, case.settings["gamma"], *_sgd_arguments(case))
+    return [{"points": own, "means": path.means, "spreads": path.spreads} for own in path.points], traffic
+
+
+def _sgd_apart(comm: Communicator, case: RankCase) -> Outcome:
+    noise, *rest = _sgd_arguments(case)
+    own = case.stack[comm.rank]
+    return vars(apart.moshpit_sgd(comm, own, _slope, case.settings["gamma"], noise[:, comm.rank], *rest))
+
+
+# --- starting again ---------------------------------------------------------------------------------------------------
+
+
+def _attempts(P: int) -> list[Settings]:
+    return [
+        {"p": 0.0, "cap": 3, "failures": None},
+        {"p": 1.0, "cap": 3, "failures": None},
+        {"p": 0.3, "cap": 40, "failures": None},
+        {"p": 0.0, "cap": 6, "failures": 3},
+    ]
+
+
+def _restart_arguments(case: RankCase) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    given = case.settings
+    return (given["p"], given["cap"], np.random.default_rng(17)), {"alive": _mask(case, given["cap"])}
+
+
+def _restarts(case: RankCase) -> tuple[list[Outcome], Traffic]:
+    arguments, options = _restart_arguments(case)
+    (result, attempts, done), traffic = collectives.allreduce_with_restarts(case.stack, *arguments, **options)
+    return [{"result": own, "attempts": attempts, "done": done} for own in result], traffic
+
+
+def _restarts_apart(comm: Communicator, case: RankCase) -> Outcome:
+    arguments, options = _restart_arguments(case)
+    result, attempts, done = apart.allreduce_with_restarts(comm, case.stack[comm.rank], *arguments, **options)
+    return {"result": result, "attempts": attempts, "done": done}
+
+
+PAIRINGS: tuple[Pairing, ...] = (
+    Pairing("group_average", _cases(_groupings, 21), _group_average, _group_average_apart),
+    Pairing("grid_average", _cases(_lines, 22), _grid, _grid_apart),
+    Pairing("moshpit", _cases(_rounds, 23), _moshpit, _moshpit_apart),
+    Pairing("moshpit_sgd", _cases(_runs, 24), _sgd, _sgd_apart),
+    Pairing("allreduce_with_restarts", _cases(_attempts, 25), _restarts, _restarts_apart),
+)
