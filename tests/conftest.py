@@ -23,7 +23,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
 def pytest_xdist_auto_num_workers(config):
-    """What ``-n auto`` is: a process for every processor that we may use, none for benchmarks, which want them alone."""
+    """What ``-n auto`` is: a process a processor that we may use; none for benchmarks, which want them alone."""
     if config.getoption("benchmark_only", default=False):
         return 0
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
