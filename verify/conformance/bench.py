@@ -277,10 +277,8 @@ class Bench:
 
     def reproduction(self, claim: Claim, case: Case | None) -> str:
         """A program that judges the claim again: on one case, or by the same draws."""
-        module, _, name = self.subject.origin.partition(":")
-        found = f"from {module} import {name.split('[')[0]} as subject" if module else "subject = ...  # yours"
-        if name.endswith("]"):
-            found += f"\nsubject = subject{name[name.index('[') :]}"
+        origin = self.subject.origin
+        found = f"(subject,) = cf.loaded({origin!r})" if origin else "subject = ...  # yours"
         lines = ["import base64, zlib"] if case is not None and case.x.size > 64 else []
         lines += ["import numpy as np", "from commbounds.verify import conformance as cf", found]
         if case is None:

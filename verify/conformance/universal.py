@@ -93,6 +93,8 @@ class _InputKept(_Universal):
     label: ClassVar[str] = "input not mutated"
 
     def violation(self, bench: Bench, case: Case) -> str | None:
+        if _foreign(bench):
+            raise NotHere("another process cannot reach the caller's array")
         x = case.x.copy()
         bench.raw_on(x, case.seed)
         if x.tobytes() == case.x.tobytes():
@@ -142,10 +144,15 @@ def _here(bench: Bench, case: Case) -> tuple[list[Array], set[str]]:
     return outputs, touched
 
 
+def _foreign(bench: Bench) -> bool:
+    """Whether the subject runs in a process that is not our server for Python subjects."""
+    return bench.subject.outside is not None and "name" not in bench.subject.outside.process.started()
+
+
 def _elsewhere(bench: Bench, case: Case) -> tuple[list[Array], set[str]]:
     """As `_here`, where the generators are those of the subject's process, which has to be a Python server."""
     remote = bench.subject.outside
-    if remote.process.started().get("name") is None:
+    if _foreign(bench):
         raise NotHere("the subject runs in a process that does not tell of its generators")
     outputs, touched = [], set[str]()
     try:
