@@ -6,7 +6,6 @@ import sympy as sp
 
 from commbounds.theory.claim import Hypothesis
 from commbounds.theory.cost import log2, power_below
-from commbounds.theory.notation import NOTATION
 from commbounds.theory.quantities import P, Quantity, index_bits, n
 from commbounds.theory.sources import Work
 
@@ -42,7 +41,6 @@ floor_log2 = log2(power_below(P))
 
 unit = sp.Symbol("unit", positive=True)
 """Unit roundoff of the dtype: 2^-24 or 2^-53."""
-NOTATION[unit] = "u"
 
 
 def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:

@@ -10,7 +10,6 @@ import sympy as sp
 from commbounds.theory._dense_terms import BLOCKS_DIVIDE, POWER_OF_TWO_RANKS
 from commbounds.theory.claim import Hypothesis
 from commbounds.theory.cost import Phase, Schedule, log2, t
-from commbounds.theory.notation import NOTATION
 from commbounds.theory.quantities import P, n
 from commbounds.theory.sources import derived
 
@@ -18,7 +17,6 @@ __all__ = ["NODES", "nodes"]
 
 nodes = sp.Symbol("nodes", integer=True, positive=True)
 """Nodes, of P/nodes ranks each."""
-NOTATION[nodes] = "N"
 _inner = sp.Symbol("inner", integer=True, nonnegative=True)
 _outer = sp.Symbol("outer_step", integer=True, nonnegative=True)
 

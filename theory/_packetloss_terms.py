@@ -8,8 +8,6 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.notation import NOTATION
-
 N = sp.Symbol("N", integer=True, positive=True)
 """Workers."""
 p = sp.Symbol("p", nonnegative=True)
@@ -66,33 +64,6 @@ packets = sp.Symbol("packets", integer=True, positive=True)
 """Packets that a shard is cut into."""
 coordinates = sp.Symbol("coordinates", integer=True, positive=True)
 """Parameters; a multiple of N."""
-
-NOTATION.update(
-    {
-        t: "t",
-        arrived: "K",
-        squares: r"\left(\sum_i g_i^2\right)",
-        onefewer: r"A_{N-1}",
-        stale: r"\ell",
-        apart: "m",
-        age: "a",
-        older: "b",
-        receivers: "R",
-        recovery: "b",
-        lossrate: r"\pi",
-        fates: r"\left(\sum_s F(s)(1-F(s))\right)",
-        lagged: r"\mathbb{E}\,\lVert x\rVert^2",
-        discounted: r"\lVert\mathbb{E}\,x\rVert^2",
-        autocov: r"\left(r(0)+2\sum_{h\geq 1}p^h r(h)\right)",
-        driftbefore: r"\mathbb{E}D_{t-1}^2",
-        onesided: r"V_t",
-        smooth: "L",
-        meandistance: r"\frac1N\sum_i\lVert\theta_i-\theta\rVert",
-        missednorms: r"\left(\sum_{s}\lVert u_s\rVert\right)",
-        packets: "q",
-        coordinates: "n",
-    }
-)
 
 
 class _Exact(sp.Function):  # type: ignore[misc]

@@ -11,7 +11,6 @@ from commbounds.theory._dense_schedules import doublings
 from commbounds.theory._dense_terms import POWER_OF_TWO_RANKS, ceil_log2
 from commbounds.theory.claim import Hypothesis, Source
 from commbounds.theory.cost import Cost, Phase, Schedule, log2, t
-from commbounds.theory.notation import NOTATION
 from commbounds.theory.quantities import P, index_bits, k, n
 from commbounds.theory.sources import Work, derived
 
@@ -21,7 +20,6 @@ teams = sp.Symbol("teams", integer=True, positive=True)
 """Teams of SparDL: d in its paper."""
 kept = sp.Symbol("kept", integer=True, positive=True)
 """Entries that SparDL's B-SAG keeps of a block."""
-NOTATION.update({teams: "d", kept: "h"})
 _swaps = sp.Symbol("swaps", integer=True, nonnegative=True)
 
 _OKTOPK = Work(

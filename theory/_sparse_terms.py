@@ -5,7 +5,6 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Hypothesis
-from commbounds.theory.notation import NOTATION
 from commbounds.theory.quantities import P, Quantity, k, mu, n
 from commbounds.theory.sources import Work
 
@@ -89,15 +88,6 @@ z = sp.Symbol("z", positive=True)
 """Standard normal quantile of 1 - mu/2."""
 sd = sp.Symbol("sd", positive=True)
 """Standard deviation of the vector itself."""
-
-NOTATION.update(
-    {
-        union: "U",
-        nonzeros: r"\lvert T\rvert",
-        fewest: r"\min_p\lvert S_p\rvert",
-        sd: r"\sigma",
-    }
-)
 
 
 def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:

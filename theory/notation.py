@@ -128,6 +128,40 @@ NOTATION = {
     sp.Symbol("mean_lag", nonnegative=True): r"\lVert\bar g-\bar h\rVert^2",
     sp.Symbol("variance", nonnegative=True): r"\sigma^2",
     sp.Symbol("potential", nonnegative=True): r"\Psi^0",
+    # dense all-reduce and schedules: theory/_dense_terms.py
+    sp.Symbol("unit", positive=True): "u",
+    # nodes: theory/_node_schedules.py
+    sp.Symbol("nodes", integer=True, positive=True): "N",
+    # sparse all-reduce: theory/_sparse_terms.py, theory/_sparse_schedules.py
+    sp.Symbol("union", integer=True, nonnegative=True): "U",
+    sp.Symbol("nonzeros", integer=True, nonnegative=True): r"\lvert T\rvert",
+    sp.Symbol("fewest", integer=True, nonnegative=True): r"\min_p\lvert S_p\rvert",
+    sp.Symbol("sd", positive=True): r"\sigma",
+    sp.Symbol("teams", integer=True, positive=True): "d",
+    sp.Symbol("kept", integer=True, positive=True): "h",
+    # packet loss: theory/_packetloss_terms.py
+    sp.Symbol("elapsed", integer=True, positive=True): "t",
+    sp.Symbol("arrived", integer=True, positive=True): "K",
+    sp.Symbol("squares", nonnegative=True): r"\left(\sum_i g_i^2\right)",
+    sp.Symbol("onefewer", nonnegative=True): r"A_{N-1}",
+    sp.Symbol("stale", integer=True, nonnegative=True): r"\ell",
+    sp.Symbol("apart", integer=True, positive=True): "m",
+    sp.Symbol("age", integer=True, nonnegative=True): "a",
+    sp.Symbol("older", integer=True, nonnegative=True): "b",
+    sp.Symbol("receivers", integer=True, positive=True): "R",
+    sp.Symbol("recovery", positive=True): "b",
+    sp.Symbol("lossrate", nonnegative=True): r"\pi",
+    sp.Symbol("fates", nonnegative=True): r"\left(\sum_s F(s)(1-F(s))\right)",
+    sp.Symbol("lagged", nonnegative=True): r"\mathbb{E}\,\lVert x\rVert^2",
+    sp.Symbol("discounted", nonnegative=True): r"\lVert\mathbb{E}\,x\rVert^2",
+    sp.Symbol("autocov", nonnegative=True): r"\left(r(0)+2\sum_{h\geq 1}p^h r(h)\right)",
+    sp.Symbol("driftbefore", nonnegative=True): r"\mathbb{E}D_{t-1}^2",
+    sp.Symbol("onesided", nonnegative=True): r"V_t",
+    sp.Symbol("smooth", positive=True): "L",
+    sp.Symbol("meandistance", nonnegative=True): r"\frac1N\sum_i\lVert\theta_i-\theta\rVert",
+    sp.Symbol("missednorms", nonnegative=True): r"\left(\sum_{s}\lVert u_s\rVert\right)",
+    sp.Symbol("packets", integer=True, positive=True): "q",
+    sp.Symbol("coordinates", integer=True, positive=True): "n",
 }
 """LaTeX by symbol."""
 
