@@ -8,47 +8,21 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives._feedback_steps import average_of_messages, message_words, moved
 from commbounds.collectives._peers import checked_count
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.dense import ring_allreduce
 from commbounds.collectives.feedback_aggregators import Aggregated
 from commbounds.collectives.gathering import gather_blocks
 from commbounds.collectives.traffic import Traffic
-from commbounds.compressors import Feedback, FeedbackState, Sparse
+from commbounds.compressors import Feedback, FeedbackState
 from commbounds.compressors.base import checked_rng
 
 __all__ = ["FeedbackSGD", "FeedbackSGDState"]
 
 Array = NDArray[Any]
-
-
-@njit(cache=True, nogil=True)
-def _add_at(total, indices, values):  # type: ignore[no-untyped-def]
-    # adds the values to the total at their indices
-    for j in range(indices.size):
-        total[indices[j]] += values[j]
-
-
-@njit(cache=True, nogil=True)
-def _divided(total, count, mean):  # type: ignore[no-untyped-def]
-    # total / count, rounded once
-    for i in range(total.size):
-        mean[i] = total[i] / count
-
-
-@njit(cache=True, nogil=True)
-def _moved(weights, before, mean, adds_up, size, estimate, after):  # type: ignore[no-untyped-def]
-    # estimate = before + mean, or mean alone; after = weights - size estimate
-    if adds_up:
-        for i in range(weights.size):
-            estimate[i] = before[i] + mean[i]
-    else:
-        estimate[:] = mean
-    for i in range(weights.size):
-        after[i] = weights[i] - size * estimate[i]
 
 
 @lru_cache(maxsize=256)
@@ -201,11 +175,7 @@ class FeedbackSGD:
                 for w, (vector, momentum), sent in zip(workers, offers, found.sent, strict=True)
             )
             mean, remembered, traffic = found.mean, found.state, found.traffic
-        estimate, weights = np.empty_like(mean), np.empty_like(mean)
-        _moved(
-            state.weights.reshape(-1), state.estimate.reshape(-1), mean.reshape(-1), mechanism.adds_up,
-            stack.dtype.type(1) if mechanism.scaled else size, estimate.reshape(-1), weights.reshape(-1),
-        )  # fmt: skip
+        estimate, weights = moved(mechanism, self.step_size, state.weights, state.estimate, mean)
         return replace(
             state, weights=weights, estimate=estimate, workers=workers, aggregator=remembered, t=state.t + 1
         ), traffic
@@ -214,7 +184,7 @@ class FeedbackSGD:
         self, given: Array, workers: tuple[FeedbackState, ...], rng: np.random.Generator | None
     ) -> tuple[tuple[FeedbackState, ...], Array, Traffic]:
         """What every worker sends by itself: their states, the average of their messages, the all-gather."""
-        mechanism, compressor, total = self.mechanism, self.mechanism.compressor, np.zeros(given.shape[1:])
+        mechanism, compressor = self.mechanism, self.mechanism.compressor
         if compressor is None:
             raise ValueError("mechanism must have a compressor where there is no aggregator")
         own = checked_rng(rng) if compressor.randomised else None
@@ -222,14 +192,9 @@ class FeedbackSGD:
         found = []
         for worker, gradient in zip(workers, given, strict=True):
             found.append(mechanism.step(worker, gradient, own if seed is None else np.random.default_rng(seed)))
-        for message, _ in found:
-            if isinstance(message, Sparse):
-                _add_at(total, message.indices, message.values)
-            else:
-                total += compressor.decompress(message)
-        words = [-(-message.bits // (8 * given.dtype.itemsize)) for message, _ in found]
-        mean = np.empty(total.shape, given.dtype)
-        _divided(total.reshape(-1), len(given), mean.reshape(-1))
+        messages = [message for message, _ in found]
+        mean = average_of_messages(messages, compressor, given.shape[1:], given.dtype)
+        words = [message_words(message, given.dtype) for message in messages]
         return tuple(after for _, after in found), mean, _gathered(tuple(words), self.allgather)
 
     def _checked(self, gradients: ArrayLike, state: FeedbackSGDState) -> Array:

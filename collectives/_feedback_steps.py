@@ -1,0 +1,72 @@
+"""What every worker of a descent with error feedback computes alike: the average of messages, and the next weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from commbounds.compressors import Compressor, Feedback, Message, Sparse
+
+__all__ = ["average_of_messages", "message_words", "moved"]
+
+Array = NDArray[Any]
+
+
+@njit(cache=True, nogil=True)
+def _add_at(total, indices, values):  # type: ignore[no-untyped-def]
+    # adds the values to the total at their indices
+    for j in range(indices.size):
+        total[indices[j]] += values[j]
+
+
+@njit(cache=True, nogil=True)
+def _divided(total, count, mean):  # type: ignore[no-untyped-def]
+    # total / count, rounded once
+    for i in range(total.size):
+        mean[i] = total[i] / count
+
+
+@njit(cache=True, nogil=True)
+def _moved(weights, before, mean, adds_up, size, estimate, after):  # type: ignore[no-untyped-def]
+    # estimate = before + mean, or mean alone; after = weights - size estimate
+    if adds_up:
+        for i in range(weights.size):
+            estimate[i] = before[i] + mean[i]
+    else:
+        estimate[:] = mean
+    for i in range(weights.size):
+        after[i] = weights[i] - size * estimate[i]
+
+
+def message_words(message: Message, dtype: np.dtype[Any]) -> int:
+    """The bits of a message over the width of a weight, rounded up."""
+    return -(-message.bits // (8 * dtype.itemsize))
+
+
+def average_of_messages(
+    messages: Sequence[Any], compressor: Compressor, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> Array:
+    """The average of what `messages` of `compressor` stand for: summed in their order, in float64, rounded once."""
+    total = np.zeros(shape)
+    for message in messages:
+        if isinstance(message, Sparse):
+            _add_at(total, message.indices, message.values)
+        else:
+            total += compressor.decompress(message)
+    mean = np.empty(shape, dtype)
+    _divided(total.reshape(-1), len(messages), mean.reshape(-1))
+    return mean
+
+
+def moved(mechanism: Feedback, step_size: float, weights: Array, before: Array, mean: Array) -> tuple[Array, Array]:
+    """The server's estimate after a step, and the weights."""
+    estimate, after = np.empty_like(mean), np.empty_like(mean)
+    _moved(
+        weights.reshape(-1), before.reshape(-1), mean.reshape(-1), mechanism.adds_up,
+        weights.dtype.type(1 if mechanism.scaled else step_size), estimate.reshape(-1), after.reshape(-1),
+    )  # fmt: skip
+    return estimate, after
