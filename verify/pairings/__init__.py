@@ -5,6 +5,7 @@ from commbounds.verify.pairings import (
     arctopk,
     dense,
     dropcompute,
+    feedback,
     flashcomm,
     gossip,
     moshpit,
@@ -15,7 +16,7 @@ from commbounds.verify.pairings import (
 
 __all__ = ["PAIRINGS"]
 
-_COLUMNS = (dense, sparse, oktopk, arctopk, flashcomm, moshpit, gossip, packetloss, dropcompute)
+_COLUMNS = (dense, sparse, oktopk, arctopk, flashcomm, moshpit, gossip, packetloss, dropcompute, feedback)
 
 PAIRINGS: dict[str, Pairing] = {pairing.name: pairing for column in _COLUMNS for pairing in column.PAIRINGS}
 """Pairings by name, in the order of the columns."""
