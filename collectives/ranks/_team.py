@@ -29,6 +29,9 @@ class Team(Communicator):
         super().__init__(list(members).index(whole.rank), len(members))
         self._whole, self._members = whole, tuple(members)
 
+    def phase(self, name: str) -> None:
+        self._whole.phase(name)
+
     def told(self, value: Any) -> list[Any]:
         told = self._whole.told(value)
         return [told[member] for member in self._members]

@@ -29,7 +29,7 @@ _OPTIONS: tuple[dict[str, Any], ...] = (
     {"boundaries": "even", "balance": "4x-mean", "controller": "bert"},
 )
 _PERIODS = ({"tau": 2, "tau_prime": 3}, {"tau": 1, "tau_prime": 4}, {"tau": 3, "tau_prime": 1})
-_ITERATIONS = 5
+_ITERATIONS = 4
 
 
 def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,11 +56,11 @@ def _lopsided(P: int) -> NDArray[Any]:
 
 
 def _cases(P: int) -> Iterator[RankCase]:
-    inputs = [*telling_stacks(P), ("lopsided", _lopsided(P), 8)]
+    inputs = [*telling_stacks(P), ("lopsided", _lopsided(P), 8), ("lopsided", _lopsided(P).astype(np.float32), 8)]
     for turn, (name, stack, k) in enumerate(inputs):
-        everything = name in ("normal", "spread", "lopsided")
-        for choice in _OPTIONS if everything else [_OPTIONS[turn % len(_OPTIONS)]]:
-            periods = _PERIODS[turn % len(_PERIODS)]
+        everything = (name, stack.dtype) in (("normal", np.float32), ("spread", np.float64))
+        for number, choice in enumerate(_OPTIONS if everything else [_OPTIONS[turn % len(_OPTIONS)]]):
+            periods = _PERIODS[(turn + number) % len(_PERIODS)]
             settings = {"input": name, "dtype": stack.dtype.name, "n": stack.shape[1], "k": k, **choice, **periods}
             yield RankCase(settings, _over_time(stack, _ITERATIONS))
 
