@@ -9,10 +9,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from joint_law import joint_log_e
 from message_forms import check_form
 
 from commbounds.compressors import Coded, Sign, Signs
+from commbounds.verify.joint_law import joint_log_e
 
 __all__ = ["CHECKS", "EXAMPLES", "FALSE_ALARM", "broken", "examples", "run"]
 

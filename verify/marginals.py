@@ -7,13 +7,14 @@ number of entries, without sampling noise.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Marginals", "kernel_marginals"]
+__all__ = ["Marginals", "StepLaws", "kernel_marginals", "step_laws"]
 
 
 _NEAR = 2
@@ -50,6 +51,52 @@ class Marginals:
         return result
 
 
+@dataclass(frozen=True)
+class StepLaws:
+    """Independent laws of finitely many values, one law an entry: outputs as step functions of the uniforms.
+
+    Parameters
+    ----------
+    values : (L, n) float64
+        The value on the k-th stretch of uniforms; repeated where an entry has fewer stretches.
+    ends : (L, n) int64
+        Where the k-th stretch ends, in cells of the grid; the last is `cells`.
+    cells : int
+        Uniforms are multiples of 1/cells.
+    """
+
+    values: NDArray[np.float64]
+    ends: NDArray[np.int64]
+    cells: int
+
+    @property
+    def p(self) -> NDArray[np.float64]:
+        """Probabilities of the values, (L, n): exact multiples of the grid's spacing."""
+        starts = np.vstack([np.zeros_like(self.ends[:1]), self.ends[:-1]])
+        result: NDArray[np.float64] = (self.ends - starts) / self.cells
+        return result
+
+    def expected_difference(self, center: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Expected output minus `center`, entry by entry."""
+        result: NDArray[np.float64] = (self.p * (self.values - center)).sum(axis=0)
+        return result
+
+    def expected_square(self, center: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Expected squared distance to `center`, entry by entry."""
+        result: NDArray[np.float64] = (self.p * (self.values - center) ** 2).sum(axis=0)
+        return result
+
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The output for the uniforms ``places / cells``, one an entry."""
+        stretch = (places[None] >= self.ends).sum(axis=0)
+        result: NDArray[np.float64] = np.take_along_axis(self.values, stretch[None], axis=0)[0]
+        return result
+
+
+Reader = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+"""Outputs, one an entry, for uniforms given by their cells."""
+
+
 def kernel_marginals(compressor: Any, x: NDArray[Any]) -> Marginals:
     """The exact marginal laws of ``compressor.compress_with(x, uniforms)``.
 
@@ -73,24 +120,77 @@ def kernel_marginals(compressor: Any, x: NDArray[Any]) -> Marginals:
         y: NDArray[np.float64] = compressor.decompress(compressor.compress_with(x, uniforms)).astype(np.float64)
         return y
 
+    upper = output(np.zeros(x.shape, dtype=np.int64))
+    lower = output(np.full(x.shape, cells - 1, dtype=np.int64))
+    high = _switches(output, x, np.zeros(x.shape, dtype=np.int64), upper, lower, cells)
+    return Marginals(upper, lower, high / cells, 1.0 / cells)
+
+
+def _switches(
+    output: Reader,
+    x: NDArray[Any],
+    start: NDArray[np.int64],
+    upper: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    cells: int,
+) -> NDArray[np.int64]:
+    """The first cell behind `start` where the output is not `upper`, which it is at `start`; `lower` is the last."""
     # invariant: output(low) == upper, output(high) != upper, with high = cells standing for "never switches"
-    low = np.zeros(x.shape, dtype=np.int64)
-    upper = output(low)
-    last = np.full(x.shape, cells - 1, dtype=np.int64)
-    lower = output(last)
-    high = np.where(lower == upper, cells, cells - 1).astype(np.int64)
-    low = np.where(lower == upper, cells - 1, low).astype(np.int64)
+    stays = _same(lower, upper)
+    low = np.where(stays, cells - 1, start)
+    high = np.where(stays, cells, cells - 1).astype(np.int64)
     # An unbiased kernel switches where the mean is right: go on there, where a few cells around that hold the switch.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         share = np.nan_to_num((x.astype(np.float64) - lower) / (upper - lower), nan=0.0, posinf=0.0, neginf=0.0)
     guess = np.clip(np.ceil(np.clip(share, 0.0, 1.0) * cells), 0, cells - 1).astype(np.int64)
     below, above = np.maximum(guess - _NEAR, low), np.minimum(guess + _NEAR, high)
-    starts = output(np.minimum(below, cells - 1)) == upper
-    ends = (above >= cells) | (output(np.minimum(above, cells - 1)) != upper)
-    bracketed = starts & ends & (below < above)
-    low, high = np.where(bracketed, below, low), np.where(bracketed, above, high)
+    if (high - low).max() > 1:
+        starts = _same(output(np.minimum(below, cells - 1)), upper)
+        ends = (above >= cells) | ~_same(output(np.minimum(above, cells - 1)), upper)
+        bracketed = starts & ends & (below < above)
+        low, high = np.where(bracketed, below, low), np.where(bracketed, above, high)
     while (high - low).max() > 1:
         middle = (low + high) // 2
-        same = output(np.minimum(middle, cells - 1)) == upper
+        same = _same(output(np.minimum(middle, cells - 1)), upper)
         low, high = np.where(same, middle, low), np.where(same, high, middle)
-    return Marginals(upper, lower, high / cells, 1.0 / cells)
+    return high
+
+
+def _same(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Where numbers are equal, or both no numbers."""
+    result: NDArray[np.bool_] = (a == b) | (np.isnan(a) & np.isnan(b))
+    return result
+
+
+def step_laws(output: Reader, x: NDArray[Any], cells: int, most: int = 6) -> StepLaws | None:
+    """The laws of entries whose outputs are monotone step functions of their own uniforms.
+
+    Parameters
+    ----------
+    output : callable (places) -> (n,) float64
+        What comes out for the uniforms ``places / cells``, one an entry.
+    x : (n,) array
+        The input: an unbiased output switches where its mean is right, which is tried first.
+    cells : int
+        Uniforms are multiples of 1/cells.
+    most : int
+        Most values of an entry.
+
+    Returns
+    -------
+    StepLaws or None
+        None if an entry takes more than `most` values. Whether entries are such functions at all is for the caller to
+        find out: compare `StepLaws.at` with the output for other uniforms.
+    """
+    last = output(np.full(x.shape, cells - 1, dtype=np.int64))
+    start = np.zeros(x.shape, dtype=np.int64)
+    values, ends = [], []
+    for _ in range(most):
+        value = np.where(start < cells, output(np.minimum(start, cells - 1)), last)
+        end = np.where(start < cells, _switches(output, x, start, value, last, cells), cells)
+        values.append(value)
+        ends.append(end)
+        if (end >= cells).all():
+            return StepLaws(np.array(values), np.array(ends), cells)
+        start = end
+    return None

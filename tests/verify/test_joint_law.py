@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from joint_law import joint_log_e
 
 from commbounds.compressors import QSGD, RandK
+from commbounds.verify.joint_law import detectable_divergence, joint_log_e
 
 HALF = Fraction(1, 2)
 COINS = [(HALF, (0,)), (HALF, (1,))]
@@ -73,3 +73,24 @@ def test_neighbours_are_no_uniform_subset():
         windows.append(y)
     # half of the subsets never come: log 2 a draw
     assert joint_log_e(law, windows) == pytest.approx(500 * math.log(2), rel=0.15)
+
+
+def test_what_is_no_number_is_no_outcome():
+    assert joint_log_e(COINS, [np.array([np.nan])]) == math.inf
+
+
+def test_the_detectable_divergence_is_detected_and_a_tenth_of_it_is_not():
+    count, alpha = 2000, 1e-8
+    divergence = detectable_divergence(2, count, alpha)
+    # 1/2 + v has divergence 2 v^2 + O(v^4) from 1/2; the rate of misses among 100 runs is at most 0.01 each
+    rng = np.random.default_rng(3)
+
+    def found(d):
+        v = math.sqrt(d / 2)
+        draws = (rng.random((100, count)) < 0.5 + v).astype(float)
+        return sum(joint_log_e(COINS, run[:, None]) >= -math.log(alpha) for run in draws)
+
+    assert found(divergence) >= 100 - 8  # more than 8 misses: probability 1e-6
+    assert found(divergence / 10) <= 50
+    assert detectable_divergence(2, 0, alpha) == math.inf
+    assert detectable_divergence(2, 100 * count, alpha) < divergence / 50

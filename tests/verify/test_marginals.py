@@ -1,5 +1,6 @@
 """Marginal laws are read off a kernel exactly."""
 
+import itertools
 import math
 from fractions import Fraction
 from types import SimpleNamespace
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commbounds.verify.marginals import Marginals, kernel_marginals
+from commbounds.verify.marginals import Marginals, kernel_marginals, step_laws
 
 BITS = {np.float32: 24, np.float64: 53}
 
@@ -82,3 +83,36 @@ def test_mean_and_square_are_those_of_the_two_points():
     law = Marginals(np.array([3.0, -1.0]), np.array([1.0, 0.0]), np.array([0.25, 0.5]), 2.0**-24)
     assert law.mean.tolist() == [1.5, -0.5]
     assert law.expected_square(np.array([1.0, 1.0])).tolist() == [1.0, 2.5]
+
+
+def steps(breaks, levels):
+    """The output that takes levels[i][k] between the breaks k - 1 and k of entry i."""
+
+    def output(places):
+        return np.array([v[int(np.searchsorted(b, u, side="right"))] for b, v, u in zip(breaks, levels, places)])  # noqa: B905
+
+    return output
+
+
+def test_entries_of_any_number_of_levels_are_read_exactly():
+    breaks = [[1, 2], [8], [], [3, 5, 15]]
+    levels = [[9.0, 3.0, 1.0], [0.5, -0.5], [4.0], [1.0, 0.0, -1.0, -np.inf]]
+    law = step_laws(steps(breaks, levels), np.array([0.0, 0.25, 4.0, 0.0]), 16)
+    for places in itertools.product(range(16), repeat=2):
+        row = np.array([*places, *places[::-1]])
+        assert law.at(row).tolist() == steps(breaks, levels)(row).tolist()
+    assert law.p.sum(axis=0).tolist() == [1.0] * 4
+    assert law.expected_difference(np.array([0.0, 0.0, 4.0, 0.0])).tolist() == [26 / 16, 0.0, 0.0, -np.inf]
+    assert law.expected_square(np.array([1.0, 0.0, 0.0, 0.0])).tolist()[:3] == [68 / 16, 0.25, 16.0]
+
+
+def test_a_value_for_the_very_first_uniform_alone_is_seen():
+    law = step_laws(
+        lambda places: np.where(places == 0, np.nan, np.where(places < 5, 1.0, 0.0)), np.full(3, 0.3), 2**24
+    )
+    assert np.isnan(law.values[0]).all()
+    assert law.p.tolist() == [[2.0**-24] * 3, [4 * 2.0**-24] * 3, [1 - 5 * 2.0**-24] * 3]
+
+
+def test_too_many_levels_are_no_step_law():
+    assert step_laws(lambda places: places.astype(float), np.zeros(2), 2**24) is None
