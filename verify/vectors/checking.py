@@ -56,25 +56,30 @@ def _recorded(index: dict[str, Any], path: str) -> Any:
 
 def _of_file(file: Path, path: str, expected: str, recorded: Any) -> list[str]:
     raw = file.read_bytes()
+    if raw == expected.encode() and path in (ABOUT, FORM, INDEX):
+        return []
     if path == ABOUT:
-        return [] if raw == expected.encode() else [f"{path}: differs from what is written now"]
+        return [f"{path}: differs from what is written now"]
+    told = [] if raw == expected.encode() else _of_json(raw, path, expected)
+    if told or path in (FORM, INDEX):
+        return told
+    if recorded is None:
+        return [f"{path}: the index does not list it"]
+    own, listed = digest(raw), recorded.get("sha256")
+    return [] if own == listed else [f"{path}: sha256 is {own}, and {listed} in the index"]
+
+
+def _of_json(raw: bytes, path: str, expected: str) -> list[str]:
+    """Differences of a file that has not the expected bytes; none where it holds the same in another form."""
     try:
         held = json.loads(raw.decode("utf-8"), parse_constant=_refused)
     except ValueError as error:
         return [f"{path}: no JSON: {error}"]
-    version = held.get("schema", None) if isinstance(held, dict) else None
+    version = held.get("schema") if isinstance(held, dict) else None
     if path != FORM and version != VERSION:
         return [f"{path}: schema version {version!r} is not known, only {VERSION} is"]
     wanted = json.loads(expected)
-    if path == INDEX:
-        return _told(path, _of_index(held, wanted))
-    told = _told(path, list(_between(held, wanted, "")))
-    if path == FORM or told:
-        return told
-    if recorded is None:
-        return [f"{path}: the index does not list it"]
-    sums = recorded.get("sha256"), digest(raw)
-    return [] if sums[0] == sums[1] else [f"{path}: sha256 is {sums[1]}, and {sums[0]} in the index"]
+    return _told(path, _of_index(held, wanted) if path == INDEX else list(_between(held, wanted, "")))
 
 
 def _refused(constant: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ def called(function: Callable[..., Any], *names: str) -> Callable[[Case], Mappin
     return run
 
 
-def every_round(rounds: list[Mapping[str, Any]]) -> Mapping[str, Any]:
+def every_round(rounds: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """What is expected of several steps or iterations, one after another."""
     return {"steps": [Record("step", fields) for fields in rounds]}
 

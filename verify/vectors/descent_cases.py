@@ -41,7 +41,8 @@ Array = NDArray[Any]
 
 
 def _latencies(key: int, *shape: int) -> Array:
-    return np.floor(uniforms(3000 + key, int(np.prod(shape)), "float64").reshape(shape) * 32) / 8
+    drawn = uniforms(3000 + key, int(np.prod(shape)), "float64").reshape(shape)
+    return np.asarray(np.floor(drawn * 32) / 8)
 
 
 _TEAMS: tuple[tuple[int, int, str], ...] = (

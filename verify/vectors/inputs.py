@@ -60,7 +60,8 @@ def ordinary(key: int, n: int, dtype: str) -> Array:
     of the generator on any machine.
     """
     small = np.ldexp(np.ones(n), -(np.arange(n) % 8)).astype(dtype)
-    return (uniforms(key, n, dtype) - np.dtype(dtype).type(0.5)) * np.dtype(dtype).type(8) * small
+    centred = uniforms(key, n, dtype) - np.dtype(dtype).type(0.5)
+    return np.asarray(centred * np.dtype(dtype).type(8) * small)
 
 
 def hostile(name: str, dtype: str) -> Array:

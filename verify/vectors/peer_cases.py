@@ -142,7 +142,7 @@ def _restarted(case: Case) -> Mapping[str, Any]:
 
 
 def _trial_cases() -> Iterator[Case]:
-    for N, n, kind, M, more, why in (
+    several: tuple[tuple[int, int, str, int, dict[str, Any], str], ...] = (
         (4, 1, "random", 2, {}, "Random groups: a shuffle of the peers every round."),
         (5, 2, "random", 2, {"p": 0.25}, "Groups whose sizes differ, and peers that fail."),
         (4, 2, "fixed", 2, {}, "Cells of a grid, by one shuffle."),
@@ -150,7 +150,8 @@ def _trial_cases() -> Iterator[Case]:
         (8, 3, "keys", 2, {"d": 3}, "Keys that chunk indices renew."),
         (7, 2, "keys", 3, {"p": 0.5}, "Keys, and many failures."),
         (4, 1, "random", 2, {"first": 2}, "Trials 2 and 3 of the first case: a trial depends on its number alone."),
-    ):
+    )
+    for N, n, kind, M, more, why in several:
         given = {"kind": kind, "M": M, "rounds": 3, "trials": 4 - more.get("first", 0), **more}
         seed = {"seed": 11, "generator": "splitmix64"}
         yield case_of(why, {"stack": ranks(N, n, "float64", 73)}, given, seed)

@@ -1,0 +1,369 @@
+"""Test vectors: the same bytes whenever they are made, the form that they claim, and a check that notices damage."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from fractions import Fraction
+
+import jsonschema
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from vector_reading import entries_of, read
+
+from commbounds.cli import main
+from commbounds.collectives import COLLECTIVES
+from commbounds.compressors import COMPRESSORS, MECHANISMS
+from commbounds.verify import vectors
+from commbounds.verify.vectors import checking, files
+from commbounds.verify.vectors.case import expected_of
+from commbounds.verify.vectors.numbers import array_json, json_of, text_of
+
+RAGGED = ("allgather", "allgatherv", "oktopk_boundaries")
+SMALL = ("TopK", "packed", "row_count", "gather_blocks")
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Every file, by its path."""
+    return vectors.contents()
+
+
+@pytest.fixture(scope="module")
+def parsed(made):
+    """The files of vectors, by subject."""
+    return {held["subject"]: held for path, text in made.items() if "/" in path for held in [json.loads(text)]}
+
+
+@pytest.fixture
+def folder(made, monkeypatch, tmp_path):
+    """A fresh directory of all vectors; what it is compared with is computed once."""
+    monkeypatch.setattr(files, "contents", lambda _patterns=(): made)
+    monkeypatch.setattr(checking, "contents", lambda _patterns=(): made)
+    vectors.written(tmp_path / "v")
+    return tmp_path / "v"
+
+
+def edited(path, old, new):
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) >= 1, (path, old)
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+# --- the same bytes ----------------------------------------------------------------------------------------------
+
+
+def test_a_process_with_another_hash_seed_and_one_thread_writes_the_same_bytes(tmp_path, made):
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    environment = {**os.environ, "PYTHONHASHSEED": seed, "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    code = "import pathlib, sys; from commbounds.verify import vectors; vectors.written(pathlib.Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "v")], env=environment, check=True)
+    found = {path: (tmp_path / "v" / path).read_bytes() for path in files.present(tmp_path / "v")}
+    assert found == {path: text.encode() for path, text in made.items()}
+
+
+def test_the_directory_is_small_and_says_nothing_of_this_machine(made):
+    assert sum(len(text.encode()) for text in made.values()) < 8_000_000
+    whole = "".join(made.values())
+    assert os.getcwd() not in whole
+    assert os.path.expanduser("~") + "/" not in whole
+
+
+# --- what is there -----------------------------------------------------------------------------------------------
+
+
+def test_everything_registered_has_a_file_or_a_reason(parsed):
+    registered = {*COMPRESSORS, *MECHANISMS, *COLLECTIVES}
+    assert set(parsed) | set(vectors.LEFT_OUT) == registered
+    assert not set(parsed) & set(vectors.LEFT_OUT)
+    assert all(len(reason) > 20 for reason in vectors.LEFT_OUT.values())
+
+
+def test_the_index_lists_files_sums_and_reasons(made):
+    index = json.loads(made["index.json"])
+    listed = {entry["file"]: entry for entry in index["files"]}
+    assert set(listed) == {path for path in made if "/" in path}
+    for path, entry in listed.items():
+        assert entry["sha256"] == hashlib.sha256(made[path].encode()).hexdigest()
+        assert entry["vectors"] == len(json.loads(made[path])["vectors"])
+    assert index["left_out"] == dict(vectors.LEFT_OUT)
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_every_compressor_has_enough_vectors_of_both_dtypes(parsed, name):
+    held = parsed[name]["vectors"]
+    assert len(held) >= 8
+    assert {vector["inputs"]["x"]["dtype"] for vector in held} == {"float32", "float64"}
+    if name not in ("PowerSGD", "LowRank"):
+        flags = {flag for vector in held for flag in vector["flags"]}
+        assert {"n=1", "negative zero", "subnormal", "largest", "refused"} <= flags
+
+
+def test_every_collective_of_ranks_meets_one_rank_an_odd_number_and_few_entries(parsed):
+    whole = {"P=1", "odd P", "P no power of two", "n<P", "P does not divide n"}
+    lacking = {}
+    for name, held in parsed.items():
+        flags = {flag for vector in held["vectors"] for flag in vector["flags"]}
+        if held["kind"] == "collective" and "P=1" in flags and whole - flags:
+            lacking[name] = whole - flags
+    # blocks of lengths of their own, indices, matrices, and grids, which are as long as they are
+    assert set(lacking) <= {*RAGGED, "arctopk_allreduce", "grid_average", "moshpit", "moshpit_sgd"}
+
+
+def test_every_file_has_the_form_of_the_schema(made, parsed):
+    form = json.loads(made["schema.json"])
+    jsonschema.Draft202012Validator.check_schema(form)
+    validator = jsonschema.Draft202012Validator(form)
+    for name, held in parsed.items():
+        # one vector of every set of keys and flags, and the header: all of them take minutes
+        kinds = {(*sorted(v), *sorted(v["expected"])): v for v in held["vectors"]}
+        validator.validate({**held, "vectors": list(kinds.values())})
+        assert held["subject"] == name
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda held: held.update(schema=99),
+        lambda held: held["vectors"][0].update(more=1),
+        lambda held: held["vectors"][0].pop("why"),
+        lambda held: held["vectors"][0]["inputs"]["x"]["bits"].append("0x3f80000"),
+        lambda held: held["vectors"][0]["inputs"]["x"]["values"].append("-Infinity"),
+        lambda held: held["vectors"][0].update(law=[{"probability": 0.5, "output": []}]),
+    ],
+)
+def test_the_schema_refuses_what_is_not_of_its_form(made, damage):
+    validator = jsonschema.Draft202012Validator(json.loads(made["schema.json"]))
+    held = json.loads(made["compressors/TopK.json"])
+    held["vectors"] = held["vectors"][:1]
+    assert validator.is_valid(held)
+    damage(held)
+    assert not validator.is_valid(held)
+
+
+def test_values_hexadecimals_and_bits_of_every_array_agree(parsed):
+    seen = set()
+    for held in parsed.values():
+        for entry in entries_of(held["vectors"]):
+            size = int(np.prod(entry["shape"], dtype=np.int64))
+            assert len(entry["values"]) == size
+            if "bits" not in entry:
+                continue
+            values = read(entry).reshape(-1).astype(np.float64)
+            seen.add(entry["dtype"])
+            assert len(entry["hex"]) == size
+            for value, number, text in zip(values, entry["values"], entry["hex"], strict=True):
+                assert float.fromhex(text).hex() == float(value).hex()
+                assert float(number).hex() == float(value).hex()
+                assert isinstance(number, str) == (number in ("-0.0", "inf", "-inf", "nan"))
+    assert seen == {"float64", "float32", "float16", "bfloat16"}
+
+
+def test_an_output_with_a_law_is_one_of_its_outcomes(parsed):
+    seen = 0
+    for held in parsed.values():
+        for vector in held["vectors"]:
+            if "law" not in vector:
+                continue
+            seen += 1
+            output = read(vector["expected"]["output"]).reshape(-1)
+            outcomes = [[Fraction(v) for v in outcome["output"]] for outcome in vector["law"]]
+            assert sum(Fraction(outcome["probability"]) for outcome in vector["law"]) == 1
+            assert [float(v) for v in output] in [[float(output.dtype.type(float(v))) for v in o] for o in outcomes]
+    assert seen > 20
+
+
+def test_no_json_number_is_out_of_reach_of_float64_readers(made):
+    def whole(text):
+        assert abs(int(text)) < 2**53
+        return int(text)
+
+    def refused(constant):
+        raise AssertionError(constant)
+
+    for path, text in made.items():
+        if path.endswith(".json"):
+            json.loads(text, parse_int=whole, parse_constant=refused)
+
+
+# --- numbers -----------------------------------------------------------------------------------------------------
+
+
+def test_what_json_has_no_number_for_is_text():
+    held = array_json(np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 5e-324]))
+    assert held["values"] == [0.0, "-0.0", "inf", "-inf", "nan", "nan", 5e-324]
+    assert held["bits"][1:3] == ["0x8000000000000000", "0x7ff0000000000000"]
+    assert held["bits"][4] == held["bits"][5] == "0x7ff8000000000000"
+    assert json_of([2**53 - 1, 2**53, -(2**53), True, None]) == [2**53 - 1, str(2**53), str(-(2**53)), True, None]
+    assert json_of(np.uint64(2**64 - 1)) == "18446744073709551615"
+    with pytest.raises(TypeError, match="complex"):
+        json_of(1j)
+    with pytest.raises(ValueError, match="Out of range"):
+        text_of([float("nan")])
+
+
+def test_text_is_json_with_sorted_keys_whatever_its_depth():
+    value = {"b": [[1, "long " * 30], []], "a": {"d": list(range(100)), "c": {}}, "e": "é"}
+    assert json.loads(text_of(value)) == value
+    assert text_of(dict(reversed(value.items()))) == text_of(value)
+    assert max(len(line) for line in text_of(list(range(1000))).splitlines()) <= 120
+
+
+# --- checking ----------------------------------------------------------------------------------------------------
+
+
+def test_a_fresh_directory_agrees(folder):
+    assert vectors.differences(folder) == []
+
+
+def test_a_flipped_hexadecimal_digit_is_found(folder):
+    edited(folder / "compressors/TopK.json", '"0x3f085168"', '"0x3f085169"')
+    (line,) = vectors.differences(folder)
+    assert line.startswith("compressors/TopK.json: vector 'ordinary, float32, k=3'.expected.message")
+    assert "0x3f085169" in line
+    assert "0x3f085168" in line
+
+
+def test_a_changed_word_count_is_found(folder):
+    path = folder / "collectives/ring_allreduce.json"
+    held = json.loads(path.read_text(encoding="utf-8"))
+    held["vectors"][1]["expected"]["traffic"]["traffic"]["phases"]["all-gather"]["sent"][0] += 1
+    path.write_text(json.dumps(held), encoding="utf-8")
+    (line,) = vectors.differences(folder)
+    assert "expected.traffic.traffic.phases.all-gather.sent[0] is 4, should be 3" in line
+
+
+def test_a_missing_and_an_extra_file_are_found(folder):
+    (folder / "compressors/QSGD.json").unlink()
+    (folder / "collectives/mine.json").write_text("{}", encoding="utf-8")
+    found = vectors.differences(folder)
+    assert found == ["compressors/QSGD.json: missing", "collectives/mine.json: not expected"]
+
+
+def test_truncated_json_is_found(folder):
+    path = folder / "collectives/gossip.json"
+    path.write_bytes(path.read_bytes()[:-100])
+    (line,) = vectors.differences(folder)
+    assert line.startswith("collectives/gossip.json: no JSON")
+
+
+@pytest.mark.parametrize("name", ["compressors/Sign.json", "index.json"])
+def test_a_schema_version_that_nobody_knows_is_found(folder, name):
+    edited(folder / name, '"schema": 1', '"schema": 99')
+    assert f"{name}: schema version 99 is not known, only 1 is" in vectors.differences(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "told"),
+    [
+        ("README.md", "index", "Index", "README.md: differs"),
+        ("schema.json", '"minItems": 1', '"minItems": 2', "schema.json: $defs.vector.properties.law.minItems is 2"),
+        ("index.json", '"vectors": 15', '"vectors": 14', "has 14 vectors, should be 15"),
+        ("index.json", '"sha256": "', '"sha256": "0', "in the index"),
+        ("compressors/Sign.json", '"vectors": [', '"vectors":  [', "in the index"),
+        ("compressors/Sign.json", '"why": ', '"wry": ', "wry is not expected"),
+        ("compressors/Sign.json", '"values": [1.0', '"values": [NaN', "no JSON"),
+    ],
+)
+def test_other_damage_is_found(folder, name, old, new, told):
+    edited(folder / name, old, new)
+    assert any(told in line for line in vectors.differences(folder)), vectors.differences(folder)
+
+
+def test_another_version_of_commbounds_with_the_same_vectors_agrees(folder):
+    for path in files.present(folder):
+        if path.endswith(".json") and path != "schema.json":
+            edited(folder / path, '"commbounds": "', '"commbounds": "0.')
+    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    for entry in index["files"]:
+        entry["sha256"] = hashlib.sha256((folder / entry["file"]).read_bytes()).hexdigest()
+    (folder / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    assert vectors.differences(folder) == []
+
+
+# --- writing, and the command ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def call(monkeypatch, tmp_path):
+    monkeypatch.setenv("COMMBOUNDS_CACHE", str(tmp_path / "cache"))
+    for name in ("NUMBA_CACHE_DIR", "MPLCONFIGDIR"):  # the command would set them for the tests after this one
+        monkeypatch.setenv(name, os.environ.get(name, str(tmp_path)))
+    return lambda *arguments: CliRunner().invoke(main, ["vectors", *map(str, arguments)])
+
+
+def test_the_command_writes_what_it_then_finds_to_agree(call, tmp_path):
+    wrote = call("--out", tmp_path / "v", *SMALL)
+    assert wrote.exit_code == 0, wrote.output
+    assert wrote.output.startswith("7 files about 4 subjects")
+    checked = call("--check", tmp_path / "v", *SMALL)
+    assert checked.exit_code == 0, checked.output
+    assert checked.output.splitlines() == ["4 subjects: all agree"]
+    edited(tmp_path / "v/compressors/TopK.json", '"0x3f085168"', '"0x3f085169"')
+    assert call("--check", tmp_path / "v", *SMALL).exit_code == 1
+
+
+def test_wrong_usage_exits_with_2(call, tmp_path):
+    for arguments in (
+        (),
+        ("--out", tmp_path / "a", "--check", tmp_path),
+        ("--out", tmp_path / "a", "nothing like it"),
+        ("--check", tmp_path / "none"),
+    ):
+        assert call(*arguments).exit_code == 2, arguments
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_folder_that_holds_other_things_is_refused_and_left_alone(call, tmp_path):
+    (tmp_path / "v").mkdir()
+    (tmp_path / "v" / "index.json").write_text('{"mine": 1}', encoding="utf-8")
+    result = call("--out", tmp_path / "v", *SMALL)
+    assert result.exit_code == 2
+    assert "it holds other things" in result.output
+    assert [path.name for path in (tmp_path / "v").iterdir()] == ["index.json"]
+    with pytest.raises(ValueError, match="holds other things"):
+        vectors.written(tmp_path / "v", SMALL)
+
+
+def test_writing_again_removes_what_the_old_index_lists_and_nothing_else(tmp_path):
+    vectors.written(tmp_path, SMALL)
+    (tmp_path / "compressors" / "notes.txt").write_text("mine", encoding="utf-8")
+    vectors.written(tmp_path, ["TopK"])
+    assert list(files.present(tmp_path)) == [
+        "README.md", "compressors/TopK.json", "compressors/notes.txt", "index.json", "schema.json",
+    ]  # fmt: skip
+    assert "compressors/notes.txt: not expected" in vectors.differences(tmp_path)
+
+
+def test_an_index_cannot_name_files_elsewhere(tmp_path):
+    vectors.written(tmp_path / "v", ["TopK"])
+    keep = tmp_path / "compressors"
+    keep.mkdir()
+    (keep / "x.json").write_text("{}", encoding="utf-8")
+    edited(tmp_path / "v" / "index.json", "compressors/TopK.json", "compressors/../../compressors/x.json")
+    vectors.written(tmp_path / "v", ["packed"])
+    assert (keep / "x.json").exists()
+
+
+def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
+    vectors.written(tmp_path, ["row_count"])
+    before = {path: (tmp_path / path).read_bytes() for path in files.present(tmp_path)}
+
+    def fail(_source, _target):
+        raise OSError("no room")
+
+    monkeypatch.setattr(files.os, "replace", fail)
+    with pytest.raises(OSError, match="no room"):
+        vectors.written(tmp_path, ["row_count"])
+    assert {path: (tmp_path / path).read_bytes() for path in files.present(tmp_path)} == before
+
+
+def test_a_case_that_should_be_refused_and_is_not_stops_everything():
+    subject = vectors.subjects()["TopK"]
+    case = next(iter(subject.cases()))
+    with pytest.raises(ValueError, match="must refuse"):
+        expected_of(subject, replace(case, refused=True))
+    assert expected_of(subject, case)["bits"] == 108
