@@ -58,7 +58,7 @@ def _lopsided(P: int) -> NDArray[Any]:
 def _cases(P: int) -> Iterator[RankCase]:
     inputs = [*telling_stacks(P), ("lopsided", _lopsided(P), 8), ("lopsided", _lopsided(P).astype(np.float32), 8)]
     for turn, (name, stack, k) in enumerate(inputs):
-        everything = (name, stack.dtype) in (("normal", np.float32), ("spread", np.float64))
+        everything = (name, stack.dtype.name) in (("normal", "float32"), ("spread", "float64"))
         for number, choice in enumerate(_OPTIONS if everything else [_OPTIONS[turn % len(_OPTIONS)]]):
             periods = _PERIODS[(turn + number) % len(_PERIODS)]
             settings = {"input": name, "dtype": stack.dtype.name, "n": stack.shape[1], "k": k, **choice, **periods}
