@@ -2,158 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count, checked_mask, checked_rng
+from commbounds.collectives._random_partitions import READINGS, Reading, checked_sizes, choices_of_round
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.group_average import group_average
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["READINGS", "Reading", "random_groups", "regrouping"]
+__all__ = ["READINGS", "Reading", "drawn_groups", "random_groups", "regrouped", "regrouping"]
 
 Labels = NDArray[np.int64]
-
-
-def _permutation(choices: Sequence[int]) -> Labels:
-    """The permutation of range(N) that N choices make, choice i in range(N - i) (Fisher and Yates)."""
-    order = np.arange(len(choices))
-    for i, choice in enumerate(choices):
-        order[i], order[i + choice] = order[i + choice], order[i]
-    return order
-
-
-def _blocks(sizes: Sequence[int]) -> Labels:
-    return np.repeat(np.arange(len(sizes)), sizes)
-
-
-def _cut(sizes: Sequence[int], choices: Sequence[int]) -> Labels:
-    labels = np.empty(len(choices), np.int64)
-    labels[_permutation(choices)] = _blocks(sizes)
-    return labels
-
-
-@cache
-def _ways(left: int, used: int, r: int) -> int:
-    """How many ways there are to put `left` more peers into blocks, `used` of them begun, so that r exist (0: any)."""
-    if left == 0:
-        return int(r in (0, used))
-    new = _ways(left - 1, used + 1, r) if r == 0 or used < r else 0
-    return used * _ways(left - 1, used, r) + new
-
-
-def _unranked(N: int, r: int, rank: int) -> Labels:
-    """The set partition of N peers into r blocks (0: any number) that comes at place `rank`."""
-    labels, used = np.zeros(N, np.int64), 0
-    for i in range(N):
-        into_each = _ways(N - 1 - i, used, r)
-        if rank < used * into_each:
-            labels[i], rank = rank // into_each, rank % into_each
-        else:
-            rank -= used * into_each
-            labels[i], used = used, used + 1
-    return labels
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What "split at random into r groups" can mean.
-
-    Parameters
-    ----------
-    title : str
-        The reading in words.
-    ranges : callable (N, r) -> tuple of int
-        The independent uniform choices that one round takes: choice j is in range(ranges[j]).
-    labels : callable (sizes, choices) -> (N,) int64 or None
-        The groups that they make; None where the reading rejects them, and all are drawn again. `sizes` are the
-        prescribed sizes of r groups.
-    """
-
-    title: str
-    ranges: Callable[[int, int], tuple[int, ...]]
-    labels: Callable[[Sequence[int], Sequence[int]], Labels | None]
-
-
-def _occupied(sizes: Sequence[int], choices: Sequence[int]) -> Labels | None:
-    return np.array(choices, np.int64) if len(set(choices)) == len(sizes) else None
-
-
-READINGS = MappingProxyType(
-    {
-        "cut": Reading(
-            "a random permutation cut into groups of prescribed sizes, none empty",
-            lambda N, _r: (*range(N, 0, -1),),
-            _cut,
-        ),
-        "blocks": Reading(
-            "a set partition into exactly r blocks, all equally likely",
-            lambda N, r: (_ways(N, 0, r),),
-            lambda sizes, choices: _unranked(sum(sizes), len(sizes), choices[0]),
-        ),
-        "occupied": Reading(
-            "independent uniform labels, drawn again until no group is empty", lambda N, r: (r,) * N, _occupied
-        ),
-        "labels": Reading(
-            "independent uniform labels, empty groups allowed",
-            lambda N, r: (r,) * N,
-            lambda _sizes, choices: np.array(choices, np.int64),
-        ),
-        "partitions": Reading(
-            "a set partition, all equally likely whatever their number of blocks",
-            lambda N, _r: (_ways(N, 0, 0),),
-            lambda sizes, choices: _unranked(sum(sizes), 0, choices[0]),
-        ),
-        "slots": Reading(
-            "slots filled with replacement: no partition, a peer may be drawn twice or not at all",
-            lambda N, _r: (N,) * N,
-            lambda sizes, _choices: _blocks(sizes),
-        ),
-    }
-)
-"""Every reading under its name."""
-
-
-def _drawn(rng: np.random.Generator, size: int) -> int:
-    """An integer, uniform on range(size), of any length."""
-    if size <= 1 << 62:
-        return int(rng.integers(size))
-    length = (size - 1).bit_length()
-    while True:
-        drawn = int.from_bytes(rng.bytes((length + 7) // 8), "little") & ((1 << length) - 1)
-        if drawn < size:
-            return drawn
-
-
-def _checked_sizes(N: int, r: int, sizes: Sequence[int] | None) -> tuple[int, ...]:
-    if sizes is None:
-        return tuple(N // r + (g < N % r) for g in range(r))
-    if len(sizes) != r or sum(sizes) != N or min(sizes) < 1:
-        raise ValueError(f"sizes must be {r} positive numbers with sum {N}, got {list(sizes)}")
-    return tuple(int(size) for size in sizes)
-
-
-def _choices(reading: Reading, sizes: tuple[int, ...], given: Any, rng: Any) -> tuple[Labels, Sequence[int]]:
-    """The groups of a round, and the choices that made them."""
-    ranges = reading.ranges(sum(sizes), len(sizes))
-    if given is not None:
-        choices = tuple(int(choice) for choice in given)
-        fits = len(choices) == len(ranges) and all(0 <= c < size for c, size in zip(choices, ranges, strict=True))
-        labels = reading.labels(sizes, choices) if fits else None
-        if labels is None:
-            raise ValueError(f"choices of a round must be below {ranges}, and admitted, got {choices}")
-        return labels, choices
-    while True:
-        choices = tuple(_drawn(checked_rng(rng, "drawing groups"), size) for size in ranges)
-        labels = reading.labels(sizes, choices)
-        if labels is not None:
-            return labels, choices
 
 
 def random_groups(
@@ -214,26 +77,59 @@ def random_groups(
     ([1.0, 1.0, 1.0, 1.0], 6)
     """
     array = checked_stack(stack)
-    N, rounds = len(array), checked_count(rounds, "rounds", 0)
-    r = checked_count(r, "r", 1, N)
+    N, phases = len(array), {}
+    drawn = drawn_groups(
+        N,
+        r,
+        rounds,
+        rng,
+        reading=reading,
+        sizes=sizes,
+        choices=choices,
+        alive=alive,
+        rule=rule,
+        receives=receives,
+    )
+    for t, (groups, gets, made) in enumerate(drawn):
+        if reading == "slots":
+            array = array[np.asarray(made)]
+        array, phases[f"round {t + 1}"] = group_average(array, groups, receives=gets)
+    return (array, Traffic.of_phases(phases)) if phases else (array.copy(), Traffic.none(N))
+
+
+def drawn_groups(
+    N: int,
+    r: int,
+    rounds: int,
+    rng: np.random.Generator | None,
+    *,
+    reading: str,
+    sizes: Sequence[int] | None,
+    choices: Sequence[Sequence[int]] | None,
+    alive: ArrayLike | None,
+    rule: str,
+    receives: ArrayLike | None,
+) -> Iterator[tuple[Labels, NDArray[np.bool_], Sequence[int]]]:
+    """For every round of `random_groups` the groups, who gets the average, and the choices that made the groups."""
+    rounds, r = checked_count(rounds, "rounds", 0), checked_count(r, "r", 1, N)
     if reading not in READINGS:
         raise ValueError(f"reading must be one of {', '.join(READINGS)}, got {reading!r}")
     if rule not in ("skip", "abort"):
         raise ValueError(f"rule must be 'skip' or 'abort', got {rule!r}")
     if choices is not None and len(choices) != rounds:
         raise ValueError(f"choices must hold one entry for each of {rounds} rounds, got {len(choices)}")
-    prescribed = _checked_sizes(N, r, sizes)
+    prescribed = checked_sizes(N, r, sizes)
     part, gets = checked_mask(alive, (rounds, N), "alive"), checked_mask(receives, (rounds, N), "receives")
-    phases = {}
-    for t in range(rounds):
-        labels, made = _choices(READINGS[reading], prescribed, None if choices is None else choices[t], rng)
+
+    def of_round(t: int) -> tuple[Labels, NDArray[np.bool_], Sequence[int]]:
+        given = None if choices is None else choices[t]
+        labels, made = choices_of_round(READINGS[reading], prescribed, given, rng)
         groups = np.where(part[t], labels, -1)
         if rule == "abort":
             groups[np.isin(labels, labels[~part[t]])] = -1
-        if reading == "slots":
-            array = array[np.asarray(made)]
-        array, phases[f"round {t + 1}"] = group_average(array, groups, receives=gets[t])
-    return (array, Traffic.of_phases(phases)) if phases else (array.copy(), Traffic.none(N))
+        return groups, gets[t], made
+
+    return map(of_round, range(rounds))
 
 
 def regrouping(
@@ -285,12 +181,28 @@ def regrouping(
     [3.0, 3.0, 3.0]
     """
     array = checked_stack(stack)
-    N, M, rounds = len(array), checked_count(M, "M"), checked_count(rounds, "rounds", 0)
+    N, phases = len(array), {}
+    for t, groups in enumerate(regrouped(N, M, rounds, rng, orders=orders, alive=alive)):
+        array, phases[f"round {t + 1}"] = group_average(array, groups)
+    return (array, Traffic.of_phases(phases)) if phases else (array.copy(), Traffic.none(N))
+
+
+def regrouped(
+    N: int,
+    M: int,
+    rounds: int,
+    rng: np.random.Generator | None,
+    *,
+    orders: Sequence[Sequence[int]] | None,
+    alive: ArrayLike | None,
+) -> Iterator[Labels]:
+    """The groups of every round of `regrouping`."""
+    M, rounds = checked_count(M, "M"), checked_count(rounds, "rounds", 0)
     part = checked_mask(alive, (rounds, N), "alive")
     if orders is not None and len(orders) != rounds:
         raise ValueError(f"orders must hold one entry for each of {rounds} rounds, got {len(orders)}")
-    phases = {}
-    for t in range(rounds):
+
+    def of_round(t: int) -> Labels:
         there = np.flatnonzero(part[t])
         if orders is None:
             order = checked_rng(rng, "drawing orders").permutation(there)
@@ -303,5 +215,6 @@ def regrouping(
         if whole:
             places = np.arange(order.size)
             groups[order] = np.where(places < whole * M, places // M, (places - whole * M) % whole)
-        array, phases[f"round {t + 1}"] = group_average(array, groups)
-    return (array, Traffic.of_phases(phases)) if phases else (array.copy(), Traffic.none(N))
+        return groups
+
+    return map(of_round, range(rounds))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +18,7 @@ from commbounds.collectives.moshpit_sgd import Trajectory, checked_run
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.group_average import group_average
+from commbounds.collectives.ranks.random_groups import averaged_in_rounds
 from commbounds.collectives.restarts import attempts_made
 
 __all__ = ["allreduce_with_restarts", "grid_average", "moshpit", "moshpit_sgd"]
@@ -61,7 +61,7 @@ def moshpit(
     """
     P = comm.size
     groups, digits = comm.agreed(lambda: meetings(P, keys, M, rounds, rng, slots=slots, alive=alive, rule=rule))
-    return _averaged(comm, vector, groups), digits
+    return averaged_in_rounds(comm, vector, groups), digits
 
 
 def grid_average(
@@ -95,17 +95,7 @@ def grid_average(
     """
     P = comm.size
     groups = comm.agreed(lambda: lines(P, cells, M, rounds, start=start, alive=alive, rule=rule))
-    return _averaged(comm, vector, groups)
-
-
-def _averaged(comm: Communicator, vector: ArrayLike, groups: list[Labels]) -> Array:
-    """The vector of this rank after a round in each of `groups`, which must be the same on all ranks."""
-    settings = {"rounds": len(groups), "the checksum of who meets whom": crc32(b"".join(g.tobytes() for g in groups))}
-    own: Array = agreed_row(comm, vector, lambda _: settings)[0].copy()
-    for t, labels in enumerate(groups):
-        comm.phase(f"round {t + 1}")
-        own = group_average(comm, own, labels)
-    return own
+    return averaged_in_rounds(comm, vector, groups)
 
 
 def moshpit_sgd(

@@ -71,15 +71,8 @@ def _push_arguments(case: RankCase) -> tuple[tuple[str, int], list[float], dict[
     weights = [1.0] * P if given["weights"] == "one" else (rng.random(P) + 0.1).tolist()
     shapes = [TOPOLOGIES[given["topology"]](P, given["start"] + t).shape for t in range(rounds)]
     delivered = None if given["works"] == 1.0 else [rng.random(shape) < given["works"] for shape in shapes]
-    return (
-        (given["topology"], rounds),
-        weights,
-        {
-            "start": given["start"],
-            "delivered": delivered,
-            "lost": given["lost"],
-        },
-    )
+    options = {"start": given["start"], "delivered": delivered, "lost": given["lost"]}
+    return (given["topology"], rounds), weights, options
 
 
 def _push(case: RankCase) -> tuple[list[Outcome], Traffic]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commbounds import collectives
 from commbounds.collectives import initial_keys
-from commbounds.collectives.ranks import Communicator, group_average
+from commbounds.collectives.ranks import Communicator, group_average, random_groups
 from commbounds.collectives.ranks import moshpit as apart
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Outcome, Pairing, RankCase
@@ -22,11 +22,17 @@ Settings = Mapping[str, Any]
 
 
 def spread_stacks(P: int, seed: int) -> Iterator[tuple[Settings, Array]]:
-    """Small stacks whose sums show their order, of both dtypes; longer than `P` and shorter. The same at every call."""
+    """Small stacks of both dtypes, longer than `P` and shorter, the same at every call.
+
+    Their sums show their order: in every other column what two ranks hold cancels, and leaves what the others hold, or
+    what is left of it.
+    """
     rng = np.random.default_rng([P, seed])
-    for n, dtype in ((3 * P + 1, np.float32), (max(1, P - 1), np.float64), (P + 2, np.float64)):
-        stack = (rng.standard_normal((P, n)) * 10.0 ** rng.integers(-6, 7, (P, n))).astype(dtype)
-        yield {"dtype": stack.dtype.name, "n": n}, stack
+    for n, dtype in ((3 * P + 1, np.float64), (max(1, P - 1), np.float32), (2 * P + 1, np.float32)):
+        stack = rng.standard_normal((P, n)) * 10.0 ** rng.integers(-6, 7, (P, n))
+        stack[0, ::2] *= 1e12
+        stack[P // 2, ::2] = -stack[0, ::2]
+        yield {"dtype": np.dtype(dtype).name, "n": n}, stack.astype(dtype)
 
 
 def _cases(options: Callable[[int], list[Settings]], seed: int) -> Callable[[int], Iterator[RankCase]]:
@@ -51,10 +57,10 @@ def _mask(case: RankCase, rounds: int) -> NDArray[np.bool_] | None:
 
 
 def _groupings(P: int) -> list[Settings]:
-    """One group, groups of two, of every third, nobody in company; ranks that sit out, ranks that only give."""
+    """One group of all, groups of two, of every third, nobody in company; ranks that sit out, ranks that only give."""
     ranks = np.arange(P)
-    labels = [ranks * 0, ranks // 2, ranks % 3, ranks, ranks[::-1] // 2 - 1, ranks * 0]
-    gets = [ranks >= 0, ranks >= 0, ranks % 2 == 0, ranks < 0, ranks >= 1, ranks < 0]
+    labels = [ranks * 0, ranks * 0, ranks // 2, ranks % 3, ranks, ranks[::-1] // 2 - 1, ranks * 0]
+    gets = [ranks >= 0, ranks >= 0, ranks >= 0, ranks % 2 == 0, ranks >= 0, ranks >= 1, ranks < 0]
     return [{"groups": g.tolist(), "receives": r.tolist()} for g, r in zip(labels, gets, strict=True)]
 
 
@@ -139,6 +145,64 @@ def _grid_apart(comm: Communicator, case: RankCase) -> Outcome:
     return {"result": apart.grid_average(comm, case.stack[comm.rank], *arguments, **options)}
 
 
+# --- groups at random -------------------------------------------------------------------------------------------------
+
+
+def _readings(P: int) -> list[Settings]:
+    """Every reading but "slots", which copies vectors from peer to peer without counting it."""
+    names = ("cut", "blocks", "occupied", "labels", "partitions")
+    usual = {"rounds": 2, "failures": None, "rule": "skip", "some get": False}
+    failing: list[Settings] = [
+        {"reading": "cut", "r": 1, "rounds": 3, "failures": 3, "rule": "skip", "some get": True},
+        {"reading": "labels", "r": max(1, P - 1), "rounds": 3, "failures": 4, "rule": "abort", "some get": False},
+    ]
+    return [*({"reading": name, "r": min(P, 2), **usual} for name in names), *failing]
+
+
+def _random_arguments(case: RankCase) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    given = case.settings
+    gets = np.random.default_rng([15]).random((given["rounds"], len(case.stack))) < 0.5 if given["some get"] else None
+    options = {name: given[name] for name in ("reading", "rule")}
+    options |= {"alive": _mask(case, given["rounds"]), "receives": gets}
+    return (given["r"], given["rounds"], np.random.default_rng(14)), options
+
+
+def _random_groups(case: RankCase) -> tuple[list[Outcome], Traffic]:
+    arguments, options = _random_arguments(case)
+    result, traffic = collectives.random_groups(case.stack, *arguments, **options)
+    return [{"result": own} for own in result], traffic
+
+
+def _random_groups_apart(comm: Communicator, case: RankCase) -> Outcome:
+    arguments, options = _random_arguments(case)
+    return {"result": random_groups.random_groups(comm, case.stack[comm.rank], *arguments, **options)}
+
+
+def _sides(P: int) -> list[Settings]:
+    return [
+        {"M": 2, "rounds": 3, "failures": None},
+        {"M": 3, "rounds": 3, "failures": 3},
+        {"M": P + 1, "rounds": 1, "failures": None},
+        {"M": 2, "rounds": 0, "failures": None},
+    ]
+
+
+def _regrouping_arguments(case: RankCase) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    M, rounds = case.settings["M"], case.settings["rounds"]
+    return (M, rounds, np.random.default_rng(16)), {"alive": _mask(case, rounds)}
+
+
+def _regrouping(case: RankCase) -> tuple[list[Outcome], Traffic]:
+    arguments, options = _regrouping_arguments(case)
+    result, traffic = collectives.regrouping(case.stack, *arguments, **options)
+    return [{"result": own} for own in result], traffic
+
+
+def _regrouping_apart(comm: Communicator, case: RankCase) -> Outcome:
+    arguments, options = _regrouping_arguments(case)
+    return {"result": random_groups.regrouping(comm, case.stack[comm.rank], *arguments, **options)}
+
+
 # --- Moshpit SGD ------------------------------------------------------------------------------------------------------
 
 
@@ -153,7 +217,7 @@ def _runs(P: int) -> list[Settings]:
 
 def _slope(points: Array) -> Array:
     """An elementwise gradient: of one point, or of all in a stack."""
-    return points * points.dtype.type(0.75) - points.dtype.type(0.125)
+    return np.asarray(points * points.dtype.type(0.75) - points.dtype.type(0.125))
 
 
 def _sgd_arguments(case: RankCase) -> tuple[Array, int, list[list[Array]]]:
@@ -171,9 +235,9 @@ def _sgd(case: RankCase) -> tuple[list[Outcome], Traffic]:
 
 
 def _sgd_apart(comm: Communicator, case: RankCase) -> Outcome:
-    noise, *rest = _sgd_arguments(case)
-    own = case.stack[comm.rank]
-    return vars(apart.moshpit_sgd(comm, own, _slope, case.settings["gamma"], noise[:, comm.rank], *rest))
+    noise, period, groups = _sgd_arguments(case)
+    own, mine = case.stack[comm.rank], noise[:, comm.rank]
+    return vars(apart.moshpit_sgd(comm, own, _slope, case.settings["gamma"], mine, period, groups))
 
 
 # --- starting again ---------------------------------------------------------------------------------------------------
@@ -209,6 +273,8 @@ PAIRINGS: tuple[Pairing, ...] = (
     Pairing("group_average", _cases(_groupings, 21), _group_average, _group_average_apart),
     Pairing("grid_average", _cases(_lines, 22), _grid, _grid_apart),
     Pairing("moshpit", _cases(_rounds, 23), _moshpit, _moshpit_apart),
+    Pairing("random_groups", _cases(_readings, 26), _random_groups, _random_groups_apart),
+    Pairing("regrouping", _cases(_sides, 27), _regrouping, _regrouping_apart),
     Pairing("moshpit_sgd", _cases(_runs, 24), _sgd, _sgd_apart),
     Pairing("allreduce_with_restarts", _cases(_attempts, 25), _restarts, _restarts_apart),
 )

@@ -32,7 +32,7 @@ def _mask(case: RankCase, stream: int) -> Mask:
     """Which packets arrive: drawn at the loss rate that the settings name."""
     P, n = case.stack.shape
     packets = collectives.layout(n, P, case.settings["packet"]).packets
-    return np.random.default_rng([41, stream]).random((P, P, packets)) >= case.settings["lost"]
+    return np.asarray(np.random.default_rng([41, stream]).random((P, P, packets)) >= case.settings["lost"])
 
 
 def _shards(values: Array, P: int) -> list[Array]:
@@ -88,7 +88,7 @@ def _broadcast_apart(comm: Communicator, case: RankCase) -> Outcome:
 
 def _slope(step: int, points: Array) -> Array:
     """An elementwise gradient: of one replica, or of all in a stack."""
-    return points * points.dtype.type(0.75) - points.dtype.type(0.125 * step)
+    return np.asarray(points * points.dtype.type(0.75) - points.dtype.type(0.125 * step))
 
 
 def _started(stack: Array) -> Replicas:

@@ -1,0 +1,193 @@
+"""Averages in groups rank by rank: the bits and the traffic of one process; bad input is refused on all ranks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from commbounds.collectives import initial_keys
+from commbounds.collectives.ranks import ThreadWorld, parcel
+from commbounds.collectives.ranks.group_average import combined_in_groups, group_average
+from commbounds.collectives.ranks.moshpit import allreduce_with_restarts, grid_average, moshpit, moshpit_sgd
+from commbounds.collectives.ranks.random_groups import random_groups, regrouping
+from commbounds.verify.pairing import compared
+from commbounds.verify.pairings.moshpit import PAIRINGS
+
+pytestmark = pytest.mark.kernels
+BY_NAME = {pairing.name: pairing for pairing in PAIRINGS}
+EVERY = pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)
+CELLS = [[0, 0], [0, 1], [1, 0]]
+TWINS = {
+    "group_average": lambda comm, x: group_average(comm, x, [0, 0, 0]),
+    "grid_average": lambda comm, x: grid_average(comm, x, CELLS, 2, 2),
+    "moshpit": lambda comm, x: moshpit(comm, x, initial_keys(3, 2, 2), 2, 2, slots="rank"),
+    "random_groups": lambda comm, x: random_groups(comm, x, 2, 2, np.random.default_rng(0)),
+    "regrouping": lambda comm, x: regrouping(comm, x, 2, 2, np.random.default_rng(0)),
+    "moshpit_sgd": lambda comm, x: moshpit_sgd(comm, x, lambda y: y, 0.5, np.zeros((1, 4)), 1, [[[0, 0, 0]]]),
+    "restarts": lambda comm, x: allreduce_with_restarts(comm, x),
+}
+
+
+def with_twin(pairing, apart, P=4):
+    return [agreement.difference for agreement in compared(replace(pairing, apart=apart), P, ThreadWorld())]
+
+
+def refused(program, error, message):
+    """That all of three ranks raise the same."""
+
+    def refusal(comm):
+        with pytest.raises(error, match=message) as raised:
+            program(comm)
+        return str(raised.value)
+
+    texts, _ = ThreadWorld().run(refusal, 3)
+    assert len(set(texts)) == 1
+
+
+@pytest.mark.parametrize("P", [1, 2, 3, 4, 5, 8, 9])
+@EVERY
+def test_bits_and_traffic_are_those_of_one_process(pairing, P):
+    found = compared(pairing, P, ThreadWorld())
+    assert len(found) >= 4
+    assert [agreement for agreement in found if agreement.difference] == []
+
+
+@pytest.mark.parametrize("bad", range(3))
+@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize(
+    ("vector", "error", "message"),
+    [
+        (np.array([1.0, np.nan, 0.0, 2.0]), ValueError, "(vector|point) must be finite"),
+        (np.array([1, 2, 3, 4]), TypeError, "must be float32 or float64, got int64"),
+        (np.ones(5), (TypeError, ValueError), "one length and dtype on all ranks|noise must have shape"),
+        (np.ones(4, np.float32), TypeError, "must have one length and dtype on all ranks"),
+        (np.ones((4, 1)), ValueError, r"must be \(n,\)"),
+    ],
+)
+def test_a_bad_vector_on_one_rank_is_refused_on_all(name, bad, vector, error, message):
+    refused(lambda comm: TWINS[name](comm, vector if comm.rank == bad else np.ones(4)), error, message)
+
+
+def test_what_all_must_know_must_be_the_same():
+    one = np.ones(4)
+    refused(lambda c: group_average(c, one, [0, 0, c.rank]), ValueError, "groups must be the same on all ranks")
+    refused(
+        lambda c: group_average(c, one, [0] * 3, receives=[c.rank != 1] * 3), ValueError, "receives must be the same"
+    )
+    for program in (
+        lambda c: moshpit(c, one, initial_keys(3, 2, 2), 2, 3, np.random.default_rng(c.rank)),
+        lambda c: random_groups(c, one, 2, 3, np.random.default_rng(c.rank)),
+        lambda c: regrouping(c, one, 1, 3, np.random.default_rng(c.rank)),
+        lambda c: grid_average(c, one, CELLS, 2, 2, start=c.rank),
+    ):
+        refused(program, ValueError, "who meets whom must be the same on all ranks")
+    refused(lambda c: grid_average(c, one, CELLS, 2, 1 + c.rank), ValueError, "rounds must be the same on all ranks")
+    refused(
+        lambda c: allreduce_with_restarts(c, one, 1.0, 2 + c.rank), ValueError, "number of attempts must be the same"
+    )
+    refused(
+        lambda c: moshpit_sgd(c, one, np.negative, 0.5, np.zeros((c.rank, 4)), 5), ValueError, "steps must be the same"
+    )
+
+
+@pytest.mark.parametrize(
+    ("program", "error", "message"),
+    [
+        (lambda c: group_average(c, np.ones(2), [0, 0]), ValueError, r"groups must have shape \(3,\)"),
+        (lambda c: group_average(c, np.ones(2), [0.0, 0, 0] if c.rank else [0] * 3), TypeError, "groups must be int"),
+        (lambda c: grid_average(c, np.ones(2), [[0], [0], [1]], 2, 1), ValueError, "cells must differ"),
+        (lambda c: moshpit(c, np.ones(2), initial_keys(3, 2, 2), 2, 1), TypeError, "rng must be a numpy Generator"),
+        (lambda c: moshpit(c, np.ones(2), [[0], [2], [0]], 2, 1), ValueError, "digits of keys"),
+        (lambda c: moshpit(c, np.ones(2), [[0]] * 3, 2, 1, rule="wait", slots="rank"), ValueError, "rule must be"),
+        (lambda c: random_groups(c, np.ones(2), 4), ValueError, r"r must be in \[1, 3\], got 4"),
+        (lambda c: random_groups(c, np.ones(2), 2, reading="slots"), ValueError, "reading must not be 'slots'"),
+        (lambda c: regrouping(c, np.ones(2), 2, orders=[[0, 1]]), ValueError, "orders of a round"),
+        (lambda c: allreduce_with_restarts(c, np.ones(2), 2.0), ValueError, "p must be a probability"),
+        (lambda c: moshpit_sgd(c, np.ones(2), np.negative, 0.0, np.zeros((1, 2))), ValueError, "gamma must be pos"),
+        (lambda c: moshpit_sgd(c, np.ones(2), np.negative, 1.0, np.zeros((1, 3, 2))), ValueError, "noise must have"),
+        (lambda c: moshpit_sgd(c, np.ones(2), np.negative, 1.0, np.zeros((1, 2))), ValueError, "groups must hold one"),
+    ],
+)
+def test_bad_settings_are_refused_on_all_ranks(program, error, message):
+    refused(program, error, message)
+
+
+def test_a_mean_that_overflows_is_refused_on_all_ranks_when_it_is_averaged_again():
+    """In one process the stack of the second round is refused; a rank of another group sees its own is fine."""
+    cells = [[0, 0], [0, 1], [1, 0]]
+    large = [np.full(3, 1.7e308), np.full(3, 1.7e308), np.ones(3)]
+    with np.errstate(over="ignore"):
+        refused(lambda c: grid_average(c, large[c.rank], cells, 2, 2, start=1), ValueError, "vector must be finite")
+
+
+@EVERY
+def test_a_word_too_many_is_found(pairing):
+    def chatty(comm, case):
+        outcome = pairing.apart(comm, case)
+        comm.step({(comm.rank + 1) % 4: parcel(np.zeros(1))}, [(comm.rank - 1) % 4])
+        return outcome
+
+    assert all("traffic" in difference for difference in with_twin(pairing, chatty))
+
+
+@EVERY
+def test_members_added_up_the_other_way_round_are_found(pairing, monkeypatch):
+    def backwards(rows):
+        total = np.zeros(rows.shape[1])
+        for row in rows[::-1]:
+            total += row
+        return (total / len(rows)).astype(rows.dtype)
+
+    monkeypatch.setattr("commbounds.collectives.ranks.group_average._mean", backwards)
+    assert any(difference.startswith("rank") for difference in with_twin(pairing, pairing.apart, 9))
+
+
+def test_a_sum_in_the_dtype_of_the_vector_is_found(monkeypatch):
+    monkeypatch.setattr("commbounds.collectives.ranks.group_average._mean", lambda rows: rows.mean(axis=0))
+    pairing = BY_NAME["group_average"]
+    assert any("result" in difference for difference in with_twin(pairing, pairing.apart))
+
+
+def test_whole_vectors_to_all_members_are_found(monkeypatch):
+    """The right mean by the wrong messages: one step, in which everybody tells everybody everything."""
+
+    def told_everything(comm, own, labels, gets, combine):
+        members = np.flatnonzero(labels == labels[comm.rank]).tolist() if labels[comm.rank] >= 0 else [comm.rank]
+        others = [peer for peer in members if peer != comm.rank]
+        arrived = comm.step({peer: parcel(own) for peer in others}, others)
+        rows = [own if peer == comm.rank else arrived[peer].arrays[0] for peer in members]
+        return combine(np.stack(rows)) if gets[comm.rank] and others else own
+
+    monkeypatch.setattr("commbounds.collectives.ranks.group_average.combined_in_groups", told_everything)
+    pairing = BY_NAME["grid_average"]
+    assert any(difference.startswith("traffic") for difference in with_twin(pairing, pairing.apart))
+
+
+def test_a_rank_that_only_gives_but_takes_is_found(monkeypatch):
+    def greedy(comm, own, labels, gets, combine):
+        return combined_in_groups(comm, own, labels, np.ones_like(gets), combine)
+
+    monkeypatch.setattr("commbounds.collectives.ranks.group_average.combined_in_groups", greedy)
+    pairing = BY_NAME["group_average"]
+    assert any(difference.startswith("rank") for difference in with_twin(pairing, pairing.apart))
+
+
+def test_failed_members_that_take_part_are_found(monkeypatch):
+    from commbounds.collectives.moshpit import meetings
+
+    def all_there(*arguments, alive, **options):
+        return meetings(*arguments, alive=None, **options)
+
+    monkeypatch.setattr("commbounds.collectives.ranks.moshpit.meetings", all_there)
+    pairing = BY_NAME["moshpit"]
+    found = with_twin(pairing, pairing.apart)
+    assert [bool(difference) for difference in found] == [False, False, True, True, True, False]
+
+
+def test_another_step_size_is_found():
+    pairing = BY_NAME["moshpit_sgd"]
+
+    def shorter(comm, case):
+        return pairing.apart(comm, replace(case, settings={**case.settings, "gamma": 0.5 * case.settings["gamma"]}))
+
+    assert any("points" in difference for difference in with_twin(pairing, shorter))
