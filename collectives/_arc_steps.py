@@ -18,9 +18,9 @@ __all__ = [
     "checked_format",
     "checked_sketch",
     "own_order",
+    "put_averages",
     "rounded_sketches",
     "selected_rows",
-    "spread_over_rows",
     "taken_rows",
 ]
 
@@ -121,11 +121,9 @@ def selected_rows(sums: Array, P: int, kept: int) -> tuple[NDArray[np.int64], ND
     return np.sort(np.argsort(-scores, axis=-1, kind="stable")[..., :kept], axis=-1), scores
 
 
-def spread_over_rows(totals: Array, rows: NDArray[np.int64], P: int, like: Array) -> Array:
-    """The averages of `P` ranks' rows, of which `totals` are the sums, where they belong in a matrix of zeros."""
-    mean = np.zeros_like(like)
-    mean[rows] = totals.reshape(rows.size, -1) / like.dtype.type(P)
-    return mean
+def put_averages(totals: Array, rows: NDArray[np.int64], P: int, out: Array) -> None:
+    """Put the averages of `P` ranks' rows, of which `totals` are the sums, where they belong in a matrix of zeros."""
+    out[rows] = totals.reshape(rows.size, -1) / out.dtype.type(P)
 
 
 def own_order(sketches: Array, rank: int) -> Array:

@@ -13,9 +13,9 @@ from commbounds.collectives._arc_steps import (
     checked_format,
     checked_sketch,
     own_order,
+    put_averages,
     rounded_sketches,
     selected_rows,
-    spread_over_rows,
     taken_rows,
 )
 from commbounds.collectives._stack import checked_stack
@@ -146,10 +146,10 @@ def arctopk_allreduce(
     sums, about_sketch = (allreduce if agree else _own_orders)(sketches.reshape(P, m * columns))
     rows, scores = selected_rows(sums.reshape(P, m, columns), P, kept)
     totals, about_rows = allreduce(taken_rows(stack, rows).reshape(P, kept * n))
-    if agree:  # every rank ends with the same bits
-        mean = np.broadcast_to(spread_over_rows(totals[0], rows[0], P, stack[0]), stack.shape)
-    else:
-        mean = np.stack([spread_over_rows(*own, P, stack[0]) for own in zip(totals, rows, strict=True)])
+    mean = np.zeros_like(stack[:1] if agree else stack)  # every rank ends with the same bits if they agree
+    for one, own_totals, own_rows in zip(mean, totals, rows, strict=not agree):
+        put_averages(own_totals, own_rows, P, one)
+    mean = np.broadcast_to(mean, stack.shape) if agree else mean
     return ArcResult(mean, rows, scores), Traffic.of_phases({"sketch": about_sketch, "rows": about_rows})
 
 

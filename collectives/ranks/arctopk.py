@@ -14,9 +14,9 @@ from commbounds.collectives._arc_steps import (
     checked_format,
     checked_sketch,
     own_order,
+    put_averages,
     rounded_sketches,
     selected_rows,
-    spread_over_rows,
     taken_rows,
 )
 from commbounds.collectives._stack import checked_stack
@@ -100,7 +100,9 @@ def arctopk_allreduce(
     rows, scores = selected_rows(sums.reshape(m, -1), comm.size, kept)
     with comm.within("rows"):
         totals = allreduce(comm, taken_rows(stack, rows[np.newaxis]).reshape(-1))
-    return ArcRankResult(spread_over_rows(totals, rows, comm.size, stack[0]), rows, scores)
+    mean = np.zeros_like(stack[0])
+    put_averages(totals, rows, comm.size, mean)
+    return ArcRankResult(mean, rows, scores)
 
 
 def _checked(
