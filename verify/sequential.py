@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 __all__ = ["SequentialTest", "detectable_violation"]
 
 BETS = 16
-"""Bets on a side: lambda = limit 2^-j, j = 1 .. BETS; one lies between 2/3 and 4/3 of the optimum, up to the limit."""
+"""Bets on a side: lambda = boldest limit 2^-j, j = 0 .. BETS - 1; one lies between 2/3 and 4/3 of the best."""
 
 
 @njit(cache=True, nogil=True)
@@ -45,6 +45,9 @@ class SequentialTest:
         Sure range of the deviations, low < 0 < high; ``high = inf`` for the one-sided test.
     two_sided : bool
         Whether a mean below zero is a violation too; needs a finite `high`.
+    boldest : float
+        The largest bet, as a share of the one that the worst deviation in the range would ruin; in (0, 1). A bold one
+        finds large shifts sooner.
 
     Notes
     -----
@@ -55,14 +58,18 @@ class SequentialTest:
     low: float
     high: float
     two_sided: bool = False
+    boldest: float = 0.5
 
     def __post_init__(self) -> None:
         if not (self.low < 0.0 < self.high):
             raise ValueError(f"the range must contain zero inside, got [{self.low}, {self.high}]")
         if self.two_sided and not math.isfinite(self.high):
             raise ValueError("a two-sided test needs a finite high")
-        up = -1.0 / self.low * 0.5 ** np.arange(1, BETS + 1)
-        down = -1.0 / self.high * 0.5 ** np.arange(1, BETS + 1) if self.two_sided else np.empty(0)
+        if not 0.0 < self.boldest < 1.0:
+            raise ValueError(f"boldest must be in (0, 1), got {self.boldest}")
+        shares = self.boldest * 0.5 ** np.arange(BETS)
+        up = -1.0 / self.low * shares
+        down = -1.0 / self.high * shares if self.two_sided else np.empty(0)
         self._bets = np.concatenate([up, down])
         self._log_wealth = np.zeros(self._bets.size)
         self._peak = 0.0
@@ -116,7 +123,7 @@ class SequentialTest:
         return self._peak >= -math.log(alpha)
 
 
-def detectable_violation(deviation: float, count: int, alpha: float, limit: float) -> float:
+def detectable_violation(deviation: float, count: int, alpha: float, limit: float, boldest: float = 0.5) -> float:
     """Smallest shift of the mean that `count` observations detect with probability 0.99.
 
     Parameters
@@ -129,6 +136,8 @@ def detectable_violation(deviation: float, count: int, alpha: float, limit: floa
         False-alarm rate of the test.
     limit : float
         Largest admissible bet: one over the distance from the claimed mean to the far end of the range.
+    boldest : float
+        Largest bet made, as a share of `limit`.
 
     Returns
     -------
@@ -137,19 +146,18 @@ def detectable_violation(deviation: float, count: int, alpha: float, limit: floa
 
     Notes
     -----
-    A bet l earns count (l d - l^2 sd^2 / 2) on average, with standard deviation sqrt(count) l sd (small bets). The grid
-    holds a bet between 2/3 and 4/3 of the best one, d / sd^2, or the largest one if that is smaller; either earns at
-    least what 2/3 of the best earns. The wealth averages over 2 BETS bets, so it has to earn log(2 BETS / alpha).
+    A bet l earns count (log(1 + l d) - l^2 sd^2 / 2) on average, with standard deviation sqrt(count) l sd (small bets).
+    The wealth averages over at most 2 BETS bets, so the best of the grid has to earn log(2 BETS / alpha).
     """
     if count == 0:
         return math.inf
     needed, z = math.log(2 * BETS / alpha), 2.3263478740408408
+    bets = limit * boldest * 0.5 ** np.arange(BETS)
 
     def detected(shift: float) -> bool:
-        best = shift / deviation**2 if deviation > 0.0 else math.inf
-        low, high = min(best * 2 / 3, limit / 4), min(best * 4 / 3, limit / 2)
-        earned = count * min(bet * shift - bet**2 * deviation**2 / 2 for bet in (low, high))
-        return earned - z * math.sqrt(count) * high * deviation >= needed
+        earned = np.log1p(bets * shift) - bets**2 * deviation**2 / 2
+        earned = count * earned - z * math.sqrt(count) * bets * deviation
+        return bool(earned.max() >= needed)
 
     high = 1.0
     while not detected(high):

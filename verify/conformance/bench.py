@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from commbounds.verify.conformance.budgets import Budget
+from commbounds.verify.conformance.budgets import BUDGETS, Budget
 from commbounds.verify.conformance.calls import Died, Hopeless, TimedOut, Unanswered, called
 from commbounds.verify.conformance.case import Case, literal, shrunk
 from commbounds.verify.conformance.claim import Claim, NotHere, Sure
@@ -103,10 +103,10 @@ class Bench:
         """
         if isinstance(self.subject, AllReduce):
             return self.outcome(case).result
-        answer = self.raw_on(case.x.copy(), case.seed, **options)
         if isinstance(self.subject, Stateful):
-            return np.stack([usable(y, row) for y, row in zip(answer, case.x, strict=True)])
-        return usable(answer, case.x)
+            step = self.call(self.subject.factory, case.seed)  # which may use its array again: see `_Order`
+            return np.stack([usable(self.call(step, row), row).copy() for row in case.x.copy()])
+        return usable(self.raw_on(case.x.copy(), case.seed, **options), case.x)
 
     def outcome(self, case: Case) -> Outcome:
         """What an all-reduce leaves, checked as by `output`."""
@@ -123,34 +123,21 @@ class Bench:
                 if value.shape != (len(case.x),) or value.dtype.kind not in "iu":
                     raise Unanswered(f"{name} must be an integer a rank, got {value.dtype} {value.shape}")
             counts.append(value)
-        residual = answer.residual if answer.residual is None else usable(answer.residual, case.x)
-        return Outcome(usable(answer.result, case.x), counts[0], counts[1], residual)
+        residual = answer.residual if answer.residual is None else np.asarray(answer.residual)
+        if residual is not None and residual.shape != case.x.shape:  # they may be of a wider dtype
+            raise Unusable(f"returned residuals of shape {residual.shape} for {case.x.shape}")
+        return Outcome(
+            usable(answer.result, case.x), counts[0], counts[1], residual if residual is None else np.asarray(residual)
+        )
 
     @property
     def randomised(self) -> bool:
         """Whether different seeds gave different outputs on any of a few inputs."""
         if self._randomised is None:
-            self._randomised = self._depends_on_seed()
+            from commbounds.verify.conformance.randomness import depends_on_seed
+
+            self._randomised = depends_on_seed(self)
         return self._randomised
-
-    def _depends_on_seed(self) -> bool:
-        if isinstance(self.subject, Compressor) and self.subject.injectable:
-            return True
-        from commbounds.verify.conformance.inputs import generic
-
-        rng = self.rng("randomised")
-        for size in (6, 50):
-            x = generic(self.subject, rng, size)
-            if x is None:
-                continue
-            stack = x if self.subject.leading == 0 else np.repeat(x[None], max(getattr(self.subject, "ranks", (2,))), 0)
-            try:
-                seen = {self.output(Case(stack, seed)).tobytes() for seed in range(16)}
-            except Unanswered:
-                continue
-            if len(seen) > 1:
-                return True
-        return False
 
     def rng(self, label: str) -> np.random.Generator:
         """A generator that depends on the check's seed and on `label` alone."""
@@ -273,7 +260,7 @@ class Bench:
         )
 
     def _fixed(self) -> int:
-        return self.subject.leading + self.subject.ndim if isinstance(self.subject.shape, tuple) else 0
+        return self.subject.ndim if isinstance(self.subject.shape, tuple) else 0
 
     def reproduction(self, claim: Claim, case: Case | None) -> str:
         """A program that judges the claim again: on one case, or by the same draws."""
@@ -282,7 +269,8 @@ class Bench:
         lines = ["import base64, zlib"] if case is not None and case.x.size > 64 else []
         lines += ["import numpy as np", "from commbounds.verify import conformance as cf", found]
         if case is None:
-            return "\n".join([*lines, f"print(cf.check(subject, seed={self.seed}, only=[{str(claim)!r}]))"])
+            budget = next((name for name, known in BUDGETS.items() if known == self.budget), "quick")
+            return "\n".join([*lines, f"print(cf.check(subject, {budget!r}, seed={self.seed}, only=[{str(claim)!r}]))"])
         lines += [f"x = {literal(case.x)}", f"print(cf.recheck(subject, {str(claim)!r}, x, seed={case.seed}))"]
         return "\n".join(lines)
 
