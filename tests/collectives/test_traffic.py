@@ -46,6 +46,9 @@ def test_phases_add_up_and_can_be_picked():
         ((SENT[0], RECEIVED[0], ONES[0]), "must share a shape"),
         ((-SENT, -RECEIVED, ONES), "must not be negative"),
         ((SENT, SENT + 1, ONES), "as many words must be received"),
+        ((SENT, RECEIVED, ONES, ONES), "less those lost"),
+        ((SENT, RECEIVED, ONES, -ONES), "must not be negative"),
+        ((SENT, RECEIVED, ONES, ONES[:1]), "must share a shape"),
     ],
 )
 def test_counts_that_cannot_be_are_refused(counts, message):
@@ -53,6 +56,12 @@ def test_counts_that_cannot_be_are_refused(counts, message):
         Traffic.of_steps(*counts)
     with pytest.raises(ValueError, match="must not be empty"):
         summed([])
+
+
+def test_what_is_lost_was_sent_and_not_received():
+    traffic = Traffic.of_steps(SENT + ONES, RECEIVED, ONES, ONES)
+    assert traffic.sent.tolist() == (SENT + ONES).sum(axis=0).tolist()
+    assert traffic.received.tolist() == RECEIVED.sum(axis=0).tolist()
 
 
 def test_large_counts_do_not_wrap():

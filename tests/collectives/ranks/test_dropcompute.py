@@ -1,0 +1,95 @@
+"""The gradient of a step that drops work rank by rank: the bits of one process; bad input is refused on all ranks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from commbounds.collectives.ranks import ThreadWorld, parcel
+from commbounds.collectives.ranks.dropcompute import drop_gradient
+from commbounds.verify.pairing import compared
+from commbounds.verify.pairings.dropcompute import PAIRINGS
+
+pytestmark = pytest.mark.kernels
+(PAIRING,) = PAIRINGS
+MODULE = "commbounds.collectives.ranks.dropcompute."
+
+
+def differences(P=4, pairing=PAIRING):
+    return {agreement.case: agreement.difference for agreement in compared(pairing, P, ThreadWorld())}
+
+
+def refused(program, error, message):
+    """That all of three ranks raise the same."""
+
+    def refusal(comm):
+        with pytest.raises(error, match=message) as raised:
+            program(comm)
+        return str(raised.value)
+
+    texts, _ = ThreadWorld().run(refusal, 3)
+    assert len(set(texts)) == 1
+
+
+@pytest.mark.parametrize("P", [1, 2, 3, 4, 5, 9])
+def test_bits_and_traffic_are_those_of_one_process(P):
+    found = differences(P)
+    assert len(found) >= 12
+    assert set(found.values()) == {""}
+
+
+@pytest.mark.parametrize("bad", range(3))
+@pytest.mark.parametrize(
+    ("gradients", "completed", "normalisation", "error", "message"),
+    [
+        (np.full((2, 4), np.nan), 1, "fixed", ValueError, "gradients must be finite"),
+        (np.ones(4), 1, "fixed", ValueError, r"gradients must be \(N, M, d\)"),
+        (np.ones((2, 5)), 1, "fixed", TypeError, "one length and dtype on all ranks"),
+        (np.ones((3, 4)), 1, "fixed", ValueError, "the number of micro-batches must be the same"),
+        (np.ones((2, 4)), 3, "fixed", ValueError, r"completed must be in \[0, 2\]"),
+        (np.ones((2, 4)), 0.5, "fixed", ValueError, "completed must be"),
+        (np.ones((2, 4)), 1, "worker", ValueError, "normalisation must be the same"),
+        (np.ones((2, 4)), 1, "none", ValueError, "normalisation must be fixed, computed or worker"),
+    ],
+)
+def test_bad_input_on_one_rank_is_refused_on_all(bad, gradients, completed, normalisation, error, message):
+    given = [(np.ones((2, 4)), 1, "fixed")] * 3
+    given[bad] = (gradients, completed, normalisation)
+    refused(lambda comm: drop_gradient(comm, *given[comm.rank]), error, message)
+
+
+def test_a_word_too_many_is_found():
+    def chatty(comm, case):
+        outcome = PAIRING.apart(comm, case)
+        comm.step({(comm.rank + 1) % 4: parcel(np.zeros(1))}, [(comm.rank - 1) % 4])
+        return outcome
+
+    assert all("traffic" in d for d in differences(pairing=replace(PAIRING, apart=chatty)).values())
+
+
+def test_workers_added_up_the_other_way_round_are_found(monkeypatch):
+    from commbounds.collectives.random_batches import in_rank_order
+
+    monkeypatch.setattr(MODULE + "in_rank_order", lambda rows: in_rank_order(rows[::-1]))
+    assert any("result" in difference for difference in differences().values())
+
+
+def test_micro_batches_that_were_dropped_are_found(monkeypatch):
+    from commbounds.collectives.random_batches import share_of_worker
+
+    monkeypatch.setattr(MODULE + "share_of_worker", lambda mine, count, how: share_of_worker(mine, len(mine), how))
+    found = differences()
+    assert all(("result" in found[case]) == ("completed=[3, 3, 3, 3]" not in case) for case in found)
+
+
+@pytest.mark.parametrize(("asked", "done"), [("computed", "fixed"), ("fixed", "worker"), ("worker", "fixed")])
+def test_another_normalisation_is_found(asked, done):
+    def otherwise(comm, case):
+        given = done if case.settings["normalisation"] == asked else case.settings["normalisation"]
+        return PAIRING.apart(comm, replace(case, settings={**case.settings, "normalisation": given}))
+
+    found = differences(pairing=replace(PAIRING, apart=otherwise))
+    telling = [case for case in found if f"normalisation={asked}" in case and "completed=[0, 1, 2, 3]" in case]
+    assert len(telling) == 2
+    assert all("result" in found[case] for case in telling)
+    assert all(found[case] == "" for case in found if f"normalisation={asked}" not in case)
