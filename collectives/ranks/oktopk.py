@@ -168,7 +168,7 @@ def oktopk_allreduce(
     def request(row: Array) -> dict[str, Any]:
         own = before(row.size)
         known = {"t": own.t, "global_threshold": own.global_threshold, "boundaries": own.boundaries.tolist()}
-        return {"k": own.k, "options": options, **known}
+        return {"k": own.k, **vars(options), **{f"state.{name}": value for name, value in known.items()}}
 
     row = agreed_row(comm, acc, request, "acc", finite=fresh)
     n, now = row.size, before(row.size)

@@ -127,7 +127,7 @@ def test_lengths_must_agree_in_the_first_iteration():
 def test_states_must_agree(name, value):
     states = [State(**STALE), State(**STALE), State(**{**STALE, name: value})]
     words = refused(lambda comm: apart(comm, GOOD, 2, states[comm.rank]))
-    assert words == f"ValueError: {name} must be the same on all ranks, got {STALE[name]}, {STALE[name]}, {value}"
+    assert words == f"ValueError: state.{name} must be the same on all ranks, got {STALE[name]}, {STALE[name]}, {value}"
 
 
 def test_thresholds_of_the_ranks_may_differ():
@@ -154,12 +154,16 @@ def test_a_state_of_another_request_is_refused():
 
 @pytest.mark.parametrize(
     ("option", "one", "other"),
-    [("rotation", True, False), ("bucket", 1, 2), ("tau", 3, 4), ("balance", "never", "always")],
+    [
+        ("rotation", True, False),
+        ("bucket", 1, 2),
+        ("boundaries", "even", "global-count"),
+        ("balance", "never", "always"),
+    ],
 )
 def test_options_must_agree(option, one, other):
     words = refused(lambda comm: apart(comm, GOOD, 2, **{option: other if comm.rank == 2 else one}))
-    assert words.startswith("ValueError: options must be the same on all ranks, got")
-    assert f"{option}={other!r}" in words
+    assert words == f"ValueError: {option} must be the same on all ranks, got {one!r}, {one!r}, {other!r}"
 
 
 def test_an_option_that_does_not_exist_on_one_rank_is_refused_on_all():
@@ -273,7 +277,7 @@ def test_a_program_that_finds_the_global_threshold_in_its_own_region(monkeypatch
         return OKTOPK._kth_largest(everything, k)
 
     monkeypatch.setattr(OKTOPK, "_reevaluated", alone)
-    with pytest.raises(ValueError, match="global_threshold must be the same on all ranks, got"):
+    with pytest.raises(ValueError, match="state.global_threshold must be the same on all ranks, got"):
         differences()
 
 
