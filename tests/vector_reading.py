@@ -22,8 +22,6 @@ def read(value):
         return {name: read(entry) for name, entry in value["fields"].items()}
     if "traffic" in value:
         return value["traffic"]
-    if "dtype" not in value:
-        return {name: read(entry) for name, entry in value.items()}
     shape, name = tuple(value["shape"]), value["dtype"]
     if name not in FLOATS:
         return np.array([int(v) for v in value["values"]]).astype(name).reshape(shape)

@@ -23,6 +23,7 @@ from commbounds.collectives import (
 from commbounds.verify.vectors.case import Case, Subject
 from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, full_sizes, ranks, special_stacks
 from commbounds.verify.vectors.inputs import array
+from commbounds.verify.vectors.numbers import Record
 
 __all__ = ["subjects"]
 
@@ -137,10 +138,10 @@ def _spardl() -> list[Case]:
 
 def _gaussiank_run(case: Case) -> Any:
     result, traffic = gaussiank_allreduce(**case.inputs, **case.parameters)
-    held = {"update": result.update, "residual": result.residual, "selected": result.selected, "traffic": traffic}
+    held = {"update": result.update, "residual": result.residual, "selected": result.selected}
     if case.parameters["k"] == case.inputs["stack"].shape[1]:  # the quantile is 0, and no library decides its last bit
         held["thresholds"] = result.thresholds
-    return held
+    return {"result": Record("GaussiankResult", held), "traffic": traffic}
 
 
 def subjects() -> list[Subject]:

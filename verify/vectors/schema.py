@@ -10,7 +10,10 @@ VERSION = 1
 """Of the form of the files. A change after which a reader of the old form would misread a file needs a new one."""
 
 _TEXTS = {"type": "array", "items": {"type": "string"}}
-_BITS = {"float64": 16, "float32": 8, "float16": 4, "bfloat16": 4}
+_DIGITS = {"float64": 16, "float32": 8, "float16": 4, "bfloat16": 4}
+"""Hexadecimal digits of the bits of a float."""
+_INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_WHOLE = {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^-?[0-9]+$"}]}
 
 
 def _object(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -26,28 +29,44 @@ def _named(entry: str) -> dict[str, Any]:
     return {"type": "object", "additionalProperties": {"$ref": f"#/$defs/{entry}"}}
 
 
-def _floats(name: str, digits: int) -> dict[str, Any]:
+def _entries(**items: dict[str, Any]) -> dict[str, Any]:
+    return {name: {"type": "array", "items": item} for name, item in items.items()}
+
+
+def _array() -> dict[str, Any]:
+    """Arrays: what entries look like depends on the dtype."""
     number = {"anyOf": [{"type": "number"}, {"enum": ["-0.0", "inf", "-inf", "nan"]}]}
     hexadecimal = {"type": "string", "pattern": "^(-?0x[01]\\.[0-9a-f]+p[+-][0-9]+|-?inf|nan)$"}
-    bits = {"type": "string", "pattern": f"^0x[0-9a-f]{{{digits}}}$"}
-    return _object(
+    plain: dict[str, Any] = {**dict.fromkeys(_INTEGERS, _WHOLE), "bool": {"type": "boolean"}}
+    branches = [
         {
-            "dtype": {"const": name},
-            "shape": {"$ref": "#/$defs/shape"},
-            "values": {"type": "array", "items": number},
-            "hex": {"type": "array", "items": hexadecimal},
-            "bits": {"type": "array", "items": bits},
+            "if": {"properties": {"dtype": {"const": name}}},
+            "then": {
+                "required": ["bits", "hex"],
+                "properties": _entries(
+                    values=number, hex=hexadecimal, bits={"type": "string", "pattern": f"^0x[0-9a-f]{{{digits}}}$"}
+                ),
+            },
         }
-    )
+        for name, digits in _DIGITS.items()
+    ] + [
+        {
+            "if": {"properties": {"dtype": {"const": name}}},
+            "then": {"properties": {**_entries(values=item), "hex": False, "bits": False}},
+        }
+        for name, item in plain.items()
+    ]
+    shape = {"type": "array", "items": {"type": "integer", "minimum": 0}}
+    kinds = {"enum": [*_DIGITS, *plain]}
+    held = _object({"dtype": kinds, "shape": shape, "values": {"type": "array"}}, {"hex": {}, "bits": {}})
+    return {**held, "allOf": branches}
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of the files of vectors."""
-    whole = {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^-?[0-9]+$"}]}
-    kinds = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
     counts = {"type": "array", "items": {"$ref": "#/$defs/count"}}
     fraction = {"type": "string", "pattern": "^-?[0-9]+(/[0-9]+)?$"}
-    values = ["count", "integers", "booleans", *_BITS, "fraction", "record", "counted"]
+    objects = ["array", "fraction", "record", "counted"]
     traffic = dict.fromkeys(("sent", "received", "messages"), counts)
     traffic |= {"steps": {"$ref": "#/$defs/count"}, "critical_path": {"$ref": "#/$defs/count"}}
     vector = {
@@ -78,22 +97,13 @@ def schema() -> dict[str, Any]:
             "vector": _object(vector, {"law": {"type": "array", "items": outcome, "minItems": 1}}),
             "value": {
                 "anyOf": [
-                    {"type": ["null", "boolean", "string"]},
+                    {"type": ["null", "boolean", "integer", "string"]},
                     {"type": "array", "items": {"$ref": "#/$defs/value"}},
-                    *({"$ref": f"#/$defs/{name}"} for name in values),
+                    *({"$ref": f"#/$defs/{name}"} for name in objects),
                 ]
             },
-            "count": whole,
-            "shape": {"type": "array", "items": {"type": "integer", "minimum": 0}},
-            "integers": _object({"dtype": {"enum": kinds}, "shape": {"$ref": "#/$defs/shape"}, "values": counts}),
-            "booleans": _object(
-                {
-                    "dtype": {"const": "bool"},
-                    "shape": {"$ref": "#/$defs/shape"},
-                    "values": {"type": "array", "items": {"type": "boolean"}},
-                }
-            ),
-            **{name: _floats(name, digits) for name, digits in _BITS.items()},
+            "count": _WHOLE,
+            "array": _array(),
             "fraction": _object({"fraction": fraction}),
             "record": _object({"record": {"type": "string"}, "fields": _named("value")}),
             "counted": _object({"traffic": {"$ref": "#/$defs/traffic"}}),

@@ -1,0 +1,525 @@
+"""The test vectors say what the naive twins compute, from the JSON alone: hexadecimal bits in, bits compared."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from naive import (
+    dense,
+    dropcompute,
+    feedback,
+    flashcomm,
+    gossip,
+    groupquant,
+    lowrank,
+    moshpit,
+    oktopk,
+    packetloss,
+    sparse,
+)
+from naive import quantizers as q
+from naive import sparsifiers as s
+from vector_reading import read, same
+
+from commbounds.verify import vectors
+
+COUNTS = ("sent", "received", "messages", "steps", "critical_path")
+
+
+@pytest.fixture(scope="module")
+def made():
+    """The vectors of every subject that has a twin, with all numbers read from their bits."""
+    texts = vectors.contents(sorted({*COMPRESSED, *TOGETHER}))
+    return {
+        held["subject"]: held["vectors"] for path, text in texts.items() if "/" in path for held in [json.loads(text)]
+    }
+
+
+# --- compressors: (x, parameters, randomness, message) -> the parts of the message and the output ------------------
+
+
+def sparse_message(x, indices, values=None):
+    held = x[indices] if values is None else values
+    return {"indices": indices, "values": held, "output": s.dense(x.size, indices, held)}
+
+
+def randk(x, k, scaled, draws, left_out=False, **_key):
+    drawn = s.floyd([int(v) for v in draws], x.size)
+    indices = [i for i in range(x.size) if i not in drawn] if left_out else drawn
+    factor = x.size / k if scaled else 1.0
+    return sparse_message(x, indices, [x.dtype.type(float(x[i]) * factor) for i in indices])
+
+
+def scaled_sign(x, zero, **_message):
+    scale = x.dtype.type(float(q.rounded(q.mean_magnitude(x), x.dtype)))
+    signs = q.signs(x, zero)
+    return {"signs": signs, "scale": scale, "output": [x.dtype.type(v) * scale for v in signs]}
+
+
+def dithering(x, uniforms, norm, levels, **_key):
+    codes = q.dithered(x, norm, levels, uniforms)
+    return {"codes": codes, "output": q.undithered(codes, norm, levels, x.dtype)}
+
+
+def valued(x, codes, table):
+    """Codes of a table of magnitudes, and what they stand for."""
+    return {"codes": codes, "output": [float(np.sign(c)) * float(table[abs(c) - 1]) if c else 0.0 for c in codes]}
+
+
+def powers(x):
+    smallest, largest = q.smallest_normal(x.dtype), q.largest_power_of_two(x.dtype)
+    table = [smallest]
+    while table[-1] < largest:
+        table.append(2 * table[-1])
+    return table
+
+
+def natural_dithering(x, uniforms, norm, levels, **_key):
+    codes = q.dithered_to_powers(x, norm, levels, uniforms)
+    table = [float(norm) * 2.0 ** (c - levels) for c in range(1, levels + 1)]
+    return {"codes": codes, "output": [float(np.sign(c)) * table[abs(c) - 1] if c else 0.0 for c in codes]}
+
+
+def stochastic_power(x, base, uniforms, **_key):
+    table = q.power_levels(base, x.dtype)
+    return valued(x, q.rounded_to_levels(x, table, uniforms), table)
+
+
+def group_quantiser(x, width, group, **_options):
+    with np.errstate(all="ignore"):
+        return {"output": groupquant.decoded_floats(list(x), width, group)}
+
+
+def power_sgd(x, sketch, **_options):
+    product = lowrank.projected(x, sketch)
+    return {"output": [[float(v) for v in row] for row in product]}
+
+
+def plainly_quantised(x, metadata, repaired, zero, scale, spikes, **_options):
+    """Whether a group quantiser stores what it computes: the twin in floats has no other form."""
+    return not (repaired or spikes) and zero == scale == "float" and metadata == x.dtype.name
+
+
+COMPRESSED = {
+    "TopK": lambda x, k: sparse_message(x, s.topk(x, k)),
+    "BlockTopK": lambda x, k, block: sparse_message(x, s.blocktopk(x, k, block)),
+    "ChunkTopK": lambda x, k, chunk: sparse_message(x, s.chunktopk(x, k, chunk)),
+    "HardThreshold": lambda x, threshold: sparse_message(x, s.hardthreshold(x, threshold)),
+    "AdaptiveSparsification": lambda x, u: sparse_message(x, [s.proportional(x, float(u))]),
+    "RandK": randk,
+    "Sign": lambda x, zero: {"signs": q.signs(x, zero), "output": q.signs(x, zero)},
+    "ScaledSign": scaled_sign,
+    "QSGD": dithering,
+    "MaxDithering": dithering,
+    "TernGrad": dithering,
+    "NaturalCompression": lambda x, uniforms, **_: valued(x, q.powers_of_two(x, uniforms, x.dtype), powers(x)),
+    "NearestPower": lambda x, **_: valued(x, q.nearest_powers_of_two(x, x.dtype), powers(x)),
+    "NaturalDithering": natural_dithering,
+    "StochasticPower": stochastic_power,
+    "PowerSGD": power_sgd,
+    "GroupQuantizer": group_quantiser,
+    "packed": None,
+    "EF14": None,
+    "EF21": None,
+    "EF21M": None,
+}
+"""Twins of compressors; those below take something else than a vector x."""
+
+
+def taken(vector):
+    """Vectors that are not refused, read."""
+    parts = ("inputs", "parameters", "randomness", "expected")
+    return {part: {name: read(value) for name, value in vector[part].items()} for part in parts}
+
+
+def agreed(found, expected, name):
+    for part, value in found.items():
+        held = expected[part]
+        if isinstance(held, list):
+            assert [list(map(int, entry)) for entry in value] == [list(map(int, entry)) for entry in held], (name, part)
+        else:
+            assert same(np.asarray(value), held), (name, part, value, held)
+
+
+@pytest.mark.parametrize("name", [name for name, twin in COMPRESSED.items() if twin])
+def test_the_naive_twin_of_a_compressor_finds_the_same_bits(made, name):
+    compared = 0
+    for vector in made[name]:
+        held = taken(vector)
+        x = held["inputs"]["x"]
+        given = {**held["parameters"], **held["randomness"]}
+        given = {
+            key.replace(" ", "_"): value for key, value in given.items() if key not in ("key", "seed", "generator")
+        }
+        message = held["expected"].get("message", {})
+        given |= {key: message[key] for key in ("norm", "levels") if key in message and message[key] is not None}
+        if "refused" in vector["flags"] or (name == "GroupQuantizer" and not plainly_quantised(x, **given)):
+            continue
+        if name == "ScaledSign" and vector["name"] == "largest, float32, zero=1":
+            continue  # the mean is next to the middle of two floats, and the sum in float64 loses on which side of it
+        if name in ("QSGD", "MaxDithering", "TernGrad", "NaturalDithering"):
+            given["norm"] = given["norm"].reshape(())[()]
+        if name == "HardThreshold" and not isinstance(given["threshold"], Fraction):
+            given["threshold"] = Fraction(float(given["threshold"]))
+        if name in ("NearestPower", "NaturalCompression", "StochasticPower"):
+            given.pop("levels")
+        agreed(COMPRESSED[name](x, **given), {**message, "output": held["expected"]["output"]}, vector["name"])
+        compared += 1
+    assert compared >= 8
+
+
+def test_planes_of_packed_codes_are_those_of_the_twin(made):
+    for vector in made["packed"]:
+        if "refused" not in vector["flags"]:
+            held = taken(vector)
+            planes = groupquant.planes([int(c) for c in held["inputs"]["codes"]], held["parameters"]["bits"])
+            assert [plane.tolist() for plane in held["expected"]["planes"]] == planes
+            assert held["expected"]["bytes"] == sum(map(len, planes))
+
+
+@pytest.mark.parametrize("name", ["EF14", "EF21", "EF21M"])
+def test_what_feedback_remembers_is_what_the_twin_remembers(made, name):
+    # all numbers are small multiples of powers of two here, so rational arithmetic and floats are the same
+    compared = 0
+    for vector in made[name]:
+        if vector["name"] not in ("zeros", "one entry", "ties", "cancellation", "alternating"):
+            continue
+        held = taken(vector)
+        rows = [[Fraction(float(v)) for v in gradient] for gradient in held["inputs"]["gradients"]]
+        eta, zero = Fraction(1, 2) if name == "EF21M" else Fraction(1), [Fraction(0)] * len(rows[0])
+        for count in range(1, len(rows) + 1):
+            _, memory = feedback.descent(
+                name, feedback.top(1), lambda _x, t, rows=rows: [rows[t]], zero, Fraction(1), count, eta
+            )
+            after = held["expected"]["steps"][count - 1]["state"]["memory"]
+            assert [Fraction(float(v)) for v in after] == memory[0]
+        compared += 1
+    assert compared == 5
+
+
+@pytest.mark.parametrize("name", ["QSGD", "NaturalCompression", "StochasticPower", "RandK"])
+def test_a_key_makes_the_draws_that_stand_beside_it(made, name):
+    mixed = 0
+    for vector in made[name]:
+        drawn = vector["randomness"]
+        if "key" not in drawn:
+            continue
+        key, mixed = int(drawn["key"], 16), mixed + 1
+
+        def word(i, key=key):
+            return packetloss.mix((key + (i + 1) * packetloss.GOLDEN) % packetloss.WORD)
+
+        if name == "RandK":  # draw i is below n - count + 1 + i, the high half of a product (no draw is rejected here)
+            found = drawn["draws"]["values"]
+            low = vector["inputs"]["x"]["shape"][0] - len(found) + 1
+            assert found == [((word(i) >> 32) * (low + i)) >> 32 for i in range(len(found))]
+            continue
+        uniforms = read(drawn["uniforms"])
+        if uniforms.dtype == np.float64:
+            expected = [(word(i) >> 11) * 2.0**-53 for i in range(uniforms.size)]
+        else:
+            halves = [half for i in range(uniforms.size) for half in (word(i) >> 40, word(i) % 2**24)]
+            expected = [half * 2.0**-24 for half in halves[: uniforms.size]]
+        assert uniforms.tolist() == expected
+    assert mixed >= 3
+
+
+# --- collectives: what a vector gives -> what the twin says of it -------------------------------------------------
+
+
+def lists(stack):
+    return [list(row) for row in stack]
+
+
+def of_dense(twin):
+    def found(held):
+        rows, traffic = twin(lists(held["inputs"]["stack"]))
+        return {"result": np.array(rows), "traffic": traffic}
+
+    return found
+
+
+def scattered(held):
+    blocks, traffic = dense.reduce_scatter(lists(held["inputs"]["stack"]), held["parameters"]["algorithm"])
+    return {"blocks": blocks, "traffic": traffic}
+
+
+def gathered(held):
+    rows, traffic = dense.allgatherv(lists(held["inputs"]["blocks"]), held["parameters"]["algorithm"])
+    return {"result": np.array(rows), "traffic": traffic}
+
+
+def counted(P, steps):
+    return dict(zip(COUNTS, sparse.traffic(P, steps), strict=True))
+
+
+def of_sparse(twin):
+    def found(held):
+        options = held["parameters"]
+        if options.get("allgather") == "recursive-doubling":  # the twins know two ways to gather
+            return None
+        stack = held["inputs"]["stack"]
+        update, residual, selected, steps = twin(lists(stack), **options)
+        return {
+            "result.update": np.array(update) + 0.0,  # entries that nobody sent may be -0.0 with the twin
+            "result.residual": residual,
+            "result.selected": selected,
+            "traffic": counted(len(stack), steps),
+        }
+
+    return found
+
+
+def steps_of(log, N):
+    words = {key: [sum(step[key][r] for step in log) for r in range(N)] for key in ("sent", "received", "messages")}
+    path = sum(max(*step["sent"], *step["received"]) for step in log)
+    return {**words, "steps": len(log), "critical_path": path}
+
+
+def averaged(held):
+    stack, receives = held["inputs"]["stack"], held["parameters"].get("receives")
+    rows, log = moshpit.group_average(lists(stack), held["inputs"]["groups"].tolist(), receives)
+    return {"result": rows, "traffic": steps_of(log, len(stack))}
+
+
+def everybody(held, rounds, N):
+    alive = held["randomness"].get("alive")
+    return [[True] * N] * rounds if alive is None else alive
+
+
+def moshpit_twin(held):
+    stack, options = held["inputs"]["stack"], held["parameters"]
+    N, M, rounds = len(stack), options["M"], options["rounds"]
+    keys = held["inputs"]["keys"]
+    orders = held["randomness"].get("slots")
+    if orders is None:
+        orders = [[list(range(M))] * M ** keys.shape[1]] * rounds
+    alive = everybody(held, rounds, N)
+    rows, found, log = moshpit.moshpit(lists(stack), keys.tolist(), M, orders, alive, options.get("rule", "skip"))
+    return {"result": rows, "keys": np.array(found).reshape(keys.shape), "traffic": steps_of(log, N)}
+
+
+def grid(held):
+    stack, options, rounds = held["inputs"]["stack"], held["parameters"], held["parameters"]["rounds"]
+    alive, cells = everybody(held, rounds, len(stack)), held["inputs"]["cells"].tolist()
+    more = options.get("start", 0), alive, options.get("rule", "skip")
+    rows, log = moshpit.grid_average(lists(stack), cells, rounds, *more)
+    return {"result": rows, "traffic": steps_of(log, len(stack))}
+
+
+def gossiped(held):
+    stack, options, rounds = held["inputs"]["stack"], held["parameters"], held["parameters"]["rounds"]
+    if options["topology"] in ("ring", "torus") and len(stack) <= 4:  # a neighbour comes twice, or is oneself
+        return None
+    more = options.get("start", 0), everybody(held, rounds, len(stack)), options.get("missing", "self")
+    rows, sent, received, messages = gossip.gossip(lists(stack), options["topology"], rounds, *more)
+    return {"result": rows, "traffic": {"sent": sent, "received": received, "messages": messages}}
+
+
+def pushed(held):
+    stack, options, rounds = held["inputs"]["stack"], held["parameters"], held["parameters"]["rounds"]
+    if "weights" in options:
+        return None
+    edges = [gossip.targets(options["topology"], len(stack), t) for t in range(rounds)]
+    works = held["randomness"].get("delivered") or [[[True] * len(to) for to in targets] for targets in edges]
+    found = gossip.push_sum(lists(stack), options["topology"], rounds, 0, works, options.get("lost", "kept"))
+    return {"sums": found[0], "weights": found[1], "traffic": {"sent": found[2]}}
+
+
+def lossy_reduced(held):
+    options = dict(held["parameters"])
+    if "p" in options:
+        options["p"] = float(options["p"])
+    found = packetloss.lossy_reduce_scatter(held["inputs"]["stack"], held["randomness"]["arrived"], **options)
+    return {"result.estimate": found[0], "result.arrivals": found[1], "traffic": found[2]}
+
+
+def lossy_heard(held):
+    inputs, arrived = held["inputs"], held["randomness"]["arrived"]
+    found = packetloss.lossy_broadcast(inputs["replicas"], inputs["owned"], arrived, **held["parameters"])
+    return {"result": found[0], "traffic": found[1]}
+
+
+def trained(held):
+    options, loss = held["parameters"], held["parameters"]["loss"]
+    if "fail" in loss or loss["shared"] or "broadcast_only" in options:
+        return None
+    run = float(loss["p"]), options["steps"], float(options["rate"]), options.get("estimator", "arrivals")
+    seeds = held["randomness"]["seed"], held["randomness"]["trial"]
+    start = held["inputs"]["state"]["parameters"]
+    replicas, missed = packetloss.lossy_training(start, lambda _t, x: x, *run, options.get("packet"), *seeds)
+    return {"state.parameters": replicas, "state.missed": missed}
+
+
+def drifted(held):
+    options, loss = held["parameters"], held["parameters"]["loss"]
+    chain = (float(loss["fail"]), float(loss["recover"])) if "fail" in loss else None
+    p = None if chain else float(loss["p"])
+    trials = [
+        packetloss.drift_trial(
+            options["workers"], options["steps"], held["randomness"]["seed"], trial, p, chain, float(options["rho"]),
+            loss["shared"],
+        )
+        for trial in range(options["trials"])
+    ]  # fmt: skip
+    return {"approximately": (np.array(trials), held["expected"]["drift"])}
+
+
+def stale(held):
+    options, seed = held["parameters"], held["randomness"]["seed"]
+    sizes = options["receivers"], options["steps"], float(options["loss"]["p"])
+    found = [packetloss.staleness_trial(*sizes, seed, trial) for trial in range(options["trials"])]
+    return {"largest": [a for a, _ in found], "smallest": [b for _, b in found]}
+
+
+def dropped(held):
+    options = held["parameters"]
+    given = {key: options[key] for key in ("preemption", "at_threshold") if key in options}
+    numbers = {key: float(options[key]) for key in ("tau", "overhead", "forward") if key in options}
+    latencies = [[float(v) for v in row] for row in held["inputs"]["latencies"]]
+    time, slowest, completed = dropcompute.step(latencies, **numbers, **given)
+    return {"step.time": time, "step.slowest": slowest, "step.completed": completed}
+
+
+def spared(held):
+    latencies = [[float(v) for v in row] for row in held["inputs"]["latencies"]]
+    options = held["parameters"]
+    time, completed = dropcompute.backup(latencies, options["spare"], float(options.get("overhead", 0)))
+    return {"step.time": time, "step.completed": completed}
+
+
+def period(held):
+    return {
+        "seconds": dropcompute.local_sgd(held["inputs"]["latencies"].tolist(), float(held["parameters"]["overhead"]))
+    }
+
+
+def quantised(twin):
+    def found(held):
+        stack, coder = held["inputs"]["stack"], held["parameters"]["quantiser"]
+        plain = plainly_quantised(stack[0], **coder)
+        if not plain or stack.dtype != np.float64 or len(held["parameters"]) > 1:  # the twin adds in float64
+            return None
+        row = twin(
+            stack, lambda x: groupquant.decoded_floats([np.float64(v) for v in x], coder["width"], coder["group"])
+        )
+        return {"result.values": [row] * len(stack)}
+
+    return found
+
+
+def oktopk_twin(held):
+    options = dict(held["parameters"])
+    renamed = {"boundaries": "boundaries_rule", "balance": "balance_rule"}
+    given = {
+        renamed.get(key, key): value for key, value in options.items() if key not in ("k", "threshold", "controller")
+    }
+    given["strict"] = options.get("threshold") == "strict"
+    if "controller" in options:
+        return None
+    kind, state, found = held["inputs"]["iterations"][0].dtype.type, None, {}
+    for t, stack in enumerate(held["inputs"]["iterations"]):
+        rows = [[float(v) for v in row] for row in stack]
+        result, state, phases = oktopk.allreduce(rows, options["k"], state, rounded=lambda v: float(kind(v)), **given)
+        for name in ("update", "indices", "selected", "local_counts", "region_counts", "nonzero_sums", "winners"):
+            found[f"steps.{t}.result.{name}"] = result[name]
+        found[f"steps.{t}.state.boundaries"] = state["cuts"]
+        found[f"steps.{t}.state.local_thresholds"] = state["local"]
+        steps = [step for phase in oktopk.PHASES for step in phases[phase]]
+        found[f"steps.{t}.traffic"] = oktopk.counts(len(rows), steps)
+    return found
+
+
+def settled(held):
+    chosen, options = [v.tolist() for v in held["inputs"]["selected"]], held["parameters"]
+    cuts, steps = oktopk.boundaries(chosen, options["n"], options["rule"], "bruck")
+    return {"boundaries": cuts, "traffic": oktopk.counts(len(chosen), steps)}
+
+
+TOGETHER = {
+    **{name: of_dense(getattr(dense, name)) for name in
+       ("ring_allreduce", "recursive_doubling_allreduce", "rabenseifner_allreduce", "butterfly_allreduce")},
+    "reduce_scatter": scattered,
+    "allgather": gathered,
+    "allgatherv": gathered,
+    "gather_blocks": lambda held: {
+        "traffic": dense.gather_blocks(held["inputs"]["sizes"], held["parameters"]["algorithm"])
+    } if sum(held["inputs"]["sizes"]) < 100 else None,  # the twin carries every word
+    **{name: of_sparse(getattr(sparse, name)) for name in
+       ("topk_allgather", "topk_dsa", "gtopk_allreduce", "spardl_allreduce", "gaussiank_allreduce")},
+    "group_average": averaged,
+    "moshpit": moshpit_twin,
+    "grid_average": grid,
+    "gossip": gossiped,
+    "push_sum": pushed,
+    "lossy_reduce_scatter": lossy_reduced,
+    "lossy_broadcast": lossy_heard,
+    "lossy_training": trained,
+    "drift_trials": drifted,
+    "staleness_trials": stale,
+    "drop_step": dropped,
+    "backup_step": spared,
+    "local_sgd_period": period,
+    "ring_quantised_allreduce": quantised(flashcomm.ring),
+    "oneshot_quantised_allreduce": quantised(flashcomm.oneshot),
+    "twostep_quantised_allreduce": quantised(lambda stack, code: flashcomm.twostep(stack, code, code)),
+    "oktopk_allreduce": oktopk_twin,
+    "oktopk_boundaries": settled,
+}  # fmt: skip
+
+
+def at(expected, path):
+    for name in path.split("."):
+        expected = expected[int(name)] if isinstance(expected, list) else expected[name]
+    return expected
+
+
+def compared_with(found, expected, name):
+    for path, value in found.items():
+        if path == "approximately":
+            # means over steps, added in another order: 20 sums of at most 20^2, each rounded by half a unit
+            trials, drift = value
+            for column, part in zip(trials.T, ("owner", "pair", "differ"), strict=True):
+                assert np.abs(column - drift[part]).max() <= 20 * 400 * np.finfo(float).eps, (name, part)
+            continue
+        held = at(expected, path)
+        if path.endswith("traffic"):
+            for count, numbers in value.items():
+                assert held[count] == numbers, (name, path, count)
+        elif isinstance(held, list):
+            assert len(value) == len(held), (name, path)
+            for a, b in zip(value, held, strict=True):
+                assert same(np.asarray(a, b.dtype), b), (name, path, a, b)
+        elif path.endswith("residual"):
+            assert np.array_equal(value, held), (name, path)
+        else:
+            assert same(np.asarray(value), held), (name, path, value, held)
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_the_naive_twin_of_a_collective_finds_the_same_bits_and_counts(made, name):
+    compared = 0
+    for vector in made[name]:
+        if "refused" in vector["flags"]:
+            continue
+        held = taken(vector)
+        with np.errstate(all="ignore"):  # sums that overflow are among the vectors
+            found = TOGETHER[name](held)
+        if found is not None:
+            compared_with(found, held["expected"], vector["name"])
+            compared += 1
+    assert compared >= (1 if "quantised" in name else 5), name
+
+
+def test_a_twin_notices_another_bit_and_another_count(made):
+    held = taken(made["ring_allreduce"][2])
+    found = TOGETHER["ring_allreduce"](held)
+    compared_with(found, held["expected"], "as it is")
+    found["traffic"]["sent"][0] += 1
+    with pytest.raises(AssertionError):
+        compared_with(found, held["expected"], "another count")
+    found["traffic"]["sent"][0] -= 1
+    found["result"].view(np.uint32)[0, 0] ^= 1
+    with pytest.raises(AssertionError):
+        compared_with(found, held["expected"], "another bit")
