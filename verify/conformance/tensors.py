@@ -1,0 +1,110 @@
+"""Adapters: functions of torch tensors, or of arrays that speak DLPack, as functions of numpy arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["on_arrays", "on_torch"]
+
+Array = NDArray[Any]
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+
+def on_torch(function: Callable[..., Any], device: str = "cpu") -> Callable[..., Any]:
+    """`function` of torch tensors, as a function of numpy arrays.
+
+    Parameters
+    ----------
+    function : callable
+        ``roundtrip(x, seed)``, ``run(stack, seed)``, a step, or a factory of steps: arrays among its arguments become
+        tensors, tensors that it returns become arrays (in tuples too), and a callable that it returns is adapted.
+    device : str
+        Where the tensors live.
+
+    Returns
+    -------
+    callable
+        With the same signature; bfloat16 tensors are arrays of ``ml_dtypes.bfloat16``. What the function does to its
+        input is done to the caller's array.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        At the first call, if torch is not installed: ``pip install 'commbounds[torch]'``.
+    """
+
+    def to(x: Array) -> Any:
+        import torch
+
+        shared = (
+            torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) if x.dtype == _BFLOAT16 else torch.from_numpy(x)
+        )
+        return shared.to(device)
+
+    def back(y: Any) -> Any:
+        import torch
+
+        if not isinstance(y, torch.Tensor):
+            return y
+        plain = y.detach().cpu()
+        return plain.view(torch.int16).numpy().view(_BFLOAT16) if plain.dtype == torch.bfloat16 else plain.numpy()
+
+    return _adapted(function, to, back)
+
+
+def on_arrays(function: Callable[..., Any], namespace: Any) -> Callable[..., Any]:
+    """`function` of arrays of an array library, as a function of numpy arrays; they are handed over by DLPack.
+
+    Parameters
+    ----------
+    function : callable
+        As for `on_torch`.
+    namespace : module
+        With a ``from_dlpack``, as the array API standard has it: ``array_api_strict``, ``jax.numpy``, ``cupy``...
+
+    Returns
+    -------
+    callable
+        With the same signature.
+    """
+    return _adapted(function, namespace.from_dlpack, lambda y: np.from_dlpack(y) if hasattr(y, "__dlpack__") else y)
+
+
+def _adapted(function: Callable[..., Any], to: Callable[[Any], Any], back: Callable[[Any], Any]) -> Callable[..., Any]:
+    def there(value: Any) -> Any:
+        return to(value) if isinstance(value, np.ndarray) else value
+
+    def home(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(home(part) for part in value)
+        if not isinstance(value, np.ndarray) and callable(value) and not hasattr(value, "__dlpack__"):
+            return _Step(value, _adapted(value, to, back), home)
+        return back(value)
+
+    @functools.wraps(function, updated=())  # the signature too: it tells whether uniforms can be handed in
+    def adapted(*arguments: Any, **options: Any) -> Any:
+        return home(function(*map(there, arguments), **{name: there(value) for name, value in options.items()}))
+
+    return adapted
+
+
+class _Step:
+    """A step that a factory made, adapted; its residual is the original's."""
+
+    def __init__(self, original: Any, adapted: Callable[..., Any], home: Callable[[Any], Any]) -> None:
+        self._original, self._adapted, self._home = original, adapted, home
+
+    def __call__(self, x: Array) -> Any:
+        return self._adapted(x)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "residual":
+            raise AttributeError(name)
+        value = self._original.residual
+        return self._home(value() if callable(value) and not hasattr(value, "__dlpack__") else value)
