@@ -277,7 +277,7 @@ def test_a_program_that_finds_the_global_threshold_in_its_own_region(monkeypatch
         return OKTOPK._kth_largest(everything, k)
 
     monkeypatch.setattr(OKTOPK, "_reevaluated", alone)
-    with pytest.raises(ValueError, match="state.global_threshold must be the same on all ranks, got"):
+    with pytest.raises(ValueError, match=r"state\.global_threshold must be the same on all ranks, got"):
         differences()
 
 
