@@ -163,7 +163,9 @@ def in_one(arrays, lost):
 
 
 @pytest.mark.parametrize(
-    ("wire", "where"), [(lossless, "rank"), (unsent, "traffic"), (in_one, "traffic")], ids=lambda w: str(w)
+    ("wire", "where"),
+    [(lossless, "rank"), (unsent, "traffic"), (in_one, "traffic")],
+    ids=["lossless", "unsent", "in one"],
 )
 @EVERY
 def test_links_that_lose_otherwise_are_found(pairing, wire, where, monkeypatch):
