@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import platform
 import subprocess
 import sys
 from dataclasses import replace
@@ -56,13 +57,30 @@ def edited(path, old, new):
 # --- the same bytes ----------------------------------------------------------------------------------------------
 
 
-def test_a_process_with_another_hash_seed_and_one_thread_writes_the_same_bytes(tmp_path, made):
-    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    environment = {**os.environ, "PYTHONHASHSEED": seed, "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+def written_by_another_process(folder, **environment):
+    """Every file that a new process writes with these variables, by its path."""
     code = "import pathlib, sys; from commbounds.verify import vectors; vectors.written(pathlib.Path(sys.argv[1]))"
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "v")], env=environment, check=True)
-    found = {path: (tmp_path / "v" / path).read_bytes() for path in files.present(tmp_path / "v")}
-    assert found == {path: text.encode() for path, text in made.items()}
+    subprocess.run([sys.executable, "-c", code, str(folder)], env={**os.environ, **environment}, check=True)
+    return {path: (folder / path).read_text(encoding="utf-8") for path in files.present(folder)}
+
+
+def test_a_process_with_another_hash_seed_one_thread_and_no_compiler_writes_the_same_bytes(tmp_path, made):
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    plain = {"NUMBA_DISABLE_JIT": "1", "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    assert written_by_another_process(tmp_path / "v", PYTHONHASHSEED=seed, **plain) == made
+
+
+@pytest.mark.long
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the names of features are those of x86-64")
+def test_code_for_an_old_processor_writes_the_same_bytes(tmp_path, made):
+    old = {
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "NUMBA_CPU_NAME": "generic",
+        "NUMBA_CPU_FEATURES": "",
+        "OPENBLAS_CORETYPE": "Nehalem",
+        "NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3 AVX512F AVX512CD AVX512_SKX",
+    }
+    assert written_by_another_process(tmp_path / "v", **old) == made
 
 
 def test_the_directory_is_small_and_says_nothing_of_this_machine(made):
