@@ -134,8 +134,8 @@ def sends_much(comm):
     """Everybody to everybody at once: more than any buffer holds, so sends that wait would wait for ever."""
     others = [rank for rank in range(comm.size) if rank != comm.rank]
     content = np.full((1000, 1000), comm.rank, np.int16)
-    arrived = comm.step({rank: parcel(content.T, content[:0]) for rank in others}, others)
-    return [[int(a.sum()) for a in arrived[rank].arrays] for rank in others]
+    arrived = comm.step({rank: parcel(content.T, content[:0], np.array(comm.rank)) for rank in others}, others)
+    return [[(a.shape, int(a.sum())) for a in arrived[rank].arrays] for rank in others]
 
 
 def main():

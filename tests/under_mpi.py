@@ -4,8 +4,6 @@ import importlib.util
 import os
 import shutil
 import subprocess
-import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +16,7 @@ SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-    "NUMBA_CACHE_DIR": str(Path(tempfile.gettempdir()) / "commbounds-tests" / "numba"),
+    "NUMBA_CACHE_DIR": "",  # beside the modules, where this process has its kernels: they are not compiled anew
     "NO_COLOR": "1",
 }
 

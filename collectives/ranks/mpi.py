@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pickle
 import sys
+import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
@@ -27,6 +28,10 @@ from commbounds.collectives.traffic import Traffic
 __all__ = ["MpiWorld"]
 
 Bytes = NDArray[np.uint8]
+
+
+_LONGEST_PAUSE = 2e-4
+"""Seconds between two looks at what has arrived."""
 
 
 class _OtherRankFailed(Exception):
@@ -53,17 +58,21 @@ def _pieces(content: Bytes, longest: int) -> list[Bytes]:
     return [content[begin : begin + longest] for begin in range(0, content.size, longest)]
 
 
-def _of_all(wire: Any, value: bytes, count: int, longest: int) -> list[bytes]:
-    """What each of the first `count` ranks of `wire` gives as `value`; the others' is not looked at."""
-    values = []
-    for root in range(count):
-        length = np.array([len(value)], np.int64)
-        wire.Bcast(length, root)
-        content = np.frombuffer(value, np.uint8).copy() if wire.rank == root else np.empty(length[0], np.uint8)
-        for piece in _pieces(content, longest):
-            wire.Bcast(piece, root)
-        values.append(content.tobytes())
-    return values
+def _finish(requests: list[Any]) -> None:
+    """Wait for all, asleep: on fewer processors than processes, whoever spins keeps the others from answering."""
+    pause = 0.0
+    while requests and not type(requests[0]).Testall(requests):
+        time.sleep(pause)
+        pause = min(_LONGEST_PAUSE, 2 * pause + 1e-6)
+
+
+def _of_all(wire: Any, value: bytes, lengths: Sequence[int], longest: int) -> list[bytes]:
+    """What each of the first ranks of `wire` gives as `value`; how long that is, all know."""
+    contents = [np.empty(length, np.uint8) for length in lengths]
+    if wire.rank < len(contents):
+        contents[wire.rank][:] = np.frombuffer(value, np.uint8)
+    _finish([wire.Ibcast(piece, root) for root, own in enumerate(contents) for piece in _pieces(own, longest)])
+    return [content.tobytes() for content in contents]
 
 
 class _MpiCommunicator(Communicator):
@@ -79,28 +88,29 @@ class _MpiCommunicator(Communicator):
 
     def told(self, value: Any) -> list[Any]:
         content = pickle.dumps(value)
-        self._taken(Turn.TELL)
+        lengths = self._taken(Turn.TELL, {rank: len(content) for rank in range(self.size)})
         with _whole_or_no_job(self._wire):
-            return [pickle.loads(own) for own in _of_all(self._wire, content, self.size, self._longest)]
+            told = _of_all(self._wire, content, list(lengths.values()), self._longest)
+            return [pickle.loads(own) for own in told]
 
     def left(self, turn: Turn) -> None:
         """Take turns, as one that does nothing more, until all ranks do the same."""
-        while any(other < Turn.END for other in self._turns(turn)[:, 0]):
+        while any(other < Turn.END for other in self._turns(turn, {})[:, 0]):
             pass
 
-    def _turns(self, turn: Turn, headers: Mapping[int, Bytes] | None = None) -> NDArray[np.int64]:
-        """For every rank what it does, and how long the header is of what it sends to this one; -1 without."""
+    def _turns(self, turn: Turn, lengths: Mapping[int, int]) -> NDArray[np.int64]:
+        """For every rank what it does, and how long what it has for this one is; -1 for nothing."""
         mine, theirs = np.full((2, self.size, 2), -1, np.int64)
         mine[:, 0] = turn
-        for target, header in (headers or {}).items():
-            mine[target, 1] = header.size
+        for target, length in lengths.items():
+            mine[target, 1] = length
         with _whole_or_no_job(self._wire):
-            self._wire.Alltoall(mine, theirs)
+            _finish([self._wire.Ialltoall(mine, theirs)])
         return theirs
 
-    def _taken(self, turn: Turn, headers: Mapping[int, Bytes] | None = None) -> dict[int, int]:
-        """Who sends to this rank, and how long the header is."""
-        theirs = self._turns(turn, headers)
+    def _taken(self, turn: Turn, lengths: Mapping[int, int]) -> dict[int, int]:
+        """Who has something for this rank, in the order of the ranks, and how long it is."""
+        theirs = self._turns(turn, lengths)
         if Turn.FAIL in theirs[:, 0]:
             raise _OtherRankFailed
         in_turn(theirs[:, 0])
@@ -112,7 +122,7 @@ class _MpiCommunicator(Communicator):
             for target, part in outgoing.items()
         }
         contents = {target: [_bytes(array) for array in part.arrays] for target, part in outgoing.items()}
-        lengths = self._taken(Turn.STEP, headers)
+        lengths = self._taken(Turn.STEP, {target: header.size for target, header in headers.items()})
         with _whole_or_no_job(self._wire):
             arrived = self._moved(headers, contents, lengths)
         self._all_expected(arrived, sources)
@@ -126,18 +136,16 @@ class _MpiCommunicator(Communicator):
         for target, header in headers.items():
             pieces = [piece for content in contents[target] for piece in _pieces(content, self._longest)]
             pending += [self._wire.Isend(piece, target) for piece in (header, *pieces)]
+        theirs = {source: np.empty(length, np.uint8) for source, length in lengths.items()}
+        _finish([self._wire.Irecv(header, source) for source, header in theirs.items()])
         arrived = {}
-        for source, length in lengths.items():
-            header = np.empty(length, np.uint8)
-            self._wire.Recv(header, source)
+        for source, header in theirs.items():
             kinds, words = pickle.loads(header.tobytes())
             arrays = tuple(np.empty(shape, dtype) for dtype, shape in kinds)
-            for array in arrays:
-                pieces = _pieces(array.reshape(-1).view(np.uint8), self._longest)
-                pending += [self._wire.Irecv(piece, source) for piece in pieces]
+            pieces = [piece for array in arrays for piece in _pieces(_bytes(array), self._longest)]
+            pending += [self._wire.Irecv(piece, source) for piece in pieces]
             arrived[source] = Parcel(arrays, words)
-        for request in pending:
-            request.Wait()
+        _finish(pending)
         return arrived
 
 
@@ -206,7 +214,10 @@ class MpiWorld(World):
         with _whole_or_no_job(self._comm):
             wire = self._group(P)
             mine, told = self._carried_out(program, wire) if self.rank < P else (_Outcome(), b"")
-            outcomes = [_Outcome(*pickle.loads(own)) for own in _of_all(self._comm, told, P, self._longest)]
+            lengths = np.empty(self.size, np.int64)
+            _finish([self._comm.Iallgather(np.array([len(told)], np.int64), lengths)])
+            everybody = _of_all(self._comm, told, lengths[:P].tolist(), self._longest)
+            outcomes = [_Outcome(*pickle.loads(own)) for own in everybody]
         failed = [rank for rank, outcome in enumerate(outcomes) if outcome.error is not None]
         for rank in failed:
             error = mine.error if rank == self.rank else outcomes[rank].error
