@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -107,11 +108,18 @@ def corpus(subject: Subject, budget: Budget) -> Iterator[Case]:
     signs, or drift; for an all-reduce stacks whose rows are equal, opposite, hostile in one row only, or all different.
     """
     dtype = subject.numpy_dtype
+    seen = set[tuple[tuple[int, ...], bytes]]()
     for number, (label, values) in enumerate(_arrays(subject, budget)):
         for suffix, stack in _stacked(subject, budget, values, number):
             x = _cast(stack, dtype)
-            if x is not None and subject.takes(x):
-                yield Case(x, number % 7, label + suffix)
+            if x is None or not subject.takes(x):
+                continue
+            if subject.leading:  # of one entry most kinds are the same
+                key = x.shape, hashlib.sha256(x.tobytes()).digest()
+                if key in seen:
+                    continue
+                seen.add(key)
+            yield Case(x, number % 7, label + suffix)
 
 
 def _stacked(subject: Subject, budget: Budget, values: Array, number: int) -> Iterator[tuple[str, Array]]:
@@ -153,6 +161,9 @@ def _brought(subject: AllReduce, values: Array, number: int) -> Iterator[tuple[s
             (f", P={P}, in the last row alone", np.where(rows == P - 1, values[None], 0.0)),
         )
         yield others[(number + place) % 3]
+        top = float(np.abs(values).max())
+        if number % 5 == 0 and top > 0.0:  # whatever is formed beside the sum itself may be beyond the dtype
+            yield f", P={P}, the sum near the largest number", turned * (_largest(subject.numpy_dtype) / top / 1.25 / P)
 
 
 # --- generated ---------------------------------------------------------------------------------------------------

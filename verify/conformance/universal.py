@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance import generators
-from commbounds.verify.conformance.bench import Bench, Unusable
+from commbounds.verify.conformance.bench import Bench, Unusable, usable
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import Case
 from commbounds.verify.conformance.claim import Claim, NotHere, Sure
@@ -172,6 +172,14 @@ class _Order(_Universal):
     label: ClassVar[str] = "order of calls does not matter"
 
     def violation(self, bench: Bench, case: Case) -> str | None:
+        if isinstance(bench.subject, Stateful):
+            step, answers = bench.call(bench.subject.factory, case.seed), []
+            for row in case.x.copy():
+                y = usable(bench.call(step, row), row)
+                answers.append((y, y.copy()))
+            for t, (y, then) in enumerate(answers):
+                if y.tobytes() != then.tobytes():
+                    return f"the array that step {t} returned changed in a later step"
         other = Case(np.ascontiguousarray(-case.x[..., ::-1]), case.seed + 1)
         if not bench.subject.takes(other.x):
             other = Case(case.x, case.seed + 1)

@@ -1,0 +1,163 @@
+"""Claims about what ranks end with: the sum, the mean, the same bits, and nothing lost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.verify.conformance.bench import Bench
+from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.claim import NotHere, Sure
+from commbounds.verify.conformance.claims.walk import norm, require_range
+
+__all__ = ["Averages", "Conserves", "RanksAgree", "Sums"]
+
+Array = NDArray[Any]
+Wide = NDArray[np.float64]
+_UNIT = 2.0**-53
+
+
+def _gamma(roundings: int, eps: float) -> float:
+    """What k roundings, one after another, change a number by, relatively: k u/(1 - k u) with u = eps/2."""
+    change = roundings * eps / 2.0
+    if change >= 1.0:
+        raise NotHere("so many roundings may leave nothing of the sum")
+    return change / (1.0 - change)
+
+
+def _sums(x: Array) -> tuple[Wide, Wide]:
+    """The sums over the ranks, correctly rounded to float64, and those of the magnitudes."""
+    rows = x.reshape(len(x), -1).astype(np.float64)
+    exact = np.array([math.fsum(column) for column in rows.T.tolist()])
+    return exact.reshape(x.shape[1:]), np.abs(rows).sum(axis=0).reshape(x.shape[1:])
+
+
+def _farthest(result: Wide, wanted: Wide, room: Wide, what: str) -> str | None:
+    """Where ranks are farther off what is wanted than rounding explains: the first such entry of the first rank."""
+    error = np.abs(result - wanted)
+    wrong = np.flatnonzero(~(error <= room))
+    if wrong.size == 0:
+        return None
+    rank, *entry = at = tuple(int(i) for i in np.unravel_index(wrong[0], result.shape))
+    ranks = np.unique(np.unravel_index(wrong, result.shape)[0]).size
+    return (
+        f"rank {rank}, entry {tuple(entry)}: {float(result[at])!r}, the {what} is {float(wanted[*entry])!r}; rounding "
+        f"explains {float(room[*entry]):.3g}; {ranks} of {len(result)} ranks are wrong somewhere"
+    )
+
+
+@dataclass(frozen=True)
+class Sums(Sure):
+    """Every rank ends with the sum: |result - sum of x_p| <= gamma_{P-1} sum of |x_p|, entry by entry.
+
+    That is what P - 1 additions in the subject's dtype make at most, in any order (u = eps/2, gamma_k = k u/(1 - k u));
+    so do additions in a wider dtype, rounded in the end. Additions do not underflow. A single rank keeps its vector as
+    it is. Nothing is claimed where the sum of the magnitudes is beyond the dtype: a partial sum might be.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        exact, sizes = _sums(case.x)
+        require_range(bench, float(sizes.max()))
+        P = len(case.x)
+        # `exact` itself is rounded once to float64, if there is anything to add
+        room = _gamma(P - 1, bench.eps) * sizes + (P > 1) * _UNIT * np.abs(exact)
+        return _farthest(bench.outcome(case).result.astype(np.float64), exact, room, "sum")
+
+
+@dataclass(frozen=True)
+class Averages(Sure):
+    """Every rank ends with the mean, divided before, between or after the additions.
+
+    |result - mean| <= gamma_{3(P-1)} sum of |x_p| / P + P s: P - 1 additions, and at each at most one scaling, whose
+    factor is rounded as well; scaled numbers may be subnormal, and round by half the smallest one s each, before the
+    additions or in the end.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        exact, sizes = _sums(case.x)
+        require_range(bench, float(sizes.max()))
+        P = len(case.x)
+        room = (_gamma(3 * (P - 1), bench.eps) + (P > 1) * 2.0 * _UNIT) * sizes / P + (P > 1) * P * bench.tiny
+        return _farthest(bench.outcome(case).result.astype(np.float64), exact / P, room, "mean")
+
+
+@dataclass(frozen=True)
+class RanksAgree(Sure):
+    """All ranks end with the same bits; a NaN is a NaN, whatever its payload."""
+
+    about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        if len(case.x) == 1:
+            raise NotHere("there is one rank")
+        result = np.ascontiguousarray(bench.outcome(case).result)
+        bits, wide = result.view(f"u{result.itemsize}"), result.astype(np.float64)
+        nan = np.isnan(wide)
+        differ = np.flatnonzero((bits != bits[0]) & ~(nan & nan[0]))
+        if differ.size == 0:
+            return None
+        rank, *entry = at = tuple(int(i) for i in np.unravel_index(differ[0], result.shape))
+        return f"entry {tuple(entry)} is {float(wide[0, *entry])!r} on rank 0 and {float(wide[at])!r} on rank {rank}"
+
+
+@dataclass(frozen=True)
+class Conserves(Sure):
+    """What was applied and what the ranks keep back make up what they brought: nothing is lost, nothing counted twice.
+
+    sum of x_p = r + sum of e_p, entry by entry, with r the result of rank 0 and e_p the residuals, which the subject
+    has to show.
+
+    Parameters
+    ----------
+    averages : bool
+        The result is a mean: P r takes the place of r.
+    mixes : bool
+        Messages are decoded together by products that mix entries (low rank, rotations): rounding then goes by norms.
+
+    Notes
+    -----
+    A rank's message is x_p - e_p, of a size of at most |x_p| + |e_p|. It passes at most P - 1 additions on the wire, as
+    many where it is put back, and two roundings each where it is coded, decoded and subtracted: with A the sum of
+    |x_p| + |e_p|, gamma_{2P+4} A + P s, with s the smallest subnormal number. A mean adds 3 (P - 1) roundings, and its
+    P s count P times. Where entries mix, 2 N more roundings, and norms in place of sizes.
+    """
+
+    averages: bool = False
+    mixes: bool = False
+
+    about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        outcome = bench.outcome(case)
+        if outcome.residual is None:
+            raise NotHere("the subject shows no residuals")
+        P, N = len(case.x), case.x[0].size
+        factor = float(P) if self.averages else 1.0
+        x, kept = case.x.astype(np.float64), outcome.residual.astype(np.float64)
+        applied = factor * outcome.result[0].astype(np.float64)
+        sizes = np.abs(x).sum(axis=0) + np.abs(kept).sum(axis=0)
+        # what is infinite or NaN came out of finite inputs: only where these add up beyond the dtype is that no fault
+        require_range(bench, 2.0 * float(np.abs(x).sum(axis=0).max()))
+        roundings = 2 * P + 4 + 3 * (P - 1) * self.averages + 2 * N * self.mixes
+        if self.mixes:
+            sizes = np.full_like(sizes, sum(norm(row) for row in x) + sum(norm(row) for row in kept))
+        # the line below: 2 P + 1 additions in float64
+        room = (_gamma(roundings, bench.eps) + (2 * P + 1) * _UNIT) * sizes + factor * P * bench.tiny
+        lost = (x - kept).sum(axis=0) - applied
+        wrong = np.flatnonzero(~(np.abs(lost) <= room))
+        if wrong.size == 0:
+            return None
+        entry = tuple(int(i) for i in np.unravel_index(wrong[0], lost.shape))
+        return (
+            f"entry {entry}: {float(x[:, *entry].sum()):.9g} was brought, {float(applied[entry]):.9g} applied and "
+            f"{float(kept[:, *entry].sum()):.9g} kept: {float(lost[entry]):.6g} is missing, rounding explains "
+            f"{float(room[entry]):.3g}"
+        )
