@@ -17,7 +17,7 @@ from vector_reading import entries_of, read
 
 from commbounds.cli import main
 from commbounds.collectives import COLLECTIVES
-from commbounds.compressors import COMPRESSORS, MECHANISMS
+from commbounds.compressors import COMPRESSORS, MECHANISMS, TopK
 from commbounds.verify import vectors
 from commbounds.verify.vectors import checking, files
 from commbounds.verify.vectors.case import expected_of
@@ -280,7 +280,7 @@ def test_a_schema_version_that_nobody_knows_is_found(folder, name):
         ("index.json", '"vectors": 15', '"vectors": 14', "has 14 vectors, should be 15"),
         ("index.json", '"sha256": "', '"sha256": "0', "in the index"),
         ("compressors/Sign.json", '"vectors": [', '"vectors":  [', "in the index"),
-        ("compressors/Sign.json", '"why": ', '"wry": ', "wry is not expected"),
+        ("compressors/Sign.json", x),
         ("compressors/Sign.json", '"values": [1.0', '"values": [NaN', "no JSON"),
     ],
 )
@@ -298,6 +298,21 @@ def test_another_version_of_commbounds_with_the_same_vectors_agrees(folder):
         entry["sha256"] = hashlib.sha256((folder / entry["file"]).read_bytes()).hexdigest()
     (folder / "index.json").write_text(json.dumps(index), encoding="utf-8")
     assert vectors.differences(folder) == []
+
+
+def test_an_implementation_that_breaks_ties_otherwise_is_found(tmp_path, monkeypatch):
+    vectors.written(tmp_path, ["TopK"])
+    compress = TopK.compress
+
+    def last_of_equals(self, x, rng=None):
+        message = compress(self, x[::-1])
+        indices = (x.size - 1 - message.indices)[::-1].astype(np.int32)
+        return replace(message, indices=indices, values=x[indices])
+
+    monkeypatch.setattr(TopK, "compress", last_of_equals)
+    found = vectors.differences(tmp_path, ["TopK"])
+    assert any("vector 'ties, float32, k=3'.expected.message.fields.indices" in line for line in found)
+    assert not any("vector 'ordinary" in line for line in found)
 
 
 # --- writing, and the command ------------------------------------------------------------------------------------

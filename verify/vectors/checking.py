@@ -12,8 +12,8 @@ from commbounds.verify.vectors.schema import VERSION
 
 __all__ = ["differences"]
 
-_SHOWN = 5
-"""Differences that are told of one file; the others are counted."""
+_SHOWN = 12
+"""Lines that are told of one file; what is beyond them is counted."""
 _VERSION = "commbounds"
 """What wrote a file: another version is no difference, as long as the vectors are the same."""
 
@@ -103,6 +103,12 @@ def _told(path: str, found: list[str]) -> list[str]:
     return [f"{path}: {line}" for line in found[:_SHOWN]] + more
 
 
+def _first(found: list[str]) -> Iterator[str]:
+    """The first difference of a vector, and how many more there are."""
+    if found:
+        yield found[0] + (f"; {len(found) - 1} more in this vector" if len(found) > 1 else "")
+
+
 def _between(held: Any, wanted: Any, place: str) -> Iterator[str]:
     """Where two JSON values differ; a vector goes by its name."""
     if isinstance(held, dict) and isinstance(wanted, dict):
@@ -120,7 +126,9 @@ def _between(held: Any, wanted: Any, place: str) -> Iterator[str]:
         if len(held) != len(wanted):
             yield f"{place} has {len(held)} entries, should be {len(wanted)}"
         for i, (a, b) in enumerate(zip(held, wanted, strict=False)):
-            vector = place == "vectors" and isinstance(b, dict)
-            yield from _between(a, b, f"vector {b['name']!r}" if vector else f"{place}[{i}]")
+            if place == "vectors" and isinstance(b, dict):
+                yield from _first(list(_between(a, b, f"vector {b['name']!r}")))
+            else:
+                yield from _between(a, b, f"{place}[{i}]")
     elif type(held) is not type(wanted) or held != wanted:
         yield f"{place} is {json.dumps(held)[:80]}, should be {json.dumps(wanted)[:80]}"

@@ -143,7 +143,7 @@ def hostile_cases(
             {"x": x},
             parameters,
             randomness(compressor, name, x, 100 + list(about).index(name)),
-            flags_of(x),
+            (*flags_of(x), "halfway") if name == "halfway" else flags_of(x),
             refused=name in refused,
         )
 

@@ -118,8 +118,8 @@ README = """\
 `index.json` lists every file with its sha256 and its number of vectors, and what has none, with the reason.
 `compressors/NAME.json` and `collectives/NAME.json` hold the vectors of one subject; `schema.json` is their JSON Schema.
 
-A vector has `name`, `why`, `flags`, `inputs`, `parameters`, `randomness` and `expected`; some have a `law`, the exact
-distribution of the output as fractions. Give a port the first four, compare with `expected`, bit for bit.
+A vector has a `name`, `why` it is there, and `flags`, what is on the edge in it. Give a port its `inputs`, `parameters`
+and `randomness`, and compare with `expected`, bit for bit. Some have a `law`: the exact distribution of the output.
 
 | in the file | means |
 |---|---|
@@ -135,10 +135,13 @@ an array, in row order; shape `[]` is a single number |
 critical path; `phases` in any order |
 | `"expected": {"error": "ValueError"}` | the input is to be refused |
 
-Randomness is injected: uniforms, draws, orders and masks stand in the file. Where there is a `key` or a `seed` as well,
-the named generator makes them from it: draw i of `splitmix64` is mix(key + (i + 1) 0x9e3779b97f4a7c15); float64
-uniforms take its top 53 bits, float32 ones the top and then the bottom 24 bits of every draw.
+Randomness is injected: uniforms, draws, orders and masks stand in the file. Where there is a `key` as well, the named
+generator makes them from it: draw i of `splitmix64` is mix(key + (i + 1) 0x9e3779b97f4a7c15) modulo 2^64, where mix(z)
+is z = (z ^ z >> 30) 0xbf58476d1ce4e5b9, z = (z ^ z >> 27) 0x94d049bb133111eb, z ^ z >> 31; float64 uniforms take the
+top 53 bits of a draw, float32 ones the top and then the bottom 24 bits of each.
 A `seed` beside a `key` is that of numpy's `default_rng`, whose first 64 bits are the key.
+
+In `GroupCodes` the `planes` are what is sent, and the `codes` what they hold.
 
 `gradient` = "identity" means that the gradient at x is x. `commbounds vectors --check DIR` recomputes everything.
 """
