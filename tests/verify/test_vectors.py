@@ -280,7 +280,7 @@ def test_a_schema_version_that_nobody_knows_is_found(folder, name):
         ("index.json", '"vectors": 15', '"vectors": 14', "has 14 vectors, should be 15"),
         ("index.json", '"sha256": "', '"sha256": "0', "in the index"),
         ("compressors/Sign.json", '"vectors": [', '"vectors":  [', "in the index"),
-        ("compressors/Sign.json", x),
+        ("compressors/Sign.json", '"why": ', '"wry": ', "why is missing"),
         ("compressors/Sign.json", '"values": [1.0', '"values": [NaN', "no JSON"),
     ],
 )
