@@ -117,7 +117,8 @@ def carried_out(held: Array, edges: NDArray[np.int64], parts: Sequence[Part]) ->
     begin = 0
     for part in parts:
         sent, received, count = counts[:, begin : begin + part.steps]
-        _move(held, edges, part.messages, part.adds, mail, sent, received, count)
+        with np.errstate(over="ignore", invalid="ignore"):  # without the JIT, numpy warns of sums out of range
+            _move(held, edges, part.messages, part.adds, mail, sent, received, count)
         begin += part.steps
     return phased(counts, parts)
 
