@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.sequential import BETS, SequentialTest, detectable_violation
 
-__all__ = ["Catoni", "Range", "Stream", "known_range"]
+__all__ = ["Catoni", "Range", "Stream"]
 
 Array = NDArray[Any]
 
@@ -30,37 +30,28 @@ unless it has not been there at all."""
 
 
 class Range:
-    """What draws may be, judged by those seen: beyond the outermost ones by half of what lies between these.
+    """What draws may be, judged by those seen.
 
     Parameters
     ----------
-    low, high : float
-        Smallest and largest number seen.
-    known_low, known_high : bool
-        Whether at least `SEEN` draws lay in the half towards that end. Tails that fall so slowly that the outermost
-        draws stay alone are never known.
+    seen : (t,) float64
+        Finite, t >= 1.
+
+    Notes
+    -----
+    Beyond the outermost draws by half of what lies between these; by a twentieth on a side where `SEEN` of them lie
+    in the outermost fiftieth, so that there is an edge. An end is known once `SEEN` draws lay in the half towards it:
+    tails that fall so slowly that the outermost draws stay alone are never known.
     """
 
     def __init__(self, seen: Array) -> None:
-        self.low, self.high = float(seen.min()), float(seen.max())
-        middle = self.low + (self.high - self.low) / 2.0
-        spread = self.high > self.low
-        self.known_low = bool(spread and (seen <= middle).sum() >= SEEN)
-        self.known_high = bool(spread and (seen >= middle).sum() >= SEEN)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Between which numbers the next draws are taken to lie."""
-        room = (self.high - self.low) / 2.0
-        return self.low - room, self.high + room
-
-
-def known_range(seen: Array) -> Range | None:
-    """The range of the numbers `seen`, or None while one of its ends is not known."""
-    if seen.size == 0 or not np.isfinite(seen).all():
-        return None
-    found = Range(seen)
-    return found if found.known_low and found.known_high else None
+        low, high = float(seen.min()), float(seen.max())
+        width = high - low
+        middle, edge = low + width / 2.0, width / 50.0
+        below, above = int((seen <= middle).sum()), int((seen >= middle).sum())
+        self.known = width > 0.0 and min(below, above) >= SEEN
+        rooms = [width / (20.0 if (near <= edge).sum() >= SEEN else 2.0) for near in (seen - low, high - seen)]
+        self.ends = low - rooms[0], high + rooms[1]
 
 
 class Stream:
@@ -70,72 +61,75 @@ class Stream:
     ----------
     pilots : int
         Least number of deviations that only show the range.
+    room : float
+        How far from zero the mean may be by rounding alone.
     ends : (low, high) or None
         A range learnt elsewhere; the own one is then not waited for.
 
     Notes
     -----
-    Assumed: a right subject's deviations lie within the range of the pilots and half of its width beyond either end.
-    The pilots go on until both halves of what they span have been visited `SEEN` times. A deviation beyond it ends the
-    test: all deviations so far become pilots of a new one. Test number e has a part 2^-(e + 1) of the false-alarm rate.
+    Assumed: a right subject's deviations lie in the `Range` of the pilots, which go on until it is known. A deviation
+    beyond it ends the test: all deviations so far become pilots of a new one. Test number e has a part 2^-e of the
+    false-alarm rate, e = 1, 2, ...
     """
 
-    def __init__(self, pilots: int, ends: tuple[float, float] | None = None) -> None:
-        self._pilots, self._given = pilots, ends
+    def __init__(self, pilots: int, room: float = 0.0, ends: tuple[float, float] | None = None) -> None:
+        self._pilots, self._room, self.given = pilots, room, ends is not None
         self._seen: list[Array] = []
-        self._count = 0
-        self._test: SequentialTest | None = None
-        self._epochs = 0
-        self.log_e = 0.0
+        self._tests: tuple[SequentialTest, SequentialTest] | None = None
+        self.epochs, self.log_e = 0, 0.0
+        self.count, self._sum = 0, 0.0
         if ends is not None:
             self._begin(ends)
 
     def _begin(self, ends: tuple[float, float]) -> None:
-        # a mean of zero has to be inside; where it is not, the end is moved there
-        room = 1e-9 * max(abs(ends[0]), abs(ends[1])) or 1e-300
-        low, high = min(ends[0], -room), max(ends[1], room)
-        self._test, self._scale = SequentialTest(low / (high - low), high / (high - low), True, BOLDEST), high - low
-        self._ends = low, high
-        self._epochs += 1
+        # zero has to be inside
+        nothing = 1e-9 * max(abs(ends[0]), abs(ends[1])) or 1e-300
+        self._ends = min(ends[0], -nothing), max(ends[1], nothing)
+        low, high = self._ends
+        self._scale = high - low
+        bounds = (low - self._room, -high - self._room)
+        self._tests = tuple(SequentialTest(b / self._scale, math.inf, boldest=BOLDEST) for b in bounds)  # type: ignore[assignment]
+        self.epochs += 1
 
     def feed(self, deviations: Array) -> None:
         """Take more deviations, in their order; finite."""
         rest = np.asarray(deviations, dtype=np.float64)
+        self.count += rest.size
+        self._sum += float(rest.sum())
         while rest.size:
-            if self._test is None:
+            if self._tests is None:
                 self._seen.append(rest)
-                self._count += rest.size
                 seen = np.concatenate(self._seen)
-                found = known_range(seen) if self._count >= self._pilots else None
-                if found is not None:
+                found = Range(seen)
+                if seen.size >= self._pilots and found.known:
                     self._begin(found.ends)
                 return
             inside = (rest >= self._ends[0]) & (rest <= self._ends[1])
             stop = rest.size if inside.all() else int(np.argmin(inside))
-            if stop:
-                self._test.feed(rest[:stop] / self._scale)
-                self.log_e = max(self.log_e, self._test.log_e - self._epochs * math.log(2.0))
-                self._seen.append(rest[:stop])
-                self._count += stop
+            up, down = self._tests
+            up.feed((rest[:stop] - self._room) / self._scale)
+            down.feed((-rest[:stop] - self._room) / self._scale)
+            # each has half of the capital
+            self.log_e = max(self.log_e, max(up.log_e, down.log_e) - (self.epochs + 1) * math.log(2.0))
+            self._seen.append(rest[: stop + 1])
             if stop < rest.size:
-                self._test, self._given = None, None
-                self._seen.append(rest[stop : stop + 1])
-                self._count += 1
-                stop += 1
-            rest = rest[stop:]
+                self._tests = None
+            rest = rest[stop + 1 :]
 
     @property
-    def judged(self) -> bool:
-        """Whether there was ever a test."""
-        return self._epochs > 0
+    def mean(self) -> float:
+        """Of all deviations."""
+        return self._sum / max(1, self.count)
 
     def detects(self, alpha: float) -> float:
         """Smallest mean that is found with probability 0.99, in the unit of the deviations."""
-        if self._test is None or self._test.count == 0:
+        if self._tests is None or self._tests[0].count == 0:
             return math.inf
-        limit = self._scale / max(-self._ends[0], self._ends[1])
-        part = alpha * 0.5**self._epochs
-        return self._scale * detectable_violation(self._test.deviation, self._test.count, part, limit, BOLDEST)
+        up, _ = self._tests
+        limit = self._scale / (self._room + max(-self._ends[0], self._ends[1]))
+        shift = detectable_violation(up.deviation, up.count, alpha * 0.5**self.epochs, limit, BOLDEST)
+        return self._scale * shift + 2.0 * self._room
 
 
 @njit(cache=True, nogil=True)
@@ -161,31 +155,40 @@ class Catoni:
     ----------
     variance : float
         Positive.
+    room : float
+        How far from zero the mean may be by rounding alone.
 
     Notes
     -----
     With phi(z) = sign(z) log(1 + |z| + z^2/2) (Catoni 2012), E exp(phi(l D)) <= 1 + l E D + l^2 E D^2 / 2 <= exp(l^2
-    variance / 2) where E D = 0: for z < 0 because (1 - z + z^2/2)(1 + z + z^2/2) = 1 + z^4/4 >= 1. So the product of
-    exp(phi(l D_t) - l^2 variance / 2) is a supermartingale from 1, whatever the range of the deviations, and so is the
-    average over a fixed grid of bets l of both signs. As phi is odd, a larger variance alone raises no alarm where
-    deviations are symmetric.
+    variance / 2) where l E D <= 0: for z < 0 because (1 - z + z^2/2)(1 + z + z^2/2) = 1 + z^4/4 >= 1. So the product
+    of exp(phi(l D_t) - l^2 variance / 2) is a supermartingale from 1, whatever the range of the deviations, and so is
+    the average over a fixed grid of bets l. As phi is odd, a larger variance alone raises no alarm where deviations
+    are symmetric. Moving a deviation by `room` moves the root of its second moment by at most that.
     """
 
-    def __init__(self, variance: float) -> None:
-        self._sd = math.sqrt(variance)
-        bets = 4.0 * 0.5 ** np.arange(BETS)
-        self._bets = np.concatenate([bets, -bets])  # in units of 1/sd, and so are deviations
+    def __init__(self, variance: float, room: float = 0.0) -> None:
+        self._sd, self._room = math.sqrt(variance) + room, room
+        self._bets = 4.0 * 0.5 ** np.arange(BETS)  # in units of 1/sd, and so are deviations
         self._cost = self._bets**2 / 2.0
-        self._log_wealth = np.zeros(self._bets.size)
-        self.log_e = 0.0
-        self.count = 0
+        self._sides = [(1.0, np.zeros(BETS)), (-1.0, np.zeros(BETS))]
+        self.log_e, self.count, self._sum = 0.0, 0, 0.0
 
     def feed(self, deviations: Array) -> None:
         """Take more deviations, in their order; finite."""
-        scaled = np.ascontiguousarray(np.asarray(deviations, dtype=np.float64) / self._sd)
-        self.log_e = float(_advance(scaled, self._bets, self._cost, self._log_wealth, self.log_e))
-        self.count += scaled.size
+        wide = np.asarray(deviations, dtype=np.float64)
+        for sign, wealth in self._sides:
+            scaled = np.ascontiguousarray((sign * wide - self._room) / self._sd)
+            peak = float(_advance(scaled, self._bets, self._cost, wealth, 0.0))
+            self.log_e = max(self.log_e, peak - math.log(2.0))  # each side has half of the capital
+        self.count += wide.size
+        self._sum += float(wide.sum())
+
+    @property
+    def mean(self) -> float:
+        """Of all deviations."""
+        return self._sum / max(1, self.count)
 
     def detects(self, alpha: float) -> float:
         """Smallest mean that is found with probability 0.99, in the unit of the deviations, if all have `variance`."""
-        return self._sd * detectable_violation(1.0, self.count, alpha, 8.0)
+        return self._sd * detectable_violation(1.0, self.count, alpha, 8.0) + 2.0 * self._room

@@ -1,5 +1,36 @@
 """What an implementation can claim."""
 
+from commbounds.verify.conformance.claims.collective import Averages, Conserves, RanksAgree, Sums
 from commbounds.verify.conformance.claims.error import AbsoluteError, Contraction
+from commbounds.verify.conformance.claims.expected import Unbiased, Variance
+from commbounds.verify.conformance.claims.form import Bits, Codebook, Support
+from commbounds.verify.conformance.claims.law import SameLaw
+from commbounds.verify.conformance.claims.recovery import RecoversAfterZero
+from commbounds.verify.conformance.claims.reference import Matches
+from commbounds.verify.conformance.claims.stateful import MemoryBounded, Telescopes
+from commbounds.verify.conformance.claims.symmetry import ExactOn, Idempotent, ScaleEquivariant, SignSymmetric
+from commbounds.verify.conformance.claims.words import WordsAtMost
 
-__all__ = ["AbsoluteError", "Contraction"]
+__all__ = [
+    "AbsoluteError",
+    "Averages",
+    "Bits",
+    "Codebook",
+    "Conserves",
+    "Contraction",
+    "ExactOn",
+    "Idempotent",
+    "Matches",
+    "MemoryBounded",
+    "RanksAgree",
+    "RecoversAfterZero",
+    "SameLaw",
+    "ScaleEquivariant",
+    "SignSymmetric",
+    "Sums",
+    "Support",
+    "Telescopes",
+    "Unbiased",
+    "Variance",
+    "WordsAtMost",
+]

@@ -1,0 +1,111 @@
+"""Claims about the mean and the variance of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.verify.conformance.bench import Bench
+from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
+from commbounds.verify.conformance.claims.mean_error import MeanError, Varies, judged_in_mean, shape_numbers
+from commbounds.verify.conformance.claims.projections import sampled_mean
+from commbounds.verify.conformance.injected import injected_law
+from commbounds.verify.conformance.randomness import varies
+from commbounds.verify.conformance.report import Finding
+
+__all__ = ["Unbiased", "Variance"]
+
+Array = NDArray[Any]
+
+_ROUNDINGS = 8.0
+
+
+@dataclass(frozen=True)
+class Variance(MeanError):
+    """E||C(x) - x||^2 <= omega ||x||^2.
+
+    Parameters
+    ----------
+    omega : float, or callable of n (vectors) or of m, n (matrices)
+        Nonnegative.
+
+    Notes
+    -----
+    As for `Contraction`: surely, by the law that was read off, or by bets that need no assumption. Zeros become zeros.
+    """
+
+    omega: Number
+
+    def share(self, x: Array) -> float:
+        return number(self.omega, *shape_numbers(x))
+
+
+@dataclass(frozen=True)
+class Unbiased(Sure):
+    """E C(x) = x, over seeds.
+
+    Notes
+    -----
+    Deterministic subjects have to return their input, up to eight roundings. Of those that take ``uniforms`` the mean
+    of every entry is read off, without sampling, over hostile and generated inputs: it may be off by two cells of the
+    uniforms' grid, a step each, and by eight roundings of the largest number that the entry takes.
+
+    Others are sampled, on inputs without small entries: single entries of short ones, projections of all (on the
+    input, its signs, a constant, random signs). No test can refute the mean of an unbounded law without an assumption.
+    The one made here: an output beyond the range of the first draws, and half its width more (a twentieth where the
+    range has an edge), is no part of a right subject's mean; these first draws go on until the outer halves of their
+    range have been visited 12 times each, and where that never happens the input is not judged so. Relative to the
+    entry, or on its own scale, whichever is narrower, all entries of a short input share one range. So a subject
+    that answers with probability 1/1000 per entry is judged right, one that answers once in a million is not judged.
+    Where the subject also claims `Variance`, the mean along the input is tested by that claim besides, without this
+    assumption; then a failure says that the two claims cannot both hold.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ("compressor",)
+    statistical: ClassVar[bool] = True
+
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        wide = case.x.astype(np.float64).ravel()
+        if not bench.randomised:
+            y = bench.output(case).astype(np.float64).ravel()
+            # eight roundings (half an eps each) of numbers no larger than the largest entry
+            wrong = np.flatnonzero(
+                ~(np.abs(y - wide) <= _ROUNDINGS / 2.0 * bench.eps * np.abs(wide).max() + bench.tiny)
+            )
+            if wrong.size == 0:
+                return None
+            if varies(bench, case):
+                raise Varies("the output depends on the seed here: only the mean is claimed")
+            i = int(wrong[0])
+            return f"the output does not depend on the seed, and entry {i} is {float(y[i])!r} for {float(wide[i])!r}"
+        if not getattr(bench.subject, "injectable", False):
+            raise NotHere("claimed in the mean over seeds: no single case breaks it")
+        laws = injected_law(bench, case)
+        size = np.maximum(np.abs(laws.values).max(axis=0), np.abs(wide))
+        step = laws.values.max(axis=0) - laws.values.min(axis=0)
+        # the probability of a value is rounded to the grid at both of its ends; then roundings as above, and of two
+        # values to subnormal numbers
+        room = 2.0 * step / laws.cells + _ROUNDINGS / 2.0 * bench.eps * size + 2.0 * bench.tiny
+        off = laws.expected_difference(wide)
+        wrong = np.flatnonzero(~(np.abs(off) <= room))
+        if wrong.size == 0:
+            return None
+        i = int(wrong[0])
+        taken = ", ".join(f"{float(v)!r} with probability {float(q):.9g}" for v, q in self._taken(laws, i))
+        return f"entry {i} is {float(wide[i])!r} and becomes {taken}: off by {float(off[i]):.6g} in the mean"
+
+    @staticmethod
+    def _taken(laws: Any, i: int) -> list[tuple[float, float]]:
+        return [(v, q) for v, q in zip(laws.values[:, i], laws.p[:, i], strict=True) if q > 0.0]
+
+    def judge(self, bench: Bench) -> Finding:
+        def sampled(noted: Sequence[Array]) -> Finding:
+            claimed = [claim for claim in bench.subject.claims if isinstance(claim, Variance)]
+            return sampled_mean(self, bench, noted, claimed[0].share if claimed else None)
+
+        return judged_in_mean(self, bench, sampled)

@@ -1,0 +1,174 @@
+"""The claim to have a reference's whole distribution, joint ones included."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.verify.conformance.bench import Bench
+from commbounds.verify.conformance.calls import Unanswered
+from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.claim import Claim, NotHere
+from commbounds.verify.conformance.claims.mean_error import draws_at
+from commbounds.verify.conformance.injected import injected_law
+from commbounds.verify.conformance.report import Finding, Verdict
+from commbounds.verify.joint_law import detectable_divergence, joint_log_e, outcome_table
+
+__all__ = ["SameLaw"]
+
+Array = NDArray[Any]
+
+_VECTORS = ((3,), (1, -4), (1, -4, 3), (2, -2, 0, 1), (1, -4, 3, 7, 5))
+_MATRICES = (((3,),), ((1, -4), (3, 7)), ((1, 2, -1), (0, 3, 2)))
+_MOST = 4096
+_ROUNDINGS = 8.0
+
+
+@dataclass(frozen=True)
+class SameLaw(Claim):
+    """The output is distributed as the reference's, on small inputs: all entries together.
+
+    Parameters
+    ----------
+    reference : compressor of commbounds, or callable (x) -> list of (probability, output)
+        Exact laws: ``reference.law(x)`` or ``reference(x)``, for x a tuple of ints (of rows, for matrices). Outputs are
+        flat, finitely many, and further apart than rounding.
+
+    Notes
+    -----
+    Inputs of one to five entries. Of subjects that take ``uniforms`` the law is read off, and the probability of every
+    outcome compared: it may differ by two cells of the uniforms' grid an entry, and eight roundings. Others are
+    sampled: a bettor who learns the outcomes' frequencies (`commbounds.verify.joint_law.joint_log_e`) bets against the
+    reference's; an output that is none of the outcomes fails at once. What the finding calls `detects` is the total
+    variation distance from the law that is found with probability 0.99 wherever it is met. A law with one outcome is
+    compared surely.
+    """
+
+    reference: Any
+
+    about: ClassVar[tuple[str, ...]] = ("compressor",)
+    statistical: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not callable(getattr(self.reference, "law", self.reference)):
+            raise TypeError(f"reference must have a law or be callable, got {self.reference!r}")
+
+    def _laws(self, bench: Bench, refused: list[str]) -> Iterator[tuple[Array, list[tuple[Any, Any]]]]:
+        subject = bench.subject
+        law_of = getattr(self.reference, "law", self.reference)
+        exact: tuple[Any, ...] = _MATRICES if subject.ndim == 2 else _VECTORS
+        if isinstance(subject.shape, tuple):
+            flat = np.resize([1, -4, 3, 7, 5], subject.shape)
+            exact = (tuple(map(tuple, flat.tolist())) if flat.ndim == 2 else tuple(flat.tolist()),)
+        for values in exact:
+            if subject.ndim == 1 and not isinstance(subject.shape, tuple):
+                length = -(-len(values) // subject.multiple_of) * subject.multiple_of
+                values = tuple(np.resize(values, length).tolist())
+            x = np.array(values, dtype=np.float64).astype(subject.numpy_dtype)
+            if not subject.takes(x):
+                continue
+            try:
+                law = list(law_of(values))
+            except Exception as error:  # what the reference refuses says nothing about the subject
+                refused.append(f"{type(error).__name__}: {error}")
+                continue
+            if 0 < len(law) <= _MOST:
+                yield x, law
+
+    def judge(self, bench: Bench) -> Finding:
+        refused: list[str] = []
+        cases = list(self._laws(bench, refused))
+        if not cases:
+            message = f"there is no small input that the subject takes and the reference has a law for; {refused[:1]}"
+            return Finding(str(self), Verdict.NOT_JUDGED, message=message)
+        try:
+            if getattr(bench.subject, "injectable", False):
+                try:
+                    return self._read(bench, cases)
+                except NotHere:
+                    pass  # entries do not have laws of their own: draw
+            return self._drawn(bench, cases)
+        except Unanswered as error:
+            return Finding(str(self), Verdict.NOT_JUDGED, message=f"no usable answer: {error}")
+
+    def _failed(self, bench: Bench, x: Array, message: str, told: str, log_e: float | None = None) -> Finding:
+        return Finding(
+            str(self),
+            Verdict.FAIL,
+            told,
+            message,
+            x.astype(np.float64).tolist(),
+            reproduce=bench.reproduction(self, None),
+            e_value=None if log_e is None else math.exp(min(log_e, 690.0)),
+            alpha=None if log_e is None else bench.alpha,
+        )
+
+    def _read(self, bench: Bench, cases: list[tuple[Array, list[tuple[Any, Any]]]]) -> Finding:
+        told = f"laws at {len(cases)} inputs of up to {max(x.size for x, _ in cases)} entries, read off the uniforms"
+        for x, law in cases:
+            steps = injected_law(bench, Case(x))
+            p, outcomes, room = outcome_table(law, bench.eps)
+            # (T, L, n): which values of an entry are the outcome's
+            near = np.abs(outcomes[:, None, :] - steps.values[None]) <= room
+            found = (near * steps.p[None]).sum(axis=1).prod(axis=1)
+            # the probability of an entry's value: two cells, and roundings relative to the level it is computed from
+            step = steps.values.max(axis=0) - steps.values.min(axis=0)
+            level = np.abs(steps.values).max(axis=0) / np.where(step > 0.0, step, np.inf)
+            slack = float((2.0 / steps.cells + _ROUNDINGS / 2.0 * bench.eps * (1.0 + level)).sum())
+            off = np.abs(found - p)
+            worst = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
+            if not off[worst] <= slack or not found.sum() >= 1.0 - len(p) * slack:
+                message = (
+                    f"output {outcomes[worst].tolist()} has probability {float(found[worst]):.9g}, the reference's "
+                    f"{float(p[worst]):.9g}; the reference's outcomes together {float(found.sum()):.9g}"
+                )
+                return self._failed(bench, x, message, told)
+        return Finding(str(self), Verdict.PASS, told)
+
+    def _drawn(self, bench: Bench, cases: list[tuple[Array, list[tuple[Any, Any]]]]) -> Finding:
+        random = sum(len(law) > 1 for _, law in cases)
+        part, share = bench.alpha / max(1, random), bench.draws // len(cases)
+        rng = bench.rng(f"law {self}")
+        log_e, detects, calls = -math.inf, 0.0, 0
+        for x, law in cases:
+            count = max(1, share if len(law) > 1 else min(16, share))
+            kept: list[Array] = []
+            for _, y in draws_at(bench, x, rng, count):
+                kept.append(y.astype(np.float64).ravel())
+            calls += count
+            found = joint_log_e(law, kept, bench.eps)
+            told = f"{calls} draws at {len(cases)} inputs of up to {max(z.size for z, _ in cases)} entries"
+            if found == math.inf:
+                _, outcomes, room = outcome_table(law, bench.eps)
+                strange = next(y for y in kept if not np.abs(outcomes - y).max(axis=1).min() <= room)
+                message = f"{x.astype(np.float64).tolist()} became {strange.tolist()}, none of the {len(law)} outcomes"
+                return self._failed(bench, x, message, told, math.inf)
+            if len(law) > 1:
+                log_e = max(log_e, found - math.log(random))
+                detects = max(detects, detectable_divergence(len(law), count, part))
+            if found >= -math.log(part):
+                message = f"at {x.astype(np.float64).tolist()}: {_frequencies(law, kept, bench.eps)}"
+                return self._failed(bench, x, message, told, log_e)
+        if not random:
+            return Finding(str(self), Verdict.PASS, told + ", each with one outcome")
+        distance = math.sqrt(detects / 2.0)
+        told += f"; finds laws that diverge by {detects:.3g} nats, so every one at total variation {distance:.3g}"
+        e_value = math.exp(min(log_e, 690.0))
+        return Finding(str(self), Verdict.PASS, told, e_value=e_value, alpha=bench.alpha, detects=distance)
+
+
+def _frequencies(law: list[tuple[Any, Any]], outputs: list[Array], eps: float) -> str:
+    """The outcome whose frequency is furthest from its probability, in its standard deviations."""
+    p, values, _ = outcome_table(law, eps)
+    nearest = [int(np.argmin(np.abs(values - y).max(axis=1))) for y in outputs]
+    counts = np.bincount(nearest, minlength=len(p))
+    worst = int(np.argmax(np.abs(counts - len(outputs) * p) / np.sqrt(p)))
+    return (
+        f"output {values[worst].tolist()} came {int(counts[worst])} times in {len(outputs)} draws, "
+        f"its probability is {float(p[worst]):.6g}"
+    )

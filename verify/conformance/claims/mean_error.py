@@ -1,0 +1,254 @@
+"""What claims about the size of the error share: surely, by the law that was read off, or by draws."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.verify.conformance.bench import Bench
+from commbounds.verify.conformance.calls import Unanswered
+from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.claim import NotHere, Sure
+from commbounds.verify.conformance.injected import NotElementwise, injected_law
+from commbounds.verify.conformance.inputs import corpus, generic
+from commbounds.verify.conformance.randomness import varies
+from commbounds.verify.conformance.report import Finding, Verdict
+from commbounds.verify.sequential import SequentialTest, detectable_violation
+
+__all__ = ["MeanError", "Varies", "draws_at", "judged_in_mean", "relative_error", "rounding", "shape_numbers"]
+
+Array = NDArray[Any]
+
+BOLDEST = 0.9
+_Input = tuple[str, Array]
+_SCOUTED, _SCOUTS, _TESTED = 48, 8, 3
+
+
+def rounding(bench: Bench, size: int) -> float:
+    """Relative error that a right implementation may make: a naive sum over the array, and four roundings more."""
+    return (size + 4) * bench.eps / 2.0
+
+
+def relative_error(x: Array, y: Array) -> float:
+    """||y - x||^2 / ||x||^2 in float64, whatever their magnitudes; NaN where y is not finite; x must not be zero."""
+    wide = x.astype(np.float64).ravel()
+    top = float(np.abs(wide).max())
+    scaled = wide / top
+    difference = y.astype(np.float64).ravel() / top - scaled
+    return float(difference @ difference / (scaled @ scaled))
+
+
+def shape_numbers(x: Array) -> tuple[int, ...]:
+    """What numbers that are functions get: n of a vector, (m, n) of a matrix."""
+    return x.shape
+
+
+class Varies(NotHere):
+    """The output depends on the seed here, though it did not where that was looked for first."""
+
+
+class _Noting(Sure):
+    """`claim`, with the cases noted that only a mean says something about."""
+
+    def __init__(self, claim: Sure, noted: list[Case]) -> None:
+        self._claim, self._noted = claim, noted
+
+    def __str__(self) -> str:
+        return str(self._claim)
+
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        try:
+            return self._claim.violation(bench, case)
+        except (Varies, NotElementwise):
+            self._noted.append(case)
+            raise
+
+
+def judged_in_mean(claim: Sure, bench: Bench, sampled: Callable[[Sequence[Array]], Finding]) -> Finding:
+    """The finding on a claim about a mean: by the search where single cases decide, else by `sampled`.
+
+    Parameters
+    ----------
+    claim : Sure
+        Its `violation` judges deterministic subjects, and others by their law where that can be read off; it raises
+        `Varies` or `NotElementwise` where that is not so.
+    sampled : callable (inputs) -> Finding
+        Judges by draws, at these inputs among others.
+    """
+    if bench.randomised and not getattr(bench.subject, "injectable", False):
+        return sampled(())
+    noted: list[Case] = []
+    finding = bench.searched(_Noting(claim, noted))
+    if finding.verdict is Verdict.FAIL and not bench.randomised:
+        # few seeds may not show what happens seldom: before a mean is judged by one output, as many as draws are tried
+        x = np.array(finding.counterexample).astype(bench.subject.numpy_dtype)
+        if x.any() and varies(bench, Case(x), bench.draws):
+            return sampled((x,))
+    if finding.verdict is Verdict.FAIL or not noted:
+        return finding
+    return sampled(tuple(case.x for case in noted[:2]))
+
+
+def draws_at(bench: Bench, x: Array, rng: np.random.Generator, count: int) -> Iterator[tuple[int, Array]]:
+    """Seeds and outputs of independent calls at `x`."""
+    for seed in rng.integers(2**31, size=count):
+        yield int(seed), bench.output(Case(x, int(seed)))
+
+
+class MeanError(Sure):
+    """E||C(x) - x||^2 <= share ||x||^2."""
+
+    about: ClassVar[tuple[str, ...]] = ("compressor",)
+    statistical: ClassVar[bool] = True
+
+    @abstractmethod
+    def share(self, x: Array) -> float:
+        """The claimed bound over ||x||^2."""
+
+    def _allowed(self, bench: Bench, x: Array) -> tuple[float, float]:
+        """The claimed share, and what it comes to with rounding."""
+        bound = self.share(x)
+        if not bound >= 0.0:
+            raise NotHere(f"the claimed share is {bound!r} for shape {x.shape}")
+        # the norm of the error may carry `rounding` times the norm of x, and every entry of it a subnormal number
+        least = bench.tiny * np.sqrt(x.size) / float(np.linalg.norm(x.astype(np.float64)))
+        return bound, float(math.sqrt(bound) + rounding(bench, x.size) + least) ** 2
+
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        if not case.x.any():
+            y = bench.output(case)
+            return None if not y.any() else f"zero became {y.ravel()[:4].astype(np.float64).tolist()}"
+        bound, allowed = self._allowed(bench, case.x)
+        if not bench.randomised:
+            error = relative_error(case.x, bench.output(case))
+            if error <= allowed:
+                return None
+            if varies(bench, case):
+                raise Varies("the output depends on the seed here: only the mean is claimed")
+            return f"|C(x) - x|^2 / |x|^2 = {error:.6g}, claimed at most {bound:.6g}"
+        if not getattr(bench.subject, "injectable", False):
+            raise NotHere("claimed in the mean over seeds: no single case breaks it")
+        error, slack = _mean_error(bench, case)
+        if error <= allowed + slack:
+            return None
+        return f"E|C(x) - x|^2 / |x|^2 = {error:.6g}, read off the uniforms, claimed at most {bound:.6g}"
+
+    def judge(self, bench: Bench) -> Finding:
+        return judged_in_mean(self, bench, lambda inputs: self._sampled(bench, inputs))
+
+    def _sampled(self, bench: Bench, noted: Sequence[Array]) -> Finding:
+        rng = bench.rng(f"mean error {self}")
+        trials, tried, broken = self._scouted(bench, rng, noted)
+        if broken is not None:
+            return broken
+        if not trials:
+            return Finding(str(self), Verdict.NOT_JUDGED, message="no input is taken, answered, and spoken of")
+        part, share = bench.alpha / len(trials), (bench.draws - tried) // len(trials)
+        log_e, detects, largest, refuted, count = 0.0, 0.0, 0.0, "", tried
+        for label, x in trials:
+            bound, allowed = self._allowed(bench, x)
+            test = SequentialTest(-1.0, math.inf, boldest=BOLDEST)
+            total = 0.0
+            try:
+                for _, y in draws_at(bench, x, rng, max(1, share)):
+                    error = relative_error(x, y)
+                    # one draw that is not finite makes the mean infinite
+                    ratio = error / allowed if error < math.inf else math.inf
+                    total, count = total + error, count + 1
+                    test.feed(np.array([min(ratio, 1e300) - 1.0]))
+                    if test.refutes(part):
+                        break
+            except Unanswered as error_:
+                return Finding(str(self), Verdict.NOT_JUDGED, message=f"no usable answer at {label}: {error_}")
+            mean = total / test.count
+            log_e, largest = max(log_e, test.log_e), max(largest, mean / allowed)
+            detects = max(detects, detectable_violation(test.deviation, test.count, part, 1.0, BOLDEST))
+            if test.refutes(part):
+                worst = x
+                refuted = f"|C(x) - x|^2 / |x|^2 is {mean:.6g} in the mean of {test.count} draws at {label}, " + (
+                    f"claimed at most {bound:.6g}"
+                )
+                break
+        e_value = math.exp(min(log_e - math.log(len(trials)), 690.0))
+        told = (
+            f"{count} draws: {_SCOUTS} each to find the worst inputs, then bets on {len(trials)} of them; "
+            f"largest mean {largest:.3g} of the claim"
+        )
+        if not refuted:
+            return Finding(str(self), Verdict.PASS, told, e_value=e_value, alpha=bench.alpha, detects=detects)
+        return Finding(
+            str(self),
+            Verdict.FAIL,
+            told,
+            refuted,
+            worst.astype(np.float64).tolist(),
+            reproduce=bench.reproduction(self, None),
+            e_value=e_value,
+            alpha=bench.alpha,
+        )
+
+    def _scouted(
+        self, bench: Bench, rng: np.random.Generator, noted: Sequence[Array]
+    ) -> tuple[list[_Input], int, Finding | None]:
+        """The inputs with the largest mean errors over the claim, a generic one among them; how many draws that took.
+
+        Zeros must stay zero in every draw: a finding that they do not ends it.
+        """
+        usual, hostile = self._candidates(bench, noted)
+        draws = max(1, min(_SCOUTS, bench.draws // (4 * max(1, len(usual) + len(hostile)))))
+        found: list[tuple[float, int]] = []
+        tried = 0
+        candidates = [*usual, *hostile]
+        for place, (_, x) in enumerate(candidates):
+            try:
+                if not x.any():
+                    for seed in range(draws):
+                        message = self.violation(bench, Case(x, seed))
+                        if message is not None:
+                            return [], tried, bench.failed(self, Case(x, seed, "zeros"), message, tried + 1)
+                    continue
+                _, allowed = self._allowed(bench, x)
+                errors = [relative_error(x, y) / allowed for _, y in draws_at(bench, x, rng, draws)]
+            except (Unanswered, NotHere):
+                continue
+            tried += draws
+            mean = float(np.mean(errors))
+            found.append((mean if mean == mean else math.inf, place))
+        worst = [place for _, place in sorted(found, key=lambda f: (-f[0], f[1]))[:_TESTED]]
+        middling = [place for _, place in found if place == min(1, len(usual) - 1)]
+        return [candidates[place] for place in sorted({*worst, *middling})], tried, None
+
+    def _candidates(
+        self, bench: Bench, noted: Sequence[Array]
+    ) -> tuple[list[tuple[str, Array]], list[tuple[str, Array]]]:
+        rng = bench.rng("inputs of means")
+        made = [(f"random magnitudes, {size} entries", generic(bench.subject, rng, size)) for size in (6, 50, 256)]
+        usual = [(label, x) for label, x in made if x is not None]
+        usual += [("an input where the output depends on the seed", x) for x in noted]
+        some = [(case.label, case.x) for case in corpus(bench.subject, bench.budget) if case.x.size <= 300]
+        hostile = [some[i] for i in np.unique(np.linspace(0, len(some) - 1, _SCOUTED).astype(int))] if some else []
+        return usual, hostile
+
+
+def _mean_error(bench: Bench, case: Case) -> tuple[float, float]:
+    """E||C(x) - x||^2 / ||x||^2 by the law that was read off, and how far rounding may move it."""
+    laws = injected_law(bench, case)
+    wide = case.x.astype(np.float64).ravel()
+    top = float(np.abs(wide).max())
+    scaled = wide / top
+    values = laws.values / top
+    if not np.isfinite(values).all():
+        return math.nan, 0.0
+    error = (laws.p * (values - scaled) ** 2).sum()
+    # a probability is rounded to the grid, and computed in a few operations from a number of levels: that moves it by
+    # two cells, and by four roundings relative to the level; a step apart from the other value, squared, each
+    step = values.max(axis=0) - values.min(axis=0)
+    size = np.maximum(np.abs(values).max(axis=0), np.abs(scaled))
+    slack = (2.0 / laws.cells * step**2 + 4.0 * bench.eps * size * step).sum()
+    square = float(scaled @ scaled)
+    return float(error) / square, float(slack) / square

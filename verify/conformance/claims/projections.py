@@ -1,0 +1,224 @@
+"""Means of draws against the input: entry by entry where it is short, and along a few directions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.verify.conformance.bench import Bench
+from commbounds.verify.conformance.calls import Unanswered
+from commbounds.verify.conformance.claim import Claim
+from commbounds.verify.conformance.claims.mean_error import draws_at, rounding
+from commbounds.verify.conformance.inputs import generic
+from commbounds.verify.conformance.report import Finding, Verdict
+from commbounds.verify.conformance.streams import Catoni, Range, Stream
+
+__all__ = ["sampled_mean"]
+
+Array = NDArray[Any]
+
+_SHARES = ((50, 0.5), (4096, 0.4), (6, 0.1))
+"""Sizes of inputs, and their shares of the draws: entries show what single ones suffer, long inputs have less noise."""
+_SHORT, _LONG = 256, 16
+"""Entries are tested one by one up to `_SHORT` of them, directions from `_LONG` of them."""
+_PILOTS, _MOST_PILOTS, _BATCH = 0.15, 2000, 128
+_ROUNDINGS = 8.0
+_CERTAIN = 100_000
+"""Entries seen in all draws together from which on an output that never changed counts as the only one: one that a
+right subject changes with probability q in any entry comes that far with probability (1 - q)^100000."""
+
+
+@dataclass
+class _Watch:
+    """Tests of one kind at one input: they share a part of the false-alarm rate equally."""
+
+    what: str
+    directions: Array
+    expected: Array
+    tests: list[Stream | Catoni] = field(default_factory=list)
+
+    def log_e(self) -> float:
+        """Of all of them together: the largest, less what it costs to look at all."""
+        return max((test.log_e for test in self.tests), default=0.0) - math.log(max(1, len(self.tests)))
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What became of one input."""
+
+    log_e: float
+    detects: float
+    calls: int
+    message: str = ""
+    judged: bool = True
+
+
+def sampled_mean(claim: Claim, bench: Bench, noted: Sequence[Array], share: Callable[[Array], float] | None) -> Finding:
+    """The finding on E C(x) = x by draws.
+
+    Parameters
+    ----------
+    noted : sequence of arrays
+        Inputs that are taken besides generic ones.
+    share : callable (x) -> omega, or None
+        The claimed variance over ||x||^2.
+    """
+    rng = bench.rng("inputs of projections")
+    made = [(generic(bench.subject, rng, size), part) for size, part in _SHARES]
+    inputs = [(x, part) for x, part in made if x is not None]
+    inputs = [(x, part) for i, (x, part) in enumerate(inputs) if x.shape not in {z.shape for z, _ in inputs[:i]}]
+    inputs += [(x, 0.3) for x in noted if x.any()]
+    if not inputs:
+        return Finding(str(claim), Verdict.NOT_JUDGED, message="the subject takes none of the inputs")
+    total = sum(part for _, part in inputs)
+    found: list[_Seen] = []
+    for x, part in inputs:
+        try:
+            seen = _seen(bench, x, int(bench.draws * part / total), bench.alpha / len(inputs), share)
+        except Unanswered as error:
+            return Finding(str(claim), Verdict.NOT_JUDGED, message=f"no usable answer for shape {x.shape}: {error}")
+        found.append(seen)
+        if seen.message:
+            break
+    calls, log_e = sum(seen.calls for seen in found), max(seen.log_e for seen in found) - math.log(len(inputs))
+    told = f"{calls} draws at {len(inputs)} inputs, bets on entries and projections; range learnt from the first draws"
+    told += "" if share is None else ", or variance as claimed"
+    e_value, detects = math.exp(min(log_e, 690.0)), min(seen.detects for seen in found)
+    if found[-1].message:
+        return Finding(
+            str(claim),
+            Verdict.FAIL,
+            told,
+            found[-1].message,
+            inputs[len(found) - 1][0].astype(np.float64).tolist(),
+            reproduce=bench.reproduction(claim, None),
+            e_value=e_value,
+            alpha=bench.alpha,
+        )
+    if not any(seen.judged for seen in found):
+        message = f"in {calls} draws the range of the outputs did not show: large ones come too seldom"
+        return Finding(str(claim), Verdict.NOT_JUDGED, told, message)
+    return Finding(str(claim), Verdict.PASS, told, e_value=e_value, alpha=bench.alpha, detects=detects)
+
+
+def _directions(x: Array, rng: np.random.Generator) -> Array:
+    """Rows: the input's signs, the input, a constant, random signs."""
+    rows = [np.sign(x), x, np.ones_like(x), *(rng.choice((-1.0, 1.0), x.size) for _ in range(3))]
+    return np.array(rows)
+
+
+def _seen(bench: Bench, x: Array, calls: int, alpha: float, share: Callable[[Array], float] | None) -> _Seen:
+    rng = bench.rng(f"draws {x.shape} {float(np.abs(x.astype(np.float64)).sum())!r}")
+    wide = x.astype(np.float64).ravel()
+    top = float(np.abs(wide).max())
+    wide /= top
+    outputs = (y.astype(np.float64).ravel() / top for _, y in draws_at(bench, x, rng, calls))
+    pilots = min(_MOST_PILOTS, max(2, int(_PILOTS * calls)))
+    first = np.array([y for y, _ in zip(outputs, range(pilots), strict=False)])
+    if not np.isfinite(first).all():
+        return _Seen(690.0, math.inf, len(first), "an output is not finite: there is no mean")
+    watches = _watches(bench, x, wide, first, share, rng)
+    part = alpha / len(watches)
+    count, constant = len(first), bool((first == first[0]).all())
+    batch = first
+    while True:
+        if not np.isfinite(batch).all():
+            return _Seen(690.0, math.inf, count, "an output is not finite: there is no mean")
+        constant = constant and bool((batch == first[0]).all())
+        for watch in watches:
+            values = batch @ watch.directions.T - watch.expected
+            for place, test in enumerate(watch.tests):
+                if batch is not first or isinstance(test, Catoni) or not test.given:
+                    test.feed(values[:, place])
+            if watch.log_e() >= -math.log(part):
+                return _Seen(watch.log_e() - math.log(len(watches)), math.inf, count, _told(watch, wide, x, top))
+        batch = np.array([y for y, _ in zip(outputs, range(_BATCH), strict=False)])
+        if batch.size == 0:
+            break
+        count += len(batch)
+    room = _ROUNDINGS / 2.0 * bench.eps + bench.tiny / top
+    if constant and count * wide.size >= _CERTAIN and not (np.abs(first[0] - wide) <= room).all():
+        i = int(np.argmax(np.abs(first[0] - wide)))
+        message = f"{count} seeds gave one output, with {top * first[0][i]:.6g} for entry {i}, {top * wide[i]:.6g}"
+        return _Seen(690.0, math.inf, count, message)
+    log_e = max((watch.log_e() for watch in watches), default=0.0) - math.log(len(watches))
+    detects = min((_detects(watch, part) for watch in watches), default=math.inf)
+    judged = constant or any(isinstance(t, Catoni) or t.epochs > 0 for watch in watches for t in watch.tests)
+    return _Seen(log_e, detects, count, judged=judged)
+
+
+def _watches(
+    bench: Bench,
+    x: Array,
+    wide: Array,
+    first: Array,
+    share: Callable[[Array], float] | None,
+    rng: np.random.Generator,
+) -> list[_Watch]:
+    # a mean may be off by eight roundings of what the entry usually is, or was
+    rooms = _ROUNDINGS / 2.0 * bench.eps * (np.abs(wide) + np.abs(first).mean(axis=0))
+    watches = []
+    if wide.size <= _SHORT:
+        watch = _Watch("entry", np.eye(wide.size), wide)
+        watch.tests += _entry_tests(wide, first, rooms)
+        watches.append(watch)
+    if wide.size >= _LONG:
+        directions = _directions(wide, rng)
+        watch = _Watch("projection", directions, directions @ wide)
+        watch.tests += [Stream(len(first), float(np.abs(v) @ rooms)) for v in directions]
+        watches.append(watch)
+    if share is not None:
+        watch = _Watch("projection, given the claimed variance", wide[None], np.array([wide @ wide]))
+        # <x, D>^2 <= ||x||^2 ||D||^2, and the root of E||D||^2 may carry the rounding of a norm
+        square = float(wide @ wide)
+        omega = (math.sqrt(max(share(x), 0.0)) + rounding(bench, wide.size)) ** 2
+        watch.tests.append(Catoni(omega * square**2, _ROUNDINGS * bench.eps * square))
+        watches.append(watch)
+    return watches
+
+
+def _entry_tests(wide: Array, first: Array, rooms: Array) -> list[Stream]:
+    """One test an entry. They share a range: relative to the entry or not, whichever is narrower there."""
+    sizes = np.where(wide == 0.0, 1.0, np.abs(wide))
+    signed = first * np.where(wide < 0.0, -1.0, 1.0)
+    shared, relative = Range(signed.ravel()), Range((signed / sizes).ravel())
+    tests = []
+    for i, size in enumerate(sizes):
+        if not (shared.known and relative.known):
+            tests.append(Stream(len(first), float(rooms[i])))
+            continue
+        own = signed[:, i]
+        low = min(max(shared.ends[0], size * relative.ends[0]), float(own.min())) - abs(wide[i])
+        high = max(min(shared.ends[1], size * relative.ends[1]), float(own.max())) - abs(wide[i])
+        ends = (low, high) if wide[i] >= 0.0 else (-high, -low)
+        tests.append(Stream(len(first), float(rooms[i]), ends))
+    return tests
+
+
+def _detects(watch: _Watch, alpha: float) -> float:
+    """Smallest d such that E C(x) = (1 - d) x is found with probability 0.99."""
+    part = alpha / max(1, len(watch.tests))
+    sizes = np.abs(watch.expected)
+    found = [test.detects(part) / size for test, size in zip(watch.tests, sizes, strict=True) if size > 0.0]
+    return min(found, default=math.inf)
+
+
+def _told(watch: _Watch, wide: Array, x: Array, top: float) -> str:
+    place = int(np.argmax([test.log_e for test in watch.tests]))
+    test = watch.tests[place]
+    if watch.what == "entry":
+        said, what = top * wide[place], f"entry {place}"
+    else:
+        named = ("the input's signs", "the input", "a constant")
+        said = top * float(watch.expected[place])
+        along = "the input" if len(watch.tests) == 1 else named[place] if place < len(named) else "random signs"
+        what = f"the projection on {along}"
+    return (
+        f"{what} is {said:.6g} at an input of shape {x.shape}, and {said + top * test.mean:.6g} in the mean of "
+        f"{test.count} draws" + (", given the claimed variance" if isinstance(test, Catoni) else "")
+    )

@@ -1,0 +1,126 @@
+"""The claim to be a port of a reference: the same output for the same input and randomness."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.compressors import Compressor as Reference
+from commbounds.verify.conformance.bench import Bench
+from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
+from commbounds.verify.conformance.claims.mean_error import shape_numbers
+from commbounds.verify.conformance.injected import uniforms_for
+from commbounds.verify.kernel_law import injection
+
+__all__ = ["Matches"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Matches(Sure):
+    """|C(x)_i - R(x)_i| <= operations eps scale_i for every entry, with scale_i = max(|x_i|, |R(x)_i|).
+
+    Parameters
+    ----------
+    reference : compressor of commbounds, or callable f(x), f(x, seed) or f(x, ..., uniforms=...)
+        R. Answers may have another dtype; they are rounded to that of x.
+    operations : number, or callable of n (vectors) or of m, n (matrices)
+        Operations by which either side may come to the entry, each of which rounds a number no larger than scale_i by
+        half an eps: two sides, half an eps each. With 0 the two have to be equal (0 and -0 are).
+    along : "entry" or "array"
+        With "array" scale_i is the largest of all entries: where entries are sums of products over the array, as
+        in a factorisation, numbers of that size are rounded on the way to a small one.
+
+    Notes
+    -----
+    Randomness: where both take uniforms (subject: parameter ``uniforms``; commbounds: ``compress_with(x, uniforms)``),
+    the same ones are handed to both, edges among them. Otherwise a reference from commbounds gets
+    ``numpy.random.default_rng(seed)`` and a callable the seed, so that a subject matches that uses its seed alike.
+    Next to a tie the two sides of a comparison may fall apart by rounding alone, and then entries differ by a step:
+    that is a mismatch here, as nothing tells it from a wrong one.
+    """
+
+    reference: Any
+    operations: Number = 4
+    along: str = "entry"
+
+    about: ClassVar[tuple[str, ...]] = ("compressor",)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.reference, Reference) and not callable(self.reference):
+            raise TypeError(f"reference must be a compressor or callable, got {self.reference!r}")
+        if self.along not in ("entry", "array"):
+            raise ValueError(f"along must be 'entry' or 'array', got {self.along!r}")
+
+    def violation(self, bench: Bench, case: Case) -> str | None:
+        y, expected = self._both(bench, case)
+        if expected.shape != case.x.shape:
+            raise NotHere(f"the reference gives shape {expected.shape} for {case.x.shape}")
+        with np.errstate(over="ignore"):
+            r = expected.astype(case.x.dtype).astype(np.float64)
+        wide, got = case.x.astype(np.float64), y.astype(np.float64)
+        operations = number(self.operations, *shape_numbers(case.x))
+        scale = np.maximum(np.abs(wide), np.abs(r))
+        if self.along == "array":
+            scale = np.full_like(scale, scale.max())
+        equal = (got == r) | (np.isnan(got) & np.isnan(r))
+        room = operations * (bench.eps * scale + bench.tiny)
+        wrong = np.flatnonzero(~(equal | (np.abs(got - r) <= room)))
+        if wrong.size == 0:
+            return None
+        at = tuple(int(i) for i in np.unravel_index(wrong[0], y.shape))
+        return f"entry {at} is {float(got[at])!r}, the reference has {float(r[at])!r}; {wrong.size} of {r.size} differ"
+
+    def _both(self, bench: Bench, case: Case) -> tuple[Array, Array]:
+        """The subject's output and the reference's."""
+        ours = isinstance(self.reference, Reference)
+        takes = injection(self.reference) == "uniforms" if ours else "uniforms" in _parameters(self.reference)
+        if takes and getattr(bench.subject, "injectable", False):
+            uniforms = uniforms_for(bench, case)
+            return bench.output(case, uniforms=uniforms), self._expected(case, uniforms)
+        return bench.output(case), self._expected(case, None)
+
+    def _expected(self, case: Case, uniforms: Array | None) -> Array:
+        x, given = case.x.copy(), None if uniforms is None else uniforms.copy()
+        try:
+            if isinstance(self.reference, Reference):
+                wide = x if x.dtype in (np.float32, np.float64) else x.astype(np.float32)
+                if given is not None:
+                    return self.reference.decompress(self.reference.compress_with(wide, given))  # type: ignore[attr-defined]
+                return self.reference(wide, np.random.default_rng(case.seed))
+            arguments: list[Any] = [x, case.seed] if _wants_seed(self.reference) else [x]
+            return np.asarray(self.reference(*arguments, **({} if given is None else {"uniforms": given})))
+        except Exception as error:  # the reference's own refusals say nothing about the subject
+            raise NotHere(f"the reference raised {type(error).__name__}: {error}") from error
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    """The names of the function's parameters; none where they cannot be known."""
+    try:
+        return list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return []
+
+
+def _wants_seed(function: Callable[..., Any]) -> bool:
+    """Whether the function takes a second positional argument that is not ``uniforms``."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    return (
+        len(parameters) > 1
+        and parameters[1].name != "uniforms"
+        and parameters[1].kind
+        in (
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        )
+    )
