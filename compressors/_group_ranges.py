@@ -120,6 +120,15 @@ class Ranges:
         """Bits of a stored zero point."""
         return 8 * self.wire_zero.itemsize
 
+    def without_spikes(self, x: Array) -> Array:
+        """`x` with the spikes, if there are any, at their group's low: what is left lies within the group's levels."""
+        if self.positions is None:
+            return x
+        rest = x.copy()
+        starts = np.arange(self.count, dtype=np.int64)[:, None] * self.group
+        rest[starts + self.positions] = self.exact_low[:, None].astype(x.dtype)
+        return rest
+
     def put_spikes(self, out: Array) -> None:
         """Write the spikes, if there are any, where they belong in `out`."""
         if self.positions is not None and self.spikes is not None:

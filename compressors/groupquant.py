@@ -188,11 +188,11 @@ class GroupQuantizer(Compressor):
 
     def _message(self, x: Array, draw: Draw | None) -> GroupCodes:
         about = self._ranges(x)
-        codes = np.empty(x.size, np.uint8)
+        codes, entries = np.empty(x.size, np.uint8), about.without_spikes(x)
         self._for_groups(
             x.size,
             lambda part, groups: self._encode(
-                x[part], about, groups, draw and draw(part.start, part.stop), codes[part]
+                entries[part], about, groups, draw and draw(part.start, part.stop), codes[part]
             ),
         )
         return GroupCodes(x.shape, x.dtype, packed(codes, self.width), self.width, self.group, about)
@@ -262,10 +262,11 @@ class GroupQuantizer(Compressor):
 
     def _there_and_back(self, x: Array, draw: Draw | None) -> Array:
         about, out = self._ranges(x), np.empty_like(x)
+        entries = about.without_spikes(x)
 
         def work(part: slice, groups: slice) -> None:
             codes = np.empty(part.stop - part.start, np.uint8)
-            self._encode(x[part], about, groups, draw and draw(part.start, part.stop), codes)
+            self._encode(entries[part], about, groups, draw and draw(part.start, part.stop), codes)
             self._decode(codes, about, groups, out[part])
 
         self._for_groups(x.size, work)
