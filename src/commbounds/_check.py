@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ from commbounds._terminal import console
 
 if TYPE_CHECKING:
     from commbounds.verify.conformance import Finding, Report
+    from commbounds.verify.conformance.subject import Subject
 
 __all__ = ["check"]
 
@@ -31,6 +34,7 @@ _COLOURS = {"pass": "green", "fail": "red", "not judged": "yellow"}
     help="File of lines 'SUBJECT: CLAIM  # reason' that are known to fail; one that passes is a failure.",
 )
 @click.option("--here", is_flag=True, help="Call the subject in this process: faster; a crash takes the run with it.")
+@click.option("--mpi", is_flag=True, help="Ranks are the processes of mpirun, under which the command then runs.")
 def check(
     targets: tuple[str, ...],
     budget: str,
@@ -39,41 +43,77 @@ def check(
     out: Path | None,
     expected: Path | None,
     here: bool,
+    mpi: bool,
 ) -> None:
     """Judge subjects by what they claim: Compressor, Stateful or AllReduce of commbounds.verify.conformance.
 
     MODULE:SUBJECT names one, or a list of them, in an importable module or a file (path/to/file.py:subject). It runs in
-    a process of its own, which is killed when it hangs and started again when it dies.
+    a process of its own, which is killed when it hangs and started again when it dies. Programs of ranks run under
+    mpirun: mpirun -n 3 commbounds check --mpi MODULE:SUBJECT; there the first call that hangs ends the job.
 
     Exits with 0 if nothing failed but what was expected to, 1 if something did, 2 for wrong usage.
     """
+    from commbounds._check_mpi import gathered, leading
     from commbounds.verify import conformance as cf
     from commbounds.verify.conformance.executable import isolated
     from commbounds.verify.conformance.loading import loaded
+    from commbounds.verify.conformance.mpi import cut_short, needs_mpi
 
-    try:
-        known = read_expected(expected) if expected else {}
-        subjects = [subject for target in targets for subject in loaded(target)]
-        reports = []
-        for subject in subjects:
-            judged = subject if here else isolated(subject)
-            with console(stderr=True).status(f"judging {subject.name}") as status:
-                report = cf.check(
-                    judged,
-                    budget,
-                    seed,
-                    only=only or None,
-                    progress=lambda f, status=status: status.update(f"judged {f.claim}"),  # type: ignore[misc]
-                )
-            reports.append(report)
-            print_report(report, known)
-    except (ValueError, TypeError) as error:
-        raise click.UsageError(str(error)) from error
-    if out is not None:
-        from commbounds.verify.engine import replaced
+    reports: list[Report] = []
+    known: dict[tuple[str, str], str] = {}
 
-        replaced(out, [report.to_json() for report in reports])
-    sys.exit(1 if wrong(reports, known, print_unmatched=not only) else 0)
+    def finished() -> int:
+        """The exit code, when there are no more reports to come."""
+        if out is not None:
+            from commbounds.verify.engine import replaced
+
+            replaced(out, [report.to_json() for report in reports])
+        return 1 if wrong(reports, known, print_unmatched=not only) else 0
+
+    def hung(subject: Subject, found: list[Finding], stdout: Any, *hang: Any) -> None:
+        """Finish in the middle of a call: the job is about to end."""
+        sys.stdout = stdout  # a program's own prints go elsewhere
+        reports.append(cut_short(subject, found, hang, budget, seed, only or None))  # type: ignore[arg-type]
+        print_report(reports[-1], known)
+        for other in subjects[len(reports) :]:
+            click.echo(f"{other.name}: not judged, as the job ended", err=True)
+        finished()
+
+    with ExitStack() as stack:
+        try:
+            if mpi:
+                job, subjects = gathered(targets)
+                end = stack.enter_context(leading(job))
+            else:
+                subjects = [subject for target in targets for subject in loaded(target)]
+            known.update(read_expected(expected) if expected else {})
+            for subject in subjects:
+                if needs_mpi(subject) and not mpi:
+                    raise ValueError(f"{subject.name} runs under mpirun: mpirun -n 3 commbounds check --mpi ...")
+                judged = subject if here or mpi else isolated(subject)
+                found: list[Finding] = []
+                if mpi:
+                    job.on_hang = partial(hung, subject, found, sys.stdout)
+                with console(stderr=True).status(f"judging {subject.name}") as status:
+                    report = cf.check(
+                        judged,
+                        budget,
+                        seed,
+                        only=only or None,
+                        progress=lambda f, status=status, found=found: (  # type: ignore[misc]
+                            found.append(f),
+                            status.update(f"judged {f.claim}"),
+                        ),
+                    )
+                reports.append(report)
+                print_report(report, known)
+        except (ValueError, TypeError) as error:
+            raise click.UsageError(str(error)) from error
+        code = finished()
+        if mpi:
+            sys.stdout.flush()
+            end(code)
+    sys.exit(code)
 
 
 def read_expected(path: Path) -> dict[tuple[str, str], str]:

@@ -27,7 +27,9 @@ from commbounds.verify.conformance.claims import (
 )
 from commbounds.verify.conformance.executable import executable, isolated
 from commbounds.verify.conformance.loading import loaded
+from commbounds.verify.conformance.mpi import mpi_allreduce
 from commbounds.verify.conformance.promise import conforms
+from commbounds.verify.conformance.rank_program import rank_program
 from commbounds.verify.conformance.report import Finding, Report, Verdict, report_from_json
 from commbounds.verify.conformance.subject import AllReduce, Compressor, Outcome, Stateful
 
@@ -66,6 +68,8 @@ __all__ = [
     "executable",
     "isolated",
     "loaded",
+    "mpi_allreduce",
+    "rank_program",
     "recheck",
     "report_from_json",
 ]

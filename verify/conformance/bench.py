@@ -266,7 +266,9 @@ class Bench:
         """A program that judges the claim again: on one case, or by the same draws."""
         origin = self.subject.origin
         found = f"(subject,) = cf.loaded({origin!r})" if origin else "subject = ...  # yours"
-        lines = ["import base64, zlib"] if case is not None and case.x.size > 64 else []
+        launch = getattr(self.subject.outside, "launch", "")
+        lines = [f"# {launch}"] * bool(launch)
+        lines += ["import base64, zlib"] if case is not None and case.x.size > 64 else []
         lines += ["import numpy as np", "from commbounds.verify import conformance as cf", found]
         if case is None:
             budget = next((name for name, known in BUDGETS.items() if known == self.budget), "quick")

@@ -19,7 +19,7 @@ from commbounds.verify.conformance.subject import Subject
 from commbounds.verify.conformance.universal import UNIVERSAL
 from commbounds.verify.confront import versions
 
-__all__ = ["check", "recheck"]
+__all__ = ["check", "chosen", "recheck"]
 
 
 def check(
@@ -74,7 +74,7 @@ def check(
     statistical = sum(claim.statistical for claim in claims)  # of all, whatever is judged now: alpha stays the same
     bench = Bench(subject, BUDGETS[budget], seed, FALSE_ALARM / max(1, statistical))
     findings = []
-    for claim in _chosen(claims, only):
+    for claim in chosen(claims, only):
         finding = _judged(claim, bench)
         findings.append(finding)
         if progress is not None:
@@ -82,7 +82,8 @@ def check(
     return Report(subject.name, tuple(findings), budget, seed, versions())
 
 
-def _chosen(claims: list[Claim], only: Collection[str] | None) -> list[Claim]:
+def chosen(claims: list[Claim], only: Collection[str] | None) -> list[Claim]:
+    """Those of `claims` that `only` names, as `check` takes it."""
     if only is None:
         return claims
     wanted = {only} if isinstance(only, str) else set(only)
@@ -129,8 +130,8 @@ def recheck(subject: Subject, claim: str, x: ArrayLike, seed: int = 0) -> str:
     ValueError
         There is no such claim, it is not one that a single case can break, or the subject does not take `x`.
     """
-    (chosen,) = _chosen([*UNIVERSAL, *subject.claims], [claim])
-    if not isinstance(chosen, Sure):
+    (judged,) = chosen([*UNIVERSAL, *subject.claims], [claim])
+    if not isinstance(judged, Sure):
         raise ValueError(f"{claim} is not judged by single cases: call check(subject, only=[{claim!r}])")
     case = Case(np.asarray(x, dtype=subject.numpy_dtype), seed)
     if not subject.takes(case.x):
@@ -138,7 +139,7 @@ def recheck(subject: Subject, claim: str, x: ArrayLike, seed: int = 0) -> str:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            return chosen.violation(Bench(subject, BUDGETS["quick"], 0, FALSE_ALARM), case) or "holds here"
+            return judged.violation(Bench(subject, BUDGETS["quick"], 0, FALSE_ALARM), case) or "holds here"
         except NotHere as error:
             return f"nothing is claimed here: {error}"
         except Unanswered as error:

@@ -1,0 +1,67 @@
+"""``commbounds check --mpi``: the first process judges and prints, the others serve its calls."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from commbounds.verify.conformance.subject import Subject
+    from commbounds.verify.conformance.team import Team
+
+__all__ = ["gathered", "leading"]
+
+
+def gathered(targets: tuple[str, ...]) -> tuple[Team, list[Subject]]:
+    """The job's processes and the subjects, as they are on the first process: only that one comes back from here.
+
+    Raises
+    ------
+    click.UsageError
+        There is no MPI or one process, or some process cannot load a subject.
+    """
+    from commbounds.verify.conformance.loading import loaded
+    from commbounds.verify.conformance.mpi import placed
+    from commbounds.verify.conformance.team import team
+
+    try:
+        job = team()
+    except ModuleNotFoundError as error:
+        raise click.UsageError(str(error)) from error
+    if job.size == 1:
+        raise click.UsageError("--mpi needs several processes, there is one: mpirun -n 3 commbounds check --mpi ...")
+    error = ""
+    subjects: list[Subject] = []
+    left_out: list[str] = []
+    try:
+        subjects, left_out = placed([subject for target in targets for subject in loaded(target)])
+    except (ValueError, TypeError) as raised:
+        error = str(raised)
+    except Exception as raised:
+        error = f"the subjects cannot be loaded: {type(raised).__name__}: {raised}"
+    error = job.agreed(error)
+    if error and job.rank == 0:
+        raise click.UsageError(error)
+    if job.rank:
+        sys.exit(2 if error else job.serve())
+    for line in left_out:
+        click.echo(line, err=True)
+    return job, subjects
+
+
+@contextmanager
+def leading(job: Team) -> Iterator[Callable[[int], None]]:
+    """As `Team.leading`, where wrong usage ends the others with 2."""
+    usage: click.UsageError | None = None
+    with job.leading() as end:
+        try:
+            yield end
+        except click.UsageError as error:
+            end(2)
+            usage = error
+    if usage is not None:
+        raise usage
