@@ -29,11 +29,14 @@ def _gamma(roundings: int, eps: float) -> float:
     return change / (1.0 - change)
 
 
-def _sums(x: Array) -> tuple[Wide, Wide]:
-    """The sums over the ranks, correctly rounded to float64, and those of the magnitudes."""
-    rows = x.reshape(len(x), -1).astype(np.float64)
-    exact = np.array([math.fsum(column) for column in rows.T.tolist()])
-    return exact.reshape(x.shape[1:]), np.abs(rows).sum(axis=0).reshape(x.shape[1:])
+def _sums(x: Array) -> tuple[Wide, Wide, Wide]:
+    """The sums over the ranks in float64, how far they may be off, and the sums of the magnitudes."""
+    rows, P = x.reshape(len(x), -1).astype(np.float64), len(x)
+    sizes = np.abs(rows).sum(axis=0).reshape(x.shape[1:])
+    if x.dtype != np.float64:
+        return rows.sum(axis=0).reshape(x.shape[1:]), (P - 1) * _UNIT * sizes, sizes
+    exact = np.array([math.fsum(column) for column in rows.T.tolist()]).reshape(x.shape[1:])
+    return exact, (P > 1) * _UNIT * np.abs(exact), sizes  # rounded once
 
 
 def _farthest(result: Wide, wanted: Wide, room: Wide, what: str) -> str | None:
@@ -62,11 +65,9 @@ class Sums(Sure):
     about: ClassVar[tuple[str, ...]] = ("all-reduce",)
 
     def violation(self, bench: Bench, case: Case) -> str | None:
-        exact, sizes = _sums(case.x)
+        exact, off, sizes = _sums(case.x)
         require_range(bench, float(sizes.max()))
-        P = len(case.x)
-        # `exact` itself is rounded once to float64, if there is anything to add
-        room = _gamma(P - 1, bench.eps) * sizes + (P > 1) * _UNIT * np.abs(exact)
+        room = _gamma(len(case.x) - 1, bench.eps) * sizes + off
         return _farthest(bench.outcome(case).result.astype(np.float64), exact, room, "sum")
 
 
@@ -82,10 +83,12 @@ class Averages(Sure):
     about: ClassVar[tuple[str, ...]] = ("all-reduce",)
 
     def violation(self, bench: Bench, case: Case) -> str | None:
-        exact, sizes = _sums(case.x)
+        exact, off, sizes = _sums(case.x)
         require_range(bench, float(sizes.max()))
         P = len(case.x)
-        room = (_gamma(3 * (P - 1), bench.eps) + (P > 1) * 2.0 * _UNIT) * sizes / P + (P > 1) * P * bench.tiny
+        room = (_gamma(3 * (P - 1), bench.eps) * sizes + off) / P
+        if P > 1:  # below: the quotient rounds once
+            room = room + _UNIT * np.abs(exact) / P + P * bench.tiny
         return _farthest(bench.outcome(case).result.astype(np.float64), exact / P, room, "mean")
 
 
