@@ -9,9 +9,10 @@ from concurrent.futures import Executor, as_completed
 from pathlib import Path
 
 from commbounds.verify.confront import confront, versions
+from commbounds.verify.executors import lost_its_worker
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
-from commbounds.verify.finding import Finding, finding_from_json
+from commbounds.verify.finding import Finding, Verdict, finding_from_json
 
 __all__ = ["check_same_run", "load", "replaced", "run", "select"]
 
@@ -85,7 +86,8 @@ def run(
     seed : int
         Nonnegative root of all randomness. Same seed, same findings, whatever the executor.
     executor : concurrent.futures.Executor or None
-        Runs one claim a task; None runs them one after another in this process.
+        Runs one claim a task, as those of `verify.executors.executor` do; None runs them one after another in this
+        process. A claim that ends every worker it is given to has a finding with the verdict error.
     out : path or None
         JSON-lines file. Findings are appended as they come, in any order; findings that are already there are taken
         from it and not computed again; once all are there the file is put in the book's order.
@@ -100,7 +102,8 @@ def run(
     Raises
     ------
     ValueError
-        Unknown budget, negative seed, a pattern without match, or `out` holds findings of another run.
+        Unknown budget, negative seed, a pattern without match, `out` holds findings of another run, or a worker has
+        other versions than this process.
     """
     names = select(patterns)
     if budget not in budgets:
@@ -111,6 +114,8 @@ def run(
     found: dict[str, Finding] = {}
 
     def keep(finding: Finding, fresh: bool = True) -> None:
+        if finding.versions != versions():
+            raise ValueError(f"a worker has other versions than this process: {finding.versions}, here {versions()}")
         found[finding.claim] = finding
         if out is not None and fresh:
             _append(Path(out), finding)
@@ -125,10 +130,16 @@ def run(
         for name in missing:
             keep(confront(name, budget, seed))
     else:
-        futures = [executor.submit(confront, name, budget, seed) for name in missing]
+        futures = {executor.submit(confront, name, budget, seed): name for name in missing}
         try:
             for future in as_completed(futures):
-                keep(future.result())
+                try:
+                    finding = future.result()
+                except Exception as error:
+                    if not lost_its_worker(error):
+                        raise
+                    finding = _lost(futures[future], budget, seed, error)
+                keep(finding)
         finally:
             for future in futures:
                 future.cancel()
@@ -164,6 +175,20 @@ def _resumed(path: Path, budget: str, seed: int) -> dict[str, Finding]:
     if path.exists():
         replaced(path, [finding.to_json() for finding in findings])
     return {finding.claim: finding for finding in findings if finding.claim in EXPERIMENTS}
+
+
+def _lost(name: str, budget: str, seed: int, error: BaseException) -> Finding:
+    return Finding(
+        name,
+        Verdict.ERROR,
+        False,
+        (),
+        parameters=EXPERIMENTS[name].parameters,
+        seed=seed,
+        budget=budget,
+        versions=versions(),
+        message=f"{type(error).__name__}: {error}",
+    )
 
 
 def _append(path: Path, finding: Finding) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from commbounds.verify.confront import versions
 from commbounds.verify.engine import replaced
+from commbounds.verify.executors import TaskLost, lost_its_worker
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
 from commbounds.verify.exhibits import EXHIBITS
 
@@ -76,6 +77,11 @@ def exhibit_all(
     -------
     list of Exhibit
         In the order of the columns.
+
+    Raises
+    ------
+    TaskLost
+        An exhibit ended every worker it was given to.
     """
     known: dict[str, Exhibit] = {}
     if out is not None and Path(out).exists():
@@ -96,10 +102,16 @@ def exhibit_all(
         for name in missing:
             keep(made(name, budget, seed))
     else:
-        futures = [executor.submit(made, name, budget, seed) for name in missing]
+        futures = {executor.submit(made, name, budget, seed): name for name in missing}
         try:
             for future in as_completed(futures):
-                keep(future.result())
+                try:
+                    exhibit = future.result()
+                except Exception as error:
+                    if not lost_its_worker(error):
+                        raise
+                    raise TaskLost(f"exhibit {futures[future]}: {error}") from error
+                keep(exhibit)
         finally:
             for future in futures:
                 future.cancel()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import CancelledError, Executor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from commbounds.verify import Finding
     from commbounds.verify.exhibit import Exhibit
 
-__all__ = ["console", "exhibited", "given_or_verified", "print_claim", "print_findings", "verified"]
+__all__ = ["console", "exhibited", "given_or_verified", "print_claim", "print_findings", "verified", "workers"]
 
 _COLOURS = {
     "proved": "green",
@@ -91,21 +91,51 @@ def print_findings(findings: list[Finding]) -> None:
     )
 
 
-def verified(patterns: tuple[str, ...], budget: str, seed: int, jobs: int | None, out: Path | None) -> list[Finding]:
+@contextmanager
+def workers(where: str, jobs: int | None) -> Iterator[Executor | None]:
+    """The executor of a command; under ``mpirun`` only the first rank comes back from here, and goes on."""
+    from commbounds.verify.executors import TaskLost, executor
+
+    with ExitStack() as stack:
+        try:
+            chosen = stack.enter_context(executor(where, jobs))
+        except (ValueError, ImportError, ConnectionError) as error:
+            raise click.UsageError(str(error)) from error
+        try:
+            yield chosen
+        except (TaskLost, CancelledError) as error:
+            raise _Stopped(str(error) or "the cluster has given up its tasks") from error
+
+
+class _Stopped(click.ClickException):
+    """Neither the findings nor the usage are wrong: the workers failed."""
+
+    exit_code = 3
+
+
+def verified(
+    patterns: tuple[str, ...], budget: str, seed: int, executor: Executor | None, out: Path | None
+) -> list[Finding]:
     """Findings of a run with a progress bar on standard error."""
     from commbounds.verify import engine
 
     patterns = patterns or ("*",)
     try:
         names = engine.select(patterns)
-        with _interruptible(out), _progress(len(names)) as advance, _pool(jobs, len(names)) as executor:
-            return engine.run(patterns, budget, seed, executor, out=out, progress=lambda f: advance(f.claim))
+        with _interruptible(out), _progress(len(names)) as advance:
+            several = executor if len(names) > 1 else None  # one is made here sooner than elsewhere
+            return engine.run(patterns, budget, seed, several, out=out, progress=lambda f: advance(f.claim))
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 
 
 def exhibited(
-    findings: Path | None, patterns: tuple[str, ...], budget: str, seed: int, jobs: int | None, out: Path | None
+    findings: Path | None,
+    patterns: tuple[str, ...],
+    budget: str,
+    seed: int,
+    executor: Executor | None,
+    out: Path | None,
 ) -> list[Exhibit]:
     """The matching exhibits: those that lie beside a file of findings, or new ones with a progress bar."""
     from commbounds.verify import exhibition
@@ -118,8 +148,9 @@ def exhibited(
             wanted = set(exhibition.select_exhibits(patterns))
             return [exhibit for exhibit in loaded if exhibit.name in wanted]
         names = exhibition.select_exhibits(patterns)
-        with _interruptible(out), _progress(len(names)) as advance, _pool(jobs, len(names)) as executor:
-            return exhibition.exhibit_all(patterns, budget, seed, executor, out=out, progress=advance)
+        with _interruptible(out), _progress(len(names)) as advance:
+            several = executor if len(names) > 1 else None
+            return exhibition.exhibit_all(patterns, budget, seed, several, out=out, progress=advance)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 
@@ -146,29 +177,13 @@ def _progress(total: int) -> Iterator[Callable[[str], None]]:
         yield lambda name: bar.update(task, advance=1, description=name)
 
 
-@contextmanager
-def _pool(jobs: int | None, tasks: int) -> Iterator[Any]:
-    """A process pool, or None where one process will do."""
-    workers = min(jobs or os.cpu_count() or 1, tasks)
-    if workers <= 1:
-        yield None
-        return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-    context: Any = multiprocessing.get_context(method)
-    if method == "forkserver":
-        context.set_forkserver_preload(["commbounds.verify.exhibition"])
-    executor = ProcessPoolExecutor(workers, mp_context=context)
-    try:
-        yield executor
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
-
-
 def given_or_verified(
-    findings: Path | None, patterns: tuple[str, ...], budget: str, seed: int, jobs: int | None, out: Path | None
+    findings: Path | None,
+    patterns: tuple[str, ...],
+    budget: str,
+    seed: int,
+    executor: Executor | None,
+    out: Path | None,
 ) -> list[Finding]:
     """The matching findings of a file, or of a new run."""
     import fnmatch
@@ -176,7 +191,7 @@ def given_or_verified(
     from commbounds.verify import engine
 
     if findings is None:
-        return verified(patterns, budget, seed, jobs, out)
+        return verified(patterns, budget, seed, executor, out)
     try:
         loaded = engine.load(findings)
     except ValueError as error:

@@ -14,7 +14,7 @@ from commbounds._check import check
 from commbounds._cost import cost
 from commbounds._ranks import ranks
 from commbounds._replay import replay
-from commbounds._terminal import console, exhibited, given_or_verified, print_claim, print_findings, verified
+from commbounds._terminal import console, exhibited, given_or_verified, print_claim, print_findings, verified, workers
 from commbounds._vectors import vectors
 
 __all__ = ["main"]
@@ -88,6 +88,13 @@ def _run_options(command: Any) -> Any:
     """The options of every command that verifies."""
     for option in (
         click.option("--jobs", type=click.IntRange(1), default=None, help="Processes; default: one a processor."),
+        click.option(
+            "--executor",
+            default="process",
+            show_default=True,
+            metavar="WHERE",
+            help="process, dask:ADDRESS, dask:local, or mpi under mpirun.",
+        ),
         click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Root of all randomness."),
         click.option("--budget", type=click.Choice(_BUDGETS), default="quick", show_default=True),
     ):
@@ -105,13 +112,20 @@ def _run_options(command: Any) -> Any:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print findings as JSON lines instead of a table.")
 def verify(
-    patterns: tuple[str, ...], budget: str, seed: int, jobs: int | None, out: Path | None, as_json: bool
+    patterns: tuple[str, ...],
+    budget: str,
+    seed: int,
+    jobs: int | None,
+    executor: str,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Confront the claims that match PATTERNS with their implementations.
 
     Exits with 0 if every finding is as the book says, 1 if one is not, 2 for wrong usage.
     """
-    findings = verified(patterns, budget, seed, jobs, out)
+    with workers(executor, jobs) as pool:
+        findings = verified(patterns, budget, seed, pool, out)
     if as_json:
         for finding in findings:
             click.echo(finding.to_json())
@@ -150,10 +164,12 @@ def figures(
     budget: str,
     seed: int,
     jobs: int | None,
+    executor: str,
 ) -> None:
     """Draw bound against measurement for the claims that match PATTERNS, and what is drawn about several of them."""
-    chosen = given_or_verified(findings, patterns, budget, seed, jobs, None)
-    shown = exhibited(findings, patterns, budget, seed, jobs, None)
+    with workers(executor, jobs) as pool:
+        chosen = given_or_verified(findings, patterns, budget, seed, pool, None)
+        shown = exhibited(findings, patterns, budget, seed, pool, None)
     from commbounds import figures as drawing
 
     paths = [*drawing.save(chosen, out, formats), *drawing.save_exhibits(shown, out, formats)]
@@ -166,20 +182,27 @@ def figures(
 @_FINDINGS
 @_run_options
 def report(
-    patterns: tuple[str, ...], out: Path, findings: Path | None, budget: str, seed: int, jobs: int | None
+    patterns: tuple[str, ...],
+    out: Path,
+    findings: Path | None,
+    budget: str,
+    seed: int,
+    jobs: int | None,
+    executor: str,
 ) -> None:
     """Verify, draw and write one page with every claim; exits with 1 if a finding is not as the book says."""
     stream = out / "findings.jsonl"
-    if findings is None:
-        from commbounds.verify import engine
+    with workers(executor, jobs) as pool:
+        if findings is None:
+            from commbounds.verify import engine
 
-        try:
-            engine.check_same_run(stream, budget, seed)
-        except ValueError:
-            click.echo(f"{stream} is from another run: starting anew", err=True)
-            stream.unlink()
-    chosen = given_or_verified(findings, patterns, budget, seed, jobs, stream)
-    shown = exhibited(findings, patterns, budget, seed, jobs, out / "exhibits.jsonl")
+            try:
+                engine.check_same_run(stream, budget, seed)
+            except ValueError:
+                click.echo(f"{stream} is from another run: starting anew", err=True)
+                stream.unlink()
+        chosen = given_or_verified(findings, patterns, budget, seed, pool, stream)
+        shown = exhibited(findings, patterns, budget, seed, pool, out / "exhibits.jsonl")
     from commbounds import figures as drawing
 
     page = drawing.report(chosen, out, exhibits=shown)

@@ -1,0 +1,252 @@
+"""`executor`: where tasks run: processes of this machine, workers of a Dask cluster, or the ranks of an ``mpirun``."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from queue import Empty, LifoQueue
+from typing import Any
+
+__all__ = ["EXECUTORS", "Processes", "TaskLost", "executor", "lost_its_worker"]
+
+EXECUTORS = ("process", "dask:ADDRESS", "dask:local", "mpi")
+"""What `executor` knows."""
+_ATTEMPTS = 3
+_ANSWERS = 20.0
+"""Seconds in which a cluster must answer."""
+
+
+class TaskLost(BrokenExecutor):
+    """The process of a task died every time that the task was tried; the message names the task."""
+
+
+def lost_its_worker(error: BaseException) -> bool:
+    """Whether an error of a future says that its task, and no other, ended every worker it was given to."""
+    distributed = sys.modules.get("distributed")
+    return isinstance(error, TaskLost if distributed is None else (TaskLost, distributed.KilledWorker))
+
+
+class Processes(Executor):
+    """Processes of this machine that outlast the death of one of them.
+
+    Every process has one task at a time, so that one that dies takes no other task with it. Its task is tried again in
+    a new process; one whose process has died three times ends with `TaskLost`.
+
+    Parameters
+    ----------
+    workers : int or None
+        Most processes at a time, at least 1; a processor each by default. One is started when there is a task for it.
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        count = _processors() if workers is None else workers
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ValueError(f"workers must be an integer that is at least 1, got {workers!r}")
+        method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+        self._context: Any = multiprocessing.get_context(method)
+        if method == "forkserver":
+            self._context.set_forkserver_preload(["commbounds.verify.exhibition"])
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix="commbounds-process")
+        # what was used last is used first: few tasks start few processes
+        self._idle: LifoQueue[ProcessPoolExecutor] = LifoQueue()
+        self._closed = False
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return self._threads.submit(self._tried, fn, args, kwargs)
+
+    def _tried(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The task's result, or its exception, from the first process that lives to tell."""
+        for _ in range(_ATTEMPTS):
+            try:
+                process = self._idle.get_nowait()
+            except Empty:
+                process = ProcessPoolExecutor(1, mp_context=self._context)
+            try:
+                result = process.submit(fn, *args, **kwargs).result()
+            except BrokenProcessPool:
+                process.shutdown()
+                continue
+            except BaseException:
+                self._rest(process)
+                raise
+            self._rest(process)
+            return result
+        given = ", ".join([*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())])
+        name = getattr(fn, "__qualname__", repr(fn))
+        raise TaskLost(f"{name}({given}) was tried {_ATTEMPTS} times, and every time the process that ran it died")
+
+    def _rest(self, process: ProcessPoolExecutor) -> None:
+        self._idle.put(process)
+        if self._closed:
+            self._end_idle()
+
+    def _end_idle(self) -> None:
+        while True:
+            try:
+                self._idle.get_nowait().shutdown()
+            except Empty:
+                return
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._closed = True
+        self._threads.shutdown(wait, cancel_futures=cancel_futures)
+        self._end_idle()
+
+
+@contextmanager
+def executor(where: str = "process", workers: int | None = None) -> Iterator[Executor | None]:
+    """An executor for `run`, `exhibit_all` and `run_trials`; None where tasks had better run in this process.
+
+    Parameters
+    ----------
+    where : str
+        ``process``: processes of this machine. ``dask:ADDRESS``: the workers of the Dask scheduler at this address, as
+        in ``dask:tcp://127.0.0.1:8786``, which import commbounds. ``dask:local``: a Dask cluster of processes on this
+        machine. ``mpi``: the ranks of the ``mpirun`` that started this program, of which the first carries on and the
+        others serve it: for them this does not return, but ends the program with `SystemExit` when the first is done.
+    workers : int or None
+        Processes, for ``process`` and ``dask:local``; a processor each by default. One process is this one.
+
+    Raises
+    ------
+    ValueError
+        `where` is none of these; `workers` below 1, or given where there are workers already.
+    ImportError
+        An optional package is not installed; the message says which.
+    ConnectionError
+        No scheduler at the address, or no workers that import commbounds, within 20 seconds; no ranks beside this one.
+    """
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers must be an integer that is at least 1, got {workers}")
+    kind, _, address = where.partition(":")
+    if where != "process" and not (kind == "dask" and address) and where != "mpi":
+        raise ValueError(f"executor must be one of {', '.join(EXECUTORS)}, got {where!r}")
+    if workers is not None and where not in ("process", "dask:local"):
+        raise ValueError(f"executor {where} has its workers already: their number cannot be given, got {workers}")
+    with ExitStack() as stack:
+        if where == "mpi":
+            yield stack.enter_context(_mpi())
+        elif kind == "dask":
+            yield stack.enter_context(_dask(address, workers or _processors()))
+        elif (workers or _processors()) == 1:
+            yield None
+        else:
+            processes = Processes(workers)
+            stack.callback(processes.shutdown, cancel_futures=True)
+            yield processes
+
+
+def _processors() -> int:
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def _dask(address: str, workers: int) -> Iterator[Executor]:
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise ImportError(f"executor dask needs the extra dask, pip install 'commbounds[dask]': {error}") from error
+    with ExitStack() as stack:
+        if address == "local":
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="commbounds-dask-"))
+            cluster = stack.enter_context(
+                LocalCluster(workers, threads_per_worker=1, dashboard_address=None, local_directory=folder)
+            )
+            address = cluster.scheduler_address
+        try:
+            asyncio.run(asyncio.wait_for(_greeted(address), _ANSWERS))
+            client = stack.enter_context(Client(address, timeout=_ANSWERS, set_as_default=False))
+            client.wait_for_workers(1, timeout=_ANSWERS)
+        except (OSError, ValueError, TimeoutError) as error:
+            said = str(error) or f"no answer within {_ANSWERS:g} seconds"
+            raise ConnectionError(f"no Dask scheduler with workers answers at {address!r}: {said}") from error
+        try:
+            client.run(_ready)
+        except Exception as error:
+            raise ConnectionError(f"the workers of {address!r} cannot run commbounds: {error}") from error
+        yield _DaskWorkers(client)
+
+
+class _DaskWorkers(Executor):
+    """The workers of a cluster. Dask tries a task again whose worker died, four times in all.
+
+    Dask's own executor keeps every result on the worker that made it for as long as its future is kept, so that a
+    worker that dies takes with it all that it has ever done, and all is made again. Here a result is asked for as soon
+    as it is there, and then let go of.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        told: Future[Any] = Future()
+        # two tasks with the same arguments are two tasks, also for others who use the cluster
+        asked = self._client.submit(partial(fn, *args, **kwargs), pure=False)
+
+        def tell(done: Any) -> None:
+            error, result = None, None
+            try:
+                result = done.result()
+            except BaseException as raised:
+                error = raised
+            done.release()
+            if isinstance(error, CancelledError):
+                told.cancel()
+            if not told.set_running_or_notify_cancel():
+                return
+            if error is not None:
+                told.set_exception(error)
+            else:
+                told.set_result(result)
+
+        told.add_done_callback(lambda future: asked.cancel() if future.cancelled() else None)
+        asked.add_done_callback(tell)
+        return told
+
+
+async def _greeted(address: str) -> None:
+    """Nothing, or an OSError: a client itself would wait for ever for what takes its call and says nothing."""
+    from distributed import Security, rpc
+
+    async with rpc(address, connection_args=Security().get_connection_args("client")) as other:
+        kind = (await other.identity())["type"]
+    if kind != "Scheduler":
+        raise ConnectionError(f"it is a {kind}")
+
+
+def _ready() -> None:
+    """What a worker of a cluster is asked first: whether it has commbounds, and not to warn of its own threads."""
+    import warnings
+
+    from hypothesis.errors import HypothesisDeprecationWarning
+
+    # a worker's threads use `random` while Hypothesis draws, from a generator of its own
+    message = "Do not use the `random` module inside strategies"
+    warnings.filterwarnings("ignore", message, HypothesisDeprecationWarning)
+    import commbounds.verify.exhibition  # noqa: F401
+
+
+@contextmanager
+def _mpi() -> Iterator[Executor]:
+    try:
+        from mpi4py import MPI
+        from mpi4py.futures import MPICommExecutor
+    except (ImportError, RuntimeError) as error:  # RuntimeError: the wheel of mpi4py finds no MPI library
+        raise ImportError(
+            f"executor mpi needs an MPI library and the extra mpi, pip install 'commbounds[mpi]': {error}"
+        ) from error
+    if MPI.COMM_WORLD.size == 1:
+        raise ConnectionError("executor mpi needs ranks beside the first: mpirun -n 2, or more, before the command")
+    with MPICommExecutor(MPI.COMM_WORLD, root=0) as ranks:
+        if ranks is not None:
+            yield ranks
+            return
+    raise SystemExit(0)
