@@ -25,6 +25,7 @@ from commbounds.verify.conformance.claims import (
     Variance,
     WordsAtMost,
 )
+from commbounds.verify.conformance.ddp import torch_ddp_hook
 from commbounds.verify.conformance.executable import executable, isolated
 from commbounds.verify.conformance.loading import loaded
 from commbounds.verify.conformance.mpi import mpi_allreduce
@@ -32,6 +33,7 @@ from commbounds.verify.conformance.promise import conforms
 from commbounds.verify.conformance.rank_program import rank_program
 from commbounds.verify.conformance.report import Finding, Report, Verdict, report_from_json
 from commbounds.verify.conformance.subject import AllReduce, Compressor, Outcome, Stateful
+from commbounds.verify.conformance.tensors import on_arrays, on_torch
 
 __all__ = [
     "AbsoluteError",
@@ -69,7 +71,10 @@ __all__ = [
     "isolated",
     "loaded",
     "mpi_allreduce",
+    "on_arrays",
+    "on_torch",
     "rank_program",
     "recheck",
     "report_from_json",
+    "torch_ddp_hook",
 ]

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import tempfile
-import time
+import itertools
+import pickle
+import sys
+import weakref
 from collections.abc import Callable, Sequence
-from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.verify.conformance.calls import Died, TimedOut, Unanswered
+from commbounds.verify.conformance.calls import Died
 from commbounds.verify.conformance.claim import Claim
-from commbounds.verify.conformance.subject import AllReduce, Stateful, Subject
+from commbounds.verify.conformance.ddp_group import Group
+from commbounds.verify.conformance.subject import AllReduce, Outcome, Stateful, Subject
 
 __all__ = ["torch_ddp_hook"]
 
 Array = NDArray[Any]
-_START_LIMIT = 120.0
-"""Seconds for the processes of a group to import torch and find each other."""
 
 
 def torch_ddp_hook(
@@ -32,6 +29,7 @@ def torch_ddp_hook(
     *,
     ranks: Sequence[int] = (1, 2, 3),
     stateful: bool = False,
+    residual: Callable[[Any], Any] | None = None,
     time_limit: float = 20.0,
     **options: Any,
 ) -> Subject:
@@ -43,16 +41,21 @@ def torch_ddp_hook(
     Parameters
     ----------
     hook : callable (state, bucket) -> Future
-        As `DistributedDataParallel.register_comm_hook` takes it; importable from a module, as it is pickled.
+        As `DistributedDataParallel.register_comm_hook` takes it; importable from a module or file, as other processes
+        have to find it.
     make_state : callable (seed) -> state
-        Called on every rank, for every call or run; importable too. ``lambda seed: None`` is none: write a function.
+        Called on every rank, for every call or run; importable too: a function, no lambda.
     claims : sequence of Claim
         About an `AllReduce`, or about a `Stateful`.
     ranks : sequence of int
         Sizes of the process groups; a stateful subject uses the last.
     stateful : bool
         False: every call makes a new state, and brings one gradient a rank. True: a state lives through many
-        steps; rank r of P brings ``(r + 1/2) 2/P x``, whose mean is x, and the answer is rank 0's.
+        steps, the answer is rank 0's. Of two ranks or more the first brings 2 x, the second 0, others x: the mean is x,
+        and nothing of that rounds. A rank on its own brings x.
+    residual : callable (state) -> array, number or None
+        What the rank holds back behind a step, of the size of the gradient or one number for all entries; importable.
+        None where it cannot be told. A stateful subject shows the mean over the ranks.
     time_limit : float
         Seconds that a call may take before the processes are killed.
     **options
@@ -66,24 +69,60 @@ def torch_ddp_hook(
     ------
     ModuleNotFoundError
         torch is not installed: ``pip install 'commbounds[torch]'``.
+    ValueError
+        A callable cannot be imported by other processes; `ranks` or `time_limit` is not positive.
+
+    Notes
+    -----
+    The processes come from multiprocessing's fork server where there is one, which imports torch once; so a script
+    that judges hooks of its own needs ``if __name__ == "__main__":`` around what it does. An answer in which some ranks
+    raised and others did not, or none came in time, ends the processes; the next call starts new ones.
     """
     import torch  # noqa: F401  said here, not by every process
 
+    ranks = tuple(ranks)
+    if not ranks or any(isinstance(P, bool) or not isinstance(P, int) or P < 1 for P in ranks):
+        raise ValueError(f"ranks must hold positive integers, got {ranks!r}")
+    if not time_limit > 0.0:
+        raise ValueError(f"time_limit must be positive, got {time_limit!r}")
     options = {"effort": 0.05, "name": str(getattr(hook, "__name__", "hook")), **options}
-    groups = _Groups(hook, make_state, time_limit)
+    groups = _Groups(_packed(hook, make_state, residual), time_limit)
     common: dict[str, Any] = {"time_limit": float("inf"), "outside": groups, **options}
     if stateful:
-        return Stateful(_Factory(groups, tuple(ranks)[-1]), claims, **common)
+        return Stateful(_Factory(groups, ranks[-1], residual is not None), claims, **common)
     return AllReduce(groups.run, claims, ranks=ranks, **common)
+
+
+def _packed(*functions: Any) -> tuple[bytes, dict[str, str]]:
+    """Pickled functions, and the files of the modules that no import would find."""
+    for name, function in zip(("hook", "make_state", "residual"), functions, strict=True):
+        try:
+            pickle.dumps(function)
+        except Exception as error:
+            raise ValueError(f"{name} must be importable by other processes, got {function!r}: {error}") from error
+    files = {}
+    for function in functions:
+        name = str(getattr(function, "__module__", None) or "")
+        path = getattr(sys.modules.get(name), "__file__", None)
+        if path and "." not in name and name != "__main__":
+            files[name] = str(path)
+    return pickle.dumps(functions), files
 
 
 class _Groups:
     """Process groups by their size, started when needed, killed when something goes wrong."""
 
-    def __init__(self, hook: Any, make_state: Any, time_limit: float) -> None:
-        self._hook, self._make_state, self._limit = hook, make_state, time_limit
-        self._groups: dict[int, _Group] = {}
-        self.process = self  # what a Remote has
+    def __init__(self, code: tuple[bytes, dict[str, str]], time_limit: float) -> None:
+        self._code, self._limit = code, time_limit
+        self._groups: dict[int, Group] = {}
+        self._numbers = itertools.count()
+        self._done: dict[int, list[int]] = {}
+        weakref.finalize(self, _stopped, self._groups)
+
+    @property
+    def process(self) -> _Groups:
+        """What a Remote has: whom to ask about memory."""
+        return self
 
     def started(self) -> dict[str, Any]:
         """Nothing is told of the processes' generators."""
@@ -93,180 +132,83 @@ class _Groups:
         """Memory that all processes have in use."""
         return sum(group.resident_bytes() for group in self._groups.values())
 
-    def ask(self, P: int, request: tuple[Any, ...], rows: Sequence[Any]) -> list[Array]:
-        """Every rank's answer.
+    def ask(self, P: int, request: tuple[Any, ...], rows: Sequence[Any], of: Group | None = None) -> list[Any]:
+        """Every rank's answer: its gradient, and its residual or None.
 
         Raises
         ------
         TimedOut, Died, Unanswered
-            No answer in time; a process ended; the hook raised. The group is started anew for the next call.
+            No answer in time; a process ended, or the group `of` is gone; the hook raised.
         """
-        group = self._groups.pop(P, None) or _Group(P, self._hook, self._make_state)
+        if of is not None and self._groups.get(P) is not of:
+            raise Died("the processes that knew the state are gone")
+        group = self._groups.pop(P, None) or Group(P, self._code)
         try:
-            answers = group.asked(request, rows, self._limit)
-        except BaseException:
-            group.stop()
-            raise
-        self._groups[P] = group
+            answers = group.asked((*request, self._done.pop(P, [])), rows, self._limit)
+        finally:
+            if group.alive:
+                self._groups[P] = group
         return answers
 
-    def run(self, stack: Array, seed: int) -> Array:
-        """As of `AllReduce`: a new state, one gradient."""
-        return np.stack(self.ask(len(stack), ("once", seed), list(stack)))
+    def begun(self, P: int, seed: int) -> tuple[int, Group]:
+        """The number of a new state, and the group that knows it."""
+        number = next(self._numbers)
+        self.ask(P, ("begin", number, seed), [None] * P)
+        return number, self._groups[P]
 
-    def __del__(self) -> None:
-        for group in self._groups.values():
-            group.stop()
+    def done(self, P: int, number: int) -> None:
+        """A state is not needed any more: said with the next request."""
+        self._done.setdefault(P, []).append(number)
+
+    def run(self, stack: Array, seed: int) -> Outcome:
+        """As of `AllReduce`: a new state, one gradient."""
+        number = next(self._numbers)
+        answers = self.ask(len(stack), ("once", number, seed), list(stack))
+        shown = [held for _, held in answers if held is not None]
+        residual = np.stack(shown) if len(shown) == len(stack) else None
+        return Outcome(np.stack([gradient for gradient, _ in answers]), residual=residual)
+
+
+def _stopped(groups: dict[int, Group]) -> None:
+    for group in groups.values():
+        group.stop()
 
 
 class _Factory:
     """States that live through many steps."""
 
-    def __init__(self, groups: _Groups, P: int) -> None:
+    def __init__(self, groups: _Groups, P: int, shows: bool) -> None:
+        self._groups, self._P, self._shows = groups, P, shows
+
+    def __call__(self, seed: int) -> _Step:
+        return (_Showing if self._shows else _Step)(self._groups, self._P, seed)
+
+
+class _Step:
+    """A state on every rank, which sees one gradient after the other."""
+
+    def __init__(self, groups: _Groups, P: int, seed: int) -> None:
         self._groups, self._P = groups, P
-        self.__name__ = "hook"
+        self._number, self._group = groups.begun(P, seed)
+        self._held: list[Any] = []
+        weakref.finalize(self, groups.done, P, self._number)
 
-    def __call__(self, seed: int) -> Callable[[Array], Array]:
-        groups, P = self._groups, self._P
-        groups.ask(P, ("forget", seed), [None] * P)
-
-        def step(x: Array) -> Array:
-            shares = [(x * x.dtype.type((2 * rank + 1) / P)).astype(x.dtype) for rank in range(P)]
-            return groups.ask(P, ("step", 0), shares)[0]
-
-        return step
-
-
-class _Group:
-    """The processes of one group, and a pipe to each."""
-
-    def __init__(self, P: int, hook: Any, make_state: Any) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._folder = tempfile.TemporaryDirectory()
-        meeting = (Path(self._folder.name) / "meeting").as_uri()
-        self._pipes: list[Connection] = []
-        self._processes = []
-        for rank in range(P):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_rank, args=(theirs, rank, P, meeting, hook, make_state), daemon=True)
-            process.start()
-            theirs.close()
-            self._pipes.append(ours)
-            self._processes.append(process)
-        self._answers(_START_LIMIT)
-
-    def asked(self, request: tuple[Any, ...], rows: Sequence[Any], limit: float) -> list[Array]:
-        """Every rank's answer to a request about its row."""
-        for pipe, row in zip(self._pipes, rows, strict=True):
-            pipe.send((*request, row))
-        return self._answers(limit)
-
-    def _answers(self, limit: float) -> list[Array]:
-        deadline = time.monotonic() + limit
-        answers: dict[int, Any] = {}
-        while len(answers) < len(self._pipes):
-            waiting = {pipe: rank for rank, pipe in enumerate(self._pipes) if rank not in answers}
-            ready = wait(list(waiting), max(0.0, deadline - time.monotonic()))
-            if not ready:
-                late = ", ".join(map(str, waiting.values()))
-                raise TimedOut(f"no answer from rank {late} of {len(self._pipes)} within {limit:g} s")
-            for pipe in ready:
-                rank = waiting[pipe]  # type: ignore[index]
-                try:
-                    error, answers[rank] = pipe.recv()  # type: ignore[union-attr]
-                except EOFError:
-                    self._processes[rank].join(5.0)
-                    raise Died(f"rank {rank} ended with status {self._processes[rank].exitcode}") from None
-                if error:
-                    raise Unanswered(f"rank {rank}: {error}")
-        return [answers[rank] for rank in range(len(self._pipes))]
-
-    def resident_bytes(self) -> int:
-        """Memory that the processes have in use."""
-        paths = [Path(f"/proc/{process.pid}/statm") for process in self._processes]
-        page = os.sysconf("SC_PAGE_SIZE")
-        return sum(int(path.read_text().split()[1]) * page for path in paths if path.exists())
-
-    def stop(self) -> None:
-        """End the processes."""
-        for process in self._processes:
-            process.kill()
-        for process, pipe in zip(self._processes, self._pipes, strict=True):
-            process.join()
-            pipe.close()
-        self._folder.cleanup()
+    def __call__(self, x: Array) -> Array:
+        factors = (2, 0, *[1] * (self._P - 2)) if self._P > 1 else (1,)
+        rows = [x * x.dtype.type(factor) for factor in factors]
+        answers = self._groups.ask(self._P, ("step", self._number, 0), rows, self._group)
+        self._held = [held for _, held in answers]
+        answer: Array = answers[0][0]
+        return answer
 
 
-def _rank(pipe: Any, rank: int, P: int, meeting: str, hook: Any, make_state: Any) -> None:
-    """What a process does: for every request one backward pass through a model with the hook."""
-    import torch
-    from torch import distributed
+class _Showing(_Step):
+    """One whose residual can be told."""
 
-    torch.set_num_threads(1)
-    distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=P)
-    pipe.send(("", None))
-    models = _Models(hook)
-    while True:
-        try:
-            request, seed, x = pipe.recv()
-        except EOFError:
-            return
-        error, answer = "", None
-        try:
-            if request != "step":
-                models.state = make_state(seed)
-            if x is not None:
-                answer = _backward(models[x], x)
-        except Exception as raised:
-            error = f"raised {type(raised).__name__}: {raised}"
-        pipe.send((error, answer))
-
-
-class _Models:
-    """Distributed models of one parameter, by its shape and dtype, whose hook gets the state that is set.
-
-    A model is used again and again: torch does not free one that had a hook.
-    """
-
-    def __init__(self, hook: Any) -> None:
-        self.state: Any = None
-        self._hook = hook
-        self._models: dict[Any, Any] = {}
-
-    def __getitem__(self, x: Array) -> Any:
-        key = x.shape, x.dtype
-        if key not in self._models:
-            self._models[key] = self._made(x)
-        return self._models[key]
-
-    def _made(self, x: Array) -> Any:
-        import torch
-        from torch.nn.parallel import DistributedDataParallel
-
-        class Inner(torch.nn.Module):
-            """Its output is the inner product of the parameter with the input, which is therefore the gradient."""
-
-            def __init__(self) -> None:
-                super().__init__()
-                self.parameter = torch.nn.Parameter(torch.zeros(x.shape, dtype=torch.from_numpy(x).dtype))
-
-            def forward(self, gradient: Any) -> Any:
-                return (self.parameter * gradient).sum()
-
-        def hook(models: _Models, bucket: Any) -> Any:
-            return models._hook(models.state, bucket)
-
-        hook.__annotations__ = {"bucket": torch.distributed.GradBucket}  # torch refuses other annotations, strings too
-        model = DistributedDataParallel(Inner())
-        model.register_comm_hook(self, hook)
-        return model
-
-
-def _backward(model: Any, x: Array) -> Array:
-    """The gradient that the hook leaves on this rank, which brings `x`."""
-    import torch
-
-    model.zero_grad(set_to_none=True)
-    model(torch.from_numpy(x)).backward()
-    answer: Array = model.module.parameter.grad.detach().numpy().copy()
-    return answer
+    @property
+    def residual(self) -> Array | None:
+        """The mean over the ranks, in float64; None where a rank does not tell."""
+        if not self._held or any(held is None for held in self._held):
+            return None
+        mean: Array = np.stack([held.astype(np.float64) for held in self._held]).mean(axis=0)
+        return mean

@@ -14,6 +14,9 @@ from commbounds.verify.conformance.subject import Subject
 
 __all__ = ["loaded"]
 
+_OURS: list[ModuleType] = []
+"""Modules that were loaded from files."""
+
 
 def loaded(target: str) -> list[Subject]:
     """The subjects that `target` names, each with its origin.
@@ -72,7 +75,9 @@ def _module(place: str) -> ModuleType:
         if str(path.parent.resolve()) not in sys.path:
             sys.path.insert(0, str(path.parent.resolve()))
         module = importlib.util.module_from_spec(spec)
-        sys.modules.setdefault(name, module)
+        if name not in sys.modules or sys.modules[name] in _OURS:  # pickle looks for functions there
+            sys.modules[name] = module
+        _OURS.append(module)
         spec.loader.exec_module(module)
         return module
     if "" not in sys.path and str(Path.cwd()) not in sys.path:

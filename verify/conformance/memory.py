@@ -54,6 +54,10 @@ class MemorySteady(Claim):
         measure = resident_bytes if subject.outside is None else subject.outside.process.resident_bytes
         calls = max(4, int(_CALLS * subject.effort))
         limit = calls * x.nbytes // 2
+        try:
+            bench.raw(Case(x, 0))  # a process that was not started has no memory yet
+        except Unanswered as error:
+            return Finding(str(self), Verdict.NOT_JUDGED, message=f"no answer for {x.shape}: {error}")
         if x.nbytes < 1 << 17 or not measure():
             return Finding(str(self), Verdict.NOT_JUDGED, message="inputs are too small for a leak to show")
         growths = []

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["on_arrays", "on_torch"]
+__all__ = ["array_of", "on_arrays", "on_torch", "tensor_of"]
 
 Array = NDArray[Any]
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -38,24 +38,28 @@ def on_torch(function: Callable[..., Any], device: str = "cpu") -> Callable[...,
     ModuleNotFoundError
         At the first call, if torch is not installed: ``pip install 'commbounds[torch]'``.
     """
+    return _adapted(function, lambda x: tensor_of(x).to(device), array_of)
 
-    def to(x: Array) -> Any:
-        import torch
 
-        shared = (
-            torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) if x.dtype == _BFLOAT16 else torch.from_numpy(x)
-        )
-        return shared.to(device)
+def tensor_of(x: Array) -> Any:
+    """The tensor that shares the memory of `x`; of a copy where nobody may write."""
+    import torch
 
-    def back(y: Any) -> Any:
-        import torch
+    if not x.flags.writeable:
+        x = x.copy()
+    if x.dtype == _BFLOAT16:
+        return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(x)
 
-        if not isinstance(y, torch.Tensor):
-            return y
-        plain = y.detach().cpu()
-        return plain.view(torch.int16).numpy().view(_BFLOAT16) if plain.dtype == torch.bfloat16 else plain.numpy()
 
-    return _adapted(function, to, back)
+def array_of(y: Any) -> Any:
+    """The array of a tensor's values, wherever it lives; anything else as it is."""
+    import torch
+
+    if not isinstance(y, torch.Tensor):
+        return y
+    plain = y.detach().cpu()
+    return plain.view(torch.int16).numpy().view(_BFLOAT16) if plain.dtype == torch.bfloat16 else plain.numpy()
 
 
 def on_arrays(function: Callable[..., Any], namespace: Any) -> Callable[..., Any]:
