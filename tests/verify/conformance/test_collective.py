@@ -120,7 +120,7 @@ def test_the_collectives_of_this_package_keep_what_is_theirs(name):
 
 
 def test_nothing_that_is_dense_keeps_residuals_or_tells_words_unless_it_does():
-    report = judged(lambda stack, seed: np.repeat(stack.sum(0)[None], len(stack), 0), [cf.Conserves(), RING])
+    report = judged(lambda stack, seed: up(stack), [cf.Conserves(), RING], effort=0.1)
     assert set(verdicts(report).values()) == {"not judged"}
     assert "residuals" in report.findings[0].message
     assert "does not tell" in report.findings[1].message
@@ -151,7 +151,7 @@ def tree(stack):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("order", [up, down, wide, tree])
 def test_sums_may_be_taken_in_any_order_and_in_any_wider_dtype(order, dtype):
-    report = judged(lambda stack, seed: order(stack), EXACT, dtype=dtype, effort=0.05)
+    report = judged(lambda stack, seed: order(stack), EXACT, dtype=dtype, shape=(5,), effort=0.3)
     assert report.passed, report
 
 
@@ -169,7 +169,7 @@ def by_the_reciprocal(stack):
 )
 def test_means_may_be_divided_before_or_after(mean, dtype):
     claims = [cf.Averages(), cf.RanksAgree()]
-    report = judged(lambda stack, seed: mean(stack).astype(stack.dtype), claims, dtype=dtype, effort=0.05)
+    report = judged(lambda stack, seed: mean(stack).astype(stack.dtype), claims, dtype=dtype, shape=(5,), effort=0.3)
     assert report.passed, report
 
 
@@ -273,8 +273,7 @@ def test_ranks_that_disagree_on_the_sign_of_zero_disagree_and_on_nan_do_not():
         return result
 
     assert "-0.0" in judged(signed, [cf.RanksAgree()])["RanksAgree"].message
-    assert judged(unclear, [cf.RanksAgree()]).passed
-    assert judged(lambda s, seed: unclear(s, seed) * (np.arange(len(s)) > 0)[:, None], [cf.RanksAgree()]).passed
+    assert judged(unclear, [cf.RanksAgree()], effort=0.1).passed
     report = judged(lambda s, seed: np.where(np.arange(len(s))[:, None] > 0, np.float32(np.nan), s), [cf.RanksAgree()])
     assert "nan on rank 1" in report["RanksAgree"].message
 
@@ -345,10 +344,11 @@ def test_what_is_lost_or_kept_twice_is_found(name):
 
 
 def test_residuals_may_be_wider_and_applied_means_count_for_all_ranks():
-    exact = judged(keeping(lambda x, s: (up(s), None, None, (x - s).astype(np.float64))), [cf.Conserves()])
+    wider = keeping(lambda x, s: (up(s), None, None, (x - s).astype(np.float64)))
+    exact = judged(wider, [cf.Conserves()], effort=0.1)
     mean = keeping(lambda x, s: ((up(s) / np.float32(len(x))), None, None, x - s))
     assert exact.passed
-    assert judged(mean, [cf.Conserves(averages=True)]).passed
+    assert judged(mean, [cf.Conserves(averages=True)], effort=0.1).passed
     ragged = keeping(lambda x, s: (up(s), None, None, x[:, :-1]))
     assert "residuals of shape" in judged(ragged, [cf.Conserves()], admits=lambda x: x.shape[1] > 1).findings[0].message
 
@@ -361,7 +361,7 @@ def low_rank(stack, seed):
 
 
 def test_messages_that_are_decoded_together_round_by_norms():
-    report = judged(low_rank, [cf.Conserves(mixes=True), cf.RanksAgree()], shape=(6, 5))
+    report = judged(low_rank, [cf.Conserves(mixes=True), cf.RanksAgree()], shape=(6, 5), effort=0.3)
     assert report.passed, report
     broken = judged(
         lambda s, seed: cf.Outcome(low_rank(s, seed).result, None, None, 0.5 * low_rank(s, seed).residual),
@@ -376,14 +376,15 @@ def test_messages_that_are_decoded_together_round_by_norms():
 
 def test_bounds_on_words_are_compared_exactly():
     run = dense(ring_allreduce)
-    assert judged(run, [RING]).passed
+    assert judged(run, [RING], effort=0.1).passed
     one_less = judged(run, [cf.WordsAtMost(2 * (P - 1) * sp.ceiling(n / P) - 1)])
     assert not one_less.passed
     uneven = judged(run, [cf.WordsAtMost(2 * (P - 1) * n / P)])  # blocks are not even
     assert np.shape(uneven.findings[0].counterexample) in {(2, 1), (3, 1)}
-    even = judged(run, [cf.WordsAtMost(2 * (P - 1) * n / P)], admits=lambda x: x.shape[1] % len(x) == 0)
+    bound = cf.WordsAtMost(2 * (P - 1) * n / P)
+    even = judged(run, [bound], admits=lambda x: x.shape[1] % len(x) == 0, effort=0.1)
     assert even.passed
-    assert judged(run, [cf.WordsAtMost(lambda P, n: 2.0 * (P - 1) * np.ceil(n / P))]).passed
+    assert judged(run, [cf.WordsAtMost(lambda P, n: 2.0 * (P - 1) * np.ceil(n / P))], effort=0.1).passed
     assert judged(run, [cf.WordsAtMost(10, "received")]).findings[0].message.startswith("with P = ")
 
 
@@ -404,7 +405,7 @@ def test_words_of_one_direction_or_of_both_together():
         ("sum", 14, "pass"),
         ("sum", 13, "fail"),
     ):
-        report = judged(lopsided, [cf.WordsAtMost(bound, of)])
+        report = judged(lopsided, [cf.WordsAtMost(bound, of)], shape=(2,), effort=0.05)
         assert str(report.findings[0].verdict) == verdict, (of, bound)
     assert "less than none" in judged(lambda s, seed: (up(s), -np.ones(len(s), int), None), [
         cf.WordsAtMost(5, "sent")

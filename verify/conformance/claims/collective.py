@@ -160,7 +160,7 @@ class Conserves(Sure):
             return None
         entry = tuple(int(i) for i in np.unravel_index(wrong[0], lost.shape))
         return (
-            f"entry {entry}: {float(x[:, *entry].sum()):.9g} was brought, {float(applied[entry]):.9g} applied and "
-            f"{float(kept[:, *entry].sum()):.9g} kept: {float(lost[entry]):.6g} is missing, rounding explains "
+            f"entry {entry}: {float(x.sum(axis=0)[entry]):.9g} was brought, {float(applied[entry]):.9g} applied and "
+            f"{float(kept.sum(axis=0)[entry]):.9g} kept: {float(lost[entry]):.6g} is missing, rounding explains "
             f"{float(room[entry]):.3g}"
         )

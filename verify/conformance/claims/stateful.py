@@ -76,7 +76,7 @@ def _lost(x: Wide, y: Wide, e: Wide, eps: float) -> str | None:
     if wrong.size == 0:
         return None
     t, *entry = at = _place(wrong[0], x.shape)
-    went, came = float(x[: t + 1, *entry].sum()), float(y[: t + 1, *entry].sum())
+    went, came = (float(rows[: t + 1].sum(axis=0)[tuple(entry)]) for rows in (x, y))
     return (
         f"after step {t}, entry {tuple(entry)}: {went:.9g} went in, {came:.9g} came out and {float(e[at]):.9g} is held "
         f"back: {float(defect[at]):.6g} is lost, rounding explains {float(room[at]):.3g}"
@@ -115,7 +115,7 @@ def _stuck(bench: Bench, walk: Walk, x: Wide, y: Wide) -> str | None:
     else:
         return None
     entry = _place(np.abs(missing).argmax(), missing.shape)
-    went = float(x[:, *entry].sum())
+    went = float(x.sum(axis=0)[entry])
     return (
         f"entry {entry}: {went:.9g} went in within {len(x)} steps, and after {steps} zero steps more "
         f"{float(missing[entry]):.6g} is still missing, rounding explains {float(room[entry]):.3g}"
