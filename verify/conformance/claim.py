@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from commbounds.verify.conformance.case import Case
@@ -47,7 +47,7 @@ class Claim(ABC):
         shown = []
         for entry in fields(self):  # type: ignore[arg-type]
             value = getattr(self, entry.name)
-            if value != entry.default:
+            if entry.default is MISSING or repr(value) != repr(entry.default):  # arrays have no single equality
                 shown.append(f"{entry.name}={_shown(value)}")
         return f"{type(self).__name__}({', '.join(shown)})"
 

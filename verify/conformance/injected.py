@@ -14,7 +14,7 @@ from commbounds.verify.marginals import StepLaws, step_laws
 
 __all__ = ["NotElementwise", "injected_law", "uniforms_for"]
 
-_PROBES = 4
+_PROBES = 6
 
 
 class NotElementwise(NotHere):
@@ -36,8 +36,17 @@ def uniforms_for(bench: Bench, case: Case) -> NDArray[np.floating]:
     return (places / cells).astype(dtype)
 
 
-def injected_law(bench: Bench, case: Case) -> StepLaws:
+def injected_law(bench: Bench, case: Case, probes: int = _PROBES) -> StepLaws:
     """The laws of the entries of the output at the case's input, flat, each on the grid of the uniforms.
+
+    Parameters
+    ----------
+    bench : Bench
+        Its subject takes uniforms.
+    case : Case
+        The input; the seed is handed on.
+    probes : int
+        Other uniforms at which the laws are compared with the output.
 
     Raises
     ------
@@ -59,7 +68,7 @@ def injected_law(bench: Bench, case: Case) -> StepLaws:
     if laws is None:
         raise NotElementwise("an entry takes more than six values")
     rng = np.random.default_rng(case.seed)
-    for probe in range(_PROBES):
+    for probe in range(probes):
         places = rng.integers(cells, size=case.x.size)
         if probe % 2:
             switch = laws.ends[0] - rng.integers(2, size=case.x.size)

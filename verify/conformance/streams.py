@@ -23,6 +23,9 @@ Array = NDArray[Any]
 BOLDEST = 0.9
 """The largest bet, as a share of the one that the end of the range would ruin."""
 
+SELDOM = 50.0
+"""How seldom something may come, in draws, that makes up for all others."""
+
 SEEN = 12
 """Draws in the outer half of the range that was seen, on a side, before its end counts as known. A law that visits
 that half with probability q shows less than that in 24/q draws once in 1000 times, and then its range is still right
@@ -41,7 +44,8 @@ class Range:
     -----
     Beyond the outermost draws by half of what lies between these; by a twentieth on a side where `SEEN` of them lie
     in the outermost fiftieth, so that there is an edge. An end is known once `SEEN` draws lay in the half towards it:
-    tails that fall so slowly that the outermost draws stay alone are never known.
+    tails that fall so slowly that the outermost draws stay alone are never known. Where zero, the mean of deviations,
+    is out of sight, something that comes once in `SELDOM` draws may bring it back: then that much is left on its side.
     """
 
     def __init__(self, seen: Array) -> None:
@@ -51,7 +55,12 @@ class Range:
         below, above = int((seen <= middle).sum()), int((seen >= middle).sum())
         self.known = width > 0.0 and min(below, above) >= SEEN
         rooms = [width / (20.0 if (near <= edge).sum() >= SEEN else 2.0) for near in (seen - low, high - seen)]
-        self.ends = low - rooms[0], high + rooms[1]
+        ends = [low - rooms[0], high + rooms[1]]
+        if low - width > 0.0:
+            ends[0] = -SELDOM * low
+        elif high + width < 0.0:
+            ends[1] = -SELDOM * high
+        self.ends = ends[0], ends[1]
 
 
 class Stream:

@@ -59,9 +59,11 @@ class Unbiased(Sure):
     input, its signs, a constant, random signs). No test can refute the mean of an unbounded law without an assumption.
     The one made here: an output beyond the range of the first draws, and half its width more (a twentieth where the
     range has an edge), is no part of a right subject's mean; these first draws go on until the outer halves of their
-    range have been visited 12 times each, and where that never happens the input is not judged so. Relative to the
-    entry, or on its own scale, whichever is narrower, all entries of a short input share one range. So a subject
-    that answers with probability 1/1000 per entry is judged right, one that answers once in a million is not judged.
+    range have been visited 12 times each, and where that never happens there is no such test. Where the input is out of
+    that range, what may bring the mean back comes at least once in 50 draws. An entry of many is also tested as one
+    that deviates at most by twice what any of them did, itself or relative to its size. So a subject that keeps one
+    entry of 1000 at random is judged, one that answers at all with probability 1/250 is not judged by 4000 draws.
+    An output that is the same in all draws, at all inputs, counts as the only one there is.
     Where the subject also claims `Variance`, the mean along the input is tested by that claim besides, without this
     assumption; then a failure says that the two claims cannot both hold.
     """

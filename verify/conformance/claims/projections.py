@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from commbounds.verify.conformance.claim import Claim
 from commbounds.verify.conformance.claims.mean_error import draws_at, rounding
 from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.report import Finding, Verdict
-from commbounds.verify.conformance.streams import Catoni, Range, Stream
+from commbounds.verify.conformance.streams import SEEN, Catoni, Range, Stream
 
 __all__ = ["sampled_mean"]
 
@@ -27,10 +27,8 @@ _SHARES = ((50, 0.5), (4096, 0.4), (6, 0.1))
 _SHORT, _LONG = 256, 16
 """Entries are tested one by one up to `_SHORT` of them, directions from `_LONG` of them."""
 _PILOTS, _MOST_PILOTS, _BATCH = 0.15, 2000, 128
+_MANY = 32
 _ROUNDINGS = 8.0
-_CERTAIN = 100_000
-"""Entries seen in all draws together from which on an output that never changed counts as the only one: one that a
-right subject changes with probability q in any entry comes that far with probability (1 - q)^100000."""
 
 
 @dataclass
@@ -49,13 +47,14 @@ class _Watch:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What became of one input."""
+    """What became of one input; `constant` says so where no draw differed, and the output is not the input."""
 
     log_e: float
     detects: float
     calls: int
     message: str = ""
     judged: bool = True
+    constant: str = ""
 
 
 def sampled_mean(claim: Claim, bench: Bench, noted: Sequence[Array], share: Callable[[Array], float] | None) -> Finding:
@@ -85,6 +84,8 @@ def sampled_mean(claim: Claim, bench: Bench, noted: Sequence[Array], share: Call
         found.append(seen)
         if seen.message:
             break
+    if all(seen.constant for seen in found):  # as certain as that a deterministic subject is one
+        found[-1] = replace(found[-1], message=f"{sum(seen.calls for seen in found)} {found[-1].constant}", log_e=690.0)
     calls, log_e = sum(seen.calls for seen in found), max(seen.log_e for seen in found) - math.log(len(inputs))
     told = f"{calls} draws at {len(inputs)} inputs, bets on entries and projections; range learnt from the first draws"
     told += "" if share is None else ", or variance as claimed"
@@ -141,15 +142,16 @@ def _seen(bench: Bench, x: Array, calls: int, alpha: float, share: Callable[[Arr
         if batch.size == 0:
             break
         count += len(batch)
-    room = _ROUNDINGS / 2.0 * bench.eps + bench.tiny / top
-    if constant and count * wide.size >= _CERTAIN and not (np.abs(first[0] - wide) <= room).all():
+    never = ""
+    if constant and not (np.abs(first[0] - wide) <= _ROUNDINGS / 2.0 * bench.eps + bench.tiny / top).all():
         i = int(np.argmax(np.abs(first[0] - wide)))
-        message = f"{count} seeds gave one output, with {top * first[0][i]:.6g} for entry {i}, {top * wide[i]:.6g}"
-        return _Seen(690.0, math.inf, count, message)
+        never = f"seeds gave one output, with {top * first[0][i]:.6g} for entry {i}, which is {top * wide[i]:.6g}"
     log_e = max((watch.log_e() for watch in watches), default=0.0) - math.log(len(watches))
     detects = min((_detects(watch, part) for watch in watches), default=math.inf)
-    judged = constant or any(isinstance(t, Catoni) or t.epochs > 0 for watch in watches for t in watch.tests)
-    return _Seen(log_e, detects, count, judged=judged)
+    judged = (constant and not never) or any(
+        isinstance(t, Catoni) or t.epochs > 0 for watch in watches for t in watch.tests
+    )
+    return _Seen(log_e, detects, count, judged=judged, constant=never)
 
 
 def _watches(
@@ -166,6 +168,8 @@ def _watches(
     if wide.size <= _SHORT:
         watch = _Watch("entry", np.eye(wide.size), wide)
         watch.tests += _entry_tests(wide, first, rooms)
+        if len(watch.tests) > wide.size:
+            watch.directions, watch.expected = np.tile(watch.directions, (2, 1)), np.tile(wide, 2)
         watches.append(watch)
     if wide.size >= _LONG:
         directions = _directions(wide, rng)
@@ -183,21 +187,25 @@ def _watches(
 
 
 def _entry_tests(wide: Array, first: Array, rooms: Array) -> list[Stream]:
-    """One test an entry. They share a range: relative to the entry or not, whichever is narrower there."""
-    sizes = np.where(wide == 0.0, 1.0, np.abs(wide))
-    signed = first * np.where(wide < 0.0, -1.0, 1.0)
-    shared, relative = Range(signed.ravel()), Range((signed / sizes).ravel())
-    tests = []
-    for i, size in enumerate(sizes):
-        if not (shared.known and relative.known):
-            tests.append(Stream(len(first), float(rooms[i])))
-            continue
-        own = signed[:, i]
-        low = min(max(shared.ends[0], size * relative.ends[0]), float(own.min())) - abs(wide[i])
-        high = max(min(shared.ends[1], size * relative.ends[1]), float(own.max())) - abs(wide[i])
-        ends = (low, high) if wide[i] >= 0.0 else (-high, -low)
-        tests.append(Stream(len(first), float(rooms[i]), ends))
-    return tests
+    """One test an entry, which learns its range from that entry; and one with a shared range, if they are many.
+
+    What happens to an entry alone shows in the first; one that is always lost, or never moves, in the second: it may
+    deviate by twice what any entry did in the first draws, relative to the entry or not, whichever is more; by a
+    quarter more than that where the relative deviations have an edge.
+    """
+    tests = [Stream(len(first), float(room)) for room in rooms]
+    if wide.size < _MANY:
+        return tests
+    sizes = np.abs(wide)
+    off = np.abs(first - wide)
+    moves = Range(first.ravel()).known and bool((first != first[0]).any(axis=0).sum() >= _MANY / 2)
+    if not moves:
+        return tests
+    relative = off / np.where(sizes > 0.0, sizes, np.inf)
+    furthest = float(relative.max())
+    factor = 1.25 if (relative >= 0.98 * furthest).sum() >= SEEN else 2.0
+    reach = factor * np.maximum(sizes * furthest, float(off.max()))
+    return tests + [Stream(0, float(room), (-float(r), float(r))) for room, r in zip(rooms, reach, strict=True)]
 
 
 def _detects(watch: _Watch, alpha: float) -> float:
@@ -212,7 +220,7 @@ def _told(watch: _Watch, wide: Array, x: Array, top: float) -> str:
     place = int(np.argmax([test.log_e for test in watch.tests]))
     test = watch.tests[place]
     if watch.what == "entry":
-        said, what = top * wide[place], f"entry {place}"
+        said, what = top * float(watch.expected[place]), f"entry {place % wide.size}"
     else:
         named = ("the input's signs", "the input", "a constant")
         said = top * float(watch.expected[place])
