@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -9,14 +10,13 @@ from typing import Any
 import hypothesis
 import ml_dtypes
 import numpy as np
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance.budgets import BUDGETS, Budget
 from commbounds.verify.conformance.calls import Died, Hopeless, TimedOut, Unanswered, called
 from commbounds.verify.conformance.case import Case, literal, shrunk
+from commbounds.verify.conformance.cases import Cases
 from commbounds.verify.conformance.claim import Claim, NotHere, Sure
-from commbounds.verify.conformance.inputs import corpus, generated
 from commbounds.verify.conformance.report import Finding, Verdict
 from commbounds.verify.conformance.subject import AllReduce, Compressor, Outcome, Stateful, Subject
 
@@ -51,6 +51,7 @@ class Bench:
         self.subject, self.budget, self.seed, self.alpha = subject, budget, seed, alpha
         self._lost: dict[tuple[Any, ...], str] = {}
         self._randomised: bool | None = None
+        self._cases = Cases(subject, budget, seed)
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
@@ -165,10 +166,7 @@ class Bench:
         tried, silent = 0, 0
         failing: tuple[Case, str] | None = None
         skipped = ""
-        pace = max(1, round(1.0 / self.subject.effort))
-        for number, case in enumerate(corpus(self.subject, self.budget)):
-            if number % pace:
-                continue
+        for case in self._cases.hostile():
             try:
                 message = claim.violation(self, case)
             except NotHere as error:
@@ -192,27 +190,16 @@ class Bench:
         return Finding(str(claim), Verdict.PASS, told)
 
     def _generated(self, claim: Sure) -> tuple[int, tuple[Case, str] | None]:
+        """How many generated cases were tried, and a small one that fails.
+
+        As long as nothing fails the search comes up with the same cases for every claim: those that are kept are tried
+        first, and only where one fails it is carried out again.
+        """
         found: list[tuple[Case, str]] = []
         tried = 0
 
-        @hypothesis.seed(self.seed)
-        @hypothesis.settings(
-            max_examples=max(5, int(self.budget.examples * self.subject.effort)),
-            database=None,
-            deadline=None,
-            suppress_health_check=list(
-                hypothesis.HealthCheck
-            ),  # slow subjects and picky ones are no fault of the search
-            phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
-            print_blob=False,
-            report_multiple_bugs=False,
-        )
-        @hypothesis.given(data=st.data())
-        def confront(data: st.DataObject) -> None:
+        def confront(case: Case) -> None:
             nonlocal tried
-            case = data.draw(generated(self.subject))
-            if case is None:
-                return
             try:
                 message = claim.violation(self, case)
             except (NotHere, Unanswered):
@@ -223,13 +210,15 @@ class Bench:
                 raise _Violated
 
         try:
-            confront()
+            for case in self._cases.generated:
+                confront(case)
         except _Violated:
-            return tried, found[-1]
-        except hypothesis.errors.Flaky:  # the subject does not repeat itself; the last failure is one all the same
-            if found:
-                return tried, found[-1]
-        return tried, None
+            pass
+        if found or not self._cases.kept:
+            # Flaky: the subject does not repeat itself; the last failure is one all the same
+            with contextlib.suppress(_Violated, hypothesis.errors.Flaky):
+                self._cases.searched(confront)
+        return tried, found[-1] if found else None
 
     # --- findings ------------------------------------------------------------------------------------------------
 

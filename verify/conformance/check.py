@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.budgets import BUDGETS, FALSE_ALARM
-from commbounds.verify.conformance.calls import Hopeless, Unanswered
+from commbounds.verify.conformance.calls import Hopeless, Unanswered, timer_ready
 from commbounds.verify.conformance.case import Case
 from commbounds.verify.conformance.claim import Claim, NotHere, Sure
 from commbounds.verify.conformance.report import Finding, Report, Verdict
@@ -95,7 +95,7 @@ def chosen(claims: list[Claim], only: Collection[str] | None) -> list[Claim]:
 
 
 def _judged(claim: Claim, bench: Bench) -> Finding:
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), timer_ready():
         warnings.simplefilter("ignore")  # what a subject warns of is its own affair
         try:
             finding = claim.judge(bench)

@@ -180,9 +180,7 @@ class _Order(_Universal):
             for t, (y, then) in enumerate(answers):
                 if y.tobytes() != then.tobytes():
                     return f"the array that step {t} returned changed in a later step"
-        other = Case(np.ascontiguousarray(-case.x[..., ::-1]), case.seed + 1)
-        if not bench.subject.takes(other.x):
-            other = Case(case.x, case.seed + 1)
+        other = Case(_unlike(bench, case.x), case.seed + 1)
         first = bench.output(case)
         kept = first.copy()
         bench.output(other)
@@ -190,6 +188,17 @@ class _Order(_Universal):
             return "the array that was returned changed during a later call"
         bench.output(other)
         return _compared(kept, bench.output(case), "calls before and behind others")
+
+
+def _unlike(bench: Bench, x: Array) -> Array:
+    """An input of another order, sign and magnitude; of the same where the subject or the dtype does not take that."""
+    turned = np.ascontiguousarray(-x[..., ::-1])
+    larger = (turned * x.dtype.type(4)).astype(x.dtype)
+    fits = np.isfinite(np.linalg.norm(larger.astype(x.dtype).astype(np.float64).ravel()).astype(x.dtype))
+    for other in (larger, turned) if fits else (turned,):
+        if bench.subject.takes(other):
+            return other
+    return x
 
 
 def _compared(a: Array, b: Array, what: str) -> str | None:

@@ -1,0 +1,91 @@
+"""`Cases`: what a sure claim is confronted with, hostile inputs first, then generated ones."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+import hypothesis
+from hypothesis import strategies as st
+
+from commbounds.verify.conformance.budgets import Budget
+from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.inputs import corpus, generated
+from commbounds.verify.conformance.subject import Subject
+
+__all__ = ["Cases"]
+
+_KEPT = 1 << 17
+"""Largest input, and most cases, that are kept from one claim to the next."""
+
+
+class Cases:
+    """The cases of a subject, the same for every claim.
+
+    Parameters
+    ----------
+    subject : Subject
+        Whose inputs they are; of less than full effort a share of them.
+    budget : Budget
+        How many.
+    seed : int
+        Of the search.
+    """
+
+    def __init__(self, subject: Subject, budget: Budget, seed: int) -> None:
+        self._subject, self._budget, self._seed = subject, budget, seed
+        self._examples = max(5, int(budget.examples * subject.effort))
+        self._hostile: list[Case] | None = None
+
+    def hostile(self) -> Iterator[Case]:
+        """Hostile inputs, in the order of the corpus."""
+        if self._hostile is None and max(self._budget.long) <= _KEPT:
+            self._hostile = list(self._chosen())
+            for case in self._hostile:
+                case.x.setflags(write=False)  # the next claim gets the same
+        yield from self._chosen() if self._hostile is None else self._hostile
+
+    def _chosen(self) -> Iterator[Case]:
+        """The share that effort leaves: the first of every shape, and of the others as chance has it by their names."""
+        shapes = set[tuple[int, ...]]()
+        for case in corpus(self._subject, self._budget):
+            if case.x.shape not in shapes or zlib.crc32(case.label.encode()) < self._subject.effort * 2**32:
+                yield case
+            shapes.add(case.x.shape)
+
+    @cached_property
+    def generated(self) -> list[Case]:
+        """What the search comes up with as long as nothing fails: none if these are too many to keep."""
+        found: list[Case] = []
+        if self._examples <= 1000:
+            self.searched(lambda case: found.append(case))
+        return found
+
+    @property
+    def kept(self) -> bool:
+        """Whether `generated` is all of what the search comes up with."""
+        return self._examples <= 1000
+
+    def searched(self, confront: Callable[[Case], None]) -> None:
+        """Call `confront` on generated cases; where it raises, on smaller ones, and raise at the smallest."""
+
+        @hypothesis.seed(self._seed)
+        @hypothesis.settings(
+            max_examples=self._examples,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(
+                hypothesis.HealthCheck
+            ),  # slow subjects and picky ones are no fault of the search
+            phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
+            print_blob=False,
+            report_multiple_bugs=False,
+        )
+        @hypothesis.given(data=st.data())
+        def confronted(data: st.DataObject) -> None:
+            case = data.draw(generated(self._subject))
+            if case is not None:
+                confront(case)
+
+        confronted()
