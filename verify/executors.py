@@ -245,7 +245,8 @@ def _mpi() -> Iterator[Executor]:
         ) from error
     if MPI.COMM_WORLD.size == 1:
         raise ConnectionError("executor mpi needs ranks beside the first: mpirun -n 2, or more, before the command")
-    with MPICommExecutor(MPI.COMM_WORLD, root=0) as ranks:
+    world: Any = MPICommExecutor(MPI.COMM_WORLD, root=0)
+    with world as ranks:
         if ranks is not None:
             yield ranks
             return
