@@ -23,6 +23,9 @@ Array = NDArray[Any]
 BOLDEST = 0.9
 """The largest bet, as a share of the one that the end of the range would ruin."""
 
+STEP = 64
+"""After how many more draws the range is looked at again."""
+
 SELDOM = 50.0
 """How seldom something may come, in draws, that makes up for all others."""
 
@@ -49,6 +52,8 @@ class Range:
     """
 
     def __init__(self, seen: Array) -> None:
+        if not np.isfinite(seen).all():
+            raise ValueError("draws must be finite")
         low, high = float(seen.min()), float(seen.max())
         width = high - low
         middle, edge = low + width / 2.0, width / 50.0
@@ -108,12 +113,15 @@ class Stream:
         self._sum += float(rest.sum())
         while rest.size:
             if self._tests is None:
-                self._seen.append(rest)
+                count = sum(part.size for part in self._seen)
+                step = max(self._pilots - count, STEP, count // 8)
+                self._seen.append(rest[:step])
+                rest = rest[step:]
                 seen = np.concatenate(self._seen)
                 found = Range(seen)
                 if seen.size >= self._pilots and found.known:
                     self._begin(found.ends)
-                return
+                continue
             inside = (rest >= self._ends[0]) & (rest <= self._ends[1])
             stop = rest.size if inside.all() else int(np.argmin(inside))
             up, down = self._tests
@@ -172,8 +180,8 @@ class Catoni:
     With phi(z) = sign(z) log(1 + |z| + z^2/2) (Catoni 2012), E exp(phi(l D)) <= 1 + l E D + l^2 E D^2 / 2 <= exp(l^2
     variance / 2) where l E D <= 0: for z < 0 because (1 - z + z^2/2)(1 + z + z^2/2) = 1 + z^4/4 >= 1. So the product
     of exp(phi(l D_t) - l^2 variance / 2) is a supermartingale from 1, whatever the range of the deviations, and so is
-    the average over a fixed grid of bets l. As phi is odd, a larger variance alone raises no alarm where deviations
-    are symmetric. Moving a deviation by `room` moves the root of its second moment by at most that.
+    the average over a fixed grid of bets l. As phi is odd, a larger variance alone gives symmetric deviations no drift,
+    only more noise. Moving a deviation by `room` moves the root of its second moment by at most that.
     """
 
     def __init__(self, variance: float, room: float = 0.0) -> None:

@@ -21,7 +21,7 @@ def top(k):
 
 def found(roundtrip, claim, **options):
     """The finding, whose program shows the failure again where there is one."""
-    options.setdefault("effort", 0.5)
+    options.setdefault("effort", 0.25)
     subject = cf.Compressor(roundtrip, [claim], **options)
     finding = cf.check(subject, only=[str(claim)])[str(claim)]
     if finding.verdict is Verdict.FAIL:

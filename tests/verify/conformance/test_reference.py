@@ -10,7 +10,7 @@ from commbounds.verify.conformance import Verdict
 
 
 def found(roundtrip, claim, **options):
-    options.setdefault("effort", 0.5)
+    options.setdefault("effort", 0.25)
     options.setdefault("magnitudes", (1e-30, 1e30))
     return cf.check(cf.Compressor(roundtrip, [claim], **options), only=["Matches"])[str(claim)]
 

@@ -31,7 +31,7 @@ def tilted(x, seed, uniforms=None):
 
 
 def found(roundtrip, claim, **options):
-    options.setdefault("effort", 0.4)
+    options.setdefault("effort", 0.25)
     options.setdefault("magnitudes", (1e-30, 1e30))
     subject = cf.Compressor(roundtrip, [claim], **options)
     finding = cf.check(subject, only=[str(claim)])[str(claim)]
