@@ -68,7 +68,7 @@ def mpi_allreduce(
     if not time_limit > 0.0:
         raise ValueError(f"time_limit must be positive, got {time_limit!r}")
     sizes = tuple(range(1, team().size + 1)) if ranks is None else tuple(ranks)
-    ensemble = _Ensemble(run, time_limit, f"mpirun -n {max(sizes, default=1)} python THIS")
+    ensemble = _Ensemble(run, time_limit, f"mpirun -n {max(sizes, default=1)} python this_file.py")
     options = {"effort": 0.2, "name": str(getattr(run, "__name__", "all-reduce")), **options}
     return AllReduce(ensemble.run, claims, ranks=sizes, time_limit=float("inf"), outside=ensemble, **options)
 
