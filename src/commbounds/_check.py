@@ -13,6 +13,8 @@ import click
 from commbounds._terminal import console
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from commbounds.verify.conformance import Finding, Report
     from commbounds.verify.conformance.subject import Subject
 
@@ -73,7 +75,7 @@ def check(
     def hung(subject: Subject, found: list[Finding], stdout: Any, *hang: Any) -> None:
         """Finish in the middle of a call: the job is about to end."""
         sys.stdout = stdout  # a program's own prints go elsewhere
-        reports.append(cut_short(subject, found, hang, budget, seed, only or None))  # type: ignore[arg-type]
+        reports.append(cut_short(subject, found, hang, budget, seed, only or None))
         print_report(reports[-1], known)
         for other in subjects[len(reports) :]:
             click.echo(f"{other.name}: not judged, as the job ended", err=True)
@@ -96,15 +98,10 @@ def check(
                     job.on_hang = partial(hung, subject, found, sys.stdout)
                 with console(stderr=True).status(f"judging {subject.name}") as status:
                     report = cf.check(
-                        judged,
-                        budget,
-                        seed,
-                        only=only or None,
-                        progress=lambda f, status=status, found=found: (  # type: ignore[misc]
-                            found.append(f),
-                            status.update(f"judged {f.claim}"),
-                        ),
+                        judged, budget, seed, only=only or None, progress=partial(_noted, found, status.update)
                     )
+                if stop := getattr(getattr(judged.outside, "process", None), "stop", None):
+                    stop()  # its processes would last as long as the list of subjects
                 reports.append(report)
                 print_report(report, known)
         except (ValueError, TypeError) as error:
@@ -114,6 +111,12 @@ def check(
             sys.stdout.flush()
             end(code)
     sys.exit(code)
+
+
+def _noted(found: list[Finding], show: Callable[[str], None], finding: Finding) -> None:
+    """Keep a finding as it becomes known, and show that it is."""
+    found.append(finding)
+    show(f"judged {finding.claim}")
 
 
 def read_expected(path: Path) -> dict[tuple[str, str], str]:

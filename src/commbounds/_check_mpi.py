@@ -34,20 +34,20 @@ def gathered(targets: tuple[str, ...]) -> tuple[Team, list[Subject]]:
         raise click.UsageError(str(error)) from error
     if job.size == 1:
         raise click.UsageError("--mpi needs several processes, there is one: mpirun -n 3 commbounds check --mpi ...")
-    error = ""
+    trouble = ""
     subjects: list[Subject] = []
     left_out: list[str] = []
     try:
         subjects, left_out = placed([subject for target in targets for subject in loaded(target)])
     except (ValueError, TypeError) as raised:
-        error = str(raised)
+        trouble = str(raised)
     except Exception as raised:
-        error = f"the subjects cannot be loaded: {type(raised).__name__}: {raised}"
-    error = job.agreed(error)
-    if error and job.rank == 0:
-        raise click.UsageError(error)
+        trouble = f"the subjects cannot be loaded: {type(raised).__name__}: {raised}"
+    trouble = job.agreed(trouble)
+    if trouble and job.rank == 0:
+        raise click.UsageError(trouble)
     if job.rank:
-        sys.exit(2 if error else job.serve())
+        sys.exit(2 if trouble else job.serve())
     for line in left_out:
         click.echo(line, err=True)
     return job, subjects

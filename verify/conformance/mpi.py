@@ -105,8 +105,10 @@ class _Ensemble:
                 self._last[rank] = own.earlier
         outcomes = _all_answered(answers)
         self._last = np.stack([own.result for own in outcomes])
-        counts = [_of_all_ranks(name, [getattr(own, name) for own in outcomes]) for name in ("sent", "received")]
-        return Outcome(self._last, *counts, _of_all_ranks("residual", [own.residual for own in outcomes]))
+        sent, received, residual = (
+            _of_all_ranks(name, [getattr(own, name) for own in outcomes]) for name in ("sent", "received", "residual")
+        )
+        return Outcome(self._last, sent, received, residual)
 
 
 def _all_answered(answers: Sequence[OwnAnswer]) -> list[Outcome]:

@@ -67,7 +67,7 @@ def own_outcome(answer: Any, x: Array) -> Outcome:
         answer = Outcome(*answer)
     elif not hasattr(answer, "result"):
         answer = Outcome(answer)
-    counts = []
+    counts: list[int | None] = []
     for name in ("sent", "received"):
         words = getattr(answer, name, None)
         if words is not None:
@@ -78,7 +78,8 @@ def own_outcome(answer: Any, x: Array) -> Outcome:
     residual = getattr(answer, "residual", None)
     if residual is not None and np.shape(residual) != x.shape:
         raise Unusable(f"returned a residual of shape {np.shape(residual)} for {x.shape}")
-    return Outcome(usable(answer.result, x), *counts, None if residual is None else np.asarray(residual))
+    kept = None if residual is None else np.asarray(residual)
+    return Outcome(usable(answer.result, x), counts[0], counts[1], kept)
 
 
 class Actor:
