@@ -51,7 +51,8 @@ class MemorySteady(Claim):
         if x is None:
             return Finding(str(self), Verdict.NOT_JUDGED, message="the subject takes no input of the size that is used")
         if subject.leading:
-            x = np.repeat(x[None], min(getattr(subject, "ranks", (4,))), 0)
+            rows = (P for P in getattr(subject, "ranks", (4,)) if P > 1)  # one rank sends nothing
+            x = np.repeat(x[None], min(rows, default=1), 0)
         measure = resident_bytes if subject.outside is None else subject.outside.process.resident_bytes
         calls = max(4, int(_CALLS * subject.effort) // (len(x) if subject.leading else 1))
         limit = calls * x.nbytes // 2

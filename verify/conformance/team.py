@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -28,6 +29,7 @@ _GRACE = 1.0
 """Seconds that ranks have to say where they are, when a call takes too long."""
 _PATIENCE = 30.0
 """Seconds after which another rank ends a job that its first rank should have ended."""
+_RENEWALS = 4096
 _REQUEST, _ANSWER, _LATE, _SHARED = range(1, 5)
 
 
@@ -75,7 +77,7 @@ class Team:
         self._leads = False
         self._actors: list[Actor] = []
         self._wires: dict[int, Any] = {}
-        self._soiled = set[int]()
+        self._renewed, self._soiled = Counter[int](), set[int]()
         self._watchdog, self._lock = Watchdog(self._overdue), threading.Lock()
         self._asked: tuple[Array, int] | None = None
         self._answers: dict[int, OwnAnswer] = {}
@@ -171,7 +173,9 @@ class Team:
 
     def _acted(self, call: _Call, row: Array) -> OwnAnswer:
         wire = self._wires.get(call.P)
-        if wire is None or call.fresh:  # a call that failed may have left messages behind
+        # a call that failed may have left messages behind; MPI has some ten thousand communicators
+        if wire is None or (call.fresh and self._renewed[call.P] < _RENEWALS):
+            self._renewed[call.P] += 1
             group = self._comm.Get_group().Incl(range(call.P))
             wire = self._wires[call.P] = self._comm.Create_group(group, call.P)
         return self._actors[call.number].answer(wire, row, call.seed, call.watch)
