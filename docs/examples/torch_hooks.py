@@ -55,11 +55,6 @@ def fp16_wrapped(state, bucket):
     return default_hooks.fp16_compress_wrapper(default_hooks.allreduce_hook)(state, bucket)
 
 
-def powersgd_fp16_wrapped(state, bucket):
-    """PowerSGD in float16, as the documentation of the wrapper shows it."""
-    return default_hooks.fp16_compress_wrapper(powerSGD_hook.powerSGD_hook)(state, bucket)
-
-
 def powersgd(seed, **options):
     """A state that compresses from the third step on, the earliest with error feedback."""
     return powerSGD_hook.PowerSGDState(
@@ -127,7 +122,8 @@ def stateful(name, make_state, claims=None, **options):
 
 MEAN = [cf.Averages(), cf.RanksAgree()]
 HALF = [AveragesIn("float16"), cf.RanksAgree()]
-ORDINARY = {"magnitudes": (1e-3, 1e3), "admits": no_zero_step}
+MIDDLING = {"magnitudes": (1e-3, 1e3)}
+ORDINARY = {**MIDDLING, "admits": no_zero_step}
 
 subjects = [
     cf.torch_ddp_hook(default_hooks.allreduce_hook, no_state, MEAN),
@@ -140,8 +136,8 @@ subjects = [
     stateful("powerSGD", powersgd),
     stateful("powerSGD, ordinary gradients", powersgd, [cf.Telescopes(), cf.MemoryBounded()], **ORDINARY),
     stateful("powerSGD, ordinary gradients, 2 ranks", powersgd, [cf.Telescopes()], ranks=(2,), **ORDINARY),
-    stateful("powerSGD, epsilon 1e-8", safe),
-    stateful("powerSGD, epsilon 1e-8, no warm start", safe_cold),
+    stateful("powerSGD, epsilon 1e-8", safe, **MIDDLING),
+    stateful("powerSGD, epsilon 1e-8, no warm start", safe_cold, **MIDDLING),
     stateful("powerSGD, rank 2, ordinary gradients", rank_two, [cf.Telescopes(), cf.MemoryBounded()], **ORDINARY),
     stateful("batched_powerSGD", powersgd, hook=powerSGD_hook.batched_powerSGD_hook),
     cf.torch_ddp_hook(quantization_hooks.quantization_pertensor_hook, no_state, [cf.RanksAgree()]),

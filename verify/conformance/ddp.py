@@ -119,6 +119,10 @@ class _Groups:
         self._done: dict[int, list[int]] = {}
         weakref.finalize(self, _stopped, self._groups)
 
+    def stop(self) -> None:
+        """End all processes; the next call starts new ones."""
+        _stopped(self._groups)
+
     @property
     def process(self) -> _Groups:
         """What a Remote has: whom to ask about memory."""
@@ -170,8 +174,8 @@ class _Groups:
 
 
 def _stopped(groups: dict[int, Group]) -> None:
-    for group in groups.values():
-        group.stop()
+    while groups:
+        groups.popitem()[1].stop()
 
 
 class _Factory:

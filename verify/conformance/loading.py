@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +15,7 @@ from commbounds.verify.conformance.subject import Subject
 
 __all__ = ["loaded"]
 
-_OURS: list[ModuleType] = []
+_OURS: weakref.WeakSet[ModuleType] = weakref.WeakSet()
 """Modules that were loaded from files."""
 
 
@@ -77,7 +78,7 @@ def _module(place: str) -> ModuleType:
         module = importlib.util.module_from_spec(spec)
         if name not in sys.modules or sys.modules[name] in _OURS:  # pickle looks for functions there
             sys.modules[name] = module
-        _OURS.append(module)
+        _OURS.add(module)
         spec.loader.exec_module(module)
         return module
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
