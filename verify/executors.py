@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import multiprocessing
 import os
 import sys
@@ -157,13 +158,15 @@ def _dask(address: str, workers: int) -> Iterator[Executor]:
     with ExitStack() as stack:
         if address == "local":
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="commbounds-dask-"))
-            cluster = stack.enter_context(
-                LocalCluster(workers, threads_per_worker=1, dashboard_address=None, local_directory=folder)
-            )
+            # without an address Dask would open its port 8787 to all the world
+            local = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "local_directory": folder}
+            cluster = LocalCluster(workers, **local)
+            stack.callback(_close, cluster)
             address = cluster.scheduler_address
         try:
             asyncio.run(asyncio.wait_for(_greeted(address), _ANSWERS))
-            client = stack.enter_context(Client(address, timeout=_ANSWERS, set_as_default=False))
+            client = Client(address, timeout=_ANSWERS, set_as_default=False)
+            stack.callback(_close, client)
             client.wait_for_workers(1, timeout=_ANSWERS)
         except (OSError, ValueError, TimeoutError) as error:
             said = str(error) or f"no answer within {_ANSWERS:g} seconds"
@@ -173,6 +176,14 @@ def _dask(address: str, workers: int) -> Iterator[Executor]:
         except Exception as error:
             raise ConnectionError(f"the workers of {address!r} cannot run commbounds: {error}") from error
         yield _DaskWorkers(client)
+
+
+def _close(what: Any) -> None:
+    """Close a client or a cluster; what it has computed is as good where that fails, as when it restarts a worker."""
+    try:
+        what.close()
+    except Exception as error:
+        logging.getLogger(__name__).warning("%s was not closed: %s: %s", what, type(error).__name__, error)
 
 
 class _DaskWorkers(Executor):
@@ -207,7 +218,7 @@ class _DaskWorkers(Executor):
             else:
                 told.set_result(result)
 
-        told.add_done_callback(lambda future: asked.cancel() if future.cancelled() else None)
+        told.add_done_callback(lambda future: asked.cancel() if future.cancelled() and not asked.done() else None)
         asked.add_done_callback(tell)
         return told
 
