@@ -62,34 +62,46 @@ class RecoversAfterZero(Sure):
         normal = float(ml_dtypes.finfo(bench.subject.numpy_dtype).smallest_normal)  # type: ignore[no-untyped-call]
         if not top * bench.eps >= N * normal:
             raise NotHere("what is left of so small numbers may round to zero")
-        tried = Walk(bench, case.seed)
-        for t, row in enumerate(case.x):
-            if not np.isfinite(tried(row)).all():
-                return f"the output of step {t} is not finite"
-        return _compared(bench, tried, Walk(bench, case.seed), g)
+        return _compared(bench, case, g)
 
 
-def _compared(bench: Bench, tried: Walk, fresh: Walk, g: NDArray[Any]) -> str | None:
-    """What is wrong with the outputs of `tried`, beside those of `fresh`, for `g` over and over."""
-    wide, N = g.astype(np.float64), g.size
-    scale = norm(wide)
+def _led(bench: Bench, case: Case, g: NDArray[Any], counts: int, behind: bool) -> Wide | str:
+    """The sum of outputs for `g` that often, in units of its norm, behind the case's steps or of a fresh instance."""
+    walk, sums, scale = Walk(bench, case.seed), np.zeros(g.shape), norm(g)
+    for t, row in enumerate(case.x if behind else ()):
+        if not np.isfinite(walk(row)).all():
+            return f"the output of step {t} is not finite"
+    for t in range(counts):
+        sums += walk(g) / scale
+        if not np.isfinite(sums).all():
+            return f"with {_named(g)} as every step after that, output {t} is not finite"
+    return sums
+
+
+def _compared(bench: Bench, case: Case, g: NDArray[Any]) -> str | None:
+    """What is wrong with the outputs behind the case's steps, beside those of a fresh instance, for `g` over and over.
+
+    One instance after the other, as a process may hold one at a time; begun again for every longer run.
+    """
+    wide, N = g.astype(np.float64) / norm(g), g.size
     room = 0.5 if bench.randomised else 0.25
     last = max(1024, (512 if bench.randomised else 32) * N)
-    sums, reference, asked = np.zeros(g.shape), np.zeros(g.shape), N
-    for m in range(1, last + 1):
-        sums += tried(g) / scale
-        reference += fresh(g) / scale
-        if not np.isfinite(reference).all():
+    m = min(N, last)
+    while True:
+        reference = _led(bench, case, g, m, behind=False)
+        if isinstance(reference, str):
             raise NotHere("the output of a fresh instance is not finite")
-        if not np.isfinite(sums).all():
-            return f"with {_named(g)} as every step after that, output {m - 1} is not finite"
-        if m in (asked, last):
-            asked *= 2
-            if _as_good(sums / m, reference / m, wide / scale, room):
-                return None
+        sums = _led(bench, case, g, m, behind=True)
+        if isinstance(sums, str):
+            return sums
+        if _as_good(sums / m, reference / m, wide, room):
+            return None
+        if m == last:
+            break
+        m = min(2 * m, last)
     if not reference.any():
         raise NotHere("a fresh instance gives nothing either")
-    error, usual = norm(sums / last - wide / scale), norm(reference / last - wide / scale)
+    error, usual = norm(sums / last - wide), norm(reference / last - wide)
     seen = "all outputs are zero" if not sums.any() else f"the mean output is off by {error:.4g} of its norm"
     return f"with {_named(g)} as every step after that, for {last} steps, {seen}; that of a fresh one by {usual:.4g}"
 
