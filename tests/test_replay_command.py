@@ -1,6 +1,7 @@
 """The command ``replay``: tables, exit codes, wrong usage."""
 
 import sys
+from functools import partial
 from types import ModuleType
 
 import pytest
@@ -20,8 +21,8 @@ def call(monkeypatch, tmp_path):
         module = ModuleType(f"replay_of_{name}")
 
         def replay(budget, seed, agrees=agrees):
-            yield Table("First [bold]", ("N", "ours"), (("4", f"{budget} {seed}"),), "read [this]")
-            yield Table("Second", ("N",), (), agrees=agrees)
+            first = partial(Table, "First [bold]", ("N", "ours"), (("4", f"{budget} {seed}"),), "read [this]")
+            return [first, partial(Table, "Second", ("N",), (), agrees=agrees)]
 
         module.replay = replay
         monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -41,6 +42,12 @@ def test_tables_and_notes_are_printed_as_they_are(call):
     assert result.exit_code == 0
     for text in ("First [bold]", "quick 3", "read [this]", "Second"):
         assert text in result.output
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_tables_keep_their_order_wherever_they_are_made(call, jobs):
+    output = call("good", "--jobs", jobs).output
+    assert 0 <= output.index("First") < output.index("Second")
 
 
 def test_disagreement_exits_with_1(call):

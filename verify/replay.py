@@ -1,11 +1,12 @@
-"""`Table`: published numbers beside ours, cell by cell."""
+"""`Table`: published numbers beside ours, cell by cell; and how the tables of a replay are made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
-__all__ = ["Replay", "Table"]
+__all__ = ["Replay", "Table", "replayed"]
 
 
 @dataclass(frozen=True)
@@ -37,5 +38,31 @@ class Table:
             raise ValueError(f"every row of {self.title!r} must have {len(self.headings)} cells")
 
 
-Replay = Callable[[str, int], Iterator[Table]]
-"""(budget, seed) -> the tables, as they are ready."""
+Replay = Callable[[str, int], Sequence[Callable[[], Table]]]
+"""(budget, seed) -> what makes each table, in their order; picklable, as a table may be made elsewhere."""
+
+
+def replayed(replay: Replay, budget: str, seed: int, executor: Executor | None = None) -> Iterator[Table]:
+    """The tables of a replay, in their order, each as soon as it and those before it are ready.
+
+    Parameters
+    ----------
+    replay : Replay
+        What is replayed.
+    budget : str
+        quick, standard or thorough.
+    seed : int
+        Root of our own randomness; the same gives the same tables, whatever the executor.
+    executor : concurrent.futures.Executor or None
+        Makes one table a task; None makes them here, one after another.
+    """
+    tables = replay(budget, seed)
+    if executor is None:
+        yield from (table() for table in tables)
+        return
+    futures = [executor.submit(table) for table in tables]
+    try:
+        yield from (future.result() for future in futures)
+    finally:
+        for future in futures:
+            future.cancel()

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from commbounds._terminal import console
+from commbounds._terminal import WORKER_OPTIONS, console, workers
 
 __all__ = ["replay"]
 
@@ -15,7 +15,9 @@ __all__ = ["replay"]
 @click.argument("name", required=False)
 @click.option("--budget", type=click.Choice(("quick", "standard", "thorough")), default="quick", show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Root of our own randomness.")
-def replay(name: str | None, budget: str, seed: int) -> None:
+@WORKER_OPTIONS[0]
+@WORKER_OPTIONS[1]
+def replay(name: str | None, budget: str, seed: int, jobs: int | None, executor: str) -> None:
     """Run a published experiment again and print its table beside the published numbers; without NAME, list them.
 
     Exits with 1 if something that the publication determines comes out differently.
@@ -25,6 +27,7 @@ def replay(name: str | None, budget: str, seed: int) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from commbounds.verify.replay import replayed
     from commbounds.verify.replays import REPLAYS
 
     if name is None:
@@ -34,8 +37,9 @@ def replay(name: str | None, budget: str, seed: int) -> None:
     if name not in REPLAYS:
         raise click.UsageError(f"no replay is called {name!r}; there are {', '.join(REPLAYS)}")
     agrees = True
-    with console(stderr=True).status(f"replaying {name}"):
-        for shown in import_module(REPLAYS[name]).replay(budget, seed):
+    published = import_module(REPLAYS[name]).replay
+    with workers(executor, jobs) as pool, console(stderr=True).status(f"replaying {name}"):
+        for shown in replayed(published, budget, seed, pool):
             console().print(f"[bold]{escape(shown.title)}[/]")
             table = Table(box=None, pad_edge=False)
             for heading in shown.headings:

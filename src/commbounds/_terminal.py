@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from commbounds.verify import Finding
     from commbounds.verify.exhibit import Exhibit
 
-__all__ = ["console", "exhibited", "given_or_verified", "print_claim", "print_findings", "verified", "workers"]
+__all__ = [
+    "WORKER_OPTIONS",
+    "console",
+    "exhibited",
+    "given_or_verified",
+    "print_claim",
+    "print_findings",
+    "verified",
+    "workers",
+]
 
 _COLOURS = {
     "proved": "green",
@@ -89,6 +98,19 @@ def print_findings(findings: list[Finding]) -> None:
         f"{len(findings)} claims: {summary}; "
         + ("all as the book says" if not wrong else f"[bold red]{wrong} not as the book says[/]")
     )
+
+
+WORKER_OPTIONS = (
+    click.option("--jobs", type=click.IntRange(1), default=None, help="Processes; default: one a processor."),
+    click.option(
+        "--executor",
+        default="process",
+        show_default=True,
+        metavar="WHERE",
+        help="process, dask:ADDRESS, dask:local, or mpi under mpirun.",
+    ),
+)
+"""What a command passes on to `workers`."""
 
 
 @contextmanager

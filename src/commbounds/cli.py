@@ -14,7 +14,16 @@ from commbounds._check import check
 from commbounds._cost import cost
 from commbounds._ranks import ranks
 from commbounds._replay import replay
-from commbounds._terminal import console, exhibited, given_or_verified, print_claim, print_findings, verified, workers
+from commbounds._terminal import (
+    WORKER_OPTIONS,
+    console,
+    exhibited,
+    given_or_verified,
+    print_claim,
+    print_findings,
+    verified,
+    workers,
+)
 from commbounds._vectors import vectors
 
 __all__ = ["main"]
@@ -87,14 +96,7 @@ def claims(pattern: str, show: str | None) -> None:
 def _run_options(command: Any) -> Any:
     """The options of every command that verifies."""
     for option in (
-        click.option("--jobs", type=click.IntRange(1), default=None, help="Processes; default: one a processor."),
-        click.option(
-            "--executor",
-            default="process",
-            show_default=True,
-            metavar="WHERE",
-            help="process, dask:ADDRESS, dask:local, or mpi under mpirun.",
-        ),
+        *WORKER_OPTIONS,
         click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Root of all randomness."),
         click.option("--budget", type=click.Choice(_BUDGETS), default="quick", show_default=True),
     ):

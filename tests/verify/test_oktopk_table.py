@@ -7,6 +7,7 @@ from commbounds.verify.bench_sweep import cases, seconds, slope
 from commbounds.verify.gradients import KINDS
 from commbounds.verify.oktopk_reuse import reused
 from commbounds.verify.oktopk_sweep import RANKS, one_iteration, published, swept
+from commbounds.verify.replay import replayed
 from commbounds.verify.replays import REPLAYS
 from commbounds.verify.replays.oktopk_volume import FAMILIES, ONE_OWNER, QUARTER, SMALL_K, TIGHT, data, replay
 from commbounds.verify.stack_families import SWEPT, stack
@@ -84,7 +85,7 @@ def test_the_replay_is_listed_and_agrees():
 
 @pytest.mark.long
 def test_the_replay_agrees():
-    tables = list(replay("standard", 3))
+    tables = list(replayed(replay, "standard", 3))
     assert len(tables) == 6
     assert all(table.agrees for table in tables)
 

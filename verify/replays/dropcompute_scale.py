@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 
 import numpy as np
 
@@ -211,11 +211,13 @@ def _calibrated(replicates: int, seed: int) -> Table:
     )
 
 
-def replay(budget: str, seed: int) -> Iterator[Table]:
-    """The tables, as they are ready."""
+def replay(budget: str, seed: int) -> list[Callable[[], Table]]:
+    """What makes each table."""
     trials = _TRIALS[budget]
-    yield _scale(trials, seed)
-    yield _thresholds(trials, seed)
-    yield _sweep(trials, seed)
-    yield _baselines(min(trials, 2000), seed)
-    yield _calibrated(12 if budget == "quick" else 50, seed)
+    return [
+        partial(_scale, trials, seed),
+        partial(_thresholds, trials, seed),
+        partial(_sweep, trials, seed),
+        partial(_baselines, min(trials, 2000), seed),
+        partial(_calibrated, 12 if budget == "quick" else 50, seed),
+    ]

@@ -7,7 +7,7 @@ github.com/yandex-research/moshpit-sgd, averaging_experiments/plot_results.ipynb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -230,10 +230,7 @@ def _real_push_sum() -> Table:
     )
 
 
-def replay(budget: str, seed: int) -> Iterator[Table]:
-    """The tables, one by one."""
+def replay(budget: str, seed: int) -> list[Callable[[], Table]]:
+    """What makes each table."""
     layouts = _LAYOUTS[budget]
-    yield _determined()
-    yield _spreads(layouts, seed)
-    yield _unpublished(layouts, seed)
-    yield _real_push_sum()
+    return [_determined, partial(_spreads, layouts, seed), partial(_unpublished, layouts, seed), _real_push_sum]

@@ -6,7 +6,8 @@ simulation that was written before this implementation, and shares no code with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -200,11 +201,13 @@ def _reevaluations(seed: int) -> Table:
     )
 
 
-def replay(budget: str, seed: int) -> Iterator[Table]:
-    """The tables, as they are ready."""
-    yield _words()
-    yield _by_family(budget, seed)
-    yield _balancing()
-    yield _few_entries(budget, seed)
-    yield _drifting(seed)
-    yield _reevaluations(seed)
+def replay(budget: str, seed: int) -> list[Callable[[], Table]]:
+    """What makes each table."""
+    return [
+        _words,
+        partial(_by_family, budget, seed),
+        _balancing,
+        partial(_few_entries, budget, seed),
+        partial(_drifting, seed),
+        partial(_reevaluations, seed),
+    ]
