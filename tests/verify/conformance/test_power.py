@@ -1,0 +1,37 @@
+"""What statistical claims say that they can see, they see."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from commbounds.verify import conformance as cf
+from commbounds.verify.conformance.power import NOISES, found_of, smallest
+
+DOC = Path(__file__).resolve().parents[3] / "docs" / "conformance-power.md"
+BY_LABEL = {noise.label: noise for noise in NOISES}
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.label)
+def test_the_noises_are_what_they_say(noise):
+    subject = noise.subject(1.0, [cf.Unbiased(), cf.Variance(noise.omega)])
+    subject = cf.Compressor(subject.roundtrip, subject.claims, magnitudes=subject.magnitudes, effort=0.25)
+    assert cf.check(subject, only=["Unbiased", "Variance"]).passed
+
+
+def test_violations_of_that_size_are_found_in_a_run():
+    noise = NOISES[0]
+    runs = 1
+    assert found_of(noise, *smallest(noise, "quick"), runs) == (runs, runs)
+
+
+def test_the_documented_table_is_of_these_noises():
+    rows = re.findall(r"^\| (.+?) \|", DOC.read_text(), re.MULTILINE)
+    assert [row for row in rows if row in BY_LABEL] == list(BY_LABEL)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.label)
+def test_violations_of_that_size_are_found_in_200_runs(noise):
+    found = found_of(noise, *smallest(noise, "quick"), 200)
+    assert min(found) >= 0.97 * 200
