@@ -1,0 +1,42 @@
+"""False alarms: the statistical claims of all right subjects, under many seeds.
+
+``PYTHONPATH=tests python -m zoo.alarms FIRST LAST`` prints every failure, and how many reports there were.
+"""
+
+import sys
+
+from commbounds.verify import conformance as cf
+from zoo.controls import CONTROLS
+
+__all__ = ["RANDOMISED", "alarms"]
+
+
+def statistical(subject):
+    """The claims of a subject that a sequential test may judge."""
+    return [str(claim) for claim in subject.claims if claim.statistical]
+
+
+RANDOMISED = [subject for subject in CONTROLS if statistical(subject)]
+"""Subjects with such claims."""
+
+
+def alarms(subject, seeds):
+    """Every failure of a right subject's statistical claims under the seeds."""
+    reports = (cf.check(subject, seed=seed, only=statistical(subject)) for seed in seeds)
+    return [(report.subject, report.seed, finding) for report in reports for finding in report.failures]
+
+
+def main(first, last):
+    """Print what fails under seeds from `first` to before `last`."""
+    count, found = 0, []
+    for seed in range(first, last):
+        for subject in RANDOMISED:
+            found += alarms(subject, [seed])
+            count += 1
+        print(f"{count} reports, seeds {first} to {seed}: {len(found)} failures", flush=True)
+    for failure in found:
+        print(failure)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
