@@ -1,0 +1,256 @@
+"""The command ``check``: exit codes, options, expected failures, subjects that hang, crash, print and leak."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from commbounds.cli import main
+from commbounds.verify.conformance import report_from_json
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "docs" / "examples"
+
+MINE = """
+import ctypes, os, sys, time
+import numpy as np
+from commbounds.verify import conformance as cf
+
+SMALL = {"effort": 0.03, "admits": lambda x: x.size <= 40}
+
+def same(x, seed):
+    return x.copy()
+
+def halved(x, seed):
+    return x / 2
+
+def printing(x, seed):
+    print("a line that is no reply")
+    os.write(1, b"and one past Python\\n")
+    return x.copy()
+
+def hanging(x, seed):
+    while x.size == 3:
+        time.sleep(1)
+    return x.copy()
+
+def spinning(x, seed):
+    return np.array(list(iter(int, 1))) if x.size == 3 else x.copy()
+
+def crashing(x, seed):
+    if x.size == 3:
+        ctypes.string_at(0)
+    return x.copy()
+
+def leaving(x, seed):
+    sys.exit(5) if x.size == 3 else None
+    return x.copy()
+
+SEEN = []
+
+def leaking(x, seed):
+    SEEN.append(x.copy())
+    return x.copy()
+
+def subject(function, **options):
+    return cf.Compressor(function, [cf.Contraction(1.0), cf.SignSymmetric()], **{**SMALL, **options})
+
+right, wrong, prints = subject(same), subject(halved), subject(printing)
+hangs, spins = subject(hanging, time_limit=0.5), subject(spinning, time_limit=0.5)
+crashes, leaves = subject(crashing), subject(leaving)
+leaks = cf.Compressor(leaking, [], effort=0.5)
+subs = [right, wrong]
+named = {"a": right, "b": wrong}
+empty, mixed, number = [], [right, 1], 7
+"""
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """The path of a module of subjects, in the working directory, under a name that no other test uses."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COMMBOUNDS_CACHE", str(tmp_path))
+    for variable in ("NUMBA_CACHE_DIR", "MPLCONFIGDIR", "HYPOTHESIS_STORAGE_DIRECTORY"):
+        monkeypatch.setenv(variable, str(tmp_path / variable.lower()))
+    (tmp_path / "mine.py").write_text(MINE)
+    return tmp_path / "mine.py"
+
+
+def called(*arguments):
+    return CliRunner().invoke(main, ["check", *map(str, arguments)], catch_exceptions=False)
+
+
+# --- exit codes and options --------------------------------------------------------------------------------------
+
+
+def test_what_passes_exits_with_0_and_what_fails_with_1_and_a_reproduction(mine):
+    done = called(f"{mine}:right", "--here", "--only", "Contraction")
+    assert done.exit_code == 0, done.output
+    assert "1 pass, 0 fail, 0 not judged (budget quick, seed 0)" in done.output
+    done = called(f"{mine}:wrong", "--here", "--only", "Contraction", "--seed", 4)
+    assert done.exit_code == 1, done.output
+    assert "0 pass, 1 fail" in done.output
+    assert "seed 4" in done.output
+    assert "0.25, claimed at most 0" in done.output.replace("\n", " ")
+    program = done.output.split("to see Contraction(alpha=1.0) fail\n")[1]
+    code = "\n".join(line[4:] for line in program.splitlines() if line.startswith("    "))
+    spoken = subprocess.run([sys.executable, "-c", code], cwd=mine.parent, capture_output=True, text=True, check=False)
+    assert "0.25, claimed at most 0" in spoken.stdout, spoken.stderr
+
+
+def test_reports_are_written_as_json_lines_and_only_chooses_the_claims(mine):
+    done = called(f"{mine}:subs", "--here", "--only", "Contraction", "--only", "SignSymmetric()", "--json", "out.jsonl")
+    assert done.exit_code == 1
+    reports = [report_from_json(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert [report.subject for report in reports] == ["same", "halved"]
+    assert [f.claim for f in reports[0].findings] == ["Contraction(alpha=1.0)", "SignSymmetric()"]
+    assert [report.passed for report in reports] == [True, False]
+    assert json.loads(Path("out.jsonl").read_text().splitlines()[1])["findings"][0]["counterexample"] == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [
+        ("mine.py:subs", ["same", "halved"]),
+        ("mine.py:subs[1]", ["halved"]),
+        ("mine.py:subs[-2]", ["same"]),
+        ("mine.py:named", ["same", "halved"]),
+        ("mine.py:named['b']", ["halved"]),
+    ],
+)
+def test_collections_and_their_entries_are_judged(mine, target, names):
+    called(target, "--here", "--only", "SignSymmetric", "--json", "out.jsonl")
+    reports = [report_from_json(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert [report.subject for report in reports] == names
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("nowhere_to_be_found:right", "there is no module 'nowhere_to_be_found'"),
+        ("nowhere.py:right", "there is no file nowhere.py"),
+        ("mine.py", "must be module:subject or file.py:subject"),
+        ("mine.py:nothing", "has nothing called 'nothing'"),
+        ("mine.py:subs[2]", "there is no entry 2"),
+        ("mine.py:named['c']", "there is no entry 'c'"),
+        ("mine.py:number", "is no Compressor, Stateful or AllReduce"),
+        ("mine.py:mixed", "must hold subjects, got 1"),
+        ("mine.py:empty", "is empty"),
+    ],
+)
+def test_targets_that_are_no_subjects_exit_with_2(mine, target, said):
+    done = called(target, "--here")
+    assert done.exit_code == 2, done.output
+    assert said in " ".join(done.output.split())
+
+
+def test_wrong_usage_exits_with_2(mine):
+    assert called().exit_code == 2
+    assert called(f"{mine}:right", "--budget", "huge").exit_code == 2
+    assert called(f"{mine}:right", "--seed", "-1").exit_code == 2
+    done = called(f"{mine}:right", "--here", "--only", "Unbiased")
+    assert done.exit_code == 2
+    assert "Unbiased is none of the claims" in " ".join(done.output.split())
+
+
+# --- expected failures -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "said"),
+    [
+        ("# known\n\nhalved: Contraction(alpha=1.0)  # sends half\n", 0, "expected: sends half"),
+        ("halved: SignSymmetric()  # wrongly thought so\n", 1, "was expected to fail, and passes"),
+        (
+            "halved: Contraction(alpha=1.0)  # sends half\nother: Unbiased()  # none\n",
+            1,
+            "other: Unbiased() was expected to fail, but there is no such finding",
+        ),
+        ("halved: Contraction(alpha=1.0)\n", 2, "line 1: an expected failure must give its reason"),
+        ("\nhalved Contraction  # no colon\n", 2, "line 2: must be 'SUBJECT: CLAIM  # reason'"),
+    ],
+)
+def test_expected_failures_need_a_reason_have_to_fail_and_to_be_there(mine, lines, code, said):
+    Path("known").write_text(lines)
+    done = called(f"{mine}:wrong", "--here", "--expected-failures", "known")
+    assert done.exit_code == code, done.output
+    assert " ".join(said.split()) in " ".join(done.output.split())
+
+
+def test_lines_for_claims_that_are_not_judged_now_are_left_alone(mine):
+    Path("known").write_text("halved: Contraction(alpha=1.0)  # sends half\n")
+    done = called(f"{mine}:wrong", "--here", "--only", "SignSymmetric", "--expected-failures", "known")
+    assert done.exit_code == 0, done.output
+
+
+# --- in a process of its own -------------------------------------------------------------------------------------
+
+
+def of(mine, name, *only):
+    """The exit code, and the report on a subject in its process."""
+    chosen = [part for claim in only for part in ("--only", claim)]
+    done = called(f"{mine}:{name}", "--json", "out.jsonl", *chosen)
+    (line,) = Path("out.jsonl").read_text().splitlines()
+    return done.exit_code, report_from_json(line)
+
+
+def test_a_right_subject_passes_in_a_process_of_its_own_even_if_it_prints(mine):
+    for name in ("right", "prints"):
+        code, report = of(mine, name, "answers", "input not mutated", "global generators untouched", "Contraction")
+        assert code == 0, report
+        assert {finding.verdict for finding in report.findings} == {"pass"}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("hangs", "no answer within 0.5 s, for an input of shape (3,)"),
+        ("spins", "no answer within 0.5 s, for an input of shape (3,)"),
+        ("crashes", "the process was killed by SIGSEGV, for an input of shape (3,)"),
+        ("leaves", "called sys.exit(5)"),
+    ],
+)
+def test_a_subject_that_hangs_or_crashes_fails_and_the_rest_is_judged_all_the_same(mine, name, said):
+    code, report = of(mine, name, "answers", "Contraction")
+    assert code == 1
+    assert report["answers"].message == said
+    assert report["answers"].counterexample == [0.0, 0.0, 0.0]
+    assert report["Contraction"].verdict == "pass"
+
+
+def test_a_leak_shows_in_the_process_that_leaks(mine):
+    code, report = of(mine, "leaks", "memory steady")
+    assert code == 1
+    assert "every call leaves about" in report["memory steady"].message
+
+
+def test_what_cannot_be_loaded_in_that_process_exits_with_2(mine):
+    refusal = 'if "serve" in " ".join(sys.orig_argv):\n    raise ImportError("not here")\n'
+    mine.write_text("import sys\n" + refusal + MINE)
+    done = called(f"{mine}:right")
+    assert done.exit_code == 2
+    assert "cannot be loaded: ImportError: not here" in " ".join(done.output.split())
+
+
+# --- in C --------------------------------------------------------------------------------------------------------
+
+
+def test_the_example_in_c_is_judged_as_it_says(mine):
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    for name in ("nibble.c", "nibble.py"):
+        shutil.copy(EXAMPLES / name, mine.parent)
+    subprocess.run([compiler, "-O2", "-Wall", "-Werror", "-o", "nibble", "nibble.c", "-lm"], check=True)
+    done = called("nibble.py:right")
+    assert done.exit_code == 0, done.output
+    claims = ("AbsoluteError", "Bits", "SignSymmetric", "Idempotent")
+    done = called("nibble.py:wrapped", "--json", "out.jsonl", *[part for name in claims for part in ("--only", name)])
+    assert done.exit_code == 1
+    report = report_from_json(Path("out.jsonl").read_text())
+    assert [finding.claim.split("(")[0] for finding in report.failures] == ["AbsoluteError", "SignSymmetric"]
+    assert report["AbsoluteError"].counterexample == [1.0]
+    assert "|1.0 - y| = 2, claimed at most 0.0714286" in report["AbsoluteError"].message
