@@ -31,7 +31,7 @@ def called(compressor):
         def roundtrip(x, seed):
             return compressor(x, np.random.default_rng(seed))
 
-    roundtrip.__name__ = repr(compressor)
+    roundtrip.__name__, roundtrip.randomised = repr(compressor), compressor.randomised
     return roundtrip
 
 

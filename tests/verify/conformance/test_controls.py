@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from zoo.alarms import RANDOMISED, alarms
+from zoo.alarms import RANDOMISED, SAMPLED, alarms
 from zoo.controls import COMPRESSORS, CONTROLS
 
 from commbounds.verify import conformance as cf
@@ -36,7 +36,7 @@ def test_a_right_subject_passes_whole_checks(subject):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("subject", RANDOMISED, ids=[subject.name for subject in RANDOMISED])
+@pytest.mark.parametrize("subject", [*RANDOMISED, *SAMPLED], ids=lambda subject: subject.name)
 def test_a_right_subject_raises_no_alarm_under_a_hundred_seeds(subject):
     assert not alarms(subject, range(100))
 

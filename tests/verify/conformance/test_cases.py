@@ -1,0 +1,100 @@
+"""Cases: the same for every claim, of every shape however little effort there is, and none that a claim can change."""
+
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from commbounds.verify import conformance as cf
+from commbounds.verify.conformance.budgets import BUDGETS
+from commbounds.verify.conformance.calls import TimedOut, called, timer_ready
+from commbounds.verify.conformance.cases import Cases
+from commbounds.verify.conformance.claim import Sure
+from commbounds.verify.conformance.inputs import corpus
+
+
+def same(x, seed):
+    return x.copy()
+
+
+def subject(kind=cf.Compressor, **options):
+    return kind(same, [], **options)
+
+
+@pytest.mark.parametrize("kind", [cf.Compressor, cf.AllReduce])
+@pytest.mark.parametrize("effort", [0.02, 0.2, 0.5])
+def test_little_effort_leaves_a_share_of_the_cases_and_one_of_every_shape(kind, effort):
+    whole = list(corpus(subject(kind), BUDGETS["quick"]))
+    few = list(Cases(subject(kind, effort=effort), BUDGETS["quick"], 0).hostile())
+    shapes = {case.x.shape for case in whole}
+    assert {case.x.shape for case in few} == shapes
+    # every other case is kept with probability `effort`: beyond five standard deviations once in a million
+    spare, kept = len(whole) - len(shapes), len(few) - len(shapes)
+    assert abs(kept - effort * spare) <= 5 * np.sqrt(effort * spare)
+
+
+def test_full_effort_leaves_all_cases_in_their_order():
+    whole = [case.label for case in corpus(subject(), BUDGETS["quick"])]
+    cases = Cases(subject(), BUDGETS["quick"], 0)
+    assert [case.label for case in cases.hostile()] == whole
+    assert [case.label for case in cases.hostile()] == whole
+
+
+def test_what_is_kept_is_what_the_search_comes_up_with():
+    cases, seen = Cases(subject(), BUDGETS["quick"], 3), []
+    cases.searched(seen.append)
+    key = [(case.x.tobytes(), case.seed) for case in seen]
+    assert key == [(case.x.tobytes(), case.seed) for case in cases.generated]
+    assert len(key) > 40
+
+
+def test_a_claim_cannot_change_a_case_for_the_next_one():
+    case = next(Cases(subject(), BUDGETS["quick"], 0).hostile())
+    with pytest.raises(ValueError, match="read-only"):
+        case.x[0] = 1.0
+
+
+class Short(Sure):
+    about = ("compressor",)
+
+    def violation(self, bench, case):
+        return f"{case.x.size} entries" if 40 < case.x.size < 300 else None
+
+    def __str__(self):
+        return "Short()"
+
+
+def test_a_failure_among_generated_cases_is_made_small_by_the_search():
+    assert cf.check(cf.Compressor(same, [Short()]), only=["Short"])["Short"].message == "41 entries"
+
+
+def test_the_timer_stops_a_call_and_leaves_the_alarm_as_it_was():
+    before = signal.getsignal(signal.SIGALRM)
+    for _ in range(2):
+        with pytest.raises(TimedOut, match=r"within 0\.05 s"):
+            called(time.sleep, 5, limit=0.05)
+        assert signal.getsignal(signal.SIGALRM) is before
+    with timer_ready():
+        assert signal.getsignal(signal.SIGALRM) is not before
+        with timer_ready(), pytest.raises(TimedOut):
+            called(time.sleep, 5, limit=0.05)
+        assert called(same, np.zeros(2), 0, limit=1.0).size == 2
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+class Growing:
+    """Answers relative to the largest magnitude that it has seen."""
+
+    def __init__(self):
+        self.top = 0.0
+
+    def __call__(self, x, seed):
+        self.top = max(self.top, float(np.abs(x).max()))
+        return (x * np.float32(self.top > 2.5)).astype(x.dtype)
+
+
+def test_a_memory_of_magnitudes_shows_in_the_order_of_calls():
+    report = cf.check(cf.Compressor(Growing(), [], shape=(3,)), only=["order of calls does not matter"])
+    assert report.failures, report
