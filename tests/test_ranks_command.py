@@ -105,6 +105,7 @@ def under_mpirun(processes, *arguments, seconds=60):
     return mpirun(processes, sys.executable, "-m", "commbounds", "ranks", "--mpi", *arguments, seconds=seconds)
 
 
+@pytest.mark.long  # CI runs the command itself
 @NEEDS_MPI
 def test_under_mpirun_all_collectives_have_the_bits_and_the_traffic_of_one_process():
     finished = under_mpirun(4, "--json", seconds=300)
