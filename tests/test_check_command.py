@@ -198,16 +198,15 @@ def of(mine, name, *only):
 
 
 def test_a_right_subject_passes_in_a_process_of_its_own_even_if_it_prints(mine):
-    for name in ("right", "prints"):
-        code, report = of(mine, name, "answers", "input not mutated", "global generators untouched", "Contraction")
-        assert code == 0, report
-        assert {finding.verdict for finding in report.findings} == {"pass"}
+    code, report = of(mine, "prints", "answers", "input not mutated", "global generators untouched", "Contraction")
+    assert code == 0, report
+    assert {finding.verdict for finding in report.findings} == {"pass"}
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("hangs", "no answer within 0.5 s, for an input of shape (3,)"),
+        pytest.param("hangs", "no answer within 0.5 s, for an input of shape (3,)", marks=pytest.mark.long),
         ("spins", "no answer within 0.5 s, for an input of shape (3,)"),
         ("crashes", "the process was killed by SIGSEGV, for an input of shape (3,)"),
         ("leaves", "called sys.exit(5)"),
