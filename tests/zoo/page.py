@@ -19,8 +19,8 @@ HEAD = """# Broken implementations, and what finds them
 
 {count} implementations with one defect each, held to everything that a right one claims, by a quick check (seed 0)
 of the conformance kit. The tests hold every one of them to fail, and the right one that it was made from to pass.
-"Fails" lists claims and universal checks; first the one that is shown with its smallest counterexample: an input, or a
-row for every step or rank.
+"Fails" lists claims and checks that all subjects are held to, first the one that is shown with its smallest
+counterexample, which is an input, or a row for every step or rank; "holds" lists claims.
 
 `PYTHONPATH=tests python -m zoo.page` writes this page.
 
@@ -57,7 +57,8 @@ def row(broken):
     if shown.counterexample is not None:
         said += f" at `{cell(shortened(shown.counterexample, 120))}`"
     fails = ", ".join(dict.fromkeys(short(f.claim) for f in failures))
-    holds = ", ".join(dict.fromkeys(short(f.claim) for f in report.findings if f.verdict == "pass"))
+    claims = [str(claim) for claim in broken.subject.claims]
+    holds = ", ".join(short(f.claim) for f in report.findings if f.verdict == "pass" and f.claim in claims)
     return f"| {cell(broken.defect)} | {fails} | {holds} | {said} |"
 
 
