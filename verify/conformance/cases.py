@@ -75,9 +75,8 @@ class Cases:
             max_examples=self._examples,
             database=None,
             deadline=None,
-            suppress_health_check=list(
-                hypothesis.HealthCheck
-            ),  # slow subjects and picky ones are no fault of the search
+            # slow subjects and picky ones are no fault of the search
+            suppress_health_check=list(hypothesis.HealthCheck),
             phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
             print_blob=False,
             report_multiple_bugs=False,

@@ -58,7 +58,8 @@ def check(
     Notes
     -----
     A report on a right implementation holds a failure from a sequential test with probability at most 1e-6, whatever
-    the number of its claims. All other checks fail only where a violation was seen.
+    the number of its claims; for `Unbiased` under the assumption that its docstring states. All other checks fail only
+    where a violation was seen.
     """
     if not isinstance(subject, Subject):
         raise TypeError(f"subject must be a Compressor, Stateful or AllReduce, got {subject!r}")
