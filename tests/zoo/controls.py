@@ -16,6 +16,9 @@ __all__ = ["ALL_REDUCES", "COMPRESSORS", "CONTROLS", "STATEFUL"]
 SYMMETRIC, SCALED, IDEMPOTENT = cf.SignSymmetric(), cf.ScaleEquivariant(), cf.Idempotent()
 BY_TWO = cf.ScaleEquivariant(powers_of_two=True)
 
+PATIENT = {"time_limit": 300.0}
+"""Kernels may have to be compiled."""
+
 
 def called(compressor):
     """A roundtrip, which takes uniforms where the compressor does."""
@@ -42,7 +45,7 @@ def control(compressor, *claims, **options):
         return int(compressor.compress(x, np.random.default_rng(seed)).bits)
 
     own = [cf.Matches(compressor, operations=0), cf.Bits(lambda *shape: 64 * np.prod(shape) + 64)]
-    return cf.Compressor(called(compressor), [*claims, *own], bits=bits, name=repr(compressor), **options)
+    return cf.Compressor(called(compressor), [*claims, *own], bits=bits, name=repr(compressor), **PATIENT, **options)
 
 
 def contracts(name, sizes=("n",), **given):
@@ -62,7 +65,7 @@ def at_least(k):
 
 # powers of two: bounds are of normal numbers, and what is rounded up must not become infinite
 BELOW = {"magnitudes": (2.0**-126, 2.0**126)}
-SMALL = {"magnitudes": (0.0, 1e30)}
+SMALL = {"magnitudes": (0.0, 1e30), **PATIENT}
 
 COMPRESSORS = (
     *(

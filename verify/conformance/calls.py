@@ -96,7 +96,8 @@ def _timed(function: Callable[..., T], arguments: Any, options: Any, limit: floa
     if not _ready:
         with timer_ready():
             return _timed(function, arguments, options, limit)
-    signal.setitimer(signal.ITIMER_REAL, limit)
+    # again and again: an alarm that comes while a callback from compiled code runs is lost
+    signal.setitimer(signal.ITIMER_REAL, limit, limit)
     try:
         return function(*arguments, **options)
     finally:

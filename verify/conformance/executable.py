@@ -44,7 +44,7 @@ def executable(
         raise TypeError(f"command must be a sequence of program and arguments, got {command!r}")
     if kind not in (Compressor, Stateful, AllReduce):
         raise TypeError(f"kind must be Compressor, Stateful or AllReduce, got {kind!r}")
-    limit = float(options.pop("time_limit", 10.0))
+    limit = float(options.pop("time_limit", 30.0))
     if not limit > 0.0:
         raise ValueError(f"time_limit must be positive, got {limit!r}")
     options.setdefault("name", str(command[0]))

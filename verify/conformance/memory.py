@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +30,25 @@ def resident_bytes() -> int:
     """Memory of this process that is in use, in bytes; 0 where the system does not tell."""
     path = Path("/proc/self/statm")
     return int(path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if path.exists() else 0
+
+
+@contextlib.contextmanager
+def _measures(outside: Any) -> Iterator[tuple[Callable[[], int], ...]]:
+    """What tells how much memory is in use: of the process; and, if it is this one, of what Python and numpy hold.
+
+    A process that has freed much takes from that first, and does not grow.
+    """
+    if outside is not None:
+        yield (outside.process.resident_bytes,)
+        return
+    ours = not tracemalloc.is_tracing()
+    if ours:
+        tracemalloc.start()
+    try:
+        yield resident_bytes, lambda: tracemalloc.get_traced_memory()[0]
+    finally:
+        if ours:
+            tracemalloc.stop()
 
 
 @contextlib.contextmanager
@@ -69,25 +89,25 @@ class MemorySteady(Claim):
         if subject.leading:
             rows = (P for P in getattr(subject, "ranks", (4,)) if P > 1)  # one rank sends nothing
             x = np.repeat(x[None], min(rows, default=1), 0)
-        measure = resident_bytes if subject.outside is None else subject.outside.process.resident_bytes
         calls = max(4, int(_CALLS * subject.effort) // (len(x) if subject.leading else 1))
         limit = calls * x.nbytes // 2
         try:
             bench.raw(Case(x, 0))  # a process that was not started has no memory yet
         except Unanswered as error:
             return Finding(str(self), Verdict.NOT_JUDGED, message=f"no answer for {x.shape}: {error}")
-        if x.nbytes < 1 << 17 or not measure():
+        in_use = resident_bytes if subject.outside is None else subject.outside.process.resident_bytes
+        if x.nbytes < 1 << 17 or not in_use():
             return Finding(str(self), Verdict.NOT_JUDGED, message="inputs are too small for a leak to show")
         growths = []
         try:
-            with _quick_collections():
+            with _quick_collections(), _measures(subject.outside) as measures:
                 for _ in range(4):
                     gc.collect()
-                    before = measure()
+                    before = [measure() for measure in measures]
                     for seed in range(calls):
                         bench.raw(Case(x, seed))
                     gc.collect()
-                    growths.append(measure() - before)
+                    growths.append(max(m() - b for m, b in zip(measures, before, strict=True)))
                     if len(growths) > 1 and growths[-1] < limit:
                         break
         except Unanswered as error:

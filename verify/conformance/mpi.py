@@ -33,7 +33,7 @@ def mpi_allreduce(
     claims: Sequence[Claim] = (),
     *,
     ranks: Sequence[int] | None = None,
-    time_limit: float = 10.0,
+    time_limit: float = 30.0,
     **options: Any,
 ) -> AllReduce:
     """An all-reduce that processes of MPI carry out, as a subject.

@@ -53,7 +53,7 @@ class Subject:
     waivers : mapping of str to str
         Universal checks that it is not held to, each with the reason. One that is not needed fails.
     time_limit : float
-        Seconds that a call may take.
+        Seconds that a call may take; the first one may have to compile or import.
     effort : float
         Share of a budget's calls that are made; below 1 for subjects whose calls are slow.
     origin : str
@@ -69,7 +69,7 @@ class Subject:
     magnitudes: tuple[float, float] = (0.0, float("inf"))
     admits: Callable[[Array], bool] | None = None
     waivers: Mapping[str, str] = field(default_factory=dict)
-    time_limit: float = 10.0
+    time_limit: float = 30.0
     effort: float = 1.0
     origin: str = ""
     outside: Any = None

@@ -57,7 +57,7 @@ def run_sum(stack, seed):
 TOPK = [cf.Contraction(share), cf.Support(kept), cf.SignSymmetric(), cf.Idempotent()]
 DITHERING = [cf.Unbiased(), cf.SignSymmetric()]
 MEMORY = [cf.Telescopes(), cf.MemoryBounded(), cf.RecoversAfterZero()]
-ROOM = {"magnitudes": (0.0, 1e30)}
+ROOM = {"magnitudes": (0.0, 1e30), "time_limit": 300.0}
 
 topk = cf.Compressor(run_topk, TOPK)
 dithering = cf.Compressor(run_dithering, DITHERING)

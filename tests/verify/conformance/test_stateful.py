@@ -14,7 +14,7 @@ ALL = [TELESCOPES, RECOVERS, BOUNDED]
 
 def judged(factory, claims=ALL, **options):
     """The report on the claims alone."""
-    subject = cf.Stateful(factory, claims, **options)
+    subject = cf.Stateful(factory, claims, time_limit=300.0, **options)  # kernels may have to be compiled
     return cf.check(subject, only=[str(claim) for claim in subject.claims])
 
 
