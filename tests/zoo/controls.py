@@ -45,7 +45,9 @@ def control(compressor, *claims, **options):
         return int(compressor.compress(x, np.random.default_rng(seed)).bits)
 
     own = [cf.Matches(compressor, operations=0), cf.Bits(lambda *shape: 64 * np.prod(shape) + 64)]
-    return cf.Compressor(called(compressor), [*claims, *own], bits=bits, name=repr(compressor), **PATIENT, **options)
+    return cf.Compressor(
+        called(compressor), [*claims, *own], bits=bits, name=repr(compressor), **{**PATIENT, **options}
+    )
 
 
 def contracts(name, sizes=("n",), **given):
