@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -53,7 +54,7 @@ def check(
     Raises
     ------
     TypeError, ValueError
-        `subject` is none, or there is no such budget, claim, or check to waive.
+        `subject` is none, its process cannot be started, or there is no such budget, claim, or check to waive.
 
     Notes
     -----
@@ -74,6 +75,10 @@ def check(
     claims = [*UNIVERSAL, *subject.claims]
     statistical = sum(claim.statistical for claim in claims)  # of all, whatever is judged now: alpha stays the same
     bench = Bench(subject, BUDGETS[budget], seed, FALSE_ALARM / max(1, statistical))
+    process = getattr(subject.outside, "process", None)
+    if process is not None:
+        with contextlib.suppress(Unanswered):  # that it dies or hangs at once is a finding
+            process.started()  # that it cannot be started is none, but a mistake of the caller's
     findings = []
     for claim in chosen(claims, only):
         finding = _judged(claim, bench)
