@@ -24,6 +24,8 @@ __all__ = ["MemorySteady", "resident_bytes"]
 
 _ENTRIES = 1 << 16
 _CALLS = 64
+_LEAST_BYTES = 1 << 23
+"""Of the inputs of a run: a process grows and shrinks by a megabyte or two for reasons of its own."""
 
 
 def resident_bytes() -> int:
@@ -80,7 +82,7 @@ class MemorySteady(Claim):
 
         A run's growth has to reach half of that in all of the last three of four runs: a cache that fills up, or an
         allocator that holds something back, does so once. The first run that does not is the last one. Of inputs with
-        several rows, steps or ranks, so many fewer.
+        several rows, steps or ranks, so many fewer; but as many as bring 8 MiB of inputs.
         """
         subject = bench.subject
         x = generic(subject, bench.rng("memory"), _ENTRIES)
@@ -89,7 +91,8 @@ class MemorySteady(Claim):
         if subject.leading:
             rows = (P for P in getattr(subject, "ranks", (4,)) if P > 1)  # one rank sends nothing
             x = np.repeat(x[None], min(rows, default=1), 0)
-        calls = max(4, int(_CALLS * subject.effort) // (len(x) if subject.leading else 1))
+        calls = int(_CALLS * subject.effort) // (len(x) if subject.leading else 1)
+        calls = max(calls, -(-_LEAST_BYTES // x.nbytes))
         limit = calls * x.nbytes // 2
         try:
             bench.raw(Case(x, 0))  # a process that was not started has no memory yet
