@@ -111,11 +111,7 @@ class Bench:
 
     def outcome(self, case: Case) -> Outcome:
         """What an all-reduce leaves, checked as by `output`."""
-        answer = self.raw(case)
-        if isinstance(answer, tuple) and len(answer) == 3:
-            answer = Outcome(*answer)
-        if not isinstance(answer, Outcome):
-            answer = Outcome(answer)
+        answer = Outcome.of(self.raw(case))
         counts = []
         for name in ("sent", "received"):
             value = getattr(answer, name)
@@ -127,9 +123,7 @@ class Bench:
         residual = answer.residual if answer.residual is None else np.asarray(answer.residual)
         if residual is not None and residual.shape != case.x.shape:  # they may be of a wider dtype
             raise Unusable(f"returned residuals of shape {residual.shape} for {case.x.shape}")
-        return Outcome(
-            usable(answer.result, case.x), counts[0], counts[1], residual if residual is None else np.asarray(residual)
-        )
+        return Outcome(usable(answer.result, case.x), counts[0], counts[1], residual)
 
     @property
     def randomised(self) -> bool:

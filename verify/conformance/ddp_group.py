@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance.calls import Died, TimedOut, Unanswered
+from commbounds.verify.conformance.memory import resident_bytes
 from commbounds.verify.conformance.tensors import array_of, tensor_of
 
 __all__ = ["Group"]
@@ -128,9 +129,7 @@ class Group:
 
     def resident_bytes(self) -> int:
         """Memory that the processes have in use."""
-        paths = [Path(f"/proc/{process.pid}/statm") for process in self._processes]
-        page = os.sysconf("SC_PAGE_SIZE")
-        return sum(int(path.read_text().split()[1]) * page for path in paths if path.exists())
+        return sum(resident_bytes(process.pid) for process in self._processes)
 
     def stop(self) -> None:
         """End the processes."""

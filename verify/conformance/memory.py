@@ -28,9 +28,9 @@ _LEAST_BYTES = 1 << 23
 """Of the inputs of a run: a process grows and shrinks by a megabyte or two for reasons of its own."""
 
 
-def resident_bytes() -> int:
-    """Memory of this process that is in use, in bytes; 0 where the system does not tell."""
-    path = Path("/proc/self/statm")
+def resident_bytes(process: int | str = "self") -> int:
+    """Memory that the process of this number has in use, in bytes; 0 where the system does not tell, or it is gone."""
+    path = Path(f"/proc/{process}/statm")
     return int(path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if path.exists() else 0
 
 
@@ -69,7 +69,7 @@ def _quick_collections() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class MemorySteady(Claim):
-    """Calls leave no memory behind: a hundred calls do not cost as much as half of their inputs would."""
+    """Calls leave no memory behind: a run of calls does not cost half of what their inputs would."""
 
     about: ClassVar[tuple[str, ...]] = ("compressor", "stateful compressor", "all-reduce")
     universal: ClassVar[bool] = True

@@ -63,10 +63,8 @@ def own_outcome(answer: Any, x: Array) -> Outcome:
     Unanswered
         A count is no integer.
     """
-    if isinstance(answer, tuple) and len(answer) == 3:
-        answer = Outcome(*answer)
-    elif not hasattr(answer, "result"):
-        answer = Outcome(answer)
+    if not hasattr(answer, "result"):  # records of a program's own that look like an Outcome will do
+        answer = Outcome.of(answer)
     counts: list[int | None] = []
     for name in ("sent", "received"):
         words = getattr(answer, name, None)

@@ -9,7 +9,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Unusable
 from commbounds.verify.conformance.calls import Died, TimedOut, Unanswered
+from commbounds.verify.conformance.memory import resident_bytes
 from commbounds.verify.conformance.protocol import VERSION, BadMessage, encoded, read_message
 
 __all__ = ["Process"]
@@ -73,8 +73,7 @@ class Process:
 
     def resident_bytes(self) -> int:
         """Memory that the process has in use; 0 where the system does not tell, or it does not run."""
-        path = Path(f"/proc/{self._child.pid if self._child else 0}/statm")
-        return int(path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if path.exists() else 0
+        return 0 if self._child is None else resident_bytes(self._child.pid)
 
     def stop(self) -> None:
         """End the process."""

@@ -78,17 +78,14 @@ class _Server:
             residual = residual() if callable(residual) else residual
             return {}, [y] if residual is None else [y, np.asarray(residual)]
         if operation == "allreduce" and isinstance(subject, AllReduce):
-            answer = subject.run(x, seed)
-            if isinstance(answer, tuple) and len(answer) == 3:
-                answer = Outcome(*answer)
-            if not isinstance(answer, Outcome):
-                answer = Outcome(answer)
+            answer = Outcome.of(subject.run(x, seed))
             header = {}
             for name in ("sent", "received"):
                 if getattr(answer, name) is not None:
                     header[name] = np.asarray(getattr(answer, name)).tolist()
             parts = [usable(answer.result, x)]
-            return header, parts if answer.residual is None else [*parts, usable(answer.residual, x)]
+            # of any shape and dtype: the other side judges it
+            return header, parts if answer.residual is None else [*parts, np.asarray(answer.residual)]
         raise ValueError(f"a {subject.kind} knows no {operation!r}")
 
 

@@ -251,6 +251,13 @@ class Outcome:
     received: Any = None
     residual: Any = None
 
+    @classmethod
+    def of(cls, answer: Any) -> Outcome:
+        """An answer whose parts may be anything yet: an Outcome, (result, sent, received) or a result."""
+        if isinstance(answer, cls):
+            return answer
+        return cls(*answer) if isinstance(answer, tuple) and len(answer) == 3 else cls(answer)
+
 
 @dataclass(frozen=True, eq=False)
 class AllReduce(Subject):

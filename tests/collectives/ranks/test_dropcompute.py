@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from rank_refusals import refused_by_all
 
 from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.collectives.ranks.dropcompute import drop_gradient
@@ -17,18 +18,6 @@ MODULE = "commbounds.collectives.ranks.dropcompute."
 
 def differences(P=4, pairing=PAIRING):
     return {agreement.case: agreement.difference for agreement in compared(pairing, P, ThreadWorld())}
-
-
-def refused(program, error, message):
-    """That all of three ranks raise the same."""
-
-    def refusal(comm):
-        with pytest.raises(error, match=message) as raised:
-            program(comm)
-        return str(raised.value)
-
-    texts, _ = ThreadWorld().run(refusal, 3)
-    assert len(set(texts)) == 1
 
 
 @pytest.mark.parametrize("P", [1, 2, 3, 4, 5, 9])
@@ -55,7 +44,7 @@ def test_bits_and_traffic_are_those_of_one_process(P):
 def test_bad_input_on_one_rank_is_refused_on_all(bad, gradients, completed, normalisation, error, message):
     given = [(np.ones((2, 4)), 1, "fixed")] * 3
     given[bad] = (gradients, completed, normalisation)
-    refused(lambda comm: drop_gradient(comm, *given[comm.rank]), error, message)
+    refused_by_all(lambda comm: drop_gradient(comm, *given[comm.rank]), error, message)
 
 
 def test_a_word_too_many_is_found():

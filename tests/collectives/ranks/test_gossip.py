@@ -1,9 +1,8 @@
 """Gossip and push-sum rank by rank: the bits and the traffic of one process; bad input is refused on all ranks."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from rank_refusals import differences_with, refused_by_all
 
 from commbounds.collectives.ranks import ThreadWorld, packets, parcel
 from commbounds.collectives.ranks import gossip as apart
@@ -15,22 +14,6 @@ pytestmark = pytest.mark.kernels
 GOSSIP, PUSH_SUM = PAIRINGS
 EVERY = pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)
 MODULE = "commbounds.collectives.ranks.gossip."
-
-
-def with_twin(pairing, twin, P=4):
-    return [agreement.difference for agreement in compared(replace(pairing, apart=twin), P, ThreadWorld())]
-
-
-def refused(program, error, message):
-    """That all of three ranks raise the same."""
-
-    def refusal(comm):
-        with pytest.raises(error, match=message) as raised:
-            program(comm)
-        return str(raised.value)
-
-    texts, _ = ThreadWorld().run(refusal, 3)
-    assert len(set(texts)) == 1
 
 
 @pytest.mark.parametrize("P", [1, 2, 3, 4, 5, 8, 9])
@@ -60,7 +43,7 @@ def test_two_on_a_ring_send_each_other_two_messages():
     ],
 )
 def test_a_bad_vector_on_one_rank_is_refused_on_all(twin, bad, vector, error, message):
-    refused(lambda comm: twin(comm, vector if comm.rank == bad else np.ones(4), "ring"), error, message)
+    refused_by_all(lambda comm: twin(comm, vector if comm.rank == bad else np.ones(4), "ring"), error, message)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +63,7 @@ def test_a_bad_vector_on_one_rank_is_refused_on_all(twin, bad, vector, error, me
     ],
 )
 def test_bad_settings_are_refused_on_all_ranks(program, error, message):
-    refused(program, error, message)
+    refused_by_all(program, error, message)
 
 
 @EVERY
@@ -90,7 +73,7 @@ def test_a_word_too_many_is_found(pairing):
         comm.step({(comm.rank + 1) % 4: parcel(np.zeros(1))}, [(comm.rank - 1) % 4])
         return outcome
 
-    assert all("traffic" in difference for difference in with_twin(pairing, chatty))
+    assert all("traffic" in difference for difference in differences_with(pairing, chatty))
 
 
 @EVERY
@@ -99,13 +82,13 @@ def test_a_message_that_is_sent_once_where_it_goes_twice_is_found(pairing, monke
         return packets(copies)._replace(messages=1)
 
     monkeypatch.setattr(MODULE + "packets", once)
-    assert any("traffic" in difference for difference in with_twin(pairing, pairing.apart, 2))
+    assert any("traffic" in difference for difference in differences_with(pairing, pairing.apart, 2))
 
 
 def test_neighbours_added_up_the_other_way_round_are_found(monkeypatch):
     links = apart._links_to
     monkeypatch.setattr(MODULE + "_links_to", lambda rank, targets: links(rank, targets)[::-1])
-    assert any("rank" in difference for difference in with_twin(GOSSIP, GOSSIP.apart))
+    assert any("rank" in difference for difference in differences_with(GOSSIP, GOSSIP.apart))
 
 
 def test_shares_that_are_kept_out_of_their_turn_are_found(monkeypatch):
@@ -115,14 +98,14 @@ def test_shares_that_are_kept_out_of_their_turn_are_found(monkeypatch):
         return sorted(senders(rank, targets, works, kept), key=lambda sender: sender != rank)
 
     monkeypatch.setattr(MODULE + "_senders", own_first)
-    assert any("rank" in difference for difference in with_twin(PUSH_SUM, PUSH_SUM.apart, 5))
+    assert any("rank" in difference for difference in differences_with(PUSH_SUM, PUSH_SUM.apart, 5))
 
 
 def test_a_weight_that_is_not_shared_is_found():
     def whole(comm, case):
         return {**PUSH_SUM.apart(comm, case), "weight": 1.0}
 
-    assert any("weight" in difference for difference in with_twin(PUSH_SUM, whole))
+    assert any("weight" in difference for difference in differences_with(PUSH_SUM, whole))
 
 
 def test_the_dead_that_listen_are_found(monkeypatch):

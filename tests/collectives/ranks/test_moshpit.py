@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from rank_refusals import differences_with, refused_by_all
 
 from commbounds.collectives import initial_keys
 from commbounds.collectives.ranks import ThreadWorld, parcel
@@ -28,22 +29,6 @@ TWINS = {
 }
 
 
-def with_twin(pairing, apart, P=4):
-    return [agreement.difference for agreement in compared(replace(pairing, apart=apart), P, ThreadWorld())]
-
-
-def refused(program, error, message):
-    """That all of three ranks raise the same."""
-
-    def refusal(comm):
-        with pytest.raises(error, match=message) as raised:
-            program(comm)
-        return str(raised.value)
-
-    texts, _ = ThreadWorld().run(refusal, 3)
-    assert len(set(texts)) == 1
-
-
 @pytest.mark.parametrize("P", [1, 2, 3, 4, 5, 8, 9])
 @EVERY
 def test_bits_and_traffic_are_those_of_one_process(pairing, P):
@@ -65,13 +50,13 @@ def test_bits_and_traffic_are_those_of_one_process(pairing, P):
     ],
 )
 def test_a_bad_vector_on_one_rank_is_refused_on_all(name, bad, vector, error, message):
-    refused(lambda comm: TWINS[name](comm, vector if comm.rank == bad else np.ones(4)), error, message)
+    refused_by_all(lambda comm: TWINS[name](comm, vector if comm.rank == bad else np.ones(4)), error, message)
 
 
 def test_what_all_must_know_must_be_the_same():
     one = np.ones(4)
-    refused(lambda c: group_average(c, one, [0, 0, c.rank]), ValueError, "groups must be the same on all ranks")
-    refused(
+    refused_by_all(lambda c: group_average(c, one, [0, 0, c.rank]), ValueError, "groups must be the same on all ranks")
+    refused_by_all(
         lambda c: group_average(c, one, [0] * 3, receives=[c.rank != 1] * 3), ValueError, "receives must be the same"
     )
     for program in (
@@ -80,12 +65,14 @@ def test_what_all_must_know_must_be_the_same():
         lambda c: regrouping(c, one, 1, 3, np.random.default_rng(c.rank)),
         lambda c: grid_average(c, one, CELLS, 2, 2, start=c.rank),
     ):
-        refused(program, ValueError, "who meets whom must be the same on all ranks")
-    refused(lambda c: grid_average(c, one, CELLS, 2, 1 + c.rank), ValueError, "rounds must be the same on all ranks")
-    refused(
+        refused_by_all(program, ValueError, "who meets whom must be the same on all ranks")
+    refused_by_all(
+        lambda c: grid_average(c, one, CELLS, 2, 1 + c.rank), ValueError, "rounds must be the same on all ranks"
+    )
+    refused_by_all(
         lambda c: allreduce_with_restarts(c, one, 1.0, 2 + c.rank), ValueError, "number of attempts must be the same"
     )
-    refused(
+    refused_by_all(
         lambda c: moshpit_sgd(c, one, np.negative, 0.5, np.zeros((c.rank, 4)), 5), ValueError, "steps must be the same"
     )
 
@@ -109,7 +96,7 @@ def test_what_all_must_know_must_be_the_same():
     ],
 )
 def test_bad_settings_are_refused_on_all_ranks(program, error, message):
-    refused(program, error, message)
+    refused_by_all(program, error, message)
 
 
 def test_a_mean_that_overflows_is_refused_on_all_ranks_when_it_is_averaged_again():
@@ -121,7 +108,7 @@ def test_a_mean_that_overflows_is_refused_on_all_ranks_when_it_is_averaged_again
         with np.errstate(over="ignore"):  # without the JIT, numpy warns as well, in the thread that adds
             return grid_average(comm, large[comm.rank], cells, 2, 2, start=1)
 
-    refused(program, ValueError, "vector must be finite")
+    refused_by_all(program, ValueError, "vector must be finite")
 
 
 @EVERY
@@ -131,7 +118,7 @@ def test_a_word_too_many_is_found(pairing):
         comm.step({(comm.rank + 1) % 4: parcel(np.zeros(1))}, [(comm.rank - 1) % 4])
         return outcome
 
-    assert all("traffic" in difference for difference in with_twin(pairing, chatty))
+    assert all("traffic" in difference for difference in differences_with(pairing, chatty))
 
 
 @EVERY
@@ -143,13 +130,13 @@ def test_members_added_up_the_other_way_round_are_found(pairing, monkeypatch):
         return (total / len(rows)).astype(rows.dtype)
 
     monkeypatch.setattr("commbounds.collectives.ranks.group_average._mean", backwards)
-    assert any(difference.startswith("rank") for difference in with_twin(pairing, pairing.apart, 9))
+    assert any(difference.startswith("rank") for difference in differences_with(pairing, pairing.apart, 9))
 
 
 def test_a_sum_in_the_dtype_of_the_vector_is_found(monkeypatch):
     monkeypatch.setattr("commbounds.collectives.ranks.group_average._mean", lambda rows: rows.mean(axis=0))
     pairing = BY_NAME["group_average"]
-    assert any("result" in difference for difference in with_twin(pairing, pairing.apart))
+    assert any("result" in difference for difference in differences_with(pairing, pairing.apart))
 
 
 def test_whole_vectors_to_all_members_are_found(monkeypatch):
@@ -164,7 +151,7 @@ def test_whole_vectors_to_all_members_are_found(monkeypatch):
 
     monkeypatch.setattr("commbounds.collectives.ranks.group_average.combined_in_groups", told_everything)
     pairing = BY_NAME["grid_average"]
-    assert any(difference.startswith("traffic") for difference in with_twin(pairing, pairing.apart))
+    assert any(difference.startswith("traffic") for difference in differences_with(pairing, pairing.apart))
 
 
 def test_a_rank_that_only_gives_but_takes_is_found(monkeypatch):
@@ -173,7 +160,7 @@ def test_a_rank_that_only_gives_but_takes_is_found(monkeypatch):
 
     monkeypatch.setattr("commbounds.collectives.ranks.group_average.combined_in_groups", greedy)
     pairing = BY_NAME["group_average"]
-    assert any(difference.startswith("rank") for difference in with_twin(pairing, pairing.apart))
+    assert any(difference.startswith("rank") for difference in differences_with(pairing, pairing.apart))
 
 
 def test_failed_members_that_take_part_are_found(monkeypatch):
@@ -184,7 +171,7 @@ def test_failed_members_that_take_part_are_found(monkeypatch):
 
     monkeypatch.setattr("commbounds.collectives.ranks.moshpit.meetings", all_there)
     pairing = BY_NAME["moshpit"]
-    found = with_twin(pairing, pairing.apart)
+    found = differences_with(pairing, pairing.apart)
     assert [bool(difference) for difference in found] == [False, False, True, True, True, False]
 
 
@@ -194,4 +181,4 @@ def test_another_step_size_is_found():
     def shorter(comm, case):
         return pairing.apart(comm, replace(case, settings={**case.settings, "gamma": 0.5 * case.settings["gamma"]}))
 
-    assert any("points" in difference for difference in with_twin(pairing, shorter))
+    assert any("points" in difference for difference in differences_with(pairing, shorter))

@@ -1,9 +1,8 @@
 """Lossy links rank by rank: the bits and the traffic of one process; what is lost counts as sent and is not seen."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from rank_refusals import differences_with, refused_by_all
 
 from commbounds.collectives import Bernoulli, GilbertElliott
 from commbounds.collectives.ranks import ThreadWorld, packets, parcel
@@ -23,22 +22,6 @@ TWINS = {
     "step": lambda comm, x: lossy_step(comm, fresh_replica(np.ones(4)), x, 0.1, THERE, THERE),
     "training": lambda comm, x: lossy_training(comm, fresh_replica(x), lambda _, y: y, Bernoulli(0.2), 2, 0.1),
 }
-
-
-def with_twin(pairing, twin, P=3):
-    return [agreement.difference for agreement in compared(replace(pairing, apart=twin), P, ThreadWorld())]
-
-
-def refused(program, error, message):
-    """That all of three ranks raise the same."""
-
-    def refusal(comm):
-        with pytest.raises(error, match=message) as raised:
-            program(comm)
-        return str(raised.value)
-
-    texts, _ = ThreadWorld().run(refusal, 3)
-    assert len(set(texts)) == 1
 
 
 @pytest.mark.parametrize("P", [1, 2, 3, 4, 5, 8])
@@ -90,7 +73,7 @@ def test_nothing_of_what_is_lost_reaches_the_owner(monkeypatch):
     ],
 )
 def test_a_bad_vector_on_one_rank_is_refused_on_all(name, bad, vector, error, message):
-    refused(lambda comm: TWINS[name](comm, vector if comm.rank == bad else np.ones(4)), error, message)
+    refused_by_all(lambda comm: TWINS[name](comm, vector if comm.rank == bad else np.ones(4)), error, message)
 
 
 ONE = np.ones(4)
@@ -113,7 +96,7 @@ ONE = np.ones(4)
     ],
 )
 def test_bad_settings_are_refused_on_all_ranks(program, error, message):
-    refused(program, error, message)
+    refused_by_all(program, error, message)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +117,7 @@ def test_runs_that_differ_between_ranks_are_refused(options, message):
         loss, steps, rate = (given.pop(name) for name in ("loss", "steps", "rate"))
         return lossy_training(comm, fresh_replica(ONE), lambda _, x: x, loss, steps, rate, **given)
 
-    refused(program, ValueError, message)
+    refused_by_all(program, ValueError, message)
 
 
 @EVERY
@@ -144,7 +127,7 @@ def test_a_word_too_many_is_found(pairing):
         comm.step({(comm.rank + 1) % 3: parcel(np.zeros(1))}, [(comm.rank - 1) % 3])
         return outcome
 
-    assert all("traffic" in difference for difference in with_twin(pairing, chatty))
+    assert all("traffic" in difference for difference in differences_with(pairing, chatty, P=3))
 
 
 def lossless(arrays, lost):
@@ -170,7 +153,7 @@ def in_one(arrays, lost):
 @EVERY
 def test_links_that_lose_otherwise_are_found(pairing, wire, where, monkeypatch):
     monkeypatch.setattr(MODULE + "packets", wire)
-    assert any(difference.startswith(where) for difference in with_twin(pairing, pairing.apart))
+    assert any(difference.startswith(where) for difference in differences_with(pairing, pairing.apart, P=3))
 
 
 def test_an_owner_that_always_divides_by_all_is_found(monkeypatch):
@@ -180,7 +163,7 @@ def test_an_owner_that_always_divides_by_all_is_found(monkeypatch):
     monkeypatch.setattr(MODULE + "_own_shard", lambda rows, here, _, *out: kernel(rows, here, float(len(rows)), *out))
     for name in ("lossy_reduce_scatter", "lossy_step", "lossy_training"):
         pairing = BY_NAME[name]
-        assert any(difference.startswith("rank") for difference in with_twin(pairing, pairing.apart))
+        assert any(difference.startswith("rank") for difference in differences_with(pairing, pairing.apart, P=3))
 
 
 def test_contributions_added_up_the_other_way_round_are_found(monkeypatch):
@@ -193,7 +176,7 @@ def test_contributions_added_up_the_other_way_round_are_found(monkeypatch):
 
     monkeypatch.setattr(MODULE + "_own_shard", backwards)
     pairing = BY_NAME["lossy_reduce_scatter"]
-    assert any("estimate" in difference for difference in with_twin(pairing, pairing.apart))
+    assert any("estimate" in difference for difference in differences_with(pairing, pairing.apart, P=3))
 
 
 @pytest.mark.parametrize("name", ["lossy_step", "lossy_training"])
@@ -206,7 +189,7 @@ def test_a_staleness_that_is_never_reset_is_found(name, monkeypatch):
 
     monkeypatch.setattr("commbounds.collectives.ranks.lossy_training.broadcast", stale)
     pairing = BY_NAME[name]
-    assert any("missed" in difference for difference in with_twin(pairing, pairing.apart))
+    assert any("missed" in difference for difference in differences_with(pairing, pairing.apart, P=3))
 
 
 def test_a_run_that_forgets_its_bursts_is_found(monkeypatch):

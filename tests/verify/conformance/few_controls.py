@@ -54,6 +54,11 @@ def run_sum(stack, seed):
     return np.repeat(total[None], len(stack), axis=0)
 
 
+def run_halved(stack, seed):
+    """Half of the sum now; every rank keeps the other half of its own, in float64 whatever the vectors are."""
+    return cf.Outcome(run_sum(stack / 2, seed), residual=stack.astype(np.float64) / 2)
+
+
 TOPK = [cf.Contraction(share), cf.Support(kept), cf.SignSymmetric(), cf.Idempotent()]
 DITHERING = [cf.Unbiased(), cf.SignSymmetric()]
 MEMORY = [cf.Telescopes(), cf.MemoryBounded(), cf.RecoversAfterZero()]
@@ -63,6 +68,7 @@ topk = cf.Compressor(run_topk, TOPK)
 dithering = cf.Compressor(run_dithering, DITHERING)
 feedback = cf.Stateful(Step, MEMORY, **ROOM)
 ring = cf.AllReduce(run_sum, [cf.Sums(), cf.RanksAgree()], **ROOM)
+halved = cf.AllReduce(run_halved, [cf.Conserves(), cf.RanksAgree()], **ROOM)
 
 # --- torch -------------------------------------------------------------------------------------------------------
 

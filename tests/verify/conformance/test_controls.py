@@ -41,7 +41,9 @@ def test_a_right_subject_raises_no_alarm_under_a_hundred_seeds(subject):
     assert not alarms(subject, range(100))
 
 
-@pytest.mark.parametrize("name", [pytest.param("topk", marks=pytest.mark.long), "dithering", "feedback", "ring"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("topk", marks=pytest.mark.long), "dithering", "feedback", "ring", "halved"]
+)
 def test_a_right_subject_passes_in_a_process_of_its_own(name):
     (subject,) = cf.loaded(f"{FEW}:{name}")
     small = replace(subject, effort=0.03, admits=lambda x: x.size <= 400)  # every call goes through a pipe

@@ -9,6 +9,8 @@ from commbounds.verify.conformance.streams import SEEN, Catoni, Range, Stream
 from commbounds.verify.sequential import BETS
 
 ALARM = math.log(1e6)
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
+"""Of fewer than sixteen operations."""
 
 
 def rare(rng, count, p):
@@ -29,6 +31,7 @@ RIGHT = {
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_means_raise_no_alarm_however_heavy_the_tails(name):
+    """Under `Stream`'s assumption a right law raises one of these hundred with probability at most 1e-4 (Ville)."""
     rng = np.random.default_rng(7)
     largest = 0.0
     for _ in range(100):
@@ -58,14 +61,14 @@ def test_a_range_is_known_once_both_halves_were_visited():
     assert not Range(np.r_[np.zeros(100), np.ones(SEEN - 1)]).known
     edged = Range(np.r_[np.zeros(100), np.ones(SEEN)])
     assert edged.known
-    assert edged.ends == pytest.approx((-0.05, 1.05))
+    assert edged.ends == pytest.approx((-0.05, 1.05), rel=ROUNDING)
     spread = Range(np.linspace(0, 1, 100))
-    assert spread.ends == pytest.approx((-0.5, 1.5))
+    assert spread.ends == (-0.5, 1.5)
 
 
 def test_a_mean_out_of_sight_may_come_back_seldom():
-    assert Range(np.r_[np.full(50, -3.0), np.full(50, -2.0)]).ends == pytest.approx((-3.05, 100.0))
-    assert Range(np.r_[np.full(50, 3.0), np.full(50, 2.0)]).ends == pytest.approx((-100.0, 3.05))
+    assert Range(np.r_[np.full(50, -3.0), np.full(50, -2.0)]).ends == pytest.approx((-3.05, 100.0), rel=ROUNDING)
+    assert Range(np.r_[np.full(50, 3.0), np.full(50, 2.0)]).ends == pytest.approx((-100.0, 3.05), rel=ROUNDING)
 
 
 def test_a_deviation_beyond_the_range_ends_a_test_and_begins_another():
@@ -105,7 +108,9 @@ def test_the_wealth_of_catoni_is_a_supermartingale_for_every_law_of_that_varianc
         for sign in (1.0, -1.0):
             z = np.outer([high, low], bets) * sign
             grown = np.exp(np.copysign(np.log1p(np.abs(z) + z**2 / 2), z))
-            assert (p * grown[0] + (1 - p) * grown[1] <= np.exp(bets**2 / 2) * (1 + 1e-12)).all()
+            assert (
+                p * grown[0] + (1 - p) * grown[1] <= np.exp(bets**2 / 2) * (1 + 4 * ROUNDING)
+            ).all()  # some thirty roundings
 
 
 def test_catoni_finds_what_it_says_and_keeps_still_otherwise():
@@ -118,7 +123,8 @@ def test_catoni_finds_what_it_says_and_keeps_still_otherwise():
         shift = still.detects(1e-6)
         moved.feed(RIGHT[name](rng, 4000) - shift)
         assert still.log_e < ALARM < moved.log_e
-        assert moved.mean == pytest.approx(-shift, rel=0.5)
+        # six standard errors: a normal mean is farther off with probability 2e-9
+        assert abs(moved.mean + shift) <= 6.0 * math.sqrt(variance / 4000)
 
 
 def test_batches_do_not_matter_once_the_range_is_known():
@@ -127,7 +133,7 @@ def test_batches_do_not_matter_once_the_range_is_known():
     whole.feed(draws)
     for part in np.split(draws, [300, 301, 1000]):
         parts.feed(part)
-    assert parts.log_e == pytest.approx(whole.log_e)
+    assert parts.log_e == whole.log_e
     assert parts.count == whole.count == 3000
 
 

@@ -1,0 +1,27 @@
+"""That programs of ranks refuse alike, and that wrong ones are found."""
+
+from dataclasses import replace
+
+import pytest
+
+from commbounds.collectives.ranks import ThreadWorld
+from commbounds.verify.pairing import compared
+
+__all__ = ["differences_with", "refused_by_all"]
+
+
+def differences_with(pairing, apart, P=4):
+    """The difference of every case of the pairing, whose ranks run `apart` in place of their own program."""
+    return [agreement.difference for agreement in compared(replace(pairing, apart=apart), P, ThreadWorld())]
+
+
+def refused_by_all(program, error, message):
+    """Assert that all of three ranks raise the same."""
+
+    def refusal(comm):
+        with pytest.raises(error, match=message) as raised:
+            program(comm)
+        return str(raised.value)
+
+    texts, _ = ThreadWorld().run(refusal, 3)
+    assert len(set(texts)) == 1
