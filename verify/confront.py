@@ -1,31 +1,22 @@
-"""One claim against its implementation: every method that applies, and the finding they add up to."""
+"""Claims against their implementation: every method that applies, and the findings they add up to."""
 
 from __future__ import annotations
 
-import zlib
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
-from typing import Any
-
-import numpy as np
 
 from commbounds.theory import Claim, Standing
-from commbounds.verify.attack import attack, measure_extremal
-from commbounds.verify.exact import enumerate_law, inject
 from commbounds.verify.experiment import Implementations, budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Evidence, Finding, Method, Series, Verdict
-from commbounds.verify.sample import sample
-from commbounds.verify.search import search
-from commbounds.verify.series import curve
-from commbounds.verify.study import Study
-from commbounds.verify.study_methods import study_evidence
+from commbounds.verify.methods import ATTAINED, Judgement, judge
+from commbounds.verify.series import series_of
 
-__all__ = ["FALSE_ALARM", "claim_alpha", "confront", "versions"]
+__all__ = ["FALSE_ALARM", "claim_alpha", "confront", "confront_together", "versions"]
 
 FALSE_ALARM = 1e-6
 """Probability that a whole run refutes any true statistical claim."""
-_ATTAINED = 0.999
 _ORDER = (Verdict.PROVED, Verdict.SURVIVED, Verdict.CONSISTENT)
 
 
@@ -49,11 +40,11 @@ def confront(
     Parameters
     ----------
     name : str
-        Name of a claim that has an experiment.
+        Name of a claim that has a study.
     budget : str
         quick, standard or thorough.
     seed : int
-        Root of all randomness; mixed with the claim's name, so that claims do not depend on one another.
+        Root of all randomness; mixed with names, so that claims do not depend on one another.
     implementations : mapping
         Name of a compressor or a collective -> stand-in, for mutants.
     drawn : bool
@@ -64,59 +55,46 @@ def confront(
     Finding
         A function of the arguments (and of the versions that it records).
     """
-    experiment, stand_ins = EXPERIMENTS[name], implementations or {}
-    claim = experiment.statement
-    try:
-        evidence, attained = experiment_evidence(experiment, budget, seed, stand_ins)
-        series = _series(experiment, _seeds(seed, name)[3], stand_ins) if drawn else ()
-    except Exception as error:
-        message = f"{type(error).__name__}: {error}"
-        return _finding(name, Verdict.ERROR, False, (), (), budget, seed, message, experiment.parameters)
-    verdict = _verdict(evidence)
-    message = _disagreement(claim, verdict, attained)
-    return _finding(name, verdict, not message, evidence, series, budget, seed, message, experiment.parameters)
+    return confront_together((name,), budget, seed, implementations, drawn)[0]
 
 
-def _seeds(seed: int, name: str) -> list[int]:
-    sequence = np.random.SeedSequence([seed, zlib.crc32(name.encode())])
-    return [int(s) for s in sequence.generate_state(4)]
+def confront_together(
+    names: Sequence[str],
+    budget: str = "quick",
+    seed: int = 0,
+    implementations: Implementations | None = None,
+    drawn: bool = True,
+) -> list[Finding]:
+    """Confront several claims at once: those of one subject share its runs. The same findings as one by one.
 
+    Parameters
+    ----------
+    names : sequence of str
+        Claims; see `confront` for the rest.
 
-def experiment_evidence(
-    experiment: Any, budget: str, seed: int, implementations: Implementations
-) -> tuple[tuple[Evidence, ...], float]:
-    """Evidence of every method that applies, and the share of the stated tightness that was attained."""
-    work, seeds = budgets[budget], _seeds(seed, experiment.claim)
-    if isinstance(experiment, Study):
-        return study_evidence(experiment, work, seeds, claim_alpha, implementations)
-    evidence: list[Evidence | None] = []
-    if experiment.enumerable:
-        evidence.append(enumerate_law(experiment, work, implementations))
-        evidence.append(inject(experiment, work, implementations) if experiment.injectable else None)
-    searched, best = search(experiment, work, seeds[0], implementations)
-    evidence.append(searched)
-    attained = best.attained
-    if experiment.statement.tightness is not None and searched is not None:
-        attacked, best = attack(experiment, work, seeds[1], implementations, best)
-        evidence.append(attacked)
-        attained = best.attained
-    extremal, least = measure_extremal(experiment, work, implementations)
-    evidence.append(extremal)
-    if experiment.sampled:
-        evidence.append(sample(experiment, work, seeds[2], claim_alpha(), implementations))
-    if searched is None and extremal is None:
-        attained = np.inf  # only draws can be had here: tightness is not measured
-    return tuple(e for e in evidence if e is not None), min(attained, least)
-
-
-def _series(experiment: Any, seed: int, implementations: Implementations) -> tuple[Series, ...]:
-    if isinstance(experiment, Study):
-        curves = tuple(experiment.curves(experiment.implementation(implementations), seed)) if experiment.curves else ()
-        for series in curves:
-            series.check()
-        return curves
-    drawn = curve(experiment, seed, implementations)
-    return () if drawn is None else (drawn,)
+    Returns
+    -------
+    list of Finding
+        In the order of `names`.
+    """
+    studies, stand_ins = [EXPERIMENTS[name] for name in names], implementations or {}
+    judgements = judge(studies, budgets[budget], seed, claim_alpha(), stand_ins)
+    if drawn:
+        series = series_of(judgements, seed)
+    findings = []
+    for j in judgements:
+        claim, curves = j.study.statement, ()
+        if j.error is None and drawn:
+            curves = series[j.study.claim]
+        if j.error is not None:
+            message = f"{type(j.error).__name__}: {j.error}"
+            findings.append(_finding(j, Verdict.ERROR, False, (), (), budget, seed, message))
+            continue
+        evidence = tuple(j.evidence[method] for method in Method if method in j.evidence)
+        verdict = _verdict(evidence)
+        message = _disagreement(claim, verdict, j.attained)
+        findings.append(_finding(j, verdict, not message, evidence, curves, budget, seed, message))
+    return findings
 
 
 def _verdict(evidence: tuple[Evidence, ...]) -> Verdict:
@@ -134,13 +112,13 @@ def _disagreement(claim: Claim, verdict: Verdict, attained: float) -> str:
         return "" if verdict is Verdict.REFUTED else f"the book says {claim.stands}, but nothing refutes it"
     if verdict is Verdict.REFUTED:
         return "the book says holds, but a counterexample was found"
-    if claim.tightness is not None and attained < _ATTAINED:
+    if claim.tightness is not None and attained < ATTAINED:
         return f"only {attained:.4g} of the stated tightness was attained"
     return ""
 
 
 def _finding(
-    name: str,
+    j: Judgement,
     verdict: Verdict,
     as_stated: bool,
     evidence: tuple[Evidence, ...],
@@ -148,17 +126,16 @@ def _finding(
     budget: str,
     seed: int,
     message: str,
-    parameters: dict[str, str],
 ) -> Finding:
     shares = [e.tightness for e in evidence if e.tightness is not None]
     return Finding(
-        claim=name,
+        claim=j.study.claim,
         verdict=verdict,
         as_stated=as_stated,
         evidence=evidence,
         series=series,
         tightness=max(shares) if shares else None,
-        parameters=parameters,
+        parameters=j.study.parameters,
         seed=seed,
         budget=budget,
         versions=versions(),

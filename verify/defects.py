@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.compressors import Compressor
 from commbounds.compressors.base import Exact, Law
-from commbounds.verify.kernel_law import Outcomes, kernel_law
+from commbounds.verify.compressor_run import CompressorRun
+from commbounds.verify.kernel_law import Outcomes
 from commbounds.verify.marginals import Marginals
 from commbounds.verify.measures import Measure, Reading, simplified
 
@@ -79,11 +79,12 @@ class SignDefect(Measure):
 
     rounding: float = 0.0
 
-    def exact(self, c: Compressor, x: Any) -> Exact:
-        return _total_variation(c.law(_negated(x)), [(p, _negated(y)) for p, y in c.law(x)])
+    def exact(self, run: CompressorRun) -> Exact:
+        return _total_variation(run.law(_negated(run.x)), [(p, _negated(y)) for p, y in run.law()])
 
-    def read(self, c: Compressor, x: Array) -> Reading | None:
-        here, there = kernel_law(c, x), kernel_law(c, -x)
+    def read(self, run: CompressorRun) -> Reading | None:
+        x = run.x
+        here, there = run.kernel(), run.kernel(-x)
         if here is None or there is None:
             return None
         return _law_distance(_times(here, -1.0), there, self.rounding * _eps(x))
@@ -129,23 +130,23 @@ class ScaleDefect(Measure):
     exact_factors: Callable[[Any], tuple[Fraction, ...]] = _any_factors
     rounding: float = 0.0
 
-    def exact(self, c: Compressor, x: Any) -> Exact:
-        law = c.law(x)
+    def exact(self, run: CompressorRun) -> Exact:
+        law = run.law()
         return max(
             (
-                _total_variation(c.law(_scaled(x, f)), [(p, _scaled(y, f)) for p, y in law])
-                for f in self.exact_factors(c)
+                _total_variation(run.law(_scaled(run.x, f)), [(p, _scaled(y, f)) for p, y in law])
+                for f in self.exact_factors(run.c)
             ),
             key=float,
         )
 
-    def read(self, c: Compressor, x: Array) -> Reading | None:
-        here = kernel_law(c, x)
+    def read(self, run: CompressorRun) -> Reading | None:
+        c, x, here = run.c, run.x, run.kernel()
         if here is None:
             return None
         worst = Reading(0.0)
         for factor in self.factors(c):
-            there = kernel_law(c, (x * x.dtype.type(float(factor))).astype(x.dtype))
+            there = run.kernel((x * x.dtype.type(float(factor))).astype(x.dtype))
             assert there is not None
             worst = max(
                 worst, _law_distance(_times(here, float(factor)), there, self.rounding * _eps(x)), key=_by_value
@@ -166,22 +167,23 @@ class IdempotenceDefect(Measure):
 
     rounding: float = 0.0
 
-    def exact(self, c: Compressor, x: Any) -> Exact:
+    def exact(self, run: CompressorRun) -> Exact:
+        x = run.x
         total: Exact = Fraction(0)
-        for p, y in c.law(x):
+        for p, y in run.law():
             again = tuple(y[i : i + len(x[0])] for i in range(0, len(y), len(x[0]))) if isinstance(x[0], tuple) else y
             total += p * sum(
-                q for q, z in c.law(again) if any(simplified(v - w) != 0 for v, w in zip(y, z, strict=True))
+                q for q, z in run.law(again) if any(simplified(v - w) != 0 for v, w in zip(y, z, strict=True))
             )
         return simplified(total)
 
-    def read(self, c: Compressor, x: Array) -> Reading | None:
-        law = kernel_law(c, x)
+    def read(self, run: CompressorRun) -> Reading | None:
+        c, x, law = run.c, run.x, run.kernel()
         if law is None:
             return None
         worst = Reading(0.0)
         for y in [law.upper, law.lower] if isinstance(law, Marginals) else law.y[:: max(1, len(law.y) // 16)]:
-            again = kernel_law(c, y.reshape(x.shape).astype(x.dtype))
+            again = run.kernel(y.reshape(x.shape).astype(x.dtype))
             assert again is not None
             still = Outcomes(np.ones(1), y.reshape(1, -1))
             if isinstance(again, Marginals):

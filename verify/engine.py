@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from pathlib import Path
 
-from commbounds.verify.confront import confront, versions
+from commbounds.verify.confront import confront_together, versions
 from commbounds.verify.executors import lost_its_worker
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Finding, Verdict, finding_from_json
 
-__all__ = ["check_same_run", "load", "replaced", "run", "select"]
+__all__ = ["check_same_run", "load", "replaced", "run", "select", "tasks"]
 
 
 _START = '{"as_stated": '
@@ -86,7 +86,7 @@ def run(
     seed : int
         Nonnegative root of all randomness. Same seed, same findings, whatever the executor.
     executor : concurrent.futures.Executor or None
-        Runs one claim a task, as those of `verify.executors.executor` do; None runs them one after another in this
+        Runs the claims about one subject a task, as those of `verify.executors.executor` do; None runs them one after another in this
         process. A claim that ends every worker it is given to has a finding with the verdict error.
     out : path or None
         JSON-lines file. Findings are appended as they come, in any order; findings that are already there are taken
@@ -126,29 +126,53 @@ def run(
         if name in known:
             keep(known[name], fresh=False)
     missing = [name for name in names if name not in known]
-    if executor is None:
-        for name in missing:
-            keep(confront(name, budget, seed))
-    else:
-        futures = {executor.submit(confront, name, budget, seed): name for name in missing}
-        try:
-            for future in as_completed(futures):
-                try:
-                    finding = future.result()
-                except Exception as error:
-                    if not lost_its_worker(error):
-                        raise
-                    finding = _lost(futures[future], budget, seed, error)
-                keep(finding)
-        finally:
-            for future in futures:
-                future.cancel()
+    for found_together in _confronted(missing, budget, seed, executor):
+        for finding in found_together:
+            keep(finding)
     if out is not None:
         rest = [finding for name, finding in known.items() if name not in found]
         order = {name: i for i, name in enumerate(EXPERIMENTS)}
         ordered = sorted([*found.values(), *rest], key=lambda f: order[f.claim])
         replaced(Path(out), [finding.to_json() for finding in ordered])
     return [found[name] for name in names]
+
+
+def tasks(names: Iterable[str]) -> list[list[str]]:
+    """The claims in groups that share a column and a subject, hence its runs; in the book's order."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        groups.setdefault((name.partition(".")[0], EXPERIMENTS[name].subject), []).append(name)
+    return list(groups.values())
+
+
+def _confronted(names: list[str], budget: str, seed: int, executor: Executor | None) -> Iterator[list[Finding]]:
+    """The findings of a task, task by task as they are done.
+
+    Where a task ends every worker it is given to, its claims are tried one by one: the one that does it is told.
+    """
+    groups = tasks(names)
+    if executor is None:
+        for group in groups:
+            yield confront_together(group, budget, seed)
+        return
+    futures = {executor.submit(confront_together, group, budget, seed): group for group in groups}
+    try:
+        while futures:
+            for future in wait(futures, return_when=FIRST_COMPLETED).done:
+                group = futures.pop(future)
+                try:
+                    found = future.result()
+                except Exception as error:
+                    if not lost_its_worker(error):
+                        raise
+                    if len(group) > 1:
+                        futures |= {executor.submit(confront_together, [name], budget, seed): [name] for name in group}
+                        continue
+                    found = [_lost(group[0], budget, seed, error)]
+                yield found
+    finally:
+        for future in futures:
+            future.cancel()
 
 
 def check_same_run(path: str | os.PathLike[str], budget: str, seed: int) -> list[Finding]:

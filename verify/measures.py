@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from commbounds.compressors import Compressor
 from commbounds.compressors.base import Exact
-from commbounds.verify.kernel_law import kernel_law
+from commbounds.verify.compressor_run import CompressorRun, exact_array
 from commbounds.verify.marginals import Marginals
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "flat",
     "float_values",
     "simplified",
+    "symbol_values",
 ]
 
 Array = NDArray[Any]
@@ -92,28 +93,44 @@ def float_values(c: Compressor, x: Array) -> dict[str, Any]:
     return {**parameters, **shape, **norms, "itembits": 8 * x.dtype.itemsize}
 
 
+def symbol_values(run: CompressorRun) -> dict[str, Any]:
+    """The values of the book's symbols for the run's input, exact or float as it is."""
+    return exact_values(run.c, run.x) if run.exact else float_values(run.c, run.x)
+
+
 class Measure(ABC):
     """One quantity, measured on a compressor and an input.
 
     Attributes
     ----------
     sampled : bool
-        Whether `draw` gives unbiased observations.
+        Whether `draws` gives unbiased observations.
     """
 
     sampled: ClassVar[bool] = False
 
     @abstractmethod
-    def exact(self, c: Compressor, x: Any) -> Exact:
-        """The value in exact arithmetic, from ``c.law(x)``."""
+    def exact(self, run: CompressorRun) -> Exact:
+        """The value in exact arithmetic, from the law for an exact input."""
 
     @abstractmethod
-    def read(self, c: Compressor, x: Array) -> Reading | None:
-        """The implementation's value without sampling noise; None where it can only be sampled."""
+    def read(self, run: CompressorRun) -> Reading | None:
+        """The implementation's value on an array without sampling noise; None where it can only be sampled."""
 
-    def draw(self, c: Compressor, x: Array, rng: np.random.Generator) -> float:
-        """One unbiased observation of the value, through ``c(x, rng)``."""
+    def draws(self, run: CompressorRun, count: int) -> NDArray[np.float64]:
+        """(count,) unbiased observations of the value, from the run's own draws."""
         raise TypeError(f"{type(self).__name__} cannot be sampled")
+
+
+def _moments(run: CompressorRun) -> tuple[Fraction, Exact, Exact]:
+    """||x||^2, E ||y||^2 and E <x, y>."""
+    entries = flat(run.x)
+    second: Exact = Fraction(0)
+    cross: Exact = Fraction(0)
+    for p, y in run.law():
+        second += p * sum(v * v for v in y)
+        cross += p * sum(v * w for v, w in zip(y, entries, strict=True))
+    return Fraction(sum(v * v for v in entries)), simplified(second), simplified(cross)
 
 
 @dataclass(frozen=True)
@@ -138,17 +155,11 @@ class Distortion(Measure):
     def _gain(self, c: Compressor, size: int) -> Exact:
         return Fraction(1) if self.gain is None else self.gain(c, size)
 
-    def exact(self, c: Compressor, x: Any) -> Exact:
-        entries = flat(x)
-        gain = self._gain(c, len(entries))
-        squares = Fraction(sum(v * v for v in entries))
-        second: Exact = Fraction(0)
-        cross: Exact = Fraction(0)
-        for p, y in c.law(x):
-            second += p * sum(v * v for v in y)
-            cross += p * sum(v * w for v, w in zip(y, entries, strict=True))
+    def exact(self, run: CompressorRun) -> Exact:
+        gain = self._gain(run.c, len(flat(run.x)))
+        squares, second, cross = run.once(_moments)
         # ||gain y - center x||^2, expanded, so that an irrational gain meets rational sums
-        total = gain * gain * simplified(second) - 2 * gain * self.center * simplified(cross) + self.center * squares
+        total = gain * gain * second - 2 * gain * self.center * cross + self.center * squares
         return total / squares if self.relative and squares else total
 
     def of(self, c: Compressor, x: Array, y: NDArray[np.float64]) -> float:
@@ -159,10 +170,11 @@ class Distortion(Measure):
         total = float(error @ error)
         return total / float((flat_x / top) @ (flat_x / top)) if self.relative and flat_x.any() else total * top**2
 
-    def read(self, c: Compressor, x: Array) -> Reading | None:
+    def read(self, run: CompressorRun) -> Reading | None:
+        c, x = run.c, run.x
         if self.relative and not x.any():
             return None  # zero over zero
-        law = kernel_law(c, x)
+        law = run.kernel()
         if law is None:
             return None
         # everything relative to the largest entry, so that no square over- or underflows
@@ -190,25 +202,24 @@ class Distortion(Measure):
         unit = 1.0 / float(wide / top @ (wide / top)) if self.relative and wide.any() else top**2
         return Reading(value * unit, slack * unit)
 
-    def draw(self, c: Compressor, x: Array, rng: np.random.Generator) -> float:
-        return self.of(c, x, c(x, rng).astype(np.float64))
+    def draws(self, run: CompressorRun, count: int) -> NDArray[np.float64]:
+        return np.array([self.of(run.c, run.x, y.astype(np.float64)) for y in run.drawn(count)])
 
 
 @dataclass(frozen=True)
 class Bias(Measure):
     """Largest |E C(x)_i - x_i| over the largest |x_i|."""
 
-    def exact(self, c: Compressor, x: Any) -> Exact:
-        entries = flat(x)
-        law = c.law(x)
+    def exact(self, run: CompressorRun) -> Exact:
+        entries, law = flat(run.x), run.law()
         worst: Exact = Fraction(0)
         for i, v in enumerate(entries):
             gap = simplified(sum(p * y[i] for p, y in law) - v)
             worst = max(worst, abs(gap), key=float)
         return worst / (max(abs(v) for v in entries) or 1)
 
-    def read(self, c: Compressor, x: Array) -> Reading | None:
-        law = kernel_law(c, x)
+    def read(self, run: CompressorRun) -> Reading | None:
+        x, law = run.x, run.kernel()
         if law is None:
             return None
         wide = x.astype(np.float64).ravel()
@@ -243,18 +254,11 @@ class Bits(Measure):
 
     dtype: type = np.float32
 
-    def exact(self, c: Compressor, x: Any) -> Exact:
-        return int(
-            self._bits(
-                c,
-                np.array(
-                    [[float(v) for v in r] for r in x] if c.ndim == 2 else [float(v) for v in x], dtype=self.dtype
-                ),
-            )
-        )
+    def exact(self, run: CompressorRun) -> Exact:
+        return self._bits(run.c, exact_array(run.x, self.dtype))
 
-    def read(self, c: Compressor, x: Array) -> Reading | None:
-        return Reading(float(self._bits(c, x)))
+    def read(self, run: CompressorRun) -> Reading | None:
+        return Reading(float(self._bits(run.c, run.x)))
 
     @staticmethod
     def _bits(c: Compressor, x: Array) -> int:
@@ -267,12 +271,12 @@ class Largest(Measure):
 
     statistic: Callable[[Compressor, Any], int]
 
-    def exact(self, c: Compressor, x: Any) -> Exact:
-        return max(self.statistic(c, y) for _, y in c.law(x))
+    def exact(self, run: CompressorRun) -> Exact:
+        return max(self.statistic(run.c, y) for _, y in run.law())
 
-    def read(self, c: Compressor, x: Array) -> Reading | None:
-        law = kernel_law(c, x)
+    def read(self, run: CompressorRun) -> Reading | None:
+        law = run.kernel()
         if law is None:
             return None
         outputs = [law.upper, law.lower] if isinstance(law, Marginals) else list(law.y)
-        return Reading(float(max(self.statistic(c, y) for y in outputs)))
+        return Reading(float(max(self.statistic(run.c, y) for y in outputs)))

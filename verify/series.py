@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,11 +14,15 @@ from numpy.typing import NDArray
 
 from commbounds.theory import Claim, Standing
 from commbounds.verify import gradients, inputs
-from commbounds.verify.experiment import Experiment, Implementations, bound_at
+from commbounds.verify.compressor_run import CompressorRun
+from commbounds.verify.compressor_study import CompressorStudy, SetUps, Sweep
+from commbounds.verify.experiment import bound_at
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Series
+from commbounds.verify.methods import Judgement, own_seeds
+from commbounds.verify.study import Study
 
-__all__ = ["curve"]
+__all__ = ["Pair", "series_of"]
 
 Array = NDArray[Any]
 
@@ -81,64 +87,196 @@ def _divided(pairs: list[Pair]) -> list[Pair]:
     return [ratio for pair in pairs if (ratio := pair.over_the_bound()) is not None]
 
 
-def curve(experiment: Experiment, seed: int, implementations: Implementations) -> Series | None:
-    """Bound, worst found, random inputs and real gradients over the natural parameter.
+@dataclass
+class Curve:
+    """A study's curve while it is measured."""
 
-    Parameters
-    ----------
-    experiment : Experiment
-        The binding.
-    seed : int
-        Seeds the random inputs.
-    implementations : mapping
-        Stand-ins.
+    judgement: Judgement
+    measured: list[tuple[Point, Row]] = field(default_factory=list)
 
-    Returns
-    -------
-    Series or None
-        Where the bound differs from input to input, measured and bound are both divided by the bound. None where no
-        input is admissible at any point.
-    """
-    if experiment.domain.kind == "pair":
-        return _pairs(experiment, implementations)
-    rng = np.random.default_rng(seed)
-    for axis, points in _sweeps(experiment, implementations):
-        measured = _rows(experiment, points, rng)
-        if experiment.statement.stands is not Standing.HOLDS and not _passed(experiment, measured):
-            measured = _rows(experiment, points, rng, scaled=True)
-        rows = [(p.value, row) for p, row in measured]
+    @property
+    def study(self) -> CompressorStudy:
+        """What is measured."""
+        study = self.judgement.study
+        assert isinstance(study, CompressorStudy)
+        return study
+
+    def add(self, point: Point, inputs: Inputs, scaled: bool = False) -> None:
+        """Measure the point, where anything can be measured there."""
+        row = inputs.row(self.study, scaled)
+        if row.every:
+            self.measured.append((point, row))
+
+    def series(self, axis: str) -> Series | None:
+        """The curve over what was measured; None where that is nothing."""
+        claim = self.study.statement
+        rows = [(p.value, row) for p, row in self.measured]
         relative = any(_differ([pair.bound for pair in row.every]) for _, row in rows)
-        if relative and _OF_THE_INPUT & set(experiment.statement.parameters):
+        if relative and _OF_THE_INPUT & set(claim.parameters):
             rows = [(value, ratios) for value, row in rows if (ratios := row.over_the_bound()).every]
         else:
             relative = False
-        if rows:
-            drawn = any(pair.drawn for _, row in rows for pair in row.every)
-            label = _label(experiment, axis, [p for p, _ in measured], drawn)
-            return _series(experiment, axis, label, rows, relative)
-    return None
+        if not rows:
+            return None
+        drawn = any(pair.drawn for _, row in rows for pair in row.every)
+        label = _label(self.study, axis, [p for p, _ in self.measured], drawn)
+        return _series(self.study, axis, label, rows, relative)
 
 
-def _rows(
-    experiment: Experiment, points: Sequence[Point], rng: np.random.Generator, scaled: bool = False
-) -> list[tuple[Point, Row]]:
-    return [(p, row) for p in points if (row := _row(experiment, p, rng, scaled)).every]
+def series_of(judgements: Sequence[Judgement], seed: int) -> dict[str, tuple[Series, ...]]:
+    """The curves of every study that raised nothing, by its claim.
+
+    Parameters
+    ----------
+    judgements : sequence of Judgement
+        The studies and what is under test; what drawing raises becomes their error.
+    seed : int
+        Seeds the random inputs.
+
+    Returns
+    -------
+    dict of str to tuple of Series
+        Bound, worst found, random inputs and real gradients over the natural parameter. For compressors, where the
+        bound differs from input to input, measured and bound are both divided by the bound; empty where no input is
+        admissible at any point. Inputs are compressed once for all studies of the same set-ups.
+    """
+    found: dict[str, tuple[Series, ...]] = {}
+    swept: dict[Any, list[Curve]] = {}
+    for j in judgements:
+        study = j.study
+        found[study.claim] = ()
+        if j.error is not None:
+            continue
+        try:
+            if not isinstance(study, CompressorStudy):
+                found[study.claim] = _own(j, own_seeds(seed, study.claim)[3])
+            elif study.domain.kind == "pair":
+                found[study.claim] = (_pairs(study, j.implementation),)
+            else:
+                sweep = None if study.statement.axis == "n" else study.sweep
+                swept.setdefault((study.set_ups, sweep, study.drawn_at), []).append(Curve(j))
+        except Exception as error:
+            j.error = error
+    again: dict[Any, list[Curve]] = {}
+    for (set_ups, sweep, drawn_at), curves in swept.items():
+        empty = _swept(set_ups, sweep, drawn_at, curves, seed, found)
+        if sweep is not None and empty:
+            again.setdefault((set_ups, None, drawn_at), []).extend(empty)
+    for (set_ups, sweep, drawn_at), curves in again.items():
+        _swept(set_ups, sweep, drawn_at, curves, seed, found)
+    return found
 
 
-def _passed(experiment: Experiment, rows: Sequence[tuple[Point, Row]]) -> bool:
+def _own(j: Judgement, seed: int) -> tuple[Series, ...]:
+    assert isinstance(j.study, Study)
+    curves = tuple(j.study.curves(j.implementation, seed)) if j.study.curves else ()
+    for series in curves:
+        series.check()
+    return curves
+
+
+def _swept(
+    set_ups: SetUps, sweep: Sweep | None, drawn_at: int, curves: list[Curve], seed: int, found: dict[str, Any]
+) -> list[Curve]:
+    """Measure the curves that share their points; those without any."""
+    implementation = curves[0].judgement.implementation
+    axis, points = _points(set_ups, sweep, drawn_at, implementation)
+    entropy = [seed, zlib.crc32(f"{set_ups.compressor} {axis}".encode())]
+    for number, point in enumerate(points):
+        inputs = Inputs(set_ups, point, [*entropy, number])
+        for curve in curves:
+            _guarded(curve, point, inputs)
+    # a refuted claim whose violation does not show is drawn at all scales
+    hidden = [c for c in curves if c.study.statement.stands is not Standing.HOLDS and not _passed(c)]
+    for curve in hidden:
+        curve.measured.clear()
+    for number, point in enumerate(points if hidden else ()):
+        inputs = Inputs(set_ups, point, [*entropy, number])
+        for curve in hidden:
+            _guarded(curve, point, inputs, scaled=True)
+    empty = []
+    for curve in curves:
+        series = None if curve.judgement.error is not None else curve.series(axis)
+        if series is None:
+            empty.append(Curve(curve.judgement))
+        else:
+            found[curve.study.claim] = (series,)
+    return [curve for curve in empty if curve.judgement.error is None]
+
+
+def _guarded(curve: Curve, point: Point, inputs: Inputs, scaled: bool = False) -> None:
+    if curve.judgement.error is None:
+        try:
+            curve.add(point, inputs, scaled)
+        except Exception as error:
+            curve.judgement.error = error
+
+
+def _passed(curve: Curve) -> bool:
     """Whether a value lies visibly on the wrong side of its bound."""
-    return any(
-        _beyond(experiment.statement, pair) > 1e-3 * abs(pair.bound) + 1e-6 for _, row in rows for pair in row.every
-    )
+    claim = curve.study.statement
+    return any(_beyond(claim, pair) > 1e-3 * abs(pair.bound) + 1e-6 for _, row in curve.measured for pair in row.every)
 
 
 def _differ(bounds: list[float]) -> bool:
     return max(bounds) - min(bounds) > 1e-9 * max(map(abs, bounds))
 
 
-def _series(experiment: Experiment, axis: str, label: str, rows: Sequence[tuple[float, Row]], relative: bool) -> Series:
+class Inputs:
+    """What is compressed at one point, once for all studies of the set-ups: random, hostile and real inputs.
+
+    Parameters
+    ----------
+    set_ups : SetUps
+        What is under test.
+    point : Point
+        Where.
+    seed : sequence of int
+        Seeds random inputs and draws.
+    """
+
+    def __init__(self, set_ups: SetUps, point: Point, seed: Sequence[int]) -> None:
+        self._set_ups, self._point, self._seed = set_ups, point, list(seed)
+        rng, shape = np.random.default_rng(self._seed), point.shape
+        random = [_shaped(inputs.FAMILIES[name](rng, int(np.prod(shape))), shape) for name in _RANDOM]
+        self._random = self._runs(random, 1)
+        self._real = {kind: self._runs(_real(kind, shape), 2 + i) for i, kind in enumerate(gradients.KINDS)}
+
+    def _runs(self, arrays: Sequence[Array], part: int) -> list[CompressorRun]:
+        return [CompressorRun(self._point.subject, x, [*self._seed, part, i]) for i, x in enumerate(arrays)]
+
+    @cached_property
+    def _hostile(self) -> dict[str, list[CompressorRun]]:
+        """The corpus; few of it where values are means of draws; with what any claim calls extremal."""
+        shape = self._point.shape
+        worst = _extremal_inputs(self._set_ups, self._point)
+        every = [_shaped(make(int(np.prod(shape))), shape) for make in inputs.CORPUS.values()]
+        few = [i for i, name in enumerate(inputs.CORPUS) if name in _CONCENTRATED]
+        runs, ends = self._runs(every, 0), self._runs(worst, 1000)
+        return {"all": [*runs, *ends], "few": [*(runs[i] for i in few), *ends], "worst": ends}
+
+    @cached_property
+    def _scaled(self) -> list[CompressorRun]:
+        return self._runs([x for _, x in self._set_ups.domain.corpus(self._point.shape, np.float32)], 2000)
+
+    def row(self, study: CompressorStudy, scaled: bool) -> Row:
+        """What the study measures on all of them."""
+
+        def measured(runs: Sequence[CompressorRun]) -> list[Pair]:
+            return [pair for run in runs if (pair := _measured(study, run)) is not None]
+
+        if scaled and study.domain.kind == "vector":
+            hostile = [*self._scaled, *self._hostile["worst"]]
+        else:
+            ramp = self._hostile["all"][list(inputs.CORPUS).index("ramp")]
+            readable = not study.admits(ramp.c, ramp.x) or study.measure.read(ramp) is not None
+            hostile = self._hostile["all" if readable else "few"]
+        return Row(measured(self._random), measured(hostile), {k: measured(runs) for k, runs in self._real.items()})
+
+
+def _series(study: CompressorStudy, axis: str, label: str, rows: Sequence[tuple[float, Row]], relative: bool) -> Series:
     kinds = sorted({kind for _, row in rows for kind, pairs in row.real.items() if pairs})
-    worst = [max(row.every, key=lambda pair: _beyond(experiment.statement, pair)) for _, row in rows]
+    worst = [max(row.every, key=lambda pair: _beyond(study.statement, pair)) for _, row in rows]
     random = [[pair.value for pair in row.random] for _, row in rows]
     quantiles = [np.quantile(values, (0.05, 0.5, 0.95)) if values else [np.nan] * 3 for values in random]
     return Series(
@@ -165,25 +303,25 @@ def _mean(pairs: list[Pair]) -> float:
     return float(np.mean([pair.value for pair in pairs])) if pairs else float("nan")
 
 
-def _sweeps(experiment: Experiment, implementations: Implementations) -> Iterator[tuple[str, list[Point]]]:
-    """Axis, and where to measure: over the natural parameter, else over the number of entries."""
-    cls, kind = experiment.implementation(implementations), experiment.domain.kind
+def _points(set_ups: SetUps, sweep: Sweep | None, drawn_at: int, implementation: Any) -> tuple[str, list[Point]]:
+    """Axis, and where to measure: over the natural parameter, or over the number of entries."""
+    kind = set_ups.domain.kind
     frame = {"vector": (), "matrix": (64,), "stack": (8,)}[kind]
-    if experiment.sweep is not None and experiment.statement.axis != "n":
-        n = 32 if kind == "matrix" else experiment.drawn_at
-        axis, instances = experiment.sweep(cls, n)
-        yield axis, [Point(value, c, (*frame, n)) for value, c in instances]
+    if sweep is not None:
+        n = 32 if kind == "matrix" else drawn_at
+        axis, instances = sweep(implementation, n)
+        return axis, [Point(value, c, (*frame, n)) for value, c in instances]
     points = []
     for n in _SIDES if kind == "matrix" else _SIZES:
-        subjects = experiment.setups(cls, n)
+        subjects = set_ups.setups(implementation, n)
         if subjects:
             points.append(Point(float(n), subjects[(len(subjects) - 1) // 2], (*frame, n)))
-    yield "n", points
+    return "n", points
 
 
-def _label(experiment: Experiment, axis: str, points: Sequence[Point], drawn: bool) -> str:
+def _label(study: CompressorStudy, axis: str, points: Sequence[Point], drawn: bool) -> str:
     """What is held while `axis` varies, and how often was drawn where measured values are means."""
-    words = {"vector": [], "matrix": ["64 rows"], "stack": ["8 workers"]}[experiment.domain.kind]
+    words = {"vector": [], "matrix": ["64 rows"], "stack": ["8 workers"]}[study.domain.kind]
     if axis == "n":
         first, last = points[0].subject, points[-1].subject
         varied = [
@@ -195,41 +333,18 @@ def _label(experiment: Experiment, axis: str, points: Sequence[Point], drawn: bo
     else:
         words.append(f"n = {points[-1].shape[-1]}")
     if drawn:
-        words.append(f"means of {_draws(experiment, points[-1].shape)} draws")
+        words.append(f"means of {_draws(study, points[-1].shape)} draws")
     return "; ".join(words)
 
 
-def _readable(experiment: Experiment, point: Point) -> bool:
-    """Whether the value can be measured without drawing."""
-    ramp = inputs.CORPUS["ramp"](int(np.prod(point.shape))).reshape(point.shape).astype(np.float32)
-    return not experiment.admits(point.subject, ramp) or experiment.measure.read(point.subject, ramp) is not None
-
-
-def _row(experiment: Experiment, point: Point, rng: np.random.Generator, scaled: bool) -> Row:
-    c, shape = point.subject, point.shape
-
-    def measured(arrays: list[Array]) -> list[Pair]:
-        return [pair for x in arrays if (pair := _measured(experiment, c, x, rng)) is not None]
-
-    random = measured([_shaped(inputs.FAMILIES[name](rng, int(np.prod(shape))), shape) for name in _RANDOM])
-    hostile = measured(_hostile(experiment, point, scaled))
-    return Row(random, hostile, {kind: measured(_real(kind, shape)) for kind in gradients.KINDS})
-
-
-def _hostile(experiment: Experiment, point: Point, scaled: bool) -> list[Array]:
-    """The corpus, of vectors at all scales if `scaled`, and what any claim about the set-ups calls extremal."""
-    c, shape = point.subject, point.shape
-    if scaled and experiment.domain.kind == "vector":
-        arrays = [x for _, x in experiment.domain.corpus(shape, np.float32)]
-    else:
-        names = inputs.CORPUS if _readable(experiment, point) else _CONCENTRATED
-        arrays = [_shaped(inputs.CORPUS[name](int(np.prod(shape))), shape) for name in names]
+def _extremal_inputs(set_ups: SetUps, point: Point) -> list[Array]:
+    """What any claim about the set-ups calls extremal."""
+    arrays = []
     for other in EXPERIMENTS.values():
-        if not isinstance(other, Experiment):
-            continue
-        same = other.setups is experiment.setups and other.domain is experiment.domain
-        if same and other.extremal is not None and (x := other.extremal(c, shape[-1])) is not None:
-            arrays.append(x)
+        if isinstance(other, CompressorStudy) and other.worst is not None and other.set_ups == set_ups:
+            x = other.worst(point.subject, point.shape[-1])
+            if x is not None:
+                arrays.append(x)
     return arrays
 
 
@@ -237,23 +352,23 @@ def _shaped(x: Array, shape: tuple[int, ...]) -> Array:
     return x.reshape(shape).astype(np.float32)
 
 
-def _draws(experiment: Experiment, shape: tuple[int, ...]) -> int:
-    kind = experiment.domain.kind
+def _draws(study: CompressorStudy, shape: tuple[int, ...]) -> int:
+    kind = study.domain.kind
     return _DRAWS_OF_TWO_COLUMNS if kind == "matrix" and shape[-1] == 2 else _DRAWS[kind]
 
 
-def _measured(experiment: Experiment, c: Any, x: Array, rng: np.random.Generator) -> Pair | None:
+def _measured(study: CompressorStudy, run: CompressorRun) -> Pair | None:
     """Measured value and bound at one input; None if it is not admissible or can be neither read nor sampled well."""
-    if not x.any() or not experiment.admits(c, x):
+    if not run.x.any() or not study.admits(run.c, run.x):
         return None
-    claim = experiment.statement
-    bound = float(bound_at(claim, experiment.float_values(c, x)))
-    reading = experiment.measure.read(c, x)
+    claim = study.statement
+    bound = float(bound_at(claim, run.once(study.values)))
+    reading = study.measure.read(run)
     if reading is not None:
         return Pair(reading.value, bound, reading.slack)
-    if not experiment.measure.sampled:
+    if not study.measure.sampled:
         return None
-    draws = np.array([experiment.measure.draw(c, x, rng) for _ in range(_draws(experiment, x.shape))])
+    draws = study.measure.draws(run, _draws(study, run.x.shape))
     mean = float(draws.mean())
     noisy = draws.std() > _KNOWN * np.sqrt(draws.size) * abs(mean) + 1e-9
     # against an equality, a mean that is not known well looks like a violation
@@ -273,15 +388,15 @@ def _real(kind: str, shape: tuple[int, ...]) -> list[Array]:
     return [np.ascontiguousarray(cut)] if len(shape) == 2 else [np.ascontiguousarray(cut[worker]) for worker in (0, 1)]
 
 
-def _pairs(experiment: Experiment, implementations: Implementations) -> Series:
+def _pairs(study: CompressorStudy, implementation: Any) -> Series:
     """The family of two workers, over its parameter e."""
-    (c,) = experiment.subjects(implementations, (2, 2))
+    (c,) = study.set_ups.at(implementation, (2, 2))
     x, bound, worst = [], [], []
-    for _, stack in experiment.domain.corpus((), np.float64):
-        values = experiment.float_values(c, stack)
-        reading = experiment.measure.read(c, stack)
+    for _, stack in study.domain.corpus((), np.float64):
+        run = CompressorRun(c, stack)
+        values, reading = run.once(study.values), study.measure.read(run)
         assert reading is not None
         x.append(float(values["e"]))
-        bound.append(float(bound_at(experiment.statement, values)))
+        bound.append(float(bound_at(study.statement, values)))
         worst.append(reading.value)
     return Series(label="two workers, n = 2, k = 1", axis="e", x=x, bound=bound, worst=worst)

@@ -1,4 +1,4 @@
-"""`Study`: a claim about several workers bound to a collective, with the cases to measure."""
+"""`Study`: a claim bound to what it is about, with the cases to measure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.collectives import COLLECTIVES
-from commbounds.compressors import MECHANISMS
+from commbounds.compressors import COMPRESSORS, MECHANISMS
 from commbounds.theory import Claim, claims
 from commbounds.verify.experiment import Budget, Implementations, bound_at, ratio, violates
 from commbounds.verify.finding import Counterexample, Series
 
-__all__ = ["Case", "Outcome", "Stream", "Study", "studies"]
+__all__ = ["AnyStudy", "Case", "Outcome", "Stream", "Study", "studies"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +29,15 @@ class Case:
     settings : dict
         Everything that defines it, in few plain words and numbers: P, n, k, family, seed, options. Shown with findings.
     x : array or None
-        The ranks' vectors, where a counterexample should show them.
+        The ranks' vectors, or the compressor's input, where a counterexample should show them.
+    exact : tuple of Fraction, or of rows, or None
+        The same in exact arithmetic, where trials compute in it.
     """
 
     settings: dict[str, Any]
     x: NDArray[Any] | None = field(default=None, repr=False)
+    exact: Any = field(default=None, repr=False)
+    _computed: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def array(self) -> NDArray[Any]:
@@ -41,6 +45,16 @@ class Case:
         if self.x is None:
             raise ValueError(f"the case {self} has no array")
         return self.x
+
+    def once(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """``function(*arguments, case)``, computed the first time and remembered for as long as the case lives.
+
+        All claims about a subject are measured on the same cases: what a trial runs through `once` is run once for all.
+        """
+        key = (function, *arguments)
+        if key not in self._computed:
+            self._computed[key] = function(*arguments, self)
+        return self._computed[key]
 
     def __str__(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self.settings.items())
@@ -81,7 +95,7 @@ class Stream:
         Whether the claim is an equality.
     unit : float
         The claimed mean in the stream's unit, so that what the test detects can be told relative to it.
-    cost : int
+    cost : float
         Observations of a budget that one draw uses up.
     """
 
@@ -91,23 +105,117 @@ class Stream:
     high: float
     two_sided: bool = True
     unit: float = 1.0
-    cost: int = 4
+    cost: float = 4
+
+
+class AnyStudy:
+    """A claim bound to what it is about: what the engine asks of `Study` and of `CompressorStudy`.
+
+    Every source of cases may be None. Studies of one column and subject are confronted together: cases of sources that
+    are equal are made once, and every study measures them.
+    """
+
+    claim: str
+    subject: str
+    grid: Callable[[int], Iterator[Case]] | None
+    """(level) -> every case of a finite set, small first; outcomes must be exact."""
+    corpus: Callable[[Budget], Iterator[Case]] | None
+    """(budget) -> cases by hand."""
+    cases: Callable[[], st.SearchStrategy[Case]] | None
+    """() -> Hypothesis strategy of cases."""
+    mutate: Callable[[np.random.Generator, Case], Case] | None
+    """(rng, case) -> a neighbour, for the attack."""
+    extremal: Callable[[Budget], Iterator[Case]] | None
+    """(budget) -> the cases that theory calls extremal."""
+    streams: Callable[[Any], Sequence[Stream]] | None
+    """(implementation) -> draws for sequential tests."""
+    enumerated: str
+    parameters: dict[str, str]
+    injectable: bool = False
+    """Whether `law_gap` may find something."""
+    continuous: bool = False
+    """Whether an attack may move the entries of a case's array continuously."""
+    may_be_unreadable: bool = False
+    """Whether it is no error that no case can be measured without drawing."""
+
+    def trial(self, implementation: Any, case: Case) -> Outcome | None:
+        """What is measured on a case; None where the claim's hypotheses do not hold for it."""
+        raise NotImplementedError
+
+    def law_gap(self, _implementation: Any, _case: Case) -> tuple[float, float] | None:
+        """How far the kernel is from its exact law on a case of the grid, and the room for rounding; None: unknown."""
+        return None
+
+    def starts(
+        self, _implementation: Any, _rng: np.random.Generator
+    ) -> Sequence[tuple[Callable[[NDArray[Any]], Case], NDArray[Any]]]:
+        """Where a continuous attack begins: (array -> case, array) for every shape and set-up."""
+        return ()
+
+    @property
+    def statement(self) -> Claim:
+        """The claim itself."""
+        return claims()[self.claim]
+
+    @property
+    def sampled(self) -> bool:
+        """Whether a sequential test judges the claim."""
+        return self.streams is not None
+
+    def implementation(self, implementations: Implementations) -> Any:
+        """The function or class under test."""
+        for registry in (COMPRESSORS, COLLECTIVES, MECHANISMS):
+            if self.subject in registry:
+                return implementations.get(self.subject, registry[self.subject])
+        raise KeyError(f"the subject of {self.claim}, {self.subject!r}, is in no registry")
+
+    def shown(self, _implementation: Any, case: Case) -> str:
+        """The subject and the case in few words."""
+        return f"{self.subject}({case})"
+
+    def compared(self, outcome: Outcome) -> tuple[Any, float | None, bool]:
+        """The bound, how close the outcome comes to it (None where that says nothing), and whether it is broken.
+
+        Closeness is measured / bound for an upper bound and for an equality, bound / measured for a lower bound.
+        """
+        claim = self.statement
+        measured = int(outcome.measured) if isinstance(outcome.measured, np.integer) else outcome.measured
+        bound = bound_at(claim, outcome.values)
+        pair = float(measured), float(bound)
+        if isinstance(claim.relation, sp.Ge):
+            pair = pair[::-1]
+        close = ratio(*pair) if outcome.slack <= 1e-4 * abs(float(bound)) else None
+        return bound, close, violates(claim.relation, measured, bound, outcome.slack)
+
+    def counterexample(self, implementation: Any, case: Case, outcome: Outcome, bound: Any) -> Counterexample:
+        """The record of a violation, with the input cut to 64 entries a row."""
+        exact = not isinstance(outcome.measured, float) and not isinstance(bound, float)
+        x = np.zeros(0) if case.x is None else np.asarray(case.x, dtype=np.float64)
+        return Counterexample(
+            subject=self.shown(implementation, case),
+            x=x[..., :64].tolist(),
+            measured=float(outcome.measured),
+            bound=float(bound),
+            exact=f"measured {outcome.measured}, bound {bound}" if exact else "",
+            x_length=int(x.size),
+        )
 
 
 @dataclass(frozen=True)
-class Study:
+class Study(AnyStudy):
     """How a claim about a collective, or about several workers, is confronted with its implementation.
 
-    Every method is optional, and one at least must be there.
+    Every source of cases is optional, and one at least must be there.
 
     Parameters
     ----------
     claim : str
         Name in the book.
     subject : str
-        Name in `COLLECTIVES` or `MECHANISMS`; what a stand-in replaces.
+        Name in `COMPRESSORS`, `COLLECTIVES` or `MECHANISMS`; what a stand-in replaces.
     trial : callable (implementation, case) -> Outcome or None
-        Measures one case; None where the claim's hypotheses do not hold for it.
+        Measures one case; None where the claim's hypotheses do not hold for it. What several claims need of a case is
+        computed through `Case.once`.
     grid : callable (level) -> iterator of cases
         Every one of a finite set, small first: all randomness enumerated, all arithmetic exact. Outcomes that are not
         exact numbers are refused here.
@@ -131,7 +239,7 @@ class Study:
 
     claim: str
     subject: str
-    trial: Callable[[Any, Case], Outcome | None]
+    trial: Callable[[Any, Case], Outcome | None]  # type: ignore[assignment]
     grid: Callable[[int], Iterator[Case]] | None = None
     corpus: Callable[[Budget], Iterator[Case]] | None = None
     cases: Callable[[], st.SearchStrategy[Case]] | None = None
@@ -147,48 +255,6 @@ class Study:
             raise ValueError(f"the study of {self.claim} has nothing to confront the claim with")
         if self.grid is not None and not self.enumerated:
             raise ValueError(f"the study of {self.claim} must say what its grid enumerates")
-
-    @property
-    def statement(self) -> Claim:
-        """The claim itself."""
-        return claims()[self.claim]
-
-    @property
-    def sampled(self) -> bool:
-        """Whether a sequential test judges the claim."""
-        return self.streams is not None
-
-    def implementation(self, implementations: Implementations) -> Any:
-        """The function or class under test."""
-        own = COLLECTIVES[self.subject] if self.subject in COLLECTIVES else MECHANISMS[self.subject]
-        return implementations.get(self.subject, own)
-
-    def compared(self, outcome: Outcome) -> tuple[Any, float | None, bool]:
-        """The bound, how close the outcome comes to it (None where that says nothing), and whether it is broken.
-
-        Closeness is measured / bound for an upper bound and for an equality, bound / measured for a lower bound.
-        """
-        claim = self.statement
-        measured = int(outcome.measured) if isinstance(outcome.measured, np.integer) else outcome.measured
-        bound = bound_at(claim, outcome.values)
-        pair = float(measured), float(bound)
-        if isinstance(claim.relation, sp.Ge):
-            pair = pair[::-1]
-        close = ratio(*pair) if outcome.slack <= 1e-4 * abs(float(bound)) else None
-        return bound, close, violates(claim.relation, measured, bound, outcome.slack)
-
-    def counterexample(self, case: Case, outcome: Outcome, bound: Any) -> Counterexample:
-        """The record of a violation, with the ranks' vectors cut to 64 entries a row."""
-        exact = not isinstance(outcome.measured, float) and not isinstance(bound, float)
-        x = np.zeros(0) if case.x is None else np.asarray(case.x, dtype=np.float64)
-        return Counterexample(
-            subject=f"{self.subject}({case})",
-            x=x[..., :64].tolist(),
-            measured=float(outcome.measured),
-            bound=float(bound),
-            exact=f"measured {outcome.measured}, bound {bound}" if exact else "",
-            x_length=int(x.size),
-        )
 
 
 def studies(*listed: Study) -> dict[str, Study]:

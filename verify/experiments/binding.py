@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.theory import claims
+from commbounds.verify.compressor_study import CompressorStudy
 from commbounds.verify.defects import IdempotenceDefect, ScaleDefect, SignDefect
-from commbounds.verify.experiment import Experiment
 from commbounds.verify.experiments.setups import SETUPS, SWEEPS
 from commbounds.verify.measures import Bias, Bits, Distortion, Largest, Measure
 
@@ -37,7 +37,7 @@ MEASURES: dict[str, Measure] = {
 """How each quantity is measured unless an experiment says otherwise, by the quantity's symbol."""
 
 
-def bind(name: str, compressor: str, variant: str = "", **options: Any) -> Experiment:
+def bind(name: str, compressor: str, variant: str = "", **options: Any) -> CompressorStudy:
     """The experiment for the claim `name`, with set-ups, sweep and measure looked up.
 
     Parameters
@@ -49,7 +49,7 @@ def bind(name: str, compressor: str, variant: str = "", **options: Any) -> Exper
     variant : str
         Second word of the key in `SETUPS`.
     **options
-        Fields of `Experiment` that differ from the defaults.
+        Fields of `CompressorStudy` that differ from the defaults.
     """
     key = f"{compressor} {variant}".strip()
     quantity = claims()[name].quantity.symbol.name
@@ -58,10 +58,10 @@ def bind(name: str, compressor: str, variant: str = "", **options: Any) -> Exper
         defaults["measure"] = MEASURES[quantity]
     if quantity == "scale_defect":
         defaults["admits"] = moderate
-    return Experiment(claim=name, compressor=compressor, **{**defaults, **options})
+    return CompressorStudy(claim=name, subject=compressor, **{**defaults, **options})
 
 
-def table(*experiments: Experiment) -> dict[str, Experiment]:
+def table(*experiments: CompressorStudy) -> dict[str, CompressorStudy]:
     """The experiments by the name of their claim."""
     by_name = {experiment.claim: experiment for experiment in experiments}
     if len(by_name) != len(experiments):

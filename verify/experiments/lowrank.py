@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.compressors import Compressor
 from commbounds.compressors.base import Exact
+from commbounds.verify.compressor_run import CompressorRun
+from commbounds.verify.compressor_study import MATRICES, CompressorStudy
 from commbounds.verify.defects import IdempotenceDefect, ScaleDefect, SignDefect
-from commbounds.verify.experiment import MATRICES, Experiment
 from commbounds.verify.experiments.binding import bind, both, moderate, table
-from commbounds.verify.measures import Distortion, Measure, Reading, float_values
+from commbounds.verify.measures import Distortion, Measure, Reading, symbol_values
 
 __all__ = ["EXPERIMENTS"]
 
@@ -27,10 +27,11 @@ _ROUNDING = 512.0
 class WarmStarted(Measure):
     """Relative error of PowerSGD from the sketch that suits the matrix least: along its last right singular vectors."""
 
-    def exact(self, c: Compressor, x: Any) -> Exact:
+    def exact(self, run: CompressorRun) -> Exact:
         raise TypeError("the worst sketch is computed in floating point")
 
-    def read(self, c: Any, x: Array) -> Reading | None:
+    def read(self, run: CompressorRun) -> Reading | None:
+        c, x = run.c, run.x
         if not x.any():
             return None
         # all n right singular vectors, those of the null space last
@@ -46,10 +47,11 @@ class Reprojected(Measure):
 
     pairs: int = 8
 
-    def exact(self, c: Compressor, x: Any) -> Exact:
+    def exact(self, run: CompressorRun) -> Exact:
         raise TypeError("a Gaussian sketch has no finite law")
 
-    def read(self, c: Any, x: Array) -> Reading | None:
+    def read(self, run: CompressorRun) -> Reading | None:
+        c, x = run.c, run.x
         rng = np.random.default_rng(self.pairs)
         changed = 0
         for _ in range(self.pairs):
@@ -85,8 +87,8 @@ def _singular_values(x: Array) -> Array:
     return top * sigma
 
 
-def _with_determinant(c: Any, x: Array) -> dict[str, Any]:
-    return {**float_values(c, x), "absdet": float(np.prod(_singular_values(x)))}
+def _with_determinant(run: CompressorRun) -> dict[str, Any]:
+    return {**run.once(symbol_values), "absdet": float(np.prod(_singular_values(run.x)))}
 
 
 def _one_direction_left(_c: Any, x: Array) -> tuple[float, float]:
@@ -112,17 +114,17 @@ _MATRIX: dict[str, Any] = {"domain": MATRICES}
 _NO_LAW: dict[str, Any] = {"domain": MATRICES, "enumerable": False}
 _TIES: dict[str, Any] = {"domain": MATRICES, "injectable": False}
 
-_POWERSGD: tuple[Experiment, ...] = (
-    bind(_P + "contraction", "PowerSGD", sampled="bound", extremal=_identity, **_NO_LAW),
-    bind(_P + "warm_start_contraction", "PowerSGD", measure=WarmStarted(), extremal=_single_entry, **_NO_LAW),
-    bind(_P + "nonexpansive", "PowerSGD", measure=WarmStarted(), extremal=_single_entry, **_NO_LAW),
+_POWERSGD: tuple[CompressorStudy, ...] = (
+    bind(_P + "contraction", "PowerSGD", tested="bound", worst=_identity, **_NO_LAW),
+    bind(_P + "warm_start_contraction", "PowerSGD", measure=WarmStarted(), worst=_single_entry, **_NO_LAW),
+    bind(_P + "nonexpansive", "PowerSGD", measure=WarmStarted(), worst=_single_entry, **_NO_LAW),
     bind(
         _P + "determinant",
         "PowerSGD",
         admits=both(_two_singular_values, moderate),
-        sampled="equal",
+        tested="equal",
         spread=_one_direction_left,
-        float_values=_with_determinant,
+        values=_with_determinant,
         **_NO_LAW,
     ),
     bind(_P + "unbiased", "PowerSGD", **_NO_LAW),
@@ -132,8 +134,8 @@ _POWERSGD: tuple[Experiment, ...] = (
     bind(_P + "idempotence", "PowerSGD", measure=Reprojected(), admits=moderate, **_NO_LAW),
 )
 
-_LOWRANK: tuple[Experiment, ...] = (
-    bind(_L + "contraction", "LowRank", extremal=_identity, **_TIES),
+_LOWRANK: tuple[CompressorStudy, ...] = (
+    bind(_L + "contraction", "LowRank", worst=_identity, **_TIES),
     bind(_L + "unbiased", "LowRank", **_TIES),
     bind(_L + "wire", "LowRank", **_TIES),
     bind(_L + "sign_symmetry", "LowRank", measure=SignDefect(rounding=_ROUNDING), admits=_has_gap, **_MATRIX),

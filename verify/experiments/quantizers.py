@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from commbounds.compressors import Compressor
 from commbounds.compressors.base import Exact
 from commbounds.theory import claims
+from commbounds.verify.compressor_run import CompressorRun
+from commbounds.verify.compressor_study import RATIONAL_NORMS, CompressorStudy
 from commbounds.verify.defects import IdempotenceDefect, ScaleDefect
-from commbounds.verify.experiment import RATIONAL_NORMS, Experiment, bound_at
+from commbounds.verify.experiment import bound_at
 from commbounds.verify.experiments.binding import bind, both, moderate, ones, table
 from commbounds.verify.experiments.rounding_inputs import (
     between_levels,
@@ -28,7 +30,7 @@ from commbounds.verify.experiments.rounding_inputs import (
 from commbounds.verify.experiments.sparsifiers import with_alpha
 from commbounds.verify.kernel_law import kernel_law
 from commbounds.verify.marginals import Marginals
-from commbounds.verify.measures import Distortion, Measure, Reading, exact_values, float_values
+from commbounds.verify.measures import Distortion, Measure, Reading, exact_values, symbol_values
 
 __all__ = ["EXPERIMENTS"]
 
@@ -40,21 +42,22 @@ Array = NDArray[Any]
 class Level(Measure):
     """Largest level among the codes, with every entry rounded up."""
 
-    def exact(self, c: Compressor, x: Any) -> Exact:
+    def exact(self, run: CompressorRun) -> Exact:
         raise TypeError("levels are read off messages, not off laws")
 
-    def read(self, c: Any, x: Array) -> Reading | None:
-        return Reading(float(np.abs(c.compress_with(x, np.zeros_like(x)).codes.astype(np.int64)).max()))
+    def read(self, run: CompressorRun) -> Reading | None:
+        codes = run.c.compress_with(run.x, np.zeros_like(run.x)).codes
+        return Reading(float(np.abs(codes.astype(np.int64)).max()))
 
 
 class ExpectedSupport(Measure):
     """E of the number of nonzero entries."""
 
-    def exact(self, c: Compressor, x: Any) -> Exact:
-        return sum(p * sum(1 for v in y if v != 0) for p, y in c.law(x))
+    def exact(self, run: CompressorRun) -> Exact:
+        return sum(p * sum(1 for v in y if v != 0) for p, y in run.law())
 
-    def read(self, c: Compressor, x: Array) -> Reading | None:
-        law = kernel_law(c, x)
+    def read(self, run: CompressorRun) -> Reading | None:
+        x, law = run.x, run.kernel()
         if not isinstance(law, Marginals):
             return None
         expected = float((law.p * (law.upper != 0) + (1.0 - law.p) * (law.lower != 0)).sum())
@@ -133,9 +136,9 @@ def _table_size(base: Fraction, itembits: int) -> int:
     return count
 
 
-def _with_table(c: Any, x: Any) -> dict[str, Any]:
-    values = exact_values(c, x) if isinstance(x, tuple) else float_values(c, x)
-    return {**values, "levels": _table_size(Fraction(c.base), values["itembits"])}
+def _with_table(run: CompressorRun) -> dict[str, Any]:
+    values = run.once(symbol_values)
+    return {**values, "levels": _table_size(Fraction(run.c.base), values["itembits"])}
 
 
 def _factor(value: Fraction) -> ScaleDefect:
@@ -146,13 +149,13 @@ _POWERS = ScaleDefect(exact_factors=lambda c: (Fraction(2), Fraction(1, 8)))
 _BASES = ScaleDefect(
     factors=lambda c: (Fraction(c.base),), exact_factors=lambda c: (Fraction(c.base), 1 / Fraction(c.base))
 )
-_ALPHA: dict[str, Any] = {"exact_values": with_alpha, "float_values": with_alpha}
-_TABLE: dict[str, Any] = {"exact_values": _with_table, "float_values": _with_table}
+_ALPHA: dict[str, Any] = {"values": with_alpha}
+_TABLE: dict[str, Any] = {"values": _with_table}
 _NORM: dict[str, Any] = {"domain": RATIONAL_NORMS}
-_LEVEL: dict[str, Any] = {"measure": Level(), "enumerable": False, "injectable": False, "extremal": one_entry}
+_LEVEL: dict[str, Any] = {"measure": Level(), "enumerable": False, "injectable": False, "worst": one_entry}
 
 
-def _signs() -> list[Experiment]:
+def _signs() -> list[CompressorStudy]:
     p = "quantizers.sign."
     return [
         bind(p + "error", "Sign"),
@@ -168,11 +171,11 @@ def _signs() -> list[Experiment]:
     ]
 
 
-def _scaled_signs() -> list[Experiment]:
+def _scaled_signs() -> list[CompressorStudy]:
     p, name = "quantizers.scaledsign.", "ScaledSign"
     return [
         bind(p + "error", name),
-        bind(p + "contraction", name, setups=lambda cls, n: [cls(), cls(zero=0)], extremal=one_dominant),
+        bind(p + "contraction", name, setups=lambda cls, n: [cls(), cls(zero=0)], worst=one_dominant),
         bind(p + "one_sparse", name, "zero", admits=_one_sparse),
         bind(p + "attained", name, "zero", admits=_one_sparse),
         bind(p + "unbiased", name),
@@ -188,13 +191,13 @@ def _scaled_signs() -> list[Experiment]:
     ]
 
 
-def _dithering(subject: str, name: str, extremal: Any, **options: Any) -> list[Experiment]:
+def _dithering(subject: str, name: str, extremal: Any, **options: Any) -> list[CompressorStudy]:
     """What the stochastic quantisers with a norm have in common."""
     p = f"quantizers.{subject}."
     return [
-        bind(p + "unbiased", name, sampled="entries", **options),
-        bind(p + "variance", name, sampled="bound", extremal=extremal, **options),
-        bind(p + "shrunk_contraction", name, measure=_shrinking(p + "variance"), extremal=extremal, **options),
+        bind(p + "unbiased", name, tested="entries", **options),
+        bind(p + "variance", name, tested="bound", worst=extremal, **options),
+        bind(p + "shrunk_contraction", name, measure=_shrinking(p + "variance"), worst=extremal, **options),
         bind(p + "wire", name),
         bind(p + "sign_symmetry", name, **options),
         bind(p + "scale_equivariance", name, **options),
@@ -205,12 +208,12 @@ EXPERIMENTS = table(
     *_signs(),
     *_scaled_signs(),
     *_dithering("qsgd", "QSGD", half_levels, **_NORM),
-    bind("quantizers.qsgd.variance_printed", "QSGD", extremal=half_levels, **_NORM),
-    bind("quantizers.qsgd.second_moment", "QSGD", sampled="bound", extremal=half_levels, **_NORM),
+    bind("quantizers.qsgd.variance_printed", "QSGD", worst=half_levels, **_NORM),
+    bind("quantizers.qsgd.second_moment", "QSGD", tested="bound", worst=half_levels, **_NORM),
     bind("quantizers.qsgd.second_moment_printed", "QSGD", **_NORM),
     bind("quantizers.qsgd.level", "QSGD", **_LEVEL),
-    bind("quantizers.qsgd.support", "QSGD", measure=ExpectedSupport(), extremal=ones, **_NORM),
-    bind("quantizers.qsgd.support_printed", "QSGD", measure=ExpectedSupport(), extremal=ones, **_NORM),
+    bind("quantizers.qsgd.support", "QSGD", measure=ExpectedSupport(), worst=ones, **_NORM),
+    bind("quantizers.qsgd.support_printed", "QSGD", measure=ExpectedSupport(), worst=ones, **_NORM),
     bind("quantizers.qsgd.idempotence", "QSGD", admits=moderate, **_NORM),
     *_dithering("maxdithering", "MaxDithering", one_and_equal),
     bind("quantizers.maxdithering.level", "MaxDithering", **_LEVEL),
@@ -219,17 +222,17 @@ EXPERIMENTS = table(
         "quantizers.maxdithering.idempotence", "MaxDithering", measure=IdempotenceDefect(rounding=4.0), admits=moderate
     ),
     *_dithering("terngrad", "TernGrad", one_and_equal),
-    bind("quantizers.terngrad.error", "TernGrad", sampled="equal", spread=_marginal_spread),
+    bind("quantizers.terngrad.error", "TernGrad", tested="equal", spread=_marginal_spread),
     bind("quantizers.terngrad.idempotence", "TernGrad"),
     bind(
-        "quantizers.naturalcompression.unbiased", "NaturalCompression", admits=_within_largest_power, sampled="entries"
+        "quantizers.naturalcompression.unbiased", "NaturalCompression", admits=_within_largest_power, tested="entries"
     ),
     bind(
         "quantizers.naturalcompression.variance",
         "NaturalCompression",
         admits=_in_range,
-        sampled="bound",
-        extremal=four_thirds,
+        tested="bound",
+        worst=four_thirds,
     ),
     bind("quantizers.naturalcompression.variance_every_float", "NaturalCompression"),
     bind("quantizers.naturalcompression.fixed_points", "NaturalCompression", admits=_power_entries),
@@ -239,7 +242,7 @@ EXPERIMENTS = table(
         "NaturalCompression",
         measure=_shrinking("quantizers.naturalcompression.variance"),
         admits=_in_range,
-        extremal=four_thirds,
+        worst=four_thirds,
     ),
     bind("quantizers.naturalcompression.wire", "NaturalCompression"),
     bind("quantizers.naturalcompression.sign_symmetry", "NaturalCompression"),
@@ -247,22 +250,22 @@ EXPERIMENTS = table(
     bind("quantizers.naturalcompression.scale_equivariance_any", "NaturalCompression", measure=_factor(Fraction(3, 2))),
     bind("quantizers.naturalcompression.idempotence", "NaturalCompression"),
     *_dithering("naturaldithering", "NaturalDithering", equal_far_below, **_NORM),
-    bind("quantizers.naturaldithering.variance_printed", "NaturalDithering", extremal=equal_far_below, **_NORM),
+    bind("quantizers.naturaldithering.variance_printed", "NaturalDithering", worst=equal_far_below, **_NORM),
     bind("quantizers.naturaldithering.idempotence", "NaturalDithering", admits=moderate, **_NORM),
-    bind("quantizers.stochasticpower.unbiased", "StochasticPower", admits=_within_levels, sampled="entries"),
+    bind("quantizers.stochasticpower.unbiased", "StochasticPower", admits=_within_levels, tested="entries"),
     bind(
         "quantizers.stochasticpower.variance",
         "StochasticPower",
         admits=_within_levels,
-        sampled="bound",
-        extremal=between_levels,
+        tested="bound",
+        worst=between_levels,
     ),
     bind(
         "quantizers.stochasticpower.shrunk_contraction",
         "StochasticPower",
         measure=_shrinking("quantizers.stochasticpower.variance"),
         admits=_within_levels,
-        extremal=between_levels,
+        worst=between_levels,
     ),
     bind("quantizers.stochasticpower.wire", "StochasticPower", **_TABLE),
     bind("quantizers.stochasticpower.sign_symmetry", "StochasticPower"),
@@ -276,7 +279,7 @@ EXPERIMENTS = table(
     ),
     bind("quantizers.stochasticpower.scale_equivariance_any", "StochasticPower", measure=_factor(Fraction(7, 4))),
     bind("quantizers.stochasticpower.idempotence", "StochasticPower"),
-    bind("quantizers.nearestpower.contraction", "NearestPower", admits=_in_range, extremal=three_halves),
+    bind("quantizers.nearestpower.contraction", "NearestPower", admits=_in_range, worst=three_halves),
     bind("quantizers.nearestpower.unbiased", "NearestPower"),
     bind("quantizers.nearestpower.wire", "NearestPower"),
     bind("quantizers.nearestpower.sign_symmetry", "NearestPower"),

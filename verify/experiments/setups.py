@@ -7,12 +7,9 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from commbounds.verify.experiment import Sweep
+from commbounds.verify.compressor_study import Setups, Sweep
 
-__all__ = ["SETUPS", "SWEEPS", "Setups"]
-
-Setups = Callable[[Any, int], Sequence[Any]]
-"""(class, n) -> instances."""
+__all__ = ["SETUPS", "SWEEPS"]
 
 
 def _counts(n: int) -> list[int]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.compressors import Compressor, Law
+from commbounds.verify.compressor_run import CompressorRun, exact_array
 from commbounds.verify.experiments.binding import bind, both, moderate, ones, table
 from commbounds.verify.experiments.workers import (
     STACKS,
@@ -21,7 +22,7 @@ from commbounds.verify.experiments.workers import (
     stack_values,
     two_workers,
 )
-from commbounds.verify.measures import Distortion, exact_values, float_values
+from commbounds.verify.measures import Distortion, symbol_values
 
 __all__ = ["EXPERIMENTS", "with_alpha"]
 
@@ -185,61 +186,55 @@ def _cancelling(c: Any, n: int) -> Array | None:
 # --- values -----------------------------------------------------------------------------------------------------------
 
 
-def with_alpha(c: Any, x: Any) -> dict[str, Any]:
+def with_alpha(run: CompressorRun) -> dict[str, Any]:
     """Alpha = 1/1000 besides: refuting that refutes every larger one."""
-    return {**(exact_values(c, x) if isinstance(x, tuple) else float_values(c, x)), "alpha": Fraction(1, 1000)}
+    return {**run.once(symbol_values), "alpha": Fraction(1, 1000)}
 
 
-def _with_entries(c: Any, x: Any) -> dict[str, Any]:
+def _with_entries(run: CompressorRun) -> dict[str, Any]:
     """The number of values that the message carries besides."""
-    values = exact_values(c, x) if isinstance(x, tuple) else float_values(c, x)
-    array = np.array([float(v) for v in x], dtype=np.float32) if isinstance(x, tuple) else x
-    return {**values, "entries": int(c.compress(array).values.size)}
+    array = exact_array(run.x, np.float32) if run.exact else run.x
+    return {**run.once(symbol_values), "entries": int(run.c.compress(array).values.size)}
 
 
-_COUNTED: dict[str, Any] = {"exact_values": _with_entries, "float_values": _with_entries}
-_STACKED: dict[str, Any] = {
-    "exact_values": stack_values,
-    "float_values": stack_values,
-    "domain": STACKS,
-    "injectable": False,
-}
+_COUNTED: dict[str, Any] = {"values": _with_entries}
+_STACKED: dict[str, Any] = {"values": stack_values, "domain": STACKS, "injectable": False}
 _TWO: dict[str, Any] = {**_STACKED, "domain": TWO_WORKERS, "setups": lambda cls, n: [cls(1)], "sweep": None}
 
 _T, _R, _B, _C = "sparsifiers.topk.", "sparsifiers.randk.", "sparsifiers.blocktopk.", "sparsifiers.chunktopk."
 _H, _A, _I = "sparsifiers.hardthreshold.", "sparsifiers.adaptivesparsification.", "sparsifiers.identity."
 
 EXPERIMENTS = table(
-    bind(_T + "contraction", "TopK", extremal=_below_top),
-    bind(_T + "support", "TopK", extremal=ones),
-    bind(_T + "ceil_k", "TopK", extremal=_equal_integer_share, **_shares(True)),
-    bind(_T + "floor_k", "TopK", extremal=ones, **_shares(False)),
-    bind(_T + "local_contraction", "TopK", measure=LocalError(), extremal=_equal_stack, **_STACKED),
-    bind(_T + "global_error", "TopK", measure=GlobalError(), admits=nonzero_average, extremal=_equal_stack, **_STACKED),
+    bind(_T + "contraction", "TopK", worst=_below_top),
+    bind(_T + "support", "TopK", worst=ones),
+    bind(_T + "ceil_k", "TopK", worst=_equal_integer_share, **_shares(True)),
+    bind(_T + "floor_k", "TopK", worst=ones, **_shares(False)),
+    bind(_T + "local_contraction", "TopK", measure=LocalError(), worst=_equal_stack, **_STACKED),
+    bind(_T + "global_error", "TopK", measure=GlobalError(), admits=nonzero_average, worst=_equal_stack, **_STACKED),
     bind(
         _T + "global_contraction",
         "TopK",
         measure=GlobalError(),
         admits=nonzero_average,
-        extremal=_cancelling,
+        worst=_cancelling,
         **_STACKED,
     ),
     bind(_T + "two_workers", "TopK", measure=GlobalError(), **_TWO),
     *(bind(_T + s, "TopK") for s in ("unbiased", "wire", "sign_symmetry", "scale_equivariance", "idempotence")),
-    bind(_R + "contraction", "RandK", "unscaled", sampled="equal", spread=_ERROR),
+    bind(_R + "contraction", "RandK", "unscaled", tested="equal", spread=_ERROR),
     bind(_R + "bias", "RandK", "unscaled", admits=_nonzero),
-    bind(_R + "unbiased", "RandK", admits=_gain_fits, sampled="projection"),
-    bind(_R + "variance", "RandK", admits=_gain_fits, sampled="equal", spread=_ERROR),
-    bind(_R + "second_moment", "RandK", admits=_gain_fits, sampled="equal", spread=_SECOND),
+    bind(_R + "unbiased", "RandK", admits=_gain_fits, tested="projection"),
+    bind(_R + "variance", "RandK", admits=_gain_fits, tested="equal", spread=_ERROR),
+    bind(_R + "second_moment", "RandK", admits=_gain_fits, tested="equal", spread=_SECOND),
     bind(
         _R + "shrunk_contraction",
         "RandK",
         measure=Distortion(gain=_shrink),
         admits=_gain_fits,
-        sampled="equal",
+        tested="equal",
         spread=_SHRUNK,
     ),
-    bind(_R + "support", "RandK", admits=_gain_fits, extremal=ones),
+    bind(_R + "support", "RandK", admits=_gain_fits, worst=ones),
     *(
         bind(_R + s, "RandK", "unscaled", measure=GlobalError(shared), admits=nonzero_average, **_STACKED)
         for s, shared in (("global_contraction_shared", True), ("global_error_independent", False))
@@ -250,7 +245,7 @@ EXPERIMENTS = table(
         "unscaled",
         measure=GlobalError(),
         admits=nonzero_average,
-        extremal=_cancelling,
+        worst=_cancelling,
         **_STACKED,
     ),
     bind(_R + "global_error_scaled", "RandK", measure=GlobalError(), admits=nonzero_average, **_STACKED),
@@ -259,26 +254,26 @@ EXPERIMENTS = table(
     bind(_R + "scale_equivariance", "RandK", admits=both(_gain_fits, moderate)),
     bind(_R + "idempotence", "RandK", admits=both(_gain_fits, moderate)),
     bind(_R + "idempotence_defect", "RandK", "unscaled", admits=_no_zero),
-    bind(_B + "contraction", "BlockTopK", extremal=_equal_blocks),
+    bind(_B + "contraction", "BlockTopK", worst=_equal_blocks),
     bind(_B + "kept_share", "BlockTopK", admits=_whole_blocks),
     bind(_B + "wire", "BlockTopK", **_COUNTED),
     *(bind(_B + s, "BlockTopK") for s in ("unbiased", "sign_symmetry", "scale_equivariance", "idempotence")),
-    bind(_C + "contraction", "ChunkTopK", extremal=_one_full_chunk),
+    bind(_C + "contraction", "ChunkTopK", worst=_one_full_chunk),
     *(bind(_C + s, "ChunkTopK") for s in ("unbiased", "wire", "sign_symmetry", "scale_equivariance", "idempotence")),
-    bind(_H + "absolute_error", "HardThreshold", extremal=_all_below),
-    bind(_H + "nonexpansive", "HardThreshold", extremal=_all_below),
-    bind(_H + "contraction", "HardThreshold", exact_values=with_alpha, float_values=with_alpha, extremal=_all_below),
+    bind(_H + "absolute_error", "HardThreshold", worst=_all_below),
+    bind(_H + "nonexpansive", "HardThreshold", worst=_all_below),
+    bind(_H + "contraction", "HardThreshold", values=with_alpha, worst=_all_below),
     bind(_H + "wire", "HardThreshold", **_COUNTED),
     *(bind(_H + s, "HardThreshold") for s in ("unbiased", "sign_symmetry", "scale_equivariance", "idempotence")),
     bind(
         _A + "error",
         "AdaptiveSparsification",
         admits=both(_nonzero, moderate),
-        sampled="equal",
+        tested="equal",
         spread=_one_entry_spread,
     ),
-    bind(_A + "contraction", "AdaptiveSparsification", admits=_nonzero, extremal=ones),
-    bind(_A + "support", "AdaptiveSparsification", extremal=ones),
+    bind(_A + "contraction", "AdaptiveSparsification", admits=_nonzero, worst=ones),
+    bind(_A + "support", "AdaptiveSparsification", worst=ones),
     *(
         bind(_A + s, "AdaptiveSparsification")
         for s in ("unbiased", "wire", "sign_symmetry", "scale_equivariance", "idempotence")

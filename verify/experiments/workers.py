@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.collectives import mean_of_compressed
-from commbounds.compressors import Compressor
 from commbounds.compressors.base import Exact
 from commbounds.verify import inputs
-from commbounds.verify.experiment import Domain
-from commbounds.verify.kernel_law import kernel_law
+from commbounds.verify.compressor_run import CompressorRun
+from commbounds.verify.compressor_study import Domain
 from commbounds.verify.marginals import Marginals
-from commbounds.verify.measures import Measure, Reading, exact_values, float_values
+from commbounds.verify.measures import Measure, Reading, symbol_values
 
 __all__ = ["STACKS", "TWO_WORKERS", "GlobalError", "LocalError", "nonzero_average", "stack_values", "two_workers"]
 
@@ -40,15 +39,17 @@ class GlobalError(Measure):
     shared: bool = False
     sampled = True
 
-    def exact(self, c: Compressor, x: ExactStack) -> Exact:
+    def exact(self, run: CompressorRun) -> Exact:
+        x = run.x
         mean = [Fraction(sum(column), len(x)) for column in zip(*x, strict=True)]
         total: Exact = Fraction(0)
-        for p, outputs in self._joint_law(c, x):
+        for p, outputs in self._joint_law(run):
             average = [sum(column) / Fraction(len(x)) for column in zip(*outputs, strict=True)]
             total += p * sum((a - b) ** 2 for a, b in zip(average, mean, strict=True))
         return total / sum(v * v for v in mean)
 
-    def _joint_law(self, c: Any, x: ExactStack) -> Iterator[tuple[Exact, tuple[Any, ...]]]:
+    def _joint_law(self, run: CompressorRun) -> Iterator[tuple[Exact, tuple[Any, ...]]]:
+        c, x = run.c, run.x
         if self.shared:
             # the shared randomness is a subset of the entries, the same for every worker
             subsets = list(itertools.combinations(range(len(x[0])), c.k))
@@ -58,16 +59,17 @@ class GlobalError(Measure):
                     tuple(tuple(v if j in kept else Fraction(0) for j, v in enumerate(row)) for row in x),
                 )
             return
-        for outcome in itertools.product(*(c.law(row) for row in x)):
+        for outcome in itertools.product(*(run.law(row) for row in x)):
             p: Exact = Fraction(1)
             for q, _ in outcome:
                 p *= q
             yield p, tuple(y for _, y in outcome)
 
-    def read(self, c: Any, x: Array) -> Reading | None:
+    def read(self, run: CompressorRun) -> Reading | None:
+        c, x = run.c, run.x
         wide = x.astype(np.float64)
         goal = wide.mean(axis=0)
-        laws = [kernel_law(c, row) for row in x]
+        laws = [run.kernel(row) for row in x]
         if any(law is None or isinstance(law, Marginals) for law in laws):
             return None
         # bias and variance add up over independent workers; with shared randomness outcomes go together
@@ -85,20 +87,24 @@ class GlobalError(Measure):
         slack = 16.0 * float(np.finfo(x.dtype).eps) * (value + float((wide**2).sum()) * max(1.0, x.shape[1] / c.k) ** 2)
         return Reading(value / unit, slack / unit)
 
-    def draw(self, c: Compressor, x: Array, rng: np.random.Generator) -> float:
-        goal = x.astype(np.float64).mean(axis=0)
-        error = mean_of_compressed(x, c, rng, shared=self.shared).astype(np.float64) - goal
-        return float(error @ error) / float(goal @ goal)
+    def draws(self, run: CompressorRun, count: int) -> NDArray[np.float64]:
+        rng = run.rng()
+        goal = run.x.astype(np.float64).mean(axis=0)
+        means = [mean_of_compressed(run.x, run.c, rng, shared=self.shared) for _ in range(count)]
+        result: NDArray[np.float64] = np.square(np.array(means, np.float64) - goal).sum(axis=1) / float(goal @ goal)
+        return result
 
 
 class LocalError(Measure):
     """sum_i ||C(x_i) - x_i||^2 / sum_i ||x_i||^2 for a deterministic compressor."""
 
-    def exact(self, c: Compressor, x: ExactStack) -> Exact:
-        error = sum((v - w) ** 2 for row in x for v, w in zip(c.law(row)[0][1], row, strict=True))
+    def exact(self, run: CompressorRun) -> Exact:
+        x = run.x
+        error = sum((v - w) ** 2 for row in x for v, w in zip(run.law(row)[0][1], row, strict=True))
         return Fraction(error) / sum(v * v for row in x for v in row)
 
-    def read(self, c: Compressor, x: Array) -> Reading | None:
+    def read(self, run: CompressorRun) -> Reading | None:
+        c, x = run.c, run.x
         wide = x.astype(np.float64)
         top = float(np.abs(wide).max()) or 1.0
         outputs = np.array([c(row) for row in x], dtype=np.float64)
@@ -178,12 +184,12 @@ def nonzero_average(_c: Any, x: Array) -> bool:
     return bool(mean > 1e-5 * np.abs(x).max())
 
 
-def stack_values(c: Compressor, x: Any) -> dict[str, Any]:
+def stack_values(run: CompressorRun) -> dict[str, Any]:
     """The values of P, n, sumsq, norm2bar and e besides the compressor's own, exact or float as the input."""
-    if isinstance(x, tuple):
+    x = run.x
+    if run.exact:
         import sympy as sp
 
-        values = exact_values(c, x)
         mean = [Fraction(sum(column), len(x)) for column in zip(*x, strict=True)]
         squares = sum(v * v for v in mean)
         extra: dict[str, Any] = {
@@ -193,10 +199,9 @@ def stack_values(c: Compressor, x: Any) -> dict[str, Any]:
         }
     else:
         wide = x.astype(np.float64)
-        values = float_values(c, x)
         extra = {
             "norm2bar": float(np.linalg.norm(wide.mean(axis=0))),
             "sumsq": float((wide**2).sum()),
             "e": float(wide[0, 0]) - 1.0,
         }
-    return {**values, **extra, "P": len(x)}
+    return {**run.once(symbol_values), **extra, "P": len(x)}

@@ -1,0 +1,109 @@
+"""`CompressorRun`: one compressor on one input, every part of the answer worked out once for all claims that ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.compressors import Law
+from commbounds.verify.kernel_law import Outcomes, kernel_law
+from commbounds.verify.marginals import Marginals
+
+__all__ = ["CompressorRun", "exact_array", "law_gap"]
+
+Array = NDArray[Any]
+
+
+def exact_array(x: Any, dtype: Any = np.float64) -> Array:
+    """An exact input as an array."""
+    return np.array([[float(v) for v in row] for row in x] if isinstance(x[0], tuple) else [float(v) for v in x], dtype)
+
+
+class CompressorRun:
+    """What a compressor does with an input.
+
+    Parameters
+    ----------
+    c : Compressor
+        The compressor.
+    x : array, or tuple of Fraction, or of rows
+        The input, in floats or in exact arithmetic.
+    seed : int or sequence of int
+        Seeds what is drawn.
+    """
+
+    def __init__(self, c: Any, x: Any, seed: Any = 0) -> None:
+        self.c, self.x, self.seed = c, x, seed
+        self._laws: dict[Any, Law] = {}
+        self._kernels: dict[tuple[bytes, str, tuple[int, ...]], Marginals | Outcomes | None] = {}
+        self._computed: dict[Callable[[CompressorRun], Any], Any] = {}
+        self._outputs: list[Array] = []
+
+    @property
+    def exact(self) -> bool:
+        """Whether the input is one of exact arithmetic."""
+        return isinstance(self.x, tuple)
+
+    def law(self, x: Any = None) -> Law:
+        """The exact law of the output for the input, or for another exact one."""
+        x = self.x if x is None else x
+        if x not in self._laws:
+            self._laws[x] = self.c.law(x)
+        return self._laws[x]
+
+    def kernel(self, x: Array | None = None) -> Marginals | Outcomes | None:
+        """The implementation's law for the input, or for another array: see `kernel_law`."""
+        array = self.x if x is None else x
+        key = (array.tobytes(), array.dtype.char, array.shape)
+        if key not in self._kernels:
+            self._kernels[key] = kernel_law(self.c, array)
+        return self._kernels[key]
+
+    def once(self, function: Callable[[CompressorRun], Any]) -> Any:
+        """``function(run)``, computed the first time."""
+        if function not in self._computed:
+            self._computed[function] = function(self)
+        return self._computed[function]
+
+    def rng(self) -> np.random.Generator:
+        """A new generator from the run's seed."""
+        return np.random.default_rng(self.seed)
+
+    def drawn(self, count: int) -> list[Array]:
+        """`count` outputs; drawn once, so that later calls get the first ones of them."""
+        if len(self._outputs) < count:
+            rng = self.rng()
+            self._outputs = [self.c(self.x, rng) for _ in range(count)]
+        return self._outputs[:count]
+
+
+def law_gap(run: CompressorRun) -> tuple[float, float] | None:
+    """Largest difference of a probability between the kernel and the law on an exact input, and the room for rounding.
+
+    The kernel is fed random inputs at and around every edge, in float32; outputs are matched up to rounding. None where
+    its law cannot be read off.
+    """
+    kernel = run.kernel(exact_array(run.x, np.float32))
+    if kernel is None:
+        return None
+    law = run.law()
+    outputs = np.array([[float(v) for v in y] for _, y in law])
+    p = np.array([float(q) for q, _ in law])
+    top = float(np.abs(outputs).max()) or 1.0
+    eps = float(np.finfo(np.float32).eps)
+    near = 8.0 * eps * top
+    if isinstance(kernel, Marginals):
+        gap = 0.0
+        for i in range(outputs.shape[1]):
+            # an entry whose two levels agree up to rounding is deterministic
+            same = abs(kernel.upper[i] - kernel.lower[i]) <= near
+            for value, q in ((kernel.upper[i], kernel.p[i]), (kernel.lower[i], 1.0 - kernel.p[i])):
+                q = 1.0 if same else q
+                gap = max(gap, abs(float(p[np.abs(outputs[:, i] - value) <= near].sum()) - q) if q > 0.0 else 0.0)
+        # the probability is the fractional part of levels * |x| / norm: three roundings of a number <= levels
+        return gap, kernel.resolution + 4.0 * eps * max(float(getattr(run.c, "levels", 1)), 1.0)
+    matched = np.abs(outputs[:, None, :] - kernel.y[None, :, :]).max(axis=2) <= near
+    return float(np.abs(p - matched @ kernel.p).max()), 2.0**-50
