@@ -32,6 +32,7 @@ Law = list[tuple[Exact, tuple[Exact, ...]]]
 """An exact distribution: (probability, output) pairs; outputs distinct, probabilities positive and summing to 1."""
 
 MAX_ENTRIES = 2**31 - 1
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +142,8 @@ def checked_array(x: ArrayLike, ndim: int = 1, *, finite: bool = True) -> NDArra
         Wrong number of dimensions, no entry, too many, or a non-finite one.
     """
     array = np.asarray(x)
-    if array.dtype.newbyteorder("=") not in (np.dtype(np.float32), np.dtype(np.float64)):
+    native = array.dtype if array.dtype in _FLOATS else array.dtype.newbyteorder("=")
+    if native not in _FLOATS:
         raise TypeError(
             f"x must be float32 or float64, got {array.dtype}: convert it first, for example x.astype(np.float32)"
         )
@@ -151,7 +153,7 @@ def checked_array(x: ArrayLike, ndim: int = 1, *, finite: bool = True) -> NDArra
         raise ValueError(f"x must not be empty, got shape {array.shape}")
     if array.size > MAX_ENTRIES:
         raise ValueError(f"x must have at most 2**31 - 1 entries, got {array.size}")
-    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    array = np.ascontiguousarray(array, dtype=native)
     if finite and not np.isfinite(array).all():
         raise ValueError("x must be finite, got NaN or infinity")
     return array
