@@ -240,7 +240,7 @@ class GroupQuantizer(Compressor):
         """`x` compressed and decompressed, without packing the codes in between."""
         array = checked_array(x, finite=False)
         plain = not (self.repaired or self.spikes) and self.zero == self.scale == "float"
-        if plain and self.metadata == array.dtype.name:
+        if plain and FORMATS[self.metadata] == array.dtype:
             return self._in_one_pass(array)
         return self._there_and_back(checked_array(array), None)
 
