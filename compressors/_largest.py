@@ -116,13 +116,15 @@ def _short(x, bits, mask, indices, values):  # type: ignore[no-untyped-def]
     largest = np.uint64(0)
     for i in range(left):
         keys[i] = bits[i] & mask
-        largest = max(largest, keys[i])
+        if keys[i] > largest:
+            largest = keys[i]
     # the level: byte by byte from the top, which is the next one of the wanted-th largest of the keys that are left?
     counts = np.empty(256, np.int64)
     shift = np.uint64(8 * bits.itemsize)
     while left > 1 and shift > 0:
         shift -= np.uint64(8)
-        counts[:] = 0
+        for byte in range(256):
+            counts[byte] = 0
         for i in range(left):
             counts[(keys[i] >> shift) & _BYTE] += 1
         byte = 255

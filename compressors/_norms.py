@@ -38,7 +38,9 @@ def _add_lanes(lanes):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _sum_squares(x):  # type: ignore[no-untyped-def]
     # lane j sums x_i^2 over i = j mod LANES; then the lanes pairwise
-    lanes = np.zeros(LANES)
+    lanes = np.empty(LANES)
+    for j in range(LANES):
+        lanes[j] = 0.0
     whole = x.size // LANES
     for i in range(whole):
         tile = x[i * LANES : (i + 1) * LANES]
@@ -53,7 +55,9 @@ def _sum_squares(x):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _sum_magnitudes(x):  # type: ignore[no-untyped-def]
     # lane j sums |x_i| over i = j mod LANES; then the lanes pairwise
-    lanes = np.zeros(LANES)
+    lanes = np.empty(LANES)
+    for j in range(LANES):
+        lanes[j] = 0.0
     whole = x.size // LANES
     for i in range(whole):
         tile = x[i * LANES : (i + 1) * LANES]

@@ -24,6 +24,7 @@ __all__ = [
     "index_bits",
     "merged_law",
     "product_law",
+    "writable",
 ]
 
 Exact = Any
@@ -32,6 +33,8 @@ Law = list[tuple[Exact, tuple[Exact, ...]]]
 """An exact distribution: (probability, output) pairs; outputs distinct, probabilities positive and summing to 1."""
 
 MAX_ENTRIES = 2**31 - 1
+_SHORT = 1 << 16
+"""Entries that are copied sooner than a kernel is compiled once more."""
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -132,7 +135,8 @@ def checked_array(x: ArrayLike, ndim: int = 1, *, finite: bool = True) -> NDArra
     Returns
     -------
     (n,) or (m, n) float32 or float64
-        `x` itself where it already fits.
+        `x` itself where it already fits; of a short read-only array a copy, as kernels are compiled once more for
+        arrays that are read-only.
 
     Raises
     ------
@@ -156,7 +160,12 @@ def checked_array(x: ArrayLike, ndim: int = 1, *, finite: bool = True) -> NDArra
     array = np.ascontiguousarray(array, dtype=native)
     if finite and not np.isfinite(array).all():
         raise ValueError("x must be finite, got NaN or infinity")
-    return array
+    return writable(array)
+
+
+def writable(array: NDArray[Any]) -> NDArray[Any]:
+    """`array`, or a copy of it where it is read-only and short: kernels are compiled anew for read-only arrays."""
+    return array if array.flags.writeable or array.size > _SHORT else array.copy()
 
 
 def checked_rng(rng: np.random.Generator | None) -> np.random.Generator:

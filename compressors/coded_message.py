@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._random import fill_uniforms, key_from
-from commbounds.compressors.base import Compressor, Message, checked_array, checked_rng, index_bits
+from commbounds.compressors.base import Compressor, Message, checked_array, checked_rng, index_bits, writable
 
 __all__ = [
     "Coded",
@@ -84,7 +84,7 @@ def _outside(uniforms):  # type: ignore[no-untyped-def]
 
 def checked_uniforms(uniforms: ArrayLike, x: NDArray[Any]) -> NDArray[Any]:
     """`uniforms` as a contiguous array of the shape and dtype of `x`, in [0, 1), or an error that names the rule."""
-    u = np.ascontiguousarray(uniforms)
+    u = writable(np.ascontiguousarray(uniforms))
     if u.dtype != x.dtype:
         raise TypeError(f"uniforms must have the dtype of x, {x.dtype}, got {u.dtype}")
     if u.shape != x.shape:

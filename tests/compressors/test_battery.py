@@ -324,3 +324,21 @@ def test_results_do_not_depend_on_the_number_of_threads(c, dtype, monkeypatch):
         message = c.compress(x, rng())
         results.append((content(message), c.decompress(message).tobytes()))
     assert results[0] == results[1] == results[2]
+
+
+@every
+@every_dtype
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="there is nothing compiled")
+def test_no_kernel_is_compiled_once_more_for_a_read_only_array(c, dtype):
+    def variants():
+        modules = [m for name, m in sys.modules.items() if name.startswith("commbounds.compressors.")]
+        kernels = {id(v): v for m in modules for v in vars(m).values() if isinstance(v, Dispatcher)}.values()
+        return {kernel.py_func.__qualname__: len(kernel.signatures) for kernel in kernels}
+
+    for x in inputs(c, dtype).values():
+        expected = c(x, rng()).tobytes()
+        before = variants()
+        frozen = x.copy()
+        frozen.flags.writeable = False
+        assert c(frozen, rng()).tobytes() == expected
+        assert variants() == before
