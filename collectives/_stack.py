@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.compressors.base import writable
+
 __all__ = ["checked_stack"]
 
 
@@ -25,7 +27,7 @@ def checked_stack(stack: ArrayLike, name: str = "stack", *, finite: bool = True)
     Returns
     -------
     (P, n) float32 or float64
-        The memory of `stack` itself where it already fits.
+        The memory of `stack` itself where it already fits and is not both short and read-only.
 
     Raises
     ------
@@ -52,4 +54,4 @@ def checked_stack(stack: ArrayLike, name: str = "stack", *, finite: bool = True)
     array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
     if finite and not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity")
-    return array
+    return writable(array)

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 
-from numba import get_num_threads
+import numpy as np
+from numba import config, get_num_threads
 
-__all__ = ["BLOCK", "for_blocks", "run_all", "spans"]
+__all__ = ["BLOCK", "for_blocks", "quiet", "run_all", "spans"]
 
 BLOCK = 1 << 16
 """Entries per block: a float32 block and its uniforms fit in a 1 MiB second-level cache."""
 _SERIAL_BELOW = 1 << 20
 _ALIGN = 64
+_NOTHING = nullcontext()
+PLAIN = bool(config.DISABLE_JIT)
+"""Whether kernels run as plain Python."""
+
+
+def quiet() -> AbstractContextManager[object]:
+    """Where kernels mean to wrap around, or overflow is looked for afterwards: no warning of it.
+
+    Compiled kernels never warn; run as plain Python, numpy does.
+    """
+    return np.errstate(over="ignore", invalid="ignore") if PLAIN else _NOTHING
 
 
 def spans(size: int, align: int = _ALIGN) -> list[tuple[int, int]]:
@@ -59,6 +72,9 @@ def for_blocks(size: int, work: Callable[[int, int], None], block: int = BLOCK) 
     Blocks run on ``numba.get_num_threads()`` threads once that pays. `work` must depend on nothing but its
     arguments and write to nothing but its own range, so that the result does not depend on the thread count.
     """
+    if 0 < size <= block:
+        work(0, size)
+        return
 
     def job(first: int, last: int) -> Callable[[], None]:
         def run() -> None:

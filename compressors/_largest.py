@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from commbounds.compressors._bits import ONE, PLACE, PRIME
 from commbounds.compressors._blocks import run_all, spans
-from commbounds.compressors._magnitude import finite_largest, magnitude_bits
+from commbounds.compressors._magnitude import INFINITE, finite_largest, magnitude_bits
 
 __all__ = ["largest", "reaching"]
 
@@ -23,6 +23,9 @@ __all__ = ["largest", "reaching"]
 
 _SAMPLE = 1 << 14
 """Keys looked at, at most, to guess the k-th largest."""
+_SHORT = 64 * 64
+"""Fewer keys than this are too few for a sample."""
+_BYTE = np.uint64(255)
 _TILE = 4096
 """Keys compared in one go, before the ones found are written out: 64 words."""
 
@@ -104,22 +107,61 @@ def _narrow(bits, labels, mask, level, ties, indices, values):  # type: ignore[n
         i += 1
 
 
+@njit(cache=True, nogil=True)
+def _short(x, bits, mask, indices, values):  # type: ignore[no-untyped-def]
+    # index and entry of the largest keys of a short vector, as many as there is room for, ascending; returns the
+    # largest key of all
+    left, wanted = bits.size, indices.size
+    keys = np.empty(left, np.uint64)
+    largest = np.uint64(0)
+    for i in range(left):
+        keys[i] = bits[i] & mask
+        if keys[i] > largest:
+            largest = keys[i]
+    # the level: byte by byte from the top, which is the next one of the wanted-th largest of the keys that are left?
+    counts = np.empty(256, np.int64)
+    shift = np.uint64(8 * bits.itemsize)
+    while left > 1 and shift > 0:
+        shift -= np.uint64(8)
+        for byte in range(256):
+            counts[byte] = 0
+        for i in range(left):
+            counts[(keys[i] >> shift) & _BYTE] += 1
+        byte = 255
+        while counts[byte] < wanted:
+            wanted -= counts[byte]
+            byte -= 1
+        count, left = left, 0
+        for i in range(count):
+            keys[left] = keys[i]
+            left += (keys[i] >> shift) & _BYTE == np.uint64(byte)
+    level, ties = keys[0], wanted
+    count, i = 0, 0
+    while count < indices.size:
+        key = np.uint64(bits[i] & mask)
+        indices[count] = i
+        values[count] = x[i]
+        count += (key > level) | ((key == level) & (ties > 0))
+        ties -= key == level
+        i += 1
+    return largest
+
+
 def _guesses(bits: NDArray[Any], mask: Any, k: int) -> list[tuple[Any, int]]:
     """Levels that the k-th largest key probably reaches, cheapest first, each with room for the keys that do."""
     n, size = bits.size, min(_SAMPLE, bits.size // 64)
     guesses = []
-    if size >= 64:
-        keys = np.empty(size, bits.dtype)
-        _sample(bits, mask, keys)
-        keys.sort()
-        # About `mean` of the k largest are in the sample, with a variance below that.
-        mean = -(-k * size // n)
-        for deviations in (3, 10):
-            rank = mean + deviations * (isqrt(mean) + 2)
-            if rank <= size:
-                level = keys[size - rank]
-                tied = level == keys[max(0, size - 2 * rank)]  # far more keys reach it: no use to make room for them
-                guesses.append((level, 0 if tied else (rank + 5 * (isqrt(rank) + 2)) * n // size))
+    keys = np.empty(size, bits.dtype)
+    _sample(bits, mask, keys)
+    keys.sort()
+    # About `mean` of the k largest are in the sample, with a variance below that.
+    mean = -(-k * size // n)
+    for deviations in (3, 10):
+        rank = mean + deviations * (isqrt(mean) + 2)
+        if rank <= size:
+            level = keys[size - rank]
+            tied = level == keys[max(0, size - 2 * rank)]  # far more keys reach it: no use to make room for them
+            guesses.append((level, 0 if tied else (rank + 5 * (isqrt(rank) + 2)) * n // size))
     return guesses
 
 
@@ -252,10 +294,22 @@ def largest(x: NDArray[Any], k: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
     than k entries reach is followed by a lower one.
     """
     bits, mask = magnitude_bits(x)
+    if x.size < _SHORT:
+        indices, values = np.empty(k, np.int32), np.empty(k, x.dtype)
+        if _short(x, bits, mask, indices, values) >= INFINITE[x.itemsize]:
+            raise ValueError("x must be finite, got NaN or infinity")
+        return indices, values
     indices, found = _largest(bits, mask, k)
     values = found.view(x.dtype)
     finite_largest(values)  # NaN and the infinities have the largest keys: if there are any, one is among the k
     return indices, values
+
+
+def _finite(values: NDArray[Any]) -> NDArray[Any]:
+    """The values that reach a threshold: NaN and the infinities reach any."""
+    if values.size:
+        finite_largest(values)
+    return values
 
 
 def reaching(x: NDArray[Any], threshold: Any) -> tuple[NDArray[np.int32], NDArray[Any]]:
@@ -274,11 +328,13 @@ def reaching(x: NDArray[Any], threshold: Any) -> tuple[NDArray[np.int32], NDArra
         `x` holds NaN or an infinity.
     """
     bits, mask = magnitude_bits(x)
-    vector = _cut(bits, mask)
     level = threshold.view(bits.dtype)
+    if x.size < _SHORT:
+        above, equal = _count(bits, mask, level)
+        indices, found = np.empty(above + equal, np.int32), np.empty(above + equal, bits.dtype)
+        _emit(bits, mask, level, equal, 0, indices, found)
+        return indices, _finite(found.view(x.dtype))
+    vector = _cut(bits, mask)
     counts = vector.counts(level)
     indices, found = vector.top(sum(a + e for a, e in counts), level, counts)
-    values = found.view(x.dtype)
-    if values.size:
-        finite_largest(values)  # NaN and the infinities reach any threshold
-    return indices, values
+    return indices, _finite(found.view(x.dtype))

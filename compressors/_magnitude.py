@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,15 @@ from numpy.typing import NDArray
 
 from commbounds.compressors._blocks import BLOCK, for_blocks
 
-__all__ = ["finite_largest", "magnitude_bits", "power_near_inverse"]
+__all__ = ["INFINITE", "LARGEST", "finite_largest", "magnitude_bits", "power_near_inverse"]
+
+_PATTERNS = {size: np.dtype(f"u{size}") for size in (4, 8)}
+_MASKS = {size: unsigned.type(np.iinfo(unsigned).max >> 1) for size, unsigned in _PATTERNS.items()}
+_FORMS = {4: (Struct("I"), Struct("f")), 8: (Struct("Q"), Struct("d"))}
+INFINITE = {4: int(np.float32(np.inf).view(np.uint32)), 8: int(np.float64(np.inf).view(np.uint64))}
+"""Size of a float in bytes -> its pattern of infinity: finite magnitudes have smaller ones, NaN has larger ones."""
+LARGEST = {4: float(np.finfo(np.float32).max), 8: float(np.finfo(np.float64).max)}
+"""Size of a float in bytes -> the largest finite one."""
 
 
 def magnitude_bits(x: NDArray[Any]) -> tuple[NDArray[Any], Any]:
@@ -30,8 +40,8 @@ def magnitude_bits(x: NDArray[Any]) -> tuple[NDArray[Any], Any]:
     mask : uint32 or uint64 scalar
         All ones but the sign bit.
     """
-    unsigned = np.dtype(f"u{x.dtype.itemsize}")
-    return x.view(unsigned), unsigned.type(np.iinfo(unsigned).max >> 1)
+    size = x.itemsize
+    return x.view(_PATTERNS[size]), _MASKS[size]
 
 
 @njit(cache=True, nogil=True)
@@ -56,18 +66,26 @@ def finite_largest(x: NDArray[Any]) -> float:
         `x` holds NaN or an infinity.
     """
     bits, mask = magnitude_bits(x)
-    largest = np.zeros(-(-x.size // BLOCK), bits.dtype)
+    if x.size <= BLOCK:
+        return _value(int(_largest(bits, mask)), x.itemsize)
+    largest = np.empty(-(-x.size // BLOCK), bits.dtype)
 
     def work(start: int, stop: int) -> None:
         largest[start // BLOCK] = _largest(bits[start:stop], mask)
 
     for_blocks(x.size, work, BLOCK)
-    value = float(largest.max().view(x.dtype))
-    if not np.isfinite(value):
+    return _value(int(largest.max()), x.itemsize)
+
+
+def _value(key: int, size: int) -> float:
+    """The magnitude of that pattern, of a float of `size` bytes."""
+    if key >= INFINITE[size]:
         raise ValueError("x must be finite, got NaN or infinity")
+    pattern, number = _FORMS[size]
+    value: float = number.unpack(pattern.pack(key))[0]
     return value
 
 
 def power_near_inverse(largest: float) -> float:
     """A power of two whose product with `largest` is in [2^-74, 1], for sums clear of overflow and of denormals."""
-    return float(np.ldexp(1.0, -max(int(np.frexp(largest)[1]), -1000)))
+    return math.ldexp(1.0, -max(math.frexp(largest)[1], -1000))

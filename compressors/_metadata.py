@@ -27,8 +27,11 @@ def stored(values: NDArray[Any], form: str, what: str) -> NDArray[Any]:
     ValueError
         One is too large for the format; `what` names it.
     """
-    with np.errstate(over="ignore"):
-        rounded: NDArray[Any] = values.astype(FORMATS[form])
+    if values.dtype == FORMATS[form]:
+        rounded: NDArray[Any] = values.copy()
+    else:
+        with np.errstate(over="ignore"):
+            rounded = values.astype(FORMATS[form])
     _refuse_overflow(rounded, form, what)
     return rounded
 
@@ -55,5 +58,5 @@ def _checked(rounded: NDArray[Any], form: str, what: str) -> NDArray[Any]:
 
 
 def _refuse_overflow(rounded: NDArray[Any], form: str, what: str) -> None:
-    if not np.isfinite(rounded.astype(np.float64)).all():
+    if not np.isfinite(rounded.astype(np.float64, copy=False)).all():
         raise ValueError(f"the {what} of a group is too large for {form}")

@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from commbounds.compressors._blocks import BLOCK, for_blocks
-from commbounds.compressors._magnitude import finite_largest
+from commbounds.compressors._blocks import BLOCK, for_blocks, quiet
+from commbounds.compressors._magnitude import LARGEST, finite_largest
 
 __all__ = ["mean_magnitude", "norm2"]
 
@@ -38,7 +38,9 @@ def _add_lanes(lanes):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _sum_squares(x):  # type: ignore[no-untyped-def]
     # lane j sums x_i^2 over i = j mod LANES; then the lanes pairwise
-    lanes = np.zeros(LANES)
+    lanes = np.empty(LANES)
+    for j in range(LANES):
+        lanes[j] = 0.0
     whole = x.size // LANES
     for i in range(whole):
         tile = x[i * LANES : (i + 1) * LANES]
@@ -53,7 +55,9 @@ def _sum_squares(x):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _sum_magnitudes(x):  # type: ignore[no-untyped-def]
     # lane j sums |x_i| over i = j mod LANES; then the lanes pairwise
-    lanes = np.zeros(LANES)
+    lanes = np.empty(LANES)
+    for j in range(LANES):
+        lanes[j] = 0.0
     whole = x.size // LANES
     for i in range(whole):
         tile = x[i * LANES : (i + 1) * LANES]
@@ -65,12 +69,14 @@ def _sum_magnitudes(x):  # type: ignore[no-untyped-def]
 
 
 def _total(kernel: Callable[[NDArray[Any]], float], x: NDArray[Any]) -> float:
-    # the sum over blocks of what the kernel makes of each
+    # the sum over blocks of what the kernel makes of each; overflow is looked for afterwards
+    if x.size <= BLOCK:
+        with quiet():
+            return float(kernel(x))
     parts = np.empty(-(-x.size // BLOCK))
 
     def work(start: int, stop: int) -> None:
-        # without the JIT, numpy warns of overflow, which is looked for afterwards
-        with np.errstate(over="ignore"):
+        with quiet():
             parts[start // BLOCK] = kernel(x[start:stop])
 
     for_blocks(x.size, work)
@@ -105,9 +111,12 @@ def norm2(x: NDArray[Any]) -> Any:
             return x.dtype.type(0)
         exponent = math.frexp(largest)[1]
         total = _total(_sum_squares, np.ldexp(x.astype(np.float64), -exponent))
+    root = math.sqrt(total)
+    if exponent == 0 and root <= LARGEST[x.itemsize]:
+        return x.dtype.type(root)
     with np.errstate(over="ignore"):
-        norm = x.dtype.type(np.ldexp(math.sqrt(total), exponent))
-    if not np.isfinite(norm):
+        norm = x.dtype.type(np.ldexp(root, exponent))
+    if not math.isfinite(norm):
         raise ValueError(f"the l2 norm of x must not exceed the largest finite {x.dtype}: scale x down")
     return norm
 
@@ -125,10 +134,10 @@ def mean_magnitude(x: NDArray[Any]) -> Any:
     ValueError
         `x` holds NaN or an infinity.
     """
-    exponent = 0
+    exponent, largest = 0, finite_largest(x)
     total = _total(_sum_magnitudes, x)
     if not math.isfinite(total):
-        exponent = math.frexp(finite_largest(x))[1]
+        exponent = math.frexp(largest)[1]
         total = _total(_sum_magnitudes, np.ldexp(x, -exponent))
     # rounding may lift the mean of equal entries over them, and then over the largest finite value
-    return x.dtype.type(np.ldexp(min(total / x.size, float(np.ldexp(finite_largest(x), -exponent))), exponent))
+    return x.dtype.type(math.ldexp(min(total / x.size, math.ldexp(largest, -exponent)), exponent))

@@ -24,6 +24,7 @@ __all__ = [
     "index_bits",
     "merged_law",
     "product_law",
+    "writable",
 ]
 
 Exact = Any
@@ -32,6 +33,9 @@ Law = list[tuple[Exact, tuple[Exact, ...]]]
 """An exact distribution: (probability, output) pairs; outputs distinct, probabilities positive and summing to 1."""
 
 MAX_ENTRIES = 2**31 - 1
+_SHORT = 1 << 16
+"""Entries that are copied sooner than a kernel is compiled once more."""
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +135,8 @@ def checked_array(x: ArrayLike, ndim: int = 1, *, finite: bool = True) -> NDArra
     Returns
     -------
     (n,) or (m, n) float32 or float64
-        `x` itself where it already fits.
+        `x` itself where it already fits; of a short read-only array a copy, as kernels are compiled once more for
+        arrays that are read-only.
 
     Raises
     ------
@@ -141,7 +146,8 @@ def checked_array(x: ArrayLike, ndim: int = 1, *, finite: bool = True) -> NDArra
         Wrong number of dimensions, no entry, too many, or a non-finite one.
     """
     array = np.asarray(x)
-    if array.dtype.newbyteorder("=") not in (np.dtype(np.float32), np.dtype(np.float64)):
+    native = array.dtype if array.dtype in _FLOATS else array.dtype.newbyteorder("=")
+    if native not in _FLOATS:
         raise TypeError(
             f"x must be float32 or float64, got {array.dtype}: convert it first, for example x.astype(np.float32)"
         )
@@ -151,10 +157,15 @@ def checked_array(x: ArrayLike, ndim: int = 1, *, finite: bool = True) -> NDArra
         raise ValueError(f"x must not be empty, got shape {array.shape}")
     if array.size > MAX_ENTRIES:
         raise ValueError(f"x must have at most 2**31 - 1 entries, got {array.size}")
-    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    array = np.ascontiguousarray(array, dtype=native)
     if finite and not np.isfinite(array).all():
         raise ValueError("x must be finite, got NaN or infinity")
-    return array
+    return writable(array)
+
+
+def writable(array: NDArray[Any]) -> NDArray[Any]:
+    """`array`, or a copy of it where it is read-only and short: kernels are compiled anew for read-only arrays."""
+    return array if array.flags.writeable or array.size > _SHORT else array.copy()
 
 
 def checked_rng(rng: np.random.Generator | None) -> np.random.Generator:

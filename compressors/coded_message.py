@@ -13,9 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._random import fill_uniforms, key_from
-from commbounds.compressors.base import Compressor, Message, checked_array, checked_rng, index_bits
+from commbounds.compressors.base import Compressor, Message, checked_array, checked_rng, index_bits, writable
 
-__all__ = ["Coded", "Counted", "Draw", "RandomisedQuantiser", "code_dtype", "looked_up"]
+__all__ = [
+    "Coded",
+    "Counted",
+    "Draw",
+    "RandomisedQuantiser",
+    "checked_uniforms",
+    "code_dtype",
+    "looked_up",
+    "value_table",
+]
 
 Draw = Callable[[int, int], NDArray[Any]]
 """``draw(start, stop)``: the uniforms of entries start .. stop - 1, in the dtype of the vector."""
@@ -65,6 +74,27 @@ def code_dtype(levels: int) -> type[np.signedinteger[Any]]:
 
 
 @njit(cache=True, nogil=True)
+def _outside(uniforms):  # type: ignore[no-untyped-def]
+    # how many are not in [0, 1), as NaN is not
+    count = 0
+    for i in range(uniforms.size):
+        count += not 0 <= uniforms[i] < 1
+    return count
+
+
+def checked_uniforms(uniforms: ArrayLike, x: NDArray[Any]) -> NDArray[Any]:
+    """`uniforms` as a contiguous array of the shape and dtype of `x`, in [0, 1), or an error that names the rule."""
+    u = writable(np.ascontiguousarray(uniforms))
+    if u.dtype != x.dtype:
+        raise TypeError(f"uniforms must have the dtype of x, {x.dtype}, got {u.dtype}")
+    if u.shape != x.shape:
+        raise ValueError(f"uniforms must have the shape of x, {x.shape}, got {u.shape}")
+    if _outside(u):
+        raise ValueError("uniforms must be in [0, 1)")
+    return u
+
+
+@njit(cache=True, nogil=True)
 def _look_up(codes, table, out):  # type: ignore[no-untyped-def]
     # table holds the values of codes -levels .. levels
     levels = table.size // 2
@@ -72,22 +102,16 @@ def _look_up(codes, table, out):  # type: ignore[no-untyped-def]
         out[i] = table[np.int64(codes[i]) + levels]
 
 
-def looked_up(message: Coded, magnitudes: NDArray[np.float64]) -> NDArray[Any]:
-    """The vector that `message` stands for when code c does for sign(c) ``magnitudes[|c| - 1]``.
+def value_table(magnitudes: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The values of codes -levels .. levels, rounded to `dtype`, from those of codes 1 .. levels; read-only."""
+    positive = magnitudes.astype(dtype)
+    table = np.concatenate([-positive[::-1], np.zeros(1, dtype), positive])
+    table.setflags(write=False)
+    return table
 
-    Parameters
-    ----------
-    message : Coded
-        The message.
-    magnitudes : (levels,) float64
-        Values of codes 1 .. levels; rounded to the dtype of the message.
 
-    Returns
-    -------
-    (n,) dtype of the message
-    """
-    positive = magnitudes.astype(message.dtype)
-    table = np.concatenate([-positive[::-1], np.zeros(1, message.dtype), positive])
+def looked_up(message: Coded, table: NDArray[Any]) -> NDArray[Any]:
+    """The vector that `message` stands for, by a `value_table` of its levels and dtype."""
     out = np.empty(message.shape, message.dtype)
     for_blocks(out.size, lambda start, stop: _look_up(message.codes[start:stop], table, out[start:stop]))
     return out
@@ -140,11 +164,5 @@ class RandomisedQuantiser(Compressor):
             `uniforms` has another shape, or leaves [0, 1).
         """
         array = checked_array(x, finite=False)
-        u = np.ascontiguousarray(uniforms)
-        if u.dtype != array.dtype:
-            raise TypeError(f"uniforms must have the dtype of x, {array.dtype}, got {u.dtype}")
-        if u.shape != array.shape:
-            raise ValueError(f"uniforms must have the shape of x, {array.shape}, got {u.shape}")
-        if not ((u >= 0) & (u < 1)).all():
-            raise ValueError("uniforms must be in [0, 1)")
+        u = checked_uniforms(uniforms, array)
         return self._encoded(array, lambda start, stop: u[start:stop])

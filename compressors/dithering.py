@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from commbounds.compressors._blocks import for_blocks
+from commbounds.compressors._blocks import for_blocks, quiet
 from commbounds.compressors._magnitude import finite_largest
 from commbounds.compressors._norms import norm2
 from commbounds.compressors._random import GOLDEN, MIX1, MIX2
@@ -28,7 +28,7 @@ TILE = 1024
 """Uniforms made at a time where they are made next to the decisions: they stay in the first-level cache."""
 ABOVE_ROUNDING = 1.0 + 2.0**-50
 _SPAN = 1 << 18
-_ONE, _LOW24 = np.uint64(1), np.uint64(2**24 - 1)
+_LOW24 = np.uint64(2**24 - 1)
 _S27, _S30, _S31, _S40 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(40)
 
 
@@ -49,7 +49,7 @@ def _dither_drawn32(key, start, x, levels, norm, codes):  # type: ignore[no-unty
     unit = np.float32(2.0**-24)
     for first in range(0, x.size, TILE):
         last = min(first + TILE, x.size)
-        counter = key + (((start + np.uint64(first)) >> _ONE) + _ONE) * GOLDEN
+        counter = key + np.uint64(((start + first) >> 1) + 1) * GOLDEN
         for i in range(TILE // 2):
             word = counter + np.uint64(i) * GOLDEN
             word = (word ^ (word >> _S30)) * MIX1
@@ -62,14 +62,18 @@ def _dither_drawn32(key, start, x, levels, norm, codes):  # type: ignore[no-unty
 
 @njit(cache=True, nogil=True)
 def _dither64(x, uniforms, levels, norm, codes):  # type: ignore[no-untyped-def]
-    # The same for 1 <= norm < 2, where the product is not exact:
+    # The same where the product is not exact, of x and norm times the power of two that brings the norm to [1, 2):
     # level = j - 1 + [rest > (u - 1) norm] + [rest > u norm] with rest = levels |x_i| - j norm
     # and j = floor(a), or one more where a is next to an integer. Entries and norm are split in two floats each, whose
     # products with levels and j are exact, and so are the differences of these: rest is rounded once, and 0 iff a = j.
+    # two powers of two, as their product may be none
+    exponent = 1 - math.frexp(norm)[1]
+    first, second = math.ldexp(1.0, exponent // 2), math.ldexp(1.0, exponent - exponent // 2)
+    norm = norm * first * second
     norm_top = np.float64(np.float32(norm))
     norm_rest = norm - norm_top
     for i in range(x.size):
-        size = abs(x[i])
+        size = abs(x[i]) * first * second
         top = np.float64(np.float32(size))
         near = np.floor(levels * size / norm * ABOVE_ROUNDING)
         rest = (levels * top - near * norm_top) + (levels * (size - top) - near * norm_rest)
@@ -101,25 +105,20 @@ class _Dithering(RandomisedQuantiser):
         norm = norm2(x) if self._euclidean else x.dtype.type(finite_largest(x))
         codes = np.empty(x.shape, code_dtype(self._levels))
         levels, divisor = float(self._levels), float(norm)
-        # two powers of two that together bring a float64 norm to [1, 2)
-        exponent = 1 - math.frexp(divisor)[1]
-        first, second = math.ldexp(1.0, exponent // 2), math.ldexp(1.0, exponent - exponent // 2)
-
-        if norm == 0:
+        if divisor == 0:
             codes.fill(0)
-        elif x.dtype == np.float64:
+        elif x.itemsize == 8:
 
             def decide64(start: int, stop: int) -> None:
-                entries = x[start:stop] * first * second
-                _dither64(entries, draw(start, stop), levels, divisor * first * second, codes[start:stop])
+                _dither64(x[start:stop], draw(start, stop), levels, divisor, codes[start:stop])
 
             for_blocks(x.size, decide64)
         elif isinstance(draw, Counted):
             key = draw.key
 
             def draw_and_decide32(start: int, stop: int) -> None:
-                with np.errstate(over="ignore"):  # without the JIT, numpy warns where the generator wraps around
-                    _dither_drawn32(key, np.uint64(start), x[start:stop], levels, divisor, codes[start:stop])
+                with quiet():  # the generator wraps around
+                    _dither_drawn32(key, start, x[start:stop], levels, divisor, codes[start:stop])
 
             for_blocks(x.size, draw_and_decide32, _SPAN)
         else:

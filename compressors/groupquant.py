@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.compressors._blocks import BLOCK, for_blocks, run_all, spans
+from commbounds.compressors._blocks import BLOCK, for_blocks, quiet, run_all, spans
 from commbounds.compressors._group_kernels import (
     nearest,
     nearest_integer,
@@ -240,7 +240,7 @@ class GroupQuantizer(Compressor):
         """`x` compressed and decompressed, without packing the codes in between."""
         array = checked_array(x, finite=False)
         plain = not (self.repaired or self.spikes) and self.zero == self.scale == "float"
-        if plain and self.metadata == array.dtype.name:
+        if plain and FORMATS[self.metadata] == array.dtype:
             return self._in_one_pass(array)
         return self._there_and_back(checked_array(array), None)
 
@@ -251,7 +251,7 @@ class GroupQuantizer(Compressor):
         fits: list[bool] = []
 
         def work(part: slice) -> None:
-            with np.errstate(over="ignore", invalid="ignore"):  # without the JIT, numpy warns of what is refused below
+            with quiet():  # what overflows is refused below
                 fits.append(kernel(x[part], x[part].view(words), self.group, self.top, out[part]))
 
         run_all([partial(work, slice(*span)) for span in spans(x.size, self.group)], x.size)

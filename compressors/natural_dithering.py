@@ -16,7 +16,14 @@ from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._norms import norm2
 from commbounds.compressors._surds import exact_law, root
 from commbounds.compressors.base import Exact, Law, checked_count, checked_exact, product_law
-from commbounds.compressors.coded_message import Coded, Draw, RandomisedQuantiser, code_dtype, looked_up
+from commbounds.compressors.coded_message import (
+    Coded,
+    Draw,
+    RandomisedQuantiser,
+    code_dtype,
+    looked_up,
+    value_table,
+)
 from commbounds.compressors.powers import floor_power
 
 __all__ = ["NaturalDithering"]
@@ -96,7 +103,7 @@ class NaturalDithering(RandomisedQuantiser):
     def decompress(self, message: Coded) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         magnitudes = np.ldexp(float(message.norm), np.arange(1, message.levels + 1) - message.levels)
-        return looked_up(message, magnitudes)
+        return looked_up(message, value_table(magnitudes, message.dtype))
 
     def law(self, x: Sequence[Any]) -> Law:
         """The exact distribution of the output: entries are independent; see `QSGD.law`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._magnitude import finite_largest
 from commbounds.compressors.base import Compressor, Exact, Law, checked_array, checked_exact, product_law
-from commbounds.compressors.coded_message import Coded, Draw, RandomisedQuantiser, looked_up
+from commbounds.compressors.coded_message import Coded, Draw, RandomisedQuantiser, looked_up, value_table
 
 __all__ = ["NaturalCompression", "NearestPower", "floor_power"]
 
@@ -66,9 +67,10 @@ def _nearest_codes(bits, mantissa_bits, top, codes):  # type: ignore[no-untyped-
         codes[i] = -code if word < 0 else code
 
 
-def _powers_of_two(message: Coded) -> NDArray[Any]:
+@lru_cache(maxsize=2)
+def _powers_of_two(levels: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     # code c >= 1 stands for 2^(c - bias), bias = levels // 2
-    return np.ldexp(1.0, np.arange(1, message.levels + 1) - message.levels // 2)
+    return value_table(np.ldexp(1.0, np.arange(1, levels + 1) - levels // 2), dtype)
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class NaturalCompression(RandomisedQuantiser):
 
     def decompress(self, message: Coded) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        return looked_up(message, _powers_of_two(message))
+        return looked_up(message, _powers_of_two(message.levels, message.dtype))
 
     def law(self, x: Sequence[Any]) -> Law:
         """The exact distribution of the output, for exponents without limits; see `Compressor.law`."""
@@ -171,7 +173,7 @@ class NearestPower(Compressor):
 
     def decompress(self, message: Coded) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        return looked_up(message, _powers_of_two(message))
+        return looked_up(message, _powers_of_two(message.levels, message.dtype))
 
     def law(self, x: Sequence[Any]) -> Law:
         """The one outcome, with probability 1, for exponents without limits."""

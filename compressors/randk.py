@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors._bits import ONE, PLACE, PRIME
 from commbounds.compressors._blocks import BLOCK
-from commbounds.compressors._magnitude import finite_largest
+from commbounds.compressors._magnitude import LARGEST, finite_largest
 from commbounds.compressors._random import fill_bounded, key_from
 from commbounds.compressors.base import (
     Law,
@@ -44,29 +44,33 @@ def _floyd(draws, first, chosen):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _positions(chosen, out):  # type: ignore[no-untyped-def]
-    # the set bits, ascending; the room is exactly right
+def _outside(draws, first):  # type: ignore[no-untyped-def]
+    # how many draws[i] are not in [0, first + i]
+    count = 0
+    for i in range(draws.size):
+        count += draws[i] < 0 or draws[i] > first + i
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _gather(x, scale, chosen, indices, values):  # type: ignore[no-untyped-def]
+    # the set bits, ascending, and the entries there times scale; the room is exactly right
     count = 0
     for w in range(chosen.size):
         word = chosen[w]
         while word:
             rest = word & (word - ONE)
-            out[count] = 64 * w + PLACE[(word ^ rest) % PRIME]
+            indices[count] = 64 * w + PLACE[(word ^ rest) % PRIME]
             word = rest
             count += 1
-
-
-@njit(cache=True, nogil=True)
-def _scaled(x, indices, scale, out):  # type: ignore[no-untyped-def]
     for i in range(indices.size):
-        out[i] = np.float64(x[indices[i]]) * scale
+        values[i] = np.float64(x[indices[i]]) * scale
 
 
 def _message(array: NDArray[Any], k: int, scale: float, chosen: NDArray[np.uint64]) -> Sparse:
     """The chosen entries of `array`, multiplied by `scale`."""
     indices, values = np.empty(k, np.int32), np.empty(k, array.dtype)
-    _positions(chosen, indices)
-    _scaled(array, indices, scale, values)
+    _gather(array, scale, chosen, indices, values)
     return Sparse(array.shape, array.dtype, indices, values, k * index_bits(array.size))
 
 
@@ -180,10 +184,11 @@ class RandK(Sparsifier):
             raise TypeError(f"draws must be int64, got {given.dtype}")
         if given.shape != (k,):
             raise ValueError(f"draws must have shape ({k},), got {given.shape}")
-        if (given < 0).any() or (given > np.arange(n - k, n)).any():
+        given = np.ascontiguousarray(given)
+        if _outside(given, n - k):
             raise ValueError(f"draws[j] must be in [0, {n - k} + j]")
         chosen = np.zeros(-(-n // 64), np.uint64)
-        _floyd(np.ascontiguousarray(given), n - k, chosen)
+        _floyd(given, n - k, chosen)
         return _message(array, k, scale, chosen)
 
     def _checked(self, x: ArrayLike) -> tuple[NDArray[Any], int, float]:
@@ -191,7 +196,7 @@ class RandK(Sparsifier):
         array = checked_array(x, finite=False)
         k = checked_count("k", self.k, 1, array.size)
         scale = array.size / k if self.scaled else 1.0
-        if finite_largest(array) * scale > float(np.finfo(array.dtype).max):
+        if finite_largest(array) * scale > LARGEST[array.itemsize]:
             raise ValueError(f"x must not exceed the largest {array.dtype} when multiplied by n/k = {scale}")
         return array, k, scale
 

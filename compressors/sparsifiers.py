@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from sys import float_info
 from typing import Any
 
@@ -28,6 +29,14 @@ from commbounds.compressors.base import (
 from commbounds.compressors.sparse_message import Sparse, Sparsifier
 
 __all__ = ["AdaptiveSparsification", "Dense", "HardThreshold", "Identity"]
+
+
+@lru_cache(maxsize=16)
+def _rounded_up(threshold: float | Fraction, dtype: np.dtype[Any]) -> Any:
+    """The smallest number of `dtype`, infinity included, that is at least the threshold."""
+    with np.errstate(over="ignore"):
+        rounded = dtype.type(float(threshold))
+        return rounded if float(rounded) >= threshold else np.nextafter(rounded, dtype.type(np.inf))
 
 
 @dataclass(frozen=True)
@@ -88,15 +97,9 @@ class HardThreshold(Sparsifier):
             `x` is not a vector, empty, or not finite.
         """
         array = checked_array(x, finite=False)
-        indices, values = reaching(array, self._rounded_up(array.dtype))
+        indices, values = reaching(array, _rounded_up(self.threshold, array.dtype))
         position_bits = index_bits(array.size + 1) + indices.size * index_bits(array.size)
         return Sparse(array.shape, array.dtype, indices, values, position_bits)
-
-    def _rounded_up(self, dtype: np.dtype[Any]) -> Any:
-        """The smallest number of `dtype`, infinity included, that is at least the threshold."""
-        with np.errstate(over="ignore"):
-            rounded = dtype.type(float(self.threshold))
-            return rounded if float(rounded) >= self.threshold else np.nextafter(rounded, dtype.type(np.inf))
 
     def law(self, x: Sequence[Any]) -> Law:
         """The output, with probability one."""
@@ -212,6 +215,9 @@ def _drawn(x: NDArray[Any], largest: float, u: float) -> int:
     if largest == 0:
         return 0
     scale = power_near_inverse(largest)
+    if x.size <= BLOCK:
+        total = _reach(x, scale, np.inf)[1]
+        return int(_reach(x, scale, u * total)[0])
     sums = np.zeros(1 + -(-x.size // BLOCK))
 
     def work(start: int, stop: int) -> None:

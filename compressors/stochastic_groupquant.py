@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors._random import key_from
 from commbounds.compressors.base import checked_array, checked_rng
-from commbounds.compressors.coded_message import Counted
+from commbounds.compressors.coded_message import Counted, checked_uniforms
 from commbounds.compressors.group_message import GroupCodes
 from commbounds.compressors.groupquant import GroupQuantizer
 
@@ -40,13 +40,8 @@ class StochasticGroupQuantizer(GroupQuantizer):
 
     def compress_with(self, x: ArrayLike, uniforms: ArrayLike) -> GroupCodes:
         """The message for `x` when the random inputs are `uniforms`, (n,) in the dtype of x and in [0, 1)."""
-        array, u = checked_array(x), np.ascontiguousarray(uniforms)
-        if u.dtype != array.dtype:
-            raise TypeError(f"uniforms must have the dtype of x, {array.dtype}, got {u.dtype}")
-        if u.shape != array.shape:
-            raise ValueError(f"uniforms must have the shape of x, {array.shape}, got {u.shape}")
-        if not ((u >= 0) & (u < 1)).all():
-            raise ValueError("uniforms must be in [0, 1)")
+        array = checked_array(x)
+        u = checked_uniforms(uniforms, array)
         return self._message(array, lambda start, stop: u[start:stop])
 
     def __call__(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Array:

@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._magnitude import finite_largest
 from commbounds.compressors.base import Exact, Law, checked_exact, product_law
-from commbounds.compressors.coded_message import Coded, Draw, RandomisedQuantiser, code_dtype, looked_up
+from commbounds.compressors.coded_message import (
+    Coded,
+    Draw,
+    RandomisedQuantiser,
+    code_dtype,
+    looked_up,
+    value_table,
+)
 from commbounds.compressors.powers import floor_power
 
 __all__ = ["StochasticPower", "power_table"]
@@ -76,6 +83,13 @@ def power_table(base: Fraction, dtype: np.dtype[Any]) -> NDArray[np.float64]:
     table = np.array([*reversed(side(1 / base)), 1.0, *side(base)])
     table.setflags(write=False)
     return table
+
+
+@lru_cache(maxsize=16)
+def _tables(base: int | float | Fraction, dtype: np.dtype[Any]) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """The `power_table` of `base`, and the values of all codes."""
+    magnitudes = power_table(Fraction(base), dtype)
+    return magnitudes, value_table(magnitudes, dtype)
 
 
 @njit(cache=True, nogil=True)
@@ -143,7 +157,7 @@ class StochasticPower(RandomisedQuantiser):
 
     def _encoded(self, x: NDArray[Any], draw: Draw) -> Coded:
         finite_largest(x)
-        table = power_table(Fraction(self.base), x.dtype)
+        table, _ = _tables(self.base, x.dtype)
         codes = np.empty(x.shape, code_dtype(table.size))
 
         def work(start: int, stop: int) -> None:
@@ -154,7 +168,7 @@ class StochasticPower(RandomisedQuantiser):
 
     def decompress(self, message: Coded) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        return looked_up(message, power_table(Fraction(self.base), message.dtype))
+        return looked_up(message, _tables(self.base, message.dtype)[1])
 
     def law(self, x: Sequence[Any]) -> Law:
         """The exact distribution of the output, for exponents without limits and exact powers."""

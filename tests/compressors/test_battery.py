@@ -298,6 +298,7 @@ def test_the_law_is_a_distribution(c):
 def test_compiled_kernels_do_what_their_source_says(c, dtype, monkeypatch):
     compiled = {name: content(c.compress(x, rng())) for name, x in inputs(c, dtype).items()}
     outputs = {name: c(x, rng()).tobytes() for name, x in inputs(c, dtype).items()}
+    monkeypatch.setattr(_blocks, "PLAIN", True)
     replaced = 0
     for module in [m for name, m in sys.modules.items() if name.startswith("commbounds.compressors.")]:
         for name, value in list(vars(module).items()):
@@ -323,3 +324,21 @@ def test_results_do_not_depend_on_the_number_of_threads(c, dtype, monkeypatch):
         message = c.compress(x, rng())
         results.append((content(message), c.decompress(message).tobytes()))
     assert results[0] == results[1] == results[2]
+
+
+@every
+@every_dtype
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="there is nothing compiled")
+def test_no_kernel_is_compiled_once_more_for_a_read_only_array(c, dtype):
+    def variants():
+        modules = [m for name, m in sys.modules.items() if name.startswith("commbounds.compressors.")]
+        kernels = {id(v): v for m in modules for v in vars(m).values() if isinstance(v, Dispatcher)}.values()
+        return {kernel.py_func.__qualname__: len(kernel.signatures) for kernel in kernels}
+
+    for x in inputs(c, dtype).values():
+        expected = c(x, rng()).tobytes()
+        before = variants()
+        frozen = x.copy()
+        frozen.flags.writeable = False
+        assert c(frozen, rng()).tobytes() == expected
+        assert variants() == before

@@ -194,6 +194,21 @@ def test_lemire_accepts_every_result_equally_often(size):
         assert last - first - rejected == 2**32 // size
 
 
+@pytest.mark.parametrize("source", [np.random.PCG64, np.random.PCG64DXSM, np.random.SFC64, np.random.Philox])
+def test_a_key_is_what_integers_would_draw(source):
+    one, other = np.random.Generator(source(3)), np.random.Generator(source(3))
+    for generator in (one, other):
+        generator.integers(10, dtype=np.uint32)  # half of a word is left over
+    for _ in range(5):
+        assert key_from(one) == other.integers(0, 2**64, dtype=np.uint64)
+    assert one.random(dtype=np.float32) == other.random(dtype=np.float32)
+
+
+def test_a_key_of_a_generator_of_shorter_words_has_64_bits():
+    keys = [int(key_from(np.random.Generator(np.random.MT19937(seed)))) for seed in range(20)]
+    assert max(keys) >= 2**63
+
+
 @statistical
 def test_bounded_integers_are_uniform():
     test = ChiSquare(cells=100, effect=2e-3)
@@ -213,7 +228,7 @@ def test_kernels_agree_with_their_own_source():
             (_random._bounded, np.uint64),
         ):
             compiled, plain = np.empty((2, 200), dtype)
-            more = (np.uint64(2**31 + 1),) if dtype == np.uint64 else ()
-            kernel(np.uint64(9), np.uint64(3), *more, compiled)
-            getattr(kernel, "py_func", kernel)(np.uint64(9), np.uint64(3), *more, plain)
+            more = (2**31 + 1,) if dtype == np.uint64 else ()
+            kernel(np.uint64(9), 3, *more, compiled)
+            getattr(kernel, "py_func", kernel)(np.uint64(9), 3, *more, plain)
             assert compiled.tobytes() == plain.tobytes()

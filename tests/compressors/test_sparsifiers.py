@@ -162,8 +162,9 @@ def test_randk_kernels_agree_with_their_own_source():
     values = np.zeros((2, 100), np.float32)
     for row, of in enumerate((lambda f: f, source)):
         of(randk._floyd)(draws, 400, sets[row])
-        of(randk._positions)(sets[row], places[row])
-        of(randk._scaled)(np.arange(500, dtype=np.float32) / 7, places[row], 5 / 3, values[row])
+        of(randk._gather)(np.arange(500, dtype=np.float32) / 7, 5 / 3, sets[row], places[row], values[row])
+        assert of(randk._outside)(draws, 400) == (draws > 400 + np.arange(100)).sum()
+        assert of(randk._outside)(draws - 3, 390) == ((draws < 3) | (draws - 3 > 390 + np.arange(100))).sum()
     assert (sets[0] == sets[1]).all()
     assert (places[0] == places[1]).all()
     assert (values[0] == values[1]).all()
