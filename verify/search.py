@@ -71,8 +71,7 @@ class Probe:
 
 def stated_tightness(claim: Any, values: dict[str, Any]) -> float:
     """The claim's tightness at the given values, as a float."""
-    expression = claim.tightness
-    return float(expression.subs({s: values[s.name] for s in expression.free_symbols}))
+    return float(claim.tightness_at(**values))
 
 
 def search(
