@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from math import comb
 from typing import Any
 
@@ -79,11 +80,12 @@ class _Exact(sp.Function):  # type: ignore[misc]
 
 
 def _in_floats(function: Any) -> Callable[..., Any]:
+    @lru_cache(maxsize=1 << 12)
+    def one(*numbers: float) -> float:
+        return float(function.exact(*(int(v) if v == int(v) else Fraction(float(v)) for v in numbers)))
+
     def evaluate(*arguments: Any) -> Any:
         import numpy as np
-
-        def one(*numbers: float) -> float:
-            return float(function.exact(*(int(v) if v == int(v) else Fraction(float(v)) for v in numbers)))
 
         return np.vectorize(one, otypes=[np.float64])(*arguments)
 

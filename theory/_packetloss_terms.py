@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import sympy as sp
@@ -84,11 +85,12 @@ class _Exact(sp.Function):  # type: ignore[misc]
 
 
 def _in_floats(function: Any) -> Callable[..., Any]:
+    @lru_cache(maxsize=1 << 12)
+    def one(*numbers: float) -> float:
+        return float(function.exact(*(Fraction(float(v)) for v in numbers)))
+
     def evaluate(*arguments: Any) -> Any:
         import numpy as np
-
-        def one(*numbers: float) -> float:
-            return float(function.exact(*(Fraction(float(v)) for v in numbers)))
 
         return np.vectorize(one, otypes=[np.float64])(*arguments)
 
@@ -103,8 +105,8 @@ class inverse_arrivals(_Exact):
     @classmethod
     def exact(cls, *arguments: Any) -> Fraction:
         """By the sum."""
-        size, loss = arguments
-        return sum(((loss ** (size - k) - loss**size) / k for k in range(1, int(size) + 1)), Fraction(0))
+        size, loss = int(arguments[0]), Fraction(arguments[1])
+        return sum(((loss ** (size - k) - loss**size) / k for k in range(1, size + 1)), Fraction(0))
 
     def _latex(self, printer: Any, **_: Any) -> str:
         size = printer.doprint(self.args[0])
@@ -119,9 +121,8 @@ class staleness_range(_Exact):
     @classmethod
     def exact(cls, *arguments: Any) -> Fraction:
         """By the sum."""
-        count, loss, steps = arguments
-        ages = range(1, int(steps) + 1)
-        return sum((1 - (1 - loss**s) ** int(count) - loss ** (int(count) * s) for s in ages), Fraction(0))
+        count, loss, steps = int(arguments[0]), Fraction(arguments[1]), int(arguments[2])
+        return sum((1 - (1 - loss**s) ** count - loss ** (count * s) for s in range(1, steps + 1)), Fraction(0))
 
     def _latex(self, printer: Any, **_: Any) -> str:
         count, _loss, steps = (printer.doprint(a) for a in self.args)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
-from functools import cache, cached_property
-from numbers import Rational
+from functools import cached_property
 from typing import Any
 
 import sympy as sp
 from sympy.logic.boolalg import BooleanFunction
 
+from commbounds.theory.evaluation import Evaluator, evaluator
 from commbounds.theory.notation import latex
 from commbounds.theory.quantities import Quantity
 
@@ -124,10 +122,7 @@ class Hypothesis:
         """
         if self.condition is None:
             return True
-        missing = sorted(s.name for s in self.condition.free_symbols if s.name not in values)
-        if missing:
-            raise TypeError(f"condition of {self.name} needs {', '.join(missing)}")
-        return bool(_substituted(self.condition, values))
+        return bool(evaluator(self.condition)(values, f"condition of {self.name}"))
 
 
 @dataclass(frozen=True)
@@ -217,7 +212,11 @@ class Claim:
     @cached_property
     def parameters(self) -> tuple[str, ...]:
         """Names of the symbols that the bound depends on, sorted."""
-        return tuple(sorted(s.name for s in self.relation.rhs.free_symbols))
+        return self._bound.names
+
+    @cached_property
+    def _bound(self) -> Evaluator:
+        return evaluator(self.relation.rhs)
 
     @property
     def latex(self) -> str:
@@ -252,50 +251,10 @@ class Claim:
         >>> claims()["sparsifiers.topk.contraction"].bound(n=4, k=Fraction(1))
         Fraction(3, 4)
         """
-        return _evaluate(self.relation.rhs, f"bound of {self.name}", values)
+        return self._bound(values, f"bound of {self.name}")
 
     def tightness_at(self, **values: Any) -> Any:
         """The stated tightness at the given parameter values, as `bound` gives the bound; None where none is stated."""
         if self.tightness is None:
             return None
-        return math.inf if self.tightness == sp.oo else _evaluate(self.tightness, f"tightness of {self.name}", values)
-
-
-def _evaluate(expression: Any, what: str, values: dict[str, Any]) -> Any:
-    """`expression` at `values`: exactly where they are exact, else in float64."""
-    names = tuple(sorted(s.name for s in expression.free_symbols))
-    missing = [p for p in names if p not in values]
-    if missing:
-        raise TypeError(f"{what} needs {', '.join(missing)}")
-    used = {p: values[p] for p in names}
-    if all(_is_exact(v) for v in used.values()):
-        value = _substituted(expression, used)
-        return Fraction(int(value.p), int(value.q)) if value.is_Rational else value
-    return _numeric(expression, names)(**used)
-
-
-def _is_exact(value: Any) -> bool:
-    return isinstance(value, Rational | sp.Expr) and not isinstance(value, sp.Float)
-
-
-def _substituted(expression: Any, values: dict[str, Any]) -> Any:
-    """`expression` with the exact `values` in place of its symbols."""
-    numbers = {s: values[s.name] for s in expression.free_symbols}
-    rationals = {
-        s: sp.Rational(int(v.numerator), int(v.denominator)) for s, v in numbers.items() if isinstance(v, Rational)
-    }
-    return expression.xreplace({**numbers, **rationals})
-
-
-@cache
-def _numeric(expression: Any, parameters: tuple[str, ...]) -> Callable[..., Any]:
-    symbols = {s.name: s for s in expression.free_symbols}
-    function = sp.lambdify([symbols[p] for p in parameters], expression, modules=["scipy", "numpy"])
-
-    def evaluate(**values: Any) -> Any:
-        import numpy as np
-
-        result = function(*(np.asarray(values[p], dtype=np.float64) for p in parameters))
-        return float(result) if np.ndim(result) == 0 else result
-
-    return evaluate
+        return math.inf if self.tightness is sp.oo else evaluator(self.tightness)(values, f"tightness of {self.name}")

@@ -61,9 +61,14 @@ class power_below(sp.Function):  # type: ignore[misc]
     is_positive = True
 
     @classmethod
+    def exact(cls, x: Any) -> int:
+        """The value at an integer."""
+        return 1 << (int(x).bit_length() - 1)
+
+    @classmethod
     def eval(cls, x: Any) -> Any:
         """The value where `x` is a number."""
-        return sp.Integer(1 << (int(x).bit_length() - 1)) if x.is_Integer else None
+        return sp.Integer(cls.exact(x)) if x.is_Integer else None
 
     def _latex(self, printer: Any, **_: Any) -> str:
         return rf"2^{{\left\lfloor\log_2 {printer.parenthesize(self.args[0], 50)}\right\rfloor}}"

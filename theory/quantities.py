@@ -128,9 +128,14 @@ class index_bits(sp.Function):  # type: ignore[misc]
     is_nonnegative = True
 
     @classmethod
+    def exact(cls, count: Any) -> int:
+        """The value at an integer."""
+        return (int(count) - 1).bit_length()
+
+    @classmethod
     def eval(cls, count: Any) -> Any:
         """The value where `count` is a number."""
-        return sp.Integer((int(count) - 1).bit_length()) if count.is_Integer else None
+        return sp.Integer(cls.exact(count)) if count.is_Integer else None
 
     def _latex(self, printer: Any, **_: Any) -> str:
         return rf"\left\lceil\log_2 {printer.parenthesize(self.args[0], 50)}\right\rceil"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from numbers import Rational
 from typing import Any
 
-import numpy as np
 import sympy as sp
 
-from commbounds.theory import Claim, claims
+from commbounds.theory import Claim
 
 __all__ = ["Budget", "Implementations", "bound_at", "budgets", "ratio", "violates"]
 
@@ -51,17 +52,9 @@ budgets: dict[str, Budget] = {
 }
 
 
-@lru_cache(maxsize=1 << 14)
-def _bound(name: str, values: tuple[Any, ...], _types: tuple[type, ...]) -> Any:
-    claim = claims()[name]
-    return claim.bound(**dict(zip(claim.parameters, values, strict=True)))
-
-
 def bound_at(claim: Claim, values: Mapping[str, Any]) -> Any:
-    """`claim.bound(**values)`, remembered: sympy is slow and the same sizes come back."""
-    given = tuple(values[p] for p in claim.parameters)
-    # 2 == 2.0, but one gives an exact bound and the other a float
-    return _bound(claim.name, given, tuple(type(v) for v in given))
+    """`claim.bound(**values)`."""
+    return claim.bound(**values)
 
 
 def violates(relation: Any, measured: Any, bound: Any, slack: float = 0.0) -> bool:
@@ -71,20 +64,40 @@ def violates(relation: Any, measured: Any, bound: Any, slack: float = 0.0) -> bo
     """
     if isinstance(measured, float) or isinstance(bound, float):
         gap = float(measured) - float(bound)
-        if np.isnan(gap):
+        if math.isnan(gap):
             return True
         sign = 0 if abs(gap) <= slack else (1 if gap > 0 else -1)
     else:
-        sign = _sign(measured - bound)
+        sign = _compared(measured, bound)
     if isinstance(relation, sp.Le):
         return sign > 0
     return sign < 0 if isinstance(relation, sp.Ge) else sign != 0
 
 
+def _compared(x: Any, y: Any) -> int:
+    """Sign of x - y for exact numbers."""
+    if isinstance(x, int | Fraction) and isinstance(y, int | Fraction):
+        return (x > y) - (x < y)
+    near, by = _decimal(x), _decimal(y)
+    # both are good to 15 digits
+    if abs(near - by) > 1e-12 * (abs(near) + abs(by)):
+        return 1 if near > by else -1
+    return _sign(_symbolic(x) - _symbolic(y))
+
+
+@lru_cache(maxsize=1 << 12)
+def _decimal(value: Any) -> float:
+    """An exact number as a float."""
+    return float(value)
+
+
+def _symbolic(value: Any) -> Any:
+    """An exact number as sympy's."""
+    return sp.Rational(int(value.numerator), int(value.denominator)) if isinstance(value, Rational) else value
+
+
 def _sign(value: Any) -> int:
-    """Sign of an exact number."""
-    if isinstance(value, int | Fraction):
-        return (value > 0) - (value < 0)
+    """Sign of an exact sympy number."""
     if value.is_Rational:
         return int(sp.sign(value))
     digits = value.evalf(40)
@@ -96,5 +109,5 @@ def _sign(value: Any) -> int:
 def ratio(measured: float, bound: float) -> float | None:
     """Measured / bound, None where both are zero (nothing is learned there)."""
     if bound == 0.0:
-        return None if measured == 0.0 else np.inf
+        return None if measured == 0.0 else math.inf
     return measured / bound

@@ -19,7 +19,6 @@ def plant(monkeypatch):
     book, table = dict(claims()), dict(EXPERIMENTS)
     monkeypatch.setattr(experiments, "claims", lambda: book)
     monkeypatch.setattr(confronting, "EXPERIMENTS", table)
-    experiments._bound.cache_clear()
 
     def planted(name, experiment=None, **changes):
         new = f"planted.claim_{len(book)}"
@@ -27,5 +26,4 @@ def plant(monkeypatch):
         table[new] = replace(table[name], claim=new, **(experiment or {}))
         return table[new]
 
-    yield planted
-    experiments._bound.cache_clear()
+    return planted

@@ -72,7 +72,7 @@ def test_ratios():
     assert (ratio(1.0, 2.0), ratio(0.0, 0.0), ratio(1.0, 0.0), ratio(0.0, 3.0)) == (0.5, None, math.inf, 0.0)
 
 
-def test_exact_and_float_bounds_are_remembered_apart():
+def test_bounds_are_exact_or_float_as_their_values_are():
     claim = claims()["sparsifiers.hardthreshold.absolute_error"]
     for threshold in (2.0, Fraction(2), 2.0):
         bound = bound_at(claim, {"n": 4, "threshold": threshold})

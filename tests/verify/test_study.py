@@ -74,12 +74,10 @@ def confronted(monkeypatch):
             monkeypatch.setattr(module, "claims", lambda: book)
         monkeypatch.setattr(modules[0], "COLLECTIVES", {"made_up": implementation})
         monkeypatch.setattr(modules[2], "EXPERIMENTS", {"made.up.claim": bound})
-        modules[1]._bound.cache_clear()
         modules[2].claim_alpha.cache_clear()
         return confront("made.up.claim")
 
     yield run
-    modules[1]._bound.cache_clear()
     modules[2].claim_alpha.cache_clear()
 
 
