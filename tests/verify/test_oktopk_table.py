@@ -80,7 +80,7 @@ def test_fresh_thresholds_keep_to_k_on_recorded_gradients():
 
 
 def test_the_replay_is_listed_and_agrees():
-    assert REPLAYS["oktopk-volume"].endswith("oktopk_volume")
+    assert REPLAYS["oktopk-volume"].endswith("oktopk.replay")
 
 
 @pytest.mark.long
