@@ -86,8 +86,8 @@ def run(
     seed : int
         Nonnegative root of all randomness. Same seed, same findings, whatever the executor.
     executor : concurrent.futures.Executor or None
-        Runs the claims about one subject a task, as those of `verify.executors.executor` do; None runs them one after another in this
-        process. A claim that ends every worker it is given to has a finding with the verdict error.
+        Runs the claims about one subject a task, as those of `verify.executors.executor` do; None runs them one after
+        another in this process. A claim that ends every worker it is given to has a finding with the verdict error.
     out : path or None
         JSON-lines file. Findings are appended as they come, in any order; findings that are already there are taken
         from it and not computed again; once all are there the file is put in the book's order.
