@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -122,9 +122,9 @@ def _instances(setups: Setups, cls: Any, size: int) -> tuple[Any, ...]:
     return tuple(setups(cls, size))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SetUps:
-    """A compressor's set-ups on the inputs of a domain: what all claims about them share.
+    """A compressor's set-ups on the inputs of a domain: what all claims about them share, from `shared_set_ups`.
 
     Parameters
     ----------
@@ -152,6 +152,12 @@ class SetUps:
         """The set-up of the case on its input."""
         c = self.at(implementation, case.array.shape)[case.settings["setup"]]
         return CompressorRun(c, case.array if case.exact is None else case.exact)
+
+
+@cache
+def shared_set_ups(compressor: str, setups: Setups, domain: Domain) -> SetUps:
+    """The one `SetUps` of these."""
+    return SetUps(compressor, setups, domain)
 
 
 @dataclass(frozen=True)
@@ -272,10 +278,10 @@ class CompressorStudy(AnyStudy):
     may_be_unreadable = True
     enumerated = "every input of the grid, all randomness enumerated, rational arithmetic"
 
-    @property
+    @cached_property
     def set_ups(self) -> SetUps:
         """What the study shares with others about the same set-ups and inputs."""
-        return SetUps(self.subject, self.setups, self.domain)
+        return shared_set_ups(self.subject, self.setups, self.domain)
 
     @property
     def grid(self) -> _Grid | None:  # type: ignore[override]

@@ -14,7 +14,7 @@ import sympy as sp
 
 from commbounds.theory import Claim
 
-__all__ = ["Budget", "Implementations", "bound_at", "budgets", "ratio", "violates"]
+__all__ = ["Budget", "Implementations", "bound_at", "budgets", "decimal", "ratio", "violates"]
 
 Implementations = Mapping[str, Any]
 """Compressor name -> class or callable that stands in for the project's own: how mutants are confronted."""
@@ -68,17 +68,17 @@ def violates(relation: Any, measured: Any, bound: Any, slack: float = 0.0) -> bo
             return True
         sign = 0 if abs(gap) <= slack else (1 if gap > 0 else -1)
     else:
-        sign = _compared(measured, bound)
+        sign = _order(measured, bound)
     if isinstance(relation, sp.Le):
         return sign > 0
     return sign < 0 if isinstance(relation, sp.Ge) else sign != 0
 
 
-def _compared(x: Any, y: Any) -> int:
+def _order(x: Any, y: Any) -> int:
     """Sign of x - y for exact numbers."""
     if isinstance(x, int | Fraction) and isinstance(y, int | Fraction):
         return (x > y) - (x < y)
-    near, by = _decimal(x), _decimal(y)
+    near, by = decimal(x), decimal(y)
     # both are good to 15 digits
     if abs(near - by) > 1e-12 * (abs(near) + abs(by)):
         return 1 if near > by else -1
@@ -86,7 +86,7 @@ def _compared(x: Any, y: Any) -> int:
 
 
 @lru_cache(maxsize=1 << 12)
-def _decimal(value: Any) -> float:
+def decimal(value: Any) -> float:
     """An exact number as a float."""
     return float(value)
 

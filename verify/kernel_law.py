@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,10 +39,19 @@ class Outcomes:
 
 def injection(compressor: Compressor) -> str:
     """What `compressor.compress_with` takes: uniforms, draws, u, sketch; or the empty string."""
-    import inspect
-
     method = getattr(compressor, "compress_with", None)
-    return "" if method is None else list(inspect.signature(method).parameters)[1]
+    return "" if method is None else _parameter(method)
+
+
+def _parameter(method: Any) -> str:
+    """The name of the second parameter; of a bound method looked up once for its class."""
+    function = getattr(method, "__func__", None)
+    return list(inspect.signature(method).parameters)[1] if function is None else _parameter_of(function)
+
+
+@lru_cache(maxsize=1 << 8)
+def _parameter_of(function: Any) -> str:
+    return list(inspect.signature(function).parameters)[2]
 
 
 def kernel_law(compressor: Compressor, x: Array) -> Marginals | Outcomes | None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from commbounds.collectives import COLLECTIVES
 from commbounds.compressors import COMPRESSORS, MECHANISMS
 from commbounds.theory import Claim, claims
-from commbounds.verify.experiment import Budget, Implementations, bound_at, ratio, violates
+from commbounds.verify.experiment import Budget, Implementations, bound_at, decimal, ratio, violates
 from commbounds.verify.finding import Counterexample, Series
 
 __all__ = ["AnyStudy", "Case", "Outcome", "Stream", "Study", "studies"]
@@ -181,10 +181,10 @@ class AnyStudy:
         claim = self.statement
         measured = int(outcome.measured) if isinstance(outcome.measured, np.integer) else outcome.measured
         bound = bound_at(claim, outcome.values)
-        pair = float(measured), float(bound)
-        if isinstance(claim.relation, sp.Ge):
-            pair = pair[::-1]
-        close = ratio(*pair) if outcome.slack <= 1e-4 * abs(float(bound)) else None
+        pair = decimal(measured), decimal(bound)
+        close = None
+        if outcome.slack <= 1e-4 * abs(pair[1]):
+            close = ratio(*(pair[::-1] if isinstance(claim.relation, sp.Ge) else pair))
         return bound, close, violates(claim.relation, measured, bound, outcome.slack)
 
     def counterexample(self, implementation: Any, case: Case, outcome: Outcome, bound: Any) -> Counterexample:
