@@ -1,20 +1,28 @@
-"""The experiments by what they confront: compressors one by one, or several workers."""
+"""The studies by what they confront: compressors one by one, or several workers; and what one method says of one."""
 
+from commbounds.verify import Method
+from commbounds.verify.compressor_study import CompressorStudy
 from commbounds.verify.confront import claim_alpha
-from commbounds.verify.experiment import Experiment
+from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
-from commbounds.verify.sample import sample
+from commbounds.verify.methods import judge
 from commbounds.verify.study import Study
-from commbounds.verify.study_methods import METHODS
 
-__all__ = ["COMPRESSED", "STUDIES", "sampled"]
+__all__ = ["COMPRESSED", "STUDIES", "evidence", "judged"]
 
-COMPRESSED = {name: e for name, e in EXPERIMENTS.items() if isinstance(e, Experiment)}
-STUDIES = {name: e for name, e in EXPERIMENTS.items() if isinstance(e, Study)}
+COMPRESSED = {name: study for name, study in EXPERIMENTS.items() if isinstance(study, CompressorStudy)}
+STUDIES = {name: study for name, study in EXPERIMENTS.items() if isinstance(study, Study)}
 
 
-def sampled(name, budget, seed, implementations):
-    """What the sequential test of the claim says."""
-    if name in STUDIES:
-        return METHODS["sample"](STUDIES[name], budget, seed, claim_alpha(), implementations)[0]
-    return sample(COMPRESSED[name], budget, seed, claim_alpha(), implementations)
+def judged(study, *methods, budget=budgets["quick"], seed=0, implementations=None, alpha=None):
+    """The judgement of one study by these methods alone; raises what they raised."""
+    alpha = claim_alpha() if alpha is None else alpha
+    (judgement,) = judge([study], budget, seed, alpha, implementations or {}, methods)
+    if judgement.error is not None:
+        raise judgement.error
+    return judgement
+
+
+def evidence(claim, method, implementations=None, **options):
+    """What one method alone says of the claim; None where it does not apply."""
+    return judged(EXPERIMENTS[claim], method, implementations=implementations, **options).evidence.get(Method(method))

@@ -85,9 +85,13 @@ def _order(x: Any, y: Any) -> int:
     return _sign(_symbolic(x) - _symbolic(y))
 
 
-@lru_cache(maxsize=1 << 12)
 def decimal(value: Any) -> float:
-    """An exact number as a float."""
+    """A number as a float; one that is irrational and exact is worked out once."""
+    return float(value) if isinstance(value, float | int) else _decimal(value)
+
+
+@lru_cache(maxsize=1 << 12)
+def _decimal(value: Any) -> float:
     return float(value)
 
 

@@ -75,7 +75,8 @@ def kernel_law(compressor: Compressor, x: Array) -> Marginals | Outcomes | None:
     if not compressor.randomised:
         return Outcomes(np.ones(1), compressor(x).astype(np.float64).reshape(1, -1))
     readers = {"uniforms": kernel_marginals, "draws": _all_draws, "u": _one_uniform, "sketch": _all_angles}
-    return readers[injection(compressor)](compressor, x)
+    reader = readers.get(injection(compressor))
+    return None if reader is None else reader(compressor, x)
 
 
 def _restore(compressor: Any, message: Any) -> NDArray[np.float64]:

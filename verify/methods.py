@@ -193,7 +193,7 @@ def enumerate_grids(judgements: Judgements, budget: Budget, _seed: int = 0, _alp
             for j in list(open_):
                 if j.error is None and not _tried(j, probes[id(j)], case):
                     probe = probes[id(j)]
-                    detail = f"{j.study.enumerated}, smallest first"
+                    detail = f"{_enumerated(j.study, shapes)}, smallest first"
                     found = Evidence(
                         Method.EXACT,
                         Verdict.REFUTED,
@@ -218,11 +218,18 @@ def enumerate_grids(judgements: Judgements, budget: Budget, _seed: int = 0, _alp
                     continue
                 j.take(
                     Method.EXACT,
-                    Evidence(Method.EXACT, Verdict.PROVED, probe.cases, j.study.enumerated, probe.tightness),
+                    Evidence(Method.EXACT, Verdict.PROVED, probe.cases, _enumerated(j.study, shapes), probe.tightness),
                     probe,
                 )
             if j.error is None:
                 j.take(Method.INJECT, injected[id(j)].evidence())
+
+
+def _enumerated(study: AnyStudy, shapes: set[tuple[int, ...]]) -> str:
+    """What was enumerated; with the shapes of the inputs where the study does not say them."""
+    if not study.continuous:
+        return study.enumerated
+    return f"{study.enumerated}; inputs of shape {', '.join(' x '.join(map(str, s)) for s in sorted(shapes))}"
 
 
 class _Injection:

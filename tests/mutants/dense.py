@@ -16,7 +16,7 @@ from commbounds.collectives import (
 )
 from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, carried_out, edges_of
 from commbounds.collectives.dense.messages import bruck, core_size
-from commbounds.verify.study_methods import Method
+from commbounds.verify import Method
 from mutants.record import System
 
 __all__ = ["MUTANTS"]

@@ -13,42 +13,21 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bindings import COMPRESSED
+from bindings import COMPRESSED, evidence
 from contract_checks import broken
 
-from commbounds.verify import Method, Verdict
-from commbounds.verify.attack import attack, measure_extremal
-from commbounds.verify.confront import claim_alpha, confront
-from commbounds.verify.exact import enumerate_law, inject
-from commbounds.verify.experiment import budgets
-from commbounds.verify.experiments import EXPERIMENTS
-from commbounds.verify.sample import sample
-from commbounds.verify.search import Best, search
+from commbounds.verify import Verdict
+from commbounds.verify.confront import confront
 from mutants import MUTANTS
 
 __all__ = ["Row", "claims_of", "evidence", "row"]
 
 SEED = 0
-BUDGET = budgets["quick"]
-
-_METHODS = {
-    Method.EXACT: lambda e, twin: enumerate_law(e, BUDGET, twin),
-    Method.INJECT: lambda e, twin: inject(e, BUDGET, twin),
-    Method.SEARCH: lambda e, twin: search(e, BUDGET, SEED, twin)[0],
-    Method.ATTACK: lambda e, twin: attack(e, BUDGET, SEED, twin, Best())[0],
-    Method.EXTREMAL: lambda e, twin: measure_extremal(e, BUDGET, twin)[0],
-    Method.SAMPLE: lambda e, twin: sample(e, BUDGET, SEED, claim_alpha(), twin),
-}
-
-
-def evidence(claim, method, implementations):
-    """What one method alone says of the claim: a part of what `confront` does."""
-    return _METHODS[method](EXPERIMENTS[claim], implementations)
 
 
 def claims_of(compressor):
     """The claims that are confronted with the compressor, in the book's order."""
-    return [e.claim for e in COMPRESSED.values() if e.compressor == compressor]
+    return [study.claim for study in COMPRESSED.values() if study.subject == compressor]
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from commbounds.verify.experiments import EXPERIMENTS
 
 @pytest.fixture
 def plant(monkeypatch):
-    """``plant(name, experiment, **changes)``: the experiment of a claim like `name`, with the claim's fields changed.
+    """``plant(name, experiment, **changes)``: the study of a claim like `name`, with the claim's fields changed.
 
-    The claim has a name of its own, which ``confront`` knows; the dict `experiment` changes fields of its experiment.
+    The claim has a name of its own, which ``confront`` knows; the dict `experiment` changes fields of its study.
     """
-    experiments, confronting = (import_module(f"commbounds.verify.{name}") for name in ("experiment", "confront"))
+    studying, confronting = (import_module(f"commbounds.verify.{name}") for name in ("study", "confront"))
     book, table = dict(claims()), dict(EXPERIMENTS)
-    monkeypatch.setattr(experiments, "claims", lambda: book)
+    monkeypatch.setattr(studying, "claims", lambda: book)
     monkeypatch.setattr(confronting, "EXPERIMENTS", table)
 
     def planted(name, experiment=None, **changes):

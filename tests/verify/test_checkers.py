@@ -1,6 +1,7 @@
 """Every method rejects what it should, and says how: tests of the tests."""
 
 import math
+import re
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import SimpleNamespace
@@ -8,26 +9,44 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import sympy as sp
-from bindings import COMPRESSED
+from bindings import COMPRESSED, judged
 from hypothesis import strategies as st
 
 from commbounds.compressors import TopK
 from commbounds.theory import Standing, claims
 from commbounds.theory.quantities import RELATIVE_ERROR, k, n, s
 from commbounds.verify import Method, Verdict
-from commbounds.verify.attack import attack, measure_extremal
 from commbounds.verify.confront import confront
-from commbounds.verify.exact import enumerate_law, inject
 from commbounds.verify.experiment import Budget, bound_at, budgets, ratio, violates
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.inputs import cases
 from commbounds.verify.measures import Measure, Reading
-from commbounds.verify.sample import sample
-from commbounds.verify.search import Best, search
 
 QUICK = budgets["quick"]
 E = RELATIVE_ERROR.symbol
 TOPK, RANDK, QSGD = "sparsifiers.topk.contraction", "sparsifiers.randk.contraction", "quantizers.qsgd.variance"
+
+
+EXACT, INJECT, SEARCH, ATTACK = Method.EXACT, Method.INJECT, Method.SEARCH, Method.ATTACK
+EXTREMAL, SAMPLE = Method.EXTREMAL, Method.SAMPLE
+
+
+def searched(study, budget, seed):
+    """The evidence of the search, and its probe, which knows the closest case."""
+    judgement = judged(study, SEARCH, budget=budget, seed=seed)
+    return judgement.evidence.get(SEARCH), judgement.searched
+
+
+def attacked(study, budget=QUICK):
+    """The evidence of an attack from nothing, and the judgement."""
+    judgement = judged(study, ATTACK, budget=budget)
+    return judgement.evidence[ATTACK], judgement
+
+
+def extremal_of(study):
+    """The evidence of the extremal inputs, and the least share of the stated tightness."""
+    judgement = judged(study, EXTREMAL)
+    return judgement.evidence.get(EXTREMAL), judgement.least
 
 
 # --- violates ---------------------------------------------------------------------------------------------------------
@@ -85,7 +104,7 @@ def test_bounds_are_exact_or_float_as_their_values_are():
 
 def test_a_wrong_bound_is_refuted_with_the_smallest_input(plant):
     experiment = plant(TOPK, relation=sp.Le(E, 1 - (k + 1) / n), tightness=None)
-    found = enumerate_law(experiment, QUICK, {})
+    found = judged(experiment, EXACT).evidence[EXACT]
     assert found.verdict is Verdict.REFUTED
     example = found.counterexample
     assert (example.subject, example.x, example.measured, example.bound) == ("TopK(k=1)", [1.0], 0.0, -1.0)
@@ -96,23 +115,23 @@ def test_a_wrong_bound_is_refuted_with_the_smallest_input(plant):
 @pytest.mark.parametrize(("relation", "bound"), [(sp.Le, 0.999), (sp.Ge, 1.001)])
 def test_a_bound_that_is_off_by_little_is_refuted(relation, bound, plant):
     experiment = plant(RANDK, relation=relation(E, (1 - k / n) * sp.nsimplify(bound)))
-    found = enumerate_law(experiment, QUICK, {})
+    found = judged(experiment, EXACT).evidence[EXACT]
     assert found.verdict is Verdict.REFUTED
     assert found.counterexample.x_length == 2
 
 
 def test_the_true_bound_is_proved_and_its_tightness_measured(plant):
-    found = enumerate_law(plant(TOPK, relation=sp.Le(E, 2 * (1 - k / n)), tightness=None), QUICK, {})
+    found = judged(plant(TOPK, relation=sp.Le(E, 2 * (1 - k / n)), tightness=None), EXACT).evidence[EXACT]
     assert (found.verdict, found.tightness) == (Verdict.PROVED, 0.5)
     assert "shape 1, 2, 3" in found.detail
 
 
 def test_only_admissible_inputs_count(plant):
-    everything = enumerate_law(plant(TOPK), QUICK, {}).cases
+    everything = judged(plant(TOPK), EXACT).evidence[EXACT].cases
     experiment = plant(TOPK, {"admits": lambda c, x: x[0] > 0}, relation=sp.Le(E, 1 - (k + 1) / n), tightness=None)
-    found = enumerate_law(experiment, QUICK, {})
+    found = judged(experiment, EXACT).evidence[EXACT]
     assert found.counterexample.x == [1.0]
-    assert enumerate_law(plant(TOPK, {"admits": lambda c, x: x[0] > 0}), QUICK, {}).cases < everything / 2
+    assert judged(plant(TOPK, {"admits": lambda c, x: x[0] > 0}), EXACT).evidence[EXACT].cases < everything / 2
 
 
 # --- inject -----------------------------------------------------------------------------------------------------------
@@ -125,14 +144,22 @@ class LawOfAnotherK(TopK):
 
 def test_a_kernel_that_is_not_its_law_is_found_out(plant):
     experiment = plant(TOPK)
-    assert inject(experiment, QUICK, {}).verdict is Verdict.SURVIVED
-    found = inject(experiment, QUICK, {"TopK": LawOfAnotherK})
+    assert judged(experiment, INJECT).evidence.get(INJECT).verdict is Verdict.SURVIVED
+    found = judged(experiment, INJECT, implementations={"TopK": LawOfAnotherK}).evidence[INJECT]
     assert found.verdict is Verdict.REFUTED
     assert found.counterexample.measured > found.counterexample.bound
 
 
 def test_injection_needs_a_kernel_law(plant):
-    assert inject(plant(TOPK, {"admits": lambda c, x: False}), QUICK, {}) is None
+    class Unreadable(TopK):
+        randomised = True  # and nothing can be injected
+
+    assert judged(plant(TOPK), INJECT, implementations={"TopK": Unreadable}).evidence.get(INJECT) is None
+
+
+def test_a_grid_without_an_admissible_input_is_an_error(plant):
+    with pytest.raises(ValueError, match="no admissible case"):
+        judged(plant(TOPK, {"admits": lambda c, x: False}), EXACT)
 
 
 # --- search -----------------------------------------------------------------------------------------------------------
@@ -144,10 +171,11 @@ class Planted(Measure):
 
     seen: list = field(default_factory=list)
 
-    def exact(self, c, x):
+    def exact(self, run):
         raise NotImplementedError
 
-    def read(self, c, x):
+    def read(self, run):
+        x = run.x
         bad = bool((x[1:] >= 3).any())
         self.seen.append(bad)
         return Reading(2.0 if bad else 1.0)
@@ -163,7 +191,7 @@ def planted(plant, bound, measure=None, corpus=(), **changes):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_planted_counterexample_is_found_and_shrinks_to_the_simplest(seed, plant):
-    found, best = search(planted(plant, sp.Integer(1)), Budget(0, (1,), 600, 0, 0), seed, {})
+    found, best = searched(planted(plant, sp.Integer(1)), Budget(0, (1,), 600, 0, 0), seed)
     assert found.verdict is Verdict.REFUTED
     example = found.counterexample
     assert (example.measured, example.bound) == (2.0, 1.0)
@@ -171,44 +199,49 @@ def test_a_planted_counterexample_is_found_and_shrinks_to_the_simplest(seed, pla
     assert 2 <= len(example.x) <= 3
     assert {abs(v) for v in example.x} <= {0.0, 1.0, 2.0, 3.0}
     assert example.x[-1] == 3
-    assert found.tightness == best.share == 2.0
+    assert found.tightness == best.close == 2.0
 
 
 def test_the_corpus_alone_refutes_too(plant):
     x = np.array([0.0, 7.0, 0.0])
     experiment = planted(plant, sp.Integer(1), corpus=[("planted", x)])
-    found, _ = search(experiment, Budget(0, (1,), 1, 0, 0), 0, {})
+    found, _ = searched(experiment, Budget(0, (1,), 1, 0, 0), 0)
     assert found.counterexample.x == x.tolist()
 
 
 def test_where_nothing_breaks_the_search_says_what_it_did(plant):
     measure = Planted()
-    found, best = search(planted(plant, sp.Integer(2), measure), Budget(0, (3, 5), 200, 0, 0), 0, {})
+    found, best = searched(planted(plant, sp.Integer(2), measure), Budget(0, (3, 5), 200, 0, 0), 0)
     assert (found.verdict, found.counterexample, found.cases) == (Verdict.SURVIVED, None, len(measure.seen))
-    assert found.detail == "hostile corpus at sizes 3, 5; 200 generated examples"
-    assert best.share == 1.0
+    by_hand, generated = (int(count) for count in re.findall(r"(\d+) cases by hand, (\d+) generated", found.detail)[0])
+    assert by_hand + generated == found.cases
+    assert generated >= 200
+    assert best.close == 1.0
     assert any(measure.seen)
 
 
 def test_without_a_reading_the_search_says_nothing(plant):
     class Unreadable(Planted):
-        def read(self, c, x):
+        def read(self, run):
             return None
 
-    assert search(planted(plant, sp.Integer(1), Unreadable()), QUICK, 0, {})[0] is None
+    assert searched(planted(plant, sp.Integer(1), Unreadable()), QUICK, 0)[0] is None
 
 
 def test_examples_depend_on_the_seed_alone(plant, tmp_path, monkeypatch):
     """On nothing that Hypothesis could pick up elsewhere: constants in loaded modules, profiles, databases."""
 
     class Recording(Planted):
-        def read(self, c, x):
+        def read(self, run):
+            x = run.x
             self.seen.append((x.dtype.name, x.tolist()))
             return Reading(1.0)
 
+    study = planted(plant, sp.Integer(2))
+
     def examples(seed):
         measure = Recording()
-        search(planted(plant, sp.Integer(2), measure), Budget(0, (1,), 100, 0, 0), seed, {})
+        searched(replace(study, measure=measure), Budget(0, (1,), 100, 0, 0), seed)
         return measure.seen
 
     first = examples(1)
@@ -239,44 +272,42 @@ TIGHT = [
 @pytest.mark.kernels
 @pytest.mark.parametrize("name", TIGHT)
 def test_tight_claims_are_attained_by_attack_from_nothing(name):
-    found, best = attack(EXPERIMENTS[name], replace(QUICK, evaluations=3000), 0, {}, Best())
+    found, best = attacked(EXPERIMENTS[name], replace(QUICK, evaluations=3000))
     assert found.verdict is Verdict.SURVIVED
     assert best.attained >= 0.999
-    assert found.tightness == best.share
 
 
 def test_a_loose_bound_is_seen_to_be_loose(plant):
     experiment = plant(TOPK, relation=sp.Le(E, 3 * (1 - k / n)))
-    found, best = attack(experiment, QUICK, 0, {}, Best())
-    assert best.share == pytest.approx(1 / 3, rel=1e-3)
-    assert found.tightness == best.share <= 1 / 3 + 1e-12
+    found, best = attacked(experiment)
+    assert 0.33 < found.tightness <= 1 / 3 + 1e-12
 
 
 @pytest.mark.kernels
 def test_the_printed_bound_of_qsgd_is_seen_to_be_loose():
     name = "quantizers.qsgd.variance_printed"
     experiment = replace(EXPERIMENTS[name], setups=lambda cls, n: [cls(8)])
-    _, best = attack(experiment, QUICK, 0, {}, Best())
-    assert 0.2 < best.share <= 0.25 + 1e-6
-    assert best.attained == pytest.approx(4 * best.share)
+    found, best = attacked(experiment)
+    assert 0.2 < found.tightness <= 0.25 + 1e-6
+    assert best.attained == pytest.approx(4 * found.tightness)
 
 
 def test_an_attack_that_breaks_the_claim_refutes_it(plant):
-    found, _ = attack(plant(TOPK, relation=sp.Le(E, (1 - k / n) * sp.Rational(9, 10))), QUICK, 0, {}, Best())
+    found, _ = attacked(plant(TOPK, relation=sp.Le(E, (1 - k / n) * sp.Rational(9, 10))))
     assert found.verdict is Verdict.REFUTED
     assert found.counterexample.measured > found.counterexample.bound
 
 
 def test_the_extremal_input_is_measured(plant):
-    found, least = measure_extremal(plant(TOPK), QUICK, {})
+    found, least = extremal_of(plant(TOPK))
     assert (found.verdict, found.tightness) == (Verdict.SURVIVED, pytest.approx(1.0))
     assert least == pytest.approx(1.0)
-    wrong = plant(TOPK, {"extremal": lambda c, n: np.arange(1.0, n + 1) if c.k < n else None})
-    found, least = measure_extremal(wrong, QUICK, {})
+    wrong = plant(TOPK, {"worst": lambda c, n: np.arange(1.0, n + 1) if c.k < n else None})
+    found, least = extremal_of(wrong)
     assert found.verdict is Verdict.REFUTED
     assert least < 0.9
-    assert measure_extremal(plant(TOPK, {"extremal": None}), QUICK, {}) == (None, math.inf)
-    assert measure_extremal(plant(TOPK, {"extremal": lambda c, n: None}), QUICK, {}) == (None, math.inf)
+    assert extremal_of(plant(TOPK, {"worst": None})) == (None, math.inf)
+    assert extremal_of(plant(TOPK, {"worst": lambda c, n: None})) == (None, math.inf)
 
 
 # --- sample -----------------------------------------------------------------------------------------------------------
@@ -292,14 +323,14 @@ def test_the_extremal_input_is_measured(plant):
     ids=str,
 )
 def test_a_wrong_mean_raises_the_alarm(name, relation, plant):
-    found = sample(plant(name, relation=relation), QUICK, 0, 1e-8, {})
+    found = judged(plant(name, relation=relation), SAMPLE, alpha=1e-8).evidence[SAMPLE]
     assert found.verdict is Verdict.REFUTED
     assert found.e_value > 1e8
 
 
-@pytest.mark.parametrize("name", [n for n, e in COMPRESSED.items() if e.sampled])
+@pytest.mark.parametrize("name", [n for n, e in COMPRESSED.items() if e.tested])
 def test_the_right_mean_raises_none_and_the_finding_says_what_would(name):
-    found = sample(EXPERIMENTS[name], QUICK, 0, 1e-8, {})
+    found = judged(EXPERIMENTS[name], SAMPLE, alpha=1e-8).evidence[SAMPLE]
     assert (found.method, found.verdict, found.alpha) == (Method.SAMPLE, Verdict.CONSISTENT, 1e-8)
     assert found.e_value < 1e8
     assert 0 < found.detects < 10
@@ -308,40 +339,40 @@ def test_the_right_mean_raises_none_and_the_finding_says_what_would(name):
 
 def test_a_draw_outside_the_sure_range_refutes(plant):
     experiment = plant(RANDK, {"spread": lambda c, x: (0.9 * (1 - c.k / x.size), 1.1 * (1 - c.k / x.size))})
-    found = sample(experiment, QUICK, 0, 1e-8, {})
+    found = judged(experiment, SAMPLE, alpha=1e-8).evidence[SAMPLE]
     assert found.verdict is Verdict.REFUTED
     assert "outside its sure range" in found.detail
 
 
 def test_nothing_to_sample_is_an_error(plant):
     with pytest.raises(ValueError, match="no admissible input to sample"):
-        sample(plant(RANDK, {"admits": lambda c, x: False}), QUICK, 0, 1e-8, {})
+        judged(plant(RANDK, {"admits": lambda c, x: False}), SAMPLE, alpha=1e-8).evidence[SAMPLE]
 
 
 # --- confront ---------------------------------------------------------------------------------------------------------
 
 
-def judged(experiment, **options):
+def found_by_all(experiment, **options):
     return confront(experiment.claim, drawn=False, **options)
 
 
 def test_a_stated_tightness_that_is_too_high_is_reported(plant):
-    finding = judged(plant(TOPK, relation=sp.Le(E, 2 * (1 - k / n)), tightness=sp.Integer(1)))
+    finding = found_by_all(plant(TOPK, relation=sp.Le(E, 2 * (1 - k / n)), tightness=sp.Integer(1)))
     assert finding.verdict is Verdict.PROVED
     assert not finding.as_stated
     assert finding.message == "only 0.5 of the stated tightness was attained"
-    assert judged(plant(TOPK, relation=sp.Le(E, 2 * (1 - k / n)), tightness=sp.Rational(1, 2))).as_stated
+    assert found_by_all(plant(TOPK, relation=sp.Le(E, 2 * (1 - k / n)), tightness=sp.Rational(1, 2))).as_stated
 
 
 def test_a_claim_that_holds_and_is_called_refuted_is_reported(plant):
-    finding = judged(plant(TOPK, stands=Standing.REFUTED))
+    finding = found_by_all(plant(TOPK, stands=Standing.REFUTED))
     assert finding.verdict is Verdict.PROVED
     assert not finding.as_stated
     assert finding.message == "the book says refuted, but nothing refutes it"
 
 
 def test_a_claim_that_fails_and_is_said_to_hold_is_reported(plant):
-    finding = judged(plant("sparsifiers.topk.floor_k", stands=Standing.HOLDS, corrected_by=""))
+    finding = found_by_all(plant("sparsifiers.topk.floor_k", stands=Standing.HOLDS, corrected_by=""))
     assert finding.verdict is Verdict.REFUTED
     assert not finding.as_stated
     assert finding.message == "the book says holds, but a counterexample was found"
@@ -352,7 +383,7 @@ def test_an_implementation_that_raises_is_an_error_with_its_message(plant):
     def broken(k):
         raise RuntimeError(f"no {k}")
 
-    finding = judged(plant(TOPK), implementations={"TopK": broken})
+    finding = found_by_all(plant(TOPK), implementations={"TopK": broken})
     assert finding.verdict is Verdict.ERROR
     assert not finding.as_stated
     assert finding.message == "RuntimeError: no 1"
@@ -364,12 +395,12 @@ def test_an_interrupt_is_no_finding(plant):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        judged(plant(TOPK), implementations={"TopK": interrupted})
+        found_by_all(plant(TOPK), implementations={"TopK": interrupted})
 
 
 def test_a_claim_that_no_method_can_judge_is_an_error(plant):
     experiment = plant(TOPK, {"admits": lambda c, x: False}, tightness=None)
-    finding = judged(replace(experiment, enumerable=False))
+    finding = found_by_all(replace(experiment, enumerable=False))
     assert finding.verdict is not Verdict.REFUTED
 
 

@@ -6,7 +6,7 @@ from bindings import COMPRESSED, STUDIES
 from commbounds.collectives import COLLECTIVES
 from commbounds.compressors import COMPRESSORS, MECHANISMS
 from commbounds.theory import Standing, claims
-from commbounds.verify.experiment import exact_array
+from commbounds.verify.compressor_run import exact_array
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.experiments.binding import both, moderate, ones, table
 
@@ -18,7 +18,7 @@ def test_every_claim_has_an_experiment_and_every_experiment_a_claim():
 def test_the_subject_of_a_claim_is_its_compressor():
     for name, experiment in COMPRESSED.items():
         assert experiment.claim == name
-        assert experiment.compressor.lower() == claims()[name].subject, name
+        assert experiment.subject.lower() == claims()[name].subject, name
 
 
 @pytest.mark.parametrize("name", COMPRESSORS)
@@ -43,14 +43,14 @@ def test_every_experiment_has_admissible_inputs(name):
     if not experiment.enumerable:
         return
     arrays = [exact_array(x) for x, _ in zip(experiment.domain.grid(0), range(200), strict=False)]
-    assert any(experiment.admits(c, x) for x in arrays for c in experiment.subjects({}, x.shape))
+    assert any(experiment.admits(c, x) for x in arrays for c in experiment.instances({}, x.shape))
 
 
 def test_every_statistical_claim_has_what_its_test_needs():
     for name, experiment in COMPRESSED.items():
-        assert experiment.sampled in ("", "bound", "entries", "projection", "equal"), name
-        assert (experiment.spread is not None) == (experiment.sampled == "equal"), name
-        assert not experiment.sampled or claims()[name].stands is Standing.HOLDS, name
+        assert experiment.tested in ("", "bound", "entries", "projection", "equal"), name
+        assert (experiment.spread is not None) == (experiment.tested == "equal"), name
+        assert not experiment.tested or claims()[name].stands is Standing.HOLDS, name
 
 
 def test_two_experiments_for_one_claim_are_refused():

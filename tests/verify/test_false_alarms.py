@@ -13,11 +13,10 @@ import pytest
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bindings import sampled
+from bindings import evidence
 
-from commbounds.verify import Verdict
-from commbounds.verify.confront import FALSE_ALARM, _seeds, claim_alpha
-from commbounds.verify.experiment import budgets
+from commbounds.verify import Method, Verdict
+from commbounds.verify.confront import FALSE_ALARM, claim_alpha
 from commbounds.verify.experiments import EXPERIMENTS
 
 SAMPLED = [name for name, e in EXPERIMENTS.items() if e.sampled]
@@ -28,8 +27,7 @@ def alarms(seed):
     """The claims that the run with this seed refutes by their statistical test, and the largest e-value over alpha."""
     refuted, nearest = [], 0.0
     for name in SAMPLED:
-        # the seed that `confront` gives to this test
-        found = sampled(name, budgets["quick"], _seeds(seed, name)[2], {})
+        found = evidence(name, Method.SAMPLE, seed=seed)
         nearest = max(nearest, found.e_value * claim_alpha())
         if found.verdict is not Verdict.CONSISTENT:
             refuted.append(name)

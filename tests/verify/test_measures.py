@@ -8,8 +8,9 @@ import pytest
 from bindings import COMPRESSED
 
 from commbounds.compressors import QSGD, Identity, MaxDithering, RandK, TopK
+from commbounds.verify.compressor_run import CompressorRun, exact_array
+from commbounds.verify.compressor_study import VECTORS
 from commbounds.verify.defects import IdempotenceDefect, ScaleDefect, SignDefect
-from commbounds.verify.experiment import VECTORS, exact_array
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.measures import (
     Bias,
@@ -33,7 +34,7 @@ def grid(experiment, count):
     pairs = []
     for x in itertools.islice(experiment.domain.grid(0), 0, None, 7):
         array = exact_array(x)
-        pairs += [(c, x) for c in experiment.subjects({}, array.shape) if experiment.admits(c, array)]
+        pairs += [(c, x) for c in experiment.instances({}, array.shape) if experiment.admits(c, array)]
     return pairs[:: max(1, len(pairs) // count)]
 
 
@@ -44,10 +45,10 @@ def test_read_agrees_with_exact(name):
     for c, x in grid(experiment, 12):
         # sizes on the wire are those of float32
         array = exact_array(x, np.float32 if isinstance(experiment.measure, Bits) else np.float64)
-        reading = experiment.measure.read(c, array)
+        reading = experiment.measure.read(CompressorRun(c, array))
         if reading is None:
             continue
-        exact = float(experiment.measure.exact(c, x))
+        exact = float(experiment.measure.exact(CompressorRun(c, x)))
         room = reading.slack + 8 * np.finfo(np.float64).eps * max(1.0, abs(exact))
         if worst:  # read off the worst entry of the worst outcome: zero where the defect is, and nowhere else
             assert (exact > room) == (reading.value > room), (c, x)
@@ -56,15 +57,14 @@ def test_read_agrees_with_exact(name):
         assert reading.slack <= 1e-6 * max(1.0, abs(exact))
 
 
-@pytest.mark.parametrize("name", [name for name, e in COMPRESSED.items() if e.sampled in ("bound", "equal")])
+@pytest.mark.parametrize("name", [name for name, e in COMPRESSED.items() if e.tested in ("bound", "equal")])
 def test_draws_average_to_what_is_read(name):
     """With a fixed seed; the room is 6 standard errors of 400 draws."""
     experiment = EXPERIMENTS[name]
-    rng = np.random.default_rng(0)
     x = exact_array(((2, 1), (-1, 3)) if len(experiment.domain.shapes[0]) == 2 else (3, -1, 2, 2))
-    for c in experiment.subjects({}, x.shape):
-        if experiment.admits(c, x) and (reading := experiment.measure.read(c, x)) is not None:
-            draws = np.array([experiment.measure.draw(c, x, rng) for _ in range(400)])
+    for c in experiment.instances({}, x.shape):
+        if experiment.admits(c, x) and (reading := experiment.measure.read(CompressorRun(c, x))):
+            draws = experiment.measure.draws(CompressorRun(c, x), 400)
             assert abs(draws.mean() - reading.value) <= 6 * draws.std() / 20 + 1e-12
 
 
@@ -72,7 +72,7 @@ def test_draws_average_to_what_is_read(name):
 @pytest.mark.parametrize("scale", [1e-44, 1e-38, 1e-20, 1.0, 1e20, 1e37])
 def test_distortion_neither_over_nor_underflows(scale, dtype):
     x = (np.array([1.0, -2.0, 3.0, 0.0]) * scale).astype(dtype)
-    reading = Distortion().read(TopK(1), x)
+    reading = Distortion().read(CompressorRun(TopK(1), x))
     wide = x.astype(np.float64) / np.abs(x).max()
     assert reading.value == pytest.approx(float((wide[:2] ** 2).sum() / (wide**2).sum()), abs=1e-12)
 
@@ -80,43 +80,43 @@ def test_distortion_neither_over_nor_underflows(scale, dtype):
 def test_distortion_in_its_variants():
     x = (Fraction(1), Fraction(-2), Fraction(2))
     c = RandK(1)
-    assert Distortion().exact(c, x) == 2
-    assert Distortion(center=0).exact(c, x) == 3
-    assert Distortion(relative=False).exact(c, x) == 18
-    assert Distortion(gain=lambda c, n: Fraction(1, 3)).exact(c, x) == Fraction(2, 3)
-    assert Distortion().read(c, np.zeros(3)) is None  # nothing to be relative to
-    assert Distortion(relative=False).read(c, np.zeros(3)) == Reading(0.0, pytest.approx(0.0))
+    assert Distortion().exact(CompressorRun(c, x)) == 2
+    assert Distortion(center=0).exact(CompressorRun(c, x)) == 3
+    assert Distortion(relative=False).exact(CompressorRun(c, x)) == 18
+    assert Distortion(gain=lambda c, n: Fraction(1, 3)).exact(CompressorRun(c, x)) == Fraction(2, 3)
+    assert Distortion().read(CompressorRun(c, np.zeros(3))) is None  # nothing to be relative to
+    assert Distortion(relative=False).read(CompressorRun(c, np.zeros(3))) == Reading(0.0, pytest.approx(0.0))
     assert Distortion().of(TopK(1), np.array([3.0, 4.0]), np.array([0.0, 4.0])) == pytest.approx(9 / 25)
 
 
 def test_bias():
-    assert Bias().exact(TopK(1), (Fraction(2), Fraction(1))) == Fraction(1, 2)
-    assert Bias().exact(RandK(1), (Fraction(2), Fraction(1))) == 0
-    assert Bias().read(RandK(1, scaled=False), np.array([2.0, 1.0])).value == pytest.approx(0.5)
-    assert Bias().exact(QSGD(2), (Fraction(1), Fraction(2))) == 0  # irrational on the way
-    assert Bias().read(RandK(1), np.ones(9)) is None
+    assert Bias().exact(CompressorRun(TopK(1), (Fraction(2), Fraction(1)))) == Fraction(1, 2)
+    assert Bias().exact(CompressorRun(RandK(1), (Fraction(2), Fraction(1)))) == 0
+    assert Bias().read(CompressorRun(RandK(1, scaled=False), np.array([2.0, 1.0]))).value == pytest.approx(0.5)
+    assert Bias().exact(CompressorRun(QSGD(2), (Fraction(1), Fraction(2)))) == 0  # irrational on the way
+    assert Bias().read(CompressorRun(RandK(1), np.ones(9))) is None
 
 
 def test_bits_and_largest():
-    assert Bits().exact(TopK(2), (Fraction(1),) * 5) == 2 * (3 + 32)
-    assert Bits().read(TopK(2), np.ones(5)).value == 2 * (3 + 64)
+    assert Bits().exact(CompressorRun(TopK(2), (Fraction(1),) * 5)) == 2 * (3 + 32)
+    assert Bits().read(CompressorRun(TopK(2), np.ones(5))).value == 2 * (3 + 64)
     largest = Largest(lambda c, y: sum(v != 0 for v in y))
-    assert largest.exact(RandK(2), (Fraction(1), Fraction(0), Fraction(3))) == 2
-    assert largest.read(MaxDithering(1), np.array([1.0, 0.5, 0.0])).value == 2
+    assert largest.exact(CompressorRun(RandK(2), (Fraction(1), Fraction(0), Fraction(3)))) == 2
+    assert largest.read(CompressorRun(MaxDithering(1), np.array([1.0, 0.5, 0.0]))).value == 2
     with pytest.raises(TypeError, match="Bits cannot be sampled"):
-        Bits().draw(TopK(1), np.ones(2), np.random.default_rng(0))
+        Bits().draws(CompressorRun(TopK(1), np.ones(2)), 1)
 
 
 def test_defects_of_laws():
     two = (Fraction(1), Fraction(1))
-    assert SignDefect().exact(RandK(1), two) == 0
-    assert ScaleDefect().exact(RandK(1), two) == 0
-    assert IdempotenceDefect().exact(RandK(1, scaled=False), two) == Fraction(1, 2)
-    assert IdempotenceDefect().exact(TopK(1), two) == 0
-    assert IdempotenceDefect().exact(RandK(1), two) == 1  # the factor 2 comes in again
+    assert SignDefect().exact(CompressorRun(RandK(1), two)) == 0
+    assert ScaleDefect().exact(CompressorRun(RandK(1), two)) == 0
+    assert IdempotenceDefect().exact(CompressorRun(RandK(1, scaled=False), two)) == Fraction(1, 2)
+    assert IdempotenceDefect().exact(CompressorRun(TopK(1), two)) == 0
+    assert IdempotenceDefect().exact(CompressorRun(RandK(1), two)) == 1  # the factor 2 comes in again
     x = np.array([1.0, 1.0])
-    assert IdempotenceDefect().read(RandK(1, scaled=False), x).value == pytest.approx(0.5)
-    assert SignDefect().read(QSGD(2), np.array([1.0, -2.0, 0.3])).value == 0.0
+    assert IdempotenceDefect().read(CompressorRun(RandK(1, scaled=False), x)).value == pytest.approx(0.5)
+    assert SignDefect().read(CompressorRun(QSGD(2), np.array([1.0, -2.0, 0.3]))).value == 0.0
 
 
 def test_a_law_that_favours_a_sign_has_a_defect():
@@ -127,7 +127,9 @@ def test_a_law_that_favours_a_sign_has_a_defect():
             first = (Fraction(x[0]), *(Fraction(0),) * (len(x) - 1))
             return [(Fraction(1), first)] if sum(x) > 0 else super().law(x)
 
-    assert SignDefect().exact(Upward(1, scaled=False), (Fraction(1), Fraction(2), Fraction(3))) == Fraction(2, 3)
+    assert SignDefect().exact(
+        CompressorRun(Upward(1, scaled=False), (Fraction(1), Fraction(2), Fraction(3)))
+    ) == Fraction(2, 3)
 
 
 def test_values_of_the_symbols():

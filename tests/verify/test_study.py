@@ -13,8 +13,8 @@ from commbounds.verify import Method, Series, Verdict
 from commbounds.verify.confront import confront
 from commbounds.verify.experiment import budgets
 from commbounds.verify.inputs import whole
+from commbounds.verify.methods import METHODS
 from commbounds.verify.study import Case, Outcome, Stream, Study, studies
-from commbounds.verify.study_methods import METHODS
 
 QUICK = budgets["quick"]
 MEASURED = Quantity(sp.Symbol("words_moved", nonnegative=True), "w", "what the test's collective gives")
@@ -64,21 +64,20 @@ def full(_budget):
 @pytest.fixture
 def confronted(monkeypatch):
     """``confronted(relation, implementation=moves, study={}, **claim)``: the finding of a made-up claim."""
-    modules = [import_module(f"commbounds.verify.{name}") for name in ("study", "experiment", "confront")]
+    studying, confronting = (import_module(f"commbounds.verify.{name}") for name in ("study", "confront"))
 
     def run(relation, implementation=moves, study=None, **claim):
         about = Claim("made.up.claim", "made up", MEASURED, relation, Kind.SURE, SOURCE, **claim)
         bound = Study("made.up.claim", "made_up", trial, **(study or {"grid": grid, "enumerated": "n below 4"}))
         book = {"made.up.claim": about}
-        for module in modules[:2]:
-            monkeypatch.setattr(module, "claims", lambda: book)
-        monkeypatch.setattr(modules[0], "COLLECTIVES", {"made_up": implementation})
-        monkeypatch.setattr(modules[2], "EXPERIMENTS", {"made.up.claim": bound})
-        modules[2].claim_alpha.cache_clear()
+        monkeypatch.setattr(studying, "claims", lambda: book)
+        monkeypatch.setattr(studying, "COLLECTIVES", {"made_up": implementation})
+        monkeypatch.setattr(confronting, "EXPERIMENTS", {"made.up.claim": bound})
+        confronting.claim_alpha.cache_clear()
         return confront("made.up.claim")
 
     yield run
-    modules[2].claim_alpha.cache_clear()
+    confronting.claim_alpha.cache_clear()
 
 
 W = MEASURED.symbol
@@ -231,7 +230,7 @@ def test_a_curve_that_cannot_be_drawn_is_an_error(confronted):
 
 
 def test_methods_can_be_asked_one_by_one():
-    assert set(METHODS) == set(Method) - {Method.INJECT}
+    assert set(METHODS) == set(Method)
 
 
 def test_a_study_says_what_it_does():

@@ -1,21 +1,14 @@
 """Every broken collective is found out, and the right one passes what finds it."""
 
 import pytest
-from bindings import STUDIES
+from bindings import STUDIES, evidence
 from mutants.systems import SYSTEMS
 
 from commbounds.theory import Standing, claims
 from commbounds.verify import Verdict
-from commbounds.verify.confront import claim_alpha, confront
-from commbounds.verify.experiment import budgets
-from commbounds.verify.study_methods import METHODS
+from commbounds.verify.confront import confront
 
 pytestmark = pytest.mark.kernels
-
-
-def evidence(claim, method, implementations):
-    """What one method alone says of the claim."""
-    return METHODS[method](STUDIES[claim], budgets["quick"], 0, claim_alpha(), implementations)[0]
 
 
 def test_names_are_unique_and_say_what_is_broken():
