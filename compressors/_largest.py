@@ -25,6 +25,8 @@ _SAMPLE = 1 << 14
 """Keys looked at, at most, to guess the k-th largest."""
 _SHORT = 64 * 64
 """Fewer keys than this are too few for a sample."""
+_FEW = 1 << 13
+"""At most so many keys are chosen from by counting bytes, in one call; of more, numpy finds the k-th largest sooner."""
 _BYTE = np.uint64(255)
 _TILE = 4096
 """Keys compared in one go, before the ones found are written out: 64 words."""
@@ -259,8 +261,10 @@ def _largest_of_short(x: NDArray[Any], bits: NDArray[Any], mask: Any, k: int) ->
 def _by_a_guess(
     x: NDArray[Any], bits: NDArray[Any], mask: Any, k: int
 ) -> tuple[NDArray[np.int32], NDArray[Any]] | None:
-    """The same of a longer vector, in one piece, where a guess is right; else None."""
+    """The same of a longer vector, in one piece, where a guess is right and few keys reach it; else None."""
     for level, room in _guesses(bits, mask, k):
+        if room > _FEW:
+            return None
         labels, found = np.empty(min(room, x.size), np.int32), np.empty(min(room, x.size), bits.dtype)
         count = _emit(bits, mask, level, x.size, 0, labels, found)
         if count < 0:
