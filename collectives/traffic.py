@@ -59,12 +59,13 @@ class Traffic:
         ValueError
             The shapes differ, a count is negative, or words that were sent were neither received nor lost.
         """
-        gone = np.zeros_like(sent) if lost is None else lost
-        if not (sent.ndim == 2 and sent.shape == received.shape == messages.shape == gone.shape):
+        counts = (sent, received, messages) if lost is None else (sent, received, messages, lost)
+        if not (sent.ndim == 2 and all(count.shape == sent.shape for count in counts)):
             raise ValueError(f"counts must share a shape (steps, P), got {sent.shape}, {received.shape}")
-        if sent.size and min(sent.min(), received.min(), messages.min(), gone.min()) < 0:
+        if sent.size and min(count.min() for count in counts) < 0:
             raise ValueError("counts must not be negative")
-        if not np.array_equal(sent.sum(axis=1), (received + gone).sum(axis=1)):
+        arrived = received if lost is None else received + lost
+        if not np.array_equal(sent.sum(axis=1), arrived.sum(axis=1)):
             raise ValueError("in every step as many words must be received as are sent, less those lost")
         busiest = np.maximum(sent, received).max(axis=1) if sent.size else np.zeros(0, np.int64)
         return cls(

@@ -25,6 +25,8 @@ _SAMPLE = 1 << 14
 """Keys looked at, at most, to guess the k-th largest."""
 _SHORT = 64 * 64
 """Fewer keys than this are too few for a sample."""
+_FEW = 1 << 13
+"""At most so many keys are chosen from by counting bytes, in one call; of more, numpy finds the k-th largest sooner."""
 _BYTE = np.uint64(255)
 _TILE = 4096
 """Keys compared in one go, before the ones found are written out: 64 words."""
@@ -248,6 +250,32 @@ def _cut(bits: NDArray[Any], mask: Any) -> _Pieces:
     return _Pieces([bits[start:stop] for start, stop in cuts], mask, [start for start, _ in cuts])
 
 
+def _largest_of_short(x: NDArray[Any], bits: NDArray[Any], mask: Any, k: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Indices and values of the `k` largest keys' entries, without a guess; what is not finite is refused."""
+    indices, values = np.empty(k, np.int32), np.empty(k, x.dtype)
+    if _short(x, bits, mask, indices, values) >= INFINITE[x.itemsize]:
+        raise ValueError("x must be finite, got NaN or infinity")
+    return indices, values
+
+
+def _by_a_guess(
+    x: NDArray[Any], bits: NDArray[Any], mask: Any, k: int
+) -> tuple[NDArray[np.int32], NDArray[Any]] | None:
+    """The same of a longer vector, in one piece, where a guess is right and few keys reach it; else None."""
+    for level, room in _guesses(bits, mask, k):
+        if room > _FEW:
+            return None
+        labels, found = np.empty(min(room, x.size), np.int32), np.empty(min(room, x.size), bits.dtype)
+        count = _emit(bits, mask, level, x.size, 0, labels, found)
+        if count < 0:
+            return None
+        if count >= k:
+            found = found[:count]
+            places, values = _largest_of_short(found.view(x.dtype), found, mask, k)
+            return labels[places], values
+    return None
+
+
 def _largest(bits: NDArray[Any], mask: Any, k: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
     """Indices and bit patterns of the entries with the `k` largest keys."""
     vector = _cut(bits, mask)
@@ -295,12 +323,11 @@ def largest(x: NDArray[Any], k: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
     """
     bits, mask = magnitude_bits(x)
     if x.size < _SHORT:
-        indices, values = np.empty(k, np.int32), np.empty(k, x.dtype)
-        if _short(x, bits, mask, indices, values) >= INFINITE[x.itemsize]:
-            raise ValueError("x must be finite, got NaN or infinity")
-        return indices, values
-    indices, found = _largest(bits, mask, k)
-    values = found.view(x.dtype)
+        return _largest_of_short(x, bits, mask, k)
+    if len(spans(x.size)) == 1 and (found := _by_a_guess(x, bits, mask, k)):
+        return found
+    indices, patterns = _largest(bits, mask, k)
+    values = patterns.view(x.dtype)
     finite_largest(values)  # NaN and the infinities have the largest keys: if there are any, one is among the k
     return indices, values
 

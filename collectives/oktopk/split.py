@@ -17,13 +17,20 @@ from commbounds.compressors._magnitude import magnitude_bits
 __all__ = ["split_and_reduce", "split_traffic", "summed_regions", "used_up"]
 
 _BLOCK = 1 << 17
-"""Entries of the vector, or more, that are summed for all ranks before the next ones: so they stay in the cache."""
+"""Entries of the vector, or more, that are zeroed, summed for all ranks and looked at before the next ones: so they
+stay in the cache.
+"""
 
 
 @njit(cache=True, nogil=True)
-def _before(indices, boundary):  # type: ignore[no-untyped-def]
-    # how many of the ascending indices are below the boundary
-    low, high = 0, indices.size
+def _before(indices, boundary, place, step):  # type: ignore[no-untyped-def]
+    # how many of the ascending indices are below the boundary: `place` or more, probably about step more
+    low, high = place, place + step
+    while high < indices.size and indices[high] < boundary:
+        low = high + 1
+        high += step
+        step *= 2
+    high = min(high, indices.size)
     while low < high:
         middle = (low + high) // 2
         if indices[middle] < boundary:
@@ -34,25 +41,9 @@ def _before(indices, boundary):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _add(row, values, boundaries, start, stop, cuts, sums):  # type: ignore[no-untyped-def]
-    # add one rank's messages to regions start .. stop - 1, of which the first begins where row does, at place
-    # cuts[start] of the rank's entries; the place after the message to region r becomes cuts[r + 1]
-    r, first, count = start, cuts[start], row.size
-    end, limit = boundaries[start + 1], boundaries[stop]
+def _add(row, values, sums):  # type: ignore[no-untyped-def]
     for j in range(row.size):
-        index = row[j]
-        if index >= end:
-            if index >= limit:
-                count = j
-                break
-            while index >= end:
-                r += 1
-                cuts[r] = first + j
-                end = boundaries[r + 1]
-        sums[np.uint32(index)] += values[j]  # unsigned: no look at whether the index counts from the end
-    while r < stop:
-        r += 1
-        cuts[r] = first + count
+        sums[np.uint32(row[j])] += values[j]  # unsigned: no look at whether the index counts from the end
 
 
 @njit(cache=True, nogil=True)
@@ -75,11 +66,17 @@ def _reduce(indices, values, counts, boundaries, first, last, cuts, sums, bits, 
         stop = start + 1
         while stop < last and boundaries[stop] - boundaries[start] < _BLOCK:
             stop += 1
+        block = sums[boundaries[start] : boundaries[stop]]
+        for i in range(block.size):
+            block[i] = 0
         for p in range(counts.size):
+            row, step = indices[p, : counts[p]], 1 + counts[p] // cuts.shape[1]
             if start == first:
-                cuts[p, first] = _before(indices[p, : counts[p]], boundaries[first])
-            rest = slice(cuts[p, start], counts[p])
-            _add(indices[p, rest], values[p, rest], boundaries, start, stop, cuts[p], sums)
+                cuts[p, first] = _before(row, boundaries[first], 0, row.size)
+            for r in range(start, stop):
+                cuts[p, r + 1] = _before(row, boundaries[r + 1], cuts[p, r], step)
+            messages = slice(cuts[p, start], cuts[p, stop])
+            _add(row[messages], values[p, messages], sums)
         for r in range(start, stop):
             nonzero[r], largest[r] = _looked_at(bits[boundaries[r] : boundaries[r + 1]], mask)
         start = stop
@@ -90,8 +87,10 @@ def _send(cuts, rotation, bucket, sent, received, messages):  # type: ignore[no-
     # every slice cuts[p, r] .. cuts[p, r + 1] is a message of rank p to rank r, two words an entry
     P = cuts.shape[0]
     for round_ in range(P):
+        target = round_
         for p in range(P):
-            target = (p + round_ + 1) % P if rotation else round_
+            if rotation:
+                target = target + 1 if target + 1 < P else 0
             if target != p:
                 words = 2 * (cuts[p, target + 1] - cuts[p, target])
                 sent[round_ // bucket, p] += words
@@ -164,7 +163,7 @@ def summed_regions(
         A sum overflows.
     """
     R, dtype = boundaries.size - 1, chosen.values.dtype
-    sums, cuts = np.zeros(boundaries[-1], dtype), np.empty((len(chosen.counts), R + 1), np.int64)
+    sums, cuts = np.empty(boundaries[-1], dtype), np.empty((len(chosen.counts), R + 1), np.int64)
     bits, mask = magnitude_bits(sums)
     nonzero, largest = np.zeros(R, np.int64), np.zeros(R, bits.dtype)
     given = (chosen.indices, chosen.values, chosen.counts, boundaries.copy())  # writable: one compilation is enough
@@ -173,7 +172,7 @@ def summed_regions(
         partial(_reduce, *given, first, last, cuts, sums, bits, mask, nonzero, largest) for first, last in _shares(R)
     ]
     with np.errstate(over="ignore", invalid="ignore"):  # of kernels in plain Python
-        run_all(jobs, int(chosen.counts.sum()))
+        run_all(jobs, int(chosen.counts.sum()) + sums.size)
     if not np.isfinite(largest.view(dtype)).all():
         raise ValueError("acc must have finite sums over the ranks, got an overflow")
     return sums, cuts, nonzero

@@ -72,12 +72,21 @@ def test_large_counts_do_not_wrap():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, ">f4"])
 def test_stacks_are_taken_as_they_are(dtype):
     stack = np.arange(6, dtype=dtype).reshape(2, 3)
-    stack.flags.writeable = False
     taken = checked_stack(stack)
     assert taken.dtype.isnative
     assert np.shares_memory(taken, stack) == stack.dtype.isnative
     assert checked_stack(stack[:, ::2]).flags.c_contiguous
     assert checked_stack(list(stack.astype("f4"))).tolist() == stack.tolist()
+
+
+def test_a_read_only_stack_is_copied_where_it_is_short():
+    for entries, copied in ((2**16, True), (2**16 + 2, False)):
+        stack = np.arange(entries, dtype=np.float32).reshape(2, -1)
+        stack.flags.writeable = False
+        taken = checked_stack(stack)
+        assert taken.flags.writeable == copied
+        assert np.shares_memory(taken, stack) != copied
+        assert taken.tobytes() == stack.tobytes()
 
 
 @pytest.mark.parametrize(

@@ -114,10 +114,15 @@ def test_a_sample_of_large_entries_only_does_not_mislead(k, partitioned, monkeyp
     x = np.random.default_rng(k).standard_normal(4096)
     x[sampled_places(4096, 64)] += 100
     sizes = []
-    kth = _largest._Pieces.kth
+    kth, short = _largest._Pieces.kth, _largest._short
     monkeypatch.setattr(_largest._Pieces, "kth", lambda self, k: sizes.append(self.size) or kth(self, k))
-    check(x, k)
-    assert sizes == [partitioned]
+    monkeypatch.setattr(_largest, "_short", lambda x, *more: sizes.append(x.size) or short(x, *more))
+    for threads in (1, 2):  # one piece, and two
+        monkeypatch.setattr(_blocks, "_SERIAL_BELOW", 4097 if threads == 1 else 256)
+        monkeypatch.setattr(_blocks, "get_num_threads", lambda threads=threads: threads)
+        check(x, k)
+        assert sizes.pop() == partitioned
+        assert not sizes
 
 
 @pytest.mark.parametrize("k", [1, 40, 300, 1000])
