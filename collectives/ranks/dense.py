@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives._message_by_message import ALLREDUCE, Part, edges_of
-from commbounds.collectives._messages import gather_messages, scatter_messages
 from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, edges_of
+from commbounds.collectives.dense.messages import gather_messages, scatter_messages
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 
