@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
-from scipy import optimize
 
 from commbounds.verify.experiment import Budget, Experiment, Implementations, bound_at, ratio
 from commbounds.verify.finding import Evidence, Method, Verdict
@@ -72,6 +71,8 @@ def _climb(probe: Probe, c: Any, x: Array, evaluations: int) -> None:
     """Nelder-Mead from `x`: objectives here have kinks."""
     if evaluations < 2:
         return
+    from scipy import optimize
+
     optimize.minimize(
         lambda flat: _objective(probe, c, flat.reshape(x.shape)),
         x.ravel() / (np.abs(x).max() or 1.0),
@@ -86,6 +87,8 @@ def _globally(probe: Probe, c: Any, shape: tuple[int, ...], evaluations: int, rn
     population = 5 * size
     if evaluations < 2 * population:
         return
+    from scipy import optimize
+
     optimize.differential_evolution(
         lambda flat: _objective(probe, c, flat.reshape(shape)),
         [(-1.0, 1.0)] * size,
