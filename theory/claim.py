@@ -16,7 +16,7 @@ from commbounds.theory.evaluation import Evaluator, evaluator
 from commbounds.theory.notation import latex
 from commbounds.theory.quantities import Quantity
 
-__all__ = ["Claim", "Hypothesis", "Kind", "Quantity", "Source", "Standing", "Tag"]
+__all__ = ["Claim", "Eq", "Ge", "Hypothesis", "Kind", "Le", "Quantity", "Source", "Standing", "Tag"]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9][a-z0-9_]*)+")
 _HYPOTHESIS = re.compile(r"[a-z][a-z0-9_]*")
@@ -123,6 +123,21 @@ class Hypothesis:
         if self.condition is None:
             return True
         return bool(evaluator(self.condition)(values, f"condition of {self.name}"))
+
+
+def Le(left: Any, right: Any) -> Any:
+    """The relation left <= right, which sympy does not try to decide: that would take longer than all the rest."""
+    return sp.Le(left, right, evaluate=False)
+
+
+def Ge(left: Any, right: Any) -> Any:
+    """The relation left >= right, likewise."""
+    return sp.Ge(left, right, evaluate=False)
+
+
+def Eq(left: Any, right: Any) -> Any:
+    """The relation left = right, likewise."""
+    return sp.Eq(left, right, evaluate=False)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Hypothesis, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Standing
 from commbounds.theory.hypotheses import ANY_FACTOR
 from commbounds.theory.quantities import (
     BIAS,
@@ -55,7 +55,7 @@ class Subject:
             name=f"{self.name}.{statement}",
             title=f"{self._subject} is unbiased",
             quantity=BIAS,
-            relation=sp.Eq(BIAS.symbol, 0),
+            relation=Eq(BIAS.symbol, 0),
             kind=Kind.EXPECTED,
             assumes=assumes,
             source=derived(why, "asked of every compressor"),
@@ -67,7 +67,7 @@ class Subject:
             name=f"{self.name}.{statement}",
             title=f"{self._subject} is unbiased",
             quantity=BIAS,
-            relation=sp.Eq(BIAS.symbol, 0),
+            relation=Eq(BIAS.symbol, 0),
             kind=Kind.EXPECTED,
             assumes=assumes,
             source=derived(f"Refuted by one input: {where}.", "asked of every compressor"),
@@ -89,7 +89,7 @@ class Subject:
             name=f"{self.name}.{statement}",
             title=f"Size of a message of {self.title}",
             quantity=BITS,
-            relation=sp.Eq(BITS.symbol, bits),
+            relation=Eq(BITS.symbol, bits),
             kind=Kind.SURE,
             assumes=assumes,
             source=derived(f"Counted: {counted}.", "counted from the message's fields"),
@@ -133,7 +133,7 @@ class Subject:
         Without `extremal` the variance is omega ||x||^2 for every x, and the claim is an equality.
         """
         bound = sp.piecewise_fold(1 - 1 / (1 + omega))
-        relation = sp.Le if extremal else sp.Eq
+        relation = Le if extremal else Eq
         return Claim(
             name=f"{self.name}.shrunk_contraction",
             title=f"{self._subject} divided by 1 + omega is contractive with alpha = 1/(1 + omega)",
@@ -156,7 +156,7 @@ class Subject:
             name=f"{self.name}.{statement}",
             title=f"{self._subject} {verb}",
             quantity=quantity,
-            relation=sp.Eq(quantity.symbol, 0),
+            relation=Eq(quantity.symbol, 0),
             kind=self._kind,
             assumes=assumes,
             source=derived(why, "asked of every compressor"),
@@ -169,7 +169,7 @@ class Subject:
             name=f"{self.name}.{statement}",
             title=f"{self._subject} {verb}",
             quantity=quantity,
-            relation=sp.Eq(quantity.symbol, 0),
+            relation=Eq(quantity.symbol, 0),
             kind=self._kind,
             assumes=assumes,
             source=derived(f"Refuted by one input: {where}.", "asked of every compressor"),

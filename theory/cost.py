@@ -15,7 +15,18 @@ import sympy as sp
 from commbounds.theory.claim import Hypothesis, Source
 from commbounds.theory.quantities import P
 
-__all__ = ["Cost", "Machine", "Phase", "Schedule", "cost", "log2", "power_below", "t"]
+__all__ = [
+    "Cost",
+    "Machine",
+    "Phase",
+    "Schedule",
+    "cost",
+    "critical_steps",
+    "critical_words",
+    "log2",
+    "power_below",
+    "t",
+]
 
 t = sp.Symbol("t", integer=True, nonnegative=True)
 """A step of a phase, counted from 0."""
@@ -236,7 +247,6 @@ class Cost:
         return Cost(put(self.latency), put(self.words), put(self.reduced), self.intra and self.intra.at(**values))
 
 
-@cache
 def cost(schedule: Schedule) -> Cost:
     """Closed forms of latency, words and additions, from ``Sum(...).doit()`` over every phase.
 
@@ -246,16 +256,29 @@ def cost(schedule: Schedule) -> Cost:
     >>> cost(SCHEDULES["ring"]).words
     2*n*(P - 1)/P
     """
-    within = [phase for phase in schedule.phases if phase.link == "intra"]
-    whole = _total(schedule, list(schedule.phases))
-    return Cost(*whole, intra=Cost(*_total(schedule, within)) if within else None)
+    within = any(phase.link == "intra" for phase in schedule.phases)
+    return Cost(*_total(schedule), intra=Cost(*_total(schedule, "intra")) if within else None)
 
 
-def _total(schedule: Schedule, phases: list[Phase]) -> tuple[Any, Any, Any]:
-    latency = [phase.steps for phase in phases]
-    words = [_summed(schedule, phase, phase.words) for phase in phases]
-    reduced = [_summed(schedule, phase, phase.reduced) for phase in phases]
-    return _closed(schedule, latency), _closed(schedule, words), _closed(schedule, reduced)
+@cache
+def critical_steps(schedule: Schedule, link: str = "") -> Any:
+    """`Cost.latency` of a schedule; where `link` is given, of the phases on such links."""
+    return _closed(schedule, [phase.steps for phase in _phases(schedule, link)])
+
+
+@cache
+def critical_words(schedule: Schedule, link: str = "") -> Any:
+    """`Cost.words` of a schedule, likewise."""
+    return _closed(schedule, [_summed(schedule, phase, phase.words) for phase in _phases(schedule, link)])
+
+
+def _total(schedule: Schedule, link: str = "") -> tuple[Any, Any, Any]:
+    reduced = [_summed(schedule, phase, phase.reduced) for phase in _phases(schedule, link)]
+    return critical_steps(schedule, link), critical_words(schedule, link), _closed(schedule, reduced)
+
+
+def _phases(schedule: Schedule, link: str) -> list[Phase]:
+    return [phase for phase in schedule.phases if link in ("", phase.link)]
 
 
 def _summed(schedule: Schedule, phase: Phase, words: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Hypothesis
+from commbounds.theory.claim import Eq, Hypothesis
 from commbounds.theory.quantities import P, alpha, k, m, mu, n, r
 
 __all__ = [
@@ -57,7 +57,7 @@ SPECTRAL_GAP = Hypothesis(
 TWO_SINGULAR_VALUES = Hypothesis(
     "two_singular_values",
     "The smaller side of the matrix is 2 and the rank is 1.",
-    sp.Eq(sp.Min(m, n), 2) & sp.Eq(r, 1),
+    Eq(sp.Min(m, n), 2) & Eq(r, 1),
 )
 
 # Variants of a compressor
@@ -66,9 +66,9 @@ SCALED = Hypothesis("scaled", "Kept values are multiplied by n/k: RandK(k, scale
 ZERO_IS_PLUS_ONE = Hypothesis("zero_is_plus_one", "The sign of zero is +1: Sign(zero=1), ScaledSign(zero=1).")
 ZERO_IS_ZERO = Hypothesis("zero_is_zero", "The sign of zero is 0: Sign(zero=0), ScaledSign(zero=0).")
 KEEPS_FLOOR = Hypothesis(
-    "keeps_floor", "The compressor keeps max(1, floor(mu n)) entries.", sp.Eq(k, sp.Max(1, sp.floor(mu * n)))
+    "keeps_floor", "The compressor keeps max(1, floor(mu n)) entries.", Eq(k, sp.Max(1, sp.floor(mu * n)))
 )
-KEEPS_CEILING = Hypothesis("keeps_ceiling", "The compressor keeps ceil(mu n) entries.", sp.Eq(k, sp.ceiling(mu * n)))
+KEEPS_CEILING = Hypothesis("keeps_ceiling", "The compressor keeps ceil(mu n) entries.", Eq(k, sp.ceiling(mu * n)))
 FRESH_GAUSSIAN_SKETCH = Hypothesis(
     "fresh_gaussian_sketch", "The sketch is drawn anew for every call, its entries independent standard Gaussians."
 )
@@ -103,5 +103,5 @@ INDEPENDENT_SUPPORTS = Hypothesis("independent_supports", "Every worker draws it
 TWO_WORKERS = Hypothesis(
     "two_workers",
     "Two workers hold (1 + e, -1) and (-1, 1 + e) with e > 0, and each keeps its largest entry.",
-    sp.Eq(P, 2) & sp.Eq(n, 2) & sp.Eq(k, 1),
+    Eq(P, 2) & Eq(n, 2) & Eq(k, 1),
 )

@@ -20,7 +20,6 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import optimize
 
 from commbounds.theory import Standing
 from commbounds.verify.experiment import Budget, Implementations
@@ -475,6 +474,8 @@ def _climb(probe: Probe, at: Callable[[NDArray[Any]], Case], x: NDArray[Any], ev
     """Nelder-Mead from `x`: objectives here have kinks."""
     if evaluations < 2:
         return
+    from scipy import optimize  # a quarter of a second
+
     optimize.minimize(
         lambda flat: _objective(probe, at(flat.reshape(x.shape))),
         x.ravel() / (np.abs(x).max() or 1.0),
@@ -495,6 +496,8 @@ def _globally(
     population = 5 * size
     if evaluations < 2 * population:
         return
+    from scipy import optimize
+
     optimize.differential_evolution(
         lambda flat: _objective(probe, at(flat.reshape(shape))),
         [(-1.0, 1.0)] * size,

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from commbounds.collectives.dense.gathering import gather_blocks
 from commbounds.collectives.sparse.entries import Entries, SparseResult, checked_choice, checked_request, dense_sum
@@ -100,6 +99,8 @@ def gaussiank_allreduce(
 
 def _selection(x: NDArray[Any], k: int, adapt: str) -> tuple[float, Entries]:
     """The threshold of one rank, and what of its vector exceeds it."""
+    from scipy.special import ndtri
+
     magnitudes = np.abs(x).astype(np.float64)
     threshold = _adapted(magnitudes, _threshold(x, magnitudes, -float(ndtri(k / x.size / 2))), k, adapt)
     indices = np.flatnonzero((magnitudes > threshold) & (magnitudes > 0))

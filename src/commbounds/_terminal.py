@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,6 +22,7 @@ __all__ = [
     "exhibited",
     "given_or_verified",
     "print_claim",
+    "print_claims",
     "print_findings",
     "verified",
     "workers",
@@ -36,12 +37,36 @@ _COLOURS = {
 }
 
 
+_WIDTH_OF_A_PIPE = 200
+"""A pipe gets whole lines, whatever the width of the terminal behind it."""
+
+
 def console(stderr: bool = False) -> Any:
     """Where tables and progress bars go."""
     from rich.console import Console
 
-    # a pipe gets whole lines, whatever the width of the terminal behind it
-    return Console(stderr=stderr, highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 200)
+    width = None if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
+    return Console(stderr=stderr, highlight=False, soft_wrap=False, width=width)
+
+
+def print_claims(claims: Sequence[Claim]) -> None:
+    """Print one line a claim, and how many there are; without rich, which takes a second for the whole book."""
+    import shutil
+    from textwrap import wrap
+
+    rows = [("claim", "kind", "stands", "source", "statement")]
+    rows += [(c.name, str(c.kind), str(c.stands), str(c.source.tag), c.title) for c in claims]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:4]
+    margin = sum(widths) + 2 * len(widths)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
+    for place, (*words, statement) in enumerate(rows):
+        cells = [word.ljust(size) for word, size in zip(words, widths, strict=True)]
+        if place:
+            cells[2] = click.style(cells[2], fg="green" if words[2] == "holds" else "red")
+        lines = ("\n" + " " * margin).join(wrap(statement, max(width - margin, 40)))
+        line = "  ".join([*cells, lines])
+        click.echo(line if place else click.style(line, bold=True))
+    click.echo(f"{len(claims)} claims")
 
 
 def print_claim(claim: Claim) -> None:

@@ -20,6 +20,7 @@ from commbounds._terminal import (
     exhibited,
     given_or_verified,
     print_claim,
+    print_claims,
     print_findings,
     verified,
     workers,
@@ -76,18 +77,7 @@ def claims(pattern: str, show: str | None) -> None:
     names = fnmatch.filter(book, pattern)
     if not names:
         raise click.UsageError(f"no claim matches {pattern!r}")
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for heading in ("claim", "kind", "stands", "source", "statement"):
-        table.add_column(heading, no_wrap=heading == "claim")
-    for name in names:
-        claim = book[name]
-        colour = "green" if claim.stands == "holds" else "red"
-        table.add_row(name, claim.kind, f"[{colour}]{claim.stands}[/]", claim.source.tag, escape(claim.title))
-    console().print(table)
-    console().print(f"{len(names)} claims")
+    print_claims([book[name] for name in names])
 
 
 # --- verify ------------------------------------------------------------------------------------------------------

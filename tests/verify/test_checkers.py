@@ -279,7 +279,7 @@ def test_tight_claims_are_attained_by_attack_from_nothing(name):
 
 def test_a_loose_bound_is_seen_to_be_loose(plant):
     experiment = plant(TOPK, relation=sp.Le(E, 3 * (1 - k / n)))
-    found, best = attacked(experiment)
+    found, _ = attacked(experiment)
     assert 0.33 < found.tightness <= 1 / 3 + 1e-12
 
 

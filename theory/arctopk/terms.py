@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Hypothesis
+from commbounds.theory.claim import Eq, Ge, Hypothesis
 from commbounds.theory.quantities import P, Quantity, k, m, n, r
 from commbounds.theory.sources import Work
 
@@ -106,24 +106,24 @@ WORDS_RATIO = _quantity(
 SHARED_SKETCH = Hypothesis("shared_sketch", "All ranks use one sketch, drawn anew for every call.")
 EXACT_SUMS = Hypothesis("exact_sums", "Sums are exact: entries are integers, or arithmetic is.")
 ORTHOGONAL_ROWS = Hypothesis("orthogonal_rows", "The rows of the average gradient are mutually orthogonal.")
-ONE_KEPT_OF_TWO = Hypothesis("one_kept_of_two", "One of two rows is kept.", sp.Eq(m, 2) & sp.Eq(k, 1))
+ONE_KEPT_OF_TWO = Hypothesis("one_kept_of_two", "One of two rows is kept.", Eq(m, 2) & Eq(k, 1))
 PARALLEL_AND_ONE = Hypothesis(
     "parallel_and_one",
     "m - 1 rows are one vector of norm 1, the last is orthogonal to them; one row is kept, the sketch has rank 1.",
-    sp.Eq(k, 1) & sp.Eq(r, 1) & sp.Ge(m, 2),
+    Eq(k, 1) & Eq(r, 1) & Ge(m, 2),
 )
 FLOOR_ROWS = Hypothesis("floor_rows", "max(1, floor(mu m)) rows are kept, as in published hooks.")
 CEILING_ROWS = Hypothesis("ceiling_rows", "ceil(mu m) rows are kept.")
 LARGE_RANK = Hypothesis(
     "large_rank",
     "The sketch has rank r >= 4 ln(2 m/delta)/(eps^2 - eps^3).",
-    sp.Ge(r, 4 * sp.log(2 * m / delta) / (eps**2 - eps**3)),
+    Ge(r, 4 * sp.log(2 * m / delta) / (eps**2 - eps**3)),
 )
 ONE_ROW_CANCELS = Hypothesis("one_row_cancels", "Two ranks hold a row that is large and cancels in the average.")
 SAME_BITS = Hypothesis("same_bits", "Every rank ends the sketch's all-reduce with the same bits.")
 OWN_ORDERS = Hypothesis("own_orders", "Every rank gathers the sketches and adds them up beginning with its own.")
 BLOCKS_OF_BOTH = Hypothesis(
-    "blocks_of_both", "P divides m r and k n.", sp.Eq(sp.Mod(m * r, P), 0) & sp.Eq(sp.Mod(k * n, P), 0)
+    "blocks_of_both", "P divides m r and k n.", Eq(sp.Mod(m * r, P), 0) & Eq(sp.Mod(k * n, P), 0)
 )
 
 ARC_2025 = Work(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind
+from commbounds.theory.claim import Claim, Ge, Kind
 from commbounds.theory.cost import power_below
 from commbounds.theory.dense.builder import Subject
 from commbounds.theory.dense.terms import CORE_BLOCKS_DIVIDE, SEVERAL_RANKS, ceil_log2, floor_log2
@@ -94,7 +94,7 @@ _DOUBLING = (
         name="dense.recursive_doubling.lower_bound",
         title="Recursive doubling all-reduce: a rank receives at least 2n(P - 1)/P words on average",
         quantity=MEAN_RECEIVED,
-        relation=sp.Ge(MEAN_RECEIVED.symbol, DENSE_LOWER_BOUND),
+        relation=Ge(MEAN_RECEIVED.symbol, DENSE_LOWER_BOUND),
         kind=Kind.SURE,
         source=derived(
             "Take one entry, and the first moment at which some rank knows its sum. All others' terms have reached "

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import sympy as sp
-
-from commbounds.theory.claim import Claim, Hypothesis, Kind, Quantity, Source, Standing
-from commbounds.theory.cost import cost
+from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Quantity, Source, Standing
+from commbounds.theory.cost import critical_steps, critical_words
 from commbounds.theory.dense.terms import (
     DIFFERING,
     EXACT_INTEGERS,
@@ -48,7 +46,7 @@ class Subject:
             name=f"dense.{self.name}.{statement}",
             title=f"{self.title[0].upper()}{self.title[1:]}: {title}",
             quantity=quantity,
-            relation=sp.Eq(quantity.symbol, value),
+            relation=Eq(quantity.symbol, value),
             kind=Kind.SURE,
             source=source,
             assumes=assumes,
@@ -58,17 +56,18 @@ class Subject:
     def counted(self) -> tuple[Claim, ...]:
         """Words and steps on the critical path, for every P and n."""
         exact = EXACT[self.name]
-        total = cost(exact)
         summed = "Steps and words of the schedule, summed by sympy. "
         return (
             self.equal(
                 "critical_path",
                 CRITICAL_PATH,
                 "words on the critical path, for every P and n",
-                total.words,
+                critical_words(exact),
                 derived(summed + exact.source.proof),
             ),
-            self.equal("steps", STEPS, "steps, for every P", total.latency, derived(summed + exact.source.proof)),
+            self.equal(
+                "steps", STEPS, "steps, for every P", critical_steps(exact), derived(summed + exact.source.proof)
+            ),
         )
 
     def printed(self, where: str, why: str) -> Claim:
@@ -107,7 +106,7 @@ class Subject:
             name=f"dense.{self.name}.rounding",
             title=f"{self.title[0].upper()}{self.title[1:]}: rounding error of the sum, on every rank",
             quantity=RELATIVE_SUM_ERROR,
-            relation=sp.Le(RELATIVE_SUM_ERROR.symbol, depth * unit / (1 - depth * unit)),
+            relation=Le(RELATIVE_SUM_ERROR.symbol, depth * unit / (1 - depth * unit)),
             kind=Kind.SURE,
             source=HIGHAM_2002.recalled(
                 "error of a sum by a tree of additions",

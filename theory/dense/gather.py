@@ -6,8 +6,8 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Hypothesis, Kind, Quantity, Source, Standing
-from commbounds.theory.cost import cost
+from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Quantity, Source, Standing
+from commbounds.theory.cost import critical_words
 from commbounds.theory.dense.terms import (
     ARRIVED_ELSEWHERE,
     BLOCKS_DIVIDE,
@@ -38,7 +38,7 @@ def _equal(
         name=f"dense.{name}",
         title=title,
         quantity=quantity,
-        relation=sp.Eq(quantity.symbol, value),
+        relation=Eq(quantity.symbol, value),
         kind=Kind.SURE,
         source=source,
         assumes=assumes,
@@ -55,7 +55,7 @@ def _words(schedule: str, algorithm: str, statement: str, *assumes: Hypothesis) 
             f"allgather.{statement}_words",
             f"{algorithm} all-gather to n words: critical path",
             CRITICAL_PATH,
-            cost(exact).words,
+            critical_words(exact),
             derived(summed),
             *assumes,
         ),
@@ -63,7 +63,7 @@ def _words(schedule: str, algorithm: str, statement: str, *assumes: Hypothesis) 
             f"reduce_scatter.{statement}_words",
             f"{algorithm} reduce-scatter of n words: critical path",
             CRITICAL_PATH,
-            cost(exact).words,
+            critical_words(exact),
             derived(f"{_BACKWARDS} {summed}"),
             *assumes,
         ),
@@ -98,7 +98,7 @@ GATHER: tuple[Claim, ...] = (
         "allgather.even_words",
         "Bruck's all-gather of equal blocks has n(P - 1)/P words on its critical path",
         CRITICAL_PATH,
-        cost(SCHEDULES["allgather_bruck"]).words,
+        critical_words(SCHEDULES["allgather_bruck"]),
         derived("1, 2, 4, ... blocks of n/P words, and what is left in the last step, add up to P - 1 blocks."),
         BY_BRUCK,
         BLOCKS_DIVIDE,
@@ -167,7 +167,7 @@ GATHER: tuple[Claim, ...] = (
         name="dense.allreduce.every_rank",
         title="In an all-reduce every rank receives at least 2n(P - 1)/P words",
         quantity=LEAST_RECEIVED,
-        relation=sp.Ge(LEAST_RECEIVED.symbol, DENSE_LOWER_BOUND),
+        relation=Ge(LEAST_RECEIVED.symbol, DENSE_LOWER_BOUND),
         kind=Kind.SURE,
         source=FOLKLORE.recalled(
             "the bandwidth term of the lower bound, read as one for every rank",

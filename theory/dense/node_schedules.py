@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Hypothesis
+from commbounds.theory.claim import Eq, Ge, Hypothesis
 from commbounds.theory.cost import Phase, Schedule, log2, t
 from commbounds.theory.dense.terms import BLOCKS_DIVIDE, POWER_OF_TWO_RANKS
 from commbounds.theory.quantities import P, n
@@ -24,7 +24,7 @@ _MEMBERS = P / nodes
 # in a tuple: a condition of schedules, not of claims
 _EVEN = (
     Hypothesis(
-        "nodes_divide", "There are at least two nodes, all of one size.", sp.Ge(nodes, 2) & sp.Eq(sp.Mod(P, nodes), 0)
+        "nodes_divide", "There are at least two nodes, all of one size.", Ge(nodes, 2) & Eq(sp.Mod(P, nodes), 0)
     ),
 )
 _POWERS = (*_EVEN, POWER_OF_TWO_RANKS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Hypothesis
+from commbounds.theory.claim import Eq, Ge, Hypothesis
 from commbounds.theory.cost import log2, power_below
 from commbounds.theory.quantities import P, Quantity, index_bits, n
 from commbounds.theory.sources import Work
@@ -71,14 +71,14 @@ OUT_OF_ORDER = _quantity(
     "entries that differ, bit for bit, from adding the ranks one after another in floating point",
 )
 
-POWER_OF_TWO_RANKS = Hypothesis("power_of_two_ranks", "P is a power of two.", sp.Eq(2**ceil_log2, P))
-BLOCKS_DIVIDE = Hypothesis("blocks_divide", "P divides n.", sp.Eq(sp.Mod(n, P), 0))
+POWER_OF_TWO_RANKS = Hypothesis("power_of_two_ranks", "P is a power of two.", Eq(2**ceil_log2, P))
+BLOCKS_DIVIDE = Hypothesis("blocks_divide", "P divides n.", Eq(sp.Mod(n, P), 0))
 CORE_BLOCKS_DIVIDE = Hypothesis(
     "core_blocks_divide",
     "The largest power of two that is at most P divides n.",
-    sp.Eq(sp.Mod(n, power_below(P)), 0),
+    Eq(sp.Mod(n, power_below(P)), 0),
 )
-SEVERAL_RANKS = Hypothesis("several_ranks", "There are at least two ranks.", sp.Ge(P, 2))
+SEVERAL_RANKS = Hypothesis("several_ranks", "There are at least two ranks.", Ge(P, 2))
 EXACT_INTEGERS = Hypothesis(
     "exact_integers", "Entries are integers whose magnitudes add up to less than 2^53, or 2^24 in float32."
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Hypothesis, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing
 from commbounds.theory.dropcompute.terms import (
     AFTER_BACKWARD,
     AT_THE_MEAN,
@@ -40,21 +40,21 @@ ENDS_CLOSE = Hypothesis(
     "ends_map_1",
     "M >= 12, 3/4 <= tau/(M mu) <= 3/2, and the latency is normal, uniform, gamma of shape >= 4, lognormal of width "
     "<= 1/2, or the delay that the released code injects.",
-    sp.Ge(M, 12),
+    Ge(M, 12),
 )
 ENDS_NEAR = Hypothesis(
     "ends_map_5",
     "M >= 12, 1/2 <= tau/(M mu) <= 3/2, and the latency is one of those, exponential, or lognormal of width <= 1.",
-    sp.Ge(M, 12),
+    Ge(M, 12),
 )
-ONE_MICRO_BATCH = Hypothesis("one_micro_batch", "M = 1.", sp.Eq(M, 1))
+ONE_MICRO_BATCH = Hypothesis("one_micro_batch", "M = 1.", Eq(M, 1))
 
 COMPLETIONS: tuple[Claim, ...] = (
     claim(
         "completed.exact",
         "The expected number of completed micro-batches is the sum of the probabilities that each ends in time",
         COMPLETED,
-        sp.Eq(COMPLETED.symbol, below),
+        Eq(COMPLETED.symbol, below),
         Kind.EXPECTED,
         "Linearity of expectation.",
         assumes=(CONTINUOUS, INDEPENDENT),
@@ -64,7 +64,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "trials.completed",
         "Simulated steps complete what the law of the elapsed times says",
         COMPLETED,
-        sp.Eq(COMPLETED.symbol, below),
+        Eq(COMPLETED.symbol, below),
         Kind.EXPECTED,
         "Linearity of expectation; the probabilities by closed form, exact convolution or FFT.",
         assumes=(CONTINUOUS, INDEPENDENT),
@@ -74,7 +74,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "trials.time",
         "Simulated steps take the time that the law of the elapsed times says",
         STEP_TIME,
-        sp.Eq(STEP_TIME.symbol, capped),
+        Eq(STEP_TIME.symbol, capped),
         Kind.EXPECTED,
         "E[min(tau, T)] is the integral of 1 - F^N up to tau.",
         assumes=(CONTINUOUS, INDEPENDENT),
@@ -83,7 +83,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "completed.work",
         "A worker that tests after each micro-batch works the mean latency for each that it begins",
         WORK,
-        sp.Eq(WORK.symbol, latency * begun),
+        Eq(WORK.symbol, latency * begun),
         Kind.EXPECTED,
         "Wald's identity: the number of micro-batches begun is a stopping time.",
         assumes=(AFTER_BACKWARD, INDEPENDENT),
@@ -93,7 +93,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "completed.accounting",
         "Micro-batches begun are those completed and, where the worker is late, one more",
         COMPLETED,
-        sp.Eq(COMPLETED.symbol, begun - late),
+        Eq(COMPLETED.symbol, begun - late),
         Kind.EXPECTED,
         "min(#{S_m < tau} + 1, M) is #{S_m < tau} + 1 if T_n >= tau, and M = #{S_m < tau} otherwise.",
         assumes=(CONTINUOUS, INDEPENDENT),
@@ -103,7 +103,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "completed.at_least",
         "A worker completes its time over the mean latency, less the chance to be stopped",
         COMPLETED,
-        sp.Ge(COMPLETED.symbol, capped / latency - late),
+        Ge(COMPLETED.symbol, capped / latency - late),
         Kind.EXPECTED,
         "Wald: mu E[B] = E[S_B] >= E[min(tau, T_n)], and E[B] = E[completed] + P(T_n >= tau).",
         assumes=(CONTINUOUS, INDEPENDENT),
@@ -115,7 +115,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "completed.at_most",
         "A worker completes at most the threshold over the mean latency, and the squared coefficient of variation",
         COMPLETED,
-        sp.Le(COMPLETED.symbol, sp.Min(M, tau / latency + jitter**2 / latency**2)),
+        Le(COMPLETED.symbol, sp.Min(M, tau / latency + jitter**2 / latency**2)),
         Kind.EXPECTED,
         LORDEN_1970.recalled(
             "the bound E[t^2]/mu on the expected overshoot",
@@ -131,7 +131,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "completed.new_better",
         "New better than used latencies complete at most their time over the mean latency",
         COMPLETED,
-        sp.Le(COMPLETED.symbol, capped / latency),
+        Le(COMPLETED.symbol, capped / latency),
         Kind.EXPECTED,
         "The rest of the micro-batch that is under way at tau is at most mu in expectation: mu E[B] <= E[min(tau, "
         "T_n)] + "
@@ -145,7 +145,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "completed.new_worse",
         "New worse than used latencies complete at least their time over the mean latency",
         COMPLETED,
-        sp.Ge(COMPLETED.symbol, capped / latency),
+        Ge(COMPLETED.symbol, capped / latency),
         Kind.EXPECTED,
         "The same with the inequality reversed.",
         assumes=(CONTINUOUS, INDEPENDENT, NWUE),
@@ -155,7 +155,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "completed.exponential",
         "Exponential latencies complete exactly their time over the mean latency",
         COMPLETED,
-        sp.Eq(COMPLETED.symbol, capped / latency),
+        Eq(COMPLETED.symbol, capped / latency),
         Kind.EXPECTED,
         "The exponential law is both new better and new worse than used.",
         assumes=(CONTINUOUS, INDEPENDENT, EXPONENTIAL),
@@ -166,7 +166,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "At the mean of a worker's time, at most one micro-batch and half a coefficient of variation a root are "
         "dropped",
         COMPLETED,
-        sp.Ge(COMPLETED.symbol, M - cv * sp.sqrt(M) / 2 - 1),
+        Ge(COMPLETED.symbol, M - cv * sp.sqrt(M) / 2 - 1),
         Kind.EXPECTED,
         "completed >= E[min(M mu, T_n)]/mu - 1 = M - E(T_n - M mu)^+/mu - 1, and E(X)^+ = E|X|/2 <= sd/2 for centred "
         "X.",
@@ -179,7 +179,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "completed.one_sided",
         "A worker is in time with at least the probability that Cantelli's inequality gives",
         PASSED,
-        sp.Ge(PASSED.symbol, 1 - M * jitter**2 / (M * jitter**2 + (tau - M * latency) ** 2)),
+        Ge(PASSED.symbol, 1 - M * jitter**2 / (M * jitter**2 + (tau - M * latency) ** 2)),
         Kind.EXPECTED,
         "Cantelli's inequality for S_M, whose variance is M sigma^2.",
         assumes=(INDEPENDENT, BEYOND_MEAN),
@@ -191,7 +191,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "completed.printed",
         "Elapsed times are normal",
         COMPLETED,
-        sp.Eq(COMPLETED.symbol, expected_ends(M, tau, latency, jitter)),
+        Eq(COMPLETED.symbol, expected_ends(M, tau, latency, jitter)),
         Kind.APPROXIMATE,
         GILADI_2023.recalled(
             "the expected number of completed micro-batches",
@@ -207,7 +207,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "completed.printed_within_1",
         "Normal elapsed times tell the completed micro-batches to 1 %",
         GAP,
-        sp.Le(GAP.symbol, sp.Rational(1, 100)),
+        Le(GAP.symbol, sp.Rational(1, 100)),
         Kind.APPROXIMATE,
         "Measured against the exact law on the cells of the map; no proof.",
         assumes=ENDS_CLOSE,
@@ -217,7 +217,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "completed.printed_within_5",
         "Normal elapsed times tell the completed micro-batches to 5 %",
         GAP,
-        sp.Le(GAP.symbol, sp.Rational(1, 20)),
+        Le(GAP.symbol, sp.Rational(1, 20)),
         Kind.APPROXIMATE,
         "Measured against the exact law on the cells of the map; no proof.",
         assumes=ENDS_NEAR,
@@ -227,7 +227,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "completed.printed_at_one",
         "The same for a single micro-batch",
         GAP,
-        sp.Le(GAP.symbol, sp.Rational(1, 20)),
+        Le(GAP.symbol, sp.Rational(1, 20)),
         Kind.APPROXIMATE,
         "Refuted: for M = 1 and exponential latency at its mean the formula says 1/2, the truth is 1 - 1/e.",
         assumes=ONE_MICRO_BATCH,

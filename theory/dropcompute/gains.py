@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Hypothesis, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing
 from commbounds.theory.dropcompute.terms import (
     AT_THE_MEAN,
     BEST_TAU,
@@ -45,12 +45,12 @@ SEVERAL = Hypothesis(
     "N >= 64, M = 12, T_c = M mu/5, and latencies are normal, exponential, gamma of shape 4, lognormal of width 1/2, "
     "or "
     "the released delay.",
-    sp.Ge(N, 64),
+    Ge(N, 64),
 )
 GAIN_NEAR = Hypothesis(
     "gain_map_5",
     "tau maximises the exact gain, N >= 32, T_c = M mu/5, and law and M are on the 5 % map of E[T] with M >= 12.",
-    sp.Ge(N, 32) & sp.Ge(M, 12),
+    Ge(N, 32) & Ge(M, 12),
 )
 
 GAINS: tuple[Claim, ...] = (
@@ -58,7 +58,7 @@ GAINS: tuple[Claim, ...] = (
         "gain.no_threshold",
         "Without a threshold nothing is gained or lost",
         GAIN,
-        sp.Eq(GAIN.symbol, 1),
+        Eq(GAIN.symbol, 1),
         Kind.EXPECTED,
         "As tau grows, completed goes to M and E[min(tau, T)] to E[T].",
         assumes=(CONTINUOUS, INDEPENDENT),
@@ -67,7 +67,7 @@ GAINS: tuple[Claim, ...] = (
         "gain.with_means",
         "Putting means into the formula never overstates the gain",
         GAIN,
-        sp.Ge(GAIN.symbol, below * (slowest + overhead) / (M * (sp.Min(tau, slowest) + overhead))),
+        Ge(GAIN.symbol, below * (slowest + overhead) / (M * (sp.Min(tau, slowest) + overhead))),
         Kind.EXPECTED,
         GILADI_2023.recalled("the effective speed-up", "With exact moments; Jensen: E min(tau, T) <= min(tau, E T)."),
         assumes=(CONTINUOUS, INDEPENDENT),
@@ -78,7 +78,7 @@ GAINS: tuple[Claim, ...] = (
         "gain.calibrated",
         "The expected objective of the calibration never exceeds the long-run gain",
         GAIN,
-        sp.Le(GAIN.symbol, truth),
+        Le(GAIN.symbol, truth),
         Kind.EXPECTED,
         "With A = min(tau, T) + T_c and R = (T + T_c)/A, both growing in the latencies, and completed falling: Harris' "
         "inequality gives E[R completed] <= E[R] E[completed] and E[A] E[R] <= E[A R] = E[T] + T_c.",
@@ -90,7 +90,7 @@ GAINS: tuple[Claim, ...] = (
         "gain.at_the_mean",
         "A threshold at a worker's mean time gains nearly all that ideal workers would",
         GAIN,
-        sp.Ge(GAIN.symbol, _KEPT * ideal),
+        Ge(GAIN.symbol, _KEPT * ideal),
         Kind.EXPECTED,
         "E min(M mu, T) <= M mu, and the bound on what is completed at the mean. So the best threshold's gain grows "
         "without bound with N whenever E[T] does, that is, for every law with unbounded support.",
@@ -102,7 +102,7 @@ GAINS: tuple[Claim, ...] = (
         "gain.new_better",
         "New better than used latencies: no threshold gains more than ideal workers would",
         GAIN,
-        sp.Le(GAIN.symbol, ideal),
+        Le(GAIN.symbol, ideal),
         Kind.EXPECTED,
         "With x = E min(tau, T_n) <= M mu: completed <= x/mu and E min(tau, T) >= x, so that S_eff <= ideal times "
         "x (M mu + T_c)/(M mu (x + T_c)) <= ideal.",
@@ -114,7 +114,7 @@ GAINS: tuple[Claim, ...] = (
         "gain.grows",
         "The best gain grows like sqrt(log N), whatever the latencies",
         GAIN,
-        sp.Ge(
+        Ge(
             GAIN.symbol,
             _KEPT
             * (M * latency + jitter * sp.sqrt(M * sp.log(N) / (sp.pi * sp.log(2))) + overhead)
@@ -138,7 +138,7 @@ GAINS: tuple[Claim, ...] = (
         "gain.bounded",
         "Bounded latencies: no threshold gains more than longest over shortest",
         GAIN,
-        sp.Le(GAIN.symbol, _CAP),
+        Le(GAIN.symbol, _CAP),
         Kind.EXPECTED,
         "completed = c <= M in expectation, E min(tau, T) >= a c as each micro-batch completed took a, E[T] <= M b, "
         "and "
@@ -151,7 +151,7 @@ GAINS: tuple[Claim, ...] = (
         "gain.bounded_by_mean",
         "Bounded latencies: no threshold gains more than longest over mean",
         GAIN,
-        sp.Le(GAIN.symbol, (M * longest + overhead) / (M * latency + overhead)),
+        Le(GAIN.symbol, (M * longest + overhead) / (M * latency + overhead)),
         Kind.EXPECTED,
         "It follows from the ideal gain where latencies are new better than used. Refuted in general: with two "
         "latencies "
@@ -167,7 +167,7 @@ GAINS: tuple[Claim, ...] = (
         "gain.single",
         "A worker by itself gains nothing from a threshold, if its latencies are new better than used",
         GAIN,
-        sp.Le(GAIN.symbol, 1),
+        Le(GAIN.symbol, 1),
         Kind.EXPECTED,
         "The ideal gain of one worker is 1.",
         assumes=(CONTINUOUS, INDEPENDENT, ONE_WORKER, NBUE),
@@ -179,7 +179,7 @@ GAINS: tuple[Claim, ...] = (
         "gain.single_any",
         "A worker by itself gains nothing from a threshold",
         GAIN,
-        sp.Le(GAIN.symbol, 1),
+        Le(GAIN.symbol, 1),
         Kind.EXPECTED,
         "Refuted by latencies with a coefficient of variation above 1 and no overhead: giving up slow micro-batches "
         "pays "
@@ -195,7 +195,7 @@ GAINS: tuple[Claim, ...] = (
         "gain.degenerate",
         "Exponential latency and no overhead: dropping nearly everything gains nearly as much as ideal workers",
         GAIN,
-        sp.Ge(GAIN.symbol, (1 - tau / latency) * ideal),
+        Ge(GAIN.symbol, (1 - tau / latency) * ideal),
         Kind.EXPECTED,
         "mu completed = E min(tau, T_n) >= tau P(t > tau) >= tau (1 - tau/mu), and E min(tau, T) <= tau.",
         assumes=(CONTINUOUS, INDEPENDENT, EXPONENTIAL, FREE_STEP),
@@ -208,7 +208,7 @@ GAINS: tuple[Claim, ...] = (
         "threshold.settled",
         "From 64 workers on, one threshold is as good as the best for any number of workers",
         REGRET,
-        sp.Le(REGRET.symbol, sp.Rational(1, 1000)),
+        Le(REGRET.symbol, sp.Rational(1, 1000)),
         Kind.APPROXIMATE,
         "Once P(T > tau) is nearly 1, S_eff is E[completed]/(tau + T_c) times what does not depend on tau. Measured "
         "against the exact law on the cells of the map; no proof of the constant.",
@@ -218,7 +218,7 @@ GAINS: tuple[Claim, ...] = (
         "gain.printed_within_5",
         "The published formulas together tell the gain to 5 %",
         GAP,
-        sp.Le(GAP.symbol, sp.Rational(1, 20)),
+        Le(GAP.symbol, sp.Rational(1, 20)),
         Kind.APPROXIMATE,
         "Measured against the exact law on the cells of the map; no proof.",
         assumes=GAIN_NEAR,

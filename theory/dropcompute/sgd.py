@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.dropcompute.terms import (
     COMPUTED_DIVISOR,
     CONVEX,
@@ -41,7 +41,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         "gradient.fixed",
         "Divided by N M, the expected gradient shrinks by the share that is completed",
         MEAN_GRADIENT,
-        sp.Eq(MEAN_GRADIENT.symbol, share),
+        Eq(MEAN_GRADIENT.symbol, share),
         Kind.EXPECTED,
         "Given the latencies, every micro-batch that counts has the full gradient for its mean.",
         assumes=(OF_LATENCY_ALONE, FIXED_DIVISOR),
@@ -50,7 +50,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         "gradient.computed",
         "Divided by what was computed, the gradient is unbiased",
         MEAN_GRADIENT,
-        sp.Eq(MEAN_GRADIENT.symbol, 1),
+        Eq(MEAN_GRADIENT.symbol, 1),
         Kind.EXPECTED,
         "Given the latencies, the mean of whatever counts has the full gradient for its mean.",
         assumes=(OF_LATENCY_ALONE, COMPUTED_DIVISOR),
@@ -59,7 +59,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         "gradient.worker",
         "With every worker's own divisor, it shrinks by the chance that a worker completes something",
         MEAN_GRADIENT,
-        sp.Eq(MEAN_GRADIENT.symbol, share),
+        Eq(MEAN_GRADIENT.symbol, share),
         Kind.EXPECTED,
         "A worker with nothing computed contributes zero to the mean over workers.",
         assumes=(OF_LATENCY_ALONE, WORKER_DIVISOR),
@@ -68,7 +68,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         "gradient.correlated",
         "Divided by what was computed, the gradient is unbiased whatever the latencies depend on",
         MEAN_GRADIENT,
-        sp.Eq(MEAN_GRADIENT.symbol, 1),
+        Eq(MEAN_GRADIENT.symbol, 1),
         Kind.EXPECTED,
         "Refuted by micro-batches whose gradient is their latency: what ends in time is the small ones.",
         assumes=COMPUTED_DIVISOR,
@@ -81,7 +81,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         "sgd.nonconvex",
         "SGD with random batches, any step size up to 1/L",
         SQUARED_GRADIENT,
-        sp.Le(SQUARED_GRADIENT.symbol, _GRADIENT_BOUND),
+        Le(SQUARED_GRADIENT.symbol, _GRADIENT_BOUND),
         Kind.EXPECTED,
         "Descent: E f(x+) <= f(x) - eta b/(2B) |grad f|^2 + L eta^2 b sigma^2/(2 B^2), as (b/B)^2 <= b/B and eta L <= "
         "1; "
@@ -93,7 +93,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         "sgd.nonconvex_tuned",
         "SGD with random batches: the rate depends on the samples computed alone",
         SQUARED_GRADIENT,
-        sp.Le(
+        Le(
             SQUARED_GRADIENT.symbol,
             2 * smoothness * largest_batch * excess / samples + sp.sqrt(8 * smoothness * excess * noise**2 / samples),
         ),
@@ -109,7 +109,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         "sgd.convex",
         "Convex SGD with random batches, any step size up to 1/(2L)",
         SUBOPTIMALITY,
-        sp.Le(
+        Le(
             SUBOPTIMALITY.symbol,
             largest_batch * distance**2 / (stepsize * samples) + stepsize * noise**2 / largest_batch,
         ),
@@ -123,7 +123,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         "sgd.convex_tuned",
         "Convex SGD with random batches: the rate depends on the samples computed alone",
         SUBOPTIMALITY,
-        sp.Le(
+        Le(
             SUBOPTIMALITY.symbol,
             2 * smoothness * largest_batch * distance**2 / samples + 2 * noise * distance / sp.sqrt(samples),
         ),
@@ -139,7 +139,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         "sgd.drops_ignored",
         "The same bound with the samples of steps in which nothing is dropped",
         SQUARED_GRADIENT,
-        sp.Le(SQUARED_GRADIENT.symbol, _GRADIENT_BOUND.subs(samples, iterations * largest_batch)),
+        Le(SQUARED_GRADIENT.symbol, _GRADIENT_BOUND.subs(samples, iterations * largest_batch)),
         Kind.EXPECTED,
         "Refuted by dropping: only what is computed counts.",
         assumes=(SMOOTH, SMALL_STEP),

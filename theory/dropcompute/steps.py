@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing
 from commbounds.theory.dropcompute.terms import (
     AFTER_BACKWARD,
     ALL_COMPLETED,
@@ -44,7 +44,7 @@ STEPS: tuple[Claim, ...] = (
         "step.time",
         "A step takes the threshold or its slowest worker, whichever comes first, and the overhead",
         STEP_TIME,
-        sp.Eq(STEP_TIME.symbol, sp.Min(tau, slowest) + overhead),
+        Eq(STEP_TIME.symbol, sp.Min(tau, slowest) + overhead),
         Kind.SURE,
         GILADI_2023.recalled(
             "the model of a step",
@@ -56,7 +56,7 @@ STEPS: tuple[Claim, ...] = (
         "step.completed",
         "What counts are the micro-batches that end before the threshold",
         ALL_COMPLETED,
-        sp.Eq(ALL_COMPLETED.symbol, below),
+        Eq(ALL_COMPLETED.symbol, below),
         Kind.SURE,
         GILADI_2023.recalled(
             "the definition of the completed micro-batches", "By definition, with S_m < tau strictly."
@@ -67,7 +67,7 @@ STEPS: tuple[Claim, ...] = (
         "step.after_backward",
         "Tested after each micro-batch, one micro-batch more than those in time counts",
         ALL_COMPLETED,
-        sp.Eq(ALL_COMPLETED.symbol, sp.Min(M, reached + 1)),
+        Eq(ALL_COMPLETED.symbol, sp.Min(M, reached + 1)),
         Kind.SURE,
         GILADI_2023.official_code(
             _CODE,
@@ -81,7 +81,7 @@ STEPS: tuple[Claim, ...] = (
         "step.overshoot",
         "Tested after each micro-batch, a step ends at most one micro-batch beyond the threshold",
         STEP_TIME,
-        sp.Le(STEP_TIME.symbol, sp.Min(slowest, tau + longest) + overhead),
+        Le(STEP_TIME.symbol, sp.Min(slowest, tau + longest) + overhead),
         Kind.SURE,
         "The last micro-batch of a worker begins at tau or before and takes no longer than the longest.",
         assumes=AFTER_BACKWARD,
@@ -93,7 +93,7 @@ STEPS: tuple[Claim, ...] = (
         "step.between_at_least",
         "Tested before each half, no fewer micro-batches count than end before the threshold",
         ALL_COMPLETED,
-        sp.Ge(ALL_COMPLETED.symbol, below),
+        Ge(ALL_COMPLETED.symbol, below),
         Kind.SURE,
         GILADI_2023.official_code(
             _CODE, "A micro-batch that ends before tau passed its middle before tau, so that neither test stops it."
@@ -107,7 +107,7 @@ STEPS: tuple[Claim, ...] = (
         "step.between_at_most",
         "Tested before each half, no more micro-batches count than when tested after each",
         ALL_COMPLETED,
-        sp.Le(ALL_COMPLETED.symbol, begun),
+        Le(ALL_COMPLETED.symbol, begun),
         Kind.SURE,
         GILADI_2023.official_code(
             _CODE, "What counts began at tau or before; all that begin then count when tests come after micro-batches."
@@ -121,7 +121,7 @@ STEPS: tuple[Claim, ...] = (
         "step.monotone",
         "A larger threshold completes no less",
         ALL_COMPLETED,
-        sp.Le(ALL_COMPLETED.symbol, later),
+        Le(ALL_COMPLETED.symbol, later),
         Kind.SURE,
         "S_m < tau implies S_m < tau' for every tau' >= tau.",
         assumes=CONTINUOUS,
@@ -133,7 +133,7 @@ STEPS: tuple[Claim, ...] = (
         "step.subadditive",
         "Waiting once for the slowest takes no longer than waiting after every micro-batch",
         STEP_TIME,
-        sp.Le(STEP_TIME.symbol, synchronised),
+        Le(STEP_TIME.symbol, synchronised),
         Kind.SURE,
         "The maximum of sums is at most the sum of maxima.",
         tightness=1,
@@ -144,7 +144,7 @@ STEPS: tuple[Claim, ...] = (
         "localsgd.subadditive",
         "A period of local steps takes no longer than as many synchronous steps",
         PERIOD,
-        sp.Le(PERIOD.symbol, synchronised + overhead),
+        Le(PERIOD.symbol, synchronised + overhead),
         Kind.SURE,
         "The maximum over workers of their sums over local steps is at most the sum over steps of the maxima; the "
         "overhead is paid once.",
@@ -156,7 +156,7 @@ STEPS: tuple[Claim, ...] = (
         "backup.dominated",
         "With its threshold at the last worker waited for, DropCompute keeps all that backup workers keep",
         ALL_COMPLETED,
-        sp.Ge(ALL_COMPLETED.symbol, (N - spare) * M),
+        Ge(ALL_COMPLETED.symbol, (N - spare) * M),
         Kind.SURE,
         CHEN_2016.recalled(
             "backup workers",
@@ -172,7 +172,7 @@ STEPS: tuple[Claim, ...] = (
         "backup.dominated_strictly",
         "The same where micro-batches that end exactly at the threshold do not count",
         ALL_COMPLETED,
-        sp.Ge(ALL_COMPLETED.symbol, (N - spare) * M),
+        Ge(ALL_COMPLETED.symbol, (N - spare) * M),
         Kind.SURE,
         GILADI_2023.recalled(
             "the definition of the completed micro-batches, put together with backup workers",
@@ -189,7 +189,7 @@ STEPS: tuple[Claim, ...] = (
         "threshold.optimal",
         "No threshold gains more on the calibration steps than the best of the elapsed times seen in them",
         GAIN,
-        sp.Le(GAIN.symbol, best),
+        Le(GAIN.symbol, best),
         Kind.SURE,
         "Between two elapsed times the completed share is constant while (T + T_c)/(min(tau, T) + T_c) does not grow, "
         "so "
@@ -202,7 +202,7 @@ STEPS: tuple[Claim, ...] = (
         "threshold.never_loses",
         "The best threshold on calibration steps never does worse than none",
         GAIN,
-        sp.Ge(GAIN.symbol, 1),
+        Ge(GAIN.symbol, 1),
         Kind.SURE,
         "The largest elapsed time is a candidate: everything is completed and min(tau, T) = T.",
         tightness=1,
@@ -212,7 +212,7 @@ STEPS: tuple[Claim, ...] = (
         "released.optimistic",
         "The released search never reports less than the model gains at the threshold it chose",
         GAIN,
-        sp.Ge(GAIN.symbol, model),
+        Ge(GAIN.symbol, model),
         Kind.SURE,
         GILADI_2023.official_code(
             "paper-submissions/dropcompute, search for the threshold",
@@ -225,7 +225,7 @@ STEPS: tuple[Claim, ...] = (
         "trials.alone",
         "A simulated step is the same drawn alone or among others",
         TRIAL_DEFECT,
-        sp.Eq(TRIAL_DEFECT.symbol, 0),
+        Eq(TRIAL_DEFECT.symbol, 0),
         Kind.SURE,
         "Every draw is a function of seed, trial, micro-batch and worker.",
         axis="N",

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Hypothesis, Kind, Source
+from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Source
 from commbounds.theory.quantities import Quantity
 from commbounds.theory.sources import Work, derived
 
@@ -232,7 +232,7 @@ INDEPENDENT = Hypothesis(
 IDENTICAL = Hypothesis("identical_times", "The workers' times have one law each, which need not be independent.")
 NORMAL_TIMES = Hypothesis("normal_times", "The workers' times are independent and normal.")
 IFR = Hypothesis("increasing_failure_rate", "The latency has an increasing failure rate; sums keep that.")
-DFR = Hypothesis("decreasing_failure_rate", "M = 1, and the latency has a decreasing failure rate.", sp.Eq(M, 1))
+DFR = Hypothesis("decreasing_failure_rate", "M = 1, and the latency has a decreasing failure rate.", Eq(M, 1))
 NBUE = Hypothesis(
     "new_better_than_used", "The latency is new better than used: E[t - x | t > x] <= E[t] for every x >= 0."
 )
@@ -242,14 +242,14 @@ GAMMA = Hypothesis("gamma_latency", "The latency is gamma distributed.")
 LOGNORMAL_ONCE = Hypothesis(
     "lognormal_once",
     "M = 1, the latency is lognormal, and its width is at most sqrt(2 ln N).",
-    sp.Eq(M, 1) & sp.Le(logwidth, sp.sqrt(2 * sp.log(N))),
+    Eq(M, 1) & Le(logwidth, sp.sqrt(2 * sp.log(N))),
 )
 BOUNDED = Hypothesis("bounded_latency", "The latency lies between its smallest and its longest value.")
 BEYOND_MEAN = Hypothesis("beyond_the_mean", "tau exceeds M mu.", sp.Gt(tau, M * latency))
-AT_THE_MEAN = Hypothesis("threshold_at_the_mean", "tau is M mu.", sp.Eq(tau, M * latency))
-ONE_WORKER = Hypothesis("one_worker", "There is one worker.", sp.Eq(N, 1))
-SOME_WORKERS = Hypothesis("at_least_three", "There are three workers or more.", sp.Ge(N, 3))
-FREE_STEP = Hypothesis("no_overhead", "A step has no overhead, T_c = 0.", sp.Eq(overhead, 0))
+AT_THE_MEAN = Hypothesis("threshold_at_the_mean", "tau is M mu.", Eq(tau, M * latency))
+ONE_WORKER = Hypothesis("one_worker", "There is one worker.", Eq(N, 1))
+SOME_WORKERS = Hypothesis("at_least_three", "There are three workers or more.", Ge(N, 3))
+FREE_STEP = Hypothesis("no_overhead", "A step has no overhead, T_c = 0.", Eq(overhead, 0))
 BEST_TAU = Hypothesis("best_threshold", "tau maximises S_eff.")
 OF_LATENCY_ALONE = Hypothesis("independent_of_data", "Latencies do not depend on the data.")
 FIXED_DIVISOR = Hypothesis("fixed_divisor", "The sum of the gradients is divided by N M.")
@@ -261,8 +261,8 @@ SMOOTH = Hypothesis(
     "batches.",
 )
 CONVEX = Hypothesis("convex_objective", "f is convex.")
-SMALL_STEP = Hypothesis("step_at_most_inverse", "eta <= 1/L.", sp.Le(stepsize * smoothness, 1))
-HALF_STEP = Hypothesis("step_at_most_half_inverse", "eta <= 1/(2L).", sp.Le(2 * stepsize * smoothness, 1))
+SMALL_STEP = Hypothesis("step_at_most_inverse", "eta <= 1/L.", Le(stepsize * smoothness, 1))
+HALF_STEP = Hypothesis("step_at_most_half_inverse", "eta <= 1/(2L).", Le(2 * stepsize * smoothness, 1))
 TUNED = Hypothesis("tuned_step", "eta = min(1/L, B sqrt(2 D/(K L sigma_g^2))), with D = f(x_1) - f*.")
 TUNED_CONVEX = Hypothesis("tuned_convex_step", "eta = min(1/(2L), B R/(sigma_g sqrt(K))), with R = ||x_1 - x*||.")
 

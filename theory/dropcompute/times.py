@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing
 from commbounds.theory.dropcompute.terms import (
     BOUNDED,
     DFR,
@@ -42,7 +42,7 @@ TIMES: tuple[Claim, ...] = (
         "time.exact",
         "The slowest worker's expected time is the integral of 1 - F^N",
         MEAN_TIME,
-        sp.Eq(MEAN_TIME.symbol, slowest),
+        Eq(MEAN_TIME.symbol, slowest),
         Kind.EXPECTED,
         "P(T <= x) = F(x)^N for independent workers, and E[T] is the integral of P(T > x).",
         assumes=INDEPENDENT,
@@ -51,7 +51,7 @@ TIMES: tuple[Claim, ...] = (
         "time.at_least_mean",
         "The slowest worker takes at least the mean time of a worker",
         MEAN_TIME,
-        sp.Ge(MEAN_TIME.symbol, _MEAN),
+        Ge(MEAN_TIME.symbol, _MEAN),
         Kind.EXPECTED,
         "T >= T_1.",
         assumes=INDEPENDENT,
@@ -62,7 +62,7 @@ TIMES: tuple[Claim, ...] = (
         "time.universal",
         "Whatever the law, the slowest worker exceeds the mean by about sqrt(N/2) standard deviations at most",
         MEAN_TIME,
-        sp.Le(MEAN_TIME.symbol, _MEAN + _SPREAD * (N - 1) / sp.sqrt(2 * N - 1)),
+        Le(MEAN_TIME.symbol, _MEAN + _SPREAD * (N - 1) / sp.sqrt(2 * N - 1)),
         Kind.EXPECTED,
         HARTLEY_1954.recalled(
             "the largest of N independent observations",
@@ -77,7 +77,7 @@ TIMES: tuple[Claim, ...] = (
         "time.dependent",
         "Workers that depend on one another exceed the mean by sqrt(N - 1) standard deviations at most",
         MEAN_TIME,
-        sp.Le(MEAN_TIME.symbol, _MEAN + _SPREAD * sp.sqrt(N - 1)),
+        Le(MEAN_TIME.symbol, _MEAN + _SPREAD * sp.sqrt(N - 1)),
         Kind.EXPECTED,
         "With X_n = T_n - m: max X <= mean X + sqrt((N-1)/N sum (X_n - mean X)^2), and Jensen with sum E X_n^2 = N "
         "sd^2.",
@@ -89,7 +89,7 @@ TIMES: tuple[Claim, ...] = (
         "time.increasing",
         "One worker more never makes the slowest faster",
         MEAN_TIME,
-        sp.Ge(MEAN_TIME.symbol, fewer),
+        Ge(MEAN_TIME.symbol, fewer),
         Kind.EXPECTED,
         "The maximum is over more workers.",
         assumes=INDEPENDENT,
@@ -100,7 +100,7 @@ TIMES: tuple[Claim, ...] = (
         "time.concave",
         "Every worker more costs no more than the one before",
         MEAN_TIME,
-        sp.Le(MEAN_TIME.symbol, 2 * slowest - fewer),
+        Le(MEAN_TIME.symbol, 2 * slowest - fewer),
         Kind.EXPECTED,
         "The second difference of the integral of 1 - F^N is minus the integral of F^(N-1) (1 - F)^2. Measured is N + "
         "1, "
@@ -113,7 +113,7 @@ TIMES: tuple[Claim, ...] = (
         "time.increasing_rate",
         "With an increasing failure rate, the slowest of N is at most the worker's quantile at 1 - exp(-H_N)",
         MEAN_TIME,
-        sp.Le(MEAN_TIME.symbol, evenness),
+        Le(MEAN_TIME.symbol, evenness),
         Kind.EXPECTED,
         "T_n = G(E_n) with E_n exponential and G concave; E max E_n = H_N, and Jensen.",
         assumes=(INDEPENDENT, IFR),
@@ -124,7 +124,7 @@ TIMES: tuple[Claim, ...] = (
         "time.decreasing_rate",
         "With a decreasing failure rate, it is at least that quantile",
         MEAN_TIME,
-        sp.Ge(MEAN_TIME.symbol, evenness),
+        Ge(MEAN_TIME.symbol, evenness),
         Kind.EXPECTED,
         "The same with G convex; sums need not keep a decreasing failure rate, hence M = 1.",
         assumes=(INDEPENDENT, DFR),
@@ -135,7 +135,7 @@ TIMES: tuple[Claim, ...] = (
         "time.gamma",
         "Gamma latencies: the excess grows like log N",
         MEAN_TIME,
-        sp.Le(MEAN_TIME.symbol, _MEAN + gammascale * (sp.sqrt(2 * M * shape * sp.log(N)) + sp.log(N))),
+        Le(MEAN_TIME.symbol, _MEAN + gammascale * (sp.sqrt(2 * M * shape * sp.log(N)) + sp.log(N))),
         Kind.EXPECTED,
         "log E exp(l (T_n - m)) <= v l^2/(2 (1 - c l)) with v = M k theta^2 and c = theta; so E max <= sqrt(2 v log "
         "N) + "
@@ -148,7 +148,7 @@ TIMES: tuple[Claim, ...] = (
         "time.bounded",
         "Bounded latencies: Hoeffding's bound",
         MEAN_TIME,
-        sp.Le(MEAN_TIME.symbol, _MEAN + (longest - shortest) * sp.sqrt(M * sp.log(N) / 2)),
+        Le(MEAN_TIME.symbol, _MEAN + (longest - shortest) * sp.sqrt(M * sp.log(N) / 2)),
         Kind.EXPECTED,
         "T_n - M mu is sub-Gaussian with proxy M (b - a)^2/4.",
         assumes=(INDEPENDENT, BOUNDED),
@@ -159,7 +159,7 @@ TIMES: tuple[Claim, ...] = (
         "time.ceiling",
         "Bounded latencies: no step exceeds M times the longest",
         MEAN_TIME,
-        sp.Le(MEAN_TIME.symbol, M * longest),
+        Le(MEAN_TIME.symbol, M * longest),
         Kind.EXPECTED,
         "Every T_n is at most M times the longest latency.",
         assumes=BOUNDED,
@@ -170,7 +170,7 @@ TIMES: tuple[Claim, ...] = (
         "time.lognormal",
         "One lognormal micro-batch: the slowest grows like exp(s sqrt(2 log N))",
         MEAN_TIME,
-        sp.Le(MEAN_TIME.symbol, sp.exp(location + logwidth * sp.sqrt(2 * sp.log(N)))),
+        Le(MEAN_TIME.symbol, sp.exp(location + logwidth * sp.sqrt(2 * sp.log(N)))),
         Kind.EXPECTED,
         "E max <= (N E t^p)^(1/p) with p = sqrt(2 log N)/s >= 1.",
         assumes=(INDEPENDENT, LOGNORMAL_ONCE),
@@ -179,7 +179,7 @@ TIMES: tuple[Claim, ...] = (
         "time.variance_as_proxy",
         "The slowest exceeds the mean by sqrt(2 log N) standard deviations at most",
         MEAN_TIME,
-        sp.Le(MEAN_TIME.symbol, _MEAN + _SPREAD * sp.sqrt(2 * sp.log(N))),
+        Le(MEAN_TIME.symbol, _MEAN + _SPREAD * sp.sqrt(2 * sp.log(N))),
         Kind.EXPECTED,
         "True of normal times; for others it takes the variance for a sub-Gaussian proxy. Refuted: exponential latency "
         "and M = 1 have E[T] = mu H_N, of the order log N.",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.feedback import terms as t
 from commbounds.theory.feedback.momentum import MOMENTUM_CLAIMS
 from commbounds.theory.quantities import alpha
@@ -22,7 +22,7 @@ _EF14 = (
         name="feedback.ef14.telescoping",
         title="Weights less the mean residual are what uncompressed steps would have led to",
         quantity=t.TELESCOPING,
-        relation=sp.Eq(t.TELESCOPING.symbol, 0),
+        relation=Eq(t.TELESCOPING.symbol, 0),
         kind=Kind.SURE,
         source=KARIMIREDDY_2019.recalled(
             "the virtual iterate of error feedback",
@@ -34,7 +34,7 @@ _EF14 = (
         name="feedback.ef14.residual",
         title="The residual stays below q/(1 - q) times the largest step, q = sqrt(1 - alpha)",
         quantity=t.RESIDUAL,
-        relation=sp.Le(t.RESIDUAL.symbol, (1 - alpha) / (1 - t.root) ** 2 * t.reach**2),
+        relation=Le(t.RESIDUAL.symbol, (1 - alpha) / (1 - t.root) ** 2 * t.reach**2),
         kind=Kind.SURE,
         assumes=(t.CONTRACTIVE, t.SMALL_GRADIENTS),
         source=derived(_RESIDUAL),
@@ -47,7 +47,7 @@ _EF14 = (
         name="feedback.ef14.residual_simple",
         title="The squared residual stays below 4 (1 - alpha)/alpha^2 times the squared largest step",
         quantity=t.RESIDUAL,
-        relation=sp.Le(t.RESIDUAL.symbol, 4 * (1 - alpha) / alpha**2 * t.reach**2),
+        relation=Le(t.RESIDUAL.symbol, 4 * (1 - alpha) / alpha**2 * t.reach**2),
         kind=Kind.SURE,
         assumes=(t.CONTRACTIVE, t.SMALL_GRADIENTS),
         source=KARIMIREDDY_2019.recalled(
@@ -61,7 +61,7 @@ _EF14 = (
         name="feedback.ef14.rate",
         title="With error feedback the gradient falls as without, up to the residual",
         quantity=t.MEAN_SQUARED_GRADIENT,
-        relation=sp.Le(
+        relation=Le(
             t.MEAN_SQUARED_GRADIENT.symbol,
             4 * t.gap / (t.stepsize * t.horizon) + 2 * t.smoothness**2 * (1 - alpha) / (1 - t.root) ** 2 * t.reach**2,
         ),
@@ -83,7 +83,7 @@ _EF21 = (
         name="feedback.ef21.contraction",
         title="EF21's estimate contracts to the gradient by 1 - theta = q, and its turns add beta = q^2/(1 - q)",
         quantity=t.ESTIMATE_LAG,
-        relation=sp.Le(t.ESTIMATE_LAG.symbol, (1 - t.theta) * t.lag + t.beta * t.turn),
+        relation=Le(t.ESTIMATE_LAG.symbol, (1 - t.theta) * t.lag + t.beta * t.turn),
         kind=Kind.SURE,
         assumes=(t.CONTRACTIVE,),
         source=t.EF21_2021.recalled(
@@ -99,7 +99,7 @@ _EF21 = (
         name="feedback.ef21.descent",
         title="At EF21's step size f plus gamma/(2 theta) of the lag falls by gamma/2 of the squared gradient",
         quantity=t.POTENTIAL,
-        relation=sp.Le(t.POTENTIAL.symbol, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
+        relation=Le(t.POTENTIAL.symbol, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
         kind=Kind.SURE,
         assumes=(t.CONTRACTIVE, t.SMOOTH, t.SMOOTH_APART, t.EF21_STEP),
         source=t.EF21_2021.official_code(
@@ -112,7 +112,7 @@ _EF21 = (
         name="feedback.ef21.descent_at_one_over_l",
         title="EF21's potential falls at gradient descent's step size too",
         quantity=t.POTENTIAL,
-        relation=sp.Le(t.POTENTIAL.symbol, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
+        relation=Le(t.POTENTIAL.symbol, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
         kind=Kind.SURE,
         assumes=(t.CONTRACTIVE, t.SMOOTH, t.SMOOTH_APART, t.PLAIN_STEP),
         source=FOLKLORE.recalled(
@@ -129,7 +129,7 @@ _EF21 = (
         name="feedback.ef21.rate",
         title="EF21's mean squared gradient falls like 1/T",
         quantity=t.MEAN_SQUARED_GRADIENT,
-        relation=sp.Le(
+        relation=Le(
             t.MEAN_SQUARED_GRADIENT.symbol,
             2 * t.gap / (t.stepsize * t.horizon) + t.lag / (t.theta * t.horizon),
         ),
@@ -142,7 +142,7 @@ _EF21 = (
         name="feedback.ef21.pl",
         title="Where the Polyak-Lojasiewicz inequality holds, EF21 converges linearly, by 1 - gamma mu",
         quantity=t.EXCESS,
-        relation=sp.Le(t.EXCESS.symbol, (1 - t.stepsize * t.convexity) ** t.horizon * t.potential),
+        relation=Le(t.EXCESS.symbol, (1 - t.stepsize * t.convexity) ** t.horizon * t.potential),
         kind=Kind.SURE,
         assumes=(t.CONTRACTIVE, t.SMOOTH, t.SMOOTH_APART, t.PL, t.EF21_PL_STEP),
         source=t.EF21_2021.recalled(
@@ -160,7 +160,7 @@ _PLAIN = (
         name="feedback.plain.growth",
         title="Without feedback, Top-1 multiplies the three workers' weights by 1 + 11 gamma/6",
         quantity=t.GROWTH,
-        relation=sp.Eq(t.GROWTH.symbol, 1 + sp.Rational(11, 6) * t.stepsize),
+        relation=Eq(t.GROWTH.symbol, 1 + sp.Rational(11, 6) * t.stepsize),
         kind=Kind.SURE,
         assumes=(t.THREE_WORKERS,),
         source=derived(
@@ -174,7 +174,7 @@ _PLAIN = (
         name="feedback.plain.convergence",
         title="Compressed gradient descent without feedback does not leave the minimiser, for small steps",
         quantity=t.GROWTH_STEPS,
-        relation=sp.Le(t.GROWTH_STEPS.symbol, 1),
+        relation=Le(t.GROWTH_STEPS.symbol, 1),
         kind=Kind.SURE,
         assumes=(t.CONTRACTIVE, t.SMOOTH),
         source=FOLKLORE.recalled("hoped for", "Refuted by the three workers, at every step size."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.feedback import terms as t
 from commbounds.theory.quantities import P, alpha
 from commbounds.theory.sources import FOLKLORE, derived
@@ -16,7 +16,7 @@ _LEMMAS = (
         name="feedback.ef21m.momentum",
         title="The average momentum follows f's gradient by 1 - eta, with the noise of P workers averaged",
         quantity=t.MOMENTUM_LAG,
-        relation=sp.Le(
+        relation=Le(
             t.MOMENTUM_LAG.symbol,
             (1 - t.eta) * t.momentum_lag
             + (1 - t.eta) ** 2 / t.eta * t.smoothness**2 * t.shift
@@ -36,7 +36,7 @@ _LEMMAS = (
         name="feedback.ef21m.lag",
         title="EF21M's estimates contract to their momenta by 1 - alpha/2",
         quantity=t.COMPRESSION_LAG,
-        relation=sp.Le(
+        relation=Le(
             t.COMPRESSION_LAG.symbol,
             (1 - alpha / 2) * t.lag
             + 4 * t.eta**2 / alpha * t.own_lag
@@ -56,7 +56,7 @@ _LEMMAS = (
         name="feedback.ef21m.descent",
         title="f falls by what the gradient gives, less what compression and momentum lag behind",
         quantity=t.EXCESS_AFTER,
-        relation=sp.Le(
+        relation=Le(
             t.EXCESS_AFTER.symbol,
             t.gap
             - t.stepsize / 2 * t.slope
@@ -82,7 +82,7 @@ _BOUNDS = (
         name="feedback.ef21m.bound",
         title="EF21M's mean squared gradient, with explicit constants",
         quantity=t.MEAN_SQUARED_GRADIENT,
-        relation=sp.Le(
+        relation=Le(
             t.MEAN_SQUARED_GRADIENT.symbol,
             2 * t.gap / (t.stepsize * t.horizon)
             + 4 * t.lag / (alpha * t.horizon)
@@ -100,7 +100,7 @@ _BOUNDS = (
         name="feedback.arc.bound",
         title="With ARC-Top-K, every noise term of EF21M's bound is divided by P",
         quantity=t.MEAN_SQUARED_GRADIENT,
-        relation=sp.Le(
+        relation=Le(
             t.MEAN_SQUARED_GRADIENT.symbol,
             2 * t.gap / (t.stepsize * t.horizon)
             + 4 * t.mean_lag / (alpha * t.horizon)
@@ -122,7 +122,7 @@ _ARC = (
         name="feedback.arc.single_node",
         title="EF21M with ARC-Top-K is EF21M of a single worker that is given the average gradients",
         quantity=t.RATES_APART,
-        relation=sp.Eq(t.RATES_APART.symbol, 0),
+        relation=Eq(t.RATES_APART.symbol, 0),
         kind=Kind.SURE,
         assumes=(t.SAME_SKETCHES,),
         source=derived(
@@ -134,7 +134,7 @@ _ARC = (
         name="feedback.arc.speedup",
         title="The noise floor of EF21M with ARC-Top-K falls like 1/P",
         quantity=t.ORDER_DEFECT,
-        relation=sp.Le(t.ORDER_DEFECT.symbol, sp.Rational(1, 2)),
+        relation=Le(t.ORDER_DEFECT.symbol, sp.Rational(1, 2)),
         kind=Kind.APPROXIMATE,
         assumes=(t.INDEPENDENT_NOISE, t.ARC_ROWS),
         source=derived(
@@ -148,7 +148,7 @@ _ARC = (
         name="feedback.topk.speedup",
         title="The noise floor of EF21M with Top-K per worker falls like 1/P",
         quantity=t.ORDER_DEFECT,
-        relation=sp.Le(t.ORDER_DEFECT.symbol, sp.Rational(1, 2)),
+        relation=Le(t.ORDER_DEFECT.symbol, sp.Rational(1, 2)),
         kind=Kind.APPROXIMATE,
         assumes=(t.INDEPENDENT_NOISE, t.BIASED_NOISE),
         source=FOLKLORE.recalled(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Hypothesis
+from commbounds.theory.claim import Eq, Hypothesis, Le
 from commbounds.theory.quantities import P, Quantity, alpha, n
 from commbounds.theory.sources import Work
 
@@ -168,31 +168,31 @@ SMOOTH = Hypothesis("feedback_smooth", "f is L-smooth and bounded below by f*.")
 SMOOTH_APART = Hypothesis(
     "smooth_apart", "Worker i's function is L_i-smooth; the second smoothness is the root of their mean square."
 )
-HALF_STEP = Hypothesis("half_step", "The step size is at most 1/(2 L).", sp.Le(stepsize, 1 / (2 * smoothness)))
+HALF_STEP = Hypothesis("half_step", "The step size is at most 1/(2 L).", Le(stepsize, 1 / (2 * smoothness)))
 EF21_STEP = Hypothesis(
     "ef21_step",
     "The step size is at most 1/(L + L~ sqrt(beta/theta)).",
-    sp.Le(stepsize, 1 / (smoothness + smoothness_apart * sp.sqrt(beta / theta))),
+    Le(stepsize, 1 / (smoothness + smoothness_apart * sp.sqrt(beta / theta))),
 )
 PLAIN_STEP = Hypothesis(
-    "gradient_descent_step", "The step size is at most 1/L, as for gradient descent.", sp.Le(stepsize, 1 / smoothness)
+    "gradient_descent_step", "The step size is at most 1/L, as for gradient descent.", Le(stepsize, 1 / smoothness)
 )
 PL = Hypothesis("polyak_lojasiewicz", "||grad f||^2 >= 2 mu (f - f*).")
 EF21_PL_STEP = Hypothesis(
     "ef21_pl_step",
     "The step size is at most 1/(L + L~ sqrt(2 beta/theta)) and theta/(2 mu).",
-    sp.Le(stepsize, 1 / (smoothness + smoothness_apart * sp.sqrt(2 * beta / theta)))
-    & sp.Le(stepsize, theta / (2 * convexity)),
+    Le(stepsize, 1 / (smoothness + smoothness_apart * sp.sqrt(2 * beta / theta)))
+    & Le(stepsize, theta / (2 * convexity)),
 )
 EF21M_STEP = Hypothesis(
     "ef21m_step",
     "The step size is at most alpha/(20 L~) and eta/(7 L).",
-    sp.Le(stepsize, alpha / (20 * smoothness_apart)) & sp.Le(stepsize, eta / (7 * smoothness)),
+    Le(stepsize, alpha / (20 * smoothness_apart)) & Le(stepsize, eta / (7 * smoothness)),
 )
 ARC_STEP = Hypothesis(
     "arc_step",
     "The step size is at most alpha/(20 L) and eta/(7 L).",
-    sp.Le(stepsize, alpha / (20 * smoothness)) & sp.Le(stepsize, eta / (7 * smoothness)),
+    Le(stepsize, alpha / (20 * smoothness)) & Le(stepsize, eta / (7 * smoothness)),
 )
 INDEPENDENT_NOISE = Hypothesis(
     "feedback_noise", "Stochastic gradients are unbiased, independent, of variance at most sigma^2 per worker."
@@ -208,7 +208,7 @@ BIASED_NOISE = Hypothesis(
 THREE_WORKERS = Hypothesis(
     "three_workers",
     "f_i(x) = <a_i, x>^2 + ||x||^2/4 with a_1 = (-3, 2, 2) and its rotations; Top-1; x^0 has equal entries.",
-    sp.Eq(P, 3) & sp.Eq(n, 3),
+    Eq(P, 3) & Eq(n, 3),
 )
 
 EF21_2021 = Work(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing
 from commbounds.theory.flashcomm import planes, quantiser
 from commbounds.theory.flashcomm import terms as t
 from commbounds.theory.quantities import BIAS, P
@@ -21,7 +21,7 @@ _ERRORS = (
         name=_T + "error",
         title="The two-step sum errs by at most half the ranks' scales and half the sum's",
         quantity=t.SUM_ERROR,
-        relation=sp.Le(t.SUM_ERROR.symbol, (t.scales + t.sum_scale) / 2),
+        relation=Le(t.SUM_ERROR.symbol, (t.scales + t.sum_scale) / 2),
         kind=Kind.SURE,
         assumes=(t.EXACT_METADATA,),
         source=derived("Half a scale for every rank's entry, and half the scale of the sum that the owner quantises."),
@@ -33,7 +33,7 @@ _ERRORS = (
         name=_T + "error_by_scales",
         title="The two-step sum errs by at most the sum of the ranks' scales",
         quantity=t.SUM_ERROR,
-        relation=sp.Le(t.SUM_ERROR.symbol, t.scales),
+        relation=Le(t.SUM_ERROR.symbol, t.scales),
         kind=Kind.SURE,
         assumes=(t.EXACT_METADATA,),
         source=derived(
@@ -49,7 +49,7 @@ _ERRORS = (
         name=_T + "error_mixed",
         title="With b1 bits in the all-to-all and b2 in the all-gather the error is at most half the ranges over both",
         quantity=t.SUM_ERROR,
-        relation=sp.Le(t.SUM_ERROR.symbol, t.ranges / 2 * (1 / (2**t.first_width - 1) + 1 / (2**t.second_width - 1))),
+        relation=Le(t.SUM_ERROR.symbol, t.ranges / 2 * (1 / (2**t.first_width - 1) + 1 / (2**t.second_width - 1))),
         kind=Kind.SURE,
         assumes=(t.EXACT_METADATA,),
         source=derived("Scales are ranges over 2^b - 1, and the range of the sum is at most the sum of the ranges."),
@@ -61,7 +61,7 @@ _ERRORS = (
         name=_R + "error",
         title="The quantised ring errs by at most half the scales of its P partial sums",
         quantity=t.SUM_ERROR,
-        relation=sp.Le(t.SUM_ERROR.symbol, t.ring_scales / 2),
+        relation=Le(t.SUM_ERROR.symbol, t.ring_scales / 2),
         kind=Kind.SURE,
         assumes=(t.EXACT_METADATA,),
         source=derived(
@@ -76,7 +76,7 @@ _ERRORS = (
         name=_O + "error",
         title="The one-shot sum errs by at most half the ranks' scales",
         quantity=t.SUM_ERROR,
-        relation=sp.Le(t.SUM_ERROR.symbol, t.scales / 2),
+        relation=Le(t.SUM_ERROR.symbol, t.scales / 2),
         kind=Kind.SURE,
         assumes=(t.EXACT_METADATA,),
         source=derived("Half a scale for every rank's entry, and nothing is quantised again."),
@@ -88,7 +88,7 @@ _ERRORS = (
         name=_T + "unbiased",
         title="With stochastic rounding in both stages the two-step sum is unbiased",
         quantity=BIAS,
-        relation=sp.Eq(BIAS.symbol, 0),
+        relation=Eq(BIAS.symbol, 0),
         kind=Kind.EXPECTED,
         assumes=(t.EXACT_METADATA,),
         source=derived(
@@ -104,7 +104,7 @@ def _rms(name: str, title: str, c: sp.Expr, why: str) -> Claim:
         name=name,
         title=title,
         quantity=t.RMS_RATIO,
-        relation=sp.Eq(t.RMS_RATIO.symbol, c),
+        relation=Eq(t.RMS_RATIO.symbol, c),
         kind=Kind.APPROXIMATE,
         assumes=(t.GAUSSIAN,),
         source=derived(why),
@@ -137,7 +137,7 @@ _RMS = (
         name=_R + "never_better",
         title="The two-step error is smaller than the ring's for every number of ranks",
         quantity=t.RING_OVER_TWOSTEP,
-        relation=sp.Ge(t.RING_OVER_TWOSTEP.symbol, 1),
+        relation=Ge(t.RING_OVER_TWOSTEP.symbol, 1),
         kind=Kind.APPROXIMATE,
         assumes=(t.GAUSSIAN,),
         source=t.FLASH_2024.second_hand(
@@ -156,7 +156,7 @@ _RMS = (
         name=_T + "mixed_widths",
         title="Four and eight bits err 2.97 times as much as six and six, for the same bytes",
         quantity=t.MIXED_RATIO,
-        relation=sp.Eq(
+        relation=Eq(
             t.MIXED_RATIO.symbol, sp.sqrt((sp.Rational(1, 15**2) + sp.Rational(1, 255**2)) / sp.Rational(2, 63**2))
         ),
         kind=Kind.APPROXIMATE,
@@ -177,7 +177,7 @@ def _agreement(name: str, title: str, assumes: tuple[object, ...], why: str, ref
         name=name,
         title=title,
         quantity=t.DISAGREEING,
-        relation=sp.Eq(t.DISAGREEING.symbol, 0),
+        relation=Eq(t.DISAGREEING.symbol, 0),
         kind=Kind.SURE,
         assumes=assumes,  # type: ignore[arg-type]
         source=derived(why),
@@ -229,7 +229,7 @@ def _bytes(name: str, title: str, quantity: object, value: sp.Expr, counted: str
         name=name,
         title=title,
         quantity=quantity,  # type: ignore[arg-type]
-        relation=sp.Eq(quantity.symbol, value),  # type: ignore[attr-defined]
+        relation=Eq(quantity.symbol, value),  # type: ignore[attr-defined]
         kind=Kind.SURE,
         assumes=assumes,  # type: ignore[arg-type]
         source=derived(f"Counted: {counted}.", "counted from the messages"),

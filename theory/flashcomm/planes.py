@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.flashcomm import terms as t
 from commbounds.theory.quantities import n
 from commbounds.theory.sources import derived
@@ -19,7 +19,7 @@ _PLANES = (
         name="flashcomm.bitplanes.lossless",
         title="Splitting codes into planes and packing them loses nothing",
         quantity=t.CHANGED,
-        relation=sp.Eq(t.CHANGED.symbol, 0),
+        relation=Eq(t.CHANGED.symbol, 0),
         kind=Kind.SURE,
         source=t.FLASH_2025.second_hand(
             "bit splitting, from its abstract; the order of the planes is this project's",
@@ -31,7 +31,7 @@ _PLANES = (
         name="flashcomm.bitplanes.bytes",
         title="Planes of n codes take n b/8 bytes where 8 divides n",
         quantity=t.PACKED_BYTES,
-        relation=sp.Eq(t.PACKED_BYTES.symbol, n * t.width / 8),
+        relation=Eq(t.PACKED_BYTES.symbol, n * t.width / 8),
         kind=Kind.SURE,
         assumes=(t.WHOLE_GROUPS,),
         source=derived("A plane of width w takes n w/8 bytes, and the widths add up to b."),
@@ -44,7 +44,7 @@ _SPIKES = (
         name="flashcomm.spikes.range",
         title="Reserving the spikes never widens the range of the others",
         quantity=t.RANGE_RATIO,
-        relation=sp.Le(t.RANGE_RATIO.symbol, 1),
+        relation=Le(t.RANGE_RATIO.symbol, 1),
         kind=Kind.SURE,
         source=t.FLASH_2025.second_hand("spike reserving, from its abstract", "A subset has no larger range."),
         tightness=1,
@@ -55,7 +55,7 @@ _SPIKES = (
         name="flashcomm.spikes.kept",
         title="The smallest and the largest entry of every group are kept as they are",
         quantity=t.END_ERROR,
-        relation=sp.Eq(t.END_ERROR.symbol, 0),
+        relation=Eq(t.END_ERROR.symbol, 0),
         kind=Kind.SURE,
         assumes=(t.EXACT_METADATA,),
         source=t.FLASH_2025.second_hand(
@@ -67,7 +67,7 @@ _SPIKES = (
         name="flashcomm.spikes.error",
         title="Entries that are no spikes are read within half of their own, smaller scale",
         quantity=t.ERROR_IN_STEPS,
-        relation=sp.Le(t.ERROR_IN_STEPS.symbol, _HALF),
+        relation=Le(t.ERROR_IN_STEPS.symbol, _HALF),
         kind=Kind.SURE,
         assumes=(t.NO_SPIKE, t.EXACT_METADATA),
         source=derived("They are quantised as a group of their own; spikes are written over what was read."),
@@ -79,7 +79,7 @@ _SPIKES = (
         name="flashcomm.spikes.pays",
         title="INT2 with spikes errs less than plain INT4 of fewer bits",
         quantity=t.MSE_RATIO,
-        relation=sp.Le(t.MSE_RATIO.symbol, 1),
+        relation=Le(t.MSE_RATIO.symbol, 1),
         kind=Kind.SURE,
         source=t.FLASH_2025.second_hand(
             "spike reserving makes two bits usable; read as a statement for any data",
@@ -100,7 +100,7 @@ _SPIKES = (
         name="flashcomm.spikes.pays_isolated",
         title="On isolated spikes INT2 with spikes errs less than plain INT4",
         quantity=t.MSE_RATIO,
-        relation=sp.Le(t.MSE_RATIO.symbol, 1),
+        relation=Le(t.MSE_RATIO.symbol, 1),
         kind=Kind.SURE,
         assumes=(t.ISOLATED_SPIKES,),
         source=derived(

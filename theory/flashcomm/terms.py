@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Hypothesis
+from commbounds.theory.claim import Eq, Hypothesis
 from commbounds.theory.quantities import P, Quantity, n
 from commbounds.theory.sources import Work
 
@@ -175,7 +175,7 @@ CLAMPED_POINT = Hypothesis("clamped_point", "The zero point is the integer round
 LOG2_SCALE = Hypothesis(
     "log2_scale", "The scale is the smallest 2^(j/theta), j an eight-bit integer, that is not below the exact one."
 )
-WHOLE_GROUPS = Hypothesis("whole_groups", "The group divides n, and 8 divides n.", sp.Eq(sp.Mod(n, group), 0))
+WHOLE_GROUPS = Hypothesis("whole_groups", "The group divides n, and 8 divides n.", Eq(sp.Mod(n, group), 0))
 NO_SPIKE = Hypothesis("no_spike", "The entry is neither the smallest nor the largest of its group.")
 GAUSSIAN = Hypothesis("gaussian", "The entries are independent standard normal numbers.")
 ISOLATED_SPIKES = Hypothesis(
@@ -188,7 +188,7 @@ SIDES_READ = Hypothesis("sides_read", "In the exchange both sides add both halve
 SIDES_KEEP = Hypothesis("sides_keep", "In the exchange a side keeps its own half as it is.")
 FULL_BLOCKS = Hypothesis("full_blocks", "P groups divide n, so that every block is made of whole groups.")
 TWO_HALVES = Hypothesis("two_halves", "P is even, and a bridge joins the first half of the ranks to the second.")
-TWO_NODES = Hypothesis("two_nodes", "Two nodes of P/2 ranks each.", sp.Eq(sp.Mod(P, 2), 0))
+TWO_NODES = Hypothesis("two_nodes", "Two nodes of P/2 ranks each.", Eq(sp.Mod(P, 2), 0))
 
 FLASH_2024 = Work("Flash Communication, 2024, arXiv 2412.04964")
 FLASH_2025 = Work("FlashCommunication V2, 2025, arXiv 2508.03760")

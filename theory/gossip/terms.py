@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Hypothesis
+from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
 from commbounds.theory.moshpit.terms import N, failure, rounds
 from commbounds.theory.quantities import index_bits
 
-TORUS = Hypothesis("torus", "The peers are on a square torus with sides of at least 3.", sp.Ge(N, 9))
-POWER_OF_TWO = Hypothesis("power_of_two", "The number of peers is a power of two.", sp.Eq(2 ** index_bits(N), N))
+TORUS = Hypothesis("torus", "The peers are on a square torus with sides of at least 3.", Ge(N, 9))
+POWER_OF_TWO = Hypothesis("power_of_two", "The number of peers is a power of two.", Eq(2 ** index_bits(N), N))
 ALL_SHIFTS_ONCE = Hypothesis(
-    "all_shifts_once", "Every shift has its turn once: ceil(log2 N) rounds.", sp.Eq(rounds, index_bits(N))
+    "all_shifts_once", "Every shift has its turn once: ceil(log2 N) rounds.", Eq(rounds, index_bits(N))
 )
-NO_SHIFT_TWICE = Hypothesis("no_shift_twice", "No shift has its turn twice.", sp.Le(rounds, index_bits(N)))
+NO_SHIFT_TWICE = Hypothesis("no_shift_twice", "No shift has its turn twice.", Le(rounds, index_bits(N)))
 OWN_INSTEAD = Hypothesis(
     "own_instead", "On a ring or a torus; in place of a vector that does not come a peer takes its own."
 )

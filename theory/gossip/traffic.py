@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sympy as sp
-
-from commbounds.theory.claim import Claim, Kind
+from commbounds.theory.claim import Claim, Eq, Kind
 from commbounds.theory.gossip.terms import NO_LOSS
 from commbounds.theory.moshpit.terms import SEVERAL_PEERS, N, rounds
 from commbounds.theory.quantities import index_bits, n
@@ -19,7 +17,7 @@ def _sends(name: str, what: str, words: object, why: str) -> Claim:
         name=f"gossip.{name}.words",
         title=what,
         quantity=MOST_SENT,
-        relation=sp.Eq(MOST_SENT.symbol, words),
+        relation=Eq(MOST_SENT.symbol, words),
         kind=Kind.SURE,
         assumes=(NO_LOSS, SEVERAL_PEERS),
         source=derived(f"Counted: {why}."),

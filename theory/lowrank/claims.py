@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.compression import Subject
 from commbounds.theory.hypotheses import (
     ANY_FACTOR,
@@ -30,7 +30,7 @@ POWERSGD: tuple[Claim, ...] = (
         name="lowrank.powersgd.contraction",
         title="PowerSGD with a fresh Gaussian sketch is contractive with alpha = r/min(m, n) in expectation",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, 1 - r / _q),
+        relation=Le(RELATIVE_ERROR.symbol, 1 - r / _q),
         kind=Kind.EXPECTED,
         assumes=(FRESH_GAUSSIAN_SKETCH,),
         source=VOGELS_2019.recalled(
@@ -50,7 +50,7 @@ POWERSGD: tuple[Claim, ...] = (
         name="lowrank.powersgd.warm_start_contraction",
         title="Warm-started PowerSGD is contractive with alpha = r/min(m, n) at every step",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, 1 - r / _q),
+        relation=Le(RELATIVE_ERROR.symbol, 1 - r / _q),
         kind=Kind.SURE,
         assumes=(ANY_SKETCH,),
         source=FOLKLORE.recalled(
@@ -67,7 +67,7 @@ POWERSGD: tuple[Claim, ...] = (
         name="lowrank.powersgd.nonexpansive",
         title="PowerSGD errs by at most the matrix's own squared norm, whatever the sketch",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, 1),
+        relation=Le(RELATIVE_ERROR.symbol, 1),
         kind=Kind.SURE,
         assumes=(ANY_SKETCH,),
         source=derived("C(M) is an orthogonal projection of M's columns, and so is the error."),
@@ -79,7 +79,7 @@ POWERSGD: tuple[Claim, ...] = (
         name="lowrank.powersgd.determinant",
         title="With rank 1 and two singular values, PowerSGD's expected squared error is their product",
         quantity=ABSOLUTE_ERROR,
-        relation=sp.Eq(ABSOLUTE_ERROR.symbol, absdet),
+        relation=Eq(ABSOLUTE_ERROR.symbol, absdet),
         kind=Kind.EXPECTED,
         assumes=(FRESH_GAUSSIAN_SKETCH, TWO_SINGULAR_VALUES),
         source=derived(
@@ -107,7 +107,7 @@ LOWRANK: tuple[Claim, ...] = (
         name="lowrank.lowrank.contraction",
         title="The best rank-r approximation is contractive with alpha = r/min(m, n)",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, 1 - r / _q),
+        relation=Le(RELATIVE_ERROR.symbol, 1 - r / _q),
         kind=Kind.SURE,
         source=ECKART_1936.recalled(
             "the best approximation keeps the largest singular values", "Top-K's proof for the squared singular values."

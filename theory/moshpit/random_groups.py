@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sympy as sp
-
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.moshpit.terms import (
     ABORTED,
     ANY_PARTITION,
@@ -51,7 +49,7 @@ RANDOM_CLAIMS = (
         name="moshpit.random_groups.printed",
         title="r random groups take the expected distortion down by (r - 1)/N + r/N^2 a round",
         quantity=FACTOR,
-        relation=sp.Eq(FACTOR.symbol, PRINTED),
+        relation=Eq(FACTOR.symbol, PRINTED),
         kind=Kind.EXPECTED,
         assumes=(CUT_GROUPS, NO_FAILURES, SEVERAL_PEERS),
         source=RYABININ_2021.recalled(
@@ -71,7 +69,7 @@ RANDOM_CLAIMS = (
         name="moshpit.random_groups.factor",
         title="r random groups, none empty, take the expected distortion down by (r - 1)/(N - 1) a round",
         quantity=FACTOR,
-        relation=sp.Eq(FACTOR.symbol, ((r - 1) / (N - 1)) ** rounds),
+        relation=Eq(FACTOR.symbol, ((r - 1) / (N - 1)) ** rounds),
         kind=Kind.EXPECTED,
         assumes=(CUT_GROUPS, NO_FAILURES, SEVERAL_PEERS),
         source=derived(_GENERAL + " Here R = r; rounds are independent, so factors multiply."),
@@ -81,7 +79,7 @@ RANDOM_CLAIMS = (
         name="moshpit.random_groups.upper",
         title="The printed factor is an upper bound",
         quantity=FACTOR,
-        relation=sp.Le(FACTOR.symbol, PRINTED),
+        relation=Le(FACTOR.symbol, PRINTED),
         kind=Kind.EXPECTED,
         assumes=(CUT_GROUPS, NO_FAILURES, SEVERAL_PEERS),
         source=RYABININ_2021.recalled(
@@ -96,7 +94,7 @@ RANDOM_CLAIMS = (
         name="moshpit.random_groups.general",
         title="Exchangeable random groups take the expected distortion down by (E R - 1)/(N - 1)",
         quantity=FACTOR,
-        relation=sp.Eq(FACTOR.symbol, (blocks - 1) / (N - 1)),
+        relation=Eq(FACTOR.symbol, (blocks - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(EXCHANGEABLE, ONE_ROUND, SEVERAL_PEERS),
         source=derived(_GENERAL),
@@ -108,7 +106,7 @@ RANDOM_CLAIMS = (
         name="moshpit.random_groups.labels",
         title="Independent labels, empty groups allowed: r (1 - (1 - 1/r)^N) groups are expected",
         quantity=FACTOR,
-        relation=sp.Eq(FACTOR.symbol, ((r * (1 - (1 - 1 / r) ** N) - 1) / (N - 1)) ** rounds),
+        relation=Eq(FACTOR.symbol, ((r * (1 - (1 - 1 / r) ** N) - 1) / (N - 1)) ** rounds),
         kind=Kind.EXPECTED,
         assumes=(FREE_LABELS, NO_FAILURES, SEVERAL_PEERS),
         source=derived(_GENERAL + " A label does not occur with probability (1 - 1/r)^N."),
@@ -118,7 +116,7 @@ RANDOM_CLAIMS = (
         name="moshpit.random_groups.all_partitions",
         title="All set partitions equally likely: the expected number of blocks is B(N+1)/B(N) - 1",
         quantity=FACTOR,
-        relation=sp.Eq(FACTOR.symbol, ((mean_blocks(N) - 1) / (N - 1)) ** rounds),
+        relation=Eq(FACTOR.symbol, ((mean_blocks(N) - 1) / (N - 1)) ** rounds),
         kind=Kind.EXPECTED,
         assumes=(ANY_PARTITION, NO_FAILURES, SEVERAL_PEERS),
         source=derived(
@@ -131,7 +129,7 @@ RANDOM_CLAIMS = (
         name="moshpit.random_groups.with_replacement",
         title="Slots filled with replacement: r/N of the distortion about the initial mean stays",
         quantity=FACTOR,
-        relation=sp.Eq(FACTOR.symbol, r / N),
+        relation=Eq(FACTOR.symbol, r / N),
         kind=Kind.EXPECTED,
         assumes=(REFILLED_SLOTS, NO_FAILURES, ONE_ROUND),
         source=derived(
@@ -145,7 +143,7 @@ RANDOM_CLAIMS = (
         name="moshpit.random_groups.skip",
         title="Random groups of M whose failed members keep their vectors",
         quantity=FACTOR,
-        relation=sp.Eq(FACTOR.symbol, (N / M * (1 - failure**M) + failure * N - 1) / (N - 1)),
+        relation=Eq(FACTOR.symbol, (N / M * (1 - failure**M) + failure * N - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(EQUAL_GROUPS, SKIPPED, ONE_ROUND, SEVERAL_PEERS),
         source=derived(_GENERAL + " A group is not empty with probability 1 - p^M; p N peers are by themselves."),
@@ -155,7 +153,7 @@ RANDOM_CLAIMS = (
         name="moshpit.random_groups.abort",
         title="Random groups of M that do nothing if a member fails",
         quantity=FACTOR,
-        relation=sp.Eq(FACTOR.symbol, (N / M * ((1 - failure) ** M + M * (1 - (1 - failure) ** M)) - 1) / (N - 1)),
+        relation=Eq(FACTOR.symbol, (N / M * ((1 - failure) ** M + M * (1 - (1 - failure) ** M)) - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(EQUAL_GROUPS, ABORTED, ONE_ROUND, SEVERAL_PEERS),
         source=derived(_GENERAL + " A group is one block with probability (1 - p)^M, else M blocks."),
@@ -165,7 +163,7 @@ RANDOM_CLAIMS = (
         name="moshpit.random_groups.regrouping",
         title="Random groups of M among those that are there",
         quantity=FACTOR,
-        relation=sp.Eq(FACTOR.symbol, (regrouped(N, M, failure) + failure * N - 1) / (N - 1)),
+        relation=Eq(FACTOR.symbol, (regrouped(N, M, failure) + failure * N - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(REGROUPED, ONE_ROUND, SEVERAL_PEERS),
         source=RYABININ_2021.official_code(
@@ -179,7 +177,7 @@ RANDOM_CLAIMS = (
         name="moshpit.trials.random",
         title="Counter-based trials of random groups of M: the factor of one round",
         quantity=FACTOR,
-        relation=sp.Eq(FACTOR.symbol, (N / M * (1 - failure**M) + failure * N - 1) / (N - 1)),
+        relation=Eq(FACTOR.symbol, (N / M * (1 - failure**M) + failure * N - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(EQUAL_GROUPS, SKIPPED, ONE_ROUND, SEVERAL_PEERS),
         source=derived(_GENERAL + " A group is not empty with probability 1 - p^M; p N peers are by themselves."),
@@ -189,7 +187,7 @@ RANDOM_CLAIMS = (
         name="moshpit.trials.fixed",
         title="Counter-based trials of a full grid of fixed cells: the factor of d rounds",
         quantity=FACTOR,
-        relation=sp.Eq(FACTOR.symbol, (N * (failure + (1 - failure**M) / M) ** dims - 1) / (N - 1)),
+        relation=Eq(FACTOR.symbol, (N * (failure + (1 - failure**M) / M) ** dims - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(FULL_GRID, FIXED_CELLS, SKIPPED, ONE_SWEEP, SEVERAL_PEERS),
         source=derived(
@@ -202,7 +200,7 @@ RANDOM_CLAIMS = (
         name="moshpit.trials.keys",
         title="Counter-based trials of Moshpit all-reduce on a full grid: the factor of t rounds",
         quantity=FACTOR,
-        relation=sp.Eq(FACTOR.symbol, (N / M**rounds - 1) / (N - 1)),
+        relation=Eq(FACTOR.symbol, (N / M**rounds - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(FULL_GRID, NO_FAILURES, FIRST_SWEEP, SEVERAL_PEERS),
         source=derived("As for independent inputs, since cells are drawn at random; M^t peers share a mean."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind
+from commbounds.theory.claim import Claim, Eq, Kind, Le
 from commbounds.theory.moshpit.terms import (
     AVERAGED_SPREAD,
     CONVEX,
@@ -54,7 +54,7 @@ SGD_CLAIMS = (
         name="moshpit.sgd.convex",
         title="Moshpit SGD on convex functions: error after K + 1 steps",
         quantity=SUBOPTIMALITY,
-        relation=sp.Le(
+        relation=Le(
             SUBOPTIMALITY.symbol,
             distance**2 / (stepsize * iterations)
             + _VARIANCE
@@ -70,7 +70,7 @@ SGD_CLAIMS = (
         name="moshpit.sgd.strongly_convex",
         title="Moshpit SGD on strongly convex functions: error after K + 1 steps",
         quantity=SUBOPTIMALITY,
-        relation=sp.Le(
+        relation=Le(
             SUBOPTIMALITY.symbol,
             (1 - stepsize * convexity) ** iterations * distance**2 / stepsize
             + _VARIANCE
@@ -88,7 +88,7 @@ SGD_CLAIMS = (
         name="moshpit.sgd.nonconvex",
         title="Moshpit SGD on smooth functions: squared gradient norm, averaged over K steps",
         quantity=GRADIENT_NORM,
-        relation=sp.Le(
+        relation=Le(
             GRADIENT_NORM.symbol,
             2 * excess / (stepsize * iterations)
             + 2 * smoothness * _VARIANCE
@@ -108,7 +108,7 @@ SGD_CLAIMS = (
         name="moshpit.sgd.spread",
         title="Moshpit SGD on a quadratic: the exact recursion of the distortion",
         quantity=NEXT_SPREAD,
-        relation=sp.Eq(
+        relation=Eq(
             NEXT_SPREAD.symbol,
             mixing * ((1 - stepsize * curvature) ** 2 * spread + stepsize**2 * noise**2 * (1 - 1 / N)),
         ),
@@ -124,7 +124,7 @@ SGD_CLAIMS = (
         name="moshpit.sgd.mean_square",
         title="Moshpit SGD on a quadratic: the exact recursion of the mean",
         quantity=NEXT_SQUARE,
-        relation=sp.Eq(NEXT_SQUARE.symbol, (1 - stepsize * curvature) ** 2 * square + stepsize**2 * noise**2 / N),
+        relation=Eq(NEXT_SQUARE.symbol, (1 - stepsize * curvature) ** 2 * square + stepsize**2 * noise**2 / N),
         kind=Kind.EXPECTED,
         assumes=(QUADRATIC,),
         source=derived(_MEAN_KEPT + " So the mean follows SGD with the mean of N independent noises."),
@@ -134,7 +134,7 @@ SGD_CLAIMS = (
         name="moshpit.sgd.flat",
         title="Distortion after a averages where f is constant",
         quantity=AVERAGED_SPREAD,
-        relation=sp.Eq(
+        relation=Eq(
             AVERAGED_SPREAD.symbol,
             mixing * (1 - mixing**periods) / (1 - mixing) * period * noise**2 * (1 - 1 / N),
         ),
@@ -147,7 +147,7 @@ SGD_CLAIMS = (
         name="moshpit.sgd.averaging_quality",
         title="Averaging quality: delta^2 = rho/(1 - rho) tau sigma^2 (1 - 1/N) is enough",
         quantity=AVERAGED_SPREAD,
-        relation=sp.Le(AVERAGED_SPREAD.symbol, mixing / (1 - mixing) * period * noise**2 * (1 - 1 / N)),
+        relation=Le(AVERAGED_SPREAD.symbol, mixing / (1 - mixing) * period * noise**2 * (1 - 1 / N)),
         kind=Kind.EXPECTED,
         assumes=(CONVEX, EQUAL_STARTS, STABLE_STEP),
         source=derived(

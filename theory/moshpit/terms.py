@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Hypothesis, Quantity
+from commbounds.theory.claim import Eq, Hypothesis, Le, Quantity
 from commbounds.theory.quantities import n, r
 from commbounds.theory.sources import Work
 
@@ -240,15 +240,15 @@ AVERAGED_SPREAD = _quantity(
     "distortion after an average, over the squared step size",
 )
 
-FULL_GRID = Hypothesis("full_grid", "There are as many peers as cells, and M of them to every key.", sp.Eq(N, M**dims))
+FULL_GRID = Hypothesis("full_grid", "There are as many peers as cells, and M of them to every key.", Eq(N, M**dims))
 NO_FAILURES = Hypothesis("no_failures", "Nobody fails.")
 KEYS_ONE_SHORT = Hypothesis("keys_one_short", "Keys have d - 1 digits: the last d - 1 chunk indices.")
 KEYS_OF_D_DIGITS = Hypothesis("keys_of_d_digits", "Keys have d digits: the last d chunk indices.")
 ONE_ROUND_MORE = Hypothesis("one_round_more", "There are d + 1 rounds; chunk indices are ranks in the group.")
-FIRST_SWEEP = Hypothesis("first_sweep", "No axis has had its turn twice.", sp.Le(rounds, dims))
+FIRST_SWEEP = Hypothesis("first_sweep", "No axis has had its turn twice.", Le(rounds, dims))
 ONE_SWEEP = Hypothesis("one_sweep", "Every axis of the grid has its turn once.")
 RECTANGULAR = Hypothesis(
-    "rectangular", "M groups of N/M <= M peers each; chunk indices are ranks in the group; d = 2.", sp.Le(N, M**2)
+    "rectangular", "M groups of N/M <= M peers each; chunk indices are ranks in the group; d = 2.", Le(N, M**2)
 )
 SKIPPED = Hypothesis("skipped", "A peer that fails keeps its vector, and its group goes on without it.")
 ABORTED = Hypothesis("aborted", "If a member fails, the whole group does nothing in that round.")
@@ -263,7 +263,7 @@ CUT_GROUPS = Hypothesis(
     "cut_groups",
     "In every round, independently, the peers are split into r groups, none empty: a random permutation cut into any "
     "prescribed sizes, a uniformly random set partition into r blocks, or uniform labels given that all occur.",
-    sp.Le(r, N),
+    Le(r, N),
 )
 FREE_LABELS = Hypothesis("free_labels", "Every peer draws its group independently and uniformly; groups may be empty.")
 ANY_PARTITION = Hypothesis("any_partition", "Groups are a set partition, all equally likely.")
@@ -274,16 +274,16 @@ EXCHANGEABLE = Hypothesis(
 SEVERAL_PEERS = Hypothesis("several_peers", "There are at least two peers.", sp.Gt(N, 1))
 ONE_ROUND = Hypothesis("one_round", "One round of random groups is averaged.")
 RANDOM_SURVIVORS = Hypothesis("random_survivors", "After the rounds a uniformly random set of peers stays.")
-DIVISIBLE = Hypothesis("divisible", "The members of a full group divide the vector into equal chunks.", sp.Eq(n % M, 0))
+DIVISIBLE = Hypothesis("divisible", "The members of a full group divide the vector into equal chunks.", Eq(n % M, 0))
 EQUAL_STARTS = Hypothesis("equal_starts", "All peers start at the same point, and nobody leaves.")
 CONVEX = Hypothesis("convex", "f is convex and smooth.")
 STRONGLY_CONVEX = Hypothesis("strongly_convex", "f is strongly convex and smooth.")
 SMOOTH = Hypothesis("smooth", "f is smooth and bounded below; it need not be convex.")
-SMALL_STEP = Hypothesis("small_step", "gamma is at most 1/(4 L).", sp.Le(4 * stepsize * smoothness, 1))
+SMALL_STEP = Hypothesis("small_step", "gamma is at most 1/(4 L).", Le(4 * stepsize * smoothness, 1))
 SMALLER_STEP = Hypothesis(
     "smaller_step",
     "gamma is at most 1/(2 L) and 1/(2 L (tau - 1)).",
-    sp.Le(2 * stepsize * smoothness * sp.Max(1, period - 1), 1),
+    Le(2 * stepsize * smoothness * sp.Max(1, period - 1), 1),
 )
 QUADRATIC = Hypothesis("quadratic", "f(x) = h ||x||^2 / 2, and noise is added, of variance sigma^2 at every peer.")
 FLAT = Hypothesis("flat", "f is constant, and noise of variance sigma^2 is added at every peer.")

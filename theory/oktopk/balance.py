@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.oktopk.hypotheses import (
     ALWAYS_BALANCED,
     AT_LEAST_TWO,
@@ -37,7 +37,7 @@ BALANCE: tuple[Claim, ...] = (
         name="oktopk.balance.always",
         title="Balancing and all-gather together send at most 4k(P - 1)/P words from any rank",
         quantity=MOST_SENT,
-        relation=sp.Le(MOST_SENT.symbol, _PUBLISHED),
+        relation=Le(MOST_SENT.symbol, _PUBLISHED),
         kind=Kind.SURE,
         assumes=(PHASE_TWO, K_WINNERS, DIVISIBLE, ALWAYS_BALANCED, NO_DUPLICATES),
         source=LI_HOEFLER_2022.second_hand(
@@ -52,7 +52,7 @@ BALANCE: tuple[Claim, ...] = (
         name="oktopk.balance.quarter_printed",
         title="Balancing only above four times the mean keeps both at most at 4k(P - 1)/P words",
         quantity=MOST_SENT,
-        relation=sp.Le(MOST_SENT.symbol, _PUBLISHED),
+        relation=Le(MOST_SENT.symbol, _PUBLISHED),
         kind=Kind.SURE,
         assumes=(*_UNTRIGGERED, DOUBLING),
         source=LI_HOEFLER_2022.recalled(
@@ -71,7 +71,7 @@ BALANCE: tuple[Claim, ...] = (
         name="oktopk.balance.quarter",
         title="Balancing only above four times the mean lets a rank send up to 2k(3 - 4/P) words",
         quantity=MOST_SENT,
-        relation=sp.Le(MOST_SENT.symbol, 2 * k * (3 - 4 / P)),
+        relation=Le(MOST_SENT.symbol, 2 * k * (3 - 4 / P)),
         kind=Kind.SURE,
         assumes=(*_UNTRIGGERED, DOUBLING, AT_LEAST_TWO),
         source=derived(
@@ -88,7 +88,7 @@ BALANCE: tuple[Claim, ...] = (
         name="oktopk.balance.quarter_ring",
         title="On a ring the same rule makes the critical path up to 8k(P - 1)/P words",
         quantity=CRITICAL_PATH,
-        relation=sp.Le(CRITICAL_PATH.symbol, 8 * k * (P - 1) / P),
+        relation=Le(CRITICAL_PATH.symbol, 8 * k * (P - 1) / P),
         kind=Kind.SURE,
         assumes=(*_UNTRIGGERED, RING),
         source=derived(
@@ -104,7 +104,7 @@ BALANCE: tuple[Claim, ...] = (
         name="oktopk.balance.never",
         title="Without balancing a rank sends up to 2k ceil(log2 P) words in the all-gather",
         quantity=MOST_SENT,
-        relation=sp.Le(MOST_SENT.symbol, 2 * k * index_bits(P)),
+        relation=Le(MOST_SENT.symbol, 2 * k * index_bits(P)),
         kind=Kind.SURE,
         assumes=(PHASE_TWO, K_WINNERS, NEVER_BALANCED, BRUCK),
         source=derived("A rank sends no block twice in a step, so at most k entries; ceil(log2 P) steps."),
@@ -117,7 +117,7 @@ BALANCE: tuple[Claim, ...] = (
         name="oktopk.balance.moves_out",
         title="Balancing sends at most 2(|T| - floor(|T|/P)) words from any rank",
         quantity=MOST_SENT,
-        relation=sp.Le(MOST_SENT.symbol, _LARGEST_OUT),
+        relation=Le(MOST_SENT.symbol, _LARGEST_OUT),
         kind=Kind.SURE,
         assumes=(BALANCING, ALWAYS_BALANCED),
         source=derived(
@@ -132,7 +132,7 @@ BALANCE: tuple[Claim, ...] = (
         name="oktopk.balance.moves_in",
         title="Balancing brings at most 2 ceil(|T|/P) words to any rank",
         quantity=MOST_RECEIVED,
-        relation=sp.Le(MOST_RECEIVED.symbol, 2 * sp.ceiling(winners / P)),
+        relation=Le(MOST_RECEIVED.symbol, 2 * sp.ceiling(winners / P)),
         kind=Kind.SURE,
         assumes=(BALANCING, ALWAYS_BALANCED),
         source=derived("A rank receives no more than its target, at most ceil(|T|/P) winners."),
@@ -144,7 +144,7 @@ BALANCE: tuple[Claim, ...] = (
         name="oktopk.balance.equal_blocks",
         title="After balancing the all-gather brings 2(|T| - floor(|T|/P)) words to the rank that receives most",
         quantity=MOST_RECEIVED,
-        relation=sp.Eq(MOST_RECEIVED.symbol, _LARGEST_OUT),
+        relation=Eq(MOST_RECEIVED.symbol, _LARGEST_OUT),
         kind=Kind.SURE,
         assumes=(LAST_GATHER, ALWAYS_BALANCED, NO_DUPLICATES),
         source=derived("Every rank receives all blocks but its own, and the last rank's has floor(|T|/P) entries."),

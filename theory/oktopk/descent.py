@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.hypotheses import EXACT_ARITHMETIC
 from commbounds.theory.oktopk.hypotheses import FRESH_THRESHOLDS, FULL_BATCH, RAW, STALLING
 from commbounds.theory.oktopk.terms import (
@@ -34,7 +34,7 @@ DESCENT: tuple[Claim, ...] = (
         name="oktopk.sgd.iterate",
         title="The iterates differ from those of plain averaging by the ranks' mean residual",
         quantity=ITERATE_DEFECT,
-        relation=sp.Eq(ITERATE_DEFECT.symbol, 0),
+        relation=Eq(ITERATE_DEFECT.symbol, 0),
         kind=Kind.SURE,
         assumes=(EXACT_ARITHMETIC,),
         source=derived(
@@ -47,7 +47,7 @@ DESCENT: tuple[Claim, ...] = (
         name="oktopk.sgd.iterate_raw",
         title="The same holds when residuals hold gradients and the step size, which changes, is applied afterwards",
         quantity=ITERATE_DEFECT,
-        relation=sp.Eq(ITERATE_DEFECT.symbol, 0),
+        relation=Eq(ITERATE_DEFECT.symbol, 0),
         kind=Kind.SURE,
         assumes=(EXACT_ARITHMETIC, RAW),
         source=LI_HOEFLER_2022.official_code(
@@ -65,7 +65,7 @@ DESCENT: tuple[Claim, ...] = (
         name="oktopk.sgd.residual",
         title="The mean residual grows by no more than gamma and the realised xi allow",
         quantity=MEAN_RESIDUAL,
-        relation=sp.Le(MEAN_RESIDUAL.symbol, _gamma * before + (_gamma + xi) * move),
+        relation=Le(MEAN_RESIDUAL.symbol, _gamma * before + (_gamma + xi) * move),
         kind=Kind.SURE,
         source=derived(
             "Let A be the mean accumulated gradient. The mean residual is A - u/P; by the triangle inequality its norm "
@@ -81,7 +81,7 @@ DESCENT: tuple[Claim, ...] = (
         name="oktopk.sgd.gradient",
         title="The mean squared gradient is bounded by step size, smoothness, gamma and the largest realised xi",
         quantity=GRADIENT_SQUARE,
-        relation=sp.Le(
+        relation=Le(
             GRADIENT_SQUARE.symbol,
             2 * gap / (eta * horizon)
             + smooth * eta * moment**2
@@ -103,7 +103,7 @@ DESCENT: tuple[Claim, ...] = (
         name="oktopk.sgd.assumption",
         title="Some constant xi bounds the realised ratio in every step",
         quantity=XI,
-        relation=sp.Le(XI.symbol, xi),
+        relation=Le(XI.symbol, xi),
         kind=Kind.SURE,
         assumes=(FRESH_THRESHOLDS,),
         source=LI_HOEFLER_2022.second_hand(
@@ -120,7 +120,7 @@ DESCENT: tuple[Claim, ...] = (
         name="oktopk.sgd.stall",
         title="Two ranks whose large entries cancel stall for ever: the realised xi is t in step t",
         quantity=XI,
-        relation=sp.Eq(XI.symbol, horizon),
+        relation=Eq(XI.symbol, horizon),
         kind=Kind.SURE,
         assumes=(STALLING,),
         source=derived(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Hypothesis
+from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
 from commbounds.theory.oktopk.terms import inbound
 from commbounds.theory.quantities import P, k
 
@@ -79,16 +79,16 @@ FRESH_MEAN = Hypothesis(
 GLOBAL_COUNT = Hypothesis(
     "global_count",
     "There are at least two ranks, and the regions were cut anew at equal counts of all ranks' selected entries.",
-    sp.Ge(P, 2),
+    Ge(P, 2),
 )
 LIMITED_INBOUND = Hypothesis(
     "limited_inbound",
     "No region receives more than (2 - 3/P) k entries from other ranks.",
-    sp.Le(inbound, (2 - sp.Integer(3) / P) * k),
+    Le(inbound, (2 - sp.Integer(3) / P) * k),
 )
 
 # Options
-AT_LEAST_TWO = Hypothesis("at_least_two_ranks", "There are at least two ranks.", sp.Ge(P, 2))
+AT_LEAST_TWO = Hypothesis("at_least_two_ranks", "There are at least two ranks.", Ge(P, 2))
 UNROTATED = Hypothesis("unrotated", "In step s of the split all ranks send to rank s.")
 ALWAYS_BALANCED = Hypothesis("always_balanced", "Data balancing is done in every iteration.")
 QUARTER_RULE = Hypothesis(
@@ -125,5 +125,5 @@ STALLING = Hypothesis(
     "stalling_pair",
     "Two ranks hold B x_0 + x_1^2/2 and -B x_0 + x_1^2/2 with B > t, one entry is kept, thresholds are found anew in "
     "every step.",
-    sp.Eq(P, 2) & sp.Eq(k, 1),
+    Eq(P, 2) & Eq(k, 1),
 )

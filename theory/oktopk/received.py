@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Ge, Kind, Le, Standing
 from commbounds.theory.oktopk.hypotheses import (
     ALWAYS_BALANCED,
     ANY_BOUNDARIES,
@@ -40,7 +40,7 @@ RECEIVED: tuple[Claim, ...] = (
         name="oktopk.received.even_split",
         title="With an even split and data balancing no rank receives more than 2k(2P - 1)/P words",
         quantity=MOST_RECEIVED,
-        relation=sp.Le(MOST_RECEIVED.symbol, 2 * k * (2 * P - 1) / P),
+        relation=Le(MOST_RECEIVED.symbol, 2 * k * (2 * P - 1) / P),
         kind=Kind.SURE,
         assumes=UNDER_BALANCE,
         source=derived(
@@ -56,7 +56,7 @@ RECEIVED: tuple[Claim, ...] = (
         name="oktopk.received.any_split",
         title="What a rank receives is at most two words for every entry sent into its region and for every winner",
         quantity=MOST_RECEIVED,
-        relation=sp.Le(MOST_RECEIVED.symbol, 2 * inbound + 2 * winners),
+        relation=Le(MOST_RECEIVED.symbol, 2 * inbound + 2 * winners),
         kind=Kind.SURE,
         assumes=(WORDS, ANY_BOUNDARIES, NO_DUPLICATES),
         source=derived(
@@ -73,7 +73,7 @@ RECEIVED: tuple[Claim, ...] = (
         name="oktopk.received.limited_inbound",
         title="No rank receives more than 6k(P - 1)/P words if no region gets more than (2 - 3/P)k entries",
         quantity=MOST_RECEIVED,
-        relation=sp.Le(MOST_RECEIVED.symbol, PUBLISHED),
+        relation=Le(MOST_RECEIVED.symbol, PUBLISHED),
         kind=Kind.SURE,
         assumes=(WORDS, K_WINNERS, LIMITED_INBOUND, ANY_BOUNDARIES, NO_DUPLICATES),
         source=derived("2 (2 - 3/P) k + 2k = 6k(P - 1)/P in the bound by inbound entries and winners."),
@@ -85,7 +85,7 @@ RECEIVED: tuple[Claim, ...] = (
         name="oktopk.received.worst",
         title="No rank receives more than 2kP words",
         quantity=MOST_RECEIVED,
-        relation=sp.Le(MOST_RECEIVED.symbol, 2 * k * P),
+        relation=Le(MOST_RECEIVED.symbol, 2 * k * P),
         kind=Kind.SURE,
         assumes=(WORDS, K_SELECTED, K_WINNERS, ANY_BOUNDARIES, NO_DUPLICATES),
         source=derived("At most (P - 1) k entries enter a region, and at most k win."),
@@ -98,7 +98,7 @@ RECEIVED: tuple[Claim, ...] = (
         name="oktopk.received.unconditional",
         title="No rank receives more than 6k(P - 1)/P words, whatever the vectors",
         quantity=MOST_RECEIVED,
-        relation=sp.Le(MOST_RECEIVED.symbol, PUBLISHED),
+        relation=Le(MOST_RECEIVED.symbol, PUBLISHED),
         kind=Kind.SURE,
         assumes=(WORDS, K_SELECTED, K_WINNERS, ALWAYS_BALANCED, FRESH_MEAN),
         source=LI_HOEFLER_2022.second_hand(
@@ -117,7 +117,7 @@ RECEIVED: tuple[Claim, ...] = (
         name="oktopk.received.gaussian",
         title="On Gaussian vectors fresh boundaries keep what a rank receives within 6k(P - 1)/P words",
         quantity=MOST_RECEIVED,
-        relation=sp.Le(MOST_RECEIVED.symbol, PUBLISHED),
+        relation=Le(MOST_RECEIVED.symbol, PUBLISHED),
         kind=Kind.SURE,
         assumes=(WORDS, GAUSSIAN_VECTORS, K_SELECTED, K_WINNERS, ALWAYS_BALANCED, FRESH_MEAN),
         source=LI_HOEFLER_2022.recalled(
@@ -134,7 +134,7 @@ RECEIVED: tuple[Claim, ...] = (
         name="oktopk.received.global_count",
         title="Regions cut at equal counts of all ranks' entries bound what a rank receives by 4k + 2P - 4 words",
         quantity=MOST_RECEIVED,
-        relation=sp.Le(MOST_RECEIVED.symbol, 4 * k + 2 * P - 4),
+        relation=Le(MOST_RECEIVED.symbol, 4 * k + 2 * P - 4),
         kind=Kind.SURE,
         assumes=(WORDS, K_SELECTED, K_WINNERS, GLOBAL_COUNT, NO_DUPLICATES),
         source=derived(
@@ -156,7 +156,7 @@ LOWER: tuple[Claim, ...] = (
         name="oktopk.lower.most",
         title="Some rank receives at least 2|T|(P - 1)/P words",
         quantity=MOST_RECEIVED,
-        relation=sp.Ge(MOST_RECEIVED.symbol, _TOLD),
+        relation=Ge(MOST_RECEIVED.symbol, _TOLD),
         kind=Kind.SURE,
         assumes=(WORDS,),
         source=LI_HOEFLER_2022.second_hand("Theorem 3.1, read in a summary; the proof is ours", _LOWER_PROOF),
@@ -168,7 +168,7 @@ LOWER: tuple[Claim, ...] = (
         name="oktopk.lower.mean",
         title="The ranks receive at least 2|T|(P - 1)/P words on average",
         quantity=MEAN_RECEIVED,
-        relation=sp.Ge(MEAN_RECEIVED.symbol, _TOLD),
+        relation=Ge(MEAN_RECEIVED.symbol, _TOLD),
         kind=Kind.SURE,
         assumes=(WORDS,),
         source=LI_HOEFLER_2022.second_hand("Theorem 3.1, read in a summary; the proof is ours", _LOWER_PROOF),
@@ -180,7 +180,7 @@ LOWER: tuple[Claim, ...] = (
         name="oktopk.lower.printed",
         title="Some rank receives at least 2k(P - 1)/P words, whatever the vectors",
         quantity=MOST_RECEIVED,
-        relation=sp.Ge(MOST_RECEIVED.symbol, SPARSE_LOWER_BOUND),
+        relation=Ge(MOST_RECEIVED.symbol, SPARSE_LOWER_BOUND),
         kind=Kind.SURE,
         assumes=(WORDS,),
         source=LI_HOEFLER_2022.second_hand(
@@ -199,7 +199,7 @@ LOWER: tuple[Claim, ...] = (
         name="oktopk.lower.every_rank",
         title="Every rank receives at least 2|T|(P - 1)/P words",
         quantity=LEAST_RECEIVED,
-        relation=sp.Ge(LEAST_RECEIVED.symbol, _TOLD),
+        relation=Ge(LEAST_RECEIVED.symbol, _TOLD),
         kind=Kind.SURE,
         assumes=(WORDS,),
         source=LI_HOEFLER_2022.second_hand(

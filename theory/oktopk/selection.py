@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.hypotheses import EXACT_ARITHMETIC
 from commbounds.theory.oktopk.hypotheses import (
     DISTINCT,
@@ -34,7 +34,7 @@ THRESHOLDS: tuple[Claim, ...] = (
         name="oktopk.threshold.inclusive",
         title="A fresh inclusive threshold selects exactly k entries that differ in magnitude",
         quantity=SELECTED,
-        relation=sp.Eq(SELECTED.symbol, k),
+        relation=Eq(SELECTED.symbol, k),
         kind=Kind.SURE,
         assumes=(INCLUSIVE, FRESH_THRESHOLDS, DISTINCT),
         source=derived("k entries are at least as large as the k-th largest, itself among them."),
@@ -44,7 +44,7 @@ THRESHOLDS: tuple[Claim, ...] = (
         name="oktopk.threshold.strict",
         title="A fresh strict threshold, as in the published code, selects one entry too few",
         quantity=SELECTED,
-        relation=sp.Eq(SELECTED.symbol, k - 1),
+        relation=Eq(SELECTED.symbol, k - 1),
         kind=Kind.SURE,
         assumes=(STRICT, FRESH_THRESHOLDS, DISTINCT),
         source=LI_HOEFLER_2022.official_code(
@@ -58,7 +58,7 @@ THRESHOLDS: tuple[Claim, ...] = (
         name="oktopk.threshold.ties",
         title="A fresh inclusive threshold selects at most k entries",
         quantity=SELECTED,
-        relation=sp.Le(SELECTED.symbol, k),
+        relation=Le(SELECTED.symbol, k),
         kind=Kind.SURE,
         assumes=(INCLUSIVE, FRESH_THRESHOLDS),
         source=LI_HOEFLER_2022.second_hand(
@@ -76,7 +76,7 @@ THRESHOLDS: tuple[Claim, ...] = (
         name="oktopk.threshold.drift",
         title="On Gaussian entries a reused threshold selects erfc(z/(c sqrt 2))/erfc(z/sqrt 2) times as many",
         quantity=SELECTED_SHARE,
-        relation=sp.Eq(SELECTED_SHARE.symbol, sp.erfc(z / (scale * sp.sqrt(2))) / sp.erfc(z / sp.sqrt(2))),
+        relation=Eq(SELECTED_SHARE.symbol, sp.erfc(z / (scale * sp.sqrt(2))) / sp.erfc(z / sp.sqrt(2))),
         kind=Kind.EXPECTED,
         assumes=(GAUSSIAN_VECTORS, STALE_THRESHOLD),
         source=derived(
@@ -94,7 +94,7 @@ UPDATE: tuple[Claim, ...] = (
         name="oktopk.update.definition",
         title="With fresh thresholds the result is the k largest entries of the sum of the ranks' k largest",
         quantity=UPDATE_DEFECT,
-        relation=sp.Eq(UPDATE_DEFECT.symbol, 0),
+        relation=Eq(UPDATE_DEFECT.symbol, 0),
         kind=Kind.SURE,
         assumes=(INCLUSIVE, FRESH_THRESHOLDS, EXACT_ARITHMETIC),
         source=LI_HOEFLER_2022.second_hand(
@@ -109,7 +109,7 @@ UPDATE: tuple[Claim, ...] = (
         name="oktopk.update.indices",
         title="Every rank is told which of its selected entries are in the result",
         quantity=INDEX_DEFECT,
-        relation=sp.Eq(INDEX_DEFECT.symbol, 0),
+        relation=Eq(INDEX_DEFECT.symbol, 0),
         kind=Kind.SURE,
         assumes=(INCLUSIVE, FRESH_THRESHOLDS, EXACT_ARITHMETIC),
         source=LI_HOEFLER_2022.second_hand(
@@ -124,7 +124,7 @@ UPDATE: tuple[Claim, ...] = (
         name="oktopk.update.mass",
         title="Residuals and result together hold what the ranks brought",
         quantity=MASS_DEFECT,
-        relation=sp.Eq(MASS_DEFECT.symbol, 0),
+        relation=Eq(MASS_DEFECT.symbol, 0),
         kind=Kind.SURE,
         assumes=(EXACT_ARITHMETIC,),
         source=derived(

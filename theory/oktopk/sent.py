@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
-from commbounds.theory.cost import cost
+from commbounds.theory.claim import Claim, Ge, Kind, Le, Standing
+from commbounds.theory.cost import critical_words
 from commbounds.theory.oktopk.hypotheses import (
     ALWAYS_BALANCED,
     ANY_BOUNDARIES,
@@ -27,7 +27,7 @@ from commbounds.theory.traffic import CRITICAL_PATH, MOST_SENT, SENT_AND_RECEIVE
 
 __all__ = ["BOTH", "PATH", "PUBLISHED", "SENT", "TIGHT6K", "UNDER_BALANCE"]
 
-PUBLISHED = cost(SCHEDULES["oktopk"]).words
+PUBLISHED = critical_words(SCHEDULES["oktopk"])
 """The published volume, 6k(P - 1)/P, as its schedule sums up."""
 UNDER_BALANCE = (WORDS, EVEN_SPLIT, K_WINNERS, DIVISIBLE, ALWAYS_BALANCED, NO_DUPLICATES)
 TIGHT6K = (
@@ -41,7 +41,7 @@ SENT: tuple[Claim, ...] = (
         name="oktopk.sent.even_split",
         title="With an even split and data balancing no rank sends more than 6k(P - 1)/P words",
         quantity=MOST_SENT,
-        relation=sp.Le(MOST_SENT.symbol, PUBLISHED),
+        relation=Le(MOST_SENT.symbol, PUBLISHED),
         kind=Kind.SURE,
         assumes=UNDER_BALANCE,
         source=LI_HOEFLER_2022.second_hand(
@@ -60,7 +60,7 @@ SENT: tuple[Claim, ...] = (
         name="oktopk.sent.any_split",
         title="With data balancing no rank sends more than 6k - 4k/P words, whatever the vectors",
         quantity=MOST_SENT,
-        relation=sp.Le(MOST_SENT.symbol, 2 * k * (3 * P - 2) / P),
+        relation=Le(MOST_SENT.symbol, 2 * k * (3 * P - 2) / P),
         kind=Kind.SURE,
         assumes=(WORDS, K_SELECTED, K_WINNERS, DIVISIBLE, ALWAYS_BALANCED, ANY_BOUNDARIES, NO_DUPLICATES),
         source=derived(
@@ -76,7 +76,7 @@ SENT: tuple[Claim, ...] = (
         name="oktopk.sent.general",
         title="With data balancing, what a rank sends follows from how many entries pass the two thresholds",
         quantity=MOST_SENT,
-        relation=sp.Le(
+        relation=Le(
             MOST_SENT.symbol,
             2 * selected + 2 * (winners - sp.floor(winners / P)) + 2 * (P - 1) * sp.ceiling(winners / P),
         ),
@@ -95,7 +95,7 @@ SENT: tuple[Claim, ...] = (
         name="oktopk.sent.ring",
         title="With data balancing and a ring no rank sends more than 6k words, for all k and P",
         quantity=MOST_SENT,
-        relation=sp.Le(MOST_SENT.symbol, 6 * k),
+        relation=Le(MOST_SENT.symbol, 6 * k),
         kind=Kind.SURE,
         assumes=(WORDS, K_SELECTED, K_WINNERS, ALWAYS_BALANCED, RING, ANY_BOUNDARIES),
         source=derived(
@@ -112,7 +112,7 @@ SENT: tuple[Claim, ...] = (
         name="oktopk.sent.unconditional",
         title="No rank sends more than 6k(P - 1)/P words, whatever the vectors",
         quantity=MOST_SENT,
-        relation=sp.Le(MOST_SENT.symbol, PUBLISHED),
+        relation=Le(MOST_SENT.symbol, PUBLISHED),
         kind=Kind.SURE,
         assumes=(WORDS, K_SELECTED, K_WINNERS, DIVISIBLE, ALWAYS_BALANCED, ANY_BOUNDARIES, NO_DUPLICATES),
         source=LI_HOEFLER_2022.second_hand(
@@ -131,7 +131,7 @@ SENT: tuple[Claim, ...] = (
         name="oktopk.sent.reused_threshold",
         title="With reused thresholds no rank sends more than 6k words",
         quantity=MOST_SENT,
-        relation=sp.Le(MOST_SENT.symbol, 6 * k),
+        relation=Le(MOST_SENT.symbol, 6 * k),
         kind=Kind.SURE,
         assumes=(WORDS, ALWAYS_BALANCED, RING, STALE_THRESHOLD),
         source=LI_HOEFLER_2022.second_hand(
@@ -152,7 +152,7 @@ PATH: tuple[Claim, ...] = (
         name="oktopk.path.even_split",
         title="With an even split and data balancing the critical path is at most 6k(P - 1)/P words",
         quantity=CRITICAL_PATH,
-        relation=sp.Le(CRITICAL_PATH.symbol, PUBLISHED),
+        relation=Le(CRITICAL_PATH.symbol, PUBLISHED),
         kind=Kind.SURE,
         assumes=UNDER_BALANCE,
         source=LI_HOEFLER_2022.second_hand(
@@ -173,7 +173,7 @@ BOTH: tuple[Claim, ...] = (
         name="oktopk.both.even_split",
         title="With an even split and data balancing no rank moves more than 10k(P - 1)/P words in and out",
         quantity=SENT_AND_RECEIVED,
-        relation=sp.Le(SENT_AND_RECEIVED.symbol, 10 * k * (P - 1) / P),
+        relation=Le(SENT_AND_RECEIVED.symbol, 10 * k * (P - 1) / P),
         kind=Kind.SURE,
         assumes=UNDER_BALANCE,
         source=derived(
@@ -192,7 +192,7 @@ BOTH: tuple[Claim, ...] = (
         name="oktopk.both.perfect",
         title="With perfectly even regions every rank moves at least 8k(P - 1)/P words in and out",
         quantity=SENT_AND_RECEIVED,
-        relation=sp.Ge(SENT_AND_RECEIVED.symbol, 8 * k * (P - 1) / P),
+        relation=Ge(SENT_AND_RECEIVED.symbol, 8 * k * (P - 1) / P),
         kind=Kind.SURE,
         assumes=(WORDS, EVEN_REGIONS),
         source=derived("k(P - 1)/P entries each way in the split, and as many in the all-gather."),
@@ -204,7 +204,7 @@ BOTH: tuple[Claim, ...] = (
         name="oktopk.both.printed",
         title="With an even split and data balancing no rank moves more than 6k(P - 1)/P words in and out",
         quantity=SENT_AND_RECEIVED,
-        relation=sp.Le(SENT_AND_RECEIVED.symbol, PUBLISHED),
+        relation=Le(SENT_AND_RECEIVED.symbol, PUBLISHED),
         kind=Kind.SURE,
         assumes=UNDER_BALANCE,
         source=LI_HOEFLER_2022.second_hand(

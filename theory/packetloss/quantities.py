@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Hypothesis, Quantity
+from commbounds.theory.claim import Eq, Hypothesis, Quantity
 from commbounds.theory.packetloss.terms import (
     N,
     age,
@@ -161,14 +161,14 @@ SHARED_FATE = Hypothesis("shared_fate", "All receivers of a packet get it, or no
 ANY_INDEPENDENT_LOSSES = Hypothesis(
     "any_independent_losses", "Receivers' losses are independent of one another and alike, whatever they are over time."
 )
-NOTHING_LOST = Hypothesis("nothing_lost", "No packet gets lost.", sp.Eq(p, 0))
-ALL_LOST = Hypothesis("all_lost", "Every packet gets lost.", sp.Eq(p, 1))
+NOTHING_LOST = Hypothesis("nothing_lost", "No packet gets lost.", Eq(p, 0))
+ALL_LOST = Hypothesis("all_lost", "Every packet gets lost.", Eq(p, 1))
 LIPSCHITZ_GRADIENT = Hypothesis("lipschitz_gradient", "The gradient is Lipschitz with constant L.")
-EVEN_SHARDS = Hypothesis("even_shards", "N divides the number of parameters.", sp.Eq(sp.Mod(coordinates, N), 0))
+EVEN_SHARDS = Hypothesis("even_shards", "N divides the number of parameters.", Eq(sp.Mod(coordinates, N), 0))
 SOME_LOSS = Hypothesis("some_loss", "Some packets get lost, and some do not.", (p > 0) & (p < 1))
 
 MATCHING_CORRELATION = Hypothesis(
-    "matching_correlation", "Updates have autocovariance sigma^2 rho^h with rho = -1/(2-p).", sp.Eq(rho, -1 / (2 - p))
+    "matching_correlation", "Updates have autocovariance sigma^2 rho^h with rho = -1/(2-p).", Eq(rho, -1 / (2 - p))
 )
 LOSSY_LINKS = Hypothesis("lossy_links", "Some links are bad.", lossrate > 0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind
+from commbounds.theory.claim import Claim, Ge, Kind, Le
 from commbounds.theory.packetloss.quantities import (
     BELOW_ONE,
     EQUAL_START,
@@ -33,7 +33,7 @@ CLAIMS = (
         name="packetloss.workers.log_upper",
         title="The stalest of R receivers is at most H_R / ln(1/p) steps behind on average: it grows like log R.",
         quantity=LARGEST_STALENESS,
-        relation=sp.Le(LARGEST_STALENESS.symbol, harmonic_number(receivers) / sp.log(1 / p)),
+        relation=Le(LARGEST_STALENESS.symbol, harmonic_number(receivers) / sp.log(1 / p)),
         kind=Kind.EXPECTED,
         source=derived(
             "1 + L is the ceiling of an exponential variable of rate ln(1/p), so L is below it; the maximum of R of "
@@ -46,7 +46,7 @@ CLAIMS = (
         name="packetloss.workers.log_lower",
         title="The stalest of R receivers is at least H_R / ln(1/p) - 1 steps behind on average, in the long run.",
         quantity=LARGEST_STALENESS,
-        relation=sp.Ge(
+        relation=Ge(
             LARGEST_STALENESS.symbol,
             harmonic_number(receivers) / sp.log(1 / p) - 1 - receivers * p ** (t + 1) / (1 - p),
         ),
@@ -62,7 +62,7 @@ CLAIMS = (
         name="packetloss.training.replica_gap",
         title="Two replicas of a shard are never farther apart than the norms of the updates between their versions.",
         quantity=REPLICA_GAP,
-        relation=sp.Le(REPLICA_GAP.symbol, missednorms),
+        relation=Le(REPLICA_GAP.symbol, missednorms),
         kind=Kind.SURE,
         source=derived("The gap is the sum of those updates: triangle inequality."),
         assumes=(EQUAL_START,),
@@ -75,7 +75,7 @@ CLAIMS = (
         title="Gradients at drifted replicas miss the gradient at a reference point by L times their mean "
         "distance at most.",
         quantity=GRADIENT_ERROR,
-        relation=sp.Le(GRADIENT_ERROR.symbol, smooth * meandistance),
+        relation=Le(GRADIENT_ERROR.symbol, smooth * meandistance),
         kind=Kind.SURE,
         source=derived("Triangle inequality over the workers, then the Lipschitz constant for each."),
         assumes=(LIPSCHITZ_GRADIENT,),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.compression import Subject
 from commbounds.theory.hypotheses import (
     EXACT_ARITHMETIC,
@@ -31,7 +31,7 @@ SIGN: tuple[Claim, ...] = (
         name="quantizers.sign.error",
         title="The exact error of replacing entries by their signs",
         quantity=ABSOLUTE_ERROR,
-        relation=sp.Eq(ABSOLUTE_ERROR.symbol, norm2**2 - 2 * norm1 + n),
+        relation=Eq(ABSOLUTE_ERROR.symbol, norm2**2 - 2 * norm1 + n),
         kind=Kind.SURE,
         assumes=(ZERO_IS_PLUS_ONE,),
         source=derived("(x_i - sign x_i)^2 = x_i^2 - 2 |x_i| + 1, also for x_i = 0 with sign +1."),
@@ -40,7 +40,7 @@ SIGN: tuple[Claim, ...] = (
         name="quantizers.sign.contraction",
         title="Replacing entries by their signs is contractive with some alpha > 0",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, 1 - alpha),
+        relation=Le(RELATIVE_ERROR.symbol, 1 - alpha),
         kind=Kind.SURE,
         assumes=(SOME_ALPHA,),
         source=BERNSTEIN_2018.recalled(
@@ -68,7 +68,7 @@ SCALEDSIGN: tuple[Claim, ...] = (
         name="quantizers.scaledsign.error",
         title="The exact error of the sign scaled by the mean magnitude",
         quantity=RELATIVE_ERROR,
-        relation=sp.Eq(RELATIVE_ERROR.symbol, 1 - norm1**2 / (n * norm2**2)),
+        relation=Eq(RELATIVE_ERROR.symbol, 1 - norm1**2 / (n * norm2**2)),
         kind=Kind.SURE,
         assumes=(ZERO_IS_PLUS_ONE,),
         source=KARIMIREDDY_2019.recalled(
@@ -80,7 +80,7 @@ SCALEDSIGN: tuple[Claim, ...] = (
         name="quantizers.scaledsign.contraction",
         title="Scaled sign compression is contractive with alpha = 1/n",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, 1 - 1 / n),
+        relation=Le(RELATIVE_ERROR.symbol, 1 - 1 / n),
         kind=Kind.SURE,
         source=KARIMIREDDY_2019.recalled(
             "the worst density",
@@ -94,7 +94,7 @@ SCALEDSIGN: tuple[Claim, ...] = (
         name="quantizers.scaledsign.one_sparse",
         title="With sign(0) = 0, scaled sign compression of one nonzero entry errs by (1 - 1/n)^2",
         quantity=RELATIVE_ERROR,
-        relation=sp.Eq(RELATIVE_ERROR.symbol, (1 - 1 / n) ** 2),
+        relation=Eq(RELATIVE_ERROR.symbol, (1 - 1 / n) ** 2),
         kind=Kind.SURE,
         assumes=(ZERO_IS_ZERO, ONE_SPARSE),
         source=derived("The entry x becomes x/n, and the zeros stay: (x - x/n)^2."),
@@ -103,7 +103,7 @@ SCALEDSIGN: tuple[Claim, ...] = (
         name="quantizers.scaledsign.attained",
         title="With sign(0) = 0, scaled sign compression of one nonzero entry errs by 1 - 1/n",
         quantity=RELATIVE_ERROR,
-        relation=sp.Eq(RELATIVE_ERROR.symbol, 1 - 1 / n),
+        relation=Eq(RELATIVE_ERROR.symbol, 1 - 1 / n),
         kind=Kind.SURE,
         assumes=(ZERO_IS_ZERO, ONE_SPARSE),
         source=FOLKLORE.recalled(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.compression import Subject
 from commbounds.theory.hypotheses import EXACT_ARITHMETIC
 from commbounds.theory.quantities import (
@@ -65,7 +65,7 @@ QSGD: tuple[Claim, ...] = (
         name="quantizers.qsgd.variance",
         title="The exact variance factor of QSGD",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, QSGD_OMEGA),
+        relation=Le(RELATIVE_ERROR.symbol, QSGD_OMEGA),
         kind=Kind.EXPECTED,
         source=derived(_QSGD_PROOF),
         tightness=1,
@@ -76,7 +76,7 @@ QSGD: tuple[Claim, ...] = (
         name="quantizers.qsgd.variance_printed",
         title="QSGD has variance at most min(n/s^2, sqrt(n)/s)",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, QSGD_PRINTED),
+        relation=Le(RELATIVE_ERROR.symbol, QSGD_PRINTED),
         kind=Kind.EXPECTED,
         source=ALISTARH_2017.recalled(
             "the variance bound of the quantiser", "Implied by quantizers.qsgd.variance, which is never larger."
@@ -91,7 +91,7 @@ QSGD: tuple[Claim, ...] = (
         name="quantizers.qsgd.second_moment",
         title="QSGD multiplies the expected squared norm by at most 1 + omega",
         quantity=SECOND_MOMENT,
-        relation=sp.Le(SECOND_MOMENT.symbol, sp.piecewise_fold(1 + QSGD_OMEGA)),
+        relation=Le(SECOND_MOMENT.symbol, sp.piecewise_fold(1 + QSGD_OMEGA)),
         kind=Kind.EXPECTED,
         source=derived("Unbiased: the second moment is the squared norm plus the variance."),
         tightness=1,
@@ -101,7 +101,7 @@ QSGD: tuple[Claim, ...] = (
         name="quantizers.qsgd.second_moment_printed",
         title="QSGD multiplies the expected squared norm by at most min(n/s^2, sqrt(n)/s)",
         quantity=SECOND_MOMENT,
-        relation=sp.Le(SECOND_MOMENT.symbol, QSGD_PRINTED),
+        relation=Le(SECOND_MOMENT.symbol, QSGD_PRINTED),
         kind=Kind.EXPECTED,
         source=FOLKLORE.recalled(
             "the variance factor, used as a bound on the second moment",
@@ -117,7 +117,7 @@ QSGD: tuple[Claim, ...] = (
         name="quantizers.qsgd.level",
         title="No level of QSGD exceeds s",
         quantity=LEVEL,
-        relation=sp.Le(LEVEL.symbol, s),
+        relation=Le(LEVEL.symbol, s),
         kind=Kind.SURE,
         source=derived(
             "|x_i| <= ||x||, also after rounding the norm to the dtype, which is monotone: s |x_i|/||x|| <= s."
@@ -131,7 +131,7 @@ QSGD: tuple[Claim, ...] = (
         name="quantizers.qsgd.support",
         title="QSGD leaves at most min(n, s sqrt(n)) entries in expectation",
         quantity=SUPPORT,
-        relation=sp.Le(SUPPORT.symbol, sp.Min(n, s * sp.sqrt(n))),
+        relation=Le(SUPPORT.symbol, sp.Min(n, s * sp.sqrt(n))),
         kind=Kind.EXPECTED,
         source=derived(
             "Entry i survives with probability min(1, a_i), a_i = s |x_i|/||x||, and sum a_i = s ||x||_1/||x||_2 <= "
@@ -144,7 +144,7 @@ QSGD: tuple[Claim, ...] = (
         name="quantizers.qsgd.support_printed",
         title="QSGD leaves at most s (s + sqrt(n)) entries in expectation",
         quantity=SUPPORT,
-        relation=sp.Le(SUPPORT.symbol, s * (s + sp.sqrt(n))),
+        relation=Le(SUPPORT.symbol, s * (s + sp.sqrt(n))),
         kind=Kind.EXPECTED,
         source=ALISTARH_2017.recalled(
             "the sparsity of the quantised vector", "Implied by quantizers.qsgd.support, which is smaller."
@@ -166,7 +166,7 @@ MAXDITHERING: tuple[Claim, ...] = (
         name="quantizers.maxdithering.variance",
         title="The exact variance factor of dithering relative to the largest entry",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, MAX_OMEGA),
+        relation=Le(RELATIVE_ERROR.symbol, MAX_OMEGA),
         kind=Kind.EXPECTED,
         source=derived(_MAX_PROOF),
         tightness=1,
@@ -178,7 +178,7 @@ MAXDITHERING: tuple[Claim, ...] = (
         name="quantizers.maxdithering.level",
         title="No level of max-norm dithering exceeds s",
         quantity=LEVEL,
-        relation=sp.Le(LEVEL.symbol, s),
+        relation=Le(LEVEL.symbol, s),
         kind=Kind.SURE,
         source=derived("|x_i| <= max|x|, and the rounded quotient of the two is at most 1."),
         tightness=1,
@@ -201,7 +201,7 @@ TERNGRAD: tuple[Claim, ...] = (
         name="quantizers.terngrad.error",
         title="The exact variance of TernGrad",
         quantity=RELATIVE_ERROR,
-        relation=sp.Eq(RELATIVE_ERROR.symbol, (norminf * norm1 - norm2**2) / norm2**2),
+        relation=Eq(RELATIVE_ERROR.symbol, (norminf * norm1 - norm2**2) / norm2**2),
         kind=Kind.EXPECTED,
         source=WEN_2017.recalled(
             "the ternarisation, without clipping and layers",
@@ -213,7 +213,7 @@ TERNGRAD: tuple[Claim, ...] = (
         name="quantizers.terngrad.variance",
         title="The exact variance factor of TernGrad",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, TERN_OMEGA),
+        relation=Le(RELATIVE_ERROR.symbol, TERN_OMEGA),
         kind=Kind.EXPECTED,
         source=derived("Max-norm dithering with one level. " + _MAX_PROOF),
         tightness=1,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.compression import Subject
 from commbounds.theory.hypotheses import (
     EXACT_ARITHMETIC,
@@ -53,7 +53,7 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
         name="quantizers.naturalcompression.variance",
         title="Natural compression has variance at most 1/8",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, NATURAL_OMEGA),
+        relation=Le(RELATIVE_ERROR.symbol, NATURAL_OMEGA),
         kind=Kind.EXPECTED,
         assumes=_IN_RANGE,
         source=HORVATH_2019.recalled(
@@ -67,7 +67,7 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
         name="quantizers.naturalcompression.variance_every_float",
         title="Natural compression has variance at most 1/8 on every finite vector",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, NATURAL_OMEGA),
+        relation=Le(RELATIVE_ERROR.symbol, NATURAL_OMEGA),
         kind=Kind.EXPECTED,
         source=HORVATH_2019.recalled(
             "the same statement, for real numbers",
@@ -83,7 +83,7 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
         name="quantizers.naturalcompression.fixed_points",
         title="Natural compression leaves powers of two alone",
         quantity=RELATIVE_ERROR,
-        relation=sp.Eq(RELATIVE_ERROR.symbol, 0),
+        relation=Eq(RELATIVE_ERROR.symbol, 0),
         kind=Kind.SURE,
         assumes=(POWER_ENTRIES,),
         source=derived("The probability of going up is the mantissa's fraction, which is 0."),
@@ -107,7 +107,7 @@ NATURALDITHERING: tuple[Claim, ...] = (
         name="quantizers.naturaldithering.variance",
         title="The variance factor of natural dithering, from its Lagrangian dual",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, NATURAL_DITHERING_OMEGA),
+        relation=Le(RELATIVE_ERROR.symbol, NATURAL_DITHERING_OMEGA),
         kind=Kind.EXPECTED,
         source=derived(
             "Let y_i = |x_i|/||x||, sum y_i^2 = 1, u = 2^(1-s) the smallest level, A = sqrt(n) u. Above u an entry "
@@ -126,7 +126,7 @@ NATURALDITHERING: tuple[Claim, ...] = (
         name="quantizers.naturaldithering.variance_printed",
         title="Natural dithering has variance at most 1/8 + A min(1, A), A = 2^(1-s) sqrt(n)",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, NATURAL_DITHERING_PRINTED),
+        relation=Le(RELATIVE_ERROR.symbol, NATURAL_DITHERING_PRINTED),
         kind=Kind.EXPECTED,
         source=HORVATH_2019.recalled(
             "the variance of natural dithering with the Euclidean norm",
@@ -159,7 +159,7 @@ STOCHASTICPOWER: tuple[Claim, ...] = (
         name="quantizers.stochasticpower.variance",
         title="Stochastic rounding to the powers of b has variance at most (b - 1)^2/(4 b)",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, BASE_OMEGA),
+        relation=Le(RELATIVE_ERROR.symbol, BASE_OMEGA),
         kind=Kind.EXPECTED,
         assumes=(WITHIN_LEVELS, EXACT_ARITHMETIC),
         source=BEZNOSIKOV_2020.recalled(
@@ -192,7 +192,7 @@ NEARESTPOWER: tuple[Claim, ...] = (
         name="quantizers.nearestpower.contraction",
         title="Rounding to the nearest power of two is contractive with 1 - alpha = 1/9",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, sp.Rational(1, 9)),
+        relation=Le(RELATIVE_ERROR.symbol, sp.Rational(1, 9)),
         kind=Kind.SURE,
         assumes=_IN_RANGE,
         source=BEZNOSIKOV_2020.recalled(

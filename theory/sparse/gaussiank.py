@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Hypothesis, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing
 from commbounds.theory.quantities import P, entries, k, mu
 from commbounds.theory.sources import derived
 from commbounds.theory.sparse.terms import (
@@ -38,7 +38,7 @@ def _at_least(law: str, title: str, tail: object, share: str, where: Hypothesis,
         name=f"sparse.gaussiank.{law}_least",
         title=title,
         quantity=SHARE,
-        relation=sp.Ge(SHARE.symbol, tail / mu - 1 / k),
+        relation=Ge(SHARE.symbol, tail / mu - 1 / k),
         kind=Kind.SURE,
         assumes=(FIXED_THRESHOLD, where),
         source=derived(share + _QUANTILES),
@@ -52,7 +52,7 @@ def _at_most(law: str, title: str, tail: object, where: Hypothesis) -> Claim:
         name=f"sparse.gaussiank.{law}_most",
         title=title,
         quantity=SHARE,
-        relation=sp.Le(SHARE.symbol, tail / mu + 1 / k),
+        relation=Le(SHARE.symbol, tail / mu + 1 / k),
         kind=Kind.SURE,
         assumes=(FIXED_THRESHOLD, where),
         source=derived(
@@ -70,7 +70,7 @@ GAUSSIANK: tuple[Claim, ...] = (
         name="sparse.gaussiank.received",
         title="Gaussiank's busiest receiver, the rank that selects fewest, receives two words for every other entry",
         quantity=MOST_RECEIVED,
-        relation=sp.Eq(MOST_RECEIVED.symbol, 2 * (entries - fewest)),
+        relation=Eq(MOST_RECEIVED.symbol, 2 * (entries - fewest)),
         kind=Kind.SURE,
         assumes=(DATA_WORDS,),
         source=derived(
@@ -82,7 +82,7 @@ GAUSSIANK: tuple[Claim, ...] = (
         name="sparse.gaussiank.mean_received",
         title="Gaussiank brings 2(P - 1)/P words to a rank, on average, for every entry that any rank selects",
         quantity=MEAN_RECEIVED,
-        relation=sp.Eq(MEAN_RECEIVED.symbol, 2 * entries * (P - 1) / P),
+        relation=Eq(MEAN_RECEIVED.symbol, 2 * entries * (P - 1) / P),
         kind=Kind.SURE,
         assumes=(DATA_WORDS,),
         source=derived("Every selected entry is received by P - 1 ranks."),
@@ -93,7 +93,7 @@ GAUSSIANK: tuple[Claim, ...] = (
         name="sparse.gaussiank.any_input",
         title="Gaussiank selects at most n/z^2 entries of a vector whose mean is not negative",
         quantity=SHARE,
-        relation=sp.Le(SHARE.symbol, 1 / (mu * z**2)),
+        relation=Le(SHARE.symbol, 1 / (mu * z**2)),
         kind=Kind.SURE,
         assumes=(FIXED_THRESHOLD, NONNEGATIVE_MEAN),
         source=derived(
@@ -110,7 +110,7 @@ GAUSSIANK: tuple[Claim, ...] = (
         name="sparse.gaussiank.sign_symmetry",
         title="Gaussiank selects the same entries of -x as of x",
         quantity=MISPLACED,
-        relation=sp.Eq(MISPLACED.symbol, 0),
+        relation=Eq(MISPLACED.symbol, 0),
         kind=Kind.SURE,
         source=SHI_GAUSSIANK_2019.official_code(
             "the signed mean is added to the threshold",
@@ -125,7 +125,7 @@ GAUSSIANK: tuple[Claim, ...] = (
         name="sparse.gaussiank.heavy_tails",
         title="Gaussiank selects too few entries of heavy-tailed vectors",
         quantity=SHARE,
-        relation=sp.Le(SHARE.symbol, 1),
+        relation=Le(SHARE.symbol, 1),
         kind=Kind.SURE,
         assumes=(FIXED_THRESHOLD, HEAVY_TAILS),
         source=SHI_GAUSSIANK_2019.recalled(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
-from commbounds.theory.cost import cost
+from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing
+from commbounds.theory.cost import critical_words
 from commbounds.theory.quantities import P, k, n
 from commbounds.theory.schedules import SCHEDULES, SPARSE_LOWER_BOUND
 from commbounds.theory.sources import derived
@@ -42,7 +42,7 @@ TOPK_DSA: tuple[Claim, ...] = (
         name="sparse.topkdsa.printed_upper",
         title="TopkDSA's critical path is at most (2k + n)(P - 1)/P words",
         quantity=CRITICAL_PATH,
-        relation=sp.Le(CRITICAL_PATH.symbol, cost(SCHEDULES["topk_dsa_upper"]).words),
+        relation=Le(CRITICAL_PATH.symbol, critical_words(SCHEDULES["topk_dsa_upper"])),
         kind=Kind.SURE,
         assumes=(DATA_WORDS, MODEL_SWITCH),
         source=LI_HOEFLER_2022.recalled(
@@ -64,7 +64,7 @@ TOPK_DSA: tuple[Claim, ...] = (
         title="TopkDSA's critical path is at most 2(P - 1)(min(k, c) + min(Pk, c)) words, regions having at most c "
         "entries",
         quantity=CRITICAL_PATH,
-        relation=sp.Le(CRITICAL_PATH.symbol, 2 * (P - 1) * (sp.Min(k, _region) + sp.Min(P * k, _region))),
+        relation=Le(CRITICAL_PATH.symbol, 2 * (P - 1) * (sp.Min(k, _region) + sp.Min(P * k, _region))),
         kind=Kind.SURE,
         assumes=(DATA_WORDS, MODEL_SWITCH, RING_GATHER),
         source=derived(
@@ -80,7 +80,7 @@ TOPK_DSA: tuple[Claim, ...] = (
         name="sparse.topkdsa.printed_lower",
         title="TopkDSA brings at least 4k(P - 1)/P words to a rank, on average",
         quantity=MEAN_RECEIVED,
-        relation=sp.Ge(MEAN_RECEIVED.symbol, cost(SCHEDULES["topk_dsa"]).words),
+        relation=Ge(MEAN_RECEIVED.symbol, critical_words(SCHEDULES["topk_dsa"])),
         kind=Kind.SURE,
         assumes=(DATA_WORDS, MODEL_SWITCH, K_NONZEROS),
         source=LI_HOEFLER_2022.recalled(
@@ -98,7 +98,7 @@ TOPK_DSA: tuple[Claim, ...] = (
         name="sparse.topkdsa.lower_with_switch",
         title="TopkDSA brings at least min(4k, n)(P - 1)/P words to a rank, on average",
         quantity=MEAN_RECEIVED,
-        relation=sp.Ge(MEAN_RECEIVED.symbol, sp.Min(4 * k, n) * (P - 1) / P),
+        relation=Ge(MEAN_RECEIVED.symbol, sp.Min(4 * k, n) * (P - 1) / P),
         kind=Kind.SURE,
         assumes=(DATA_WORDS, MODEL_SWITCH, K_NONZEROS),
         source=derived(
@@ -115,7 +115,7 @@ TOPK_DSA: tuple[Claim, ...] = (
         name="sparse.topkdsa.identical",
         title="On identical, evenly spread supports TopkDSA's critical path is 4k(P - 1)/P words",
         quantity=CRITICAL_PATH,
-        relation=sp.Eq(CRITICAL_PATH.symbol, cost(SCHEDULES["topk_dsa"]).words),
+        relation=Eq(CRITICAL_PATH.symbol, critical_words(SCHEDULES["topk_dsa"])),
         kind=Kind.SURE,
         assumes=(DATA_WORDS, IDENTICAL_EVEN),
         source=LI_HOEFLER_2022.recalled(_PRINTED, "All messages of the split hold k/P entries, and so do all blocks."),
@@ -125,7 +125,7 @@ TOPK_DSA: tuple[Claim, ...] = (
         name="sparse.topkdsa.gathered",
         title="TopkDSA's gathering brings min(2U, n)(P - 1)/P words to a rank, on average",
         quantity=MEAN_RECEIVED,
-        relation=sp.Eq(MEAN_RECEIVED.symbol, sp.Min(2 * union, n) * (P - 1) / P),
+        relation=Eq(MEAN_RECEIVED.symbol, sp.Min(2 * union, n) * (P - 1) / P),
         kind=Kind.SURE,
         assumes=(GATHERING, MODEL_SWITCH),
         source=RENGGLI_2019.recalled(
@@ -138,7 +138,7 @@ TOPK_DSA: tuple[Claim, ...] = (
         name="sparse.topkdsa.code_switch",
         title="Switching at U = n/3, as the code does, brings at most 3U(P - 1)/P words to a rank, on average",
         quantity=MEAN_RECEIVED,
-        relation=sp.Le(MEAN_RECEIVED.symbol, 3 * union * (P - 1) / P),
+        relation=Le(MEAN_RECEIVED.symbol, 3 * union * (P - 1) / P),
         kind=Kind.SURE,
         assumes=(GATHERING, CODE_SWITCH),
         source=LI_HOEFLER_2022.official_code(
@@ -162,7 +162,7 @@ LOWER_BOUND: tuple[Claim, ...] = (
         name="sparse.lower_bound.mean",
         title="A sparse all-reduce brings at least 2|T|(P - 1)/P words to a rank, on average",
         quantity=MEAN_RECEIVED,
-        relation=sp.Ge(MEAN_RECEIVED.symbol, _lower),
+        relation=Ge(MEAN_RECEIVED.symbol, _lower),
         kind=Kind.SURE,
         assumes=(DATA_WORDS, NEVER_DENSE, GENERIC),
         source=LI_HOEFLER_2022.second_hand("Theorem 3.1, as a summary reports it: 2k(P - 1)/P", _LOWER_PROOF),
@@ -175,7 +175,7 @@ LOWER_BOUND: tuple[Claim, ...] = (
         name="sparse.lower_bound.most",
         title="In a sparse all-reduce some rank receives at least 2|T|(P - 1)/P words",
         quantity=MOST_RECEIVED,
-        relation=sp.Ge(MOST_RECEIVED.symbol, _lower),
+        relation=Ge(MOST_RECEIVED.symbol, _lower),
         kind=Kind.SURE,
         assumes=(DATA_WORDS, NEVER_DENSE, GENERIC),
         source=LI_HOEFLER_2022.second_hand(
@@ -189,7 +189,7 @@ LOWER_BOUND: tuple[Claim, ...] = (
         name="sparse.lower_bound.every_rank",
         title="In a sparse all-reduce every rank receives at least 2|T|(P - 1)/P words",
         quantity=LEAST_RECEIVED,
-        relation=sp.Ge(LEAST_RECEIVED.symbol, _lower),
+        relation=Ge(LEAST_RECEIVED.symbol, _lower),
         kind=Kind.SURE,
         assumes=(DATA_WORDS, GENERIC),
         source=LI_HOEFLER_2022.second_hand(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sympy as sp
-
-from commbounds.theory.claim import Claim, Hypothesis, Kind, Source, Standing
+from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Source, Standing
 from commbounds.theory.sources import derived
 from commbounds.theory.sparse.terms import (
     CONSERVING,
@@ -26,7 +24,7 @@ def _mass(method: str, title: str, source: Source, assumes: tuple[Hypothesis, ..
         name=f"sparse.{method}",
         title=title,
         quantity=MASS_DEFECT,
-        relation=sp.Eq(MASS_DEFECT.symbol, 0),
+        relation=Eq(MASS_DEFECT.symbol, 0),
         kind=Kind.SURE,
         source=source,
         assumes=assumes,
@@ -83,7 +81,7 @@ TRUE_TOPK: tuple[Claim, ...] = (
         name="sparse.gtopk.true_topk",
         title="gTopk's update is the top-k of the sum",
         quantity=MISPLACED,
-        relation=sp.Eq(MISPLACED.symbol, 0),
+        relation=Eq(MISPLACED.symbol, 0),
         kind=Kind.SURE,
         source=SHI_GTOPK_2019.recalled("the global top-k", "A rank sends only its own k largest entries."),
         stands=Standing.REFUTED,
@@ -95,7 +93,7 @@ TRUE_TOPK: tuple[Claim, ...] = (
         name="sparse.gtopk.topk_of_selections",
         title="gTopk's update is the top-k of the sum of the ranks' top-k",
         quantity=MISPLACED,
-        relation=sp.Eq(MISPLACED.symbol, 0),
+        relation=Eq(MISPLACED.symbol, 0),
         kind=Kind.SURE,
         source=SHI_GTOPK_2019.recalled("the global top-k of the ranks' selections", _MERGES),
         stands=Standing.REFUTED,
@@ -107,7 +105,7 @@ TRUE_TOPK: tuple[Claim, ...] = (
         name="sparse.gtopk.two_ranks",
         title="On two ranks gTopk's update is the top-k of the sum of their top-k",
         quantity=MISPLACED,
-        relation=sp.Eq(MISPLACED.symbol, 0),
+        relation=Eq(MISPLACED.symbol, 0),
         kind=Kind.SURE,
         assumes=(TWO_RANKS,),
         source=derived("The only merge sees all that the ranks selected."),

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Hypothesis, Source
+from commbounds.theory.claim import Eq, Hypothesis, Source
 from commbounds.theory.cost import Cost, Phase, Schedule, log2, t
 from commbounds.theory.dense.schedules import doublings
 from commbounds.theory.dense.terms import POWER_OF_TWO_RANKS, ceil_log2
@@ -27,7 +27,7 @@ _OKTOPK = Work(
 )
 _SPARDL = Work("SparDL: Distributed deep learning training with efficient sparse communication")
 _LOG = ((doublings, log2(P)),)
-_SHARES = sp.Eq(sp.Mod(k, P), 0)
+_SHARES = Eq(sp.Mod(k, P), 0)
 # conditions of schedules, in tuples: the book's are those that claims make
 _EXACTLY_K = (Hypothesis("exactly_k", "Every rank selects exactly k entries."),)
 _EVEN = (
@@ -53,7 +53,7 @@ _MEMBERS = P / teams
 _TEAM_BLOCK = 2 * k * teams / P
 _TEAM = (*_bags(_MEMBERS, _TEAM_BLOCK, "reduce-scatter"), *_bags(_MEMBERS, _TEAM_BLOCK, "all-gather"))
 _TEAM_SIZE = (doublings, index_bits(_MEMBERS))
-_TEAMS = sp.Eq(sp.Mod(P, teams), 0) & sp.Eq(sp.Mod(k * teams, P), 0)
+_TEAMS = Eq(sp.Mod(P, teams), 0) & Eq(sp.Mod(k * teams, P), 0)
 _TEAM_WORDS = 2 * k * (2 * P - 2 * teams) / P
 
 SPARSE = (
@@ -166,7 +166,7 @@ SPARSE = (
             Hypothesis(
                 "teams_by_doubling",
                 "d is a power of two that divides P, and P/d divides k.",
-                _TEAMS & sp.Eq(2 ** index_bits(teams), teams),
+                _TEAMS & Eq(2 ** index_bits(teams), teams),
             ),
         ),
         (_TEAM_SIZE, (_swaps, log2(teams))),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Hypothesis
+from commbounds.theory.claim import Ge, Hypothesis, Le
 from commbounds.theory.quantities import P, Quantity, k, mu, n
 from commbounds.theory.sources import Work
 
@@ -127,11 +127,11 @@ DATA_WORDS = Hypothesis(
 GATHERING = Hypothesis("gathering_alone", "Counted is the last exchange alone, sparse or dense.")
 
 # Sizes
-AT_LEAST_THREE = Hypothesis("three_ranks", "There are at least three ranks.", sp.Ge(P, 3))
-UP_TO_THREE = Hypothesis("up_to_three_ranks", "There are at most three ranks.", sp.Le(P, 3))
-TWO_RANKS = Hypothesis("two_ranks", "There are at most two ranks.", sp.Le(P, 2))
-SEVEN_RANKS = Hypothesis("seven_ranks", "There are at least seven ranks.", sp.Ge(P, 7))
-FEW_FOR_DENSE = Hypothesis("at_most_n_entries", "All ranks together select at most n entries.", sp.Le(k * P, n))
+AT_LEAST_THREE = Hypothesis("three_ranks", "There are at least three ranks.", Ge(P, 3))
+UP_TO_THREE = Hypothesis("up_to_three_ranks", "There are at most three ranks.", Le(P, 3))
+TWO_RANKS = Hypothesis("two_ranks", "There are at most two ranks.", Le(P, 2))
+SEVEN_RANKS = Hypothesis("seven_ranks", "There are at least seven ranks.", Ge(P, 7))
+FEW_FOR_DENSE = Hypothesis("at_most_n_entries", "All ranks together select at most n entries.", Le(k * P, n))
 
 # Inputs
 K_NONZEROS = Hypothesis("k_nonzeros", "Every rank's vector has at least k entries that are not zero.")

@@ -6,8 +6,8 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Quantity, Source, Standing
-from commbounds.theory.cost import cost
+from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Quantity, Source, Standing
+from commbounds.theory.cost import critical_steps, critical_words
 from commbounds.theory.quantities import P, index_bits, k
 from commbounds.theory.schedules import DENSE_LOWER_BOUND, EXACT, SCHEDULES
 from commbounds.theory.sources import FOLKLORE, derived
@@ -31,16 +31,16 @@ from commbounds.theory.traffic import CRITICAL_PATH, MOST_RECEIVED, MOST_SENT, S
 
 __all__ = ["GTOPK", "SPARDL", "TOPKA"]
 
-_topka = cost(EXACT["topk_allgather"])
-_gtopk = cost(EXACT["gtopk"])
-_spardl = cost(EXACT["spardl"])
-_oktopk = cost(SCHEDULES["oktopk"])
+_topka = EXACT["topk_allgather"]
+_gtopk = EXACT["gtopk"]
+_spardl = EXACT["spardl"]
+_oktopk = SCHEDULES["oktopk"]
 _block = sp.Dummy("h", positive=True)
 
 
 def _in_blocks(schedule: str) -> Any:
     """The words of a schedule with teams, where blocks hold a whole number of entries, floor(k d / P)."""
-    words = sp.expand(cost(SCHEDULES[schedule]).words.subs(k, _block * P / teams))
+    words = sp.expand(critical_words(SCHEDULES[schedule]).subs(k, _block * P / teams))
     return sp.collect(words, (_block, kept), sp.factor).subs(_block, sp.floor(k * teams / P))
 
 
@@ -50,7 +50,7 @@ def _words(name: str, title: str, quantity: Quantity, words: object, source: Sou
         name=f"sparse.{name}",
         title=title,
         quantity=quantity,
-        relation=sp.Eq(quantity.symbol, words),
+        relation=Eq(quantity.symbol, words),
         kind=Kind.SURE,
         source=source,
         **{"axis": "P", **more},  # type: ignore[arg-type]
@@ -67,21 +67,21 @@ TOPKA: tuple[Claim, ...] = (
         "topka.received",
         "An all-gather of the ranks' top-k brings 2k(P - 1) words to a rank",
         MOST_RECEIVED,
-        _topka.words,
+        critical_words(_topka),
         FOLKLORE.recalled("TopkA, the straightforward sparse all-reduce", _ALL_GATHER.proof),
     ),
     _words(
         "topka.critical_path",
         "The critical path of an all-gather of the ranks' top-k is 2k(P - 1) words",
         CRITICAL_PATH,
-        _topka.words,
+        critical_words(_topka),
         FOLKLORE.recalled("TopkA, the straightforward sparse all-reduce", _ALL_GATHER.proof),
     ),
     Claim(
         name="sparse.topka.above_oktopk",
         title="From three ranks on TopkA moves at least as much as Ok-Topk's bound allows",
         quantity=CRITICAL_PATH,
-        relation=sp.Ge(CRITICAL_PATH.symbol, _oktopk.words),
+        relation=Ge(CRITICAL_PATH.symbol, critical_words(_oktopk)),
         kind=Kind.SURE,
         assumes=(AT_LEAST_THREE,),
         source=derived("2k(P - 1) - 6k(P - 1)/P = 2k(P - 1)(P - 3)/P, which is not negative from P = 3 on."),
@@ -93,7 +93,7 @@ TOPKA: tuple[Claim, ...] = (
         name="sparse.topka.below_oktopk",
         title="Up to three ranks TopkA moves no more than Ok-Topk's bound allows",
         quantity=CRITICAL_PATH,
-        relation=sp.Le(CRITICAL_PATH.symbol, _oktopk.words),
+        relation=Le(CRITICAL_PATH.symbol, critical_words(_oktopk)),
         kind=Kind.SURE,
         assumes=(UP_TO_THREE,),
         source=derived("2k(P - 1) - 6k(P - 1)/P = 2k(P - 1)(P - 3)/P, which is not positive up to P = 3."),
@@ -105,7 +105,7 @@ TOPKA: tuple[Claim, ...] = (
         name="sparse.topka.below_dense",
         title="TopkA moves no more than the best dense all-reduce while all ranks together select at most n entries",
         quantity=CRITICAL_PATH,
-        relation=sp.Le(CRITICAL_PATH.symbol, DENSE_LOWER_BOUND),
+        relation=Le(CRITICAL_PATH.symbol, DENSE_LOWER_BOUND),
         kind=Kind.SURE,
         assumes=(FEW_FOR_DENSE,),
         source=derived("2k(P - 1) <= 2n(P - 1)/P if and only if kP <= n."),
@@ -127,7 +127,7 @@ GTOPK: tuple[Claim, ...] = (
         "gtopk.critical_path",
         "gTopk's critical path is 4k ceil(log2 P) words",
         CRITICAL_PATH,
-        _gtopk.words,
+        critical_words(_gtopk),
         SHI_GTOPK_2019.recalled("4k log2 P for powers of two", _TREE),
         note="Any number of ranks, any input. The published code takes floor(log2 P) rounds, which for other numbers "
         "than powers of two leaves ranks out.",
@@ -136,7 +136,7 @@ GTOPK: tuple[Claim, ...] = (
         "gtopk.steps",
         "gTopk takes 2 ceil(log2 P) steps",
         STEPS,
-        _gtopk.latency,
+        critical_steps(_gtopk),
         SHI_GTOPK_2019.recalled("2 log2 P for powers of two", _TREE),
     ),
     _words(
@@ -159,7 +159,7 @@ GTOPK: tuple[Claim, ...] = (
         name="sparse.gtopk.below_topka",
         title="From seven ranks on gTopk moves no more than TopkA",
         quantity=CRITICAL_PATH,
-        relation=sp.Le(CRITICAL_PATH.symbol, _topka.words),
+        relation=Le(CRITICAL_PATH.symbol, critical_words(_topka)),
         kind=Kind.SURE,
         assumes=(SEVEN_RANKS,),
         source=derived(
@@ -174,7 +174,7 @@ GTOPK: tuple[Claim, ...] = (
         name="sparse.gtopk.above_oktopk",
         title="gTopk moves more than Ok-Topk's bound allows on any number of ranks",
         quantity=CRITICAL_PATH,
-        relation=sp.Ge(CRITICAL_PATH.symbol, _oktopk.words),
+        relation=Ge(CRITICAL_PATH.symbol, critical_words(_oktopk)),
         kind=Kind.SURE,
         source=derived(
             "4 ceil(log2 P) >= 6 (P - 1)/P: 4 against 3 at P = 2, and at least 8 against less than 6 beyond."
@@ -198,7 +198,7 @@ SPARDL: tuple[Claim, ...] = (
         "spardl.most",
         "No rank of SparDL sends or receives more than 4 floor(k/P)(P - 1) words",
         BUSIEST,
-        _spardl.words,
+        critical_words(_spardl),
         ZHAO_2023.official_code("the schedule of its sparse reduce-scatter; the count is ours", _SCATTER + _GATHER),
         assumes=(ONE_TEAM,),
         note="Any number of ranks, any input: a sure bound, unlike Ok-Topk's. It is bought with a choice block by "
@@ -208,7 +208,7 @@ SPARDL: tuple[Claim, ...] = (
         "spardl.least",
         "Every rank of SparDL sends and receives at least 4 floor(k/P)(P - 1) words",
         IDLEST,
-        _spardl.words,
+        critical_words(_spardl),
         ZHAO_2023.official_code("the schedule of its sparse reduce-scatter; the count is ours", _SCATTER + _GATHER),
         assumes=(ONE_TEAM,),
     ),
@@ -216,7 +216,7 @@ SPARDL: tuple[Claim, ...] = (
         "spardl.steps",
         "SparDL takes 2 ceil(log2 P) steps",
         STEPS,
-        _spardl.latency,
+        critical_steps(_spardl),
         ZHAO_2023.official_code(
             "the schedule of its sparse reduce-scatter",
             "Gaps halve from the largest power of two below P to one; Bruck's distances double from one to it.",
@@ -227,7 +227,7 @@ SPARDL: tuple[Claim, ...] = (
         name="sparse.spardl.below_even_split",
         title="SparDL moves at most 4k(P - 1)/P words, what Ok-Topk moves under perfect balance",
         quantity=CRITICAL_PATH,
-        relation=sp.Le(CRITICAL_PATH.symbol, cost(SCHEDULES["spardl"]).words),
+        relation=Le(CRITICAL_PATH.symbol, critical_words(SCHEDULES["spardl"])),
         kind=Kind.SURE,
         assumes=(ONE_TEAM,),
         source=derived(_SCATTER + _GATHER + "All ranks move the same in every step, and floor(k/P) <= k/P."),
@@ -278,7 +278,7 @@ SPARDL: tuple[Claim, ...] = (
         name="sparse.spardl.b_sag",
         title="Agreeing at once, no rank of SparDL moves more than 4b(P/d - 1) + 2h(d - 1) words",
         quantity=BUSIEST,
-        relation=sp.Le(BUSIEST.symbol, _in_blocks("spardl_bsag")),
+        relation=Le(BUSIEST.symbol, _in_blocks("spardl_bsag")),
         kind=Kind.SURE,
         assumes=(B_SAG,),
         source=ZHAO_2023.official_code(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sympy as sp
-
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.compression import Subject
 from commbounds.theory.hypotheses import SOME_ALPHA
 from commbounds.theory.quantities import (
@@ -31,7 +29,7 @@ HARDTHRESHOLD: tuple[Claim, ...] = (
         name="sparsifiers.hardthreshold.absolute_error",
         title="Hard thresholding errs by at most n threshold^2, whatever the vector's norm",
         quantity=ABSOLUTE_ERROR,
-        relation=sp.Le(ABSOLUTE_ERROR.symbol, n * threshold**2),
+        relation=Le(ABSOLUTE_ERROR.symbol, n * threshold**2),
         kind=Kind.SURE,
         source=STROM_2015.recalled(
             "thresholded updates; the bound itself is immediate",
@@ -44,7 +42,7 @@ HARDTHRESHOLD: tuple[Claim, ...] = (
         name="sparsifiers.hardthreshold.nonexpansive",
         title="Hard thresholding errs by at most the vector's own squared norm",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, 1),
+        relation=Le(RELATIVE_ERROR.symbol, 1),
         kind=Kind.SURE,
         source=derived("The error consists of entries of x."),
         tightness=1,
@@ -55,7 +53,7 @@ HARDTHRESHOLD: tuple[Claim, ...] = (
         name="sparsifiers.hardthreshold.contraction",
         title="Hard thresholding is contractive with some alpha > 0",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, 1 - alpha),
+        relation=Le(RELATIVE_ERROR.symbol, 1 - alpha),
         kind=Kind.SURE,
         assumes=(SOME_ALPHA,),
         source=FOLKLORE.recalled(
@@ -83,7 +81,7 @@ IDENTITY: tuple[Claim, ...] = (
         name="sparsifiers.identity.contraction",
         title="The identity does not err",
         quantity=RELATIVE_ERROR,
-        relation=sp.Eq(RELATIVE_ERROR.symbol, 0),
+        relation=Eq(RELATIVE_ERROR.symbol, 0),
         kind=Kind.SURE,
         source=derived("C(x) = x.", "by construction"),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.compression import Subject
 from commbounds.theory.hypotheses import KEEPS_CEILING, KEEPS_FLOOR, NONZERO_AVERAGE, TWO_WORKERS
 from commbounds.theory.quantities import (
@@ -45,7 +45,7 @@ TOPK: tuple[Claim, ...] = (
         name="sparsifiers.topk.contraction",
         title="Top-K is contractive with alpha = k/n",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, 1 - k / n),
+        relation=Le(RELATIVE_ERROR.symbol, 1 - k / n),
         kind=Kind.SURE,
         source=STICH_2018.recalled(
             "Top-K as a k-contraction; also in Alistarh et al. 2018",
@@ -60,7 +60,7 @@ TOPK: tuple[Claim, ...] = (
         name="sparsifiers.topk.support",
         title="Top-K leaves at most k entries",
         quantity=SUPPORT,
-        relation=sp.Le(SUPPORT.symbol, k),
+        relation=Le(SUPPORT.symbol, k),
         kind=Kind.SURE,
         source=derived("k entries are sent; some of them may be zero.", "by construction"),
         tightness=1,
@@ -71,7 +71,7 @@ TOPK: tuple[Claim, ...] = (
         name="sparsifiers.topk.ceil_k",
         title="A compressor that keeps the ceil(mu n) largest entries contracts by 1 - mu",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, 1 - mu),
+        relation=Le(RELATIVE_ERROR.symbol, 1 - mu),
         kind=Kind.SURE,
         assumes=(KEEPS_CEILING,),
         source=derived("Top-K's factor 1 - k/n with k = ceil(mu n) >= mu n."),
@@ -83,7 +83,7 @@ TOPK: tuple[Claim, ...] = (
         name="sparsifiers.topk.floor_k",
         title="A compressor that keeps the floor(mu n) largest entries contracts by 1 - mu",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, 1 - mu),
+        relation=Le(RELATIVE_ERROR.symbol, 1 - mu),
         kind=Kind.SURE,
         assumes=(KEEPS_FLOOR,),
         source=FOLKLORE.recalled(
@@ -102,7 +102,7 @@ TOPK: tuple[Claim, ...] = (
         name="sparsifiers.topk.local_contraction",
         title="Top-K on every worker contracts the workers' vectors taken together",
         quantity=LOCAL_ERROR,
-        relation=sp.Le(LOCAL_ERROR.symbol, 1 - k / n),
+        relation=Le(LOCAL_ERROR.symbol, 1 - k / n),
         kind=Kind.SURE,
         source=derived("Top-K's contraction for every worker, summed over the workers."),
         tightness=1,
@@ -114,7 +114,7 @@ TOPK: tuple[Claim, ...] = (
         name="sparsifiers.topk.global_error",
         title="The average of per-worker Top-K errs by at most (1 - k/n) of the workers' mean square",
         quantity=GLOBAL_ERROR,
-        relation=sp.Le(GLOBAL_ERROR.symbol, (1 - k / n) * sumsq / (P * norm2bar**2)),
+        relation=Le(GLOBAL_ERROR.symbol, (1 - k / n) * sumsq / (P * norm2bar**2)),
         kind=Kind.SURE,
         assumes=(NONZERO_AVERAGE,),
         source=derived(
@@ -130,7 +130,7 @@ TOPK: tuple[Claim, ...] = (
         name="sparsifiers.topk.global_contraction",
         title="The average of per-worker Top-K contracts towards the workers' average by 1 - k/n",
         quantity=GLOBAL_ERROR,
-        relation=sp.Le(GLOBAL_ERROR.symbol, 1 - k / n),
+        relation=Le(GLOBAL_ERROR.symbol, 1 - k / n),
         kind=Kind.SURE,
         assumes=(NONZERO_AVERAGE,),
         source=FOLKLORE.recalled(
@@ -148,7 +148,7 @@ TOPK: tuple[Claim, ...] = (
         name="sparsifiers.topk.two_workers",
         title="Per-worker Top-1 of (1 + e, -1) and (-1, 1 + e) misses their average by the factor 1/e",
         quantity=GLOBAL_ERROR,
-        relation=sp.Eq(GLOBAL_ERROR.symbol, 1 / e**2),
+        relation=Eq(GLOBAL_ERROR.symbol, 1 / e**2),
         kind=Kind.SURE,
         assumes=(TWO_WORKERS,),
         source=derived(
@@ -170,7 +170,7 @@ BLOCKTOPK: tuple[Claim, ...] = (
         name="sparsifiers.blocktopk.contraction",
         title="Keeping k of the B = ceil(n/block) blocks is contractive with alpha = k/B",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, 1 - k / _blocks),
+        relation=Le(RELATIVE_ERROR.symbol, 1 - k / _blocks),
         kind=Kind.SURE,
         source=FOLKLORE.recalled(
             "Top-K on blocks ranked by norm",
@@ -185,7 +185,7 @@ BLOCKTOPK: tuple[Claim, ...] = (
         name="sparsifiers.blocktopk.kept_share",
         title="Keeping k blocks is contractive with alpha = k block/n, the share of the entries kept",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, 1 - k * block / n),
+        relation=Le(RELATIVE_ERROR.symbol, 1 - k * block / n),
         kind=Kind.SURE,
         source=FOLKLORE.recalled(
             "the factor for blocks that divide n, used where they do not",
@@ -214,7 +214,7 @@ CHUNKTOPK: tuple[Claim, ...] = (
         name="sparsifiers.chunktopk.contraction",
         title="Keeping k entries in every chunk is contractive with alpha the smallest share kept in a chunk",
         quantity=RELATIVE_ERROR,
-        relation=sp.Le(RELATIVE_ERROR.symbol, sp.Max(0, 1 - k / sp.Min(n, chunk))),
+        relation=Le(RELATIVE_ERROR.symbol, sp.Max(0, 1 - k / sp.Min(n, chunk))),
         kind=Kind.SURE,
         source=FOLKLORE.recalled(
             "Top-K within chunks",

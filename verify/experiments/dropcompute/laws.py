@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -174,6 +174,18 @@ def law_case(name: str, N: int, M: int, share: float = 1.0, overhead: float = 0.
     return Case({"law": name, "N": N, "M": M, "share": share, "overhead": overhead})
 
 
+@st.composite
+def _law_cases(
+    draw: st.DrawFn,
+    names: Sequence[str],
+    workers: Sequence[int],
+    batches: Sequence[int],
+    overheads: Sequence[float],
+) -> Case:
+    name, N, M = draw(inputs.among(names)), draw(inputs.among(workers)), draw(inputs.among(batches))
+    return law_case(name, N, M, draw(inputs.whole(1, 40)) / 16, draw(inputs.among(overheads)))
+
+
 def law_cases(
     names: Sequence[str] = tuple(LAWS),
     workers: Sequence[int] = (1, 2, 3, 8, 64, 200, 10_000),
@@ -181,13 +193,7 @@ def law_cases(
     overheads: Sequence[float] = (0.2, 0.0, 1.0),
 ) -> Callable[[], st.SearchStrategy[Case]]:
     """Generated cases of the same kind."""
-
-    @st.composite
-    def draw_case(draw: st.DrawFn) -> Case:
-        name, N, M = draw(inputs.among(names)), draw(inputs.among(workers)), draw(inputs.among(batches))
-        return law_case(name, N, M, draw(inputs.whole(1, 40)) / 16, draw(inputs.among(overheads)))
-
-    return draw_case
+    return partial(_law_cases, names, workers, batches, overheads)
 
 
 def law_curves(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,22 +78,22 @@ def vectors(dtype: Any = np.float64, **options: Any) -> Callable[[Budget], Itera
     return corpus
 
 
+@st.composite
+def _vector_cases(draw: st.DrawFn, dtype: Any, options: dict[str, Any]) -> Case:
+    settings = {"width": draw(inputs.whole(1, 8)), "group": draw(inputs.among((4, 1, 2, 7, 32))), **options}
+    if not draw(st.booleans()):
+        x = np.array(draw(st.lists(inputs.among(inputs.SMALL), min_size=1, max_size=6)), dtype)
+    else:
+        name, seed = draw(inputs.among(tuple(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
+        n, offset = draw(inputs.whole(1, 100)), draw(inputs.among((0.0, 1.0, -30.0, 1000.0)))
+        x = (inputs.family(name, n, seed, 1.0, np.float64) + offset).astype(dtype)
+        settings |= {"family": name, "seed": seed, "offset": offset}
+    return Case(settings, x)
+
+
 def vector_cases(dtype: Any = np.float64, **options: Any) -> Callable[[], st.SearchStrategy[Case]]:
     """Generated vectors: short ones entry by entry, long ones by family and seed."""
-
-    @st.composite
-    def cases(draw: st.DrawFn) -> Case:
-        settings = {"width": draw(inputs.whole(1, 8)), "group": draw(inputs.among((4, 1, 2, 7, 32))), **options}
-        if not draw(st.booleans()):
-            x = np.array(draw(st.lists(inputs.among(inputs.SMALL), min_size=1, max_size=6)), dtype)
-        else:
-            name, seed = draw(inputs.among(tuple(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
-            n, offset = draw(inputs.whole(1, 100)), draw(inputs.among((0.0, 1.0, -30.0, 1000.0)))
-            x = (inputs.family(name, n, seed, 1.0, np.float64) + offset).astype(dtype)
-            settings |= {"family": name, "seed": seed, "offset": offset}
-        return Case(settings, x)
-
-    return cases
+    return partial(_vector_cases, dtype, options)
 
 
 def _stack(family: str, P: int, n: int, seed: int) -> Array:
@@ -109,17 +110,17 @@ def stacks(budget: Budget, **options: Any) -> Iterator[Case]:
                     yield Case(settings, _stack(family, P, n, 1))
 
 
+@st.composite
+def _stack_cases(draw: st.DrawFn, options: dict[str, Any]) -> Case:
+    P, n = draw(inputs.whole(1, 5)), draw(inputs.whole(1, 8))
+    settings = {"P": P, "n": n, "width": draw(inputs.whole(1, 6)), "group": draw(inputs.whole(1, 8)), **options}
+    if not draw(st.booleans()):
+        entries = draw(st.lists(inputs.among(inputs.SMALL), min_size=P * n, max_size=P * n))
+        return Case(settings, np.array(entries, np.float64).reshape(P, n))
+    family, seed = draw(inputs.among(tuple(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
+    return Case({**settings, "family": family, "seed": seed}, _stack(family, P, n, seed))
+
+
 def stack_cases(**options: Any) -> Callable[[], st.SearchStrategy[Case]]:
     """Generated stacks: small ones entry by entry."""
-
-    @st.composite
-    def cases(draw: st.DrawFn) -> Case:
-        P, n = draw(inputs.whole(1, 5)), draw(inputs.whole(1, 8))
-        settings = {"P": P, "n": n, "width": draw(inputs.whole(1, 6)), "group": draw(inputs.whole(1, 8)), **options}
-        if not draw(st.booleans()):
-            entries = draw(st.lists(inputs.among(inputs.SMALL), min_size=P * n, max_size=P * n))
-            return Case(settings, np.array(entries, np.float64).reshape(P, n))
-        family, seed = draw(inputs.among(tuple(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
-        return Case({**settings, "family": family, "seed": seed}, _stack(family, P, n, seed))
-
-    return cases
+    return partial(_stack_cases, options)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from commbounds.collectives.oktopk.allreduce import OkTopkState
 from commbounds.theory import claims
@@ -135,6 +134,8 @@ _RANKS, _ENTRIES = 4, 250
 
 
 def _drift_streams(implementation: Any) -> Sequence[Stream]:
+    from scipy.special import ndtr
+
     claim = claims()["oktopk.threshold.drift"]
     found_at = 2.0 * float(ndtr(-_Z))  # the share that passed where the threshold was found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -142,16 +143,16 @@ def by_hand(*choices: dict[str, Any]) -> Callable[[Budget], Iterator[Case]]:
     return cases
 
 
+@st.composite
+def _drawn(draw: st.DrawFn, choices: tuple[dict[str, Any], ...], ranks: int, largest: int) -> Case:
+    P, n = draw(whole(1, ranks)), draw(whole(1, largest))
+    k, options = draw(whole(1, n)), draw(among(choices or ({},)))
+    return case_of(P, n, k, draw(among(tuple(FAMILIES))), draw(whole(0, 2**31)), **options)
+
+
 def drawn(*choices: dict[str, Any], ranks: int = 9, largest: int = 40) -> Callable[[], st.SearchStrategy[Case]]:
     """Generated stacks: P, n, k, options, family and seed."""
-
-    @st.composite
-    def cases(draw: st.DrawFn) -> Case:
-        P, n = draw(whole(1, ranks)), draw(whole(1, largest))
-        k, options = draw(whole(1, n)), draw(among(choices or ({},)))
-        return case_of(P, n, k, draw(among(tuple(FAMILIES))), draw(whole(0, 2**31)), **options)
-
-    return cases
+    return partial(_drawn, choices, ranks, largest)
 
 
 def neighbour(rng: np.random.Generator, case: Case) -> Case:

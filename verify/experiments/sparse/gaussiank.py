@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
 
 from commbounds.collectives import Traffic
 from commbounds.verify.experiment import Budget
@@ -68,12 +67,25 @@ def _words(claim: str, measure: Callable[[Case, Any, Traffic], Any]) -> Study:
 
 # --- shares ------------------------------------------------------------------------------------------------------
 
+
+def _normal(u: Any) -> Any:
+    from scipy.special import ndtri
+
+    return ndtri(u)
+
+
+def _student(degrees: float, u: Any) -> Any:
+    from scipy.special import stdtrit
+
+    return stdtrit(degrees, u)
+
+
 LAWS: dict[str, Callable[[NDArray[np.float64]], Any]] = {
-    "normal": ndtri,
+    "normal": _normal,
     "laplace": lambda u: -np.sign(u - 0.5) * np.log1p(-2 * np.abs(u - 0.5)) / math.sqrt(2),
-    "student 3": lambda u: stdtrit(3, u),
-    "student 2": lambda u: stdtrit(2, u),
-    "student 1.5": lambda u: stdtrit(1.5, u),
+    "student 3": partial(_student, 3),
+    "student 2": partial(_student, 2),
+    "student 1.5": partial(_student, 1.5),
 }
 """Quantile functions; of variance one for the first two."""
 
@@ -98,7 +110,7 @@ def _share(case: Case, result: Any, _traffic: Traffic) -> Fraction:
 def _normal_units(case: Case, _result: Any, _traffic: Traffic) -> dict[str, Any]:
     assert case.x is not None
     mu = case.settings["k"] / case.settings["n"]
-    return {"mu": mu, "z": -float(ndtri(mu / 2)), "sd": float(np.std(case.x[0]))}
+    return {"mu": mu, "z": -float(_normal(mu / 2)), "sd": float(np.std(case.x[0]))}
 
 
 def _threshold_slack(case: Case) -> float:
@@ -107,7 +119,7 @@ def _threshold_slack(case: Case) -> float:
     # threshold of z standard deviations changes the tail P(|X| > t) by at most a share (z^2 + 2) c, for the normal law
     # and milder ones alike, and n/z^2 by a share 2c. Tails and bounds are at most 1/mu.
     n, mu = int(case.settings["n"]), case.settings["k"] / case.settings["n"]
-    z = -float(ndtri(mu / 2))
+    z = -float(_normal(mu / 2))
     return (z**2 + 2) * (1 + 1 / z) * (2 * n + 10) * _EPS / float(mu)
 
 
@@ -173,7 +185,7 @@ def _scaled(case: Case, scale: float) -> Case:
 def _two_values(n: int, density: float) -> Case:
     """As many opposite pairs as Chebyshev's inequality allows, and zeros."""
     case = _of_quantiles("normal", n, density)
-    z = -float(ndtri(case.settings["k"] / n / 2))
+    z = -float(_normal(case.settings["k"] / n / 2))
     pairs = int(n / z**2 / 2)
     x = np.zeros((1, n))
     x[0, :pairs], x[0, pairs : 2 * pairs] = 1.0, -1.0
