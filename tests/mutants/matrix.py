@@ -1,4 +1,4 @@
-"""The kill matrix: every mutant against every claim of its compressor, and against the checks of the contract.
+"""The kill matrix: every mutant against every claim of what it stands in for; compressors against their contract, too.
 
 Run as a script it prints the matrix: ``python tests/mutants/matrix.py [PATTERN...]``.
 """
@@ -13,17 +13,18 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bindings import COMPRESSED
+from bindings import COMPRESSED, STUDIES
 from contract_checks import broken
 
+from commbounds.compressors import COMPRESSORS
 from commbounds.verify import Method, Verdict
 from commbounds.verify.attack import attack, measure_extremal
 from commbounds.verify.confront import claim_alpha, confront
 from commbounds.verify.exact import enumerate_law, inject
 from commbounds.verify.experiment import budgets
-from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.sample import sample
 from commbounds.verify.search import Best, search
+from commbounds.verify.study_methods import METHODS
 from mutants import MUTANTS
 
 __all__ = ["Row", "claims_of", "evidence", "row"]
@@ -31,7 +32,7 @@ __all__ = ["Row", "claims_of", "evidence", "row"]
 SEED = 0
 BUDGET = budgets["quick"]
 
-_METHODS = {
+_ALONE = {
     Method.EXACT: lambda e, twin: enumerate_law(e, BUDGET, twin),
     Method.INJECT: lambda e, twin: inject(e, BUDGET, twin),
     Method.SEARCH: lambda e, twin: search(e, BUDGET, SEED, twin)[0],
@@ -39,16 +40,20 @@ _METHODS = {
     Method.EXTREMAL: lambda e, twin: measure_extremal(e, BUDGET, twin)[0],
     Method.SAMPLE: lambda e, twin: sample(e, BUDGET, SEED, claim_alpha(), twin),
 }
+"""Of experiments on one compressor."""
 
 
 def evidence(claim, method, implementations):
     """What one method alone says of the claim: a part of what `confront` does."""
-    return _METHODS[method](EXPERIMENTS[claim], implementations)
+    if claim in STUDIES:
+        return METHODS[method](STUDIES[claim], BUDGET, SEED, claim_alpha(), implementations)[0]
+    return _ALONE[method](COMPRESSED[claim], implementations)
 
 
-def claims_of(compressor):
-    """The claims that are confronted with the compressor, in the book's order."""
-    return [e.claim for e in COMPRESSED.values() if e.compressor == compressor]
+def claims_of(subject):
+    """The claims that are confronted with the compressor, mechanism or collective, in the book's order."""
+    alone = [name for name, e in COMPRESSED.items() if e.compressor == subject]
+    return alone or [name for name, study in STUDIES.items() if study.subject == subject]
 
 
 @dataclass(frozen=True)
@@ -72,16 +77,17 @@ class Row:
 
 
 def row(name):
-    """The row of the mutant called `name`: all claims of its compressor, and all checks."""
+    """The row of the mutant called `name`: all claims of its subject, and for a compressor all checks."""
     mutant = next(m for m in MUTANTS if m.name == name)
     killers = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # broken outputs may overflow on the way to a verdict
-        for claim in claims_of(mutant.compressor):
+        for claim in claims_of(mutant.subject):
             finding = confront(claim, seed=SEED, implementations=mutant.implementations, drawn=False)
             if not finding.as_stated:
                 killers[claim] = _reason(finding)
-        return Row(name, killers, tuple(broken(mutant.compressor, mutant.cls)))
+        checks = broken(mutant.subject, mutant.twin) if mutant.subject in COMPRESSORS else ()
+        return Row(name, killers, tuple(checks))
 
 
 def _reason(finding):

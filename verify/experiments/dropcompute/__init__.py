@@ -1,1 +1,9 @@
 """DropCompute: stragglers: the claims confronted with their implementations."""
+
+__all__ = ["BENCHES", "REPLAYS"]
+
+BENCHES = {"dropcompute": ("bench",)}
+"""Part of ``commbounds bench`` -> the module whose `cases` it times, and at most how many entries they take."""
+
+REPLAYS = {"dropcompute-scale": "replay"}
+"""Published experiment -> the module whose `replay` runs it again."""
