@@ -114,6 +114,9 @@ from commbounds.collectives.sparse import (
     topk_dsa,
 )
 from commbounds.collectives.traffic import Traffic
+from commbounds.columns import entries, extended
+
+__path__ = extended(__path__, "collectives")
 
 __all__ = [
     "COLLECTIVES",
@@ -209,57 +212,5 @@ __all__ = [
     "twostep_quantised_allreduce",
 ]
 
-COLLECTIVES: Mapping[str, Any] = MappingProxyType(
-    {
-        "arctopk_allreduce": arctopk_allreduce,
-        "row_count": row_count,
-        "FeedbackSGD": FeedbackSGD,
-        "OkTopkSGD": OkTopkSGD,
-        "StepLaw": StepLaw,
-        "allgather": allgather,
-        "allgatherv": allgatherv,
-        "allreduce_with_restarts": allreduce_with_restarts,
-        "backup_step": backup_step,
-        "best_threshold": best_threshold,
-        "butterfly_allreduce": butterfly_allreduce,
-        "drift_trials": drift_trials,
-        "drop_gradient": drop_gradient,
-        "drop_step": drop_step,
-        "drop_trials": drop_trials,
-        "gaussian_maximum": gaussian_maximum,
-        "gaussiank_allreduce": gaussiank_allreduce,
-        "gather_blocks": gather_blocks,
-        "gossip": gossip,
-        "grid_average": grid_average,
-        "group_average": group_average,
-        "group_trials": group_trials,
-        "gtopk_allreduce": gtopk_allreduce,
-        "hierarchical_quantised_allreduce": hierarchical_quantised_allreduce,
-        "local_sgd_period": local_sgd_period,
-        "lossy_broadcast": lossy_broadcast,
-        "lossy_reduce_scatter": lossy_reduce_scatter,
-        "lossy_step": lossy_step,
-        "lossy_training": lossy_training,
-        "moshpit": moshpit,
-        "moshpit_sgd": moshpit_sgd,
-        "oktopk_allreduce": oktopk_allreduce,
-        "oktopk_boundaries": oktopk_boundaries,
-        "oneshot_quantised_allreduce": oneshot_quantised_allreduce,
-        "push_sum": push_sum,
-        "rabenseifner_allreduce": rabenseifner_allreduce,
-        "random_batch_sgd": random_batch_sgd,
-        "random_groups": random_groups,
-        "recursive_doubling_allreduce": recursive_doubling_allreduce,
-        "reduce_scatter": reduce_scatter,
-        "regrouping": regrouping,
-        "released_threshold": released_threshold,
-        "ring_allreduce": ring_allreduce,
-        "ring_quantised_allreduce": ring_quantised_allreduce,
-        "spardl_allreduce": spardl_allreduce,
-        "staleness_trials": staleness_trials,
-        "topk_allgather": topk_allgather,
-        "topk_dsa": topk_dsa,
-        "twostep_quantised_allreduce": twostep_quantised_allreduce,
-    }
-)
-"""Every collective under its name."""
+COLLECTIVES: Mapping[str, Any] = MappingProxyType(entries("COLLECTIVES", "collectives"))
+"""Every collective under its name, column by column."""

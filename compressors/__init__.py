@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from commbounds.columns import entries, extended
 from commbounds.compressors.base import Compressor, Law, Message
 from commbounds.compressors.feedback import (
     EF14,
@@ -53,6 +54,8 @@ from commbounds.compressors.sparsifiers import (
     TopK,
 )
 
+__path__ = extended(__path__, "compressors")
+
 __all__ = [
     "COMPRESSORS",
     "EF14",
@@ -98,37 +101,8 @@ __all__ = [
     "wire_bytes",
 ]
 
-COMPRESSORS: dict[str, type[Compressor]] = {
-    "TopK": TopK,
-    "RandK": RandK,
-    "BlockTopK": BlockTopK,
-    "ChunkTopK": ChunkTopK,
-    "HardThreshold": HardThreshold,
-    "AdaptiveSparsification": AdaptiveSparsification,
-    "Identity": Identity,
-    "Sign": Sign,
-    "ScaledSign": ScaledSign,
-    "QSGD": QSGD,
-    "MaxDithering": MaxDithering,
-    "TernGrad": TernGrad,
-    "NaturalCompression": NaturalCompression,
-    "NaturalDithering": NaturalDithering,
-    "StochasticPower": StochasticPower,
-    "NearestPower": NearestPower,
-    "PowerSGD": PowerSGD,
-    "LowRank": LowRank,
-}
-"""Every compressor under its class name: the one registry that tests, command line and figures iterate."""
+COMPRESSORS: dict[str, type[Compressor]] = entries("COMPRESSORS", "compressors")
+"""Every compressor under its class name, family by family: what tests, command line and figures iterate."""
 
-MECHANISMS: Mapping[str, Any] = MappingProxyType(
-    {
-        "EF14": EF14,
-        "EF21": EF21,
-        "EF21M": EF21M,
-        "Plain": Plain,
-        "GroupQuantizer": GroupQuantizer,
-        "StochasticGroupQuantizer": StochasticGroupQuantizer,
-        "packed": packed,
-    }
-)
+MECHANISMS: Mapping[str, Any] = MappingProxyType(entries("MECHANISMS", "compressors"))
 """What else one worker does, under its name: error feedback, quantisers of groups."""

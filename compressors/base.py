@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -57,6 +57,11 @@ class Message:
     @abstractmethod
     def bits(self) -> int:
         """Exact size on the wire, in bits; what both sides know beforehand (hyper-parameters, shape) is not sent."""
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What it consists of, by name: arrays and numbers, all fields but shape and dtype."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("shape", "dtype")}
 
 
 @dataclass(frozen=True)

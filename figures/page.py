@@ -21,28 +21,12 @@ from commbounds.figures.formula import mathml
 from commbounds.figures.status import MEANING, Status, number, ratio, status
 from commbounds.figures.svg import inlined
 from commbounds.theory import Claim, Kind, Standing, Tag, claims
+from commbounds.theory import book as contents
 from commbounds.theory.notation import NOTATION
 from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding, Verdict
 
 __all__ = ["report"]
-
-COLUMNS = {
-    "sparsifiers": "Sparsifiers: send few entries",
-    "quantizers": "Quantisers: send few bits an entry",
-    "lowrank": "Low rank: send two thin factors",
-    "dense": "Dense all-reduce: what every word costs",
-    "sparse": "Sparse all-reduce before Ok-Topk, and SparDL",
-    "oktopk": "Ok-Topk: sparse all-reduce in less than 6k words",
-    "arctopk": "ARC-Top-K: rows agreed on through a sketch",
-    "feedback": "Error feedback: what was left out is not lost",
-    "moshpit": "Moshpit: averaging in groups on a grid",
-    "gossip": "Gossip: averaging with neighbours",
-    "packetloss": "Packet loss: training when messages vanish",
-    "dropcompute": "DropCompute: dropping the stragglers' work",
-    "flashcomm": "Flash Communication: all-reduce in few bits",
-}
-"""Headings of the columns; a column that is not listed goes by its name."""
 
 KINDS = {
     Kind.SURE: "for every input and every outcome of the algorithm's own randomness",
@@ -206,13 +190,15 @@ def _entry(claim: Claim, finding: Finding, book: Mapping[str, Claim]) -> Entry:
     return Entry(finding, claim, status(finding, claim), corrects)
 
 
-def _columns(entries: Sequence[Entry]) -> Iterator[tuple[str, str, dict[str, list[Entry]]]]:
-    """Name, heading and entries by subject of every column, in the order of the book."""
+def _columns(entries: Sequence[Entry]) -> Iterator[tuple[str, str, str, dict[str, list[Entry]]]]:
+    """Name, heading, story and entries by subject of every column, in the order of the book."""
     columns: dict[str, dict[str, list[Entry]]] = {}
     for entry in entries:
         columns.setdefault(entry.claim.column, {}).setdefault(entry.claim.subject, []).append(entry)
+    known = contents.columns()
     for name, subjects in columns.items():
-        yield name, COLUMNS.get(name, name.capitalize()), subjects
+        column = known.get(name)  # a book of one's own may have others
+        yield name, column.title if column else name.capitalize(), column.story if column else "", subjects
 
 
 def _by_column(exhibits: Sequence[Exhibit]) -> dict[str, list[tuple[Exhibit, Markup]]]:

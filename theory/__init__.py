@@ -3,7 +3,10 @@
 Knows nothing of arrays, randomness or the other rooms.
 """
 
+from commbounds.columns import extended
 from commbounds.theory._contents import claims
 from commbounds.theory.claim import Claim, Hypothesis, Kind, Quantity, Source, Standing, Tag
+
+__path__ = extended(__path__, "theory")
 
 __all__ = ["Claim", "Hypothesis", "Kind", "Quantity", "Source", "Standing", "Tag", "claims"]

@@ -1,4 +1,4 @@
-"""The book: every claim of every column under its name."""
+"""The book: its columns, and every claim under its name."""
 
 from __future__ import annotations
 
@@ -6,39 +6,23 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from commbounds.theory.arctopk import claims as arctopk
+from commbounds.columns import parts
 from commbounds.theory.claim import Claim
-from commbounds.theory.dense import claims as dense
-from commbounds.theory.dropcompute import claims as dropcompute
-from commbounds.theory.feedback import claims as feedback
-from commbounds.theory.flashcomm import claims as flashcomm
-from commbounds.theory.gossip import claims as gossip
-from commbounds.theory.lowrank import claims as lowrank
-from commbounds.theory.moshpit import claims as moshpit
-from commbounds.theory.oktopk import claims as oktopk
-from commbounds.theory.packetloss import claims as packetloss
-from commbounds.theory.quantizers import claims as quantizers
-from commbounds.theory.sparse import claims as sparse
-from commbounds.theory.sparsifiers import claims as sparsifiers
+from commbounds.theory.column import Column
 
-__all__ = ["claims"]
+__all__ = ["claims", "columns"]
 
-COLUMNS = (
-    sparsifiers,
-    quantizers,
-    lowrank,
-    dense,
-    sparse,
-    oktopk,
-    arctopk,
-    feedback,
-    moshpit,
-    gossip,
-    packetloss,
-    dropcompute,
-    flashcomm,
-)
-"""The table of contents: one module per column, each with its tuple ``CLAIMS``."""
+
+@cache
+def columns() -> Mapping[str, Column]:
+    """Every column under its name, in the book's order: `commbounds.columns` lists them.
+
+    Returns
+    -------
+    Mapping[str, Column]
+        Read-only.
+    """
+    return MappingProxyType({name: found.COLUMN for name, found in parts("theory")})
 
 
 @cache
@@ -56,8 +40,8 @@ def claims() -> Mapping[str, Claim]:
         Two claims share a name, or a correction names a claim that is not in the book.
     """
     book: dict[str, Claim] = {}
-    for column in COLUMNS:
-        for claim in column.CLAIMS:
+    for column in columns().values():
+        for claim in column.claims:
             if claim.name in book:
                 raise ValueError(f"two claims are called {claim.name}")
             book[claim.name] = claim

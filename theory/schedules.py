@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from commbounds.columns import parts
 from commbounds.theory.cost import Schedule
-from commbounds.theory.dense.node_schedules import NODES
-from commbounds.theory.dense.schedules import DENSE, DENSE_EXACT
 from commbounds.theory.quantities import P, k, n
-from commbounds.theory.sparse.schedules import SPARSE, SPARSE_EXACT
 
 __all__ = ["DENSE_LOWER_BOUND", "EXACT", "IN_NODES", "SCHEDULES", "SPARSE_LOWER_BOUND"]
 
-SCHEDULES: Mapping[str, Schedule] = MappingProxyType({s.name: s for s in (*DENSE, *SPARSE)})
+
+def _named(table: str) -> Mapping[str, Schedule]:
+    """The schedules that columns list under this name in ``theory/NAME/schedules.py``, by their own names."""
+    return MappingProxyType({s.name: s for _, found in parts("theory", "schedules") for s in getattr(found, table, ())})
+
+
+SCHEDULES: Mapping[str, Schedule] = _named("PRINTED")
 """As the literature prints them, where P is a power of two, P divides n, and so on."""
-EXACT: Mapping[str, Schedule] = MappingProxyType({s.name: s for s in (*DENSE_EXACT, *SPARSE_EXACT)})
+EXACT: Mapping[str, Schedule] = _named("EXACT")
 """What is moved whatever P and n are, where that does not depend on the data."""
-IN_NODES: Mapping[str, Schedule] = MappingProxyType({s.name: s for s in NODES})
+IN_NODES: Mapping[str, Schedule] = _named("IN_NODES")
 """Where ranks sit in nodes, with two kinds of links."""
 
 DENSE_LOWER_BOUND = 2 * n * (P - 1) / P

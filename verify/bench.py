@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numba import config, get_num_threads, njit, set_num_threads
 from numpy.typing import NDArray
 
+from commbounds.columns import parts
 from commbounds.compressors import COMPRESSORS, QSGD, RandK, TopK
 from commbounds.compressors._blocks import run_all, spans
 from commbounds.verify.batched import SUBCASES, Batch, batches, violating_subcase
@@ -192,27 +193,27 @@ def _property_cases() -> Iterator[Case]:
 # --- all of it ---------------------------------------------------------------------------------------------------
 
 
-def _module(column: str, *most: int, name: str = "bench") -> Callable[[int], Iterator[Case]]:
-    """The cases of a column's module ``bench``, at `n` entries but at most as many as `most` says."""
+def _module(module: str, *most: int) -> Callable[[int], Iterator[Case]]:
+    """The cases of `module`, at `n` entries but at most as many as `most` says."""
 
     def made(n: int) -> Iterator[Case]:
-        cases = importlib.import_module(f"commbounds.verify.experiments.{column}.{name}").cases
+        cases = importlib.import_module(module).cases
         yield from cases(*(min(n, limit) for limit in most))
 
     return made
 
 
+def _of_columns() -> Iterator[tuple[str, Callable[[int], Iterator[Case]]]]:
+    """What the columns' packages name in ``BENCHES``; a module is imported when its part is timed."""
+    for _, found in parts("verify.experiments"):
+        for name, (module, *most) in getattr(found, "BENCHES", {}).items():
+            yield name, _module(f"{found.__name__}.{module}", *most)
+
+
 PARTS: dict[str, Callable[[int], Iterator[Case]]] = {
     "top-k": _top_k_cases,
     "randomised": _randomised_cases,
-    "group-quantiser": _module("flashcomm", ENTRIES),
-    "all-reduce": _module("dense", 1_000_000, 10_000_000),
-    "ok-topk": _module("oktopk", 1_000_000),
-    "ok-topk-sweep": _module("oktopk", name="bench_sweep"),
-    "dropcompute": _module("dropcompute"),
-    "moshpit": _module("moshpit"),
-    "packet-loss": _module("packetloss"),
-    "feedback": _module("feedback"),
+    **dict(_of_columns()),
     "start-up": lambda _n: _start_up_cases(),
     "property-tests": lambda _n: _property_cases(),
 }

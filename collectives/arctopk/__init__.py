@@ -4,9 +4,16 @@ from commbounds.collectives.arctopk.allreduce import ArcResult, arctopk_allreduc
 from commbounds.collectives.arctopk.law import kept_of_orthogonal_rows, kept_of_planar_rows
 
 __all__ = [
+    "COLLECTIVES",
     "ArcResult",
     "arctopk_allreduce",
     "kept_of_orthogonal_rows",
     "kept_of_planar_rows",
     "row_count",
 ]
+
+COLLECTIVES = {
+    "arctopk_allreduce": arctopk_allreduce,
+    "row_count": row_count,
+}
+"""What is run and counted here, by name."""

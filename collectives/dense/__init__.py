@@ -12,6 +12,7 @@ from commbounds.collectives.dense.allreduce import (
 from commbounds.collectives.dense.gathering import gather_blocks
 
 __all__ = [
+    "COLLECTIVES",
     "allgather",
     "allgatherv",
     "butterfly_allreduce",
@@ -21,3 +22,15 @@ __all__ = [
     "reduce_scatter",
     "ring_allreduce",
 ]
+
+COLLECTIVES = {
+    "allgather": allgather,
+    "allgatherv": allgatherv,
+    "butterfly_allreduce": butterfly_allreduce,
+    "gather_blocks": gather_blocks,
+    "rabenseifner_allreduce": rabenseifner_allreduce,
+    "recursive_doubling_allreduce": recursive_doubling_allreduce,
+    "reduce_scatter": reduce_scatter,
+    "ring_allreduce": ring_allreduce,
+}
+"""What is run and counted here, by name."""

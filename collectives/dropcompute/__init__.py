@@ -9,6 +9,7 @@ from commbounds.collectives.dropcompute.thresholds import Threshold, best_thresh
 from commbounds.collectives.dropcompute.weighted_latencies import Histogram, Lattice, bernoulli, released_noise
 
 __all__ = [
+    "COLLECTIVES",
     "DropStep",
     "Exponential",
     "Gamma",
@@ -34,3 +35,17 @@ __all__ = [
     "released_threshold",
     "trial_latencies",
 ]
+
+COLLECTIVES = {
+    "StepLaw": StepLaw,
+    "backup_step": backup_step,
+    "best_threshold": best_threshold,
+    "drop_gradient": drop_gradient,
+    "drop_step": drop_step,
+    "drop_trials": drop_trials,
+    "gaussian_maximum": gaussian_maximum,
+    "local_sgd_period": local_sgd_period,
+    "random_batch_sgd": random_batch_sgd,
+    "released_threshold": released_threshold,
+}
+"""What is run and counted here, by name."""

@@ -4,6 +4,7 @@ from commbounds.collectives.feedback.aggregators import Aggregated, ArcRows, Gat
 from commbounds.collectives.feedback.sgd import FeedbackSGD, FeedbackSGDState
 
 __all__ = [
+    "COLLECTIVES",
     "Aggregated",
     "ArcRows",
     "FeedbackSGD",
@@ -11,3 +12,8 @@ __all__ = [
     "GatheredTopK",
     "OkTopK",
 ]
+
+COLLECTIVES = {
+    "FeedbackSGD": FeedbackSGD,
+}
+"""What is run and counted here, by name."""

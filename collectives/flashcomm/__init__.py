@@ -9,9 +9,18 @@ from commbounds.collectives.flashcomm.allreduce import (
 )
 
 __all__ = [
+    "COLLECTIVES",
     "QuantisedSum",
     "hierarchical_quantised_allreduce",
     "oneshot_quantised_allreduce",
     "ring_quantised_allreduce",
     "twostep_quantised_allreduce",
 ]
+
+COLLECTIVES = {
+    "hierarchical_quantised_allreduce": hierarchical_quantised_allreduce,
+    "oneshot_quantised_allreduce": oneshot_quantised_allreduce,
+    "ring_quantised_allreduce": ring_quantised_allreduce,
+    "twostep_quantised_allreduce": twostep_quantised_allreduce,
+}
+"""What is run and counted here, by name."""

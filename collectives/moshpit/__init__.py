@@ -7,6 +7,7 @@ from commbounds.collectives.moshpit.random_groups import random_groups, regroupi
 from commbounds.collectives.moshpit.sgd import moshpit_sgd
 
 __all__ = [
+    "COLLECTIVES",
     "distortion",
     "grid_average",
     "group_average",
@@ -17,3 +18,14 @@ __all__ = [
     "random_groups",
     "regrouping",
 ]
+
+COLLECTIVES = {
+    "grid_average": grid_average,
+    "group_average": group_average,
+    "group_trials": group_trials,
+    "moshpit": moshpit,
+    "moshpit_sgd": moshpit_sgd,
+    "random_groups": random_groups,
+    "regrouping": regrouping,
+}
+"""What is run and counted here, by name."""

@@ -11,6 +11,7 @@ from commbounds.collectives.oktopk.allreduce import (
 from commbounds.collectives.oktopk.sgd import OkTopkSGD, OkTopkSGDState
 
 __all__ = [
+    "COLLECTIVES",
     "CONTROLLERS",
     "Controller",
     "OkTopkResult",
@@ -20,3 +21,10 @@ __all__ = [
     "oktopk_allreduce",
     "oktopk_boundaries",
 ]
+
+COLLECTIVES = {
+    "OkTopkSGD": OkTopkSGD,
+    "oktopk_allreduce": oktopk_allreduce,
+    "oktopk_boundaries": oktopk_boundaries,
+}
+"""What is run and counted here, by name."""

@@ -6,6 +6,7 @@ from commbounds.collectives.packetloss.loss_processes import Bernoulli, GilbertE
 from commbounds.collectives.packetloss.training import Replicas, fresh_replicas, lossy_step, lossy_training
 
 __all__ = [
+    "COLLECTIVES",
     "Bernoulli",
     "Drift",
     "GilbertElliott",
@@ -20,3 +21,13 @@ __all__ = [
     "lossy_training",
     "staleness_trials",
 ]
+
+COLLECTIVES = {
+    "drift_trials": drift_trials,
+    "lossy_broadcast": lossy_broadcast,
+    "lossy_reduce_scatter": lossy_reduce_scatter,
+    "lossy_step": lossy_step,
+    "lossy_training": lossy_training,
+    "staleness_trials": staleness_trials,
+}
+"""What is run and counted here, by name."""

@@ -8,6 +8,7 @@ from commbounds.collectives.sparse.topk_allgather import topk_allgather
 from commbounds.collectives.sparse.topk_dsa import topk_dsa
 
 __all__ = [
+    "COLLECTIVES",
     "GaussiankResult",
     "SparseResult",
     "gaussiank_allreduce",
@@ -16,3 +17,12 @@ __all__ = [
     "topk_allgather",
     "topk_dsa",
 ]
+
+COLLECTIVES = {
+    "gaussiank_allreduce": gaussiank_allreduce,
+    "gtopk_allreduce": gtopk_allreduce,
+    "spardl_allreduce": spardl_allreduce,
+    "topk_allgather": topk_allgather,
+    "topk_dsa": topk_dsa,
+}
+"""What is run and counted here, by name."""

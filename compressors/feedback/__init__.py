@@ -6,7 +6,16 @@ __all__ = [
     "EF14",
     "EF21",
     "EF21M",
+    "MECHANISMS",
     "Feedback",
     "FeedbackState",
     "Plain",
 ]
+
+MECHANISMS = {
+    "EF14": EF14,
+    "EF21": EF21,
+    "EF21M": EF21M,
+    "Plain": Plain,
+}
+"""What a worker does here, by name."""

@@ -7,6 +7,7 @@ from commbounds.compressors.flashcomm.stochastic_groupquant import StochasticGro
 from commbounds.compressors.flashcomm.wire import message_from_bytes, wire_bytes
 
 __all__ = [
+    "MECHANISMS",
     "GroupCodes",
     "GroupQuantizer",
     "StochasticGroupQuantizer",
@@ -16,3 +17,10 @@ __all__ = [
     "unpacked",
     "wire_bytes",
 ]
+
+MECHANISMS = {
+    "GroupQuantizer": GroupQuantizer,
+    "StochasticGroupQuantizer": StochasticGroupQuantizer,
+    "packed": packed,
+}
+"""What a worker does here, by name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from commbounds.compressors.base import Message, index_bits
 from commbounds.compressors.flashcomm.bit_planes import Bytes, packed_bytes, unpacked
@@ -37,6 +38,19 @@ class GroupCodes(Message):
     def codes(self) -> Bytes:
         """The codes, one byte each."""
         return unpacked(self.planes, self.width, self.shape[0])
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """Planes, scales, zero points and spikes as they are stored; and the codes, which the planes hold packed."""
+        about = self.ranges
+        spikes = {} if about.positions is None else {"positions": about.positions, "spikes": about.spikes}
+        return {
+            "planes": self.planes,
+            "codes": self.codes,
+            "scale": about.wire_scale,
+            "zero": about.wire_zero,
+            **spikes,
+        }
 
     @property
     def bits(self) -> int:

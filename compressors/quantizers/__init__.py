@@ -8,6 +8,7 @@ from commbounds.compressors.quantizers.signs import ScaledSign, Sign, Signs
 from commbounds.compressors.quantizers.stochastic_power import StochasticPower
 
 __all__ = [
+    "COMPRESSORS",
     "QSGD",
     "Coded",
     "MaxDithering",
@@ -20,3 +21,16 @@ __all__ = [
     "StochasticPower",
     "TernGrad",
 ]
+
+COMPRESSORS = {
+    "Sign": Sign,
+    "ScaledSign": ScaledSign,
+    "QSGD": QSGD,
+    "MaxDithering": MaxDithering,
+    "TernGrad": TernGrad,
+    "NaturalCompression": NaturalCompression,
+    "NaturalDithering": NaturalDithering,
+    "StochasticPower": StochasticPower,
+    "NearestPower": NearestPower,
+}
+"""The compressors of this family, by class name."""

@@ -7,6 +7,7 @@ from commbounds.compressors.sparsifiers.topk import TopK
 from commbounds.compressors.sparsifiers.unranked import AdaptiveSparsification, Dense, HardThreshold, Identity
 
 __all__ = [
+    "COMPRESSORS",
     "AdaptiveSparsification",
     "BlockTopK",
     "ChunkTopK",
@@ -17,3 +18,14 @@ __all__ = [
     "Sparse",
     "TopK",
 ]
+
+COMPRESSORS = {
+    "TopK": TopK,
+    "RandK": RandK,
+    "BlockTopK": BlockTopK,
+    "ChunkTopK": ChunkTopK,
+    "HardThreshold": HardThreshold,
+    "AdaptiveSparsification": AdaptiveSparsification,
+    "Identity": Identity,
+}
+"""The compressors of this family, by class name."""

@@ -36,6 +36,11 @@ class Sparse(Message):
         """Exact size on the wire: the positions, and every value at its dtype."""
         return self.position_bits + self.values.size * 8 * self.dtype.itemsize
 
+    @property
+    def parts(self) -> dict[str, Any]:
+        """Indices and values."""
+        return {"indices": self.indices, "values": self.values}
+
     def dense(self) -> NDArray[Any]:
         """The vector of shape `shape` and dtype `dtype` that the message stands for."""
         out = np.zeros(self.shape, self.dtype)

@@ -1,4 +1,4 @@
-"""Broken twins of the compressors: each differs from the right one by one defect."""
+"""Broken twins: each differs from the right compressor or collective by one defect."""
 
 from mutants.record import Mutant
 from mutants.registry import MUTANTS

@@ -7,7 +7,7 @@ import numpy as np
 from commbounds.collectives import arctopk_allreduce, row_count
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify import Method
-from mutants.record import System
+from mutants.record import Mutant
 
 __all__ = ["MUTANTS"]
 
@@ -112,17 +112,17 @@ _A, _ARC = "arctopk.allreduce.", "arctopk_allreduce"
 EXACT, SEARCH, SAMPLE, EXTREMAL = Method.EXACT, Method.SEARCH, Method.SAMPLE, Method.EXTREMAL
 
 MUTANTS = (
-    System(smallest_rows, _ARC, _A + "contraction_two_rows", SEARCH),
-    System(one_row_fewer, _ARC, _A + "contraction_orthogonal", SEARCH),
-    System(sum_in_place_of_mean, _ARC, _A + "commutes", EXACT),
-    System(first_rank_decides, _ARC, _A + "commutes", EXACT),
-    System(first_rows, _ARC, _A + "contraction_two_rows", SEARCH),
-    System(scaled_up, _ARC, _A + "contraction_two_rows", SEARCH),
-    System(one_sketch_forever, _ARC, _A + "contraction_orthogonal", SAMPLE),
-    System(kept_by_chance, _ARC, _A + "high_probability", SAMPLE),
-    System(scores_of_last_column, _ARC, _A + "parallel_and_one", SEARCH),
-    System(own_orders, _ARC, _A + "masks", SEARCH),
-    System(sketch_uncounted, _ARC, _A + "words", EXACT),
-    System(indices_sent_too, _ARC, _A + "words", EXACT),
-    System(never_fewer_than_floor, "row_count", "arctopk.rows.ceiling", EXACT),
+    Mutant(smallest_rows, _ARC, _A + "contraction_two_rows", SEARCH),
+    Mutant(one_row_fewer, _ARC, _A + "contraction_orthogonal", SEARCH),
+    Mutant(sum_in_place_of_mean, _ARC, _A + "commutes", EXACT),
+    Mutant(first_rank_decides, _ARC, _A + "commutes", EXACT),
+    Mutant(first_rows, _ARC, _A + "contraction_two_rows", SEARCH),
+    Mutant(scaled_up, _ARC, _A + "contraction_two_rows", SEARCH),
+    Mutant(one_sketch_forever, _ARC, _A + "contraction_orthogonal", SAMPLE),
+    Mutant(kept_by_chance, _ARC, _A + "high_probability", SAMPLE),
+    Mutant(scores_of_last_column, _ARC, _A + "parallel_and_one", SEARCH),
+    Mutant(own_orders, _ARC, _A + "masks", SEARCH),
+    Mutant(sketch_uncounted, _ARC, _A + "words", EXACT),
+    Mutant(indices_sent_too, _ARC, _A + "words", EXACT),
+    Mutant(never_fewer_than_floor, "row_count", "arctopk.rows.ceiling", EXACT),
 )

@@ -17,7 +17,7 @@ from commbounds.collectives import (
 from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, carried_out, edges_of
 from commbounds.collectives.dense.messages import bruck, core_size
 from commbounds.verify import Method
-from mutants.record import System
+from mutants.record import Mutant
 
 __all__ = ["MUTANTS"]
 
@@ -274,40 +274,40 @@ def gather_blocks_skips_empty(sizes, algorithm="ring"):
 
 
 MUTANTS = (
-    System(ring_without_remainder, "ring_allreduce", "dense.ring.sum", Method.EXACT),
-    System(ring_one_step_short, "ring_allreduce", "dense.ring.sum", Method.EXACT),
-    System(ring_mean, "ring_allreduce", "dense.ring.sum", Method.EXACT),
-    System(ring_with_short_words, "ring_allreduce", "dense.ring.rounding", Method.SEARCH),
-    System(ring_silent_messages, "ring_allreduce", "dense.ring.messages", Method.EXACT),
-    System(ring_all_gather_for_free, "ring_allreduce", "dense.ring.critical_path", Method.EXACT),
-    System(ring_counted_by_rank_0, "ring_allreduce", "dense.ring.sent", Method.EXACT),
-    System(doubling_without_fold, "recursive_doubling_allreduce", "dense.recursive_doubling.sum", Method.EXACT),
-    System(
+    Mutant(ring_without_remainder, "ring_allreduce", "dense.ring.sum", Method.EXACT),
+    Mutant(ring_one_step_short, "ring_allreduce", "dense.ring.sum", Method.EXACT),
+    Mutant(ring_mean, "ring_allreduce", "dense.ring.sum", Method.EXACT),
+    Mutant(ring_with_short_words, "ring_allreduce", "dense.ring.rounding", Method.SEARCH),
+    Mutant(ring_silent_messages, "ring_allreduce", "dense.ring.messages", Method.EXACT),
+    Mutant(ring_all_gather_for_free, "ring_allreduce", "dense.ring.critical_path", Method.EXACT),
+    Mutant(ring_counted_by_rank_0, "ring_allreduce", "dense.ring.sent", Method.EXACT),
+    Mutant(doubling_without_fold, "recursive_doubling_allreduce", "dense.recursive_doubling.sum", Method.EXACT),
+    Mutant(
         doubling_without_unfold, "recursive_doubling_allreduce", "dense.recursive_doubling.agreement", Method.SEARCH
     ),
-    System(doubling_in_turn, "recursive_doubling_allreduce", "dense.recursive_doubling.sum", Method.EXACT),
-    System(doubling_in_own_order, "recursive_doubling_allreduce", "dense.recursive_doubling.agreement", Method.SEARCH),
-    System(doubling_in_a_row, "recursive_doubling_allreduce", "dense.recursive_doubling.rounding", Method.SEARCH),
-    System(doubling_counts_in_bytes, "recursive_doubling_allreduce", "dense.recursive_doubling.sent", Method.EXACT),
-    System(
+    Mutant(doubling_in_turn, "recursive_doubling_allreduce", "dense.recursive_doubling.sum", Method.EXACT),
+    Mutant(doubling_in_own_order, "recursive_doubling_allreduce", "dense.recursive_doubling.agreement", Method.SEARCH),
+    Mutant(doubling_in_a_row, "recursive_doubling_allreduce", "dense.recursive_doubling.rounding", Method.SEARCH),
+    Mutant(doubling_counts_in_bytes, "recursive_doubling_allreduce", "dense.recursive_doubling.sent", Method.EXACT),
+    Mutant(
         doubling_counts_both_ways, "recursive_doubling_allreduce", "dense.recursive_doubling.received", Method.EXACT
     ),
-    System(
+    Mutant(
         doubling_folds_for_free, "recursive_doubling_allreduce", "dense.recursive_doubling.critical_path", Method.EXACT
     ),
-    System(doubling_folds_at_once, "recursive_doubling_allreduce", "dense.recursive_doubling.steps", Method.EXACT),
-    System(rabenseifner_on_one_rank, "rabenseifner_allreduce", "dense.rabenseifner.agreement", Method.SEARCH),
-    System(rabenseifner_half_known, "rabenseifner_allreduce", "dense.rabenseifner.sum", Method.EXACT),
-    System(rabenseifner_whole_vectors, "rabenseifner_allreduce", "dense.rabenseifner.critical_path", Method.EXACT),
-    System(butterfly_adds_own_twice, "butterfly_allreduce", "dense.butterfly.sum", Method.EXACT),
-    System(butterfly_keeps_old_blocks, "butterfly_allreduce", "dense.butterfly.agreement", Method.SEARCH),
-    System(butterfly_at_once, "butterfly_allreduce", "dense.butterfly.steps", Method.EXACT),
-    System(reduce_scatter_wrong_owner, "reduce_scatter", "dense.reduce_scatter.sum", Method.EXACT),
-    System(reduce_scatter_counts_twice, "reduce_scatter", "dense.reduce_scatter.sent", Method.EXACT),
-    System(allgather_not_turned_back, "allgatherv", "dense.allgather.contents", Method.EXACT),
-    System(allgather_forgets_the_last, "allgatherv", "dense.allgather.contents", Method.EXACT),
-    System(allgather_last_step_full, "allgatherv", "dense.allgather.received", Method.EXACT),
-    System(allgather_waits_for_nobody, "allgatherv", "dense.allgather.bruck_words", Method.EXACT),
-    System(gather_blocks_in_32_bits, "gather_blocks", "dense.gather_blocks.mean_received", Method.EXACT),
-    System(gather_blocks_skips_empty, "gather_blocks", "dense.gather_blocks.mean_received", Method.EXACT),
+    Mutant(doubling_folds_at_once, "recursive_doubling_allreduce", "dense.recursive_doubling.steps", Method.EXACT),
+    Mutant(rabenseifner_on_one_rank, "rabenseifner_allreduce", "dense.rabenseifner.agreement", Method.SEARCH),
+    Mutant(rabenseifner_half_known, "rabenseifner_allreduce", "dense.rabenseifner.sum", Method.EXACT),
+    Mutant(rabenseifner_whole_vectors, "rabenseifner_allreduce", "dense.rabenseifner.critical_path", Method.EXACT),
+    Mutant(butterfly_adds_own_twice, "butterfly_allreduce", "dense.butterfly.sum", Method.EXACT),
+    Mutant(butterfly_keeps_old_blocks, "butterfly_allreduce", "dense.butterfly.agreement", Method.SEARCH),
+    Mutant(butterfly_at_once, "butterfly_allreduce", "dense.butterfly.steps", Method.EXACT),
+    Mutant(reduce_scatter_wrong_owner, "reduce_scatter", "dense.reduce_scatter.sum", Method.EXACT),
+    Mutant(reduce_scatter_counts_twice, "reduce_scatter", "dense.reduce_scatter.sent", Method.EXACT),
+    Mutant(allgather_not_turned_back, "allgatherv", "dense.allgather.contents", Method.EXACT),
+    Mutant(allgather_forgets_the_last, "allgatherv", "dense.allgather.contents", Method.EXACT),
+    Mutant(allgather_last_step_full, "allgatherv", "dense.allgather.received", Method.EXACT),
+    Mutant(allgather_waits_for_nobody, "allgatherv", "dense.allgather.bruck_words", Method.EXACT),
+    Mutant(gather_blocks_in_32_bits, "gather_blocks", "dense.gather_blocks.mean_received", Method.EXACT),
+    Mutant(gather_blocks_skips_empty, "gather_blocks", "dense.gather_blocks.mean_received", Method.EXACT),
 )

@@ -7,7 +7,7 @@ import numpy as np
 from commbounds.collectives import FeedbackSGD
 from commbounds.compressors import EF14, EF21, EF21M, FeedbackState, Plain
 from commbounds.verify import Method
-from mutants.record import System
+from mutants.record import Mutant
 
 __all__ = ["MUTANTS"]
 
@@ -129,19 +129,19 @@ _SGD = "FeedbackSGD"
 EXACT, SEARCH = Method.EXACT, Method.SEARCH
 
 MUTANTS = (
-    System(ForgetsTheResidual, "EF14", "feedback.ef14.residual", EXACT),
-    System(AddsTheMessageToTheResidual, "EF14", "feedback.ef14.residual_simple", EXACT),
-    System(DoublesTheResidual, "EF14", "feedback.ef14.residual", SEARCH),
-    System(ReplacesTheEstimate, "EF21", "feedback.ef21.contraction", EXACT),
-    System(SubtractsTheCorrection, "EF21", "feedback.ef21.contraction", SEARCH),
-    System(SendsTheGradient, "EF21", "feedback.ef21.contraction", EXACT),
-    System(HeavyBall, "EF21M", "feedback.ef21m.momentum", EXACT),
-    System(SwapsTheWeights, "EF21M", "feedback.ef21m.momentum", EXACT),
-    System(CorrectsByTheGradient, "EF21M", "feedback.ef21m.lag", SEARCH),
-    System(SumsInPlaceOfAverages, _SGD, "feedback.ef14.telescoping", EXACT),
-    System(DoublesTheStep, _SGD, "feedback.ef21.descent", EXACT),
-    System(ForgetsTheEstimate, _SGD, "feedback.ef21.rate", SEARCH),
-    System(ForgetsTheWorkers, _SGD, "feedback.ef14.telescoping", SEARCH),
-    System(FirstWorkerDecides, _SGD, "feedback.arc.single_node", EXACT),
-    System(CompressesTheAverage, _SGD, "feedback.plain.growth", EXACT),
+    Mutant(ForgetsTheResidual, "EF14", "feedback.ef14.residual", EXACT),
+    Mutant(AddsTheMessageToTheResidual, "EF14", "feedback.ef14.residual_simple", EXACT),
+    Mutant(DoublesTheResidual, "EF14", "feedback.ef14.residual", SEARCH),
+    Mutant(ReplacesTheEstimate, "EF21", "feedback.ef21.contraction", EXACT),
+    Mutant(SubtractsTheCorrection, "EF21", "feedback.ef21.contraction", SEARCH),
+    Mutant(SendsTheGradient, "EF21", "feedback.ef21.contraction", EXACT),
+    Mutant(HeavyBall, "EF21M", "feedback.ef21m.momentum", EXACT),
+    Mutant(SwapsTheWeights, "EF21M", "feedback.ef21m.momentum", EXACT),
+    Mutant(CorrectsByTheGradient, "EF21M", "feedback.ef21m.lag", SEARCH),
+    Mutant(SumsInPlaceOfAverages, _SGD, "feedback.ef14.telescoping", EXACT),
+    Mutant(DoublesTheStep, _SGD, "feedback.ef21.descent", EXACT),
+    Mutant(ForgetsTheEstimate, _SGD, "feedback.ef21.rate", SEARCH),
+    Mutant(ForgetsTheWorkers, _SGD, "feedback.ef14.telescoping", SEARCH),
+    Mutant(FirstWorkerDecides, _SGD, "feedback.arc.single_node", EXACT),
+    Mutant(CompressesTheAverage, _SGD, "feedback.plain.growth", EXACT),
 )

@@ -14,7 +14,7 @@ from commbounds.collectives import (
 )
 from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer, packed
 from commbounds.verify import Method
-from mutants.record import System
+from mutants.record import Mutant
 
 __all__ = ["MUTANTS"]
 
@@ -215,28 +215,28 @@ _NODES = "hierarchical_quantised_allreduce"
 EXACT, SEARCH, SAMPLE = Method.EXACT, Method.SEARCH, Method.SAMPLE
 
 MUTANTS = (
-    System(Floor, "GroupQuantizer", _G + "error", SEARCH),
-    System(OneLevelFewer, "GroupQuantizer", _G + "error", EXACT),
-    System(GroupsShifted, "GroupQuantizer", _G + "ends", SEARCH),
-    System(LastGroupLost, "GroupQuantizer", _G + "error", SEARCH),
-    System(NoClamp, "GroupQuantizer", _G + "stored", SEARCH),
-    System(RepairForgotten, "GroupQuantizer", _G + "repaired", SEARCH),
-    System(AlwaysClamped, "GroupQuantizer", _G + "integer_point", SEARCH),
-    System(Log2Doubled, "GroupQuantizer", _G + "log2_inflation", SEARCH),
-    System(MetadataUncounted, "GroupQuantizer", _G + "wire", EXACT),
-    System(SpikesForgotten, "GroupQuantizer", "flashcomm.spikes.kept", SEARCH),
-    System(SpikeRangeKept, "GroupQuantizer", "flashcomm.spikes.range", SEARCH),
-    System(NearestInstead, "StochasticGroupQuantizer", "flashcomm.stochastic.unbiased", SAMPLE),
-    System(OneUniformForAll, "StochasticGroupQuantizer", "flashcomm.stochastic.unbiased", EXACT),
-    System(first_plane_last, "packed", "flashcomm.bitplanes.lossless", EXACT),
-    System(last_byte_lost, "packed", "flashcomm.bitplanes.lossless", EXACT),
-    System(owner_keeps_its_sum, _TWO, _T + "agreement", SEARCH),
-    System(sum_not_recoded, _TWO, _T + "error", SEARCH),
-    System(mean_in_place_of_sum, _TWO, _T + "error_by_scales", SEARCH),
-    System(second_stage_uncounted, _TWO, _T + "bytes", EXACT),
-    System(ring_counts_floats, _RING, _R + "bytes", EXACT),
-    System(ring_quantises_twice, _RING, _R + "error", SEARCH),
-    System(oneshot_own_exact, _ONE, "flashcomm.oneshot.error", SEARCH),
-    System(sides_keep_their_sums, _NODES, "flashcomm.hierarchical.agreement", SEARCH),
-    System(bridge_crossed_twice, _NODES, "flashcomm.hierarchical.bridge", EXACT),
+    Mutant(Floor, "GroupQuantizer", _G + "error", SEARCH),
+    Mutant(OneLevelFewer, "GroupQuantizer", _G + "error", EXACT),
+    Mutant(GroupsShifted, "GroupQuantizer", _G + "ends", SEARCH),
+    Mutant(LastGroupLost, "GroupQuantizer", _G + "error", SEARCH),
+    Mutant(NoClamp, "GroupQuantizer", _G + "stored", SEARCH),
+    Mutant(RepairForgotten, "GroupQuantizer", _G + "repaired", SEARCH),
+    Mutant(AlwaysClamped, "GroupQuantizer", _G + "integer_point", SEARCH),
+    Mutant(Log2Doubled, "GroupQuantizer", _G + "log2_inflation", SEARCH),
+    Mutant(MetadataUncounted, "GroupQuantizer", _G + "wire", EXACT),
+    Mutant(SpikesForgotten, "GroupQuantizer", "flashcomm.spikes.kept", SEARCH),
+    Mutant(SpikeRangeKept, "GroupQuantizer", "flashcomm.spikes.range", SEARCH),
+    Mutant(NearestInstead, "StochasticGroupQuantizer", "flashcomm.stochastic.unbiased", SAMPLE),
+    Mutant(OneUniformForAll, "StochasticGroupQuantizer", "flashcomm.stochastic.unbiased", EXACT),
+    Mutant(first_plane_last, "packed", "flashcomm.bitplanes.lossless", EXACT),
+    Mutant(last_byte_lost, "packed", "flashcomm.bitplanes.lossless", EXACT),
+    Mutant(owner_keeps_its_sum, _TWO, _T + "agreement", SEARCH),
+    Mutant(sum_not_recoded, _TWO, _T + "error", SEARCH),
+    Mutant(mean_in_place_of_sum, _TWO, _T + "error_by_scales", SEARCH),
+    Mutant(second_stage_uncounted, _TWO, _T + "bytes", EXACT),
+    Mutant(ring_counts_floats, _RING, _R + "bytes", EXACT),
+    Mutant(ring_quantises_twice, _RING, _R + "error", SEARCH),
+    Mutant(oneshot_own_exact, _ONE, "flashcomm.oneshot.error", SEARCH),
+    Mutant(sides_keep_their_sums, _NODES, "flashcomm.hierarchical.agreement", SEARCH),
+    Mutant(bridge_crossed_twice, _NODES, "flashcomm.hierarchical.bridge", EXACT),
 )

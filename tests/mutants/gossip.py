@@ -6,7 +6,7 @@ import numpy as np
 
 from commbounds.collectives import allreduce_with_restarts, gossip, push_sum
 from commbounds.verify import Method
-from mutants.record import System
+from mutants.record import Mutant
 
 __all__ = ["MUTANTS"]
 
@@ -114,19 +114,19 @@ def failures_come_in_pairs(stack, p=0.0, cap=1000, rng=None, *, alive=None):
 
 
 MUTANTS = (
-    System(one_neighbour_missed, "gossip", "gossip.ring.iid", Method.EXACT),
-    System(own_vector_forgotten, "gossip", "gossip.ring.distortion", Method.EXACT),
-    System(torus_wraps_into_the_next_row, "gossip", "gossip.torus.distortion", Method.EXTREMAL),
-    System(the_same_peer_every_round, "gossip", "gossip.one_peer.factor", Method.EXACT),
-    System(largest_shift_left_out, "gossip", "gossip.exponential.distortion", Method.EXACT),
-    System(always_renormalises, "gossip", "gossip.mean.own_instead", Method.EXACT),
-    System(the_dead_speak, "gossip", "gossip.mean.own_instead", Method.EXACT),
-    System(weights_not_tracked, "push_sum", "gossip.push_sum.range", Method.SEARCH),
-    System(shares_evaporate, "push_sum", "gossip.push_sum.mean", Method.EXACT),
-    System(only_weights_are_kept, "push_sum", "gossip.push_sum.mean", Method.EXACT),
-    System(weight_travels_free, "push_sum", "gossip.push_sum.words", Method.EXACT),
-    System(first_attempt_not_counted, "allreduce_with_restarts", "gossip.restarts.attempts", Method.EXACT),
-    System(one_failure_tolerated, "allreduce_with_restarts", "gossip.restarts.attempts", Method.EXACT),
-    System(last_failure_not_counted, "allreduce_with_restarts", "gossip.restarts.capped", Method.EXACT),
-    System(failures_come_in_pairs, "allreduce_with_restarts", "gossip.restarts.capped", Method.SAMPLE),
+    Mutant(one_neighbour_missed, "gossip", "gossip.ring.iid", Method.EXACT),
+    Mutant(own_vector_forgotten, "gossip", "gossip.ring.distortion", Method.EXACT),
+    Mutant(torus_wraps_into_the_next_row, "gossip", "gossip.torus.distortion", Method.EXTREMAL),
+    Mutant(the_same_peer_every_round, "gossip", "gossip.one_peer.factor", Method.EXACT),
+    Mutant(largest_shift_left_out, "gossip", "gossip.exponential.distortion", Method.EXACT),
+    Mutant(always_renormalises, "gossip", "gossip.mean.own_instead", Method.EXACT),
+    Mutant(the_dead_speak, "gossip", "gossip.mean.own_instead", Method.EXACT),
+    Mutant(weights_not_tracked, "push_sum", "gossip.push_sum.range", Method.SEARCH),
+    Mutant(shares_evaporate, "push_sum", "gossip.push_sum.mean", Method.EXACT),
+    Mutant(only_weights_are_kept, "push_sum", "gossip.push_sum.mean", Method.EXACT),
+    Mutant(weight_travels_free, "push_sum", "gossip.push_sum.words", Method.EXACT),
+    Mutant(first_attempt_not_counted, "allreduce_with_restarts", "gossip.restarts.attempts", Method.EXACT),
+    Mutant(one_failure_tolerated, "allreduce_with_restarts", "gossip.restarts.attempts", Method.EXACT),
+    Mutant(last_failure_not_counted, "allreduce_with_restarts", "gossip.restarts.capped", Method.EXACT),
+    Mutant(failures_come_in_pairs, "allreduce_with_restarts", "gossip.restarts.capped", Method.SAMPLE),
 )

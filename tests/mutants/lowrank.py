@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from commbounds.compressors import Factors, LowRank, PowerSGD
-from mutants.record import native
+from commbounds.verify import Method
+from mutants.record import Mutant, native
 
 
 def _columns(factor, kept):
@@ -137,3 +138,19 @@ class LowRankLeftOnly(LowRank):
 
     def compress(self, x, rng=None):
         return _left_only(super().compress(x))
+
+
+MUTANTS = (
+    Mutant(PowerSGDNormalised, "PowerSGD", "lowrank.powersgd.idempotence", Method.SEARCH),
+    Mutant(PowerSGDProjected, "PowerSGD", "lowrank.powersgd.contraction", Method.SAMPLE),
+    Mutant(PowerSGDFixedSketch, "PowerSGD", "lowrank.powersgd.determinant", Method.SAMPLE, "uses_its_generator"),
+    Mutant(PowerSGDUniformSketch, "PowerSGD", "lowrank.powersgd.determinant", Method.SAMPLE),
+    Mutant(PowerSGDOneFewer, "PowerSGD", "lowrank.powersgd.contraction", Method.SAMPLE),
+    Mutant(PowerSGDLeftOnly, "PowerSGD", "lowrank.powersgd.wire", Method.SEARCH),
+    Mutant(PowerSGDStale, "PowerSGD", "lowrank.powersgd.determinant", Method.SAMPLE, "has_no_memory"),
+    Mutant(LowRankSmallest, "LowRank", "lowrank.lowrank.contraction", Method.SEARCH),
+    Mutant(LowRankOneFewer, "LowRank", "lowrank.lowrank.contraction", Method.SEARCH),
+    Mutant(LowRankUnit, "LowRank", "lowrank.lowrank.contraction", Method.SEARCH),
+    Mutant(LowRankUnsigned, "LowRank", "lowrank.lowrank.idempotence", Method.SEARCH),
+    Mutant(LowRankLeftOnly, "LowRank", "lowrank.lowrank.wire", Method.EXACT),
+)

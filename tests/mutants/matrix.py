@@ -1,4 +1,4 @@
-"""The kill matrix: every mutant against every claim of its compressor, and against the checks of the contract.
+"""The kill matrix: every mutant against every claim of what it stands in for; compressors against their contract, too.
 
 Run as a script it prints the matrix: ``python tests/mutants/matrix.py [PATTERN...]``.
 """
@@ -13,11 +13,13 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bindings import COMPRESSED, evidence
+from bindings import evidence
 from contract_checks import broken
 
+from commbounds.compressors import COMPRESSORS
 from commbounds.verify import Verdict
 from commbounds.verify.confront import confront
+from commbounds.verify.experiments import EXPERIMENTS
 from mutants import MUTANTS
 
 __all__ = ["Row", "claims_of", "evidence", "row"]
@@ -25,9 +27,9 @@ __all__ = ["Row", "claims_of", "evidence", "row"]
 SEED = 0
 
 
-def claims_of(compressor):
-    """The claims that are confronted with the compressor, in the book's order."""
-    return [study.claim for study in COMPRESSED.values() if study.subject == compressor]
+def claims_of(subject):
+    """The claims that are confronted with the compressor, mechanism or collective, in the book's order."""
+    return [study.claim for study in EXPERIMENTS.values() if study.subject == subject]
 
 
 @dataclass(frozen=True)
@@ -51,16 +53,17 @@ class Row:
 
 
 def row(name):
-    """The row of the mutant called `name`: all claims of its compressor, and all checks."""
+    """The row of the mutant called `name`: all claims of its subject, and for a compressor all checks."""
     mutant = next(m for m in MUTANTS if m.name == name)
     killers = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # broken outputs may overflow on the way to a verdict
-        for claim in claims_of(mutant.compressor):
+        for claim in claims_of(mutant.subject):
             finding = confront(claim, seed=SEED, implementations=mutant.implementations, drawn=False)
             if not finding.as_stated:
                 killers[claim] = _reason(finding)
-        return Row(name, killers, tuple(broken(mutant.compressor, mutant.cls)))
+        checks = broken(mutant.subject, mutant.twin) if mutant.subject in COMPRESSORS else ()
+        return Row(name, killers, tuple(checks))
 
 
 def _reason(finding):

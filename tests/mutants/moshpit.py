@@ -14,7 +14,7 @@ from commbounds.collectives import (
     regrouping,
 )
 from commbounds.verify import Method
-from mutants.record import System
+from mutants.record import Mutant
 
 __all__ = ["MUTANTS"]
 
@@ -151,21 +151,21 @@ def noise_shared_by_peers(points, gradient, gamma, noise, period=1, groups=()):
 
 
 MUTANTS = (
-    System(key_of_d_digits, "moshpit", "moshpit.grid.exact", Method.EXACT),
-    System(newest_digit_replaced, "moshpit", "moshpit.grid.exact", Method.EXACT),
-    System(one_index_for_all, "moshpit", "moshpit.grid.factor", Method.EXACT),
-    System(keys_never_renewed, "moshpit", "moshpit.grid.no_repeats", Method.EXACT),
-    System(own_chunk_sent, "moshpit", "moshpit.traffic.equal_chunks", Method.EXACT),
-    System(divides_by_one_more, "group_average", "moshpit.mean.preserved", Method.EXACT),
-    System(absent_members_listen, "grid_average", "moshpit.grid.failures", Method.EXACT),
-    System(one_axis_only, "grid_average", "moshpit.grid.partial", Method.EXACT),
-    System(groups_with_replacement, "random_groups", "moshpit.random_groups.factor", Method.EXACT),
-    System(groups_drawn_once, "random_groups", "moshpit.random_groups.factor", Method.EXACT),
-    System(peers_stay_put, "random_groups", "moshpit.random_groups.factor", Method.EXACT),
-    System(deaf_peers_hear, "random_groups", "moshpit.mean.one_way", Method.EXACT),
-    System(leftovers_sit_out, "regrouping", "moshpit.random_groups.regrouping", Method.EXACT),
-    System(seed_shared_by_trials, "group_trials", "moshpit.trials.random", Method.SAMPLE),
-    System(trials_abort, "group_trials", "moshpit.trials.fixed", Method.SAMPLE),
-    System(averages_before_the_step, "moshpit_sgd", "moshpit.sgd.spread", Method.EXACT),
-    System(noise_shared_by_peers, "moshpit_sgd", "moshpit.sgd.mean_square", Method.EXACT),
+    Mutant(key_of_d_digits, "moshpit", "moshpit.grid.exact", Method.EXACT),
+    Mutant(newest_digit_replaced, "moshpit", "moshpit.grid.exact", Method.EXACT),
+    Mutant(one_index_for_all, "moshpit", "moshpit.grid.factor", Method.EXACT),
+    Mutant(keys_never_renewed, "moshpit", "moshpit.grid.no_repeats", Method.EXACT),
+    Mutant(own_chunk_sent, "moshpit", "moshpit.traffic.equal_chunks", Method.EXACT),
+    Mutant(divides_by_one_more, "group_average", "moshpit.mean.preserved", Method.EXACT),
+    Mutant(absent_members_listen, "grid_average", "moshpit.grid.failures", Method.EXACT),
+    Mutant(one_axis_only, "grid_average", "moshpit.grid.partial", Method.EXACT),
+    Mutant(groups_with_replacement, "random_groups", "moshpit.random_groups.factor", Method.EXACT),
+    Mutant(groups_drawn_once, "random_groups", "moshpit.random_groups.factor", Method.EXACT),
+    Mutant(peers_stay_put, "random_groups", "moshpit.random_groups.factor", Method.EXACT),
+    Mutant(deaf_peers_hear, "random_groups", "moshpit.mean.one_way", Method.EXACT),
+    Mutant(leftovers_sit_out, "regrouping", "moshpit.random_groups.regrouping", Method.EXACT),
+    Mutant(seed_shared_by_trials, "group_trials", "moshpit.trials.random", Method.SAMPLE),
+    Mutant(trials_abort, "group_trials", "moshpit.trials.fixed", Method.SAMPLE),
+    Mutant(averages_before_the_step, "moshpit_sgd", "moshpit.sgd.spread", Method.EXACT),
+    Mutant(noise_shared_by_peers, "moshpit_sgd", "moshpit.sgd.mean_square", Method.EXACT),
 )

@@ -9,7 +9,7 @@ import numpy as np
 from commbounds.collectives import OkTopkSGD, Traffic
 from commbounds.collectives.dense.gathering import gather_blocks
 from commbounds.verify import Method
-from mutants.record import System
+from mutants.record import Mutant
 
 __all__ = ["MUTANTS"]
 
@@ -375,7 +375,7 @@ class StepSizeForgotten(OkTopkSGD):
 
 
 def _of(collective, method, claim, *twins):
-    return tuple(System(twin, collective, f"oktopk.{claim}", method) for twin in twins)
+    return tuple(Mutant(twin, collective, f"oktopk.{claim}", method) for twin in twins)
 
 
 MUTANTS = (

@@ -15,7 +15,7 @@ from commbounds.collectives import (
     staleness_trials,
 )
 from commbounds.verify import Method
-from mutants.record import System
+from mutants.record import Mutant
 
 __all__ = ["MUTANTS"]
 
@@ -192,28 +192,28 @@ def staleness_from_one(*arguments, **options):
 
 
 MUTANTS = (
-    System(divides_by_all, "lossy_reduce_scatter", "packetloss.arrivals.unbiased", Method.EXACT),
-    System(counts_the_owner_twice, "lossy_reduce_scatter", "packetloss.owner.unbiased", Method.EXACT),
-    System(owner_never_lost, "lossy_reduce_scatter", "packetloss.arrivals.unbiased", Method.EXACT),
-    System(owner_forgotten, "lossy_reduce_scatter", "packetloss.owner.bias", Method.EXACT),
-    System(expectation_left_out, "lossy_reduce_scatter", "packetloss.expected.unbiased", Method.EXACT),
-    System(expected_by_arrivals, "lossy_reduce_scatter", "packetloss.expected.variance", Method.EXACT),
-    System(sender_and_owner_swapped, "lossy_reduce_scatter", "packetloss.arrivals.conditional_variance", Method.EXACT),
-    System(senders_share_their_fate, "lossy_reduce_scatter", "packetloss.arrivals.empty", Method.EXACT),
-    System(empty_takes_its_own, "lossy_reduce_scatter", "packetloss.arrivals.zero_fill", Method.EXACT),
-    System(one_version_late, "lossy_broadcast", "packetloss.staleness.law", Method.EXACT),
-    System(lost_is_zero, "lossy_broadcast", "packetloss.drift.owner", Method.EXACT),
-    System(both_ends_lose, "lossy_broadcast", "packetloss.drift.owner", Method.EXACT),
-    System(receivers_share_their_fate, "lossy_broadcast", "packetloss.drift.pair", Method.EXACT),
-    System(loss_by_pair, "lossy_broadcast", "packetloss.versions.differ", Method.EXACT),
-    System(averages_old_and_new, "lossy_broadcast", "packetloss.drift.given_updates", Method.EXACT),
-    System(packets_fall_together, "lossy_broadcast", "packetloss.packets.all_lost", Method.EXACT),
-    System(lost_words_unsent, "lossy_step", "packetloss.volume.sent", Method.EXACT),
-    System(lost_words_received, "lossy_step", "packetloss.volume.received", Method.EXACT),
-    System(updates_applied_twice, "lossy_training", "packetloss.training.replica_gap", Method.SEARCH),
-    System(one_seed_for_all_trials, "drift_trials", "packetloss.average.differ", Method.SAMPLE),
-    System(loss_squared, "drift_trials", "packetloss.average.pair", Method.SAMPLE),
-    System(bursts_ignored, "drift_trials", "packetloss.bursts.average", Method.SAMPLE),
-    System(smallest_for_largest, "staleness_trials", "packetloss.workers.log_lower", Method.SAMPLE),
-    System(staleness_from_one, "staleness_trials", "packetloss.workers.log_upper", Method.SAMPLE),
+    Mutant(divides_by_all, "lossy_reduce_scatter", "packetloss.arrivals.unbiased", Method.EXACT),
+    Mutant(counts_the_owner_twice, "lossy_reduce_scatter", "packetloss.owner.unbiased", Method.EXACT),
+    Mutant(owner_never_lost, "lossy_reduce_scatter", "packetloss.arrivals.unbiased", Method.EXACT),
+    Mutant(owner_forgotten, "lossy_reduce_scatter", "packetloss.owner.bias", Method.EXACT),
+    Mutant(expectation_left_out, "lossy_reduce_scatter", "packetloss.expected.unbiased", Method.EXACT),
+    Mutant(expected_by_arrivals, "lossy_reduce_scatter", "packetloss.expected.variance", Method.EXACT),
+    Mutant(sender_and_owner_swapped, "lossy_reduce_scatter", "packetloss.arrivals.conditional_variance", Method.EXACT),
+    Mutant(senders_share_their_fate, "lossy_reduce_scatter", "packetloss.arrivals.empty", Method.EXACT),
+    Mutant(empty_takes_its_own, "lossy_reduce_scatter", "packetloss.arrivals.zero_fill", Method.EXACT),
+    Mutant(one_version_late, "lossy_broadcast", "packetloss.staleness.law", Method.EXACT),
+    Mutant(lost_is_zero, "lossy_broadcast", "packetloss.drift.owner", Method.EXACT),
+    Mutant(both_ends_lose, "lossy_broadcast", "packetloss.drift.owner", Method.EXACT),
+    Mutant(receivers_share_their_fate, "lossy_broadcast", "packetloss.drift.pair", Method.EXACT),
+    Mutant(loss_by_pair, "lossy_broadcast", "packetloss.versions.differ", Method.EXACT),
+    Mutant(averages_old_and_new, "lossy_broadcast", "packetloss.drift.given_updates", Method.EXACT),
+    Mutant(packets_fall_together, "lossy_broadcast", "packetloss.packets.all_lost", Method.EXACT),
+    Mutant(lost_words_unsent, "lossy_step", "packetloss.volume.sent", Method.EXACT),
+    Mutant(lost_words_received, "lossy_step", "packetloss.volume.received", Method.EXACT),
+    Mutant(updates_applied_twice, "lossy_training", "packetloss.training.replica_gap", Method.SEARCH),
+    Mutant(one_seed_for_all_trials, "drift_trials", "packetloss.average.differ", Method.SAMPLE),
+    Mutant(loss_squared, "drift_trials", "packetloss.average.pair", Method.SAMPLE),
+    Mutant(bursts_ignored, "drift_trials", "packetloss.bursts.average", Method.SAMPLE),
+    Mutant(smallest_for_largest, "staleness_trials", "packetloss.workers.log_lower", Method.SAMPLE),
+    Mutant(staleness_from_one, "staleness_trials", "packetloss.workers.log_upper", Method.SAMPLE),
 )

@@ -1,4 +1,4 @@
-"""What is known of a mutant: `Mutant`, and `System` for collectives; and what mutants share."""
+"""What is known of a mutant: `Mutant`; and what mutants share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 
 from commbounds.verify import Method
 
-__all__ = ["Mutant", "System", "native"]
+__all__ = ["Mutant", "native"]
 
 
 def native(x):
@@ -18,24 +18,24 @@ def native(x):
 
 @dataclass(frozen=True)
 class Mutant:
-    """A compressor with one defect, and what finds it at little cost.
+    """A compressor, a mechanism or a collective with one defect, and what finds it at little cost.
 
     Parameters
     ----------
-    cls : class
-        Takes the place of the compressor; its docstring says what is broken.
-    compressor : str
-        Name in the registry.
+    twin : function or class
+        Takes the place of the right one; its docstring says what is broken.
+    subject : str
+        Name of the right one in its registry.
     claim : str
         A claim that kills it; empty where none does.
     method : Method
         The method that refutes that claim of it.
     check : str
-        A check of `contract_checks` that kills it; needed where no claim does.
+        A check of `contract_checks` that kills it; needed where no claim does. Compressors only.
     """
 
-    cls: type
-    compressor: str
+    twin: Callable
+    subject: str
     claim: str = ""
     method: Method | None = None
     check: str = ""
@@ -43,42 +43,6 @@ class Mutant:
     def __post_init__(self):
         if bool(self.claim) != bool(self.method) or not (self.claim or self.check):
             raise ValueError(f"it is not said what kills {self.name}")
-
-    @property
-    def name(self):
-        return self.cls.__name__
-
-    @property
-    def broken(self):
-        """What is broken, in words."""
-        return self.cls.__doc__
-
-    @property
-    def implementations(self):
-        """What `confront` takes to run the mutant in place of the compressor."""
-        return {self.compressor: self.cls}
-
-
-@dataclass(frozen=True)
-class System:
-    """A collective with one defect, and the claim that finds it at little cost.
-
-    Parameters
-    ----------
-    twin : function or class
-        Takes the place of the collective; its docstring says what is broken.
-    collective : str
-        Name in `COLLECTIVES`.
-    claim : str
-        A claim that kills it.
-    method : Method
-        The method that refutes that claim of it.
-    """
-
-    twin: Callable
-    collective: str
-    claim: str
-    method: Method
 
     @property
     def name(self):
@@ -91,5 +55,5 @@ class System:
 
     @property
     def implementations(self):
-        """What `confront` takes to run the mutant in place of the collective."""
-        return {self.collective: self.twin}
+        """What `confront` takes to run the mutant in place of the right one."""
+        return {self.subject: self.twin}

@@ -1,10 +1,14 @@
-"""Every broken twin is found out, and the right compressor passes what finds it."""
+"""Every broken twin is found out, and the right compressor or collective passes what finds it."""
+
+from pathlib import Path
 
 import contract_checks
+import mutants
 import pytest
 from mutants import MUTANTS
 from mutants.matrix import claims_of, evidence, row
 
+from commbounds.columns import COLUMNS
 from commbounds.compressors import COMPRESSORS
 from commbounds.theory import Standing, claims
 from commbounds.verify import Method, Verdict
@@ -16,14 +20,33 @@ BY_CLAIM = [m for m in MUTANTS if m.claim]
 BY_CHECK = [m for m in MUTANTS if m.check]
 
 
+def column_of(mutant):
+    """The column whose claims the mutant is to break."""
+    return claims()[mutant.claim or claims_of(mutant.subject)[0]].column
+
+
+def test_names_are_unique_and_say_what_is_broken():
+    assert len({m.name for m in MUTANTS}) == len(MUTANTS)
+    assert all(m.broken for m in MUTANTS)
+
+
+def test_every_column_has_mutants_and_every_table_of_mutants_is_read():
+    counted = {column: sum(column_of(m) == column for m in MUTANTS) for column in COLUMNS}
+    assert min(counted.values()) >= 10, counted
+    tables = {
+        path.stem for path in Path(mutants.__file__).parent.glob("*.py") if "\nMUTANTS = (" in path.read_text("utf-8")
+    }
+    assert tables == set(COLUMNS)
+
+
 def test_every_compressor_has_mutants_in_the_order_of_the_registry():
-    counted = {name: sum(m.compressor == name for m in MUTANTS) for name in COMPRESSORS}
+    alone = [m for m in MUTANTS if m.subject in COMPRESSORS]
+    counted = {name: sum(m.subject == name for m in alone) for name in COMPRESSORS}
     assert min(counted.values()) >= 4, counted
     order = list(COMPRESSORS)
-    places = [order.index(m.compressor) for m in MUTANTS]
+    places = [order.index(m.subject) for m in alone]
     assert places == sorted(places)
-    assert len({m.name for m in MUTANTS}) == len(MUTANTS)
-    assert all(m.broken and issubclass(m.cls, COMPRESSORS[m.compressor]) for m in MUTANTS)
+    assert all(issubclass(m.twin, COMPRESSORS[m.subject]) for m in alone)
 
 
 def test_every_method_kills_some_mutant_and_so_does_every_check():
@@ -34,7 +57,7 @@ def test_every_method_kills_some_mutant_and_so_does_every_check():
 
 def test_mutants_are_expected_to_be_killed_by_claims_that_hold():
     for mutant in BY_CLAIM:
-        assert mutant.claim in claims_of(mutant.compressor), mutant.name
+        assert mutant.claim in claims_of(mutant.subject), mutant.name
         assert claims()[mutant.claim].stands is Standing.HOLDS, mutant.name
 
 
@@ -49,13 +72,13 @@ def test_a_claim_kills(mutant):
 def test_a_check_of_the_contract_kills(mutant):
     check = getattr(contract_checks, mutant.check)
     with pytest.raises(AssertionError):
-        contract_checks.run(check, mutant.compressor, mutant.cls)
+        contract_checks.run(check, mutant.subject, mutant.twin)
 
 
 @pytest.mark.parametrize(
     ("claim", "method"), sorted({(m.claim, m.method) for m in BY_CLAIM}), ids=lambda value: str(value)
 )
-def test_the_right_compressor_passes_what_kills_its_mutants(claim, method):
+def test_the_right_one_passes_what_kills_its_mutants(claim, method):
     assert evidence(claim, method, {}).verdict is not Verdict.REFUTED
 
 

@@ -1,7 +1,4 @@
-"""ARC-Top-K: all-reduce-compatible Top-K: the claims.
-
-The paper's own theorems were not read. What is stated here is derived, and the sources say so.
-"""
+"""ARC-Top-K: all-reduce-compatible Top-K: the claims."""
 
 from __future__ import annotations
 

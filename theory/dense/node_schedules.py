@@ -13,7 +13,7 @@ from commbounds.theory.dense.terms import BLOCKS_DIVIDE, POWER_OF_TWO_RANKS
 from commbounds.theory.quantities import P, n
 from commbounds.theory.sources import derived
 
-__all__ = ["NODES", "nodes"]
+__all__ = ["IN_NODES", "nodes"]
 
 nodes = sp.Symbol("nodes", integer=True, positive=True)
 """Nodes, of P/nodes ranks each."""
@@ -34,7 +34,7 @@ _FAR = 2**_outer
 _ALL = 2 ** (_inner + _outer)
 _NEIGHBOURS_FIRST = derived("Exchanges begin with the nearest rank, so that the first log2(P/nodes) stay in the node.")
 
-NODES = (
+IN_NODES = (
     Schedule(
         "ring",
         "ring all-reduce, node after node",

@@ -7,6 +7,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.cost import Cost, Phase, Schedule, log2, power_below, t
+from commbounds.theory.dense.node_schedules import IN_NODES
 from commbounds.theory.dense.terms import (
     BLOCKS_DIVIDE,
     BRUCK_1997,
@@ -20,7 +21,7 @@ from commbounds.theory.dense.terms import (
 from commbounds.theory.quantities import P, index_bits, n
 from commbounds.theory.sources import derived
 
-__all__ = ["DENSE", "DENSE_EXACT", "doublings"]
+__all__ = ["EXACT", "IN_NODES", "PRINTED", "doublings"]
 
 doublings = sp.Symbol("doublings", integer=True, nonnegative=True)
 """Steps of a doubling: log2 P, or as a schedule says."""
@@ -42,7 +43,7 @@ _DOUBLING = Phase("all-gather", doublings, 2**t * _BLOCK)
 # Bruck: 1, 2, 4, ... blocks, and in the last step the P - 2^(doublings - 1) that are left
 _BRUCK = (Phase("doubling", doublings - 1, 2**t * _BLOCK), Phase("rest", 1, (P - 2 ** (doublings - 1)) * _BLOCK))
 
-DENSE = (
+PRINTED = (
     Schedule(
         "ring",
         "ring all-reduce",
@@ -155,7 +156,7 @@ def _exact_rings() -> tuple[Schedule, ...]:
     )
 
 
-DENSE_EXACT = (
+EXACT = (
     *_exact_rings(),
     Schedule(
         "recursive_doubling",

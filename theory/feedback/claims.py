@@ -1,7 +1,4 @@
-"""Error feedback: the claims.
-
-No text of these papers was read but what their code says of step sizes; every claim carries its own proof.
-"""
+"""Error feedback: the claims."""
 
 from __future__ import annotations
 

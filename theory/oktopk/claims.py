@@ -1,7 +1,4 @@
-"""Ok-Topk: sparse all-reduce in less than 6k words: the claims.
-
-What is said of the paper is second-hand, from a summary and from the published code; the proofs are ours.
-"""
+"""Ok-Topk: sparse all-reduce in less than 6k words: the claims."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Distributed training under packet loss: the claims.
-
-Workers own a shard each. Contributions to a shard's gradient may get lost on the way to its owner, and so may the new
-values on the way back: then a receiver keeps its stale copy, and replicas drift apart.
-"""
+"""Distributed training under packet loss: the claims."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from commbounds.theory.dense.terms import POWER_OF_TWO_RANKS, ceil_log2
 from commbounds.theory.quantities import P, index_bits, k, n
 from commbounds.theory.sources import Work, derived
 
-__all__ = ["SPARSE", "SPARSE_EXACT", "kept", "teams"]
+__all__ = ["EXACT", "PRINTED", "kept", "teams"]
 
 teams = sp.Symbol("teams", integer=True, positive=True)
 """Teams of SparDL: d in its paper."""
@@ -56,7 +56,7 @@ _TEAM_SIZE = (doublings, index_bits(_MEMBERS))
 _TEAMS = Eq(sp.Mod(P, teams), 0) & Eq(sp.Mod(k * teams, P), 0)
 _TEAM_WORDS = 2 * k * (2 * P - 2 * teams) / P
 
-SPARSE = (
+PRINTED = (
     Schedule(
         "topk_allgather",
         "TopkA: all-gather of every rank's k entries",
@@ -215,10 +215,10 @@ def _by_bruck(schedule: Schedule, source: Source) -> Schedule:
 _BRUCK = derived("Bruck's all-gather moves 1, 2, 4, ... equal blocks, P - 1 in all, in ceil(log2 P) steps.")
 _TREE = derived("A binomial tree of P ranks has ceil(log2 P) levels; each moves one message of k entries up and down.")
 
-SPARSE_EXACT = (
+EXACT = (
     *(
         _by_bruck(schedule, _TREE if schedule.name == "gtopk" else _BRUCK)
-        for schedule in SPARSE
+        for schedule in PRINTED
         if schedule.where == _LOG
     ),
     Schedule(

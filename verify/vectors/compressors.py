@@ -8,17 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.compressors import (
-    Coded,
-    Dense,
-    Factors,
-    GroupCodes,
-    Message,
-    RandK,
-    Signs,
-    Sparse,
-)
-from commbounds.compressors._random import fill_bounded, fill_uniforms, key_from
+from commbounds.compressors import Message
+from commbounds.compressors._random import fill_uniforms, key_from
 from commbounds.verify.vectors.case import Case
 from commbounds.verify.vectors.numbers import Record
 
@@ -26,25 +17,10 @@ __all__ = ["keyed", "parts_of", "received", "sent"]
 
 Array = NDArray[Any]
 
-_PARTS: dict[type[Message], tuple[str, ...]] = {
-    Sparse: ("indices", "values"),
-    Dense: ("values",),
-    Signs: ("signs", "zero", "scale"),
-    Coded: ("codes", "levels", "norm"),
-    Factors: ("left", "right"),
-}
-"""What messages consist of, besides shape and dtype."""
-
 
 def parts_of(message: Message) -> Record:
     """What goes on the wire, part by part; of `GroupCodes` the codes as well, which the planes hold packed."""
-    if isinstance(message, GroupCodes):
-        about = message.ranges
-        spikes = {} if about.positions is None else {"positions": about.positions, "spikes": about.spikes}
-        parts = {"planes": message.planes, "codes": message.codes, "scale": about.wire_scale, "zero": about.wire_zero}
-        return Record("GroupCodes", {**parts, **spikes})
-    names = _PARTS[type(message)]
-    return Record(type(message).__name__, {name: getattr(message, name) for name in names})
+    return Record(type(message).__name__, message.parts)
 
 
 def sent(compressor: Any, case: Case) -> Any:
@@ -64,15 +40,9 @@ def received(compressor: Any, case: Case) -> Mapping[str, Any]:
     return {"message": parts_of(message), "bits": message.bits, "output": compressor.decompress(message)}
 
 
-def keyed(compressor: Any, x: Array, seed: int) -> dict[str, Any]:
-    """Randomness from a counter: the key that a numpy seed gives, the generator's name, and the draws it makes."""
+def keyed(x: Array, seed: int) -> dict[str, Any]:
+    """Randomness from a counter: the key that a numpy seed gives, the generator's name, and the uniforms it makes."""
     key = key_from(np.random.default_rng(seed))
-    held: dict[str, Any] = {"seed": seed, "key": f"0x{int(key):016x}"}
-    if isinstance(compressor, RandK):
-        n, count = x.size, min(compressor.k, x.size - compressor.k)
-        draws = np.empty(count, np.int64)
-        fill_bounded(key, 0, n - count + 1, draws)
-        return {**held, "generator": "splitmix64 bounded", "draws": draws, "left out": count < compressor.k}
     drawn = np.empty_like(x)
     fill_uniforms(key, 0, drawn)
-    return {**held, "generator": "splitmix64", "uniforms": drawn}
+    return {"seed": seed, "key": f"0x{int(key):016x}", "generator": "splitmix64", "uniforms": drawn}

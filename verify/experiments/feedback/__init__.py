@@ -1,1 +1,6 @@
 """Error feedback: the claims confronted with their implementations."""
+
+__all__ = ["BENCHES"]
+
+BENCHES = {"feedback": ("bench",)}
+"""Part of ``commbounds bench`` -> the module whose `cases` it times, and at most how many entries they take."""

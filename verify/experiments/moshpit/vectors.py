@@ -1,4 +1,4 @@
-"""The cases of averaging among peers: in groups, on grids, and by gossip."""
+"""Test vectors: averaging in groups, and Moshpit SGD."""
 
 from __future__ import annotations
 
@@ -9,26 +9,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives import (
-    allreduce_with_restarts,
-    gossip,
     grid_average,
     group_average,
     group_trials,
     initial_keys,
     moshpit,
-    push_sum,
+    moshpit_sgd,
     random_groups,
     regrouping,
 )
 from commbounds.verify.vectors.case import Case, Subject
-from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, full_sizes, ranks
+from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, ranks
 from commbounds.verify.vectors.inputs import array, mask, uniforms
-
-__all__ = ["subjects"]
 
 Array = NDArray[Any]
 
-# --- groups ------------------------------------------------------------------------------------------------------
+
+def _latencies(key: int, *shape: int) -> Array:
+    drawn = uniforms(3000 + key, int(np.prod(shape)), "float64").reshape(shape)
+    return np.asarray(np.floor(drawn * 32) / 8)
+
+
+def _local_cases() -> Iterator[Case]:
+    for N, n, steps, period, why in (
+        (1, 2, 2, 1, "One peer."),
+        (2, 3, 4, 2, "Two local steps, then an average."),
+        (4, 2, 3, 1, "Two groups of two, and then one of four."),
+        (4, 3, 3, 5, "The run ends before the first average."),
+    ):
+        labels = [[np.arange(N) % 2, np.zeros(N, np.int64)]] * (steps // period)
+        inputs = {"points": _latencies(70, N, n), "noise": _latencies(71, steps, N, n) - 2}
+        given = {"gradient": "identity", "gamma": 0.5, "period": period, "groups": labels}
+        yield case_of(why, inputs, given)
+
+
+def _local(case: Case) -> Mapping[str, Any]:
+    given = {name: value for name, value in case.parameters.items() if name != "gradient"}
+    trajectory, traffic = moshpit_sgd(**case.inputs, **given, gradient=lambda x: x)
+    return {"trajectory": trajectory, "traffic": traffic}
 
 
 def _group_cases() -> Iterator[Case]:
@@ -126,21 +144,6 @@ def _regrouping_cases() -> Iterator[Case]:
                   {"M": 3, "rounds": 1}, {"orders": [[1, 0]]}, about="too few")  # fmt: skip
 
 
-def _restart_cases() -> Iterator[Case]:
-    yield from full_sizes(key=72)
-    stack = ranks(3, 4, "float32", 72)
-    for about, rows, why in (
-        ("second attempt", [[1, 0, 1], [1, 1, 1]], "A peer fails in the first attempt."),
-        ("no attempt", [[1, 0, 1], [0, 1, 1]], "No attempt succeeds: the vectors stay as they are."),
-    ):
-        yield case_of(why, {"stack": stack}, {}, {"alive": array(rows, "bool")}, about=about)
-
-
-def _restarted(case: Case) -> Mapping[str, Any]:
-    (result, attempts, done), traffic = allreduce_with_restarts(**case.inputs, **case.parameters, **case.randomness)
-    return {"result": result, "attempts": attempts, "done": done, "traffic": traffic}
-
-
 def _trial_cases() -> Iterator[Case]:
     several: tuple[tuple[int, int, str, int, dict[str, Any], str], ...] = (
         (4, 1, "random", 2, {}, "Random groups: a shuffle of the peers every round."),
@@ -161,53 +164,15 @@ def _group_trials(case: Case) -> Mapping[str, Any]:
     return {"distortions": group_trials(**case.inputs, **case.parameters, seed=case.randomness["seed"])}
 
 
-# --- gossip ------------------------------------------------------------------------------------------------------
-
-
-def _gossip_cases() -> Iterator[Case]:
-    for topology in ("ring", "exponential", "one-peer"):
-        for P, n, dtype, why in SIZES:
-            yield case_of(why, {"stack": ranks(P, n, dtype, 74)}, {"topology": topology, "rounds": 2})
-    for N, topology, why in ((4, "torus", "Two rows of two: neighbours come twice."), (9, "torus", "Three by three."),
-                             (3, "two-peer", "Two shifts a round."), (8, "two-peer", "Shifts in turn.")):  # fmt: skip
-        yield case_of(why, {"stack": ranks(N, 3, "float32", 75)}, {"topology": topology, "rounds": 2})
-    for missing in ("self", "renormalise"):
-        given = {"topology": "exponential", "rounds": 2, "start": 1, "missing": missing}
-        yield case_of("Peers that fail.", {"stack": ranks(5, 3, "float32", 76)}, given,
-                      {"alive": mask(77, (2, 5))}, about="failures")  # fmt: skip
-    yield case_of("A torus needs a square number.", {"stack": ranks(3, 2, "float32")}, {"topology": "torus"},
-                  refused=True)  # fmt: skip
-
-
-def _push_cases() -> Iterator[Case]:
-    for topology in ("one-peer", "ring"):
-        for P, n, dtype, why in SIZES:
-            yield case_of(why, {"stack": ranks(P, n, dtype, 78)}, {"topology": topology, "rounds": 2})
-    for lost in ("kept", "gone"):
-        works = [mask(79 + t, (4, 2), 0.6) for t in range(2)]
-        given = {"topology": "exponential", "rounds": 2, "lost": lost}
-        yield case_of("Links that break.", {"stack": ranks(4, 3, "float32", 79)}, given, {"delivered": works},
-                      about="broken links")  # fmt: skip
-    weights = {"topology": "one-peer", "rounds": 1, "weights": array([1.0, 0.5, 2.0], "float64")}
-    yield case_of("Weights from rounds before.", {"stack": ranks(3, 2, "float32", 80)}, weights, about="weights")
-
-
-def _pushed(case: Case) -> Mapping[str, Any]:
-    (sums, weights), traffic = push_sum(**case.inputs, **case.parameters, **case.randomness)
-    return {"sums": sums, "weights": weights, "traffic": traffic}
-
-
 def subjects() -> list[Subject]:
-    """Averaging among peers."""
+    """What has vectors here."""
     whole = ("result", "traffic")
     return [
+        collective("moshpit_sgd", _local_cases, _local),
         collective("group_average", _group_cases, called(group_average, *whole)),
         collective("moshpit", _moshpit_cases, _moshpit),
         collective("grid_average", _grid_cases, called(grid_average, *whole)),
         collective("random_groups", _random_group_cases, called(random_groups, *whole)),
         collective("regrouping", _regrouping_cases, called(regrouping, *whole)),
-        collective("allreduce_with_restarts", _restart_cases, _restarted),
         collective("group_trials", _trial_cases, _group_trials, ""),
-        collective("gossip", _gossip_cases, called(gossip, *whole)),
-        collective("push_sum", _push_cases, _pushed),
     ]

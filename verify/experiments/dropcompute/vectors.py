@@ -1,4 +1,4 @@
-"""The cases of steps with stragglers, and of gradient descent around compressors and collectives."""
+"""Test vectors: steps with stragglers, and what follows from them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives import (
-    ArcRows,
-    FeedbackSGD,
-    GatheredTopK,
     Lattice,
-    OkTopK,
-    OkTopkSGD,
     Uniform,
     backup_step,
     best_threshold,
@@ -23,21 +18,15 @@ from commbounds.collectives import (
     drop_step,
     drop_trials,
     local_sgd_period,
-    moshpit_sgd,
     random_batch_sgd,
     released_threshold,
     trial_latencies,
 )
-from commbounds.compressors import EF14, EF21, EF21M, Plain, TopK
 from commbounds.verify.vectors.case import Case, Subject
-from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, every_round, ranks
+from commbounds.verify.vectors.collectives import called, collective
 from commbounds.verify.vectors.inputs import array, uniforms
 
-__all__ = ["subjects"]
-
 Array = NDArray[Any]
-
-# --- stragglers: all latencies are small multiples of 1/8, so that every sum is exact -------------------------------
 
 
 def _latencies(key: int, *shape: int) -> Array:
@@ -137,9 +126,6 @@ def _gradient_cases() -> Iterator[Case]:
         yield Case(name, "Nothing was computed: zero.", nothing, {"normalisation": normalisation})
 
 
-# --- descents ----------------------------------------------------------------------------------------------------
-
-
 def _batch_cases() -> Iterator[Case]:
     for steps, B, d, why in ((1, 1, 1, "One step."), (4, 2, 3, "Batches of two at most."), (3, 4, 2, "Of four."),
                              (5, 1, 2, "Steps that compute nothing, and steps of one sample.")):  # fmt: skip
@@ -153,75 +139,8 @@ def _batched(case: Case) -> Mapping[str, Any]:
     return {"visited": random_batch_sgd(**case.inputs, **given, gradient=lambda x: x)}
 
 
-def _local_cases() -> Iterator[Case]:
-    for N, n, steps, period, why in (
-        (1, 2, 2, 1, "One peer."),
-        (2, 3, 4, 2, "Two local steps, then an average."),
-        (4, 2, 3, 1, "Two groups of two, and then one of four."),
-        (4, 3, 3, 5, "The run ends before the first average."),
-    ):
-        labels = [[np.arange(N) % 2, np.zeros(N, np.int64)]] * (steps // period)
-        inputs = {"points": _latencies(70, N, n), "noise": _latencies(71, steps, N, n) - 2}
-        given = {"gradient": "identity", "gamma": 0.5, "period": period, "groups": labels}
-        yield case_of(why, inputs, given)
-
-
-def _local(case: Case) -> Mapping[str, Any]:
-    given = {name: value for name, value in case.parameters.items() if name != "gradient"}
-    trajectory, traffic = moshpit_sgd(**case.inputs, **given, gradient=lambda x: x)
-    return {"trajectory": trajectory, "traffic": traffic}
-
-
-def _feedback_cases() -> Iterator[Case]:
-    top = TopK(2)
-    for P, n, dtype, why in SIZES:
-        yield _descent(P, n, dtype, why, mechanism=EF14(top), step_size=0.5)
-    for mechanism in (Plain(top), EF21(top), EF21(top, dense=False), EF21M(top, eta=0.5)):
-        yield _descent(3, 5, "float32", f"{type(mechanism).__name__} around Top-K.", mechanism=mechanism, step_size=0.5)
-    yield _descent(4, 6, "float32", "The all-gather goes round a ring.", mechanism=EF14(top), step_size=0.5,
-                   allgather="ring")  # fmt: skip
-    for aggregator in (GatheredTopK(2), OkTopK(2), ArcRows(2, 1, {"sketch": [[1.0]]})):
-        kind = type(aggregator).__name__
-        yield _descent(3, 6, "float32", f"{kind} compresses for all workers together.", mechanism=EF14(),
-                       step_size=0.5, aggregator=aggregator)  # fmt: skip
-
-
-def _descent(P: int, n: int, dtype: str, why: str, **given: Any) -> Case:
-    gradients = [ranks(P, n, dtype, 80 + t) for t in range(3)]
-    sized = case_of(why, {"stack": gradients[0]}, given)
-    name = ", ".join([sized.name, *(str(given[key]) for key in ("mechanism", "aggregator") if key in given)])
-    return Case(name, why, {"weights": ranks(1, n, dtype, 90)[0], "gradients": gradients}, given, {}, sized.flags)
-
-
-def _descended(case: Case) -> Mapping[str, Any]:
-    sgd, gradients = FeedbackSGD(**case.parameters), case.inputs["gradients"]
-    state, done = sgd.start(case.inputs["weights"], len(gradients[0])), []
-    for stack in gradients:
-        state, traffic = sgd.step(stack, state)
-        done.append({"state": state, "traffic": traffic})
-    return every_round(done)
-
-
-def _oktopk_descents() -> Iterator[Case]:
-    for P, n, dtype, why in SIZES:
-        yield _descent(P, n, dtype, why, k=2, step_size=0.5)
-    yield _descent(3, 6, "float32", "Residuals are kept without the step size.", k=2, step_size=0.5, accumulate="raw")
-    options = {"boundaries": "even", "tau_prime": 2}
-    yield _descent(3, 6, "float32", "Thresholds are found anew every second step.", k=2, step_size=0.25,
-                   options=options)  # fmt: skip
-
-
-def _oktopk_descended(case: Case) -> Mapping[str, Any]:
-    sgd, gradients = OkTopkSGD(**case.parameters), case.inputs["gradients"]
-    state, done = sgd.start(case.inputs["weights"], len(gradients[0])), []
-    for stack in gradients:
-        state, result, traffic = sgd.step(stack, state)
-        done.append({"state": state, "result": result, "traffic": traffic})
-    return every_round(done)
-
-
 def subjects() -> list[Subject]:
-    """Steps with stragglers, and descents."""
+    """What has vectors here."""
     return [
         collective("drop_step", _drop_cases, called(drop_step, "step"), ""),
         collective("backup_step", _backup_cases, called(backup_step, "step"), ""),
@@ -231,7 +150,4 @@ def subjects() -> list[Subject]:
         collective("drop_trials", _trial_cases, _trials, ""),
         collective("drop_gradient", _gradient_cases, called(drop_gradient, "gradient"), ""),
         collective("random_batch_sgd", _batch_cases, _batched, ""),
-        collective("moshpit_sgd", _local_cases, _local),
-        collective("FeedbackSGD", _feedback_cases, _descended),
-        collective("OkTopkSGD", _oktopk_descents, _oktopk_descended),
     ]

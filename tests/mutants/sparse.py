@@ -10,7 +10,7 @@ from commbounds.collectives import Traffic
 from commbounds.collectives.dense.gathering import gather_blocks
 from commbounds.collectives.sparse.entries import Entries, strongest
 from commbounds.verify import Method
-from mutants.record import System
+from mutants.record import Mutant
 
 __all__ = ["MUTANTS"]
 
@@ -272,28 +272,28 @@ def last_step_of_bruck_uncut(stack, k, **options):
 
 
 MUTANTS = (
-    System(values_without_indices, "topk_allgather", "sparse.topka.received", Method.EXACT),
-    System(nonzeros_alone, "topk_allgather", "sparse.topka.critical_path", Method.SEARCH),
-    System(residual_not_cleared, "topk_allgather", "sparse.topka.mass", Method.EXACT),
-    System(last_rank_not_added, "topk_allgather", "sparse.topka.mass", Method.EXACT),
-    System(last_entry_in_no_region, "topk_dsa", "sparse.topkdsa.mass", Method.SEARCH),
-    System(no_rotation, "topk_dsa", "sparse.topkdsa.identical", Method.EXACT),
-    System(dense_blocks_with_indices, "topk_dsa", "sparse.topkdsa.gathered", Method.EXACT),
-    System(early_switch, "topk_dsa", "sparse.topkdsa.code_switch", Method.SEARCH),
-    System(own_messages_counted, "topk_dsa", "sparse.topkdsa.identical", Method.EXACT),
-    System(sums_of_one_rank_not_gathered, "topk_dsa", "sparse.lower_bound.mean", Method.EXACT),
-    System(broadcast_counted_twice, "gtopk_allreduce", "sparse.gtopk.critical_path", Method.EXACT),
-    System(ranks_beyond_a_power_of_two_lost, "gtopk_allreduce", "sparse.gtopk.mass", Method.EXACT),
-    System(drops_forgotten, "gtopk_allreduce", "sparse.gtopk.mass", Method.EXACT),
-    System(merge_overwrites, "gtopk_allreduce", "sparse.gtopk.two_ranks", Method.EXACT),
-    System(signed_topk, "gtopk_allreduce", "sparse.gtopk.two_ranks", Method.EXACT),
-    System(one_entry_more, "gtopk_allreduce", "sparse.gtopk.received", Method.EXACT),
-    System(own_block_received, "gaussiank_allreduce", "sparse.gaussiank.received", Method.EXACT),
-    System(one_sided_quantile, "gaussiank_allreduce", "sparse.gaussiank.normal_most", Method.SEARCH),
-    System(mean_of_magnitudes, "gaussiank_allreduce", "sparse.gaussiank.normal_least", Method.SEARCH),
-    System(variance_for_deviation, "gaussiank_allreduce", "sparse.gaussiank.any_input", Method.SEARCH),
-    System(whole_vectors_put_back, "spardl_allreduce", "sparse.spardl.mass", Method.EXACT),
-    System(drops_of_every_replica, "spardl_allreduce", "sparse.spardl.mass", Method.SEARCH),
-    System(shares_rounded_up, "spardl_allreduce", "sparse.spardl.entries", Method.EXACT),
-    System(last_step_of_bruck_uncut, "spardl_allreduce", "sparse.spardl.most", Method.EXACT),
+    Mutant(values_without_indices, "topk_allgather", "sparse.topka.received", Method.EXACT),
+    Mutant(nonzeros_alone, "topk_allgather", "sparse.topka.critical_path", Method.SEARCH),
+    Mutant(residual_not_cleared, "topk_allgather", "sparse.topka.mass", Method.EXACT),
+    Mutant(last_rank_not_added, "topk_allgather", "sparse.topka.mass", Method.EXACT),
+    Mutant(last_entry_in_no_region, "topk_dsa", "sparse.topkdsa.mass", Method.SEARCH),
+    Mutant(no_rotation, "topk_dsa", "sparse.topkdsa.identical", Method.EXACT),
+    Mutant(dense_blocks_with_indices, "topk_dsa", "sparse.topkdsa.gathered", Method.EXACT),
+    Mutant(early_switch, "topk_dsa", "sparse.topkdsa.code_switch", Method.SEARCH),
+    Mutant(own_messages_counted, "topk_dsa", "sparse.topkdsa.identical", Method.EXACT),
+    Mutant(sums_of_one_rank_not_gathered, "topk_dsa", "sparse.lower_bound.mean", Method.EXACT),
+    Mutant(broadcast_counted_twice, "gtopk_allreduce", "sparse.gtopk.critical_path", Method.EXACT),
+    Mutant(ranks_beyond_a_power_of_two_lost, "gtopk_allreduce", "sparse.gtopk.mass", Method.EXACT),
+    Mutant(drops_forgotten, "gtopk_allreduce", "sparse.gtopk.mass", Method.EXACT),
+    Mutant(merge_overwrites, "gtopk_allreduce", "sparse.gtopk.two_ranks", Method.EXACT),
+    Mutant(signed_topk, "gtopk_allreduce", "sparse.gtopk.two_ranks", Method.EXACT),
+    Mutant(one_entry_more, "gtopk_allreduce", "sparse.gtopk.received", Method.EXACT),
+    Mutant(own_block_received, "gaussiank_allreduce", "sparse.gaussiank.received", Method.EXACT),
+    Mutant(one_sided_quantile, "gaussiank_allreduce", "sparse.gaussiank.normal_most", Method.SEARCH),
+    Mutant(mean_of_magnitudes, "gaussiank_allreduce", "sparse.gaussiank.normal_least", Method.SEARCH),
+    Mutant(variance_for_deviation, "gaussiank_allreduce", "sparse.gaussiank.any_input", Method.SEARCH),
+    Mutant(whole_vectors_put_back, "spardl_allreduce", "sparse.spardl.mass", Method.EXACT),
+    Mutant(drops_of_every_replica, "spardl_allreduce", "sparse.spardl.mass", Method.SEARCH),
+    Mutant(shares_rounded_up, "spardl_allreduce", "sparse.spardl.entries", Method.EXACT),
+    Mutant(last_step_of_bruck_uncut, "spardl_allreduce", "sparse.spardl.most", Method.EXACT),
 )

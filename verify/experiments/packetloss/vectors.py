@@ -1,4 +1,4 @@
-"""The cases of links that lose packets."""
+"""Test vectors: reduction and broadcast over links that lose packets, and what follows from them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ from commbounds.verify.vectors.case import Case, Subject
 from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, ranks
 from commbounds.verify.vectors.inputs import mask
 from commbounds.verify.vectors.numbers import Record
-
-__all__ = ["subjects"]
 
 
 def _lossy_cases(broadcast: bool) -> Iterator[Case]:
@@ -126,7 +124,7 @@ def _reduced(case: Case) -> Mapping[str, Any]:
 
 
 def subjects() -> list[Subject]:
-    """Reduction and broadcast over links that lose packets, and what follows from them."""
+    """What has vectors here."""
     whole = ("result", "traffic")
     return [
         collective("lossy_reduce_scatter", lambda: _lossy_cases(False), _reduced),

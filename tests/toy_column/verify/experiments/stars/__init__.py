@@ -1,0 +1,1 @@
+"""Stars: the claims confronted with their implementations."""

@@ -1,0 +1,36 @@
+"""Stars: the claims bound to their implementations."""
+
+import numpy as np
+
+from commbounds.theory import claims
+from commbounds.verify.experiments.binding import bind, table
+from commbounds.verify.finding import Series
+from commbounds.verify.study import Case, Outcome, Study, studies
+
+
+def _hub(star, case):
+    _, traffic = star(np.ones((case.settings["P"], case.settings["n"])))
+    return Outcome(int(traffic.sent[0]), dict(case.settings))
+
+
+def _grid(_level):
+    for P in range(1, 6):
+        for n in (1, 2, 7):
+            yield Case({"P": P, "n": n})
+
+
+def _curves(star, _seed):
+    ranks = [2, 4, 8, 16]
+    bounds = [float(claims()["stars.star.hub"].bound(P=P, n=10)) for P in ranks]
+    measured = [float(_hub(star, Case({"P": P, "n": 10})).measured) for P in ranks]
+    return (Series("n = 10", "P", [float(P) for P in ranks], bounds, measured),)
+
+
+def _odd_position(_compressor, n):
+    return np.eye(1, n, 1, dtype=np.float32)[0]
+
+
+EXPERIMENTS = {
+    **table(bind("stars.evens.no_expansion", "Evens", extremal=_odd_position), bind("stars.evens.wire", "Evens")),
+    **studies(Study("stars.star.hub", "star_allreduce", _hub, grid=_grid, curves=_curves, enumerated="up to 5 ranks")),
+}

@@ -1,0 +1,162 @@
+"""Test vectors: error feedback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives import (
+    ArcRows,
+    FeedbackSGD,
+    GatheredTopK,
+    OkTopK,
+)
+from commbounds.compressors import (
+    EF14,
+    EF21,
+    EF21M,
+    Feedback,
+    FeedbackState,
+    NearestPower,
+    Plain,
+    RandK,
+    ScaledSign,
+    TopK,
+)
+from commbounds.compressors._random import key_from
+from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.collectives import SIZES, case_of, collective, every_round, ranks
+from commbounds.verify.vectors.compressor_cases import (
+    mechanism,
+)
+from commbounds.verify.vectors.compressors import parts_of
+from commbounds.verify.vectors.inputs import array, flags_of, hostile, ordinary
+from commbounds.verify.vectors.numbers import Record
+
+
+def _feedback_cases() -> Iterator[Case]:
+    top = TopK(2)
+    for P, n, dtype, why in SIZES:
+        yield _descent(P, n, dtype, why, mechanism=EF14(top), step_size=0.5)
+    for memory in (Plain(top), EF21(top), EF21(top, dense=False), EF21M(top, eta=0.5)):
+        yield _descent(3, 5, "float32", f"{type(memory).__name__} around Top-K.", mechanism=memory, step_size=0.5)
+    yield _descent(4, 6, "float32", "The all-gather goes round a ring.", mechanism=EF14(top), step_size=0.5,
+                   allgather="ring")  # fmt: skip
+    for aggregator in (GatheredTopK(2), OkTopK(2), ArcRows(2, 1, {"sketch": [[1.0]]})):
+        kind = type(aggregator).__name__
+        yield _descent(3, 6, "float32", f"{kind} compresses for all workers together.", mechanism=EF14(),
+                       step_size=0.5, aggregator=aggregator)  # fmt: skip
+
+
+def _descent(P: int, n: int, dtype: str, why: str, **given: Any) -> Case:
+    gradients = [ranks(P, n, dtype, 80 + t) for t in range(3)]
+    sized = case_of(why, {"stack": gradients[0]}, given)
+    name = ", ".join([sized.name, *(str(given[key]) for key in ("mechanism", "aggregator") if key in given)])
+    return Case(name, why, {"weights": ranks(1, n, dtype, 90)[0], "gradients": gradients}, given, {}, sized.flags)
+
+
+def _descended(case: Case) -> Mapping[str, Any]:
+    sgd, gradients = FeedbackSGD(**case.parameters), case.inputs["gradients"]
+    state, done = sgd.start(case.inputs["weights"], len(gradients[0])), []
+    for stack in gradients:
+        state, traffic = sgd.step(stack, state)
+        done.append({"state": state, "traffic": traffic})
+    return every_round(done)
+
+
+Array = NDArray[Any]
+
+_OFFERS: tuple[tuple[dict[str, Any], str, int], ...] = (
+    ({"compressor": TopK(2)}, "float32", 4),
+    ({"compressor": TopK(2)}, "float64", 4),
+    ({"compressor": ScaledSign()}, "float32", 3),
+    ({"compressor": NearestPower()}, "float32", 3),
+    ({"compressor": RandK(2, scaled=False)}, "float32", 3),
+)
+
+
+_MORE: dict[str, tuple[tuple[dict[str, Any], str, int], ...]] = {
+    "EF14": (),
+    "Plain": (),
+    "EF21": (({"compressor": TopK(2), "dense": False}, "float32", 4),),
+    "EF21M": (
+        ({"compressor": TopK(2), "eta": 0.5}, "float32", 4),
+        ({"compressor": TopK(2), "eta": 1.0, "dense": False}, "float64", 3),
+    ),
+}
+
+
+_KINDS: dict[str, type[Feedback]] = {"EF14": EF14, "EF21": EF21, "EF21M": EF21M, "Plain": Plain}
+
+
+def _gradients(steps: int, dtype: str) -> list[Array]:
+    return [ordinary(30 + t, 6, dtype) for t in range(steps)]
+
+
+def feedback_cases(name: str) -> Iterator[Case]:
+    """Several steps with one state: ordinary gradients, and what is hostile to a memory."""
+    for parameters, dtype, steps in (*_OFFERS, *_MORE[name]):
+        shown = ", ".join(f"{key}={value}" for key, value in parameters.items())
+        randomness: dict[str, Any] = {}
+        if parameters["compressor"].randomised:
+            rng = np.random.default_rng(7)
+            keys = [f"0x{int(key_from(rng)):016x}" for _ in range(steps)]
+            randomness = {"seed": 7, "keys": keys, "generator": "splitmix64 bounded"}
+        why = f"{steps} steps: what a step leaves in the state decides the next message."
+        yield Case(f"{shown}, {dtype}", why, {"gradients": _gradients(steps, dtype)}, parameters, randomness)
+    top = np.finfo(np.float32).max
+    small: dict[str, Any] = {"compressor": TopK(1)}
+    if name == "EF21M":
+        small["eta"] = 0.5  # averages of small multiples of 1/8 are exact
+    for about, why, rows in (
+        ("zeros", "Nothing to send, and nothing left over.", [[0.0, -0.0, 0.0]] * 2),
+        ("one entry", "A vector of one entry.", [[2.5], [-1.25], [0.0]]),
+        ("ties", "Equal magnitudes: the lowest index first, the other one a step later.", [[1.0, -1.0, 1.0]] * 3),
+        ("subnormals", "Left-overs below the smallest normal number.", [hostile("subnormals", "float32").tolist()] * 2),
+        ("cancellation", "What was left over cancels the next gradient.", [[4.0, 1.0, 2.0], [0.0, -1.0, -2.0]]),
+        (
+            "alternating",
+            "The estimate of EF21 chases a gradient of changing sign.",
+            [[3.0, 1.0], [-3.0, -1.0]] * 2,
+        ),
+    ):
+        gradients = [array(row, "float32") for row in rows]
+        yield Case(about, why, {"gradients": gradients}, small, {}, flags_of(np.stack(gradients)))
+    huge = [array([top, top / 2, 1.0], "float32"), array([top, -top / 2, top], "float32")]
+    if name == "EF14":
+        huge.append(array([top, top, top], "float32"))
+        why = "The residual and the gradient add up to more than the largest number."
+        yield Case("overflow", why, {"gradients": huge}, small, {}, (*flags_of(huge[0]), "overflow"), refused=True)
+    else:
+        yield Case("largest", "The largest finite numbers.", {"gradients": huge[:1]}, small, {}, flags_of(huge[0]))
+
+
+def _state(state: FeedbackState) -> Record:
+    held = {"memory": state.memory} if state.momentum is None else {"memory": state.memory, "momentum": state.momentum}
+    return Record("FeedbackState", held)
+
+
+def feedback_steps(name: str, case: Case) -> Mapping[str, Any]:
+    """The state at the outset, and for every step the message, its size, what is read of it, and the state after it."""
+    mechanism = _KINDS[name](**case.parameters)
+    rng = np.random.default_rng(case.randomness["seed"]) if case.randomness else None
+    compressor, gradients = case.parameters["compressor"], case.inputs["gradients"]
+    state = mechanism.start(gradients[0])
+    start, steps = _state(state), []
+    for gradient in gradients:
+        message, state = mechanism.step(state, gradient, rng)
+        made = {"message": parts_of(message), "bits": message.bits, "output": compressor.decompress(message)}
+        steps.append(Record("step", {**made, "state": _state(state)}))
+    return {"start": start, "steps": steps}
+
+
+def subjects() -> list[Subject]:
+    """What has vectors here."""
+    return [
+        *(mechanism(name, partial(feedback_cases, name), partial(feedback_steps, name)) for name in _KINDS),
+        collective("FeedbackSGD", _feedback_cases, _descended),
+    ]

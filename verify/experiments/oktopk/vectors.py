@@ -1,0 +1,128 @@
+"""Test vectors: Ok-Topk, and descents around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives import (
+    CONTROLLERS,
+    OkTopkSGD,
+    OkTopkState,
+    oktopk_allreduce,
+    oktopk_boundaries,
+)
+from commbounds.verify.stack_families import stack as built
+from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, every_round, ranks
+from commbounds.verify.vectors.inputs import array
+
+
+def _descent(P: int, n: int, dtype: str, why: str, **given: Any) -> Case:
+    gradients = [ranks(P, n, dtype, 80 + t) for t in range(3)]
+    sized = case_of(why, {"stack": gradients[0]}, given)
+    name = ", ".join([sized.name, *(str(given[key]) for key in ("mechanism", "aggregator") if key in given)])
+    return Case(name, why, {"weights": ranks(1, n, dtype, 90)[0], "gradients": gradients}, given, {}, sized.flags)
+
+
+def _oktopk_descents() -> Iterator[Case]:
+    for P, n, dtype, why in SIZES:
+        yield _descent(P, n, dtype, why, k=2, step_size=0.5)
+    yield _descent(3, 6, "float32", "Residuals are kept without the step size.", k=2, step_size=0.5, accumulate="raw")
+    options = {"boundaries": "even", "tau_prime": 2}
+    yield _descent(3, 6, "float32", "Thresholds are found anew every second step.", k=2, step_size=0.25,
+                   options=options)  # fmt: skip
+
+
+def _oktopk_descended(case: Case) -> Mapping[str, Any]:
+    sgd, gradients = OkTopkSGD(**case.parameters), case.inputs["gradients"]
+    state, done = sgd.start(case.inputs["weights"], len(gradients[0])), []
+    for stack in gradients:
+        state, result, traffic = sgd.step(stack, state)
+        done.append({"state": state, "result": result, "traffic": traffic})
+    return every_round(done)
+
+
+Array = NDArray[Any]
+
+
+def _one(P: int, n: int, k: int, dtype: str, why: str, **more: Any) -> Case:
+    stack = ranks(P, n, dtype, 20)
+    case = case_of(why, {"acc": stack}, {"k": k, **more})
+    return Case(case.name, why, {"iterations": [stack]}, case.parameters, {}, case.flags)
+
+
+def _several(about: str, why: str, stacks: list[Array], k: int, **more: Any) -> Case:
+    case = case_of(why, {"acc": stacks[0]}, {"k": k, **more}, about=about)
+    return Case(case.name, why, {"iterations": stacks}, case.parameters, {}, case.flags)
+
+
+def _oktopk_cases() -> Iterator[Case]:
+    for P, n, dtype, why in SIZES:
+        yield _one(P, n, min(2, n), dtype, why)
+    for name, values in {
+        "boundaries": ("global-count", "even"),
+        "balance": ("never", "4x-mean"),
+        "allgather": ("ring", "recursive-doubling"),
+        "threshold": ("strict",),
+        "rotation": (False,),
+        "bucket": (2,),
+    }.items():
+        for value in values:
+            yield _one(5, 12, 3, "float32", f"The option {name}={value}.", **{name: value})
+    turning = [ranks(4, 12, "float32", 21 + t) for t in range(4)]
+    yield _several("four iterations", "Thresholds of the first iteration decide in the next ones.", turning, 3)
+    yield _several("renewed", "Thresholds are found anew every second time, boundaries every third.", turning, 3,
+                   tau=3, tau_prime=2)  # fmt: skip
+    yield _several("controlled", "Thresholds follow the counts.", turning, 3, controller=CONTROLLERS["bert"])
+    yield _several("raised at once", "A threshold that lets too many pass is raised within the iteration.",
+                   [turning[0], 4 * turning[1], turning[2]], 3, controller=CONTROLLERS["vgg"])  # fmt: skip
+    for family, P, n, k in (
+        ("tight6k", 4, 16, 4), ("worst received", 3, 16, 3), ("crowded cut", 3, 12, 3), ("own regions", 4, 16, 4),
+        ("one rank", 3, 9, 2),
+    ):  # fmt: skip
+        yield _several(family, f"The construction {family!r} of extremal traffic.", [built(family, P, n, k)], k)
+    flat = array([[1, -1, 1, -1], [1, 1, 1, 1]], "float32")
+    yield _several("ties", "All magnitudes are equal, and all of them pass.", [flat], 2)
+    yield _several("ties, strict", "All magnitudes are equal, and none of them passes.", [flat], 2, threshold="strict")
+    yield _several("cancellation", "A sum that is zero is no winner.", [array([[4, 0, 1], [-4, 2, 0]], "float32")], 1)
+    zero = [np.zeros((3, 5), np.float32)]
+    yield _several("zeros", "Nothing passes, and even the boundaries are made up.", zero, 2)
+
+
+def _iterated(case: Case) -> Mapping[str, Any]:
+    state: OkTopkState | None = None
+    done = []
+    for stack in case.inputs["iterations"]:
+        result, state, traffic = oktopk_allreduce(stack, state=state, **case.parameters)
+        done.append({"result": result, "state": state, "traffic": traffic})
+    return every_round(done)
+
+
+def _boundary_cases() -> Iterator[Case]:
+    chosen: tuple[tuple[str, list[list[int]], int], ...] = (
+        ("One rank: one region.", [[1, 4]], 6),
+        ("Two ranks.", [[0, 1, 2, 9], [4, 5, 6, 7]], 12),
+        ("A rank that selected nothing proposes even regions.", [[], [3, 5, 6], [0, 1, 8]], 10),
+        ("Nobody selected anything.", [[], [], []], 7),
+        ("Fewer entries than ranks: some regions are empty.", [[0], [1], [0], [2], [2]], 3),
+        ("All entries lie in one corner.", [[0, 1, 2, 3]] * 4, 40),
+    )
+    for rule in ("mean-of-quantiles", "global-count", "even"):
+        for why, selected, n in chosen:
+            given = [np.array(indices, np.int64) for indices in selected]
+            about = f"P={len(selected)}, {sum(map(len, selected))} selected"
+            flags = ("P=1",) if len(selected) == 1 else ()
+            yield case_of(why, {"selected": given}, {"n": n, "rule": rule}, about=about, flags=flags)
+
+
+def subjects() -> list[Subject]:
+    """What has vectors here."""
+    return [
+        collective("OkTopkSGD", _oktopk_descents, _oktopk_descended),
+        collective("oktopk_allreduce", _oktopk_cases, _iterated),
+        collective("oktopk_boundaries", _boundary_cases, called(oktopk_boundaries, "boundaries", "traffic")),
+    ]
