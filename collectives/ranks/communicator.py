@@ -46,10 +46,15 @@ class Parcel(NamedTuple):
     messages: int = 1
     lost: int = 0
 
+    @property
+    def arriving(self) -> int:
+        """Words of it that do not get lost."""
+        return self.words - self.lost
+
 
 def parcel(*arrays: Array) -> Parcel:
     """A message of `arrays` that counts one word for every entry."""
-    return Parcel(arrays, sum(array.size for array in arrays))
+    return Parcel(arrays, sum([array.size for array in arrays]))
 
 
 def packets(arrays: Sequence[Array], lost: Sequence[bool] | None = None) -> Parcel:
@@ -90,7 +95,12 @@ class Communicator(ABC):
     ----------
     rank, size : int
         This rank and how many there are; 0 <= rank < size.
+    one_caller : bool
+        Whether one caller gives all ranks their arguments: then settings are the same on all ranks, rows are good and
+        fit together, and neither is looked at again.
     """
+
+    one_caller: bool = False
 
     def __init__(self, rank: int, size: int) -> None:
         self.rank, self.size = rank, size
@@ -140,14 +150,14 @@ class Communicator(ABC):
             A target is no other rank; this rank waits for others than those that send to it; the other ranks do
             something else.
         """
-        for target in outgoing:
+        sent = received = messages = lost = 0
+        for target, part in outgoing.items():
             if not 0 <= target < self.size or target == self.rank:
                 raise ValueError(f"rank {self.rank} must send to other ranks below {self.size}, got {target}")
-        arriving = {target: Parcel(part.arrays, part.words - part.lost) for target, part in outgoing.items()}
-        arrived = self._swap(arriving, tuple(sources))
-        sent = sum(part.words for part in outgoing.values())
-        received = sum(part.words for part in arrived.values())
-        messages, lost = sum(p.messages for p in outgoing.values()), sum(p.lost for p in outgoing.values())
+            sent, messages, lost = sent + part.words, messages + part.messages, lost + part.lost
+        arrived = self._swap(outgoing, tuple(sources))
+        for part in arrived.values():
+            received += part.words
         self._record.append((self._phase, sent, received, messages, lost))
         return arrived
 
@@ -166,13 +176,20 @@ class Communicator(ABC):
             raise first
         return result  # type: ignore[return-value]
 
+    def common(self, compute: Callable[[], T]) -> T:
+        """What `compute` makes of nothing but settings, which are the same on all ranks; it may raise, and may draw.
+
+        Ranks that have one caller may share the result, which is computed once: none changes it.
+        """
+        return compute() if self.one_caller else self.agreed(compute)
+
     @abstractmethod
     def told(self, value: Any) -> list[Any]:
         """Every rank's `value`, in the order of the ranks: for control and inspection, not counted."""
 
     @abstractmethod
     def _swap(self, outgoing: Mapping[int, Parcel], sources: tuple[int, ...]) -> dict[int, Parcel]:
-        """Deliver and collect; targets are other ranks."""
+        """Deliver and collect; targets are other ranks. Parcels count the words that arrive."""
 
     def _all_expected(self, sending: Iterable[int], sources: tuple[int, ...]) -> None:
         """Raise ValueError unless those that send to this rank are those that it waits for."""
@@ -234,12 +251,13 @@ def assembled(records: Sequence[tuple[Record, list[str]]]) -> Traffic:
     for rank, (own, (_, named)) in enumerate(zip(steps, records, strict=True)):
         if len(own) != len(steps[0]):
             raise ValueError(f"the ranks must go through as many steps, got {[len(s) for s in steps]}")
-        for step, (first, name) in enumerate(zip(steps[0], own, strict=True)):
-            if name != first:
-                raise ValueError(f"step {step} must be of one phase, got {first!r} on rank 0, {name!r} on rank {rank}")
+        if own != steps[0]:
+            step = next(i for i, (first, name) in enumerate(zip(steps[0], own, strict=True)) if first != name)
+            shown = f"{steps[0][step]!r} on rank 0, {own[step]!r} on rank {rank}"
+            raise ValueError(f"step {step} must be of one phase, got {shown}")
         if named != records[0][1]:
             raise ValueError(f"the phases must be the same, got {records[0][1]} on rank 0, {named} on rank {rank}")
-    counts = np.array([[row[1:] for row in record] for record, _ in records], np.int64)
+    counts = np.array([count for record, _ in records for row in record for count in row[1:]], np.int64)
     counts = counts.reshape(len(records), len(steps[0]), 4).transpose(2, 1, 0)
     return _of_phase("", records[0][1], steps[0], counts)
 

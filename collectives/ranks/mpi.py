@@ -118,7 +118,7 @@ class _MpiCommunicator(Communicator):
 
     def _swap(self, outgoing: Mapping[int, Parcel], sources: tuple[int, ...]) -> dict[int, Parcel]:
         headers = {
-            target: np.frombuffer(pickle.dumps(([(a.dtype, a.shape) for a in part.arrays], part.words)), np.uint8)
+            target: np.frombuffer(pickle.dumps(([(a.dtype, a.shape) for a in part.arrays], part.arriving)), np.uint8)
             for target, part in outgoing.items()
         }
         contents = {target: [_bytes(array) for array in part.arrays] for target, part in outgoing.items()}

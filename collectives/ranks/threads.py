@@ -40,7 +40,7 @@ class _ThreadCommunicator(Communicator):
 
     def _swap(self, outgoing: Mapping[int, Parcel], sources: tuple[int, ...]) -> dict[int, Parcel]:
         copies = {
-            target: Parcel(tuple(array.copy() for array in message.arrays), message.words)
+            target: Parcel(tuple(array.copy() for array in message.arrays), message.arriving)
             for target, message in outgoing.items()
         }
         everything = self._post.exchanged(self.rank, Turn.STEP, copies)
