@@ -18,12 +18,28 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["Communicator", "Parcel", "Program", "Record", "Turn", "World", "assembled", "in_turn", "packets", "parcel"]
+__all__ = [
+    "Communicator",
+    "Counted",
+    "Parcel",
+    "Program",
+    "Record",
+    "Turn",
+    "World",
+    "assembled",
+    "in_turn",
+    "packets",
+    "parcel",
+]
 
 Array = NDArray[Any]
 T = TypeVar("T")
 Record = list[tuple[str, int, int, int, int]]
 """A row for every step of one rank: phase, words sent, words received, messages sent, words sent that got lost."""
+
+
+Counted = tuple[str | None, NDArray[np.int64]]
+"""Steps of one phase: its name, and (3, steps, P) words sent, words received and messages of every rank."""
 
 
 class Parcel(NamedTuple):
@@ -59,10 +75,11 @@ def parcel(*arrays: Array) -> Parcel:
 
 def packets(arrays: Sequence[Array], lost: Sequence[bool] | None = None) -> Parcel:
     """Messages to one rank in one step, one for each of `arrays`; those that are `lost` arrive empty."""
-    gone = [False] * len(arrays) if lost is None else lost
     words = [array.size for array in arrays]
-    arriving = tuple(array[:0] if away else array for array, away in zip(arrays, gone, strict=True))
-    return Parcel(arriving, sum(words), len(words), sum(size for size, away in zip(words, gone, strict=True) if away))
+    if lost is None or not any(lost):
+        return Parcel(tuple(arrays), sum(words), len(words))
+    arriving = tuple(array[:0] if away else array for array, away in zip(arrays, lost, strict=True))
+    return Parcel(arriving, sum(words), len(words), sum(size for size, away in zip(words, lost, strict=True) if away))
 
 
 class Turn(IntEnum):
@@ -151,13 +168,13 @@ class Communicator(ABC):
             something else.
         """
         sent = received = messages = lost = 0
-        for target, part in outgoing.items():
+        for target, (_, words, count, gone) in outgoing.items():
             if not 0 <= target < self.size or target == self.rank:
                 raise ValueError(f"rank {self.rank} must send to other ranks below {self.size}, got {target}")
-            sent, messages, lost = sent + part.words, messages + part.messages, lost + part.lost
-        arrived = self._swap(outgoing, tuple(sources))
-        for part in arrived.values():
-            received += part.words
+            sent, messages, lost = sent + words, messages + count, lost + gone
+        arrived = self._swap(outgoing, sources)
+        for _, words, _, _ in arrived.values():
+            received += words
         self._record.append((self._phase, sent, received, messages, lost))
         return arrived
 
@@ -177,21 +194,40 @@ class Communicator(ABC):
         return result  # type: ignore[return-value]
 
     def common(self, compute: Callable[[], T]) -> T:
-        """What `compute` makes of nothing but settings, which are the same on all ranks; it may raise, and may draw.
+        """As `agreed`, of settings alone, which are the same on all ranks: what `compute` draws is drawn once."""
+        return self.shared(compute) if self.one_caller else self.agreed(compute)
 
-        Ranks that have one caller may share the result, which is computed once: none changes it.
+    def shared(self, compute: Callable[[], T]) -> T:
+        """What `compute` makes of what is the same on all ranks; once for all that have one caller: none changes it."""
+        return compute()
+
+    def fused(self, value: Any, carry_out: Callable[[list[Any]], tuple[Sequence[T], list[Counted]]]) -> T:
+        """What this rank ends with where the steps of all ranks are carried out at once; they must have one caller.
+
+        Parameters
+        ----------
+        value : object
+            What this rank begins with.
+        carry_out : callable (list of P values) -> (P results, list of (phase, counts))
+            Counts are (3, steps, P): words sent, words received and messages. A phase of None is the present one.
         """
-        return compute() if self.one_caller else self.agreed(compute)
+        values = self.told(value)
+        results, counted = self.shared(lambda: carry_out(values))
+        for name, counts in counted:
+            if name is not None:
+                self.phase(name)
+            self._record += [(self._phase, *row, 0) for row in counts[:, :, self.rank].T.tolist()]
+        return results[self.rank]
 
     @abstractmethod
     def told(self, value: Any) -> list[Any]:
         """Every rank's `value`, in the order of the ranks: for control and inspection, not counted."""
 
     @abstractmethod
-    def _swap(self, outgoing: Mapping[int, Parcel], sources: tuple[int, ...]) -> dict[int, Parcel]:
+    def _swap(self, outgoing: Mapping[int, Parcel], sources: Collection[int]) -> dict[int, Parcel]:
         """Deliver and collect; targets are other ranks. Parcels count the words that arrive."""
 
-    def _all_expected(self, sending: Iterable[int], sources: tuple[int, ...]) -> None:
+    def _all_expected(self, sending: Iterable[int], sources: Collection[int]) -> None:
         """Raise ValueError unless those that send to this rank are those that it waits for."""
         awaited = sorted(sending)
         if awaited != sorted(sources):

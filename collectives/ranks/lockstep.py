@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextvars import copy_context
 from threading import local
 from typing import Any, TypeVar
@@ -42,19 +42,18 @@ class _LockstepCommunicator(Communicator):
     def told(self, value: Any) -> list[Any]:
         return list(self.world.switch((Turn.TELL, value)))
 
-    def common(self, compute: Callable[[], T]) -> T:
+    def shared(self, compute: Callable[[], T]) -> T:
         if self._shared is None:
-            return super().common(compute)
+            return compute()
         self._computations += 1
         return self._shared.value(self._computations, compute)
 
-    def _swap(self, outgoing: Mapping[int, Parcel], sources: tuple[int, ...]) -> dict[int, Parcel]:
-        copies = {
-            target: Parcel(tuple([array.copy() for array in part.arrays]), part.arriving)
-            for target, part in outgoing.items()
-        }
+    def _swap(self, outgoing: Mapping[int, Parcel], sources: Collection[int]) -> dict[int, Parcel]:
+        copies = {}
+        for target, (arrays, words, _, lost) in outgoing.items():
+            copies[target] = Parcel(tuple([array.copy() for array in arrays]), words - lost)
         arrived: dict[int, Parcel] = self.world.switch((Turn.STEP, copies))
-        if tuple(arrived) == sources:
+        if list(arrived) == list(sources):
             return arrived
         self._all_expected(arrived, sources)
         return {source: arrived[source] for source in sources}
