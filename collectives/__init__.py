@@ -4,27 +4,58 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from commbounds.collectives._latency_laws import Exponential, Gamma, LatencyLaw, Lognormal, Normal, Uniform
-from commbounds.collectives._sparse import SparseResult
-from commbounds.collectives._step_law import StepLaw, gaussian_maximum
-from commbounds.collectives._weighted_latencies import Histogram, Lattice, bernoulli, released_noise
-from commbounds.collectives.arctopk import ArcResult, arctopk_allreduce, row_count
-from commbounds.collectives.arctopk_law import kept_of_orthogonal_rows, kept_of_planar_rows
+from commbounds.collectives.arctopk import (
+    ArcResult,
+    arctopk_allreduce,
+    kept_of_orthogonal_rows,
+    kept_of_planar_rows,
+    row_count,
+)
 from commbounds.collectives.averaging import mean_of_compressed
 from commbounds.collectives.dense import (
     allgather,
     allgatherv,
     butterfly_allreduce,
+    gather_blocks,
     rabenseifner_allreduce,
     recursive_doubling_allreduce,
     reduce_scatter,
     ring_allreduce,
 )
-from commbounds.collectives.drift_trials import Drift, drift_trials, staleness_trials
-from commbounds.collectives.drop_thresholds import Threshold, best_threshold, released_threshold
-from commbounds.collectives.dropcompute import DropStep, Trials, drop_step, drop_trials, trial_latencies
-from commbounds.collectives.feedback_aggregators import Aggregated, ArcRows, GatheredTopK, OkTopK
-from commbounds.collectives.feedback_sgd import FeedbackSGD, FeedbackSGDState
+from commbounds.collectives.dropcompute import (
+    DropStep,
+    Exponential,
+    Gamma,
+    Histogram,
+    LatencyLaw,
+    Lattice,
+    Lognormal,
+    Normal,
+    StepLaw,
+    Threshold,
+    Trials,
+    Uniform,
+    backup_step,
+    bernoulli,
+    best_threshold,
+    drop_gradient,
+    drop_step,
+    drop_trials,
+    gaussian_maximum,
+    local_sgd_period,
+    random_batch_sgd,
+    released_noise,
+    released_threshold,
+    trial_latencies,
+)
+from commbounds.collectives.feedback import (
+    Aggregated,
+    ArcRows,
+    FeedbackSGD,
+    FeedbackSGDState,
+    GatheredTopK,
+    OkTopK,
+)
 from commbounds.collectives.flashcomm import (
     QuantisedSum,
     hierarchical_quantised_allreduce,
@@ -32,33 +63,56 @@ from commbounds.collectives.flashcomm import (
     ring_quantised_allreduce,
     twostep_quantised_allreduce,
 )
-from commbounds.collectives.gathering import gather_blocks
-from commbounds.collectives.gaussiank import GaussiankResult, gaussiank_allreduce
-from commbounds.collectives.gossip import gossip, push_sum
-from commbounds.collectives.group_average import distortion, group_average
-from commbounds.collectives.group_trials import group_trials
-from commbounds.collectives.gtopk import gtopk_allreduce
-from commbounds.collectives.loss_processes import Bernoulli, GilbertElliott
-from commbounds.collectives.lossy_training import Replicas, fresh_replicas, lossy_step, lossy_training
-from commbounds.collectives.moshpit import grid_average, initial_keys, moshpit
-from commbounds.collectives.moshpit_sgd import moshpit_sgd
+from commbounds.collectives.gossip import (
+    allreduce_with_restarts,
+    gossip,
+    push_sum,
+)
+from commbounds.collectives.moshpit import (
+    distortion,
+    grid_average,
+    group_average,
+    group_trials,
+    initial_keys,
+    moshpit,
+    moshpit_sgd,
+    random_groups,
+    regrouping,
+)
 from commbounds.collectives.oktopk import (
     CONTROLLERS,
     Controller,
     OkTopkResult,
+    OkTopkSGD,
+    OkTopkSGDState,
     OkTopkState,
     oktopk_allreduce,
     oktopk_boundaries,
 )
-from commbounds.collectives.oktopk_sgd import OkTopkSGD, OkTopkSGDState
-from commbounds.collectives.packetloss import Reduced, layout, lossy_broadcast, lossy_reduce_scatter
-from commbounds.collectives.random_batches import drop_gradient, random_batch_sgd
-from commbounds.collectives.random_groups import random_groups, regrouping
-from commbounds.collectives.restarts import allreduce_with_restarts
-from commbounds.collectives.spardl import spardl_allreduce
-from commbounds.collectives.straggler_baselines import backup_step, local_sgd_period
-from commbounds.collectives.topk_allgather import topk_allgather
-from commbounds.collectives.topk_dsa import topk_dsa
+from commbounds.collectives.packetloss import (
+    Bernoulli,
+    Drift,
+    GilbertElliott,
+    Reduced,
+    Replicas,
+    drift_trials,
+    fresh_replicas,
+    layout,
+    lossy_broadcast,
+    lossy_reduce_scatter,
+    lossy_step,
+    lossy_training,
+    staleness_trials,
+)
+from commbounds.collectives.sparse import (
+    GaussiankResult,
+    SparseResult,
+    gaussiank_allreduce,
+    gtopk_allreduce,
+    spardl_allreduce,
+    topk_allgather,
+    topk_dsa,
+)
 from commbounds.collectives.traffic import Traffic
 
 __all__ = [

@@ -5,13 +5,29 @@ from types import MappingProxyType
 from typing import Any
 
 from commbounds.compressors.base import Compressor, Law, Message
-from commbounds.compressors.bit_planes import packed, packed_bytes, unpacked
-from commbounds.compressors.feedback import EF14, EF21, EF21M, Feedback, FeedbackState, Plain
-from commbounds.compressors.group_message import GroupCodes
-from commbounds.compressors.group_wire import message_from_bytes, wire_bytes
-from commbounds.compressors.grouped_topk import BlockTopK, ChunkTopK
-from commbounds.compressors.groupquant import GroupQuantizer
-from commbounds.compressors.lowrank import Factors, LowRank, PowerSGD
+from commbounds.compressors.feedback import (
+    EF14,
+    EF21,
+    EF21M,
+    Feedback,
+    FeedbackState,
+    Plain,
+)
+from commbounds.compressors.flashcomm import (
+    GroupCodes,
+    GroupQuantizer,
+    StochasticGroupQuantizer,
+    message_from_bytes,
+    packed,
+    packed_bytes,
+    unpacked,
+    wire_bytes,
+)
+from commbounds.compressors.lowrank import (
+    Factors,
+    LowRank,
+    PowerSGD,
+)
 from commbounds.compressors.quantizers import (
     QSGD,
     Coded,
@@ -25,11 +41,17 @@ from commbounds.compressors.quantizers import (
     StochasticPower,
     TernGrad,
 )
-from commbounds.compressors.randk import RandK
-from commbounds.compressors.sparse_message import Sparse
-from commbounds.compressors.sparsifiers import AdaptiveSparsification, Dense, HardThreshold, Identity
-from commbounds.compressors.stochastic_groupquant import StochasticGroupQuantizer
-from commbounds.compressors.topk import TopK
+from commbounds.compressors.sparsifiers import (
+    AdaptiveSparsification,
+    BlockTopK,
+    ChunkTopK,
+    Dense,
+    HardThreshold,
+    Identity,
+    RandK,
+    Sparse,
+    TopK,
+)
 
 __all__ = [
     "COMPRESSORS",

@@ -76,7 +76,11 @@ def test_compressors_load_no_sympy(path):
     assert not {name for name in imports(path, top_level=True) if name.split(".")[0] in ("sympy", "scipy")}
 
 
-@pytest.mark.parametrize("path", [p for p in SOURCES if p.name == "__init__.py"], ids=ident)
+FACES = [p for p in SOURCES if p.name == "__init__.py" and (any(imports(p)) or p.parent.name == "commbounds")]
+"""The packages that re-export something; the others hold modules and no more."""
+
+
+@pytest.mark.parametrize("path", FACES, ids=ident)
 def test_every_table_of_contents_is_literal_and_true(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     (listed,) = (

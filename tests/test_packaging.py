@@ -1,6 +1,7 @@
 """What is installed is what is here."""
 
 import os
+import runpy
 import tomllib
 from importlib.metadata import entry_points, version
 from pathlib import Path
@@ -11,17 +12,28 @@ import commbounds
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-TOOL = CONFIGURATION["tool"]["setuptools"]
 ROOMS = ("theory", "compressors", "collectives", "verify", "figures")
 
 
-def test_every_folder_with_an_init_is_listed():
+@pytest.fixture(scope="module")
+def folders():
+    """Package -> its folder, as ``setup.py`` tells setuptools when it is run in the root."""
+    told = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("setuptools.setup", lambda **arguments: told.update(arguments))
+        patch.chdir(ROOT)
+        runpy.run_path("setup.py")
+    assert list(told["package_dir"]) == told["packages"]
+    return told["package_dir"]
+
+
+def test_every_folder_with_an_init_is_a_package(folders):
     found = {"commbounds"}
     for room in ROOMS:
         assert (ROOT / room / "__init__.py").is_file(), room
         for init in (ROOT / room).rglob("__init__.py"):
             found.add(".".join(("commbounds", *init.parent.relative_to(ROOT).parts)))
-    assert sorted(TOOL["packages"]) == sorted(found)
+    assert sorted(folders) == sorted(found)
 
 
 def test_every_folder_of_modules_has_an_init():
@@ -30,15 +42,14 @@ def test_every_folder_of_modules_has_an_init():
             assert (module.parent / "__init__.py").is_file(), module
 
 
-def test_packages_are_where_the_map_says():
-    assert set(TOOL["package-dir"]) == set(TOOL["packages"])
-    for package, folder in TOOL["package-dir"].items():
+def test_packages_are_where_they_are_imported_from(folders):
+    for package, folder in folders.items():
         assert (ROOT / folder / "__init__.py").is_file(), package
         assert folder == "src/commbounds" if package == "commbounds" else folder == "/".join(package.split(".")[1:])
 
 
-def test_data_files_match_a_pattern():
-    patterns = TOOL["package-data"]
+def test_data_files_match_a_pattern(folders):
+    patterns = CONFIGURATION["tool"]["setuptools"]["package-data"]
     for room in ROOMS:
         for path in (ROOT / room).rglob("*"):
             if (
@@ -49,7 +60,7 @@ def test_data_files_match_a_pattern():
                 package = ".".join(("commbounds", *path.parent.relative_to(ROOT).parts))
                 assert any(path.match(p) for p in patterns.get(package, [])), path
     for package, globs in patterns.items():
-        folder = ROOT / TOOL["package-dir"][package]
+        folder = ROOT / folders[package]
         for pattern in globs:
             assert list(folder.glob(pattern)), (package, pattern)
 

@@ -6,22 +6,20 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from commbounds.theory import (
-    arctopk,
-    dense,
-    dropcompute,
-    feedback,
-    flashcomm,
-    gossip,
-    lowrank,
-    moshpit,
-    oktopk,
-    packetloss,
-    quantizers,
-    sparse,
-    sparsifiers,
-)
+from commbounds.theory.arctopk import claims as arctopk
 from commbounds.theory.claim import Claim
+from commbounds.theory.dense import claims as dense
+from commbounds.theory.dropcompute import claims as dropcompute
+from commbounds.theory.feedback import claims as feedback
+from commbounds.theory.flashcomm import claims as flashcomm
+from commbounds.theory.gossip import claims as gossip
+from commbounds.theory.lowrank import claims as lowrank
+from commbounds.theory.moshpit import claims as moshpit
+from commbounds.theory.oktopk import claims as oktopk
+from commbounds.theory.packetloss import claims as packetloss
+from commbounds.theory.quantizers import claims as quantizers
+from commbounds.theory.sparse import claims as sparse
+from commbounds.theory.sparsifiers import claims as sparsifiers
 
 __all__ = ["claims"]
 

@@ -45,7 +45,7 @@ NOTATION = {
     norm2bar: r"\lVert\bar x\rVert_2",
     sumsq: r"\left(\sum_i\lVert x_i\rVert_2^2\right)",
     e: r"\varepsilon",
-    # averaging among peers: theory/_moshpit_terms.py
+    # averaging among peers: theory/moshpit/terms.py
     sp.Symbol("dims", integer=True, positive=True): "d",
     sp.Symbol("rounds", integer=True, nonnegative=True): "T",
     sp.Symbol("failure", nonnegative=True): "p",
@@ -67,7 +67,7 @@ NOTATION = {
     sp.Symbol("distance", nonnegative=True): r"\lVert\theta^0-\theta^*\rVert",
     sp.Symbol("excess", nonnegative=True): r"\Delta_f",
     sp.Symbol("square", nonnegative=True): r"\lVert\theta^k\rVert^2",
-    # quantised all-reduce: theory/_flashcomm_terms.py
+    # quantised all-reduce: theory/flashcomm/terms.py
     sp.Symbol("width", integer=True, positive=True): "b",
     sp.Symbol("first_width", integer=True, positive=True): "b_1",
     sp.Symbol("second_width", integer=True, positive=True): "b_2",
@@ -83,7 +83,7 @@ NOTATION = {
     sp.Symbol("ranges", nonnegative=True): r"\left(\sum_p R_p\right)",
     sp.Symbol("ring_scales", nonnegative=True): r"\left(\sum_{h=1}^P\sum_{p\leq h} s_p\right)",
     sp.Symbol("coded_bytes", integer=True, positive=True): "M",
-    # Ok-Topk: theory/_oktopk_terms.py
+    # Ok-Topk: theory/oktopk/terms.py
     sp.Symbol("winners", integer=True, nonnegative=True): r"\lvert T\rvert",
     sp.Symbol("selected", integer=True, nonnegative=True): r"\max_p\lvert S_p\rvert",
     sp.Symbol("inbound", integer=True, nonnegative=True): r"\max_r\mathrm{in}_r",
@@ -93,7 +93,7 @@ NOTATION = {
     sp.Symbol("gap", nonnegative=True): r"(f_0-f^*)",
     sp.Symbol("moment", positive=True): r"\mathcal{M}",
     sp.Symbol("horizon", integer=True, positive=True): "t",
-    # DropCompute: theory/_dropcompute_terms.py
+    # DropCompute: theory/dropcompute/terms.py
     sp.Symbol("logwidth", positive=True): "s",
     sp.Symbol("gammascale", positive=True): r"\theta",
     sp.Symbol("overhead", nonnegative=True): "T_c",
@@ -116,7 +116,7 @@ NOTATION = {
     sp.Symbol("largest_batch", integer=True, positive=True): "B",
     sp.Symbol("samples", positive=True): "K",
     sp.Symbol("odd_square", positive=True): "w",
-    # error feedback: theory/_feedback_terms.py
+    # error feedback: theory/feedback/terms.py
     sp.Symbol("smoothness_apart", positive=True): r"\tilde L",
     sp.Symbol("reach", positive=True): "M",
     sp.Symbol("lag", nonnegative=True): "G",
@@ -128,18 +128,18 @@ NOTATION = {
     sp.Symbol("mean_lag", nonnegative=True): r"\lVert\bar g-\bar h\rVert^2",
     sp.Symbol("variance", nonnegative=True): r"\sigma^2",
     sp.Symbol("potential", nonnegative=True): r"\Psi^0",
-    # dense all-reduce and schedules: theory/_dense_terms.py
+    # dense all-reduce and schedules: theory/dense/terms.py
     sp.Symbol("unit", positive=True): "u",
-    # nodes: theory/_node_schedules.py
+    # nodes: theory/dense/node_schedules.py
     sp.Symbol("nodes", integer=True, positive=True): "N",
-    # sparse all-reduce: theory/_sparse_terms.py, theory/_sparse_schedules.py
+    # sparse all-reduce: theory/sparse/terms.py, theory/sparse/schedules.py
     sp.Symbol("union", integer=True, nonnegative=True): "U",
     sp.Symbol("nonzeros", integer=True, nonnegative=True): r"\lvert T\rvert",
     sp.Symbol("fewest", integer=True, nonnegative=True): r"\min_p\lvert S_p\rvert",
     sp.Symbol("sd", positive=True): r"\sigma",
     sp.Symbol("teams", integer=True, positive=True): "d",
     sp.Symbol("kept", integer=True, positive=True): "h",
-    # packet loss: theory/_packetloss_terms.py
+    # packet loss: theory/packetloss/terms.py
     sp.Symbol("elapsed", integer=True, positive=True): "t",
     sp.Symbol("arrived", integer=True, positive=True): "K",
     sp.Symbol("squares", nonnegative=True): r"\left(\sum_i g_i^2\right)",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from commbounds.theory._dense_schedules import DENSE, DENSE_EXACT
-from commbounds.theory._node_schedules import NODES
-from commbounds.theory._sparse_schedules import SPARSE, SPARSE_EXACT
 from commbounds.theory.cost import Schedule
+from commbounds.theory.dense.node_schedules import NODES
+from commbounds.theory.dense.schedules import DENSE, DENSE_EXACT
 from commbounds.theory.quantities import P, k, n
+from commbounds.theory.sparse.schedules import SPARSE, SPARSE_EXACT
 
 __all__ = ["DENSE_LOWER_BOUND", "EXACT", "IN_NODES", "SCHEDULES", "SPARSE_LOWER_BOUND"]
 

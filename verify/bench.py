@@ -192,11 +192,11 @@ def _property_cases() -> Iterator[Case]:
 # --- all of it ---------------------------------------------------------------------------------------------------
 
 
-def _module(name: str, *most: int) -> Callable[[int], Iterator[Case]]:
-    """The cases of ``verify.bench_NAME``, at `n` entries but at most as many as `most` says."""
+def _module(column: str, *most: int, name: str = "bench") -> Callable[[int], Iterator[Case]]:
+    """The cases of a column's module ``bench``, at `n` entries but at most as many as `most` says."""
 
     def made(n: int) -> Iterator[Case]:
-        cases = importlib.import_module(f"commbounds.verify.bench_{name}").cases
+        cases = importlib.import_module(f"commbounds.verify.experiments.{column}.{name}").cases
         yield from cases(*(min(n, limit) for limit in most))
 
     return made
@@ -205,10 +205,10 @@ def _module(name: str, *most: int) -> Callable[[int], Iterator[Case]]:
 PARTS: dict[str, Callable[[int], Iterator[Case]]] = {
     "top-k": _top_k_cases,
     "randomised": _randomised_cases,
-    "group-quantiser": _module("groupquant", ENTRIES),
-    "all-reduce": _module("collectives", 1_000_000, 10_000_000),
+    "group-quantiser": _module("flashcomm", ENTRIES),
+    "all-reduce": _module("dense", 1_000_000, 10_000_000),
     "ok-topk": _module("oktopk", 1_000_000),
-    "ok-topk-sweep": _module("sweep"),
+    "ok-topk-sweep": _module("oktopk", name="bench_sweep"),
     "dropcompute": _module("dropcompute"),
     "moshpit": _module("moshpit"),
     "packet-loss": _module("packetloss"),

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives._oktopk_split import summed_regions
-from commbounds.collectives._oktopk_winners import moved_part, placed
-from commbounds.collectives._sparse import Entries
-from commbounds.collectives._threshold_filter import Passing
+from commbounds.collectives.oktopk.split import summed_regions
+from commbounds.collectives.oktopk.threshold_filter import Passing
+from commbounds.collectives.oktopk.winners import moved_part, placed
 from commbounds.collectives.ranks.communicator import Communicator, parcel
+from commbounds.collectives.sparse.entries import Entries
 
 __all__ = ["balanced_apart", "joined", "split_apart", "summed_region"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives._oktopk_regions import (
+from commbounds.collectives._peers import checked_count
+from commbounds.collectives.oktopk.regions import (
     ALGORITHMS,
     BOUNDARIES,
     MAX_ENTRIES,
@@ -16,7 +17,6 @@ from commbounds.collectives._oktopk_regions import (
     even_boundaries,
     proposed,
 )
-from commbounds.collectives._peers import checked_count
 from commbounds.collectives.ranks._agreement import agreed_alike
 from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.dense import gathered

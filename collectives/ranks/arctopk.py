@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives._arc_steps import (
+from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.arctopk.steps import (
     checked_format,
     checked_sketch,
     own_order,
@@ -19,7 +20,6 @@ from commbounds.collectives._arc_steps import (
     selected_rows,
     taken_rows,
 )
-from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.ranks._agreement import agreed_alike
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.dense import allgather, ring_allreduce

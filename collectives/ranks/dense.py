@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives._fused_allreduce import FUSED, fused
-from commbounds.collectives._message_by_message import ALLREDUCE, Part, by_part, counted, edges_of
-from commbounds.collectives._messages import gather_messages, gather_steps, of_ranks, scatter_messages
 from commbounds.collectives._stack import checked_stack
-from commbounds.collectives.gathering import gather_counts
+from commbounds.collectives.dense.fused import FUSED, fused
+from commbounds.collectives.dense.gathering import gather_counts
+from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, by_part, counted, edges_of
+from commbounds.collectives.dense.messages import gather_messages, gather_steps, of_ranks, scatter_messages
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, Counted, Parcel
 

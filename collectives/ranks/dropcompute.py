@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives.random_batches import Normalisation, checked_batches, in_rank_order, share_of_worker
+from commbounds.collectives.dropcompute.random_batches import (
+    Normalisation,
+    checked_batches,
+    in_rank_order,
+    share_of_worker,
+)
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.group_average import combined_in_groups

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds import collectives as together
-from commbounds.collectives.feedback_aggregators import ArcRows, GatheredTopK, OkTopK
+from commbounds.collectives.feedback.aggregators import ArcRows, GatheredTopK, OkTopK
 from commbounds.collectives.ranks import dense
 from commbounds.collectives.ranks.arctopk import arctopk_allreduce
 from commbounds.collectives.ranks.communicator import Communicator

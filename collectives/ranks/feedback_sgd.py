@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives._feedback_steps import average_of_messages, message_words, moved
-from commbounds.collectives._messages import gather_messages
-from commbounds.collectives.feedback_sgd import FeedbackSGD
+from commbounds.collectives.dense.messages import gather_messages
+from commbounds.collectives.feedback.sgd import FeedbackSGD
+from commbounds.collectives.feedback.steps import average_of_messages, message_words, moved
 from commbounds.collectives.ranks._agreement import agreed_alike
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.dense import Block, gathered, ring_allreduce

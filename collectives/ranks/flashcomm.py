@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives._quantised_wire import Bytes, Coder, Draw, blocks_of, checked_quantiser
+from commbounds.collectives.flashcomm.wire import Bytes, Coder, Draw, blocks_of, checked_quantiser
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.dense import gathered

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives.gossip import _add, _share, partners, working_links
+from commbounds.collectives.gossip.mixing import _add, _share, partners, working_links
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, packets
 
@@ -29,7 +29,7 @@ def gossip(
     alive: ArrayLike | None = None,
     missing: str = "self",
 ) -> Array:
-    """The vector of this rank after some rounds; the twin of `commbounds.collectives.gossip`.
+    """The vector of this rank after some rounds; the twin of `commbounds.collectives.gossip.mixing`.
 
     Parameters
     ----------

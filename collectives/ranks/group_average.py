@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_mask
-from commbounds.collectives.group_average import _chunk_mean, checked_groups
+from commbounds.collectives.moshpit.group_average import _chunk_mean, checked_groups
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, parcel
 
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 def group_average(
     comm: Communicator, vector: ArrayLike, groups: ArrayLike, *, receives: ArrayLike | None = None
 ) -> Array:
-    """The vector of this rank after its group has averaged; the twin of `commbounds.collectives.group_average`.
+    """The vector of this rank after its group has averaged; the twin of `commbounds.collectives.moshpit.group_average`.
 
     Parameters
     ----------

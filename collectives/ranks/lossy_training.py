@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives.loss_processes import Loss, Mask, checked_count
-from commbounds.collectives.lossy_training import checked_address, fates
-from commbounds.collectives.packetloss import layout
+from commbounds.collectives.packetloss.links import layout
+from commbounds.collectives.packetloss.loss_processes import Loss, Mask, checked_count
+from commbounds.collectives.packetloss.training import checked_address, fates
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.packetloss import broadcast, checksum, lossy_reduce_scatter, shard_of
@@ -120,7 +120,7 @@ def lossy_training(
     broadcast_only: bool = False,
     observe: Observer | None = None,
 ) -> Replica:
-    """The state of this rank after `steps` steps; the twin of `commbounds.collectives.lossy_training`.
+    """The state of this rank after `steps` steps; the twin of `commbounds.collectives.packetloss.training`.
 
     Parameters
     ----------

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives.group_average import distortion
-from commbounds.collectives.moshpit import lines, meetings
-from commbounds.collectives.moshpit_sgd import Trajectory, checked_run
+from commbounds.collectives.gossip.restarts import attempts_made
+from commbounds.collectives.moshpit.allreduce import lines, meetings
+from commbounds.collectives.moshpit.group_average import distortion
+from commbounds.collectives.moshpit.sgd import Trajectory, checked_run
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.group_average import group_average
 from commbounds.collectives.ranks.random_groups import averaged_in_rounds
-from commbounds.collectives.restarts import attempts_made
 
 __all__ = ["allreduce_with_restarts", "grid_average", "moshpit", "moshpit_sgd"]
 
@@ -39,7 +39,7 @@ def moshpit(
     alive: ArrayLike | None = None,
     rule: str = "skip",
 ) -> tuple[Array, Labels]:
-    """The vector of this rank and all keys after some rounds; the twin of `commbounds.collectives.moshpit`.
+    """The vector of this rank and all keys after some rounds; the twin of `commbounds.collectives.moshpit.allreduce`.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def moshpit_sgd(
     period: int = 1,
     groups: Sequence[Sequence[ArrayLike]] = (),
 ) -> Trajectory:
-    """What this rank goes through, and what all do on the mean; the twin of `commbounds.collectives.moshpit_sgd`.
+    """What this rank goes through, and what all do on the mean; the twin of `commbounds.collectives.moshpit.sgd`.
 
     Parameters
     ----------

@@ -14,8 +14,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives.loss_processes import Mask
-from commbounds.collectives.packetloss import (
+from commbounds.collectives.packetloss.links import (
     Layout,
     Reduced,
     _own_shard,
@@ -23,6 +22,7 @@ from commbounds.collectives.packetloss import (
     checked_divisor,
     layout,
 )
+from commbounds.collectives.packetloss.loss_processes import Mask
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, packets
 

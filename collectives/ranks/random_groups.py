@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives.random_groups import drawn_groups, regrouped
+from commbounds.collectives.moshpit.random_groups import drawn_groups, regrouped
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.group_average import group_average
@@ -67,7 +67,7 @@ def random_groups(
     rule: str = "skip",
     receives: ArrayLike | None = None,
 ) -> Array:
-    """The vector of this rank after some rounds; the twin of `commbounds.collectives.random_groups`.
+    """The vector of this rank after some rounds; the twin of `commbounds.collectives.moshpit.random_groups`.
 
     Parameters
     ----------

@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives._sparse import (
+from commbounds.collectives.ranks._agreement import agreed_row
+from commbounds.collectives.ranks.communicator import Communicator, parcel
+from commbounds.collectives.ranks.dense import gathered
+from commbounds.collectives.sparse.entries import (
     Entries,
     added,
     checked_choice,
@@ -23,12 +26,9 @@ from commbounds.collectives._sparse import (
     selected_entries,
     strongest,
 )
-from commbounds.collectives.gaussiank import _ADAPTATIONS, _selection
-from commbounds.collectives.gtopk import _levels
-from commbounds.collectives.ranks._agreement import agreed_row
-from commbounds.collectives.ranks.communicator import Communicator, parcel
-from commbounds.collectives.ranks.dense import gathered
-from commbounds.collectives.topk_dsa import _SWITCHES, _nonzero, _travels_densely
+from commbounds.collectives.sparse.gaussiank import _ADAPTATIONS, _selection
+from commbounds.collectives.sparse.gtopk import _levels
+from commbounds.collectives.sparse.topk_dsa import _SWITCHES, _nonzero, _travels_densely
 from commbounds.compressors.base import checked_count
 
 __all__ = [
@@ -76,7 +76,7 @@ class GaussiankRankResult(SparseRankResult):
 
 
 def topk_allgather(comm: Communicator, vector: ArrayLike, k: int, *, allgather: str = "bruck") -> SparseRankResult:
-    """The sum of the ranks' top-k vectors; the twin of `commbounds.collectives.topk_allgather`.
+    """The sum of the ranks' top-k vectors; the twin of `commbounds.collectives.sparse.topk_allgather`.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def topk_allgather(comm: Communicator, vector: ArrayLike, k: int, *, allgather: 
 def topk_dsa(
     comm: Communicator, vector: ArrayLike, k: int, *, switch: str = "model", allgather: str = "ring"
 ) -> SparseRankResult:
-    """The sum of the ranks' top-k vectors; the twin of `commbounds.collectives.topk_dsa`.
+    """The sum of the ranks' top-k vectors; the twin of `commbounds.collectives.sparse.topk_dsa`.
 
     Parameters
     ----------

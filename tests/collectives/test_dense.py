@@ -21,10 +21,10 @@ from commbounds.collectives import (
     reduce_scatter,
     ring_allreduce,
 )
-from commbounds.collectives._fused_allreduce import _recursive_doubling, _ring, fused_recursive_doubling, fused_ring
-from commbounds.collectives._message_by_message import ALLREDUCE, _move, allreduced, edges_of, phased
-from commbounds.collectives._messages import core_size, first_of_core
-from commbounds.collectives._streaming import streamed
+from commbounds.collectives.dense.fused import _recursive_doubling, _ring, fused_recursive_doubling, fused_ring
+from commbounds.collectives.dense.message_by_message import ALLREDUCE, _move, allreduced, edges_of, phased
+from commbounds.collectives.dense.messages import core_size, first_of_core
+from commbounds.collectives.dense.streaming import streamed
 
 pytestmark = pytest.mark.kernels
 

@@ -30,8 +30,8 @@ from commbounds.collectives import (
     released_threshold,
     trial_latencies,
 )
-from commbounds.collectives import _latency_draws as draws
-from commbounds.collectives.dropcompute import _step
+from commbounds.collectives.dropcompute import latency_draws as draws
+from commbounds.collectives.dropcompute.steps import _step
 
 pytestmark = pytest.mark.kernels
 
@@ -244,7 +244,7 @@ def test_moments_are_those_of_the_distribution_function(law):
 
 def test_convolution_agrees_with_closed_sums():
     """A gamma law whose sums are known, convolved on the grid as if they were not."""
-    from commbounds.collectives._worker_times import ClosedTimes, GridTimes
+    from commbounds.collectives.dropcompute.worker_times import ClosedTimes, GridTimes
 
     class Unknown(Gamma):
         def excess(self, x):

@@ -9,7 +9,7 @@ from naive.feedback import descent, top
 from commbounds.collectives import ArcRows, FeedbackSGD, GatheredTopK, OkTopK
 from commbounds.compressors import EF14, EF21, EF21M, QSGD, Identity, Plain, RandK, TopK
 from commbounds.theory import claims
-from commbounds.verify.feedback_problems import diagonal, logistic_digits, rotated, three_workers
+from commbounds.verify.experiments.feedback.problems import diagonal, logistic_digits, rotated, three_workers
 
 pytestmark = pytest.mark.kernels
 MECHANISMS = {"Plain": Plain, "EF14": EF14, "EF21": EF21, "EF21M": EF21M}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from naive import flashcomm as naive
 from naive.groupquant import decoded_floats
 
-from commbounds.collectives.flashcomm import (
+from commbounds.collectives.flashcomm.allreduce import (
     hierarchical_quantised_allreduce,
     oneshot_quantised_allreduce,
     ring_quantised_allreduce,

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive import dense as naive
 
-from commbounds.collectives._messages import backwards, bruck, direct, doubling, gather_messages, ring
-from commbounds.collectives.gathering import _replay, _replayed, gather_blocks
+from commbounds.collectives.dense.gathering import _replay, _replayed, gather_blocks
+from commbounds.collectives.dense.messages import backwards, bruck, direct, doubling, gather_messages, ring
 
 pytestmark = pytest.mark.kernels
 

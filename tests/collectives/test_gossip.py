@@ -7,7 +7,7 @@ import pytest
 from naive import gossip as naive
 
 from commbounds.collectives import allreduce_with_restarts, distortion, gossip, group_average, push_sum
-from commbounds.collectives.gossip import TOPOLOGIES
+from commbounds.collectives.gossip.mixing import TOPOLOGIES
 
 pytestmark = pytest.mark.kernels
 RNG = np.random.default_rng
@@ -203,7 +203,7 @@ def test_extreme_inputs_stay_finite(scale):
 
 
 def test_kernels_give_the_bits_of_their_python_functions():
-    module = import_module("commbounds.collectives.gossip")
+    module = import_module("commbounds.collectives.gossip.mixing")
     x, targets = stack(5, 3), TOPOLOGIES["exponential"](5, 0)
     alive, works = RNG(0).random(5) < 0.7, RNG(1).random(targets.shape) < 0.6
     found = []

@@ -22,10 +22,10 @@ from commbounds.collectives import (
     random_groups,
     regrouping,
 )
-from commbounds.collectives.random_groups import READINGS
+from commbounds.collectives.moshpit.random_groups import READINGS
 
 averaging, keyed, trials = (
-    import_module(f"commbounds.collectives.{name}") for name in ("group_average", "moshpit", "group_trials")
+    import_module(f"commbounds.collectives.moshpit.{name}") for name in ("group_average", "allreduce", "group_trials")
 )
 
 pytestmark = pytest.mark.kernels

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from commbounds.collectives import allgather, reduce_scatter, ring_allreduce
-from commbounds.collectives._message_by_message import ALLREDUCE, edges_of
+from commbounds.collectives.dense.message_by_message import ALLREDUCE, edges_of
 from commbounds.theory.cost import cost
 from commbounds.theory.schedules import IN_NODES
 

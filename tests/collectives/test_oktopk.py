@@ -10,18 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive import oktopk as naive
 
-from commbounds.collectives import (
-    CONTROLLERS,
-    OkTopkState,
-    _oktopk_regions,
-    _oktopk_split,
-    _oktopk_winners,
-    _threshold_filter,
-    oktopk_allreduce,
-    oktopk_boundaries,
-)
-from commbounds.collectives._oktopk_split import split_and_reduce
-from commbounds.collectives._threshold_filter import least_keys, passing
+from commbounds.collectives import CONTROLLERS, OkTopkState, oktopk_allreduce, oktopk_boundaries
+from commbounds.collectives.oktopk import regions, split, threshold_filter, winners
+from commbounds.collectives.oktopk.split import split_and_reduce
+from commbounds.collectives.oktopk.threshold_filter import least_keys, passing
 from commbounds.compressors import _blocks
 
 pytestmark = pytest.mark.kernels
@@ -415,7 +407,7 @@ def test_balancing_needs_more_than_four_times_the_mean():
 def test_the_kernels_in_plain_python_agree(monkeypatch):
     acc = stack(hot_layers, 5, 200, 3, np.float32)
     compiled = _flat(oktopk_allreduce(acc, 30, boundaries="global-count"))
-    for module in (_oktopk_regions, _oktopk_split, _oktopk_winners, _threshold_filter):
+    for module in (regions, split, winners, threshold_filter):
         for name, kernel in list(vars(module).items()):
             if hasattr(kernel, "py_func"):
                 monkeypatch.setattr(module, name, kernel.py_func)
@@ -434,7 +426,7 @@ def _flat(returned):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_shares_of_threads_meet_without_gap(family, threads, monkeypatch):
     monkeypatch.setattr(_blocks, "_SERIAL_BELOW", 1)
-    for module in (_oktopk_split, _threshold_filter):
+    for module in (split, threshold_filter):
         monkeypatch.setattr(module, "get_num_threads", lambda: threads)
     state = None
     for t in range(2):

@@ -3,15 +3,8 @@
 import numpy as np
 import pytest
 
-from commbounds.collectives import (
-    CONTROLLERS,
-    Controller,
-    OkTopkSGD,
-    OkTopkState,
-    oktopk,
-    oktopk_allreduce,
-    oktopk_boundaries,
-)
+from commbounds.collectives import CONTROLLERS, Controller, OkTopkSGD, OkTopkState, oktopk_allreduce, oktopk_boundaries
+from commbounds.collectives.oktopk import allreduce as oktopk
 
 pytestmark = pytest.mark.kernels
 

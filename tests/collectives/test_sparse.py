@@ -14,9 +14,9 @@ from commbounds.collectives import (
     topk_allgather,
     topk_dsa,
 )
-from commbounds.collectives import _sparse as shared
-from commbounds.collectives import gaussiank as gaussiank_module
-from commbounds.collectives import spardl as spardl_module
+from commbounds.collectives.sparse import entries as shared
+from commbounds.collectives.sparse import gaussiank as gaussiank_module
+from commbounds.collectives.sparse import spardl as spardl_module
 
 pytestmark = pytest.mark.kernels
 

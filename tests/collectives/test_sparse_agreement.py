@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from naive import sparse as naive
 from strategies import stacks
 
-from commbounds.collectives.gaussiank import gaussiank_allreduce
-from commbounds.collectives.gtopk import gtopk_allreduce
-from commbounds.collectives.spardl import spardl_allreduce
-from commbounds.collectives.topk_allgather import topk_allgather
-from commbounds.collectives.topk_dsa import topk_dsa
+from commbounds.collectives.sparse.gaussiank import gaussiank_allreduce
+from commbounds.collectives.sparse.gtopk import gtopk_allreduce
+from commbounds.collectives.sparse.spardl import spardl_allreduce
+from commbounds.collectives.sparse.topk_allgather import topk_allgather
+from commbounds.collectives.sparse.topk_dsa import topk_dsa
 
 pytestmark = pytest.mark.kernels
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive.groupquant import planes as naive_planes
 
-from commbounds.compressors.bit_planes import PLANES, packed, packed_bytes, unpacked
+from commbounds.compressors.flashcomm.bit_planes import PLANES, packed, packed_bytes, unpacked
 
 pytestmark = pytest.mark.kernels
 WIDTHS = pytest.mark.parametrize("bits", range(1, 9))

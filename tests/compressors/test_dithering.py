@@ -14,7 +14,7 @@ from switching import grid_bits, marginals, rounded_up, switching_points
 
 from commbounds.compressors import QSGD, MaxDithering, TernGrad, _blocks
 from commbounds.compressors._random import fill_uniforms, key_from
-from commbounds.compressors.dithering import _dither32, _dither64
+from commbounds.compressors.quantizers.dithering import _dither32, _dither64
 
 pytestmark = pytest.mark.kernels
 

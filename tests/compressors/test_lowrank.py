@@ -7,7 +7,7 @@ from naive import lowrank as naive
 from switching import exact_fraction
 
 from commbounds.compressors import LowRank, PowerSGD
-from commbounds.compressors.lowrank import orthonormalised
+from commbounds.compressors.lowrank.approximations import orthonormalised
 
 DTYPES = [np.float32, np.float64]
 

@@ -8,9 +8,9 @@ from naive import quantizers as naive
 from switching import exact_fraction, grid_bits, marginals, rounded_up, switching_points
 
 from commbounds.compressors import NaturalCompression, NaturalDithering, NearestPower, StochasticPower
-from commbounds.compressors.natural_dithering import _dither_to_powers
-from commbounds.compressors.powers import _nearest_codes, _stochastic_codes, floor_power
-from commbounds.compressors.stochastic_power import _round_to_table, power_table
+from commbounds.compressors.quantizers.natural_dithering import _dither_to_powers
+from commbounds.compressors.quantizers.powers import _nearest_codes, _stochastic_codes, floor_power
+from commbounds.compressors.quantizers.stochastic_power import _round_to_table, power_table
 
 pytestmark = pytest.mark.kernels
 

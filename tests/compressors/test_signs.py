@@ -6,7 +6,7 @@ from hostile_vectors import hostile_vectors
 from naive import quantizers as naive
 
 from commbounds.compressors import ScaledSign, Sign
-from commbounds.compressors.signs import _scaled, _signs
+from commbounds.compressors.quantizers.signs import _scaled, _signs
 
 pytestmark = pytest.mark.kernels
 

@@ -9,18 +9,9 @@ from chi_square import ChiSquare
 from hostile_vectors import hostile_vectors
 from naive import sparsifiers as naive
 
-from commbounds.compressors import (
-    AdaptiveSparsification,
-    BlockTopK,
-    ChunkTopK,
-    HardThreshold,
-    Identity,
-    RandK,
-    _blocks,
-    grouped_topk,
-    randk,
-    sparsifiers,
-)
+from commbounds.compressors import AdaptiveSparsification, BlockTopK, ChunkTopK, HardThreshold, Identity, RandK, _blocks
+from commbounds.compressors.sparsifiers import grouped_topk, randk
+from commbounds.compressors.sparsifiers import unranked as sparsifiers
 from commbounds.theory import Standing, claims
 
 pytestmark = pytest.mark.kernels

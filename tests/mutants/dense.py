@@ -14,8 +14,8 @@ from commbounds.collectives import (
     reduce_scatter,
     ring_allreduce,
 )
-from commbounds.collectives._message_by_message import ALLREDUCE, Part, carried_out, edges_of
-from commbounds.collectives._messages import bruck, core_size
+from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, carried_out, edges_of
+from commbounds.collectives.dense.messages import bruck, core_size
 from commbounds.verify.study_methods import Method
 from mutants.record import System
 

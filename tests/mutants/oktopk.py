@@ -7,15 +7,14 @@ from importlib import import_module
 import numpy as np
 
 from commbounds.collectives import OkTopkSGD, Traffic
-from commbounds.collectives.gathering import gather_blocks
+from commbounds.collectives.dense.gathering import gather_blocks
 from commbounds.verify import Method
 from mutants.record import System
 
 __all__ = ["MUTANTS"]
 
 OKTOPK, REGIONS, SPLIT, WINNERS = (
-    import_module(f"commbounds.collectives.{name}")
-    for name in ("oktopk", "_oktopk_regions", "_oktopk_split", "_oktopk_winners")
+    import_module(f"commbounds.collectives.oktopk.{name}") for name in ("allreduce", "regions", "split", "winners")
 )
 allreduce, boundaries = OKTOPK.oktopk_allreduce, OKTOPK.oktopk_boundaries
 

@@ -7,16 +7,16 @@ from importlib import import_module
 import numpy as np
 
 from commbounds.collectives import Traffic
-from commbounds.collectives._sparse import Entries, strongest
-from commbounds.collectives.gathering import gather_blocks
+from commbounds.collectives.dense.gathering import gather_blocks
+from commbounds.collectives.sparse.entries import Entries, strongest
 from commbounds.verify import Method
 from mutants.record import System
 
 __all__ = ["MUTANTS"]
 
 GTOPK, GAUSSIANK, SPARDL, TOPKA, DSA, SHARED = (
-    import_module(f"commbounds.collectives.{name}")
-    for name in ("gtopk", "gaussiank", "spardl", "topk_allgather", "topk_dsa", "_sparse")
+    import_module(f"commbounds.collectives.sparse.{name}")
+    for name in ("gtopk", "gaussiank", "spardl", "topk_allgather", "topk_dsa", "entries")
 )
 
 

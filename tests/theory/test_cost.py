@@ -8,15 +8,15 @@ import pytest
 import sympy as sp
 
 from commbounds.theory import Hypothesis
-from commbounds.theory._dense_terms import ceil_log2, floor_log2
-from commbounds.theory._node_schedules import nodes
-from commbounds.theory._sparse_schedules import kept, teams
 from commbounds.theory.cost import Cost, Machine, Phase, Schedule, cost, log2, power_below, t
 from commbounds.theory.crossover import crossover
+from commbounds.theory.dense.node_schedules import nodes
+from commbounds.theory.dense.terms import ceil_log2, floor_log2
 from commbounds.theory.notation import latex
 from commbounds.theory.quantities import P, k, n
 from commbounds.theory.schedules import EXACT, IN_NODES, SCHEDULES
 from commbounds.theory.sources import derived
+from commbounds.theory.sparse.schedules import kept, teams
 
 WHY = derived("for a test")
 ROUNDED_UP = {"topk_dsa": 1, "topk_dsa_upper": 1, "oktopk": 1, "oktopk_lower": 1}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from commbounds.theory import _feedback_terms as t
 from commbounds.theory import claims
+from commbounds.theory.feedback import terms as t
 from commbounds.theory.quantities import alpha
 
 BOOK = claims()

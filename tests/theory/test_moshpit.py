@@ -10,7 +10,7 @@ import sympy as sp
 from naive.moshpit import set_partitions
 
 from commbounds.theory import claims
-from commbounds.theory._moshpit_terms import mean_blocks, mean_overlap, regrouped, ring_walks
+from commbounds.theory.moshpit.terms import mean_blocks, mean_overlap, regrouped, ring_walks
 
 BOOK = claims()
 

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from commbounds.verify import bench_collectives as bench
+from commbounds.verify.experiments.dense import bench
 from commbounds.verify.stopwatch import Row, measured
 
 pytestmark = pytest.mark.kernels

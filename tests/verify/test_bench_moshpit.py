@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from commbounds.collectives import group_trials
-from commbounds.verify.bench_moshpit import cases, literal_groups, shared_rows
+from commbounds.verify.experiments.moshpit.bench import cases, literal_groups, shared_rows
 from commbounds.verify.stopwatch import measured
 
 pytestmark = pytest.mark.kernels

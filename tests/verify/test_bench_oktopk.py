@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commbounds.collectives._oktopk_regions import even_boundaries
-from commbounds.collectives._oktopk_split import split_and_reduce
-from commbounds.verify.bench_oktopk import cases, every_hundredth, sums
+from commbounds.collectives.oktopk.regions import even_boundaries
+from commbounds.collectives.oktopk.split import split_and_reduce
+from commbounds.verify.experiments.oktopk.bench import cases, every_hundredth, sums
 
 pytestmark = pytest.mark.kernels
 

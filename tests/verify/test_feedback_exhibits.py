@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from commbounds.verify.bench_feedback import by_numpy, cases, ours
-from commbounds.verify.exhibits.feedback import EXHIBITS
+from commbounds.verify.experiments.feedback.bench import by_numpy, cases, ours
+from commbounds.verify.experiments.feedback.exhibits import EXHIBITS
 
 pytestmark = pytest.mark.kernels
 

@@ -7,7 +7,7 @@ import pytest
 
 from commbounds.collectives import Bernoulli
 from commbounds.theory import claims
-from commbounds.verify.lossy_digits import dealt, lossy_run, predicted_drift
+from commbounds.verify.experiments.packetloss.digits import dealt, lossy_run, predicted_drift
 from commbounds.verify.make_gradients import digits, shards
 
 pytestmark = pytest.mark.kernels

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from commbounds.verify.exhibit import exhibit_from_json
-from commbounds.verify.exhibits import gossip, moshpit
+from commbounds.verify.experiments.gossip import exhibits as gossip
+from commbounds.verify.experiments.moshpit import exhibits as moshpit
 
 pytestmark = pytest.mark.kernels
 MAKERS = {**moshpit.EXHIBITS, **gossip.EXHIBITS}

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from commbounds.verify.replays import moshpit_averaging as published
+from commbounds.verify.experiments.moshpit import replay as published
 
 pytestmark = pytest.mark.kernels
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commbounds.verify.exhibit import exhibit_from_json
-from commbounds.verify.exhibits.oktopk import EXHIBITS
+from commbounds.verify.experiments.oktopk.exhibits import EXHIBITS
 
 
 @cache

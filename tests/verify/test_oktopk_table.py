@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from commbounds.verify.bench_sweep import cases, seconds, slope
+from commbounds.verify.experiments.oktopk.bench_sweep import cases, seconds, slope
+from commbounds.verify.experiments.oktopk.replay import FAMILIES, ONE_OWNER, QUARTER, SMALL_K, TIGHT, data, replay
+from commbounds.verify.experiments.oktopk.reuse import reused
+from commbounds.verify.experiments.oktopk.sweep import RANKS, one_iteration, published, swept
 from commbounds.verify.gradients import KINDS
-from commbounds.verify.oktopk_reuse import reused
-from commbounds.verify.oktopk_sweep import RANKS, one_iteration, published, swept
 from commbounds.verify.replay import replayed
 from commbounds.verify.replays import REPLAYS
-from commbounds.verify.replays.oktopk_volume import FAMILIES, ONE_OWNER, QUARTER, SMALL_K, TIGHT, data, replay
 from commbounds.verify.stack_families import SWEPT, stack
 
 
@@ -80,7 +80,7 @@ def test_fresh_thresholds_keep_to_k_on_recorded_gradients():
 
 
 def test_the_replay_is_listed_and_agrees():
-    assert REPLAYS["oktopk-volume"].endswith("oktopk_volume")
+    assert REPLAYS["oktopk-volume"].endswith("oktopk.replay")
 
 
 @pytest.mark.long

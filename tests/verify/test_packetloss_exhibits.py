@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from commbounds.collectives import Bernoulli, drift_trials
-from commbounds.verify.bench_packetloss import all_steps_at_once, cases, step_by_step
 from commbounds.verify.exhibit import exhibit_from_json
-from commbounds.verify.exhibits.packetloss import EXHIBITS
+from commbounds.verify.experiments.packetloss.bench import all_steps_at_once, cases, step_by_step
+from commbounds.verify.experiments.packetloss.exhibits import EXHIBITS
 
 pytestmark = pytest.mark.kernels
 

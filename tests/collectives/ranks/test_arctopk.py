@@ -9,8 +9,8 @@ from commbounds.collectives import row_count
 from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.collectives.ranks.arctopk import arctopk_allreduce
 from commbounds.collectives.ranks.dense import ring_allreduce
+from commbounds.verify.experiments.arctopk.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
-from commbounds.verify.pairings.arctopk import PAIRINGS
 
 pytestmark = pytest.mark.kernels
 (PAIRING,) = PAIRINGS

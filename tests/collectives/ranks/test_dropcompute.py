@@ -8,8 +8,8 @@ from rank_refusals import refused_by_all
 
 from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.collectives.ranks.dropcompute import drop_gradient
+from commbounds.verify.experiments.dropcompute.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
-from commbounds.verify.pairings.dropcompute import PAIRINGS
 
 pytestmark = pytest.mark.kernels
 (PAIRING,) = PAIRINGS
@@ -57,14 +57,14 @@ def test_a_word_too_many_is_found():
 
 
 def test_workers_added_up_the_other_way_round_are_found(monkeypatch):
-    from commbounds.collectives.random_batches import in_rank_order
+    from commbounds.collectives.dropcompute.random_batches import in_rank_order
 
     monkeypatch.setattr(MODULE + "in_rank_order", lambda rows: in_rank_order(rows[::-1]))
     assert any("result" in difference for difference in differences().values())
 
 
 def test_micro_batches_that_were_dropped_are_found(monkeypatch):
-    from commbounds.collectives.random_batches import share_of_worker
+    from commbounds.collectives.dropcompute.random_batches import share_of_worker
 
     monkeypatch.setattr(MODULE + "share_of_worker", lambda mine, count, how: share_of_worker(mine, len(mine), how))
     found = differences()

@@ -15,8 +15,8 @@ from commbounds.collectives import (
 from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.collectives.ranks.feedback_sgd import feedback_sgd_start, feedback_sgd_step
 from commbounds.compressors import EF14, EF21, EF21M, GroupQuantizer, RandK, TopK
+from commbounds.verify.experiments.feedback.pairings import PAIRINGS, _descent, _first_weights, _seen
 from commbounds.verify.pairing import compared
-from commbounds.verify.pairings.feedback import PAIRINGS, _descent, _first_weights, _seen
 
 pytestmark = pytest.mark.kernels
 (PAIRING,) = PAIRINGS

@@ -13,8 +13,8 @@ from commbounds.collectives.ranks.flashcomm import (
     twostep_quantised_allreduce,
 )
 from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer, TopK, message_from_bytes, wire_bytes
+from commbounds.verify.experiments.flashcomm.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
-from commbounds.verify.pairings.flashcomm import PAIRINGS
 
 pytestmark = pytest.mark.kernels
 TWINS = {
@@ -137,7 +137,7 @@ def test_lost_spikes_are_found(pairing, monkeypatch):
         read = message_from_bytes(sent, quantiser, n, dtype)
         return replace(read, ranges=replace(read.ranges, positions=None))
 
-    monkeypatch.setattr("commbounds.collectives._quantised_wire.message_from_bytes", without_spikes)
+    monkeypatch.setattr("commbounds.collectives.flashcomm.wire.message_from_bytes", without_spikes)
     differences = with_twin(pairing, pairing.apart)
     assert any("values" in difference for difference in differences)
 
@@ -156,8 +156,8 @@ def test_whole_words_for_codes_are_found(pairing, monkeypatch):
                 continue
         raise ValueError("sent must be a padded message")
 
-    monkeypatch.setattr("commbounds.collectives._quantised_wire.wire_bytes", padded)
-    monkeypatch.setattr("commbounds.collectives._quantised_wire.message_from_bytes", cut)
+    monkeypatch.setattr("commbounds.collectives.flashcomm.wire.wire_bytes", padded)
+    monkeypatch.setattr("commbounds.collectives.flashcomm.wire.message_from_bytes", cut)
     differences = with_twin(pairing, pairing.apart)
     assert any("sent" in difference for difference in differences)
 

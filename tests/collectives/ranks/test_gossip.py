@@ -7,8 +7,8 @@ from rank_refusals import differences_with, refused_by_all
 from commbounds.collectives.ranks import ThreadWorld, packets, parcel
 from commbounds.collectives.ranks import gossip as apart
 from commbounds.collectives.ranks.gossip import gossip, push_sum
+from commbounds.verify.experiments.gossip.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
-from commbounds.verify.pairings.gossip import PAIRINGS
 
 pytestmark = pytest.mark.kernels
 GOSSIP, PUSH_SUM = PAIRINGS

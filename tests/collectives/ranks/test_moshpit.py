@@ -11,8 +11,8 @@ from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.collectives.ranks.group_average import combined_in_groups, group_average
 from commbounds.collectives.ranks.moshpit import allreduce_with_restarts, grid_average, moshpit, moshpit_sgd
 from commbounds.collectives.ranks.random_groups import random_groups, regrouping
+from commbounds.verify.experiments.moshpit.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
-from commbounds.verify.pairings.moshpit import PAIRINGS
 
 pytestmark = pytest.mark.kernels
 BY_NAME = {pairing.name: pairing for pairing in PAIRINGS}
@@ -164,7 +164,7 @@ def test_a_rank_that_only_gives_but_takes_is_found(monkeypatch):
 
 
 def test_failed_members_that_take_part_are_found(monkeypatch):
-    from commbounds.collectives.moshpit import meetings
+    from commbounds.collectives.moshpit.allreduce import meetings
 
     def all_there(*arguments, alive, **options):
         return meetings(*arguments, alive=None, **options)

@@ -10,8 +10,8 @@ import pytest
 from commbounds.collectives import CONTROLLERS, OkTopkSGD, oktopk_allreduce
 from commbounds.collectives.ranks import Parcel, ThreadWorld
 from commbounds.collectives.ranks.oktopk_sgd import OkTopkSGDRankState, oktopk_sgd_start, oktopk_sgd_step
+from commbounds.verify.experiments.oktopk.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
-from commbounds.verify.pairings.oktopk import PAIRINGS
 
 pytestmark = pytest.mark.kernels
 OKTOPK, EXCHANGE, REGIONS = (

@@ -8,8 +8,8 @@ from commbounds.collectives import Bernoulli, GilbertElliott
 from commbounds.collectives.ranks import ThreadWorld, packets, parcel
 from commbounds.collectives.ranks.lossy_training import fresh_replica, lossy_step, lossy_training
 from commbounds.collectives.ranks.packetloss import lossy_broadcast, lossy_reduce_scatter
+from commbounds.verify.experiments.packetloss.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
-from commbounds.verify.pairings.packetloss import PAIRINGS
 
 pytestmark = pytest.mark.kernels
 BY_NAME = {pairing.name: pairing for pairing in PAIRINGS}
@@ -193,7 +193,7 @@ def test_a_staleness_that_is_never_reset_is_found(name, monkeypatch):
 
 
 def test_a_run_that_forgets_its_bursts_is_found(monkeypatch):
-    from commbounds.collectives.lossy_training import fates
+    from commbounds.collectives.packetloss.training import fates
 
     def forgetful(loss, address, step, sizes, bad, broadcast_only):
         return fates(loss, address, step, sizes, (None, None), broadcast_only)

@@ -6,8 +6,8 @@ import pytest
 from commbounds import collectives
 from commbounds.collectives.ranks import Parcel, ThreadWorld, parcel, spardl, sparse
 from commbounds.collectives.ranks._team import Team
+from commbounds.verify.experiments.sparse.pairings import PAIRINGS, telling_stacks
 from commbounds.verify.pairing import compared
-from commbounds.verify.pairings.sparse import PAIRINGS, telling_stacks
 
 pytestmark = pytest.mark.kernels
 TWINS = {

@@ -1,0 +1,168 @@
+"""ARC-Top-K: Top-K over rows, agreed on through an all-reduced sketch, so that no index is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.arctopk.steps import (
+    checked_format,
+    checked_sketch,
+    own_order,
+    put_averages,
+    rounded_sketches,
+    selected_rows,
+    taken_rows,
+)
+from commbounds.collectives.dense.allreduce import allgather, ring_allreduce
+from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import checked_count
+
+__all__ = ["ArcResult", "arctopk_allreduce", "row_count"]
+
+Array = NDArray[Any]
+AllReduce = Callable[[Array], tuple[Array, Traffic]]
+
+
+@dataclass(frozen=True, eq=False)
+class ArcResult:
+    """What every rank ends with.
+
+    Parameters
+    ----------
+    mean : (P, m, n) dtype of the gradients
+        The average of the compressed gradients, as each rank holds it: zero outside its rows. Where all ranks hold the
+        same it is stored once, and cannot be written to.
+    rows : (P, K) int64
+        The rows that each rank selected, ascending.
+    scores : (P, m) float64
+        The scores that it selected them by.
+    """
+
+    mean: Array
+    rows: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+
+def row_count(m: int, share: float, rule: str = "ceil") -> int:
+    """Rows kept of `m` at the ratio `share`: ``ceil`` keeps the contraction 1 - share, ``floor`` does not.
+
+    Parameters
+    ----------
+    m : int
+        Rows; >= 1.
+    share : float or Fraction
+        In (0, 1]. Products with a float are rounded before they are cut: pass a Fraction for what is meant.
+    rule : str
+        "ceil", or "floor" with at least one row, as in published hooks.
+
+    Examples
+    --------
+    >>> row_count(9, 0.2), row_count(9, 0.2, "floor")
+    (2, 1)
+    """
+    rows = checked_count("m", m)
+    if not 0 < share <= 1:
+        raise ValueError(f"share must be in (0, 1], got {share}")
+    if rule not in ("ceil", "floor"):
+        raise ValueError(f"rule must be ceil or floor, got {rule!r}")
+    return int(-(-share * rows // 1)) if rule == "ceil" else max(1, int(share * rows // 1))
+
+
+def arctopk_allreduce(
+    gradients: ArrayLike,
+    K: int,
+    rank: int,
+    rng: np.random.Generator | None = None,
+    *,
+    sketch: ArrayLike | None = None,
+    sketch_format: str = "",
+    allreduce: AllReduce = ring_allreduce,
+    agree: bool = True,
+) -> tuple[ArcResult, Traffic]:
+    """The average of the ranks' gradients on the K rows whose average is largest, as seen through a sketch.
+
+    All ranks draw one Gaussian V of shape (n, rank) from a shared seed; rank p sends G_p V / sqrt(rank), the average
+    is all-reduced, a row's score is its squared norm there, and the K rows of largest score are all-reduced without
+    indices (arXiv 2510.26709; the method as third parties report it, its own text was not read).
+
+    Parameters
+    ----------
+    gradients : (P, m, n) float32 or float64
+        One matrix for every rank; rows are what is selected. A vector of d entries is (d, 1). Finite.
+    K : int
+        Rows to keep; in [1, m].
+    rank : int
+        Columns of the sketch; >= 1.
+    rng : numpy.random.Generator
+        Draws V; required without `sketch`.
+    sketch : (n, rank) array or None
+        V itself.
+    sketch_format : str
+        What a rank's sketch is rounded to before it is sent: "", float64, float32 or bfloat16. Empty for the
+        gradients' dtype. Sums are taken in the gradients' dtype.
+    allreduce : callable
+        Adds up (P, words) stacks; every rank must end with the same bits.
+    agree : bool
+        False gathers the sketches and lets every rank add them up beginning with its own: masks may then differ, and
+        the all-reduce of rows without indices mixes them up.
+
+    Returns
+    -------
+    ArcResult
+        Of scores that are equal the lower row is selected.
+    Traffic
+        Phases "sketch" and "rows"; words.
+
+    Raises
+    ------
+    TypeError, ValueError
+        `gradients` is no (P, m, n) stack of finite floats, K or rank is out of range, or V has another shape.
+
+    Notes
+    -----
+    In exact arithmetic the average of the compressed gradients is the compressed average, whatever the ranks hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stack = np.array([[[3.0], [1.0], [-2.0]], [[-3.0], [1.0], [-2.0]]])
+    >>> result, traffic = arctopk_allreduce(stack, 1, 1, sketch=[[1.0]])
+    >>> result.rows.tolist(), result.mean[0].ravel().tolist()
+    ([[2], [2]], [0.0, 0.0, -2.0])
+    """
+    stack = _checked_gradients(gradients)
+    P, m, n = stack.shape
+    kept, columns = checked_count("K", K, 1, m), checked_count("rank", rank)
+    if sketch is None and rng is None:  # nothing will be sketched, which would show what is not finite
+        checked_stack(stack.reshape(P, -1), "gradients")
+    V = checked_sketch(sketch, n, columns, rng).astype(stack.dtype)
+    sketches = rounded_sketches(stack, V, checked_format(sketch_format, stack.dtype))
+    sums, about_sketch = (allreduce if agree else _own_orders)(sketches.reshape(P, m * columns))
+    rows, scores = selected_rows(sums.reshape(P, m, columns), P, kept)
+    totals, about_rows = allreduce(taken_rows(stack, rows).reshape(P, kept * n))
+    mean = np.zeros_like(stack[:1] if agree else stack)  # every rank ends with the same bits if they agree
+    for one, own_totals, own_rows in zip(mean, totals, rows, strict=not agree):
+        put_averages(own_totals, own_rows, P, one)
+    mean = np.broadcast_to(mean, stack.shape) if agree else mean
+    return ArcResult(mean, rows, scores), Traffic.of_phases({"sketch": about_sketch, "rows": about_rows})
+
+
+def _checked_gradients(gradients: ArrayLike) -> Array:
+    array = np.asarray(gradients)
+    if array.ndim != 3:
+        raise ValueError(f"gradients must be (P, m, n), one matrix for every rank, got shape {array.shape}")
+    if 0 in array.shape:
+        raise ValueError(f"gradients must have at least one rank, row and column, got shape {array.shape}")
+    return checked_stack(array.reshape(array.shape[0], -1), "gradients", finite=False).reshape(array.shape)
+
+
+def _own_orders(sketches: Array) -> tuple[Array, Traffic]:
+    """The sum as every rank computes it from all sketches, beginning with its own."""
+    _, traffic = allgather(sketches)
+    return np.stack([own_order(sketches, rank) for rank in range(len(sketches))]), traffic

@@ -1,0 +1,307 @@
+"""All-reduce by four classical algorithms, reduce-scatter and all-gather by three, every word counted.
+
+Sums, not means. A vector is cut in P blocks as by `numpy.array_split`: the first n mod P are one word longer, and where
+n < P, some are empty; their messages are sent all the same. Sums that leave the dtype's range become infinite or NaN.
+
+In all four all-reduces the ranks agree bit for bit: a block is added up once and copied, or, in recursive doubling,
+both partners add the same two numbers, and a + b and b + a are the same bits. The algorithms add in different orders,
+so the bits differ between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.dense.fused import fused
+from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, allreduced, carried_out, edges_of, phased
+from commbounds.collectives.dense.messages import gather_messages, scatter_messages
+from commbounds.collectives.traffic import Traffic
+
+__all__ = [
+    "allgather",
+    "allgatherv",
+    "butterfly_allreduce",
+    "rabenseifner_allreduce",
+    "recursive_doubling_allreduce",
+    "reduce_scatter",
+    "ring_allreduce",
+]
+
+Array = NDArray[Any]
+
+
+def ring_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
+    """What every rank holds after a ring all-reduce, and the traffic.
+
+    In 2 (P - 1) steps every block goes round twice, from rank to rank + 1: first adding up, then as the sum.
+
+    Parameters
+    ----------
+    stack : (P, n) float32 or float64
+        The ranks' vectors; finite, P >= 1, n >= 1.
+
+    Returns
+    -------
+    result : (P, n) dtype of stack
+        Rows are equal bit for bit. Block b is (...((x_{b+1} + x_{b+2}) + x_{b+3}) + ...) + x_b, ranks modulo P.
+    traffic : Traffic
+        Phases ``reduce-scatter`` and ``all-gather``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        `stack` is ragged, empty, not finite, or of another dtype.
+
+    Examples
+    --------
+    >>> result, traffic = ring_allreduce([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
+    >>> result
+    array([[11., 22., 33.],
+           [11., 22., 33.]])
+    >>> traffic.steps, traffic.critical_path, traffic.sent.tolist()
+    (2, 4, [3, 3])
+    """
+    return _fused("ring", stack)
+
+
+def recursive_doubling_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
+    """What every rank holds after an all-reduce by recursive doubling, and the traffic.
+
+    In step j = 0, 1, ..., log2 P - 1, ranks r and r xor 2^j exchange their whole vectors and add.
+
+    Parameters
+    ----------
+    stack : (P, n) float32 or float64
+        The ranks' vectors; finite, P >= 1, n >= 1.
+
+    Returns
+    -------
+    result : (P, n) dtype of stack
+        Rows are equal bit for bit: the balanced binary tree of sums over the ranks in their order.
+    traffic : Traffic
+        Phases ``exchange``, and ``fold`` before and ``unfold`` behind it where P is no power of two.
+
+    Raises
+    ------
+    TypeError, ValueError
+        `stack` is ragged, empty, not finite, or of another dtype.
+
+    Notes
+    -----
+    Where P is no power of two, P' the largest below it: of the first 2 (P - P') ranks every odd one sends its vector to
+    the even one before it, which adds it, takes part for both, and sends the result back.
+
+    Examples
+    --------
+    >>> result, traffic = recursive_doubling_allreduce([[1.0, 2.0], [10.0, 20.0], [100.0, 200.0]])
+    >>> result[2]
+    array([111., 222.])
+    >>> traffic.steps, traffic.critical_path, list(traffic.phases)
+    (3, 6, ['fold', 'exchange', 'unfold'])
+    """
+    return _fused("recursive-doubling", stack)
+
+
+def _fused(algorithm: str, stack: ArrayLike) -> tuple[Array, Traffic]:
+    array = checked_stack(stack, finite=False)
+    result, counts = fused(array, algorithm)
+    # NaN or infinity anywhere in a column makes its sum one, so most stacks need no pass of their own
+    if not np.isfinite(result[0]).all():
+        checked_stack(array)
+    return result, phased(counts, ALLREDUCE[algorithm][0](len(array)))
+
+
+def rabenseifner_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
+    """What every rank holds after Rabenseifner's all-reduce, and the traffic.
+
+    A reduce-scatter by recursive halving (n/2 words, n/4, ..., n/P), then an all-gather by recursive doubling.
+
+    Parameters
+    ----------
+    stack : (P, n) float32 or float64
+        The ranks' vectors; finite, P >= 1, n >= 1.
+
+    Returns
+    -------
+    result : (P, n) dtype of stack
+        Rows are equal bit for bit.
+    traffic : Traffic
+        Phases ``reduce-scatter`` and ``all-gather``, and ``fold`` before and ``unfold`` behind them where P is no power
+        of two, of whole vectors as in `recursive_doubling_allreduce`; blocks are then one for each of the P' ranks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        `stack` is ragged, empty, not finite, or of another dtype.
+
+    Examples
+    --------
+    >>> _, traffic = rabenseifner_allreduce([[1.0] * 8] * 4)
+    >>> traffic.steps, traffic.critical_path
+    (4, 12)
+    """
+    return allreduced(checked_stack(stack), "rabenseifner")
+
+
+def butterfly_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
+    """What every rank holds after a direct reduce-scatter and a direct all-gather, and the traffic.
+
+    In step s = 1, ..., P - 1, rank r sends block r + s to its rank; in P - 1 more, its sum to rank r + s.
+
+    Parameters
+    ----------
+    stack : (P, n) float32 or float64
+        The ranks' vectors; finite, P >= 1, n >= 1.
+
+    Returns
+    -------
+    result : (P, n) dtype of stack
+        Rows are equal bit for bit. Block b is ((x_b + x_{b-1}) + x_{b-2}) + ..., ranks modulo P.
+    traffic : Traffic
+        Phases ``reduce-scatter`` and ``all-gather``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        `stack` is ragged, empty, not finite, or of another dtype.
+
+    Examples
+    --------
+    >>> _, traffic = butterfly_allreduce([[1.0] * 6] * 3)
+    >>> traffic.steps, traffic.critical_path, traffic.messages.tolist()
+    (4, 8, [4, 4, 4])
+    """
+    return allreduced(checked_stack(stack), "butterfly")
+
+
+def reduce_scatter(stack: ArrayLike, algorithm: str = "ring") -> tuple[list[Array], Traffic]:
+    """Every rank's block of the sum, and the traffic.
+
+    Each algorithm is the all-gather of that name run backwards, who received sends, what was copied is added; the ring
+    goes the same way round, and is the first half of `ring_allreduce`.
+
+    Parameters
+    ----------
+    stack : (P, n) float32 or float64
+        The ranks' vectors; finite, P >= 1, n >= 1.
+    algorithm : {"ring", "recursive-doubling", "bruck"}
+        Recursive doubling run backwards is recursive halving. P may be any number, as in `gather_blocks`.
+
+    Returns
+    -------
+    blocks : list of P vectors of the dtype of stack
+        Rank r's is block r. The order of its sum depends on the algorithm.
+    traffic : Traffic
+        Of one phase, ``reduce-scatter``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        `stack` is ragged, empty, not finite, or of another dtype; there is no such algorithm.
+
+    Examples
+    --------
+    >>> blocks, traffic = reduce_scatter([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
+    >>> blocks
+    [array([11., 22.]), array([33.])]
+    >>> traffic.sent.tolist()
+    [1, 2]
+    """
+    array = checked_stack(stack)
+    P, n = array.shape
+    messages = scatter_messages(P, algorithm)
+    edges, held = edges_of(n, P), array.copy()
+    traffic = carried_out(held, edges, [Part("reduce-scatter", messages, True)])
+    return [held[r, edges[r] : edges[r + 1]].copy() for r in range(P)], traffic
+
+
+def allgather(blocks: ArrayLike, algorithm: str = "ring") -> tuple[Array, Traffic]:
+    """What every rank holds once all have the blocks of all, which are equally long, and the traffic.
+
+    Parameters
+    ----------
+    blocks : (P, m) float32 or float64
+        A block from every rank; finite, P >= 1, m >= 1.
+    algorithm : {"ring", "recursive-doubling", "bruck"}
+        As in `gather_blocks`.
+
+    Returns
+    -------
+    result : (P, P m) dtype of blocks
+        Rows are equal: the blocks in the order of their ranks.
+    traffic : Traffic
+        Of one phase, ``all-gather``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        `blocks` are ragged, empty, not finite, or of another dtype; there is no such algorithm.
+
+    Examples
+    --------
+    >>> result, traffic = allgather([[1.0], [2.0], [3.0]], "bruck")
+    >>> result[1]
+    array([1., 2., 3.])
+    >>> traffic.steps, traffic.critical_path
+    (2, 2)
+    """
+    return _gathered(list(checked_stack(blocks, "blocks")), algorithm)
+
+
+def allgatherv(blocks: Sequence[ArrayLike], algorithm: str = "ring") -> tuple[Array, Traffic]:
+    """As `allgather`, of blocks of any lengths.
+
+    Parameters
+    ----------
+    blocks : sequence of P vectors, all float32 or all float64
+        A block from every rank, which may be empty; finite, P >= 1.
+    algorithm : {"ring", "recursive-doubling", "bruck"}
+        As in `gather_blocks`.
+
+    Returns
+    -------
+    result : (P, n) dtype of blocks
+        Rows are equal: the blocks in the order of their ranks, n words together.
+    traffic : Traffic
+        Of one phase, ``all-gather``. An empty block is sent all the same.
+
+    Raises
+    ------
+    TypeError, ValueError
+        There is no block, or one is no vector, not finite, or of another dtype; there is no such algorithm.
+
+    Examples
+    --------
+    >>> result, traffic = allgatherv([[1.0, 2.0], [], [3.0]])
+    >>> result[1], traffic.received.tolist()
+    (array([1., 2., 3.]), [1, 3, 2])
+    """
+    if len(blocks) == 0:
+        raise ValueError("blocks must hold one vector for every rank, got none")
+    vectors = [np.asarray(block) for block in blocks]
+    if any(vector.ndim != 1 for vector in vectors):
+        raise ValueError(f"blocks must be vectors, got shapes {', '.join(str(v.shape) for v in vectors)}")
+    kinds = {vector.dtype for vector in vectors}
+    if len(kinds) > 1:
+        raise TypeError(f"blocks must be of one dtype, got {', '.join(sorted(map(str, kinds)))}")
+    together = np.concatenate(vectors)
+    if together.size:
+        checked_stack(together[None], "blocks")
+    elif together.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(f"blocks must be float32 or float64, got {together.dtype}")
+    return _gathered(vectors, algorithm)
+
+
+def _gathered(vectors: Sequence[Array], algorithm: str) -> tuple[Array, Traffic]:
+    P = len(vectors)
+    messages = gather_messages(P, algorithm)
+    edges = np.concatenate([[0], np.cumsum([vector.size for vector in vectors], dtype=np.int64)])
+    held = np.zeros((P, int(edges[-1])), vectors[0].dtype.newbyteorder("="))
+    for r, vector in enumerate(vectors):
+        held[r, edges[r] : edges[r + 1]] = vector
+    return held, carried_out(held, edges, [Part("all-gather", messages, False)])

@@ -1,0 +1,163 @@
+"""Latency laws that are given by weights: on a lattice, in bins of a histogram, and the delay of the released code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives.dropcompute.latency_draws import HISTOGRAM, LATTICE
+from commbounds.collectives.dropcompute.latency_laws import LatencyLaw, Plan, checked_numbers, plan_of
+
+__all__ = ["Histogram", "Lattice", "bernoulli", "released_noise"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice(LatencyLaw):
+    """base + unit j with probability weights[j] / sum(weights), j = 0, 1, ...
+
+    Parameters
+    ----------
+    base, unit : float
+        Seconds; base >= 0, unit > 0.
+    weights : sequence of float
+        Not negative, not all zero.
+    """
+
+    base: float
+    unit: float
+    weights: Any
+
+    def __post_init__(self) -> None:
+        checked_numbers(self, ("unit",))
+        weights = np.array(self.weights, dtype=np.float64)
+        if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
+            raise ValueError(f"weights must be finite, not negative and not all zero, got {self.weights!r}")
+        object.__setattr__(self, "weights", np.trim_zeros(weights, "b") / weights.sum())
+
+    @cached_property
+    def _moments(self) -> tuple[float, float, float]:
+        j = np.arange(self.weights.size)
+        mean = float(self.weights @ j)
+        second, third = (float(self.weights @ (j - mean) ** p) for p in (2, 3))
+        return mean, second, third
+
+    @property
+    def mean(self) -> float:  # type: ignore[override]
+        return self.base + self.unit * self._moments[0]
+
+    @property
+    def variance(self) -> float:  # type: ignore[override]
+        return self.unit**2 * self._moments[1]
+
+    @property
+    def skewness(self) -> float:  # type: ignore[override]
+        return self._moments[2] / self._moments[1] ** 1.5 if self._moments[1] else 0.0
+
+    @property
+    def low(self) -> float:  # type: ignore[override]
+        return self.base + self.unit * int(np.flatnonzero(self.weights)[0])
+
+    @property
+    def high(self) -> float:  # type: ignore[override]
+        return self.base + self.unit * (len(self.weights) - 1)
+
+    @property
+    def new_better_than_used(self) -> bool | None:  # type: ignore[override]
+        # E[t - x | t > x] jumps up only at atoms: it is largest just there
+        tails = np.cumsum(self.weights[::-1])[::-1]  # P(j' >= j)
+        beyond = np.append(np.cumsum(tails[::-1])[::-1][1:], 0.0)  # sum over i > j of P(j' >= i) = E (j' - j)^+
+        alive = np.append(tails[1:], 0.0)  # P(j' > j)
+        where = alive > 0
+        remaining = self.unit * beyond[where] / alive[where]
+        return bool((remaining <= self.mean * (1 + 1e-12)).all())
+
+    @property
+    def plan(self) -> Plan:
+        return plan_of(LATTICE, self.base, self.unit, weights=self.weights)
+
+    def cdf(self, x: ArrayLike) -> Array:
+        at = np.floor((np.asarray(x, dtype=np.float64) - self.base) / self.unit)
+        totals = np.append(0.0, np.cumsum(self.weights))
+        return np.asarray(totals[np.clip(at + 1, 0, self.weights.size).astype(np.int64)])
+
+
+def bernoulli(low: float, high: float, probability: float) -> Lattice:
+    """`high` with the given probability, else `low`."""
+    if not 0 <= probability <= 1:
+        raise ValueError(f"probability must be in [0, 1], got {probability}")
+    return Lattice(low, high - low, (1 - probability, probability))
+
+
+def released_noise(base: float = 1.0, factor: float = 1.0) -> Lattice:
+    """The delay that the released code injects: base (1 + factor K / (2 E[K])).
+
+    K in 1 .. 999 has probability proportional to exp(-(ln K - 4)^2 / 2) / K: a discrete, truncated lognormal law of
+    sentence lengths. The mean is base (1 + factor/2).
+    """
+    K = np.arange(1, 1000)
+    weights = np.exp(-((np.log(K) - 4.0) ** 2) / 2) / K
+    weights /= weights.sum()
+    return Lattice(base, base * factor / 2 / float(weights @ K), np.append(0.0, weights))
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram(LatencyLaw):
+    """Latencies that were measured: uniform within bins of equal width.
+
+    Parameters
+    ----------
+    start, width : float
+        Left end of the first bin, and the width of every bin.
+    counts : sequence of float
+        Weight of every bin.
+    """
+
+    start: float
+    width: float
+    counts: Any
+
+    def __post_init__(self) -> None:
+        checked_numbers(self, ("width",), ("start",))
+        counts = np.array(self.counts, dtype=np.float64)
+        if counts.ndim != 1 or not np.isfinite(counts).all() or (counts < 0).any() or counts.sum() <= 0:
+            raise ValueError(f"counts must be finite, not negative and not all zero, got {self.counts!r}")
+        object.__setattr__(self, "counts", counts / counts.sum())
+
+    @property
+    def _centres(self) -> Array:
+        return np.asarray(self.start + self.width * (np.arange(self.counts.size) + 0.5))
+
+    @property
+    def mean(self) -> float:  # type: ignore[override]
+        return float(self.counts @ self._centres)
+
+    @property
+    def variance(self) -> float:  # type: ignore[override]
+        return float(self.counts @ (self._centres - self.mean) ** 2) + self.width**2 / 12
+
+    @property
+    def skewness(self) -> float:  # type: ignore[override]
+        # E(c + u)^3 over a bin with centre c, u uniform: c^3 + 3 c E u^2, and the middle terms cancel over all bins
+        return float(self.counts @ (self._centres - self.mean) ** 3 / self.variance**1.5)
+
+    @property
+    def low(self) -> float:  # type: ignore[override]
+        return self.start
+
+    @property
+    def high(self) -> float:  # type: ignore[override]
+        return self.start + self.width * len(self.counts)
+
+    @property
+    def plan(self) -> Plan:
+        return plan_of(HISTOGRAM, self.start, self.width, weights=self.counts)
+
+    def cdf(self, x: ArrayLike) -> Array:
+        edges = self.start + self.width * np.arange(self.counts.size + 1)
+        return np.asarray(np.interp(np.asarray(x), edges, np.append(0.0, np.cumsum(self.counts))))

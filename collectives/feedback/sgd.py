@@ -1,0 +1,209 @@
+"""Gradient descent of P workers with error feedback, around a compressor or a collective that compresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives._peers import checked_count
+from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.dense.allreduce import ring_allreduce
+from commbounds.collectives.dense.gathering import gather_blocks
+from commbounds.collectives.feedback.aggregators import Aggregated
+from commbounds.collectives.feedback.steps import average_of_messages, message_words, moved
+from commbounds.collectives.traffic import Traffic
+from commbounds.compressors import Feedback, FeedbackState
+from commbounds.compressors.base import checked_rng
+
+__all__ = ["FeedbackSGD", "FeedbackSGDState"]
+
+Array = NDArray[Any]
+
+
+@lru_cache(maxsize=256)
+def _gathered(words: tuple[int, ...], allgather: str) -> Traffic:
+    """The traffic of an all-gather; sizes come back from step to step."""
+    traffic = gather_blocks(np.array(words, np.int64), allgather)
+    for counts in (traffic.sent, traffic.received, traffic.messages):
+        counts.flags.writeable = False
+    return traffic
+
+
+@dataclass(frozen=True, eq=False)
+class FeedbackSGDState:
+    """Where the descent is.
+
+    Parameters
+    ----------
+    weights : (n,) or (m, n) float32 or float64
+        The same on all workers.
+    P : int
+        Workers.
+    estimate : array like the weights
+        What the server last took for the average gradient (times the step size for EF14).
+    workers : tuple of P FeedbackState
+        What every worker remembers; empty before the first step.
+    aggregator : Any
+        What the aggregator remembers.
+    t : int
+        Steps so far.
+    """
+
+    weights: Array
+    P: int
+    estimate: Array
+    workers: tuple[FeedbackState, ...] = ()
+    aggregator: Any = None
+    t: int = 0
+
+
+@dataclass(frozen=True)
+class FeedbackSGD:
+    """Gradient descent whose workers send compressed gradients, with or without error feedback.
+
+    In a step every worker sends what its mechanism makes of its gradient at the weights; the average of what was sent
+    becomes the server's estimate g, or is added to it (EF21, EF21M); and the weights move by -gamma g.
+
+    Parameters
+    ----------
+    mechanism : Feedback
+        `Plain`, `EF14`, `EF21` or `EF21M`; with a compressor exactly if there is no aggregator.
+    step_size : float
+        gamma; positive, finite.
+    aggregator : callable or None
+        (stack, its state, rng) -> Aggregated, for all workers together: `feedback_aggregators` has some.
+    shared : bool
+        Whether all workers draw from the same stream, as from a shared seed; else one after another.
+    allgather : str
+        How messages travel, as in `gather_blocks`.
+
+    Notes
+    -----
+    The dense first step of EF21 and EF21M is a ring all-reduce. Messages are gathered by all; a message's words are
+    its bits over the width of a weight, rounded up. Averages are summed over the workers in their order, in float64.
+
+    Examples
+    --------
+    >>> from commbounds.compressors import EF21, TopK
+    >>> sgd = FeedbackSGD(EF21(TopK(1)), 0.5)
+    >>> state = sgd.start([4.0, 2.0], P=2)
+    >>> for _ in range(3):
+    ...     state, traffic = sgd.step(np.stack([state.weights, state.weights]), state)
+    >>> state.weights, traffic.sent
+    (array([0., 0.]), array([2, 2]))
+    """
+
+    mechanism: Feedback
+    step_size: float
+    aggregator: Callable[[Array, Any, np.random.Generator | None], Aggregated] | None = None
+    shared: bool = False
+    allgather: str = "bruck"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, Feedback):
+            raise TypeError(f"mechanism must be a Feedback, got {self.mechanism!r}")
+        if not (np.isfinite(self.step_size) and self.step_size > 0):
+            raise ValueError(f"step_size must be positive and finite, got {self.step_size}")
+        if (self.mechanism.compressor is None) == (self.aggregator is None):
+            raise ValueError(
+                "either the mechanism has a compressor or there is an aggregator, got "
+                + ("neither" if self.aggregator is None else "both")
+            )
+
+    def start(self, weights: ArrayLike, P: int) -> FeedbackSGDState:
+        """The state before the first step of `P` workers.
+
+        Parameters
+        ----------
+        weights : (n,) or (m, n) float32 or float64
+            Finite; copied.
+        P : int
+            >= 1.
+        """
+        given = np.asarray(weights)
+        if given.ndim not in (1, 2) or given.size == 0:
+            raise ValueError(f"weights must be a vector or a matrix with entries, got shape {given.shape}")
+        row = checked_stack(given.reshape(1, -1), "weights").reshape(given.shape)
+        return FeedbackSGDState(row.copy(), checked_count(P, "P"), np.zeros_like(row))
+
+    def step(
+        self, gradients: ArrayLike, state: FeedbackSGDState, rng: np.random.Generator | None = None
+    ) -> tuple[FeedbackSGDState, Traffic]:
+        """One step, from the gradients at ``state.weights``.
+
+        Parameters
+        ----------
+        gradients : (P, n) or (P, m, n)
+            Every worker's, in the dtype of the weights; finite.
+        state : FeedbackSGDState
+            Not mutated.
+        rng : numpy.random.Generator or None
+            Required where compressors or aggregators draw.
+
+        Returns
+        -------
+        state : FeedbackSGDState
+            After the step.
+        traffic : Traffic
+            Of this step, in words.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `gradients` do not fit the state's P, shape and dtype; or as mechanisms and aggregators raise.
+        """
+        stack = self._checked(gradients, state)
+        mechanism, size = self.mechanism, stack.dtype.type(self.step_size)
+        given = size * stack if mechanism.scaled else stack
+        workers = state.workers or tuple(mechanism.start(gradient) for gradient in given)
+        remembered = state.aggregator
+        if state.t == 0 and getattr(mechanism, "dense", False):
+            sums, traffic = ring_allreduce(given.reshape(state.P, -1))
+            mean = (sums[0] / stack.dtype.type(state.P)).reshape(state.weights.shape)
+        elif self.aggregator is None:
+            workers, mean, traffic = self._sent_one_by_one(given, workers, rng)
+        else:
+            offers = [mechanism.offered(w, g) for w, g in zip(workers, given, strict=True)]
+            found = self.aggregator(np.stack([vector for vector, _ in offers]), remembered, rng)
+            workers = tuple(
+                mechanism.after(w, vector, momentum, sent)
+                for w, (vector, momentum), sent in zip(workers, offers, found.sent, strict=True)
+            )
+            mean, remembered, traffic = found.mean, found.state, found.traffic
+        estimate, weights = moved(mechanism, self.step_size, state.weights, state.estimate, mean)
+        return replace(
+            state, weights=weights, estimate=estimate, workers=workers, aggregator=remembered, t=state.t + 1
+        ), traffic
+
+    def _sent_one_by_one(
+        self, given: Array, workers: tuple[FeedbackState, ...], rng: np.random.Generator | None
+    ) -> tuple[tuple[FeedbackState, ...], Array, Traffic]:
+        """What every worker sends by itself: their states, the average of their messages, the all-gather."""
+        mechanism, compressor = self.mechanism, self.mechanism.compressor
+        if compressor is None:
+            raise ValueError("mechanism must have a compressor where there is no aggregator")
+        own = checked_rng(rng) if compressor.randomised else None
+        seed = int(own.integers(2**63)) if own is not None and self.shared else None
+        found = []
+        for worker, gradient in zip(workers, given, strict=True):
+            found.append(mechanism.step(worker, gradient, own if seed is None else np.random.default_rng(seed)))
+        messages = [message for message, _ in found]
+        mean = average_of_messages(messages, compressor, given.shape[1:], given.dtype)
+        words = [message_words(message, given.dtype) for message in messages]
+        return tuple(after for _, after in found), mean, _gathered(tuple(words), self.allgather)
+
+    def _checked(self, gradients: ArrayLike, state: FeedbackSGDState) -> Array:
+        array = np.asarray(gradients)
+        if array.shape != (state.P, *state.weights.shape):
+            raise ValueError(
+                f"gradients must be (P, ...) = {(state.P, *state.weights.shape)}, as the state, got {array.shape}"
+            )
+        if array.dtype != state.weights.dtype:
+            raise TypeError(f"gradients must be {state.weights.dtype}, as the weights, got {array.dtype}")
+        # what is not finite is refused where it is compressed, and in the dense first step
+        return checked_stack(array.reshape(state.P, -1), "gradients", finite=False).reshape(array.shape)

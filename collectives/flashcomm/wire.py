@@ -1,0 +1,119 @@
+"""What quantised collectives share: messages that are counted in bytes, quantisers at every stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives.traffic import Traffic
+from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer, message_from_bytes, wire_bytes
+from commbounds.compressors.base import checked_rng
+
+__all__ = ["Coder", "Draw", "QuantisedSum", "Wire", "blocks_of", "checked_quantiser"]
+
+Array = NDArray[Any]
+Bytes = NDArray[np.uint8]
+Draw = Callable[[int, int], Array] | None
+"""``draw(stage, rank)``: the uniforms of the rank's whole vector at this quantisation; None for the quantiser's own."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuantisedSum:
+    """What every rank ends with, and which way the bytes went.
+
+    Parameters
+    ----------
+    values : (P, n) dtype of the stack
+        The sum as each rank holds it.
+    moves : (steps, P, P) int64
+        Bytes from rank to rank in every step.
+    """
+
+    values: Array
+    moves: NDArray[np.int64]
+
+    def bridge_bytes(self, first: int) -> tuple[int, int]:
+        """Bytes over a bridge between the `first` ranks and the others: there, and back."""
+        return int(self.moves[:, :first, first:].sum()), int(self.moves[:, first:, :first].sum())
+
+
+class Wire:
+    """Sends messages and counts their bytes; a step is a round in which every rank may send to every other."""
+
+    def __init__(self, P: int) -> None:
+        self._P = P
+        self._moves: list[NDArray[np.int64]] = []
+        self._messages: list[NDArray[np.int64]] = []
+
+    def step(self) -> None:
+        """Begin a new step."""
+        self._moves.append(np.zeros((self._P, self._P), np.int64))
+        self._messages.append(np.zeros(self._P, np.int64))
+
+    def send(self, source: int, target: int, message: Any) -> Any:
+        """`message`, as it arrives; None stands for an empty one."""
+        self._moves[-1][source, target] += 0 if message is None else -(-message.bits // 8)
+        self._messages[-1][source] += 1
+        return message
+
+    @property
+    def moves(self) -> NDArray[np.int64]:
+        """Bytes from rank to rank in every step."""
+        return np.array(self._moves, np.int64).reshape(len(self._moves), self._P, self._P)
+
+    def traffic(self) -> Traffic:
+        """The bytes as traffic: what it calls a word is a byte here."""
+        moves = self.moves
+        messages = np.array(self._messages, np.int64).reshape(len(moves), self._P)
+        return Traffic.of_steps(moves.sum(axis=2), moves.sum(axis=1), messages)
+
+
+class Coder:
+    """One quantiser at one stage: codes parts of a rank's vector, each part by its own groups."""
+
+    def __init__(self, quantiser: GroupQuantizer, stage: int, P: int, rng: Any, draw: Draw) -> None:
+        self._quantiser, self._stage, self._draw = quantiser, stage, draw
+        self.seeds: Array | None = None
+        """(P, P): of every part of every rank; None where there are no random bits, or injected ones."""
+        if quantiser.randomised and draw is None:
+            self.seeds = checked_rng(rng).integers(0, 2**63, size=(P, P))
+
+    def coded(self, x: Array, rank: int, part: int, where: slice) -> Any:
+        """The message for part number `part` of a rank's vector, which lies at `where` in it; None if it is empty."""
+        if x.size == 0:
+            return None
+        if self._draw is not None and isinstance(self._quantiser, StochasticGroupQuantizer):
+            return self._quantiser.compress_with(x, self._draw(self._stage, rank)[where])
+        rng = None if self.seeds is None else np.random.default_rng(self.seeds[rank, part])
+        return self._quantiser.compress(x, rng)
+
+    def read(self, message: Any, like: Array) -> Array:
+        """The entries that `message` stands for."""
+        return like[:0] if message is None else self._quantiser.decompress(message)
+
+    def coded_bytes(self, x: Array, rank: int, part: int, where: slice) -> Bytes:
+        """As `coded`, the bytes that are sent; none for an empty part."""
+        message = self.coded(x, rank, part, where)
+        return np.zeros(0, np.uint8) if message is None else wire_bytes(message)
+
+    def read_bytes(self, sent: Bytes, like: Array) -> Array:
+        """The entries, as many as `like` has and in its dtype, that the bytes stand for."""
+        return self.read(message_from_bytes(sent, self._quantiser, like.size, like.dtype) if like.size else None, like)
+
+
+def blocks_of(n: int, parts: int) -> list[slice]:
+    """Consecutive parts of a vector, the first n mod parts of them one entry longer."""
+    ends = [n // parts * j + min(j, n % parts) for j in range(parts + 1)]
+    return [slice(start, stop) for start, stop in pairwise(ends)]
+
+
+def checked_quantiser(quantiser: Any, name: str) -> GroupQuantizer:
+    """`quantiser`, if it is one of groups."""
+    if not isinstance(quantiser, GroupQuantizer):
+        raise TypeError(f"{name} must be a GroupQuantizer, got {quantiser!r}")
+    return quantiser

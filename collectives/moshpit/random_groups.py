@@ -1,0 +1,220 @@
+"""Averaging in groups that are drawn at random, under every reading of "random groups"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives._peers import checked_count, checked_mask, checked_rng
+from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.moshpit.group_average import group_average
+from commbounds.collectives.moshpit.random_partitions import READINGS, Reading, checked_sizes, choices_of_round
+from commbounds.collectives.traffic import Traffic
+
+__all__ = ["READINGS", "Reading", "drawn_groups", "random_groups", "regrouped", "regrouping"]
+
+Labels = NDArray[np.int64]
+
+
+def random_groups(
+    stack: ArrayLike,
+    r: int,
+    rounds: int = 1,
+    rng: np.random.Generator | None = None,
+    *,
+    reading: str = "cut",
+    sizes: Sequence[int] | None = None,
+    choices: Sequence[Sequence[int]] | None = None,
+    alive: ArrayLike | None = None,
+    rule: str = "skip",
+    receives: ArrayLike | None = None,
+) -> tuple[NDArray[Any], Traffic]:
+    """The peers' vectors after some rounds of averaging in random groups.
+
+    Parameters
+    ----------
+    stack : (N, n) float32 or float64
+        The peers' vectors; finite.
+    r : int
+        Number of groups, 1 <= r <= N.
+    rounds : int
+        Rounds, >= 0.
+    rng : numpy.random.Generator or None
+        Required where groups are drawn.
+    reading : str
+        What random groups are: a name in `READINGS`.
+    sizes : sequence of r integers or None
+        Sizes of the groups, where the reading prescribes them; None for sizes that differ by at most one.
+    choices : sequence of sequences of int or None
+        For every round the choices in place of random ones; see `Reading.ranges`.
+    alive : (rounds, N) bool or None
+        Who takes part in which round.
+    rule : "skip" or "abort"
+        Whether a group goes on without its failed members, or does nothing in that round.
+    receives : (rounds, N) bool or None
+        Peers that get their group's average; the others only give.
+
+    Returns
+    -------
+    result : (N, n) dtype of stack
+        The vectors after the last round.
+    traffic : Traffic
+        With a phase for every round; under "slots" without what it takes to fill the slots.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `checked_stack` says; r outside [1, N]; sizes, choices, alive or receives that do not fit; unknown names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> result, traffic = random_groups(np.eye(4), 2, 3, np.random.default_rng(0))
+    >>> result.sum(axis=0).tolist(), traffic.steps
+    ([1.0, 1.0, 1.0, 1.0], 6)
+    """
+    array = checked_stack(stack)
+    N, phases = len(array), {}
+    drawn = drawn_groups(
+        N,
+        r,
+        rounds,
+        rng,
+        reading=reading,
+        sizes=sizes,
+        choices=choices,
+        alive=alive,
+        rule=rule,
+        receives=receives,
+    )
+    for t, (groups, gets, made) in enumerate(drawn):
+        if reading == "slots":
+            array = array[np.asarray(made)]
+        array, phases[f"round {t + 1}"] = group_average(array, groups, receives=gets)
+    return (array, Traffic.of_phases(phases)) if phases else (array.copy(), Traffic.none(N))
+
+
+def drawn_groups(
+    N: int,
+    r: int,
+    rounds: int,
+    rng: np.random.Generator | None,
+    *,
+    reading: str,
+    sizes: Sequence[int] | None,
+    choices: Sequence[Sequence[int]] | None,
+    alive: ArrayLike | None,
+    rule: str,
+    receives: ArrayLike | None,
+) -> Iterator[tuple[Labels, NDArray[np.bool_], Sequence[int]]]:
+    """For every round of `random_groups` the groups, who gets the average, and the choices that made the groups."""
+    rounds, r = checked_count(rounds, "rounds", 0), checked_count(r, "r", 1, N)
+    if reading not in READINGS:
+        raise ValueError(f"reading must be one of {', '.join(READINGS)}, got {reading!r}")
+    if rule not in ("skip", "abort"):
+        raise ValueError(f"rule must be 'skip' or 'abort', got {rule!r}")
+    if choices is not None and len(choices) != rounds:
+        raise ValueError(f"choices must hold one entry for each of {rounds} rounds, got {len(choices)}")
+    prescribed = checked_sizes(N, r, sizes)
+    part, gets = checked_mask(alive, (rounds, N), "alive"), checked_mask(receives, (rounds, N), "receives")
+
+    def of_round(t: int) -> tuple[Labels, NDArray[np.bool_], Sequence[int]]:
+        given = None if choices is None else choices[t]
+        labels, made = choices_of_round(READINGS[reading], prescribed, given, rng)
+        groups = np.where(part[t], labels, -1)
+        if rule == "abort":
+            groups[np.isin(labels, labels[~part[t]])] = -1
+        return groups, gets[t], made
+
+    return map(of_round, range(rounds))
+
+
+def regrouping(
+    stack: ArrayLike,
+    M: int,
+    rounds: int = 1,
+    rng: np.random.Generator | None = None,
+    *,
+    orders: Sequence[Sequence[int]] | None = None,
+    alive: ArrayLike | None = None,
+) -> tuple[NDArray[Any], Traffic]:
+    """The peers' vectors after some rounds in which those that are there form random groups of M among themselves.
+
+    Parameters
+    ----------
+    stack : (N, n) float32 or float64
+        The peers' vectors; finite.
+    M : int
+        Members of a group, >= 1.
+    rounds : int
+        Rounds, >= 0.
+    rng : numpy.random.Generator or None
+        Required where orders are drawn.
+    orders : sequence of sequences of int or None
+        For every round an order of those that are there, in place of a random one.
+    alive : (rounds, N) bool or None
+        Who takes part in which round.
+
+    Returns
+    -------
+    result : (N, n) dtype of stack
+        The vectors after the last round.
+    traffic : Traffic
+        With a phase for every round.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `checked_stack` says; M < 1; orders or alive that do not fit.
+
+    Notes
+    -----
+    The random-group baseline of the authors' notebook: of A peers that are there, the first M floor(A/M) in the order
+    form groups of M consecutive ones, and the rest are dealt out to the groups in turn. With A < M nobody averages.
+
+    Examples
+    --------
+    >>> regrouping([[1.0], [3.0], [5.0]], 2, orders=[[0, 1, 2]])[0].ravel().tolist()
+    [3.0, 3.0, 3.0]
+    """
+    array = checked_stack(stack)
+    N, phases = len(array), {}
+    for t, groups in enumerate(regrouped(N, M, rounds, rng, orders=orders, alive=alive)):
+        array, phases[f"round {t + 1}"] = group_average(array, groups)
+    return (array, Traffic.of_phases(phases)) if phases else (array.copy(), Traffic.none(N))
+
+
+def regrouped(
+    N: int,
+    M: int,
+    rounds: int,
+    rng: np.random.Generator | None,
+    *,
+    orders: Sequence[Sequence[int]] | None,
+    alive: ArrayLike | None,
+) -> Iterator[Labels]:
+    """The groups of every round of `regrouping`."""
+    M, rounds = checked_count(M, "M"), checked_count(rounds, "rounds", 0)
+    part = checked_mask(alive, (rounds, N), "alive")
+    if orders is not None and len(orders) != rounds:
+        raise ValueError(f"orders must hold one entry for each of {rounds} rounds, got {len(orders)}")
+
+    def of_round(t: int) -> Labels:
+        there = np.flatnonzero(part[t])
+        if orders is None:
+            order = checked_rng(rng, "drawing orders").permutation(there)
+        else:
+            order = np.asarray(orders[t], np.int64)
+            if not np.array_equal(np.sort(order), there):
+                raise ValueError(f"orders of a round must be a permutation of {there.tolist()}, got {order.tolist()}")
+        whole = order.size // M
+        groups = np.full(N, -1)
+        if whole:
+            places = np.arange(order.size)
+            groups[order] = np.where(places < whole * M, places // M, (places - whole * M) % whole)
+        return groups
+
+    return map(of_round, range(rounds))

@@ -1,0 +1,114 @@
+"""Moshpit SGD: local steps, and every `period` steps an average in random groups that need not be exact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives._peers import checked_count
+from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.moshpit.group_average import distortion, group_average
+from commbounds.collectives.traffic import Traffic
+
+__all__ = ["Trajectory", "checked_run", "moshpit_sgd"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """What Moshpit SGD went through.
+
+    Parameters
+    ----------
+    points : (N, n) floats
+        The peers' parameters at the end.
+    means : (steps + 1, n) float64
+        The mean of the peers' parameters before every step, and at the end.
+    spreads : (steps + 1,) float64
+        Their distortion V at the same times: after averaging, where a step ends with it.
+    """
+
+    points: Array
+    means: Array
+    spreads: Array
+
+
+def moshpit_sgd(
+    points: ArrayLike,
+    gradient: Callable[[Array], Array],
+    gamma: float,
+    noise: ArrayLike,
+    period: int = 1,
+    groups: Sequence[Sequence[ArrayLike]] = (),
+) -> tuple[Trajectory, Traffic]:
+    """The trajectory of SGD on every peer, with averages in groups after every `period` steps.
+
+    Parameters
+    ----------
+    points : (N, n) float32 or float64
+        Where the peers start; finite.
+    gradient : callable (N, n) -> (N, n)
+        The gradient at every peer's point.
+    gamma : float
+        Step size, positive.
+    noise : (steps, N, n) floats
+        What is added to the gradients: independent with mean zero, where theory is to apply.
+    period : int
+        Steps from one average to the next, tau in the paper.
+    groups : sequence of sequences of (N,) integers
+        For every average the groups of each of its rounds; as many as steps // period.
+
+    Returns
+    -------
+    trajectory : Trajectory
+        End, means and distortions.
+    traffic : Traffic
+        Of all averages.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `checked_stack` says; gamma not positive; noise or groups that do not fit; period < 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> still = np.zeros((2, 2, 1))
+    >>> path, _ = moshpit_sgd([[4.0], [0.0]], lambda x: x, 0.5, still, 2, [[[0, 0]]])
+    >>> path.points.ravel().tolist(), path.spreads.tolist()
+    ([0.5, 0.5], [4.0, 1.0, 0.0])
+    """
+    array = checked_stack(points)
+    N, n = array.shape
+    added = checked_run(array, gamma, noise, period, groups)
+    steps = len(added)
+    means, spreads = np.empty((steps + 1, n)), np.empty(steps + 1)
+    means[0], spreads[0] = array.mean(axis=0, dtype=np.float64), distortion(array)
+    phases = {}
+    for step in range(steps):
+        array = array - array.dtype.type(gamma) * (np.asarray(gradient(array), dtype=array.dtype) + added[step])
+        if (step + 1) % period == 0:
+            for j, labels in enumerate(groups[(step + 1) // period - 1]):
+                array, phases[f"step {step + 1}, round {j + 1}"] = group_average(array, labels)
+        means[step + 1], spreads[step + 1] = array.mean(axis=0, dtype=np.float64), distortion(array)
+    traffic = Traffic.of_phases(phases) if phases else Traffic.none(N)
+    return Trajectory(array.copy() if steps == 0 else array, means, spreads), traffic
+
+
+def checked_run(array: Array, gamma: float, noise: ArrayLike, period: int, groups: Sequence[Any]) -> Array:
+    """`noise` in the dtype of the points `array`, where it and everything else fits them."""
+    period = checked_count(period, "period")
+    if not (np.isfinite(gamma) and gamma > 0):
+        raise ValueError(f"gamma must be positive, got {gamma}")
+    added = np.asarray(noise, dtype=array.dtype)
+    if added.ndim != 3 or added.shape[1:] != array.shape:
+        raise ValueError(f"noise must have shape (steps, {array.shape[0]}, {array.shape[1]}), got {added.shape}")
+    averages = len(added) // period
+    if len(groups) != averages:
+        raise ValueError(f"groups must hold one entry for each of {averages} averages, got {len(groups)}")
+    return added

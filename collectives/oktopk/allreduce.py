@@ -1,0 +1,222 @@
+"""Ok-Topk: a sparse all-reduce of the largest entries (S. Li, T. Hoefler 2022, arXiv 2201.07598)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives._peers import checked_count
+from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.dense.gathering import gather_blocks
+from commbounds.collectives.oktopk.regions import (
+    ALGORITHMS,
+    BOUNDARIES,
+    MAX_ENTRIES,
+    checked_choice,
+    even_boundaries,
+    oktopk_boundaries,
+    settled_boundaries,
+)
+from commbounds.collectives.oktopk.split import split_and_reduce, used_up
+from commbounds.collectives.oktopk.state import CONTROLLERS, Controller, OkTopkResult, OkTopkState
+from commbounds.collectives.oktopk.threshold_filter import Passing, least_keys, passing
+from commbounds.collectives.oktopk.winners import BALANCE, gathered_sizes, winners_traffic
+from commbounds.collectives.traffic import Traffic, summed
+from commbounds.compressors._largest import largest
+
+__all__ = ["CONTROLLERS", "Controller", "OkTopkResult", "OkTopkState", "oktopk_allreduce", "oktopk_boundaries"]
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The options of `oktopk_allreduce`, checked."""
+
+    boundaries: str
+    balance: str
+    allgather: str
+    threshold: str
+    tau: int
+    tau_prime: int
+    controller: Controller | None
+    rotation: bool
+    bucket: int
+
+    def __post_init__(self) -> None:
+        checked_choice(self.boundaries, "boundaries", BOUNDARIES)
+        checked_choice(self.balance, "balance", BALANCE)
+        checked_choice(self.allgather, "allgather", ALGORITHMS)
+        checked_choice(self.threshold, "threshold", ("inclusive", "strict"))
+        for name in ("tau", "tau_prime", "bucket"):
+            object.__setattr__(self, name, checked_count(getattr(self, name), name))
+        if self.controller is not None and not isinstance(self.controller, Controller):
+            raise TypeError(f"controller must be a Controller or None, got {self.controller!r}")
+
+    def keys(self, thresholds: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """The least keys that pass the thresholds."""
+        return least_keys(thresholds, dtype, self.threshold == "inclusive")
+
+
+def _kth_largest(vector: NDArray[Any], k: int) -> float:
+    """The k-th largest magnitude, zeros counted."""
+    return float(np.abs(largest(vector, k)[1]).min())
+
+
+def _room(k: int) -> int:
+    """Guess of how many entries pass a threshold meant for k."""
+    return k + k // 2 + 64
+
+
+def _selection(stack: NDArray[Any], state: OkTopkState, options: _Options, fresh: bool) -> tuple[Passing, OkTopkState]:
+    """What every rank selects, and the state with the thresholds that do it."""
+    if fresh:
+        state = replace(state, local_thresholds=np.array([_kth_largest(row, state.k) for row in stack]))
+    chosen = passing(stack, options.keys(state.local_thresholds, stack.dtype), _room(state.k))
+    if not chosen.finite:  # NaN and the infinities pass any threshold
+        raise ValueError("acc must be finite, got NaN or infinity")
+    if options.controller is None or fresh:
+        return chosen, state
+    thresholds, most = state.local_thresholds.copy(), int(options.controller.at_once_above * state.k)
+    for p in range(state.P):
+        for _ in range(options.controller.at_once_tries):
+            if chosen.counts[p] <= most:
+                break
+            thresholds[p] = options.controller.raised(thresholds[p])
+            chosen.narrow(p, options.keys(thresholds[p : p + 1], stack.dtype))
+    return chosen, replace(state, local_thresholds=thresholds)
+
+
+def oktopk_allreduce(
+    acc: ArrayLike,
+    k: int,
+    state: OkTopkState | None = None,
+    *,
+    boundaries: str = "mean-of-quantiles",
+    balance: str = "always",
+    allgather: str = "bruck",
+    threshold: str = "inclusive",
+    tau: int = 64,
+    tau_prime: int = 32,
+    controller: Controller | None = None,
+    rotation: bool = True,
+    bucket: int = 1,
+) -> tuple[OkTopkResult, OkTopkState, Traffic]:
+    """The sum of what the ranks' vectors have above their thresholds, where it passes a threshold for sums.
+
+    Algorithm 1 of the paper, in iteration t:
+
+    1. if tau' divides t: every rank's threshold becomes its k-th largest magnitude;
+    2. rank p selects S_p, the entries that pass its threshold;
+    3. if tau divides t: the ranks agree on boundaries of P regions ("repartition");
+    4. every rank sends the entries of S_p in region r to rank r, which adds ("split");
+    5. if tau' divides t: all sums that are not zero are gathered ("reevaluation"), and the global threshold becomes
+       the k-th largest magnitude of the sums;
+    6. the sums that pass it, the winners, are counted ("sizes"), spread evenly ("balance") and gathered ("allgather").
+
+    Parameters
+    ----------
+    acc : (P, n) float32 or float64
+        The ranks' accumulated gradients; finite; P >= 1, n in [1, 2^31 - 1]. Not mutated.
+    k : int
+        Entries aimed at, in [1, n].
+    state : OkTopkState or None
+        From the call before, or made up; None before the first iteration.
+    boundaries : {"mean-of-quantiles", "global-count", "even"}
+        How regions are cut in step 3: see `oktopk_boundaries`.
+    balance : {"always", "never", "4x-mean"}
+        When the winners are spread evenly; "4x-mean": if some rank holds more than four times the mean.
+    allgather : {"ring", "bruck", "recursive-doubling"}
+        How sizes, sums and winners are gathered.
+    threshold : {"inclusive", "strict"}
+        Whether a magnitude equal to the threshold passes; the official code is strict.
+    tau, tau_prime : int
+        Periods of repartition and of re-evaluation; >= 1.
+    controller : Controller or None
+        Adapts the thresholds in iterations that do not re-evaluate them; None leaves them as they are.
+    rotation : bool
+        Whether rank p sends to rank p + s in round s of the split; else all send to rank s.
+    bucket : int
+        Rounds of the split in flight together; they make one step. >= 1; the official code has min(4, P).
+
+    Returns
+    -------
+    result : OkTopkResult
+        The update, what it took from every rank, and counts.
+    state : OkTopkState
+        For the next iteration.
+    traffic : Traffic
+        With the phases "repartition", "split", "reevaluation", "sizes", "balance" and "allgather", in this order; those
+        that did not take place are empty.
+
+    Raises
+    ------
+    TypeError
+        `acc` has another dtype or ragged rows; a count is no integer.
+    ValueError
+        `acc` has no rank or no entry, or holds NaN or an infinity; `k`, a period or an option is out of its range;
+        `state` is one of another P, n or k; a sum overflows.
+
+    Notes
+    -----
+    - Zeros are never selected. With fewer than k nonzero entries the threshold found is 0, and all of them pass.
+    - Ties: "inclusive" selects all entries equal to the threshold, "strict" none; so re-evaluation gives exactly k
+      entries only if the k-th magnitude is unique and the threshold inclusive; strict, it gives k - 1.
+    - Sums are made in rank order in the dtype of `acc`, starting from zero, whatever the order of messages; an
+      implementation that adds in order of arrival differs by rounding.
+    - A sum that cancels to zero is no winner, and stays in the ranks' residuals. With fewer than k sums that are not
+      zero, the update has fewer than k entries.
+    - Thresholds are compared with sums, not means.
+    - Words: an entry counts two, a size or a proposed boundary one. Empty messages of the split are sent; in the
+      balancing they are not, as sizes are known. Sizes of a re-evaluation are in the phase "sizes".
+    - The official code takes another way in iterations that re-evaluate: the k largest of the gathered sums are the
+      update, without step 6.
+    - P = 1 has no traffic.
+
+    Examples
+    --------
+    >>> acc = np.array([[5.0, 0.0, 1.0, 0.0], [4.0, 1.0, 0.0, 3.0]])
+    >>> result, state, traffic = oktopk_allreduce(acc, 2)
+    >>> result.update.tolist(), [s.tolist() for s in result.selected]
+    ([9.0, 0.0, 0.0, 3.0], [[0], [0, 3]])
+    >>> state.boundaries.tolist(), state.local_thresholds.tolist(), state.global_threshold
+    ([0, 2, 4], [1.0, 3.0], 3.0)
+    >>> traffic.phases["split"].sent.tolist(), traffic.phases["allgather"].received.tolist()
+    ([2, 2], [2, 2])
+    """
+    options = _Options(boundaries, balance, allgather, threshold, tau, tau_prime, controller, rotation, bucket)
+    fresh = state is None or state.t % options.tau_prime == 0
+    stack = checked_stack(acc, "acc", finite=fresh)
+    P, n = stack.shape
+    if n > MAX_ENTRIES:
+        raise ValueError(f"acc must have at most 2**31 - 1 entries a rank, got {n}")
+    k = checked_count(k, "k", 1, n)
+    before = OkTopkState(0, k, np.zeros(P), 0.0, even_boundaries(n, P)) if state is None else state.checked_for(P, n, k)
+    phases = {}
+
+    chosen, now = _selection(stack, before, options, fresh)
+    phases["repartition"] = Traffic.none(P)
+    if now.t % options.tau == 0:
+        cuts, phases["repartition"] = settled_boundaries(
+            [row.astype(np.int64) for row in chosen.rows()], n, boundaries, allgather
+        )
+        now = replace(now, boundaries=cuts)
+    sums, region_counts, nonzero, phases["split"] = split_and_reduce(chosen, now.boundaries, rotation, options.bucket)
+    phases["reevaluation"], phases["sizes"] = Traffic.none(P), gathered_sizes(P, allgather)
+    if fresh:
+        phases["reevaluation"] = gather_blocks(2 * nonzero, allgather)
+        phases["sizes"] = summed([phases["sizes"], gathered_sizes(P, allgather)])
+        now = replace(now, global_threshold=_kth_largest(sums, k))
+    passed = passing(sums[np.newaxis], options.keys(np.array([now.global_threshold]), stack.dtype), _room(k))
+    indices, values = passed.entries(0)
+    winners = np.diff(np.searchsorted(indices, now.boundaries)).astype(np.int64)
+    phases["balance"], phases["allgather"] = winners_traffic(winners, balance, allgather)
+
+    update = np.zeros(n, stack.dtype)
+    update[indices] = values
+    selected = used_up(chosen, update)
+    result = OkTopkResult(update, indices.astype(np.int64), selected, chosen.counts, region_counts, nonzero, winners)
+    if controller is not None and not fresh:
+        now = controller.after(now, chosen.counts, indices.size)
+    return result, replace(now, t=now.t + 1), Traffic.of_phases(phases)

@@ -1,0 +1,157 @@
+"""Ok-Topk SGD: gradient descent with error feedback around Ok-Topk's all-reduce (arXiv 2201.07598, Algorithm 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives._peers import checked_count
+from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.oktopk.allreduce import OkTopkResult, OkTopkState, oktopk_allreduce
+from commbounds.collectives.oktopk.regions import checked_choice
+from commbounds.collectives.traffic import Traffic
+
+__all__ = ["OkTopkSGD", "OkTopkSGDState"]
+
+
+@dataclass(frozen=True, eq=False)
+class OkTopkSGDState:
+    """Where the descent is.
+
+    Parameters
+    ----------
+    weights : (n,) float32 or float64
+        The same on all ranks.
+    residuals : (P, n) dtype of the weights
+        What every rank has not sent yet.
+    allreduce : OkTopkState or None
+        Thresholds and regions; None before the first step.
+    """
+
+    weights: NDArray[Any]
+    residuals: NDArray[Any]
+    allreduce: OkTopkState | None = None
+
+    @property
+    def t(self) -> int:
+        """Steps so far."""
+        return 0 if self.allreduce is None else self.allreduce.t
+
+
+@dataclass(frozen=True)
+class OkTopkSGD:
+    """SGD that sends Ok-Topk's selection and keeps the rest for later.
+
+    With G_p the gradient of rank p at the weights w, and residuals e_p = 0 at first, a step is
+
+        a_p = e_p + eta G_p;  u, indexes = oktopk_allreduce(a);  e_p = a_p, but 0 at indexes_p;  w = w - u / P.
+
+    Parameters
+    ----------
+    k : int
+        Entries aimed at.
+    step_size : float
+        eta; positive, finite.
+    accumulate : {"scaled", "raw"}
+        "scaled": as above, and as published. "raw", as in the official code: a_p = e_p + G_p and w = w - eta u / P, so
+        that an old residual is applied with the step size of the step that sends it.
+    options : mapping
+        Options of `oktopk_allreduce`.
+
+    Notes
+    -----
+    Mass is conserved: the sum of the a_p is that of the new e_p plus u, up to the rounding of u's sums. With "scaled",
+    w_t - x_t is the mean of the residuals, for x of plain averaging with the same gradients.
+
+    Examples
+    --------
+    >>> sgd = OkTopkSGD(k=1, step_size=0.5)
+    >>> state, result, traffic = sgd.step([[2.0, 0.0, 1.0], [2.0, 0.0, 0.0]], sgd.start([1.0, 1.0, 1.0], P=2))
+    >>> state.weights.tolist(), state.residuals.tolist()
+    ([0.0, 1.0, 1.0], [[0.0, 0.0, 0.5], [0.0, 0.0, 0.0]])
+    """
+
+    k: int
+    step_size: float
+    accumulate: str = "scaled"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checked_count(self.k, "k")
+        _checked_step_size(self.step_size)
+        checked_choice(self.accumulate, "accumulate", ("scaled", "raw"))
+
+    def start(self, weights: ArrayLike, P: int) -> OkTopkSGDState:
+        """The state before the first step of `P` ranks.
+
+        Parameters
+        ----------
+        weights : (n,) float32 or float64
+            Finite; copied.
+        P : int
+            >= 1.
+        """
+        row = checked_stack(np.asarray(weights)[np.newaxis], "weights")
+        checked_count(self.k, "k", 1, row.size)
+        return OkTopkSGDState(row[0].copy(), np.zeros((checked_count(P, "P"), row.size), row.dtype))
+
+    def step(
+        self, gradients: ArrayLike, state: OkTopkSGDState, step_size: float | None = None
+    ) -> tuple[OkTopkSGDState, OkTopkResult, Traffic]:
+        """One step, from the gradients at ``state.weights``.
+
+        Parameters
+        ----------
+        gradients : (P, n) float32 or float64
+            In the dtype of the weights; finite.
+        state : OkTopkSGDState
+            Not mutated.
+        step_size : float or None
+            In place of the one at the outset, for schedules.
+
+        Returns
+        -------
+        state : OkTopkSGDState
+            After the step.
+        result, traffic
+            As of `oktopk_allreduce`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `gradients` do not fit the state's P, n and dtype; or as `oktopk_allreduce` raises.
+        """
+        given = checked_stack(gradients, "gradients")
+        if given.shape != state.residuals.shape:
+            raise ValueError(f"gradients must be (P, n) = {state.residuals.shape}, as the state, got {given.shape}")
+        if given.dtype != state.weights.dtype:
+            raise TypeError(f"gradients must be {state.weights.dtype}, as the weights, got {given.dtype}")
+        eta = given.dtype.type(_checked_step_size(self.step_size if step_size is None else step_size))
+        acc = self._accumulated(state.residuals, given, eta)
+        result, reduced, traffic = oktopk_allreduce(acc, self.k, state.allreduce, **self.options)
+        for residual, indices in zip(acc, result.selected, strict=True):
+            residual[indices] = 0
+        weights = self._descended(state.weights, result.update, eta, len(given))
+        return OkTopkSGDState(weights, acc, reduced), result, traffic
+
+    def _accumulated(self, residuals: NDArray[Any], gradients: NDArray[Any], eta: Any) -> NDArray[Any]:
+        """What the ranks, or one of them, bring to the all-reduce."""
+        with np.errstate(over="ignore"):  # what overflows is refused by the all-reduce
+            acc: NDArray[Any] = residuals + (eta * gradients if self.accumulate == "scaled" else gradients)
+        return acc
+
+    def _descended(self, weights: NDArray[Any], update: NDArray[Any], eta: Any, P: int) -> NDArray[Any]:
+        """The weights after the sum `update` over `P` ranks."""
+        mean = update / weights.dtype.type(P)
+        descended: NDArray[Any] = weights - (mean if self.accumulate == "scaled" else eta * mean)
+        return descended
+
+
+def _checked_step_size(value: float) -> float:
+    if not (np.isfinite(value) and value > 0):
+        raise ValueError(f"step_size must be positive and finite, got {value}")
+    return float(value)

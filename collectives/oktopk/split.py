@@ -1,0 +1,218 @@
+"""Split and reduce: every selected entry goes to the owner of its region, who adds."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import get_num_threads, njit
+from numpy.typing import NDArray
+
+from commbounds.collectives.oktopk.threshold_filter import Passing
+from commbounds.collectives.traffic import Traffic
+from commbounds.compressors._blocks import run_all
+from commbounds.compressors._magnitude import magnitude_bits
+
+__all__ = ["split_and_reduce", "split_traffic", "summed_regions", "used_up"]
+
+_BLOCK = 1 << 17
+"""Entries of the vector, or more, that are summed for all ranks before the next ones: so they stay in the cache."""
+
+
+@njit(cache=True, nogil=True)
+def _before(indices, boundary):  # type: ignore[no-untyped-def]
+    # how many of the ascending indices are below the boundary
+    low, high = 0, indices.size
+    while low < high:
+        middle = (low + high) // 2
+        if indices[middle] < boundary:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _add(row, values, boundaries, start, stop, cuts, sums):  # type: ignore[no-untyped-def]
+    # add one rank's messages to regions start .. stop - 1, of which the first begins where row does, at place
+    # cuts[start] of the rank's entries; the place after the message to region r becomes cuts[r + 1]
+    r, first, count = start, cuts[start], row.size
+    end, limit = boundaries[start + 1], boundaries[stop]
+    for j in range(row.size):
+        index = row[j]
+        if index >= end:
+            if index >= limit:
+                count = j
+                break
+            while index >= end:
+                r += 1
+                cuts[r] = first + j
+                end = boundaries[r + 1]
+        sums[np.uint32(index)] += values[j]  # unsigned: no look at whether the index counts from the end
+    while r < stop:
+        r += 1
+        cuts[r] = first + count
+
+
+@njit(cache=True, nogil=True)
+def _looked_at(bits, mask):  # type: ignore[no-untyped-def]
+    # how many are not zero, and the largest magnitude's pattern
+    count, largest = bits.dtype.type(0), bits.dtype.type(0)
+    for i in range(bits.size):
+        key = bits.dtype.type(bits[i] & mask)
+        count += bits.dtype.type(key != 0)
+        largest = max(largest, key)
+    return np.int64(count), largest
+
+
+@njit(cache=True, nogil=True)
+def _reduce(indices, values, counts, boundaries, first, last, cuts, sums, bits, mask, nonzero, largest):  # type: ignore[no-untyped-def]
+    # regions first .. last - 1, a few at a time: every rank's messages to their owners, its entries cuts[p, r] up to
+    # cuts[p, r + 1], are added. So every sum is made in rank order, the owner's own entry in its turn.
+    start = first
+    while start < last:
+        stop = start + 1
+        while stop < last and boundaries[stop] - boundaries[start] < _BLOCK:
+            stop += 1
+        for p in range(counts.size):
+            if start == first:
+                cuts[p, first] = _before(indices[p, : counts[p]], boundaries[first])
+            rest = slice(cuts[p, start], counts[p])
+            _add(indices[p, rest], values[p, rest], boundaries, start, stop, cuts[p], sums)
+        for r in range(start, stop):
+            nonzero[r], largest[r] = _looked_at(bits[boundaries[r] : boundaries[r + 1]], mask)
+        start = stop
+
+
+@njit(cache=True, nogil=True)
+def _send(cuts, rotation, bucket, sent, received, messages):  # type: ignore[no-untyped-def]
+    # every slice cuts[p, r] .. cuts[p, r + 1] is a message of rank p to rank r, two words an entry
+    P = cuts.shape[0]
+    for round_ in range(P):
+        for p in range(P):
+            target = (p + round_ + 1) % P if rotation else round_
+            if target != p:
+                words = 2 * (cuts[p, target + 1] - cuts[p, target])
+                sent[round_ // bucket, p] += words
+                received[round_ // bucket, target] += words
+                messages[round_ // bucket, p] += 1
+
+
+@njit(cache=True, nogil=True)
+def _among(indices, counts, update, first, last, sizes):  # type: ignore[no-untyped-def]
+    # keeps of every row, in place, the indices at which the update is not zero
+    for p in range(first, last):
+        row = indices[p, : counts[p]]
+        count = 0
+        for j in range(row.size):
+            index = row[j]
+            row[count] = index
+            count += update[np.uint32(index)] != 0
+        sizes[p] = count
+
+
+def _shares(count: int) -> list[tuple[int, int]]:
+    """`count` things in order, one range of them for every thread."""
+    threads = min(count, get_num_threads())
+    return [(count * t // threads, count * (t + 1) // threads) for t in range(threads)]
+
+
+def split_traffic(cuts: NDArray[np.int64], rotation: bool, bucket: int) -> Traffic:
+    """The traffic of the split.
+
+    Parameters
+    ----------
+    cuts : (P, P + 1) int64
+        Rank p sends its entries ``cuts[p, r] .. cuts[p, r + 1] - 1`` to rank r.
+    rotation : bool
+        Whether rank p sends to rank p + s in round s = 1 .. P - 1; else all send to rank s in round s = 0 .. P - 1.
+    bucket : int
+        Rounds in flight together, which make a step.
+    """
+    P = len(cuts)
+    rounds = 0 if P == 1 else P - 1 if rotation else P
+    counts: Any = np.zeros((3, -(-P // bucket), P), np.int64)
+    _send(cuts, rotation, bucket, counts[0], counts[1], counts[2])
+    return Traffic.of_steps(*counts[:, : -(-rounds // bucket)])
+
+
+def summed_regions(
+    chosen: Passing, boundaries: NDArray[np.int64]
+) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+    """The sum of the ranks' selected entries, region by region.
+
+    Parameters
+    ----------
+    chosen : Passing
+        Indices in ``range(boundaries[-1])``.
+    boundaries : (R + 1,) int64
+        From 0, never descending; any number of regions.
+
+    Returns
+    -------
+    sums : (boundaries[-1],) dtype of the values
+        Added in rank order from zero.
+    cuts : (P, R + 1) int64
+        Rank p's entries ``cuts[p, r] .. cuts[p, r + 1] - 1`` are in region r.
+    nonzero : (R,) int64
+        Sums in every region that are not zero.
+
+    Raises
+    ------
+    ValueError
+        A sum overflows.
+    """
+    R, dtype = boundaries.size - 1, chosen.values.dtype
+    sums, cuts = np.zeros(boundaries[-1], dtype), np.empty((len(chosen.counts), R + 1), np.int64)
+    bits, mask = magnitude_bits(sums)
+    nonzero, largest = np.zeros(R, np.int64), np.zeros(R, bits.dtype)
+    given = (chosen.indices, chosen.values, chosen.counts, boundaries.copy())  # writable: one compilation is enough
+    # where one thread's regions begin, the one before writes the same number
+    jobs = [
+        partial(_reduce, *given, first, last, cuts, sums, bits, mask, nonzero, largest) for first, last in _shares(R)
+    ]
+    with np.errstate(over="ignore", invalid="ignore"):  # of kernels in plain Python
+        run_all(jobs, int(chosen.counts.sum()))
+    if not np.isfinite(largest.view(dtype)).all():
+        raise ValueError("acc must have finite sums over the ranks, got an overflow")
+    return sums, cuts, nonzero
+
+
+def split_and_reduce(
+    chosen: Passing, boundaries: NDArray[np.int64], rotation: bool = True, bucket: int = 1
+) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], Traffic]:
+    """The sum of the ranks' selected entries, region by region at its owner.
+
+    Returns
+    -------
+    sums : (n,) dtype of the values
+        Added in rank order from zero.
+    region_counts : (P, P) int64
+        Entries of rank p in region r.
+    nonzero : (P,) int64
+        Sums in every region that are not zero.
+    traffic : Traffic
+        Of the split.
+
+    Raises
+    ------
+    ValueError
+        A sum overflows.
+    """
+    sums, cuts, nonzero = summed_regions(chosen, boundaries)
+    return sums, np.diff(cuts, axis=1), nonzero, split_traffic(cuts, rotation, bucket)
+
+
+def used_up(chosen: Passing, update: NDArray[Any]) -> tuple[NDArray[np.int64], ...]:
+    """For every rank the indices that it selected and at which the update is not zero, ascending.
+
+    They overwrite what is in `chosen`.
+    """
+    sizes = np.zeros(len(chosen.counts), np.int64)
+    jobs = [
+        partial(_among, chosen.indices, chosen.counts, update, first, last, sizes)
+        for first, last in _shares(len(chosen.counts))
+    ]
+    run_all(jobs, int(chosen.counts.sum()))
+    return tuple(row[:size].astype(np.int64) for row, size in zip(chosen.indices, sizes, strict=True))

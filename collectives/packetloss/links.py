@@ -1,0 +1,294 @@
+"""Averaging over links that lose packets: a reduce-scatter of what arrives, a broadcast that leaves stale copies.
+
+Worker j owns shard j, a consecutive part of the coordinates. In the first half every worker sends its values of
+shard j to j, which estimates their mean from what arrives. In the second half j sends its new values to everybody; who
+does not get them keeps the old ones. Nothing is sent twice.
+
+Words that get lost were sent, and count as such; they were not received. So, unlike anywhere else, more is sent than
+received.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.packetloss.loss_processes import Mask, checked_count, checked_probability
+from commbounds.collectives.traffic import Traffic
+
+__all__ = [
+    "ESTIMATORS",
+    "Layout",
+    "Reduced",
+    "checked_arrivals",
+    "checked_divisor",
+    "layout",
+    "lossy_broadcast",
+    "lossy_reduce_scatter",
+]
+
+ESTIMATORS = ("arrivals", "owner", "expected")
+"""Ways to estimate a mean from what arrives."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Which worker owns a coordinate, and in which of the shard's packets it travels.
+
+    Parameters
+    ----------
+    owner, packet : (n,) int64
+        By coordinate; packets are counted within their shard.
+    packets : int
+        Packets of the longest shard, at least 1.
+    """
+
+    owner: NDArray[np.int64]
+    packet: NDArray[np.int64]
+    packets: int
+
+
+def layout(n: int, workers: int, packet: int | None = None) -> Layout:
+    """Shards of `n` coordinates, as equal as can be, the longer ones first; cut into packets of at most `packet` words.
+
+    Parameters
+    ----------
+    n, workers : int
+        >= 1. With fewer coordinates than workers the last shards are empty, and nothing is sent for them.
+    packet : int or None
+        >= 1; None for one packet a shard, however long.
+
+    Examples
+    --------
+    >>> cut = layout(7, 3, packet=2)
+    >>> cut.owner
+    array([0, 0, 0, 1, 1, 2, 2])
+    >>> cut.packet
+    array([0, 0, 1, 0, 0, 0, 0])
+    """
+    n, workers = checked_count(n, "n"), checked_count(workers, "workers")
+    size = n if packet is None else checked_count(packet, "packet")
+    lengths = np.full(workers, n // workers)
+    lengths[: n % workers] += 1
+    owner = np.repeat(np.arange(workers), lengths)
+    place = np.arange(n) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    number = place // size
+    return Layout(owner.astype(np.int64), number.astype(np.int64), int(number.max()) + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """What the owners have after the first half.
+
+    Parameters
+    ----------
+    estimate : (n,) dtype of the stack
+        Every coordinate's estimate at its owner; 0 where nothing arrived.
+    arrivals : (n,) int64
+        Contributions that it was made from.
+    """
+
+    estimate: NDArray[Any]
+    arrivals: NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def _mean_of_arrived(stack, c, here, divisor):  # type: ignore[no-untyped-def]
+    # the estimate of coordinate c from the workers that are here, and their number
+    total, count = 0.0, 0
+    for i in range(here.size):
+        if here[i]:
+            total += np.float64(stack[i, c])
+            count += 1
+    return (0.0 if count == 0 else total / (divisor if divisor > 0.0 else float(count))), count
+
+
+@njit(cache=True, nogil=True)
+def _own_shard(rows, here, divisor, out, arrivals):  # type: ignore[no-untyped-def]
+    # what one owner estimates: rows[i, c] is worker i's coordinate c of its shard, and has arrived where here[i, c]
+    for c in range(rows.shape[1]):
+        out[c], arrivals[c] = _mean_of_arrived(rows, c, here[:, c], divisor)
+
+
+@njit(cache=True, nogil=True)
+def _reduce(stack, arrived, owner, packet, present, divisor, out, arrivals, moved):  # type: ignore[no-untyped-def]
+    # moved[0] to [3] count words sent, words received, messages and words lost; in step s rank i sends to i + s + 1
+    workers, n = stack.shape
+    here = np.empty(workers, np.bool_)
+    for c in range(n):
+        j, q = owner[c], packet[c]
+        opens = c == 0 or owner[c - 1] != j or packet[c - 1] != q
+        for i in range(workers):
+            here[i] = arrived[i, j, q]
+            if i == j:
+                here[i] |= present
+            else:
+                step = (j - i) % workers - 1
+                moved[0, step, i] += 1
+                moved[1, step, j] += here[i]
+                moved[2, step, i] += opens
+                moved[3, step, i] += not here[i]
+        out[c], arrivals[c] = _mean_of_arrived(stack, c, here, divisor)
+
+
+@njit(cache=True, nogil=True)
+def _broadcast(replicas, owned, arrived, owner, packet, out, moved):  # type: ignore[no-untyped-def]
+    workers, n = replicas.shape
+    for c in range(n):
+        j, q = owner[c], packet[c]
+        opens = c == 0 or owner[c - 1] != j or packet[c - 1] != q
+        for i in range(workers):
+            here = i == j
+            if not here:
+                here = arrived[j, i, q]
+                step = (i - j) % workers - 1
+                moved[0, step, j] += 1
+                moved[1, step, i] += here
+                moved[2, step, j] += opens
+                moved[3, step, j] += not here
+            out[i, c] = owned[c] if here else replicas[i, c]
+
+
+def lossy_reduce_scatter(
+    stack: ArrayLike,
+    arrived: ArrayLike,
+    estimator: str = "arrivals",
+    *,
+    p: float | None = None,
+    packet: int | None = None,
+) -> tuple[Reduced, Traffic]:
+    """Estimates of the mean over workers, each made by its owner from what reached it.
+
+    With S the workers whose packet arrived, the owner j of a coordinate computes
+
+    - "arrivals": the mean of g_i over S. Its own value takes part only if ``arrived[j, j]`` says so: it goes the same
+      unreliable way as the others, but no traffic is counted for it.
+    - "owner": the same, with its own value always there.
+    - "expected": the sum of g_i over S divided by (1 - p) N, what arrives on average; own value as for "arrivals".
+
+    Parameters
+    ----------
+    stack : (N, n) float32 or float64
+        Finite; row i is what worker i contributes.
+    arrived : (N, N, packets) bool
+        ``arrived[i, j, q]``: whether packet q of shard j, sent by i, reaches j. See `layout`.
+    estimator : str
+        One of `ESTIMATORS`.
+    p : float or None
+        Loss probability, in [0, 1); for "expected" only.
+    packet : int or None
+        Words in a packet; None for one packet a shard.
+
+    Returns
+    -------
+    Reduced, Traffic
+        Summed in rank order in float64, rounded once. N - 1 steps; in step s rank i sends to rank i + s + 1.
+
+    Raises
+    ------
+    ValueError
+        Shapes that do not fit, an unknown estimator, p missing, superfluous or out of range.
+    TypeError
+        A dtype that is not as above.
+
+    Notes
+    -----
+    Given that something arrives, "arrivals" has the mean of the g_i as its expectation, "expected" always has it, and
+    "owner" leans towards the owner's own value unless the g_i have one expectation: claims `packetloss.arrivals.*`,
+    `packetloss.owner.*`, `packetloss.expected.*`.
+
+    Examples
+    --------
+    >>> arrived = np.ones((3, 3, 1), bool)
+    >>> arrived[2, 0, 0] = False  # what 2 sends to 0 is lost
+    >>> reduced, traffic = lossy_reduce_scatter(np.array([[0.0, 3], [6, 3], [9, 3]]), arrived)
+    >>> reduced.estimate
+    array([3., 3.])
+    >>> traffic.sent, traffic.received
+    (array([1, 1, 2]), array([1, 2, 0]))
+    """
+    array = checked_stack(stack)
+    workers, n = array.shape
+    divisor = checked_divisor(estimator, p, workers)
+    cut = layout(n, workers, packet)
+    mask = checked_arrivals(arrived, workers, cut)
+    out, arrivals = np.empty(n, array.dtype), np.empty(n, np.int64)
+    moved = np.zeros((4, workers - 1, workers), np.int64)
+    _reduce(array, mask, cut.owner, cut.packet, estimator == "owner", divisor, out, arrivals, moved)
+    return Reduced(out, arrivals), Traffic.of_steps(*moved)
+
+
+def lossy_broadcast(
+    replicas: ArrayLike, owned: ArrayLike, arrived: ArrayLike, *, packet: int | None = None
+) -> tuple[NDArray[Any], Traffic]:
+    """The workers' copies after every owner sent its shard to everybody: new where it arrived, stale elsewhere.
+
+    Parameters
+    ----------
+    replicas : (N, n) float32 or float64
+        Finite; row i is worker i's copy of all coordinates, before.
+    owned : (n,) dtype of replicas
+        New value of every coordinate, as its owner has it; finite.
+    arrived : (N, N, packets) bool
+        ``arrived[j, i, q]``: whether packet q of shard j, sent by its owner j, reaches i. The diagonal does not matter.
+    packet : int or None
+        Words in a packet; None for one packet a shard.
+
+    Returns
+    -------
+    (N, n) dtype of replicas, Traffic
+        N - 1 steps; in step s rank j sends to rank j + s + 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `lossy_reduce_scatter`.
+
+    Examples
+    --------
+    >>> arrived = np.ones((2, 2, 1), bool)
+    >>> arrived[0, 1, 0] = False
+    >>> lossy_broadcast(np.zeros((2, 2)), np.array([1.0, 2.0]), arrived)[0]
+    array([[1., 2.],
+           [0., 2.]])
+    """
+    array = checked_stack(replicas, "replicas")
+    workers, n = array.shape
+    new = checked_stack(np.asarray(owned)[None], "owned")[0]
+    if new.shape != (n,) or new.dtype != array.dtype:
+        raise ValueError(f"owned must be ({n},) {array.dtype} as the replicas are, got {new.shape} {new.dtype}")
+    cut = layout(n, workers, packet)
+    mask = checked_arrivals(arrived, workers, cut)
+    out, moved = np.empty_like(array), np.zeros((4, workers - 1, workers), np.int64)
+    _broadcast(array, new, mask, cut.owner, cut.packet, out, moved)
+    return out, Traffic.of_steps(*moved)
+
+
+def checked_divisor(estimator: str, p: float | None, workers: int) -> float:
+    """What the estimator divides by; 0 for the number of contributions that arrived."""
+    if estimator not in ESTIMATORS:
+        raise ValueError(f"estimator must be one of {', '.join(map(repr, ESTIMATORS))}, got {estimator!r}")
+    if (p is not None) != (estimator == "expected"):
+        raise ValueError(f"p is needed by the estimator 'expected' and by no other, got p={p} for {estimator!r}")
+    if p is None:
+        return 0.0
+    if checked_probability(p) == 1.0:
+        raise ValueError("p must be below 1: nothing arrives, and there is nothing to divide by")
+    return (1.0 - float(p)) * workers
+
+
+def checked_arrivals(arrived: ArrayLike, workers: int, cut: Layout) -> Mask:
+    """`arrived` as a (workers, workers, packets) array of bool."""
+    mask = np.asarray(arrived)
+    if mask.dtype != np.bool_:
+        raise TypeError(f"arrived must be bool, got {mask.dtype}")
+    if mask.shape != (workers, workers, cut.packets):
+        raise ValueError(
+            f"arrived must be (workers, workers, packets) = {(workers, workers, cut.packets)}, got shape {mask.shape}"
+        )
+    return np.ascontiguousarray(mask)

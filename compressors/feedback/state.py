@@ -1,0 +1,139 @@
+"""What mechanisms of error feedback share: the state of a worker, and how a step goes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.compressors.base import Compressor, Message, checked_array
+from commbounds.compressors.sparsifiers.message import Sparse
+
+__all__ = ["Feedback", "FeedbackState", "checked_gradient", "plus"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class FeedbackState:
+    """What a worker remembers; arrays have the shape and dtype of its gradients.
+
+    Parameters
+    ----------
+    memory : array
+        EF14: the residual e. EF21 and EF21M: the estimate g, which the server knows too. Unused by `Plain`.
+    momentum : array or None
+        EF21M: the averaged gradient h. None for the others.
+    """
+
+    memory: Array
+    momentum: Array | None = None
+
+
+@njit(cache=True, nogil=True)
+def _scattered(base, sign, indices, values, out):  # type: ignore[no-untyped-def]
+    # base, and sign times the values at their indices
+    for i in range(base.size):
+        out[i] = base[i]
+    for j in range(indices.size):
+        out[indices[j]] += sign * values[j]
+
+
+def plus(base: Array, sign: int, sent: Any, compressor: Compressor | None) -> Array:
+    """`base` plus or minus what was sent: a message of `compressor`, or an array."""
+    if isinstance(sent, Sparse):  # as many additions as entries; the others would add zero
+        sparse = np.empty_like(base)
+        _scattered(np.ascontiguousarray(base), base.dtype.type(sign), sent.indices, sent.values, sparse)
+        return sparse
+    dense = compressor.decompress(sent) if isinstance(sent, Message) and compressor is not None else sent
+    out = base + dense if sign > 0 else base - dense
+    return np.asarray(out, dtype=base.dtype)
+
+
+@dataclass(frozen=True)
+class Feedback(ABC):
+    """A way to compress gradients with a memory: a frozen record; all that changes is in the state.
+
+    Parameters
+    ----------
+    compressor : Compressor or None
+        What vectors are compressed with in `step`. None where an aggregator compresses for all workers together.
+
+    Attributes
+    ----------
+    adds_up : bool
+        Whether the server adds what is sent to what it already has (EF21, EF21M), or forgets that (EF14, none).
+    scaled : bool
+        Whether `step` is meant to be given the gradient times the step size (EF14).
+    """
+
+    compressor: Compressor | None = None
+    adds_up: ClassVar[bool] = False
+    scaled: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.compressor is not None and not isinstance(self.compressor, Compressor):
+            raise TypeError(f"compressor must be a Compressor or None, got {self.compressor!r}")
+
+    @abstractmethod
+    def start(self, gradient: ArrayLike) -> FeedbackState:
+        """The state before the first step, made for the shape and dtype of the first `gradient`."""
+
+    @abstractmethod
+    def offered(self, state: FeedbackState, gradient: Array) -> tuple[Array, Array | None]:
+        """The vector to compress, a fresh array, and the momentum after the step."""
+
+    @abstractmethod
+    def after(self, state: FeedbackState, offered: Array, momentum: Array | None, sent: Any) -> FeedbackState:
+        """The state after the worker `sent` (a message of its compressor, or an array) of what it `offered`."""
+
+    def checked_for(self, state: FeedbackState, gradient: ArrayLike) -> Array:
+        """`gradient` as an array, if `state` is one of its shape and dtype; whether it is finite shows later."""
+        given = checked_array(gradient, np.asarray(gradient).ndim, finite=False)
+        if state.memory.shape != given.shape:
+            raise ValueError(f"state must be one of gradients of shape {given.shape}, got one of {state.memory.shape}")
+        if state.memory.dtype != given.dtype:
+            raise TypeError(f"state must be one of {given.dtype} gradients, got one of {state.memory.dtype}")
+        return given
+
+    def step(
+        self, state: FeedbackState, gradient: ArrayLike, rng: np.random.Generator | None = None
+    ) -> tuple[Any, FeedbackState]:
+        """What a worker sends for its `gradient`, and its state after that.
+
+        Parameters
+        ----------
+        state : FeedbackState
+            Of `start`, or of the step before; not mutated.
+        gradient : (n,) or (m, n) float32 or float64
+            Finite; in the shape and dtype of the state.
+        rng : numpy.random.Generator
+            Required by randomised compressors.
+
+        Returns
+        -------
+        message
+            Of the compressor.
+        FeedbackState
+            After the step.
+
+        Raises
+        ------
+        TypeError, ValueError
+            There is no compressor; `gradient` does not fit the state; or as the compressor raises.
+        """
+        if self.compressor is None:
+            raise ValueError("compressor must be given for single steps, got None")
+        given = self.checked_for(state, gradient)
+        vector, momentum = self.offered(state, given)
+        message = self.compressor.compress(vector, rng)
+        return message, self.after(state, vector, momentum, message)
+
+
+def checked_gradient(gradient: ArrayLike) -> Array:
+    """The gradient as a finite float array of one dimension or two."""
+    return checked_array(gradient, np.asarray(gradient).ndim)

@@ -1,0 +1,48 @@
+"""What group quantisers send: `GroupCodes`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from commbounds.compressors.base import Message, index_bits
+from commbounds.compressors.flashcomm.bit_planes import Bytes, packed_bytes, unpacked
+from commbounds.compressors.flashcomm.metadata import FORMATS
+from commbounds.compressors.flashcomm.ranges import Ranges
+
+__all__ = ["GroupCodes"]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCodes(Message):
+    """Codes of all entries, and what every group's codes are relative to.
+
+    Parameters
+    ----------
+    planes : tuple of uint8 vectors
+        The codes, split and packed by `bit_planes.packed`.
+    width : int
+        Bits of a code.
+    group : int
+        Entries of a group; the last group may be shorter.
+    ranges : Ranges
+        Scales, zero points and spikes, as they are stored.
+    """
+
+    planes: tuple[Bytes, ...]
+    width: int
+    group: int
+    ranges: Ranges
+
+    @property
+    def codes(self) -> Bytes:
+        """The codes, one byte each."""
+        return unpacked(self.planes, self.width, self.shape[0])
+
+    @property
+    def bits(self) -> int:
+        """Exact size on the wire: packed codes, and for every group its scale, its zero point and its spikes."""
+        spikes = 0
+        if self.ranges.positions is not None:
+            spikes = self.ranges.positions.size * (index_bits(self.group) + 8 * FORMATS[self.ranges.form].itemsize)
+        each = self.ranges.scale_bits + self.ranges.zero_bits
+        return 8 * packed_bytes(self.shape[0], self.width) + self.ranges.count * each + spikes

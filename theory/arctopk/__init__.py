@@ -1,0 +1,1 @@
+"""ARC-Top-K: all-reduce-compatible Top-K: what is claimed."""

@@ -1,0 +1,255 @@
+"""ARC-Top-K: all-reduce-compatible Top-K: the claims.
+
+The paper's own theorems were not read. What is stated here is derived, and the sources say so.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.arctopk import terms as t
+from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.quantities import LOCAL_ERROR, P, k, m, mu, n, r
+from commbounds.theory.sources import derived
+from commbounds.theory.traffic import CRITICAL_PATH
+
+__all__ = ["CLAIMS"]
+
+_A = "arctopk.allreduce."
+_E = t.ROW_ERROR.symbol
+_PARALLEL_ERROR = 1 - (1 - 2 / sp.pi * sp.atan(sp.sqrt(t.square)) * (1 - t.square)) / (m - 1 + t.square)
+"""The relative error of m - 1 parallel unit rows and an orthogonal one, K = 1, rank 1."""
+
+_IDENTITIES = (
+    Claim(
+        name=_A + "commutes",
+        title="The average of the compressed gradients is the compressed average",
+        quantity=t.COMMUTATION,
+        relation=sp.Eq(t.COMMUTATION.symbol, 0),
+        kind=Kind.SURE,
+        assumes=(t.SHARED_SKETCH, t.EXACT_SUMS),
+        source=t.ARC_2025.second_hand(
+            "reported as what makes the compressor compatible with all-reduce",
+            "The averaged sketch is the average's sketch, so the rows depend on the average and the sketch alone, and "
+            "restriction to rows is linear.",
+        ),
+        axis="P",
+    ),
+    Claim(
+        name=_A + "parallel_and_one",
+        title="The exact error of parallel rows and an orthogonal one",
+        quantity=t.ROW_ERROR,
+        relation=sp.Eq(_E, _PARALLEL_ERROR),
+        kind=Kind.EXPECTED,
+        assumes=(t.SHARED_SKETCH, t.PARALLEL_AND_ONE),
+        source=derived(
+            "A direction at angle phi to the parallel rows scores them cos^2 phi and the other w sin^2 phi: the odd "
+            "row wins "
+            "where tan^2 phi > 1/w, on the share 1 - (2/pi) atan(1/sqrt w) = (2/pi) atan(sqrt w). Kept: 1 - that (1 "
+            "- w)."
+        ),
+        axis="m",
+    ),
+)
+
+_CONTRACTION = (
+    Claim(
+        name=_A + "contraction",
+        title="ARC-Top-K contracts the average by 1 - K/m",
+        quantity=t.ROW_ERROR,
+        relation=sp.Le(_E, 1 - k / m),
+        kind=Kind.EXPECTED,
+        assumes=(t.SHARED_SKETCH,),
+        source=t.ARC_2025.second_hand(
+            "reported to keep Top-K's contraction; whether its theorem has this constant, or a condition, was not read",
+            "Refuted in closed form by three rows: (1, 0), (1, 0) and (0, sqrt(0.6)), one kept, rank 1.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_A + "contraction_rho",
+        tightness=sp.oo,
+        extremal="parallel rows win together: (1, 0), (1, 0), (0, sqrt(0.6)); one heavy row among many weak parallel "
+        "ones",
+        axis="m",
+        note=(
+            "Three rows give 1.76783 against 1.73333. With all rows but one kept, a heavy row and m - 1 weak "
+            "parallel ones pass "
+            "the bound by any factor (some sqrt(m)/pi at rank 1): all the weak ones beat it together. Orthogonal "
+            "rows save it, "
+            "and so do two rows; else a factor rho(m, r) does. If the paper's theorem has this constant for any "
+            "gradient, it "
+            "needs one of these hypotheses."
+        ),
+    ),
+    Claim(
+        name=_A + "contraction_orthogonal",
+        title="On orthogonal rows ARC-Top-K contracts by 1 - K/m at every rank of the sketch",
+        quantity=t.ROW_ERROR,
+        relation=sp.Le(_E, 1 - k / m),
+        kind=Kind.EXPECTED,
+        assumes=(t.SHARED_SKETCH, t.ORTHOGONAL_ROWS),
+        source=derived(
+            "Scores are w_j q_j with q_j independent and alike, so a row of larger norm is selected at least as often "
+            "(couple the two q's by exchanging them). Chances rise with w_j and add up to K: by Chebyshev's sum "
+            "inequality "
+            "what is kept is at least K/m of the sum."
+        ),
+        tightness=1,
+        extremal="rows of equal norm",
+        axis="m",
+    ),
+    Claim(
+        name=_A + "contraction_two_rows",
+        title="Of two rows ARC-Top-K keeps at least half, whatever their angle",
+        quantity=t.ROW_ERROR,
+        relation=sp.Le(_E, 1 - k / m),
+        kind=Kind.EXPECTED,
+        assumes=(t.SHARED_SKETCH, t.ONE_KEPT_OF_TWO),
+        source=derived(
+            "s_1 - s_2 is a quadratic form of V with one eigenvalue of each sign and trace w_1 - w_2 >= 0: it is "
+            "distributed "
+            "like l chi - l' chi' with l >= l', independent and alike, so it is positive with probability at least 1/2."
+        ),
+        tightness=1,
+        extremal="two rows of equal norm",
+        axis="r",
+    ),
+    Claim(
+        name=_A + "contraction_rho",
+        title="On any rows ARC-Top-K contracts by 1 - rho(m, r) K/m",
+        quantity=t.ROW_ERROR,
+        relation=sp.Le(_E, 1 - t.retained(m, r) * k / m),
+        kind=Kind.EXPECTED,
+        assumes=(t.SHARED_SKETCH,),
+        source=derived(
+            "What is kept is the sum over S of s_j/q_j >= (K/m) sum_j w_j q_j / max q. Each E[q_j / max q] is least "
+            "when q_j "
+            "and the maximum rise together, the maximum with the law of the union bound: that is rho."
+        ),
+        axis="m",
+        note="rho tends to 1 when r is large against ln m; it is about three times smaller than the worst that was "
+        "found.",
+    ),
+    Claim(
+        name=_A + "high_probability",
+        title="A sketch of rank 4 ln(2 m/delta)/(eps^2 - eps^3) keeps nearly all of Top-K's rows",
+        quantity=t.FAILURE,
+        relation=sp.Le(t.FAILURE.symbol, t.delta),
+        kind=Kind.LAW,
+        assumes=(t.SHARED_SKETCH, t.LARGE_RANK),
+        source=derived(
+            "With probability 1 - delta every squared norm is kept within 1 +- eps (chi-square tails and a union "
+            "over m rows, "
+            "two sides); then the rows selected by score have at least (1 - eps)/(1 + eps) of the best rows' squared "
+            "norm."
+        ),
+        axis="m",
+        note="Very careful: in practice a rank of a few keeps as much.",
+    ),
+    Claim(
+        name=_A + "local_contraction",
+        title="ARC-Top-K contracts every rank's own gradient by 1 - K/m",
+        quantity=LOCAL_ERROR,
+        relation=sp.Le(LOCAL_ERROR.symbol, 1 - k / m),
+        kind=Kind.EXPECTED,
+        assumes=(t.SHARED_SKETCH, t.ONE_ROW_CANCELS),
+        source=derived(
+            "Refuted by two ranks whose largest row cancels: it is never selected, so its error is all of it."
+        ),
+        stands=Standing.REFUTED,
+        tightness=m / (m - k),
+        extremal="a row that is large on one rank and its negative on the other",
+        axis="m",
+        note="It is globally contractive and not locally, Top-K per rank the other way round.",
+    ),
+)
+
+_ROWS = (
+    Claim(
+        name="arctopk.rows.floor",
+        title="Keeping floor(mu m) rows contracts by 1 - mu",
+        quantity=t.ROW_ERROR,
+        relation=sp.Le(_E, 1 - mu),
+        kind=Kind.EXPECTED,
+        assumes=(t.SHARED_SKETCH, t.ORTHOGONAL_ROWS, t.FLOOR_ROWS),
+        source=t.ARC_2025.official_code(
+            "the number of rows in a public derivative of its hooks; that the bound is meant with it is our reading",
+            "Refuted by equal rows: 9 of them at mu = 1/5 keep one, and the error is 8/9, not 4/5.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="arctopk.rows.ceiling",
+        tightness=sp.oo,
+        extremal="orthogonal rows of equal norm, mu m no integer",
+        axis="m",
+        note="The contraction is 1 - K/m with the K that is kept.",
+    ),
+    Claim(
+        name="arctopk.rows.ceiling",
+        title="Keeping ceil(mu m) rows contracts by 1 - mu",
+        quantity=t.ROW_ERROR,
+        relation=sp.Le(_E, 1 - mu),
+        kind=Kind.EXPECTED,
+        assumes=(t.SHARED_SKETCH, t.ORTHOGONAL_ROWS, t.CEILING_ROWS),
+        source=derived("K/m >= mu."),
+        tightness=1,
+        extremal="orthogonal rows of equal norm, mu m an integer",
+        axis="m",
+    ),
+)
+
+_AGREEMENT = (
+    Claim(
+        name=_A + "masks",
+        title="All ranks select the same rows",
+        quantity=t.MASKS,
+        relation=sp.Eq(t.MASKS.symbol, 0),
+        kind=Kind.SURE,
+        assumes=(t.SAME_BITS,),
+        source=derived("Rows are a function of the summed sketch, ties included."),
+        axis="P",
+    ),
+    Claim(
+        name=_A + "masks_of_own_orders",
+        title="All ranks select the same rows when each adds the sketches up beginning with its own",
+        quantity=t.MASKS,
+        relation=sp.Eq(t.MASKS.symbol, 0),
+        kind=Kind.SURE,
+        assumes=(t.OWN_ORDERS,),
+        source=derived("Refuted by three ranks whose sketches cancel: sums in different orders round differently."),
+        stands=Standing.REFUTED,
+        extremal="sketches that cancel: 2^24, 1 and -2^24 in float32 add up to 0 or 1",
+        axis="P",
+        note=(
+            "Rows are then sent without indices by ranks that mean different rows, and the all-reduce adds them up: "
+            "a wrong "
+            "number, silently. The sketch's sum has to be the same bits everywhere, or the rows broadcast."
+        ),
+    ),
+)
+
+_WORDS = (
+    Claim(
+        name=_A + "words",
+        title="ARC-Top-K moves 2 (P - 1)/P (m r + K n) words",
+        quantity=CRITICAL_PATH,
+        relation=sp.Eq(CRITICAL_PATH.symbol, 2 * (P - 1) / P * (m * r + k * n)),
+        kind=Kind.SURE,
+        assumes=(t.BLOCKS_OF_BOTH,),
+        source=t.ARC_2025.second_hand(
+            "its notation counts 2 K n + 2 m r", "Two ring all-reduces, of m r and of K n words, counted as they move."
+        ),
+        axis="P",
+    ),
+    Claim(
+        name=_A + "words_against_gather",
+        title="Gathering Top-K of as many values moves P/(1 + m r/(K n)) times as many words",
+        quantity=t.WORDS_RATIO,
+        relation=sp.Eq(t.WORDS_RATIO.symbol, P / (1 + m * r / (k * n))),
+        kind=Kind.SURE,
+        assumes=(t.BLOCKS_OF_BOTH,),
+        source=derived("2 (P - 1) k n words against 2 (P - 1)/P (m r + k n), both counted as they move."),
+        axis="P",
+        note="At K/m = mu the gather alone exceeds a dense all-reduce once P mu > 1.",
+    ),
+)
+
+CLAIMS: tuple[Claim, ...] = (*_IDENTITIES, *_CONTRACTION, *_ROWS, *_AGREEMENT, *_WORDS)

@@ -1,0 +1,194 @@
+"""Claims about the four dense all-reduces: what they move, and what they end with."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind
+from commbounds.theory.cost import power_below
+from commbounds.theory.dense.builder import Subject
+from commbounds.theory.dense.terms import CORE_BLOCKS_DIVIDE, SEVERAL_RANKS, ceil_log2, floor_log2
+from commbounds.theory.quantities import P, n
+from commbounds.theory.schedules import DENSE_LOWER_BOUND
+from commbounds.theory.sources import derived
+from commbounds.theory.traffic import MEAN_RECEIVED, MESSAGES, MOST_RECEIVED, MOST_SENT
+
+__all__ = ["ALLREDUCE"]
+
+RING = Subject("ring", "ring all-reduce")
+DOUBLING = Subject("recursive_doubling", "recursive doubling all-reduce")
+RABENSEIFNER = Subject("rabenseifner", "Rabenseifner's all-reduce")
+BUTTERFLY = Subject("butterfly", "direct all-reduce")
+
+_extra = ceil_log2 - floor_log2
+_core = power_below(P)
+_TWO_SHORT = 2 * n - sp.floor(n / P) - sp.floor((n + 1) / P)
+_ONCE = "Every block is added up at one rank and copied from there."
+_EVERY_BLOCK = "every block moves P - 1 times to be summed and P - 1 times to be known: 2n(P - 1) words in all."
+_BIG = "1, 2^(m-1) and -2^(m-1) from three ranks, with m larger than the bits of the significand"
+
+_RING = (
+    *RING.counted(),
+    RING.printed("one word, two ranks: 2 words, not 1", "Else the longest block, ceil(n/P) words, sets the pace."),
+    RING.equal(
+        "messages",
+        MESSAGES,
+        "messages of a rank",
+        2 * (P - 1),
+        derived("One in every step."),
+    ),
+    RING.equal(
+        "sent",
+        MOST_SENT,
+        "words sent by the busiest rank",
+        _TWO_SHORT,
+        derived(
+            "Rank r sends all blocks but its own, and then all sums but the next rank's. The two shortest neighbouring "
+            "blocks have floor(n/P) + floor((n+1)/P) words. Where P divides n that is 2n(P - 1)/P for every rank."
+        ),
+        SEVERAL_RANKS,
+    ),
+    RING.equal(
+        "received",
+        MOST_RECEIVED,
+        "words received by the busiest rank",
+        _TWO_SHORT,
+        derived("What rank r sends, rank r + 1 receives."),
+        SEVERAL_RANKS,
+    ),
+    RING.optimal(f"Around the ring {_EVERY_BLOCK}"),
+    RING.exact_sum(),
+    RING.rounding(P - 1, "P - 1"),
+    RING.agreement(_ONCE),
+    RING.order(_BIG, "block b is added up from rank b + 1 on, so its order differs from block to block."),
+)
+
+_DOUBLING = (
+    *DOUBLING.counted(),
+    DOUBLING.printed(
+        "three ranks: 3n words, not n log2 3",
+        "Else the ranks beyond a power of two send n words before, and get n words after.",
+    ),
+    DOUBLING.equal(
+        "messages",
+        MESSAGES,
+        "messages of a rank",
+        ceil_log2,
+        derived("One a doubling, and one more from a rank that returns the result to a folded one."),
+    ),
+    DOUBLING.equal(
+        "sent",
+        MOST_SENT,
+        "words sent by the busiest rank",
+        n * ceil_log2,
+        derived("n words a message, and as many messages as above."),
+    ),
+    DOUBLING.equal(
+        "received",
+        MOST_RECEIVED,
+        "words received by the busiest rank",
+        n * ceil_log2,
+        derived("n words a doubling, and n from the folded rank."),
+    ),
+    Claim(
+        name="dense.recursive_doubling.lower_bound",
+        title="Recursive doubling all-reduce: a rank receives at least 2n(P - 1)/P words on average",
+        quantity=MEAN_RECEIVED,
+        relation=sp.Ge(MEAN_RECEIVED.symbol, DENSE_LOWER_BOUND),
+        kind=Kind.SURE,
+        source=derived(
+            "Take one entry, and the first moment at which some rank knows its sum. All others' terms have reached "
+            "that rank, by P - 1 words at least; every other rank needs one more word afterwards. So 2(P - 1) words an "
+            "entry, over P ranks."
+        ),
+        tightness=1,
+        extremal="two or three ranks, any input",
+        axis="P",
+    ),
+    DOUBLING.exact_sum(),
+    DOUBLING.rounding(ceil_log2, "ceil(log2 P)"),
+    DOUBLING.agreement("Both partners of an exchange add the same two numbers, and a + b and b + a are the same bits."),
+    DOUBLING.order(
+        "1, -2^m, 2^m and 1 from four ranks, with 2^m beyond the significand",
+        "it is a balanced tree.",
+    ),
+)
+
+_HALVES = 2 * n * (_core - 1) / _core + n * _extra
+_RABENSEIFNER = (
+    *RABENSEIFNER.counted(),
+    RABENSEIFNER.printed(
+        "three ranks, two words: 6 words, not 8/3",
+        "Else 2n(P' - 1)/P' words for the largest power of two P' below P, and 2n to fold and unfold.",
+    ),
+    RABENSEIFNER.equal(
+        "messages",
+        MESSAGES,
+        "messages of a rank",
+        ceil_log2 + floor_log2,
+        derived("One a halving and a doubling, and one more from a rank that returns the result to a folded one."),
+    ),
+    RABENSEIFNER.equal(
+        "sent",
+        MOST_SENT,
+        "words sent by the busiest rank",
+        _HALVES,
+        derived("n/2, n/4, ... and back, and n more to a folded rank."),
+        CORE_BLOCKS_DIVIDE,
+    ),
+    RABENSEIFNER.equal(
+        "received",
+        MOST_RECEIVED,
+        "words received by the busiest rank",
+        _HALVES,
+        derived("n/2, n/4, ... and back, and n more from a folded rank."),
+        CORE_BLOCKS_DIVIDE,
+    ),
+    RABENSEIFNER.optimal(
+        "Among P' ranks, the largest power of two, 2n(P' - 1) words in all, as around a ring. Every other rank adds n "
+        "words before and n after: 2n(P' - 1) + 2n(P - P') = 2n(P - 1)."
+    ),
+    RABENSEIFNER.exact_sum(),
+    RABENSEIFNER.rounding(ceil_log2, "ceil(log2 P)"),
+    RABENSEIFNER.agreement(_ONCE),
+    RABENSEIFNER.order(
+        "1, -2^m, 2^m and 1 from four ranks, with 2^m beyond the significand",
+        "halving pairs the farthest ranks first.",
+    ),
+)
+
+_DIRECT = n + (P - 2) * sp.ceiling(n / P)
+_BUTTERFLY = (
+    *BUTTERFLY.counted(),
+    BUTTERFLY.equal(
+        "messages",
+        MESSAGES,
+        "messages of a rank",
+        2 * (P - 1),
+        derived("One in every step."),
+    ),
+    BUTTERFLY.equal(
+        "sent",
+        MOST_SENT,
+        "words sent by the busiest rank",
+        _DIRECT,
+        derived(
+            "Rank r sends all blocks but its own, n - b, and then its own b words P - 1 times; the longest block has "
+            "ceil(n/P)."
+        ),
+    ),
+    BUTTERFLY.equal(
+        "received",
+        MOST_RECEIVED,
+        "words received by the busiest rank",
+        _DIRECT,
+        derived("Rank r receives its own block P - 1 times, and then all others, n - b."),
+    ),
+    BUTTERFLY.optimal(f"Directly {_EVERY_BLOCK}"),
+    BUTTERFLY.exact_sum(),
+    BUTTERFLY.rounding(P - 1, "P - 1"),
+    BUTTERFLY.agreement(_ONCE),
+    BUTTERFLY.order(_BIG, "block b is added up from rank b downwards."),
+)
+
+ALLREDUCE: tuple[Claim, ...] = (*_RING, *_DOUBLING, *_RABENSEIFNER, *_BUTTERFLY)

@@ -1,0 +1,151 @@
+"""An all-reduce, as the builder of the claims that all four dense ones make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Hypothesis, Kind, Quantity, Source, Standing
+from commbounds.theory.cost import cost
+from commbounds.theory.dense.terms import (
+    DIFFERING,
+    EXACT_INTEGERS,
+    HIGHAM_2002,
+    IN_RANGE,
+    OUT_OF_ORDER,
+    RELATIVE_SUM_ERROR,
+    WRONG_SUMS,
+    unit,
+)
+from commbounds.theory.schedules import DENSE_LOWER_BOUND, EXACT, SCHEDULES
+from commbounds.theory.sources import derived
+from commbounds.theory.traffic import CRITICAL_PATH, MEAN_RECEIVED, STEPS
+
+__all__ = ["Subject"]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An all-reduce, as the builder of the claims that all four make."""
+
+    name: str
+    title: str
+
+    def equal(
+        self,
+        statement: str,
+        quantity: Quantity,
+        title: str,
+        value: Any,
+        source: Source,
+        *assumes: Hypothesis,
+        **more: Any,
+    ) -> Claim:
+        """That a quantity is `value`, whatever the input."""
+        return Claim(
+            name=f"dense.{self.name}.{statement}",
+            title=f"{self.title[0].upper()}{self.title[1:]}: {title}",
+            quantity=quantity,
+            relation=sp.Eq(quantity.symbol, value),
+            kind=Kind.SURE,
+            source=source,
+            assumes=assumes,
+            **{"axis": "P", **more},
+        )
+
+    def counted(self) -> tuple[Claim, ...]:
+        """Words and steps on the critical path, for every P and n."""
+        exact = EXACT[self.name]
+        total = cost(exact)
+        summed = "Steps and words of the schedule, summed by sympy. "
+        return (
+            self.equal(
+                "critical_path",
+                CRITICAL_PATH,
+                "words on the critical path, for every P and n",
+                total.words,
+                derived(summed + exact.source.proof),
+            ),
+            self.equal("steps", STEPS, "steps, for every P", total.latency, derived(summed + exact.source.proof)),
+        )
+
+    def printed(self, where: str, why: str) -> Claim:
+        """The formula of the literature, beyond the conditions that it is exact under."""
+        schedule = SCHEDULES[self.name]
+        assert schedule.printed is not None
+        return self.equal(
+            "printed_words",
+            CRITICAL_PATH,
+            "the printed formula holds for every P and n",
+            schedule.printed.words,
+            Source(schedule.source.work, schedule.source.place, schedule.source.tag, why),
+            stands=Standing.HOLDS_AS_CORRECTED,
+            corrected_by=f"dense.{self.name}.critical_path",
+            extremal=where,
+            note=f"Exact only if {' '.join(h.statement for h in schedule.assumes)} {why}",
+        )
+
+    def exact_sum(self) -> Claim:
+        """Every rank ends with the sum."""
+        return self.equal(
+            "sum",
+            WRONG_SUMS,
+            "every rank ends with the sum",
+            0,
+            derived(
+                "What is added to what does not depend on the entries. With 4^p from rank p the result tells how "
+                "often every rank was added, and to which entry."
+            ),
+            EXACT_INTEGERS,
+        )
+
+    def rounding(self, depth: Any, why: str) -> Claim:
+        """How far the result may be from the sum."""
+        return Claim(
+            name=f"dense.{self.name}.rounding",
+            title=f"{self.title[0].upper()}{self.title[1:]}: rounding error of the sum, on every rank",
+            quantity=RELATIVE_SUM_ERROR,
+            relation=sp.Le(RELATIVE_SUM_ERROR.symbol, depth * unit / (1 - depth * unit)),
+            kind=Kind.SURE,
+            source=HIGHAM_2002.recalled(
+                "error of a sum by a tree of additions",
+                f"Every entry passes through at most h = {why} additions, each of which multiplies by 1 + d with "
+                "|d| <= u/(1 + u), and additions do not underflow. So every term carries a factor within "
+                "(1 +- u/(1 + u))^h, and (1 + u)^h - 1 <= hu/(1 - hu). With two ranks 1 + u is rounded to 1, an error "
+                "of u/(1 + u); for larger h the second inequality loses more.",
+            ),
+            assumes=(IN_RANGE,),
+            tightness=(1 - unit) / (1 + unit),
+            extremal="two ranks, which hold 1 and u",
+            axis="P",
+        )
+
+    def agreement(self, why: str) -> Claim:
+        """All ranks end with the same bits."""
+        return self.equal("agreement", DIFFERING, "all ranks end with the same bits", 0, derived(why), IN_RANGE)
+
+    def order(self, where: str, why: str) -> Claim:
+        """That the result is the sum in the order of the ranks."""
+        return self.equal(
+            "rank_order",
+            OUT_OF_ORDER,
+            "the bits are those of adding the ranks one after another",
+            0,
+            derived(f"Refuted by {where}."),
+            IN_RANGE,
+            stands=Standing.REFUTED,
+            extremal=where,
+            note=f"Results agree between ranks, not between algorithms: {why}",
+        )
+
+    def optimal(self, why: str) -> Claim:
+        """The mean of the words received is the lower bound, exactly."""
+        return self.equal(
+            "mean_received",
+            MEAN_RECEIVED,
+            "a rank receives the lower bound 2n(P - 1)/P on average, for every P and n",
+            DENSE_LOWER_BOUND,
+            derived(why),
+        )

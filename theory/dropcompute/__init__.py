@@ -1,0 +1,1 @@
+"""DropCompute: stragglers: what is claimed."""

@@ -1,0 +1,15 @@
+"""DropCompute: stragglers: the claims."""
+
+from __future__ import annotations
+
+from commbounds.theory.claim import Claim
+from commbounds.theory.dropcompute.completed import COMPLETIONS
+from commbounds.theory.dropcompute.formulas import FORMULAS
+from commbounds.theory.dropcompute.gains import GAINS
+from commbounds.theory.dropcompute.sgd import CONVERGENCE
+from commbounds.theory.dropcompute.steps import STEPS
+from commbounds.theory.dropcompute.times import TIMES
+
+__all__ = ["CLAIMS"]
+
+CLAIMS: tuple[Claim, ...] = (*STEPS, *COMPLETIONS, *TIMES, *FORMULAS, *GAINS, *CONVERGENCE)

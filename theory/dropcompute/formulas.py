@@ -1,0 +1,240 @@
+"""DropCompute: the published formulas for normal workers and for E[T], and how close they are."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Hypothesis, Kind, Standing
+from commbounds.theory.dropcompute.terms import (
+    GAP,
+    GILADI_2023,
+    INDEPENDENT,
+    KAMATH_2015,
+    MEAN_TIME,
+    NORMAL_TIMES,
+    SOME_WORKERS,
+    TOP,
+    VAN_ZWET_1964,
+    M,
+    N,
+    bracket,
+    claim,
+    harmonic_number,
+    jitter,
+    latency,
+    outer,
+    skewness,
+    square_top,
+    top,
+    upper,
+    upper_normal,
+)
+
+__all__ = ["FORMULAS"]
+
+_MEAN = M * latency
+
+_SPREAD = jitter * sp.sqrt(M)
+
+
+TIME_CLOSE = Hypothesis(
+    "time_map_1",
+    "2 <= N <= 10^4, and latencies are normal; lognormal of width 1/10 with M >= 12; or, with M >= 64, gamma of shape "
+    "16, "
+    "uniform on [0, 2 mu], or mu (2/3) and mu (4/3) with equal chances.",
+)
+TIME_NEAR = Hypothesis(
+    "time_map_5",
+    "The same; lognormal of width 1/10 or gamma of shape 16 with M >= 4; uniform or two equally likely values with "
+    "M >= 12; or, with M >= 64, exponential, gamma of shape 4, lognormal of width 1/2, or the released delay.",
+)
+RELEASED_TWELVE = Hypothesis("released_delay_at_12", "M = 12, and the delay is the one that the released code injects.")
+SKEW_CLOSE = Hypothesis(
+    "skew_map_1",
+    "M >= 12, 2 <= N <= 10^4, and latencies are normal, exponential, gamma of shape >= 4, lognormal of width 1/10, or "
+    "the released delay.",
+)
+QUANTILE_CLOSE = Hypothesis(
+    "quantile_map_1",
+    "M >= 4, 32 <= N <= 10^4, and latencies are normal, uniform, exponential, gamma, lognormal of width <= 1/2, or the "
+    "released delay.",
+)
+
+FORMULAS: tuple[Claim, ...] = (
+    claim(
+        "maximum.logarithm",
+        "Normal times: at least sqrt(log N/(pi log 2)) standard deviations",
+        TOP,
+        sp.Ge(TOP.symbol, sp.sqrt(sp.log(N) / (sp.pi * sp.log(2)))),
+        Kind.EXPECTED,
+        KAMATH_2015.recalled(
+            "the lower bound on the expected maximum",
+            "Equality at N = 2, where E max = 1/sqrt(pi); checked for all N to 400 and on a logarithmic grid to 1e9, "
+            "the general proof is the source's.",
+        ),
+        assumes=NORMAL_TIMES,
+        tightness=1,
+        extremal="two workers",
+    ),
+    claim(
+        "maximum.rank",
+        "Normal times: at least the quantile at N/(N + 1)",
+        TOP,
+        sp.Ge(TOP.symbol, upper_normal(1 / (N + 1))),
+        Kind.EXPECTED,
+        VAN_ZWET_1964.recalled(
+            "order statistics and convex transformations",
+            "U_(N) = Phi(Z_(N)) has mean N/(N+1), and Phi^-1 is convex above 1/2 and odd about it: van Zwet's "
+            "inequality "
+            "for symmetric laws of this kind.",
+        ),
+        assumes=NORMAL_TIMES,
+    ),
+    claim(
+        "maximum.harmonic",
+        "Normal times: at most the quantile at 1 - exp(-H_N)",
+        TOP,
+        sp.Le(TOP.symbol, upper_normal(sp.exp(-harmonic_number(N)))),
+        Kind.EXPECTED,
+        "The normal law has an increasing failure rate: Z = G(E), E exponential, G concave; E max E = H_N, Jensen.",
+        assumes=NORMAL_TIMES,
+    ),
+    claim(
+        "maximum.simple",
+        "Normal times: at most the quantile at 1 - 1/(e N)",
+        TOP,
+        sp.Le(TOP.symbol, upper_normal(1 / (sp.E * N))),
+        Kind.EXPECTED,
+        "H_N <= 1 + log N, in the bound with H_N.",
+        assumes=NORMAL_TIMES,
+    ),
+    claim(
+        "maximum.root",
+        "Normal times: at most sqrt(2 log N) standard deviations",
+        TOP,
+        sp.Le(TOP.symbol, sp.sqrt(2 * sp.log(N))),
+        Kind.EXPECTED,
+        "E max <= log(N E exp(l Z))/l = log(N)/l + l/2, at l = sqrt(2 log N).",
+        assumes=NORMAL_TIMES,
+    ),
+    claim(
+        "maximum.printed_above",
+        "The published bracket never falls short for three normal workers or more",
+        TOP,
+        sp.Le(TOP.symbol, bracket),
+        Kind.APPROXIMATE,
+        "Computed for every N from 3 to 400 and on a logarithmic grid to 1e9; no proof.",
+        assumes=(NORMAL_TIMES, SOME_WORKERS),
+    ),
+    claim(
+        "maximum.printed_close",
+        "The published bracket exceeds the truth by 2.6 % at most, for three normal workers or more",
+        TOP,
+        sp.Ge(TOP.symbol, bracket / sp.Rational(1026, 1000)),
+        Kind.APPROXIMATE,
+        "Computed for every N from 3 to 400 and on a logarithmic grid to 1e9: the excess is largest at N = 5; no "
+        "proof.",
+        assumes=(NORMAL_TIMES, SOME_WORKERS),
+    ),
+    claim(
+        "maximum.printed_at_two",
+        "The same from two workers on",
+        TOP,
+        sp.Le(TOP.symbol, bracket),
+        Kind.APPROXIMATE,
+        "Refuted at N = 2: E max = 1/sqrt(pi) = 0.5642, the bracket is 0.5197.",
+        assumes=NORMAL_TIMES,
+        stands=Standing.REFUTED,
+        extremal="two workers",
+        note="At N = 2 the bracket is 7.9 % too small, at every larger N that was tried it is too large.",
+    ),
+    claim(
+        "time.printed",
+        "Workers' times are normal, and the largest is like a Gumbel variable",
+        MEAN_TIME,
+        sp.Eq(MEAN_TIME.symbol, _MEAN + _SPREAD * bracket),
+        Kind.APPROXIMATE,
+        GILADI_2023.recalled(
+            "the expected time of the slowest worker",
+            "The central limit theorem for T_n and the Gumbel limit of the largest; an equality of no law.",
+        ),
+        assumes=INDEPENDENT,
+        stands=Standing.REFUTED,
+        extremal="exponential latency and M = 1: half of the truth at N = 10^4",
+        note="As an equality it never holds. Too small for latencies skewed to the right, so that predicted gains are "
+        "conservative: with M = 12 and the released delay by 4 % at N = 32, 14 % at N = 10^4.",
+    ),
+    claim(
+        "time.printed_within_1",
+        "The published formula for E[T] is good to 1 %",
+        GAP,
+        sp.Le(GAP.symbol, sp.Rational(1, 100)),
+        Kind.APPROXIMATE,
+        "Measured against the exact law on the cells of the map; no proof.",
+        assumes=TIME_CLOSE,
+    ),
+    claim(
+        "time.printed_within_5",
+        "The published formula for E[T] is good to 5 %",
+        GAP,
+        sp.Le(GAP.symbol, sp.Rational(1, 20)),
+        Kind.APPROXIMATE,
+        "Measured against the exact law on the cells of the map; no proof.",
+        assumes=TIME_NEAR,
+    ),
+    claim(
+        "time.printed_at_twelve",
+        "The published formula is good to 5 % for the published experiment's own delay and 12 micro-batches",
+        GAP,
+        sp.Le(GAP.symbol, sp.Rational(1, 20)),
+        Kind.APPROXIMATE,
+        "Refuted: 6.9 % at N = 128, 13.8 % at N = 10^4.",
+        assumes=RELEASED_TWELVE,
+        stands=Standing.REFUTED,
+        extremal="the released delay with M = 12 and N = 128",
+        note="Of the excess over M mu a quarter is missing at N = 128.",
+    ),
+    claim(
+        "time.skewed",
+        "Corrected for skewness",
+        MEAN_TIME,
+        sp.Eq(MEAN_TIME.symbol, _MEAN + _SPREAD * (top + skewness / (6 * sp.sqrt(M)) * (square_top - 1))),
+        Kind.APPROXIMATE,
+        "Cornish and Fisher's expansion of the quantile of T_n to first order in its skewness, skewness/sqrt(M); an "
+        "equality for normal latencies.",
+        assumes=INDEPENDENT,
+        stands=Standing.REFUTED,
+        extremal="one lognormal micro-batch of width 1",
+        note="An approximation, better than the printed one wherever skewness/sqrt(M) is small.",
+    ),
+    claim(
+        "time.skewed_within_1",
+        "Corrected for skewness, the formula is good to 1 %",
+        GAP,
+        sp.Le(GAP.symbol, sp.Rational(1, 100)),
+        Kind.APPROXIMATE,
+        "Measured against the exact law on the cells of the map; no proof.",
+        assumes=SKEW_CLOSE,
+    ),
+    claim(
+        "time.generalised",
+        "The published bracket with the true quantiles of T_n",
+        MEAN_TIME,
+        sp.Eq(MEAN_TIME.symbol, (1 - sp.EulerGamma) * upper + sp.EulerGamma * outer),
+        Kind.APPROXIMATE,
+        "The Gumbel limit alone: the largest of N is about q(1-1/N) + gamma (q(1-1/(eN)) - q(1-1/N)).",
+        assumes=INDEPENDENT,
+        stands=Standing.REFUTED,
+        extremal="one worker's law with a bounded support, N = 2",
+        note="An approximation that keeps the law's own tail.",
+    ),
+    claim(
+        "time.generalised_within_1",
+        "With the true quantiles of T_n, the bracket is good to 1 %",
+        GAP,
+        sp.Le(GAP.symbol, sp.Rational(1, 100)),
+        Kind.APPROXIMATE,
+        "Measured against the exact law on the cells of the map; no proof.",
+        assumes=QUANTILE_CLOSE,
+    ),
+)

@@ -1,0 +1,226 @@
+"""DropCompute: what a threshold gains."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Hypothesis, Kind, Standing
+from commbounds.theory.dropcompute.terms import (
+    AT_THE_MEAN,
+    BEST_TAU,
+    BOUNDED,
+    CONTINUOUS,
+    EXPONENTIAL,
+    FREE_STEP,
+    GAIN,
+    GAP,
+    GILADI_2023,
+    INDEPENDENT,
+    NBUE,
+    ONE_WORKER,
+    REGRET,
+    M,
+    N,
+    below,
+    claim,
+    cv,
+    ideal,
+    jitter,
+    latency,
+    longest,
+    overhead,
+    shortest,
+    slowest,
+    tau,
+    truth,
+)
+
+__all__ = ["GAINS"]
+
+_KEPT = 1 - cv / (2 * sp.sqrt(M)) - sp.Integer(1) / M
+_CAP = (M * longest + overhead) / (M * shortest + overhead)
+
+SEVERAL = Hypothesis(
+    "settled_cells",
+    "N >= 64, M = 12, T_c = M mu/5, and latencies are normal, exponential, gamma of shape 4, lognormal of width 1/2, "
+    "or "
+    "the released delay.",
+    sp.Ge(N, 64),
+)
+GAIN_NEAR = Hypothesis(
+    "gain_map_5",
+    "tau maximises the exact gain, N >= 32, T_c = M mu/5, and law and M are on the 5 % map of E[T] with M >= 12.",
+    sp.Ge(N, 32) & sp.Ge(M, 12),
+)
+
+GAINS: tuple[Claim, ...] = (
+    claim(
+        "gain.no_threshold",
+        "Without a threshold nothing is gained or lost",
+        GAIN,
+        sp.Eq(GAIN.symbol, 1),
+        Kind.EXPECTED,
+        "As tau grows, completed goes to M and E[min(tau, T)] to E[T].",
+        assumes=(CONTINUOUS, INDEPENDENT),
+    ),
+    claim(
+        "gain.with_means",
+        "Putting means into the formula never overstates the gain",
+        GAIN,
+        sp.Ge(GAIN.symbol, below * (slowest + overhead) / (M * (sp.Min(tau, slowest) + overhead))),
+        Kind.EXPECTED,
+        GILADI_2023.recalled("the effective speed-up", "With exact moments; Jensen: E min(tau, T) <= min(tau, E T)."),
+        assumes=(CONTINUOUS, INDEPENDENT),
+        tightness=1,
+        extremal="a threshold below every elapsed time of the slowest worker",
+    ),
+    claim(
+        "gain.calibrated",
+        "The expected objective of the calibration never exceeds the long-run gain",
+        GAIN,
+        sp.Le(GAIN.symbol, truth),
+        Kind.EXPECTED,
+        "With A = min(tau, T) + T_c and R = (T + T_c)/A, both growing in the latencies, and completed falling: Harris' "
+        "inequality gives E[R completed] <= E[R] E[completed] and E[A] E[R] <= E[A R] = E[T] + T_c.",
+        assumes=(INDEPENDENT,),
+        tightness=1,
+        extremal="constant latency",
+    ),
+    claim(
+        "gain.at_the_mean",
+        "A threshold at a worker's mean time gains nearly all that ideal workers would",
+        GAIN,
+        sp.Ge(GAIN.symbol, _KEPT * ideal),
+        Kind.EXPECTED,
+        "E min(M mu, T) <= M mu, and the bound on what is completed at the mean. So the best threshold's gain grows "
+        "without bound with N whenever E[T] does, that is, for every law with unbounded support.",
+        assumes=(CONTINUOUS, INDEPENDENT, AT_THE_MEAN),
+        tightness=1,
+        extremal="constant latency",
+    ),
+    claim(
+        "gain.new_better",
+        "New better than used latencies: no threshold gains more than ideal workers would",
+        GAIN,
+        sp.Le(GAIN.symbol, ideal),
+        Kind.EXPECTED,
+        "With x = E min(tau, T_n) <= M mu: completed <= x/mu and E min(tau, T) >= x, so that S_eff <= ideal times "
+        "x (M mu + T_c)/(M mu (x + T_c)) <= ideal.",
+        assumes=(CONTINUOUS, INDEPENDENT, NBUE),
+        tightness=1,
+        extremal="constant latency and no threshold; exponential latency without overhead, as tau goes to 0",
+    ),
+    claim(
+        "gain.grows",
+        "The best gain grows like sqrt(log N), whatever the latencies",
+        GAIN,
+        sp.Ge(
+            GAIN.symbol,
+            _KEPT
+            * (M * latency + jitter * sp.sqrt(M * sp.log(N) / (sp.pi * sp.log(2))) + overhead)
+            / (M * latency + overhead),
+        ),
+        Kind.EXPECTED,
+        GILADI_2023.second_hand(
+            "third-party review: the gain increases infinitely with the number of workers",
+            "True of normal times, by the bound at the mean and the lower bound on the largest of N normals. Refuted "
+            "for "
+            "bounded latency, where E[T] <= M b.",
+        ),
+        assumes=(CONTINUOUS, INDEPENDENT, BEST_TAU),
+        stands=Standing.REFUTED,
+        tightness=sp.oo,
+        extremal="latency 1/5 or 1, 1 with probability 9/10, and more workers than there are",
+        note="A property of latencies without a bound: it is E[T] that grows, like sqrt(log N) for normal, log N for "
+        "gamma latencies and not at all, in the end, for bounded ones.",
+    ),
+    claim(
+        "gain.bounded",
+        "Bounded latencies: no threshold gains more than longest over shortest",
+        GAIN,
+        sp.Le(GAIN.symbol, _CAP),
+        Kind.EXPECTED,
+        "completed = c <= M in expectation, E min(tau, T) >= a c as each micro-batch completed took a, E[T] <= M b, "
+        "and "
+        "c/(a c + T_c) grows with c.",
+        assumes=(CONTINUOUS, INDEPENDENT, BOUNDED),
+        tightness=1,
+        extremal="constant latency",
+    ),
+    claim(
+        "gain.bounded_by_mean",
+        "Bounded latencies: no threshold gains more than longest over mean",
+        GAIN,
+        sp.Le(GAIN.symbol, (M * longest + overhead) / (M * latency + overhead)),
+        Kind.EXPECTED,
+        "It follows from the ideal gain where latencies are new better than used. Refuted in general: with two "
+        "latencies "
+        "a and b, a threshold just above a keeps every quick micro-batch and never waits.",
+        assumes=(CONTINUOUS, INDEPENDENT, BOUNDED),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="dropcompute.gain.bounded",
+        tightness=sp.oo,
+        extremal="M = 1, latencies 1 (probability 9/10) and 100, no overhead, many workers",
+        note="Stopping slow micro-batches can pay by itself, so that a step may beat one of ideal workers.",
+    ),
+    claim(
+        "gain.single",
+        "A worker by itself gains nothing from a threshold, if its latencies are new better than used",
+        GAIN,
+        sp.Le(GAIN.symbol, 1),
+        Kind.EXPECTED,
+        "The ideal gain of one worker is 1.",
+        assumes=(CONTINUOUS, INDEPENDENT, ONE_WORKER, NBUE),
+        tightness=1,
+        extremal="exponential latency without overhead, and constant latency without a threshold",
+        axis="M",
+    ),
+    claim(
+        "gain.single_any",
+        "A worker by itself gains nothing from a threshold",
+        GAIN,
+        sp.Le(GAIN.symbol, 1),
+        Kind.EXPECTED,
+        "Refuted by latencies with a coefficient of variation above 1 and no overhead: giving up slow micro-batches "
+        "pays "
+        "even with one worker.",
+        assumes=(CONTINUOUS, INDEPENDENT, ONE_WORKER),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="dropcompute.gain.single",
+        extremal="gamma latency of shape 1/4, no overhead, a small threshold",
+        note="Without overhead such laws prefer tiny thresholds: always count the overhead, or cap the drop rate.",
+        axis="M",
+    ),
+    claim(
+        "gain.degenerate",
+        "Exponential latency and no overhead: dropping nearly everything gains nearly as much as ideal workers",
+        GAIN,
+        sp.Ge(GAIN.symbol, (1 - tau / latency) * ideal),
+        Kind.EXPECTED,
+        "mu completed = E min(tau, T_n) >= tau P(t > tau) >= tau (1 - tau/mu), and E min(tau, T) <= tau.",
+        assumes=(CONTINUOUS, INDEPENDENT, EXPONENTIAL, FREE_STEP),
+        tightness=1,
+        extremal="a threshold that goes to 0",
+        note="S_eff is flat down to tau = 0, where the drop rate is 100 %: without overhead the best threshold is no "
+        "guide.",
+    ),
+    claim(
+        "threshold.settled",
+        "From 64 workers on, one threshold is as good as the best for any number of workers",
+        REGRET,
+        sp.Le(REGRET.symbol, sp.Rational(1, 1000)),
+        Kind.APPROXIMATE,
+        "Once P(T > tau) is nearly 1, S_eff is E[completed]/(tau + T_c) times what does not depend on tau. Measured "
+        "against the exact law on the cells of the map; no proof of the constant.",
+        assumes=SEVERAL,
+    ),
+    claim(
+        "gain.printed_within_5",
+        "The published formulas together tell the gain to 5 %",
+        GAP,
+        sp.Le(GAP.symbol, sp.Rational(1, 20)),
+        Kind.APPROXIMATE,
+        "Measured against the exact law on the cells of the map; no proof.",
+        assumes=GAIN_NEAR,
+    ),
+)

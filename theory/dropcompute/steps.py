@@ -1,0 +1,233 @@
+"""DropCompute: what holds in every single step, and of thresholds chosen on calibration steps."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.dropcompute.terms import (
+    AFTER_BACKWARD,
+    ALL_COMPLETED,
+    BETWEEN,
+    CHEN_2016,
+    CONTINUOUS,
+    ENDS_AT_TAU,
+    ENDS_BEFORE_TAU,
+    GAIN,
+    GILADI_2023,
+    PERIOD,
+    STEP_TIME,
+    TRIAL_DEFECT,
+    M,
+    N,
+    begun,
+    below,
+    best,
+    claim,
+    later,
+    longest,
+    model,
+    overhead,
+    reached,
+    slowest,
+    spare,
+    synchronised,
+    tau,
+)
+
+__all__ = ["STEPS"]
+
+_CODE = "paper-submissions/dropcompute, training loops"
+
+STEPS: tuple[Claim, ...] = (
+    claim(
+        "step.time",
+        "A step takes the threshold or its slowest worker, whichever comes first, and the overhead",
+        STEP_TIME,
+        sp.Eq(STEP_TIME.symbol, sp.Min(tau, slowest) + overhead),
+        Kind.SURE,
+        GILADI_2023.recalled(
+            "the model of a step",
+            "Worker n stops at min(tau, T_n); the maximum over n is min(tau, T), and T_c is paid once.",
+        ),
+        assumes=CONTINUOUS,
+    ),
+    claim(
+        "step.completed",
+        "What counts are the micro-batches that end before the threshold",
+        ALL_COMPLETED,
+        sp.Eq(ALL_COMPLETED.symbol, below),
+        Kind.SURE,
+        GILADI_2023.recalled(
+            "the definition of the completed micro-batches", "By definition, with S_m < tau strictly."
+        ),
+        assumes=(CONTINUOUS, ENDS_BEFORE_TAU),
+    ),
+    claim(
+        "step.after_backward",
+        "Tested after each micro-batch, one micro-batch more than those in time counts",
+        ALL_COMPLETED,
+        sp.Eq(ALL_COMPLETED.symbol, sp.Min(M, reached + 1)),
+        Kind.SURE,
+        GILADI_2023.official_code(
+            _CODE,
+            "For one worker: the first micro-batch that ends beyond tau has been accumulated when the test stops the "
+            "loop.",
+        ),
+        assumes=AFTER_BACKWARD,
+        axis="M",
+    ),
+    claim(
+        "step.overshoot",
+        "Tested after each micro-batch, a step ends at most one micro-batch beyond the threshold",
+        STEP_TIME,
+        sp.Le(STEP_TIME.symbol, sp.Min(slowest, tau + longest) + overhead),
+        Kind.SURE,
+        "The last micro-batch of a worker begins at tau or before and takes no longer than the longest.",
+        assumes=AFTER_BACKWARD,
+        tightness=1,
+        extremal="a worker that ends a micro-batch exactly at tau, with all latencies equal",
+        axis="M",
+    ),
+    claim(
+        "step.between_at_least",
+        "Tested before each half, no fewer micro-batches count than end before the threshold",
+        ALL_COMPLETED,
+        sp.Ge(ALL_COMPLETED.symbol, below),
+        Kind.SURE,
+        GILADI_2023.official_code(
+            _CODE, "A micro-batch that ends before tau passed its middle before tau, so that neither test stops it."
+        ),
+        assumes=BETWEEN,
+        tightness=1,
+        extremal="a threshold that no test passes",
+        axis="M",
+    ),
+    claim(
+        "step.between_at_most",
+        "Tested before each half, no more micro-batches count than when tested after each",
+        ALL_COMPLETED,
+        sp.Le(ALL_COMPLETED.symbol, begun),
+        Kind.SURE,
+        GILADI_2023.official_code(
+            _CODE, "What counts began at tau or before; all that begin then count when tests come after micro-batches."
+        ),
+        assumes=BETWEEN,
+        tightness=1,
+        extremal="a threshold that no test passes",
+        axis="M",
+    ),
+    claim(
+        "step.monotone",
+        "A larger threshold completes no less",
+        ALL_COMPLETED,
+        sp.Le(ALL_COMPLETED.symbol, later),
+        Kind.SURE,
+        "S_m < tau implies S_m < tau' for every tau' >= tau.",
+        assumes=CONTINUOUS,
+        tightness=1,
+        extremal="two thresholds with no elapsed time between them",
+        axis="M",
+    ),
+    claim(
+        "step.subadditive",
+        "Waiting once for the slowest takes no longer than waiting after every micro-batch",
+        STEP_TIME,
+        sp.Le(STEP_TIME.symbol, synchronised),
+        Kind.SURE,
+        "The maximum of sums is at most the sum of maxima.",
+        tightness=1,
+        extremal="one worker that is slowest at every micro-batch",
+        axis="M",
+    ),
+    claim(
+        "localsgd.subadditive",
+        "A period of local steps takes no longer than as many synchronous steps",
+        PERIOD,
+        sp.Le(PERIOD.symbol, synchronised + overhead),
+        Kind.SURE,
+        "The maximum over workers of their sums over local steps is at most the sum over steps of the maxima; the "
+        "overhead is paid once.",
+        tightness=1,
+        extremal="one worker that is slowest in every local step",
+        axis="M",
+    ),
+    claim(
+        "backup.dominated",
+        "With its threshold at the last worker waited for, DropCompute keeps all that backup workers keep",
+        ALL_COMPLETED,
+        sp.Ge(ALL_COMPLETED.symbol, (N - spare) * M),
+        Kind.SURE,
+        CHEN_2016.recalled(
+            "backup workers",
+            "N - k workers have T_n <= tau = T_(N-k), hence every S_m <= tau; the step takes tau in both. tau is "
+            "chosen "
+            "anew in every step: this says nothing of a fixed threshold.",
+        ),
+        assumes=(CONTINUOUS, ENDS_AT_TAU),
+        tightness=1,
+        extremal="no backup worker, or backup workers that end nothing in time",
+    ),
+    claim(
+        "backup.dominated_strictly",
+        "The same where micro-batches that end exactly at the threshold do not count",
+        ALL_COMPLETED,
+        sp.Ge(ALL_COMPLETED.symbol, (N - spare) * M),
+        Kind.SURE,
+        GILADI_2023.recalled(
+            "the definition of the completed micro-batches, put together with backup workers",
+            "Refuted: the last worker waited for ends its last micro-batch exactly at tau.",
+        ),
+        assumes=(CONTINUOUS, ENDS_BEFORE_TAU),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="dropcompute.backup.dominated",
+        tightness=sp.oo,
+        extremal="one worker with one micro-batch, which ends exactly at the threshold",
+        note="With the strict inequality of the definition the worker that sets the threshold loses a micro-batch.",
+    ),
+    claim(
+        "threshold.optimal",
+        "No threshold gains more on the calibration steps than the best of the elapsed times seen in them",
+        GAIN,
+        sp.Le(GAIN.symbol, best),
+        Kind.SURE,
+        "Between two elapsed times the completed share is constant while (T + T_c)/(min(tau, T) + T_c) does not grow, "
+        "so "
+        "that the maximum over all tau is at an elapsed time.",
+        assumes=ENDS_AT_TAU,
+        tightness=1,
+        extremal="the threshold that was chosen",
+    ),
+    claim(
+        "threshold.never_loses",
+        "The best threshold on calibration steps never does worse than none",
+        GAIN,
+        sp.Ge(GAIN.symbol, 1),
+        Kind.SURE,
+        "The largest elapsed time is a candidate: everything is completed and min(tau, T) = T.",
+        tightness=1,
+        extremal="latencies that are all equal",
+    ),
+    claim(
+        "released.optimistic",
+        "The released search never reports less than the model gains at the threshold it chose",
+        GAIN,
+        sp.Ge(GAIN.symbol, model),
+        Kind.SURE,
+        GILADI_2023.official_code(
+            "paper-submissions/dropcompute, search for the threshold",
+            "It takes the step to end at the largest elapsed time below tau, which is at most min(tau, T).",
+        ),
+        note="It reports up to twelve times too much with two workers; above 32 workers and 12 micro-batches less than "
+        "3 % too much was seen.",
+    ),
+    claim(
+        "trials.alone",
+        "A simulated step is the same drawn alone or among others",
+        TRIAL_DEFECT,
+        sp.Eq(TRIAL_DEFECT.symbol, 0),
+        Kind.SURE,
+        "Every draw is a function of seed, trial, micro-batch and worker.",
+        axis="N",
+    ),
+)

@@ -1,0 +1,192 @@
+"""DropCompute: the slowest of N workers, in expectation."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.dropcompute.terms import (
+    BOUNDED,
+    DFR,
+    GAMMA,
+    HARTLEY_1954,
+    IDENTICAL,
+    IFR,
+    INDEPENDENT,
+    LOGNORMAL_ONCE,
+    MEAN_TIME,
+    M,
+    N,
+    claim,
+    evenness,
+    fewer,
+    gammascale,
+    jitter,
+    latency,
+    location,
+    logwidth,
+    longest,
+    shape,
+    shortest,
+    slowest,
+)
+
+__all__ = ["TIMES"]
+
+_MEAN = M * latency
+_SPREAD = jitter * sp.sqrt(M)
+
+
+TIMES: tuple[Claim, ...] = (
+    claim(
+        "time.exact",
+        "The slowest worker's expected time is the integral of 1 - F^N",
+        MEAN_TIME,
+        sp.Eq(MEAN_TIME.symbol, slowest),
+        Kind.EXPECTED,
+        "P(T <= x) = F(x)^N for independent workers, and E[T] is the integral of P(T > x).",
+        assumes=INDEPENDENT,
+    ),
+    claim(
+        "time.at_least_mean",
+        "The slowest worker takes at least the mean time of a worker",
+        MEAN_TIME,
+        sp.Ge(MEAN_TIME.symbol, _MEAN),
+        Kind.EXPECTED,
+        "T >= T_1.",
+        assumes=INDEPENDENT,
+        tightness=1,
+        extremal="one worker",
+    ),
+    claim(
+        "time.universal",
+        "Whatever the law, the slowest worker exceeds the mean by about sqrt(N/2) standard deviations at most",
+        MEAN_TIME,
+        sp.Le(MEAN_TIME.symbol, _MEAN + _SPREAD * (N - 1) / sp.sqrt(2 * N - 1)),
+        Kind.EXPECTED,
+        HARTLEY_1954.recalled(
+            "the largest of N independent observations",
+            "E[max] - m = int (x(u) - m)(N u^(N-1) - 1) du; Cauchy and Schwarz, with int (N u^(N-1) - 1)^2 du = "
+            "(N-1)^2/(2N-1).",
+        ),
+        assumes=INDEPENDENT,
+        tightness=1,
+        extremal="M = 1, and the latency t = u^(N-1) of a uniform u: for N = 2 the uniform law",
+    ),
+    claim(
+        "time.dependent",
+        "Workers that depend on one another exceed the mean by sqrt(N - 1) standard deviations at most",
+        MEAN_TIME,
+        sp.Le(MEAN_TIME.symbol, _MEAN + _SPREAD * sp.sqrt(N - 1)),
+        Kind.EXPECTED,
+        "With X_n = T_n - m: max X <= mean X + sqrt((N-1)/N sum (X_n - mean X)^2), and Jensen with sum E X_n^2 = N "
+        "sd^2.",
+        assumes=IDENTICAL,
+        tightness=1,
+        extremal="one worker, any of them with equal chances, that is slow while all others are not",
+    ),
+    claim(
+        "time.increasing",
+        "One worker more never makes the slowest faster",
+        MEAN_TIME,
+        sp.Ge(MEAN_TIME.symbol, fewer),
+        Kind.EXPECTED,
+        "The maximum is over more workers.",
+        assumes=INDEPENDENT,
+        tightness=1,
+        extremal="constant latency",
+    ),
+    claim(
+        "time.concave",
+        "Every worker more costs no more than the one before",
+        MEAN_TIME,
+        sp.Le(MEAN_TIME.symbol, 2 * slowest - fewer),
+        Kind.EXPECTED,
+        "The second difference of the integral of 1 - F^N is minus the integral of F^(N-1) (1 - F)^2. Measured is N + "
+        "1, "
+        "slowest is of N, fewer of N - 1 workers.",
+        assumes=INDEPENDENT,
+        tightness=1,
+        extremal="constant latency",
+    ),
+    claim(
+        "time.increasing_rate",
+        "With an increasing failure rate, the slowest of N is at most the worker's quantile at 1 - exp(-H_N)",
+        MEAN_TIME,
+        sp.Le(MEAN_TIME.symbol, evenness),
+        Kind.EXPECTED,
+        "T_n = G(E_n) with E_n exponential and G concave; E max E_n = H_N, and Jensen.",
+        assumes=(INDEPENDENT, IFR),
+        tightness=1,
+        extremal="exponential latency and M = 1",
+    ),
+    claim(
+        "time.decreasing_rate",
+        "With a decreasing failure rate, it is at least that quantile",
+        MEAN_TIME,
+        sp.Ge(MEAN_TIME.symbol, evenness),
+        Kind.EXPECTED,
+        "The same with G convex; sums need not keep a decreasing failure rate, hence M = 1.",
+        assumes=(INDEPENDENT, DFR),
+        tightness=1,
+        extremal="exponential latency and M = 1",
+    ),
+    claim(
+        "time.gamma",
+        "Gamma latencies: the excess grows like log N",
+        MEAN_TIME,
+        sp.Le(MEAN_TIME.symbol, _MEAN + gammascale * (sp.sqrt(2 * M * shape * sp.log(N)) + sp.log(N))),
+        Kind.EXPECTED,
+        "log E exp(l (T_n - m)) <= v l^2/(2 (1 - c l)) with v = M k theta^2 and c = theta; so E max <= sqrt(2 v log "
+        "N) + "
+        "c log N.",
+        assumes=(INDEPENDENT, GAMMA),
+        tightness=1,
+        extremal="one worker",
+    ),
+    claim(
+        "time.bounded",
+        "Bounded latencies: Hoeffding's bound",
+        MEAN_TIME,
+        sp.Le(MEAN_TIME.symbol, _MEAN + (longest - shortest) * sp.sqrt(M * sp.log(N) / 2)),
+        Kind.EXPECTED,
+        "T_n - M mu is sub-Gaussian with proxy M (b - a)^2/4.",
+        assumes=(INDEPENDENT, BOUNDED),
+        tightness=1,
+        extremal="one worker",
+    ),
+    claim(
+        "time.ceiling",
+        "Bounded latencies: no step exceeds M times the longest",
+        MEAN_TIME,
+        sp.Le(MEAN_TIME.symbol, M * longest),
+        Kind.EXPECTED,
+        "Every T_n is at most M times the longest latency.",
+        assumes=BOUNDED,
+        tightness=1,
+        extremal="constant latency",
+    ),
+    claim(
+        "time.lognormal",
+        "One lognormal micro-batch: the slowest grows like exp(s sqrt(2 log N))",
+        MEAN_TIME,
+        sp.Le(MEAN_TIME.symbol, sp.exp(location + logwidth * sp.sqrt(2 * sp.log(N)))),
+        Kind.EXPECTED,
+        "E max <= (N E t^p)^(1/p) with p = sqrt(2 log N)/s >= 1.",
+        assumes=(INDEPENDENT, LOGNORMAL_ONCE),
+    ),
+    claim(
+        "time.variance_as_proxy",
+        "The slowest exceeds the mean by sqrt(2 log N) standard deviations at most",
+        MEAN_TIME,
+        sp.Le(MEAN_TIME.symbol, _MEAN + _SPREAD * sp.sqrt(2 * sp.log(N))),
+        Kind.EXPECTED,
+        "True of normal times; for others it takes the variance for a sub-Gaussian proxy. Refuted: exponential latency "
+        "and M = 1 have E[T] = mu H_N, of the order log N.",
+        assumes=INDEPENDENT,
+        stands=Standing.REFUTED,
+        tightness=sp.oo,
+        extremal="exponential latency and M = 1, from N = 16 on",
+        note="For N = 32 exponential workers the excess is 3.06 standard deviations, sqrt(2 log 32) is 2.63.",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Error feedback: what is claimed."""

@@ -1,0 +1,189 @@
+"""Error feedback: the claims.
+
+No text of these papers was read but what their code says of step sizes; every claim carries its own proof.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.feedback import terms as t
+from commbounds.theory.feedback.momentum import MOMENTUM_CLAIMS
+from commbounds.theory.quantities import alpha
+from commbounds.theory.sources import FOLKLORE, KARIMIREDDY_2019, derived
+
+__all__ = ["CLAIMS"]
+
+_RESIDUAL = "Minkowski: ||e+|| <= sqrt(1 - alpha) (||e|| + M), a geometric series of ratio q = sqrt(1 - alpha)."
+
+_EF14 = (
+    Claim(
+        name="feedback.ef14.telescoping",
+        title="Weights less the mean residual are what uncompressed steps would have led to",
+        quantity=t.TELESCOPING,
+        relation=sp.Eq(t.TELESCOPING.symbol, 0),
+        kind=Kind.SURE,
+        source=KARIMIREDDY_2019.recalled(
+            "the virtual iterate of error feedback",
+            "What a worker sends is gamma g + e - e+; the residuals telescope in the sum over the steps.",
+        ),
+        axis="horizon",
+    ),
+    Claim(
+        name="feedback.ef14.residual",
+        title="The residual stays below q/(1 - q) times the largest step, q = sqrt(1 - alpha)",
+        quantity=t.RESIDUAL,
+        relation=sp.Le(t.RESIDUAL.symbol, (1 - alpha) / (1 - t.root) ** 2 * t.reach**2),
+        kind=Kind.SURE,
+        assumes=(t.CONTRACTIVE, t.SMALL_GRADIENTS),
+        source=derived(_RESIDUAL),
+        tightness=1,
+        extremal="the compressor that returns 1 - q of its input, equal gradients, many steps",
+        axis="alpha",
+        note="Top-K comes to about half of it.",
+    ),
+    Claim(
+        name="feedback.ef14.residual_simple",
+        title="The squared residual stays below 4 (1 - alpha)/alpha^2 times the squared largest step",
+        quantity=t.RESIDUAL,
+        relation=sp.Le(t.RESIDUAL.symbol, 4 * (1 - alpha) / alpha**2 * t.reach**2),
+        kind=Kind.SURE,
+        assumes=(t.CONTRACTIVE, t.SMALL_GRADIENTS),
+        source=KARIMIREDDY_2019.recalled(
+            "the lemma on the norm of the residual", _RESIDUAL + " And alpha = (1 - q)(1 + q) <= 2 (1 - q)."
+        ),
+        tightness=(1 + t.root) ** 2 / 4,
+        extremal="the compressor that returns 1 - q of its input, equal gradients, many steps",
+        axis="alpha",
+    ),
+    Claim(
+        name="feedback.ef14.rate",
+        title="With error feedback the gradient falls as without, up to the residual",
+        quantity=t.MEAN_SQUARED_GRADIENT,
+        relation=sp.Le(
+            t.MEAN_SQUARED_GRADIENT.symbol,
+            4 * t.gap / (t.stepsize * t.horizon) + 2 * t.smoothness**2 * (1 - alpha) / (1 - t.root) ** 2 * t.reach**2,
+        ),
+        kind=Kind.SURE,
+        assumes=(t.CONTRACTIVE, t.SMALL_GRADIENTS, t.SMOOTH, t.HALF_STEP),
+        source=derived(
+            "With y = x - mean e, y+ = y - gamma grad f(x), so f(y+) <= f(y) - (gamma/2)(1 - L gamma)||grad f(x)||^2 + "
+            "gamma L^2/2 ||mean e||^2. Sum over the steps; y = x at first; the residual's bound does the rest."
+        ),
+        axis="horizon",
+        note="M is the largest norm of the step size times a worker's gradient, so the second term falls like gamma^2.",
+    ),
+)
+
+_STEP = "{} The lag contracts by 1 - theta and gains beta L~^2 ||x+ - x||^2; the step size lets the descent pay for it."
+
+_EF21 = (
+    Claim(
+        name="feedback.ef21.contraction",
+        title="EF21's estimate contracts to the gradient by 1 - theta = q, and its turns add beta = q^2/(1 - q)",
+        quantity=t.ESTIMATE_LAG,
+        relation=sp.Le(t.ESTIMATE_LAG.symbol, (1 - t.theta) * t.lag + t.beta * t.turn),
+        kind=Kind.SURE,
+        assumes=(t.CONTRACTIVE,),
+        source=t.EF21_2021.recalled(
+            "the recursion of the lag, with theta and beta",
+            "||g+ - grad+|| <= q (||g - grad|| + ||grad+ - grad||); square with "
+            "(a + b)^2 <= (1 + s) a^2 + (1 + 1/s) b^2 at s = 1/q - 1.",
+        ),
+        tightness=1,
+        extremal="the compressor that returns 1 - q of its input, a turn of (1/q - 1) times the lag and along it",
+        axis="alpha",
+    ),
+    Claim(
+        name="feedback.ef21.descent",
+        title="At EF21's step size f plus gamma/(2 theta) of the lag falls by gamma/2 of the squared gradient",
+        quantity=t.POTENTIAL,
+        relation=sp.Le(t.POTENTIAL.symbol, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
+        kind=Kind.SURE,
+        assumes=(t.CONTRACTIVE, t.SMOOTH, t.SMOOTH_APART, t.EF21_STEP),
+        source=t.EF21_2021.official_code(
+            "the step size in code of its authors; the inequality is recalled",
+            _STEP.format("f+ <= f - gamma/2 ||grad f||^2 - (1/(2 gamma) - L/2)||x+ - x||^2 + gamma/2 G."),
+        ),
+        axis="stepsize",
+    ),
+    Claim(
+        name="feedback.ef21.descent_at_one_over_l",
+        title="EF21's potential falls at gradient descent's step size too",
+        quantity=t.POTENTIAL,
+        relation=sp.Le(t.POTENTIAL.symbol, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
+        kind=Kind.SURE,
+        assumes=(t.CONTRACTIVE, t.SMOOTH, t.SMOOTH_APART, t.PLAIN_STEP),
+        source=FOLKLORE.recalled(
+            "hoped for where a step size is kept when compression is switched on",
+            "Refuted by running it: the lag that a long step makes is not paid for.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="feedback.ef21.descent",
+        extremal="Top-1 on quadratics in four dimensions with step size 1/L",
+        axis="stepsize",
+        note="The step size has to shrink like alpha: by L/(L + L~ sqrt(beta/theta)), sqrt(beta/theta) <= 2/alpha - 1.",
+    ),
+    Claim(
+        name="feedback.ef21.rate",
+        title="EF21's mean squared gradient falls like 1/T",
+        quantity=t.MEAN_SQUARED_GRADIENT,
+        relation=sp.Le(
+            t.MEAN_SQUARED_GRADIENT.symbol,
+            2 * t.gap / (t.stepsize * t.horizon) + t.lag / (t.theta * t.horizon),
+        ),
+        kind=Kind.SURE,
+        assumes=(t.CONTRACTIVE, t.SMOOTH, t.SMOOTH_APART, t.EF21_STEP),
+        source=t.EF21_2021.recalled("the non-convex rate", "The descent of the potential, summed."),
+        axis="horizon",
+    ),
+    Claim(
+        name="feedback.ef21.pl",
+        title="Where the Polyak-Lojasiewicz inequality holds, EF21 converges linearly, by 1 - gamma mu",
+        quantity=t.EXCESS,
+        relation=sp.Le(t.EXCESS.symbol, (1 - t.stepsize * t.convexity) ** t.horizon * t.potential),
+        kind=Kind.SURE,
+        assumes=(t.CONTRACTIVE, t.SMOOTH, t.SMOOTH_APART, t.PL, t.EF21_PL_STEP),
+        source=t.EF21_2021.recalled(
+            "the linear rate",
+            _STEP.format("With gamma/theta in place of gamma/(2 theta), half of the lag's contraction is left:")
+            + " 1 - theta/2 <= 1 - gamma mu.",
+        ),
+        axis="horizon",
+        note="On the three workers that plain compression drives apart, it converges.",
+    ),
+)
+
+_PLAIN = (
+    Claim(
+        name="feedback.plain.growth",
+        title="Without feedback, Top-1 multiplies the three workers' weights by 1 + 11 gamma/6",
+        quantity=t.GROWTH,
+        relation=sp.Eq(t.GROWTH.symbol, 1 + sp.Rational(11, 6) * t.stepsize),
+        kind=Kind.SURE,
+        assumes=(t.THREE_WORKERS,),
+        source=derived(
+            "At (u, u, u) worker 1's gradient is u (-11/2, 9/2, 9/2): it sends the first entry, the others theirs; the "
+            "average is -11/6 (u, u, u), while f's gradient is 7/6 (u, u, u)."
+        ),
+        axis="stepsize",
+        note="The example is known from the literature on biased compression, from where it is recalled.",
+    ),
+    Claim(
+        name="feedback.plain.convergence",
+        title="Compressed gradient descent without feedback does not leave the minimiser, for small steps",
+        quantity=t.GROWTH_STEPS,
+        relation=sp.Le(t.GROWTH_STEPS.symbol, 1),
+        kind=Kind.SURE,
+        assumes=(t.CONTRACTIVE, t.SMOOTH),
+        source=FOLKLORE.recalled("hoped for", "Refuted by the three workers, at every step size."),
+        stands=Standing.REFUTED,
+        tightness=sp.oo,
+        extremal="the three workers, Top-1, any step size: the distance grows by 1 + 11 gamma/6 in every step",
+        axis="horizon",
+        note="EF21 converges linearly on the same problem from the same point.",
+    ),
+)
+
+CLAIMS: tuple[Claim, ...] = (*_EF14, *_EF21, *MOMENTUM_CLAIMS, *_PLAIN)

@@ -1,0 +1,1 @@
+"""Flash Communication: quantised all-reduce: what is claimed."""

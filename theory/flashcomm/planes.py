@@ -1,0 +1,115 @@
+"""Claims about bit planes and spikes."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.flashcomm import terms as t
+from commbounds.theory.quantities import n
+from commbounds.theory.sources import derived
+
+__all__ = ["CLAIMS"]
+
+_HALF = sp.Rational(1, 2)
+_HALF_WAY = "an entry half-way between two levels"
+
+_PLANES = (
+    Claim(
+        name="flashcomm.bitplanes.lossless",
+        title="Splitting codes into planes and packing them loses nothing",
+        quantity=t.CHANGED,
+        relation=sp.Eq(t.CHANGED.symbol, 0),
+        kind=Kind.SURE,
+        source=t.FLASH_2025.second_hand(
+            "bit splitting, from its abstract; the order of the planes is this project's",
+            "The widths of the planes add up to b, every bit of a code lies in exactly one of them, at a known place.",
+        ),
+        axis="width",
+    ),
+    Claim(
+        name="flashcomm.bitplanes.bytes",
+        title="Planes of n codes take n b/8 bytes where 8 divides n",
+        quantity=t.PACKED_BYTES,
+        relation=sp.Eq(t.PACKED_BYTES.symbol, n * t.width / 8),
+        kind=Kind.SURE,
+        assumes=(t.WHOLE_GROUPS,),
+        source=derived("A plane of width w takes n w/8 bytes, and the widths add up to b."),
+        note="Else every plane is rounded up to a byte.",
+    ),
+)
+
+_SPIKES = (
+    Claim(
+        name="flashcomm.spikes.range",
+        title="Reserving the spikes never widens the range of the others",
+        quantity=t.RANGE_RATIO,
+        relation=sp.Le(t.RANGE_RATIO.symbol, 1),
+        kind=Kind.SURE,
+        source=t.FLASH_2025.second_hand("spike reserving, from its abstract", "A subset has no larger range."),
+        tightness=1,
+        extremal="tied extremes: only one of each is reserved",
+        axis="group",
+    ),
+    Claim(
+        name="flashcomm.spikes.kept",
+        title="The smallest and the largest entry of every group are kept as they are",
+        quantity=t.END_ERROR,
+        relation=sp.Eq(t.END_ERROR.symbol, 0),
+        kind=Kind.SURE,
+        assumes=(t.EXACT_METADATA,),
+        source=t.FLASH_2025.second_hand(
+            "spike reserving, from its abstract", "They are sent as they are, with their places."
+        ),
+        axis="group",
+    ),
+    Claim(
+        name="flashcomm.spikes.error",
+        title="Entries that are no spikes are read within half of their own, smaller scale",
+        quantity=t.ERROR_IN_STEPS,
+        relation=sp.Le(t.ERROR_IN_STEPS.symbol, _HALF),
+        kind=Kind.SURE,
+        assumes=(t.NO_SPIKE, t.EXACT_METADATA),
+        source=derived("They are quantised as a group of their own; spikes are written over what was read."),
+        tightness=1,
+        extremal=_HALF_WAY,
+        axis="width",
+    ),
+    Claim(
+        name="flashcomm.spikes.pays",
+        title="INT2 with spikes errs less than plain INT4 of fewer bits",
+        quantity=t.MSE_RATIO,
+        relation=sp.Le(t.MSE_RATIO.symbol, 1),
+        kind=Kind.SURE,
+        source=t.FLASH_2025.second_hand(
+            "spike reserving makes two bits usable; read as a statement for any data",
+            "Refuted on normal numbers: the error of INT2 with spikes is some nine times that of INT4.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="flashcomm.spikes.pays_isolated",
+        tightness=sp.oo,
+        extremal="normal numbers: there are no spikes to reserve",
+        axis="n",
+        note=(
+            "In groups of 32 with float16 metadata, two bits and spikes take 4.3 bits an entry (4.5 with eight-bit "
+            "positions), "
+            "more than the 4.25 of plain INT4 in groups of 128."
+        ),
+    ),
+    Claim(
+        name="flashcomm.spikes.pays_isolated",
+        title="On isolated spikes INT2 with spikes errs less than plain INT4",
+        quantity=t.MSE_RATIO,
+        relation=sp.Le(t.MSE_RATIO.symbol, 1),
+        kind=Kind.SURE,
+        assumes=(t.ISOLATED_SPIKES,),
+        source=derived(
+            "A group of 128 holds two spikes on average and has a range of some hundreds, so a scale of some tens; "
+            "reserving "
+            "them leaves the range of normal numbers in most groups of 32."
+        ),
+        axis="n",
+    ),
+)
+
+CLAIMS = (*_PLANES, *_SPIKES)

@@ -1,0 +1,1 @@
+"""Gossip averaging, push-sum and all-reduce with restarts: what is claimed."""

@@ -1,0 +1,25 @@
+"""Hypotheses of the column gossip; its symbols are those of moshpit."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Hypothesis
+from commbounds.theory.moshpit.terms import N, failure, rounds
+from commbounds.theory.quantities import index_bits
+
+TORUS = Hypothesis("torus", "The peers are on a square torus with sides of at least 3.", sp.Ge(N, 9))
+POWER_OF_TWO = Hypothesis("power_of_two", "The number of peers is a power of two.", sp.Eq(2 ** index_bits(N), N))
+ALL_SHIFTS_ONCE = Hypothesis(
+    "all_shifts_once", "Every shift has its turn once: ceil(log2 N) rounds.", sp.Eq(rounds, index_bits(N))
+)
+NO_SHIFT_TWICE = Hypothesis("no_shift_twice", "No shift has its turn twice.", sp.Le(rounds, index_bits(N)))
+OWN_INSTEAD = Hypothesis(
+    "own_instead", "On a ring or a torus; in place of a vector that does not come a peer takes its own."
+)
+RENORMALISED = Hypothesis("renormalised", "A peer divides by the number of the vectors that it has.")
+SHARES_KEPT = Hypothesis("shares_kept", "A share that a broken link does not take stays with its sender.")
+SHARES_GONE = Hypothesis("shares_gone", "A share that is sent over a broken link is lost, value and weight.")
+PATIENT = Hypothesis("patient", "There is no limit on attempts, and p < 1.", sp.Lt(failure, 1))
+CAPPED = Hypothesis("capped", "At most c attempts are made; the last counts whether it succeeds or not.")
+NO_LOSS = Hypothesis("no_loss", "All links work.")

@@ -1,0 +1,160 @@
+"""Claims about Moshpit SGD."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind
+from commbounds.theory.moshpit.terms import (
+    AVERAGED_SPREAD,
+    CONVEX,
+    EQUAL_STARTS,
+    FLAT,
+    GRADIENT_NORM,
+    NEXT_SPREAD,
+    NEXT_SQUARE,
+    QUADRATIC,
+    SMALL_STEP,
+    SMALLER_STEP,
+    SMOOTH,
+    STABLE_STEP,
+    STRONGLY_CONVEX,
+    SUBOPTIMALITY,
+    N,
+    convexity,
+    curvature,
+    distance,
+    excess,
+    iterations,
+    mixing,
+    noise,
+    period,
+    periods,
+    quality,
+    smoothness,
+    spread,
+    square,
+    stepsize,
+)
+from commbounds.theory.sources import derived
+
+__all__ = ["SGD_CLAIMS"]
+
+_VARIANCE = stepsize * noise**2 / N
+_DISAGREEMENT = quality**2 + (period - 1) * noise**2
+_PER_STEP = (
+    "By convexity and smoothness at every peer, E||theta^(k+1) - theta*||^2 <= (1 - gamma mu) ||theta^k - theta*||^2 - "
+    "2 gamma (1 - 2 gamma L) (f(theta^k) - f*) + gamma L (1 + 2 gamma L) V_k + gamma^2 sigma^2/N. A gradient step "
+    "does not expand, so V_k <= gamma^2 (delta^2 + (tau - 1) sigma^2)."
+)
+_MEAN_KEPT = "Averaging in groups keeps the mean."
+
+SGD_CLAIMS = (
+    Claim(
+        name="moshpit.sgd.convex",
+        title="Moshpit SGD on convex functions: error after K + 1 steps",
+        quantity=SUBOPTIMALITY,
+        relation=sp.Le(
+            SUBOPTIMALITY.symbol,
+            distance**2 / (stepsize * iterations)
+            + _VARIANCE
+            + sp.Rational(3, 2) * smoothness * stepsize**2 * _DISAGREEMENT,
+        ),
+        kind=Kind.EXPECTED,
+        assumes=(CONVEX, EQUAL_STARTS, SMALL_STEP),
+        source=derived(_PER_STEP + " Telescope with equal weights; f at the average is at most the average of f."),
+        axis="iterations",
+        note="With explicit constants in place of the rates that the paper states up to constants.",
+    ),
+    Claim(
+        name="moshpit.sgd.strongly_convex",
+        title="Moshpit SGD on strongly convex functions: error after K + 1 steps",
+        quantity=SUBOPTIMALITY,
+        relation=sp.Le(
+            SUBOPTIMALITY.symbol,
+            (1 - stepsize * convexity) ** iterations * distance**2 / stepsize
+            + _VARIANCE
+            + sp.Rational(3, 2) * smoothness * stepsize**2 * _DISAGREEMENT,
+        ),
+        kind=Kind.EXPECTED,
+        assumes=(STRONGLY_CONVEX, EQUAL_STARTS, SMALL_STEP),
+        source=derived(
+            _PER_STEP + " Telescope with weights (1 - gamma mu)^-(k+1), whose sum is at least the last one."
+        ),
+        axis="iterations",
+        note="Of the average with weights (1 - gamma mu)^-(k+1).",
+    ),
+    Claim(
+        name="moshpit.sgd.nonconvex",
+        title="Moshpit SGD on smooth functions: squared gradient norm, averaged over K steps",
+        quantity=GRADIENT_NORM,
+        relation=sp.Le(
+            GRADIENT_NORM.symbol,
+            2 * excess / (stepsize * iterations)
+            + 2 * smoothness * _VARIANCE
+            + sp.E * smoothness**2 * stepsize**2 * _DISAGREEMENT,
+        ),
+        kind=Kind.EXPECTED,
+        assumes=(SMOOTH, EQUAL_STARTS, SMALLER_STEP),
+        source=derived(
+            "Descent lemma at the mean, with -<a, b> = (||a - b||^2 - ||a||^2 - ||b||^2)/2: the average is at most "
+            "2 (f(theta^0) - inf f)/(gamma K) + L^2 mean V_k + L gamma sigma^2/N. A step expands V at most by "
+            "(1 + gamma L)^2, over tau - 1 steps by e."
+        ),
+        axis="iterations",
+        note="The proof leaves a factor of two in the term of the variance, which peers that leave would take up.",
+    ),
+    Claim(
+        name="moshpit.sgd.spread",
+        title="Moshpit SGD on a quadratic: the exact recursion of the distortion",
+        quantity=NEXT_SPREAD,
+        relation=sp.Eq(
+            NEXT_SPREAD.symbol,
+            mixing * ((1 - stepsize * curvature) ** 2 * spread + stepsize**2 * noise**2 * (1 - 1 / N)),
+        ),
+        kind=Kind.EXPECTED,
+        assumes=(QUADRATIC,),
+        source=derived(
+            "A step multiplies differences by 1 - gamma h and adds independent noise, whose distortion is "
+            "gamma^2 sigma^2 (1 - 1/N); averages take the expectation down by rho."
+        ),
+        axis="stepsize",
+    ),
+    Claim(
+        name="moshpit.sgd.mean_square",
+        title="Moshpit SGD on a quadratic: the exact recursion of the mean",
+        quantity=NEXT_SQUARE,
+        relation=sp.Eq(NEXT_SQUARE.symbol, (1 - stepsize * curvature) ** 2 * square + stepsize**2 * noise**2 / N),
+        kind=Kind.EXPECTED,
+        assumes=(QUADRATIC,),
+        source=derived(_MEAN_KEPT + " So the mean follows SGD with the mean of N independent noises."),
+        axis="stepsize",
+    ),
+    Claim(
+        name="moshpit.sgd.flat",
+        title="Distortion after a averages where f is constant",
+        quantity=AVERAGED_SPREAD,
+        relation=sp.Eq(
+            AVERAGED_SPREAD.symbol,
+            mixing * (1 - mixing**periods) / (1 - mixing) * period * noise**2 * (1 - 1 / N),
+        ),
+        kind=Kind.EXPECTED,
+        assumes=(FLAT, EQUAL_STARTS),
+        source=derived("Every period adds tau gamma^2 sigma^2 (1 - 1/N), and every average multiplies by rho."),
+        axis="periods",
+    ),
+    Claim(
+        name="moshpit.sgd.averaging_quality",
+        title="Averaging quality: delta^2 = rho/(1 - rho) tau sigma^2 (1 - 1/N) is enough",
+        quantity=AVERAGED_SPREAD,
+        relation=sp.Le(AVERAGED_SPREAD.symbol, mixing / (1 - mixing) * period * noise**2 * (1 - 1 / N)),
+        kind=Kind.EXPECTED,
+        assumes=(CONVEX, EQUAL_STARTS, STABLE_STEP),
+        source=derived(
+            "V after an average is at most rho times (V before + tau gamma^2 sigma^2 (1 - 1/N)); the fixed point."
+        ),
+        tightness=1,
+        extremal="a constant f, after many averages",
+        axis="periods",
+    ),
+)

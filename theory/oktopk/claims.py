@@ -1,0 +1,31 @@
+"""Ok-Topk: sparse all-reduce in less than 6k words: the claims.
+
+What is said of the paper is second-hand, from a summary and from the published code; the proofs are ours.
+"""
+
+from __future__ import annotations
+
+from commbounds.theory.claim import Claim
+from commbounds.theory.oktopk.balance import BALANCE
+from commbounds.theory.oktopk.descent import DESCENT
+from commbounds.theory.oktopk.parts import BOUNDARIES, REEVALUATIONS, SPLITTING
+from commbounds.theory.oktopk.received import LOWER, RECEIVED
+from commbounds.theory.oktopk.selection import THRESHOLDS, UPDATE
+from commbounds.theory.oktopk.sent import BOTH, PATH, SENT
+
+__all__ = ["CLAIMS"]
+
+CLAIMS: tuple[Claim, ...] = (
+    *SENT,
+    *RECEIVED,
+    *PATH,
+    *BOTH,
+    *SPLITTING,
+    *BOUNDARIES,
+    *BALANCE,
+    *LOWER,
+    *REEVALUATIONS,
+    *THRESHOLDS,
+    *UPDATE,
+    *DESCENT,
+)

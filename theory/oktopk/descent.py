@@ -1,0 +1,133 @@
+"""Claims about Ok-Topk SGD: error feedback's identity, the residual, a bound on the gradient, the assumption on xi."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.hypotheses import EXACT_ARITHMETIC
+from commbounds.theory.oktopk.hypotheses import FRESH_THRESHOLDS, FULL_BATCH, RAW, STALLING
+from commbounds.theory.oktopk.terms import (
+    GRADIENT_SQUARE,
+    ITERATE_DEFECT,
+    LI_HOEFLER_2022,
+    MEAN_RESIDUAL,
+    XI,
+    before,
+    eta,
+    gap,
+    horizon,
+    moment,
+    move,
+    smooth,
+    xi,
+)
+from commbounds.theory.quantities import k, n
+from commbounds.theory.sources import derived
+
+__all__ = ["DESCENT"]
+
+_gamma = sp.sqrt(1 - k / n)
+
+DESCENT: tuple[Claim, ...] = (
+    Claim(
+        name="oktopk.sgd.iterate",
+        title="The iterates differ from those of plain averaging by the ranks' mean residual",
+        quantity=ITERATE_DEFECT,
+        relation=sp.Eq(ITERATE_DEFECT.symbol, 0),
+        kind=Kind.SURE,
+        assumes=(EXACT_ARITHMETIC,),
+        source=derived(
+            "x moves by the step size times the mean gradient, w by u/P. By conservation of mass "
+            "u = sum_p (eps_p + eta G_p) - sum_p eps_p', so w' - x' = w - x + (mean eps' - mean eps)."
+        ),
+        axis="horizon",
+    ),
+    Claim(
+        name="oktopk.sgd.iterate_raw",
+        title="The same holds when residuals hold gradients and the step size, which changes, is applied afterwards",
+        quantity=ITERATE_DEFECT,
+        relation=sp.Eq(ITERATE_DEFECT.symbol, 0),
+        kind=Kind.SURE,
+        assumes=(EXACT_ARITHMETIC, RAW),
+        source=LI_HOEFLER_2022.official_code(
+            "gradients are accumulated before the optimiser multiplies by its step size",
+            "An old residual is applied with the step size of the step that sends it, not of the step that it stems "
+            "from. One rank, gradients (2, 1) and then zero, k = 1, step sizes 1 and 1/2: half of the 1 is lost.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="oktopk.sgd.iterate",
+        extremal="the step size is halved while residuals wait",
+        axis="horizon",
+        note="The residual is taken times the step size in force. With a constant step size both ways are the same.",
+    ),
+    Claim(
+        name="oktopk.sgd.residual",
+        title="The mean residual grows by no more than gamma and the realised xi allow",
+        quantity=MEAN_RESIDUAL,
+        relation=sp.Le(MEAN_RESIDUAL.symbol, _gamma * before + (_gamma + xi) * move),
+        kind=Kind.SURE,
+        source=derived(
+            "Let A be the mean accumulated gradient. The mean residual is A - u/P; by the triangle inequality its norm "
+            "is at most ||A - TopK(A)|| + ||TopK(A) - u/P||. The first is at most gamma ||A|| with "
+            "gamma = sqrt(1 - k/n) and ||A|| <= ||mean eps|| + ||eta G||, the second is xi_t ||eta G|| by definition."
+        ),
+        tightness=1,
+        extremal="first step, the same gradient on all ranks, its entries nearly equal in magnitude",
+        axis="k",
+        note="Without the published assumption: xi_t is what is realised in the step.",
+    ),
+    Claim(
+        name="oktopk.sgd.gradient",
+        title="The mean squared gradient is bounded by step size, smoothness, gamma and the largest realised xi",
+        quantity=GRADIENT_SQUARE,
+        relation=sp.Le(
+            GRADIENT_SQUARE.symbol,
+            2 * gap / (eta * horizon)
+            + smooth * eta * moment**2
+            + (smooth * eta * moment * (_gamma + xi) / (1 - _gamma)) ** 2,
+        ),
+        kind=Kind.SURE,
+        assumes=(FULL_BATCH,),
+        source=derived(
+            "x_t = w_t - mean eps_t makes plain steps with the gradient at w_t. Smoothness gives f(x') <= f(x) "
+            "- eta <grad f(x), G> + L eta^2 |G|^2/2, and -<a, b> <= -|b|^2/2 + |a - b|^2/2 with |a - b| <= L|w - x| "
+            "turns this into eta |grad f(w)|^2 <= 2 (f(x) - f(x')) + L^2 eta |w - x|^2 + L eta^2 |G|^2. By the bound "
+            "on the residual |w_t - x_t| <= eta M (gamma + xi)/(1 - gamma). Sum over t and divide by eta T."
+        ),
+        axis="horizon",
+        note="No smallness of gamma is needed; 1/(1 - gamma) is about 2n/k, and the bound loose for small k/n. The "
+        "published convergence statement, read in a summary, gives no constants.",
+    ),
+    Claim(
+        name="oktopk.sgd.assumption",
+        title="Some constant xi bounds the realised ratio in every step",
+        quantity=XI,
+        relation=sp.Le(XI.symbol, xi),
+        kind=Kind.SURE,
+        assumes=(FRESH_THRESHOLDS,),
+        source=LI_HOEFLER_2022.second_hand(
+            "Assumption 1 (Equation 5), read in a summary, taken as a property of the algorithm",
+            "On the stalling pair the ratio is t after t steps.",
+        ),
+        stands=Standing.REFUTED,
+        tightness=sp.oo,
+        extremal="two ranks whose large entries cancel, k = 1: the ratio grows by one in every step",
+        axis="xi",
+        note="It is an assumption on the run, and excludes runs that never converge: here x_1 stays where it is.",
+    ),
+    Claim(
+        name="oktopk.sgd.stall",
+        title="Two ranks whose large entries cancel stall for ever: the realised xi is t in step t",
+        quantity=XI,
+        relation=sp.Eq(XI.symbol, horizon),
+        kind=Kind.SURE,
+        assumes=(STALLING,),
+        source=derived(
+            "Both select x_0, whose entries +-eta B t cancel to zero; nothing is applied or cleared, and x_1 stays 1. "
+            "The mean accumulated gradient is (0, eta t), so TopK of it minus u/P has norm eta t against eta."
+        ),
+        axis="horizon",
+        note="The objective is x_1^2/2: plain averaging solves it, Ok-Topk never moves.",
+    ),
+)

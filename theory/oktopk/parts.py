@@ -1,0 +1,215 @@
+"""Claims about the parts of Ok-Topk: split, boundaries, re-evaluation of the thresholds, number of rounds."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.oktopk.hypotheses import (
+    ALL_DATA,
+    ALWAYS_BALANCED,
+    BRUCK,
+    EVEN_SPLIT,
+    FRESH_MEAN,
+    GLOBAL_COUNT,
+    K_SELECTED,
+    K_WINNERS,
+    NO_DUPLICATES,
+    ORDINARY,
+    REEVALUATION,
+    RING,
+    SIZES,
+    SPLIT,
+    UNROTATED,
+)
+from commbounds.theory.oktopk.terms import BOUNDARY_DEFECT, INBOUND, LI_HOEFLER_2022, SPLIT_DEFECT, union
+from commbounds.theory.quantities import P, index_bits, k, n
+from commbounds.theory.sources import derived
+from commbounds.theory.traffic import CRITICAL_PATH, MEAN_RECEIVED, MESSAGES, MOST_RECEIVED, MOST_SENT, STEPS
+
+__all__ = ["BOUNDARIES", "REEVALUATIONS", "SPLITTING"]
+
+SPLITTING: tuple[Claim, ...] = (
+    Claim(
+        name="oktopk.split.counted",
+        title="The split moves two words for every selected entry of another rank's region, and nothing else",
+        quantity=SPLIT_DEFECT,
+        relation=sp.Eq(SPLIT_DEFECT.symbol, 0),
+        kind=Kind.SURE,
+        assumes=(SPLIT,),
+        source=derived("Regions are a partition: an entry lies in one of them, and is sent to its owner, once."),
+        axis="P",
+        note="Checks the counting: selected entries are located anew from the vectors and the boundaries.",
+    ),
+    Claim(
+        name="oktopk.split.messages",
+        title="In the split every rank sends one message to every other",
+        quantity=MESSAGES,
+        relation=sp.Eq(MESSAGES.symbol, P - 1),
+        kind=Kind.SURE,
+        assumes=(SPLIT,),
+        source=LI_HOEFLER_2022.second_hand(
+            "Equation 1, read in a summary: (P - 1) alpha",
+            "One message a step and a destination a step; an empty one is sent as well, since its receiver waits.",
+        ),
+        axis="P",
+    ),
+    Claim(
+        name="oktopk.split.rotation",
+        title="With destinations rotated the critical path of an even split is at most 2k(P - 1)/P words",
+        quantity=CRITICAL_PATH,
+        relation=sp.Le(CRITICAL_PATH.symbol, 2 * k * (P - 1) / P),
+        kind=Kind.SURE,
+        assumes=(SPLIT, EVEN_SPLIT),
+        source=LI_HOEFLER_2022.second_hand(
+            "Equation 1, read in a summary",
+            "In step s rank p sends to p + s and receives from p - s, at most k/P entries each.",
+        ),
+        tightness=1,
+        extremal="every rank selects k/P entries of every region",
+        axis="P",
+    ),
+    Claim(
+        name="oktopk.split.unrotated",
+        title="Without rotation the critical path of an even split grows to 2k(P - 1) words",
+        quantity=CRITICAL_PATH,
+        relation=sp.Le(CRITICAL_PATH.symbol, 2 * k * (P - 1)),
+        kind=Kind.SURE,
+        assumes=(SPLIT, EVEN_SPLIT, UNROTATED),
+        source=derived(
+            "Rank s receives up to (P - 1) k/P entries in step s while all others wait for it; P such steps."
+        ),
+        tightness=1,
+        extremal="every rank selects k/P entries of every region",
+        axis="P",
+        note="Rotation of the destinations is worth a factor of P.",
+    ),
+    Claim(
+        name="oktopk.sizes.counted",
+        title="Agreeing on the sizes of the last all-gather brings P - 1 words to a rank",
+        quantity=MOST_RECEIVED,
+        relation=sp.Eq(MOST_RECEIVED.symbol, P - 1),
+        kind=Kind.SURE,
+        assumes=(SIZES, NO_DUPLICATES),
+        source=derived("One number of every other rank."),
+        axis="P",
+        note="Not part of the published volume, and small beside it where k is large against P^2.",
+    ),
+    Claim(
+        name="oktopk.split.steps",
+        title="One iteration takes at most 2P + 2 ceil(log2 P) rounds of messages",
+        quantity=STEPS,
+        relation=sp.Le(STEPS.symbol, 2 * P + 2 * index_bits(P)),
+        kind=Kind.SURE,
+        assumes=(ORDINARY, BRUCK),
+        source=LI_HOEFLER_2022.second_hand(
+            "Equation 3, read in a summary: (2P + 2 log P) alpha",
+            "P - 1 for the split, at most P - 1 for the balancing, ceil(log2 P) each for the sizes and the all-gather.",
+        ),
+        axis="P",
+    ),
+)
+
+BOUNDARIES: tuple[Claim, ...] = (
+    Claim(
+        name="oktopk.boundaries.averaged",
+        title="A boundary is the mean of the ranks' quantiles, rounded down",
+        quantity=BOUNDARY_DEFECT,
+        relation=sp.Eq(BOUNDARY_DEFECT.symbol, 0),
+        kind=Kind.SURE,
+        source=LI_HOEFLER_2022.official_code(
+            "the consensus on boundaries",
+            "Rank p proposes, for j = 1 .. P - 1, its selected index number j floor(|S_p|/P); the P proposals are "
+            "summed and divided.",
+        ),
+        axis="P",
+        note="The sum of P indices below n needs 64 bits from P n = 2^31 on.",
+    ),
+    Claim(
+        name="oktopk.boundaries.mean_of_quantiles",
+        title="Averaged quantiles send no region more than the mean load of k(P - 1)/P entries",
+        quantity=INBOUND,
+        relation=sp.Le(INBOUND.symbol, k * (P - 1) / P),
+        kind=Kind.SURE,
+        assumes=(SPLIT, K_SELECTED, FRESH_MEAN),
+        source=LI_HOEFLER_2022.official_code(
+            "the consensus on boundaries averages the ranks' quantiles",
+            "An average of quantiles is no quantile of the union: if rank 0 alone selects far to the right, all "
+            "boundaries move beyond the entries of all others.",
+        ),
+        stands=Standing.REFUTED,
+        tightness=P,
+        extremal="rank 0 selects the last k entries, all others the first k: (P - 1) k entries enter region 0",
+        axis="P",
+        note="oktopk.boundaries.global_count bounds the same load for boundaries cut at global counts.",
+    ),
+    Claim(
+        name="oktopk.boundaries.global_count",
+        title="Cuts at equal global counts send no region more than k + P - 2 entries",
+        quantity=INBOUND,
+        relation=sp.Le(INBOUND.symbol, k + P - 2),
+        kind=Kind.SURE,
+        assumes=(SPLIT, K_SELECTED, GLOBAL_COUNT),
+        source=derived(
+            "Before its last index a region holds at most ceil(M/P) - 1 <= k - 1 of the M <= kP entries, and at that "
+            "index the other ranks hold at most P - 1."
+        ),
+        tightness=1,
+        extremal="k - 1 entries before the first cut, at which all ranks but 0 hold the same index",
+        axis="P",
+    ),
+)
+
+REEVALUATIONS: tuple[Claim, ...] = (
+    Claim(
+        name="oktopk.reevaluation.mean",
+        title="A re-evaluation brings 2U(P - 1)/P words to the ranks on average, U being the nonzero sums",
+        quantity=MEAN_RECEIVED,
+        relation=sp.Eq(MEAN_RECEIVED.symbol, 2 * union * (P - 1) / P),
+        kind=Kind.SURE,
+        assumes=(REEVALUATION, NO_DUPLICATES),
+        source=derived("Every sum that is not zero goes once to each of the P - 1 ranks that do not own its region."),
+        axis="P",
+        note="Outside of the published volume; with disjoint supports 2k(P - 1) words, spread over the period.",
+    ),
+    Claim(
+        name="oktopk.reevaluation.mean_worst",
+        title="A re-evaluation brings at most 2 min(k(P - 1), n(P - 1)/P) words to the ranks on average",
+        quantity=MEAN_RECEIVED,
+        relation=sp.Le(MEAN_RECEIVED.symbol, 2 * sp.Min(k * (P - 1), n * (P - 1) / P)),
+        kind=Kind.SURE,
+        assumes=(REEVALUATION, K_SELECTED, NO_DUPLICATES),
+        source=derived("At most kP entries are selected, and at most n are different."),
+        tightness=1,
+        extremal="disjoint supports, or k = n",
+        axis="P",
+    ),
+    Claim(
+        name="oktopk.reevaluation.most",
+        title="A re-evaluation brings at most 2 min(kP, n) words to any rank",
+        quantity=MOST_RECEIVED,
+        relation=sp.Le(MOST_RECEIVED.symbol, 2 * sp.Min(k * P, n)),
+        kind=Kind.SURE,
+        assumes=(REEVALUATION, K_SELECTED, NO_DUPLICATES),
+        source=derived("All sums that are not zero, where a rank's own region has none of them."),
+        tightness=1,
+        extremal="disjoint supports, and one rank's region holds nothing",
+        axis="P",
+    ),
+    Claim(
+        name="oktopk.reevaluation.within",
+        title="In the iterations that find the thresholds anew no rank sends more than 6k words either",
+        quantity=MOST_SENT,
+        relation=sp.Le(MOST_SENT.symbol, 6 * k),
+        kind=Kind.SURE,
+        assumes=(ALL_DATA, K_SELECTED, K_WINNERS, ALWAYS_BALANCED, RING),
+        source=LI_HOEFLER_2022.second_hand(
+            "abstract, 'less than 6k', taken for every iteration",
+            "With disjoint supports the gathering of all sums makes ranks send up to 2kP words more.",
+        ),
+        stands=Standing.REFUTED,
+        extremal="disjoint supports on many ranks",
+        axis="P",
+        note="One iteration in tau' is as expensive as gathering every rank's k entries everywhere.",
+    ),
+)

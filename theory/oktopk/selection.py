@@ -1,0 +1,138 @@
+"""Claims about what Ok-Topk selects and returns: thresholds, their reuse, the result, conservation of mass."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.hypotheses import EXACT_ARITHMETIC
+from commbounds.theory.oktopk.hypotheses import (
+    DISTINCT,
+    FRESH_THRESHOLDS,
+    GAUSSIAN_VECTORS,
+    INCLUSIVE,
+    STALE_THRESHOLD,
+    STRICT,
+)
+from commbounds.theory.oktopk.terms import (
+    INDEX_DEFECT,
+    LI_HOEFLER_2022,
+    MASS_DEFECT,
+    SELECTED,
+    SELECTED_SHARE,
+    UPDATE_DEFECT,
+    scale,
+    z,
+)
+from commbounds.theory.quantities import k
+from commbounds.theory.sources import derived
+
+__all__ = ["THRESHOLDS", "UPDATE"]
+
+THRESHOLDS: tuple[Claim, ...] = (
+    Claim(
+        name="oktopk.threshold.inclusive",
+        title="A fresh inclusive threshold selects exactly k entries that differ in magnitude",
+        quantity=SELECTED,
+        relation=sp.Eq(SELECTED.symbol, k),
+        kind=Kind.SURE,
+        assumes=(INCLUSIVE, FRESH_THRESHOLDS, DISTINCT),
+        source=derived("k entries are at least as large as the k-th largest, itself among them."),
+        axis="k",
+    ),
+    Claim(
+        name="oktopk.threshold.strict",
+        title="A fresh strict threshold, as in the published code, selects one entry too few",
+        quantity=SELECTED,
+        relation=sp.Eq(SELECTED.symbol, k - 1),
+        kind=Kind.SURE,
+        assumes=(STRICT, FRESH_THRESHOLDS, DISTINCT),
+        source=LI_HOEFLER_2022.official_code(
+            "entries are compared with > against the k-th largest", "k - 1 entries are larger than the k-th largest."
+        ),
+        axis="k",
+        note="With k = 2P it leaves 2P - 1 entries for P regions: rounding down to one a region, the consensus puts "
+        "nearly half of all into the last.",
+    ),
+    Claim(
+        name="oktopk.threshold.ties",
+        title="A fresh inclusive threshold selects at most k entries",
+        quantity=SELECTED,
+        relation=sp.Le(SELECTED.symbol, k),
+        kind=Kind.SURE,
+        assumes=(INCLUSIVE, FRESH_THRESHOLDS),
+        source=LI_HOEFLER_2022.second_hand(
+            "Algorithm 1 in a re-implementation, taken for every vector",
+            "All entries equal in magnitude pass together.",
+        ),
+        stands=Standing.REFUTED,
+        tightness=sp.oo,
+        extremal="all entries equal in magnitude: n are selected",
+        axis="k",
+        note="oktopk.threshold.inclusive is true of different magnitudes. A threshold is no selection of k entries: "
+        "ties at the k-th largest all pass, or, with a strict one, none does.",
+    ),
+    Claim(
+        name="oktopk.threshold.drift",
+        title="On Gaussian entries a reused threshold selects erfc(z/(c sqrt 2))/erfc(z/sqrt 2) times as many",
+        quantity=SELECTED_SHARE,
+        relation=sp.Eq(SELECTED_SHARE.symbol, sp.erfc(z / (scale * sp.sqrt(2))) / sp.erfc(z / sp.sqrt(2))),
+        kind=Kind.EXPECTED,
+        assumes=(GAUSSIAN_VECTORS, STALE_THRESHOLD),
+        source=derived(
+            "An entry c g with g standard normal passes the threshold z with probability erfc(z/(c sqrt 2)). With "
+            "density d the threshold is z = Phi^-1(1 - d/2), and the ratio 2 Phi(-z/c)/d."
+        ),
+        axis="scale",
+        note="At a density of 1 % vectors that shrink by 20 % keep an eighth of the entries; those that double keep "
+        "twenty times as many: the bound on the volume needs the numbers selected, not k.",
+    ),
+)
+
+UPDATE: tuple[Claim, ...] = (
+    Claim(
+        name="oktopk.update.definition",
+        title="With fresh thresholds the result is the k largest entries of the sum of the ranks' k largest",
+        quantity=UPDATE_DEFECT,
+        relation=sp.Eq(UPDATE_DEFECT.symbol, 0),
+        kind=Kind.SURE,
+        assumes=(INCLUSIVE, FRESH_THRESHOLDS, EXACT_ARITHMETIC),
+        source=LI_HOEFLER_2022.second_hand(
+            "Algorithm 1, read in a re-implementation",
+            "Every region is summed by its owner from all entries sent there; ties at a threshold pass together, and "
+            "zeros never pass. Regions, balancing and the way of gathering change who sends what, and not the sum.",
+        ),
+        axis="P",
+        note="Whatever the boundaries, the balancing and the all-gather.",
+    ),
+    Claim(
+        name="oktopk.update.indices",
+        title="Every rank is told which of its selected entries are in the result",
+        quantity=INDEX_DEFECT,
+        relation=sp.Eq(INDEX_DEFECT.symbol, 0),
+        kind=Kind.SURE,
+        assumes=(INCLUSIVE, FRESH_THRESHOLDS, EXACT_ARITHMETIC),
+        source=LI_HOEFLER_2022.second_hand(
+            "Algorithm 1, read in a re-implementation",
+            "The indices returned are the intersection of those selected with those of the result.",
+        ),
+        axis="P",
+        note="The published code for BERT intersects, on iterations that find thresholds anew, with indices in the "
+        "order of magnitude by a search that needs them ascending, and misses most of them.",
+    ),
+    Claim(
+        name="oktopk.update.mass",
+        title="Residuals and result together hold what the ranks brought",
+        quantity=MASS_DEFECT,
+        relation=sp.Eq(MASS_DEFECT.symbol, 0),
+        kind=Kind.SURE,
+        assumes=(EXACT_ARITHMETIC,),
+        source=derived(
+            "At an index in the result the sum of exactly those ranks' entries is applied that selected it, and "
+            "exactly those clear it; elsewhere nothing is applied and nothing cleared."
+        ),
+        axis="P",
+        note="True for stale thresholds and boundaries, for all options and for ties; entries that cancel to zero are "
+        "not in the result and stay in the residuals.",
+    ),
+)

@@ -1,0 +1,222 @@
+"""Claims about the words that a rank sends in Ok-Topk, and about both directions together."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.cost import cost
+from commbounds.theory.oktopk.hypotheses import (
+    ALWAYS_BALANCED,
+    ANY_BOUNDARIES,
+    DIVISIBLE,
+    EVEN_REGIONS,
+    EVEN_SPLIT,
+    K_SELECTED,
+    K_WINNERS,
+    NO_DUPLICATES,
+    RING,
+    STALE_THRESHOLD,
+    WORDS,
+)
+from commbounds.theory.oktopk.terms import LI_HOEFLER_2022, selected, winners
+from commbounds.theory.quantities import P, k
+from commbounds.theory.schedules import SCHEDULES
+from commbounds.theory.sources import derived
+from commbounds.theory.traffic import CRITICAL_PATH, MOST_SENT, SENT_AND_RECEIVED
+
+__all__ = ["BOTH", "PATH", "PUBLISHED", "SENT", "TIGHT6K", "UNDER_BALANCE"]
+
+PUBLISHED = cost(SCHEDULES["oktopk"]).words
+"""The published volume, 6k(P - 1)/P, as its schedule sums up."""
+UNDER_BALANCE = (WORDS, EVEN_SPLIT, K_WINNERS, DIVISIBLE, ALWAYS_BALANCED, NO_DUPLICATES)
+TIGHT6K = (
+    "every rank selects k/P entries of every region, all winners lie in the region of rank 0, where the ranks' entries "
+    "are disjoint"
+)
+_OWNS_ALL = "rank 0 selects only entries of other regions and owns all winners"
+
+SENT: tuple[Claim, ...] = (
+    Claim(
+        name="oktopk.sent.even_split",
+        title="With an even split and data balancing no rank sends more than 6k(P - 1)/P words",
+        quantity=MOST_SENT,
+        relation=sp.Le(MOST_SENT.symbol, PUBLISHED),
+        kind=Kind.SURE,
+        assumes=UNDER_BALANCE,
+        source=LI_HOEFLER_2022.second_hand(
+            "Equation 3, read in a summary; its hypotheses are ours",
+            "The split sends at most k/P entries to each of P - 1 ranks. Balancing cuts the winners, in their order, "
+            "at equal counts: an interval of s winners overlaps its own target of |T|/P by at least "
+            "s - (|T| - |T|/P), so at most |T|(P - 1)/P leave. The all-gather sends P - 1 blocks of |T|/P. With "
+            "|T| <= k these are three times k(P - 1)/P entries of two words.",
+        ),
+        tightness=1,
+        extremal=TIGHT6K,
+        axis="P",
+        note="The published bound, with the hypotheses that it needs.",
+    ),
+    Claim(
+        name="oktopk.sent.any_split",
+        title="With data balancing no rank sends more than 6k - 4k/P words, whatever the vectors",
+        quantity=MOST_SENT,
+        relation=sp.Le(MOST_SENT.symbol, 2 * k * (3 * P - 2) / P),
+        kind=Kind.SURE,
+        assumes=(WORDS, K_SELECTED, K_WINNERS, DIVISIBLE, ALWAYS_BALANCED, ANY_BOUNDARIES, NO_DUPLICATES),
+        source=derived(
+            "The split sends at most all k selected entries, and not only k(P - 1)/P; balancing and all-gather send "
+            "at most k(P - 1)/P each, as for an even split: 2k + 4k(P - 1)/P = 6k - 4k/P."
+        ),
+        tightness=1,
+        extremal=_OWNS_ALL,
+        axis="P",
+        note="Below 6k for all vectors: 'less than 6k' is a theorem about what is sent.",
+    ),
+    Claim(
+        name="oktopk.sent.general",
+        title="With data balancing, what a rank sends follows from how many entries pass the two thresholds",
+        quantity=MOST_SENT,
+        relation=sp.Le(
+            MOST_SENT.symbol,
+            2 * selected + 2 * (winners - sp.floor(winners / P)) + 2 * (P - 1) * sp.ceiling(winners / P),
+        ),
+        kind=Kind.SURE,
+        assumes=(WORDS, ALWAYS_BALANCED, ANY_BOUNDARIES, NO_DUPLICATES),
+        source=derived(
+            "As for an even split, with targets of floor(|T|/P) or ceil(|T|/P): the split sends at most |S_p| "
+            "entries, balancing at most |T| - floor(|T|/P), the all-gather P - 1 blocks of at most ceil(|T|/P)."
+        ),
+        tightness=1,
+        extremal=f"{_OWNS_ALL}, whose number P divides",
+        axis="winners",
+        note="Nothing but the two counts matters: neither where entries lie nor how large they are.",
+    ),
+    Claim(
+        name="oktopk.sent.ring",
+        title="With data balancing and a ring no rank sends more than 6k words, for all k and P",
+        quantity=MOST_SENT,
+        relation=sp.Le(MOST_SENT.symbol, 6 * k),
+        kind=Kind.SURE,
+        assumes=(WORDS, K_SELECTED, K_WINNERS, ALWAYS_BALANCED, RING, ANY_BOUNDARIES),
+        source=derived(
+            "On a ring a rank sends every block but that of the rank after it, |T| entries at most. Balancing sends "
+            "at most |T|, the split at most k: 2(k + k + k) words."
+        ),
+        tightness=1,
+        extremal="k = 1, P >= 3: rank 1 selects an entry elsewhere, owns the only winner, gives it to rank 0 and "
+        "passes it on",
+        axis="P",
+        note="Attained where k < P: 'less than 6k' has to read 'at most 6k' when P does not divide the winners.",
+    ),
+    Claim(
+        name="oktopk.sent.unconditional",
+        title="No rank sends more than 6k(P - 1)/P words, whatever the vectors",
+        quantity=MOST_SENT,
+        relation=sp.Le(MOST_SENT.symbol, PUBLISHED),
+        kind=Kind.SURE,
+        assumes=(WORDS, K_SELECTED, K_WINNERS, DIVISIBLE, ALWAYS_BALANCED, ANY_BOUNDARIES, NO_DUPLICATES),
+        source=LI_HOEFLER_2022.second_hand(
+            "Equation 3, read in a summary, taken without hypotheses",
+            "Where a rank selects nothing in its own region the split sends k entries and not k(P - 1)/P: "
+            "(3P - 2)/(3P - 3) of the bound is attained.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="oktopk.sent.any_split",
+        tightness=(3 * P - 2) / (3 * P - 3),
+        extremal=f"{_OWNS_ALL}: 128 > 96 words at P = 2, k = 32",
+        axis="P",
+        note="The sent side exceeds the bound by at most 2k/P words.",
+    ),
+    Claim(
+        name="oktopk.sent.reused_threshold",
+        title="With reused thresholds no rank sends more than 6k words",
+        quantity=MOST_SENT,
+        relation=sp.Le(MOST_SENT.symbol, 6 * k),
+        kind=Kind.SURE,
+        assumes=(WORDS, ALWAYS_BALANCED, RING, STALE_THRESHOLD),
+        source=LI_HOEFLER_2022.second_hand(
+            "abstract, 'less than 6k', in the iterations between two evaluations of the thresholds",
+            "If all entries grow past the old threshold, every rank selects all n of them.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="oktopk.sent.general",
+        tightness=sp.oo,
+        extremal="the vectors have grown since the thresholds were found: all n entries pass",
+        axis="P",
+        note="The bound is one in the numbers selected, not in the k asked for.",
+    ),
+)
+
+PATH: tuple[Claim, ...] = (
+    Claim(
+        name="oktopk.path.even_split",
+        title="With an even split and data balancing the critical path is at most 6k(P - 1)/P words",
+        quantity=CRITICAL_PATH,
+        relation=sp.Le(CRITICAL_PATH.symbol, PUBLISHED),
+        kind=Kind.SURE,
+        assumes=UNDER_BALANCE,
+        source=LI_HOEFLER_2022.second_hand(
+            "Equation 3, read in a summary; its hypotheses are ours",
+            "In each of the P - 1 steps of the split, and of the balancing, a rank sends to one other and receives "
+            "from one other at most k/P entries: what lies in a region, or in a target. All blocks of the all-gather "
+            "have |T|/P entries, and P - 1 of them come in on every rank.",
+        ),
+        tightness=1,
+        extremal=TIGHT6K,
+        axis="P",
+        note="Words in one direction on full-duplex links: what the published cost counts.",
+    ),
+)
+
+BOTH: tuple[Claim, ...] = (
+    Claim(
+        name="oktopk.both.even_split",
+        title="With an even split and data balancing no rank moves more than 10k(P - 1)/P words in and out",
+        quantity=SENT_AND_RECEIVED,
+        relation=sp.Le(SENT_AND_RECEIVED.symbol, 10 * k * (P - 1) / P),
+        kind=Kind.SURE,
+        assumes=UNDER_BALANCE,
+        source=derived(
+            "Split and all-gather move at most k(P - 1)/P entries each way. Balancing moves at most |T|(P - 1)/P both "
+            "ways together: let A be the interval of a rank's winners and B its target, of t = |T|/P; what moves is "
+            "in one of them only. At least t winners are in both or in neither: B itself if A covers it; else A stops "
+            "short of an end of B, and the targets beyond that end are in neither. The first and the last rank have "
+            "no target beyond their outer end, but there A and B end together."
+        ),
+        tightness=1,
+        extremal=TIGHT6K,
+        axis="P",
+        note="Rank 0 of the extremal input sends 6k(P - 1)/P words and receives 4k(P - 1)/P.",
+    ),
+    Claim(
+        name="oktopk.both.perfect",
+        title="With perfectly even regions every rank moves at least 8k(P - 1)/P words in and out",
+        quantity=SENT_AND_RECEIVED,
+        relation=sp.Ge(SENT_AND_RECEIVED.symbol, 8 * k * (P - 1) / P),
+        kind=Kind.SURE,
+        assumes=(WORDS, EVEN_REGIONS),
+        source=derived("k(P - 1)/P entries each way in the split, and as many in the all-gather."),
+        tightness=1,
+        extremal="every rank selects k/P entries of every region, and every region has k/P winners",
+        axis="P",
+    ),
+    Claim(
+        name="oktopk.both.printed",
+        title="With an even split and data balancing no rank moves more than 6k(P - 1)/P words in and out",
+        quantity=SENT_AND_RECEIVED,
+        relation=sp.Le(SENT_AND_RECEIVED.symbol, PUBLISHED),
+        kind=Kind.SURE,
+        assumes=UNDER_BALANCE,
+        source=LI_HOEFLER_2022.second_hand(
+            "Equation 3, read in a summary, taken as volume in both directions",
+            "Perfectly even regions move 8k(P - 1)/P words already.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="oktopk.both.even_split",
+        tightness=sp.Rational(5, 3),
+        extremal=TIGHT6K,
+        axis="P",
+        note="The published figure counts one direction. Both together are between 8 and 10 k(P - 1)/P where regions "
+        "are even.",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Distributed training under packet loss: what is claimed."""

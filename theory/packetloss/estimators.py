@@ -1,0 +1,254 @@
+"""Packet loss: claims about the estimate of a mean from what arrives, and about words moved."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.packetloss.quantities import (
+    BELOW_ONE,
+    EMPTY,
+    ESTIMATE_BIAS,
+    ESTIMATE_VARIANCE,
+    EVEN_SHARDS,
+    FIXED_GRADIENTS,
+    IID_VARIANCE,
+    INDEPENDENT_GRADIENTS,
+    INDEPENDENT_LOSSES,
+    MEAN_INVERSE,
+    NOT_MORE_THAN_ALL,
+    ONE_EXPECTATION,
+    OWNER_PULL,
+    PACKET_LOSS,
+    SHARE,
+    TWO_WORKERS_OR_MORE,
+    VARIANCE_GIVEN_ARRIVALS,
+    WEIGHT_SUM,
+)
+from commbounds.theory.packetloss.terms import (
+    N,
+    S,
+    arrived,
+    coordinates,
+    inverse_arrivals,
+    onefewer,
+    p,
+    sigma,
+    squares,
+)
+from commbounds.theory.sources import derived
+from commbounds.theory.traffic import MEAN_RECEIVED, MOST_SENT
+
+_UNBIASED = "Section on unbiased aggregation, as a public review reports it; the abstract says unbiased"
+_GIVEN = (INDEPENDENT_LOSSES, FIXED_GRADIENTS)
+
+CLAIMS = (
+    Claim(
+        name="packetloss.arrivals.unbiased",
+        title="Dividing by what arrives is unbiased for any given gradients, given how many arrive.",
+        quantity=ESTIMATE_BIAS,
+        relation=sp.Eq(ESTIMATE_BIAS.symbol, 0),
+        kind=Kind.EXPECTED,
+        source=PACKET_LOSS.second_hand(
+            _UNBIASED,
+            "Given K = k >= 1, exchangeable losses make S uniform over the k-subsets: each worker is in S with "
+            "probability k/N, and E ghat = (1/k) sum_i (k/N) g_i = gbar.",
+        ),
+        assumes=_GIVEN,
+        axis="p",
+        note="Unbiased for the average of gradients taken at the workers' own, possibly stale, replicas. A single "
+        "expectation for all gradients, which the reader names as an assumption, is not needed if the owner's own "
+        "value is lost as often as the others.",
+    ),
+    Claim(
+        name="packetloss.arrivals.conditional_variance",
+        title="Given k arrivals, the estimate has the variance of a sample without replacement.",
+        quantity=VARIANCE_GIVEN_ARRIVALS,
+        relation=sp.Eq(VARIANCE_GIVEN_ARRIVALS.symbol, S**2 / arrived * (1 - arrived / N)),
+        kind=Kind.EXPECTED,
+        source=derived(
+            "S is a uniform k-subset of N, so that ghat is the mean of a simple random sample without replacement: "
+            "Var = (S^2/k)(1 - k/N) with S^2 = sum_i (g_i - gbar)^2/(N - 1)."
+        ),
+        assumes=(*_GIVEN, NOT_MORE_THAN_ALL),
+        axis="arrived",
+    ),
+    Claim(
+        name="packetloss.arrivals.variance",
+        title="Given that something arrives, the variance is S^2 (E[1/K | K >= 1] - 1/N).",
+        quantity=ESTIMATE_VARIANCE,
+        relation=sp.Eq(ESTIMATE_VARIANCE.symbol, S**2 * (inverse_arrivals(N, p) / (1 - p**N) - 1 / N)),
+        kind=Kind.EXPECTED,
+        source=derived(
+            "Average the variance given K = k, (S^2/k)(1 - k/N), over K given K >= 1; the conditional means all equal "
+            "gbar and add nothing."
+        ),
+        assumes=(*_GIVEN, BELOW_ONE),
+        axis="p",
+    ),
+    Claim(
+        name="packetloss.arrivals.mean_inverse",
+        title="E[1/K; K >= 1] is a finite sum of powers of p, for K ~ Binomial(N, 1 - p).",
+        quantity=MEAN_INVERSE,
+        relation=sp.Eq(MEAN_INVERSE.symbol, inverse_arrivals(N, p)),
+        kind=Kind.EXPECTED,
+        source=derived(
+            "Unroll A_n = p A_(n-1) + (1 - p^n)/n from A_0 = 0: A_N = sum_k p^(N-k) (1 - p^k)/k. Measured as N "
+            "E[ghat^2] "
+            "where one worker has gradient 1 and the others 0, which is N E[1{1 in S}/K^2] = E[1/K; K >= 1]."
+        ),
+        assumes=(INDEPENDENT_LOSSES,),
+        axis="p",
+    ),
+    Claim(
+        name="packetloss.arrivals.mean_inverse_recurrence",
+        title="One worker more takes E[1/K; K >= 1] from A to p A + (1 - p^N)/N.",
+        quantity=MEAN_INVERSE,
+        relation=sp.Eq(MEAN_INVERSE.symbol, p * onefewer + (1 - p**N) / N),
+        kind=Kind.EXPECTED,
+        source=derived(
+            "A_n is the integral over x in (0, 1) of ((p + (1-p) x)^n - p^n)/x; with y = p + (1-p) x, "
+            "A_n - p A_(n-1) is the integral of (1-p) y^(n-1) dx = (1 - p^n)/n."
+        ),
+        assumes=(INDEPENDENT_LOSSES,),
+        axis="p",
+        note="A sum of positive terms: stable for every N, where the binomial sum is not.",
+    ),
+    Claim(
+        name="packetloss.arrivals.empty",
+        title="Nothing at all arrives with probability p^N.",
+        quantity=EMPTY,
+        relation=sp.Eq(EMPTY.symbol, p**N),
+        kind=Kind.LAW,
+        source=derived("All N independent contributions are lost."),
+        assumes=(INDEPENDENT_LOSSES,),
+        axis="p",
+        note="The sources do not say what is done then; here the owner leaves its shard as it is.",
+    ),
+    Claim(
+        name="packetloss.arrivals.zero_fill",
+        title="Taking zero where nothing arrives shrinks the expected estimate by 1 - p^N.",
+        quantity=SHARE,
+        relation=sp.Eq(SHARE.symbol, 1 - p**N),
+        kind=Kind.EXPECTED,
+        source=derived("E ghat = P(K >= 1) gbar, as the estimate is unbiased given K >= 1 and 0 otherwise."),
+        assumes=_GIVEN,
+        axis="p",
+    ),
+    Claim(
+        name="packetloss.owner.unbiased",
+        title="With the owner's value always there, weights sum to one: unbiased if gradients share their expectation.",
+        quantity=WEIGHT_SUM,
+        relation=sp.Eq(WEIGHT_SUM.symbol, 1),
+        kind=Kind.SURE,
+        source=PACKET_LOSS.second_hand(
+            _UNBIASED,
+            "K >= 1 always, and the weights 1/K of the K arrivals sum to one; they do not depend on the gradients, so "
+            "E ghat is the common expectation.",
+        ),
+        assumes=(ONE_EXPECTATION,),
+        axis="p",
+    ),
+    Claim(
+        name="packetloss.owner.unbiased_for_given_gradients",
+        title="With the owner's value always there, the estimate is unbiased for given gradients.",
+        quantity=OWNER_PULL,
+        relation=sp.Eq(OWNER_PULL.symbol, 0),
+        kind=Kind.EXPECTED,
+        source=PACKET_LOSS.second_hand(
+            f"{_UNBIASED}; this reading drops the assumption of one expectation",
+            "Fails: the owner's weight is E[1/K] > 1/N as soon as p > 0.",
+        ),
+        assumes=(*_GIVEN, BELOW_ONE, TWO_WORKERS_OR_MORE),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="packetloss.owner.bias",
+        extremal="two workers with gradients 0 and 1, at any loss rate in (0, 1)",
+        axis="p",
+        note="Unbiased only if all workers' gradients have one expectation. For given or heterogeneous gradients the "
+        "estimate leans towards the owner. Whether the authors count the owner's own gradient as always received is "
+        "not known.",
+    ),
+    Claim(
+        name="packetloss.owner.bias",
+        title="With the owner's value always there, the estimate leans towards it by (p - p^N)/((1-p)(N-1)).",
+        quantity=OWNER_PULL,
+        relation=sp.Eq(OWNER_PULL.symbol, (p - p**N) / ((1 - p) * (N - 1))),
+        kind=Kind.EXPECTED,
+        source=derived(
+            "The owner's weight is w = E[1/K] = (1 - p^N)/(N(1-p)), the others share 1 - w equally, so E ghat = "
+            "gbar + (w N - 1)/(N - 1) (g_own - gbar), and (w N - 1)/(N - 1) = (p - p^N)/((1-p)(N-1))."
+        ),
+        assumes=(*_GIVEN, BELOW_ONE, TWO_WORKERS_OR_MORE),
+        axis="p",
+    ),
+    Claim(
+        name="packetloss.owner.variance_iid",
+        title="For independent gradients, always having the owner's gives variance sigma^2 (1 - p^N)/(N (1-p)).",
+        quantity=IID_VARIANCE,
+        relation=sp.Eq(IID_VARIANCE.symbol, sigma**2 * (1 - p**N) / (N * (1 - p))),
+        kind=Kind.EXPECTED,
+        source=derived(
+            "Var = sigma^2 E[sum_i w_i^2] = sigma^2 E[1/K], K = 1 + Binomial(N-1, 1-p), and E[1/(1+B)] is the integral "
+            "of (p + (1-p) x)^(N-1) over (0, 1), (1 - p^N)/(N (1-p))."
+        ),
+        assumes=(INDEPENDENT_LOSSES, INDEPENDENT_GRADIENTS, BELOW_ONE),
+        axis="p",
+    ),
+    Claim(
+        name="packetloss.owner.inflation",
+        title="Losses inflate the variance of an average of independent gradients by at most 1/(1-p).",
+        quantity=IID_VARIANCE,
+        relation=sp.Le(IID_VARIANCE.symbol, sigma**2 / (N * (1 - p))),
+        kind=Kind.EXPECTED,
+        source=derived("The exact variance is sigma^2 (1 - p^N)/(N (1-p)), and p^N >= 0."),
+        assumes=(INDEPENDENT_LOSSES, INDEPENDENT_GRADIENTS, BELOW_ONE),
+        tightness=1,
+        extremal="no loss at all; or many workers, p^N vanishing",
+        axis="p",
+    ),
+    Claim(
+        name="packetloss.expected.unbiased",
+        title="Dividing by the expected arrivals is unbiased, also where nothing arrives.",
+        quantity=ESTIMATE_BIAS,
+        relation=sp.Eq(ESTIMATE_BIAS.symbol, 0),
+        kind=Kind.EXPECTED,
+        source=derived("E ghat = sum_i (1-p) g_i / ((1-p) N), whatever depends on what: linearity."),
+        assumes=(*_GIVEN, BELOW_ONE),
+        axis="p",
+    ),
+    Claim(
+        name="packetloss.expected.variance",
+        title="Dividing by the expected arrivals has variance p/((1-p) N^2) times the sum of squares.",
+        quantity=ESTIMATE_VARIANCE,
+        relation=sp.Eq(ESTIMATE_VARIANCE.symbol, p / ((1 - p) * N**2) * squares),
+        kind=Kind.EXPECTED,
+        source=derived("Independent indicators of variance p (1-p), each times g_i/((1-p) N)."),
+        assumes=(*_GIVEN, BELOW_ONE),
+        axis="p",
+        note="Does not vanish when all workers agree, where dividing by the arrivals has no variance at all.",
+    ),
+    Claim(
+        name="packetloss.volume.sent",
+        title="Every worker sends 2 n (N-1)/N words a step, whatever gets lost.",
+        quantity=MOST_SENT,
+        relation=sp.Eq(MOST_SENT.symbol, 2 * coordinates * (N - 1) / N),
+        kind=Kind.SURE,
+        source=derived(
+            "First half: its values of N - 1 foreign shards of n/N words; second half: its own shard to N - 1 others. "
+            "Lost words were sent; nothing is repeated."
+        ),
+        assumes=(EVEN_SHARDS,),
+        axis="N",
+    ),
+    Claim(
+        name="packetloss.volume.received",
+        title="A worker receives (1-p) 2 n (N-1)/N words a step on average.",
+        quantity=MEAN_RECEIVED,
+        relation=sp.Eq(MEAN_RECEIVED.symbol, (1 - p) * 2 * coordinates * (N - 1) / N),
+        kind=Kind.EXPECTED,
+        source=derived("Every word that was sent arrives with probability 1 - p: linearity."),
+        assumes=(INDEPENDENT_LOSSES, EVEN_SHARDS),
+        axis="p",
+        note="A word that got lost counts as sent, and not as received.",
+    ),
+)

@@ -1,0 +1,175 @@
+"""Quantities, hypotheses and works of the column packetloss."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Hypothesis, Quantity
+from commbounds.theory.packetloss.terms import (
+    N,
+    age,
+    apart,
+    arrived,
+    coordinates,
+    lossrate,
+    older,
+    p,
+    recovery,
+    rho,
+    stale,
+    t,
+)
+from commbounds.theory.sources import Work
+
+
+def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
+    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
+
+
+ESTIMATE_BIAS = Quantity(
+    sp.Symbol("estimate_bias", real=True),
+    r"\mathbb{E}\,\hat g-\bar g",
+    "expected estimate minus the mean of the workers' gradients, given that something arrives where it must",
+)
+ESTIMATE_VARIANCE = _quantity(
+    "estimate_variance", r"\mathrm{Var}(\hat g)", "variance of the estimate over the losses, for given gradients"
+)
+VARIANCE_GIVEN_ARRIVALS = _quantity(
+    "variance_given_arrivals", r"\mathrm{Var}(\hat g\mid K)", "variance of the estimate, given how many arrived"
+)
+IID_VARIANCE = _quantity(
+    "iid_variance", r"\mathrm{Var}(\hat g)", "variance of the estimate over losses and independent gradients"
+)
+SHARE = Quantity(
+    sp.Symbol("estimate_share", real=True),
+    r"\mathbb{E}\,\hat g/\bar g",
+    "expected estimate over the mean of the workers' gradients, which is not zero",
+)
+OWNER_PULL = Quantity(
+    sp.Symbol("owner_pull", real=True),
+    r"\frac{\mathbb{E}\,\hat g-\bar g}{g_{\mathrm{own}}-\bar g}",
+    "bias of the estimate over the owner's own deviation from the mean",
+)
+WEIGHT_SUM = Quantity(
+    sp.Symbol("weight_sum", real=True),
+    r"\sum_i w_i",
+    "sum of the weights that the estimate gives to the workers' gradients",
+)
+MEAN_INVERSE = _quantity(
+    "mean_inverse", r"\mathbb{E}\left[\tfrac1K;K\geq1\right]", "mean of one over the arrivals, zero where there is none"
+)
+EMPTY = _quantity("empty", r"\Pr[K=0]", "probability that no contribution arrives")
+STALENESS_LAW = _quantity("staleness_law", r"\Pr[L_t=\ell]", "probability of a staleness")
+DIFFER = _quantity("differ", r"\Pr[\theta_i\neq\theta_j]", "probability that two receivers hold different versions")
+VERSION_GAP_LAW = _quantity(
+    "version_gap_law", r"\Pr[M_t=m]", "probability that two receivers are so many versions apart"
+)
+MEAN_VERSION_GAP = _quantity(
+    "mean_version_gap", r"\mathbb{E}\,M_t", "expected number of versions between two receivers"
+)
+SQUARE_VERSION_GAP = _quantity("square_version_gap", r"\mathbb{E}\,M_t^2", "the same, squared")
+BOTH_MISSED = _quantity(
+    "both_missed",
+    r"\Pr[u_a,u_b\in D_t]",
+    "probability that two given updates both lie between the versions of two receivers",
+)
+DRIFT = _quantity(
+    "drift", r"\mathbb{E}\,\lVert D_t\rVert^2", "expected squared distance of two receivers' copies of a shard"
+)
+MEAN_DRIFT = _quantity("mean_drift", r"\mathbb{E}\,\lVert D_t\rVert", "expected distance of two receivers' copies")
+OWNER_DRIFT = _quantity(
+    "owner_drift", r"\mathbb{E}\,\lVert \theta_j-\theta_i\rVert^2", "expected squared distance of a copy to the owner's"
+)
+WHOLE_DRIFT = _quantity(
+    "whole_drift",
+    r"\frac{\mathbb{E}\,\lVert \theta_1-\theta_2\rVert^2}{\mathbb{E}\,\lVert u\rVert^2}",
+    "expected squared distance of two workers' whole replicas, over the expected squared norm of an update",
+)
+CONSENSUS = _quantity(
+    "consensus",
+    r"\frac1N\sum_i\mathbb{E}\,\lVert\theta_i-\bar\theta\rVert^2",
+    "expected squared distance of the copies to their mean, averaged over the workers",
+)
+AVERAGE_DRIFT = _quantity(
+    "average_drift", r"\frac1t\sum_{s\leq t}\mathbb{E}\,D_s^2", "expected squared gap of two receivers, mean over steps"
+)
+AVERAGE_OWNER_DRIFT = _quantity(
+    "average_owner_drift", r"\frac1t\sum_{s\leq t}\mathbb{E}\,x_s^2", "the same, of a receiver to the owner"
+)
+AVERAGE_DIFFER = _quantity(
+    "average_differ",
+    r"\frac1t\sum_{s\leq t}\Pr[\theta_i\neq\theta_j]",
+    "share of the steps after which two receivers hold different versions, expected",
+)
+SHORTFALL = _quantity(
+    "shortfall", r"1-\mathbb{E}D_t^2/\mathbb{E}D_\infty^2", "how much of its limit the expected squared gap lacks"
+)
+RANGE = _quantity("staleness_range", r"\mathbb{E}[\max L-\min L]", "expected range of the receivers' staleness")
+LARGEST_STALENESS = _quantity(
+    "largest_staleness", r"\mathbb{E}\max_i L_i", "expected staleness of the stalest receiver"
+)
+ALL_STALE = _quantity(
+    "all_stale", r"\Pr[\mathrm{no\ packet\ arrives}]", "probability that no packet of a shard arrives"
+)
+GRADIENT_ERROR = _quantity(
+    "gradient_error",
+    r"\left\lVert\tfrac1N\sum_i\nabla f(\theta_i)-\nabla f(\theta)\right\rVert",
+    "distance of the mean gradient at the workers' replicas to the gradient at the reference point",
+)
+REPLICA_GAP = _quantity("replica_gap", r"\lVert\theta_i-\theta_j\rVert", "distance of two workers' copies of a shard")
+
+BELOW_ONE = Hypothesis("loss_below_one", "The loss probability is below 1.", p < 1)
+INDEPENDENT_LOSSES = Hypothesis(
+    "independent_losses", "Packets get lost independently, over receivers and steps, with one probability."
+)
+EQUAL_START = Hypothesis("equal_start", "All replicas are equal before the first of the t steps.")
+WHITE_UPDATES = Hypothesis(
+    "white_updates", "Updates have mean zero and variance sigma^2, are uncorrelated, and do not depend on the losses."
+)
+GIVEN_UPDATES = Hypothesis("given_updates", "The updates do not depend on the losses.")
+AUTOREGRESSIVE = Hypothesis(
+    "autoregressive_updates",
+    "Updates have variance sigma^2 and autocovariance sigma^2 rho^h, and do not depend on the losses.",
+    (rho >= -(1 + p) / 2) & (rho <= 1),
+)
+NONNEGATIVE_AUTOCOVARIANCE = Hypothesis(
+    "nonnegative_autocovariance", "The updates' autocovariance is nowhere negative; they do not depend on the losses."
+)
+BOUNDED_UPDATES = Hypothesis("bounded_updates", "No update's norm exceeds G, whatever else the updates depend on.")
+FIXED_GRADIENTS = Hypothesis("fixed_gradients", "The gradients are given; only the losses are random.")
+ONE_EXPECTATION = Hypothesis("one_expectation", "All workers' gradients have the same expectation.")
+INDEPENDENT_GRADIENTS = Hypothesis(
+    "independent_gradients", "The workers' gradients are independent, of one mean and of variance sigma^2."
+)
+TWO_WORKERS_OR_MORE = Hypothesis("two_workers_or_more", "There are at least two workers.", N >= 2)
+NOT_MORE_THAN_ALL = Hypothesis("not_more_than_all", "No more arrive than there are.", arrived <= N)
+STALE_BELOW_STEPS = Hypothesis("stale_below_steps", "The staleness is below the number of steps.", stale < t)
+APART_WITHIN_STEPS = Hypothesis("apart_within_steps", "The gap is at most the number of steps.", apart <= t)
+AGES_IN_ORDER = Hypothesis(
+    "ages_in_order", "The second update is the older one, or the same.", (age <= older) & (older < t)
+)
+TWO_STATE_LOSSES = Hypothesis(
+    "two_state_losses",
+    "A link is good or bad, starts in its stationary law, and loses every packet while bad; receivers' links are "
+    "independent.",
+    (lossrate < 1) & (recovery <= 1),
+)
+LONG_BURSTS = Hypothesis(
+    "long_bursts", "A bad link recovers more rarely than if its steps were independent.", recovery < 1 - lossrate
+)
+SHARED_FATE = Hypothesis("shared_fate", "All receivers of a packet get it, or none.")
+ANY_INDEPENDENT_LOSSES = Hypothesis(
+    "any_independent_losses", "Receivers' losses are independent of one another and alike, whatever they are over time."
+)
+NOTHING_LOST = Hypothesis("nothing_lost", "No packet gets lost.", sp.Eq(p, 0))
+ALL_LOST = Hypothesis("all_lost", "Every packet gets lost.", sp.Eq(p, 1))
+LIPSCHITZ_GRADIENT = Hypothesis("lipschitz_gradient", "The gradient is Lipschitz with constant L.")
+EVEN_SHARDS = Hypothesis("even_shards", "N divides the number of parameters.", sp.Eq(sp.Mod(coordinates, N), 0))
+SOME_LOSS = Hypothesis("some_loss", "Some packets get lost, and some do not.", (p > 0) & (p < 1))
+
+MATCHING_CORRELATION = Hypothesis(
+    "matching_correlation", "Updates have autocovariance sigma^2 rho^h with rho = -1/(2-p).", sp.Eq(rho, -1 / (2 - p))
+)
+LOSSY_LINKS = Hypothesis("lossy_links", "Some links are bad.", lossrate > 0)
+
+PACKET_LOSS = Work("E. Weintraub, R. Banner, A. Orda, 2025, Distributed training under packet loss, arXiv 2507.07114v1")

@@ -1,0 +1,1 @@
+"""Quantisers: what is claimed."""

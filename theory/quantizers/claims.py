@@ -1,0 +1,146 @@
+"""Claims about quantisers: what sending a few bits per entry costs."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.compression import Subject
+from commbounds.theory.hypotheses import (
+    EXACT_ARITHMETIC,
+    NO_ZERO_ENTRIES,
+    ONE_SPARSE,
+    SOME_ALPHA,
+    ZERO_IS_PLUS_ONE,
+    ZERO_IS_ZERO,
+)
+from commbounds.theory.quantities import ABSOLUTE_ERROR, RELATIVE_ERROR, alpha, itembits, n, norm1, norm2
+from commbounds.theory.quantizers.dithering import MAXDITHERING, QSGD, TERNGRAD
+from commbounds.theory.quantizers.powers import NATURALCOMPRESSION, NATURALDITHERING, NEARESTPOWER, STOCHASTICPOWER
+from commbounds.theory.sources import BERNSTEIN_2018, FOLKLORE, KARIMIREDDY_2019, derived
+
+__all__ = ["CLAIMS"]
+
+_sign = Subject("quantizers.sign", "sign compression")
+_scaledsign = Subject("quantizers.scaledsign", "scaled sign compression")
+
+_ODD = "The sign of a nonzero number is odd."
+
+SIGN: tuple[Claim, ...] = (
+    Claim(
+        name="quantizers.sign.error",
+        title="The exact error of replacing entries by their signs",
+        quantity=ABSOLUTE_ERROR,
+        relation=sp.Eq(ABSOLUTE_ERROR.symbol, norm2**2 - 2 * norm1 + n),
+        kind=Kind.SURE,
+        assumes=(ZERO_IS_PLUS_ONE,),
+        source=derived("(x_i - sign x_i)^2 = x_i^2 - 2 |x_i| + 1, also for x_i = 0 with sign +1."),
+    ),
+    Claim(
+        name="quantizers.sign.contraction",
+        title="Replacing entries by their signs is contractive with some alpha > 0",
+        quantity=RELATIVE_ERROR,
+        relation=sp.Le(RELATIVE_ERROR.symbol, 1 - alpha),
+        kind=Kind.SURE,
+        assumes=(SOME_ALPHA,),
+        source=BERNSTEIN_2018.recalled(
+            "the sign operator, whose scale is left to the step size; not a claim of that work",
+            "x = (t), t > 0: ratio (1 - t)^2/t^2, without limit as t -> 0.",
+        ),
+        stands=Standing.REFUTED,
+        tightness=sp.oo,
+        extremal="all entries small: x = (t) has ratio (1/t - 1)^2",
+        axis="alpha",
+        note="Without a scale the output has norm sqrt(n) whatever the input's.",
+    ),
+    _sign.biased("x = (1/2): the output is (1)"),
+    _sign.wire(n, "one bit per entry", (ZERO_IS_PLUS_ONE,)),
+    _sign.wire(2 * n, "two bits per entry for three values", (ZERO_IS_ZERO,), "wire_ternary"),
+    _sign.sign_symmetry(_ODD, (NO_ZERO_ENTRIES,)),
+    _sign.sign_symmetry(_ODD + " So is that of zero where it is zero.", (ZERO_IS_ZERO,), "sign_symmetry_ternary"),
+    _sign.no_sign_symmetry("x = (0): C(-x) = C(x) = (1), not (-1)", (ZERO_IS_PLUS_ONE,), "sign_symmetry_zeros"),
+    _sign.no_scale_equivariance("x = (1), factor 2: C(2 x) = (1) but 2 C(x) = (2)"),
+    _sign.idempotence("The sign of a sign is that sign."),
+)
+
+SCALEDSIGN: tuple[Claim, ...] = (
+    Claim(
+        name="quantizers.scaledsign.error",
+        title="The exact error of the sign scaled by the mean magnitude",
+        quantity=RELATIVE_ERROR,
+        relation=sp.Eq(RELATIVE_ERROR.symbol, 1 - norm1**2 / (n * norm2**2)),
+        kind=Kind.SURE,
+        assumes=(ZERO_IS_PLUS_ONE,),
+        source=KARIMIREDDY_2019.recalled(
+            "the scaled sign and its density",
+            "With c = ||x||_1/n: ||x||^2 - 2 c ||x||_1 + n c^2 = ||x||_2^2 - ||x||_1^2/n.",
+        ),
+    ),
+    Claim(
+        name="quantizers.scaledsign.contraction",
+        title="Scaled sign compression is contractive with alpha = 1/n",
+        quantity=RELATIVE_ERROR,
+        relation=sp.Le(RELATIVE_ERROR.symbol, 1 - 1 / n),
+        kind=Kind.SURE,
+        source=KARIMIREDDY_2019.recalled(
+            "the worst density",
+            "||x||_1 >= ||x||_2 in the exact error; with sign(0) = 0 every zero entry saves c^2 besides.",
+        ),
+        tightness=1,
+        extremal="one nonzero entry where sign(0) = +1; approached by x = (1, t, ..., t), t -> 0, where sign(0) = 0",
+        note="With sign(0) = +1 attained by one nonzero entry; with sign(0) = 0 a supremum that no input attains.",
+    ),
+    Claim(
+        name="quantizers.scaledsign.one_sparse",
+        title="With sign(0) = 0, scaled sign compression of one nonzero entry errs by (1 - 1/n)^2",
+        quantity=RELATIVE_ERROR,
+        relation=sp.Eq(RELATIVE_ERROR.symbol, (1 - 1 / n) ** 2),
+        kind=Kind.SURE,
+        assumes=(ZERO_IS_ZERO, ONE_SPARSE),
+        source=derived("The entry x becomes x/n, and the zeros stay: (x - x/n)^2."),
+    ),
+    Claim(
+        name="quantizers.scaledsign.attained",
+        title="With sign(0) = 0, scaled sign compression of one nonzero entry errs by 1 - 1/n",
+        quantity=RELATIVE_ERROR,
+        relation=sp.Eq(RELATIVE_ERROR.symbol, 1 - 1 / n),
+        kind=Kind.SURE,
+        assumes=(ZERO_IS_ZERO, ONE_SPARSE),
+        source=FOLKLORE.recalled(
+            "one nonzero entry as the extremal input, whatever sign(0) is", "The entry becomes x/n: (1 - 1/n)^2."
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="quantizers.scaledsign.one_sparse",
+        extremal="x = (1, 0): 1/4 and not 1/2",
+        note="The extremal input of the contraction factor is extremal only where sign(0) = +1.",
+    ),
+    _scaledsign.biased("x = (2, 1): the output is (3/2, 3/2)"),
+    _scaledsign.wire(itembits + n, "a scale, and one bit per entry", (ZERO_IS_PLUS_ONE,)),
+    _scaledsign.wire(
+        itembits + 2 * n, "a scale, and two bits per entry for three values", (ZERO_IS_ZERO,), "wire_ternary"
+    ),
+    _scaledsign.sign_symmetry(_ODD, (NO_ZERO_ENTRIES,)),
+    _scaledsign.sign_symmetry(_ODD + " So is that of zero where it is zero.", (ZERO_IS_ZERO,), "sign_symmetry_ternary"),
+    _scaledsign.no_sign_symmetry(
+        "x = (1, 0): C(-x) = (-1/2, 1/2), but -C(x) = (-1/2, -1/2)", (ZERO_IS_PLUS_ONE,), "sign_symmetry_zeros"
+    ),
+    _scaledsign.scale_equivariance("Signs do not change, and the mean magnitude scales."),
+    _scaledsign.idempotence(
+        "All entries of the output have one magnitude, which is then its mean.", (ZERO_IS_PLUS_ONE, EXACT_ARITHMETIC)
+    ),
+    _scaledsign.no_idempotence(
+        "x = (1, 0): C(x) = (1/2, 0), whose own mean magnitude is 1/4", (ZERO_IS_ZERO,), "idempotence_zeros"
+    ),
+)
+
+CLAIMS: tuple[Claim, ...] = (
+    *SIGN,
+    *SCALEDSIGN,
+    *QSGD,
+    *MAXDITHERING,
+    *TERNGRAD,
+    *NATURALCOMPRESSION,
+    *NATURALDITHERING,
+    *STOCHASTICPOWER,
+    *NEARESTPOWER,
+)

@@ -1,0 +1,227 @@
+"""Claims about quantisers with equidistant levels, stochastically rounded: QSGD, max-norm dithering, TernGrad."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.compression import Subject
+from commbounds.theory.hypotheses import EXACT_ARITHMETIC
+from commbounds.theory.quantities import (
+    LEVEL,
+    RELATIVE_ERROR,
+    SECOND_MOMENT,
+    SUPPORT,
+    index_bits,
+    itembits,
+    n,
+    norm1,
+    norm2,
+    norminf,
+    s,
+)
+from commbounds.theory.sources import ALISTARH_2017, FOLKLORE, WEN_2017, derived
+
+__all__ = ["MAXDITHERING", "QSGD", "TERNGRAD"]
+
+_qsgd = Subject("quantizers.qsgd", "QSGD", randomised=True)
+_maxdithering = Subject("quantizers.maxdithering", "max-norm dithering", randomised=True)
+_terngrad = Subject("quantizers.terngrad", "TernGrad", randomised=True)
+
+_MEAN = "A value between two levels goes up with just the probability that makes its mean the value itself."
+_ODD = "Levels are drawn from magnitudes, and signs are put back afterwards."
+_RATIOS = "Levels depend on the ratios |x_i|/norm alone, which scaling leaves as they are; the norm scales."
+_CODES = "a norm, and n codes of ceil(log2(2 s + 1)) bits"
+
+# Variance factors. With a_i = s |x_i|/norm and f its fractional part, entry i contributes (norm/s)^2 f (1 - f).
+QSGD_OMEGA = sp.Piecewise((sp.sqrt(n) / s - 1, sp.Ge(n, 4 * s**2)), (n / (4 * s**2), True))
+QSGD_PRINTED = sp.Min(n / s**2, sp.sqrt(n) / s)
+MAX_OMEGA = (sp.sqrt(1 + (n - 1) / s**2) - 1) / 2
+TERN_OMEGA = (sp.sqrt(n) - 1) / 2
+
+_QSGD_PROOF = (
+    "Let a_i = s |x_i|/||x|| and g(a) = f (1 - f), f the fractional part of a: the relative error is sum g(a_i)/s^2, "
+    "and sum a_i^2 = s^2. If n >= 4 s^2 put t = s/sqrt(n) <= 1/2: g(a) <= t/2 + a^2 (1 - 2 t)/(2 t), since for a < 1 "
+    "the difference is (a - t)^2/(2 t), and for larger a the right side has only grown past its value at f. "
+    "Summing, n t (1 - t)/s^2 = sqrt(n)/s - 1, attained at a_i = t: equal magnitudes. If n < 4 s^2 use g <= 1/4: "
+    "n/(4 s^2), attained iff every a_i is half an odd integer, that is iff 4 s^2 is a sum of n odd squares. An odd "
+    "square is 1 plus 8 times a triangular number, so that needs n = 4 s^2 modulo 8; n is then a multiple of 4, and "
+    "three triangular numbers sum to any number (Gauss): it suffices. For other n < 4 s^2 the bound is not attained."
+)
+_QSGD_EXTREMAL = (
+    "n >= 4 s^2: equal magnitudes; n < 4 s^2: entries proportional to odd integers whose squares sum to 4 s^2, which "
+    "exist iff n = 4 s^2 modulo 8"
+)
+_MAX_PROOF = (
+    "Let a_i = s |x_i|/max|x| and g(a) = f (1 - f), f the fractional part of a: the relative error is "
+    "sum g(a_i)/sum a_i^2, and the largest a_i is s, where g = 0. For w > 0 the largest g(a) - w a^2 is "
+    "1/(4 (1 + w)), at a = 1/(2 (1 + w)) < 1. So sum g(a_i) - w sum a_i^2 <= (n - 1)/(4 (1 + w)) - w s^2, which is 0 "
+    "where w (1 + w) = (n - 1)/(4 s^2): that w is the supremum."
+)
+
+QSGD: tuple[Claim, ...] = (
+    _qsgd.unbiased(_MEAN),
+    Claim(
+        name="quantizers.qsgd.variance",
+        title="The exact variance factor of QSGD",
+        quantity=RELATIVE_ERROR,
+        relation=sp.Le(RELATIVE_ERROR.symbol, QSGD_OMEGA),
+        kind=Kind.EXPECTED,
+        source=derived(_QSGD_PROOF),
+        tightness=1,
+        extremal=_QSGD_EXTREMAL,
+        note="The factor usually printed, min(n/s^2, sqrt(n)/s), is up to four times as large.",
+    ),
+    Claim(
+        name="quantizers.qsgd.variance_printed",
+        title="QSGD has variance at most min(n/s^2, sqrt(n)/s)",
+        quantity=RELATIVE_ERROR,
+        relation=sp.Le(RELATIVE_ERROR.symbol, QSGD_PRINTED),
+        kind=Kind.EXPECTED,
+        source=ALISTARH_2017.recalled(
+            "the variance bound of the quantiser", "Implied by quantizers.qsgd.variance, which is never larger."
+        ),
+        tightness=sp.Piecewise(
+            (1 - s / sp.sqrt(n), sp.Ge(n, 4 * s**2)), (sp.sqrt(n) / (4 * s), sp.Ge(n, s**2)), (sp.Rational(1, 4), True)
+        ),
+        extremal=_QSGD_EXTREMAL,
+        note="Valid, four times too large for n <= s^2, twice for n = 4 s^2, and right in the limit of large n/s^2.",
+    ),
+    Claim(
+        name="quantizers.qsgd.second_moment",
+        title="QSGD multiplies the expected squared norm by at most 1 + omega",
+        quantity=SECOND_MOMENT,
+        relation=sp.Le(SECOND_MOMENT.symbol, sp.piecewise_fold(1 + QSGD_OMEGA)),
+        kind=Kind.EXPECTED,
+        source=derived("Unbiased: the second moment is the squared norm plus the variance."),
+        tightness=1,
+        extremal=_QSGD_EXTREMAL,
+    ),
+    Claim(
+        name="quantizers.qsgd.second_moment_printed",
+        title="QSGD multiplies the expected squared norm by at most min(n/s^2, sqrt(n)/s)",
+        quantity=SECOND_MOMENT,
+        relation=sp.Le(SECOND_MOMENT.symbol, QSGD_PRINTED),
+        kind=Kind.EXPECTED,
+        source=FOLKLORE.recalled(
+            "the variance factor, used as a bound on the second moment",
+            "The second moment of an unbiased quantiser is at least 1: for n < s^2 the bound n/s^2 is below it.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="quantizers.qsgd.second_moment",
+        extremal="any x, n < s^2: measured >= 1, bound n/s^2 < 1",
+        note="The printed factor bounds the variance; the second moment needs one more.",
+    ),
+    _qsgd.shrunk_contraction(QSGD_OMEGA, extremal=_QSGD_EXTREMAL),
+    Claim(
+        name="quantizers.qsgd.level",
+        title="No level of QSGD exceeds s",
+        quantity=LEVEL,
+        relation=sp.Le(LEVEL.symbol, s),
+        kind=Kind.SURE,
+        source=derived(
+            "|x_i| <= ||x||, also after rounding the norm to the dtype, which is monotone: s |x_i|/||x|| <= s."
+        ),
+        tightness=1,
+        extremal="a vector with one nonzero entry",
+        axis="s",
+        note="An implementation that adds the random bit before clamping can reach s + 1 and overflow its code.",
+    ),
+    Claim(
+        name="quantizers.qsgd.support",
+        title="QSGD leaves at most min(n, s sqrt(n)) entries in expectation",
+        quantity=SUPPORT,
+        relation=sp.Le(SUPPORT.symbol, sp.Min(n, s * sp.sqrt(n))),
+        kind=Kind.EXPECTED,
+        source=derived(
+            "Entry i survives with probability min(1, a_i), a_i = s |x_i|/||x||, and sum a_i = s ||x||_1/||x||_2 <= "
+            "s sqrt(n)."
+        ),
+        tightness=1,
+        extremal="all entries equal in magnitude",
+    ),
+    Claim(
+        name="quantizers.qsgd.support_printed",
+        title="QSGD leaves at most s (s + sqrt(n)) entries in expectation",
+        quantity=SUPPORT,
+        relation=sp.Le(SUPPORT.symbol, s * (s + sp.sqrt(n))),
+        kind=Kind.EXPECTED,
+        source=ALISTARH_2017.recalled(
+            "the sparsity of the quantised vector", "Implied by quantizers.qsgd.support, which is smaller."
+        ),
+        tightness=sp.Min(n, s * sp.sqrt(n)) / (s * (s + sp.sqrt(n))),
+        extremal="all entries equal in magnitude",
+    ),
+    _qsgd.wire(itembits + n * index_bits(2 * s + 1), _CODES),
+    _qsgd.sign_symmetry(_ODD),
+    _qsgd.scale_equivariance(_RATIOS),
+    _qsgd.no_idempotence(
+        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded once more"
+    ),
+)
+
+MAXDITHERING: tuple[Claim, ...] = (
+    _maxdithering.unbiased(_MEAN),
+    Claim(
+        name="quantizers.maxdithering.variance",
+        title="The exact variance factor of dithering relative to the largest entry",
+        quantity=RELATIVE_ERROR,
+        relation=sp.Le(RELATIVE_ERROR.symbol, MAX_OMEGA),
+        kind=Kind.EXPECTED,
+        source=derived(_MAX_PROOF),
+        tightness=1,
+        extremal="one entry 1, all others 1/(s + sqrt(s^2 + n - 1))",
+        note="Not QSGD's factor: relative to the largest entry the variance grows like sqrt(n)/(2 s).",
+    ),
+    _maxdithering.shrunk_contraction(MAX_OMEGA, extremal="one entry 1, all others 1/(s + sqrt(s^2 + n - 1))"),
+    Claim(
+        name="quantizers.maxdithering.level",
+        title="No level of max-norm dithering exceeds s",
+        quantity=LEVEL,
+        relation=sp.Le(LEVEL.symbol, s),
+        kind=Kind.SURE,
+        source=derived("|x_i| <= max|x|, and the rounded quotient of the two is at most 1."),
+        tightness=1,
+        extremal="every x but zero: its largest entry has level s",
+        axis="s",
+    ),
+    _maxdithering.wire(itembits + n * index_bits(2 * s + 1), _CODES),
+    _maxdithering.sign_symmetry(_ODD),
+    _maxdithering.scale_equivariance(_RATIOS),
+    _maxdithering.idempotence(
+        "The largest entry is at level s surely, so the output has the same largest entry, and all of its entries are "
+        "levels, which do not move.",
+        (EXACT_ARITHMETIC,),
+    ),
+)
+
+TERNGRAD: tuple[Claim, ...] = (
+    _terngrad.unbiased(_MEAN),
+    Claim(
+        name="quantizers.terngrad.error",
+        title="The exact variance of TernGrad",
+        quantity=RELATIVE_ERROR,
+        relation=sp.Eq(RELATIVE_ERROR.symbol, (norminf * norm1 - norm2**2) / norm2**2),
+        kind=Kind.EXPECTED,
+        source=WEN_2017.recalled(
+            "the ternarisation, without clipping and layers",
+            "An entry is max|x| with probability p = |x_i|/max|x|, else 0: variance max|x|^2 p (1 - p) = "
+            "max|x| |x_i| - x_i^2.",
+        ),
+    ),
+    Claim(
+        name="quantizers.terngrad.variance",
+        title="The exact variance factor of TernGrad",
+        quantity=RELATIVE_ERROR,
+        relation=sp.Le(RELATIVE_ERROR.symbol, TERN_OMEGA),
+        kind=Kind.EXPECTED,
+        source=derived("Max-norm dithering with one level. " + _MAX_PROOF),
+        tightness=1,
+        extremal="one entry 1, all others 1/(1 + sqrt(n))",
+    ),
+    _terngrad.shrunk_contraction(TERN_OMEGA, extremal="one entry 1, all others 1/(1 + sqrt(n))"),
+    _terngrad.wire(itembits + 2 * n, "a norm, and n codes of 2 bits for the three levels"),
+    _terngrad.sign_symmetry(_ODD),
+    _terngrad.scale_equivariance(_RATIOS),
+    _terngrad.idempotence("The output's entries are 0 and plus or minus its largest, which do not move."),
+)

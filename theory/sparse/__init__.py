@@ -1,0 +1,1 @@
+"""Sparse all-reduces before Ok-Topk, and SparDL: what is claimed."""

@@ -1,0 +1,184 @@
+"""Claims about Gaussiank: what it moves, and how many entries a normal-quantile threshold lets pass."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Hypothesis, Kind, Standing
+from commbounds.theory.quantities import P, entries, k, mu
+from commbounds.theory.sources import derived
+from commbounds.theory.sparse.terms import (
+    DATA_WORDS,
+    FIXED_THRESHOLD,
+    HEAVY_TAILS,
+    LAPLACE_QUANTILES,
+    MISPLACED,
+    NONNEGATIVE_MEAN,
+    NORMAL_QUANTILES,
+    SHARE,
+    SHI_GAUSSIANK_2019,
+    STUDENT_QUANTILES,
+    fewest,
+    sd,
+    z,
+)
+from commbounds.theory.traffic import MEAN_RECEIVED, MOST_RECEIVED
+
+__all__ = ["GAUSSIANK"]
+
+_QUANTILES = (
+    " The vector holds midpoint quantiles; their magnitudes' squares are a convex function of the probability, so that "
+    "the midpoint rule makes their standard deviation at most the law's, and the threshold at most z times that. Of n "
+    "midpoint quantiles all but one, at most, of every n P(|X| > t) exceed t."
+)
+
+
+def _at_least(law: str, title: str, tail: object, share: str, where: Hypothesis, **more: object) -> Claim:
+    return Claim(
+        name=f"sparse.gaussiank.{law}_least",
+        title=title,
+        quantity=SHARE,
+        relation=sp.Ge(SHARE.symbol, tail / mu - 1 / k),
+        kind=Kind.SURE,
+        assumes=(FIXED_THRESHOLD, where),
+        source=derived(share + _QUANTILES),
+        axis="mu",
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def _at_most(law: str, title: str, tail: object, where: Hypothesis) -> Claim:
+    return Claim(
+        name=f"sparse.gaussiank.{law}_most",
+        title=title,
+        quantity=SHARE,
+        relation=sp.Le(SHARE.symbol, tail / mu + 1 / k),
+        kind=Kind.SURE,
+        assumes=(FIXED_THRESHOLD, where),
+        source=derived(
+            "The threshold is z times the vector's own standard deviation, and at most one more than n P(|X| > t) of "
+            "the midpoint quantiles exceed t."
+        ),
+        tightness=1,
+        extremal="n large: the one entry of rounding is negligible",
+        axis="mu",
+    )
+
+
+GAUSSIANK: tuple[Claim, ...] = (
+    Claim(
+        name="sparse.gaussiank.received",
+        title="Gaussiank's busiest receiver, the rank that selects fewest, receives two words for every other entry",
+        quantity=MOST_RECEIVED,
+        relation=sp.Eq(MOST_RECEIVED.symbol, 2 * (entries - fewest)),
+        kind=Kind.SURE,
+        assumes=(DATA_WORDS,),
+        source=derived(
+            "An all-gather brings every rank all selected entries but its own: 2(sum_p |S_p| - |S_r|) words."
+        ),
+        axis="entries",
+    ),
+    Claim(
+        name="sparse.gaussiank.mean_received",
+        title="Gaussiank brings 2(P - 1)/P words to a rank, on average, for every entry that any rank selects",
+        quantity=MEAN_RECEIVED,
+        relation=sp.Eq(MEAN_RECEIVED.symbol, 2 * entries * (P - 1) / P),
+        kind=Kind.SURE,
+        assumes=(DATA_WORDS,),
+        source=derived("Every selected entry is received by P - 1 ranks."),
+        axis="entries",
+        note="2k(P - 1) if the ranks select k entries each; how far they are from that, the next claims say.",
+    ),
+    Claim(
+        name="sparse.gaussiank.any_input",
+        title="Gaussiank selects at most n/z^2 entries of a vector whose mean is not negative",
+        quantity=SHARE,
+        relation=sp.Le(SHARE.symbol, 1 / (mu * z**2)),
+        kind=Kind.SURE,
+        assumes=(FIXED_THRESHOLD, NONNEGATIVE_MEAN),
+        source=derived(
+            "With mean m >= 0, |x_i| > m + z sd implies |x_i - m| > z sd, and by Chebyshev's inequality at most n/z^2 "
+            "entries are that far from the mean."
+        ),
+        tightness=1,
+        extremal="two opposite values, each of just under n/(2 z^2) entries, and zeros: approached from below",
+        axis="mu",
+        note="Tails so heavy that they are far from the normal ones select up to 1/(mu z^2) times k: 15 times at 1 %, "
+        "92 times at 0.1 %. With a negative mean everything may pass: the threshold is below zero for (-1, ..., -1).",
+    ),
+    Claim(
+        name="sparse.gaussiank.sign_symmetry",
+        title="Gaussiank selects the same entries of -x as of x",
+        quantity=MISPLACED,
+        relation=sp.Eq(MISPLACED.symbol, 0),
+        kind=Kind.SURE,
+        source=SHI_GAUSSIANK_2019.official_code(
+            "the signed mean is added to the threshold",
+            "Not so: the mean enters with its sign, while magnitudes are compared.",
+        ),
+        stands=Standing.REFUTED,
+        extremal="x = (1, 1): none exceeds 1; of -x both exceed -1",
+        axis="n",
+        note="A negative mean lowers the threshold: vectors of mean -m select more than those of mean m.",
+    ),
+    Claim(
+        name="sparse.gaussiank.heavy_tails",
+        title="Gaussiank selects too few entries of heavy-tailed vectors",
+        quantity=SHARE,
+        relation=sp.Le(SHARE.symbol, 1),
+        kind=Kind.SURE,
+        assumes=(FIXED_THRESHOLD, HEAVY_TAILS),
+        source=SHI_GAUSSIANK_2019.recalled(
+            "a threshold from the normal law underestimates k for gradients with heavy tails",
+            "Heavy tails also mean more entries beyond any large multiple of the standard deviation: exp(-sqrt(2) z) "
+            "of the Laplace law against about exp(-z^2/2) of the normal.",
+        ),
+        stands=Standing.REFUTED,
+        tightness=sp.oo,
+        extremal="Laplace quantiles: 2.6 times k at 1 %, 9.5 times at 0.1 %, and without bound as the density falls",
+        axis="mu",
+        note="Mildly heavy tails select too many at the low densities of sparse training, and too few at high ones: "
+        "Laplace entries from 9 % on, Student entries with three degrees of freedom from 4 %. Without a variance it "
+        "depends on the length, the longer the fewer. Too few pass at any density where a sharp peak makes everything "
+        "else far away.",
+    ),
+    _at_least(
+        "normal",
+        "Of normal quantiles Gaussiank selects at least k - 1",
+        mu,
+        "2(1 - Phi(z)) = mu.",
+        NORMAL_QUANTILES,
+        tightness=1,
+        extremal="n large: approached",
+    ),
+    _at_most(
+        "normal",
+        "Of normal quantiles Gaussiank selects at most what their own standard deviation makes of k",
+        sp.erfc(z * sd / sp.sqrt(2)),
+        NORMAL_QUANTILES,
+    ),
+    _at_least(
+        "laplace",
+        "Of Laplace quantiles Gaussiank selects at least exp(-sqrt(2) z) n - 1",
+        sp.exp(-sp.sqrt(2) * z),
+        "P(|X| > t) = exp(-sqrt(2) t) for the Laplace law of variance one.",
+        LAPLACE_QUANTILES,
+        tightness=1,
+        extremal="n large: approached",
+    ),
+    _at_most(
+        "laplace",
+        "Of Laplace quantiles Gaussiank selects at most exp(-sqrt(2) z sd) n + 1",
+        sp.exp(-sp.sqrt(2) * z * sd),
+        LAPLACE_QUANTILES,
+    ),
+    _at_least(
+        "student",
+        "Of Student quantiles with three degrees of freedom Gaussiank selects at least the law's share",
+        1 - 2 * (sp.atan(z) + z / (1 + z**2)) / sp.pi,
+        "The law has variance 3 and, at sqrt(3) z, a closed distribution function: P(|X| > sqrt(3) z) = 1 - "
+        "(2/pi)(arctan z + z/(1 + z^2)).",
+        STUDENT_QUANTILES,
+        note="Its standard deviation is found slowly, as n^(-1/3): short vectors select more.",
+    ),
+)

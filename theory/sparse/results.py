@@ -1,0 +1,116 @@
+"""Claims about what sparse all-reduces return: no mass is lost, and whether the update is the top-k of the sum."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Hypothesis, Kind, Source, Standing
+from commbounds.theory.sources import derived
+from commbounds.theory.sparse.terms import (
+    CONSERVING,
+    MASS_DEFECT,
+    MISPLACED,
+    PUBLISHED_PUTBACK,
+    SHI_GTOPK_2019,
+    TWO_RANKS,
+    ZHAO_2023,
+)
+
+__all__ = ["MASS", "TRUE_TOPK"]
+
+_OWN = "A rank's selected entries go into the update, once; all others stay in its residual."
+
+
+def _mass(method: str, title: str, source: Source, assumes: tuple[Hypothesis, ...] = (), **more: str) -> Claim:
+    return Claim(
+        name=f"sparse.{method}",
+        title=title,
+        quantity=MASS_DEFECT,
+        relation=sp.Eq(MASS_DEFECT.symbol, 0),
+        kind=Kind.SURE,
+        source=source,
+        assumes=assumes,
+        axis="P",
+        **more,  # type: ignore[arg-type]
+    )
+
+
+MASS: tuple[Claim, ...] = (
+    _mass("topka.mass", "TopkA loses nothing: the ranks' vectors are the update and the residuals", derived(_OWN)),
+    _mass("topkdsa.mass", "TopkDSA loses nothing: the ranks' vectors are the update and the residuals", derived(_OWN)),
+    _mass(
+        "gaussiank.mass", "Gaussiank loses nothing: the ranks' vectors are the update and the residuals", derived(_OWN)
+    ),
+    _mass(
+        "gtopk.published_mass",
+        "gTopk with the published put-back loses nothing",
+        SHI_GTOPK_2019.official_code(
+            "own selected values that are not in the update are put back",
+            "An entry that was dropped at a merge may come into the update on another way; the put-back takes it for "
+            "sent.",
+        ),
+        (PUBLISHED_PUTBACK,),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="sparse.gtopk.mass",
+        extremal="three ranks, k = 1, (2, 0), (0, 1), (0, 3): the entry 1 of rank 1 is dropped, then cleared, as index "
+        "1 comes into the update by rank 2",
+        note="On two ranks nothing is lost: what the only merge drops is not in the update.",
+    ),
+    _mass(
+        "gtopk.mass",
+        "gTopk loses nothing if a rank keeps what it drops at a merge",
+        derived(
+            "At an index of the update a contribution is either in it or was dropped at exactly one merge, or not "
+            "selected, and is kept where that happened; at any other index every rank keeps its own entry."
+        ),
+        (CONSERVING,),
+    ),
+    _mass(
+        "spardl.mass",
+        "SparDL with its residual collection loses nothing, in any number of teams",
+        ZHAO_2023.official_code(
+            "its collection of residuals",
+            "At an index of the update every contribution is sent on or kept at the rank that holds it; replicas in "
+            "several teams hold the same, and one of them keeps it. At any other index every rank keeps its own entry.",
+        ),
+    ),
+)
+
+_MERGES = "A merge that keeps k entries decides before the other ranks' entries are known."
+
+TRUE_TOPK: tuple[Claim, ...] = (
+    Claim(
+        name="sparse.gtopk.true_topk",
+        title="gTopk's update is the top-k of the sum",
+        quantity=MISPLACED,
+        relation=sp.Eq(MISPLACED.symbol, 0),
+        kind=Kind.SURE,
+        source=SHI_GTOPK_2019.recalled("the global top-k", "A rank sends only its own k largest entries."),
+        stands=Standing.REFUTED,
+        extremal="two ranks, n = 2, k = 1, where an entry that no rank selects is the largest of the sum",
+        axis="P",
+        note="No method whose ranks send k entries each can have it.",
+    ),
+    Claim(
+        name="sparse.gtopk.topk_of_selections",
+        title="gTopk's update is the top-k of the sum of the ranks' top-k",
+        quantity=MISPLACED,
+        relation=sp.Eq(MISPLACED.symbol, 0),
+        kind=Kind.SURE,
+        source=SHI_GTOPK_2019.recalled("the global top-k of the ranks' selections", _MERGES),
+        stands=Standing.REFUTED,
+        extremal="three ranks, n = 2, k = 1, where one selects what the merge of the other two has dropped",
+        axis="P",
+        note="It holds on two ranks, where there is one merge.",
+    ),
+    Claim(
+        name="sparse.gtopk.two_ranks",
+        title="On two ranks gTopk's update is the top-k of the sum of their top-k",
+        quantity=MISPLACED,
+        relation=sp.Eq(MISPLACED.symbol, 0),
+        kind=Kind.SURE,
+        assumes=(TWO_RANKS,),
+        source=derived("The only merge sees all that the ranks selected."),
+        axis="n",
+    ),
+)

@@ -1,0 +1,295 @@
+"""Claims about the words that TopkA, gTopk and SparDL move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind, Quantity, Source, Standing
+from commbounds.theory.cost import cost
+from commbounds.theory.quantities import P, index_bits, k
+from commbounds.theory.schedules import DENSE_LOWER_BOUND, EXACT, SCHEDULES
+from commbounds.theory.sources import FOLKLORE, derived
+from commbounds.theory.sparse.terms import (
+    AT_LEAST_THREE,
+    B_SAG,
+    BUSIEST,
+    FEW_FOR_DENSE,
+    IDLEST,
+    ONE_TEAM,
+    R_SAG,
+    SEVEN_RANKS,
+    SHI_GTOPK_2019,
+    UP_TO_THREE,
+    UPDATE_ENTRIES,
+    ZHAO_2023,
+    kept,
+    teams,
+)
+from commbounds.theory.traffic import CRITICAL_PATH, MOST_RECEIVED, MOST_SENT, STEPS
+
+__all__ = ["GTOPK", "SPARDL", "TOPKA"]
+
+_topka = cost(EXACT["topk_allgather"])
+_gtopk = cost(EXACT["gtopk"])
+_spardl = cost(EXACT["spardl"])
+_oktopk = cost(SCHEDULES["oktopk"])
+_block = sp.Dummy("h", positive=True)
+
+
+def _in_blocks(schedule: str) -> Any:
+    """The words of a schedule with teams, where blocks hold a whole number of entries, floor(k d / P)."""
+    words = sp.expand(cost(SCHEDULES[schedule]).words.subs(k, _block * P / teams))
+    return sp.collect(words, (_block, kept), sp.factor).subs(_block, sp.floor(k * teams / P))
+
+
+def _words(name: str, title: str, quantity: Quantity, words: object, source: Source, **more: object) -> Claim:
+    """A claim that `quantity` is `words`, whatever the input."""
+    return Claim(
+        name=f"sparse.{name}",
+        title=title,
+        quantity=quantity,
+        relation=sp.Eq(quantity.symbol, words),
+        kind=Kind.SURE,
+        source=source,
+        **{"axis": "P", **more},  # type: ignore[arg-type]
+    )
+
+
+_ALL_GATHER = derived(
+    "Every block of 2k words reaches every other rank once. Around a ring each of P - 1 steps moves one block; in step "
+    "j of Bruck's algorithm a rank sends min(2^j, P - 2^j) blocks, which add up to P - 1."
+)
+
+TOPKA: tuple[Claim, ...] = (
+    _words(
+        "topka.received",
+        "An all-gather of the ranks' top-k brings 2k(P - 1) words to a rank",
+        MOST_RECEIVED,
+        _topka.words,
+        FOLKLORE.recalled("TopkA, the straightforward sparse all-reduce", _ALL_GATHER.proof),
+    ),
+    _words(
+        "topka.critical_path",
+        "The critical path of an all-gather of the ranks' top-k is 2k(P - 1) words",
+        CRITICAL_PATH,
+        _topka.words,
+        FOLKLORE.recalled("TopkA, the straightforward sparse all-reduce", _ALL_GATHER.proof),
+    ),
+    Claim(
+        name="sparse.topka.above_oktopk",
+        title="From three ranks on TopkA moves at least as much as Ok-Topk's bound allows",
+        quantity=CRITICAL_PATH,
+        relation=sp.Ge(CRITICAL_PATH.symbol, _oktopk.words),
+        kind=Kind.SURE,
+        assumes=(AT_LEAST_THREE,),
+        source=derived("2k(P - 1) - 6k(P - 1)/P = 2k(P - 1)(P - 3)/P, which is not negative from P = 3 on."),
+        tightness=1,
+        extremal="three ranks, any input",
+        axis="P",
+    ),
+    Claim(
+        name="sparse.topka.below_oktopk",
+        title="Up to three ranks TopkA moves no more than Ok-Topk's bound allows",
+        quantity=CRITICAL_PATH,
+        relation=sp.Le(CRITICAL_PATH.symbol, _oktopk.words),
+        kind=Kind.SURE,
+        assumes=(UP_TO_THREE,),
+        source=derived("2k(P - 1) - 6k(P - 1)/P = 2k(P - 1)(P - 3)/P, which is not positive up to P = 3."),
+        tightness=1,
+        extremal="three ranks, any input",
+        axis="k",
+    ),
+    Claim(
+        name="sparse.topka.below_dense",
+        title="TopkA moves no more than the best dense all-reduce while all ranks together select at most n entries",
+        quantity=CRITICAL_PATH,
+        relation=sp.Le(CRITICAL_PATH.symbol, DENSE_LOWER_BOUND),
+        kind=Kind.SURE,
+        assumes=(FEW_FOR_DENSE,),
+        source=derived("2k(P - 1) <= 2n(P - 1)/P if and only if kP <= n."),
+        tightness=1,
+        extremal="kP = n, any input",
+        axis="k",
+        note="Far beyond the density 1/P a sparse all-gather is worse than no sparsification at all.",
+    ),
+)
+
+_TREE = (
+    "The binomial tree over any number of ranks has ceil(log2 P) levels: in level j the ranks whose lowest set bit is "
+    "j send. Every message is k entries, 2k words, and in every level rank 0 takes part; the broadcast is the same "
+    "tree downwards."
+)
+
+GTOPK: tuple[Claim, ...] = (
+    _words(
+        "gtopk.critical_path",
+        "gTopk's critical path is 4k ceil(log2 P) words",
+        CRITICAL_PATH,
+        _gtopk.words,
+        SHI_GTOPK_2019.recalled("4k log2 P for powers of two", _TREE),
+        note="Any number of ranks, any input. The published code takes floor(log2 P) rounds, which for other numbers "
+        "than powers of two leaves ranks out.",
+    ),
+    _words(
+        "gtopk.steps",
+        "gTopk takes 2 ceil(log2 P) steps",
+        STEPS,
+        _gtopk.latency,
+        SHI_GTOPK_2019.recalled("2 log2 P for powers of two", _TREE),
+    ),
+    _words(
+        "gtopk.received",
+        "gTopk's busiest receiver, the root, receives 2k ceil(log2 P) words",
+        MOST_RECEIVED,
+        2 * k * index_bits(P),
+        derived(
+            _TREE + " A rank other than the root receives from at most all levels but one, and once more at the end."
+        ),
+    ),
+    _words(
+        "gtopk.sent",
+        "gTopk's busiest sender, the root, sends 2k ceil(log2 P) words",
+        MOST_SENT,
+        2 * k * index_bits(P),
+        derived(_TREE + " A rank other than the root sends once up, and in at most all levels but one down."),
+    ),
+    Claim(
+        name="sparse.gtopk.below_topka",
+        title="From seven ranks on gTopk moves no more than TopkA",
+        quantity=CRITICAL_PATH,
+        relation=sp.Le(CRITICAL_PATH.symbol, _topka.words),
+        kind=Kind.SURE,
+        assumes=(SEVEN_RANKS,),
+        source=derived(
+            "2 ceil(log2 P) <= P - 1: equality at P = 7 and P = 9, strict at P = 8; from P = 10 on the left grows by "
+            "two whenever P doubles, and the right by at least nine. At P = 6 it fails, 6 > 5."
+        ),
+        tightness=1,
+        extremal="seven or nine ranks, any input",
+        axis="P",
+    ),
+    Claim(
+        name="sparse.gtopk.above_oktopk",
+        title="gTopk moves more than Ok-Topk's bound allows on any number of ranks",
+        quantity=CRITICAL_PATH,
+        relation=sp.Ge(CRITICAL_PATH.symbol, _oktopk.words),
+        kind=Kind.SURE,
+        source=derived(
+            "4 ceil(log2 P) >= 6 (P - 1)/P: 4 against 3 at P = 2, and at least 8 against less than 6 beyond."
+        ),
+        tightness=sp.Rational(3, 4),
+        extremal="any input on two ranks: 3k against 4k",
+        axis="P",
+    ),
+)
+
+_SCATTER = (
+    "With m = P/d ranks in a team, a rank sends min(2^j, m - 2^j) blocks in the step of gap 2^j, m - 1 blocks in all, "
+    "and receives as many. A block is always cut down to b = floor(kd/P) entries, zeros among them if need be: 2b(m - "
+    "1) words. "
+)
+_GATHER = "The all-gather within the team moves 2b(m - 1) words again. "
+_AGREE = "Teams exchange 2b words in each of log2 d steps."
+
+SPARDL: tuple[Claim, ...] = (
+    _words(
+        "spardl.most",
+        "No rank of SparDL sends or receives more than 4 floor(k/P)(P - 1) words",
+        BUSIEST,
+        _spardl.words,
+        ZHAO_2023.official_code("the schedule of its sparse reduce-scatter; the count is ours", _SCATTER + _GATHER),
+        assumes=(ONE_TEAM,),
+        note="Any number of ranks, any input: a sure bound, unlike Ok-Topk's. It is bought with a choice block by "
+        "block. Where k < P it is zero, and nothing is ever sent.",
+    ),
+    _words(
+        "spardl.least",
+        "Every rank of SparDL sends and receives at least 4 floor(k/P)(P - 1) words",
+        IDLEST,
+        _spardl.words,
+        ZHAO_2023.official_code("the schedule of its sparse reduce-scatter; the count is ours", _SCATTER + _GATHER),
+        assumes=(ONE_TEAM,),
+    ),
+    _words(
+        "spardl.steps",
+        "SparDL takes 2 ceil(log2 P) steps",
+        STEPS,
+        _spardl.latency,
+        ZHAO_2023.official_code(
+            "the schedule of its sparse reduce-scatter",
+            "Gaps halve from the largest power of two below P to one; Bruck's distances double from one to it.",
+        ),
+        assumes=(ONE_TEAM,),
+    ),
+    Claim(
+        name="sparse.spardl.below_even_split",
+        title="SparDL moves at most 4k(P - 1)/P words, what Ok-Topk moves under perfect balance",
+        quantity=CRITICAL_PATH,
+        relation=sp.Le(CRITICAL_PATH.symbol, cost(SCHEDULES["spardl"]).words),
+        kind=Kind.SURE,
+        assumes=(ONE_TEAM,),
+        source=derived(_SCATTER + _GATHER + "All ranks move the same in every step, and floor(k/P) <= k/P."),
+        tightness=1,
+        extremal="any input where P divides k",
+        axis="k",
+    ),
+    _words(
+        "spardl.entries",
+        "SparDL's update has P floor(k/P) entries",
+        UPDATE_ENTRIES,
+        P * sp.floor(k / P),
+        derived("floor(k/P) from each of P blocks; a block of at least floor(n/P) entries has as many."),
+        assumes=(ONE_TEAM,),
+        axis="k",
+    ),
+    _words(
+        "spardl.k_entries",
+        "SparDL's update has k entries",
+        UPDATE_ENTRIES,
+        k,
+        ZHAO_2023.recalled("k entries, as of any top-k method", "k - P floor(k/P) entries are lost to rounding."),
+        assumes=(ONE_TEAM,),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="sparse.spardl.entries",
+        extremal="two ranks, k = 1: no entry at all",
+        axis="k",
+        note="Up to P - 1 entries fewer. With k < P the update is empty, in every iteration: all stays in the "
+        "residuals and training stands still.",
+    ),
+    *(
+        _words(
+            f"spardl.r_sag_{which}",
+            f"Agreeing by recursive doubling, SparDL's {which.replace('most', 'busiest').replace('least', 'idlest')} "
+            "rank moves 2b(2(P/d - 1) + log2 d) words",
+            quantity,
+            _in_blocks("spardl_rsag"),
+            ZHAO_2023.official_code(
+                "the schedule with teams; printed with kd/P for its whole part, 2k((2P - 2d)/P + (d/P) log2 d)",
+                _SCATTER + _GATHER + _AGREE,
+            ),
+            assumes=(R_SAG,),
+            axis="teams",
+        )
+        for which, quantity in (("most", BUSIEST), ("least", IDLEST))
+    ),
+    Claim(
+        name="sparse.spardl.b_sag",
+        title="Agreeing at once, no rank of SparDL moves more than 4b(P/d - 1) + 2h(d - 1) words",
+        quantity=BUSIEST,
+        relation=sp.Le(BUSIEST.symbol, _in_blocks("spardl_bsag")),
+        kind=Kind.SURE,
+        assumes=(B_SAG,),
+        source=ZHAO_2023.official_code(
+            "the schedule with teams; h adapts there between k/P and kd/P",
+            _SCATTER
+            + "The teams' all-gather moves 2h(d - 1) words. What they agree on are at most b entries of a block, "
+            "fewer only if h < b and the teams chose the same ones; so the last all-gather moves at most 2b(m - 1).",
+        ),
+        tightness=1,
+        extremal="h = b, any input",
+        axis="teams",
+        note="An equality for h = b, as the other counts are.",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Sparsifiers: what is claimed."""

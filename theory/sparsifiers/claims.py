@@ -1,0 +1,97 @@
+"""Claims about sparsifiers: what keeping a few of a vector's entries costs."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind, Standing
+from commbounds.theory.compression import Subject
+from commbounds.theory.hypotheses import SOME_ALPHA
+from commbounds.theory.quantities import (
+    ABSOLUTE_ERROR,
+    RELATIVE_ERROR,
+    alpha,
+    entries,
+    index_bits,
+    itembits,
+    n,
+    threshold,
+)
+from commbounds.theory.sources import FOLKLORE, STROM_2015, derived
+from commbounds.theory.sparsifiers.random_selection import ADAPTIVE, RANDK
+from commbounds.theory.sparsifiers.selection import BLOCKTOPK, CHUNKTOPK, TOPK
+
+__all__ = ["CLAIMS"]
+
+_hardthreshold = Subject("sparsifiers.hardthreshold", "hard thresholding")
+_identity = Subject("sparsifiers.identity", "the identity")
+
+HARDTHRESHOLD: tuple[Claim, ...] = (
+    Claim(
+        name="sparsifiers.hardthreshold.absolute_error",
+        title="Hard thresholding errs by at most n threshold^2, whatever the vector's norm",
+        quantity=ABSOLUTE_ERROR,
+        relation=sp.Le(ABSOLUTE_ERROR.symbol, n * threshold**2),
+        kind=Kind.SURE,
+        source=STROM_2015.recalled(
+            "thresholded updates; the bound itself is immediate",
+            "Every entry left out is less than the threshold in magnitude, and there are at most n of them.",
+        ),
+        tightness=1,
+        extremal="all entries just below the threshold: approached, and never attained",
+    ),
+    Claim(
+        name="sparsifiers.hardthreshold.nonexpansive",
+        title="Hard thresholding errs by at most the vector's own squared norm",
+        quantity=RELATIVE_ERROR,
+        relation=sp.Le(RELATIVE_ERROR.symbol, 1),
+        kind=Kind.SURE,
+        source=derived("The error consists of entries of x."),
+        tightness=1,
+        extremal="all entries below the threshold",
+        axis="threshold",
+    ),
+    Claim(
+        name="sparsifiers.hardthreshold.contraction",
+        title="Hard thresholding is contractive with some alpha > 0",
+        quantity=RELATIVE_ERROR,
+        relation=sp.Le(RELATIVE_ERROR.symbol, 1 - alpha),
+        kind=Kind.SURE,
+        assumes=(SOME_ALPHA,),
+        source=FOLKLORE.recalled(
+            "thresholding treated as a contractive sparsifier",
+            "A vector below the threshold is lost altogether: ratio 1 > 1 - alpha for every alpha > 0.",
+        ),
+        stands=Standing.REFUTED,
+        tightness=1 / (1 - alpha),
+        extremal="all entries below the threshold: ratio 1",
+        axis="alpha",
+        note="Its error is bounded absolutely, not relatively: no alpha > 0 serves small vectors.",
+    ),
+    _hardthreshold.biased("x = (1, 1), threshold = 2: the output is (0, 0)"),
+    _hardthreshold.wire(
+        entries * (index_bits(n) + itembits) + index_bits(n + 1),
+        "the number of entries kept in ceil(log2(n+1)) bits, and each as an index in ceil(log2 n) bits and a value",
+    ),
+    _hardthreshold.sign_symmetry("Magnitudes do not change, so the same entries pass, each with its own value."),
+    _hardthreshold.no_scale_equivariance("x = (1), threshold = 2, factor 2: C(2 x) = (2) but 2 C(x) = (0)"),
+    _hardthreshold.idempotence("What passed the threshold passes it again."),
+)
+
+IDENTITY: tuple[Claim, ...] = (
+    Claim(
+        name="sparsifiers.identity.contraction",
+        title="The identity does not err",
+        quantity=RELATIVE_ERROR,
+        relation=sp.Eq(RELATIVE_ERROR.symbol, 0),
+        kind=Kind.SURE,
+        source=derived("C(x) = x.", "by construction"),
+    ),
+    _identity.unbiased("C(x) = x."),
+    _identity.wire(n * itembits, "n values"),
+    _identity.sign_symmetry("C(x) = x."),
+    _identity.scale_equivariance("C(x) = x."),
+    _identity.idempotence("C(x) = x."),
+)
+
+CLAIMS: tuple[Claim, ...] = (*TOPK, *RANDK, *BLOCKTOPK, *CHUNKTOPK, *HARDTHRESHOLD, *ADAPTIVE, *IDENTITY)

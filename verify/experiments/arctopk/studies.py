@@ -1,0 +1,294 @@
+"""ARC-Top-K: all-reduce-compatible Top-K: the claims bound to their implementations."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from commbounds.collectives.arctopk.allreduce import arctopk_allreduce
+from commbounds.collectives.sparse.topk_allgather import topk_allgather
+from commbounds.theory import claims
+from commbounds.verify import inputs
+from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.arctopk.errors import ERRORS
+from commbounds.verify.finding import Series
+from commbounds.verify.study import Case, Outcome, Stream, Study, studies
+
+__all__ = ["EXPERIMENTS"]
+
+Array = NDArray[Any]
+_A, _ARC = "arctopk.allreduce.", "arctopk_allreduce"
+
+
+def _commutation(arc: Any, case: Case) -> Outcome:
+    """Largest difference between the average of what ranks keep, and what is kept of the average; exact on integers."""
+    s, stack = case.settings, case.array
+    sketch = np.array(s["sketch"], np.float64)
+    result = arc(stack, s["K"], 1, sketch=sketch)[0]
+    whole = arctopk_allreduce(stack.mean(axis=0, keepdims=True), s["K"], 1, sketch=sketch)[0]
+    kept = np.zeros_like(stack)
+    for p, rows in enumerate(result.rows):
+        kept[p, rows] = stack[p, rows]
+    gaps = [np.abs(result.mean - whole.mean).max(), np.abs(kept.mean(axis=0) - whole.mean[0]).max()]
+    return Outcome(Fraction(float(max(gaps))), {})
+
+
+def _integer_stacks(level: int) -> Iterator[Case]:
+    """Two ranks, three rows of one or two columns, small integers: dyadic averages, exact in floats."""
+    values = (-1, 0, 2)
+    for flat in itertools.product(values, repeat=6):
+        stack = np.array(flat, np.float64).reshape(2, 3, 1)
+        for K in (1, 2):
+            yield Case({"P": 2, "m": 3, "n": 1, "K": K, "sketch": ((1,),)}, stack)
+    rng = np.random.default_rng(3)
+    for _ in range(200 * (1 + level)):
+        P, m, n = int(rng.choice((1, 2, 4))), int(rng.integers(1, 5)), int(rng.integers(1, 4))
+        stack = rng.integers(-4, 5, (P, m, n)).astype(np.float64)
+        sketch = tuple(tuple(row) for row in rng.integers(-3, 4, (n, 1)).tolist())
+        yield Case({"P": P, "m": m, "n": n, "K": int(rng.integers(1, m + 1)), "sketch": sketch}, stack)
+
+
+def _local(arc: Any, case: Case) -> Outcome:
+    s, stack = case.settings, case.array
+    result = arc(stack, s["K"], 1, sketch=[[1.0]])[0]
+    lost = stack.copy()
+    for p, rows in enumerate(result.rows):
+        lost[p, rows] = 0.0
+    ratio = float(np.square(lost).sum() / np.square(stack).sum())
+    return Outcome(ratio, {"m": s["m"], "k": s["K"]}, 4 * stack.size * float(np.finfo(np.float64).eps))
+
+
+def _cancelling(_budget: Budget) -> Iterator[Case]:
+    for m in (2, 3, 8, 50):
+        for height in (10.0, 1e4):
+            stack = np.ones((2, m, 1))
+            stack[0, 0], stack[1, 0] = height, -height
+            yield Case({"P": 2, "m": m, "K": 1, "family": f"a row of {height:g} and its negative"}, stack)
+
+
+def _local_curve(arc: Any, _seed: int) -> list[Series]:
+    sizes, worst = [2, 3, 8, 50], []
+    for m in sizes:
+        worst.append(max(_local(arc, c).measured for c in _cancelling(_NONE) if c.settings["m"] == m))
+    bound = [float(claims()[_A + "local_contraction"].bound(m=m, k=1)) for m in sizes]
+    return [Series("two ranks, one row kept", "m", [float(m) for m in sizes], bound, worst)]
+
+
+_NONE = Budget(0, (), 0, 0, 0)
+
+
+def _rows_error(row_count: Any, case: Case, rule: str) -> Outcome:
+    """Error on orthogonal rows of norm one: those that are not kept, exactly."""
+    m, share = case.settings["m"], Fraction(case.settings["mu"])
+    K = row_count(m, share, rule)
+    mean = arctopk_allreduce(np.eye(m)[None], K, 1, np.random.default_rng(m))[0].mean[0]
+    return Outcome(Fraction(float(np.square(mean - np.eye(m)).sum())) / m, {"mu": share})
+
+
+def _floor(row_count: Any, case: Case) -> Outcome:
+    return _rows_error(row_count, case, "floor")
+
+
+def _ceiling(row_count: Any, case: Case) -> Outcome:
+    return _rows_error(row_count, case, "ceil")
+
+
+def _shares(level: int) -> Iterator[Case]:
+    for m in range(1, 13 + 8 * level):
+        for share in sorted({Fraction(a, b) for b in (2, 3, 5, 10, 100) for a in (1, 2, 29, 70) if a <= b}):
+            yield Case({"m": m, "mu": str(share)})
+
+
+def _whole_shares(_budget: Budget) -> Iterator[Case]:
+    for m, share in ((5, "1/5"), (10, "3/10"), (100, "29/100"), (7, "1")):
+        yield Case({"m": m, "mu": share})
+
+
+def _rows_curve(rule: str) -> Any:
+    def curves(row_count: Any, _seed: int) -> list[Series]:
+        sizes = [1, 2, 4, 5, 9, 14, 20, 25]
+        trials = [_rows_error(row_count, Case({"m": m, "mu": "1/5"}), rule) for m in sizes]
+        worst = [float(o.measured) for o in trials]
+        bound = float(claims()["arctopk.rows.ceiling"].bound(mu=Fraction(1, 5)))
+        return [Series("mu = 1/5, orthogonal rows", "m", [float(m) for m in sizes], [bound] * len(sizes), worst)]
+
+    return curves
+
+
+# --- agreement -------------------------------------------------------------------------------------------------------
+
+
+def _masks(agree: bool) -> Any:
+    def trial(arc: Any, case: Case) -> Outcome:
+        s = case.settings
+        rows = arc(case.array, s["K"], s["rank"], np.random.default_rng(s["seed"]), agree=agree)[0].rows
+        return Outcome(int((rows != rows[0]).any(axis=1).sum()), {})
+
+    return trial
+
+
+def _stacks(budget: Budget) -> Iterator[Case]:
+    """Gradients that nearly cancel, in float32."""
+    for P in (1, 2, 3, 5, 8):
+        for seed in range(4 * (1 + budget.level)):
+            rng = np.random.default_rng([seed, P])
+            stack = rng.standard_normal((P, 16, 3)).astype(np.float32)
+            stack[-1] -= (1 - 1e-6) * stack.sum(axis=0)
+            yield Case({"P": P, "m": 16, "n": 3, "K": 4, "rank": 2, "seed": seed, "family": "cancelling"}, stack)
+
+
+def _three_sketches(_budget: Budget) -> Iterator[Case]:
+    # in float32, (2^24 + 1) - 2^24 = 0 and (2^24 - 2^24) + 1 = 1: the first row scores 0 or 1, the second 1/4
+    stack = np.array([[[2.0**24], [0.5]], [[1.0], [0.0]], [[-(2.0**24)], [0.0]]], np.float32)
+    yield Case({"P": 3, "m": 2, "n": 1, "K": 1, "rank": 1, "seed": 0, "family": "2^24, 1, -2^24"}, stack)
+
+
+def _generated_stacks() -> st.SearchStrategy[Case]:
+    @st.composite
+    def cases(draw: st.DrawFn) -> Case:
+        P, m, n = draw(inputs.whole(1, 5)), draw(inputs.whole(1, 6)), draw(inputs.whole(1, 3))
+        entries = draw(
+            st.lists(inputs.among((*inputs.SMALL, 2.0**24, -(2.0**24))), min_size=P * m * n, max_size=P * m * n)
+        )
+        settings = {"P": P, "m": m, "n": n, "K": draw(inputs.whole(1, m)), "rank": draw(inputs.whole(1, 3))}
+        return Case({**settings, "seed": draw(inputs.whole(0, 99))}, np.array(entries, np.float32).reshape(P, m, n))
+
+    return cases()
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def _sizes(level: int) -> Iterator[Case]:
+    for P in (*range(1, 9), 12, 16)[: 8 + 2 * level]:
+        for m, n, K, rank in ((4, 3, 1, 1), (8, 6, 3, 2), (16, 12, 5, 4), (24, 24, 24, 3)):
+            yield Case({"P": P, "m": P * m, "n": P * n, "K": K, "rank": rank})
+            yield Case({"P": P, "m": m, "n": n, "K": K, "rank": rank})
+
+
+def _values(case: Case) -> dict[str, int] | None:
+    s = case.settings
+    if (s["m"] * s["rank"]) % s["P"] or (s["K"] * s["n"]) % s["P"]:
+        return None
+    return {"P": s["P"], "m": s["m"], "n": s["n"], "k": s["K"], "r": s["rank"]}
+
+
+def _words(arc: Any, case: Case) -> Outcome | None:
+    values, s = _values(case), case.settings
+    if values is None:
+        return None
+    stack = np.ones((s["P"], s["m"], s["n"]), np.float32)
+    return Outcome(arc(stack, s["K"], s["rank"], np.random.default_rng(0))[1].critical_path, values)
+
+
+def _against_gather(arc: Any, case: Case) -> Outcome | None:
+    values, s = _values(case), case.settings
+    if values is None or s["P"] == 1:
+        return None
+    stack = np.random.default_rng(s["m"]).standard_normal((s["P"], s["m"], s["n"]))
+    mine = arc(stack, s["K"], s["rank"], np.random.default_rng(0))[1].received.max()
+    theirs = topk_allgather(stack.reshape(s["P"], -1), s["K"] * s["n"])[1].received.max()
+    return Outcome(Fraction(int(theirs), int(mine)), values)
+
+
+def _words_curves(name: str, trial: Any) -> Any:
+    def curves(arc: Any, _seed: int) -> list[Series]:
+        ranks, outcomes = [2, 4, 8, 16], []
+        for P in ranks:
+            outcome = trial(arc, Case({"P": P, "m": 32, "n": 32, "K": 6, "rank": 4}))
+            assert outcome is not None
+            outcomes.append(outcome)
+        bound = [float(claims()[name].bound(**o.values)) for o in outcomes]
+        measured = [float(o.measured) for o in outcomes]
+        return [Series("32 x 32, 6 rows kept, rank 4", "P", [float(P) for P in ranks], bound, measured)]
+
+    return curves
+
+
+# --- high probability ------------------------------------------------------------------------------------------------
+
+
+def _only_drawn(_arc: Any, _case: Case) -> None:
+    """A probability has no single case to measure: the claim is judged by draws alone."""
+
+
+def _failures(arc: Any) -> list[Stream]:
+    streams = []
+    for m, columns in ((8, 3), (20, 2)):
+        rows = np.random.default_rng(m).standard_normal((m, columns))
+        streams.append(_failure_stream(arc, rows, 0.5, 0.1))
+    return streams
+
+
+def _failure_stream(arc: Any, rows: Array, eps: float, delta: float) -> Stream:
+    rank, K = math.ceil(4 * math.log(2 * len(rows) / delta) / (eps**2 - eps**3)), len(rows) // 4
+    best = float(np.sort(np.square(rows).sum(axis=1))[-K:].sum())
+
+    def draw(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+        kept = [np.square(arc(rows[None], K, rank, rng)[0].mean[0]).sum() for _ in range(count)]
+        return (np.array(kept) < (1 - eps) / (1 + eps) * best) / delta - 1.0
+
+    return Stream(f"m = {len(rows)}, rank {rank}", draw, -1.0, 1 / delta - 1, two_sided=False, cost=40)
+
+
+EXPERIMENTS: dict[str, Study] = studies(
+    Study(
+        _A + "commutes",
+        _ARC,
+        _commutation,
+        grid=_integer_stacks,
+        enumerated="two ranks, three rows of small integers, and integer stacks at random; exact arithmetic",
+    ),
+    *ERRORS,
+    Study(_A + "high_probability", _ARC, _only_drawn, streams=_failures),
+    Study(_A + "local_contraction", _ARC, _local, corpus=_cancelling, curves=_local_curve),
+    Study(
+        "arctopk.rows.floor",
+        "row_count",
+        _floor,
+        grid=_shares,
+        enumerated="numbers of rows and shares; rational arithmetic",
+        curves=_rows_curve("floor"),
+    ),
+    Study(
+        "arctopk.rows.ceiling",
+        "row_count",
+        _ceiling,
+        grid=_shares,
+        enumerated="numbers of rows and shares; rational arithmetic",
+        extremal=_whole_shares,
+        curves=_rows_curve("ceil"),
+    ),
+    Study(_A + "masks", _ARC, _masks(True), corpus=_stacks, cases=_generated_stacks),
+    Study(
+        _A + "masks_of_own_orders",
+        _ARC,
+        _masks(False),
+        corpus=_stacks,
+        extremal=_three_sketches,
+        cases=_generated_stacks,
+    ),
+    Study(
+        _A + "words",
+        _ARC,
+        _words,
+        grid=_sizes,
+        enumerated="P = 1 .. 8 and more, several sizes; words counted as they move",
+        curves=_words_curves(_A + "words", _words),
+    ),
+    Study(
+        _A + "words_against_gather",
+        _ARC,
+        _against_gather,
+        grid=_sizes,
+        enumerated="P = 2 .. 8 and more, several sizes; words counted as they move",
+        curves=_words_curves(_A + "words_against_gather", _against_gather),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Classical all-reduce, reduce-scatter and all-gather: the claims confronted with their implementations."""

@@ -1,0 +1,269 @@
+"""Classical all-reduce, reduce-scatter and all-gather: the claims bound to their implementations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from commbounds.theory import Claim, claims
+from commbounds.verify.experiment import Budget, bound_at
+from commbounds.verify.experiments.dense.cases import (
+    ALGORITHMS,
+    bits_differing,
+    digits,
+    exact_error,
+    fits,
+    halfway,
+    hostile,
+    in_rank_order,
+    lengths,
+    lengths_drawn,
+    lengths_of,
+    nudged,
+    sizes,
+    sizes_drawn,
+    stack_of,
+    stacks_drawn,
+    together,
+    wrong_entries,
+)
+from commbounds.verify.finding import Series
+from commbounds.verify.inputs import among
+from commbounds.verify.study import Case, Outcome, Study, studies
+
+__all__ = ["EXPERIMENTS"]
+
+_SUBJECTS = {
+    "ring": "ring_allreduce",
+    "recursive_doubling": "recursive_doubling_allreduce",
+    "rabenseifner": "rabenseifner_allreduce",
+    "butterfly": "butterfly_allreduce",
+    "allgather": "allgatherv",
+    "reduce_scatter": "reduce_scatter",
+    "allreduce": "recursive_doubling_allreduce",
+    "gather_blocks": "gather_blocks",
+}
+_STATED = {"ring": "ring", "bruck": "bruck", "doubling": "recursive-doubling", "even": "bruck", "printed": "bruck"}
+"""The algorithm that the name of a claim about an all-gather or a reduce-scatter speaks of."""
+_READ: dict[str, Callable[[Any], Any]] = {
+    "critical_path": lambda traffic: traffic.critical_path,
+    "steps": lambda traffic: traffic.steps,
+    "messages": lambda traffic: int(traffic.messages.max()),
+    "most_sent": lambda traffic: int(traffic.sent.max()),
+    "most_received": lambda traffic: int(traffic.received.max()),
+    "least_received": lambda traffic: int(traffic.received.min()),
+    "mean_received": lambda traffic: Fraction(int(traffic.received.sum()), traffic.received.size),
+}
+"""What a claim measures, read off a traffic."""
+_DRAWN_AT = 1000
+"""Words of the vectors in the curves."""
+_RANKS_DRAWN = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 20, 24, 28, 31, 32)
+
+
+@lru_cache(maxsize=1 << 15)
+def _admitted(name: str, P: int, n: int) -> bool:
+    return all(hypothesis.admits(P=P, n=n) for hypothesis in claims()[name].assumes)
+
+
+def _outcome_of(case: Case, measured: Any) -> Outcome:
+    return Outcome(measured, {"P": case.settings["P"], "n": case.settings["n"]})
+
+
+# --- traffic ----------------------------------------------------------------------------------------------------------
+
+
+def _run(subject: str, implementation: Any, case: Case) -> Any:
+    """Result and traffic of the collective on the case's stack; an all-gather gets the first row's blocks."""
+    if subject == "gather_blocks":
+        return None, implementation(lengths_of(case), case.settings["algorithm"])
+    stack = stack_of(case)
+    if subject == "allgatherv":
+        return implementation(np.array_split(stack[0], len(stack)), case.settings["algorithm"])
+    if subject == "reduce_scatter":
+        return implementation(stack, case.settings["algorithm"])
+    return implementation(stack)
+
+
+def _traffic_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | None:
+    if not _admitted(claim.name, case.settings["P"], case.settings["n"]):
+        return None
+    _, traffic = _run(_SUBJECTS[claim.subject], implementation, case)
+    return _outcome_of(case, _READ[claim.quantity.symbol.name](traffic))
+
+
+def _algorithms(claim: Claim) -> tuple[dict[str, str], ...]:
+    """The settings that say by which algorithm."""
+    if _SUBJECTS[claim.subject] not in ("allgatherv", "reduce_scatter", "gather_blocks"):
+        return ({},)
+    stated = _STATED.get(claim.name.rpartition(".")[2].partition("_")[0])
+    return tuple({"algorithm": name} for name in ALGORITHMS if stated in (None, name))
+
+
+def _traffic_curves(claim: Claim, implementation: Any, _seed: int) -> Iterator[Series]:
+    for settings in _algorithms(claim):
+        ranks = [P for P in _RANKS_DRAWN if _admitted(claim.name, P, _DRAWN_AT)]
+        outcomes = [_traffic_trial(claim, implementation, Case({"P": P, "n": _DRAWN_AT, **settings})) for P in ranks]
+        measured = [float(outcome.measured) for outcome in outcomes if outcome is not None]
+        bounds = [float(bound_at(claim, {"P": P, "n": _DRAWN_AT})) for P in ranks]
+        label = f"n = {_DRAWN_AT}" + "".join(f", {name}" for name in settings.values())
+        yield Series(label, "P", [float(P) for P in ranks], bounds, measured)
+
+
+def _traffic(claim: Claim) -> Study:
+    settings = _algorithms(claim)
+    untold = claim.subject == "gather_blocks"
+
+    def grid(level: int) -> Iterator[Case]:
+        for case in lengths(level) if untold else sizes(level):
+            for more in settings:
+                yield Case({**case.settings, **more})
+
+    def extremal(_budget: Budget) -> Iterator[Case]:
+        for P in (2, 3):
+            for more in settings:
+                yield Case({"P": P, "n": 6, **more})
+
+    def drawn() -> Any:
+        return among(settings).flatmap(lambda more: (lengths_drawn if untold else sizes_drawn)(**more))
+
+    return Study(
+        claim=claim.name,
+        subject=_SUBJECTS[claim.subject],
+        trial=partial(_traffic_trial, claim),
+        grid=grid,
+        cases=drawn,
+        extremal=extremal if claim.tightness is not None else None,
+        curves=lambda implementation, seed: tuple(_traffic_curves(claim, implementation, seed)),
+        enumerated="P = 1 to 16, and some up to 33 and beyond, each with vectors of 1 to 64 words"
+        + (", and 2^31 + 1 times as many, cut in three ways" if untold else ""),
+    )
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def _sum_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | None:
+    """Entries that are not the exact sum, which is one of integers."""
+    stack = stack_of(case)
+    P, n = stack.shape
+    limit = 2.0**53 if stack.dtype == np.float64 else 2.0**24
+    if (stack != np.rint(stack)).any() or np.abs(stack).sum(axis=0).max() >= limit:
+        return None
+    expected = stack.astype(np.int64).sum(axis=0).astype(stack.dtype)
+    result, _ = _run(_SUBJECTS[claim.subject], implementation, case)
+    if claim.subject != "reduce_scatter":
+        return _outcome_of(case, wrong_entries(result, expected, P))
+    blocks = np.array_split(expected, P)
+    if [len(block) for block in result] != [block.size for block in blocks]:
+        return _outcome_of(case, n)
+    return _outcome_of(case, int((together(result) != expected).sum()))
+
+
+def _contents_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome | None:
+    stack = stack_of(case)
+    result, _ = _run("allgatherv", implementation, case)
+    return _outcome_of(case, wrong_entries(result, stack[0], len(stack)))
+
+
+def _agreement_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | None:
+    stack = stack_of(case)
+    if not fits(stack):
+        return None
+    result, _ = _run(_SUBJECTS[claim.subject], implementation, case)
+    return _outcome_of(case, bits_differing(result, result[0]))
+
+
+def _order_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | None:
+    stack = stack_of(case)
+    if not fits(stack):
+        return None
+    result, _ = _run(_SUBJECTS[claim.subject], implementation, case)
+    return _outcome_of(case, bits_differing(result[0], in_rank_order(stack)))
+
+
+def _rounding_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | None:
+    stack = stack_of(case)
+    if not fits(stack):
+        return None
+    result, _ = _run(_SUBJECTS[claim.subject], implementation, case)
+    unit = Fraction(1, 2**53 if stack.dtype == np.float64 else 2**24)
+    return Outcome(exact_error(result, stack), {"P": len(stack), "unit": unit})
+
+
+def _rounding_curves(claim: Claim, implementation: Any, seed: int) -> tuple[Series, ...]:
+    """In float32, with the error of every entry of one stack of positive and one of signed terms."""
+    unit, ranks = Fraction(1, 2**24), (2, 3, 4, 6, 8, 12, 16, 24, 32)
+    columns: dict[str, list[float]] = {name: [] for name in ("bound", "worst", "low", "mid", "high")}
+    for P in ranks:
+        stack = np.random.default_rng([seed, P]).standard_normal((P, 40)).astype(np.float32)
+        result, _ = implementation(stack)
+        errors = [float(exact_error(result[:, [i]], stack[:, [i]])) for i in range(stack.shape[1])]
+        columns["bound"].append(float(bound_at(claim, {"P": P, "unit": unit})))
+        columns["worst"].append(max(errors))
+        for name, share in (("low", 0.05), ("mid", 0.5), ("high", 0.95)):
+            columns[name].append(float(np.quantile(errors, share)))
+    axis = [float(P) for P in ranks]
+    quantiles = (columns["low"], columns["mid"], columns["high"])
+    return (Series("float32, normal entries", "P", axis, columns["bound"], columns["worst"], *quantiles),)
+
+
+def _order_curves(claim: Claim, implementation: Any, seed: int) -> tuple[Series, ...]:
+    """Entries of 1000 whose bits differ from adding in the order of the ranks."""
+    measured = []
+    for P in _RANKS_DRAWN:
+        case = Case({"P": P, "n": _DRAWN_AT, "family": "normal", "seed": seed, "dtype": "float32"})
+        outcome = _order_trial(claim, implementation, case)
+        measured.append(float("nan") if outcome is None else float(outcome.measured))
+    axis = [float(P) for P in _RANKS_DRAWN]
+    return (Series(f"float32, {_DRAWN_AT} normal entries", "P", axis, [0.0] * len(axis), measured),)
+
+
+def _result(claim: Claim) -> Study:
+    symbol = claim.quantity.symbol.name
+    if symbol in ("wrong_sums", "misplaced_words"):
+        settings = _algorithms(claim)
+
+        def grid(level: int) -> Iterator[Case]:
+            for case in digits(level):
+                for more in settings:
+                    yield Case({**case.settings, **more}, case.x)
+
+        def drawn() -> Any:
+            return among(settings).flatmap(lambda more: sizes_drawn(**more))
+
+        return Study(
+            claim=claim.name,
+            subject=_SUBJECTS[claim.subject],
+            trial=partial(_sum_trial if symbol == "wrong_sums" else _contents_trial, claim),
+            grid=grid,
+            cases=drawn,
+            enumerated="P = 1 to 16, and some up to 33 and beyond, each with vectors of 1 to 64 words; digits to base "
+            "4 tell every rank's share in every entry",
+        )
+    trial, curves = {
+        "relative_sum_error": (_rounding_trial, _rounding_curves),
+        "differing": (_agreement_trial, None),
+        "out_of_order": (_order_trial, _order_curves),
+    }[symbol]
+    return Study(
+        claim=claim.name,
+        subject=_SUBJECTS[claim.subject],
+        trial=partial(trial, claim),
+        corpus=hostile,
+        cases=stacks_drawn,
+        mutate=nudged if trial is _rounding_trial else None,
+        extremal=halfway if trial is _rounding_trial else None,
+        curves=None if curves is None else partial(curves, claim),
+    )
+
+
+def _all() -> Sequence[Study]:
+    listed = [claim for claim in claims().values() if claim.column == "dense"]
+    return [_traffic(claim) if claim.quantity.symbol.name in _READ else _result(claim) for claim in listed]
+
+
+EXPERIMENTS = studies(*_all())

@@ -1,0 +1,1 @@
+"""DropCompute: stragglers: the claims confronted with their implementations."""

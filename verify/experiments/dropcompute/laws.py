@@ -1,0 +1,211 @@
+"""DropCompute: latency laws that studies share, small laws enumerated in rationals, and exact laws in floats."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from commbounds.collectives import (
+    Exponential,
+    Gamma,
+    Histogram,
+    LatencyLaw,
+    Lognormal,
+    Normal,
+    StepLaw,
+    Uniform,
+    bernoulli,
+    released_noise,
+)
+from commbounds.collectives.dropcompute.worker_times import ClosedTimes
+from commbounds.theory import claims
+from commbounds.verify import inputs
+from commbounds.verify.experiment import Budget
+from commbounds.verify.finding import Series
+from commbounds.verify.study import Case, Outcome
+
+__all__ = ["LAWS", "SMALL_LAWS", "SmallLaw", "law_cases", "law_corpus", "law_curves", "rounding", "step_law"]
+
+LAWS: dict[str, LatencyLaw] = {
+    "exponential": Exponential(1.0),
+    "normal, cv 0.2": Normal(1.0, 0.2),
+    "uniform": Uniform(0.0, 2.0),
+    "Bernoulli": bernoulli(2 / 3, 4 / 3, 0.5),
+    "gamma, shape 4": Gamma(4.0, 0.25),
+    "gamma, shape 16": Gamma(16.0, 1 / 16),
+    "gamma, shape 1/4": Gamma(0.25, 4.0),
+    "lognormal, width 0.1": Lognormal(-0.005, 0.1),
+    "lognormal, width 0.5": Lognormal(-0.125, 0.5),
+    "lognormal, width 1": Lognormal(-0.5, 1.0),
+    "released delay": released_noise(2 / 3),
+    "histogram": Histogram(0.5, 0.125, (1, 3, 6, 4, 2, 1, 0, 1)),
+}
+"""Laws with mean 1, or nearly, by name."""
+
+NEW_BETTER = tuple(name for name, law in LAWS.items() if law.new_better_than_used)
+"""Names of the laws that are known to be new better than used in expectation."""
+
+
+class SmallLaw:
+    """Latencies with a few whole values and rational probabilities: everything about them by enumeration.
+
+    Parameters
+    ----------
+    values : sequence of int
+        Seconds.
+    weights : sequence of int
+        Probabilities, up to their sum.
+    """
+
+    def __init__(self, values: Sequence[int], weights: Sequence[int]) -> None:
+        self.values, total = tuple(values), sum(weights)
+        self.probabilities = tuple(Fraction(w, total) for w in weights)
+        self.mean = sum((p * v for v, p in self.atoms), Fraction(0))
+        self.variance = sum((p * v * v for v, p in self.atoms), Fraction(0)) - self.mean**2
+
+    @property
+    def atoms(self) -> list[tuple[int, Fraction]]:
+        """Values with their probabilities."""
+        return list(zip(self.values, self.probabilities, strict=True))
+
+    def __str__(self) -> str:
+        return " or ".join(f"{v} ({p})" for v, p in self.atoms)
+
+    @property
+    def new_better_than_used(self) -> bool:
+        """E[t - x | t > x] <= E[t] for all x >= 0; the left side is largest at atoms, and at 0."""
+        for x in {0, *self.values}:
+            above = [(v - x, p) for v, p in self.atoms if v > x]
+            alive = sum((p for _, p in above), Fraction(0))
+            if alive and sum((p * v for v, p in above), Fraction(0)) > self.mean * alive:
+                return False
+        return True
+
+    @cache  # noqa: B019 - a handful of laws that live as long as the module
+    def sums(self, m: int) -> dict[int, Fraction]:
+        """The law of the sum of m latencies."""
+        if m == 0:
+            return {0: Fraction(1)}
+        law: dict[int, Fraction] = {}
+        for s, p in self.sums(m - 1).items():
+            for v, q in self.atoms:
+                law[s + v] = law.get(s + v, Fraction(0)) + p * q
+        return law
+
+    def expect(self, m: int, value: Callable[[int], Any]) -> Fraction:
+        """E of a function of the sum of m latencies."""
+        return sum((p * value(s) for s, p in self.sums(m).items()), Fraction(0))
+
+    def largest(self, N: int, M: int, value: Callable[[int], Any]) -> Fraction:
+        """E of a function of T, the largest of N sums: by the distribution function to the N-th power."""
+        total, before, below = Fraction(0), Fraction(0), Fraction(0)
+        for s in sorted(self.sums(M)):
+            below += self.sums(M)[s]
+            total += (below**N - before) * value(s)
+            before = below**N
+        return total
+
+    def outcomes(self, N: int, M: int) -> Iterator[tuple[Any, Fraction]]:
+        """Every (N, M) array of latencies with its probability."""
+        for atoms in itertools.product(self.atoms, repeat=N * M):
+            weight = math.prod((p for _, p in atoms), start=Fraction(1))
+            yield np.array([v for v, _ in atoms], dtype=np.float64).reshape(N, M), weight
+
+
+SMALL_LAWS = {
+    str(law): law
+    for law in (
+        SmallLaw((2,), (1,)),
+        SmallLaw((1, 2), (1, 1)),
+        SmallLaw((1, 3), (2, 1)),
+        SmallLaw((0, 1), (1, 3)),
+        SmallLaw((1, 2, 4), (2, 1, 1)),
+        SmallLaw((1, 9), (9, 1)),
+    )
+}
+"""By name; the first is constant, the last has a coefficient of variation above 1."""
+
+
+@cache
+def step_law(name: str, N: int, M: int) -> StepLaw:
+    """The exact law of a step with latencies of a name in `LAWS`."""
+    return StepLaw(LAWS[name], N, M)
+
+
+@lru_cache(maxsize=4096)
+def rounding(step: StepLaw) -> float:
+    """Slack of an expected time of `step`, in seconds.
+
+    Some thousand additions of numbers no larger than the time at which the integral ends; and the error of F, which
+    for convolutions by FFT is some dozens of units of rounding: F^N moves by N F^(N-1) times that, integrated here.
+    Closed forms know the tail 1 - F to its own precision, and a grid adds a sure error that is far above all this.
+    """
+    top = float(step.times.top(step.N))
+    below = step.times.at_most(np.linspace(0.0, top, 4097))
+    moved = 0.0 if isinstance(step.times, ClosedTimes) else float(np.mean(step.N * below ** (step.N - 1) * (below < 1)))
+    return step.error + (4096 + 64 * moved) * float(np.finfo(float).eps) * top
+
+
+def law_corpus(
+    names: Sequence[str] = tuple(LAWS),
+    workers: Sequence[int] = (1, 2, 32, 1000),
+    batches: Sequence[int] = (1, 4, 12),
+    shares: Sequence[float] = (0.5, 1.0),
+    overheads: Sequence[float] = (0.2,),
+) -> Callable[[Budget], Iterator[Case]]:
+    """Cases on a grid of laws, N, M, tau/(M mu) and T_c/(M mu)."""
+
+    def corpus(_budget: Budget) -> Iterator[Case]:
+        for name, N, M, share, overhead in itertools.product(names, workers, batches, shares, overheads):
+            yield law_case(name, N, M, share, overhead)
+
+    return corpus
+
+
+def law_case(name: str, N: int, M: int, share: float = 1.0, overhead: float = 0.2) -> Case:
+    """One case: overhead and threshold in units of M mu."""
+    return Case({"law": name, "N": N, "M": M, "share": share, "overhead": overhead})
+
+
+def law_cases(
+    names: Sequence[str] = tuple(LAWS),
+    workers: Sequence[int] = (1, 2, 3, 8, 64, 200, 10_000),
+    batches: Sequence[int] = (1, 2, 4, 12),
+    overheads: Sequence[float] = (0.2, 0.0, 1.0),
+) -> Callable[[], st.SearchStrategy[Case]]:
+    """Generated cases of the same kind."""
+
+    @st.composite
+    def draw_case(draw: st.DrawFn) -> Case:
+        name, N, M = draw(inputs.among(names)), draw(inputs.among(workers)), draw(inputs.among(batches))
+        return law_case(name, N, M, draw(inputs.whole(1, 40)) / 16, draw(inputs.among(overheads)))
+
+    return draw_case
+
+
+def law_curves(
+    claim: str,
+    trial: Callable[[Any, Case], Outcome | None],
+    cases: Sequence[tuple[str, str, Sequence[tuple[float, Case]]]],
+) -> Callable[[Any, int], list[Series]]:
+    """Bound against measurement, one series for each (label, axis, points) with an admissible case."""
+
+    def curves(implementation: Any, _seed: int) -> list[Series]:
+        drawn = []
+        for label, axis, points in cases:
+            outcomes = [(x, trial(implementation, case)) for x, case in points]
+            told = [(x, o) for x, o in outcomes if o is not None]
+            if not told:
+                continue
+            bounds = [float(claims()[f"dropcompute.{claim}"].bound(**o.values)) for _, o in told]
+            drawn.append(Series(label, axis, [x for x, _ in told], bounds, [float(o.measured) for _, o in told]))
+        return drawn
+
+    return curves

@@ -1,0 +1,236 @@
+"""DropCompute: expectations over small laws of latency, enumerated through the implementation in rationals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import sympy as sp
+
+from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.dropcompute.laws import SMALL_LAWS, SmallLaw, law_curves
+from commbounds.verify.experiments.dropcompute.steps import exactly
+from commbounds.verify.study import Case, Outcome, Study
+
+__all__ = ["SMALL_STUDIES"]
+
+_SIZES = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2))
+_ENUMERATED = (
+    "every outcome of up to four latencies with one, two or three whole values, rational probabilities; thresholds in "
+    "steps of one half"
+)
+Trial = Callable[[Any, Case], Outcome | None]
+
+
+def _small_case(law: str, N: int, M: int, tau: Any) -> Case:
+    return Case({"law": law, "N": N, "M": M, "tau": tau})
+
+
+def _grid(level: int) -> Iterator[Case]:
+    for N, M in _SIZES if level == 0 else (*_SIZES, (3, 1), (1, 4), (3, 2)):
+        for name, law in SMALL_LAWS.items():
+            for doubled in range(1, 2 * max(law.values) * M + 3, 1 if level or M == 1 else 2):
+                yield _small_case(name, N, M, Fraction(doubled, 2))
+
+
+def _corpus(_budget: Budget) -> Iterator[Case]:
+    for name in SMALL_LAWS:
+        for N, M in ((1, 1), (2, 2), (1, 4)):
+            yield _small_case(name, N, M, Fraction(7, 2))
+
+
+def _law(case: Case) -> tuple[SmallLaw, int, int, Fraction]:
+    s = case.settings
+    return SMALL_LAWS[s["law"]], s["N"], s["M"], s["tau"]
+
+
+def _expected(case: Case, value: Callable[[Any], Any]) -> Fraction:
+    """E over every outcome of what `value` makes of the latencies."""
+    law, N, M, _ = _law(case)
+    return sum((p * value(t) for t, p in law.outcomes(N, M)), Fraction(0))
+
+
+def _completed(drop_step: Any, case: Case, **options: Any) -> Fraction:
+    tau = float(case.settings["tau"])
+    N = case.settings["N"]
+    return _expected(case, lambda t: Fraction(int(drop_step(t, tau, **options).completed.sum()), N))
+
+
+def _values(case: Case) -> dict[str, Any]:
+    law, N, M, tau = _law(case)
+    late = law.expect(M, lambda s: s >= tau)
+    return {
+        "N": N,
+        "M": M,
+        "tau": tau,
+        "latency": law.mean,
+        "jitter": sp.sqrt(sp.Rational(law.variance.numerator, law.variance.denominator)),
+        "late": late,
+        "capped": law.expect(M, lambda s: min(tau, s)),
+        "below": sum((law.expect(m, lambda s: s < tau) for m in range(1, M + 1)), Fraction(0)),
+        "begun": sum((law.expect(m, lambda s: s < tau) for m in range(M)), Fraction(0)),
+        "longest": max(law.values),
+    }
+
+
+def _completed_trial(drop_step: Any, case: Case) -> Outcome:
+    return Outcome(_completed(drop_step, case), _values(case))
+
+
+def _better_trial(drop_step: Any, case: Case) -> Outcome | None:
+    return _completed_trial(drop_step, case) if _law(case)[0].new_better_than_used else None
+
+
+def _work(drop_step: Any, case: Case) -> Outcome:
+    law, _N, M, tau = _law(case)
+    # a worker goes on while what has elapsed is at most tau
+    begun = sum((law.expect(m, lambda s: s <= tau) for m in range(M)), Fraction(0))
+    alone = Case({**case.settings, "N": 1})
+    measured = _expected(alone, lambda t: exactly(drop_step(t, float(tau), preemption="B").time))
+    return Outcome(measured, {"latency": law.mean, "begun": begun})
+
+
+def _at_the_mean(drop_step: Any, case: Case) -> Outcome | None:
+    law, N, M, _ = _law(case)
+    if law.mean == 0 or (M * law.mean).denominator & ((M * law.mean).denominator - 1):
+        return None  # the threshold must be a float, exactly
+    there = _small_case(case.settings["law"], N, M, M * law.mean)
+    return _completed_trial(drop_step, there)
+
+
+def _passed(drop_step: Any, case: Case) -> Outcome | None:
+    law, _N, M, tau = _law(case)
+    if tau <= M * law.mean:
+        return None
+    alone = Case({**case.settings, "N": 1})
+    measured = _expected(alone, lambda t: Fraction(int(drop_step(t, float(tau)).completed[0] == M)))
+    # sigma^2 is rational: give it as a square root whose square sympy takes back
+    return Outcome(measured, _values(case))
+
+
+def _mean_time(drop_step: Any, case: Case, N: int | None = None) -> Fraction:
+    sized = case if N is None else Case({**case.settings, "N": N})
+    return _expected(sized, lambda t: exactly(drop_step(t, float("inf")).time))
+
+
+def _exact_time(drop_step: Any, case: Case) -> Outcome:
+    law, N, M, _ = _law(case)
+    return Outcome(_mean_time(drop_step, case), {"slowest": law.largest(N, M, lambda s: s)})
+
+
+def _time_values(drop_step: Any, case: Case) -> Outcome:
+    return Outcome(_mean_time(drop_step, case), _values(case))
+
+
+def _dependent(drop_step: Any, case: Case) -> Outcome:
+    """One worker, any with equal chances, takes `slow` seconds; the others take `quick`."""
+    N, quick, slow = (case.settings[name] for name in ("N", "quick", "slow"))
+    times = [[[slow if n == chosen else quick] for n in range(N)] for chosen in range(N)]
+    measured = sum((exactly(drop_step(t, float("inf")).time) for t in times), Fraction(0)) / N
+    mean = Fraction(slow + (N - 1) * quick, N)
+    variance = Fraction(slow**2 + (N - 1) * quick**2, N) - mean**2
+    jitter = sp.sqrt(sp.Rational(variance.numerator, variance.denominator))
+    return Outcome(measured, {"N": N, "M": 1, "latency": mean, "jitter": jitter})
+
+
+def _dependent_grid(level: int) -> Iterator[Case]:
+    for N in range(1, (6, 12, 40)[level]):
+        for quick, slow in ((0, 1), (1, 2), (3, 1), (1, 100), (2, 2)):
+            yield Case({"N": N, "quick": quick, "slow": slow})
+
+
+def _one_slow(_budget: Budget) -> Iterator[Case]:
+    yield from (Case({"N": N, "quick": 1, "slow": 5}) for N in (2, 3, 8))
+
+
+def _increasing(drop_step: Any, case: Case) -> Outcome | None:
+    N = case.settings["N"]
+    if N < 2:
+        return None
+    return Outcome(_mean_time(drop_step, case), {"fewer": _mean_time(drop_step, case, N - 1)})
+
+
+def _concave(drop_step: Any, case: Case) -> Outcome | None:
+    N, M = case.settings["N"], case.settings["M"]
+    if (N + 1) * M > 4:
+        return None
+    fewer = _mean_time(drop_step, case, N - 1) if N > 1 else Fraction(0)  # of nobody: 0
+    more = _mean_time(drop_step, case, N + 1)
+    return Outcome(more, {"slowest": _mean_time(drop_step, case), "fewer": fewer})
+
+
+def _calibrated(drop_step: Any, case: Case) -> Outcome:
+    law, N, M, tau = _law(case)
+    overhead = Fraction(1, 2)
+
+    def objective(t: Any) -> Fraction:
+        step = drop_step(t, float(tau), float(overhead))
+        share = Fraction(int(step.completed.sum()), N * M)
+        return exactly(step.slowest) / exactly(step.time) * share
+
+    below = _values(case)["below"]
+    spent = law.largest(N, M, lambda s: min(tau, s)) + overhead
+    truth = below * (law.largest(N, M, lambda s: s) + overhead) / (M * spent)
+    return Outcome(_expected(case, objective), {"truth": truth})
+
+
+def _constant(_budget: Budget) -> Iterator[Case]:
+    for N, M in ((1, 1), (2, 2), (1, 3)):
+        yield _small_case("2 (1)", N, M, Fraction(2))
+
+
+def _beyond(_budget: Budget) -> Iterator[Case]:
+    for name in ("2 (1)", "1 (1/2) or 2 (1/2)"):
+        yield _small_case(name, 2, 2, Fraction(1000))
+
+
+def _single(_budget: Budget) -> Iterator[Case]:
+    for name in SMALL_LAWS:
+        yield _small_case(name, 1, 2, Fraction(1))
+
+
+def _cantelli(_budget: Budget) -> Iterator[Case]:
+    yield _small_case("1 (1/2) or 2 (1/2)", 1, 1, Fraction(2))
+    yield _small_case("1 (2/3) or 3 (1/3)", 1, 1, Fraction(3))
+
+
+def _study(claim: str, trial: Trial, **more: Any) -> Study:
+    options = {"grid": _grid, "corpus": _corpus, "enumerated": _ENUMERATED, **more}
+    if "dependent" in claim:
+        points = [("1 s, and 5 s for one of the workers", "N", [(float(N), _slow_case(N)) for N in range(1, 30)])]
+    elif claim.startswith("time."):
+        points = [(law, "N", [(float(N), _small_case(law, N, 1, Fraction(1))) for N in range(1, 7)]) for law in _DRAWN]
+    else:
+        thresholds = [Fraction(j, 2) for j in range(1, 17)]
+        points = [
+            (f"{law}; M = 3", "tau", [(float(t), _small_case(law, 1, 3, t)) for t in thresholds]) for law in _DRAWN
+        ]
+    options["curves"] = law_curves(claim, trial, points)
+    return Study(f"dropcompute.{claim}", "drop_step", trial, **options)
+
+
+def _slow_case(N: int) -> Case:
+    return Case({"N": N, "quick": 1, "slow": 5})
+
+
+_DRAWN = ("1 (1/2) or 2 (1/2)", "1 (2/3) or 3 (1/3)")
+_DEPENDENT: dict[str, Any] = {"grid": _dependent_grid, "corpus": _one_slow, "extremal": _one_slow}
+
+SMALL_STUDIES = (
+    _study("completed.exact", _completed_trial),
+    _study("completed.work", _work),
+    _study("completed.accounting", _completed_trial),
+    _study("completed.at_least", _completed_trial, extremal=_constant),
+    _study("completed.at_most", _completed_trial, extremal=_beyond),
+    _study("completed.new_better", _better_trial, extremal=_beyond),
+    _study("completed.at_the_mean", _at_the_mean, extremal=_constant),
+    _study("completed.one_sided", _passed, extremal=_cantelli),
+    _study("time.exact", _exact_time),
+    _study("time.at_least_mean", _time_values, extremal=_single),
+    _study("time.ceiling", _time_values, extremal=_constant),
+    _study("time.dependent", _dependent, **{**_DEPENDENT, "enumerated": "which of up to N workers is slow"}),
+    _study("time.increasing", _increasing, extremal=lambda _b: iter([_small_case("2 (1)", 2, 1, Fraction(1))])),
+    _study("time.concave", _concave, extremal=lambda _b: iter([_small_case("2 (1)", 2, 1, Fraction(1))])),
+    _study("gain.calibrated", _calibrated, extremal=_constant),
+)

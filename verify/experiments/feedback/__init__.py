@@ -1,0 +1,1 @@
+"""Error feedback: the claims confronted with their implementations."""

@@ -1,0 +1,263 @@
+"""Descents of several workers on quadratics without noise: identities, descent of potentials, rates."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from hypothesis import strategies as st
+
+from commbounds.compressors import EF14, EF21, EF21M, Feedback, TopK
+from commbounds.theory import claims
+from commbounds.verify import inputs
+from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.feedback.runs import EPS, Quadratics, Run, dyadic, lifted, root, square
+from commbounds.verify.finding import Series
+from commbounds.verify.study import Case, Outcome, Study
+
+__all__ = ["DESCENTS"]
+
+_SGD = "FeedbackSGD"
+
+
+def _constants(alpha: Fraction) -> tuple[Any, Any, float]:
+    """Theta and beta (Fractions where rational), and sqrt(beta/theta)."""
+    q = root(1 - alpha)
+    if q.is_Rational:
+        q = Fraction(int(q.p), int(q.q))
+        return 1 - q, q * q / (1 - q), float(q / (1 - q))
+    q = float(q)
+    return 1 - q, q * q / (1 - q), q / (1 - q)
+
+
+def _problem(case: Case) -> Quadratics:
+    s = case.settings
+    return Quadratics.drawn(s["P"], s["n"], s["seed"], bool(s.get("exact")), s.get("apart", 1.0))
+
+
+def _alpha(case: Case) -> Fraction:
+    return Fraction(case.settings["k"], case.settings["n"])
+
+
+def _ran(sgd: Any, case: Case, mechanism: Feedback, gamma: float, steps: int) -> Run:
+    return Run.of(sgd(mechanism, gamma), _problem(case), np.zeros(case.settings["n"]), steps)
+
+
+def _room(case: Case, *sizes: Any) -> float:
+    """Rounding of a run: sums over P and n, and over the steps, relative to the largest number that comes up."""
+    s = case.settings
+    if s.get("exact"):
+        return 0.0
+    return float(64 * (s["P"] + s["n"]) * (s["steps"] + 1) * EPS * max(float(v) for v in sizes))
+
+
+def _step_size(case: Case, most: float) -> float:
+    """The case's share of the largest step size, dyadic where it is to be exact."""
+    return dyadic(float(case.settings["rate"]) * most, bool(case.settings.get("exact")))
+
+
+def _telescoping(sgd: Any, case: Case) -> Outcome:
+    problem, s, exact = _problem(case), case.settings, bool(case.settings.get("exact"))
+    gamma = _step_size(case, 1 / float(problem.L))
+    run = _ran(sgd, case, EF14(TopK(s["k"])), gamma, s["steps"])
+    moved = sum(problem.mean(run.x(t)) for t in range(s["steps"])) * (Fraction(gamma) if exact else gamma)
+    residual = run.memory(s["steps"] - 1, exact).sum(axis=0) / s["P"]
+    defect = max(abs(v) for v in lifted(run.x(s["steps"]), exact) - residual - lifted(run.x(0), exact) + moved)
+    return Outcome(defect, {}, _room(case, 1, np.abs(moved).max(), np.abs(problem.c).max()))
+
+
+def _ef14_rate(sgd: Any, case: Case) -> Outcome:
+    problem, s, exact = _problem(case), case.settings, bool(case.settings.get("exact"))
+    gamma = _step_size(case, 1 / (2 * float(problem.L)))
+    run = _ran(sgd, case, EF14(TopK(s["k"])), gamma, s["steps"])
+    size = Fraction(gamma) if exact else gamma
+    squares = [square(problem.mean(run.x(t))) for t in range(s["steps"])]
+    reach = max(square(size * row) for t in range(s["steps"]) for row in problem.own(run.x(t)))
+    values = {
+        "gap": problem.gap(run.x(0)), "stepsize": size, "horizon": s["steps"], "smoothness": problem.L,
+        "alpha": _alpha(case), "reach": root(reach) if reach else sp.Integer(0),
+    }  # fmt: skip
+    return Outcome(sum(squares) / s["steps"], values, _room(case, *squares))
+
+
+def _ef21(case: Case) -> Feedback:
+    return EF21(TopK(case.settings["k"]), dense=case.settings.get("dense", True))
+
+
+def _ef21_step(problem: Quadratics, ratio: float, at_one_over_l: bool = False) -> float:
+    top = 1 / float(problem.L)
+    return top if at_one_over_l else 1 / (float(problem.L) + float(np.sqrt(float(problem.Lt_square))) * ratio)
+
+
+def _lag(run: Run, problem: Quadratics, t: int) -> Any:
+    """Mean squared lag of the estimates of step t, behind the gradients that they were made for."""
+    return square(run.memory(t, problem.exact) - problem.own(run.x(t))) / len(problem.a)
+
+
+def _descent(at_one_over_l: bool) -> Callable[[Any, Case], Outcome]:
+    def trial(sgd: Any, case: Case) -> Outcome:
+        problem, s = _problem(case), case.settings
+        theta, _, ratio = _constants(_alpha(case))
+        gamma = _step_size(case, _ef21_step(problem, ratio, at_one_over_l))
+        run, t = _ran(sgd, case, _ef21(case), gamma, s["steps"] + 1), s["steps"] - 1
+        size = Fraction(gamma) if problem.exact else gamma
+        after = problem.gap(run.x(t + 1)) + size / (2 * theta) * _lag(run, problem, t + 1)
+        values = {
+            "gap": problem.gap(run.x(t)), "stepsize": size, "lag": _lag(run, problem, t), "alpha": _alpha(case),
+            "slope": square(problem.mean(run.x(t))),
+        }  # fmt: skip
+        scale = values["gap"] + size / theta * (values["lag"] + values["slope"]) + 1
+        return Outcome(after, values, _room(case, scale, after))
+
+    return trial
+
+
+def _ef21_rate(sgd: Any, case: Case) -> Outcome:
+    problem, s = _problem(case), case.settings
+    _, _, ratio = _constants(_alpha(case))
+    gamma = _step_size(case, _ef21_step(problem, ratio))
+    run = _ran(sgd, case, _ef21(case), gamma, s["steps"])
+    squares = [square(problem.mean(run.x(t))) for t in range(s["steps"])]
+    values = {
+        "gap": problem.gap(run.x(0)), "stepsize": Fraction(gamma) if problem.exact else gamma, "horizon": s["steps"],
+        "lag": _lag(run, problem, 0), "alpha": _alpha(case),
+    }  # fmt: skip
+    return Outcome(sum(squares) / s["steps"], values, _room(case, *squares))
+
+
+def _ef21_pl(sgd: Any, case: Case) -> Outcome:
+    problem, s = _problem(case), case.settings
+    theta, _, ratio = _constants(_alpha(case))
+    most = min(_ef21_step(problem, ratio * 2**0.5), float(theta) / (2 * float(problem.mu)))
+    gamma = _step_size(case, most)
+    run, T = _ran(sgd, case, _ef21(case), gamma, s["steps"] + 1), s["steps"]
+    size = Fraction(gamma) if problem.exact else gamma
+    ends = [problem.gap(run.x(t)) + size / theta * _lag(run, problem, t) for t in (0, T)]
+    values = {"stepsize": size, "convexity": problem.mu, "horizon": T, "potential": ends[0]}
+    return Outcome(ends[1], values, _room(case, ends[0], size * square(problem.c)))
+
+
+def _ef21m_descent(sgd: Any, case: Case) -> Outcome:
+    """One step of a run with gradients as they are, of the weights of step t."""
+    problem, s, exact = _problem(case), case.settings, bool(case.settings.get("exact"))
+    gamma = _step_size(case, 1 / (2 * float(problem.L)))
+    run, t = _ran(sgd, case, EF21M(TopK(s["k"]), eta=s["eta"]), gamma, s["steps"]), s["steps"] - 1
+    g, h = (v.sum(axis=0) / s["P"] for v in (run.memory(t, exact), run.momentum(t, exact)))
+    slope = problem.mean(run.x(t))
+    values = {
+        "gap": problem.gap(run.x(t)), "stepsize": Fraction(gamma) if exact else gamma, "slope": square(slope),
+        "shift": square(lifted(run.x(t + 1), exact) - lifted(run.x(t), exact)),
+        "mean_lag": square(g - h), "momentum_lag": square(h - slope),
+    }  # fmt: skip
+    parts = [float(values[name]) for name in ("gap", "slope", "mean_lag", "momentum_lag")]
+    return Outcome(problem.gap(run.x(t + 1)), values, _room(case, 1 + sum(parts)))
+
+
+# --- cases -----------------------------------------------------------------------------------------------------------
+
+_RATIONAL = ((4, 3), (9, 8), (2, 2))
+"""(n, k) with rational sqrt(1 - k/n)."""
+
+
+def _grid(top: int, **more: Any) -> Callable[[int], Iterator[Case]]:
+    def cases(level: int) -> Iterator[Case]:
+        for P, (n, k), rate, steps in itertools.product((1, 2, 4), _RATIONAL, (0.25, 1.0), range(1, top + 1)):
+            for seed in range(1 + level):
+                yield Case({"P": P, "n": n, "k": k, "rate": rate, "steps": steps, "seed": seed, "exact": True, **more})
+
+    return cases
+
+
+def _corpus(rates: tuple[float, ...] = (0.1, 1.0), **more: Any) -> Callable[[Budget], Iterator[Case]]:
+    def cases(budget: Budget) -> Iterator[Case]:
+        for (P, n, k), rate, steps in itertools.product(
+            ((1, 1, 1), (3, 4, 1), (2, 20, 1)), rates, (1, 4, 40, 400)[: 3 + (budget.level > 0)]
+        ):
+            for apart in (0.0, 3.0):
+                settings = {"P": P, "n": n, "k": k, "rate": rate, "steps": steps, "seed": 7, "apart": apart}
+                yield Case({**settings, **more, "dense": apart == 0.0})
+
+    return cases
+
+
+def _drawn(rates: tuple[float, ...] = (0.01, 0.5, 1.0), **more: Any) -> Callable[[], st.SearchStrategy[Case]]:
+    @st.composite
+    def cases(draw: st.DrawFn) -> Case:
+        P, n = draw(inputs.whole(1, 4)), draw(inputs.whole(1, 6))
+        settings = {"P": P, "n": n, "k": draw(inputs.whole(1, n)), "rate": draw(inputs.among(rates))}
+        settings |= {"steps": draw(inputs.whole(1, 12)), "apart": draw(inputs.among((0.0, 1.0, 10.0)))}
+        return Case(
+            {**settings, "seed": draw(inputs.whole(0, 2**31)), "dense": draw(inputs.among((True, False))), **more}
+        )
+
+    return cases
+
+
+def _curve(name: str, trial: Callable[[Any, Case], Outcome], axis: str, values: list[float], **more: Any) -> Any:
+    def curves(sgd: Any, seed: int) -> list[Series]:
+        found = []
+        for k in (1, 5):
+            settings = {"P": 4, "n": 10, "k": k, "rate": 1.0, "steps": 20, "seed": seed % 2**31, "dense": True, **more}
+            key = {"horizon": "steps", "stepsize": "rate"}[axis]
+            outcomes = [trial(sgd, Case({**settings, key: int(v) if key == "steps" else v})) for v in values]
+            bound = [float(claims()[name].bound(**o.values)) for o in outcomes]
+            x = [float(o.values.get(axis, v)) for o, v in zip(outcomes, values, strict=True)]
+            found.append(Series(f"P = 4, n = 10, k = {k}", axis, x, bound, [float(o.measured) for o in outcomes]))
+        return found
+
+    return curves
+
+
+_ENUMERATED = "P = 1, 2, 4 workers, a few steps, integer quadratics, step sizes of five binary digits; rational numbers"
+_STEPS = [1.0, 3.0, 10.0, 30.0, 100.0]
+_RATES = [0.03, 0.1, 0.3, 0.6, 1.0]
+
+
+def _far(_budget: Budget) -> Iterator[Case]:
+    for seed, steps in itertools.product(range(4), (2, 5, 10)):
+        yield Case({"P": 3, "n": 4, "k": 1, "rate": 1.0, "steps": steps, "seed": seed, "apart": 3.0})
+
+
+def _study(
+    name: str, trial: Callable[[Any, Case], Outcome], top: int, axis: str, values: list[float], **more: Any
+) -> Study:
+    return Study(
+        name,
+        _SGD,
+        trial,
+        grid=_grid(top, **more),
+        corpus=_corpus(**more),
+        cases=_drawn(**more),
+        curves=_curve(name, trial, axis, values, **more),
+        enumerated=_ENUMERATED,
+    )
+
+
+DESCENTS = (
+    Study(
+        "feedback.ef14.telescoping",
+        _SGD,
+        _telescoping,
+        grid=_grid(3),
+        corpus=_corpus(),
+        cases=_drawn(),
+        enumerated=_ENUMERATED,
+    ),
+    _study("feedback.ef14.rate", _ef14_rate, 2, "horizon", _STEPS),
+    _study("feedback.ef21.descent", _descent(False), 2, "stepsize", _RATES),
+    Study(
+        "feedback.ef21.descent_at_one_over_l",
+        _SGD,
+        _descent(True),
+        corpus=_far,
+        cases=_drawn(),
+        curves=_curve("feedback.ef21.descent_at_one_over_l", _descent(True), "stepsize", _RATES, steps=5),
+    ),
+    _study("feedback.ef21.rate", _ef21_rate, 2, "horizon", _STEPS),
+    _study("feedback.ef21.pl", _ef21_pl, 2, "horizon", _STEPS),
+    _study("feedback.ef21m.descent", _ef21m_descent, 2, "stepsize", _RATES, eta=0.5),
+)

@@ -1,0 +1,167 @@
+"""Quadratics on which error feedback is run: with integers and dyadic step sizes every number of a run is exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from numpy.typing import ArrayLike, NDArray
+
+from commbounds.collectives.feedback.sgd import FeedbackSGDState
+from commbounds.compressors import Compressor
+from commbounds.compressors.base import Law, Message, checked_array, checked_exact
+from commbounds.compressors.sparsifiers.unranked import Dense
+
+__all__ = ["EPS", "Quadratics", "Run", "Shrunk", "dyadic", "lifted", "root", "square", "work"]
+
+Array = NDArray[Any]
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Shrunk(Compressor):
+    """Returns 1 - q of its input: contractive by q^2 with equality, so extremal wherever only contraction counts."""
+
+    q: float
+
+    def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Dense:
+        """Every entry, times 1 - q."""
+        array = checked_array(x)
+        return Dense(array.shape, array.dtype, array * array.dtype.type(1 - self.q))
+
+    def decompress(self, message: Message) -> Array:
+        """What the message holds."""
+        assert isinstance(message, Dense)
+        return message.values
+
+    def law(self, x: Any) -> Law:
+        """The output, with probability one."""
+        return [(Fraction(1), tuple((1 - Fraction(self.q)) * v for v in checked_exact(x)))]
+
+
+def lifted(array: Any, exact: bool) -> Array:
+    """The array as it is, or its numbers as Fractions."""
+    given = np.asarray(array, np.float64)
+    if not exact:
+        return given
+    return np.array([Fraction(v) for v in given.ravel().tolist()], dtype=object).reshape(given.shape)
+
+
+def square(x: Array) -> Any:
+    """Sum of squares."""
+    return (x * x).sum()
+
+
+def root(value: Any) -> Any:
+    """Square root: exact of a Fraction, else a float."""
+    if isinstance(value, Fraction):
+        return sp.sqrt(sp.Rational(value.numerator, value.denominator))
+    return float(np.sqrt(value))
+
+
+def dyadic(value: float, exact: bool) -> float:
+    """The value, or the largest number of five binary digits that is not above it, with room for its rounding."""
+    if not exact:
+        return value
+    below = value * (1 - 8 * EPS)
+    exponent = int(np.floor(np.log2(below))) - 4
+    return float(np.floor(below * 2.0**-exponent) * 2.0**exponent)
+
+
+def work(*parts: float) -> float:
+    """Room for the rounding of a run in float64: 32 roundings for every number that is added up, relative to 1."""
+    return 32 * EPS * float(np.prod(parts))
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratics:
+    """f_i(x) = sum_j a_ij (x_j - c_ij)^2 / 2, in floats and, where `exact`, in Fractions too."""
+
+    a: Array
+    c: Array
+    exact: bool
+
+    @classmethod
+    def drawn(cls, P: int, n: int, seed: int, exact: bool, apart: float = 1.0) -> Quadratics:
+        """Curvatures between 1 and 8 (powers of two where exact), centres integers or normal, `apart`."""
+        rng = np.random.default_rng([seed, P, n])
+        if exact:
+            return cls(2.0 ** rng.integers(0, 3, (P, n)), apart * rng.integers(-3, 4, (P, n)), True)
+        return cls(np.exp(rng.standard_normal((P, n))), apart * rng.standard_normal((P, n)), False)
+
+    @cached_property
+    def _lifted(self) -> tuple[Array, Array]:
+        return lifted(self.a, self.exact), lifted(self.c, self.exact)
+
+    @cached_property
+    def _centre(self) -> tuple[Array, Array]:
+        """Mean curvatures, and the minimiser."""
+        a, c = self._lifted
+        mean = a.sum(axis=0) / len(a)
+        return mean, (a * c).sum(axis=0) / len(a) / mean
+
+    @property
+    def L(self) -> Any:
+        """Smoothness of the average."""
+        return max(self._centre[0])
+
+    @property
+    def mu(self) -> Any:
+        """Its least curvature."""
+        return min(self._centre[0])
+
+    @property
+    def Lt_square(self) -> Any:
+        """Mean squared smoothness of the workers' functions."""
+        return (lambda top: (top * top).sum() / len(top))(self._lifted[0].max(axis=1))
+
+    def gradients(self, x: Array) -> Array:
+        """Every worker's, in floats."""
+        return np.asarray(self.a * (x - self.c))
+
+    def own(self, x: Array) -> Array:
+        """Every worker's, lifted."""
+        a, c = self._lifted
+        return np.asarray(a * (lifted(x, self.exact) - c))
+
+    def mean(self, x: Array) -> Array:
+        """The average gradient, lifted."""
+        return np.asarray(self.own(x).sum(axis=0) / len(self.a))
+
+    def gap(self, x: Array) -> Any:
+        """Excess over the minimum."""
+        mean, best = self._centre
+        away = lifted(x, self.exact) - best
+        return (mean * away * away).sum() / 2
+
+
+@dataclass(eq=False)
+class Run:
+    """A descent, step by step: the states after every step, beginning with the one before the first."""
+
+    states: list[FeedbackSGDState]
+
+    @classmethod
+    def of(cls, sgd: Any, problem: Quadratics, x: Array, steps: int, noise: Array | None = None) -> Run:
+        """`steps` steps from x; `noise` (steps, P, n) is added to the gradients."""
+        states = [sgd.start(x, len(problem.a))]
+        for t in range(steps):
+            gradients = problem.gradients(states[-1].weights)
+            states.append(sgd.step(gradients if noise is None else gradients + noise[t], states[-1])[0])
+        return cls(states)
+
+    def x(self, t: int) -> Array:
+        """Weights before step t."""
+        return self.states[t].weights
+
+    def memory(self, t: int, exact: bool) -> Array:
+        """(P, n): g or e of every worker in step t, that is after it; lifted."""
+        return lifted([w.memory for w in self.states[t + 1].workers], exact)
+
+    def momentum(self, t: int, exact: bool) -> Array:
+        """(P, n): h of every worker in step t."""
+        return lifted([w.momentum for w in self.states[t + 1].workers], exact)

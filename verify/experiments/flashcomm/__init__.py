@@ -1,0 +1,1 @@
+"""Flash Communication: quantised all-reduce: the claims confronted with their implementations."""

@@ -1,0 +1,180 @@
+"""Bit planes and spikes: the claims bound to their implementations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.compressors.flashcomm.bit_planes import unpacked
+from commbounds.theory import claims
+from commbounds.verify import inputs
+from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.flashcomm.cases import made, through, vector_cases, vectors
+from commbounds.verify.experiments.flashcomm.quantiser import groups_of, rounding
+from commbounds.verify.finding import Series
+from commbounds.verify.study import Case, Outcome, Study
+
+__all__ = ["PLANES_AND_SPIKES"]
+
+Array = NDArray[Any]
+
+
+def _lossless(packed: Any, case: Case) -> Outcome | None:
+    bits, codes = case.settings["width"], case.array
+    return Outcome(int((unpacked(packed(codes, bits), bits, codes.size) != codes).sum()), {"width": bits})
+
+
+def _every_code(level: int) -> Iterator[Case]:
+    for bits in range(1, 9):
+        codes = np.arange(2**bits, dtype=np.uint8)
+        for shift in range(8):  # every code at every place of a byte, and part-full last bytes
+            yield Case({"width": bits, "shift": shift}, np.concatenate([codes[:shift], codes, codes[: 3 * level]]))
+
+
+def _plane_bytes(packed: Any, case: Case) -> Outcome | None:
+    codes = case.array
+    if codes.size % 8:
+        return None
+    planes = packed(codes, case.settings["width"])
+    return Outcome(sum(plane.nbytes for plane in planes), {"n": codes.size, "width": case.settings["width"]})
+
+
+def _code_lengths(_level: int) -> Iterator[Case]:
+    for bits in range(1, 9):
+        for n in (1, 7, 8, 16, 40, 1024):
+            yield Case({"width": bits, "n": n}, np.zeros(n, np.uint8))
+
+
+def _range_ratio(cls: Any, case: Case) -> Outcome | None:
+    c = made(cls, case)
+    about = c.compress(case.array).ranges
+    whole = np.array([np.ptp(case.array[part]) for part in groups_of(case.array, c.group)], np.float64)
+    rest = about.exact_scale.astype(np.float64) * c.top
+    if not whole.any():
+        return None
+    # a difference, a quotient and a product are rounded
+    ratio = float((rest[whole > 0] / whole[whole > 0]).max())
+    return Outcome(ratio, {"group": c.group}, 4 * float(np.finfo(case.array.dtype).eps) * ratio)
+
+
+def _tied_extremes(_budget: Budget) -> Iterator[Case]:
+    for group in (4, 8, 32):
+        x = np.tile([1.0, -1.0], group)[:group]
+        yield Case({"width": 2, "group": group, "spikes": True, "family": "tied extremes"}, x)
+
+
+def _spike_error(cls: Any, case: Case) -> Outcome | None:
+    """Error in steps of the entries that are no spikes."""
+    c = made(cls, case)
+    about, y, wide = (
+        c.compress(case.array).ranges,
+        through(c, case.array).astype(np.float64),
+        case.array.astype(np.float64),
+    )
+    worst, slack = 0.0, 0.0
+    for g, part in enumerate(groups_of(wide, c.group)):
+        kept = np.ones(wide[part].size, bool)
+        kept[about.positions[g]] = False
+        s = float(about.scale[g])
+        if s > 0 and kept.any() and np.ptp(wide[part][kept]) > 0:
+            largest, room = np.abs(y[part] - wide[part])[kept].max() / s, rounding(case.array[part][kept]) / s
+            if largest - room > worst - slack:
+                worst, slack = float(largest), float(room)
+    return Outcome(worst, {"width": c.width}, slack)
+
+
+def _kept(cls: Any, case: Case) -> Outcome | None:
+    """Largest error of the ends of groups: exact, as spikes are stored in the dtype of the vector."""
+    y, x = through(made(cls, case), case.array), case.array
+    ends = [
+        end
+        for part in groups_of(x, case.settings["group"])
+        for end in (part.start + np.argmin(x[part]), _largest(x, part))
+    ]
+    return Outcome(float(np.abs(y[ends] - x[ends]).max()), {"group": case.settings["group"]})
+
+
+def _largest(x: Array, part: slice) -> int:
+    return int(part.start + np.argmax(x[part]))
+
+
+def _half_way_spikes(_budget: Budget) -> Iterator[Case]:
+    for width in range(1, 9):
+        x = np.array([0.0, 2**width - 1.0, 0.5, 1000.0, -1000.0])
+        yield Case({"width": width, "group": 5, "spikes": True, "family": "half-way"}, x)
+
+
+def _mse_ratio(cls: Any, case: Case) -> Outcome | None:
+    x, wide = case.array, case.array.astype(np.float64)
+    two = cls(2, 32, metadata="float16", spikes=True)
+    four = cls(4, 128, metadata="float16")
+    errors = [float(((through(c, x).astype(np.float64) - wide) ** 2).sum()) for c in (two, four)]
+    return Outcome(errors[0] / errors[1], {"n": x.size}, 1e-6 * errors[0] / errors[1])
+
+
+def _with_spikes(n: int, seed: int) -> Array:
+    x = inputs.family("normal", n, seed, 1.0, np.float32)
+    x[np.random.default_rng([seed, 64]).permutation(n)[: n // 64]] *= 100
+    return x
+
+
+def _normal_vectors(budget: Budget) -> Iterator[Case]:
+    for n in (1024, 4096, 16384)[: 2 + budget.level]:
+        for seed in range(3):
+            yield Case({"family": "normal", "n": n, "seed": seed}, inputs.family("normal", n, seed, 1.0, np.float32))
+
+
+def _spiky_vectors(budget: Budget) -> Iterator[Case]:
+    for n in (1024, 4096, 16384)[: 2 + budget.level]:
+        for seed in range(3 * (1 + budget.level)):
+            yield Case({"family": "one spike in 64", "n": n, "seed": seed}, _with_spikes(n, seed))
+
+
+def _mse_curves(spiky: bool) -> Any:
+    def curves(cls: Any, _seed: int) -> list[Series]:
+        sizes = [1024, 4096, 16384]
+        make = _with_spikes if spiky else (lambda n, seed: inputs.family("normal", n, seed, 1.0, np.float32))
+        worst = []
+        for n in sizes:
+            outcomes = [_mse_ratio(cls, Case({}, make(n, seed))) for seed in range(5)]
+            worst.append(max(float(o.measured) for o in outcomes if o is not None))
+        label = "one spike in 64" if spiky else "normal entries"
+        bound = [float(claims()["flashcomm.spikes.pays"].bound())] * len(sizes)
+        return [Series(label, "n", [float(n) for n in sizes], bound, worst)]
+
+    return curves
+
+
+PLANES_AND_SPIKES = (
+    Study(
+        "flashcomm.bitplanes.lossless", "packed", _lossless, grid=_every_code, enumerated="every code at every place"
+    ),
+    Study("flashcomm.bitplanes.bytes", "packed", _plane_bytes, grid=_code_lengths, enumerated="widths and lengths"),
+    Study(
+        "flashcomm.spikes.range",
+        "GroupQuantizer",
+        _range_ratio,
+        corpus=vectors(spikes=True),
+        extremal=_tied_extremes,
+        cases=vector_cases(spikes=True),
+    ),
+    Study(
+        "flashcomm.spikes.kept", "GroupQuantizer", _kept, corpus=vectors(spikes=True), cases=vector_cases(spikes=True)
+    ),
+    Study(
+        "flashcomm.spikes.error",
+        "GroupQuantizer",
+        _spike_error,
+        corpus=vectors(spikes=True),
+        extremal=_half_way_spikes,
+        cases=vector_cases(spikes=True),
+    ),
+    Study("flashcomm.spikes.pays", "GroupQuantizer", _mse_ratio, corpus=_normal_vectors, curves=_mse_curves(False)),
+    Study(
+        "flashcomm.spikes.pays_isolated", "GroupQuantizer", _mse_ratio, corpus=_spiky_vectors, curves=_mse_curves(True)
+    ),
+)
+"""In the order of the book."""

@@ -1,0 +1,258 @@
+"""The group quantisers' claims, bound to their implementations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.theory import claims
+from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.flashcomm.cases import fits, made, through, vector_cases, vector_grid, vectors
+from commbounds.verify.finding import Series
+from commbounds.verify.study import Case, Outcome, Study
+
+__all__ = ["ENUMERATED", "QUANTISER", "formats", "groups_of", "rounding"]
+
+Array = NDArray[Any]
+_G = "flashcomm.groupquant."
+ENUMERATED = "every vector of two to four small integers, at one to three bits; rational arithmetic"
+
+
+def groups_of(x: Any, group: int) -> Iterator[slice]:
+    """The groups of `x`, as slices; the last one may be shorter."""
+    return (slice(start, min(start + group, len(x))) for start in range(0, len(x), group))
+
+
+def rounding(x: Array) -> float:
+    """What one coding and reading may be off by rounding: a difference, a quotient, a product and a sum."""
+    return 8.0 * float(np.finfo(x.dtype).eps) * float(np.abs(x).max())
+
+
+def _read(c: Any, case: Case) -> tuple[Any, Any]:
+    """Input and output of a case, in Fractions or in floats."""
+    if case.settings.get("exact"):
+        ((_, output),) = c.law(case.array)
+        return [Fraction(v) for v in case.array], output
+    return case.array, through(c, case.array).astype(np.float64)
+
+
+def _error_in_steps(cls: Any, case: Case) -> Outcome | None:
+    """Largest error over the scale of the group: exact scales on exact input, stored ones else."""
+    c = made(cls, case)
+    if not fits(c, case.array):
+        return None
+    x, y = _read(c, case)
+    values = {"width": c.width}
+    if case.settings.get("exact"):
+        worst = Fraction(0)
+        for part in groups_of(x, c.group):
+            span = max(x[part]) - min(x[part])
+            if span:
+                worst = max(
+                    worst, *(abs(a - b) * (2**c.width - 1) / span for a, b in zip(x[part], y[part], strict=True))
+                )
+        return Outcome(worst, values)
+    wide = case.array.astype(np.float64)
+    if c.metadata == "float64" and c.scale == "float":
+        steps = np.array([np.ptp(wide[part]) for part in groups_of(x, c.group)]) / (2**c.width - 1)
+    else:
+        steps = c.compress(case.array).ranges.scale.astype(np.float64)
+    error, slack = 0.0, 0.0
+    for part, s in zip(groups_of(x, c.group), steps, strict=True):
+        if s > 0 and np.ptp(wide[part]) > 0:
+            largest, room = np.abs(y[part] - wide[part]).max() / s, rounding(case.array[part]) / s
+            if largest - room > error - slack:
+                error, slack = largest, room
+    return Outcome(float(error), values, float(slack))
+
+
+def _half_way(_budget: Budget, **options: Any) -> Iterator[Case]:
+    """Levels at the integers and one entry half-way: at every width, and on both sides of zero."""
+    for width in range(1, 9):
+        for low in (0.0, -1.0, 3.0):
+            x = np.array([low, low + 2**width - 1, low + 0.5, low + 1.0])
+            yield Case({"width": width, "group": 4, "family": "half-way", **options}, x)
+
+
+def _half_way_exact(_budget: Budget) -> Iterator[Case]:
+    yield from _half_way(_budget)
+
+
+def _half_way_repaired(_budget: Budget) -> Iterator[Case]:
+    yield from _half_way(_budget, repaired=True, metadata="float64")
+
+
+def _half_way_integer(_budget: Budget) -> Iterator[Case]:
+    yield from _half_way(_budget, zero="integer")
+
+
+def formats(budget: Budget, **options: Any) -> Iterator[Case]:
+    """The corpus with metadata in half precision."""
+    for form in ("float32", "float16", "bfloat16"):
+        yield from vectors(np.float32, metadata=form, **options)(budget)
+
+
+def _far(_budget: Budget, **options: Any) -> Iterator[Case]:
+    """Offsets that are large against the range."""
+    for offset in (1003.0, 30000.0):
+        x = (offset + np.arange(4) / 10).astype(np.float64)
+        for form in ("bfloat16", "float16"):
+            yield Case({"width": 4, "group": 4, "metadata": form, "family": f"{offset:g} + i/10", **options}, x)
+
+
+def _far_stored(budget: Budget) -> Iterator[Case]:
+    yield from _far(budget)
+
+
+def _far_exact_then_stored(budget: Budget) -> Iterator[Case]:
+    yield from _far(budget, quantise_with="exact")
+
+
+def _one_sign(_budget: Budget) -> Iterator[Case]:
+    for base in (30.0, -300.0):
+        yield Case({"width": 2, "group": 4, "zero": "clamped", "family": "one sign"}, base + np.arange(4.0))
+
+
+def _curve(options: dict[str, Any]) -> Any:
+    """Error in steps over the number of bits: the worst of the corpus, and normal vectors."""
+
+    def curves(cls: Any, seed: int) -> list[Series]:
+        rng, widths = np.random.default_rng(seed), list(range(1, 9))
+        normal = [rng.standard_normal(4096).astype(np.float32) for _ in range(9)]
+        rows = [[_measured(cls, Case({"width": w, "group": 128, **options}, x)) for x in normal] for w in widths]
+        worst = []
+        for w in widths:
+            cases = [
+                Case({"width": w, "group": 4, **options}, np.array([0.0, 2**w - 1.0, 0.5, 1.0])),
+                Case({"width": w, "group": 4, **options}, 103.0 + np.arange(4) / 10),
+            ]
+            worst.append(max(*rows[w - 1], *(_measured(cls, case) for case in cases)))
+        quantiles = np.quantile(rows, (0.05, 0.5, 0.95), axis=1).tolist()
+        label = "groups of 128 normal entries; worst also over groups of 4"
+        bound = [float(claims()[_G + "error"].bound())] * len(widths)
+        return [Series(label, "bits", [float(w) for w in widths], bound, worst, *quantiles)]
+
+    return curves
+
+
+def _measured(cls: Any, case: Case) -> float:
+    outcome = _error_in_steps(cls, case)
+    assert outcome is not None
+    return float(outcome.measured)
+
+
+def _error_study(name: str, grid: bool = False, **options: Any) -> Study:
+    """A study of the error in steps, with the corpus and the search at the given options."""
+    form = options.get("metadata", "float64")
+    dtype = np.float64 if form == "float64" else np.float32
+    return Study(
+        _G + name,
+        "GroupQuantizer",
+        _error_in_steps,
+        grid=vector_grid(**options) if grid else None,
+        enumerated=ENUMERATED if grid else "",
+        corpus=vectors(dtype, **options),
+        cases=vector_cases(dtype, **options),
+        extremal={"error": _half_way_exact, "repaired": _half_way_repaired, "integer_point": _half_way_integer}.get(
+            name
+        ),
+        curves=_curve(options),
+    )
+
+
+def _ends(cls: Any, case: Case) -> Outcome | None:
+    c = made(cls, case)
+    x, y = _read(c, case)
+    worst: Any = Fraction(0)
+    for part in groups_of(x, c.group):
+        for end in (min(x[part]), max(x[part])):
+            worst = max(worst, *(abs(b - end) for a, b in zip(x[part], y[part], strict=True) if a == end))
+    exact = bool(case.settings.get("exact"))
+    return Outcome(worst if exact else float(worst), {}, 0.0 if exact else rounding(case.array))
+
+
+def _inversions(cls: Any, case: Case) -> Outcome | None:
+    c = made(cls, case)
+    x, y = _read(c, case)
+    turned = 0
+    for part in groups_of(x, c.group):
+        pairs = sorted(zip(x[part], y[part], strict=True))
+        turned += sum(b < max(v for _, v in pairs[: i + 1]) for i, (_, b) in enumerate(pairs))
+    return Outcome(turned, {})
+
+
+def _changed(cls: Any, case: Case) -> Outcome | None:
+    """Entries that a second coding moves by more than rounding."""
+    c = made(cls, case)
+    _, y = _read(c, case)
+    if case.settings.get("exact"):
+        ((_, again),) = c.law(y)
+        return Outcome(sum(a != b for a, b in zip(y, again, strict=True)), {})
+    room = 2 * rounding(case.array)
+    return Outcome(int((np.abs(through(c, y.astype(case.array.dtype)) - y) > room).sum()), {})
+
+
+QUANTISER = (
+    _error_study("error", grid=True),
+    Study(
+        _G + "ends",
+        "GroupQuantizer",
+        _ends,
+        grid=vector_grid(),
+        enumerated=ENUMERATED,
+        corpus=vectors(),
+        cases=vector_cases(),
+    ),
+    Study(
+        _G + "order",
+        "GroupQuantizer",
+        _inversions,
+        grid=vector_grid(),
+        enumerated=ENUMERATED,
+        corpus=vectors(np.float32),
+        cases=vector_cases(np.float32, metadata="bfloat16"),
+    ),
+    Study(
+        _G + "idempotence",
+        "GroupQuantizer",
+        _changed,
+        grid=vector_grid(),
+        enumerated=ENUMERATED,
+        corpus=vectors(),
+        cases=vector_cases(),
+    ),
+    Study(
+        _G + "half_step_stored",
+        "GroupQuantizer",
+        _error_in_steps,
+        corpus=formats,
+        extremal=_far_stored,
+        cases=vector_cases(np.float32, metadata="bfloat16"),
+        curves=_curve({"metadata": "bfloat16"}),
+    ),
+    Study(
+        _G + "exact_then_stored",
+        "GroupQuantizer",
+        _error_in_steps,
+        extremal=_far_exact_then_stored,
+        corpus=vectors(np.float32, metadata="bfloat16", quantise_with="exact"),
+        cases=vector_cases(np.float32, metadata="bfloat16", quantise_with="exact"),
+        curves=_curve({"metadata": "bfloat16", "quantise_with": "exact"}),
+    ),
+    _error_study("repaired", metadata="bfloat16", repaired=True),
+    _error_study("integer_point", zero="integer"),
+    Study(
+        _G + "clamped_point",
+        "GroupQuantizer",
+        _error_in_steps,
+        extremal=_one_sign,
+        corpus=vectors(zero="clamped"),
+        cases=vector_cases(zero="clamped"),
+        curves=_curve({"zero": "clamped"}),
+    ),
+)
+"""The studies of the errors."""

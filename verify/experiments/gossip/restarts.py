@@ -1,0 +1,116 @@
+"""Studies of all-reduce with restarts: all failures of an attempt enumerated."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.theory import claims
+from commbounds.verify.experiments.moshpit.averaging import (
+    curve_of,
+    masks,
+    settings,
+)
+from commbounds.verify.finding import Series
+from commbounds.verify.study import Case, Outcome, Stream, Study
+
+__all__ = ["RESTART_STUDIES"]
+
+
+def _attempts(less: int, implementation: Any, case: Case) -> Outcome | None:
+    """Expected attempts A, less one or not, from all failures of one attempt: A = (attempts of one, expected) / s.
+
+    Attempts are alike and independent: if one fails, which it does with probability 1 - s, A more are expected.
+    """
+    N, p = case.settings["N"], Fraction(case.settings["p"])
+    success, spent = Fraction(0), Fraction(0)
+    for alive, probability in masks(N, 1, p):
+        (_, attempts, done), _ = implementation(np.ones((N, 1)), alive=alive)
+        success += probability * int(done)
+        spent += probability * attempts
+    return Outcome(spent / success - less, {"N": N, "failure": p})
+
+
+def _capped(implementation: Any, case: Case) -> Outcome | None:
+    N, c, p = case.settings["N"], case.settings["cap"], Fraction(case.settings["p"])
+    total = Fraction(0)
+    for alive, probability in masks(N, c, p):
+        (_, attempts, _), _ = implementation(np.ones((N, 1)), alive=alive)
+        total += probability * attempts
+    return Outcome(total, {"N": N, "cap": c, "failure": p})
+
+
+def _rates(level: int) -> Iterator[Case]:
+    for N, p in itertools.product(range(1, 7 + level), ("0", "1/100", "1/3")):
+        yield settings(N=N, p=p)
+
+
+def _caps(level: int) -> Iterator[Case]:
+    for (N, cap), p in itertools.product(((1, 1), (1, 4), (2, 1), (2, 3), (3, 2), (4, 2)), ("0", "1/100", "1/3")):
+        yield settings(N=N, cap=cap, p=p)
+    if level:
+        yield settings(N=3, cap=4, p="1/5")
+
+
+def _capped_streams(implementation: Any) -> list[Stream]:
+    """Attempts at most c, drawn by the implementation itself."""
+    N, p, cap = 20, 0.05, 8
+    claimed = float(claims()["gossip.restarts.capped"].bound(N=N, failure=p, cap=cap))
+
+    def draw(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+        x = np.ones((N, 1))
+        return np.array([implementation(x, p, cap, rng)[0][1] for _ in range(count)], np.float64) - claimed
+
+    label = f"attempts, N={N}, p={p}, at most {cap}"
+    return [Stream(label, draw, 1 - claimed, cap - claimed, unit=claimed, cost=40)]
+
+
+def _attempt_curve(name: str, implementation: Any, _seed: int) -> list[Series]:
+    sizes = [1, 2, 3, 4, 6, 8]
+    less = 0 if name == "gossip.restarts.attempts" else 1
+    outcomes = [_attempts(less, implementation, settings(N=N, p="1/5")) for N in sizes]
+    bounds = [float(claims()[name].bound(N=N, failure=Fraction(1, 5))) for N in sizes]
+    measured = [float(o.measured) for o in outcomes if o is not None]
+    return [Series("p = 1/5", "N", [float(N) for N in sizes], bounds, measured)]
+
+
+def _restarts(statement: str, less: int) -> Study:
+    name = f"gossip.restarts.{statement}"
+    return Study(
+        name,
+        "allreduce_with_restarts",
+        partial(_attempts, less),
+        grid=_rates,
+        enumerated="all failures of one attempt, up to 6 peers; attempts are alike and independent",
+        curves=partial(_attempt_curve, name),
+    )
+
+
+RESTART_STUDIES = (
+    _restarts("attempts", 0),
+    _restarts("as_restarts", 1),
+    _restarts("restarts", 1),
+    Study(
+        "gossip.restarts.capped",
+        "allreduce_with_restarts",
+        _capped,
+        grid=_caps,
+        enumerated="all failures of all attempts, up to 4 peers and 4 attempts",
+        streams=_capped_streams,
+        curves=partial(
+            curve_of,
+            "gossip.restarts.capped",
+            _capped,
+            "failure",
+            "N = 2, at most 4 attempts",
+            [settings(N=2, cap=4, p=p) for p in ("0", "1/10", "1/4", "1/2", "3/4")],
+        ),
+    ),
+)
+"""One study for every claim about restarts."""

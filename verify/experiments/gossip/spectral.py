@@ -1,0 +1,135 @@
+"""Studies of how fast gossip shrinks the distortion: small integers exactly, others with their rounding."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import partial
+from math import isqrt
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from commbounds.collectives.gossip.mixing import TOPOLOGIES
+from commbounds.theory import claims
+from commbounds.verify.experiments.moshpit.averaging import (
+    distortions,
+    settings,
+)
+from commbounds.verify.finding import Series
+from commbounds.verify.inputs import among, whole
+from commbounds.verify.study import Case, Outcome, Study
+
+__all__ = ["SPECTRAL_STUDIES", "neighbours"]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def neighbours(topology: str, N: int) -> int:
+    """To how many peers everybody sends in a round."""
+    return int(TOPOLOGIES[topology](N, 0).shape[1])
+
+
+def _input(case: Case) -> NDArray[np.float64]:
+    N, kind, topology = case.settings["N"], case.settings["input"], case.settings["topology"]
+    if kind in ("eigenvector", "eigenvector by rows"):
+        angle = 2 * np.pi * np.arange(N) / N
+        if topology == "torus":
+            places = np.divmod(np.arange(N), isqrt(N))
+            angle = 2 * np.pi * places[kind == "eigenvector"] / isqrt(N)
+        column = (-1.0) ** np.arange(N) if topology == "exponential" else np.cos(angle)
+        return np.asarray(column[:, None], np.float64)
+    if kind == "normal":
+        return np.random.default_rng([case.settings["seed"], N]).standard_normal((N, 2))
+    # small integers, one by one: vector number `kind` in base 3, times what makes every mean a whole number
+    scale = float((neighbours(topology, N) + 1) ** case.settings["rounds"])
+    digits = [kind // 3**i % 3 - 1 for i in range(N)]
+    return np.array(digits, np.float64)[:, None] * scale
+
+
+def _shrinking(implementation: Any, case: Case) -> Outcome | None:
+    """D_T / D_0, exactly for small integers."""
+    topology, N, rounds = (case.settings[key] for key in ("topology", "N", "rounds"))
+    if N < 2 or (topology == "exponential" and N & (N - 1)) or (topology == "torus" and isqrt(N) < 3):
+        return None
+    x = _input(case)
+    values = {"N": N, "rounds": rounds}
+    if isinstance(case.settings["input"], int):
+        start = distortions(x)[0]
+        if start == 0:
+            return None
+        result, _ = implementation(x, topology, rounds)
+        return Outcome(distortions(result)[0] / start, values)
+    result, _ = implementation(x, topology, rounds)
+    centred = x - x.mean(axis=0)
+    start, left = np.square(centred).sum() / N, np.square(result - result.mean(axis=0)).sum() / N
+    # every entry of the result is off by at most eps/2 times its largest summand for each of k + 1 operations a round,
+    # and the mean that is taken away by N of them; D changes by 2 sqrt(D) error + error^2
+    error = (rounds * (neighbours(topology, N) + 1) + N) * _EPS * float(np.abs(x).max()) * np.sqrt(x.shape[1])
+    return Outcome(
+        float(left / start), values, float((2 * np.sqrt(left) * error + error**2) / start + 8 * N * _EPS * left / start)
+    )
+
+
+def _small_vectors(topology: str, level: int) -> Iterator[Case]:
+    sizes = {"ring": (2, 3, 4, 6), "torus": (9,), "exponential": (2, 4)}[topology]
+    for N, rounds in itertools.product(sizes, (1, 2)):
+        inputs = range(3**N) if 100 + 2000 * level > 3**N else range(1, 3**N, 3**N // (40 + 200 * level))
+        for number in inputs:
+            yield settings(topology=topology, N=N, rounds=rounds, input=number)
+
+
+def _eigenvectors(topology: str, _budget: Any) -> Iterator[Case]:
+    sizes = {"ring": (2, 4, 5, 8, 33), "torus": (9, 16, 25, 64), "exponential": (4, 8, 64)}[topology]
+    for N, rounds in itertools.product(sizes, (1, 3, 8)):
+        yield settings(topology=topology, N=N, rounds=rounds, input="eigenvector")
+        if topology == "torus":
+            yield settings(topology=topology, N=N, rounds=rounds, input="eigenvector by rows")
+
+
+def _random_vectors(topology: str) -> st.SearchStrategy[Case]:
+    sizes = {"ring": tuple(range(2, 40)), "torus": (9, 16, 25, 36), "exponential": (2, 4, 8, 16, 32)}[topology]
+    return st.builds(
+        lambda N, rounds, seed: settings(topology=topology, N=N, rounds=rounds, input="normal", seed=seed),
+        among(sizes),
+        whole(0, 12),
+        whole(0, 2**20),
+    )
+
+
+def _shrink_curve(topology: str, implementation: Any, seed: int) -> list[Series]:
+    N = 64
+    rounds = [1, 2, 4, 8, 16, 32, 64] if topology != "exponential" else [1, 2, 4, 8, 16]
+    found: dict[str, list[float]] = {"eigenvector": [], "normal": []}
+    for kind, T in itertools.product(found, rounds):
+        outcome = _shrinking(implementation, settings(topology=topology, N=N, rounds=T, input=kind, seed=seed))
+        assert outcome is not None
+        found[kind].append(float(outcome.measured))
+    claim = claims()[f"gossip.{topology}.distortion"]
+    bounds = [float(claim.bound(N=N, rounds=T)) for T in rounds]
+    middle = found["normal"]
+    x = [float(T) for T in rounds]
+    return [
+        Series("N = 64; worst: second eigenvector", "rounds", x, bounds, found["eigenvector"], middle, middle, middle)
+    ]
+
+
+def _spectral(topology: str) -> Study:
+    shown = "vectors of entries -1, 0, 1 on small graphs: all of them up to four peers, every few beyond"
+    return Study(
+        f"gossip.{topology}.distortion",
+        "gossip",
+        _shrinking,
+        grid=partial(_small_vectors, topology),
+        enumerated=shown,
+        corpus=lambda _budget: iter(()),
+        cases=partial(_random_vectors, topology),
+        extremal=partial(_eigenvectors, topology),
+        curves=partial(_shrink_curve, topology),
+    )
+
+
+SPECTRAL_STUDIES = (_spectral("ring"), _spectral("torus"), _spectral("exponential"))
+"""One study for every bound by a second eigenvalue."""

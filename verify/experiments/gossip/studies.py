@@ -1,0 +1,267 @@
+"""Gossip averaging, push-sum and all-reduce with restarts: the claims bound to their implementations."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from commbounds.collectives.gossip.mixing import TOPOLOGIES
+from commbounds.theory import claims
+from commbounds.verify.experiments.gossip.restarts import RESTART_STUDIES
+from commbounds.verify.experiments.gossip.spectral import SPECTRAL_STUDIES, neighbours
+from commbounds.verify.experiments.moshpit.averaging import (
+    curve_of,
+    distortions,
+    identity,
+    mean_of,
+    settings,
+    some_vectors,
+    whole_numbers,
+)
+from commbounds.verify.finding import Series
+from commbounds.verify.inputs import among, whole
+from commbounds.verify.study import Case, Outcome, Study, studies
+
+__all__ = ["EXPERIMENTS"]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def _hops(N: int) -> int:
+    return (N - 1).bit_length()
+
+
+# --- averages over inputs, exactness -----------------------------------------------------------------------------
+
+
+def _iid(topology: str, implementation: Any, case: Case) -> Outcome | None:
+    N, rounds = case.settings["N"], case.settings["rounds"]
+    x = identity(N, (neighbours(topology, N) + 1) ** rounds)
+    result, _ = implementation(x, topology, rounds)
+    return Outcome(sum(distortions(result)) / Fraction(sum(distortions(x))), {"N": N, "rounds": rounds})
+
+
+def _iid_curve(topology: str, rounds: list[int], implementation: Any, _seed: int) -> list[Series]:
+    outcomes = [_iid(topology, implementation, settings(N=16, rounds=T)) for T in rounds]
+    measured = [float(o.measured) for o in outcomes if o is not None]
+    name = "gossip.ring.iid" if topology == "ring" else "gossip.one_peer.factor"
+    bounds = [float(claims()[name].bound(N=16, rounds=T)) for T in rounds]
+    return [Series("N = 16", "rounds", [float(T) for T in rounds], bounds, measured)]
+
+
+def _exact(implementation: Any, case: Case) -> Outcome | None:
+    N, hops = case.settings["N"], _hops(case.settings["N"])
+    result, _ = implementation(identity(N, 2**hops), "one-peer", hops, start=hops * case.settings.get("sweep", 0))
+    return Outcome(sum(distortions(result)), {"N": N, "rounds": hops})
+
+
+# --- the mean ----------------------------------------------------------------------------------------------------
+
+
+def _moved(before: Any, after: Any) -> Fraction:
+    return sum(((a - b) ** 2 for a, b in zip(mean_of(before), mean_of(after), strict=True)), Fraction(0))
+
+
+def _with_failures(missing: str, implementation: Any, case: Case) -> Outcome | None:
+    """One round with the given peers down."""
+    N, topology = case.settings["N"], case.settings["topology"]
+    k = neighbours(topology, N)
+    scale = int(np.lcm.reduce(np.arange(1, k + 2)))
+    alive = np.array([case.settings["alive"] >> i & 1 for i in range(N)], np.bool_)
+    x = identity(N, scale)
+    result, _ = implementation(x, topology, 1, alive=alive[None], missing=missing)
+    return Outcome(_moved(x, result), {"N": N})
+
+
+def _every_failure(level: int) -> Iterator[Case]:
+    for topology, sizes in (("ring", (1, 2, 3, 4, 5, 6)), ("torus", (1, 4, 9)[: 2 + (level > 0)])):
+        for N in sizes:
+            for alive in range(2**N):
+                yield settings(topology=topology, N=N, alive=alive)
+    for seed in range(20):
+        yield settings(topology="torus", N=9, alive=int(np.random.default_rng(seed).integers(2**9)))
+
+
+def _push(lost: str, implementation: Any, case: Case) -> Outcome | None:
+    """How far the weighted mean of the estimates moves, for the given broken links."""
+    N, rounds, x, delivered = _links(case)
+    (sums, weights), _ = implementation(x, case.settings["topology"], rounds, delivered=delivered, lost=lost)
+    held, scale = whole_numbers(np.asarray(weights, np.float64))
+    estimates = [Fraction(int(held.sum()), scale * N)]
+    after = [total / estimates[0] for total in mean_of(sums)]
+    shift = sum(((a - b) ** 2 for a, b in zip(after, mean_of(x), strict=True)), Fraction(0))
+    return Outcome(shift, {"N": N})
+
+
+def _links(case: Case) -> tuple[int, int, Any, Any]:
+    """Peers, rounds, inputs, and which links work: bit by bit, or drawn."""
+    N, rounds, topology = (case.settings[key] for key in ("N", "rounds", "topology"))
+    shapes = [TOPOLOGIES[topology](N, t).shape for t in range(rounds)]
+    if "seed" in case.settings:
+        rng = np.random.default_rng(case.settings["seed"])
+        delivered = [rng.random(shape) >= case.settings["loss"] for shape in shapes]
+    else:
+        bits = iter(case.settings["works"] >> i & 1 == 1 for i in range(sum(a * b for a, b in shapes)))
+        delivered = [np.array([next(bits) for _ in range(a * b)], np.bool_).reshape(a, b) for a, b in shapes]
+    share = neighbours(topology, N) + 1
+    return N, rounds, some_vectors(N, 2, 1, share**rounds), delivered
+
+
+def _every_link(level: int) -> Iterator[Case]:
+    # shares of one half are exact; three peers and more rounds make 2^9 ways and beyond
+    for N, rounds in ((1, 1), (2, 1), (2, 2), (3, 2), (4, 2), *(((3, 3), (5, 2)) if level else ())):
+        for works in range(2 ** (N * rounds if N > 1 else 0)):
+            yield settings(topology="one-peer", N=N, rounds=rounds, works=works)
+
+
+def _ranges(implementation: Any, case: Case) -> Outcome | None:
+    N, rounds, x, delivered = _links(case)
+    if N < 2:
+        return None
+    x = x[:, :1]
+    (sums, weights), _ = implementation(x, case.settings["topology"], rounds, delivered=delivered)
+    estimates, start = sums[:, 0] / weights, float(np.ptp(x))
+    if start == 0.0:
+        return None
+    # a share is rounded once, a sum of k + 1 shares k times, a ratio once more; both ends of the range
+    slack = 2 * (rounds * (neighbours(case.settings["topology"], N) + 2) + 2) * _EPS * float(np.abs(x).max()) / start
+    return Outcome(float(np.ptp(estimates) / start), {"N": N, "rounds": rounds}, slack)
+
+
+def _lossy() -> st.SearchStrategy[Case]:
+    return st.builds(
+        lambda N, rounds, topology, loss, seed: settings(N=N, rounds=rounds, topology=topology, loss=loss, seed=seed),
+        whole(2, 12),
+        whole(0, 6),
+        among(("one-peer", "ring", "exponential")),
+        among((0.0, 0.2, 0.9)),
+        whole(0, 2**20),
+    )
+
+
+def _all_broken(_budget: Any) -> Iterator[Case]:
+    for N, topology in itertools.product((2, 5), ("one-peer", "ring", "exponential")):
+        yield settings(N=N, rounds=3, topology=topology, loss=1.0, seed=0)
+
+
+# --- words -------------------------------------------------------------------------------------------------------
+
+
+def _words(topology: str, implementation: Any, case: Case) -> Outcome | None:
+    N, n, rounds = (case.settings[key] for key in ("N", "n", "rounds"))
+    _, traffic = implementation(np.ones((N, n)), topology, rounds)
+    return Outcome(int(traffic.sent.max()), {"N": N, "n": n, "rounds": rounds})
+
+
+def _word_cases(topology: str, level: int) -> Iterator[Case]:
+    sizes = (4, 9, 16) if topology == "torus" else range(2, 10 + level)
+    for N, n, rounds in itertools.product(sizes, (1, 3), range(4)):
+        yield settings(N=N, n=n, rounds=rounds)
+
+
+def _word_curve(statement: str, topology: str, implementation: Any, _seed: int) -> list[Series]:
+    sizes = [1, 4, 16, 64, 256]
+    outcomes = [_words(topology, implementation, settings(N=16, n=n, rounds=4)) for n in sizes]
+    bounds = [float(claims()[f"gossip.{statement}.words"].bound(N=16, n=n, rounds=4)) for n in sizes]
+    measured = [float(o.measured) for o in outcomes if o is not None]
+    return [Series("N = 16, four rounds", "n", [float(n) for n in sizes], bounds, measured)]
+
+
+def _sends(statement: str, topology: str, subject: str = "gossip") -> Study:
+    return Study(
+        f"gossip.{statement}.words",
+        subject,
+        partial(_words, topology),
+        grid=partial(_word_cases, topology),
+        enumerated="up to 16 peers, 3 entries and 3 rounds",
+        curves=partial(_word_curve, statement, topology),
+    )
+
+
+def _gossip(statement: str, trial: Any, grid: Any, enumerated: str, **options: Any) -> Study:
+    subject = options.pop("subject", "gossip")
+    return Study(f"gossip.{statement}", subject, trial, grid=grid, enumerated=enumerated, **options)
+
+
+_UNIT = "a unit vector for every peer"
+
+EXPERIMENTS = studies(
+    *SPECTRAL_STUDIES,
+    _gossip(
+        "ring.iid",
+        partial(_iid, "ring"),
+        lambda level: (settings(N=N, rounds=T) for N in range(2, 9) for T in range(5 + level)),
+        f"up to 8 peers and 4 rounds; {_UNIT}",
+        curves=partial(_iid_curve, "ring", [0, 1, 2, 4, 8]),
+    ),
+    _gossip(
+        "one_peer.factor",
+        partial(_iid, "one-peer"),
+        lambda level: (settings(N=2**h, rounds=T) for h in range(1, 5 + level) for T in range(h + 1)),
+        f"up to 16 peers, every number of rounds; {_UNIT}",
+        curves=partial(_iid_curve, "one-peer", [0, 1, 2, 3, 4]),
+    ),
+    _gossip(
+        "one_peer.exact",
+        _exact,
+        lambda level: (settings(N=2**h, sweep=s) for h in range(6 + level) for s in range(2)),
+        f"up to 32 peers; {_UNIT}",
+    ),
+    _gossip(
+        "one_peer.any_number", _exact, lambda _level: (settings(N=N) for N in range(1, 9)), f"up to 8 peers; {_UNIT}"
+    ),
+    _gossip(
+        "mean.own_instead",
+        partial(_with_failures, "self"),
+        _every_failure,
+        f"all failures on rings of up to 6 and the torus of 4, some on that of 9; {_UNIT}",
+    ),
+    _gossip(
+        "mean.renormalised",
+        partial(_with_failures, "renormalise"),
+        _every_failure,
+        f"all failures on rings of up to 6 and the torus of 4, some on that of 9; {_UNIT}",
+    ),
+    _gossip(
+        "push_sum.mean",
+        partial(_push, "kept"),
+        _every_link,
+        "all ways for links to break, up to 4 peers and 2 rounds",
+        subject="push_sum",
+    ),
+    _gossip(
+        "push_sum.losing",
+        partial(_push, "gone"),
+        _every_link,
+        "all ways for links to break, up to 4 peers and 2 rounds",
+        subject="push_sum",
+    ),
+    Study(
+        "gossip.push_sum.range",
+        "push_sum",
+        _ranges,
+        corpus=lambda _budget: iter(()),
+        cases=_lossy,
+        extremal=_all_broken,
+        curves=partial(
+            curve_of,
+            "gossip.push_sum.range",
+            _ranges,
+            "rounds",
+            "N = 12, one peer, 20 % link loss",
+            [settings(N=12, rounds=t, topology="one-peer", loss=0.2, seed=0) for t in range(0, 21, 2)],
+        ),
+    ),
+    *RESTART_STUDIES,
+    _sends("ring", "ring"),
+    _sends("torus", "torus"),
+    _sends("exponential", "exponential"),
+    _sends("one_peer", "one-peer"),
+    _sends("push_sum", "one-peer", "push_sum"),
+)

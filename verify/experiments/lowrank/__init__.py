@@ -1,0 +1,1 @@
+"""Low-rank compression: the claims confronted with their implementations."""

@@ -1,0 +1,1 @@
+"""Moshpit all-reduce and Moshpit SGD: the claims confronted with their implementations."""

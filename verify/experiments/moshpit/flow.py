@@ -1,0 +1,193 @@
+"""Studies of the mean under averaging in groups, and of what Moshpit all-reduce sends."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from commbounds.collectives.moshpit.allreduce import initial_keys
+from commbounds.theory import claims
+from commbounds.verify.experiments.moshpit.averaging import (
+    common_multiple,
+    curve_of,
+    distortions,
+    farthest,
+    masks,
+    mean_of,
+    settings,
+    some_vectors,
+    spanning,
+)
+from commbounds.verify.experiments.moshpit.random_groups import all_choices
+from commbounds.verify.finding import Series
+from commbounds.verify.inputs import among, whole
+from commbounds.verify.study import Case, Outcome, Study
+
+__all__ = ["FLOW_STUDIES"]
+
+
+def _shift(before: Any, after: Any) -> Fraction:
+    return sum(((a - b) ** 2 for a, b in zip(mean_of(before), mean_of(after), strict=True)), Fraction(0))
+
+
+def _preserved(implementation: Any, case: Case) -> Outcome | None:
+    N, groups, seed = case.settings["N"], case.settings["groups"], case.settings["seed"]
+    x = some_vectors(N, case.settings["n"], seed, common_multiple(N, 1))
+    labels = np.random.default_rng(seed).integers(-1, groups, N)
+    result, _ = implementation(x, labels)
+    return Outcome(_shift(x, result), {"N": N})
+
+
+def _labelled(level: int) -> Iterator[Case]:
+    for N, groups, seed in itertools.product(range(1, 7 + level), (1, 2, 3), range(6)):
+        yield settings(N=N, n=3, groups=groups, seed=seed)
+
+
+def _one_way(implementation: Any, case: Case) -> Outcome | None:
+    """E ||shift||^2 over all groups and all ways to be deaf."""
+    N, r, q = case.settings["N"], case.settings["r"], Fraction(case.settings["q"])
+    x, admitted = spanning(N, common_multiple(N, 1)), all_choices("blocks", (*(1,) * (r - 1), N - r + 1))
+    totals = [Fraction(0)] * x.shape[1]
+    for receives, probability in masks(N, 1, q):
+        for choices in admitted:
+            result, _ = implementation(x, r, 1, reading="blocks", choices=[choices], receives=receives)
+            moved = zip(mean_of(x), mean_of(result), strict=True)
+            totals = [t + probability * (a - b) ** 2 for t, (a, b) in zip(totals, moved, strict=True)]
+    values = {"N": N, "r": r, "deaf": q, "spread": Fraction(1)}
+    ratios = [t / len(admitted) / start for t, start in zip(totals, distortions(x), strict=True) if start]
+    return Outcome(farthest("moshpit.mean.one_way", ratios, values), values)
+
+
+def _deaf(level: int) -> Iterator[Case]:
+    for N in range(2, 5 + (level > 0)):
+        for r, q in itertools.product(range(1, N + 1), ("0", "1/3", "1")):
+            yield settings(N=N, r=r, q=q)
+
+
+def _leaving(implementation: Any, case: Case) -> Outcome | None:
+    """E ||shift||^2 over all groups and all sets of survivors, of one column."""
+    N, r, rounds, stay = (case.settings[key] for key in ("N", "r", "rounds", "stay"))
+    x, admitted = spanning(N, common_multiple(N, rounds)), all_choices("blocks", (*(1,) * (r - 1), N - r + 1))
+    totals, count = [Fraction(0)] * x.shape[1], 0
+    for choices in itertools.product(admitted, repeat=rounds):
+        result, _ = implementation(x, r, rounds, reading="blocks", choices=choices)
+        for survivors in itertools.combinations(range(N), stay):
+            moved = zip(mean_of(x), mean_of(result[list(survivors)]), strict=True)
+            totals = [t + (a - b) ** 2 for t, (a, b) in zip(totals, moved, strict=True)]
+            count += 1
+    values = {"N": N, "r": r, "rounds": rounds, "survivors": stay, "spread": Fraction(1)}
+    ratios = [t / count / start for t, start in zip(totals, distortions(x), strict=True) if start]
+    return Outcome(farthest("moshpit.mean.leaving", ratios, values), values)
+
+
+def _departures(level: int) -> Iterator[Case]:
+    for N in range(2, 5 + (level > 0)):
+        for r, rounds, stay in itertools.product(range(1, N + 1), (0, 1), range(1, N + 1)):
+            yield settings(N=N, r=r, rounds=rounds, stay=stay)
+    yield settings(N=3, r=2, rounds=2, stay=2)
+
+
+# --- what is sent ------------------------------------------------------------------------------------------------
+
+
+def _sent(count: Callable[[Any], int], divides: bool, implementation: Any, case: Case) -> Outcome | None:
+    M, d, n, rounds = (case.settings[key] for key in ("M", "d", "n", "rounds"))
+    if divides and n % M:
+        return None
+    x = np.arange(float(M**d * n)).reshape(M**d, n)
+    _, traffic = implementation(x, initial_keys(M**d, M, d), M, rounds, slots="rank")
+    return Outcome(int(count(traffic)), {"N": M**d, "M": M, "n": n, "rounds": rounds})
+
+
+def _sizes(level: int) -> Iterator[Case]:
+    for M, d in ((1, 1), (2, 1), (3, 1), (2, 2), (3, 2), (5, 1))[: 6 + level]:
+        for n, rounds in itertools.product((1, 2, 3, 4, 5, 6, 12)[: 7 + level], (0, 1, 2, 3)):
+            yield settings(M=M, d=d, n=n, rounds=rounds)
+
+
+def _equal_chunks(_budget: Any) -> Iterator[Case]:
+    for M, d in ((2, 1), (2, 2), (3, 2), (4, 2)):
+        yield settings(M=M, d=d, n=2 * M, rounds=2)
+
+
+def _any_size() -> st.SearchStrategy[Case]:
+    return st.builds(
+        lambda shape, n, rounds: settings(M=shape[0], d=shape[1], n=n, rounds=rounds),
+        among(((1, 1), (2, 1), (3, 1), (2, 2), (3, 2), (2, 3), (4, 2))),
+        whole(1, 40),
+        whole(0, 4),
+    )
+
+
+def _word_curve(name: str, count: Callable[[Any], int], implementation: Any, _seed: int) -> list[Series]:
+    sizes, M = [1, 2, 3, 4, 6, 8, 16, 64, 256], 4
+    cases = [settings(M=M, d=2, n=n, rounds=2) for n in sizes]
+    found = [_sent(count, name.endswith("equal_chunks"), implementation, case) for case in cases]
+    pairs = [(n, outcome) for n, outcome in zip(sizes, found, strict=True) if outcome is not None]
+    bounds = [float(claims()[name].bound(**outcome.values)) for _, outcome in pairs]
+    label = "M = 4, two rounds"
+    return [Series(label, "n", [float(n) for n, _ in pairs], bounds, [float(o.measured) for _, o in pairs])]
+
+
+def _traffic(statement: str, count: Callable[[Any], int], **options: Any) -> Study:
+    name = f"moshpit.traffic.{statement}"
+    trial = partial(_sent, count, statement == "equal_chunks")
+    drawn = statement in ("words", "equal_chunks", "critical_path")
+    curves = partial(_word_curve, name, count) if drawn else None
+    shown = "sides, dimensions, lengths and rounds up to 5, 2, 12 and 3"
+    return Study(name, "moshpit", trial, grid=_sizes, enumerated=shown, curves=curves, **options)
+
+
+def _study(statement: str, subject: str, trial: Any, grid: Any, enumerated: str, **options: Any) -> Study:
+    return Study(f"moshpit.{statement}", subject, trial, grid=grid, enumerated=enumerated, **options)
+
+
+def _no_hand(_budget: Any) -> Iterator[Case]:
+    return iter(())
+
+
+FLOW_STUDIES = (
+    _study("mean.preserved", "group_average", _preserved, _labelled, "some labels of up to 6 peers, some sitting out"),
+    _study(
+        "mean.one_way",
+        "random_groups",
+        _one_way,
+        _deaf,
+        "all groups and all ways to be deaf, up to 4 peers, on inputs that span all quadratic forms",
+        curves=partial(
+            curve_of,
+            "moshpit.mean.one_way",
+            _one_way,
+            "deaf",
+            "N = 4, r = 2",
+            [settings(N=4, r=2, q=q) for q in ("0", "1/8", "1/4", "1/2", "3/4", "1")],
+        ),
+    ),
+    _study(
+        "mean.leaving",
+        "random_groups",
+        _leaving,
+        _departures,
+        "all groups and all survivors, up to 4 peers, on inputs that span all quadratic forms",
+        curves=partial(
+            curve_of,
+            "moshpit.mean.leaving",
+            _leaving,
+            "survivors",
+            "N = 5, r = 3, one round",
+            [settings(N=5, r=3, rounds=1, stay=stay) for stay in range(1, 6)],
+        ),
+    ),
+    _traffic("words", lambda t: t.sent.max(), corpus=_no_hand, extremal=_equal_chunks, cases=_any_size),
+    _traffic("equal_chunks", lambda t: t.sent.max()),
+    _traffic("critical_path", lambda t: t.critical_path),
+    _traffic("messages", lambda t: t.messages.max()),
+    _traffic("steps", lambda t: t.steps),
+)
+"""One study for every claim about the mean and traffic."""

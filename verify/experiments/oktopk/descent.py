@@ -1,0 +1,275 @@
+"""Ok-Topk SGD: exact runs on integers, the mean residual, the pair of ranks that stalls."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from commbounds.theory import claims
+from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.oktopk.quadratics import QUADRATIC, kept_largest
+from commbounds.verify.finding import Series
+from commbounds.verify.inputs import among, whole
+from commbounds.verify.stack_families import FAMILIES, stack
+from commbounds.verify.study import Case, Outcome, Study
+
+__all__ = ["DESCENTS"]
+
+Array = NDArray[Any]
+_EPS = float(np.finfo(np.float64).eps)
+_ETA = 0.25
+
+
+# --- the iterates and the mean residual ---------------------------------------------------------------------------
+
+
+def _gradients_case(gradients: Array, k: int, period: int) -> Case:
+    """A run over given gradients (steps, P, n), with thresholds found anew every `period` steps."""
+    steps, P, n = gradients.shape
+    return Case({"P": P, "n": n, "k": k, "steps": steps, "tau_prime": period}, gradients.reshape(steps * P, n))
+
+
+def _iterate_trial(implementation: Any, case: Case) -> Outcome:
+    s = case.settings
+    assert case.x is not None
+    sgd = implementation(s["k"], _ETA, options={"tau_prime": s["tau_prime"], "tau": 2})
+    state = sgd.start(np.zeros(s["n"]), s["P"])
+    plain, worst = np.zeros(s["n"]), Fraction(0)
+    for gradients in case.x.reshape(s["steps"], s["P"], s["n"]):
+        state, _, _ = sgd.step(gradients, state)
+        plain = plain - _ETA * gradients.mean(axis=0)  # exact: small integers, powers of two
+        gap = state.weights - plain - state.residuals.mean(axis=0)
+        worst = max(worst, Fraction(float(np.abs(gap).max())))
+    return Outcome(worst, {})
+
+
+def _raw_trial(implementation: Any, case: Case) -> Outcome:
+    """The step size is halved in every step; residuals hold gradients."""
+    s = case.settings
+    assert case.x is not None
+    sgd = implementation(s["k"], _ETA, accumulate="raw", options={"tau_prime": s["tau_prime"], "tau": 2})
+    state = sgd.start(np.zeros(s["n"]), s["P"])
+    plain, worst, eta = np.zeros(s["n"]), Fraction(0), _ETA
+    for gradients in case.x.reshape(s["steps"], s["P"], s["n"]):
+        state, _, _ = sgd.step(gradients, state, step_size=eta)
+        plain = plain - eta * gradients.mean(axis=0)
+        gap = state.weights - plain - eta * state.residuals.mean(axis=0)
+        worst = max(worst, Fraction(float(np.abs(gap).max())))
+        eta /= 2
+    return Outcome(worst, {})
+
+
+def _iterate_grid(level: int) -> Iterator[Case]:
+    """Every first gradient of two ranks and two entries in {0, -1, 2}; the second as it was, exchanged or reversed."""
+    for entries in itertools.product((0.0, -1.0, 2.0), repeat=4):
+        first = np.array(entries).reshape(2, 2)
+        for second in (first, first[::-1], -first[:, ::-1]):
+            for k in (1, 2)[: 1 + level]:
+                for period in (1, 3)[: 1 + level]:
+                    yield _gradients_case(np.array([first, second, first]), k, period)
+
+
+def _whole_gradients(family: str, P: int, n: int, k: int, seed: int, steps: int) -> Array:
+    drawn = np.array([stack(family, P, n, k, seed + t, np.float64) for t in range(steps)])
+    return np.rint(drawn * (100.0 / (np.abs(drawn).max() or 1.0)))
+
+
+def _iterate_corpus(budget: Budget) -> Iterator[Case]:
+    for number, family in enumerate(FAMILIES):
+        for P, k in ((1, 2), (2, 2), (4, 4), (8, 8))[: 3 + budget.level]:
+            n = 2 * P * k
+            if FAMILIES[family].fits(P, n, k):
+                yield _gradients_case(_whole_gradients(family, P, n, k, number, 5), k, 1 + number % 3)
+
+
+@st.composite
+def _iterate_cases(draw: st.DrawFn) -> Case:
+    P, n = draw(among((1, 2, 4, 8))), draw(whole(1, 40))
+    k = draw(whole(1, n))
+    family = draw(among(("iid", "heavy-tailed", "same hot layers", "ties")))
+    gradients = _whole_gradients(family, P, n, k, draw(whole(0, 2**31)), draw(whole(1, 6)))
+    return _gradients_case(gradients, k, draw(whole(1, 4)))
+
+
+def _residual_case(family: str, P: int, n: int, k: int, seed: int, steps: int) -> Case:
+    return Case({"family": family, "P": P, "n": n, "k": k, "seed": seed, "steps": steps})
+
+
+def _residual_trial(implementation: Any, case: Case) -> Outcome | None:
+    s = case.settings
+    P, n, k = s["P"], s["n"], s["k"]
+    sgd = implementation(k, _ETA, options={"tau_prime": 1})
+    state = sgd.start(np.zeros(n), P)
+    before, move, acc, update, largest_acc = 0.0, 0.0, np.zeros(n), np.zeros(n), 0.0
+    for t in range(s["steps"]):
+        gradients = _near_equal(P, n) if s["family"] == "nearly equal" else _floats(s["family"], P, n, k, s["seed"] + t)
+        before = float(np.linalg.norm(state.residuals.mean(axis=0)))
+        move = float(np.linalg.norm(_ETA * gradients.mean(axis=0)))
+        every = state.residuals + _ETA * gradients
+        acc, largest_acc = every.mean(axis=0), float(np.linalg.norm(every))
+        state, result, _ = sgd.step(gradients, state)
+        update = result.update / P
+    if move == 0.0:
+        return None
+    xi = float(np.linalg.norm(kept_largest(acc, k) - update)) / move
+    # every entry of a residual, a mean and an update carries P + 3 roundings, a norm n/2 + 2 more
+    slack = (2 * P + n + 10) * _EPS * (largest_acc + before + (2.0 + xi) * move)
+    values = {"n": n, "k": k, "before": before, "move": move, "xi": xi}
+    return Outcome(float(np.linalg.norm(state.residuals.mean(axis=0))), values, slack)
+
+
+def _floats(family: str, P: int, n: int, k: int, seed: int) -> Array:
+    return stack(family, P, n, k, seed, np.float64)
+
+
+def _near_equal(P: int, n: int) -> Array:
+    return np.tile(1.0 + 1e-6 * np.arange(n), (P, 1))
+
+
+def _residual_corpus(budget: Budget) -> Iterator[Case]:
+    for number, family in enumerate(FAMILIES):
+        for P, k in ((1, 2), (2, 2), (4, 4), (7, 3), (16, 16))[: 4 + budget.level]:
+            if FAMILIES[family].fits(P, 2 * P * k, k):
+                for steps in (1, 4):
+                    yield _residual_case(family, P, 2 * P * k, k, number, steps)
+
+
+def _residual_extremal(_budget: Budget) -> Iterator[Case]:
+    for P, n, k in ((1, 4, 1), (3, 10, 2), (8, 50, 20)):
+        yield _residual_case("nearly equal", P, n, k, 0, 1)
+
+
+@st.composite
+def _residual_cases(draw: st.DrawFn) -> Case:
+    P, n = draw(whole(1, 8)), draw(whole(1, 40))
+    family = draw(among(("iid", "heavy-tailed", "common + noise", "identical", "same hot layers", "own hot layers")))
+    return _residual_case(family, P, n, draw(whole(1, n)), draw(whole(0, 2**31)), draw(whole(1, 8)))
+
+
+def _residual_curve(implementation: Any, seed: int) -> Sequence[Series]:
+    """Measured over bound, for k from one to all of 64 entries on 8 ranks."""
+    ks = [1, 2, 4, 8, 16, 32, 64]
+
+    def share(case: Case) -> float:
+        outcome = _residual_trial(implementation, case)
+        assert outcome is not None
+        bound = claims()["oktopk.sgd.residual"].bound(**outcome.values)
+        return float(outcome.measured) / float(bound) if bound else 1.0
+
+    drawn = [[share(_residual_case("iid", 8, 64, k, seed % 2**31 + 10 * j, 1 + j)) for j in range(12)] for k in ks]
+    low, mid, high = np.quantile(drawn, (0.05, 0.5, 0.95), axis=1)
+    worst = [share(_residual_case("nearly equal", 8, 64, k, 0, 1)) for k in ks]
+    series = Series(
+        "n = 64, 8 ranks, up to 12 steps", "k", [float(k) for k in ks], [1.0] * len(ks), worst, relative=True,
+        random_low=low.tolist(), random_mid=mid.tolist(), random_high=high.tolist(),
+    )  # fmt: skip
+    return (series,)
+
+
+# --- the pair that stalls -----------------------------------------------------------------------------------------
+
+
+def _stalling_case(t: int, size: int, n: int = 2, allowed: int = 0) -> Case:
+    """`t` steps of the pair whose large entries are +-`size` and cancel; `allowed` is the constant that xi may have."""
+    return Case({"P": 2, "n": n, "k": 1, "steps": t, "B": size, "xi": allowed})
+
+
+def _realised_xi(implementation: Any, case: Case) -> Fraction:
+    """The xi of the last step, exactly: all numbers are small integers times powers of two."""
+    s = case.settings
+    sgd = implementation(1, _ETA, options={"tau_prime": 1})
+    weights = np.zeros(s["n"])
+    weights[1] = 1.0
+    state = sgd.start(weights, 2)
+    square = Fraction(0)
+    for _ in range(s["steps"]):
+        gradients = np.tile(np.where(np.arange(s["n"]) == 1, state.weights, 0.0), (2, 1))
+        gradients[0, 0], gradients[1, 0] = s["B"], -s["B"]
+        acc = (state.residuals + _ETA * gradients).mean(axis=0)
+        step = _ETA * gradients.mean(axis=0)
+        state, result, _ = sgd.step(gradients, state)
+        off = [Fraction(float(v)) for v in kept_largest(acc, 1) - result.update / 2]
+        moved = sum(Fraction(float(v)) ** 2 for v in step)
+        square = sum((v * v for v in off), Fraction(0)) / moved if moved else Fraction(0)
+    root = sp.sqrt(sp.Rational(square.numerator, square.denominator))
+    assert root.is_Rational  # one entry of either vector is not zero
+    return Fraction(int(root.p), int(root.q))
+
+
+def _stall_trial(implementation: Any, case: Case) -> Outcome:
+    return Outcome(_realised_xi(implementation, case), {"horizon": case.settings["steps"]})
+
+
+def _assumption_trial(implementation: Any, case: Case) -> Outcome:
+    return Outcome(_realised_xi(implementation, case), {"xi": case.settings["xi"]})
+
+
+def _stall_grid(level: int) -> Iterator[Case]:
+    for t in range(1, (12, 40, 200)[level]):
+        for size in (t + 1, 1024):
+            for n in (2, 5):
+                yield _stalling_case(t, size, n)
+
+
+def _assumption_corpus(_budget: Budget) -> Iterator[Case]:
+    for allowed in (1, 3, 10):
+        for t in (allowed, allowed + 1, 2 * allowed + 1):
+            yield _stalling_case(t, 1024, allowed=allowed)
+
+
+def _assumption_extremal(_budget: Budget) -> Iterator[Case]:
+    yield _stalling_case(40, 1024, allowed=1)
+
+
+def _stall_curve(implementation: Any, _seed: int) -> Sequence[Series]:
+    steps = [1, 2, 5, 10, 20, 50]
+    measured = [float(_realised_xi(implementation, _stalling_case(t, 1024))) for t in steps]
+    bound = [float(claims()["oktopk.sgd.stall"].bound(horizon=t)) for t in steps]
+    return (Series("P = 2, k = 1, B = 1024", "horizon", [float(t) for t in steps], bound, measured),)
+
+
+def _study(name: str, trial: Callable[[Any, Case], Outcome | None], **rest: Any) -> Study:
+    return Study(claim=f"oktopk.sgd.{name}", subject="OkTopkSGD", trial=trial, **rest)
+
+
+DESCENTS: tuple[Study, ...] = (
+    _study(
+        "iterate",
+        _iterate_trial,
+        grid=_iterate_grid,
+        corpus=_iterate_corpus,
+        cases=_iterate_cases,
+        enumerated="three steps of two ranks with two entries: every first gradient in {0, -1, 2}, three second ones",
+    ),
+    _study(
+        "iterate_raw",
+        _raw_trial,
+        grid=_iterate_grid,
+        corpus=_iterate_corpus,
+        enumerated="three steps of two ranks with two entries: every first gradient in {0, -1, 2}, three second ones",
+    ),
+    _study(
+        "residual",
+        _residual_trial,
+        corpus=_residual_corpus,
+        cases=_residual_cases,
+        extremal=_residual_extremal,
+        curves=_residual_curve,
+    ),
+    QUADRATIC,
+    _study("assumption", _assumption_trial, corpus=_assumption_corpus, extremal=_assumption_extremal),
+    _study(
+        "stall",
+        _stall_trial,
+        grid=_stall_grid,
+        curves=_stall_curve,
+        enumerated="all t from 1 to 11, B = t + 1 and 1024, n = 2 and 5",
+    ),
+)

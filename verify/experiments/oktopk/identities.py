@@ -1,0 +1,227 @@
+"""What Ok-Topk returns, against its definition; conservation of mass; thresholds that drifted."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from commbounds.collectives.oktopk.allreduce import OkTopkState
+from commbounds.theory import claims
+from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.oktopk.cases import corpus, generated, options_of
+from commbounds.verify.experiments.oktopk.runs import Run, even_cuts, stack_case
+from commbounds.verify.inputs import among, whole
+from commbounds.verify.study import Case, Outcome, Stream, Study
+
+__all__ = ["IDENTITIES"]
+
+Array = NDArray[Any]
+_TOP = 2.0**12
+"""Largest magnitude of the integers that families are rounded to: sums of 2^11 of them are exact in float32."""
+
+
+def _whole_numbers(case: Case) -> Case:
+    """The case with its vectors scaled to integers: sums are exact, and ties and cancellations frequent."""
+    assert case.x is not None
+    wide = case.x.astype(np.float64)
+    top = float(np.abs(wide).max()) or 1.0
+    return Case(case.settings, np.rint(wide / top * min(_TOP, 8.0 * case.settings["k"])).astype(case.x.dtype))
+
+
+def _largest(x: Array, k: int) -> Array:
+    """The entries of `x` at least as large as the k-th largest in magnitude, zeros for all others."""
+    size = np.abs(x)
+    return np.where(size >= np.sort(size)[-k], x, 0)
+
+
+def _update_defect(run: Run) -> int:
+    whole = run.x.astype(np.int64)
+    total = sum(_largest(row, run.k) for row in whole)
+    return int(np.abs(run.result.update.astype(np.int64) - _largest(np.asarray(total), run.k)).max())
+
+
+def _index_defect(run: Run) -> int:
+    kept = set(np.flatnonzero(run.result.update).tolist())
+    told = zip(run.result.selected, run.x, strict=True)
+    return sum(
+        len(set(indices.tolist()) ^ (set(np.flatnonzero(_largest(row, run.k)).tolist()) & kept))
+        + indices.size
+        - len(set(indices.tolist()))
+        for indices, row in told
+    )
+
+
+def _mass_defect(run: Run) -> int:
+    residuals = run.x.astype(np.int64)
+    for row, indices in zip(residuals, run.result.selected, strict=True):
+        row[indices] = 0
+    gone = run.x.astype(np.int64).sum(axis=0) - residuals.sum(axis=0)
+    return int(np.abs(gone - run.result.update.astype(np.int64)).max())
+
+
+def _trial(measure: Callable[[Run], int]) -> Callable[[Any, Case], Outcome]:
+    return lambda implementation, case: Outcome(measure(Run.of(implementation, case)), {})
+
+
+def _grid(name: str) -> Callable[[int], Iterator[Case]]:
+    """Every stack of two ranks, three entries in {0, -1, 2}; every cut and option in turn."""
+
+    def cases(level: int) -> Iterator[Case]:
+        stale = not any(h.name == "fresh_thresholds" for h in claims()[name].assumes)
+        choices = {option: listed for option, listed in options_of(name).items() if option not in ("family", "cuts")}
+        combinations = list(itertools.product(*choices.values()))
+        cuts: list[Any] = ["fresh", *((0, c, 3) for c in range(4))]
+        values = (0.0, -1.0, 2.0, 1.0) if level > 1 else (0.0, -1.0, 2.0)
+        for number, entries in enumerate(itertools.product(values, repeat=6)):
+            for k in (1, 2, 3) if level > 0 else (1 + number % 2,):
+                # three, five and the number of combinations have no common factor but with one another's multiples
+                options = dict(zip(choices, combinations[(number + k) % len(combinations)], strict=True))
+                at = cuts[number % len(cuts)]
+                if stale and at != "fresh" and number % 2:
+                    options["thresholds"] = (1.0, 2.0)
+                yield stack_case(np.array(entries).reshape(2, 3), k, at, **options)
+
+    return cases
+
+
+_GRID = (
+    "every stack of two ranks and three entries in {0, -1, 2}, with k = 1 and 2, every cut, rule and all-gather in turn"
+)
+_WIDE = 2**24 + 3
+"""Entries of a vector whose last indices are no float32 numbers."""
+
+
+def _corpus(name: str) -> Callable[[Budget], Iterator[Case]]:
+    families = corpus(name)
+
+    def cases(budget: Budget) -> Iterator[Case]:
+        yield from map(_whole_numbers, families(budget))
+        if budget.level > 0:
+            x = np.zeros((2, _WIDE), dtype=np.float32)
+            x[0, -2:], x[1, -3:] = (3.0, 2.0), (1.0, 4.0, -2.0)
+            yield stack_case(x, 2)
+
+    return cases
+
+
+def _cases(name: str) -> Callable[[], st.SearchStrategy[Case]]:
+    return lambda: generated(name)().map(_whole_numbers)
+
+
+def _identity(name: str, measure: Callable[[Run], int]) -> Study:
+    return Study(
+        claim=name,
+        subject="oktopk_allreduce",
+        trial=_trial(measure),
+        grid=_grid(name),
+        corpus=_corpus(name),
+        cases=_cases(name),
+        enumerated=_GRID,
+    )
+
+
+# --- thresholds that drifted --------------------------------------------------------------------------------------
+
+_Z = 1.5
+"""The threshold in standard deviations; 13 % of the entries pass where it was found."""
+_SCALES = (0.8, 1.0, 1.25, 2.0)
+_RANKS, _ENTRIES = 4, 250
+
+
+def _drift_streams(implementation: Any) -> Sequence[Stream]:
+    claim = claims()["oktopk.threshold.drift"]
+    found_at = 2.0 * float(ndtr(-_Z))  # the share that passed where the threshold was found
+
+    def draw(scale: float, p: float) -> Callable[[np.random.Generator, int], NDArray[np.float64]]:
+        state = OkTopkState(
+            t=1,
+            k=1,
+            local_thresholds=np.full(_RANKS, _Z),
+            global_threshold=np.finfo(np.float64).max,
+            boundaries=np.array(even_cuts(_RANKS, _ENTRIES)),
+        )
+
+        def draws(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+            found = np.empty(count)
+            for i in range(count):
+                result, _, _ = implementation(scale * rng.standard_normal((_RANKS, _ENTRIES)), 1, state)
+                found[i] = np.mean(result.local_counts) / _ENTRIES - p
+            return found
+
+        return draws
+
+    streams = []
+    for scale in _SCALES:
+        p = found_at * claim.bound(z=_Z, scale=scale)
+        streams.append(Stream(f"scale {scale:g}", draw(scale, p), -p, 1.0 - p, unit=p, cost=100))
+    return streams
+
+
+# --- boundaries ------------------------------------------------------------------------------------------------------
+
+
+def _boundaries_case(selected: Sequence[Sequence[int]], n: int) -> Case:
+    return Case({"P": len(selected), "n": n, "selected": tuple(tuple(s) for s in selected)})
+
+
+def _boundaries_trial(implementation: Any, case: Case) -> Outcome:
+    selected, n = case.settings["selected"], case.settings["n"]
+    P = len(selected)
+    cuts, _ = implementation([np.array(s, dtype=np.int64) for s in selected], n)
+    even = even_cuts(P, n)
+    means = [
+        sum(s[j * (len(s) // P)] if s else even[j] for s in selected) // P for j in range(1, P)
+    ]  # integers of Python: no overflow
+    told = [int(c) for c in cuts]
+    return Outcome(max(abs(a - b) for a, b in zip(told, [0, *means, n], strict=True)), {})
+
+
+def _boundaries_grid(level: int) -> Iterator[Case]:
+    """Every choice of indices by two ranks out of three, then four, and by three ranks out of two."""
+    for P, n in ((1, 2), (2, 3), (3, 2), (2, 4))[: 3 + (level > 0)]:
+        subsets = [s for size in range(n + 1) for s in itertools.combinations(range(n), size)]
+        for selected in itertools.product(subsets, repeat=P):
+            yield _boundaries_case(selected, n)
+
+
+def _boundaries_corpus(_budget: Budget) -> Iterator[Case]:
+    last = 2**31 - 1
+    for P in (1, 2, 3, 5):
+        for size in (1, P, 2 * P + 1):
+            yield _boundaries_case([range(last - size - p, last - p) for p in range(P)], last)
+
+
+@st.composite
+def _boundaries_cases(draw: st.DrawFn) -> Case:
+    P, n = draw(whole(1, 6)), draw(among((1, 2, 10, 1000, 2**24 + 3, 2**31 - 1)))
+    selected = [sorted({draw(whole(0, n - 1)) for _ in range(draw(whole(0, 8)))}) for _ in range(P)]
+    return _boundaries_case(selected, n)
+
+
+IDENTITIES: tuple[Study, ...] = (
+    _identity("oktopk.update.definition", _update_defect),
+    _identity("oktopk.update.indices", _index_defect),
+    _identity("oktopk.update.mass", _mass_defect),
+    Study(
+        claim="oktopk.boundaries.averaged",
+        subject="oktopk_boundaries",
+        trial=_boundaries_trial,
+        grid=_boundaries_grid,
+        corpus=_boundaries_corpus,
+        cases=_boundaries_cases,
+        enumerated="every choice of indices by two ranks out of three and by three ranks out of two",
+    ),
+    Study(
+        claim="oktopk.threshold.drift",
+        subject="oktopk_allreduce",
+        trial=lambda _implementation, _case: None,
+        streams=_drift_streams,
+        parameters={"threshold": f"{_Z} standard deviations", "entries": f"{_RANKS} ranks of {_ENTRIES}"},
+    ),
+)

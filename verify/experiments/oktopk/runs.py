@@ -1,0 +1,281 @@
+"""One iteration of Ok-Topk as a case: how it is set up, which hypotheses it meets, what is measured on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives import Traffic
+from commbounds.collectives.oktopk.allreduce import OkTopkState
+from commbounds.theory import Claim, claims
+from commbounds.verify.stack_families import FAMILIES, stack
+from commbounds.verify.study import Case, Outcome
+
+__all__ = ["DATA", "Run", "even_cuts", "family_case", "stack_case", "trial", "values"]
+
+Array = NDArray[Any]
+DATA = ("split", "balance", "allgather")
+"""The phases that the published volume is about."""
+_OPTIONS = ("boundaries", "balance", "allgather", "threshold", "rotation")
+_MOSTLY = {"boundaries": "mean-of-quantiles", "balance": "always", "allgather": "ring"}
+
+
+def even_cuts(P: int, n: int) -> tuple[int, ...]:
+    """Boundaries of P regions of n/P entries, the first ones longer by one where P does not divide n."""
+    long = n % P
+    return tuple(j * (n // P) + min(j, long) for j in range(P + 1))
+
+
+def family_case(
+    family: str, P: int, n: int, k: int, seed: int = 0, dtype: type = np.float32, **options: Any
+) -> Case | None:
+    """A stack of the family with options of the collective; None where the family does not exist at these sizes.
+
+    ``cuts`` is "fresh", "even", or the boundaries themselves; even for families that are meant for it.
+    """
+    if not FAMILIES[family].fits(P, n, k):
+        return None
+    x = stack(family, P, n, k, seed, dtype)
+    cuts = options.pop("cuts", "even" if FAMILIES[family].even else "fresh")
+    return stack_case(x, k, cuts, family=family, seed=seed, **options)
+
+
+def stack_case(x: Array, k: int, cuts: Any = "fresh", family: str = "", seed: int = -1, **options: Any) -> Case:
+    """A case with this very stack."""
+    P, n = x.shape
+    origin = {"family": family, "seed": seed} if family else {}
+    return Case({**origin, "P": P, "n": n, "k": k, "cuts": cuts, **_MOSTLY, **options}, x)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the collective returned for a case."""
+
+    case: Case
+    x: Array
+    P: int
+    n: int
+    k: int
+    result: Any
+    state: Any
+    traffic: Traffic
+
+    @classmethod
+    def of(cls, implementation: Any, case: Case) -> Run:
+        """Run it: with fresh boundaries and thresholds, or in an iteration that keeps the boundaries of the case.
+
+        Small runs are remembered: many claims are about the same ones.
+        """
+        assert case.x is not None
+        if case.x.size > _REMEMBERED_SIZE:
+            return _made(implementation, case)
+        key = _Key(tuple(case.settings.items()), case.x.tobytes(), case.x.dtype.char, case)
+        return _remembered(implementation, key)
+
+    def option(self, name: str, default: Any = None) -> Any:
+        """An option of the case."""
+        return self.case.settings.get(name, default)
+
+    @cached_property
+    def selected(self) -> list[Array]:
+        """Every rank's selected entries, from the vectors and the thresholds in force."""
+        strict = self.option("threshold") == "strict"
+        size = np.abs(self.x.astype(np.float64))
+        limits = np.asarray(self.state.local_thresholds, dtype=np.float64)
+        found = []
+        for p in range(self.P):
+            passes = size[p] > limits[p] if strict else (size[p] >= limits[p]) & (size[p] != 0)
+            found.append(np.flatnonzero(passes))
+        return found
+
+    @cached_property
+    def region_counts(self) -> Array:
+        """(P, P) selected entries of every rank in every region, from vectors, thresholds and boundaries."""
+        cuts = np.asarray(self.state.boundaries)
+        return np.array([np.diff(np.searchsorted(s, cuts)) for s in self.selected], dtype=np.int64)
+
+    @property
+    def inbound(self) -> Array:
+        """(P,) entries of other ranks in every region."""
+        entries: Array = self.region_counts.sum(axis=0) - np.diag(self.region_counts)
+        return entries
+
+    @property
+    def outbound(self) -> Array:
+        """(P,) entries of every rank in other regions."""
+        entries: Array = self.region_counts.sum(axis=1) - np.diag(self.region_counts)
+        return entries
+
+    @property
+    def winners(self) -> Array:
+        """(P,) entries of the result in every region."""
+        kept = np.flatnonzero(self.result.update)
+        return np.diff(np.searchsorted(kept, np.asarray(self.state.boundaries)))
+
+    def counted(self, claim: Claim) -> Traffic:
+        """The part of the traffic that the claim is about."""
+        names = next((_COUNTED[h.name] for h in claim.assumes if h.name in _COUNTED), ())
+        return self.traffic.only(*names)
+
+
+def _made(implementation: Any, case: Case) -> Run:
+    settings, x = case.settings, case.x
+    assert x is not None
+    (P, n), k, cuts = x.shape, settings["k"], settings["cuts"]
+    options = {name: settings[name] for name in _OPTIONS if name in settings}
+    state = None
+    if cuts != "fresh":
+        at = np.array(even_cuts(P, n) if cuts == "even" else cuts, dtype=np.int64)
+        given = settings.get("thresholds")
+        local, shared = (np.zeros(P), 0.0) if given is None else (np.full(P, given[0]), given[1])
+        # thresholds are found anew every 32 iterations, boundaries every 64
+        t = 32 if given is None else 1
+        state = OkTopkState(t=t, k=k, local_thresholds=local, global_threshold=shared, boundaries=at)
+    result, after, traffic = implementation(x, k, state, **options)
+    return Run(case, x, P, n, k, result, after, traffic)
+
+
+_REMEMBERED_SIZE = 1 << 13
+"""Entries of a stack up to which its run is remembered."""
+
+
+@dataclass(frozen=True)
+class _Key:
+    """All that a run depends on, and the case itself, which is that and no more."""
+
+    settings: tuple[tuple[str, Any], ...]
+    data: bytes
+    dtype: str
+    case: Case = field(compare=False)
+
+
+@lru_cache(maxsize=1 << 12)
+def _remembered(implementation: Any, key: _Key) -> Run:
+    return _made(implementation, key.case)
+
+
+_COUNTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "words_of_the_data": DATA,
+        "phase_two": ("balance", "allgather"),
+        "split_alone": ("split",),
+        "balancing_alone": ("balance",),
+        "all_gather_alone": ("allgather",),
+        "reevaluation_alone": ("reevaluation",),
+        "all_data": ("split", "reevaluation", "balance", "allgather"),
+        "ordinary_iteration": ("split", "sizes", "balance", "allgather"),
+        "sizes_alone": ("sizes",),
+    }
+)
+
+
+def _power_of_two(P: int) -> bool:
+    return P & (P - 1) == 0
+
+
+def _even_split(run: Run) -> bool:
+    off = run.region_counts - np.diag(np.diag(run.region_counts))
+    return bool((run.P * off <= run.k).all())
+
+
+def _even_regions(run: Run) -> bool:
+    return bool((run.P * run.region_counts == run.k).all() and (run.P * run.winners == run.k).all())
+
+
+def _distinct(run: Run) -> bool:
+    size = np.abs(run.x)
+    return all(np.unique(row).size == run.n and (row != 0).sum() >= run.k for row in size)
+
+
+_MEETS: Mapping[str, Callable[[Run], bool]] = MappingProxyType(
+    {
+        **dict.fromkeys(_COUNTED, lambda run: True),
+        "ordinary_iteration": lambda run: run.option("thresholds") is not None,
+        "sizes_alone": lambda run: run.option("thresholds") is not None,
+        "k_selected": lambda run: max(map(len, run.selected)) <= run.k,
+        "k_winners": lambda run: int(run.winners.sum()) <= run.k,
+        "winners_divisible": lambda run: int(run.winners.sum()) % run.P == 0,
+        "even_split": _even_split,
+        "even_regions": _even_regions,
+        "any_boundaries": lambda run: True,
+        "fresh_mean_of_quantiles": lambda run: (
+            run.option("cuts") == "fresh" and run.option("boundaries") == "mean-of-quantiles"
+        ),
+        "global_count": lambda run: (
+            run.P >= 2 and run.option("cuts") == "fresh" and run.option("boundaries") == "global-count"
+        ),
+        "limited_inbound": lambda run: run.P * int(run.inbound.max()) <= (2 * run.P - 3) * run.k,
+        "at_least_two_ranks": lambda run: run.P >= 2,
+        "always_balanced": lambda run: run.option("balance") == "always",
+        "quarter_rule": lambda run: run.option("balance") == "4x-mean",
+        "never_balanced": lambda run: run.option("balance") == "never",
+        "unrotated": lambda run: run.option("rotation") is False,
+        "last_gather_ring": lambda run: run.option("allgather") == "ring",
+        "last_gather_bruck": lambda run: run.option("allgather") == "bruck",
+        "last_gather_doubling": lambda run: (
+            _power_of_two(run.P) and run.option("allgather") in ("bruck", "recursive-doubling")
+        ),
+        "no_duplicates": lambda run: run.option("allgather") != "recursive-doubling" or _power_of_two(run.P),
+        "inclusive_threshold": lambda run: run.option("threshold", "inclusive") == "inclusive",
+        "strict_threshold": lambda run: run.option("threshold") == "strict",
+        "fresh_thresholds": lambda run: run.option("thresholds") is None,
+        "stale_threshold": lambda run: run.option("thresholds") is not None,
+        "distinct_magnitudes": _distinct,
+        "gaussian_vectors": lambda run: run.option("family") == "iid",
+        "exact_arithmetic": lambda run: True,
+    }
+)
+"""Whether a run meets a hypothesis, by its name."""
+
+_MEASURED: Mapping[str, Callable[[Run, Traffic], Any]] = MappingProxyType(
+    {
+        "most_sent": lambda run, t: t.sent.max(),
+        "most_received": lambda run, t: t.received.max(),
+        "least_received": lambda run, t: t.received.min(),
+        "sent_and_received": lambda run, t: (t.sent + t.received).max(),
+        "critical_path": lambda run, t: t.critical_path,
+        "messages": lambda run, t: t.messages.max(),
+        "steps": lambda run, t: t.steps,
+        "most_inbound": lambda run, t: run.inbound.max(),
+        "most_selected": lambda run, t: np.max(run.result.local_counts),
+        "split_defect": lambda run, t: max(
+            np.abs(t.sent - 2 * run.outbound).max(), np.abs(t.received - 2 * run.inbound).max()
+        ),
+    }
+)
+"""What is measured, by the quantity's symbol."""
+
+
+def values(run: Run) -> dict[str, int]:
+    """The values of the bounds' symbols."""
+    return {
+        "P": run.P,
+        "n": run.n,
+        "k": run.k,
+        "winners": int(run.winners.sum()),
+        "selected": max(map(len, run.selected)),
+        "inbound": int(run.inbound.max()),
+        "union": int(np.sum(run.result.nonzero_sums)),
+    }
+
+
+def trial(name: str) -> Callable[[Any, Case], Outcome | None]:
+    """Runs a case and, if it meets the hypotheses of the claim, measures the claim's quantity."""
+
+    def measured(implementation: Any, case: Case) -> Outcome | None:
+        claim, run = claims()[name], Run.of(implementation, case)
+        if not all(_MEETS[h.name](run) for h in claim.assumes):
+            return None
+        traffic = run.counted(claim)
+        if claim.quantity.symbol.name == "mean_received":
+            return Outcome(Fraction(int(traffic.received.sum()), run.P), values(run))
+        return Outcome(int(_MEASURED[claim.quantity.symbol.name](run, traffic)), values(run))
+
+    return measured

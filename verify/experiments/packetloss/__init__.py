@@ -1,0 +1,1 @@
+"""Distributed training under packet loss: the claims confronted with their implementations."""

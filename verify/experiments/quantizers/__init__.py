@@ -1,0 +1,1 @@
+"""Quantisers: the claims confronted with their implementations."""

@@ -1,0 +1,286 @@
+"""The quantisers' claims, bound to their implementations."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.compressors import Compressor
+from commbounds.compressors.base import Exact
+from commbounds.theory import claims
+from commbounds.verify.defects import IdempotenceDefect, ScaleDefect
+from commbounds.verify.experiment import RATIONAL_NORMS, Experiment, bound_at
+from commbounds.verify.experiments.binding import bind, both, moderate, ones, table
+from commbounds.verify.experiments.rounding_inputs import (
+    between_levels,
+    equal_far_below,
+    four_thirds,
+    half_levels,
+    one_and_equal,
+    one_dominant,
+    one_entry,
+    three_halves,
+)
+from commbounds.verify.experiments.sparsifiers.studies import with_alpha
+from commbounds.verify.kernel_law import kernel_law
+from commbounds.verify.marginals import Marginals
+from commbounds.verify.measures import Distortion, Measure, Reading, exact_values, float_values
+
+__all__ = ["EXPERIMENTS"]
+
+Array = NDArray[Any]
+
+# --- measures ---------------------------------------------------------------------------------------------------------
+
+
+class Level(Measure):
+    """Largest level among the codes, with every entry rounded up."""
+
+    def exact(self, c: Compressor, x: Any) -> Exact:
+        raise TypeError("levels are read off messages, not off laws")
+
+    def read(self, c: Any, x: Array) -> Reading | None:
+        return Reading(float(np.abs(c.compress_with(x, np.zeros_like(x)).codes.astype(np.int64)).max()))
+
+
+class ExpectedSupport(Measure):
+    """E of the number of nonzero entries."""
+
+    def exact(self, c: Compressor, x: Any) -> Exact:
+        return sum(p * sum(1 for v in y if v != 0) for p, y in c.law(x))
+
+    def read(self, c: Compressor, x: Array) -> Reading | None:
+        law = kernel_law(c, x)
+        if not isinstance(law, Marginals):
+            return None
+        expected = float((law.p * (law.upper != 0) + (1.0 - law.p) * (law.lower != 0)).sum())
+        # each probability is rounded up to the uniforms' grid, and its ratio was rounded three times
+        return Reading(expected, x.size * (law.resolution + 4.0 * float(np.finfo(x.dtype).eps)))
+
+
+def _shrinking(variance: str) -> Distortion:
+    """Relative error of C / (1 + omega), with omega from the book."""
+
+    def gain(c: Compressor, size: int) -> Exact:
+        claim = claims()[variance]
+        return 1 / (1 + bound_at(claim, {**exact_values(c, (Fraction(1),)), "n": size}))
+
+    return Distortion(gain=gain)
+
+
+# --- hypotheses -------------------------------------------------------------------------------------------------------
+
+
+def _no_zero(_c: Any, x: Array) -> bool:
+    return bool((x != 0).all())
+
+
+def _one_sparse(_c: Any, x: Array) -> bool:
+    return int(np.count_nonzero(x)) == 1
+
+
+def _within_largest_power(_c: Any, x: Array) -> bool:
+    return bool(np.abs(x).max() <= 2.0 ** (np.finfo(x.dtype).maxexp - 1))
+
+
+def _in_range(c: Any, x: Array) -> bool:
+    sizes = np.abs(x[x != 0])
+    return bool(sizes.size == 0 or sizes.min() >= np.finfo(x.dtype).tiny) and _within_largest_power(c, x)
+
+
+def _power_entries(c: Any, x: Array) -> bool:
+    mantissas = np.frexp(np.abs(x[x != 0]))[0]
+    return _in_range(c, x) and bool((mantissas == 0.5).all())
+
+
+def _within_levels(c: Any, x: Array) -> bool:
+    """A little inside the table: its ends lie within a factor `base` of the dtype's."""
+    sizes = np.abs(x[x != 0].astype(np.float64))
+    kind, base = np.finfo(x.dtype), float(c.base)
+    return bool(sizes.size == 0 or (sizes.min() >= base * float(kind.tiny) and sizes.max() <= float(kind.max) / base))
+
+
+# --- ranges of single draws -------------------------------------------------------------------------------------------
+
+
+def _marginal_spread(c: Any, x: Array) -> tuple[float, float]:
+    """Range of the relative error: every entry at its better and at its worse level."""
+    law = kernel_law(c, x)
+    assert isinstance(law, Marginals)
+    wide = x.astype(np.float64)
+    ends = np.sort([(law.upper - wide) ** 2, (law.lower - wide) ** 2], axis=0).sum(axis=1) / float(wide @ wide)
+    return float(ends[0]), float(ends[1])
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _table_size(base: Fraction, itembits: int) -> int:
+    """Powers of `base` among the normal numbers of the dtype, counted in exact arithmetic."""
+    kind = np.finfo(np.float32 if itembits == 32 else np.float64)
+    smallest, largest = Fraction(float(kind.tiny)), Fraction(float(kind.max))
+    count, power = 0, Fraction(1)
+    while power <= largest:
+        count, power = count + 1, power * base
+    power = 1 / base
+    while power >= smallest:
+        count, power = count + 1, power / base
+    return count
+
+
+def _with_table(c: Any, x: Any) -> dict[str, Any]:
+    values = exact_values(c, x) if isinstance(x, tuple) else float_values(c, x)
+    return {**values, "levels": _table_size(Fraction(c.base), values["itembits"])}
+
+
+def _factor(value: Fraction) -> ScaleDefect:
+    return ScaleDefect(factors=lambda c: (value,), exact_factors=lambda c: (value,))
+
+
+_POWERS = ScaleDefect(exact_factors=lambda c: (Fraction(2), Fraction(1, 8)))
+_BASES = ScaleDefect(
+    factors=lambda c: (Fraction(c.base),), exact_factors=lambda c: (Fraction(c.base), 1 / Fraction(c.base))
+)
+_ALPHA: dict[str, Any] = {"exact_values": with_alpha, "float_values": with_alpha}
+_TABLE: dict[str, Any] = {"exact_values": _with_table, "float_values": _with_table}
+_NORM: dict[str, Any] = {"domain": RATIONAL_NORMS}
+_LEVEL: dict[str, Any] = {"measure": Level(), "enumerable": False, "injectable": False, "extremal": one_entry}
+
+
+def _signs() -> list[Experiment]:
+    p = "quantizers.sign."
+    return [
+        bind(p + "error", "Sign"),
+        bind(p + "contraction", "Sign", **_ALPHA),
+        bind(p + "unbiased", "Sign"),
+        bind(p + "wire", "Sign"),
+        bind(p + "wire_ternary", "Sign", "zero"),
+        bind(p + "sign_symmetry", "Sign", admits=_no_zero),
+        bind(p + "sign_symmetry_ternary", "Sign", "zero"),
+        bind(p + "sign_symmetry_zeros", "Sign"),
+        bind(p + "scale_equivariance", "Sign"),
+        bind(p + "idempotence", "Sign"),
+    ]
+
+
+def _scaled_signs() -> list[Experiment]:
+    p, name = "quantizers.scaledsign.", "ScaledSign"
+    return [
+        bind(p + "error", name),
+        bind(p + "contraction", name, setups=lambda cls, n: [cls(), cls(zero=0)], extremal=one_dominant),
+        bind(p + "one_sparse", name, "zero", admits=_one_sparse),
+        bind(p + "attained", name, "zero", admits=_one_sparse),
+        bind(p + "unbiased", name),
+        bind(p + "wire", name),
+        bind(p + "wire_ternary", name, "zero"),
+        bind(p + "sign_symmetry", name, admits=_no_zero),
+        bind(p + "sign_symmetry_ternary", name, "zero"),
+        bind(p + "sign_symmetry_zeros", name),
+        bind(p + "scale_equivariance", name),
+        # the mean of n equal magnitudes is summed in float64 and rounded once
+        bind(p + "idempotence", name, measure=IdempotenceDefect(rounding=2.0), admits=moderate),
+        bind(p + "idempotence_zeros", name, "zero"),
+    ]
+
+
+def _dithering(subject: str, name: str, extremal: Any, **options: Any) -> list[Experiment]:
+    """What the stochastic quantisers with a norm have in common."""
+    p = f"quantizers.{subject}."
+    return [
+        bind(p + "unbiased", name, sampled="entries", **options),
+        bind(p + "variance", name, sampled="bound", extremal=extremal, **options),
+        bind(p + "shrunk_contraction", name, measure=_shrinking(p + "variance"), extremal=extremal, **options),
+        bind(p + "wire", name),
+        bind(p + "sign_symmetry", name, **options),
+        bind(p + "scale_equivariance", name, **options),
+    ]
+
+
+EXPERIMENTS = table(
+    *_signs(),
+    *_scaled_signs(),
+    *_dithering("qsgd", "QSGD", half_levels, **_NORM),
+    bind("quantizers.qsgd.variance_printed", "QSGD", extremal=half_levels, **_NORM),
+    bind("quantizers.qsgd.second_moment", "QSGD", sampled="bound", extremal=half_levels, **_NORM),
+    bind("quantizers.qsgd.second_moment_printed", "QSGD", **_NORM),
+    bind("quantizers.qsgd.level", "QSGD", **_LEVEL),
+    bind("quantizers.qsgd.support", "QSGD", measure=ExpectedSupport(), extremal=ones, **_NORM),
+    bind("quantizers.qsgd.support_printed", "QSGD", measure=ExpectedSupport(), extremal=ones, **_NORM),
+    bind("quantizers.qsgd.idempotence", "QSGD", admits=moderate, **_NORM),
+    *_dithering("maxdithering", "MaxDithering", one_and_equal),
+    bind("quantizers.maxdithering.level", "MaxDithering", **_LEVEL),
+    # a decoded level and its ratio to the norm are rounded twice each
+    bind(
+        "quantizers.maxdithering.idempotence", "MaxDithering", measure=IdempotenceDefect(rounding=4.0), admits=moderate
+    ),
+    *_dithering("terngrad", "TernGrad", one_and_equal),
+    bind("quantizers.terngrad.error", "TernGrad", sampled="equal", spread=_marginal_spread),
+    bind("quantizers.terngrad.idempotence", "TernGrad"),
+    bind(
+        "quantizers.naturalcompression.unbiased", "NaturalCompression", admits=_within_largest_power, sampled="entries"
+    ),
+    bind(
+        "quantizers.naturalcompression.variance",
+        "NaturalCompression",
+        admits=_in_range,
+        sampled="bound",
+        extremal=four_thirds,
+    ),
+    bind("quantizers.naturalcompression.variance_every_float", "NaturalCompression"),
+    bind("quantizers.naturalcompression.fixed_points", "NaturalCompression", admits=_power_entries),
+    bind("quantizers.naturalcompression.unbiased_every_float", "NaturalCompression"),
+    bind(
+        "quantizers.naturalcompression.shrunk_contraction",
+        "NaturalCompression",
+        measure=_shrinking("quantizers.naturalcompression.variance"),
+        admits=_in_range,
+        extremal=four_thirds,
+    ),
+    bind("quantizers.naturalcompression.wire", "NaturalCompression"),
+    bind("quantizers.naturalcompression.sign_symmetry", "NaturalCompression"),
+    bind("quantizers.naturalcompression.scale_equivariance", "NaturalCompression", measure=_POWERS),
+    bind("quantizers.naturalcompression.scale_equivariance_any", "NaturalCompression", measure=_factor(Fraction(3, 2))),
+    bind("quantizers.naturalcompression.idempotence", "NaturalCompression"),
+    *_dithering("naturaldithering", "NaturalDithering", equal_far_below, **_NORM),
+    bind("quantizers.naturaldithering.variance_printed", "NaturalDithering", extremal=equal_far_below, **_NORM),
+    bind("quantizers.naturaldithering.idempotence", "NaturalDithering", admits=moderate, **_NORM),
+    bind("quantizers.stochasticpower.unbiased", "StochasticPower", admits=_within_levels, sampled="entries"),
+    bind(
+        "quantizers.stochasticpower.variance",
+        "StochasticPower",
+        admits=_within_levels,
+        sampled="bound",
+        extremal=between_levels,
+    ),
+    bind(
+        "quantizers.stochasticpower.shrunk_contraction",
+        "StochasticPower",
+        measure=_shrinking("quantizers.stochasticpower.variance"),
+        admits=_within_levels,
+        extremal=between_levels,
+    ),
+    bind("quantizers.stochasticpower.wire", "StochasticPower", **_TABLE),
+    bind("quantizers.stochasticpower.sign_symmetry", "StochasticPower"),
+    bind(
+        "quantizers.stochasticpower.scale_equivariance",
+        "StochasticPower",
+        measure=_BASES,
+        setups=lambda cls, n: [cls(2), cls(4)],
+        sweep=None,
+        admits=both(moderate, _within_levels),
+    ),
+    bind("quantizers.stochasticpower.scale_equivariance_any", "StochasticPower", measure=_factor(Fraction(7, 4))),
+    bind("quantizers.stochasticpower.idempotence", "StochasticPower"),
+    bind("quantizers.nearestpower.contraction", "NearestPower", admits=_in_range, extremal=three_halves),
+    bind("quantizers.nearestpower.unbiased", "NearestPower"),
+    bind("quantizers.nearestpower.wire", "NearestPower"),
+    bind("quantizers.nearestpower.sign_symmetry", "NearestPower"),
+    bind("quantizers.nearestpower.scale_equivariance", "NearestPower", measure=_POWERS),
+    bind("quantizers.nearestpower.scale_equivariance_any", "NearestPower", measure=_factor(Fraction(3, 2))),
+    bind("quantizers.nearestpower.idempotence", "NearestPower"),
+)

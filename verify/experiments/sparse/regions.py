@@ -1,0 +1,231 @@
+"""Studies of TopkDSA's words and of the lower bound: they depend on the input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from commbounds.collectives import Traffic
+from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.sparse.cases import (
+    RANKS,
+    by_hand,
+    curve,
+    data,
+    drawn,
+    every_small_stack,
+    neighbour,
+    over_ranks,
+    trial,
+)
+from commbounds.verify.study import Case, Study
+
+__all__ = ["REGIONS"]
+
+_DSA = "topk_dsa"
+_EVERY = "every stack of 1..3 ranks and 2 entries from few small integers, every k"
+_Measure = Callable[[Case, Any, Traffic], Any]
+_Cases = Callable[[Budget], Iterator[Case]]
+
+# --- words that depend on the input ------------------------------------------------------------------------------
+
+
+def _path(_case: Case, _result: Any, traffic: Traffic) -> int:
+    return data(traffic).critical_path
+
+
+def _mean(_case: Case, _result: Any, traffic: Traffic) -> Fraction:
+    received = data(traffic).received
+    return Fraction(int(received.sum()), received.size)
+
+
+def _most(_case: Case, _result: Any, traffic: Traffic) -> int:
+    return int(data(traffic).received.max())
+
+
+def _least(_case: Case, _result: Any, traffic: Traffic) -> int:
+    return int(data(traffic).received.min())
+
+
+def _gathered(_case: Case, _result: Any, traffic: Traffic) -> Fraction:
+    received = traffic.only("allgather", "dense").received
+    return Fraction(int(received.sum()), received.size)
+
+
+def _union(_case: Case, result: Any, _traffic: Traffic) -> dict[str, Any]:
+    return {"union": len({i for s in result.selected for i in s.tolist()})}
+
+
+def _support(case: Case, result: Any, _traffic: Traffic) -> dict[str, Any] | None:
+    """Entries of the sum; None where a rank that is not alone at an index brings the sum itself."""
+    assert case.x is not None
+    chosen = np.zeros_like(case.x)
+    for x, own, indices in zip(case.x, chosen, result.selected, strict=True):
+        own[indices] = x[indices]
+    shared = np.count_nonzero(chosen, axis=0) > 1
+    if np.any(shared & (result.update != 0) & np.any(chosen == result.update, axis=0)):
+        return None
+    return {"nonzeros": int(np.count_nonzero(result.update))}
+
+
+def _k_nonzeros(case: Case) -> bool:
+    assert case.x is not None
+    return bool(np.all(np.count_nonzero(case.x, axis=1) >= case.settings["k"]))
+
+
+def _placed(P: int, n: int, k: int, family: str, first: Callable[[int], int], **options: Any) -> Case:
+    """Every rank holds k ones, in a row from `first` of the rank."""
+    x = np.zeros((P, n))
+    for p in range(P):
+        x[p, first(p) : first(p) + k] = 1.0 + p
+    return Case({"P": P, "n": n, "k": k, **options, "family": family}, x)
+
+
+def _all_in_region_zero(P: int, c: int, **options: Any) -> Case:
+    return _placed(P, P * c, c, "all ranks fill region 0", lambda _p: 0, **options)
+
+
+def _disjoint_in_region_zero(P: int, k: int) -> Case:
+    return _placed(P, P * P * k, k, "disjoint, all in region 0", lambda p: p * k, allgather="ring")
+
+
+def _own_regions(P: int, c: int, k: int, **options: Any) -> Case:
+    return _placed(P, P * c, k, "own regions", lambda p: p * c, **options)
+
+
+def _identical_even(P: int, a: int, c: int, **options: Any) -> Case:
+    """All ranks hold the first `a` of the `c` entries of every region."""
+    x = np.tile((np.arange(P * c) % c < a).astype(np.float64), (P, 1))
+    return Case({"P": P, "n": P * c, "k": P * a, **options, "family": "identical, even"}, x)
+
+
+def _region_study(
+    claim: str,
+    measure: _Measure,
+    *choices: dict[str, Any],
+    values: Any = None,
+    admits: Callable[[Case], bool] = lambda _case: True,
+    extremal: _Cases | None = None,
+    worst: Callable[[int], list[Case]] = lambda _P: [],
+    relative: bool = False,
+    subject: str = _DSA,
+    attacked: bool = False,
+) -> Study:
+    name, run = f"sparse.{claim}", trial(measure, values, admits)
+    shown = over_ranks(256, 16, "own regions", **choices[0])
+
+    def points(seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
+        return ((P, typical, [*others, *worst(int(P))]) for P, typical, others in shown(seed))
+
+    return Study(
+        name,
+        subject,
+        run,
+        grid=every_small_stack(*choices),
+        corpus=by_hand(*choices),
+        cases=drawn(*choices),
+        mutate=neighbour if attacked else None,
+        extremal=extremal,
+        enumerated=_EVERY,
+        curves=curve(name, run, "P", "n = 256, k = 16" + ", over the bound" * relative, points, relative),
+    )
+
+
+def _sizes(make: Callable[..., Case], *sizes: tuple[Any, ...], **options: Any) -> _Cases:
+    return lambda _budget: (make(*size, **options) for size in sizes)
+
+
+_RING = {"switch": "model", "allgather": "ring"}
+_BRUCK = {"switch": "model", "allgather": "bruck"}
+_NEVER = {"switch": "never"}
+
+
+def _identical_grid(level: int) -> Iterator[Case]:
+    for P in range(1, 33 if level else 17):
+        for a in (1, 2, 3):
+            for allgather in ("ring", "bruck"):
+                yield _identical_even(P, a, 2 * a + 1, allgather=allgather)
+
+
+def _identical_curve() -> Study:
+    name, run = "sparse.topkdsa.identical", trial(_path)
+
+    def points(_seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
+        return ((P, [_identical_even(P, 4, 9)], []) for P in RANKS)
+
+    return Study(
+        name,
+        _DSA,
+        run,
+        grid=_identical_grid,
+        enumerated="P = 1..16, 1, 2, 3 of 3, 5, 7 entries of every region, ring and Bruck",
+        curves=curve(name, run, "P", "k = 4P, n = 9P", points),
+    )
+
+
+def _crowded(P: int) -> list[Case]:
+    """All ranks' 16 entries among the first of 256."""
+    return [_placed(P, 256, 16, "all ranks alike", lambda _p: 0, **_RING)]
+
+
+REGIONS = (
+    _region_study(
+        "topkdsa.printed_upper",
+        _path,
+        _RING,
+        _BRUCK,
+        extremal=_sizes(_all_in_region_zero, (3, 2), (4, 5), (8, 4), (16, 10), **_RING),
+        worst=_crowded,
+        attacked=True,
+    ),
+    _region_study(
+        "topkdsa.upper",
+        _path,
+        _RING,
+        extremal=_sizes(_disjoint_in_region_zero, (3, 1), (4, 2), (8, 3), (12, 1)),
+        worst=_crowded,
+        attacked=True,
+    ),
+    _region_study("topkdsa.printed_lower", _mean, _RING, admits=_k_nonzeros),
+    _region_study(
+        "topkdsa.lower_with_switch",
+        _mean,
+        _RING,
+        admits=_k_nonzeros,
+        extremal=lambda _budget: iter(
+            (*(_identical_even(P, 2, 9) for P in (2, 3, 8, 13)), *(_own_regions(P, 4, 4) for P in (2, 3, 4)))
+        ),
+        attacked=True,
+    ),
+    _identical_curve(),
+    _region_study("topkdsa.gathered", _gathered, _RING, values=_union, relative=True),
+    _region_study(
+        "topkdsa.code_switch",
+        _gathered,
+        {"switch": "code"},
+        values=_union,
+        extremal=_sizes(_identical_even, (2, 1, 3), (3, 2, 6), (7, 3, 9), switch="code"),
+        relative=True,
+    ),
+    _region_study(
+        "lower_bound.mean",
+        _mean,
+        _NEVER,
+        values=_support,
+        extremal=_sizes(_own_regions, (2, 3, 2), (5, 4, 4), (8, 6, 1), **_NEVER),
+        relative=True,
+        attacked=True,
+    ),
+    _region_study(
+        "lower_bound.most",
+        _most,
+        _NEVER,
+        values=_support,
+        extremal=_sizes(_own_regions, (2, 3, 2), (5, 4, 4), (8, 6, 1), **_NEVER),
+        relative=True,
+    ),
+    _region_study("lower_bound.every_rank", _least, {}, values=_support, subject="gaussiank_allreduce", relative=True),
+)

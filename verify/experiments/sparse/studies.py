@@ -1,0 +1,13 @@
+"""Sparse all-reduces before Ok-Topk, and SparDL: the claims bound to their implementations."""
+
+from __future__ import annotations
+
+from commbounds.verify.experiments.sparse.gaussiank import GAUSSIANK
+from commbounds.verify.experiments.sparse.regions import REGIONS
+from commbounds.verify.experiments.sparse.results import RESULTS
+from commbounds.verify.experiments.sparse.words import WORDS
+from commbounds.verify.study import studies
+
+__all__ = ["EXPERIMENTS"]
+
+EXPERIMENTS = studies(*WORDS, *REGIONS, *GAUSSIANK, *RESULTS)

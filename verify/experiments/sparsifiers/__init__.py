@@ -1,0 +1,1 @@
+"""Sparsifiers: the claims confronted with their implementations."""
