@@ -201,7 +201,7 @@ class Communicator(ABC):
         """What `compute` makes of what is the same on all ranks; once for all that have one caller: none changes it."""
         return compute()
 
-    def fused(self, value: Any, carry_out: Callable[[list[Any]], tuple[Sequence[T], list[Counted]]]) -> T:
+    def fused(self, value: Any, carry_out: Callable[[list[Any]], tuple[Any, list[Counted]]]) -> Any:
         """What this rank ends with where the steps of all ranks are carried out at once; they must have one caller.
 
         Parameters
@@ -209,6 +209,7 @@ class Communicator(ABC):
         value : object
             What this rank begins with.
         carry_out : callable (list of P values) -> (P results, list of (phase, counts))
+            What every rank ends with.
             Counts are (3, steps, P): words sent, words received and messages. A phase of None is the present one.
         """
         values = self.told(value)

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from commbounds import collectives
-from commbounds.collectives.ranks import Parcel, ThreadWorld, parcel, spardl, sparse
+from commbounds.collectives.ranks import Parcel, ThreadWorld, parcel
 from commbounds.collectives.ranks._team import Team
+from commbounds.collectives.sparse import on_rank as sparse
+from commbounds.collectives.sparse import spardl_on_rank as spardl
 from commbounds.verify.experiments.sparse.pairings import PAIRINGS, telling_stacks
 from commbounds.verify.pairing import compared
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from commbounds import collectives
 from commbounds.collectives.ranks import Communicator
-from commbounds.collectives.ranks import sparse as apart
-from commbounds.collectives.ranks.spardl import spardl_allreduce
+from commbounds.collectives.sparse import on_rank as apart
 from commbounds.collectives.sparse.entries import SparseResult
 from commbounds.collectives.sparse.gaussiank import GaussiankResult
+from commbounds.collectives.sparse.spardl_on_rank import spardl_allreduce
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Outcome, Pairing, RankCase
 

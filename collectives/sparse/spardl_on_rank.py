@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks._team import Team
 from commbounds.collectives.ranks.communicator import Communicator, parcel
-from commbounds.collectives.ranks.dense import gathered
-from commbounds.collectives.ranks.sparse import SparseRankResult
 from commbounds.collectives.sparse.entries import Entries, added, even_cuts, left_over, strongest
+from commbounds.collectives.sparse.on_rank import SparseRankResult
 from commbounds.collectives.sparse.spardl import _checked_sag, _checked_teams, _taken
 from commbounds.compressors.base import checked_count
 

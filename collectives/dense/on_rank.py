@@ -70,7 +70,8 @@ def gathered(
         There is no such algorithm.
     """
     if comm.one_caller:
-        return comm.fused(tuple(block), lambda blocks: _all_gathered(blocks, algorithm, words))
+        found: list[Block] = comm.fused(tuple(block), lambda blocks: _all_gathered(blocks, algorithm, words))
+        return found
     have: dict[int, Block] = {comm.rank: tuple(block)}
     width = len(block)
     for sends, receives in gather_steps(comm.size, algorithm)[comm.rank]:
@@ -187,7 +188,8 @@ def butterfly_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
 def _allreduced(comm: Communicator, vector: ArrayLike, algorithm: str) -> Array:
     (row,) = agreed_row(comm, vector, lambda _: {})
     if comm.one_caller:
-        return comm.fused(row, lambda rows: _all_reduced(np.stack(rows), algorithm))
+        together: Array = comm.fused(row, lambda rows: _all_reduced(np.stack(rows), algorithm))
+        return together
     held: Array = row.copy()
     parts, blocks = ALLREDUCE[algorithm]
     carried_out_apart(comm, held, edges_of(held.size, blocks(comm.size)), parts(comm.size))
@@ -196,12 +198,13 @@ def _allreduced(comm: Communicator, vector: ArrayLike, algorithm: str) -> Array:
 
 def _all_reduced(stack: Array, algorithm: str) -> tuple[Array, list[Counted]]:
     """What every rank holds at the end, carried out at once; by a fused kernel where there is one."""
-    parts, blocks = (given(len(stack)) for given in ALLREDUCE[algorithm])
+    parts, blocks = ALLREDUCE[algorithm]
+    made = parts(len(stack))
     if algorithm in FUSED:
         held, counts = fused(stack, algorithm)
     else:
-        held, counts = stack, counted(stack, edges_of(stack.shape[1], blocks), parts)
-    return held, list(by_part(counts, parts))
+        held, counts = stack, counted(stack, edges_of(stack.shape[1], blocks(len(stack))), made)
+    return held, list(by_part(counts, made))
 
 
 def reduce_scatter(comm: Communicator, vector: ArrayLike, algorithm: str = "ring") -> Array:

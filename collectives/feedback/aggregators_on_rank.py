@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds import collectives as together
+from commbounds.collectives.arctopk.on_rank import arctopk_allreduce
+from commbounds.collectives.dense import on_rank as dense
 from commbounds.collectives.feedback.aggregators import ArcRows, GatheredTopK, OkTopK
-from commbounds.collectives.ranks import dense
-from commbounds.collectives.ranks.arctopk import arctopk_allreduce
+from commbounds.collectives.oktopk.on_rank import oktopk_allreduce
 from commbounds.collectives.ranks.communicator import Communicator
-from commbounds.collectives.ranks.oktopk import oktopk_allreduce
-from commbounds.collectives.ranks.sparse import topk_allgather
+from commbounds.collectives.sparse.on_rank import topk_allgather
 
 __all__ = ["RankAggregated", "aggregated_apart", "checked_aggregator"]
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.flashcomm.wire import Bytes, Coder, Draw, blocks_of, checked_quantiser
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, parcel
-from commbounds.collectives.ranks.dense import gathered
 from commbounds.compressors import GroupQuantizer
 from commbounds.compressors.base import checked_count
 
