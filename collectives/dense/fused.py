@@ -85,7 +85,8 @@ def _by_columns(kernel: Callable[..., None], algorithm: str, stack: Array, tile:
         jobs.append(partial(kernel, lo // P, hi // P, work, counts))
         counted.append(counts)
     run_all(jobs, stack.size)
-    return np.sum(counted, axis=0, dtype=np.int64)
+    total: NDArray[np.int64] = np.sum(counted, axis=0, dtype=np.int64)
+    return total
 
 
 FUSED = MappingProxyType({"ring": fused_ring, "recursive-doubling": fused_recursive_doubling})

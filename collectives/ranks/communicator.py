@@ -183,6 +183,8 @@ class Communicator(ABC):
 
         For input that only one rank can see is bad: the others must not wait for it. Not counted.
         """
+        if self.one_caller:  # what is raised on a rank is raised by the run
+            return check()
         result, error = None, None
         try:
             result = check()
@@ -195,7 +197,7 @@ class Communicator(ABC):
 
     def common(self, compute: Callable[[], T]) -> T:
         """As `agreed`, of settings alone, which are the same on all ranks: what `compute` draws is drawn once."""
-        return self.shared(compute) if self.one_caller else self.agreed(compute)
+        return self.agreed(lambda: self.shared(compute))
 
     def shared(self, compute: Callable[[], T]) -> T:
         """What `compute` makes of what is the same on all ranks; once for all that have one caller: none changes it."""
