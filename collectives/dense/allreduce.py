@@ -10,15 +10,15 @@ so the bits differ between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._stack import checked_stack
-from commbounds.collectives.dense.fused import fused_recursive_doubling, fused_ring
-from commbounds.collectives.dense.message_by_message import Part, allreduced, carried_out, edges_of
+from commbounds.collectives.dense.fused import fused
+from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, allreduced, carried_out, edges_of, phased
 from commbounds.collectives.dense.messages import gather_messages, scatter_messages
 from commbounds.collectives.traffic import Traffic
 
@@ -66,7 +66,7 @@ def ring_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
     >>> traffic.steps, traffic.critical_path, traffic.sent.tolist()
     (2, 4, [3, 3])
     """
-    return _fused(fused_ring, stack)
+    return _fused("ring", stack)
 
 
 def recursive_doubling_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
@@ -104,18 +104,16 @@ def recursive_doubling_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
     >>> traffic.steps, traffic.critical_path, list(traffic.phases)
     (3, 6, ['fold', 'exchange', 'unfold'])
     """
-    return _fused(fused_recursive_doubling, stack)
+    return _fused("recursive-doubling", stack)
 
 
-def _fused(kernel: Callable[[Array, Array], Traffic], stack: ArrayLike) -> tuple[Array, Traffic]:
+def _fused(algorithm: str, stack: ArrayLike) -> tuple[Array, Traffic]:
     array = checked_stack(stack, finite=False)
-    result = np.empty_like(array)
-    with np.errstate(over="ignore", invalid="ignore"):  # without the JIT, numpy warns of what is looked at below
-        traffic = kernel(array, result)
+    result, counts = fused(array, algorithm)
     # NaN or infinity anywhere in a column makes its sum one, so most stacks need no pass of their own
     if not np.isfinite(result[0]).all():
         checked_stack(array)
-    return result, traffic
+    return result, phased(counts, ALLREDUCE[algorithm][0](len(array)))
 
 
 def rabenseifner_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:

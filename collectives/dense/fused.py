@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from commbounds.collectives.dense.message_by_message import ALLREDUCE, edges_of, phased
+from commbounds.collectives.dense.message_by_message import ALLREDUCE, edges_of
 from commbounds.collectives.dense.messages import core_size, first_of_core
 from commbounds.collectives.dense.streaming import streamed
-from commbounds.collectives.traffic import Traffic
 from commbounds.compressors._blocks import run_all, spans
 
-__all__ = ["STREAMED", "TILE", "fused_recursive_doubling", "fused_ring"]
+__all__ = ["FUSED", "STREAMED", "TILE", "fused", "fused_recursive_doubling", "fused_ring"]
 
 Array = NDArray[Any]
 TILE = 1 << 15
@@ -30,8 +30,8 @@ STREAMED = 1 << 22
 """Bytes of a result that is written past the cache."""
 
 
-def fused_ring(stack: Array, out: Array, tile: int = TILE, streamed_from: int = STREAMED) -> Traffic:
-    """Fills `out` with what every rank holds after the ring; returns the traffic.
+def fused_ring(stack: Array, out: Array, tile: int = TILE, streamed_from: int = STREAMED) -> NDArray[np.int64]:
+    """Fills `out` with what every rank holds after the ring; returns words sent, words received and messages.
 
     Parameters
     ----------
@@ -39,18 +39,39 @@ def fused_ring(stack: Array, out: Array, tile: int = TILE, streamed_from: int = 
         Checked and contiguous.
     tile, streamed_from : int
         Bytes of a partial sum, and of a result to write past the cache; they change no bit.
+
+    Returns
+    -------
+    (3, steps, P) int64
+        Of the steps that `ALLREDUCE` lists.
     """
     kernel = partial(_ring, stack, out, edges_of(stack.shape[1], len(stack)), stack.nbytes >= streamed_from)
     return _by_columns(kernel, "ring", stack, tile)
 
 
-def fused_recursive_doubling(stack: Array, out: Array, tile: int = TILE, streamed_from: int = STREAMED) -> Traffic:
+def fused_recursive_doubling(
+    stack: Array, out: Array, tile: int = TILE, streamed_from: int = STREAMED
+) -> NDArray[np.int64]:
     """As `fused_ring`, by recursive doubling."""
     kernel = partial(_recursive_doubling, stack, out, first_of_core(len(stack)), stack.nbytes >= streamed_from)
     return _by_columns(kernel, "recursive-doubling", stack, tile)
 
 
-def _by_columns(kernel: Callable[..., None], algorithm: str, stack: Array, tile: int) -> Traffic:
+def fused(stack: Array, algorithm: str) -> tuple[Array, NDArray[np.int64]]:
+    """What every rank holds after the all-reduce of that name, and the counts of its steps, (3, steps, P).
+
+    Parameters
+    ----------
+    stack : (P, n) float32 or float64
+        Contiguous. Not looked at: what is not finite makes the sums infinite or NaN.
+    algorithm : {"ring", "recursive-doubling"}
+    """
+    result = np.empty_like(stack)
+    with np.errstate(over="ignore", invalid="ignore"):  # without the JIT, numpy warns of sums out of range
+        return result, FUSED[algorithm](stack, result)
+
+
+def _by_columns(kernel: Callable[..., None], algorithm: str, stack: Array, tile: int) -> NDArray[np.int64]:
     """Runs the kernel on ranges of columns, a thread each where that pays, and adds up what they counted."""
     P = len(stack)
     width = max(1, tile // stack.itemsize)
@@ -64,7 +85,12 @@ def _by_columns(kernel: Callable[..., None], algorithm: str, stack: Array, tile:
         jobs.append(partial(kernel, lo // P, hi // P, work, counts))
         counted.append(counts)
     run_all(jobs, stack.size)
-    return phased(np.sum(counted, axis=0, dtype=np.int64), parts)
+    total: NDArray[np.int64] = np.sum(counted, axis=0, dtype=np.int64)
+    return total
+
+
+FUSED = MappingProxyType({"ring": fused_ring, "recursive-doubling": fused_recursive_doubling})
+"""Algorithms with a kernel of their own."""
 
 
 @njit(cache=True, nogil=True)

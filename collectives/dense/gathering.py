@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives.dense.messages import gather_messages
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["gather_blocks"]
+__all__ = ["gather_blocks", "gather_counts"]
 
 
 def gather_blocks(sizes: ArrayLike, algorithm: str = "ring") -> Traffic:
@@ -54,8 +52,7 @@ def gather_blocks(sizes: ArrayLike, algorithm: str = "ring") -> Traffic:
     (2, 7)
     """
     words = _checked_sizes(sizes)
-    messages = gather_messages(words.size, algorithm)
-    return _replayed(words, messages)[0]
+    return Traffic.of_steps(*gather_counts(words, algorithm))
 
 
 def _checked_sizes(sizes: ArrayLike) -> NDArray[np.int64]:
@@ -72,14 +69,19 @@ def _checked_sizes(sizes: ArrayLike) -> NDArray[np.int64]:
     return given.astype(np.int64)
 
 
-def _replayed(words: NDArray[np.int64], messages: NDArray[np.int64]) -> tuple[Traffic, NDArray[np.bool_]]:
-    """The traffic, and which rank (row) has which block (column) at the end."""
+def gather_counts(words: NDArray[np.int64], algorithm: str) -> NDArray[np.int64]:
+    """Words sent, words received and messages of an all-gather of blocks of so many `words`: (3, steps, P)."""
+    return _replayed(words, gather_messages(words.size, algorithm))[0]
+
+
+def _replayed(words: NDArray[np.int64], messages: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The counts, and which rank (row) has which block (column) at the end."""
     P = words.size
     steps = int(messages[-1, 0]) + 1 if len(messages) else 0
     held = np.eye(P, dtype=np.bool_)
-    counts: Any = np.zeros((3, steps, P), np.int64)
+    counts = np.zeros((3, steps, P), np.int64)
     _replay(words, messages, held, counts[0], counts[1], counts[2])
-    return Traffic.of_steps(*counts), held
+    return counts, held
 
 
 @njit(cache=True, nogil=True)

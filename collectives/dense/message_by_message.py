@@ -7,6 +7,7 @@ replace it. What the parts move is counted word by word as it is moved.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from commbounds.collectives.dense.messages import (
 )
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["ALLREDUCE", "Part", "allreduced", "carried_out", "edges_of", "phased"]
+__all__ = ["ALLREDUCE", "Part", "allreduced", "by_part", "carried_out", "counted", "edges_of", "phased"]
 
 Array = NDArray[Any]
 
@@ -102,12 +103,12 @@ def rabenseifner_parts(P: int) -> list[Part]:
 
 
 ALLREDUCE: dict[str, tuple[Callable[[int], list[Part]], Callable[[int], int]]] = {
-    "ring": (ring_parts, lambda P: P),
-    "recursive-doubling": (recursive_doubling_parts, lambda P: 1),
-    "rabenseifner": (rabenseifner_parts, core_size),
-    "butterfly": (butterfly_parts, lambda P: P),
+    "ring": (lru_cache(ring_parts), lambda P: P),
+    "recursive-doubling": (lru_cache(recursive_doubling_parts), lambda P: 1),
+    "rabenseifner": (lru_cache(rabenseifner_parts), core_size),
+    "butterfly": (lru_cache(butterfly_parts), lambda P: P),
 }
-"""Name -> its parts and the number of blocks, both for P ranks."""
+"""Name -> its parts and the number of blocks, both for P ranks; parts are made once, and not to be changed."""
 
 
 def allreduced(stack: Array, algorithm: str) -> tuple[Array, Traffic]:
@@ -120,6 +121,11 @@ def allreduced(stack: Array, algorithm: str) -> tuple[Array, Traffic]:
 
 def carried_out(held: Array, edges: NDArray[np.int64], parts: Sequence[Part]) -> Traffic:
     """The traffic of `parts`, one after another, which change `held` (P, n); block b is edges[b] to edges[b + 1]."""
+    return phased(counted(held, edges, parts), parts)
+
+
+def counted(held: Array, edges: NDArray[np.int64], parts: Sequence[Part]) -> NDArray[np.int64]:
+    """As `carried_out`: words sent, words received and messages, (3, steps, P)."""
     counts = np.zeros((3, sum(part.steps for part in parts), len(held)), np.int64)
     mail = np.empty_like(held)
     begin = 0
@@ -128,16 +134,21 @@ def carried_out(held: Array, edges: NDArray[np.int64], parts: Sequence[Part]) ->
         with np.errstate(over="ignore", invalid="ignore"):  # without the JIT, numpy warns of sums out of range
             _move(held, edges, part.messages, part.adds, mail, sent, received, count)
         begin += part.steps
-    return phased(counts, parts)
+    return counts
 
 
 def phased(counts: NDArray[np.int64], parts: Sequence[Part]) -> Traffic:
     """`counts` (sent, received and messages; steps; ranks) as a traffic whose phases are `parts`."""
-    phases, begin = {}, 0
+    return Traffic.of_phases({name: Traffic.of_steps(*steps) for name, steps in by_part(counts, parts)})
+
+
+def by_part(counts: NDArray[np.int64], parts: Sequence[Part]) -> list[tuple[str, NDArray[np.int64]]]:
+    """Every part's name, and its steps of `counts`."""
+    found, begin = [], 0
     for part in parts:
-        phases[part.name] = Traffic.of_steps(*counts[:, begin : begin + part.steps])
+        found.append((part.name, counts[:, begin : begin + part.steps]))
         begin += part.steps
-    return Traffic.of_phases(phases)
+    return found
 
 
 @njit(cache=True, nogil=True)

@@ -11,6 +11,7 @@ A reduce-scatter is an all-gather run backwards: who received sends, and what wa
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ __all__ = [
     "doubling",
     "first_of_core",
     "gather_messages",
+    "gather_steps",
+    "of_ranks",
     "ring",
     "ring_scatter",
     "scatter_messages",
@@ -107,8 +110,23 @@ def ring_scatter(P: int) -> Messages:
     return backwards(ring(P, -1))
 
 
+Rows = list[list[int]]
+
+
+def of_ranks(messages: Messages, P: int) -> list[list[tuple[Rows, Rows]]]:
+    """For every rank what it sends and what it receives in every step, as rows of `messages`; none where it pauses."""
+    steps = int(messages[-1, 0]) + 1 if len(messages) else 0
+    found: list[list[tuple[Rows, Rows]]] = [[([], []) for _ in range(steps)] for _ in range(P)]
+    for row in messages.tolist():
+        step, source, target, _, _ = row
+        found[source][step][0].append(row)
+        found[target][step][1].append(row)
+    return found
+
+
+@lru_cache(maxsize=256)
 def gather_messages(P: int, algorithm: str) -> Messages:
-    """The messages of the all-gather of that name.
+    """The messages of the all-gather of that name; made once: not to be changed.
 
     Raises
     ------
@@ -118,6 +136,13 @@ def gather_messages(P: int, algorithm: str) -> Messages:
     return _chosen({"ring": ring, "recursive-doubling": doubling, "bruck": bruck}, algorithm)(P)
 
 
+@lru_cache(maxsize=256)
+def gather_steps(P: int, algorithm: str) -> list[list[tuple[Rows, Rows]]]:
+    """`gather_messages` as `of_ranks` orders them; made once: not to be changed."""
+    return of_ranks(gather_messages(P, algorithm), P)
+
+
+@lru_cache(maxsize=256)
 def scatter_messages(P: int, algorithm: str) -> Messages:
     """As `gather_messages`, of the reduce-scatter."""
     halving, turned = (lambda P: backwards(doubling(P))), (lambda P: backwards(bruck(P)))

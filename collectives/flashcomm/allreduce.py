@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from commbounds.collectives._stack import checked_stack
-from commbounds.collectives.flashcomm.wire import Coder, Draw, QuantisedSum, Wire, blocks_of, checked_quantiser
+from commbounds.collectives.flashcomm import on_rank
+from commbounds.collectives.flashcomm.wire import Draw, QuantisedSum, checked_quantiser
+from commbounds.collectives.ranks.communicator import Communicator
+from commbounds.collectives.ranks.lockstep import in_one_process
 from commbounds.collectives.traffic import Traffic
-from commbounds.compressors.base import checked_count
 from commbounds.compressors.flashcomm.groupquant import GroupQuantizer
 
 __all__ = [
@@ -73,28 +77,21 @@ def twostep_quantised_allreduce(
     ([[2.0, 2.0, 2.0, 2.0], [2.0, 2.0, 2.0, 2.0]], [20, 20])
     """
     array = checked_stack(stack)
-    (P, n), first = array.shape, checked_quantiser(quantiser, "quantiser")
-    again = first if second is None else checked_quantiser(second, "second")
-    coder, recoder = Coder(first, 0, P, rng, draw), Coder(again, 1, P, rng, draw)
-    blocks, wire = blocks_of(n, P), Wire(P)
-    if P > 1:
-        wire.step()
-    sums = []
-    for j, block in enumerate(blocks):
-        total = np.zeros(block.stop - block.start, array.dtype)
-        for i in range(P):
-            message = coder.coded(array[i, block], i, j, block)
-            total += coder.read(message if i == j else wire.send(i, j, message), array[i])
-        sums.append(total)
-    if P > 1:
-        wire.step()
-    values = np.empty_like(array)
-    for j, block in enumerate(blocks):
-        message = recoder.coded(sums[j], j, j, block)
-        for i in range(P):
-            arrived = message if i == j else wire.send(j, i, message)
-            values[i, block] = sums[j] if i == j and not owner_reads_its_code else recoder.read(arrived, array[i])
-    return QuantisedSum(values, wire.moves), wire.traffic()
+    checked_quantiser(quantiser, "quantiser")
+    if second is not None:
+        checked_quantiser(second, "second")
+    return _of_all_ranks(
+        lambda comm: on_rank.twostep_quantised_allreduce(
+            comm,
+            array[comm.rank],
+            quantiser,
+            second,
+            rng,
+            owner_reads_its_code=owner_reads_its_code,
+            draw=draw,
+        ),
+        len(array),
+    )
 
 
 def ring_quantised_allreduce(
@@ -130,25 +127,10 @@ def ring_quantised_allreduce(
     its terms: P quantisations against two.
     """
     array = checked_stack(stack)
-    (P, n), checked = array.shape, checked_quantiser(quantiser, "quantiser")
-    blocks, wire = blocks_of(n, P), Wire(P)
-    coders = [Coder(checked, hop, P, rng, None) for hop in range(P)]
-    partial = [array[j, block].copy() for j, block in enumerate(blocks)]
-    for hop in range(P - 1):
-        wire.step()
-        for j, block in enumerate(blocks):
-            source, target = (j + hop) % P, (j + hop + 1) % P
-            message = coders[hop].coded(partial[j], source, j, block)
-            partial[j] = coders[hop].read(wire.send(source, target, message), array[j]) + array[target, block]
-    codes = [coders[-1].coded(partial[j], (j - 1) % P, j, block) for j, block in enumerate(blocks)]
-    for hop in range(P - 1):
-        wire.step()
-        for j in range(P):
-            wire.send((j - 1 + hop) % P, (j + hop) % P, codes[j])
-    values = np.empty_like(array)
-    for j, block in enumerate(blocks):
-        values[:, block] = coders[-1].read(codes[j], array[j])
-    return QuantisedSum(values, wire.moves), wire.traffic()
+    checked_quantiser(quantiser, "quantiser")
+    return _of_all_ranks(
+        lambda comm: on_rank.ring_quantised_allreduce(comm, array[comm.rank], quantiser, rng), len(array)
+    )
 
 
 def oneshot_quantised_allreduce(
@@ -180,18 +162,10 @@ def oneshot_quantised_allreduce(
     |error| <= (s_1 + ... + s_P)/2.
     """
     array = checked_stack(stack)
-    (P, n), checked = array.shape, checked_quantiser(quantiser, "quantiser")
-    coder, wire = Coder(checked, 0, P, rng, None), Wire(P)
-    if P > 1:
-        wire.step()
-    total = np.zeros(n, array.dtype)
-    for i in range(P):
-        message = coder.coded(array[i], i, 0, slice(0, n))
-        for target in range(P):
-            if target != i:
-                wire.send(i, target, message)
-        total += coder.read(message, array[i])
-    return QuantisedSum(np.repeat(total[None], P, axis=0), wire.moves), wire.traffic()
+    checked_quantiser(quantiser, "quantiser")
+    return _of_all_ranks(
+        lambda comm: on_rank.oneshot_quantised_allreduce(comm, array[comm.rank], quantiser, rng), len(array)
+    )
 
 
 def hierarchical_quantised_allreduce(
@@ -229,39 +203,18 @@ def hierarchical_quantised_allreduce(
         As `twostep_quantised_allreduce`, or `node` does not divide P.
     """
     array = checked_stack(stack)
-    (P, n), checked = array.shape, checked_quantiser(quantiser, "quantiser")
-    if P % checked_count("node", node, 1, P):
-        raise ValueError(f"node must divide the number of ranks, {P}, got {node}")
-    blocks, wire, nodes = blocks_of(n, node), Wire(P), range(P // node)
-    within, across, last = (Coder(checked, stage, P, rng, None) for stage in range(3))
-    sums = np.empty((len(nodes), n), array.dtype)
-    if node > 1:
-        wire.step()
-    for g in nodes:
-        for j, block in enumerate(blocks):
-            total = np.zeros(block.stop - block.start, array.dtype)
-            for i in range(node):
-                message = within.coded(array[g * node + i, block], g * node + i, j, block)
-                total += within.read(message if i == j else wire.send(g * node + i, g * node + j, message), total)
-            sums[g, block] = total
-    whole = sums.copy()
-    if len(nodes) > 1:
-        wire.step()
-    for j, block in enumerate(blocks if len(nodes) > 1 else ()):
-        codes = [across.coded(sums[g, block], g * node + j, j, block) for g in nodes]
-        for g in nodes:
-            total = np.zeros(block.stop - block.start, array.dtype)
-            for h in nodes:
-                arrived = codes[h] if h == g else wire.send(h * node + j, g * node + j, codes[h])
-                total += sums[g, block] if h == g and not both_read_both else across.read(arrived, total)
-            whole[g, block] = total
-    if node > 1:
-        wire.step()
-    values = np.empty_like(array)
-    for g in nodes:
-        for j, block in enumerate(blocks):
-            message = last.coded(whole[g, block], g * node + j, j, block)
-            for i in range(node):
-                arrived = message if i == j else wire.send(g * node + j, g * node + i, message)
-                values[g * node + i, block] = last.read(arrived, whole[g])
-    return QuantisedSum(values, wire.moves), wire.traffic()
+    checked_quantiser(quantiser, "quantiser")
+    return _of_all_ranks(
+        lambda comm: on_rank.hierarchical_quantised_allreduce(
+            comm, array[comm.rank], quantiser, node, rng, both_read_both=both_read_both
+        ),
+        len(array),
+    )
+
+
+def _of_all_ranks(program: Callable[[Communicator], on_rank.RankSum], P: int) -> tuple[QuantisedSum, Traffic]:
+    """What `P` ranks end with."""
+    results, traffic = in_one_process(program, P)
+    return QuantisedSum(
+        np.stack([own.values for own in results]), np.stack([own.sent for own in results], axis=1)
+    ), traffic

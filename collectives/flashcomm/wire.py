@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives.traffic import Traffic
 from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer, message_from_bytes, wire_bytes
 from commbounds.compressors.base import checked_rng
 
-__all__ = ["Coder", "Draw", "QuantisedSum", "Wire", "blocks_of", "checked_quantiser"]
+__all__ = ["Coder", "Draw", "QuantisedSum", "blocks_of", "checked_quantiser", "code_size"]
 
 Array = NDArray[Any]
-Bytes = NDArray[np.uint8]
 Draw = Callable[[int, int], Array] | None
 """``draw(stage, rank)``: the uniforms of the rank's whole vector at this quantisation; None for the quantiser's own."""
 
@@ -40,37 +38,6 @@ class QuantisedSum:
     def bridge_bytes(self, first: int) -> tuple[int, int]:
         """Bytes over a bridge between the `first` ranks and the others: there, and back."""
         return int(self.moves[:, :first, first:].sum()), int(self.moves[:, first:, :first].sum())
-
-
-class Wire:
-    """Sends messages and counts their bytes; a step is a round in which every rank may send to every other."""
-
-    def __init__(self, P: int) -> None:
-        self._P = P
-        self._moves: list[NDArray[np.int64]] = []
-        self._messages: list[NDArray[np.int64]] = []
-
-    def step(self) -> None:
-        """Begin a new step."""
-        self._moves.append(np.zeros((self._P, self._P), np.int64))
-        self._messages.append(np.zeros(self._P, np.int64))
-
-    def send(self, source: int, target: int, message: Any) -> Any:
-        """`message`, as it arrives; None stands for an empty one."""
-        self._moves[-1][source, target] += 0 if message is None else -(-message.bits // 8)
-        self._messages[-1][source] += 1
-        return message
-
-    @property
-    def moves(self) -> NDArray[np.int64]:
-        """Bytes from rank to rank in every step."""
-        return np.array(self._moves, np.int64).reshape(len(self._moves), self._P, self._P)
-
-    def traffic(self) -> Traffic:
-        """The bytes as traffic: what it calls a word is a byte here."""
-        moves = self.moves
-        messages = np.array(self._messages, np.int64).reshape(len(moves), self._P)
-        return Traffic.of_steps(moves.sum(axis=2), moves.sum(axis=1), messages)
 
 
 class Coder:
@@ -96,14 +63,27 @@ class Coder:
         """The entries that `message` stands for."""
         return like[:0] if message is None else self._quantiser.decompress(message)
 
-    def coded_bytes(self, x: Array, rank: int, part: int, where: slice) -> Bytes:
-        """As `coded`, the bytes that are sent; none for an empty part."""
+    def code(self, x: Array, rank: int, part: int, where: slice, as_bytes: bool) -> Array:
+        """As `coded`, in the form in which it is sent: its bytes, or an object array that holds the message."""
         message = self.coded(x, rank, part, where)
-        return np.zeros(0, np.uint8) if message is None else wire_bytes(message)
+        if as_bytes:
+            return np.zeros(0, np.uint8) if message is None else wire_bytes(message)
+        held = np.empty(1, object)
+        held[0] = message
+        return held
 
-    def read_bytes(self, sent: Bytes, like: Array) -> Array:
-        """The entries, as many as `like` has and in its dtype, that the bytes stand for."""
-        return self.read(message_from_bytes(sent, self._quantiser, like.size, like.dtype) if like.size else None, like)
+    def read_code(self, code: Array, like: Array) -> Array:
+        """The entries, as many as `like` has and in its dtype, that the code stands for."""
+        if code.dtype == object:
+            return self.read(code[0], like)
+        return self.read(message_from_bytes(code, self._quantiser, like.size, like.dtype) if like.size else None, like)
+
+
+def code_size(code: Array) -> int:
+    """Bytes that a code counts."""
+    if code.dtype == object:
+        return 0 if code[0] is None else int(-(-code[0].bits // 8))
+    return code.size
 
 
 def blocks_of(n: int, parts: int) -> list[slice]:

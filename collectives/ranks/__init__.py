@@ -1,7 +1,19 @@
 """The collectives rank by rank: every rank runs its own program and sees what arrives; in threads, or under mpirun."""
 
 from commbounds.collectives.ranks.communicator import Communicator, Parcel, World, assembled, packets, parcel
+from commbounds.collectives.ranks.lockstep import LockstepWorld, in_one_process
 from commbounds.collectives.ranks.mpi import MpiWorld
 from commbounds.collectives.ranks.threads import ThreadWorld
 
-__all__ = ["Communicator", "MpiWorld", "Parcel", "ThreadWorld", "World", "assembled", "packets", "parcel"]
+__all__ = [
+    "Communicator",
+    "LockstepWorld",
+    "MpiWorld",
+    "Parcel",
+    "ThreadWorld",
+    "World",
+    "assembled",
+    "in_one_process",
+    "packets",
+    "parcel",
+]

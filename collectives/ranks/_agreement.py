@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,19 +12,26 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.ranks.communicator import Communicator
 
-__all__ = ["agreed_alike", "agreed_row"]
+__all__ = ["agreed_alike", "agreed_row", "checksum"]
 
 Settings = Mapping[str, Any]
 
 
+def checksum(*arrays: ArrayLike | None) -> int:
+    """A number that differs where arrays of one shape do."""
+    return crc32(b"".join(b"-" if array is None else np.ascontiguousarray(array).tobytes() for array in arrays))
+
+
 def agreed_alike(comm: Communicator, settings: Settings) -> None:
-    """Nothing, if `settings` are the same on all ranks.
+    """Nothing, if `settings` are the same on all ranks; they are not compared where the ranks have one caller.
 
     Raises
     ------
     ValueError
         They differ: on all ranks.
     """
+    if comm.one_caller:
+        return
     told = comm.told(dict(settings))
     for name in told[0]:
         values = [own[name] for own in told]
@@ -34,12 +42,14 @@ def agreed_alike(comm: Communicator, settings: Settings) -> None:
 def agreed_row(
     comm: Communicator,
     vector: ArrayLike,
-    check: Callable[[NDArray[Any]], Settings],
+    settings: Callable[[NDArray[Any]], Settings],
     name: str = "vector",
     *,
     finite: bool = True,
 ) -> NDArray[Any]:
     """`vector` as a contiguous native (1, n) array, where all ranks have a good one of the same length and dtype.
+
+    Where the ranks have one caller, it is taken as it is.
 
     Parameters
     ----------
@@ -47,8 +57,8 @@ def agreed_row(
         All ranks call this.
     vector : (n,) float32 or float64
         This rank's.
-    check : callable ((1, n) array) -> mapping
-        Raises where something else is wrong; what it returns must be the same on all ranks.
+    settings : callable ((1, n) array) -> mapping
+        What must be the same on all ranks; raises where something else is wrong.
     name : str
         What errors call the vector.
     finite : bool
@@ -57,20 +67,22 @@ def agreed_row(
     Raises
     ------
     TypeError, ValueError
-        As `checked_stack` raises, for the lowest rank whose vector is bad; as `check` raises; something differs. All
+        As `checked_stack` raises, for the lowest rank whose vector is bad; as `settings` raises; something differs. All
         ranks raise the same.
     """
+    array = np.asarray(vector)
+    if comm.one_caller:
+        return array[np.newaxis]
 
     def checked() -> tuple[NDArray[Any], Settings]:
-        array = np.asarray(vector)
         if array.ndim != 1:
             raise ValueError(f"{name} must be (n,), the entries of one rank, got shape {array.shape}")
         row = checked_stack(array[np.newaxis], name, finite=finite)
-        return row, check(row)
+        return row, settings(row)
 
-    row, settings = comm.agreed(checked)
+    row, mine = comm.agreed(checked)
     kinds = comm.told(f"{row.shape[1:]} {row.dtype}")
     if len(set(kinds)) > 1:
         raise TypeError(f"{name} must have one length and dtype on all ranks, got {', '.join(kinds)}")
-    agreed_alike(comm, settings)
+    agreed_alike(comm, mine)
     return row

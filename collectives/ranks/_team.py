@@ -41,5 +41,5 @@ class Team(Communicator):
         arrived = self._whole.step(outward, [self._members[source] for source in sources])
         return {source: arrived[self._members[source]] for source in sources}
 
-    def _swap(self, outgoing: Mapping[int, Parcel], sources: tuple[int, ...]) -> dict[int, Parcel]:
+    def _swap(self, outgoing: Mapping[int, Parcel], sources: Collection[int]) -> dict[int, Parcel]:
         return self.step(outgoing, sources)

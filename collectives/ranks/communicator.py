@@ -18,12 +18,28 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["Communicator", "Parcel", "Program", "Record", "Turn", "World", "assembled", "in_turn", "packets", "parcel"]
+__all__ = [
+    "Communicator",
+    "Counted",
+    "Parcel",
+    "Program",
+    "Record",
+    "Turn",
+    "World",
+    "assembled",
+    "in_turn",
+    "packets",
+    "parcel",
+]
 
 Array = NDArray[Any]
 T = TypeVar("T")
 Record = list[tuple[str, int, int, int, int]]
 """A row for every step of one rank: phase, words sent, words received, messages sent, words sent that got lost."""
+
+
+Counted = tuple[str | None, NDArray[np.int64]]
+"""Steps of one phase: its name, and (3, steps, P) words sent, words received and messages of every rank."""
 
 
 class Parcel(NamedTuple):
@@ -46,18 +62,24 @@ class Parcel(NamedTuple):
     messages: int = 1
     lost: int = 0
 
+    @property
+    def arriving(self) -> int:
+        """Words of it that do not get lost."""
+        return self.words - self.lost
+
 
 def parcel(*arrays: Array) -> Parcel:
     """A message of `arrays` that counts one word for every entry."""
-    return Parcel(arrays, sum(array.size for array in arrays))
+    return Parcel(arrays, sum([array.size for array in arrays]))
 
 
 def packets(arrays: Sequence[Array], lost: Sequence[bool] | None = None) -> Parcel:
     """Messages to one rank in one step, one for each of `arrays`; those that are `lost` arrive empty."""
-    gone = [False] * len(arrays) if lost is None else lost
     words = [array.size for array in arrays]
-    arriving = tuple(array[:0] if away else array for array, away in zip(arrays, gone, strict=True))
-    return Parcel(arriving, sum(words), len(words), sum(size for size, away in zip(words, gone, strict=True) if away))
+    if lost is None or not any(lost):
+        return Parcel(tuple(arrays), sum(words), len(words))
+    arriving = tuple(array[:0] if away else array for array, away in zip(arrays, lost, strict=True))
+    return Parcel(arriving, sum(words), len(words), sum(size for size, away in zip(words, lost, strict=True) if away))
 
 
 class Turn(IntEnum):
@@ -90,7 +112,12 @@ class Communicator(ABC):
     ----------
     rank, size : int
         This rank and how many there are; 0 <= rank < size.
+    one_caller : bool
+        Whether one caller gives all ranks their arguments: then settings are the same on all ranks, rows are good and
+        fit together, and neither is looked at again.
     """
+
+    one_caller: bool = False
 
     def __init__(self, rank: int, size: int) -> None:
         self.rank, self.size = rank, size
@@ -140,14 +167,14 @@ class Communicator(ABC):
             A target is no other rank; this rank waits for others than those that send to it; the other ranks do
             something else.
         """
-        for target in outgoing:
+        sent = received = messages = lost = 0
+        for target, (_, words, count, gone) in outgoing.items():
             if not 0 <= target < self.size or target == self.rank:
                 raise ValueError(f"rank {self.rank} must send to other ranks below {self.size}, got {target}")
-        arriving = {target: Parcel(part.arrays, part.words - part.lost) for target, part in outgoing.items()}
-        arrived = self._swap(arriving, tuple(sources))
-        sent = sum(part.words for part in outgoing.values())
-        received = sum(part.words for part in arrived.values())
-        messages, lost = sum(p.messages for p in outgoing.values()), sum(p.lost for p in outgoing.values())
+            sent, messages, lost = sent + words, messages + count, lost + gone
+        arrived = self._swap(outgoing, sources)
+        for _, words, _, _ in arrived.values():
+            received += words
         self._record.append((self._phase, sent, received, messages, lost))
         return arrived
 
@@ -156,6 +183,8 @@ class Communicator(ABC):
 
         For input that only one rank can see is bad: the others must not wait for it. Not counted.
         """
+        if self.one_caller:  # what is raised on a rank is raised by the run
+            return check()
         result, error = None, None
         try:
             result = check()
@@ -166,15 +195,42 @@ class Communicator(ABC):
             raise first
         return result  # type: ignore[return-value]
 
+    def common(self, compute: Callable[[], T]) -> T:
+        """As `agreed`, of settings alone, which are the same on all ranks: what `compute` draws is drawn once."""
+        return self.agreed(lambda: self.shared(compute))
+
+    def shared(self, compute: Callable[[], T]) -> T:
+        """What `compute` makes of what is the same on all ranks; once for all that have one caller: none changes it."""
+        return compute()
+
+    def fused(self, value: Any, carry_out: Callable[[list[Any]], tuple[Any, list[Counted]]]) -> Any:
+        """What this rank ends with where the steps of all ranks are carried out at once; they must have one caller.
+
+        Parameters
+        ----------
+        value : object
+            What this rank begins with.
+        carry_out : callable (list of P values) -> (P results, list of (phase, counts))
+            What every rank ends with.
+            Counts are (3, steps, P): words sent, words received and messages. A phase of None is the present one.
+        """
+        values = self.told(value)
+        results, counted = self.shared(lambda: carry_out(values))
+        for name, counts in counted:
+            if name is not None:
+                self.phase(name)
+            self._record += [(self._phase, *row, 0) for row in counts[:, :, self.rank].T.tolist()]
+        return results[self.rank]
+
     @abstractmethod
     def told(self, value: Any) -> list[Any]:
         """Every rank's `value`, in the order of the ranks: for control and inspection, not counted."""
 
     @abstractmethod
-    def _swap(self, outgoing: Mapping[int, Parcel], sources: tuple[int, ...]) -> dict[int, Parcel]:
-        """Deliver and collect; targets are other ranks."""
+    def _swap(self, outgoing: Mapping[int, Parcel], sources: Collection[int]) -> dict[int, Parcel]:
+        """Deliver and collect; targets are other ranks. Parcels count the words that arrive."""
 
-    def _all_expected(self, sending: Iterable[int], sources: tuple[int, ...]) -> None:
+    def _all_expected(self, sending: Iterable[int], sources: Collection[int]) -> None:
         """Raise ValueError unless those that send to this rank are those that it waits for."""
         awaited = sorted(sending)
         if awaited != sorted(sources):
@@ -234,12 +290,13 @@ def assembled(records: Sequence[tuple[Record, list[str]]]) -> Traffic:
     for rank, (own, (_, named)) in enumerate(zip(steps, records, strict=True)):
         if len(own) != len(steps[0]):
             raise ValueError(f"the ranks must go through as many steps, got {[len(s) for s in steps]}")
-        for step, (first, name) in enumerate(zip(steps[0], own, strict=True)):
-            if name != first:
-                raise ValueError(f"step {step} must be of one phase, got {first!r} on rank 0, {name!r} on rank {rank}")
+        if own != steps[0]:
+            step = next(i for i, (first, name) in enumerate(zip(steps[0], own, strict=True)) if first != name)
+            shown = f"{steps[0][step]!r} on rank 0, {own[step]!r} on rank {rank}"
+            raise ValueError(f"step {step} must be of one phase, got {shown}")
         if named != records[0][1]:
             raise ValueError(f"the phases must be the same, got {records[0][1]} on rank 0, {named} on rank {rank}")
-    counts = np.array([[row[1:] for row in record] for record, _ in records], np.int64)
+    counts = np.array([count for record, _ in records for row in record for count in row[1:]], np.int64)
     counts = counts.reshape(len(records), len(steps[0]), 4).transpose(2, 1, 0)
     return _of_phase("", records[0][1], steps[0], counts)
 

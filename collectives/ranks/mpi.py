@@ -6,7 +6,7 @@ import pickle
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
@@ -116,9 +116,9 @@ class _MpiCommunicator(Communicator):
         in_turn(theirs[:, 0])
         return {rank: length for rank, length in enumerate(theirs[:, 1].tolist()) if length >= 0}
 
-    def _swap(self, outgoing: Mapping[int, Parcel], sources: tuple[int, ...]) -> dict[int, Parcel]:
+    def _swap(self, outgoing: Mapping[int, Parcel], sources: Collection[int]) -> dict[int, Parcel]:
         headers = {
-            target: np.frombuffer(pickle.dumps(([(a.dtype, a.shape) for a in part.arrays], part.words)), np.uint8)
+            target: np.frombuffer(pickle.dumps(([(a.dtype, a.shape) for a in part.arrays], part.arriving)), np.uint8)
             for target, part in outgoing.items()
         }
         contents = {target: [_bytes(array) for array in part.arrays] for target, part in outgoing.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -38,9 +38,9 @@ class _ThreadCommunicator(Communicator):
     def told(self, value: Any) -> list[Any]:
         return self._post.exchanged(self.rank, Turn.TELL, value)
 
-    def _swap(self, outgoing: Mapping[int, Parcel], sources: tuple[int, ...]) -> dict[int, Parcel]:
+    def _swap(self, outgoing: Mapping[int, Parcel], sources: Collection[int]) -> dict[int, Parcel]:
         copies = {
-            target: Parcel(tuple(array.copy() for array in message.arrays), message.words)
+            target: Parcel(tuple(array.copy() for array in message.arrays), message.arriving)
             for target, message in outgoing.items()
         }
         everything = self._post.exchanged(self.rank, Turn.STEP, copies)

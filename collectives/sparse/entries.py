@@ -1,4 +1,4 @@
-"""What sparse all-reduces share: entries in coordinate form, the wire that counts them, and what they return."""
+"""What sparse all-reduces share: entries in coordinate form, and what they return."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._stack import checked_stack
-from commbounds.collectives.traffic import Traffic
 from commbounds.compressors._largest import largest
 from commbounds.compressors.base import checked_count
 
 __all__ = [
     "Entries",
+    "SparseRankResult",
     "SparseResult",
-    "Wire",
     "added",
     "checked_choice",
     "checked_request",
@@ -27,8 +26,11 @@ __all__ = [
     "dense_sum",
     "even_cuts",
     "left_over",
+    "of_all_ranks",
+    "placed",
     "selected_entries",
     "strongest",
+    "without",
 ]
 
 
@@ -66,33 +68,32 @@ class SparseResult:
     selected: tuple[NDArray[np.int64], ...]
 
 
-class Wire:
-    """Counts what the ranks hand to one another, step by step."""
+@dataclass(frozen=True, eq=False)
+class SparseRankResult:
+    """What a sparse all-reduce leaves on one rank: its part of a `SparseResult`.
 
-    def __init__(self, P: int) -> None:
-        self._P = P
-        self._sent: list[NDArray[np.int64]] = []
-        self._received: list[NDArray[np.int64]] = []
-        self._messages: list[NDArray[np.int64]] = []
+    Parameters
+    ----------
+    update : (n,) dtype of the vector
+        The sum (not the mean), in the same bits on all ranks.
+    residual : (n,) dtype of the vector
+        What the rank keeps for the next iteration.
+    selected : (k_p,) int64
+        The indices that it chose from its own vector, ascending.
+    """
 
-    def step(self) -> None:
-        """Begin a step: what is handed over from here on moves at the same time."""
-        for counts in (self._sent, self._received, self._messages):
-            counts.append(np.zeros(self._P, np.int64))
+    update: NDArray[Any]
+    residual: NDArray[Any]
+    selected: NDArray[np.int64]
 
-    def hand(self, source: int, target: int, *entries: Entries) -> tuple[Entries, ...]:
-        """The entries as `target` gets them from `source` in one message; two words each."""
-        words = sum(part.indices.size + part.values.size for part in entries)
-        self._sent[-1][source] += words
-        self._received[-1][target] += words
-        self._messages[-1][source] += 1
-        return entries
 
-    def traffic(self) -> Traffic:
-        """What was counted."""
-        if not self._sent:
-            return Traffic.none(self._P)
-        return Traffic.of_steps(np.stack(self._sent), np.stack(self._received), np.stack(self._messages))
+def of_all_ranks(results: Sequence[SparseRankResult]) -> dict[str, Any]:
+    """The fields of a `SparseResult` from what every rank ends with."""
+    return {
+        "update": results[0].update,
+        "residual": np.stack([result.residual for result in results]),
+        "selected": tuple(result.selected for result in results),
+    }
 
 
 @njit(cache=True, nogil=True)
@@ -175,6 +176,21 @@ def dense_sum(parts: Iterable[Entries], n: int, dtype: np.dtype[Any]) -> NDArray
     for indices, values in parts:
         total[indices] += values
     return total
+
+
+def placed(parts: Iterable[Entries], n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Sparse vectors that have no index in common, as one dense vector of `n` entries."""
+    total = np.zeros(n, dtype)
+    for indices, values in parts:
+        total[indices] = values
+    return total
+
+
+def without(row: NDArray[Any], entries: Entries) -> NDArray[Any]:
+    """The vector less what was chosen from it."""
+    residual = row.copy()
+    residual[entries.indices] = 0
+    return residual
 
 
 def left_over(stack: NDArray[Any], held: NDArray[Any], indices: NDArray[np.int64]) -> NDArray[Any]:

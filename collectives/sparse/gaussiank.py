@@ -9,11 +9,26 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives.dense.gathering import gather_blocks
-from commbounds.collectives.sparse.entries import Entries, SparseResult, checked_choice, checked_request, dense_sum
+from commbounds.collectives.dense.on_rank import gathered
+from commbounds.collectives.ranks._agreement import agreed_row
+from commbounds.collectives.ranks.communicator import Communicator
+from commbounds.collectives.ranks.lockstep import in_one_process
+from commbounds.collectives.sparse.entries import (
+    Entries,
+    SparseRankResult,
+    SparseResult,
+    checked_choice,
+    checked_request,
+    dense_sum,
+    of_all_ranks,
+    without,
+)
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import checked_count
 
-__all__ = ["GaussiankResult", "gaussiank_allreduce"]
+__all__ = ["GaussiankRankResult", "GaussiankResult", "gaussiank_allreduce", "gaussiank_allreduce_on_rank"]
+
+Array = NDArray[Any]
 
 _ADAPTATIONS = {"none": (1.0, 0, False), "vgg": (1.02, 20, True), "lstm": (1.012, 50, False)}
 """Factor, largest number of changes, and whether the threshold may rise as well."""
@@ -30,6 +45,19 @@ class GaussiankResult(SparseResult):
     """
 
     thresholds: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class GaussiankRankResult(SparseRankResult):
+    """What `gaussiank_allreduce` leaves on one rank.
+
+    Parameters
+    ----------
+    threshold : float
+        What its entries had to exceed in magnitude, after adaptation.
+    """
+
+    threshold: float
 
 
 def gaussiank_allreduce(
@@ -80,21 +108,46 @@ def gaussiank_allreduce(
     """
     array, k = checked_request(stack, k)
     checked_choice("adapt", adapt, tuple(_ADAPTATIONS))
-    P, n = array.shape
-    thresholds = np.empty(P)
-    chosen = []
-    for p, x in enumerate(array):
-        thresholds[p], entries = _selection(x, k, adapt)
-        chosen.append(entries)
-    phases = {
-        "sizes": gather_blocks(np.ones(P, np.int64), allgather),
-        "allgather": gather_blocks(np.array([e.indices.size + e.values.size for e in chosen], np.int64), allgather),
-    }
-    update, residual = dense_sum(chosen, n, array.dtype), array.copy()
-    for own, (indices, _) in zip(residual, chosen, strict=True):
-        own[indices] = 0
-    result = GaussiankResult(update, residual, tuple(e.indices for e in chosen), thresholds)
-    return result, Traffic.of_phases(phases)
+    results, traffic = in_one_process(
+        lambda comm: gaussiank_allreduce_on_rank(comm, array[comm.rank], k, adapt=adapt, allgather=allgather),
+        len(array),
+    )
+    thresholds = np.array([result.threshold for result in results])
+    return GaussiankResult(**of_all_ranks(results), thresholds=thresholds), traffic
+
+
+def gaussiank_allreduce_on_rank(
+    comm: Communicator, vector: ArrayLike, k: int, *, adapt: str = "none", allgather: str = "bruck"
+) -> GaussiankRankResult:
+    """What one rank does in `gaussiank_allreduce`.
+
+    Parameters
+    ----------
+    comm : Communicator
+        This rank's end; gets the phases sizes and allgather.
+    vector : (n,) float32 or float64
+        This rank's; finite.
+    k, adapt, allgather
+        As there; the same on all ranks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As there, and as `agreed_row`; on all ranks.
+    """
+
+    def request(row: Array) -> dict[str, Any]:
+        checked_choice("adapt", adapt, tuple(_ADAPTATIONS))
+        return {"k": checked_count("k", k, 1, row.size), "adapt": adapt, "allgather": allgather}
+
+    row = agreed_row(comm, vector, request)
+    threshold, own = _selection(row[0], k, adapt)
+    comm.phase("sizes")
+    gathered(comm, (np.array([own.indices.size]),), allgather)  # an all-gather of unequal blocks needs them
+    comm.phase("allgather")
+    parts = [Entries(*block) for block in gathered(comm, own, allgather)]
+    update = comm.shared(lambda: dense_sum(parts, row.size, row.dtype))
+    return GaussiankRankResult(update, without(row[0], own), own.indices, threshold)
 
 
 def _selection(x: NDArray[Any], k: int, adapt: str) -> tuple[float, Entries]:

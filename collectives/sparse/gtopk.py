@@ -7,20 +7,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives.ranks._agreement import agreed_row
+from commbounds.collectives.ranks.communicator import Communicator, parcel
+from commbounds.collectives.ranks.lockstep import in_one_process
 from commbounds.collectives.sparse.entries import (
     Entries,
+    SparseRankResult,
     SparseResult,
-    Wire,
     added,
     checked_choice,
     checked_request,
     left_over,
+    of_all_ranks,
+    placed,
     selected_entries,
     strongest,
+    without,
 )
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import checked_count
 
-__all__ = ["gtopk_allreduce"]
+__all__ = ["gtopk_allreduce", "gtopk_allreduce_on_rank"]
+
+Array = NDArray[Any]
 
 
 def gtopk_allreduce(stack: ArrayLike, k: int, *, putback: str = "conserving") -> tuple[SparseResult, Traffic]:
@@ -60,47 +69,81 @@ def gtopk_allreduce(stack: ArrayLike, k: int, *, putback: str = "conserving") ->
     """
     array, k = checked_request(stack, k)
     checked_choice("putback", putback, ("conserving", "published"))
-    chosen = selected_entries(array, k)
-    held = array.copy()
-    for own, (indices, _) in zip(held, chosen, strict=True):
-        own[indices] = 0
-    root, up = _reduced(chosen, k, held)
-    final, down = _broadcast(root, len(array))
-    update = np.zeros_like(array[0])
-    update[final.indices] = final.values
+    results, traffic = in_one_process(
+        lambda comm: gtopk_allreduce_on_rank(comm, array[comm.rank], k, putback=putback), len(array)
+    )
+    return SparseResult(**of_all_ranks(results)), traffic
+
+
+def gtopk_allreduce_on_rank(
+    comm: Communicator, vector: ArrayLike, k: int, *, putback: str = "conserving"
+) -> SparseRankResult:
+    """What one rank does in `gtopk_allreduce`.
+
+    Parameters
+    ----------
+    comm : Communicator
+        This rank's end; gets the phases reduce and broadcast.
+    vector : (n,) float32 or float64
+        This rank's; finite.
+    k, putback
+        As there; the same on all ranks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As there, and as `agreed_row`; on all ranks.
+    """
+
+    def request(row: Array) -> dict[str, Any]:
+        checked_choice("putback", putback, ("conserving", "published"))
+        return {"k": checked_count("k", k, 1, row.size), "putback": putback}
+
+    row = agreed_row(comm, vector, request)
+    (own,) = selected_entries(row, k)
+    held = without(row[0], own)
+    comm.phase("reduce")
+    bag = _reduced(comm, own, k, held)
+    comm.phase("broadcast")
+    final = _broadcast(comm, bag)
+    update = comm.shared(lambda: placed([final], row.size, row.dtype))
     if putback == "published":
-        residual = array.copy()
-        for own, (indices, _) in zip(residual, chosen, strict=True):
-            own[np.intersect1d(indices, final.indices, assume_unique=True)] = 0
+        residual = row[0].copy()
+        residual[np.intersect1d(own.indices, final.indices, assume_unique=True)] = 0
     else:
-        residual = left_over(array, held, final.indices)
-    traffic = Traffic.of_phases({"reduce": up, "broadcast": down})
-    return SparseResult(update, residual, tuple(e.indices for e in chosen)), traffic
+        (residual,) = left_over(row, held[np.newaxis], final.indices)
+    return SparseRankResult(update, residual, own.indices)
 
 
 def _levels(P: int) -> list[int]:
     return [1 << level for level in range((P - 1).bit_length())]
 
 
-def _reduced(chosen: list[Entries], k: int, held: NDArray[Any]) -> tuple[Entries, Traffic]:
-    """What rank 0 ends with, and the traffic; `held` gets what the merging ranks drop."""
-    bags, wire = list(chosen), Wire(len(chosen))
-    for distance in _levels(len(bags)):
-        wire.step()
-        for source in range(distance, len(bags), 2 * distance):
-            target = source - distance
-            (arrived,) = wire.hand(source, target, bags[source])
-            bags[target], dropped = strongest(added(bags[target], arrived), k)
-            held[target, dropped.indices] += dropped.values
-    return bags[0], wire.traffic()
+def _reduced(comm: Communicator, bag: Entries, k: int, held: Array) -> Entries:
+    """What this rank has when the tree is through: the root's is the result; `held` gets what a merge here drops."""
+    for distance in _levels(comm.size):
+        place = comm.rank % (2 * distance)
+        if place == distance:
+            comm.step({comm.rank - distance: parcel(*bag)})
+        elif place == 0 and comm.rank + distance < comm.size:
+            source = comm.rank + distance
+            arrived = comm.step(sources=[source])[source]
+            bag, dropped = strongest(added(bag, Entries(*arrived.arrays)), k)
+            held[dropped.indices] += dropped.values
+        else:
+            comm.step()
+    return bag
 
 
-def _broadcast(root: Entries, P: int) -> tuple[Entries, Traffic]:
-    """What rank 0 has, on every rank: the same tree downwards."""
-    bags: list[Entries] = [root] * P
-    wire = Wire(P)
-    for distance in reversed(_levels(P)):
-        wire.step()
-        for target in range(distance, P, 2 * distance):
-            (bags[target],) = wire.hand(target - distance, target, bags[target - distance])
-    return bags[-1], wire.traffic()
+def _broadcast(comm: Communicator, bag: Entries) -> Entries:
+    """What rank 0 has: the same tree downwards."""
+    for distance in reversed(_levels(comm.size)):
+        place = comm.rank % (2 * distance)
+        if place == distance:
+            source = comm.rank - distance
+            bag = Entries(*comm.step(sources=[source])[source].arrays)
+        elif place == 0 and comm.rank + distance < comm.size:
+            comm.step({comm.rank + distance: parcel(*bag)})
+        else:
+            comm.step()
+    return bag

@@ -8,23 +8,30 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives.dense.on_rank import gathered
+from commbounds.collectives.ranks._agreement import agreed_row
+from commbounds.collectives.ranks._team import Team
+from commbounds.collectives.ranks.communicator import Communicator, parcel
+from commbounds.collectives.ranks.lockstep import in_one_process
 from commbounds.collectives.sparse.entries import (
     Entries,
+    SparseRankResult,
     SparseResult,
-    Wire,
     added,
     checked_choice,
     checked_request,
     even_cuts,
     left_over,
+    of_all_ranks,
+    placed,
     strongest,
 )
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import checked_count
 
-__all__ = ["spardl_allreduce"]
+__all__ = ["spardl_allreduce", "spardl_allreduce_on_rank"]
 
-Groups = list[list[int]]
+Array = NDArray[Any]
 
 
 def spardl_allreduce(
@@ -77,27 +84,68 @@ def spardl_allreduce(
     [[0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
     """
     array, k = checked_request(stack, k)
-    P, n = array.shape
-    d = _checked_teams(P, teams, synchronise)
-    m = P // d
+    d = _checked_teams(len(array), teams, synchronise)
+    _checked_sag(k // (len(array) // d), d, synchronise, sag_entries)
+    results, traffic = in_one_process(
+        lambda comm: spardl_allreduce_on_rank(
+            comm, array[comm.rank], k, teams=teams, synchronise=synchronise, sag_entries=sag_entries
+        ),
+        len(array),
+    )
+    return SparseResult(**of_all_ranks(results)), traffic
+
+
+def spardl_allreduce_on_rank(
+    comm: Communicator,
+    vector: ArrayLike,
+    k: int,
+    *,
+    teams: int = 1,
+    synchronise: str = "r-sag",
+    sag_entries: int | None = None,
+) -> SparseRankResult:
+    """What one rank does in `spardl_allreduce`.
+
+    Parameters
+    ----------
+    comm : Communicator
+        This rank's end; gets the phases reduce-scatter, synchronise and allgather.
+    vector : (n,) float32 or float64
+        This rank's; finite.
+    k, teams, synchronise, sag_entries
+        As there; the same on all ranks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As there, and as `agreed_row`; on all ranks.
+    """
+    P = comm.size
+
+    def request(row: Array) -> dict[str, Any]:
+        most, d = checked_count("k", k, 1, row.size), _checked_teams(P, teams, synchronise)
+        sent = _checked_sag(most // (P // d), d, synchronise, sag_entries)
+        return {"k": most, "teams": d, "synchronise": synchronise, "sag_entries": sent}
+
+    row = agreed_row(comm, vector, request)
+    m = P // teams
     h = k // m
-    sent_by_team = _checked_sag(h, d, synchronise, sag_entries)
-    held, cuts = array.copy(), even_cuts(n, m)
-    within = [[t * m + j for j in range(m)] for t in range(d)]
-    across = [[t * m + j for t in range(d)] for j in range(m)]
-    own, scattered = _reduce_scattered(held, cuts, h, within)
+    held, cuts = row[0].copy(), even_cuts(row.size, m)
+    team, place = divmod(comm.rank, m)
+    within = Team(comm, range(team * m, team * m + m))
+    across = Team(comm, range(place, P, m))
+    comm.phase("reduce-scatter")
+    bag = _reduce_scattered(within, held, cuts, h)
+    comm.phase("synchronise")
     if synchronise == "r-sag":
-        bags, agreed = _recursively(own, h, held, across)
+        bag = _recursively(across, bag, h, held)
     else:
-        bags, agreed = _at_once(own, h, sent_by_team, held, across)
-    wire = Wire(P)
-    blocks = _bruck(wire, within, bags)
-    phases = {"reduce-scatter": scattered, "synchronise": agreed, "allgather": wire.traffic()}
-    update = np.zeros_like(array[0])
-    for block in blocks[-1]:
-        update[block.indices] = block.values
-    final = np.concatenate([block.indices for block in blocks[-1]])
-    return SparseResult(update, left_over(array, held, final), (final,) * P), Traffic.of_phases(phases)
+        bag = _at_once(across, bag, h, _checked_sag(h, teams, synchronise, sag_entries), held)
+    comm.phase("allgather")
+    blocks = [Entries(*block) for block in gathered(within, bag, "bruck")]
+    update = comm.shared(lambda: placed(blocks, row.size, row.dtype))
+    final = np.concatenate([block.indices for block in blocks])
+    return SparseRankResult(update, left_over(row, held[np.newaxis], final)[0], final)
 
 
 def _checked_teams(P: int, teams: int, synchronise: str) -> int:
@@ -150,81 +198,42 @@ def _taken(row: NDArray[Any], cuts: NDArray[np.int64], block: int, h: int) -> En
     return entries
 
 
-def _reduce_scattered(
-    held: NDArray[Any], cuts: NDArray[np.int64], h: int, within: Groups
-) -> tuple[list[Entries], Traffic]:
-    """The `h` largest of every rank's own block, summed over its team; they leave `held`."""
-    m, wire = len(within[0]), Wire(len(held))
+def _reduce_scattered(team: Communicator, held: Array, cuts: NDArray[np.int64], h: int) -> Entries:
+    """The `h` largest of this rank's own block, summed over its team; they leave `held`."""
+    j, m = team.rank, team.size
     for level in reversed(range((m - 1).bit_length())):
         gap = 1 << level
-        bag = min(gap, m - gap)
-        wire.step()
-        on_the_way = []
-        for ranks in within:
-            for j, rank in enumerate(ranks):
-                parts = [_taken(held[rank], cuts, (j + gap + b) % m, h) for b in range(bag)]
-                target = ranks[(j + gap) % m]
-                on_the_way.append((target, wire.hand(rank, target, *parts)))
-        for target, arrived in on_the_way:
-            for indices, values in arrived:
-                held[target, indices] += values
-    own = [_taken(held[rank], cuts, j, h) for ranks in within for j, rank in enumerate(ranks)]
-    return own, wire.traffic()
+        parts = [_taken(held, cuts, (j + gap + b) % m, h) for b in range(min(gap, m - gap))]
+        source = (j - gap) % m
+        outgoing = parcel(*(array for part in parts for array in part))
+        arrived = team.step({(j + gap) % m: outgoing}, [source])[source].arrays
+        for indices, values in zip(arrived[::2], arrived[1::2], strict=True):
+            held[indices] += values
+    return _taken(held, cuts, j, h)
 
 
-def _recursively(bags: list[Entries], h: int, held: NDArray[Any], across: Groups) -> tuple[list[Entries], Traffic]:
-    """Every block's `h` largest over all teams, by recursive doubling; the lowest team of a merge keeps drops."""
-    d, wire = len(across[0]), Wire(len(bags))
+def _recursively(teams: Communicator, bag: Entries, h: int, held: Array) -> Entries:
+    """The `h` largest of the block over all teams, by recursive doubling; the lowest team of a merge keeps drops."""
+    t, d = teams.rank, teams.size
     for distance in (1 << level for level in range((d - 1).bit_length())):
-        wire.step()
-        merged = list(bags)
-        for ranks in across:
-            for t, rank in enumerate(ranks):
-                partner = ranks[t ^ distance]
-                (arrived,) = wire.hand(partner, rank, bags[partner])
-                low, high = (bags[rank], arrived) if not t & distance else (arrived, bags[rank])
-                merged[rank], dropped = strongest(added(low, high), h)
-                if t % (2 * distance) == 0:
-                    held[rank, dropped.indices] += dropped.values
-        bags = merged
-    return bags, wire.traffic()
+        partner = t ^ distance
+        arrived = Entries(*teams.step({partner: parcel(*bag)}, [partner])[partner].arrays)
+        low, high = (bag, arrived) if t < partner else (arrived, bag)  # the same bits on both
+        bag, dropped = strongest(added(low, high), h)
+        if t % (2 * distance) == 0:
+            held[dropped.indices] += dropped.values
+    return bag
 
 
-def _at_once(
-    bags: list[Entries], h: int, sent: int, held: NDArray[Any], across: Groups
-) -> tuple[list[Entries], Traffic]:
-    """Every block's `h` largest over all teams, from the `sent` largest of each; every rank keeps its own drops."""
-    agreed, wire = list(bags), Wire(len(bags))
-    for ranks in across:
-        for rank in ranks:
-            bags[rank], dropped = strongest(bags[rank], sent)
-            held[rank, dropped.indices] += dropped.values
-    gathered = _bruck(wire, across, bags)
-    for rank, parts in enumerate(gathered):
-        total = parts[0]
-        for part in parts[1:]:
-            total = added(total, part)
-        agreed[rank], dropped = strongest(total, h)
-        mine = np.isin(bags[rank].indices, dropped.indices, assume_unique=True)
-        held[rank, bags[rank].indices[mine]] += bags[rank].values[mine]
-    return agreed, wire.traffic()
-
-
-def _bruck(wire: Wire, groups: Groups, bags: list[Entries]) -> list[list[Entries]]:
-    """For every rank the bags of its group, in the group's order; all groups at the same time, any size."""
-    size = len(groups[0])
-    have = [[bag] for bag in bags]
-    for distance in (1 << level for level in range((size - 1).bit_length())):
-        wire.step()
-        arrived = {}
-        for ranks in groups:
-            for i, rank in enumerate(ranks):
-                target = ranks[i - distance]
-                arrived[target] = wire.hand(rank, target, *have[rank][: min(distance, size - distance)])
-        for rank, parts in arrived.items():
-            have[rank] += parts
-    ordered = list(have)
-    for ranks in groups:
-        for i, rank in enumerate(ranks):
-            ordered[rank] = have[rank][size - i :] + have[rank][: size - i]
-    return ordered
+def _at_once(teams: Communicator, bag: Entries, h: int, sent: int, held: Array) -> Entries:
+    """The `h` largest of the block over all teams, from the `sent` largest of each; this rank keeps its own drops."""
+    bag, dropped = strongest(bag, sent)
+    held[dropped.indices] += dropped.values
+    first, *others = [Entries(*part) for part in gathered(teams, bag, "bruck")]
+    total = first
+    for part in others:
+        total = added(total, part)
+    agreed, dropped = strongest(total, h)
+    mine = np.isin(bag.indices, dropped.indices, assume_unique=True)
+    held[bag.indices[mine]] += bag.values[mine]
+    return agreed

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from commbounds.collectives.dense.gathering import gather_blocks
-from commbounds.collectives.sparse.entries import SparseResult, checked_request, dense_sum, selected_entries
+from commbounds.collectives.dense.on_rank import gathered
+from commbounds.collectives.ranks._agreement import agreed_row
+from commbounds.collectives.ranks.communicator import Communicator
+from commbounds.collectives.ranks.lockstep import in_one_process
+from commbounds.collectives.sparse.entries import (
+    Entries,
+    SparseRankResult,
+    SparseResult,
+    checked_request,
+    dense_sum,
+    of_all_ranks,
+    selected_entries,
+    without,
+)
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import checked_count
 
-__all__ = ["topk_allgather"]
+__all__ = ["topk_allgather", "topk_allgather_on_rank"]
 
 
 def topk_allgather(stack: ArrayLike, k: int, *, allgather: str = "bruck") -> tuple[SparseResult, Traffic]:
@@ -46,9 +58,33 @@ def topk_allgather(stack: ArrayLike, k: int, *, allgather: str = "bruck") -> tup
     (array([ 3.,  0., -5.]), array([2, 2]))
     """
     array, k = checked_request(stack, k)
-    chosen = selected_entries(array, k)
-    traffic = gather_blocks(np.array([e.indices.size + e.values.size for e in chosen], np.int64), allgather)
-    update, residual = dense_sum(chosen, array.shape[1], array.dtype), array.copy()
-    for own, (indices, _) in zip(residual, chosen, strict=True):
-        own[indices] = 0
-    return SparseResult(update, residual, tuple(e.indices for e in chosen)), traffic
+    results, traffic = in_one_process(
+        lambda comm: topk_allgather_on_rank(comm, array[comm.rank], k, allgather=allgather), len(array)
+    )
+    return SparseResult(**of_all_ranks(results)), traffic
+
+
+def topk_allgather_on_rank(
+    comm: Communicator, vector: ArrayLike, k: int, *, allgather: str = "bruck"
+) -> SparseRankResult:
+    """What one rank does in `topk_allgather`.
+
+    Parameters
+    ----------
+    comm : Communicator
+        This rank's end.
+    vector : (n,) float32 or float64
+        This rank's; finite.
+    k, allgather
+        As there; the same on all ranks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As there, and as `agreed_row`; on all ranks.
+    """
+    row = agreed_row(comm, vector, lambda row: {"k": checked_count("k", k, 1, row.size), "allgather": allgather})
+    (own,) = selected_entries(row, k)
+    parts = [Entries(*block) for block in gathered(comm, own, allgather)]
+    update = comm.shared(lambda: dense_sum(parts, row.size, row.dtype))
+    return SparseRankResult(update, without(row[0], own), own.indices)

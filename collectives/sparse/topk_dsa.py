@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives.dense.gathering import gather_blocks
+from commbounds.collectives.dense.on_rank import gathered
+from commbounds.collectives.ranks._agreement import agreed_row
+from commbounds.collectives.ranks.communicator import Communicator, parcel
+from commbounds.collectives.ranks.lockstep import in_one_process
 from commbounds.collectives.sparse.entries import (
     Entries,
+    SparseRankResult,
     SparseResult,
-    Wire,
     added,
     checked_choice,
     checked_request,
     cut_up,
     even_cuts,
+    of_all_ranks,
+    placed,
     selected_entries,
+    without,
 )
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import checked_count
 
-__all__ = ["topk_dsa"]
+__all__ = ["topk_dsa", "topk_dsa_on_rank"]
 
+Array = NDArray[Any]
 _SWITCHES = ("model", "code", "never")
 
 
@@ -71,23 +79,54 @@ def topk_dsa(
     """
     array, k = checked_request(stack, k)
     checked_choice("switch", switch, _SWITCHES)
-    P, n = array.shape
-    cuts = even_cuts(n, P)
-    chosen = _nonzero(selected_entries(array, k))
-    regions, split = _split(chosen, cuts)
-    dense = _travels_densely(switch, sum(part.indices.size for part in regions), n)
-    words = [stop - start for start, stop in pairwise(cuts)] if dense else _words(regions)
-    phases = {
-        "split": split,
-        "sizes": gather_blocks(np.ones(P, np.int64), allgather),
-        "dense" if dense else "allgather": gather_blocks(np.array(words, np.int64), allgather),
-    }
-    update, residual = np.zeros_like(array[0]), array.copy()
-    for indices, values in regions:
-        update[indices] = values
-    for own, (indices, _) in zip(residual, chosen, strict=True):
-        own[indices] = 0
-    return SparseResult(update, residual, tuple(e.indices for e in chosen)), Traffic.of_phases(phases)
+    results, traffic = in_one_process(
+        lambda comm: topk_dsa_on_rank(comm, array[comm.rank], k, switch=switch, allgather=allgather), len(array)
+    )
+    return SparseResult(**of_all_ranks(results)), traffic
+
+
+def topk_dsa_on_rank(
+    comm: Communicator, vector: ArrayLike, k: int, *, switch: str = "model", allgather: str = "ring"
+) -> SparseRankResult:
+    """What one rank does in `topk_dsa`.
+
+    Parameters
+    ----------
+    comm : Communicator
+        This rank's end; gets the phases split, sizes and allgather or dense.
+    vector : (n,) float32 or float64
+        This rank's; finite.
+    k, switch, allgather
+        As there; the same on all ranks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As there, and as `agreed_row`; on all ranks.
+    """
+
+    def request(row: Array) -> dict[str, Any]:
+        checked_choice("switch", switch, _SWITCHES)
+        return {"k": checked_count("k", k, 1, row.size), "switch": switch, "allgather": allgather}
+
+    row = agreed_row(comm, vector, request)
+    n, rank, cuts = row.size, comm.rank, even_cuts(row.size, comm.size)
+    (own,) = _nonzero(selected_entries(row, k))
+    comm.phase("split")
+    region = _split(comm, cut_up(own, cuts))
+    comm.phase("sizes")
+    sizes = gathered(comm, (np.array([region.indices.size]),), allgather)
+    if _travels_densely(switch, sum(int(size[0]) for (size,) in sizes), n):
+        comm.phase("dense")
+        mine = np.zeros(cuts[rank + 1] - cuts[rank], row.dtype)
+        mine[region.indices - cuts[rank]] = region.values
+        blocks = gathered(comm, (mine,), allgather)
+        update = comm.shared(lambda: np.concatenate([block for (block,) in blocks]))
+    else:
+        comm.phase("allgather")
+        regions = [Entries(*block) for block in gathered(comm, region, allgather)]
+        update = comm.shared(lambda: placed(regions, n, row.dtype))
+    return SparseRankResult(update, without(row[0], own), own.indices)
 
 
 def _nonzero(chosen: list[Entries]) -> list[Entries]:
@@ -100,20 +139,12 @@ def _travels_densely(switch: str, union: int, n: int) -> bool:
     return switch != "never" and (2 if switch == "model" else 3) * union >= n
 
 
-def _words(parts: list[Entries]) -> list[int]:
-    return [part.indices.size + part.values.size for part in parts]
-
-
-def _split(chosen: list[Entries], cuts: NDArray[np.int64]) -> tuple[list[Entries], Traffic]:
-    """Every region's entries summed at its owner, and the traffic of bringing them there."""
-    P = len(chosen)
-    pieces = [cut_up(entries, cuts) for entries in chosen]
-    regions = [pieces[r][r] for r in range(P)]
-    wire = Wire(P)
+def _split(comm: Communicator, pieces: list[Entries]) -> Entries:
+    """The sum of this rank's region, the nearest rank before it first."""
+    rank, P = comm.rank, comm.size
+    region = pieces[rank]
     for s in range(1, P):
-        wire.step()
-        for p in range(P):
-            r = (p + s) % P
-            (piece,) = wire.hand(p, r, pieces[p][r])
-            regions[r] = added(regions[r], piece)
-    return regions, wire.traffic()
+        target, source = (rank + s) % P, (rank - s) % P
+        arrived = comm.step({target: parcel(*pieces[target])}, [source])
+        region = added(region, Entries(*arrived[source].arrays))
+    return region

@@ -49,6 +49,14 @@ def test_values_are_those_of_the_naive_twins(stack, width, group):
         assert result.values.tolist() == [expected] * len(stack)
 
 
+@given(stack=stacks(), width=st.integers(1, 5), group=st.integers(1, 4))
+def test_a_hierarchy_is_its_naive_twin(stack, width, group):
+    q, P = GroupQuantizer(width, group, "float64"), len(stack)
+    for node in (node for node in range(1, P + 1) if P % node == 0):
+        result, _ = hierarchical_quantised_allreduce(stack, q, node)
+        assert result.values.tolist() == [naive.hierarchical(stack, node, stage(width, group))] * P
+
+
 @EACH
 @pytest.mark.parametrize(("P", "n"), SIZES)
 def test_ranks_agree_bit_for_bit_and_bytes_are_those_of_the_messages(allreduce, P, n):

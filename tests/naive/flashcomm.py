@@ -1,6 +1,6 @@
 """Quantised all-reduces as they are described, in plain floats; `code` maps a list of floats to what is read."""
 
-__all__ = ["oneshot", "parts", "ring", "twostep"]
+__all__ = ["hierarchical", "oneshot", "parts", "ring", "twostep"]
 
 
 def parts(n, P):
@@ -41,3 +41,22 @@ def oneshot(stack, code):
     for row in stack:
         total = [a + b for a, b in zip(total, code([float(v) for v in row]), strict=True)]
     return total
+
+
+def hierarchical(stack, node, code):
+    """What everyone ends with: blocks are added up in every node of `node` ranks, then across, coded at every stage."""
+    nodes, result = [stack[i : i + node] for i in range(0, len(stack), node)], []
+    for block in parts(len(stack[0]), node):
+        sums = []
+        for members in nodes:
+            total = [0.0 for _ in block]
+            for row in members:
+                total = [a + b for a, b in zip(total, code([float(row[i]) for i in block]), strict=True)]
+            sums.append(total)
+        whole = sums[0]
+        if len(nodes) > 1:
+            whole = [0.0 for _ in block]
+            for total in sums:
+                whole = [a + b for a, b in zip(whole, code(total), strict=True)]
+        result += code(whole)
+    return result

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from commbounds.collectives import row_count
+from commbounds.collectives.arctopk.on_rank import arctopk_allreduce
+from commbounds.collectives.dense.on_rank import ring_allreduce
 from commbounds.collectives.ranks import ThreadWorld, parcel
-from commbounds.collectives.ranks.arctopk import arctopk_allreduce
-from commbounds.collectives.ranks.dense import ring_allreduce
 from commbounds.verify.experiments.arctopk.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 

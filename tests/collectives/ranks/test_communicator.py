@@ -1,26 +1,29 @@
-"""Ranks in threads: what they are left with, what is counted, and how programs that are wrong end."""
+"""Ranks in one thread, or one each: what they are left with, what is counted, how programs that are wrong end."""
 
+import gc
 import threading
+import weakref
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from rank_programs import RANKS, WRONG, passes_on
 
 from commbounds.collectives import Traffic
-from commbounds.collectives.ranks import ThreadWorld, assembled, parcel
+from commbounds.collectives.ranks import LockstepWorld, ThreadWorld, assembled, in_one_process, parcel
 from commbounds.verify.pairing import Pairing, RankCase, compared
 
 pytestmark = pytest.mark.kernels
 
 
-def run(program, P=RANKS):
-    """As `ThreadWorld.run`, but fails where that would hang."""
+def run_in(world, program, P=RANKS):
+    """As `world.run`, but fails where that would hang."""
     ended = []
 
     def call():
         try:
-            ended.append((ThreadWorld().run(program, P), None))
+            ended.append((world.run(program, P), None))
         except Exception as error:
             ended.append((None, error))
 
@@ -34,10 +37,15 @@ def run(program, P=RANKS):
     return result
 
 
+@pytest.fixture(params=[ThreadWorld, LockstepWorld], ids=["threads", "lockstep"])
+def run(request):
+    return partial(run_in, request.param())
+
+
 # --- what is counted --------------------------------------------------------------------------------------------------
 
 
-def test_what_arrives_and_what_it_took():
+def test_what_arrives_and_what_it_took(run):
     results, traffic = run(passes_on)
     assert results == [[[0.0, 1.0], [2]], [[], [0]], [[0.0], [1]]]
     assert traffic.sent.tolist() == [1, 2, 3]
@@ -48,14 +56,14 @@ def test_what_arrives_and_what_it_took():
     assert traffic.phases["silence"].steps == 0
 
 
-def test_a_program_that_says_nothing_has_no_traffic():
+def test_a_program_that_says_nothing_has_no_traffic(run):
     for P in (1, 3):
         results, traffic = run(lambda comm: (comm.rank, comm.size), P)
         assert results == [(rank, P) for rank in range(P)]
         assert traffic.as_dict() == Traffic.none(P).as_dict()
 
 
-def test_what_arrives_belongs_to_the_receiver():
+def test_what_arrives_belongs_to_the_receiver(run):
     def program(comm):
         own = np.full(4, float(comm.rank))
         other = 1 - comm.rank
@@ -68,7 +76,7 @@ def test_what_arrives_belongs_to_the_receiver():
     assert results == [([0.0] * 4, [11.0] * 4), ([1.0] * 4, [10.0] * 4)]
 
 
-def test_a_later_change_of_what_was_sent_is_not_seen():
+def test_a_later_change_of_what_was_sent_is_not_seen(run):
     def program(comm):
         own = np.zeros(2)
         arrived = comm.step({1: parcel(own)} if comm.rank == 0 else {}, [0] if comm.rank == 1 else [])
@@ -79,20 +87,20 @@ def test_a_later_change_of_what_was_sent_is_not_seen():
     assert run(program, 2)[0] == [[], [[0.0, 0.0]]]
 
 
-def test_messages_come_in_the_order_asked_for():
+def test_messages_come_in_the_order_asked_for(run):
     def program(comm):
         return list(comm.step({1: parcel()} if comm.rank != 1 else {}, [2, 0] if comm.rank == 1 else []))
 
     assert run(program)[0] == [[], [2, 0], []]
 
 
-def test_what_is_told_is_not_counted():
+def test_what_is_told_is_not_counted(run):
     results, traffic = run(lambda comm: comm.told(comm.rank**2))
     assert results == [[0, 1, 4]] * 3
     assert traffic.steps == 0
 
 
-def test_where_nobody_objects_every_rank_goes_on_with_its_own():
+def test_where_nobody_objects_every_rank_goes_on_with_its_own(run):
     assert run(lambda comm: comm.agreed(lambda: comm.rank + 1))[0] == [1, 2, 3]
 
 
@@ -100,14 +108,14 @@ def test_where_nobody_objects_every_rank_goes_on_with_its_own():
 
 
 @pytest.mark.parametrize("program", WRONG, ids=lambda p: p.__name__)
-def test_a_wrong_program_says_what_is_wrong(program):
+def test_a_wrong_program_says_what_is_wrong(run, program):
     kind, part = WRONG[program]
     with pytest.raises(kind) as raised:
         run(program)
     assert part in str(raised.value)
 
 
-def test_there_is_at_least_one_rank():
+def test_there_is_at_least_one_rank(run):
     with pytest.raises(ValueError, match="P must be at least 1, got 0"):
         run(passes_on, 0)
 
@@ -119,6 +127,120 @@ def test_records_in_which_words_vanish_are_refused():
         assembled([([row], []), ([("", 3, 2, 1, 0)], [])])
     with pytest.raises(ValueError, match=r"as many steps, got \[1, 2\]"):
         assembled([([row], []), ([row, row], [])])
+
+
+# --- in one thread ----------------------------------------------------------------------------------------------------
+
+
+def test_every_rank_speaks_before_any_hears_and_always_in_order():
+    seen = []
+
+    def program(comm):
+        for turn in range(3):
+            seen.append((turn, comm.rank))
+            comm.step()
+
+    in_one_process(program, 4)
+    assert seen == [(turn, rank) for turn in range(3) for rank in range(4)]
+
+
+def test_where_a_rank_raises_the_others_leave_their_contexts_and_go_no_further():
+    left, further = [], []
+
+    def program(comm):
+        try:
+            comm.step()
+            if comm.rank == 1:
+                raise KeyError("lost the key")
+            comm.step()
+            further.append(comm.rank)
+        finally:
+            left.append(comm.rank)
+
+    with pytest.raises(KeyError, match="lost the key"):
+        in_one_process(program, 4)
+    assert sorted(left) == [0, 1, 2, 3]
+    assert further == []
+
+
+def test_an_interruption_ends_the_run():
+    def program(comm):
+        if comm.rank == 1:
+            raise KeyboardInterrupt
+        comm.step()
+
+    with pytest.raises(KeyboardInterrupt):
+        in_one_process(program, 3)
+    assert in_one_process(lambda comm: comm.told(comm.rank), 3)[0] == [[0, 1, 2]] * 3
+
+
+class Kept:
+    """Something that can be referred to weakly."""
+
+
+def test_nothing_of_a_run_is_kept():
+    seen = []
+
+    def program(comm):
+        own = Kept()
+        seen.append(weakref.ref(own))
+        comm.told(own)
+        comm.step()
+        return own
+
+    results, _ = in_one_process(program, 5)
+    assert all(ref() is not None for ref in seen)
+    del results
+    gc.collect()
+    assert [ref() for ref in seen] == [None] * 5
+
+
+def test_runs_within_runs_and_more_ranks_than_are_kept_for_the_next_run():
+    def program(comm):
+        inner, _ = in_one_process(lambda below: below.told(10 * comm.rank + below.rank), 3)
+        return comm.told(inner[0])
+
+    for _ in range(2):
+        assert in_one_process(program, 2)[0] == [[[0, 1, 2], [10, 11, 12]]] * 2
+    results, traffic = in_one_process(lambda comm: comm.step() and comm.rank, 200)
+    assert (len(results), traffic.steps) == (200, 1)
+    assert in_one_process(program, 2)[0] == [[[0, 1, 2], [10, 11, 12]]] * 2
+
+
+def test_numbers_that_overflow_are_treated_as_the_caller_wants():
+    def program(comm):
+        comm.step()
+        return float(np.finfo(float).max * np.float64(2))
+
+    with np.errstate(over="ignore"):
+        assert in_one_process(program, 2)[0] == [np.inf] * 2
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        in_one_process(program, 2)
+
+
+def draws(rng, common):
+    """What every rank computes two times from one generator."""
+    return lambda comm: [(comm.common if common else comm.agreed)(lambda: rng.integers(2**40)) for _ in range(2)]
+
+
+def test_what_is_common_to_ranks_with_one_caller_is_computed_once():
+    first, second = np.random.default_rng(1).integers(2**40, size=2)
+    assert in_one_process(draws(np.random.default_rng(1), True), 3)[0] == [[first, second]] * 3
+    others = LockstepWorld().run(draws(np.random.default_rng(1), True), 3)[0]
+    assert others == LockstepWorld().run(draws(np.random.default_rng(1), False), 3)[0]
+    assert len({value for own in others for value in own}) == 6
+
+
+def test_what_is_common_is_refused_on_all_ranks(run):
+    def refusing(comm):
+        def refuse():
+            raise ValueError(f"refused by {comm.rank}")
+
+        with pytest.raises(ValueError, match="refused by 0"):
+            comm.common(refuse)
+        return True
+
+    assert run(refusing)[0] == [True] * RANKS
 
 
 # --- a comparison can fail --------------------------------------------------------------------------------------------

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from commbounds.collectives import COLLECTIVES, gather_blocks
+from commbounds.collectives.dense import on_rank as dense
 from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, carried_out, edges_of
 from commbounds.collectives.dense.messages import backwards, bruck
-from commbounds.collectives.ranks import ThreadWorld, dense
+from commbounds.collectives.ranks import ThreadWorld
 from commbounds.verify.experiments.dense.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 from commbounds.verify.pairings import PAIRINGS as ALL

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from rank_refusals import refused_by_all
 
+from commbounds.collectives.dropcompute.on_rank import drop_gradient
 from commbounds.collectives.ranks import ThreadWorld, parcel
-from commbounds.collectives.ranks.dropcompute import drop_gradient
 from commbounds.verify.experiments.dropcompute.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
 pytestmark = pytest.mark.kernels
 (PAIRING,) = PAIRINGS
-MODULE = "commbounds.collectives.ranks.dropcompute."
+MODULE = "commbounds.collectives.dropcompute.on_rank."
 
 
 def differences(P=4, pairing=PAIRING):

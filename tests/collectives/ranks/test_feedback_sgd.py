@@ -12,8 +12,8 @@ from commbounds.collectives import (
     OkTopK,
     ring_allreduce,
 )
+from commbounds.collectives.feedback.on_rank import feedback_sgd_start, feedback_sgd_step
 from commbounds.collectives.ranks import ThreadWorld, parcel
-from commbounds.collectives.ranks.feedback_sgd import feedback_sgd_start, feedback_sgd_step
 from commbounds.compressors import EF14, EF21, EF21M, GroupQuantizer, RandK, TopK
 from commbounds.verify.experiments.feedback.pairings import PAIRINGS, _descent, _first_weights, _seen
 from commbounds.verify.pairing import compared

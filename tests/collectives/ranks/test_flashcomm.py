@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commbounds.collectives.ranks import ThreadWorld, parcel
-from commbounds.collectives.ranks.flashcomm import (
+from commbounds.collectives.flashcomm.on_rank import (
     hierarchical_quantised_allreduce,
     oneshot_quantised_allreduce,
     ring_quantised_allreduce,
     twostep_quantised_allreduce,
 )
+from commbounds.collectives.ranks import Communicator, ThreadWorld, parcel
 from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer, TopK, message_from_bytes, wire_bytes
 from commbounds.verify.experiments.flashcomm.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
@@ -44,14 +44,15 @@ def test_bits_and_bytes_are_those_of_one_process(pairing, P):
 
 @EACH
 def test_every_message_is_one_array_of_as_many_bytes_as_it_counts(name, monkeypatch):
-    sizes = []
+    sizes, step = [], Communicator.step
 
-    def noted(*arrays):
-        ((array,), words) = (arrays, sum(a.size for a in arrays))
-        sizes.append((array.dtype, array.nbytes, words))
-        return parcel(*arrays)
+    def noted(comm, outgoing=(), sources=()):
+        for message in dict(outgoing).values():
+            (array,) = message.arrays
+            sizes.append((array.dtype, array.nbytes, message.words))
+        return step(comm, dict(outgoing), sources)
 
-    monkeypatch.setattr("commbounds.collectives.ranks.flashcomm.parcel", noted)
+    monkeypatch.setattr(Communicator, "step", noted)
     run(name, np.random.default_rng(1).standard_normal((3, 20)))
     assert sizes
     assert all(dtype == np.uint8 and nbytes == words for dtype, nbytes, words in sizes)

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from rank_refusals import differences_with, refused_by_all
 
+from commbounds.collectives.gossip import on_rank as apart
+from commbounds.collectives.gossip.on_rank import gossip, push_sum
 from commbounds.collectives.ranks import ThreadWorld, packets, parcel
-from commbounds.collectives.ranks import gossip as apart
-from commbounds.collectives.ranks.gossip import gossip, push_sum
 from commbounds.verify.experiments.gossip.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
 pytestmark = pytest.mark.kernels
 GOSSIP, PUSH_SUM = PAIRINGS
 EVERY = pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)
-MODULE = "commbounds.collectives.ranks.gossip."
+MODULE = "commbounds.collectives.gossip.on_rank."
 
 
 @pytest.mark.parametrize("P", [1, 2, 3, 4, 5, 8, 9])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from commbounds.collectives import CONTROLLERS, OkTopkSGD, oktopk_allreduce
+from commbounds.collectives.oktopk.sgd_on_rank import OkTopkSGDRankState, oktopk_sgd_start, oktopk_sgd_step
 from commbounds.collectives.ranks import Parcel, ThreadWorld
-from commbounds.collectives.ranks.oktopk_sgd import OkTopkSGDRankState, oktopk_sgd_start, oktopk_sgd_step
 from commbounds.verify.experiments.oktopk.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 

@@ -5,16 +5,16 @@ import pytest
 from rank_refusals import differences_with, refused_by_all
 
 from commbounds.collectives import Bernoulli, GilbertElliott
+from commbounds.collectives.packetloss.on_rank import lossy_broadcast, lossy_reduce_scatter
+from commbounds.collectives.packetloss.training_on_rank import fresh_replica, lossy_step, lossy_training
 from commbounds.collectives.ranks import ThreadWorld, packets, parcel
-from commbounds.collectives.ranks.lossy_training import fresh_replica, lossy_step, lossy_training
-from commbounds.collectives.ranks.packetloss import lossy_broadcast, lossy_reduce_scatter
 from commbounds.verify.experiments.packetloss.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
 pytestmark = pytest.mark.kernels
 BY_NAME = {pairing.name: pairing for pairing in PAIRINGS}
 EVERY = pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)
-MODULE = "commbounds.collectives.ranks.packetloss."
+MODULE = "commbounds.collectives.packetloss.on_rank."
 THERE = np.ones((3, 3, 1), bool)
 TWINS = {
     "reduce": lambda comm, x: lossy_reduce_scatter(comm, x, THERE),
@@ -157,7 +157,7 @@ def test_links_that_lose_otherwise_are_found(pairing, wire, where, monkeypatch):
 
 
 def test_an_owner_that_always_divides_by_all_is_found(monkeypatch):
-    from commbounds.collectives.ranks import packetloss as apart
+    from commbounds.collectives.packetloss import on_rank as apart
 
     kernel = apart._own_shard
     monkeypatch.setattr(MODULE + "_own_shard", lambda rows, here, _, *out: kernel(rows, here, float(len(rows)), *out))
@@ -167,7 +167,7 @@ def test_an_owner_that_always_divides_by_all_is_found(monkeypatch):
 
 
 def test_contributions_added_up_the_other_way_round_are_found(monkeypatch):
-    from commbounds.collectives.ranks import packetloss as apart
+    from commbounds.collectives.packetloss import on_rank as apart
 
     kernel = apart._own_shard
 
@@ -181,13 +181,13 @@ def test_contributions_added_up_the_other_way_round_are_found(monkeypatch):
 
 @pytest.mark.parametrize("name", ["lossy_step", "lossy_training"])
 def test_a_staleness_that_is_never_reset_is_found(name, monkeypatch):
-    from commbounds.collectives.ranks.packetloss import broadcast
+    from commbounds.collectives.packetloss.on_rank import broadcast
 
     def stale(*arguments):
         result, fresh = broadcast(*arguments)
         return result, np.zeros_like(fresh)
 
-    monkeypatch.setattr("commbounds.collectives.ranks.lossy_training.broadcast", stale)
+    monkeypatch.setattr("commbounds.collectives.packetloss.training_on_rank.broadcast", stale)
     pairing = BY_NAME[name]
     assert any("missed" in difference for difference in differences_with(pairing, pairing.apart, P=3))
 
@@ -198,7 +198,7 @@ def test_a_run_that_forgets_its_bursts_is_found(monkeypatch):
     def forgetful(loss, address, step, sizes, bad, broadcast_only):
         return fates(loss, address, step, sizes, (None, None), broadcast_only)
 
-    monkeypatch.setattr("commbounds.collectives.ranks.lossy_training.fates", forgetful)
+    monkeypatch.setattr("commbounds.collectives.packetloss.training_on_rank.fates", forgetful)
     found = compared(BY_NAME["lossy_training"], 3, ThreadWorld())
     bursts = [agreement for agreement in found if "bursts" in agreement.case and "steps=5" in agreement.case]
     assert bursts

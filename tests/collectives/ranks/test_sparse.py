@@ -1,22 +1,32 @@
 """Sparse all-reduces rank by rank: the bits and the traffic of one process; bad input is refused on all ranks."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
+from rank_refusals import remembered
 
 from commbounds import collectives
-from commbounds.collectives.ranks import Parcel, ThreadWorld, parcel, spardl, sparse
+from commbounds.collectives.ranks import Parcel, ThreadWorld, parcel
 from commbounds.collectives.ranks._team import Team
+from commbounds.collectives.sparse.entries import Entries, added
+from commbounds.collectives.sparse.gaussiank import gaussiank_allreduce_on_rank
+from commbounds.collectives.sparse.gtopk import gtopk_allreduce_on_rank
+from commbounds.collectives.sparse.spardl import spardl_allreduce_on_rank
+from commbounds.collectives.sparse.topk_allgather import topk_allgather_on_rank
+from commbounds.collectives.sparse.topk_dsa import topk_dsa_on_rank
 from commbounds.verify.experiments.sparse.pairings import PAIRINGS, telling_stacks
 from commbounds.verify.pairing import compared
 
 pytestmark = pytest.mark.kernels
 TWINS = {
-    "topk_allgather": sparse.topk_allgather,
-    "topk_dsa": sparse.topk_dsa,
-    "gtopk_allreduce": sparse.gtopk_allreduce,
-    "gaussiank_allreduce": sparse.gaussiank_allreduce,
-    "spardl_allreduce": spardl.spardl_allreduce,
+    "topk_allgather": topk_allgather_on_rank,
+    "topk_dsa": topk_dsa_on_rank,
+    "gtopk_allreduce": gtopk_allreduce_on_rank,
+    "gaussiank_allreduce": gaussiank_allreduce_on_rank,
+    "spardl_allreduce": spardl_allreduce_on_rank,
 }
+COLUMN = "commbounds.collectives.sparse."
 EACH = pytest.mark.parametrize("name", TWINS)
 PAIRED = {pairing.name: pairing for pairing in PAIRINGS}
 
@@ -33,9 +43,13 @@ def refused(program, P=3):
     return words
 
 
-def differences(pairing, ranks=(2, 3, 4)):
-    """What is said to differ."""
-    return [a for P in ranks for a in compared(pairing, P, ThreadWorld()) if a.difference]
+def differences(name, defects, ranks=(2, 3, 4)):
+    """What is said to differ where the program has the defects, and one process has not."""
+    right = remembered(PAIRED[name], ranks)
+    with pytest.MonkeyPatch.context() as patch:
+        for module, attribute, value in defects:
+            patch.setattr(import_module(COLUMN + module), attribute, value)
+        return [a for P in ranks for a in compared(right, P, ThreadWorld()) if a.difference]
 
 
 @pytest.mark.parametrize("P", [1, 2, 3, 4, 5, 6, 8])
@@ -134,7 +148,7 @@ def test_an_option_that_differs_or_does_not_exist_is_refused_on_all(name):
 
 
 def test_teams_must_divide_the_ranks():
-    words = refused(lambda comm: spardl.spardl_allreduce(comm, GOOD, 4, teams=2 if comm.rank == 2 else 1))
+    words = refused(lambda comm: spardl_allreduce_on_rank(comm, GOOD, 4, teams=2 if comm.rank == 2 else 1))
     assert words == "ValueError: teams must divide the number of ranks, 3, got 2"
 
 
@@ -161,61 +175,60 @@ def test_a_team_counts_its_members_and_hears_them():
 # --- programs with a defect ------------------------------------------------------------------------------------------
 
 
-def test_indices_alone_are_not_all_the_words(monkeypatch):
-    monkeypatch.setattr(sparse, "parcel", lambda *arrays: Parcel(arrays, arrays[0].size))
-    for name in ("topk_dsa", "gtopk_allreduce"):
-        found = differences(PAIRED[name])
+def test_indices_alone_are_not_all_the_words():
+    def indices_alone(*arrays):
+        return Parcel(arrays, arrays[0].size)
+
+    for name, module in (("topk_dsa", "topk_dsa"), ("gtopk_allreduce", "gtopk")):
+        found = differences(name, [(module, "parcel", indices_alone)])
         assert found
         assert all(agreement.traffic and not agreement.bits for agreement in found)
 
 
-def test_own_entries_last_is_another_sum(monkeypatch):
+def test_own_entries_last_is_another_sum():
     def arrived_backwards(comm, pieces):
         parts = [pieces[comm.rank]]
         for s in range(1, comm.size):
             target, source = (comm.rank + s) % comm.size, (comm.rank - s) % comm.size
             arrived = comm.step({target: parcel(*pieces[target])}, [source])
-            parts.insert(0, sparse.Entries(*arrived[source].arrays))
+            parts.insert(0, Entries(*arrived[source].arrays))
         total = parts[0]
         for part in parts[1:]:
-            total = sparse.added(total, part)
+            total = added(total, part)
         return total
 
-    monkeypatch.setattr(sparse, "_split", arrived_backwards)
-    found = differences(PAIRED["topk_dsa"])
+    found = differences("topk_dsa", [("topk_dsa", "_split", arrived_backwards)])
     assert found
     assert all("update" in agreement.bits and not agreement.traffic for agreement in found)
 
 
-def test_what_a_merge_drops_must_be_put_back(monkeypatch):
-    def forgetful(comm, bag, k, held):
-        return kept(comm, bag, k, held.copy())
-
-    kept = sparse._reduced
-    monkeypatch.setattr(sparse, "_reduced", forgetful)
-    found = differences(PAIRED["gtopk_allreduce"])
+def test_what_a_merge_drops_must_be_put_back():
+    kept = import_module(COLUMN + "gtopk")._reduced
+    found = differences(
+        "gtopk_allreduce", [("gtopk", "_reduced", lambda c, bag, k, held: kept(c, bag, k, held.copy()))]
+    )
     assert any("residual" in agreement.bits for agreement in found)
     assert all("putback=conserving" in agreement.case for agreement in found)
 
 
-def test_what_teams_drop_must_be_put_back_by_one_of_them(monkeypatch):
+def test_what_teams_drop_must_be_put_back_by_one_of_them():
+    kept = import_module(COLUMN + "spardl")._recursively
+
     def forgetful(teams, bag, h, held):
         return kept(teams, bag, h, held.copy())
 
-    kept = spardl._recursively
-    monkeypatch.setattr(spardl, "_recursively", forgetful)
-    found = differences(PAIRED["spardl_allreduce"], (2, 4))
+    found = differences("spardl_allreduce", [("spardl", "_recursively", forgetful)], (2, 4))
     assert found
     assert all("residual" in agreement.bits and "synchronise=r-sag" in agreement.case for agreement in found)
     assert not any("teams=1" in agreement.case for agreement in found)
 
 
-def test_sizes_must_be_told_before_blocks_that_are_not_equal(monkeypatch):
+def test_sizes_must_be_told_before_blocks_that_are_not_equal():
+    kept = import_module(COLUMN + "gaussiank").gathered
+
     def untold(comm, block, algorithm):
         return [block] * comm.size if len(block) == 1 else kept(comm, block, algorithm)
 
-    kept = sparse.gathered
-    monkeypatch.setattr(sparse, "gathered", untold)
-    found = differences(PAIRED["gaussiank_allreduce"])
+    found = differences("gaussiank_allreduce", [("gaussiank", "gathered", untold)])
     assert found
     assert all(agreement.traffic and not agreement.bits for agreement in found)

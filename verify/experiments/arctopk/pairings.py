@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds import collectives
-from commbounds.collectives.ranks import Communicator, dense
-from commbounds.collectives.ranks import arctopk as apart
+from commbounds.collectives.arctopk import on_rank as apart
+from commbounds.collectives.dense import on_rank as dense
+from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Outcome, Pairing, RankCase
 

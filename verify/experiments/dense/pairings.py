@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds import collectives
+from commbounds.collectives.dense import on_rank as apart
 from commbounds.collectives.ranks import Communicator
-from commbounds.collectives.ranks import dense as apart
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Outcome, Pairing, RankCase
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from commbounds import collectives
+from commbounds.collectives.dropcompute import on_rank as apart
 from commbounds.collectives.ranks import Communicator
-from commbounds.collectives.ranks import dropcompute as apart
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Outcome, Pairing, RankCase
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from commbounds import collectives
+from commbounds.collectives.gossip import on_rank as apart
 from commbounds.collectives.gossip.mixing import TOPOLOGIES
 from commbounds.collectives.ranks import Communicator
-from commbounds.collectives.ranks import gossip as apart
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.experiments.moshpit.pairings import spread_stacks
 from commbounds.verify.pairing import Outcome, Pairing, RankCase

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from commbounds import collectives
 from commbounds.collectives import initial_keys
-from commbounds.collectives.ranks import Communicator, group_average, random_groups
-from commbounds.collectives.ranks import moshpit as apart
+from commbounds.collectives.moshpit import group_average_on_rank as group_average
+from commbounds.collectives.moshpit import on_rank as apart
+from commbounds.collectives.moshpit import random_groups_on_rank as random_groups
+from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Outcome, Pairing, RankCase
 

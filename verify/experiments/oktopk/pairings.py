@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives import OkTopkSGD, oktopk_allreduce, oktopk_boundaries
+from commbounds.collectives.oktopk import on_rank as apart
+from commbounds.collectives.oktopk.sgd_on_rank import oktopk_sgd_start, oktopk_sgd_step
 from commbounds.collectives.oktopk.state import CONTROLLERS, OkTopkResult, OkTopkState
 from commbounds.collectives.ranks import Communicator
-from commbounds.collectives.ranks import oktopk as apart
-from commbounds.collectives.ranks.oktopk_sgd import oktopk_sgd_start, oktopk_sgd_step
 from commbounds.collectives.traffic import Traffic, summed
 from commbounds.verify.experiments.sparse.pairings import telling_stacks
 from commbounds.verify.pairing import Outcome, Pairing, RankCase

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from commbounds import collectives
 from commbounds.collectives import Bernoulli, GilbertElliott, Replicas
+from commbounds.collectives.packetloss import on_rank as apart
+from commbounds.collectives.packetloss import training_on_rank as training
 from commbounds.collectives.packetloss.loss_processes import Loss
 from commbounds.collectives.ranks import Communicator
-from commbounds.collectives.ranks import lossy_training as training
-from commbounds.collectives.ranks import packetloss as apart
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.experiments.moshpit.pairings import spread_stacks
 from commbounds.verify.pairing import Outcome, Pairing, RankCase

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from commbounds import collectives
 from commbounds.collectives.ranks import Communicator
-from commbounds.collectives.ranks import sparse as apart
-from commbounds.collectives.ranks.spardl import spardl_allreduce
 from commbounds.collectives.sparse.entries import SparseResult
-from commbounds.collectives.sparse.gaussiank import GaussiankResult
+from commbounds.collectives.sparse.gaussiank import GaussiankResult, gaussiank_allreduce_on_rank
+from commbounds.collectives.sparse.gtopk import gtopk_allreduce_on_rank
+from commbounds.collectives.sparse.spardl import spardl_allreduce_on_rank
+from commbounds.collectives.sparse.topk_allgather import topk_allgather_on_rank
+from commbounds.collectives.sparse.topk_dsa import topk_dsa_on_rank
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Outcome, Pairing, RankCase
 
@@ -128,9 +130,9 @@ def _spardl(P: int, n: int, k: int) -> list[Options]:
 
 
 PAIRINGS: tuple[Pairing, ...] = (
-    _paired("topk_allgather", apart.topk_allgather, _topk_allgather),
-    _paired("topk_dsa", apart.topk_dsa, _topk_dsa),
-    _paired("gtopk_allreduce", apart.gtopk_allreduce, _gtopk),
-    _paired("gaussiank_allreduce", apart.gaussiank_allreduce, _gaussiank),
-    _paired("spardl_allreduce", spardl_allreduce, _spardl),
+    _paired("topk_allgather", topk_allgather_on_rank, _topk_allgather),
+    _paired("topk_dsa", topk_dsa_on_rank, _topk_dsa),
+    _paired("gtopk_allreduce", gtopk_allreduce_on_rank, _gtopk),
+    _paired("gaussiank_allreduce", gaussiank_allreduce_on_rank, _gaussiank),
+    _paired("spardl_allreduce", spardl_allreduce_on_rank, _spardl),
 )

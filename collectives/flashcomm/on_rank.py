@@ -1,24 +1,25 @@
 """What a rank does in the quantised all-reduces: ring, one-shot, two-step and hierarchical; real bytes are sent.
 
 A message is the bytes of its codes, scales, zero points and spikes (`wire_bytes`), and counts as many words. Everyone
-reads bytes, those of its own messages too. Stochastic quantisers take the seeds of all parts of all ranks from a
-generator that must be in the same state on all ranks.
+reads bytes, those of its own messages too. Between ranks that have one caller messages go as they are; they count
+alike. Stochastic quantisers take the seeds of all parts of all ranks from a generator that must be in the same state on
+all ranks.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives.flashcomm.wire import Bytes, Coder, Draw, blocks_of, checked_quantiser
+from commbounds.collectives.dense.on_rank import Block, gathered
+from commbounds.collectives.flashcomm.wire import Coder, Draw, blocks_of, checked_quantiser, code_size
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
-from commbounds.collectives.ranks.communicator import Communicator, parcel
-from commbounds.collectives.ranks.dense import gathered
+from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.compressors import GroupQuantizer
 from commbounds.compressors.base import checked_count
 
@@ -56,27 +57,28 @@ class _Wire:
         self._comm = comm
         self._rows: list[dict[int, int]] = []
 
-    def exchanged(self, outgoing: Mapping[int, Bytes]) -> dict[int, Bytes]:
+    def exchanged(self, outgoing: Mapping[int, Array]) -> dict[int, Array]:
         """What all these ranks, this one among them, have for this one; no step where it is the only one."""
         own = self._comm.rank
+        codes = {own: outgoing[own]}
         peers = [rank for rank in outgoing if rank != own]
-        if not peers:
-            return dict(outgoing)
-        self._rows.append({rank: outgoing[rank].size for rank in peers})
-        arrived = self._comm.step({rank: parcel(outgoing[rank]) for rank in peers}, peers)
-        return {rank: outgoing[own] if rank == own else arrived[rank].arrays[0] for rank in outgoing}
+        if peers:
+            self._rows.append({rank: code_size(outgoing[rank]) for rank in peers})
+            arrived = self._comm.step({rank: _parcel(outgoing[rank]) for rank in peers}, peers)
+            codes |= {rank: part.arrays[0] for rank, part in arrived.items()}
+        return {rank: codes[rank] for rank in outgoing}
 
-    def passed_on(self, code: Bytes) -> Bytes:
+    def passed_on(self, code: Array) -> Array:
         """What the rank before has, when every rank sends to the next."""
         after, before = (self._comm.rank + 1) % self._comm.size, (self._comm.rank - 1) % self._comm.size
-        self._rows.append({after: code.size})
-        return self._comm.step({after: parcel(code)}, [before])[before].arrays[0]
+        self._rows.append({after: code_size(code)})
+        return self._comm.step({after: _parcel(code)}, [before])[before].arrays[0]
 
-    def gathered(self, code: Bytes) -> list[Bytes]:
+    def gathered(self, code: Array) -> list[Array]:
         """What all ranks have, when it goes round the ring."""
         rank, P = self._comm.rank, self._comm.size
-        codes = [block[0] for block in gathered(self._comm, (code,), "ring")]
-        self._rows += [{(rank + 1) % P: codes[(rank - hop) % P].size} for hop in range(P - 1)]
+        codes = [own for (own,) in gathered(self._comm, (code,), "ring", _block_size)]
+        self._rows += [{(rank + 1) % P: code_size(codes[(rank - hop) % P])} for hop in range(P - 1)]
         return codes
 
     def result(self, values: Array) -> RankSum:
@@ -85,6 +87,14 @@ class _Wire:
         for row, sizes in zip(sent, self._rows, strict=True):
             row[list(sizes)] = list(sizes.values())
         return RankSum(values, sent)
+
+
+def _parcel(code: Array) -> Parcel:
+    return Parcel((code,), code_size(code))
+
+
+def _block_size(block: Block) -> int:
+    return code_size(block[0])
 
 
 def twostep_quantised_allreduce(
@@ -117,14 +127,18 @@ def twostep_quantised_allreduce(
     settings = {"quantiser": quantiser, "second": again, "owner_reads_its_code": owner_reads_its_code}
     x, (coder, recoder) = _started(comm, vector, settings, (quantiser, again), rng, draw)
     (P, own), blocks, wire = (comm.size, comm.rank), blocks_of(x.size, comm.size), _Wire(comm)
-    codes = comm.agreed(lambda: [coder.coded_bytes(x[block], own, j, block) for j, block in enumerate(blocks)])
+    codes = comm.agreed(
+        lambda: [coder.code(x[block], own, j, block, not comm.one_caller) for j, block in enumerate(blocks)]
+    )
     mine = blocks[own]
     total = _added(coder, wire.exchanged(dict(enumerate(codes))).values(), x[mine])
-    code = comm.agreed(lambda: recoder.coded_bytes(total, own, own, mine))
+    code = _agreed_code(comm, recoder, total, own, mine)
     values = np.empty_like(x)
-    for j, sent in wire.exchanged(dict.fromkeys(range(P), code)).items():
-        kept = j == own and not owner_reads_its_code
-        values[blocks[j]] = total if kept else recoder.read_bytes(sent, x[blocks[j]])
+    arrived = wire.exchanged(dict.fromkeys(range(P), code))
+    for block, read in zip(blocks, comm.shared(lambda: _read(recoder, arrived, blocks, x)), strict=True):
+        values[block] = read
+    if not owner_reads_its_code:
+        values[mine] = total
     return wire.result(values)
 
 
@@ -149,14 +163,14 @@ def ring_quantised_allreduce(
     partial = x[blocks[own]]
     for hop, coder in enumerate(coders[:-1]):
         part, following = (own - hop) % P, blocks[(own - hop - 1) % P]
-        code = _agreed_bytes(comm, coder, partial, part, blocks[part])
-        partial = coder.read_bytes(wire.passed_on(code), x[following]) + x[following]
+        code = _agreed_code(comm, coder, partial, part, blocks[part])
+        partial = coder.read_code(wire.passed_on(code), x[following]) + x[following]
     part = (own + 1) % P
-    codes = wire.gathered(_agreed_bytes(comm, coders[-1], partial, part, blocks[part]))
+    codes = wire.gathered(_agreed_code(comm, coders[-1], partial, part, blocks[part]))
+    arrived = {(rank + 1) % P: code for rank, code in enumerate(codes)}
     values = np.empty_like(x)
-    for rank, code in enumerate(codes):
-        block = blocks[(rank + 1) % P]
-        values[block] = coders[-1].read_bytes(code, x[block])
+    for block, read in zip(blocks, comm.shared(lambda: _read(coders[-1], arrived, blocks, x)), strict=True):
+        values[block] = read
     return wire.result(values)
 
 
@@ -177,8 +191,9 @@ def oneshot_quantised_allreduce(
     """
     x, (coder,) = _started(comm, vector, {"quantiser": quantiser}, (quantiser,), rng)
     wire = _Wire(comm)
-    code = _agreed_bytes(comm, coder, x, 0, slice(0, x.size))
-    return wire.result(_added(coder, wire.exchanged(dict.fromkeys(range(comm.size), code)).values(), x))
+    code = _agreed_code(comm, coder, x, 0, slice(0, x.size))
+    arrived = wire.exchanged(dict.fromkeys(range(comm.size), code))
+    return wire.result(comm.shared(lambda: _added(coder, arrived.values(), x)))
 
 
 def hierarchical_quantised_allreduce(
@@ -216,20 +231,22 @@ def hierarchical_quantised_allreduce(
     wire, blocks = _Wire(comm), blocks_of(x.size, width)
     first, j = comm.rank - comm.rank % width, comm.rank % width
     mine, team = blocks[j], range(first, first + width)
-    codes = comm.agreed(lambda: [within.coded_bytes(x[block], comm.rank, k, block) for k, block in enumerate(blocks)])
+    codes = comm.agreed(
+        lambda: [within.code(x[block], comm.rank, k, block, not comm.one_caller) for k, block in enumerate(blocks)]
+    )
     total = _added(within, wire.exchanged(dict(zip(team, codes, strict=True))).values(), x[mine])
     whole = total
     if comm.size > width:
-        code = _agreed_bytes(comm, across, total, j, mine)
+        code = _agreed_code(comm, across, total, j, mine)
         arrived = wire.exchanged(dict.fromkeys(range(j, comm.size, width), code))
         whole = np.zeros_like(total)
         for rank, sent in arrived.items():
             kept = rank == comm.rank and not both_read_both
-            whole += total if kept else across.read_bytes(sent, x[mine])
-    code = _agreed_bytes(comm, last, whole, j, mine)
+            whole += total if kept else across.read_code(sent, x[mine])
+    code = _agreed_code(comm, last, whole, j, mine)
     values = np.empty_like(x)
     for rank, sent in wire.exchanged(dict.fromkeys(team, code)).items():
-        values[blocks[rank - first]] = last.read_bytes(sent, x[blocks[rank - first]])
+        values[blocks[rank - first]] = last.read_code(sent, x[blocks[rank - first]])
     return wire.result(values)
 
 
@@ -249,20 +266,25 @@ def _started(
         return settings
 
     x = agreed_row(comm, vector, check)[0]
-    coders = comm.agreed(lambda: [Coder(own, stage, comm.size, rng, draw) for stage, own in enumerate(quantisers)])
+    coders = comm.common(lambda: [Coder(own, stage, comm.size, rng, draw) for stage, own in enumerate(quantisers)])
     seeds = [coder.seeds.tobytes() for coder in coders if coder.seeds is not None]
     agreed_alike(comm, {"the checksum of the seeds": zlib.crc32(b"".join(seeds))})
     return x, coders
 
 
-def _agreed_bytes(comm: Communicator, coder: Coder, x: Array, part: int, where: slice) -> Bytes:
-    """The bytes of this rank's part, where no rank's overflows its formats."""
-    return comm.agreed(lambda: coder.coded_bytes(x, comm.rank, part, where))
+def _agreed_code(comm: Communicator, coder: Coder, x: Array, part: int, where: slice) -> Array:
+    """The code of this rank's part, where no rank's overflows its formats."""
+    return comm.agreed(lambda: coder.code(x, comm.rank, part, where, not comm.one_caller))
 
 
-def _added(coder: Coder, codes: Iterable[Bytes], like: Array) -> Array:
+def _read(coder: Coder, codes: Mapping[int, Array], blocks: Sequence[slice], like: Array) -> list[Array]:
+    """What the codes of all blocks, by their numbers, stand for."""
+    return [coder.read_code(codes[j], like[block]) for j, block in enumerate(blocks)]
+
+
+def _added(coder: Coder, codes: Iterable[Array], like: Array) -> Array:
     """The sum of what was sent, in the order of the ranks."""
     total = np.zeros_like(like)
     for sent in codes:
-        total += coder.read_bytes(sent, like)
+        total += coder.read_code(sent, like)
     return total

@@ -20,9 +20,9 @@ from commbounds.collectives.arctopk.steps import (
     selected_rows,
     taken_rows,
 )
+from commbounds.collectives.dense.on_rank import allgather, ring_allreduce
 from commbounds.collectives.ranks._agreement import agreed_alike
 from commbounds.collectives.ranks.communicator import Communicator
-from commbounds.collectives.ranks.dense import allgather, ring_allreduce
 from commbounds.compressors.base import checked_count
 
 __all__ = ["AllReduce", "ArcRankResult", "arctopk_allreduce"]
@@ -74,7 +74,7 @@ def arctopk_allreduce(
     K, rank, rng, sketch, sketch_format, agree
         As there, the same on all ranks: the seed is shared.
     allreduce : callable (communicator, vector) -> vector
-        As in `commbounds.collectives.ranks.dense`.
+        As in `commbounds.collectives.dense.on_rank`.
 
     Raises
     ------

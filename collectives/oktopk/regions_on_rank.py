@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count
+from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.oktopk.regions import (
     ALGORITHMS,
     BOUNDARIES,
@@ -19,7 +20,6 @@ from commbounds.collectives.oktopk.regions import (
 )
 from commbounds.collectives.ranks._agreement import agreed_alike
 from commbounds.collectives.ranks.communicator import Communicator, parcel
-from commbounds.collectives.ranks.dense import gathered
 
 __all__ = ["agreed_boundaries", "oktopk_boundaries"]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives.oktopk.on_rank import OkTopkRankResult, OkTopkRankState, oktopk_allreduce
 from commbounds.collectives.oktopk.sgd import OkTopkSGD, _checked_step_size
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
-from commbounds.collectives.ranks.oktopk import OkTopkRankResult, OkTopkRankState, oktopk_allreduce
 
 __all__ = ["OkTopkSGDRankState", "oktopk_sgd_start", "oktopk_sgd_step"]
 

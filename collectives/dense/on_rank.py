@@ -6,17 +6,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._stack import checked_stack
-from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, edges_of
-from commbounds.collectives.dense.messages import gather_messages, scatter_messages
+from commbounds.collectives.dense.fused import FUSED, fused
+from commbounds.collectives.dense.gathering import gather_counts
+from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, by_part, counted, edges_of
+from commbounds.collectives.dense.messages import gather_messages, gather_steps, of_ranks, scatter_messages
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
-from commbounds.collectives.ranks.communicator import Communicator, Parcel
+from commbounds.collectives.ranks.communicator import Communicator, Counted, Parcel
 
 __all__ = [
     "Block",
@@ -60,16 +62,19 @@ def gathered(
     Returns
     -------
     list of P tuples of arrays
-        This rank's own is `block` itself.
+        This rank's own is `block` itself; none may be changed.
 
     Raises
     ------
     ValueError
         There is no such algorithm.
     """
+    if comm.one_caller:
+        found: list[Block] = comm.fused(tuple(block), lambda blocks: _all_gathered(blocks, algorithm, words))
+        return found
     have: dict[int, Block] = {comm.rank: tuple(block)}
     width = len(block)
-    for sends, receives in _by_step(gather_messages(comm.size, algorithm), comm.rank):
+    for sends, receives in gather_steps(comm.size, algorithm)[comm.rank]:
         outgoing = {}
         for _, _, target, first, count in sends:
             passed = [have[(first + i) % comm.size] for i in range(count)]
@@ -80,6 +85,14 @@ def gathered(
             for i in range(count):
                 have[(first + i) % comm.size] = arrays[i * width : (i + 1) * width]
     return [have[rank] for rank in range(comm.size)]
+
+
+def _all_gathered(
+    blocks: list[Block], algorithm: str, words: Callable[[Block], int]
+) -> tuple[list[list[Block]], list[Counted]]:
+    """Every block on every rank at once, as `gathered` brings it there."""
+    counts = gather_counts(np.array([words(block) for block in blocks], np.int64), algorithm)
+    return [blocks] * len(blocks), [(None, counts)]
 
 
 def carried_out_apart(comm: Communicator, held: Array, edges: NDArray[np.int64], parts: Sequence[Part]) -> None:
@@ -102,7 +115,7 @@ def carried_out_apart(comm: Communicator, held: Array, edges: NDArray[np.int64],
     """
     for part in parts:
         comm.phase(part.name)
-        for sends, receives in _by_step(part.messages, comm.rank):
+        for sends, receives in of_ranks(part.messages, comm.size)[comm.rank]:
             outgoing = {}
             for _, _, target, first, count in sends:
                 pieces = [held[place] for place in _places(edges, first, count)]
@@ -132,17 +145,6 @@ def _places(edges: NDArray[np.int64], first: int, count: int) -> list[slice]:
     ahead = min(count, blocks - first)
     ranges = [(first, first + ahead), (0, count - ahead)]
     return [slice(int(edges[lo]), int(edges[hi])) for lo, hi in ranges[: 1 + (count > ahead)]]
-
-
-Rows = list[list[int]]
-
-
-def _by_step(messages: NDArray[np.int64], rank: int) -> Iterator[tuple[Rows, Rows]]:
-    """What `rank` sends and what it receives in every step, as rows of `messages`; no rows where it pauses."""
-    steps = int(messages[-1, 0]) + 1 if len(messages) else 0
-    for step in range(steps):
-        rows = messages[messages[:, 0] == step]
-        yield rows[rows[:, 1] == rank].tolist(), rows[rows[:, 2] == rank].tolist()
 
 
 def ring_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
@@ -184,10 +186,25 @@ def butterfly_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
 
 
 def _allreduced(comm: Communicator, vector: ArrayLike, algorithm: str) -> Array:
-    held: Array = agreed_row(comm, vector, lambda _: {})[0].copy()
+    (row,) = agreed_row(comm, vector, lambda _: {})
+    if comm.one_caller:
+        together: Array = comm.fused(row, lambda rows: _all_reduced(np.stack(rows), algorithm))
+        return together
+    held: Array = row.copy()
     parts, blocks = ALLREDUCE[algorithm]
     carried_out_apart(comm, held, edges_of(held.size, blocks(comm.size)), parts(comm.size))
     return held
+
+
+def _all_reduced(stack: Array, algorithm: str) -> tuple[Array, list[Counted]]:
+    """What every rank holds at the end, carried out at once; by a fused kernel where there is one."""
+    parts, blocks = ALLREDUCE[algorithm]
+    made = parts(len(stack))
+    if algorithm in FUSED:
+        held, counts = fused(stack, algorithm)
+    else:
+        held, counts = stack, counted(stack, edges_of(stack.shape[1], blocks(len(stack))), made)
+    return held, list(by_part(counts, made))
 
 
 def reduce_scatter(comm: Communicator, vector: ArrayLike, algorithm: str = "ring") -> Array:

@@ -9,10 +9,10 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives.moshpit.group_average_on_rank import group_average
 from commbounds.collectives.moshpit.random_groups import drawn_groups, regrouped
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
-from commbounds.collectives.ranks.group_average import group_average
 
 __all__ = ["averaged_in_rounds", "random_groups", "regrouping"]
 

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.packetloss.links import layout
 from commbounds.collectives.packetloss.loss_processes import Loss, Mask, checked_count
+from commbounds.collectives.packetloss.on_rank import broadcast, checksum, lossy_reduce_scatter, shard_of
 from commbounds.collectives.packetloss.training import checked_address, fates
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
-from commbounds.collectives.ranks.packetloss import broadcast, checksum, lossy_reduce_scatter, shard_of
 
 __all__ = ["Replica", "fresh_replica", "lossy_step", "lossy_training"]
 

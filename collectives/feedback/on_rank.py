@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.dense.messages import gather_messages
+from commbounds.collectives.dense.on_rank import Block, gathered, ring_allreduce
+from commbounds.collectives.feedback.aggregators_on_rank import aggregated_apart, checked_aggregator
 from commbounds.collectives.feedback.sgd import FeedbackSGD
 from commbounds.collectives.feedback.steps import average_of_messages, message_words, moved
 from commbounds.collectives.ranks._agreement import agreed_alike
 from commbounds.collectives.ranks.communicator import Communicator
-from commbounds.collectives.ranks.dense import Block, gathered, ring_allreduce
-from commbounds.collectives.ranks.feedback_aggregators import aggregated_apart, checked_aggregator
 from commbounds.compressors import Compressor, FeedbackState, Message
 from commbounds.compressors.base import checked_array, checked_rng
 

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives.gossip.restarts import attempts_made
 from commbounds.collectives.moshpit.allreduce import lines, meetings
 from commbounds.collectives.moshpit.group_average import distortion
+from commbounds.collectives.moshpit.group_average_on_rank import group_average
+from commbounds.collectives.moshpit.random_groups_on_rank import averaged_in_rounds
 from commbounds.collectives.moshpit.sgd import Trajectory, checked_run
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
-from commbounds.collectives.ranks.group_average import group_average
-from commbounds.collectives.ranks.random_groups import averaged_in_rounds
 
 __all__ = ["allreduce_with_restarts", "grid_average", "moshpit", "moshpit_sgd"]
 

@@ -1,0 +1,184 @@
+"""Ranks in one thread: every rank runs until it speaks, then the next one does; so the order is always the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextvars import copy_context
+from threading import local
+from typing import Any, TypeVar
+
+from greenlet import getcurrent, greenlet
+
+from commbounds.collectives.ranks.communicator import Communicator, Parcel, Program, Turn, World, assembled, in_turn
+from commbounds.collectives.traffic import Traffic
+
+__all__ = ["LockstepWorld", "in_one_process"]
+
+T = TypeVar("T")
+
+
+class _Shared:
+    """What has been computed for all of P ranks, until each of them has it."""
+
+    def __init__(self, P: int) -> None:
+        self.P = P
+        self.computed: dict[int, tuple[Any, int]] = {}
+
+    def value(self, number: int, compute: Callable[[], T]) -> T:
+        """Computation `number`, carried out for the first rank that asks."""
+        value, asked = self.computed.pop(number) if number in self.computed else (compute(), 0)
+        if asked + 1 < self.P:
+            self.computed[number] = (value, asked + 1)
+        return value
+
+
+class _LockstepCommunicator(Communicator):
+    def __init__(self, rank: int, size: int, world: greenlet, shared: _Shared | None) -> None:
+        super().__init__(rank, size)
+        self.world, self._shared, self._computations = world, shared, 0
+        self.one_caller = shared is not None
+        self.ended: Any = None  # what the program returned or raised
+
+    def told(self, value: Any) -> list[Any]:
+        return list(self.world.switch((Turn.TELL, value)))
+
+    def shared(self, compute: Callable[[], T]) -> T:
+        if self._shared is None:
+            return compute()
+        self._computations += 1
+        return self._shared.value(self._computations, compute)
+
+    def _swap(self, outgoing: Mapping[int, Parcel], sources: Collection[int]) -> dict[int, Parcel]:
+        copies = {}
+        for target, (arrays, words, _, lost) in outgoing.items():
+            copies[target] = Parcel(tuple([array.copy() for array in arrays]), words - lost)
+        arrived: dict[int, Parcel] = self.world.switch((Turn.STEP, copies))
+        if list(arrived) == list(sources):
+            return arrived
+        self._all_expected(arrived, sources)
+        return {source: arrived[source] for source in sources}
+
+
+class LockstepWorld(World):
+    """Runs programs in the caller's thread, rank after rank from step to step: the same way every time.
+
+    Parameters
+    ----------
+    one_caller : bool
+        Whether one caller gives all ranks their arguments, and has checked them: see `Communicator.one_caller`.
+
+    Notes
+    -----
+    All ranks speak before any of them hears, so there is nothing to wait for: where some are in a step and others have
+    ended, all are told so, as in the other worlds. The others go no further than the turn in which a rank raises.
+    """
+
+    def __init__(self, *, one_caller: bool = False) -> None:
+        self._one_caller = one_caller
+
+    def run(self, program: Program, P: int) -> tuple[list[Any], Traffic]:
+        if P < 1:
+            raise ValueError(f"P must be at least 1, got {P}")
+        world, context = getcurrent(), copy_context()
+        shared = _Shared(P) if self._one_caller else None
+        ends = [_LockstepCommunicator(rank, P, world, shared) for rank in range(P)]
+        ranks = [_IDLE.greenlets.pop() if _IDLE.greenlets else _started() for _ in range(P)]
+        for rank in ranks:
+            rank.parent = world
+            rank.gr_context = context.copy()  # numpy's errors are treated as the caller wants
+        results = _carried_out(ranks, program, ends)
+        _IDLE.greenlets += ranks[: _MOST_IDLE - len(_IDLE.greenlets)]
+        return results, assembled([end.record for end in ends])
+
+
+class _Idle(local):
+    """Greenlets of this thread that wait for a program: it takes ten times longer to make one."""
+
+    def __init__(self) -> None:
+        self.greenlets: list[greenlet] = []
+
+
+_IDLE = _Idle()
+_MOST_IDLE = 64
+
+
+def _started() -> greenlet:
+    """A greenlet that waits for a program."""
+    rank = greenlet(_runs_programs)
+    rank.switch(getcurrent())
+    return rank
+
+
+def _runs_programs(world: greenlet) -> None:
+    """Runs one program after another, and leaves with the communicator how it ended: nothing stays here."""
+    turn = Turn.END
+    while True:
+        program, end = world.switch((turn, None))
+        try:
+            end.ended, turn = program(end), Turn.END
+        except Exception as error:
+            end.ended, turn = error, Turn.FAIL
+        world = end.world
+        del program, end
+
+
+def _carried_out(ranks: list[greenlet], program: Program, ends: list[_LockstepCommunicator]) -> list[Any]:
+    """The ranks' results. If one raises, so does this, and none goes on."""
+    heard: list[Any] = [(program, end) for end in ends]
+    try:
+        while True:
+            said: list[tuple[Turn, Any]] = [
+                rank.throw(own) if isinstance(own, ValueError) else rank.switch(own)
+                for rank, own in zip(ranks, heard, strict=True)
+            ]
+            turns = {turn for turn, _ in said}
+            if Turn.FAIL in turns:
+                raise next(end.ended for end, (turn, _) in zip(ends, said, strict=True) if turn is Turn.FAIL)
+            if len(turns) > 1:
+                heard = _refusals([turn for turn, _ in said])
+            elif Turn.STEP in turns:
+                inboxes: list[dict[int, Parcel]] = [{} for _ in ranks]
+                for source, (_, outgoing) in enumerate(said):
+                    for target, part in outgoing.items():
+                        inboxes[target][source] = part
+                heard = inboxes
+            elif Turn.TELL in turns:
+                heard = [[value for _, value in said]] * len(ranks)
+            else:
+                return [end.ended for end in ends]
+    except BaseException:
+        for rank in ranks:
+            while rank:  # as long as it lives: its context managers are left
+                rank.throw()
+        raise
+
+
+def _refusals(turns: list[Turn]) -> list[ValueError]:
+    """What the ranks hear where they do different things. Raises where one has ended: it cannot hear."""
+    refusals = []
+    for turn in turns:
+        try:
+            in_turn(turns)
+        except ValueError as error:
+            if turn is Turn.END:
+                raise
+            refusals.append(error)
+    return refusals
+
+
+def in_one_process(program: Program, P: int) -> tuple[list[Any], Traffic]:
+    """What `P` ranks end with that one caller gives their arguments, which have been checked; and the traffic.
+
+    Parameters
+    ----------
+    program : callable (Communicator)
+        What a rank does, with its part of the caller's arguments.
+    P : int
+        At least 1.
+
+    Raises
+    ------
+    Exception
+        What the lowest rank raises.
+    """
+    return LockstepWorld(one_caller=True).run(program, P)

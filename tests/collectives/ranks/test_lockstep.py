@@ -1,0 +1,17 @@
+"""Every pairing in one thread: the bits and the traffic of the ranks in lockstep."""
+
+import pytest
+
+from commbounds.collectives.ranks import LockstepWorld
+from commbounds.verify.pairing import compared
+from commbounds.verify.pairings import PAIRINGS
+
+pytestmark = pytest.mark.kernels
+
+
+@pytest.mark.parametrize("P", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("name", PAIRINGS)
+def test_bits_and_traffic_are_those_of_one_process(name, P):
+    found = compared(PAIRINGS[name], P, LockstepWorld())
+    assert found
+    assert [agreement for agreement in found if agreement.difference] == []
