@@ -79,13 +79,10 @@ def confront_together(
     """
     studies, stand_ins = [EXPERIMENTS[name] for name in names], implementations or {}
     judgements = judge(studies, budgets[budget], seed, claim_alpha(), stand_ins)
-    if drawn:
-        series = series_of(judgements, seed)
+    series = series_of(judgements, seed) if drawn else {}
     findings = []
     for j in judgements:
-        claim, curves = j.study.statement, ()
-        if j.error is None and drawn:
-            curves = series[j.study.claim]
+        claim = j.study.statement
         if j.error is not None:
             message = f"{type(j.error).__name__}: {j.error}"
             findings.append(_finding(j, Verdict.ERROR, False, (), (), budget, seed, message))
@@ -93,7 +90,7 @@ def confront_together(
         evidence = tuple(j.evidence[method] for method in Method if method in j.evidence)
         verdict = _verdict(evidence)
         message = _disagreement(claim, verdict, j.attained)
-        findings.append(_finding(j, verdict, not message, evidence, curves, budget, seed, message))
+        findings.append(_finding(j, verdict, not message, evidence, series.get(claim.name, ()), budget, seed, message))
     return findings
 
 

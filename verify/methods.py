@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
@@ -328,7 +328,7 @@ def _conclude(j: Judgement, budget: Budget, seed: int, by_hand: int, first: Coun
     j.take(Method.SEARCH, evidence, probe)
 
 
-def _settings(examples: int) -> Any:
+def _settings(examples: int) -> hypothesis.settings:
     return hypothesis.settings(
         max_examples=examples,
         database=None,
@@ -590,7 +590,7 @@ def _sampled(j: Judgement, budget: Budget, seed: int, alpha: float) -> Evidence:
 
 # --- all together -----------------------------------------------------------------------------------------------------
 
-METHODS = MappingProxyType(
+METHODS: Mapping[Method, Callable[[Judgements, Budget, int, float], None]] = MappingProxyType(
     {
         Method.EXACT: enumerate_grids,
         Method.INJECT: enumerate_grids,
