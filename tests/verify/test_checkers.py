@@ -26,7 +26,7 @@ from commbounds.verify.sample import sample
 from commbounds.verify.search import Best, search
 
 QUICK = budgets["quick"]
-E = RELATIVE_ERROR.symbol
+E = RELATIVE_ERROR
 TOPK, RANDK, QSGD = "sparsifiers.topk.contraction", "sparsifiers.randk.contraction", "quantizers.qsgd.variance"
 
 
