@@ -170,7 +170,7 @@ def _panel(ax: Axes, series: Series, finding: Finding, claim: Claim, word: str) 
         )
     ax.set_ylim(low, high)
     ax.set_xlabel(series.axis, labelpad=2)
-    ax.set_ylabel("measured / bound" if series.relative else claim.quantity.symbol.name.replace("_", " "))
+    ax.set_ylabel("measured / bound" if series.relative else claim.quantity.name.replace("_", " "))
     ax.set_title(series.label, loc="right", fontsize=9, color=COLOURS["muted"], pad=6)
 
 
@@ -266,7 +266,7 @@ def _alone(ax: Axes, finding: Finding, claim: Claim, word: str) -> None:
     example, ratio = finding.counterexample, finding.tightness
     if example is not None and math.isfinite(example.measured) and math.isfinite(example.bound):
         bound, value = example.bound, example.measured
-        what, axis = f"counterexample, {example.subject}", claim.quantity.symbol.name.replace("_", " ")
+        what, axis = f"counterexample, {example.subject}", claim.quantity.name.replace("_", " ")
     else:
         bound, value = 1.0, math.inf if ratio is None else ratio
         what, axis = _extreme(claim), "measured / bound"

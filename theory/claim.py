@@ -150,14 +150,12 @@ class Claim:
         ``column.subject.statement``, lower case.
     title : str
         The statement in one sentence.
-    quantity : Quantity
-        What is measured: `theory.quantities` defines them.
     relation : sympy Le, Eq or Ge
-        Left the quantity's symbol, right the bound in the claim's parameters.
-    kind : Kind
-        In which sense the relation is meant.
+        Left the quantity that is measured, right the bound in the claim's parameters.
     source : Source
         Where the statement comes from.
+    kind : Kind
+        In which sense the relation is meant.
     assumes : tuple of Hypothesis
         Under which conditions it is made.
     stands : Standing
@@ -178,10 +176,9 @@ class Claim:
 
     name: str
     title: str
-    quantity: Quantity
     relation: Any
-    kind: Kind
     source: Source
+    kind: Kind = Kind.SURE
     assumes: tuple[Hypothesis, ...] = ()
     stands: Standing = Standing.HOLDS
     corrected_by: str = ""
@@ -201,9 +198,9 @@ class Claim:
             raise TypeError(f"assumes of {self.name} must be a tuple of Hypothesis, got {self.assumes!r}")
         if not isinstance(self.relation, sp.Le | sp.Ge | sp.Eq):
             raise TypeError(f"relation of {self.name} must be a sympy Le, Ge or Eq, got {self.relation!r}")
-        if self.relation.lhs != self.quantity.symbol:
-            raise ValueError(f"relation of {self.name} must have {self.quantity.symbol} on its left-hand side")
-        if self.quantity.symbol in self.relation.rhs.free_symbols:
+        if not isinstance(self.relation.lhs, Quantity):
+            raise ValueError(f"relation of {self.name} must have a Quantity on its left-hand side")
+        if self.quantity in self.relation.rhs.free_symbols:
             raise ValueError(f"the bound of {self.name} must not contain the measured symbol")
         if (self.stands is Standing.HOLDS_AS_CORRECTED) != bool(self.corrected_by):
             raise ValueError(f"{self.name}: corrected_by names a claim exactly when stands is holds as corrected")
@@ -213,6 +210,11 @@ class Claim:
                 raise ValueError(f"tightness of {self.name} must be written in the symbols of its bound")
         if not self.extremal and (self.tightness is not None or self.stands is not Standing.HOLDS):
             raise ValueError(f"{self.name}: a stated tightness or a refutation needs the extremal input in words")
+
+    @property
+    def quantity(self) -> Quantity:
+        """What is measured."""
+        return self.relation.lhs  # type: ignore[no-any-return]
 
     @property
     def column(self) -> str:
@@ -237,7 +239,7 @@ class Claim:
     def latex(self) -> str:
         """The relation as LaTeX, with the measured quantity's definition on the left; sure claims without its E."""
         measured = self.quantity.latex.replace(r"\mathbb{E}\,", "") if self.kind is Kind.SURE else self.quantity.latex
-        return latex(self.relation, {self.quantity.symbol: measured})
+        return latex(self.relation, {self.quantity: measured})
 
     def bound(self, **values: Any) -> Any:
         """The right-hand side at the given parameter values.

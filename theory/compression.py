@@ -54,8 +54,7 @@ class Subject:
         return Claim(
             name=f"{self.name}.{statement}",
             title=f"{self._subject} is unbiased",
-            quantity=BIAS,
-            relation=Eq(BIAS.symbol, 0),
+            relation=Eq(BIAS, 0),
             kind=Kind.EXPECTED,
             assumes=assumes,
             source=derived(why, "asked of every compressor"),
@@ -66,8 +65,7 @@ class Subject:
         return Claim(
             name=f"{self.name}.{statement}",
             title=f"{self._subject} is unbiased",
-            quantity=BIAS,
-            relation=Eq(BIAS.symbol, 0),
+            relation=Eq(BIAS, 0),
             kind=Kind.EXPECTED,
             assumes=assumes,
             source=derived(f"Refuted by one input: {where}.", "asked of every compressor"),
@@ -88,9 +86,7 @@ class Subject:
         return Claim(
             name=f"{self.name}.{statement}",
             title=f"Size of a message of {self.title}",
-            quantity=BITS,
-            relation=Eq(BITS.symbol, bits),
-            kind=Kind.SURE,
+            relation=Eq(BITS, bits),
             assumes=assumes,
             source=derived(f"Counted: {counted}.", "counted from the message's fields"),
             axis=axis,
@@ -137,8 +133,7 @@ class Subject:
         return Claim(
             name=f"{self.name}.shrunk_contraction",
             title=f"{self._subject} divided by 1 + omega is contractive with alpha = 1/(1 + omega)",
-            quantity=SHRUNK_ERROR,
-            relation=relation(SHRUNK_ERROR.symbol, bound),
+            relation=relation(SHRUNK_ERROR, bound),
             kind=Kind.EXPECTED,
             assumes=assumes,
             source=derived(
@@ -155,8 +150,7 @@ class Subject:
         return Claim(
             name=f"{self.name}.{statement}",
             title=f"{self._subject} {verb}",
-            quantity=quantity,
-            relation=Eq(quantity.symbol, 0),
+            relation=Eq(quantity, 0),
             kind=self._kind,
             assumes=assumes,
             source=derived(why, "asked of every compressor"),
@@ -168,8 +162,7 @@ class Subject:
         return Claim(
             name=f"{self.name}.{statement}",
             title=f"{self._subject} {verb}",
-            quantity=quantity,
-            relation=Eq(quantity.symbol, 0),
+            relation=Eq(quantity, 0),
             kind=self._kind,
             assumes=assumes,
             source=derived(f"Refuted by one input: {where}.", "asked of every compressor"),

@@ -5,7 +5,7 @@ Every bound in the book uses these symbols, so that one dictionary of values ser
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import sympy as sp
@@ -53,23 +53,34 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """A measured quantity: the left-hand side of a claim.
+class Quantity(sp.Symbol):  # type: ignore[misc]
+    """A measured quantity: the symbol on the left-hand side of a claim, with its definition.
 
     Parameters
     ----------
-    symbol : sympy.Symbol
-        Stands for the measured value in a claim's relation.
+    name : str
+        Of the symbol.
     latex : str
         Its definition, as LaTeX, shown in place of the symbol.
     meaning : str
         Its definition in words, with unit.
+    **assumptions : bool
+        What sympy may assume; that it is not negative, if nothing is said.
     """
 
-    symbol: sp.Symbol
-    latex: str
-    meaning: str
+    __slots__ = ("latex", "meaning")
+
+    def __new__(cls, name: str, latex: str, meaning: str, **assumptions: bool) -> Quantity:
+        """A symbol with two more fields."""
+        self = sp.Symbol.__xnew__(cls, name, **(assumptions or {"nonnegative": True}))
+        self.latex, self.meaning = latex, meaning
+        return self  # type: ignore[no-any-return]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return partial(Quantity, **self._assumptions_orig), (self.name, self.latex, self.meaning)
+
+    def _hashable_content(self) -> tuple[Any, ...]:
+        return (*super()._hashable_content(), self.latex, self.meaning)
 
 
 n = sp.Symbol("n", integer=True, positive=True)
@@ -169,61 +180,57 @@ class choose(sp.Function):  # type: ignore[misc]
         return binom(size, part)
 
 
-def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
-    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
-
-
-RELATIVE_ERROR = _quantity(
+RELATIVE_ERROR = Quantity(
     "relative_error",
     r"\frac{\mathbb{E}\,\lVert C(x)-x\rVert^2}{\lVert x\rVert^2}",
     "squared error of one compression over the squared norm of its input, expected over the compressor's randomness; "
     "x is not zero",
 )
-ABSOLUTE_ERROR = _quantity(
+ABSOLUTE_ERROR = Quantity(
     "absolute_error",
     r"\mathbb{E}\,\lVert C(x)-x\rVert^2",
     "squared error of one compression, in the squared unit of the input",
 )
-SECOND_MOMENT = _quantity(
+SECOND_MOMENT = Quantity(
     "second_moment",
     r"\frac{\mathbb{E}\,\lVert C(x)\rVert^2}{\lVert x\rVert^2}",
     "squared norm of the output over that of the input, expected",
 )
-SHRUNK_ERROR = _quantity(
+SHRUNK_ERROR = Quantity(
     "shrunk_error",
     r"\frac{\mathbb{E}\,\lVert C(x)/(1+\omega)-x\rVert^2}{\lVert x\rVert^2}",
     "relative error of the compressor divided by one plus its variance factor",
 )
-LOCAL_ERROR = _quantity(
+LOCAL_ERROR = Quantity(
     "local_error",
     r"\frac{\mathbb{E}\,\sum_i\lVert C(x_i)-x_i\rVert^2}{\sum_i\lVert x_i\rVert^2}",
     "squared errors summed over the workers, over their squared norms summed; not all vectors are zero",
 )
-GLOBAL_ERROR = _quantity(
+GLOBAL_ERROR = Quantity(
     "global_error",
     r"\frac{\mathbb{E}\,\lVert \frac1P\sum_i C(x_i)-\bar x\rVert^2}{\lVert\bar x\rVert^2}",
     "squared error of the average of the workers' compressed vectors over the squared norm of their average, "
     "which is not zero",
 )
-BIAS = _quantity(
+BIAS = Quantity(
     "bias",
     r"\frac{\lVert \mathbb{E}\,C(x)-x\rVert_\infty}{\lVert x\rVert_\infty}",
     "largest difference between an entry of the expected output and of the input, over the input's largest",
 )
-BITS = _quantity("bits", r"\mathrm{bits}(C(x))", "size of the message on the wire, in bits")
-SUPPORT = _quantity("support", r"\mathbb{E}\,\lVert C(x)\rVert_0", "number of nonzero entries of the output, expected")
-LEVEL = _quantity("level", r"\max_i \ell_i", "largest level of a quantised entry, sign left out")
-SIGN_DEFECT = _quantity(
+BITS = Quantity("bits", r"\mathrm{bits}(C(x))", "size of the message on the wire, in bits")
+SUPPORT = Quantity("support", r"\mathbb{E}\,\lVert C(x)\rVert_0", "number of nonzero entries of the output, expected")
+LEVEL = Quantity("level", r"\max_i \ell_i", "largest level of a quantised entry, sign left out")
+SIGN_DEFECT = Quantity(
     "sign_defect",
     r"d_{\mathrm{TV}}\bigl(C(-x),\,-C(x)\bigr)",
     "total variation distance between the laws of C(-x) and of -C(x)",
 )
-SCALE_DEFECT = _quantity(
+SCALE_DEFECT = Quantity(
     "scale_defect",
     r"d_{\mathrm{TV}}\bigl(C(cx),\,c\,C(x)\bigr)",
     "total variation distance between the laws of C(c x) and of c C(x), for an admissible factor c > 0",
 )
-IDEMPOTENCE_DEFECT = _quantity(
+IDEMPOTENCE_DEFECT = Quantity(
     "idempotence_defect",
     r"\Pr\bigl[C(C(x))\neq C(x)\bigr]",
     "probability that compressing the output once more changes it",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sympy as sp
-
 from commbounds.theory.quantities import Quantity
 
 __all__ = [
@@ -18,29 +16,25 @@ __all__ = [
 ]
 
 
-def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
-    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
-
-
-MOST_SENT = _quantity("most_sent", r"\max_p \mathrm{sent}_p", "words sent by the rank that sends most")
-MOST_RECEIVED = _quantity(
+MOST_SENT = Quantity("most_sent", r"\max_p \mathrm{sent}_p", "words sent by the rank that sends most")
+MOST_RECEIVED = Quantity(
     "most_received", r"\max_p \mathrm{received}_p", "words received by the rank that receives most"
 )
-LEAST_RECEIVED = _quantity(
+LEAST_RECEIVED = Quantity(
     "least_received", r"\min_p \mathrm{received}_p", "words received by the rank that receives least"
 )
-MEAN_RECEIVED = _quantity(
+MEAN_RECEIVED = Quantity(
     "mean_received", r"\frac1P\sum_p \mathrm{received}_p", "words received by a rank, averaged over the ranks"
 )
-SENT_AND_RECEIVED = _quantity(
+SENT_AND_RECEIVED = Quantity(
     "sent_and_received",
     r"\max_p (\mathrm{sent}_p+\mathrm{received}_p)",
     "words sent and received together by the rank that moves most",
 )
-CRITICAL_PATH = _quantity(
+CRITICAL_PATH = Quantity(
     "critical_path",
     r"\sum_t \max_p \max(\mathrm{sent}_{p,t},\mathrm{received}_{p,t})",
     "words on the critical path: summed over the steps, the most that any rank sends or receives in that step",
 )
-STEPS = _quantity("steps", r"\mathrm{steps}", "rounds of messages, one after another")
-MESSAGES = _quantity("messages", r"\max_p \mathrm{messages}_p", "messages sent by the rank that sends most of them")
+STEPS = Quantity("steps", r"\mathrm{steps}", "rounds of messages, one after another")
+MESSAGES = Quantity("messages", r"\max_p \mathrm{messages}_p", "messages sent by the rank that sends most of them")

@@ -74,13 +74,13 @@ def print_claim(claim: Claim) -> None:
     from sympy import Symbol, pretty
 
     # a word with an underscore would be printed as one with a subscript
-    measured = Symbol(claim.quantity.symbol.name.replace("_", " "))
-    relation = claim.relation.xreplace({claim.quantity.symbol: measured})
+    measured = Symbol(claim.quantity.name.replace("_", " "))
+    relation = claim.relation.xreplace({claim.quantity: measured})
     lines = [
         ("claim", claim.name),
         ("statement", claim.title),
         ("relation", "\n" + pretty(relation, use_unicode=True)),
-        ("measured", f"{claim.quantity.symbol}: {claim.quantity.meaning}"),
+        ("measured", f"{claim.quantity}: {claim.quantity.meaning}"),
         ("kind", str(claim.kind)),
         ("assumes", "; ".join(h.statement for h in claim.assumes) or "nothing"),
         ("stands", str(claim.stands) + (f", by {claim.corrected_by}" if claim.corrected_by else "")),

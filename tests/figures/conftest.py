@@ -17,8 +17,8 @@ KINDS = ("iid, early", "iid, late", "by label, early", "by label, late")
 def claim(name, quantity, bound, relation=sp.Le, **rest):
     if rest.get("stands", Standing.HOLDS) is not Standing.HOLDS:
         rest["extremal"] = "a made-up input"
-    rest = {"kind": Kind.SURE, "source": RECALLED, **rest}
-    return Claim(f"synthetic.{name}", f"Made up: {name}", quantity, relation(quantity.symbol, bound), **rest)
+    rest = {"source": RECALLED, **rest}
+    return Claim(f"synthetic.{name}", f"Made up: {name}", relation(quantity, bound), **rest)
 
 
 def series(axis, x, bound, worst, label="n = 256", random=0.6, gradients=0.3):

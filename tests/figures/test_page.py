@@ -6,7 +6,7 @@ import pytest
 import sympy as sp
 
 from commbounds.figures import report
-from commbounds.theory import Claim, Hypothesis, Kind, Source, Tag
+from commbounds.theory import Claim, Hypothesis, Source, Tag
 from commbounds.theory import quantities as q
 from commbounds.verify.finding import Evidence, Finding, Method, Verdict
 
@@ -146,9 +146,7 @@ def test_hostile_strings_are_escaped(tmp_path):
     claim = Claim(
         name="evil.one.two",
         title=evil,
-        quantity=q.BITS,
-        relation=sp.Eq(q.BITS.symbol, q.n),
-        kind=Kind.SURE,
+        relation=sp.Eq(q.BITS, q.n),
         source=Source(evil, evil, Tag.DERIVED, evil),
         assumes=(Hypothesis("evil", evil),),
         extremal=evil,

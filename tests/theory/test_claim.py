@@ -10,6 +10,7 @@ import pytest
 import sympy as sp
 
 from commbounds.theory import Claim, Hypothesis, Kind, Source, Standing, Tag, claim, claims
+from commbounds.theory.claim import Eq, Ge, Le
 from commbounds.theory.notation import latex
 from commbounds.theory.quantities import BITS, RELATIVE_ERROR, Quantity, choose, index_bits, k, n, s
 
@@ -17,8 +18,7 @@ SOURCE = Source("A. Author, 2020, A title", "its abstract", Tag.RECALLED)
 ROOT = Claim(
     name="column.subject.statement",
     title="A statement",
-    quantity=RELATIVE_ERROR,
-    relation=sp.Le(RELATIVE_ERROR.symbol, sp.sqrt(n) / s),
+    relation=sp.Le(RELATIVE_ERROR, sp.sqrt(n) / s),
     kind=Kind.EXPECTED,
     source=SOURCE,
 )
@@ -28,10 +28,33 @@ def test_name_parts_and_parameters():
     assert (ROOT.column, ROOT.subject, ROOT.parameters) == ("column", "subject", ("n", "s"))
 
 
-@pytest.mark.parametrize("record", [ROOT, SOURCE, Hypothesis("name", "statement"), RELATIVE_ERROR])
+@pytest.mark.parametrize("record", [ROOT, SOURCE, Hypothesis("name", "statement")])
 def test_records_are_frozen(record):
     with pytest.raises(dataclasses.FrozenInstanceError):
         record.tag = record.name = record.symbol = None
+
+
+def test_what_is_not_said_is_sure_and_what_is_measured_stands_on_the_left():
+    assert Claim("a.b.c", "A statement", Eq(BITS, n), SOURCE).kind is Kind.SURE
+    assert ROOT.quantity is RELATIVE_ERROR
+
+
+def test_a_quantity_is_its_symbol_with_a_definition():
+    share = Quantity("share", "s/n", "the share")
+    assert share.is_nonnegative
+    assert Quantity("share", "s/n", "the share", real=True).is_nonnegative is None
+    assert share == Quantity("share", "s/n", "the share")
+    assert share not in (Quantity("share", "s/m", "the share"), Quantity("share", "s/n", "another"), sp.Symbol("share"))
+    again = pickle.loads(pickle.dumps(share))
+    assert (again, again.latex, again.meaning) == (share, "s/n", "the share")
+
+
+@pytest.mark.parametrize("relation", [Le, Ge, Eq])
+def test_relations_are_sympys_and_are_not_decided(relation):
+    undecided = relation(BITS, -1)
+    assert type(undecided) is {Le: sp.Le, Ge: sp.Ge, Eq: sp.Eq}[relation]
+    assert undecided.args == (BITS, -1)
+    assert undecided.doit() in (sp.true, sp.false)
 
 
 def test_claims_survive_pickling():
@@ -50,10 +73,10 @@ def test_claims_survive_pickling():
         ({"source": "a paper"}, TypeError, "must be a Source, got 'a paper'"),
         ({"assumes": [Hypothesis("name", "statement")]}, TypeError, "must be a tuple of Hypothesis"),
         ({"assumes": ("finite",)}, TypeError, "must be a tuple of Hypothesis"),
-        ({"relation": sp.Lt(RELATIVE_ERROR.symbol, n)}, TypeError, "must be a sympy Le, Ge or Eq"),
+        ({"relation": sp.Lt(RELATIVE_ERROR, n)}, TypeError, "must be a sympy Le, Ge or Eq"),
         ({"relation": n / s}, TypeError, "must be a sympy Le, Ge or Eq"),
-        ({"relation": sp.Le(BITS.symbol, n)}, ValueError, "must have relative_error on its left-hand side"),
-        ({"relation": sp.Le(RELATIVE_ERROR.symbol, n * RELATIVE_ERROR.symbol)}, ValueError, "not contain the measured"),
+        ({"relation": sp.Le(k, n)}, ValueError, "must have a Quantity on its left-hand side"),
+        ({"relation": sp.Le(RELATIVE_ERROR, n * RELATIVE_ERROR)}, ValueError, "not contain the measured"),
         ({"corrected_by": "column.subject.other"}, ValueError, "exactly when stands is holds as corrected"),
         ({"stands": Standing.HOLDS_AS_CORRECTED, "extremal": "x"}, ValueError, "exactly when stands is holds as"),
         ({"tightness": 1}, ValueError, "needs the extremal input in words"),
@@ -155,14 +178,14 @@ def test_latex_defines_what_is_measured():
 def test_index_bits_is_exact_where_logarithms_are_not():
     counts = [1, 2, 3, 4, 5, 8, 9, *(2**j + d for j in range(5, 32) for d in (-1, 0, 1))]
     expected = [(count - 1).bit_length() for count in counts]
-    bits = replace(ROOT, relation=sp.Le(RELATIVE_ERROR.symbol, index_bits(n)))
+    bits = replace(ROOT, relation=sp.Le(RELATIVE_ERROR, index_bits(n)))
     assert [bits.bound(n=count) for count in counts] == expected
     assert bits.bound(n=np.array(counts)).tolist() == expected
     assert bits.latex.endswith(r"\left\lceil\log_2 n\right\rceil")
 
 
 def test_choose_neither_rounds_nor_overflows():
-    subsets = replace(ROOT, relation=sp.Le(RELATIVE_ERROR.symbol, choose(n, k)))
+    subsets = replace(ROOT, relation=sp.Le(RELATIVE_ERROR, choose(n, k)))
     assert subsets.bound(n=300, k=150) == math.comb(300, 150)
     assert subsets.bound(n=300.0, k=150.0) == pytest.approx(math.comb(300, 150), rel=1e-12)
     assert subsets.latex.endswith(r"\binom{n}{k}")

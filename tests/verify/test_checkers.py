@@ -23,7 +23,7 @@ from commbounds.verify.inputs import cases
 from commbounds.verify.measures import Measure, Reading
 
 QUICK = budgets["quick"]
-E = RELATIVE_ERROR.symbol
+E = RELATIVE_ERROR
 TOPK, RANDK, QSGD = "sparsifiers.topk.contraction", "sparsifiers.randk.contraction", "quantizers.qsgd.variance"
 
 

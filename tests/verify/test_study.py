@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from commbounds.theory import Claim, Kind, Source, Standing, Tag
+from commbounds.theory import Claim, Source, Standing, Tag
 from commbounds.theory.quantities import Quantity, k, n
 from commbounds.verify import Method, Series, Verdict
 from commbounds.verify.confront import confront
@@ -17,7 +17,7 @@ from commbounds.verify.methods import METHODS
 from commbounds.verify.study import Case, Outcome, Stream, Study, studies
 
 QUICK = budgets["quick"]
-MEASURED = Quantity(sp.Symbol("words_moved", nonnegative=True), "w", "what the test's collective gives")
+MEASURED = Quantity("words_moved", "w", "what the test's collective gives")
 SOURCE = Source("this test", "made up", Tag.DERIVED, proof="By looking.")
 
 
@@ -67,7 +67,7 @@ def confronted(monkeypatch):
     studying, confronting = (import_module(f"commbounds.verify.{name}") for name in ("study", "confront"))
 
     def run(relation, implementation=moves, study=None, **claim):
-        about = Claim("made.up.claim", "made up", MEASURED, relation, Kind.SURE, SOURCE, **claim)
+        about = Claim("made.up.claim", "made up", relation, SOURCE, **claim)
         bound = Study("made.up.claim", "made_up", trial, **(study or {"grid": grid, "enumerated": "n below 4"}))
         book = {"made.up.claim": about}
         monkeypatch.setattr(studying, "claims", lambda: book)
@@ -80,7 +80,7 @@ def confronted(monkeypatch):
     confronting.claim_alpha.cache_clear()
 
 
-W = MEASURED.symbol
+W = MEASURED
 EVERYTHING = {
     "grid": grid,
     "enumerated": "n below 4",

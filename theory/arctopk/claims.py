@@ -13,7 +13,7 @@ from commbounds.theory.traffic import CRITICAL_PATH
 __all__ = ["CLAIMS"]
 
 _A = "arctopk.allreduce."
-_E = t.ROW_ERROR.symbol
+_E = t.ROW_ERROR
 _PARALLEL_ERROR = 1 - (1 - 2 / sp.pi * sp.atan(sp.sqrt(t.square)) * (1 - t.square)) / (m - 1 + t.square)
 """The relative error of m - 1 parallel unit rows and an orthogonal one, K = 1, rank 1."""
 
@@ -21,9 +21,7 @@ _IDENTITIES = (
     Claim(
         name=_A + "commutes",
         title="The average of the compressed gradients is the compressed average",
-        quantity=t.COMMUTATION,
-        relation=Eq(t.COMMUTATION.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(t.COMMUTATION, 0),
         assumes=(t.SHARED_SKETCH, t.EXACT_SUMS),
         source=t.ARC_2025.second_hand(
             "reported as what makes the compressor compatible with all-reduce",
@@ -35,7 +33,6 @@ _IDENTITIES = (
     Claim(
         name=_A + "parallel_and_one",
         title="The exact error of parallel rows and an orthogonal one",
-        quantity=t.ROW_ERROR,
         relation=Eq(_E, _PARALLEL_ERROR),
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_SKETCH, t.PARALLEL_AND_ONE),
@@ -53,7 +50,6 @@ _CONTRACTION = (
     Claim(
         name=_A + "contraction",
         title="ARC-Top-K contracts the average by 1 - K/m",
-        quantity=t.ROW_ERROR,
         relation=Le(_E, 1 - k / m),
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_SKETCH,),
@@ -80,7 +76,6 @@ _CONTRACTION = (
     Claim(
         name=_A + "contraction_orthogonal",
         title="On orthogonal rows ARC-Top-K contracts by 1 - K/m at every rank of the sketch",
-        quantity=t.ROW_ERROR,
         relation=Le(_E, 1 - k / m),
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_SKETCH, t.ORTHOGONAL_ROWS),
@@ -97,7 +92,6 @@ _CONTRACTION = (
     Claim(
         name=_A + "contraction_two_rows",
         title="Of two rows ARC-Top-K keeps at least half, whatever their angle",
-        quantity=t.ROW_ERROR,
         relation=Le(_E, 1 - k / m),
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_SKETCH, t.ONE_KEPT_OF_TWO),
@@ -113,7 +107,6 @@ _CONTRACTION = (
     Claim(
         name=_A + "contraction_rho",
         title="On any rows ARC-Top-K contracts by 1 - rho(m, r) K/m",
-        quantity=t.ROW_ERROR,
         relation=Le(_E, 1 - t.retained(m, r) * k / m),
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_SKETCH,),
@@ -129,8 +122,7 @@ _CONTRACTION = (
     Claim(
         name=_A + "high_probability",
         title="A sketch of rank 4 ln(2 m/delta)/(eps^2 - eps^3) keeps nearly all of Top-K's rows",
-        quantity=t.FAILURE,
-        relation=Le(t.FAILURE.symbol, t.delta),
+        relation=Le(t.FAILURE, t.delta),
         kind=Kind.LAW,
         assumes=(t.SHARED_SKETCH, t.LARGE_RANK),
         source=derived(
@@ -145,8 +137,7 @@ _CONTRACTION = (
     Claim(
         name=_A + "local_contraction",
         title="ARC-Top-K contracts every rank's own gradient by 1 - K/m",
-        quantity=LOCAL_ERROR,
-        relation=Le(LOCAL_ERROR.symbol, 1 - k / m),
+        relation=Le(LOCAL_ERROR, 1 - k / m),
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_SKETCH, t.ONE_ROW_CANCELS),
         source=derived(
@@ -164,7 +155,6 @@ _ROWS = (
     Claim(
         name="arctopk.rows.floor",
         title="Keeping floor(mu m) rows contracts by 1 - mu",
-        quantity=t.ROW_ERROR,
         relation=Le(_E, 1 - mu),
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_SKETCH, t.ORTHOGONAL_ROWS, t.FLOOR_ROWS),
@@ -182,7 +172,6 @@ _ROWS = (
     Claim(
         name="arctopk.rows.ceiling",
         title="Keeping ceil(mu m) rows contracts by 1 - mu",
-        quantity=t.ROW_ERROR,
         relation=Le(_E, 1 - mu),
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_SKETCH, t.ORTHOGONAL_ROWS, t.CEILING_ROWS),
@@ -197,9 +186,7 @@ _AGREEMENT = (
     Claim(
         name=_A + "masks",
         title="All ranks select the same rows",
-        quantity=t.MASKS,
-        relation=Eq(t.MASKS.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(t.MASKS, 0),
         assumes=(t.SAME_BITS,),
         source=derived("Rows are a function of the summed sketch, ties included."),
         axis="P",
@@ -207,9 +194,7 @@ _AGREEMENT = (
     Claim(
         name=_A + "masks_of_own_orders",
         title="All ranks select the same rows when each adds the sketches up beginning with its own",
-        quantity=t.MASKS,
-        relation=Eq(t.MASKS.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(t.MASKS, 0),
         assumes=(t.OWN_ORDERS,),
         source=derived("Refuted by three ranks whose sketches cancel: sums in different orders round differently."),
         stands=Standing.REFUTED,
@@ -227,9 +212,7 @@ _WORDS = (
     Claim(
         name=_A + "words",
         title="ARC-Top-K moves 2 (P - 1)/P (m r + K n) words",
-        quantity=CRITICAL_PATH,
-        relation=Eq(CRITICAL_PATH.symbol, 2 * (P - 1) / P * (m * r + k * n)),
-        kind=Kind.SURE,
+        relation=Eq(CRITICAL_PATH, 2 * (P - 1) / P * (m * r + k * n)),
         assumes=(t.BLOCKS_OF_BOTH,),
         source=t.ARC_2025.second_hand(
             "its notation counts 2 K n + 2 m r", "Two ring all-reduces, of m r and of K n words, counted as they move."
@@ -239,9 +222,7 @@ _WORDS = (
     Claim(
         name=_A + "words_against_gather",
         title="Gathering Top-K of as many values moves P/(1 + m r/(K n)) times as many words",
-        quantity=t.WORDS_RATIO,
-        relation=Eq(t.WORDS_RATIO.symbol, P / (1 + m * r / (k * n))),
-        kind=Kind.SURE,
+        relation=Eq(t.WORDS_RATIO, P / (1 + m * r / (k * n))),
         assumes=(t.BLOCKS_OF_BOTH,),
         source=derived("2 (P - 1) k n words against 2 (P - 1)/P (m r + k n), both counted as they move."),
         axis="P",

@@ -75,29 +75,25 @@ def _retained(rows: float, rank: float) -> float:
     return float(value)
 
 
-def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
-    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
-
-
-ROW_ERROR = _quantity(
+ROW_ERROR = Quantity(
     "row_error",
     r"\frac{\mathbb{E}\,\lVert \frac1P\sum_p C(G_p)-\bar G\rVert_F^2}{\lVert\bar G\rVert_F^2}",
     "squared error of the average of the ranks' compressed gradients over the squared norm of their average, "
     "expected over "
     "the sketch; the average is not zero",
 )
-COMMUTATION = _quantity(
+COMMUTATION = Quantity(
     "commutation",
     r"\left\lVert \frac1P\sum_p C(G_p)-C(\bar G)\right\rVert_\infty",
     "largest difference between the average of the compressed gradients and the compressed average",
 )
-FAILURE = _quantity(
+FAILURE = Quantity(
     "failure_rate",
     r"\Pr\left[\lVert C(\bar G)\rVert^2<\tfrac{1-\epsilon}{1+\epsilon}\max_{|S|=k}\lVert\bar G_S\rVert^2\right]",
     "probability that less than (1 - eps)/(1 + eps) of the k largest rows' squared norm is kept",
 )
-MASKS = _quantity("masks", r"\#\{p: S_p\neq S_1\}", "ranks that select other rows than rank 1")
-WORDS_RATIO = _quantity(
+MASKS = Quantity("masks", r"\#\{p: S_p\neq S_1\}", "ranks that select other rows than rank 1")
+WORDS_RATIO = Quantity(
     "words_ratio",
     r"\frac{\mathrm{received}_{\mathrm{TopkA}}}{\mathrm{received}_{\mathrm{ARC}}}",
     "words that a rank receives when Top-K of k n entries is gathered, over those of ARC-Top-K of k rows",

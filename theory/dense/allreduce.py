@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Ge, Kind
+from commbounds.theory.claim import Claim, Ge
 from commbounds.theory.cost import power_below
 from commbounds.theory.dense.builder import Subject
 from commbounds.theory.dense.terms import CORE_BLOCKS_DIVIDE, SEVERAL_RANKS, ceil_log2, floor_log2
@@ -93,9 +93,7 @@ _DOUBLING = (
     Claim(
         name="dense.recursive_doubling.lower_bound",
         title="Recursive doubling all-reduce: a rank receives at least 2n(P - 1)/P words on average",
-        quantity=MEAN_RECEIVED,
-        relation=Ge(MEAN_RECEIVED.symbol, DENSE_LOWER_BOUND),
-        kind=Kind.SURE,
+        relation=Ge(MEAN_RECEIVED, DENSE_LOWER_BOUND),
         source=derived(
             "Take one entry, and the first moment at which some rank knows its sum. All others' terms have reached "
             "that rank, by P - 1 words at least; every other rank needs one more word afterwards. So 2(P - 1) words an "

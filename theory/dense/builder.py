@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Quantity, Source, Standing
+from commbounds.theory.claim import Claim, Eq, Hypothesis, Le, Quantity, Source, Standing
 from commbounds.theory.cost import critical_steps, critical_words
 from commbounds.theory.dense.terms import (
     DIFFERING,
@@ -45,9 +45,7 @@ class Subject:
         return Claim(
             name=f"dense.{self.name}.{statement}",
             title=f"{self.title[0].upper()}{self.title[1:]}: {title}",
-            quantity=quantity,
-            relation=Eq(quantity.symbol, value),
-            kind=Kind.SURE,
+            relation=Eq(quantity, value),
             source=source,
             assumes=assumes,
             **{"axis": "P", **more},
@@ -105,9 +103,7 @@ class Subject:
         return Claim(
             name=f"dense.{self.name}.rounding",
             title=f"{self.title[0].upper()}{self.title[1:]}: rounding error of the sum, on every rank",
-            quantity=RELATIVE_SUM_ERROR,
-            relation=Le(RELATIVE_SUM_ERROR.symbol, depth * unit / (1 - depth * unit)),
-            kind=Kind.SURE,
+            relation=Le(RELATIVE_SUM_ERROR, depth * unit / (1 - depth * unit)),
             source=HIGHAM_2002.recalled(
                 "error of a sum by a tree of additions",
                 f"Every entry passes through at most h = {why} additions, each of which multiplies by 1 + d with "

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Quantity, Source, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Quantity, Source, Standing
 from commbounds.theory.cost import critical_words
 from commbounds.theory.dense.terms import (
     ARRIVED_ELSEWHERE,
@@ -37,9 +37,7 @@ def _equal(
     return Claim(
         name=f"dense.{name}",
         title=title,
-        quantity=quantity,
-        relation=Eq(quantity.symbol, value),
-        kind=Kind.SURE,
+        relation=Eq(quantity, value),
         source=source,
         assumes=assumes,
         **{"axis": "P", **more},
@@ -166,9 +164,7 @@ GATHER: tuple[Claim, ...] = (
     Claim(
         name="dense.allreduce.every_rank",
         title="In an all-reduce every rank receives at least 2n(P - 1)/P words",
-        quantity=LEAST_RECEIVED,
-        relation=Ge(LEAST_RECEIVED.symbol, DENSE_LOWER_BOUND),
-        kind=Kind.SURE,
+        relation=Ge(LEAST_RECEIVED, DENSE_LOWER_BOUND),
         source=FOLKLORE.recalled(
             "the bandwidth term of the lower bound, read as one for every rank",
             "Refuted by recursive doubling with three ranks: the folded rank receives the result alone, n words. The "

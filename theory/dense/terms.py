@@ -43,29 +43,25 @@ unit = sp.Symbol("unit", positive=True)
 """Unit roundoff of the dtype: 2^-24 or 2^-53."""
 
 
-def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
-    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
-
-
-WRONG_SUMS = _quantity(
+WRONG_SUMS = Quantity(
     "wrong_sums",
     r"\#\{(p,i): y_{p,i}\neq\sum_q x_{q,i}\}",
     "entries, over all ranks, in which the result differs from the exact sum",
 )
-ARRIVED_ELSEWHERE = _quantity(
+ARRIVED_ELSEWHERE = Quantity(
     "misplaced_words",
     r"\#\{(p,i): y_{p,i}\neq x_i\}",
     "entries, over all ranks, that differ from the ranks' blocks one behind the other",
 )
-RELATIVE_SUM_ERROR = _quantity(
+RELATIVE_SUM_ERROR = Quantity(
     "relative_sum_error",
     r"\max_{p,i}\frac{\lvert y_{p,i}-\sum_q x_{q,i}\rvert}{\sum_q\lvert x_{q,i}\rvert}",
     "largest error of an entry of any rank's result, over the sum of the magnitudes that were added",
 )
-DIFFERING = _quantity(
+DIFFERING = Quantity(
     "differing", r"\#\{(p,i): y_{p,i}\neq y_{1,i}\}", "entries of any rank that are not the first rank's, bit for bit"
 )
-OUT_OF_ORDER = _quantity(
+OUT_OF_ORDER = Quantity(
     "out_of_order",
     r"\#\{i: y_{1,i}\neq((x_{1,i}\oplus x_{2,i})\oplus\cdots)\oplus x_{P,i}\}",
     "entries that differ, bit for bit, from adding the ranks one after another in floating point",

@@ -57,19 +57,17 @@ GAINS: tuple[Claim, ...] = (
     claim(
         "gain.no_threshold",
         "Without a threshold nothing is gained or lost",
-        GAIN,
-        Eq(GAIN.symbol, 1),
-        Kind.EXPECTED,
+        Eq(GAIN, 1),
         "As tau grows, completed goes to M and E[min(tau, T)] to E[T].",
+        kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT),
     ),
     claim(
         "gain.with_means",
         "Putting means into the formula never overstates the gain",
-        GAIN,
-        Ge(GAIN.symbol, below * (slowest + overhead) / (M * (sp.Min(tau, slowest) + overhead))),
-        Kind.EXPECTED,
+        Ge(GAIN, below * (slowest + overhead) / (M * (sp.Min(tau, slowest) + overhead))),
         GILADI_2023.recalled("the effective speed-up", "With exact moments; Jensen: E min(tau, T) <= min(tau, E T)."),
+        kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT),
         tightness=1,
         extremal="a threshold below every elapsed time of the slowest worker",
@@ -77,11 +75,10 @@ GAINS: tuple[Claim, ...] = (
     claim(
         "gain.calibrated",
         "The expected objective of the calibration never exceeds the long-run gain",
-        GAIN,
-        Le(GAIN.symbol, truth),
-        Kind.EXPECTED,
+        Le(GAIN, truth),
         "With A = min(tau, T) + T_c and R = (T + T_c)/A, both growing in the latencies, and completed falling: Harris' "
         "inequality gives E[R completed] <= E[R] E[completed] and E[A] E[R] <= E[A R] = E[T] + T_c.",
+        kind=Kind.EXPECTED,
         assumes=(INDEPENDENT,),
         tightness=1,
         extremal="constant latency",
@@ -89,11 +86,10 @@ GAINS: tuple[Claim, ...] = (
     claim(
         "gain.at_the_mean",
         "A threshold at a worker's mean time gains nearly all that ideal workers would",
-        GAIN,
-        Ge(GAIN.symbol, _KEPT * ideal),
-        Kind.EXPECTED,
+        Ge(GAIN, _KEPT * ideal),
         "E min(M mu, T) <= M mu, and the bound on what is completed at the mean. So the best threshold's gain grows "
         "without bound with N whenever E[T] does, that is, for every law with unbounded support.",
+        kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, AT_THE_MEAN),
         tightness=1,
         extremal="constant latency",
@@ -101,11 +97,10 @@ GAINS: tuple[Claim, ...] = (
     claim(
         "gain.new_better",
         "New better than used latencies: no threshold gains more than ideal workers would",
-        GAIN,
-        Le(GAIN.symbol, ideal),
-        Kind.EXPECTED,
+        Le(GAIN, ideal),
         "With x = E min(tau, T_n) <= M mu: completed <= x/mu and E min(tau, T) >= x, so that S_eff <= ideal times "
         "x (M mu + T_c)/(M mu (x + T_c)) <= ideal.",
+        kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, NBUE),
         tightness=1,
         extremal="constant latency and no threshold; exponential latency without overhead, as tau goes to 0",
@@ -113,20 +108,19 @@ GAINS: tuple[Claim, ...] = (
     claim(
         "gain.grows",
         "The best gain grows like sqrt(log N), whatever the latencies",
-        GAIN,
         Ge(
-            GAIN.symbol,
+            GAIN,
             _KEPT
             * (M * latency + jitter * sp.sqrt(M * sp.log(N) / (sp.pi * sp.log(2))) + overhead)
             / (M * latency + overhead),
         ),
-        Kind.EXPECTED,
         GILADI_2023.second_hand(
             "third-party review: the gain increases infinitely with the number of workers",
             "True of normal times, by the bound at the mean and the lower bound on the largest of N normals. Refuted "
             "for "
             "bounded latency, where E[T] <= M b.",
         ),
+        kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, BEST_TAU),
         stands=Standing.REFUTED,
         tightness=sp.oo,
@@ -137,12 +131,11 @@ GAINS: tuple[Claim, ...] = (
     claim(
         "gain.bounded",
         "Bounded latencies: no threshold gains more than longest over shortest",
-        GAIN,
-        Le(GAIN.symbol, _CAP),
-        Kind.EXPECTED,
+        Le(GAIN, _CAP),
         "completed = c <= M in expectation, E min(tau, T) >= a c as each micro-batch completed took a, E[T] <= M b, "
         "and "
         "c/(a c + T_c) grows with c.",
+        kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, BOUNDED),
         tightness=1,
         extremal="constant latency",
@@ -150,12 +143,11 @@ GAINS: tuple[Claim, ...] = (
     claim(
         "gain.bounded_by_mean",
         "Bounded latencies: no threshold gains more than longest over mean",
-        GAIN,
-        Le(GAIN.symbol, (M * longest + overhead) / (M * latency + overhead)),
-        Kind.EXPECTED,
+        Le(GAIN, (M * longest + overhead) / (M * latency + overhead)),
         "It follows from the ideal gain where latencies are new better than used. Refuted in general: with two "
         "latencies "
         "a and b, a threshold just above a keeps every quick micro-batch and never waits.",
+        kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, BOUNDED),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="dropcompute.gain.bounded",
@@ -166,10 +158,9 @@ GAINS: tuple[Claim, ...] = (
     claim(
         "gain.single",
         "A worker by itself gains nothing from a threshold, if its latencies are new better than used",
-        GAIN,
-        Le(GAIN.symbol, 1),
-        Kind.EXPECTED,
+        Le(GAIN, 1),
         "The ideal gain of one worker is 1.",
+        kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, ONE_WORKER, NBUE),
         tightness=1,
         extremal="exponential latency without overhead, and constant latency without a threshold",
@@ -178,12 +169,11 @@ GAINS: tuple[Claim, ...] = (
     claim(
         "gain.single_any",
         "A worker by itself gains nothing from a threshold",
-        GAIN,
-        Le(GAIN.symbol, 1),
-        Kind.EXPECTED,
+        Le(GAIN, 1),
         "Refuted by latencies with a coefficient of variation above 1 and no overhead: giving up slow micro-batches "
         "pays "
         "even with one worker.",
+        kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, ONE_WORKER),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="dropcompute.gain.single",
@@ -194,10 +184,9 @@ GAINS: tuple[Claim, ...] = (
     claim(
         "gain.degenerate",
         "Exponential latency and no overhead: dropping nearly everything gains nearly as much as ideal workers",
-        GAIN,
-        Ge(GAIN.symbol, (1 - tau / latency) * ideal),
-        Kind.EXPECTED,
+        Ge(GAIN, (1 - tau / latency) * ideal),
         "mu completed = E min(tau, T_n) >= tau P(t > tau) >= tau (1 - tau/mu), and E min(tau, T) <= tau.",
+        kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, EXPONENTIAL, FREE_STEP),
         tightness=1,
         extremal="a threshold that goes to 0",
@@ -207,20 +196,18 @@ GAINS: tuple[Claim, ...] = (
     claim(
         "threshold.settled",
         "From 64 workers on, one threshold is as good as the best for any number of workers",
-        REGRET,
-        Le(REGRET.symbol, sp.Rational(1, 1000)),
-        Kind.APPROXIMATE,
+        Le(REGRET, sp.Rational(1, 1000)),
         "Once P(T > tau) is nearly 1, S_eff is E[completed]/(tau + T_c) times what does not depend on tau. Measured "
         "against the exact law on the cells of the map; no proof of the constant.",
+        kind=Kind.APPROXIMATE,
         assumes=SEVERAL,
     ),
     claim(
         "gain.printed_within_5",
         "The published formulas together tell the gain to 5 %",
-        GAP,
-        Le(GAP.symbol, sp.Rational(1, 20)),
-        Kind.APPROXIMATE,
+        Le(GAP, sp.Rational(1, 20)),
         "Measured against the exact law on the cells of the map; no proof.",
+        kind=Kind.APPROXIMATE,
         assumes=GAIN_NEAR,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing
 from commbounds.theory.dropcompute.terms import (
     AFTER_BACKWARD,
     ALL_COMPLETED,
@@ -43,9 +43,7 @@ STEPS: tuple[Claim, ...] = (
     claim(
         "step.time",
         "A step takes the threshold or its slowest worker, whichever comes first, and the overhead",
-        STEP_TIME,
-        Eq(STEP_TIME.symbol, sp.Min(tau, slowest) + overhead),
-        Kind.SURE,
+        Eq(STEP_TIME, sp.Min(tau, slowest) + overhead),
         GILADI_2023.recalled(
             "the model of a step",
             "Worker n stops at min(tau, T_n); the maximum over n is min(tau, T), and T_c is paid once.",
@@ -55,9 +53,7 @@ STEPS: tuple[Claim, ...] = (
     claim(
         "step.completed",
         "What counts are the micro-batches that end before the threshold",
-        ALL_COMPLETED,
-        Eq(ALL_COMPLETED.symbol, below),
-        Kind.SURE,
+        Eq(ALL_COMPLETED, below),
         GILADI_2023.recalled(
             "the definition of the completed micro-batches", "By definition, with S_m < tau strictly."
         ),
@@ -66,9 +62,7 @@ STEPS: tuple[Claim, ...] = (
     claim(
         "step.after_backward",
         "Tested after each micro-batch, one micro-batch more than those in time counts",
-        ALL_COMPLETED,
-        Eq(ALL_COMPLETED.symbol, sp.Min(M, reached + 1)),
-        Kind.SURE,
+        Eq(ALL_COMPLETED, sp.Min(M, reached + 1)),
         GILADI_2023.official_code(
             _CODE,
             "For one worker: the first micro-batch that ends beyond tau has been accumulated when the test stops the "
@@ -80,9 +74,7 @@ STEPS: tuple[Claim, ...] = (
     claim(
         "step.overshoot",
         "Tested after each micro-batch, a step ends at most one micro-batch beyond the threshold",
-        STEP_TIME,
-        Le(STEP_TIME.symbol, sp.Min(slowest, tau + longest) + overhead),
-        Kind.SURE,
+        Le(STEP_TIME, sp.Min(slowest, tau + longest) + overhead),
         "The last micro-batch of a worker begins at tau or before and takes no longer than the longest.",
         assumes=AFTER_BACKWARD,
         tightness=1,
@@ -92,9 +84,7 @@ STEPS: tuple[Claim, ...] = (
     claim(
         "step.between_at_least",
         "Tested before each half, no fewer micro-batches count than end before the threshold",
-        ALL_COMPLETED,
-        Ge(ALL_COMPLETED.symbol, below),
-        Kind.SURE,
+        Ge(ALL_COMPLETED, below),
         GILADI_2023.official_code(
             _CODE, "A micro-batch that ends before tau passed its middle before tau, so that neither test stops it."
         ),
@@ -106,9 +96,7 @@ STEPS: tuple[Claim, ...] = (
     claim(
         "step.between_at_most",
         "Tested before each half, no more micro-batches count than when tested after each",
-        ALL_COMPLETED,
-        Le(ALL_COMPLETED.symbol, begun),
-        Kind.SURE,
+        Le(ALL_COMPLETED, begun),
         GILADI_2023.official_code(
             _CODE, "What counts began at tau or before; all that begin then count when tests come after micro-batches."
         ),
@@ -120,9 +108,7 @@ STEPS: tuple[Claim, ...] = (
     claim(
         "step.monotone",
         "A larger threshold completes no less",
-        ALL_COMPLETED,
-        Le(ALL_COMPLETED.symbol, later),
-        Kind.SURE,
+        Le(ALL_COMPLETED, later),
         "S_m < tau implies S_m < tau' for every tau' >= tau.",
         assumes=CONTINUOUS,
         tightness=1,
@@ -132,9 +118,7 @@ STEPS: tuple[Claim, ...] = (
     claim(
         "step.subadditive",
         "Waiting once for the slowest takes no longer than waiting after every micro-batch",
-        STEP_TIME,
-        Le(STEP_TIME.symbol, synchronised),
-        Kind.SURE,
+        Le(STEP_TIME, synchronised),
         "The maximum of sums is at most the sum of maxima.",
         tightness=1,
         extremal="one worker that is slowest at every micro-batch",
@@ -143,9 +127,7 @@ STEPS: tuple[Claim, ...] = (
     claim(
         "localsgd.subadditive",
         "A period of local steps takes no longer than as many synchronous steps",
-        PERIOD,
-        Le(PERIOD.symbol, synchronised + overhead),
-        Kind.SURE,
+        Le(PERIOD, synchronised + overhead),
         "The maximum over workers of their sums over local steps is at most the sum over steps of the maxima; the "
         "overhead is paid once.",
         tightness=1,
@@ -155,9 +137,7 @@ STEPS: tuple[Claim, ...] = (
     claim(
         "backup.dominated",
         "With its threshold at the last worker waited for, DropCompute keeps all that backup workers keep",
-        ALL_COMPLETED,
-        Ge(ALL_COMPLETED.symbol, (N - spare) * M),
-        Kind.SURE,
+        Ge(ALL_COMPLETED, (N - spare) * M),
         CHEN_2016.recalled(
             "backup workers",
             "N - k workers have T_n <= tau = T_(N-k), hence every S_m <= tau; the step takes tau in both. tau is "
@@ -171,9 +151,7 @@ STEPS: tuple[Claim, ...] = (
     claim(
         "backup.dominated_strictly",
         "The same where micro-batches that end exactly at the threshold do not count",
-        ALL_COMPLETED,
-        Ge(ALL_COMPLETED.symbol, (N - spare) * M),
-        Kind.SURE,
+        Ge(ALL_COMPLETED, (N - spare) * M),
         GILADI_2023.recalled(
             "the definition of the completed micro-batches, put together with backup workers",
             "Refuted: the last worker waited for ends its last micro-batch exactly at tau.",
@@ -188,9 +166,7 @@ STEPS: tuple[Claim, ...] = (
     claim(
         "threshold.optimal",
         "No threshold gains more on the calibration steps than the best of the elapsed times seen in them",
-        GAIN,
-        Le(GAIN.symbol, best),
-        Kind.SURE,
+        Le(GAIN, best),
         "Between two elapsed times the completed share is constant while (T + T_c)/(min(tau, T) + T_c) does not grow, "
         "so "
         "that the maximum over all tau is at an elapsed time.",
@@ -201,9 +177,7 @@ STEPS: tuple[Claim, ...] = (
     claim(
         "threshold.never_loses",
         "The best threshold on calibration steps never does worse than none",
-        GAIN,
-        Ge(GAIN.symbol, 1),
-        Kind.SURE,
+        Ge(GAIN, 1),
         "The largest elapsed time is a candidate: everything is completed and min(tau, T) = T.",
         tightness=1,
         extremal="latencies that are all equal",
@@ -211,9 +185,7 @@ STEPS: tuple[Claim, ...] = (
     claim(
         "released.optimistic",
         "The released search never reports less than the model gains at the threshold it chose",
-        GAIN,
-        Ge(GAIN.symbol, model),
-        Kind.SURE,
+        Ge(GAIN, model),
         GILADI_2023.official_code(
             "paper-submissions/dropcompute, search for the threshold",
             "It takes the step to end at the largest elapsed time below tau, which is at most min(tau, T).",
@@ -224,9 +196,7 @@ STEPS: tuple[Claim, ...] = (
     claim(
         "trials.alone",
         "A simulated step is the same drawn alone or among others",
-        TRIAL_DEFECT,
-        Eq(TRIAL_DEFECT.symbol, 0),
-        Kind.SURE,
+        Eq(TRIAL_DEFECT, 0),
         "Every draw is a function of seed, trial, micro-batch and worker.",
         axis="N",
     ),

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Source
+from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Le, Source
 from commbounds.theory.quantities import Quantity
 from commbounds.theory.sources import Work, derived
 
@@ -175,47 +175,41 @@ bracket = (1 - sp.EulerGamma) * upper_normal(1 / N) + sp.EulerGamma * upper_norm
 """The published approximation of the largest of N standard normals, expected."""
 
 
-def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
-    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
-
-
-STEP_TIME = _quantity("step_time", r"t_{\mathrm{step}}", "time of a step, in seconds")
-COMPLETED = _quantity(
+STEP_TIME = Quantity("step_time", r"t_{\mathrm{step}}", "time of a step, in seconds")
+COMPLETED = Quantity(
     "completed", r"\mathbb{E}\,\tilde M(\tau)", "micro-batches that count, of an average worker, in a step"
 )
-ALL_COMPLETED = _quantity("all_completed", r"N\tilde M(\tau)", "micro-batches that count, of all workers together")
-MEAN_TIME = _quantity("mean_time", r"\mathbb{E}\,T", "time of the slowest of N workers, in seconds, expected")
-WORK = _quantity("work", r"\mathbb{E}\,S_B", "when a worker stops that tests after each micro-batch, in seconds")
-PERIOD = _quantity(
-    "period_time", r"t_{\mathrm{period}}", "time of a period of local steps with one average, in seconds"
-)
-PASSED = _quantity("passed", r"\Pr[S_m<\tau]", "probability that a worker ends its M-th micro-batch before tau")
-GAIN = _quantity(
+ALL_COMPLETED = Quantity("all_completed", r"N\tilde M(\tau)", "micro-batches that count, of all workers together")
+MEAN_TIME = Quantity("mean_time", r"\mathbb{E}\,T", "time of the slowest of N workers, in seconds, expected")
+WORK = Quantity("work", r"\mathbb{E}\,S_B", "when a worker stops that tests after each micro-batch, in seconds")
+PERIOD = Quantity("period_time", r"t_{\mathrm{period}}", "time of a period of local steps with one average, in seconds")
+PASSED = Quantity("passed", r"\Pr[S_m<\tau]", "probability that a worker ends its M-th micro-batch before tau")
+GAIN = Quantity(
     "gain",
     r"S_{\mathrm{eff}}(\tau)",
     "micro-batches per second with a threshold over those without one, in the long run or on calibration steps",
 )
-TOP = _quantity("largest_normal", r"\mathbb{E}\max_{n\le N}Z_n", "largest of N independent standard normals, expected")
-GAP = _quantity(
+TOP = Quantity("largest_normal", r"\mathbb{E}\max_{n\le N}Z_n", "largest of N independent standard normals, expected")
+GAP = Quantity(
     "formula_gap", r"\left|\frac{\mathrm{approximation}}{\mathrm{exact}}-1\right|", "relative error of a formula"
 )
-REGRET = _quantity(
+REGRET = Quantity(
     "regret", r"1-\frac{S_{\mathrm{eff}}(\tau)}{\max S_{\mathrm{eff}}}", "share of the best gain that is not had"
 )
-MEAN_GRADIENT = _quantity(
+MEAN_GRADIENT = Quantity(
     "mean_gradient",
     r"\frac{\mathbb{E}\,g}{\nabla f}",
     "expected gradient of a step, as a multiple of the full gradient",
 )
-SQUARED_GRADIENT = _quantity(
+SQUARED_GRADIENT = Quantity(
     "squared_gradient",
     r"\mathbb{E}\,\lVert\nabla f(\bar x)\rVert^2",
     "squared norm of the gradient at a visited point picked with probability proportional to its step's batch",
 )
-SUBOPTIMALITY = _quantity(
+SUBOPTIMALITY = Quantity(
     "suboptimality", r"\mathbb{E}\,f(\bar x)-f^*", "suboptimality of a visited point, picked in proportion to batches"
 )
-TRIAL_DEFECT = _quantity(
+TRIAL_DEFECT = Quantity(
     "trial_defect",
     r"\max|t-t'|",
     "largest difference between a trial drawn among others and drawn alone, in seconds or micro-batches",
@@ -277,11 +271,9 @@ VAN_ZWET_1964 = Work("W. R. van Zwet, 1964, Convex transformations of random var
 LORDEN_1970 = Work("G. Lorden, 1970, On excess over the boundary")
 
 
-def claim(
-    name: str, title: str, quantity: Quantity, relation: Any, kind: Kind, source: Source | str, **more: Any
-) -> Claim:
+def claim(name: str, title: str, relation: Any, source: Source | str, **more: Any) -> Claim:
     """A claim of this column; a source in words is a proof of our own."""
     origin = derived(source) if isinstance(source, str) else source
     assumes = more.pop("assumes", ())
     assumes = assumes if isinstance(assumes, tuple) else (assumes,)
-    return Claim(f"dropcompute.{name}", title, quantity, relation, kind, origin, assumes, **{"axis": "N", **more})
+    return Claim(f"dropcompute.{name}", title, relation, origin, assumes=assumes, **{"axis": "N", **more})

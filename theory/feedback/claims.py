@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Le, Standing
 from commbounds.theory.feedback import terms as t
 from commbounds.theory.feedback.momentum import MOMENTUM_CLAIMS
 from commbounds.theory.quantities import alpha
@@ -18,9 +18,7 @@ _EF14 = (
     Claim(
         name="feedback.ef14.telescoping",
         title="Weights less the mean residual are what uncompressed steps would have led to",
-        quantity=t.TELESCOPING,
-        relation=Eq(t.TELESCOPING.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(t.TELESCOPING, 0),
         source=KARIMIREDDY_2019.recalled(
             "the virtual iterate of error feedback",
             "What a worker sends is gamma g + e - e+; the residuals telescope in the sum over the steps.",
@@ -30,9 +28,7 @@ _EF14 = (
     Claim(
         name="feedback.ef14.residual",
         title="The residual stays below q/(1 - q) times the largest step, q = sqrt(1 - alpha)",
-        quantity=t.RESIDUAL,
-        relation=Le(t.RESIDUAL.symbol, (1 - alpha) / (1 - t.root) ** 2 * t.reach**2),
-        kind=Kind.SURE,
+        relation=Le(t.RESIDUAL, (1 - alpha) / (1 - t.root) ** 2 * t.reach**2),
         assumes=(t.CONTRACTIVE, t.SMALL_GRADIENTS),
         source=derived(_RESIDUAL),
         tightness=1,
@@ -43,9 +39,7 @@ _EF14 = (
     Claim(
         name="feedback.ef14.residual_simple",
         title="The squared residual stays below 4 (1 - alpha)/alpha^2 times the squared largest step",
-        quantity=t.RESIDUAL,
-        relation=Le(t.RESIDUAL.symbol, 4 * (1 - alpha) / alpha**2 * t.reach**2),
-        kind=Kind.SURE,
+        relation=Le(t.RESIDUAL, 4 * (1 - alpha) / alpha**2 * t.reach**2),
         assumes=(t.CONTRACTIVE, t.SMALL_GRADIENTS),
         source=KARIMIREDDY_2019.recalled(
             "the lemma on the norm of the residual", _RESIDUAL + " And alpha = (1 - q)(1 + q) <= 2 (1 - q)."
@@ -57,12 +51,10 @@ _EF14 = (
     Claim(
         name="feedback.ef14.rate",
         title="With error feedback the gradient falls as without, up to the residual",
-        quantity=t.MEAN_SQUARED_GRADIENT,
         relation=Le(
-            t.MEAN_SQUARED_GRADIENT.symbol,
+            t.MEAN_SQUARED_GRADIENT,
             4 * t.gap / (t.stepsize * t.horizon) + 2 * t.smoothness**2 * (1 - alpha) / (1 - t.root) ** 2 * t.reach**2,
         ),
-        kind=Kind.SURE,
         assumes=(t.CONTRACTIVE, t.SMALL_GRADIENTS, t.SMOOTH, t.HALF_STEP),
         source=derived(
             "With y = x - mean e, y+ = y - gamma grad f(x), so f(y+) <= f(y) - (gamma/2)(1 - L gamma)||grad f(x)||^2 + "
@@ -79,9 +71,7 @@ _EF21 = (
     Claim(
         name="feedback.ef21.contraction",
         title="EF21's estimate contracts to the gradient by 1 - theta = q, and its turns add beta = q^2/(1 - q)",
-        quantity=t.ESTIMATE_LAG,
-        relation=Le(t.ESTIMATE_LAG.symbol, (1 - t.theta) * t.lag + t.beta * t.turn),
-        kind=Kind.SURE,
+        relation=Le(t.ESTIMATE_LAG, (1 - t.theta) * t.lag + t.beta * t.turn),
         assumes=(t.CONTRACTIVE,),
         source=t.EF21_2021.recalled(
             "the recursion of the lag, with theta and beta",
@@ -95,9 +85,7 @@ _EF21 = (
     Claim(
         name="feedback.ef21.descent",
         title="At EF21's step size f plus gamma/(2 theta) of the lag falls by gamma/2 of the squared gradient",
-        quantity=t.POTENTIAL,
-        relation=Le(t.POTENTIAL.symbol, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
-        kind=Kind.SURE,
+        relation=Le(t.POTENTIAL, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
         assumes=(t.CONTRACTIVE, t.SMOOTH, t.SMOOTH_APART, t.EF21_STEP),
         source=t.EF21_2021.official_code(
             "the step size in code of its authors; the inequality is recalled",
@@ -108,9 +96,7 @@ _EF21 = (
     Claim(
         name="feedback.ef21.descent_at_one_over_l",
         title="EF21's potential falls at gradient descent's step size too",
-        quantity=t.POTENTIAL,
-        relation=Le(t.POTENTIAL.symbol, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
-        kind=Kind.SURE,
+        relation=Le(t.POTENTIAL, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
         assumes=(t.CONTRACTIVE, t.SMOOTH, t.SMOOTH_APART, t.PLAIN_STEP),
         source=FOLKLORE.recalled(
             "hoped for where a step size is kept when compression is switched on",
@@ -125,12 +111,10 @@ _EF21 = (
     Claim(
         name="feedback.ef21.rate",
         title="EF21's mean squared gradient falls like 1/T",
-        quantity=t.MEAN_SQUARED_GRADIENT,
         relation=Le(
-            t.MEAN_SQUARED_GRADIENT.symbol,
+            t.MEAN_SQUARED_GRADIENT,
             2 * t.gap / (t.stepsize * t.horizon) + t.lag / (t.theta * t.horizon),
         ),
-        kind=Kind.SURE,
         assumes=(t.CONTRACTIVE, t.SMOOTH, t.SMOOTH_APART, t.EF21_STEP),
         source=t.EF21_2021.recalled("the non-convex rate", "The descent of the potential, summed."),
         axis="horizon",
@@ -138,9 +122,7 @@ _EF21 = (
     Claim(
         name="feedback.ef21.pl",
         title="Where the Polyak-Lojasiewicz inequality holds, EF21 converges linearly, by 1 - gamma mu",
-        quantity=t.EXCESS,
-        relation=Le(t.EXCESS.symbol, (1 - t.stepsize * t.convexity) ** t.horizon * t.potential),
-        kind=Kind.SURE,
+        relation=Le(t.EXCESS, (1 - t.stepsize * t.convexity) ** t.horizon * t.potential),
         assumes=(t.CONTRACTIVE, t.SMOOTH, t.SMOOTH_APART, t.PL, t.EF21_PL_STEP),
         source=t.EF21_2021.recalled(
             "the linear rate",
@@ -156,9 +138,7 @@ _PLAIN = (
     Claim(
         name="feedback.plain.growth",
         title="Without feedback, Top-1 multiplies the three workers' weights by 1 + 11 gamma/6",
-        quantity=t.GROWTH,
-        relation=Eq(t.GROWTH.symbol, 1 + sp.Rational(11, 6) * t.stepsize),
-        kind=Kind.SURE,
+        relation=Eq(t.GROWTH, 1 + sp.Rational(11, 6) * t.stepsize),
         assumes=(t.THREE_WORKERS,),
         source=derived(
             "At (u, u, u) worker 1's gradient is u (-11/2, 9/2, 9/2): it sends the first entry, the others theirs; the "
@@ -170,9 +150,7 @@ _PLAIN = (
     Claim(
         name="feedback.plain.convergence",
         title="Compressed gradient descent without feedback does not leave the minimiser, for small steps",
-        quantity=t.GROWTH_STEPS,
-        relation=Le(t.GROWTH_STEPS.symbol, 1),
-        kind=Kind.SURE,
+        relation=Le(t.GROWTH_STEPS, 1),
         assumes=(t.CONTRACTIVE, t.SMOOTH),
         source=FOLKLORE.recalled("hoped for", "Refuted by the three workers, at every step size."),
         stands=Standing.REFUTED,

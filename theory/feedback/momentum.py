@@ -15,9 +15,8 @@ _LEMMAS = (
     Claim(
         name="feedback.ef21m.momentum",
         title="The average momentum follows f's gradient by 1 - eta, with the noise of P workers averaged",
-        quantity=t.MOMENTUM_LAG,
         relation=Le(
-            t.MOMENTUM_LAG.symbol,
+            t.MOMENTUM_LAG,
             (1 - t.eta) * t.momentum_lag
             + (1 - t.eta) ** 2 / t.eta * t.smoothness**2 * t.shift
             + t.eta**2 * t.variance / P,
@@ -35,9 +34,8 @@ _LEMMAS = (
     Claim(
         name="feedback.ef21m.lag",
         title="EF21M's estimates contract to their momenta by 1 - alpha/2",
-        quantity=t.COMPRESSION_LAG,
         relation=Le(
-            t.COMPRESSION_LAG.symbol,
+            t.COMPRESSION_LAG,
             (1 - alpha / 2) * t.lag
             + 4 * t.eta**2 / alpha * t.own_lag
             + 4 * t.smoothness_apart**2 * t.eta**2 / alpha * t.shift
@@ -55,16 +53,14 @@ _LEMMAS = (
     Claim(
         name="feedback.ef21m.descent",
         title="f falls by what the gradient gives, less what compression and momentum lag behind",
-        quantity=t.EXCESS_AFTER,
         relation=Le(
-            t.EXCESS_AFTER.symbol,
+            t.EXCESS_AFTER,
             t.gap
             - t.stepsize / 2 * t.slope
             - t.shift / (4 * t.stepsize)
             + t.stepsize * t.mean_lag
             + t.stepsize * t.momentum_lag,
         ),
-        kind=Kind.SURE,
         assumes=(t.SMOOTH, t.HALF_STEP),
         source=derived(
             "f+ <= f - gamma/2 ||grad f||^2 - (1/(2 gamma) - L/2)||x+ - x||^2 + gamma/2 ||g - grad f||^2, "
@@ -81,9 +77,8 @@ _BOUNDS = (
     Claim(
         name="feedback.ef21m.bound",
         title="EF21M's mean squared gradient, with explicit constants",
-        quantity=t.MEAN_SQUARED_GRADIENT,
         relation=Le(
-            t.MEAN_SQUARED_GRADIENT.symbol,
+            t.MEAN_SQUARED_GRADIENT,
             2 * t.gap / (t.stepsize * t.horizon)
             + 4 * t.lag / (alpha * t.horizon)
             + (16 * t.eta / alpha**2 * t.own_lag + 2 / t.eta * t.momentum_lag) / t.horizon
@@ -99,9 +94,8 @@ _BOUNDS = (
     Claim(
         name="feedback.arc.bound",
         title="With ARC-Top-K, every noise term of EF21M's bound is divided by P",
-        quantity=t.MEAN_SQUARED_GRADIENT,
         relation=Le(
-            t.MEAN_SQUARED_GRADIENT.symbol,
+            t.MEAN_SQUARED_GRADIENT,
             2 * t.gap / (t.stepsize * t.horizon)
             + 4 * t.mean_lag / (alpha * t.horizon)
             + (16 * t.eta / alpha**2 + 2 / t.eta) * t.momentum_lag / t.horizon
@@ -121,9 +115,7 @@ _ARC = (
     Claim(
         name="feedback.arc.single_node",
         title="EF21M with ARC-Top-K is EF21M of a single worker that is given the average gradients",
-        quantity=t.RATES_APART,
-        relation=Eq(t.RATES_APART.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(t.RATES_APART, 0),
         assumes=(t.SAME_SKETCHES,),
         source=derived(
             "Averages of h and of g obey the single worker's recursion, as averaging commutes with the rows."
@@ -133,8 +125,7 @@ _ARC = (
     Claim(
         name="feedback.arc.speedup",
         title="The noise floor of EF21M with ARC-Top-K falls like 1/P",
-        quantity=t.ORDER_DEFECT,
-        relation=Le(t.ORDER_DEFECT.symbol, sp.Rational(1, 2)),
+        relation=Le(t.ORDER_DEFECT, sp.Rational(1, 2)),
         kind=Kind.APPROXIMATE,
         assumes=(t.INDEPENDENT_NOISE, t.ARC_ROWS),
         source=derived(
@@ -147,8 +138,7 @@ _ARC = (
     Claim(
         name="feedback.topk.speedup",
         title="The noise floor of EF21M with Top-K per worker falls like 1/P",
-        quantity=t.ORDER_DEFECT,
-        relation=Le(t.ORDER_DEFECT.symbol, sp.Rational(1, 2)),
+        relation=Le(t.ORDER_DEFECT, sp.Rational(1, 2)),
         kind=Kind.APPROXIMATE,
         assumes=(t.INDEPENDENT_NOISE, t.BIASED_NOISE),
         source=FOLKLORE.recalled(

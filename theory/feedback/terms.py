@@ -102,61 +102,57 @@ theta = 1 - root
 beta = (1 - alpha) / (1 - root)
 
 
-def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
-    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
-
-
-TELESCOPING = _quantity(
+TELESCOPING = Quantity(
     "telescoping",
     r"\left\lVert x^T-\bar e^T-x^0+\sum_{t<T}\gamma\bar g^t\right\rVert_\infty",
     "largest difference between the weights less the mean residual, and what uncompressed steps with the same "
     "gradients lead to",
 )
-RESIDUAL = _quantity("residual", r"\mathbb{E}\,\lVert e\rVert^2", "squared norm of a worker's residual")
-MEAN_SQUARED_GRADIENT = _quantity(
+RESIDUAL = Quantity("residual", r"\mathbb{E}\,\lVert e\rVert^2", "squared norm of a worker's residual")
+MEAN_SQUARED_GRADIENT = Quantity(
     "mean_squared_gradient",
     r"\frac1T\sum_{t<T}\mathbb{E}\,\lVert\nabla f(x^t)\rVert^2",
     "squared norm of the gradient of f, averaged over the steps, expected over the gradients' noise",
 )
-ESTIMATE_LAG = _quantity(
+ESTIMATE_LAG = Quantity(
     "estimate_lag",
     r"\mathbb{E}\,\lVert g^+-\nabla^+\rVert^2",
     "squared distance of a worker's estimate from its new gradient, after the step",
 )
-POTENTIAL = _quantity(
+POTENTIAL = Quantity(
     "potential_after",
     r"f(x^+)-f^*+\frac{\gamma}{2\theta}G^+",
     "excess of f and gamma/(2 theta) times the mean squared lag of the estimates, after a step",
 )
-EXCESS = _quantity(
+EXCESS = Quantity(
     "excess_potential",
     r"f(x^T)-f^*+\frac{\gamma}{\theta}G^T",
     "excess of f and gamma/theta times the mean squared lag of the estimates, at the end",
 )
-EXCESS_AFTER = _quantity("excess_after", r"f(x^+)-f^*", "excess of f after a step")
-MOMENTUM_LAG = _quantity(
+EXCESS_AFTER = Quantity("excess_after", r"f(x^+)-f^*", "excess of f after a step")
+MOMENTUM_LAG = Quantity(
     "momentum_lag_after",
     r"\mathbb{E}\,\lVert\bar h^+-\nabla f(x^+)\rVert^2",
     "squared distance of the average momentum from the gradient of f, after the step, expected over its noise",
 )
-COMPRESSION_LAG = _quantity(
+COMPRESSION_LAG = Quantity(
     "compression_lag",
     r"\frac1P\sum_i\mathbb{E}\,\lVert g_i^+-h_i^+\rVert^2",
     "mean squared distance of the workers' estimates from their momenta, after the step, expected over the noise",
 )
-RATES_APART = _quantity(
+RATES_APART = Quantity(
     "rates_apart",
     r"\max_t\lVert x^t-y^t\rVert_\infty",
     "largest difference between the weights of P workers and those of a single one that is given the average gradients",
 )
-ORDER_DEFECT = _quantity(
+ORDER_DEFECT = Quantity(
     "order_defect",
     r"\left|1+\frac{\log(F_P/F_1)}{\log P}\right|",
     "distance from 1 of the order in 1/P at which the noise floor falls, the floor being the mean squared gradient "
     "after a long run",
 )
-GROWTH = _quantity("growth", r"x^1_j/x^0_j", "every entry of the weights after one step, over that before")
-GROWTH_STEPS = _quantity(
+GROWTH = Quantity("growth", r"x^1_j/x^0_j", "every entry of the weights after one step, over that before")
+GROWTH_STEPS = Quantity(
     "growth_steps", r"\lVert x^T\rVert/\lVert x^0\rVert", "distance from the minimiser at the end, over that at first"
 )
 

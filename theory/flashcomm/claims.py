@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Quantity, Standing
 from commbounds.theory.flashcomm import planes, quantiser
 from commbounds.theory.flashcomm import terms as t
 from commbounds.theory.quantities import BIAS, P
@@ -20,9 +20,7 @@ _ERRORS = (
     Claim(
         name=_T + "error",
         title="The two-step sum errs by at most half the ranks' scales and half the sum's",
-        quantity=t.SUM_ERROR,
-        relation=Le(t.SUM_ERROR.symbol, (t.scales + t.sum_scale) / 2),
-        kind=Kind.SURE,
+        relation=Le(t.SUM_ERROR, (t.scales + t.sum_scale) / 2),
         assumes=(t.EXACT_METADATA,),
         source=derived("Half a scale for every rank's entry, and half the scale of the sum that the owner quantises."),
         tightness=1,
@@ -32,9 +30,7 @@ _ERRORS = (
     Claim(
         name=_T + "error_by_scales",
         title="The two-step sum errs by at most the sum of the ranks' scales",
-        quantity=t.SUM_ERROR,
-        relation=Le(t.SUM_ERROR.symbol, t.scales),
-        kind=Kind.SURE,
+        relation=Le(t.SUM_ERROR, t.scales),
         assumes=(t.EXACT_METADATA,),
         source=derived(
             "What is read of a group has its range, and the range of a sum is at most the sum of the ranges: the "
@@ -48,9 +44,7 @@ _ERRORS = (
     Claim(
         name=_T + "error_mixed",
         title="With b1 bits in the all-to-all and b2 in the all-gather the error is at most half the ranges over both",
-        quantity=t.SUM_ERROR,
-        relation=Le(t.SUM_ERROR.symbol, t.ranges / 2 * (1 / (2**t.first_width - 1) + 1 / (2**t.second_width - 1))),
-        kind=Kind.SURE,
+        relation=Le(t.SUM_ERROR, t.ranges / 2 * (1 / (2**t.first_width - 1) + 1 / (2**t.second_width - 1))),
         assumes=(t.EXACT_METADATA,),
         source=derived("Scales are ranges over 2^b - 1, and the range of the sum is at most the sum of the ranges."),
         tightness=1,
@@ -60,9 +54,7 @@ _ERRORS = (
     Claim(
         name=_R + "error",
         title="The quantised ring errs by at most half the scales of its P partial sums",
-        quantity=t.SUM_ERROR,
-        relation=Le(t.SUM_ERROR.symbol, t.ring_scales / 2),
-        kind=Kind.SURE,
+        relation=Le(t.SUM_ERROR, t.ring_scales / 2),
         assumes=(t.EXACT_METADATA,),
         source=derived(
             "The h-th of P quantisations is of a sum of h ranks' terms, whose range is at most the sum of theirs: "
@@ -75,9 +67,7 @@ _ERRORS = (
     Claim(
         name=_O + "error",
         title="The one-shot sum errs by at most half the ranks' scales",
-        quantity=t.SUM_ERROR,
-        relation=Le(t.SUM_ERROR.symbol, t.scales / 2),
-        kind=Kind.SURE,
+        relation=Le(t.SUM_ERROR, t.scales / 2),
         assumes=(t.EXACT_METADATA,),
         source=derived("Half a scale for every rank's entry, and nothing is quantised again."),
         tightness=1,
@@ -87,8 +77,7 @@ _ERRORS = (
     Claim(
         name=_T + "unbiased",
         title="With stochastic rounding in both stages the two-step sum is unbiased",
-        quantity=BIAS,
-        relation=Eq(BIAS.symbol, 0),
+        relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(t.EXACT_METADATA,),
         source=derived(
@@ -103,8 +92,7 @@ def _rms(name: str, title: str, c: sp.Expr, why: str) -> Claim:
     return Claim(
         name=name,
         title=title,
-        quantity=t.RMS_RATIO,
-        relation=Eq(t.RMS_RATIO.symbol, c),
+        relation=Eq(t.RMS_RATIO, c),
         kind=Kind.APPROXIMATE,
         assumes=(t.GAUSSIAN,),
         source=derived(why),
@@ -136,8 +124,7 @@ _RMS = (
     Claim(
         name=_R + "never_better",
         title="The two-step error is smaller than the ring's for every number of ranks",
-        quantity=t.RING_OVER_TWOSTEP,
-        relation=Ge(t.RING_OVER_TWOSTEP.symbol, 1),
+        relation=Ge(t.RING_OVER_TWOSTEP, 1),
         kind=Kind.APPROXIMATE,
         assumes=(t.GAUSSIAN,),
         source=t.FLASH_2024.second_hand(
@@ -155,10 +142,7 @@ _RMS = (
     Claim(
         name=_T + "mixed_widths",
         title="Four and eight bits err 2.97 times as much as six and six, for the same bytes",
-        quantity=t.MIXED_RATIO,
-        relation=Eq(
-            t.MIXED_RATIO.symbol, sp.sqrt((sp.Rational(1, 15**2) + sp.Rational(1, 255**2)) / sp.Rational(2, 63**2))
-        ),
+        relation=Eq(t.MIXED_RATIO, sp.sqrt((sp.Rational(1, 15**2) + sp.Rational(1, 255**2)) / sp.Rational(2, 63**2))),
         kind=Kind.APPROXIMATE,
         assumes=(t.GAUSSIAN, t.MIXED_WIDTHS),
         source=t.FLASH_2024.second_hand(
@@ -172,14 +156,12 @@ _RMS = (
 )
 
 
-def _agreement(name: str, title: str, assumes: tuple[object, ...], why: str, refuted: str = "") -> Claim:
+def _agreement(name: str, title: str, assumes: tuple[Hypothesis, ...], why: str, refuted: str = "") -> Claim:
     return Claim(
         name=name,
         title=title,
-        quantity=t.DISAGREEING,
-        relation=Eq(t.DISAGREEING.symbol, 0),
-        kind=Kind.SURE,
-        assumes=assumes,  # type: ignore[arg-type]
+        relation=Eq(t.DISAGREEING, 0),
+        assumes=assumes,
         source=derived(why),
         stands=Standing.REFUTED if refuted else Standing.HOLDS,
         extremal=refuted,
@@ -224,14 +206,14 @@ _AGREEMENT = (
 )
 
 
-def _bytes(name: str, title: str, quantity: object, value: sp.Expr, counted: str, assumes: tuple[object, ...]) -> Claim:
+def _bytes(
+    name: str, title: str, quantity: Quantity, value: sp.Expr, counted: str, assumes: tuple[Hypothesis, ...]
+) -> Claim:
     return Claim(
         name=name,
         title=title,
-        quantity=quantity,  # type: ignore[arg-type]
-        relation=Eq(quantity.symbol, value),  # type: ignore[attr-defined]
-        kind=Kind.SURE,
-        assumes=assumes,  # type: ignore[arg-type]
+        relation=Eq(quantity, value),
+        assumes=assumes,
         source=derived(f"Counted: {counted}.", "counted from the messages"),
         axis="P",
     )

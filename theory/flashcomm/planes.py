@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Le, Standing
 from commbounds.theory.flashcomm import terms as t
 from commbounds.theory.quantities import n
 from commbounds.theory.sources import derived
@@ -18,9 +18,7 @@ _PLANES = (
     Claim(
         name="flashcomm.bitplanes.lossless",
         title="Splitting codes into planes and packing them loses nothing",
-        quantity=t.CHANGED,
-        relation=Eq(t.CHANGED.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(t.CHANGED, 0),
         source=t.FLASH_2025.second_hand(
             "bit splitting, from its abstract; the order of the planes is this project's",
             "The widths of the planes add up to b, every bit of a code lies in exactly one of them, at a known place.",
@@ -30,9 +28,7 @@ _PLANES = (
     Claim(
         name="flashcomm.bitplanes.bytes",
         title="Planes of n codes take n b/8 bytes where 8 divides n",
-        quantity=t.PACKED_BYTES,
-        relation=Eq(t.PACKED_BYTES.symbol, n * t.width / 8),
-        kind=Kind.SURE,
+        relation=Eq(t.PACKED_BYTES, n * t.width / 8),
         assumes=(t.WHOLE_GROUPS,),
         source=derived("A plane of width w takes n w/8 bytes, and the widths add up to b."),
         note="Else every plane is rounded up to a byte.",
@@ -43,9 +39,7 @@ _SPIKES = (
     Claim(
         name="flashcomm.spikes.range",
         title="Reserving the spikes never widens the range of the others",
-        quantity=t.RANGE_RATIO,
-        relation=Le(t.RANGE_RATIO.symbol, 1),
-        kind=Kind.SURE,
+        relation=Le(t.RANGE_RATIO, 1),
         source=t.FLASH_2025.second_hand("spike reserving, from its abstract", "A subset has no larger range."),
         tightness=1,
         extremal="tied extremes: only one of each is reserved",
@@ -54,9 +48,7 @@ _SPIKES = (
     Claim(
         name="flashcomm.spikes.kept",
         title="The smallest and the largest entry of every group are kept as they are",
-        quantity=t.END_ERROR,
-        relation=Eq(t.END_ERROR.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(t.END_ERROR, 0),
         assumes=(t.EXACT_METADATA,),
         source=t.FLASH_2025.second_hand(
             "spike reserving, from its abstract", "They are sent as they are, with their places."
@@ -66,9 +58,7 @@ _SPIKES = (
     Claim(
         name="flashcomm.spikes.error",
         title="Entries that are no spikes are read within half of their own, smaller scale",
-        quantity=t.ERROR_IN_STEPS,
-        relation=Le(t.ERROR_IN_STEPS.symbol, _HALF),
-        kind=Kind.SURE,
+        relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.NO_SPIKE, t.EXACT_METADATA),
         source=derived("They are quantised as a group of their own; spikes are written over what was read."),
         tightness=1,
@@ -78,9 +68,7 @@ _SPIKES = (
     Claim(
         name="flashcomm.spikes.pays",
         title="INT2 with spikes errs less than plain INT4 of fewer bits",
-        quantity=t.MSE_RATIO,
-        relation=Le(t.MSE_RATIO.symbol, 1),
-        kind=Kind.SURE,
+        relation=Le(t.MSE_RATIO, 1),
         source=t.FLASH_2025.second_hand(
             "spike reserving makes two bits usable; read as a statement for any data",
             "Refuted on normal numbers: the error of INT2 with spikes is some nine times that of INT4.",
@@ -99,9 +87,7 @@ _SPIKES = (
     Claim(
         name="flashcomm.spikes.pays_isolated",
         title="On isolated spikes INT2 with spikes errs less than plain INT4",
-        quantity=t.MSE_RATIO,
-        relation=Le(t.MSE_RATIO.symbol, 1),
-        kind=Kind.SURE,
+        relation=Le(t.MSE_RATIO, 1),
         assumes=(t.ISOLATED_SPIKES,),
         source=derived(
             "A group of 128 holds two spikes on average and has a range of some hundreds, so a scale of some tens; "

@@ -19,9 +19,7 @@ _ERROR = (
     Claim(
         name=_G + "error",
         title="An entry is read within half a scale",
-        quantity=t.ERROR_IN_STEPS,
-        relation=Le(t.ERROR_IN_STEPS.symbol, _HALF),
-        kind=Kind.SURE,
+        relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.EXACT_METADATA,),
         source=FOLKLORE.recalled(
             "rounding to equidistant levels",
@@ -34,9 +32,7 @@ _ERROR = (
     Claim(
         name=_G + "ends",
         title="The smallest and the largest entry of a group are reproduced",
-        quantity=t.END_ERROR,
-        relation=Eq(t.END_ERROR.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(t.END_ERROR, 0),
         assumes=(t.EXACT_METADATA,),
         source=derived(
             "Their codes are 0 and 2^b - 1, which stand for lo and lo + (2^b - 1) s = hi. In floats the last sum may "
@@ -48,18 +44,14 @@ _ERROR = (
     Claim(
         name=_G + "order",
         title="No pair of entries of a group changes its order",
-        quantity=t.INVERSIONS,
-        relation=Eq(t.INVERSIONS.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(t.INVERSIONS, 0),
         source=derived("Every operation of coding and reading is monotone, rounding included."),
         axis="width",
     ),
     Claim(
         name=_G + "idempotence",
         title="Coding what was read changes nothing",
-        quantity=t.CHANGED,
-        relation=Eq(t.CHANGED.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(t.CHANGED, 0),
         assumes=(t.EXACT_METADATA,),
         source=derived("Both ends are reproduced, so the levels are the same, and every entry lies on one."),
         axis="width",
@@ -67,9 +59,7 @@ _ERROR = (
     Claim(
         name=_G + "stored",
         title="With metadata of unit roundoff u an entry is read within s/2 + u |lo| + u (hi - lo)",
-        quantity=t.LARGEST_ERROR,
-        relation=Le(t.LARGEST_ERROR.symbol, t.step / 2 + t.roundoff * t.offset + t.roundoff * t.span),
-        kind=Kind.SURE,
+        relation=Le(t.LARGEST_ERROR, t.step / 2 + t.roundoff * t.offset + t.roundoff * t.span),
         assumes=(t.STORED_METADATA,),
         source=derived(
             "Inside the stored levels the nearest is half a stored scale away. Below the first the distance is at most "
@@ -82,9 +72,7 @@ _ERROR = (
     Claim(
         name=_G + "half_step_stored",
         title="An entry is read within half the stored scale, whatever the metadata's format",
-        quantity=t.ERROR_IN_STEPS,
-        relation=Le(t.ERROR_IN_STEPS.symbol, _HALF),
-        kind=Kind.SURE,
+        relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.STORED_METADATA,),
         source=FOLKLORE.recalled(
             "the bound of exact arithmetic, used with half-precision metadata",
@@ -104,9 +92,7 @@ _ERROR = (
     Claim(
         name=_G + "exact_then_stored",
         title="Codes relative to the exact metadata are read within half the stored scale",
-        quantity=t.ERROR_IN_STEPS,
-        relation=Le(t.ERROR_IN_STEPS.symbol, _HALF),
-        kind=Kind.SURE,
+        relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.EXACT_THEN_STORED,),
         source=FOLKLORE.recalled(
             "kernels that quantise before they round the metadata",
@@ -122,9 +108,7 @@ _ERROR = (
     Claim(
         name=_G + "repaired",
         title="Zero point down, scale up: an entry is read within half the stored scale in every format",
-        quantity=t.ERROR_IN_STEPS,
-        relation=Le(t.ERROR_IN_STEPS.symbol, _HALF),
-        kind=Kind.SURE,
+        relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.REPAIRED,),
         source=derived(
             "The stored levels begin at or below lo, and (hi - lo~)/s~ <= n because s~ >= (hi - lo~)/n: all entries "
@@ -138,9 +122,7 @@ _ERROR = (
     Claim(
         name=_G + "integer_point",
         title="An integer zero point that is not clamped keeps half a scale",
-        quantity=t.ERROR_IN_STEPS,
-        relation=Le(t.ERROR_IN_STEPS.symbol, _HALF),
-        kind=Kind.SURE,
+        relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.INTEGER_POINT, t.EXACT_METADATA),
         source=derived(
             "x/s is rounded to an integer and read back; the code round(x/s) + z lies in [0, n] for all entries but "
@@ -154,9 +136,7 @@ _ERROR = (
     Claim(
         name=_G + "clamped_point",
         title="A clamped integer zero point keeps half a scale",
-        quantity=t.ERROR_IN_STEPS,
-        relation=Le(t.ERROR_IN_STEPS.symbol, _HALF),
-        kind=Kind.SURE,
+        relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.CLAMPED_POINT, t.EXACT_METADATA),
         source=FOLKLORE.recalled(
             "zero points stored in the codes' own type", "Refuted by a group whose entries have one sign."
@@ -171,9 +151,7 @@ _ERROR = (
     Claim(
         name=_G + "log2_inflation",
         title="A log2 scale is larger than the exact one by at most the factor 2^(1/theta)",
-        quantity=t.INFLATION,
-        relation=Le(t.INFLATION.symbol, 2 ** (1 / t.theta)),
-        kind=Kind.SURE,
+        relation=Le(t.INFLATION, 2 ** (1 / t.theta)),
         assumes=(t.LOG2_SCALE,),
         source=derived("j - 1 is too small: 2^((j-1)/theta) < s, so 2^(j/theta) < 2^(1/theta) s."),
         tightness=1,
@@ -185,9 +163,7 @@ _ERROR = (
     Claim(
         name=_G + "wire",
         title="Size of a message of the group quantiser",
-        quantity=BITS,
-        relation=Eq(BITS.symbol, n * t.width + 2 * t.groups * t.metabits),
-        kind=Kind.SURE,
+        relation=Eq(BITS, n * t.width + 2 * t.groups * t.metabits),
         assumes=(t.WHOLE_GROUPS,),
         source=derived("Counted: codes, and for every group its scale and zero point.", "counted from the message"),
         note="What both sides know beforehand is not sent.",
@@ -195,9 +171,7 @@ _ERROR = (
     Claim(
         name=_G + "value_bits",
         title="Bits for one entry, with float16 scale and zero point: b + 32/g",
-        quantity=t.VALUE_BITS,
-        relation=Eq(t.VALUE_BITS.symbol, t.width + sp.Integer(32) / t.group),
-        kind=Kind.SURE,
+        relation=Eq(t.VALUE_BITS, t.width + sp.Integer(32) / t.group),
         assumes=(t.WHOLE_GROUPS,),
         source=FOLKLORE.recalled("bits of grouped formats", "n b + 32 n/g bits over n entries."),
         axis="width",
@@ -210,8 +184,7 @@ _STOCHASTIC = (
     Claim(
         name="flashcomm.stochastic.unbiased",
         title="Stochastic rounding between levels is unbiased",
-        quantity=BIAS,
-        relation=Eq(BIAS.symbol, 0),
+        relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(t.EXACT_METADATA,),
         source=derived("At level a = k + f the code is k + 1 with probability f and k else: its mean is a."),
@@ -220,8 +193,7 @@ _STOCHASTIC = (
     Claim(
         name="flashcomm.stochastic.variance",
         title="The variance of an entry is at most a quarter of the scale squared",
-        quantity=t.VARIANCE_IN_STEPS,
-        relation=Le(t.VARIANCE_IN_STEPS.symbol, sp.Rational(1, 4)),
+        relation=Le(t.VARIANCE_IN_STEPS, sp.Rational(1, 4)),
         kind=Kind.EXPECTED,
         assumes=(t.EXACT_METADATA,),
         source=derived("A Bernoulli number of probability f has variance f (1 - f) <= 1/4; levels are s apart."),
@@ -232,9 +204,7 @@ _STOCHASTIC = (
     Claim(
         name="flashcomm.stochastic.error",
         title="Stochastic rounding errs by less than one scale",
-        quantity=t.ERROR_IN_STEPS,
-        relation=Le(t.ERROR_IN_STEPS.symbol, 1),
-        kind=Kind.SURE,
+        relation=Le(t.ERROR_IN_STEPS, 1),
         assumes=(t.EXACT_METADATA,),
         source=derived(
             "It moves to one of the two neighbouring levels, and to the farther one only if it is on neither."

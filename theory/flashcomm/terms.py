@@ -100,59 +100,53 @@ coded_bytes = sp.Symbol("coded_bytes", integer=True, positive=True)
 """Bytes of a quantised vector."""
 
 
-def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
-    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
-
-
-ERROR_IN_STEPS = _quantity(
+ERROR_IN_STEPS = Quantity(
     "error_in_steps", r"\max_i \frac{|\hat x_i-x_i|}{s}", "largest error of an entry, over the scale of its group"
 )
-LARGEST_ERROR = _quantity("largest_error", r"\max_i |\hat x_i-x_i|", "largest error of an entry of a group")
-END_ERROR = _quantity(
+LARGEST_ERROR = Quantity("largest_error", r"\max_i |\hat x_i-x_i|", "largest error of an entry of a group")
+END_ERROR = Quantity(
     "end_error",
     r"\max\{|\hat x_i-x_i|: x_i\in\{\min,\max\}\}",
     "largest error of the smallest and the largest entry of a group",
 )
-INVERSIONS = _quantity(
+INVERSIONS = Quantity(
     "inversions", r"\#\{(i,j): x_i<x_j,\ \hat x_i>\hat x_j\}", "pairs of entries of a group whose order is turned"
 )
-CHANGED = _quantity("changed", r"\#\{i: y_i\neq x_i\}", "entries that are not what they were")
-INFLATION = _quantity(
-    "inflation", r"\max \tilde s/s", "stored scale over the exact one, at its largest over the groups"
-)
-RANGE_RATIO = _quantity("range_ratio", r"\max R'/R", "range of a group without its spikes over its range with them")
-MSE_RATIO = _quantity(
+CHANGED = Quantity("changed", r"\#\{i: y_i\neq x_i\}", "entries that are not what they were")
+INFLATION = Quantity("inflation", r"\max \tilde s/s", "stored scale over the exact one, at its largest over the groups")
+RANGE_RATIO = Quantity("range_ratio", r"\max R'/R", "range of a group without its spikes over its range with them")
+MSE_RATIO = Quantity(
     "mse_ratio",
     r"\frac{\lVert \hat x_{\mathrm{spikes}}-x\rVert^2}{\lVert \hat x_{\mathrm{plain}}-x\rVert^2}",
     "squared error of INT2 with spike reserving (groups of 32) over that of plain INT4 (groups of 128), float16 "
     "metadata",
 )
-VARIANCE_IN_STEPS = _quantity(
+VARIANCE_IN_STEPS = Quantity(
     "variance_in_steps", r"\max_i \mathrm{Var}(\hat x_i)/s^2", "largest variance of an entry over its scale squared"
 )
-VALUE_BITS = _quantity("value_bits", r"\mathrm{bits}/n", "bits on the wire for one entry")
-PACKED_BYTES = _quantity("packed_bytes", r"\mathrm{bytes}", "bytes of the packed planes of a vector of codes")
-SUM_ERROR = _quantity(
+VALUE_BITS = Quantity("value_bits", r"\mathrm{bits}/n", "bits on the wire for one entry")
+PACKED_BYTES = Quantity("packed_bytes", r"\mathrm{bytes}", "bytes of the packed planes of a vector of codes")
+SUM_ERROR = Quantity(
     "sum_error", r"\Big|\hat y_i-\sum_p x_{p,i}\Big|", "error of an entry of the sum that the ranks end with"
 )
-RMS_RATIO = _quantity(
+RMS_RATIO = Quantity(
     "rms_ratio",
     r"\mathrm{rms}\big(\hat y-\sum_p x_p\big)/\mathrm{rms}(\hat x_1-x_1)",
     "root mean square error of the sum, over that of one quantisation",
 )
-RING_OVER_TWOSTEP = _quantity(
+RING_OVER_TWOSTEP = Quantity(
     "ring_over_twostep",
     r"\mathrm{rms}_{\mathrm{ring}}/\mathrm{rms}_{\mathrm{two\ step}}",
     "root mean square error of the ring's sum over that of the two-step's",
 )
-MIXED_RATIO = _quantity(
+MIXED_RATIO = Quantity(
     "mixed_ratio",
     r"\mathrm{rms}_{4+8}/\mathrm{rms}_{6+6}",
     "root mean square error of the two-step with four and eight bits, over that with six and six",
 )
-DISAGREEING = _quantity("disagreeing", r"\#\{p: \hat y_p\neq\hat y_1\}", "ranks that do not end with rank 1's bits")
-BYTES_SENT = _quantity("bytes_sent", r"\max_p \mathrm{sent}_p", "bytes sent by the rank that sends most")
-BRIDGE_BYTES = _quantity("bridge_bytes", r"\mathrm{bridge}", "bytes over the bridge between two halves, per direction")
+DISAGREEING = Quantity("disagreeing", r"\#\{p: \hat y_p\neq\hat y_1\}", "ranks that do not end with rank 1's bits")
+BYTES_SENT = Quantity("bytes_sent", r"\max_p \mathrm{sent}_p", "bytes sent by the rank that sends most")
+BRIDGE_BYTES = Quantity("bridge_bytes", r"\mathrm{bridge}", "bytes over the bridge between two halves, per direction")
 
 EXACT_METADATA = Hypothesis(
     "exact_metadata", "Scales and zero points are stored exactly; in floating point, in the dtype of the vector."

@@ -57,9 +57,7 @@ def _shrinks(
     return Claim(
         name=f"gossip.{name}.distortion",
         title=title,
-        quantity=RELATIVE_DISTORTION,
-        relation=Le(RELATIVE_DISTORTION.symbol, root ** (2 * rounds)),
-        kind=Kind.SURE,
+        relation=Le(RELATIVE_DISTORTION, root ** (2 * rounds)),
         assumes=assumes,
         source=source,
         tightness=1,
@@ -109,8 +107,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="gossip.ring.iid",
         title="Ring: the factor averaged over independent inputs, by the returns of a random walk",
-        quantity=IID_FACTOR,
-        relation=Eq(IID_FACTOR.symbol, (N * ring_walks(N, 2 * rounds) - 1) / (N - 1)),
+        relation=Eq(IID_FACTOR, (N * ring_walks(N, 2 * rounds) - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(NO_FAILURES, SEVERAL_PEERS),
         source=derived(
@@ -122,8 +119,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="gossip.one_peer.factor",
         title="One-peer exponential graph: T rounds leave (N/2^T - 1)/(N - 1) of the distortion of independent inputs",
-        quantity=IID_FACTOR,
-        relation=Eq(IID_FACTOR.symbol, (N / 2**rounds - 1) / (N - 1)),
+        relation=Eq(IID_FACTOR, (N / 2**rounds - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(NO_FAILURES, NO_SHIFT_TWICE, POWER_OF_TWO, SEVERAL_PEERS),
         source=derived("After T rounds a peer holds the mean of itself and the 2^T - 1 before it, all different."),
@@ -132,9 +128,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="gossip.one_peer.exact",
         title="One-peer exponential graph, N a power of two: the exact mean after log2 N rounds",
-        quantity=DISTORTION,
-        relation=Eq(DISTORTION.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(DISTORTION, 0),
         assumes=(NO_FAILURES, ALL_SHIFTS_ONCE, POWER_OF_TWO),
         source=YING_2021.recalled(
             "exact averaging by one-peer exponential graphs",
@@ -145,9 +139,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="gossip.one_peer.any_number",
         title="One-peer exponential graph: the exact mean after ceil(log2 N) rounds for every N",
-        quantity=DISTORTION,
-        relation=Eq(DISTORTION.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(DISTORTION, 0),
         assumes=(NO_FAILURES, ALL_SHIFTS_ONCE),
         source=FOLKLORE.recalled(
             "without the condition on N", "Refuted by three peers: 2^2 shares do not divide by three."
@@ -161,9 +153,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="gossip.mean.own_instead",
         title="Gossip on a ring or torus keeps the mean if a peer takes its own vector for one that does not come",
-        quantity=MEAN_SHIFT,
-        relation=Eq(MEAN_SHIFT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(MEAN_SHIFT, 0),
         assumes=(OWN_INSTEAD,),
         source=derived(
             "i misses j exactly if j misses i: weights stay symmetric, so columns add up to one as rows do."
@@ -173,9 +163,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="gossip.mean.renormalised",
         title="Gossip keeps the mean if rows are renormalised over the peers that are there",
-        quantity=MEAN_SHIFT,
-        relation=Eq(MEAN_SHIFT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(MEAN_SHIFT, 0),
         assumes=(RENORMALISED,),
         source=RYABININ_2021.official_code(
             "gossip and SGP in the averaging notebook",
@@ -190,9 +178,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="gossip.push_sum.mean",
         title="Push-sum keeps the weighted mean of the estimates, whatever links break",
-        quantity=MEAN_SHIFT,
-        relation=Eq(MEAN_SHIFT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(MEAN_SHIFT, 0),
         assumes=(SHARES_KEPT,),
         source=KEMPE_2003.recalled(
             "conservation of mass", "Shares move or stay; sums and weights over all peers are what they were."
@@ -203,9 +189,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="gossip.push_sum.losing",
         title="Push-sum keeps it even if shares are lost on broken links",
-        quantity=MEAN_SHIFT,
-        relation=Eq(MEAN_SHIFT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(MEAN_SHIFT, 0),
         assumes=(SHARES_GONE,),
         source=FOLKLORE.recalled(
             "that weights make up for lost messages", "Refuted by two peers and one lost message: mass is gone with it."
@@ -219,9 +203,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="gossip.push_sum.range",
         title="The range of push-sum's estimates never grows",
-        quantity=RANGE_RATIO,
-        relation=Le(RANGE_RATIO.symbol, 1),
-        kind=Kind.SURE,
+        relation=Le(RANGE_RATIO, 1),
         assumes=(),
         source=ASSRAN_2019.recalled(
             "push-sum with weights",
@@ -234,8 +216,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="gossip.restarts.attempts",
         title="All-reduce that starts again at every failure: (1 - p)^-N attempts are expected",
-        quantity=ATTEMPTS,
-        relation=Eq(ATTEMPTS.symbol, 1 / _success),
+        relation=Eq(ATTEMPTS, 1 / _success),
         kind=Kind.EXPECTED,
         assumes=(PATIENT,),
         source=derived("Attempts are independent, and succeed with probability (1 - p)^N: a geometric law."),
@@ -244,8 +225,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="gossip.restarts.as_restarts",
         title="(1 - p)^-N restarts are expected",
-        quantity=RESTARTS,
-        relation=Eq(RESTARTS.symbol, 1 / _success),
+        relation=Eq(RESTARTS, 1 / _success),
         kind=Kind.EXPECTED,
         assumes=(PATIENT,),
         source=FOLKLORE.recalled("attempts and restarts taken for one another", "The first attempt is no restart."),
@@ -258,8 +238,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="gossip.restarts.restarts",
         title="(1 - p)^-N - 1 restarts are expected",
-        quantity=RESTARTS,
-        relation=Eq(RESTARTS.symbol, 1 / _success - 1),
+        relation=Eq(RESTARTS, 1 / _success - 1),
         kind=Kind.EXPECTED,
         assumes=(PATIENT,),
         source=derived("One less than the attempts."),
@@ -268,8 +247,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="gossip.restarts.capped",
         title="With at most c attempts, (1 - (1 - s)^c)/s are expected, s = (1 - p)^N",
-        quantity=ATTEMPTS,
-        relation=Eq(ATTEMPTS.symbol, (1 - (1 - _success) ** cap) / _success),
+        relation=Eq(ATTEMPTS, (1 - (1 - _success) ** cap) / _success),
         kind=Kind.EXPECTED,
         assumes=(CAPPED, PATIENT),
         source=derived("The sum over a < c of the probability that the first a attempts fail."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commbounds.theory.claim import Claim, Eq, Kind
+from commbounds.theory.claim import Claim, Eq
 from commbounds.theory.gossip.terms import NO_LOSS
 from commbounds.theory.moshpit.terms import SEVERAL_PEERS, N, rounds
 from commbounds.theory.quantities import index_bits, n
@@ -16,9 +16,7 @@ def _sends(name: str, what: str, words: object, why: str) -> Claim:
     return Claim(
         name=f"gossip.{name}.words",
         title=what,
-        quantity=MOST_SENT,
-        relation=Eq(MOST_SENT.symbol, words),
-        kind=Kind.SURE,
+        relation=Eq(MOST_SENT, words),
         assumes=(NO_LOSS, SEVERAL_PEERS),
         source=derived(f"Counted: {why}."),
         axis="n",

@@ -29,8 +29,7 @@ POWERSGD: tuple[Claim, ...] = (
     Claim(
         name="lowrank.powersgd.contraction",
         title="PowerSGD with a fresh Gaussian sketch is contractive with alpha = r/min(m, n) in expectation",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, 1 - r / _q),
+        relation=Le(RELATIVE_ERROR, 1 - r / _q),
         kind=Kind.EXPECTED,
         assumes=(FRESH_GAUSSIAN_SKETCH,),
         source=VOGELS_2019.recalled(
@@ -49,9 +48,7 @@ POWERSGD: tuple[Claim, ...] = (
     Claim(
         name="lowrank.powersgd.warm_start_contraction",
         title="Warm-started PowerSGD is contractive with alpha = r/min(m, n) at every step",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, 1 - r / _q),
-        kind=Kind.SURE,
+        relation=Le(RELATIVE_ERROR, 1 - r / _q),
         assumes=(ANY_SKETCH,),
         source=FOLKLORE.recalled(
             "the factor of a fresh sketch, used for the warm start",
@@ -66,9 +63,7 @@ POWERSGD: tuple[Claim, ...] = (
     Claim(
         name="lowrank.powersgd.nonexpansive",
         title="PowerSGD errs by at most the matrix's own squared norm, whatever the sketch",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, 1),
-        kind=Kind.SURE,
+        relation=Le(RELATIVE_ERROR, 1),
         assumes=(ANY_SKETCH,),
         source=derived("C(M) is an orthogonal projection of M's columns, and so is the error."),
         tightness=1,
@@ -78,8 +73,7 @@ POWERSGD: tuple[Claim, ...] = (
     Claim(
         name="lowrank.powersgd.determinant",
         title="With rank 1 and two singular values, PowerSGD's expected squared error is their product",
-        quantity=ABSOLUTE_ERROR,
-        relation=Eq(ABSOLUTE_ERROR.symbol, absdet),
+        relation=Eq(ABSOLUTE_ERROR, absdet),
         kind=Kind.EXPECTED,
         assumes=(FRESH_GAUSSIAN_SKETCH, TWO_SINGULAR_VALUES),
         source=derived(
@@ -106,9 +100,7 @@ LOWRANK: tuple[Claim, ...] = (
     Claim(
         name="lowrank.lowrank.contraction",
         title="The best rank-r approximation is contractive with alpha = r/min(m, n)",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, 1 - r / _q),
-        kind=Kind.SURE,
+        relation=Le(RELATIVE_ERROR, 1 - r / _q),
         source=ECKART_1936.recalled(
             "the best approximation keeps the largest singular values", "Top-K's proof for the squared singular values."
         ),

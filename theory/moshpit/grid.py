@@ -58,9 +58,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.grid.exact",
         title="On a full grid every peer holds the exact mean after d rounds",
-        quantity=DISTORTION,
-        relation=Eq(DISTORTION.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(DISTORTION, 0),
         assumes=(*_GRID, ONE_SWEEP),
         source=RYABININ_2021.recalled(
             "exactness on the full grid, for keys of the last d - 1 chunk indices", _EXACTNESS
@@ -72,9 +70,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.grid.key_of_d_digits",
         title="The same with keys of the last d chunk indices",
-        quantity=DISTORTION,
-        relation=Eq(DISTORTION.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(DISTORTION, 0),
         assumes=(FULL_GRID, NO_FAILURES, KEYS_OF_D_DIGITS, ONE_SWEEP),
         source=RYABININ_2021.recalled(
             "GetInitialIndex with d digits, C_i = (c^(t-d+1), ..., c^t), as recalled",
@@ -90,9 +86,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.grid.late",
         title="With keys of d digits and ranks as chunk indices, the exact mean after d + 1 rounds",
-        quantity=DISTORTION,
-        relation=Eq(DISTORTION.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(DISTORTION, 0),
         assumes=(FULL_GRID, NO_FAILURES, KEYS_OF_D_DIGITS, ONE_ROUND_MORE),
         source=derived(
             "In the first round all are by themselves and get index 0, which takes the place of their first digit: M "
@@ -103,8 +97,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.grid.factor",
         title="On a full grid t rounds leave (N/M^t - 1)/(N - 1) of the distortion of independent inputs",
-        quantity=IID_FACTOR,
-        relation=Eq(IID_FACTOR.symbol, (N / M**rounds - 1) / (N - 1)),
+        relation=Eq(IID_FACTOR, (N / M**rounds - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(*_GRID, FIRST_SWEEP, SEVERAL_PEERS),
         source=derived(_EXACTNESS + " A mean of M^t independent inputs has variance 1/M^t; the mean of all N has 1/N."),
@@ -114,9 +107,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.grid.no_repeats",
         title="On a full grid no two peers share a group twice within d rounds",
-        quantity=REPEATS,
-        relation=Le(REPEATS.symbol, 1),
-        kind=Kind.SURE,
+        relation=Le(REPEATS, 1),
         assumes=(*_GRID, ONE_SWEEP),
         source=derived(
             "Members of a group get distinct chunk indices, which stay in their keys for the next d - 1 rounds."
@@ -128,9 +119,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.grid.rectangular",
         title="M groups of N/M peers, indices by rank: the exact mean after two rounds",
-        quantity=DISTORTION,
-        relation=Eq(DISTORTION.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(DISTORTION, 0),
         assumes=(RECTANGULAR, NO_FAILURES, KEYS_ONE_SHORT, ONE_SWEEP),
         source=derived(
             "Ranks 0, ..., N/M - 1 occur once in each of the M groups, so the second groups mix one of each."
@@ -141,8 +130,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.grid.failures",
         title="A full grid of fixed cells with failures: E D_d = h^d - 1/N, h = p + (1 - p^M)/M",
-        quantity=IID_DISTORTION,
-        relation=Eq(IID_DISTORTION.symbol, (failure + (1 - failure**M) / M) ** dims - 1 / N),
+        relation=Eq(IID_DISTORTION, (failure + (1 - failure**M) / M) ** dims - 1 / N),
         kind=Kind.EXPECTED,
         assumes=(FULL_GRID, FIXED_CELLS, SKIPPED, ONE_SWEEP),
         source=derived(
@@ -157,8 +145,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.grid.partial",
         title="A square grid with empty cells: E D_2 = E[1/(n_row n_col)] - 1/N",
-        quantity=IID_DISTORTION,
-        relation=Eq(IID_DISTORTION.symbol, mean_overlap(N, M) - 1 / N),
+        relation=Eq(IID_DISTORTION, mean_overlap(N, M) - 1 / N),
         kind=Kind.EXPECTED,
         assumes=(RANDOM_CELLS, FIXED_CELLS, NO_FAILURES, ONE_SWEEP),
         source=derived(
@@ -170,9 +157,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.mean.preserved",
         title="Averaging in groups keeps the mean, if peers that fail keep their vectors",
-        quantity=MEAN_SHIFT,
-        relation=Eq(MEAN_SHIFT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(MEAN_SHIFT, 0),
         assumes=(SKIPPED,),
         source=RYABININ_2021.recalled(
             "correctness of averaging in disjoint groups",
@@ -183,8 +168,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.mean.one_way",
         title="A peer that gives without receiving moves the mean: q (1 - q) (1 - rho) D_0 / N in the mean square",
-        quantity=MEAN_SHIFT,
-        relation=Eq(MEAN_SHIFT.symbol, deaf * (1 - deaf) * (1 - (r - 1) / (N - 1)) * spread / N),
+        relation=Eq(MEAN_SHIFT, deaf * (1 - deaf) * (1 - (r - 1) / (N - 1)) * spread / N),
         kind=Kind.EXPECTED,
         assumes=(ONE_ROUND, SEVERAL_PEERS),
         source=derived(
@@ -198,10 +182,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.mean.leaving",
         title="Peers that leave after T rounds move the mean: rho^T D_0 (N - n)/(n (N - 1)) in the mean square",
-        quantity=MEAN_SHIFT,
-        relation=Eq(
-            MEAN_SHIFT.symbol, ((r - 1) / (N - 1)) ** rounds * spread * (N - survivors) / (survivors * (N - 1))
-        ),
+        relation=Eq(MEAN_SHIFT, ((r - 1) / (N - 1)) ** rounds * spread * (N - survivors) / (survivors * (N - 1))),
         kind=Kind.EXPECTED,
         assumes=(RANDOM_SURVIVORS, SEVERAL_PEERS),
         source=derived("The variance of the mean of a sample without replacement, and the factor of random groups."),
@@ -210,9 +191,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.traffic.words",
         title="Words of T rounds in groups of M: T (n + (M - 2) ceil(n/M)) for the member with the largest chunk",
-        quantity=MOST_SENT,
-        relation=Le(MOST_SENT.symbol, rounds * (n + (M - 2) * sp.ceiling(n / M))),
-        kind=Kind.SURE,
+        relation=Le(MOST_SENT, rounds * (n + (M - 2) * sp.ceiling(n / M))),
         assumes=(FULL_GRID, NO_FAILURES),
         source=derived("Counted: " + _BUTTERFLY),
         tightness=1,
@@ -222,9 +201,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.traffic.equal_chunks",
         title="Words of T rounds in groups of M that divides n: 2 T n (M - 1)/M",
-        quantity=MOST_SENT,
-        relation=Eq(MOST_SENT.symbol, 2 * rounds * n * (M - 1) / M),
-        kind=Kind.SURE,
+        relation=Eq(MOST_SENT, 2 * rounds * n * (M - 1) / M),
         assumes=(FULL_GRID, NO_FAILURES, DIVISIBLE),
         source=RYABININ_2021.recalled("cost of butterfly all-reduce in a group", _BUTTERFLY),
         axis="n",
@@ -232,9 +209,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.traffic.critical_path",
         title="Words on the critical path of T rounds in groups of M: 2 T (M - 1) ceil(n/M)",
-        quantity=CRITICAL_PATH,
-        relation=Eq(CRITICAL_PATH.symbol, 2 * rounds * (M - 1) * sp.ceiling(n / M)),
-        kind=Kind.SURE,
+        relation=Eq(CRITICAL_PATH, 2 * rounds * (M - 1) * sp.ceiling(n / M)),
         assumes=(FULL_GRID, NO_FAILURES),
         source=derived(
             "In reduce-scatter the owner of the largest chunk receives M - 1 copies of it, ceil(n/M) words each, "
@@ -245,9 +220,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.traffic.messages",
         title="Messages of T rounds in groups of M: 2 T (M - 1)",
-        quantity=MESSAGES,
-        relation=Eq(MESSAGES.symbol, 2 * rounds * (M - 1)),
-        kind=Kind.SURE,
+        relation=Eq(MESSAGES, 2 * rounds * (M - 1)),
         assumes=(FULL_GRID, NO_FAILURES),
         source=derived("Counted: " + _BUTTERFLY),
         axis="M",
@@ -255,9 +228,7 @@ GRID_CLAIMS = (
     Claim(
         name="moshpit.traffic.steps",
         title="Message phases of T rounds: 2 T",
-        quantity=STEPS,
-        relation=Eq(STEPS.symbol, sp.Piecewise((0, sp.Eq(M, 1)), (2 * rounds, True))),
-        kind=Kind.SURE,
+        relation=Eq(STEPS, sp.Piecewise((0, sp.Eq(M, 1)), (2 * rounds, True))),
         assumes=(FULL_GRID, NO_FAILURES),
         source=derived("Reduce-scatter, then all-gather; a group of one says nothing."),
         axis="rounds",

@@ -48,8 +48,7 @@ RANDOM_CLAIMS = (
     Claim(
         name="moshpit.random_groups.printed",
         title="r random groups take the expected distortion down by (r - 1)/N + r/N^2 a round",
-        quantity=FACTOR,
-        relation=Eq(FACTOR.symbol, PRINTED),
+        relation=Eq(FACTOR, PRINTED),
         kind=Kind.EXPECTED,
         assumes=(CUT_GROUPS, NO_FAILURES, SEVERAL_PEERS),
         source=RYABININ_2021.recalled(
@@ -68,8 +67,7 @@ RANDOM_CLAIMS = (
     Claim(
         name="moshpit.random_groups.factor",
         title="r random groups, none empty, take the expected distortion down by (r - 1)/(N - 1) a round",
-        quantity=FACTOR,
-        relation=Eq(FACTOR.symbol, ((r - 1) / (N - 1)) ** rounds),
+        relation=Eq(FACTOR, ((r - 1) / (N - 1)) ** rounds),
         kind=Kind.EXPECTED,
         assumes=(CUT_GROUPS, NO_FAILURES, SEVERAL_PEERS),
         source=derived(_GENERAL + " Here R = r; rounds are independent, so factors multiply."),
@@ -78,8 +76,7 @@ RANDOM_CLAIMS = (
     Claim(
         name="moshpit.random_groups.upper",
         title="The printed factor is an upper bound",
-        quantity=FACTOR,
-        relation=Le(FACTOR.symbol, PRINTED),
+        relation=Le(FACTOR, PRINTED),
         kind=Kind.EXPECTED,
         assumes=(CUT_GROUPS, NO_FAILURES, SEVERAL_PEERS),
         source=RYABININ_2021.recalled(
@@ -93,8 +90,7 @@ RANDOM_CLAIMS = (
     Claim(
         name="moshpit.random_groups.general",
         title="Exchangeable random groups take the expected distortion down by (E R - 1)/(N - 1)",
-        quantity=FACTOR,
-        relation=Eq(FACTOR.symbol, (blocks - 1) / (N - 1)),
+        relation=Eq(FACTOR, (blocks - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(EXCHANGEABLE, ONE_ROUND, SEVERAL_PEERS),
         source=derived(_GENERAL),
@@ -105,8 +101,7 @@ RANDOM_CLAIMS = (
     Claim(
         name="moshpit.random_groups.labels",
         title="Independent labels, empty groups allowed: r (1 - (1 - 1/r)^N) groups are expected",
-        quantity=FACTOR,
-        relation=Eq(FACTOR.symbol, ((r * (1 - (1 - 1 / r) ** N) - 1) / (N - 1)) ** rounds),
+        relation=Eq(FACTOR, ((r * (1 - (1 - 1 / r) ** N) - 1) / (N - 1)) ** rounds),
         kind=Kind.EXPECTED,
         assumes=(FREE_LABELS, NO_FAILURES, SEVERAL_PEERS),
         source=derived(_GENERAL + " A label does not occur with probability (1 - 1/r)^N."),
@@ -115,8 +110,7 @@ RANDOM_CLAIMS = (
     Claim(
         name="moshpit.random_groups.all_partitions",
         title="All set partitions equally likely: the expected number of blocks is B(N+1)/B(N) - 1",
-        quantity=FACTOR,
-        relation=Eq(FACTOR.symbol, ((mean_blocks(N) - 1) / (N - 1)) ** rounds),
+        relation=Eq(FACTOR, ((mean_blocks(N) - 1) / (N - 1)) ** rounds),
         kind=Kind.EXPECTED,
         assumes=(ANY_PARTITION, NO_FAILURES, SEVERAL_PEERS),
         source=derived(
@@ -128,8 +122,7 @@ RANDOM_CLAIMS = (
     Claim(
         name="moshpit.random_groups.with_replacement",
         title="Slots filled with replacement: r/N of the distortion about the initial mean stays",
-        quantity=FACTOR,
-        relation=Eq(FACTOR.symbol, r / N),
+        relation=Eq(FACTOR, r / N),
         kind=Kind.EXPECTED,
         assumes=(REFILLED_SLOTS, NO_FAILURES, ONE_ROUND),
         source=derived(
@@ -142,8 +135,7 @@ RANDOM_CLAIMS = (
     Claim(
         name="moshpit.random_groups.skip",
         title="Random groups of M whose failed members keep their vectors",
-        quantity=FACTOR,
-        relation=Eq(FACTOR.symbol, (N / M * (1 - failure**M) + failure * N - 1) / (N - 1)),
+        relation=Eq(FACTOR, (N / M * (1 - failure**M) + failure * N - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(EQUAL_GROUPS, SKIPPED, ONE_ROUND, SEVERAL_PEERS),
         source=derived(_GENERAL + " A group is not empty with probability 1 - p^M; p N peers are by themselves."),
@@ -152,8 +144,7 @@ RANDOM_CLAIMS = (
     Claim(
         name="moshpit.random_groups.abort",
         title="Random groups of M that do nothing if a member fails",
-        quantity=FACTOR,
-        relation=Eq(FACTOR.symbol, (N / M * ((1 - failure) ** M + M * (1 - (1 - failure) ** M)) - 1) / (N - 1)),
+        relation=Eq(FACTOR, (N / M * ((1 - failure) ** M + M * (1 - (1 - failure) ** M)) - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(EQUAL_GROUPS, ABORTED, ONE_ROUND, SEVERAL_PEERS),
         source=derived(_GENERAL + " A group is one block with probability (1 - p)^M, else M blocks."),
@@ -162,8 +153,7 @@ RANDOM_CLAIMS = (
     Claim(
         name="moshpit.random_groups.regrouping",
         title="Random groups of M among those that are there",
-        quantity=FACTOR,
-        relation=Eq(FACTOR.symbol, (regrouped(N, M, failure) + failure * N - 1) / (N - 1)),
+        relation=Eq(FACTOR, (regrouped(N, M, failure) + failure * N - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(REGROUPED, ONE_ROUND, SEVERAL_PEERS),
         source=RYABININ_2021.official_code(
@@ -176,8 +166,7 @@ RANDOM_CLAIMS = (
     Claim(
         name="moshpit.trials.random",
         title="Counter-based trials of random groups of M: the factor of one round",
-        quantity=FACTOR,
-        relation=Eq(FACTOR.symbol, (N / M * (1 - failure**M) + failure * N - 1) / (N - 1)),
+        relation=Eq(FACTOR, (N / M * (1 - failure**M) + failure * N - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(EQUAL_GROUPS, SKIPPED, ONE_ROUND, SEVERAL_PEERS),
         source=derived(_GENERAL + " A group is not empty with probability 1 - p^M; p N peers are by themselves."),
@@ -186,8 +175,7 @@ RANDOM_CLAIMS = (
     Claim(
         name="moshpit.trials.fixed",
         title="Counter-based trials of a full grid of fixed cells: the factor of d rounds",
-        quantity=FACTOR,
-        relation=Eq(FACTOR.symbol, (N * (failure + (1 - failure**M) / M) ** dims - 1) / (N - 1)),
+        relation=Eq(FACTOR, (N * (failure + (1 - failure**M) / M) ** dims - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(FULL_GRID, FIXED_CELLS, SKIPPED, ONE_SWEEP, SEVERAL_PEERS),
         source=derived(
@@ -199,8 +187,7 @@ RANDOM_CLAIMS = (
     Claim(
         name="moshpit.trials.keys",
         title="Counter-based trials of Moshpit all-reduce on a full grid: the factor of t rounds",
-        quantity=FACTOR,
-        relation=Eq(FACTOR.symbol, (N / M**rounds - 1) / (N - 1)),
+        relation=Eq(FACTOR, (N / M**rounds - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(FULL_GRID, NO_FAILURES, FIRST_SWEEP, SEVERAL_PEERS),
         source=derived("As for independent inputs, since cells are drawn at random; M^t peers share a mean."),

@@ -53,9 +53,8 @@ SGD_CLAIMS = (
     Claim(
         name="moshpit.sgd.convex",
         title="Moshpit SGD on convex functions: error after K + 1 steps",
-        quantity=SUBOPTIMALITY,
         relation=Le(
-            SUBOPTIMALITY.symbol,
+            SUBOPTIMALITY,
             distance**2 / (stepsize * iterations)
             + _VARIANCE
             + sp.Rational(3, 2) * smoothness * stepsize**2 * _DISAGREEMENT,
@@ -69,9 +68,8 @@ SGD_CLAIMS = (
     Claim(
         name="moshpit.sgd.strongly_convex",
         title="Moshpit SGD on strongly convex functions: error after K + 1 steps",
-        quantity=SUBOPTIMALITY,
         relation=Le(
-            SUBOPTIMALITY.symbol,
+            SUBOPTIMALITY,
             (1 - stepsize * convexity) ** iterations * distance**2 / stepsize
             + _VARIANCE
             + sp.Rational(3, 2) * smoothness * stepsize**2 * _DISAGREEMENT,
@@ -87,9 +85,8 @@ SGD_CLAIMS = (
     Claim(
         name="moshpit.sgd.nonconvex",
         title="Moshpit SGD on smooth functions: squared gradient norm, averaged over K steps",
-        quantity=GRADIENT_NORM,
         relation=Le(
-            GRADIENT_NORM.symbol,
+            GRADIENT_NORM,
             2 * excess / (stepsize * iterations)
             + 2 * smoothness * _VARIANCE
             + sp.E * smoothness**2 * stepsize**2 * _DISAGREEMENT,
@@ -107,9 +104,8 @@ SGD_CLAIMS = (
     Claim(
         name="moshpit.sgd.spread",
         title="Moshpit SGD on a quadratic: the exact recursion of the distortion",
-        quantity=NEXT_SPREAD,
         relation=Eq(
-            NEXT_SPREAD.symbol,
+            NEXT_SPREAD,
             mixing * ((1 - stepsize * curvature) ** 2 * spread + stepsize**2 * noise**2 * (1 - 1 / N)),
         ),
         kind=Kind.EXPECTED,
@@ -123,8 +119,7 @@ SGD_CLAIMS = (
     Claim(
         name="moshpit.sgd.mean_square",
         title="Moshpit SGD on a quadratic: the exact recursion of the mean",
-        quantity=NEXT_SQUARE,
-        relation=Eq(NEXT_SQUARE.symbol, (1 - stepsize * curvature) ** 2 * square + stepsize**2 * noise**2 / N),
+        relation=Eq(NEXT_SQUARE, (1 - stepsize * curvature) ** 2 * square + stepsize**2 * noise**2 / N),
         kind=Kind.EXPECTED,
         assumes=(QUADRATIC,),
         source=derived(_MEAN_KEPT + " So the mean follows SGD with the mean of N independent noises."),
@@ -133,9 +128,8 @@ SGD_CLAIMS = (
     Claim(
         name="moshpit.sgd.flat",
         title="Distortion after a averages where f is constant",
-        quantity=AVERAGED_SPREAD,
         relation=Eq(
-            AVERAGED_SPREAD.symbol,
+            AVERAGED_SPREAD,
             mixing * (1 - mixing**periods) / (1 - mixing) * period * noise**2 * (1 - 1 / N),
         ),
         kind=Kind.EXPECTED,
@@ -146,8 +140,7 @@ SGD_CLAIMS = (
     Claim(
         name="moshpit.sgd.averaging_quality",
         title="Averaging quality: delta^2 = rho/(1 - rho) tau sigma^2 (1 - 1/N) is enough",
-        quantity=AVERAGED_SPREAD,
-        relation=Le(AVERAGED_SPREAD.symbol, mixing / (1 - mixing) * period * noise**2 * (1 - 1 / N)),
+        relation=Le(AVERAGED_SPREAD, mixing / (1 - mixing) * period * noise**2 * (1 - 1 / N)),
         kind=Kind.EXPECTED,
         assumes=(CONVEX, EQUAL_STARTS, STABLE_STEP),
         source=derived(

@@ -186,55 +186,51 @@ for _function in (mean_blocks, regrouped, mean_overlap, ring_walks):
     _function._imp_ = staticmethod(_in_floats(_function))
 
 
-def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
-    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
-
-
-DISTORTION = _quantity(
+DISTORTION = Quantity(
     "distortion", r"D_T", "distortion at the end: mean over the peers of their squared distance from their mean"
 )
-FACTOR = _quantity(
+FACTOR = Quantity(
     "distortion_factor",
     r"\frac{\mathbb{E}\,D_T}{D_0}",
     "distortion about the initial mean at the end, expected over groups and failures, over that at the start",
 )
-IID_FACTOR = _quantity(
+IID_FACTOR = Quantity(
     "iid_factor",
     r"\frac{\mathbb{E}\,D_T}{\mathbb{E}\,D_0}",
     "expected distortion at the end over that at the start, both expected over inputs that are independent among peers",
 )
-IID_DISTORTION = _quantity(
+IID_DISTORTION = Quantity(
     "iid_distortion", r"\mathbb{E}\,D_T", "distortion at the end, expected over independent inputs of unit variance"
 )
-RELATIVE_DISTORTION = _quantity(
+RELATIVE_DISTORTION = Quantity(
     "relative_distortion", r"\frac{D_T}{D_0}", "distortion at the end over that at the start, which is not zero"
 )
-MEAN_SHIFT = _quantity(
+MEAN_SHIFT = Quantity(
     "mean_shift", r"\mathbb{E}\,\lVert\bar\theta_T-\bar\theta_0\rVert^2", "squared distance that the peers' mean moves"
 )
-REPEATS = _quantity(
+REPEATS = Quantity(
     "repeats",
     r"\max_{i\neq j}\#\{t\le d: i,j \text{ in one group}\}",
     "rounds among d consecutive ones in which two peers share a group, of the pair that does so most often",
 )
-ATTEMPTS = _quantity("attempts", r"\mathbb{E}\,\mathrm{attempts}", "attempts made, the successful one included")
-RESTARTS = _quantity("restarts", r"\mathbb{E}\,\mathrm{restarts}", "attempts after the first")
-RANGE_RATIO = _quantity(
+ATTEMPTS = Quantity("attempts", r"\mathbb{E}\,\mathrm{attempts}", "attempts made, the successful one included")
+RESTARTS = Quantity("restarts", r"\mathbb{E}\,\mathrm{restarts}", "attempts after the first")
+RANGE_RATIO = Quantity(
     "range_ratio",
     r"\frac{\max_i z_i-\min_i z_i \text{ at the end}}{\max_i z_i-\min_i z_i \text{ at the start}}",
     "range of the peers' estimates at the end over that at the start, which is not zero",
 )
-SUBOPTIMALITY = _quantity(
+SUBOPTIMALITY = Quantity(
     "suboptimality", r"\mathbb{E}\,f(\bar\theta^K)-f^*", "f at the weighted average of the means, less its minimum"
 )
-GRADIENT_NORM = _quantity(
+GRADIENT_NORM = Quantity(
     "gradient_norm",
     r"\frac1K\sum_{k<K}\mathbb{E}\,\lVert\nabla f(\theta^k)\rVert^2",
     "squared norm of the gradient at the peers' mean, averaged over the steps",
 )
-NEXT_SPREAD = _quantity("next_spread", r"\mathbb{E}\,V_{k+1}", "distortion after the step, average included")
-NEXT_SQUARE = _quantity("next_square", r"\mathbb{E}\,\lVert\theta^{k+1}\rVert^2", "squared norm of the mean after it")
-AVERAGED_SPREAD = _quantity(
+NEXT_SPREAD = Quantity("next_spread", r"\mathbb{E}\,V_{k+1}", "distortion after the step, average included")
+NEXT_SQUARE = Quantity("next_square", r"\mathbb{E}\,\lVert\theta^{k+1}\rVert^2", "squared norm of the mean after it")
+AVERAGED_SPREAD = Quantity(
     "averaged_spread",
     r"\frac{\mathbb{E}\,V_{a\tau}}{\gamma^2}",
     "distortion after an average, over the squared step size",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Le, Standing
 from commbounds.theory.oktopk.hypotheses import (
     ALWAYS_BALANCED,
     AT_LEAST_TWO,
@@ -36,9 +36,7 @@ BALANCE: tuple[Claim, ...] = (
     Claim(
         name="oktopk.balance.always",
         title="Balancing and all-gather together send at most 4k(P - 1)/P words from any rank",
-        quantity=MOST_SENT,
-        relation=Le(MOST_SENT.symbol, _PUBLISHED),
-        kind=Kind.SURE,
+        relation=Le(MOST_SENT, _PUBLISHED),
         assumes=(PHASE_TWO, K_WINNERS, DIVISIBLE, ALWAYS_BALANCED, NO_DUPLICATES),
         source=LI_HOEFLER_2022.second_hand(
             "Equation 2, read in a summary; its hypotheses are ours",
@@ -51,9 +49,7 @@ BALANCE: tuple[Claim, ...] = (
     Claim(
         name="oktopk.balance.quarter_printed",
         title="Balancing only above four times the mean keeps both at most at 4k(P - 1)/P words",
-        quantity=MOST_SENT,
-        relation=Le(MOST_SENT.symbol, _PUBLISHED),
-        kind=Kind.SURE,
+        relation=Le(MOST_SENT, _PUBLISHED),
         assumes=(*_UNTRIGGERED, DOUBLING),
         source=LI_HOEFLER_2022.recalled(
             "the rule for when to balance, beside Equation 2",
@@ -70,9 +66,7 @@ BALANCE: tuple[Claim, ...] = (
     Claim(
         name="oktopk.balance.quarter",
         title="Balancing only above four times the mean lets a rank send up to 2k(3 - 4/P) words",
-        quantity=MOST_SENT,
-        relation=Le(MOST_SENT.symbol, 2 * k * (3 - 4 / P)),
-        kind=Kind.SURE,
+        relation=Le(MOST_SENT, 2 * k * (3 - 4 / P)),
         assumes=(*_UNTRIGGERED, DOUBLING, AT_LEAST_TWO),
         source=derived(
             "Of m = log2 P steps a rank sends its own block in m, its first neighbour's in m - 1, those at distance d "
@@ -87,9 +81,7 @@ BALANCE: tuple[Claim, ...] = (
     Claim(
         name="oktopk.balance.quarter_ring",
         title="On a ring the same rule makes the critical path up to 8k(P - 1)/P words",
-        quantity=CRITICAL_PATH,
-        relation=Le(CRITICAL_PATH.symbol, 8 * k * (P - 1) / P),
-        kind=Kind.SURE,
+        relation=Le(CRITICAL_PATH, 8 * k * (P - 1) / P),
         assumes=(*_UNTRIGGERED, RING),
         source=derived(
             "In every one of P - 1 steps some rank sends the largest block, of at most 4k/P entries; if data are "
@@ -103,9 +95,7 @@ BALANCE: tuple[Claim, ...] = (
     Claim(
         name="oktopk.balance.never",
         title="Without balancing a rank sends up to 2k ceil(log2 P) words in the all-gather",
-        quantity=MOST_SENT,
-        relation=Le(MOST_SENT.symbol, 2 * k * index_bits(P)),
-        kind=Kind.SURE,
+        relation=Le(MOST_SENT, 2 * k * index_bits(P)),
         assumes=(PHASE_TWO, K_WINNERS, NEVER_BALANCED, BRUCK),
         source=derived("A rank sends no block twice in a step, so at most k entries; ceil(log2 P) steps."),
         tightness=1,
@@ -116,9 +106,7 @@ BALANCE: tuple[Claim, ...] = (
     Claim(
         name="oktopk.balance.moves_out",
         title="Balancing sends at most 2(|T| - floor(|T|/P)) words from any rank",
-        quantity=MOST_SENT,
-        relation=Le(MOST_SENT.symbol, _LARGEST_OUT),
-        kind=Kind.SURE,
+        relation=Le(MOST_SENT, _LARGEST_OUT),
         assumes=(BALANCING, ALWAYS_BALANCED),
         source=derived(
             "What leaves is outside of the rank's target, where there are |T| - target winners; the smallest target "
@@ -131,9 +119,7 @@ BALANCE: tuple[Claim, ...] = (
     Claim(
         name="oktopk.balance.moves_in",
         title="Balancing brings at most 2 ceil(|T|/P) words to any rank",
-        quantity=MOST_RECEIVED,
-        relation=Le(MOST_RECEIVED.symbol, 2 * sp.ceiling(winners / P)),
-        kind=Kind.SURE,
+        relation=Le(MOST_RECEIVED, 2 * sp.ceiling(winners / P)),
         assumes=(BALANCING, ALWAYS_BALANCED),
         source=derived("A rank receives no more than its target, at most ceil(|T|/P) winners."),
         tightness=1,
@@ -143,9 +129,7 @@ BALANCE: tuple[Claim, ...] = (
     Claim(
         name="oktopk.balance.equal_blocks",
         title="After balancing the all-gather brings 2(|T| - floor(|T|/P)) words to the rank that receives most",
-        quantity=MOST_RECEIVED,
-        relation=Eq(MOST_RECEIVED.symbol, _LARGEST_OUT),
-        kind=Kind.SURE,
+        relation=Eq(MOST_RECEIVED, _LARGEST_OUT),
         assumes=(LAST_GATHER, ALWAYS_BALANCED, NO_DUPLICATES),
         source=derived("Every rank receives all blocks but its own, and the last rank's has floor(|T|/P) entries."),
         axis="winners",

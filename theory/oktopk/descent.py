@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Le, Standing
 from commbounds.theory.hypotheses import EXACT_ARITHMETIC
 from commbounds.theory.oktopk.hypotheses import FRESH_THRESHOLDS, FULL_BATCH, RAW, STALLING
 from commbounds.theory.oktopk.terms import (
@@ -33,9 +33,7 @@ DESCENT: tuple[Claim, ...] = (
     Claim(
         name="oktopk.sgd.iterate",
         title="The iterates differ from those of plain averaging by the ranks' mean residual",
-        quantity=ITERATE_DEFECT,
-        relation=Eq(ITERATE_DEFECT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(ITERATE_DEFECT, 0),
         assumes=(EXACT_ARITHMETIC,),
         source=derived(
             "x moves by the step size times the mean gradient, w by u/P. By conservation of mass "
@@ -46,9 +44,7 @@ DESCENT: tuple[Claim, ...] = (
     Claim(
         name="oktopk.sgd.iterate_raw",
         title="The same holds when residuals hold gradients and the step size, which changes, is applied afterwards",
-        quantity=ITERATE_DEFECT,
-        relation=Eq(ITERATE_DEFECT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(ITERATE_DEFECT, 0),
         assumes=(EXACT_ARITHMETIC, RAW),
         source=LI_HOEFLER_2022.official_code(
             "gradients are accumulated before the optimiser multiplies by its step size",
@@ -64,9 +60,7 @@ DESCENT: tuple[Claim, ...] = (
     Claim(
         name="oktopk.sgd.residual",
         title="The mean residual grows by no more than gamma and the realised xi allow",
-        quantity=MEAN_RESIDUAL,
-        relation=Le(MEAN_RESIDUAL.symbol, _gamma * before + (_gamma + xi) * move),
-        kind=Kind.SURE,
+        relation=Le(MEAN_RESIDUAL, _gamma * before + (_gamma + xi) * move),
         source=derived(
             "Let A be the mean accumulated gradient. The mean residual is A - u/P; by the triangle inequality its norm "
             "is at most ||A - TopK(A)|| + ||TopK(A) - u/P||. The first is at most gamma ||A|| with "
@@ -80,14 +74,12 @@ DESCENT: tuple[Claim, ...] = (
     Claim(
         name="oktopk.sgd.gradient",
         title="The mean squared gradient is bounded by step size, smoothness, gamma and the largest realised xi",
-        quantity=GRADIENT_SQUARE,
         relation=Le(
-            GRADIENT_SQUARE.symbol,
+            GRADIENT_SQUARE,
             2 * gap / (eta * horizon)
             + smooth * eta * moment**2
             + (smooth * eta * moment * (_gamma + xi) / (1 - _gamma)) ** 2,
         ),
-        kind=Kind.SURE,
         assumes=(FULL_BATCH,),
         source=derived(
             "x_t = w_t - mean eps_t makes plain steps with the gradient at w_t. Smoothness gives f(x') <= f(x) "
@@ -102,9 +94,7 @@ DESCENT: tuple[Claim, ...] = (
     Claim(
         name="oktopk.sgd.assumption",
         title="Some constant xi bounds the realised ratio in every step",
-        quantity=XI,
-        relation=Le(XI.symbol, xi),
-        kind=Kind.SURE,
+        relation=Le(XI, xi),
         assumes=(FRESH_THRESHOLDS,),
         source=LI_HOEFLER_2022.second_hand(
             "Assumption 1 (Equation 5), read in a summary, taken as a property of the algorithm",
@@ -119,9 +109,7 @@ DESCENT: tuple[Claim, ...] = (
     Claim(
         name="oktopk.sgd.stall",
         title="Two ranks whose large entries cancel stall for ever: the realised xi is t in step t",
-        quantity=XI,
-        relation=Eq(XI.symbol, horizon),
-        kind=Kind.SURE,
+        relation=Eq(XI, horizon),
         assumes=(STALLING,),
         source=derived(
             "Both select x_0, whose entries +-eta B t cancel to zero; nothing is applied or cleared, and x_1 stays 1. "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Le, Standing
 from commbounds.theory.oktopk.hypotheses import (
     ALL_DATA,
     ALWAYS_BALANCED,
@@ -33,9 +33,7 @@ SPLITTING: tuple[Claim, ...] = (
     Claim(
         name="oktopk.split.counted",
         title="The split moves two words for every selected entry of another rank's region, and nothing else",
-        quantity=SPLIT_DEFECT,
-        relation=Eq(SPLIT_DEFECT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(SPLIT_DEFECT, 0),
         assumes=(SPLIT,),
         source=derived("Regions are a partition: an entry lies in one of them, and is sent to its owner, once."),
         axis="P",
@@ -44,9 +42,7 @@ SPLITTING: tuple[Claim, ...] = (
     Claim(
         name="oktopk.split.messages",
         title="In the split every rank sends one message to every other",
-        quantity=MESSAGES,
-        relation=Eq(MESSAGES.symbol, P - 1),
-        kind=Kind.SURE,
+        relation=Eq(MESSAGES, P - 1),
         assumes=(SPLIT,),
         source=LI_HOEFLER_2022.second_hand(
             "Equation 1, read in a summary: (P - 1) alpha",
@@ -57,9 +53,7 @@ SPLITTING: tuple[Claim, ...] = (
     Claim(
         name="oktopk.split.rotation",
         title="With destinations rotated the critical path of an even split is at most 2k(P - 1)/P words",
-        quantity=CRITICAL_PATH,
-        relation=Le(CRITICAL_PATH.symbol, 2 * k * (P - 1) / P),
-        kind=Kind.SURE,
+        relation=Le(CRITICAL_PATH, 2 * k * (P - 1) / P),
         assumes=(SPLIT, EVEN_SPLIT),
         source=LI_HOEFLER_2022.second_hand(
             "Equation 1, read in a summary",
@@ -72,9 +66,7 @@ SPLITTING: tuple[Claim, ...] = (
     Claim(
         name="oktopk.split.unrotated",
         title="Without rotation the critical path of an even split grows to 2k(P - 1) words",
-        quantity=CRITICAL_PATH,
-        relation=Le(CRITICAL_PATH.symbol, 2 * k * (P - 1)),
-        kind=Kind.SURE,
+        relation=Le(CRITICAL_PATH, 2 * k * (P - 1)),
         assumes=(SPLIT, EVEN_SPLIT, UNROTATED),
         source=derived(
             "Rank s receives up to (P - 1) k/P entries in step s while all others wait for it; P such steps."
@@ -87,9 +79,7 @@ SPLITTING: tuple[Claim, ...] = (
     Claim(
         name="oktopk.sizes.counted",
         title="Agreeing on the sizes of the last all-gather brings P - 1 words to a rank",
-        quantity=MOST_RECEIVED,
-        relation=Eq(MOST_RECEIVED.symbol, P - 1),
-        kind=Kind.SURE,
+        relation=Eq(MOST_RECEIVED, P - 1),
         assumes=(SIZES, NO_DUPLICATES),
         source=derived("One number of every other rank."),
         axis="P",
@@ -98,9 +88,7 @@ SPLITTING: tuple[Claim, ...] = (
     Claim(
         name="oktopk.split.steps",
         title="One iteration takes at most 2P + 2 ceil(log2 P) rounds of messages",
-        quantity=STEPS,
-        relation=Le(STEPS.symbol, 2 * P + 2 * index_bits(P)),
-        kind=Kind.SURE,
+        relation=Le(STEPS, 2 * P + 2 * index_bits(P)),
         assumes=(ORDINARY, BRUCK),
         source=LI_HOEFLER_2022.second_hand(
             "Equation 3, read in a summary: (2P + 2 log P) alpha",
@@ -114,9 +102,7 @@ BOUNDARIES: tuple[Claim, ...] = (
     Claim(
         name="oktopk.boundaries.averaged",
         title="A boundary is the mean of the ranks' quantiles, rounded down",
-        quantity=BOUNDARY_DEFECT,
-        relation=Eq(BOUNDARY_DEFECT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(BOUNDARY_DEFECT, 0),
         source=LI_HOEFLER_2022.official_code(
             "the consensus on boundaries",
             "Rank p proposes, for j = 1 .. P - 1, its selected index number j floor(|S_p|/P); the P proposals are "
@@ -128,9 +114,7 @@ BOUNDARIES: tuple[Claim, ...] = (
     Claim(
         name="oktopk.boundaries.mean_of_quantiles",
         title="Averaged quantiles send no region more than the mean load of k(P - 1)/P entries",
-        quantity=INBOUND,
-        relation=Le(INBOUND.symbol, k * (P - 1) / P),
-        kind=Kind.SURE,
+        relation=Le(INBOUND, k * (P - 1) / P),
         assumes=(SPLIT, K_SELECTED, FRESH_MEAN),
         source=LI_HOEFLER_2022.official_code(
             "the consensus on boundaries averages the ranks' quantiles",
@@ -146,9 +130,7 @@ BOUNDARIES: tuple[Claim, ...] = (
     Claim(
         name="oktopk.boundaries.global_count",
         title="Cuts at equal global counts send no region more than k + P - 2 entries",
-        quantity=INBOUND,
-        relation=Le(INBOUND.symbol, k + P - 2),
-        kind=Kind.SURE,
+        relation=Le(INBOUND, k + P - 2),
         assumes=(SPLIT, K_SELECTED, GLOBAL_COUNT),
         source=derived(
             "Before its last index a region holds at most ceil(M/P) - 1 <= k - 1 of the M <= kP entries, and at that "
@@ -164,9 +146,7 @@ REEVALUATIONS: tuple[Claim, ...] = (
     Claim(
         name="oktopk.reevaluation.mean",
         title="A re-evaluation brings 2U(P - 1)/P words to the ranks on average, U being the nonzero sums",
-        quantity=MEAN_RECEIVED,
-        relation=Eq(MEAN_RECEIVED.symbol, 2 * union * (P - 1) / P),
-        kind=Kind.SURE,
+        relation=Eq(MEAN_RECEIVED, 2 * union * (P - 1) / P),
         assumes=(REEVALUATION, NO_DUPLICATES),
         source=derived("Every sum that is not zero goes once to each of the P - 1 ranks that do not own its region."),
         axis="P",
@@ -175,9 +155,7 @@ REEVALUATIONS: tuple[Claim, ...] = (
     Claim(
         name="oktopk.reevaluation.mean_worst",
         title="A re-evaluation brings at most 2 min(k(P - 1), n(P - 1)/P) words to the ranks on average",
-        quantity=MEAN_RECEIVED,
-        relation=Le(MEAN_RECEIVED.symbol, 2 * sp.Min(k * (P - 1), n * (P - 1) / P)),
-        kind=Kind.SURE,
+        relation=Le(MEAN_RECEIVED, 2 * sp.Min(k * (P - 1), n * (P - 1) / P)),
         assumes=(REEVALUATION, K_SELECTED, NO_DUPLICATES),
         source=derived("At most kP entries are selected, and at most n are different."),
         tightness=1,
@@ -187,9 +165,7 @@ REEVALUATIONS: tuple[Claim, ...] = (
     Claim(
         name="oktopk.reevaluation.most",
         title="A re-evaluation brings at most 2 min(kP, n) words to any rank",
-        quantity=MOST_RECEIVED,
-        relation=Le(MOST_RECEIVED.symbol, 2 * sp.Min(k * P, n)),
-        kind=Kind.SURE,
+        relation=Le(MOST_RECEIVED, 2 * sp.Min(k * P, n)),
         assumes=(REEVALUATION, K_SELECTED, NO_DUPLICATES),
         source=derived("All sums that are not zero, where a rank's own region has none of them."),
         tightness=1,
@@ -199,9 +175,7 @@ REEVALUATIONS: tuple[Claim, ...] = (
     Claim(
         name="oktopk.reevaluation.within",
         title="In the iterations that find the thresholds anew no rank sends more than 6k words either",
-        quantity=MOST_SENT,
-        relation=Le(MOST_SENT.symbol, 6 * k),
-        kind=Kind.SURE,
+        relation=Le(MOST_SENT, 6 * k),
         assumes=(ALL_DATA, K_SELECTED, K_WINNERS, ALWAYS_BALANCED, RING),
         source=LI_HOEFLER_2022.second_hand(
             "abstract, 'less than 6k', taken for every iteration",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Ge, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Ge, Le, Standing
 from commbounds.theory.oktopk.hypotheses import (
     ALWAYS_BALANCED,
     ANY_BOUNDARIES,
@@ -39,9 +39,7 @@ RECEIVED: tuple[Claim, ...] = (
     Claim(
         name="oktopk.received.even_split",
         title="With an even split and data balancing no rank receives more than 2k(2P - 1)/P words",
-        quantity=MOST_RECEIVED,
-        relation=Le(MOST_RECEIVED.symbol, 2 * k * (2 * P - 1) / P),
-        kind=Kind.SURE,
+        relation=Le(MOST_RECEIVED, 2 * k * (2 * P - 1) / P),
         assumes=UNDER_BALANCE,
         source=derived(
             "At most k/P entries come from each of P - 1 ranks in the split. A rank receives its target |T|/P at most "
@@ -55,9 +53,7 @@ RECEIVED: tuple[Claim, ...] = (
     Claim(
         name="oktopk.received.any_split",
         title="What a rank receives is at most two words for every entry sent into its region and for every winner",
-        quantity=MOST_RECEIVED,
-        relation=Le(MOST_RECEIVED.symbol, 2 * inbound + 2 * winners),
-        kind=Kind.SURE,
+        relation=Le(MOST_RECEIVED, 2 * inbound + 2 * winners),
         assumes=(WORDS, ANY_BOUNDARIES, NO_DUPLICATES),
         source=derived(
             "The split brings the entries that others selected in the region. After balancing, the all-gather brings "
@@ -72,9 +68,7 @@ RECEIVED: tuple[Claim, ...] = (
     Claim(
         name="oktopk.received.limited_inbound",
         title="No rank receives more than 6k(P - 1)/P words if no region gets more than (2 - 3/P)k entries",
-        quantity=MOST_RECEIVED,
-        relation=Le(MOST_RECEIVED.symbol, PUBLISHED),
-        kind=Kind.SURE,
+        relation=Le(MOST_RECEIVED, PUBLISHED),
         assumes=(WORDS, K_WINNERS, LIMITED_INBOUND, ANY_BOUNDARIES, NO_DUPLICATES),
         source=derived("2 (2 - 3/P) k + 2k = 6k(P - 1)/P in the bound by inbound entries and winners."),
         tightness=1,
@@ -84,9 +78,7 @@ RECEIVED: tuple[Claim, ...] = (
     Claim(
         name="oktopk.received.worst",
         title="No rank receives more than 2kP words",
-        quantity=MOST_RECEIVED,
-        relation=Le(MOST_RECEIVED.symbol, 2 * k * P),
-        kind=Kind.SURE,
+        relation=Le(MOST_RECEIVED, 2 * k * P),
         assumes=(WORDS, K_SELECTED, K_WINNERS, ANY_BOUNDARIES, NO_DUPLICATES),
         source=derived("At most (P - 1) k entries enter a region, and at most k win."),
         tightness=1,
@@ -97,9 +89,7 @@ RECEIVED: tuple[Claim, ...] = (
     Claim(
         name="oktopk.received.unconditional",
         title="No rank receives more than 6k(P - 1)/P words, whatever the vectors",
-        quantity=MOST_RECEIVED,
-        relation=Le(MOST_RECEIVED.symbol, PUBLISHED),
-        kind=Kind.SURE,
+        relation=Le(MOST_RECEIVED, PUBLISHED),
         assumes=(WORDS, K_SELECTED, K_WINNERS, ALWAYS_BALANCED, FRESH_MEAN),
         source=LI_HOEFLER_2022.second_hand(
             "Equation 3, read in a summary, taken without hypotheses",
@@ -116,9 +106,7 @@ RECEIVED: tuple[Claim, ...] = (
     Claim(
         name="oktopk.received.gaussian",
         title="On Gaussian vectors fresh boundaries keep what a rank receives within 6k(P - 1)/P words",
-        quantity=MOST_RECEIVED,
-        relation=Le(MOST_RECEIVED.symbol, PUBLISHED),
-        kind=Kind.SURE,
+        relation=Le(MOST_RECEIVED, PUBLISHED),
         assumes=(WORDS, GAUSSIAN_VECTORS, K_SELECTED, K_WINNERS, ALWAYS_BALANCED, FRESH_MEAN),
         source=LI_HOEFLER_2022.recalled(
             "the consensus on boundaries as a remedy for uneven regions",
@@ -133,9 +121,7 @@ RECEIVED: tuple[Claim, ...] = (
     Claim(
         name="oktopk.received.global_count",
         title="Regions cut at equal counts of all ranks' entries bound what a rank receives by 4k + 2P - 4 words",
-        quantity=MOST_RECEIVED,
-        relation=Le(MOST_RECEIVED.symbol, 4 * k + 2 * P - 4),
-        kind=Kind.SURE,
+        relation=Le(MOST_RECEIVED, 4 * k + 2 * P - 4),
         assumes=(WORDS, K_SELECTED, K_WINNERS, GLOBAL_COUNT, NO_DUPLICATES),
         source=derived(
             "Cut j falls behind the first index at which the running count reaches ceil(j M/P), M <= kP being the "
@@ -155,9 +141,7 @@ LOWER: tuple[Claim, ...] = (
     Claim(
         name="oktopk.lower.most",
         title="Some rank receives at least 2|T|(P - 1)/P words",
-        quantity=MOST_RECEIVED,
-        relation=Ge(MOST_RECEIVED.symbol, _TOLD),
-        kind=Kind.SURE,
+        relation=Ge(MOST_RECEIVED, _TOLD),
         assumes=(WORDS,),
         source=LI_HOEFLER_2022.second_hand("Theorem 3.1, read in a summary; the proof is ours", _LOWER_PROOF),
         tightness=1,
@@ -167,9 +151,7 @@ LOWER: tuple[Claim, ...] = (
     Claim(
         name="oktopk.lower.mean",
         title="The ranks receive at least 2|T|(P - 1)/P words on average",
-        quantity=MEAN_RECEIVED,
-        relation=Ge(MEAN_RECEIVED.symbol, _TOLD),
-        kind=Kind.SURE,
+        relation=Ge(MEAN_RECEIVED, _TOLD),
         assumes=(WORDS,),
         source=LI_HOEFLER_2022.second_hand("Theorem 3.1, read in a summary; the proof is ours", _LOWER_PROOF),
         tightness=1,
@@ -179,9 +161,7 @@ LOWER: tuple[Claim, ...] = (
     Claim(
         name="oktopk.lower.printed",
         title="Some rank receives at least 2k(P - 1)/P words, whatever the vectors",
-        quantity=MOST_RECEIVED,
-        relation=Ge(MOST_RECEIVED.symbol, SPARSE_LOWER_BOUND),
-        kind=Kind.SURE,
+        relation=Ge(MOST_RECEIVED, SPARSE_LOWER_BOUND),
         assumes=(WORDS,),
         source=LI_HOEFLER_2022.second_hand(
             "Theorem 3.1, read in a summary",
@@ -198,9 +178,7 @@ LOWER: tuple[Claim, ...] = (
     Claim(
         name="oktopk.lower.every_rank",
         title="Every rank receives at least 2|T|(P - 1)/P words",
-        quantity=LEAST_RECEIVED,
-        relation=Ge(LEAST_RECEIVED.symbol, _TOLD),
-        kind=Kind.SURE,
+        relation=Ge(LEAST_RECEIVED, _TOLD),
         assumes=(WORDS,),
         source=LI_HOEFLER_2022.second_hand(
             "Theorem 3.1, read in a summary, taken for every rank",

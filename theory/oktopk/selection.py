@@ -33,9 +33,7 @@ THRESHOLDS: tuple[Claim, ...] = (
     Claim(
         name="oktopk.threshold.inclusive",
         title="A fresh inclusive threshold selects exactly k entries that differ in magnitude",
-        quantity=SELECTED,
-        relation=Eq(SELECTED.symbol, k),
-        kind=Kind.SURE,
+        relation=Eq(SELECTED, k),
         assumes=(INCLUSIVE, FRESH_THRESHOLDS, DISTINCT),
         source=derived("k entries are at least as large as the k-th largest, itself among them."),
         axis="k",
@@ -43,9 +41,7 @@ THRESHOLDS: tuple[Claim, ...] = (
     Claim(
         name="oktopk.threshold.strict",
         title="A fresh strict threshold, as in the published code, selects one entry too few",
-        quantity=SELECTED,
-        relation=Eq(SELECTED.symbol, k - 1),
-        kind=Kind.SURE,
+        relation=Eq(SELECTED, k - 1),
         assumes=(STRICT, FRESH_THRESHOLDS, DISTINCT),
         source=LI_HOEFLER_2022.official_code(
             "entries are compared with > against the k-th largest", "k - 1 entries are larger than the k-th largest."
@@ -57,9 +53,7 @@ THRESHOLDS: tuple[Claim, ...] = (
     Claim(
         name="oktopk.threshold.ties",
         title="A fresh inclusive threshold selects at most k entries",
-        quantity=SELECTED,
-        relation=Le(SELECTED.symbol, k),
-        kind=Kind.SURE,
+        relation=Le(SELECTED, k),
         assumes=(INCLUSIVE, FRESH_THRESHOLDS),
         source=LI_HOEFLER_2022.second_hand(
             "Algorithm 1 in a re-implementation, taken for every vector",
@@ -75,8 +69,7 @@ THRESHOLDS: tuple[Claim, ...] = (
     Claim(
         name="oktopk.threshold.drift",
         title="On Gaussian entries a reused threshold selects erfc(z/(c sqrt 2))/erfc(z/sqrt 2) times as many",
-        quantity=SELECTED_SHARE,
-        relation=Eq(SELECTED_SHARE.symbol, sp.erfc(z / (scale * sp.sqrt(2))) / sp.erfc(z / sp.sqrt(2))),
+        relation=Eq(SELECTED_SHARE, sp.erfc(z / (scale * sp.sqrt(2))) / sp.erfc(z / sp.sqrt(2))),
         kind=Kind.EXPECTED,
         assumes=(GAUSSIAN_VECTORS, STALE_THRESHOLD),
         source=derived(
@@ -93,9 +86,7 @@ UPDATE: tuple[Claim, ...] = (
     Claim(
         name="oktopk.update.definition",
         title="With fresh thresholds the result is the k largest entries of the sum of the ranks' k largest",
-        quantity=UPDATE_DEFECT,
-        relation=Eq(UPDATE_DEFECT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(UPDATE_DEFECT, 0),
         assumes=(INCLUSIVE, FRESH_THRESHOLDS, EXACT_ARITHMETIC),
         source=LI_HOEFLER_2022.second_hand(
             "Algorithm 1, read in a re-implementation",
@@ -108,9 +99,7 @@ UPDATE: tuple[Claim, ...] = (
     Claim(
         name="oktopk.update.indices",
         title="Every rank is told which of its selected entries are in the result",
-        quantity=INDEX_DEFECT,
-        relation=Eq(INDEX_DEFECT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(INDEX_DEFECT, 0),
         assumes=(INCLUSIVE, FRESH_THRESHOLDS, EXACT_ARITHMETIC),
         source=LI_HOEFLER_2022.second_hand(
             "Algorithm 1, read in a re-implementation",
@@ -123,9 +112,7 @@ UPDATE: tuple[Claim, ...] = (
     Claim(
         name="oktopk.update.mass",
         title="Residuals and result together hold what the ranks brought",
-        quantity=MASS_DEFECT,
-        relation=Eq(MASS_DEFECT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(MASS_DEFECT, 0),
         assumes=(EXACT_ARITHMETIC,),
         source=derived(
             "At an index in the result the sum of exactly those ranks' entries is applied that selected it, and "

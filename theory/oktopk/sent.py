@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Ge, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Ge, Le, Standing
 from commbounds.theory.cost import critical_words
 from commbounds.theory.oktopk.hypotheses import (
     ALWAYS_BALANCED,
@@ -40,9 +40,7 @@ SENT: tuple[Claim, ...] = (
     Claim(
         name="oktopk.sent.even_split",
         title="With an even split and data balancing no rank sends more than 6k(P - 1)/P words",
-        quantity=MOST_SENT,
-        relation=Le(MOST_SENT.symbol, PUBLISHED),
-        kind=Kind.SURE,
+        relation=Le(MOST_SENT, PUBLISHED),
         assumes=UNDER_BALANCE,
         source=LI_HOEFLER_2022.second_hand(
             "Equation 3, read in a summary; its hypotheses are ours",
@@ -59,9 +57,7 @@ SENT: tuple[Claim, ...] = (
     Claim(
         name="oktopk.sent.any_split",
         title="With data balancing no rank sends more than 6k - 4k/P words, whatever the vectors",
-        quantity=MOST_SENT,
-        relation=Le(MOST_SENT.symbol, 2 * k * (3 * P - 2) / P),
-        kind=Kind.SURE,
+        relation=Le(MOST_SENT, 2 * k * (3 * P - 2) / P),
         assumes=(WORDS, K_SELECTED, K_WINNERS, DIVISIBLE, ALWAYS_BALANCED, ANY_BOUNDARIES, NO_DUPLICATES),
         source=derived(
             "The split sends at most all k selected entries, and not only k(P - 1)/P; balancing and all-gather send "
@@ -75,12 +71,10 @@ SENT: tuple[Claim, ...] = (
     Claim(
         name="oktopk.sent.general",
         title="With data balancing, what a rank sends follows from how many entries pass the two thresholds",
-        quantity=MOST_SENT,
         relation=Le(
-            MOST_SENT.symbol,
+            MOST_SENT,
             2 * selected + 2 * (winners - sp.floor(winners / P)) + 2 * (P - 1) * sp.ceiling(winners / P),
         ),
-        kind=Kind.SURE,
         assumes=(WORDS, ALWAYS_BALANCED, ANY_BOUNDARIES, NO_DUPLICATES),
         source=derived(
             "As for an even split, with targets of floor(|T|/P) or ceil(|T|/P): the split sends at most |S_p| "
@@ -94,9 +88,7 @@ SENT: tuple[Claim, ...] = (
     Claim(
         name="oktopk.sent.ring",
         title="With data balancing and a ring no rank sends more than 6k words, for all k and P",
-        quantity=MOST_SENT,
-        relation=Le(MOST_SENT.symbol, 6 * k),
-        kind=Kind.SURE,
+        relation=Le(MOST_SENT, 6 * k),
         assumes=(WORDS, K_SELECTED, K_WINNERS, ALWAYS_BALANCED, RING, ANY_BOUNDARIES),
         source=derived(
             "On a ring a rank sends every block but that of the rank after it, |T| entries at most. Balancing sends "
@@ -111,9 +103,7 @@ SENT: tuple[Claim, ...] = (
     Claim(
         name="oktopk.sent.unconditional",
         title="No rank sends more than 6k(P - 1)/P words, whatever the vectors",
-        quantity=MOST_SENT,
-        relation=Le(MOST_SENT.symbol, PUBLISHED),
-        kind=Kind.SURE,
+        relation=Le(MOST_SENT, PUBLISHED),
         assumes=(WORDS, K_SELECTED, K_WINNERS, DIVISIBLE, ALWAYS_BALANCED, ANY_BOUNDARIES, NO_DUPLICATES),
         source=LI_HOEFLER_2022.second_hand(
             "Equation 3, read in a summary, taken without hypotheses",
@@ -130,9 +120,7 @@ SENT: tuple[Claim, ...] = (
     Claim(
         name="oktopk.sent.reused_threshold",
         title="With reused thresholds no rank sends more than 6k words",
-        quantity=MOST_SENT,
-        relation=Le(MOST_SENT.symbol, 6 * k),
-        kind=Kind.SURE,
+        relation=Le(MOST_SENT, 6 * k),
         assumes=(WORDS, ALWAYS_BALANCED, RING, STALE_THRESHOLD),
         source=LI_HOEFLER_2022.second_hand(
             "abstract, 'less than 6k', in the iterations between two evaluations of the thresholds",
@@ -151,9 +139,7 @@ PATH: tuple[Claim, ...] = (
     Claim(
         name="oktopk.path.even_split",
         title="With an even split and data balancing the critical path is at most 6k(P - 1)/P words",
-        quantity=CRITICAL_PATH,
-        relation=Le(CRITICAL_PATH.symbol, PUBLISHED),
-        kind=Kind.SURE,
+        relation=Le(CRITICAL_PATH, PUBLISHED),
         assumes=UNDER_BALANCE,
         source=LI_HOEFLER_2022.second_hand(
             "Equation 3, read in a summary; its hypotheses are ours",
@@ -172,9 +158,7 @@ BOTH: tuple[Claim, ...] = (
     Claim(
         name="oktopk.both.even_split",
         title="With an even split and data balancing no rank moves more than 10k(P - 1)/P words in and out",
-        quantity=SENT_AND_RECEIVED,
-        relation=Le(SENT_AND_RECEIVED.symbol, 10 * k * (P - 1) / P),
-        kind=Kind.SURE,
+        relation=Le(SENT_AND_RECEIVED, 10 * k * (P - 1) / P),
         assumes=UNDER_BALANCE,
         source=derived(
             "Split and all-gather move at most k(P - 1)/P entries each way. Balancing moves at most |T|(P - 1)/P both "
@@ -191,9 +175,7 @@ BOTH: tuple[Claim, ...] = (
     Claim(
         name="oktopk.both.perfect",
         title="With perfectly even regions every rank moves at least 8k(P - 1)/P words in and out",
-        quantity=SENT_AND_RECEIVED,
-        relation=Ge(SENT_AND_RECEIVED.symbol, 8 * k * (P - 1) / P),
-        kind=Kind.SURE,
+        relation=Ge(SENT_AND_RECEIVED, 8 * k * (P - 1) / P),
         assumes=(WORDS, EVEN_REGIONS),
         source=derived("k(P - 1)/P entries each way in the split, and as many in the all-gather."),
         tightness=1,
@@ -203,9 +185,7 @@ BOTH: tuple[Claim, ...] = (
     Claim(
         name="oktopk.both.printed",
         title="With an even split and data balancing no rank moves more than 6k(P - 1)/P words in and out",
-        quantity=SENT_AND_RECEIVED,
-        relation=Le(SENT_AND_RECEIVED.symbol, PUBLISHED),
-        kind=Kind.SURE,
+        relation=Le(SENT_AND_RECEIVED, PUBLISHED),
         assumes=UNDER_BALANCE,
         source=LI_HOEFLER_2022.second_hand(
             "Equation 3, read in a summary, taken as volume in both directions",

@@ -71,61 +71,57 @@ horizon = sp.Symbol("horizon", integer=True, positive=True)
 """Steps taken."""
 
 
-def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
-    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
-
-
-INBOUND = _quantity(
+INBOUND = Quantity(
     "most_inbound",
     r"\max_r \sum_{p\ne r}\lvert S_p\cap R_r\rvert",
     "selected entries that the owner of the busiest region receives in the split",
 )
-BOUNDARY_DEFECT = _quantity(
+BOUNDARY_DEFECT = Quantity(
     "boundary_defect",
     r"\max_j \lvert b_j-\lfloor\tfrac1P\textstyle\sum_p q_{p,j}\rfloor\rvert",
     "largest difference between a boundary and the ranks' proposed indices, averaged and rounded down",
 )
-SELECTED = _quantity("most_selected", r"\max_p \lvert S_p\rvert", "entries that the rank with most of them selects")
-SELECTED_SHARE = _quantity(
+SELECTED = Quantity("most_selected", r"\max_p \lvert S_p\rvert", "entries that the rank with most of them selects")
+SELECTED_SHARE = Quantity(
     "selected_share",
     r"\mathbb{E}\,\lvert S_p\rvert / \mathbb{E}\,\lvert S_p^0\rvert",
     "entries that a threshold selects now, over those that it selected where it was found, both expected",
 )
-SPLIT_DEFECT = _quantity(
+SPLIT_DEFECT = Quantity(
     "split_defect",
     r"\max_r \max(\lvert\mathrm{sent}_r-2\mathrm{out}_r\rvert,\lvert\mathrm{received}_r-2\mathrm{in}_r\rvert)",
     "largest difference between the words counted in the split and two for every entry of another rank's region",
 )
-UPDATE_DEFECT = _quantity(
+UPDATE_DEFECT = Quantity(
     "update_defect",
     r"\lVert u-\mathrm{TopK}(\textstyle\sum_p \mathrm{TopK}(a_p))\rVert_\infty",
     "largest difference between the result and the largest entries of the sum of the ranks' largest entries",
 )
-INDEX_DEFECT = _quantity(
+INDEX_DEFECT = Quantity(
     "index_defect",
     r"\sum_p\lvert\mathrm{indexes}_p\,\triangle\,(S_p\cap T)\rvert",
     "entries by which the returned indices differ from those that a rank selected and that are in the result",
 )
-MASS_DEFECT = _quantity(
+MASS_DEFECT = Quantity(
     "oktopk_mass_defect",
     r"\lVert\textstyle\sum_p a_p-\sum_p\epsilon_p'-u\rVert_\infty",
     "largest difference between what the ranks brought and what is in the new residuals and in the result together",
 )
-ITERATE_DEFECT = _quantity(
+ITERATE_DEFECT = Quantity(
     "iterate_defect",
     r"\lVert w_t-x_t-\tfrac1P\textstyle\sum_p\epsilon_{p,t}\rVert_\infty",
     "largest difference between the mean residual and the distance of the iterates from those of plain averaging "
     "with the same gradients, over all steps",
 )
-MEAN_RESIDUAL = _quantity(
+MEAN_RESIDUAL = Quantity(
     "mean_residual", r"\lVert\tfrac1P\textstyle\sum_p\epsilon_p'\rVert", "norm of the ranks' mean residual after a step"
 )
-GRADIENT_SQUARE = _quantity(
+GRADIENT_SQUARE = Quantity(
     "gradient_square",
     r"\tfrac1T\textstyle\sum_{t<T}\lVert\nabla f(w_t)\rVert^2",
     "squared norm of the gradient, averaged over the steps",
 )
-XI = _quantity(
+XI = Quantity(
     "realised_xi",
     r"\frac{\lVert\mathrm{TopK}(\frac1P\sum_p a_p)-\frac1P u\rVert}{\lVert\eta G\rVert}",
     "distance between the largest entries of the mean accumulated gradient and the mean update, over the norm of "

@@ -43,8 +43,7 @@ CLAIMS = (
     Claim(
         name="packetloss.versions.published",
         title="After any number of steps two receivers hold different versions with probability at most 2p/(1+p).",
-        quantity=DIFFER,
-        relation=Le(DIFFER.symbol, 2 * p / (1 + p)),
+        relation=Le(DIFFER, 2 * p / (1 + p)),
         kind=Kind.LAW,
         source=PACKET_LOSS.second_hand(
             f"{_STATED}. Here sigma^2 is left out and the constant is read as a probability",
@@ -59,8 +58,7 @@ CLAIMS = (
     Claim(
         name="packetloss.versions.mean_gap",
         title="Two receivers are at most 2p/(1-p^2) versions apart on average, after any number of steps.",
-        quantity=MEAN_VERSION_GAP,
-        relation=Le(MEAN_VERSION_GAP.symbol, 2 * p / (1 - p**2)),
+        relation=Le(MEAN_VERSION_GAP, 2 * p / (1 - p**2)),
         kind=Kind.EXPECTED,
         source=derived(
             "M_t = |min(L_1, t) - min(L_2, t)| <= |L_1 - L_2| for geometric L, and E|L_1 - L_2| = sum 2 F (1-F) = "
@@ -74,8 +72,7 @@ CLAIMS = (
     Claim(
         name="packetloss.versions.mean_square_gap",
         title="The squared number of versions between two receivers is at most 2p/(1-p)^2 on average.",
-        quantity=SQUARE_VERSION_GAP,
-        relation=Le(SQUARE_VERSION_GAP.symbol, 2 * p / (1 - p) ** 2),
+        relation=Le(SQUARE_VERSION_GAP, 2 * p / (1 - p) ** 2),
         kind=Kind.EXPECTED,
         source=derived("M_t <= |L_1 - L_2| as before; E(L_1 - L_2)^2 = 2 Var L = 2p/(1-p)^2."),
         assumes=_LOSS,
@@ -86,8 +83,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.pair_limit",
         title="White updates: two receivers' expected squared gap stays below sigma^2 2p/(1-p^2), for ever.",
-        quantity=DRIFT,
-        relation=Le(DRIFT.symbol, sigma**2 * 2 * p / (1 - p**2)),
+        relation=Le(DRIFT, sigma**2 * 2 * p / (1 - p**2)),
         kind=Kind.EXPECTED,
         source=derived(
             "The exact gap after t steps grows with t, its increments 2 sigma^2 p^t (1 - p^t) being positive, "
@@ -102,8 +98,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.published",
         title="White updates of variance sigma^2: two receivers' expected squared gap stays below sigma^2 2p/(1+p).",
-        quantity=DRIFT,
-        relation=Le(DRIFT.symbol, sigma**2 * 2 * p / (1 + p)),
+        relation=Le(DRIFT, sigma**2 * 2 * p / (1 + p)),
         kind=Kind.EXPECTED,
         source=PACKET_LOSS.second_hand(
             f"{_STATED}; the meaning of sigma^2 is not known, here it is the variance of one update",
@@ -125,8 +120,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.published_with_correlated_updates",
         title="Updates with autocovariance sigma^2 rho^h, rho = -1/(2-p): the gap stays below sigma^2 2p/(1+p).",
-        quantity=DRIFT,
-        relation=Le(DRIFT.symbol, sigma**2 * 2 * p / (1 + p)),
+        relation=Le(DRIFT, sigma**2 * 2 * p / (1 + p)),
         kind=Kind.EXPECTED,
         source=PACKET_LOSS.second_hand(
             f"{_STATED}; this is a law of updates under which it is right",
@@ -142,8 +136,7 @@ CLAIMS = (
         name="packetloss.drift.autoregressive",
         title="Updates with autocovariance sigma^2 rho^h: the gap stays below 2p (1 + p rho)/((1-p^2)(1 - p "
         "rho)) sigma^2.",
-        quantity=DRIFT,
-        relation=Le(DRIFT.symbol, sigma**2 * 2 * p * (1 + p * rho) / ((1 - p**2) * (1 - p * rho))),
+        relation=Le(DRIFT, sigma**2 * 2 * p * (1 + p * rho) / ((1 - p**2) * (1 - p * rho))),
         kind=Kind.EXPECTED,
         source=derived(
             "Limit: sum the autocovariance law. Increments over a step are 2 sigma^2 p^t S_t with S_(t+2) = "
@@ -158,8 +151,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.autocovariance",
         title="Any nonnegative autocovariance r: the gap stays below 2p/(1-p^2) (r(0) + 2 sum p^h r(h)).",
-        quantity=DRIFT,
-        relation=Le(DRIFT.symbol, 2 * p / (1 - p**2) * autocov),
+        relation=Le(DRIFT, 2 * p / (1 - p**2) * autocov),
         kind=Kind.EXPECTED,
         source=derived(
             "Sum 2 p^(a+h+1) (1 - p^(a+1)) r(h) over ages a < t - h and both orders: p^h times the white sum of t - h "
@@ -173,8 +165,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.sure_norm",
         title="Any updates of norm at most G, whatever they depend on: the squared gap is at most G^2 2p/(1-p)^2.",
-        quantity=DRIFT,
-        relation=Le(DRIFT.symbol, G**2 * 2 * p / (1 - p) ** 2),
+        relation=Le(DRIFT, G**2 * 2 * p / (1 - p) ** 2),
         kind=Kind.EXPECTED,
         source=derived("||D|| <= G M by the triangle inequality, M versions apart; E M^2 <= 2p/(1-p)^2."),
         assumes=(*_LOSS, BOUNDED_UPDATES),
@@ -185,8 +176,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.owner_sure_norm",
         title="Any updates of norm at most G: the squared gap to the owner is at most G^2 p(1+p)/(1-p)^2.",
-        quantity=OWNER_DRIFT,
-        relation=Le(OWNER_DRIFT.symbol, G**2 * p * (1 + p) / (1 - p) ** 2),
+        relation=Le(OWNER_DRIFT, G**2 * p * (1 + p) / (1 - p) ** 2),
         kind=Kind.EXPECTED,
         source=derived("The gap is at most G L; E L^2 = p(1+p)/(1-p)^2 for geometric L."),
         assumes=(*_LOSS, BOUNDED_UPDATES),
@@ -197,8 +187,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.mean_norm",
         title="Any updates of norm at most G: two receivers' copies are at most G 2p/(1-p^2) apart on average.",
-        quantity=MEAN_DRIFT,
-        relation=Le(MEAN_DRIFT.symbol, G * 2 * p / (1 - p**2)),
+        relation=Le(MEAN_DRIFT, G * 2 * p / (1 - p**2)),
         kind=Kind.EXPECTED,
         source=derived("||D|| <= G M and E M <= 2p/(1-p^2)."),
         assumes=(*_LOSS, BOUNDED_UPDATES),
@@ -209,8 +198,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.owner_limit",
         title="White updates: a receiver's squared gap to the owner stays below sigma^2 p/(1-p).",
-        quantity=OWNER_DRIFT,
-        relation=Le(OWNER_DRIFT.symbol, sigma**2 * p / (1 - p)),
+        relation=Le(OWNER_DRIFT, sigma**2 * p / (1 - p)),
         kind=Kind.EXPECTED,
         source=derived("sigma^2 p (1 - p^t)/(1-p) grows with t."),
         assumes=_WHITE,
@@ -222,8 +210,7 @@ CLAIMS = (
         name="packetloss.drift.consensus_limit",
         title="White updates: the mean squared distance to the mean copy stays below (N-1)(N-1+p)/N^2 p/(1-p^2) "
         "sigma^2.",
-        quantity=CONSENSUS,
-        relation=Le(CONSENSUS.symbol, sigma**2 * (N - 1) * (N - 1 + p) / N**2 * p / (1 - p**2)),
+        relation=Le(CONSENSUS, sigma**2 * (N - 1) * (N - 1 + p) / N**2 * p / (1 - p**2)),
         kind=Kind.EXPECTED,
         source=derived("N - 1 pairs with the owner and (N-1)(N-2)/2 without, each at its limit, over N^2."),
         assumes=_WHITE,
@@ -235,8 +222,7 @@ CLAIMS = (
         name="packetloss.drift.whole_vector_limit",
         title="White updates: a pair's whole replicas stay within [(N-2) 2p/(1-p^2) + 2p/(1-p)]/N of an "
         "update's square.",
-        quantity=WHOLE_DRIFT,
-        relation=Le(WHOLE_DRIFT.symbol, ((N - 2) * 2 * p / (1 - p**2) + 2 * p / (1 - p)) / N),
+        relation=Le(WHOLE_DRIFT, ((N - 2) * 2 * p / (1 - p**2) + 2 * p / (1 - p)) / N),
         kind=Kind.EXPECTED,
         source=derived("The exact gap grows with t in every shard."),
         assumes=(*_WHITE, TWO_WORKERS_OR_MORE),

@@ -53,8 +53,7 @@ CLAIMS = (
     Claim(
         name="packetloss.staleness.law",
         title="A receiver's staleness is geometric: P(L = l) = (1-p) p^l for l < t.",
-        quantity=STALENESS_LAW,
-        relation=Eq(STALENESS_LAW.symbol, (1 - p) * p**stale),
+        relation=Eq(STALENESS_LAW, (1 - p) * p**stale),
         kind=Kind.LAW,
         source=derived("L = l < t iff the last l packets were lost and the one before arrived."),
         assumes=(*_LOSS, STALE_BELOW_STEPS),
@@ -63,8 +62,7 @@ CLAIMS = (
     Claim(
         name="packetloss.staleness.never_updated",
         title="A receiver has got nothing in t steps with probability p^t.",
-        quantity=STALENESS_LAW,
-        relation=Eq(STALENESS_LAW.symbol, p**t),
+        relation=Eq(STALENESS_LAW, p**t),
         kind=Kind.LAW,
         source=derived("All t packets were lost."),
         assumes=_LOSS,
@@ -73,8 +71,7 @@ CLAIMS = (
     Claim(
         name="packetloss.versions.differ",
         title="Two receivers hold different versions with probability 2p/(1+p) (1 - p^(2t)).",
-        quantity=DIFFER,
-        relation=Eq(DIFFER.symbol, 2 * p / (1 + p) * (1 - p ** (2 * t))),
+        relation=Eq(DIFFER, 2 * p / (1 + p) * (1 - p ** (2 * t))),
         kind=Kind.LAW,
         source=derived(
             "They differ if exactly one receives, probability 2p(1-p), or neither does and they differed before: "
@@ -86,8 +83,7 @@ CLAIMS = (
     Claim(
         name="packetloss.versions.gap",
         title="Two receivers are m >= 1 versions apart with probability 2(1-p) p^m (1 + p^(2(t-m)+1))/(1+p).",
-        quantity=VERSION_GAP_LAW,
-        relation=Eq(VERSION_GAP_LAW.symbol, 2 * (1 - p) * p**apart * (1 + p ** (2 * (t - apart) + 1)) / (1 + p)),
+        relation=Eq(VERSION_GAP_LAW, 2 * (1 - p) * p**apart * (1 + p ** (2 * (t - apart) + 1)) / (1 + p)),
         kind=Kind.LAW,
         source=derived(
             "2 sum over l of P(L = l) P(L = l + m): the terms with l + m < t sum to (1-p)^2 p^m (1 - "
@@ -100,8 +96,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.pair",
         title="White updates: two receivers' expected squared gap after t steps, exactly.",
-        quantity=DRIFT,
-        relation=Eq(DRIFT.symbol, sigma**2 * pair_steps(p, t)),
+        relation=Eq(DRIFT, sigma**2 * pair_steps(p, t)),
         kind=Kind.EXPECTED,
         source=derived(
             "The update of age a lies between the two versions iff exactly one receiver has missed it, probability "
@@ -113,8 +108,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.owner",
         title="White updates: a receiver's expected squared gap to the owner is sigma^2 p (1-p^t)/(1-p).",
-        quantity=OWNER_DRIFT,
-        relation=Eq(OWNER_DRIFT.symbol, sigma**2 * owner_steps(p, t)),
+        relation=Eq(OWNER_DRIFT, sigma**2 * owner_steps(p, t)),
         kind=Kind.EXPECTED,
         source=derived("The update of age a is missed with probability p^(a+1); sum over a < t."),
         assumes=_WHITE,
@@ -124,8 +118,7 @@ CLAIMS = (
         name="packetloss.drift.two_updates",
         title="Updates of ages a <= b both lie between two receivers' versions with probability 2 p^(b+1) (1 - "
         "p^(a+1)).",
-        quantity=BOTH_MISSED,
-        relation=Eq(BOTH_MISSED.symbol, 2 * p ** (older + 1) * (1 - p ** (age + 1))),
+        relation=Eq(BOTH_MISSED, 2 * p ** (older + 1) * (1 - p ** (age + 1))),
         kind=Kind.LAW,
         source=derived(
             "One receiver has missed the older one, and with it both; the other has missed neither: L <= a."
@@ -138,8 +131,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.given_updates",
         title="Any given updates: the pair's squared gap is twice the variance of one receiver's gap to the owner.",
-        quantity=DRIFT,
-        relation=Eq(DRIFT.symbol, 2 * (lagged - discounted)),
+        relation=Eq(DRIFT, 2 * (lagged - discounted)),
         kind=Kind.EXPECTED,
         source=derived(
             "Two receivers' gaps x_1, x_2 to the owner are independent and alike, so E||x_1 - x_2||^2 = "
@@ -152,8 +144,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.one_step",
         title="The squared gap follows E' = p^2 E + 2p(1-p) V, with V its mean when exactly one of the two receives.",
-        quantity=DRIFT,
-        relation=Eq(DRIFT.symbol, p**2 * driftbefore + 2 * p * (1 - p) * onesided),
+        relation=Eq(DRIFT, p**2 * driftbefore + 2 * p * (1 - p) * onesided),
         kind=Kind.EXPECTED,
         source=derived(
             "Both receive: no gap. Neither: the old gap. Exactly one, probability 2p(1-p): V by definition."
@@ -167,8 +158,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.relaxation",
         title="After t steps the pair's squared gap lacks p^t (1 + p - p^(t+1)) of its limit.",
-        quantity=SHORTFALL,
-        relation=Eq(SHORTFALL.symbol, p**t * (1 + p - p ** (t + 1))),
+        relation=Eq(SHORTFALL, p**t * (1 + p - p ** (t + 1))),
         kind=Kind.EXPECTED,
         source=derived("1 - (1-p^2)/(2p) times the exact gap after t steps."),
         assumes=_WHITE,
@@ -178,8 +168,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.whole_vector",
         title="Over all N shards a pair's squared gap mixes N-2 shards of others with the two that one of them owns.",
-        quantity=WHOLE_DRIFT,
-        relation=Eq(WHOLE_DRIFT.symbol, ((N - 2) * pair_steps(p, t) + 2 * owner_steps(p, t)) / N),
+        relation=Eq(WHOLE_DRIFT, ((N - 2) * pair_steps(p, t) + 2 * owner_steps(p, t)) / N),
         kind=Kind.EXPECTED,
         source=derived(
             "Add up the shards: of 2 the pair's members are owner and receiver, of N - 2 both are receivers."
@@ -190,9 +179,8 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.consensus",
         title="White updates: the copies' mean squared distance to their mean, exactly.",
-        quantity=CONSENSUS,
         relation=Eq(
-            CONSENSUS.symbol,
+            CONSENSUS,
             sigma**2 * (N - 1) * (owner_steps(p, t) + (N - 2) * pair_steps(p, t) / 2) / N**2,
         ),
         kind=Kind.EXPECTED,
@@ -206,8 +194,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.any_losses",
         title="Any losses, independent over receivers: the pair's squared gap is 2 sigma^2 sum_s F(s) (1 - F(s)).",
-        quantity=DRIFT,
-        relation=Eq(DRIFT.symbol, 2 * sigma**2 * fates),
+        relation=Eq(DRIFT, 2 * sigma**2 * fates),
         kind=Kind.EXPECTED,
         source=derived("The update of age s lies in the gap iff exactly one receiver's staleness exceeds s."),
         assumes=(ANY_INDEPENDENT_LOSSES, EQUAL_START, WHITE_UPDATES),
@@ -216,8 +203,7 @@ CLAIMS = (
     Claim(
         name="packetloss.workers.range",
         title="The range of the receivers' staleness has an exact mean, which grows with their number.",
-        quantity=RANGE,
-        relation=Eq(RANGE.symbol, staleness_range(receivers, p, t)),
+        relation=Eq(RANGE, staleness_range(receivers, p, t)),
         kind=Kind.EXPECTED,
         source=derived(
             "E max L - E min L = sum over s < t of P(max L > s) - P(min L > s), with P(L > s) = p^(s+1) for s < t."

@@ -44,8 +44,7 @@ CLAIMS = (
     Claim(
         name="packetloss.arrivals.unbiased",
         title="Dividing by what arrives is unbiased for any given gradients, given how many arrive.",
-        quantity=ESTIMATE_BIAS,
-        relation=Eq(ESTIMATE_BIAS.symbol, 0),
+        relation=Eq(ESTIMATE_BIAS, 0),
         kind=Kind.EXPECTED,
         source=PACKET_LOSS.second_hand(
             _UNBIASED,
@@ -61,8 +60,7 @@ CLAIMS = (
     Claim(
         name="packetloss.arrivals.conditional_variance",
         title="Given k arrivals, the estimate has the variance of a sample without replacement.",
-        quantity=VARIANCE_GIVEN_ARRIVALS,
-        relation=Eq(VARIANCE_GIVEN_ARRIVALS.symbol, S**2 / arrived * (1 - arrived / N)),
+        relation=Eq(VARIANCE_GIVEN_ARRIVALS, S**2 / arrived * (1 - arrived / N)),
         kind=Kind.EXPECTED,
         source=derived(
             "S is a uniform k-subset of N, so that ghat is the mean of a simple random sample without replacement: "
@@ -74,8 +72,7 @@ CLAIMS = (
     Claim(
         name="packetloss.arrivals.variance",
         title="Given that something arrives, the variance is S^2 (E[1/K | K >= 1] - 1/N).",
-        quantity=ESTIMATE_VARIANCE,
-        relation=Eq(ESTIMATE_VARIANCE.symbol, S**2 * (inverse_arrivals(N, p) / (1 - p**N) - 1 / N)),
+        relation=Eq(ESTIMATE_VARIANCE, S**2 * (inverse_arrivals(N, p) / (1 - p**N) - 1 / N)),
         kind=Kind.EXPECTED,
         source=derived(
             "Average the variance given K = k, (S^2/k)(1 - k/N), over K given K >= 1; the conditional means all equal "
@@ -87,8 +84,7 @@ CLAIMS = (
     Claim(
         name="packetloss.arrivals.mean_inverse",
         title="E[1/K; K >= 1] is a finite sum of powers of p, for K ~ Binomial(N, 1 - p).",
-        quantity=MEAN_INVERSE,
-        relation=Eq(MEAN_INVERSE.symbol, inverse_arrivals(N, p)),
+        relation=Eq(MEAN_INVERSE, inverse_arrivals(N, p)),
         kind=Kind.EXPECTED,
         source=derived(
             "Unroll A_n = p A_(n-1) + (1 - p^n)/n from A_0 = 0: A_N = sum_k p^(N-k) (1 - p^k)/k. Measured as N "
@@ -101,8 +97,7 @@ CLAIMS = (
     Claim(
         name="packetloss.arrivals.mean_inverse_recurrence",
         title="One worker more takes E[1/K; K >= 1] from A to p A + (1 - p^N)/N.",
-        quantity=MEAN_INVERSE,
-        relation=Eq(MEAN_INVERSE.symbol, p * onefewer + (1 - p**N) / N),
+        relation=Eq(MEAN_INVERSE, p * onefewer + (1 - p**N) / N),
         kind=Kind.EXPECTED,
         source=derived(
             "A_n is the integral over x in (0, 1) of ((p + (1-p) x)^n - p^n)/x; with y = p + (1-p) x, "
@@ -115,8 +110,7 @@ CLAIMS = (
     Claim(
         name="packetloss.arrivals.empty",
         title="Nothing at all arrives with probability p^N.",
-        quantity=EMPTY,
-        relation=Eq(EMPTY.symbol, p**N),
+        relation=Eq(EMPTY, p**N),
         kind=Kind.LAW,
         source=derived("All N independent contributions are lost."),
         assumes=(INDEPENDENT_LOSSES,),
@@ -126,8 +120,7 @@ CLAIMS = (
     Claim(
         name="packetloss.arrivals.zero_fill",
         title="Taking zero where nothing arrives shrinks the expected estimate by 1 - p^N.",
-        quantity=SHARE,
-        relation=Eq(SHARE.symbol, 1 - p**N),
+        relation=Eq(SHARE, 1 - p**N),
         kind=Kind.EXPECTED,
         source=derived("E ghat = P(K >= 1) gbar, as the estimate is unbiased given K >= 1 and 0 otherwise."),
         assumes=_GIVEN,
@@ -136,9 +129,7 @@ CLAIMS = (
     Claim(
         name="packetloss.owner.unbiased",
         title="With the owner's value always there, weights sum to one: unbiased if gradients share their expectation.",
-        quantity=WEIGHT_SUM,
-        relation=Eq(WEIGHT_SUM.symbol, 1),
-        kind=Kind.SURE,
+        relation=Eq(WEIGHT_SUM, 1),
         source=PACKET_LOSS.second_hand(
             _UNBIASED,
             "K >= 1 always, and the weights 1/K of the K arrivals sum to one; they do not depend on the gradients, so "
@@ -150,8 +141,7 @@ CLAIMS = (
     Claim(
         name="packetloss.owner.unbiased_for_given_gradients",
         title="With the owner's value always there, the estimate is unbiased for given gradients.",
-        quantity=OWNER_PULL,
-        relation=Eq(OWNER_PULL.symbol, 0),
+        relation=Eq(OWNER_PULL, 0),
         kind=Kind.EXPECTED,
         source=PACKET_LOSS.second_hand(
             f"{_UNBIASED}; this reading drops the assumption of one expectation",
@@ -169,8 +159,7 @@ CLAIMS = (
     Claim(
         name="packetloss.owner.bias",
         title="With the owner's value always there, the estimate leans towards it by (p - p^N)/((1-p)(N-1)).",
-        quantity=OWNER_PULL,
-        relation=Eq(OWNER_PULL.symbol, (p - p**N) / ((1 - p) * (N - 1))),
+        relation=Eq(OWNER_PULL, (p - p**N) / ((1 - p) * (N - 1))),
         kind=Kind.EXPECTED,
         source=derived(
             "The owner's weight is w = E[1/K] = (1 - p^N)/(N(1-p)), the others share 1 - w equally, so E ghat = "
@@ -182,8 +171,7 @@ CLAIMS = (
     Claim(
         name="packetloss.owner.variance_iid",
         title="For independent gradients, always having the owner's gives variance sigma^2 (1 - p^N)/(N (1-p)).",
-        quantity=IID_VARIANCE,
-        relation=Eq(IID_VARIANCE.symbol, sigma**2 * (1 - p**N) / (N * (1 - p))),
+        relation=Eq(IID_VARIANCE, sigma**2 * (1 - p**N) / (N * (1 - p))),
         kind=Kind.EXPECTED,
         source=derived(
             "Var = sigma^2 E[sum_i w_i^2] = sigma^2 E[1/K], K = 1 + Binomial(N-1, 1-p), and E[1/(1+B)] is the integral "
@@ -195,8 +183,7 @@ CLAIMS = (
     Claim(
         name="packetloss.owner.inflation",
         title="Losses inflate the variance of an average of independent gradients by at most 1/(1-p).",
-        quantity=IID_VARIANCE,
-        relation=Le(IID_VARIANCE.symbol, sigma**2 / (N * (1 - p))),
+        relation=Le(IID_VARIANCE, sigma**2 / (N * (1 - p))),
         kind=Kind.EXPECTED,
         source=derived("The exact variance is sigma^2 (1 - p^N)/(N (1-p)), and p^N >= 0."),
         assumes=(INDEPENDENT_LOSSES, INDEPENDENT_GRADIENTS, BELOW_ONE),
@@ -207,8 +194,7 @@ CLAIMS = (
     Claim(
         name="packetloss.expected.unbiased",
         title="Dividing by the expected arrivals is unbiased, also where nothing arrives.",
-        quantity=ESTIMATE_BIAS,
-        relation=Eq(ESTIMATE_BIAS.symbol, 0),
+        relation=Eq(ESTIMATE_BIAS, 0),
         kind=Kind.EXPECTED,
         source=derived("E ghat = sum_i (1-p) g_i / ((1-p) N), whatever depends on what: linearity."),
         assumes=(*_GIVEN, BELOW_ONE),
@@ -217,8 +203,7 @@ CLAIMS = (
     Claim(
         name="packetloss.expected.variance",
         title="Dividing by the expected arrivals has variance p/((1-p) N^2) times the sum of squares.",
-        quantity=ESTIMATE_VARIANCE,
-        relation=Eq(ESTIMATE_VARIANCE.symbol, p / ((1 - p) * N**2) * squares),
+        relation=Eq(ESTIMATE_VARIANCE, p / ((1 - p) * N**2) * squares),
         kind=Kind.EXPECTED,
         source=derived("Independent indicators of variance p (1-p), each times g_i/((1-p) N)."),
         assumes=(*_GIVEN, BELOW_ONE),
@@ -228,9 +213,7 @@ CLAIMS = (
     Claim(
         name="packetloss.volume.sent",
         title="Every worker sends 2 n (N-1)/N words a step, whatever gets lost.",
-        quantity=MOST_SENT,
-        relation=Eq(MOST_SENT.symbol, 2 * coordinates * (N - 1) / N),
-        kind=Kind.SURE,
+        relation=Eq(MOST_SENT, 2 * coordinates * (N - 1) / N),
         source=derived(
             "First half: its values of N - 1 foreign shards of n/N words; second half: its own shard to N - 1 others. "
             "Lost words were sent; nothing is repeated."
@@ -241,8 +224,7 @@ CLAIMS = (
     Claim(
         name="packetloss.volume.received",
         title="A worker receives (1-p) 2 n (N-1)/N words a step on average.",
-        quantity=MEAN_RECEIVED,
-        relation=Eq(MEAN_RECEIVED.symbol, (1 - p) * 2 * coordinates * (N - 1) / N),
+        relation=Eq(MEAN_RECEIVED, (1 - p) * 2 * coordinates * (N - 1) / N),
         kind=Kind.EXPECTED,
         source=derived("Every word that was sent arrives with probability 1 - p: linearity."),
         assumes=(INDEPENDENT_LOSSES, EVEN_SHARDS),

@@ -21,102 +21,95 @@ from commbounds.theory.packetloss.terms import (
 )
 from commbounds.theory.sources import Work
 
-
-def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
-    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
-
-
 ESTIMATE_BIAS = Quantity(
-    sp.Symbol("estimate_bias", real=True),
+    "estimate_bias",
     r"\mathbb{E}\,\hat g-\bar g",
     "expected estimate minus the mean of the workers' gradients, given that something arrives where it must",
+    real=True,
 )
-ESTIMATE_VARIANCE = _quantity(
+ESTIMATE_VARIANCE = Quantity(
     "estimate_variance", r"\mathrm{Var}(\hat g)", "variance of the estimate over the losses, for given gradients"
 )
-VARIANCE_GIVEN_ARRIVALS = _quantity(
+VARIANCE_GIVEN_ARRIVALS = Quantity(
     "variance_given_arrivals", r"\mathrm{Var}(\hat g\mid K)", "variance of the estimate, given how many arrived"
 )
-IID_VARIANCE = _quantity(
+IID_VARIANCE = Quantity(
     "iid_variance", r"\mathrm{Var}(\hat g)", "variance of the estimate over losses and independent gradients"
 )
 SHARE = Quantity(
-    sp.Symbol("estimate_share", real=True),
+    "estimate_share",
     r"\mathbb{E}\,\hat g/\bar g",
     "expected estimate over the mean of the workers' gradients, which is not zero",
+    real=True,
 )
 OWNER_PULL = Quantity(
-    sp.Symbol("owner_pull", real=True),
+    "owner_pull",
     r"\frac{\mathbb{E}\,\hat g-\bar g}{g_{\mathrm{own}}-\bar g}",
     "bias of the estimate over the owner's own deviation from the mean",
+    real=True,
 )
 WEIGHT_SUM = Quantity(
-    sp.Symbol("weight_sum", real=True),
+    "weight_sum",
     r"\sum_i w_i",
     "sum of the weights that the estimate gives to the workers' gradients",
+    real=True,
 )
-MEAN_INVERSE = _quantity(
+MEAN_INVERSE = Quantity(
     "mean_inverse", r"\mathbb{E}\left[\tfrac1K;K\geq1\right]", "mean of one over the arrivals, zero where there is none"
 )
-EMPTY = _quantity("empty", r"\Pr[K=0]", "probability that no contribution arrives")
-STALENESS_LAW = _quantity("staleness_law", r"\Pr[L_t=\ell]", "probability of a staleness")
-DIFFER = _quantity("differ", r"\Pr[\theta_i\neq\theta_j]", "probability that two receivers hold different versions")
-VERSION_GAP_LAW = _quantity(
+EMPTY = Quantity("empty", r"\Pr[K=0]", "probability that no contribution arrives")
+STALENESS_LAW = Quantity("staleness_law", r"\Pr[L_t=\ell]", "probability of a staleness")
+DIFFER = Quantity("differ", r"\Pr[\theta_i\neq\theta_j]", "probability that two receivers hold different versions")
+VERSION_GAP_LAW = Quantity(
     "version_gap_law", r"\Pr[M_t=m]", "probability that two receivers are so many versions apart"
 )
-MEAN_VERSION_GAP = _quantity(
-    "mean_version_gap", r"\mathbb{E}\,M_t", "expected number of versions between two receivers"
-)
-SQUARE_VERSION_GAP = _quantity("square_version_gap", r"\mathbb{E}\,M_t^2", "the same, squared")
-BOTH_MISSED = _quantity(
+MEAN_VERSION_GAP = Quantity("mean_version_gap", r"\mathbb{E}\,M_t", "expected number of versions between two receivers")
+SQUARE_VERSION_GAP = Quantity("square_version_gap", r"\mathbb{E}\,M_t^2", "the same, squared")
+BOTH_MISSED = Quantity(
     "both_missed",
     r"\Pr[u_a,u_b\in D_t]",
     "probability that two given updates both lie between the versions of two receivers",
 )
-DRIFT = _quantity(
+DRIFT = Quantity(
     "drift", r"\mathbb{E}\,\lVert D_t\rVert^2", "expected squared distance of two receivers' copies of a shard"
 )
-MEAN_DRIFT = _quantity("mean_drift", r"\mathbb{E}\,\lVert D_t\rVert", "expected distance of two receivers' copies")
-OWNER_DRIFT = _quantity(
+MEAN_DRIFT = Quantity("mean_drift", r"\mathbb{E}\,\lVert D_t\rVert", "expected distance of two receivers' copies")
+OWNER_DRIFT = Quantity(
     "owner_drift", r"\mathbb{E}\,\lVert \theta_j-\theta_i\rVert^2", "expected squared distance of a copy to the owner's"
 )
-WHOLE_DRIFT = _quantity(
+WHOLE_DRIFT = Quantity(
     "whole_drift",
     r"\frac{\mathbb{E}\,\lVert \theta_1-\theta_2\rVert^2}{\mathbb{E}\,\lVert u\rVert^2}",
     "expected squared distance of two workers' whole replicas, over the expected squared norm of an update",
 )
-CONSENSUS = _quantity(
+CONSENSUS = Quantity(
     "consensus",
     r"\frac1N\sum_i\mathbb{E}\,\lVert\theta_i-\bar\theta\rVert^2",
     "expected squared distance of the copies to their mean, averaged over the workers",
 )
-AVERAGE_DRIFT = _quantity(
+AVERAGE_DRIFT = Quantity(
     "average_drift", r"\frac1t\sum_{s\leq t}\mathbb{E}\,D_s^2", "expected squared gap of two receivers, mean over steps"
 )
-AVERAGE_OWNER_DRIFT = _quantity(
+AVERAGE_OWNER_DRIFT = Quantity(
     "average_owner_drift", r"\frac1t\sum_{s\leq t}\mathbb{E}\,x_s^2", "the same, of a receiver to the owner"
 )
-AVERAGE_DIFFER = _quantity(
+AVERAGE_DIFFER = Quantity(
     "average_differ",
     r"\frac1t\sum_{s\leq t}\Pr[\theta_i\neq\theta_j]",
     "share of the steps after which two receivers hold different versions, expected",
 )
-SHORTFALL = _quantity(
+SHORTFALL = Quantity(
     "shortfall", r"1-\mathbb{E}D_t^2/\mathbb{E}D_\infty^2", "how much of its limit the expected squared gap lacks"
 )
-RANGE = _quantity("staleness_range", r"\mathbb{E}[\max L-\min L]", "expected range of the receivers' staleness")
-LARGEST_STALENESS = _quantity(
-    "largest_staleness", r"\mathbb{E}\max_i L_i", "expected staleness of the stalest receiver"
-)
-ALL_STALE = _quantity(
-    "all_stale", r"\Pr[\mathrm{no\ packet\ arrives}]", "probability that no packet of a shard arrives"
-)
-GRADIENT_ERROR = _quantity(
+RANGE = Quantity("staleness_range", r"\mathbb{E}[\max L-\min L]", "expected range of the receivers' staleness")
+LARGEST_STALENESS = Quantity("largest_staleness", r"\mathbb{E}\max_i L_i", "expected staleness of the stalest receiver")
+ALL_STALE = Quantity("all_stale", r"\Pr[\mathrm{no\ packet\ arrives}]", "probability that no packet of a shard arrives")
+GRADIENT_ERROR = Quantity(
     "gradient_error",
     r"\left\lVert\tfrac1N\sum_i\nabla f(\theta_i)-\nabla f(\theta)\right\rVert",
     "distance of the mean gradient at the workers' replicas to the gradient at the reference point",
 )
-REPLICA_GAP = _quantity("replica_gap", r"\lVert\theta_i-\theta_j\rVert", "distance of two workers' copies of a shard")
+REPLICA_GAP = Quantity("replica_gap", r"\lVert\theta_i-\theta_j\rVert", "distance of two workers' copies of a shard")
 
 BELOW_ONE = Hypothesis("loss_below_one", "The loss probability is below 1.", p < 1)
 INDEPENDENT_LOSSES = Hypothesis(

@@ -32,8 +32,7 @@ CLAIMS = (
     Claim(
         name="packetloss.workers.log_upper",
         title="The stalest of R receivers is at most H_R / ln(1/p) steps behind on average: it grows like log R.",
-        quantity=LARGEST_STALENESS,
-        relation=Le(LARGEST_STALENESS.symbol, harmonic_number(receivers) / sp.log(1 / p)),
+        relation=Le(LARGEST_STALENESS, harmonic_number(receivers) / sp.log(1 / p)),
         kind=Kind.EXPECTED,
         source=derived(
             "1 + L is the ceiling of an exponential variable of rate ln(1/p), so L is below it; the maximum of R of "
@@ -45,9 +44,8 @@ CLAIMS = (
     Claim(
         name="packetloss.workers.log_lower",
         title="The stalest of R receivers is at least H_R / ln(1/p) - 1 steps behind on average, in the long run.",
-        quantity=LARGEST_STALENESS,
         relation=Ge(
-            LARGEST_STALENESS.symbol,
+            LARGEST_STALENESS,
             harmonic_number(receivers) / sp.log(1 / p) - 1 - receivers * p ** (t + 1) / (1 - p),
         ),
         kind=Kind.EXPECTED,
@@ -61,9 +59,7 @@ CLAIMS = (
     Claim(
         name="packetloss.training.replica_gap",
         title="Two replicas of a shard are never farther apart than the norms of the updates between their versions.",
-        quantity=REPLICA_GAP,
-        relation=Le(REPLICA_GAP.symbol, missednorms),
-        kind=Kind.SURE,
+        relation=Le(REPLICA_GAP, missednorms),
         source=derived("The gap is the sum of those updates: triangle inequality."),
         assumes=(EQUAL_START,),
         tightness=1,
@@ -74,9 +70,7 @@ CLAIMS = (
         name="packetloss.training.stale_gradients",
         title="Gradients at drifted replicas miss the gradient at a reference point by L times their mean "
         "distance at most.",
-        quantity=GRADIENT_ERROR,
-        relation=Le(GRADIENT_ERROR.symbol, smooth * meandistance),
-        kind=Kind.SURE,
+        relation=Le(GRADIENT_ERROR, smooth * meandistance),
         source=derived("Triangle inequality over the workers, then the Lipschitz constant for each."),
         assumes=(LIPSCHITZ_GRADIENT,),
         tightness=1,

@@ -45,9 +45,8 @@ CLAIMS = (
     Claim(
         name="packetloss.bursts.pair",
         title="Losses in bursts, white updates: the pair's expected squared gap after t steps, exactly.",
-        quantity=DRIFT,
         relation=Eq(
-            DRIFT.symbol,
+            DRIFT,
             2
             * sigma**2
             * lossrate
@@ -64,8 +63,7 @@ CLAIMS = (
     Claim(
         name="packetloss.bursts.owner",
         title="Losses in bursts, white updates: a receiver's expected squared gap to the owner, exactly.",
-        quantity=OWNER_DRIFT,
-        relation=Eq(OWNER_DRIFT.symbol, sigma**2 * lossrate * (1 - _stays**t) / recovery),
+        relation=Eq(OWNER_DRIFT, sigma**2 * lossrate * (1 - _stays**t) / recovery),
         kind=Kind.EXPECTED,
         source=derived("Sum over s < t of P(L > s) = pi (1-b)^s."),
         assumes=(TWO_STATE_LOSSES, EQUAL_START, WHITE_UPDATES),
@@ -74,9 +72,8 @@ CLAIMS = (
     Claim(
         name="packetloss.bursts.average",
         title="Losses in bursts: the same, averaged over the first t steps.",
-        quantity=AVERAGE_DRIFT,
         relation=Eq(
-            AVERAGE_DRIFT.symbol,
+            AVERAGE_DRIFT,
             2
             * lossrate
             * sigma**2
@@ -95,9 +92,8 @@ CLAIMS = (
     Claim(
         name="packetloss.average.pair",
         title="White updates: the pair's squared gap, averaged over the first t steps.",
-        quantity=AVERAGE_DRIFT,
         relation=Eq(
-            AVERAGE_DRIFT.symbol,
+            AVERAGE_DRIFT,
             2
             * sigma**2
             * (
@@ -114,8 +110,7 @@ CLAIMS = (
     Claim(
         name="packetloss.average.owner",
         title="White updates: a receiver's squared gap to the owner, averaged over the first t steps.",
-        quantity=AVERAGE_OWNER_DRIFT,
-        relation=Eq(AVERAGE_OWNER_DRIFT.symbol, sigma**2 * (p / (1 - p) - p**2 * (1 - p**t) / (t * (1 - p) ** 2))),
+        relation=Eq(AVERAGE_OWNER_DRIFT, sigma**2 * (p / (1 - p) - p**2 * (1 - p**t) / (t * (1 - p) ** 2))),
         kind=Kind.EXPECTED,
         source=derived("Geometric sums of the exact gap after s = 1 ... t steps."),
         assumes=_WHITE,
@@ -124,8 +119,7 @@ CLAIMS = (
     Claim(
         name="packetloss.average.differ",
         title="The share of the first t steps after which two receivers hold different versions.",
-        quantity=AVERAGE_DIFFER,
-        relation=Eq(AVERAGE_DIFFER.symbol, 2 * p / (1 + p) * (1 - p**2 * (1 - p ** (2 * t)) / (t * (1 - p**2)))),
+        relation=Eq(AVERAGE_DIFFER, 2 * p / (1 + p) * (1 - p**2 * (1 - p ** (2 * t)) / (t * (1 - p**2)))),
         kind=Kind.EXPECTED,
         source=derived("Geometric sum of 2p/(1+p) (1 - p^(2s)) over s = 1 ... t."),
         assumes=(*_LOSS, BELOW_ONE),
@@ -134,9 +128,7 @@ CLAIMS = (
     Claim(
         name="packetloss.shared.pair",
         title="If all receivers share a packet's fate, they never differ from one another.",
-        quantity=DRIFT,
-        relation=Eq(DRIFT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(DRIFT, 0),
         source=derived("All receivers have one staleness."),
         assumes=(SHARED_FATE, EQUAL_START),
         axis="p",
@@ -144,8 +136,7 @@ CLAIMS = (
     Claim(
         name="packetloss.shared.owner",
         title="A shared fate leaves a receiver's gap to the owner as it is: sigma^2 p (1-p^t)/(1-p).",
-        quantity=OWNER_DRIFT,
-        relation=Eq(OWNER_DRIFT.symbol, sigma**2 * owner_steps(p, t)),
+        relation=Eq(OWNER_DRIFT, sigma**2 * owner_steps(p, t)),
         kind=Kind.EXPECTED,
         source=derived("Each receiver's own losses have the same law as before."),
         assumes=(SHARED_FATE, EQUAL_START, WHITE_UPDATES, BELOW_ONE),
@@ -154,9 +145,7 @@ CLAIMS = (
     Claim(
         name="packetloss.corners.no_loss",
         title="Without loss there is no drift.",
-        quantity=DRIFT,
-        relation=Eq(DRIFT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(DRIFT, 0),
         source=derived("Every receiver holds the owner's version."),
         assumes=(NOTHING_LOST, EQUAL_START),
         axis="p",
@@ -164,9 +153,7 @@ CLAIMS = (
     Claim(
         name="packetloss.corners.pair_at_certain_loss",
         title="If everything is lost, receivers never move and never differ.",
-        quantity=DRIFT,
-        relation=Eq(DRIFT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(DRIFT, 0),
         source=derived("All hold the first version."),
         assumes=(ALL_LOST, EQUAL_START),
         axis="p",
@@ -176,8 +163,7 @@ CLAIMS = (
     Claim(
         name="packetloss.corners.owner_at_certain_loss",
         title="If everything is lost, white updates take the owner t sigma^2 away from everybody.",
-        quantity=OWNER_DRIFT,
-        relation=Eq(OWNER_DRIFT.symbol, t * sigma**2),
+        relation=Eq(OWNER_DRIFT, t * sigma**2),
         kind=Kind.EXPECTED,
         source=derived("The gap is the sum of all t updates."),
         assumes=(ALL_LOST, EQUAL_START, WHITE_UPDATES),
@@ -186,8 +172,7 @@ CLAIMS = (
     Claim(
         name="packetloss.packets.drift",
         title="Losing packets instead of whole shards does not change the expected squared gap.",
-        quantity=DRIFT,
-        relation=Eq(DRIFT.symbol, sigma**2 * pair_steps(p, t)),
+        relation=Eq(DRIFT, sigma**2 * pair_steps(p, t)),
         kind=Kind.EXPECTED,
         source=derived(
             "Every coordinate travels in one packet a step, lost with probability p: linearity over coordinates."
@@ -199,8 +184,7 @@ CLAIMS = (
         name="packetloss.packets.all_lost",
         title="A shard in q packets is lost whole with probability p^q: coordinates of different packets are "
         "independent.",
-        quantity=ALL_STALE,
-        relation=Eq(ALL_STALE.symbol, p**packets),
+        relation=Eq(ALL_STALE, p**packets),
         kind=Kind.LAW,
         source=derived("q independent packets. Only correlations between coordinates depend on how a shard is cut."),
         assumes=(INDEPENDENT_LOSSES,),
@@ -209,8 +193,7 @@ CLAIMS = (
     Claim(
         name="packetloss.bursts.pair_limit",
         title="Losses in bursts, white updates: the gap stays below sigma^2 (2 pi/b - 2 pi^2/(b(2-b))).",
-        quantity=DRIFT,
-        relation=Le(DRIFT.symbol, sigma**2 * _bursts),
+        relation=Le(DRIFT, sigma**2 * _bursts),
         kind=Kind.EXPECTED,
         source=derived("2 sum over all s of F(s)(1-F(s)) with 1 - F(s) = pi (1-b)^s."),
         assumes=(TWO_STATE_LOSSES, EQUAL_START, WHITE_UPDATES),
@@ -221,8 +204,7 @@ CLAIMS = (
     Claim(
         name="packetloss.bursts.as_if_independent",
         title="Losses in bursts drift no more than independent losses of the same rate.",
-        quantity=DRIFT,
-        relation=Le(DRIFT.symbol, sigma**2 * 2 * lossrate / (1 - lossrate**2)),
+        relation=Le(DRIFT, sigma**2 * 2 * lossrate / (1 - lossrate**2)),
         kind=Kind.EXPECTED,
         source=derived(
             "Fails: only the rate is the same. With 10 % loss and bursts of ten steps the limit is 1.895 sigma^2, not "

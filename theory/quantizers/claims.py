@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Le, Standing
 from commbounds.theory.compression import Subject
 from commbounds.theory.hypotheses import (
     EXACT_ARITHMETIC,
@@ -30,18 +30,14 @@ SIGN: tuple[Claim, ...] = (
     Claim(
         name="quantizers.sign.error",
         title="The exact error of replacing entries by their signs",
-        quantity=ABSOLUTE_ERROR,
-        relation=Eq(ABSOLUTE_ERROR.symbol, norm2**2 - 2 * norm1 + n),
-        kind=Kind.SURE,
+        relation=Eq(ABSOLUTE_ERROR, norm2**2 - 2 * norm1 + n),
         assumes=(ZERO_IS_PLUS_ONE,),
         source=derived("(x_i - sign x_i)^2 = x_i^2 - 2 |x_i| + 1, also for x_i = 0 with sign +1."),
     ),
     Claim(
         name="quantizers.sign.contraction",
         title="Replacing entries by their signs is contractive with some alpha > 0",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, 1 - alpha),
-        kind=Kind.SURE,
+        relation=Le(RELATIVE_ERROR, 1 - alpha),
         assumes=(SOME_ALPHA,),
         source=BERNSTEIN_2018.recalled(
             "the sign operator, whose scale is left to the step size; not a claim of that work",
@@ -67,9 +63,7 @@ SCALEDSIGN: tuple[Claim, ...] = (
     Claim(
         name="quantizers.scaledsign.error",
         title="The exact error of the sign scaled by the mean magnitude",
-        quantity=RELATIVE_ERROR,
-        relation=Eq(RELATIVE_ERROR.symbol, 1 - norm1**2 / (n * norm2**2)),
-        kind=Kind.SURE,
+        relation=Eq(RELATIVE_ERROR, 1 - norm1**2 / (n * norm2**2)),
         assumes=(ZERO_IS_PLUS_ONE,),
         source=KARIMIREDDY_2019.recalled(
             "the scaled sign and its density",
@@ -79,9 +73,7 @@ SCALEDSIGN: tuple[Claim, ...] = (
     Claim(
         name="quantizers.scaledsign.contraction",
         title="Scaled sign compression is contractive with alpha = 1/n",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, 1 - 1 / n),
-        kind=Kind.SURE,
+        relation=Le(RELATIVE_ERROR, 1 - 1 / n),
         source=KARIMIREDDY_2019.recalled(
             "the worst density",
             "||x||_1 >= ||x||_2 in the exact error; with sign(0) = 0 every zero entry saves c^2 besides.",
@@ -93,18 +85,14 @@ SCALEDSIGN: tuple[Claim, ...] = (
     Claim(
         name="quantizers.scaledsign.one_sparse",
         title="With sign(0) = 0, scaled sign compression of one nonzero entry errs by (1 - 1/n)^2",
-        quantity=RELATIVE_ERROR,
-        relation=Eq(RELATIVE_ERROR.symbol, (1 - 1 / n) ** 2),
-        kind=Kind.SURE,
+        relation=Eq(RELATIVE_ERROR, (1 - 1 / n) ** 2),
         assumes=(ZERO_IS_ZERO, ONE_SPARSE),
         source=derived("The entry x becomes x/n, and the zeros stay: (x - x/n)^2."),
     ),
     Claim(
         name="quantizers.scaledsign.attained",
         title="With sign(0) = 0, scaled sign compression of one nonzero entry errs by 1 - 1/n",
-        quantity=RELATIVE_ERROR,
-        relation=Eq(RELATIVE_ERROR.symbol, 1 - 1 / n),
-        kind=Kind.SURE,
+        relation=Eq(RELATIVE_ERROR, 1 - 1 / n),
         assumes=(ZERO_IS_ZERO, ONE_SPARSE),
         source=FOLKLORE.recalled(
             "one nonzero entry as the extremal input, whatever sign(0) is", "The entry becomes x/n: (1 - 1/n)^2."

@@ -64,8 +64,7 @@ QSGD: tuple[Claim, ...] = (
     Claim(
         name="quantizers.qsgd.variance",
         title="The exact variance factor of QSGD",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, QSGD_OMEGA),
+        relation=Le(RELATIVE_ERROR, QSGD_OMEGA),
         kind=Kind.EXPECTED,
         source=derived(_QSGD_PROOF),
         tightness=1,
@@ -75,8 +74,7 @@ QSGD: tuple[Claim, ...] = (
     Claim(
         name="quantizers.qsgd.variance_printed",
         title="QSGD has variance at most min(n/s^2, sqrt(n)/s)",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, QSGD_PRINTED),
+        relation=Le(RELATIVE_ERROR, QSGD_PRINTED),
         kind=Kind.EXPECTED,
         source=ALISTARH_2017.recalled(
             "the variance bound of the quantiser", "Implied by quantizers.qsgd.variance, which is never larger."
@@ -90,8 +88,7 @@ QSGD: tuple[Claim, ...] = (
     Claim(
         name="quantizers.qsgd.second_moment",
         title="QSGD multiplies the expected squared norm by at most 1 + omega",
-        quantity=SECOND_MOMENT,
-        relation=Le(SECOND_MOMENT.symbol, sp.piecewise_fold(1 + QSGD_OMEGA)),
+        relation=Le(SECOND_MOMENT, sp.piecewise_fold(1 + QSGD_OMEGA)),
         kind=Kind.EXPECTED,
         source=derived("Unbiased: the second moment is the squared norm plus the variance."),
         tightness=1,
@@ -100,8 +97,7 @@ QSGD: tuple[Claim, ...] = (
     Claim(
         name="quantizers.qsgd.second_moment_printed",
         title="QSGD multiplies the expected squared norm by at most min(n/s^2, sqrt(n)/s)",
-        quantity=SECOND_MOMENT,
-        relation=Le(SECOND_MOMENT.symbol, QSGD_PRINTED),
+        relation=Le(SECOND_MOMENT, QSGD_PRINTED),
         kind=Kind.EXPECTED,
         source=FOLKLORE.recalled(
             "the variance factor, used as a bound on the second moment",
@@ -116,9 +112,7 @@ QSGD: tuple[Claim, ...] = (
     Claim(
         name="quantizers.qsgd.level",
         title="No level of QSGD exceeds s",
-        quantity=LEVEL,
-        relation=Le(LEVEL.symbol, s),
-        kind=Kind.SURE,
+        relation=Le(LEVEL, s),
         source=derived(
             "|x_i| <= ||x||, also after rounding the norm to the dtype, which is monotone: s |x_i|/||x|| <= s."
         ),
@@ -130,8 +124,7 @@ QSGD: tuple[Claim, ...] = (
     Claim(
         name="quantizers.qsgd.support",
         title="QSGD leaves at most min(n, s sqrt(n)) entries in expectation",
-        quantity=SUPPORT,
-        relation=Le(SUPPORT.symbol, sp.Min(n, s * sp.sqrt(n))),
+        relation=Le(SUPPORT, sp.Min(n, s * sp.sqrt(n))),
         kind=Kind.EXPECTED,
         source=derived(
             "Entry i survives with probability min(1, a_i), a_i = s |x_i|/||x||, and sum a_i = s ||x||_1/||x||_2 <= "
@@ -143,8 +136,7 @@ QSGD: tuple[Claim, ...] = (
     Claim(
         name="quantizers.qsgd.support_printed",
         title="QSGD leaves at most s (s + sqrt(n)) entries in expectation",
-        quantity=SUPPORT,
-        relation=Le(SUPPORT.symbol, s * (s + sp.sqrt(n))),
+        relation=Le(SUPPORT, s * (s + sp.sqrt(n))),
         kind=Kind.EXPECTED,
         source=ALISTARH_2017.recalled(
             "the sparsity of the quantised vector", "Implied by quantizers.qsgd.support, which is smaller."
@@ -165,8 +157,7 @@ MAXDITHERING: tuple[Claim, ...] = (
     Claim(
         name="quantizers.maxdithering.variance",
         title="The exact variance factor of dithering relative to the largest entry",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, MAX_OMEGA),
+        relation=Le(RELATIVE_ERROR, MAX_OMEGA),
         kind=Kind.EXPECTED,
         source=derived(_MAX_PROOF),
         tightness=1,
@@ -177,9 +168,7 @@ MAXDITHERING: tuple[Claim, ...] = (
     Claim(
         name="quantizers.maxdithering.level",
         title="No level of max-norm dithering exceeds s",
-        quantity=LEVEL,
-        relation=Le(LEVEL.symbol, s),
-        kind=Kind.SURE,
+        relation=Le(LEVEL, s),
         source=derived("|x_i| <= max|x|, and the rounded quotient of the two is at most 1."),
         tightness=1,
         extremal="every x but zero: its largest entry has level s",
@@ -200,8 +189,7 @@ TERNGRAD: tuple[Claim, ...] = (
     Claim(
         name="quantizers.terngrad.error",
         title="The exact variance of TernGrad",
-        quantity=RELATIVE_ERROR,
-        relation=Eq(RELATIVE_ERROR.symbol, (norminf * norm1 - norm2**2) / norm2**2),
+        relation=Eq(RELATIVE_ERROR, (norminf * norm1 - norm2**2) / norm2**2),
         kind=Kind.EXPECTED,
         source=WEN_2017.recalled(
             "the ternarisation, without clipping and layers",
@@ -212,8 +200,7 @@ TERNGRAD: tuple[Claim, ...] = (
     Claim(
         name="quantizers.terngrad.variance",
         title="The exact variance factor of TernGrad",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, TERN_OMEGA),
+        relation=Le(RELATIVE_ERROR, TERN_OMEGA),
         kind=Kind.EXPECTED,
         source=derived("Max-norm dithering with one level. " + _MAX_PROOF),
         tightness=1,

@@ -52,8 +52,7 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
     Claim(
         name="quantizers.naturalcompression.variance",
         title="Natural compression has variance at most 1/8",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, NATURAL_OMEGA),
+        relation=Le(RELATIVE_ERROR, NATURAL_OMEGA),
         kind=Kind.EXPECTED,
         assumes=_IN_RANGE,
         source=HORVATH_2019.recalled(
@@ -66,8 +65,7 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
     Claim(
         name="quantizers.naturalcompression.variance_every_float",
         title="Natural compression has variance at most 1/8 on every finite vector",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, NATURAL_OMEGA),
+        relation=Le(RELATIVE_ERROR, NATURAL_OMEGA),
         kind=Kind.EXPECTED,
         source=HORVATH_2019.recalled(
             "the same statement, for real numbers",
@@ -82,9 +80,7 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
     Claim(
         name="quantizers.naturalcompression.fixed_points",
         title="Natural compression leaves powers of two alone",
-        quantity=RELATIVE_ERROR,
-        relation=Eq(RELATIVE_ERROR.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(RELATIVE_ERROR, 0),
         assumes=(POWER_ENTRIES,),
         source=derived("The probability of going up is the mantissa's fraction, which is 0."),
     ),
@@ -106,8 +102,7 @@ NATURALDITHERING: tuple[Claim, ...] = (
     Claim(
         name="quantizers.naturaldithering.variance",
         title="The variance factor of natural dithering, from its Lagrangian dual",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, NATURAL_DITHERING_OMEGA),
+        relation=Le(RELATIVE_ERROR, NATURAL_DITHERING_OMEGA),
         kind=Kind.EXPECTED,
         source=derived(
             "Let y_i = |x_i|/||x||, sum y_i^2 = 1, u = 2^(1-s) the smallest level, A = sqrt(n) u. Above u an entry "
@@ -125,8 +120,7 @@ NATURALDITHERING: tuple[Claim, ...] = (
     Claim(
         name="quantizers.naturaldithering.variance_printed",
         title="Natural dithering has variance at most 1/8 + A min(1, A), A = 2^(1-s) sqrt(n)",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, NATURAL_DITHERING_PRINTED),
+        relation=Le(RELATIVE_ERROR, NATURAL_DITHERING_PRINTED),
         kind=Kind.EXPECTED,
         source=HORVATH_2019.recalled(
             "the variance of natural dithering with the Euclidean norm",
@@ -158,8 +152,7 @@ STOCHASTICPOWER: tuple[Claim, ...] = (
     Claim(
         name="quantizers.stochasticpower.variance",
         title="Stochastic rounding to the powers of b has variance at most (b - 1)^2/(4 b)",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, BASE_OMEGA),
+        relation=Le(RELATIVE_ERROR, BASE_OMEGA),
         kind=Kind.EXPECTED,
         assumes=(WITHIN_LEVELS, EXACT_ARITHMETIC),
         source=BEZNOSIKOV_2020.recalled(
@@ -191,9 +184,7 @@ NEARESTPOWER: tuple[Claim, ...] = (
     Claim(
         name="quantizers.nearestpower.contraction",
         title="Rounding to the nearest power of two is contractive with 1 - alpha = 1/9",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, sp.Rational(1, 9)),
-        kind=Kind.SURE,
+        relation=Le(RELATIVE_ERROR, sp.Rational(1, 9)),
         assumes=_IN_RANGE,
         source=BEZNOSIKOV_2020.recalled(
             "rounding to the nearest power of two",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Le, Standing
 from commbounds.theory.quantities import P, entries, k, mu
 from commbounds.theory.sources import derived
 from commbounds.theory.sparse.terms import (
@@ -37,9 +37,7 @@ def _at_least(law: str, title: str, tail: object, share: str, where: Hypothesis,
     return Claim(
         name=f"sparse.gaussiank.{law}_least",
         title=title,
-        quantity=SHARE,
-        relation=Ge(SHARE.symbol, tail / mu - 1 / k),
-        kind=Kind.SURE,
+        relation=Ge(SHARE, tail / mu - 1 / k),
         assumes=(FIXED_THRESHOLD, where),
         source=derived(share + _QUANTILES),
         axis="mu",
@@ -51,9 +49,7 @@ def _at_most(law: str, title: str, tail: object, where: Hypothesis) -> Claim:
     return Claim(
         name=f"sparse.gaussiank.{law}_most",
         title=title,
-        quantity=SHARE,
-        relation=Le(SHARE.symbol, tail / mu + 1 / k),
-        kind=Kind.SURE,
+        relation=Le(SHARE, tail / mu + 1 / k),
         assumes=(FIXED_THRESHOLD, where),
         source=derived(
             "The threshold is z times the vector's own standard deviation, and at most one more than n P(|X| > t) of "
@@ -69,9 +65,7 @@ GAUSSIANK: tuple[Claim, ...] = (
     Claim(
         name="sparse.gaussiank.received",
         title="Gaussiank's busiest receiver, the rank that selects fewest, receives two words for every other entry",
-        quantity=MOST_RECEIVED,
-        relation=Eq(MOST_RECEIVED.symbol, 2 * (entries - fewest)),
-        kind=Kind.SURE,
+        relation=Eq(MOST_RECEIVED, 2 * (entries - fewest)),
         assumes=(DATA_WORDS,),
         source=derived(
             "An all-gather brings every rank all selected entries but its own: 2(sum_p |S_p| - |S_r|) words."
@@ -81,9 +75,7 @@ GAUSSIANK: tuple[Claim, ...] = (
     Claim(
         name="sparse.gaussiank.mean_received",
         title="Gaussiank brings 2(P - 1)/P words to a rank, on average, for every entry that any rank selects",
-        quantity=MEAN_RECEIVED,
-        relation=Eq(MEAN_RECEIVED.symbol, 2 * entries * (P - 1) / P),
-        kind=Kind.SURE,
+        relation=Eq(MEAN_RECEIVED, 2 * entries * (P - 1) / P),
         assumes=(DATA_WORDS,),
         source=derived("Every selected entry is received by P - 1 ranks."),
         axis="entries",
@@ -92,9 +84,7 @@ GAUSSIANK: tuple[Claim, ...] = (
     Claim(
         name="sparse.gaussiank.any_input",
         title="Gaussiank selects at most n/z^2 entries of a vector whose mean is not negative",
-        quantity=SHARE,
-        relation=Le(SHARE.symbol, 1 / (mu * z**2)),
-        kind=Kind.SURE,
+        relation=Le(SHARE, 1 / (mu * z**2)),
         assumes=(FIXED_THRESHOLD, NONNEGATIVE_MEAN),
         source=derived(
             "With mean m >= 0, |x_i| > m + z sd implies |x_i - m| > z sd, and by Chebyshev's inequality at most n/z^2 "
@@ -109,9 +99,7 @@ GAUSSIANK: tuple[Claim, ...] = (
     Claim(
         name="sparse.gaussiank.sign_symmetry",
         title="Gaussiank selects the same entries of -x as of x",
-        quantity=MISPLACED,
-        relation=Eq(MISPLACED.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(MISPLACED, 0),
         source=SHI_GAUSSIANK_2019.official_code(
             "the signed mean is added to the threshold",
             "Not so: the mean enters with its sign, while magnitudes are compared.",
@@ -124,9 +112,7 @@ GAUSSIANK: tuple[Claim, ...] = (
     Claim(
         name="sparse.gaussiank.heavy_tails",
         title="Gaussiank selects too few entries of heavy-tailed vectors",
-        quantity=SHARE,
-        relation=Le(SHARE.symbol, 1),
-        kind=Kind.SURE,
+        relation=Le(SHARE, 1),
         assumes=(FIXED_THRESHOLD, HEAVY_TAILS),
         source=SHI_GAUSSIANK_2019.recalled(
             "a threshold from the normal law underestimates k for gradients with heavy tails",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing
 from commbounds.theory.cost import critical_words
 from commbounds.theory.quantities import P, k, n
 from commbounds.theory.schedules import SCHEDULES, SPARSE_LOWER_BOUND
@@ -41,9 +41,7 @@ TOPK_DSA: tuple[Claim, ...] = (
     Claim(
         name="sparse.topkdsa.printed_upper",
         title="TopkDSA's critical path is at most (2k + n)(P - 1)/P words",
-        quantity=CRITICAL_PATH,
-        relation=Le(CRITICAL_PATH.symbol, critical_words(SCHEDULES["topk_dsa_upper"])),
-        kind=Kind.SURE,
+        relation=Le(CRITICAL_PATH, critical_words(SCHEDULES["topk_dsa_upper"])),
         assumes=(DATA_WORDS, MODEL_SWITCH),
         source=LI_HOEFLER_2022.recalled(
             _PRINTED,
@@ -63,9 +61,7 @@ TOPK_DSA: tuple[Claim, ...] = (
         name="sparse.topkdsa.upper",
         title="TopkDSA's critical path is at most 2(P - 1)(min(k, c) + min(Pk, c)) words, regions having at most c "
         "entries",
-        quantity=CRITICAL_PATH,
-        relation=Le(CRITICAL_PATH.symbol, 2 * (P - 1) * (sp.Min(k, _region) + sp.Min(P * k, _region))),
-        kind=Kind.SURE,
+        relation=Le(CRITICAL_PATH, 2 * (P - 1) * (sp.Min(k, _region) + sp.Min(P * k, _region))),
         assumes=(DATA_WORDS, MODEL_SWITCH, RING_GATHER),
         source=derived(
             "c = ceil(n/P). In a step of the split a message holds at most min(k, c) entries. In a step of the ring a "
@@ -79,9 +75,7 @@ TOPK_DSA: tuple[Claim, ...] = (
     Claim(
         name="sparse.topkdsa.printed_lower",
         title="TopkDSA brings at least 4k(P - 1)/P words to a rank, on average",
-        quantity=MEAN_RECEIVED,
-        relation=Ge(MEAN_RECEIVED.symbol, critical_words(SCHEDULES["topk_dsa"])),
-        kind=Kind.SURE,
+        relation=Ge(MEAN_RECEIVED, critical_words(SCHEDULES["topk_dsa"])),
         assumes=(DATA_WORDS, MODEL_SWITCH, K_NONZEROS),
         source=LI_HOEFLER_2022.recalled(
             _PRINTED,
@@ -97,9 +91,7 @@ TOPK_DSA: tuple[Claim, ...] = (
     Claim(
         name="sparse.topkdsa.lower_with_switch",
         title="TopkDSA brings at least min(4k, n)(P - 1)/P words to a rank, on average",
-        quantity=MEAN_RECEIVED,
-        relation=Ge(MEAN_RECEIVED.symbol, sp.Min(4 * k, n) * (P - 1) / P),
-        kind=Kind.SURE,
+        relation=Ge(MEAN_RECEIVED, sp.Min(4 * k, n) * (P - 1) / P),
         assumes=(DATA_WORDS, MODEL_SWITCH, K_NONZEROS),
         source=derived(
             _MEAN + "As U >= max(A, k), these are together at least 2(Pk - A) + 2(P - 1) max(A, k) >= 4k(P - 1). Dense "
@@ -114,9 +106,7 @@ TOPK_DSA: tuple[Claim, ...] = (
     Claim(
         name="sparse.topkdsa.identical",
         title="On identical, evenly spread supports TopkDSA's critical path is 4k(P - 1)/P words",
-        quantity=CRITICAL_PATH,
-        relation=Eq(CRITICAL_PATH.symbol, critical_words(SCHEDULES["topk_dsa"])),
-        kind=Kind.SURE,
+        relation=Eq(CRITICAL_PATH, critical_words(SCHEDULES["topk_dsa"])),
         assumes=(DATA_WORDS, IDENTICAL_EVEN),
         source=LI_HOEFLER_2022.recalled(_PRINTED, "All messages of the split hold k/P entries, and so do all blocks."),
         axis="P",
@@ -124,9 +114,7 @@ TOPK_DSA: tuple[Claim, ...] = (
     Claim(
         name="sparse.topkdsa.gathered",
         title="TopkDSA's gathering brings min(2U, n)(P - 1)/P words to a rank, on average",
-        quantity=MEAN_RECEIVED,
-        relation=Eq(MEAN_RECEIVED.symbol, sp.Min(2 * union, n) * (P - 1) / P),
-        kind=Kind.SURE,
+        relation=Eq(MEAN_RECEIVED, sp.Min(2 * union, n) * (P - 1) / P),
         assumes=(GATHERING, MODEL_SWITCH),
         source=RENGGLI_2019.recalled(
             "switching to a dense exchange when the sparse one would be longer",
@@ -137,9 +125,7 @@ TOPK_DSA: tuple[Claim, ...] = (
     Claim(
         name="sparse.topkdsa.code_switch",
         title="Switching at U = n/3, as the code does, brings at most 3U(P - 1)/P words to a rank, on average",
-        quantity=MEAN_RECEIVED,
-        relation=Le(MEAN_RECEIVED.symbol, 3 * union * (P - 1) / P),
-        kind=Kind.SURE,
+        relation=Le(MEAN_RECEIVED, 3 * union * (P - 1) / P),
         assumes=(GATHERING, CODE_SWITCH),
         source=LI_HOEFLER_2022.official_code(
             "the condition 2U >= 2n/3 in the all-reduce of the comparison",
@@ -161,9 +147,7 @@ LOWER_BOUND: tuple[Claim, ...] = (
     Claim(
         name="sparse.lower_bound.mean",
         title="A sparse all-reduce brings at least 2|T|(P - 1)/P words to a rank, on average",
-        quantity=MEAN_RECEIVED,
-        relation=Ge(MEAN_RECEIVED.symbol, _lower),
-        kind=Kind.SURE,
+        relation=Ge(MEAN_RECEIVED, _lower),
         assumes=(DATA_WORDS, NEVER_DENSE, GENERIC),
         source=LI_HOEFLER_2022.second_hand("Theorem 3.1, as a summary reports it: 2k(P - 1)/P", _LOWER_PROOF),
         tightness=1,
@@ -174,9 +158,7 @@ LOWER_BOUND: tuple[Claim, ...] = (
     Claim(
         name="sparse.lower_bound.most",
         title="In a sparse all-reduce some rank receives at least 2|T|(P - 1)/P words",
-        quantity=MOST_RECEIVED,
-        relation=Ge(MOST_RECEIVED.symbol, _lower),
-        kind=Kind.SURE,
+        relation=Ge(MOST_RECEIVED, _lower),
         assumes=(DATA_WORDS, NEVER_DENSE, GENERIC),
         source=LI_HOEFLER_2022.second_hand(
             "Theorem 3.1, as a summary reports it: 2k(P - 1)/P", _LOWER_PROOF + " The largest is at least the mean."
@@ -188,9 +170,7 @@ LOWER_BOUND: tuple[Claim, ...] = (
     Claim(
         name="sparse.lower_bound.every_rank",
         title="In a sparse all-reduce every rank receives at least 2|T|(P - 1)/P words",
-        quantity=LEAST_RECEIVED,
-        relation=Ge(LEAST_RECEIVED.symbol, _lower),
-        kind=Kind.SURE,
+        relation=Ge(LEAST_RECEIVED, _lower),
         assumes=(DATA_WORDS, GENERIC),
         source=LI_HOEFLER_2022.second_hand(
             "Theorem 3.1, if it is read as a statement about every rank",

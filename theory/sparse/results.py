@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Source, Standing
+from commbounds.theory.claim import Claim, Eq, Hypothesis, Source, Standing
 from commbounds.theory.sources import derived
 from commbounds.theory.sparse.terms import (
     CONSERVING,
@@ -23,9 +23,7 @@ def _mass(method: str, title: str, source: Source, assumes: tuple[Hypothesis, ..
     return Claim(
         name=f"sparse.{method}",
         title=title,
-        quantity=MASS_DEFECT,
-        relation=Eq(MASS_DEFECT.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(MASS_DEFECT, 0),
         source=source,
         assumes=assumes,
         axis="P",
@@ -80,9 +78,7 @@ TRUE_TOPK: tuple[Claim, ...] = (
     Claim(
         name="sparse.gtopk.true_topk",
         title="gTopk's update is the top-k of the sum",
-        quantity=MISPLACED,
-        relation=Eq(MISPLACED.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(MISPLACED, 0),
         source=SHI_GTOPK_2019.recalled("the global top-k", "A rank sends only its own k largest entries."),
         stands=Standing.REFUTED,
         extremal="two ranks, n = 2, k = 1, where an entry that no rank selects is the largest of the sum",
@@ -92,9 +88,7 @@ TRUE_TOPK: tuple[Claim, ...] = (
     Claim(
         name="sparse.gtopk.topk_of_selections",
         title="gTopk's update is the top-k of the sum of the ranks' top-k",
-        quantity=MISPLACED,
-        relation=Eq(MISPLACED.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(MISPLACED, 0),
         source=SHI_GTOPK_2019.recalled("the global top-k of the ranks' selections", _MERGES),
         stands=Standing.REFUTED,
         extremal="three ranks, n = 2, k = 1, where one selects what the merge of the other two has dropped",
@@ -104,9 +98,7 @@ TRUE_TOPK: tuple[Claim, ...] = (
     Claim(
         name="sparse.gtopk.two_ranks",
         title="On two ranks gTopk's update is the top-k of the sum of their top-k",
-        quantity=MISPLACED,
-        relation=Eq(MISPLACED.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(MISPLACED, 0),
         assumes=(TWO_RANKS,),
         source=derived("The only merge sees all that the ranks selected."),
         axis="n",

@@ -90,35 +90,31 @@ sd = sp.Symbol("sd", positive=True)
 """Standard deviation of the vector itself."""
 
 
-def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
-    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
-
-
-BUSIEST = _quantity(
+BUSIEST = Quantity(
     "busiest",
     r"\max_p \max(\mathrm{sent}_p,\mathrm{received}_p)",
     "words sent, or received, by the rank that sends or receives most",
 )
-IDLEST = _quantity(
+IDLEST = Quantity(
     "idlest",
     r"\min_p \min(\mathrm{sent}_p,\mathrm{received}_p)",
     "words sent, or received, by the rank that sends or receives least",
 )
-LEAST_RECEIVED = _quantity(
+LEAST_RECEIVED = Quantity(
     "least_received", r"\min_p \mathrm{received}_p", "words received by the rank that receives least"
 )
-MASS_DEFECT = _quantity(
+MASS_DEFECT = Quantity(
     "mass_defect",
     r"\lVert\textstyle\sum_p x_p-\sum_p\epsilon_p-u\rVert_\infty",
     "largest difference between what the ranks brought and what is in the residuals and in the update together",
 )
-MISPLACED = _quantity(
+MISPLACED = Quantity(
     "misplaced",
     r"\#\{i: u_i\neq v_i\}",
     "entries of the update u that differ from those of the vector v that the claim says it is",
 )
-SHARE = _quantity("share", r"\lvert S\rvert/k", "entries that a rank selects, over the k that it was asked for")
-UPDATE_ENTRIES = _quantity("update_entries", r"\lvert T\rvert", "entries of the update, zeros that were sent included")
+SHARE = Quantity("share", r"\lvert S\rvert/k", "entries that a rank selects, over the k that it was asked for")
+UPDATE_ENTRIES = Quantity("update_entries", r"\lvert T\rvert", "entries of the update, zeros that were sent included")
 
 # What is counted
 DATA_WORDS = Hypothesis(

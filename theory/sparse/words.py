@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Quantity, Source, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Le, Quantity, Source, Standing
 from commbounds.theory.cost import critical_steps, critical_words
 from commbounds.theory.quantities import P, index_bits, k
 from commbounds.theory.schedules import DENSE_LOWER_BOUND, EXACT, SCHEDULES
@@ -49,9 +49,7 @@ def _words(name: str, title: str, quantity: Quantity, words: object, source: Sou
     return Claim(
         name=f"sparse.{name}",
         title=title,
-        quantity=quantity,
-        relation=Eq(quantity.symbol, words),
-        kind=Kind.SURE,
+        relation=Eq(quantity, words),
         source=source,
         **{"axis": "P", **more},  # type: ignore[arg-type]
     )
@@ -80,9 +78,7 @@ TOPKA: tuple[Claim, ...] = (
     Claim(
         name="sparse.topka.above_oktopk",
         title="From three ranks on TopkA moves at least as much as Ok-Topk's bound allows",
-        quantity=CRITICAL_PATH,
-        relation=Ge(CRITICAL_PATH.symbol, critical_words(_oktopk)),
-        kind=Kind.SURE,
+        relation=Ge(CRITICAL_PATH, critical_words(_oktopk)),
         assumes=(AT_LEAST_THREE,),
         source=derived("2k(P - 1) - 6k(P - 1)/P = 2k(P - 1)(P - 3)/P, which is not negative from P = 3 on."),
         tightness=1,
@@ -92,9 +88,7 @@ TOPKA: tuple[Claim, ...] = (
     Claim(
         name="sparse.topka.below_oktopk",
         title="Up to three ranks TopkA moves no more than Ok-Topk's bound allows",
-        quantity=CRITICAL_PATH,
-        relation=Le(CRITICAL_PATH.symbol, critical_words(_oktopk)),
-        kind=Kind.SURE,
+        relation=Le(CRITICAL_PATH, critical_words(_oktopk)),
         assumes=(UP_TO_THREE,),
         source=derived("2k(P - 1) - 6k(P - 1)/P = 2k(P - 1)(P - 3)/P, which is not positive up to P = 3."),
         tightness=1,
@@ -104,9 +98,7 @@ TOPKA: tuple[Claim, ...] = (
     Claim(
         name="sparse.topka.below_dense",
         title="TopkA moves no more than the best dense all-reduce while all ranks together select at most n entries",
-        quantity=CRITICAL_PATH,
-        relation=Le(CRITICAL_PATH.symbol, DENSE_LOWER_BOUND),
-        kind=Kind.SURE,
+        relation=Le(CRITICAL_PATH, DENSE_LOWER_BOUND),
         assumes=(FEW_FOR_DENSE,),
         source=derived("2k(P - 1) <= 2n(P - 1)/P if and only if kP <= n."),
         tightness=1,
@@ -158,9 +150,7 @@ GTOPK: tuple[Claim, ...] = (
     Claim(
         name="sparse.gtopk.below_topka",
         title="From seven ranks on gTopk moves no more than TopkA",
-        quantity=CRITICAL_PATH,
-        relation=Le(CRITICAL_PATH.symbol, critical_words(_topka)),
-        kind=Kind.SURE,
+        relation=Le(CRITICAL_PATH, critical_words(_topka)),
         assumes=(SEVEN_RANKS,),
         source=derived(
             "2 ceil(log2 P) <= P - 1: equality at P = 7 and P = 9, strict at P = 8; from P = 10 on the left grows by "
@@ -173,9 +163,7 @@ GTOPK: tuple[Claim, ...] = (
     Claim(
         name="sparse.gtopk.above_oktopk",
         title="gTopk moves more than Ok-Topk's bound allows on any number of ranks",
-        quantity=CRITICAL_PATH,
-        relation=Ge(CRITICAL_PATH.symbol, critical_words(_oktopk)),
-        kind=Kind.SURE,
+        relation=Ge(CRITICAL_PATH, critical_words(_oktopk)),
         source=derived(
             "4 ceil(log2 P) >= 6 (P - 1)/P: 4 against 3 at P = 2, and at least 8 against less than 6 beyond."
         ),
@@ -226,9 +214,7 @@ SPARDL: tuple[Claim, ...] = (
     Claim(
         name="sparse.spardl.below_even_split",
         title="SparDL moves at most 4k(P - 1)/P words, what Ok-Topk moves under perfect balance",
-        quantity=CRITICAL_PATH,
-        relation=Le(CRITICAL_PATH.symbol, critical_words(SCHEDULES["spardl"])),
-        kind=Kind.SURE,
+        relation=Le(CRITICAL_PATH, critical_words(SCHEDULES["spardl"])),
         assumes=(ONE_TEAM,),
         source=derived(_SCATTER + _GATHER + "All ranks move the same in every step, and floor(k/P) <= k/P."),
         tightness=1,
@@ -277,9 +263,7 @@ SPARDL: tuple[Claim, ...] = (
     Claim(
         name="sparse.spardl.b_sag",
         title="Agreeing at once, no rank of SparDL moves more than 4b(P/d - 1) + 2h(d - 1) words",
-        quantity=BUSIEST,
-        relation=Le(BUSIEST.symbol, _in_blocks("spardl_bsag")),
-        kind=Kind.SURE,
+        relation=Le(BUSIEST, _in_blocks("spardl_bsag")),
         assumes=(B_SAG,),
         source=ZHAO_2023.official_code(
             "the schedule with teams; h adapts there between k/P and kd/P",

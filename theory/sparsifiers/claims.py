@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Le, Standing
 from commbounds.theory.compression import Subject
 from commbounds.theory.hypotheses import SOME_ALPHA
 from commbounds.theory.quantities import (
@@ -28,9 +28,7 @@ HARDTHRESHOLD: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.hardthreshold.absolute_error",
         title="Hard thresholding errs by at most n threshold^2, whatever the vector's norm",
-        quantity=ABSOLUTE_ERROR,
-        relation=Le(ABSOLUTE_ERROR.symbol, n * threshold**2),
-        kind=Kind.SURE,
+        relation=Le(ABSOLUTE_ERROR, n * threshold**2),
         source=STROM_2015.recalled(
             "thresholded updates; the bound itself is immediate",
             "Every entry left out is less than the threshold in magnitude, and there are at most n of them.",
@@ -41,9 +39,7 @@ HARDTHRESHOLD: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.hardthreshold.nonexpansive",
         title="Hard thresholding errs by at most the vector's own squared norm",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, 1),
-        kind=Kind.SURE,
+        relation=Le(RELATIVE_ERROR, 1),
         source=derived("The error consists of entries of x."),
         tightness=1,
         extremal="all entries below the threshold",
@@ -52,9 +48,7 @@ HARDTHRESHOLD: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.hardthreshold.contraction",
         title="Hard thresholding is contractive with some alpha > 0",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, 1 - alpha),
-        kind=Kind.SURE,
+        relation=Le(RELATIVE_ERROR, 1 - alpha),
         assumes=(SOME_ALPHA,),
         source=FOLKLORE.recalled(
             "thresholding treated as a contractive sparsifier",
@@ -80,9 +74,7 @@ IDENTITY: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.identity.contraction",
         title="The identity does not err",
-        quantity=RELATIVE_ERROR,
-        relation=Eq(RELATIVE_ERROR.symbol, 0),
-        kind=Kind.SURE,
+        relation=Eq(RELATIVE_ERROR, 0),
         source=derived("C(x) = x.", "by construction"),
     ),
     _identity.unbiased("C(x) = x."),

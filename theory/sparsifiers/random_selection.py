@@ -47,8 +47,7 @@ RANDK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.randk.contraction",
         title="Unscaled Rand-K errs by exactly 1 - k/n in expectation",
-        quantity=RELATIVE_ERROR,
-        relation=Eq(RELATIVE_ERROR.symbol, 1 - k / n),
+        relation=Eq(RELATIVE_ERROR, 1 - k / n),
         kind=Kind.EXPECTED,
         assumes=(UNSCALED,),
         source=STICH_2018.recalled(
@@ -59,8 +58,7 @@ RANDK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.randk.bias",
         title="Unscaled Rand-K shrinks every entry by the factor k/n in expectation",
-        quantity=BIAS,
-        relation=Eq(BIAS.symbol, 1 - k / n),
+        relation=Eq(BIAS, 1 - k / n),
         kind=Kind.EXPECTED,
         assumes=(UNSCALED,),
         source=derived(f"{_INCLUSION}, so that E C(x) = (k/n) x."),
@@ -70,8 +68,7 @@ RANDK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.randk.variance",
         title="Scaled Rand-K has variance exactly n/k - 1",
-        quantity=RELATIVE_ERROR,
-        relation=Eq(RELATIVE_ERROR.symbol, n / k - 1),
+        relation=Eq(RELATIVE_ERROR, n / k - 1),
         kind=Kind.EXPECTED,
         assumes=(SCALED,),
         source=STICH_2018.recalled(
@@ -83,8 +80,7 @@ RANDK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.randk.second_moment",
         title="Scaled Rand-K multiplies the expected squared norm by exactly n/k",
-        quantity=SECOND_MOMENT,
-        relation=Eq(SECOND_MOMENT.symbol, n / k),
+        relation=Eq(SECOND_MOMENT, n / k),
         kind=Kind.EXPECTED,
         assumes=(SCALED,),
         source=derived(f"{_INCLUSION}: its scaled value has second moment (k/n) (n/k)^2 x_i^2."),
@@ -95,9 +91,7 @@ RANDK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.randk.support",
         title="Rand-K leaves at most k entries",
-        quantity=SUPPORT,
-        relation=Le(SUPPORT.symbol, k),
-        kind=Kind.SURE,
+        relation=Le(SUPPORT, k),
         source=derived("k entries are sent; some of them may be zero.", "by construction"),
         tightness=1,
         extremal="no entry is zero",
@@ -106,8 +100,7 @@ RANDK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.randk.global_contraction_shared",
         title="With one support for all workers, the average of unscaled Rand-K errs by exactly 1 - k/n",
-        quantity=GLOBAL_ERROR,
-        relation=Eq(GLOBAL_ERROR.symbol, 1 - k / n),
+        relation=Eq(GLOBAL_ERROR, 1 - k / n),
         kind=Kind.EXPECTED,
         assumes=(UNSCALED, SHARED_SUPPORT, NONZERO_AVERAGE),
         source=derived("With a shared support C is linear: the average of the outputs is the output of the average."),
@@ -117,8 +110,7 @@ RANDK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.randk.global_error_independent",
         title="The exact error of the average of unscaled Rand-K with independent supports",
-        quantity=GLOBAL_ERROR,
-        relation=Eq(GLOBAL_ERROR.symbol, (1 - _p) ** 2 + _p * (1 - _p) * sumsq / (P * norm2bar) ** 2),
+        relation=Eq(GLOBAL_ERROR, (1 - _p) ** 2 + _p * (1 - _p) * sumsq / (P * norm2bar) ** 2),
         kind=Kind.EXPECTED,
         assumes=(UNSCALED, INDEPENDENT_SUPPORTS, NONZERO_AVERAGE),
         source=derived(
@@ -131,8 +123,7 @@ RANDK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.randk.global_contraction",
         title="The average of unscaled Rand-K with independent supports contracts towards the average by 1 - k/n",
-        quantity=GLOBAL_ERROR,
-        relation=Le(GLOBAL_ERROR.symbol, 1 - k / n),
+        relation=Le(GLOBAL_ERROR, 1 - k / n),
         kind=Kind.EXPECTED,
         assumes=(UNSCALED, INDEPENDENT_SUPPORTS, NONZERO_AVERAGE),
         source=FOLKLORE.recalled(
@@ -149,8 +140,7 @@ RANDK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.randk.global_error_scaled",
         title="The exact error of the average of scaled Rand-K with independent supports",
-        quantity=GLOBAL_ERROR,
-        relation=Eq(GLOBAL_ERROR.symbol, (n / k - 1) * sumsq / (P * norm2bar) ** 2),
+        relation=Eq(GLOBAL_ERROR, (n / k - 1) * sumsq / (P * norm2bar) ** 2),
         kind=Kind.EXPECTED,
         assumes=(SCALED, INDEPENDENT_SUPPORTS, NONZERO_AVERAGE),
         source=derived("No bias; the workers' variances (n/k - 1) ||x_i||^2 add up and are divided by P^2."),
@@ -166,8 +156,7 @@ RANDK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.randk.idempotence_defect",
         title="A second unscaled Rand-K changes the output unless it draws the same subset",
-        quantity=IDEMPOTENCE_DEFECT,
-        relation=Eq(IDEMPOTENCE_DEFECT.symbol, 1 - 1 / choose(n, k)),
+        relation=Eq(IDEMPOTENCE_DEFECT, 1 - 1 / choose(n, k)),
         kind=Kind.LAW,
         assumes=(UNSCALED, NO_ZERO_ENTRIES),
         source=derived("The output has exactly k nonzero entries, and one subset in choose(n, k) keeps all of them."),
@@ -180,8 +169,7 @@ ADAPTIVE: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.adaptivesparsification.error",
         title="The exact expected error of keeping entry i with probability |x_i|/||x||_1",
-        quantity=RELATIVE_ERROR,
-        relation=Eq(RELATIVE_ERROR.symbol, 1 - norm3**3 / (norm1 * norm2**2)),
+        relation=Eq(RELATIVE_ERROR, 1 - norm3**3 / (norm1 * norm2**2)),
         kind=Kind.EXPECTED,
         source=BEZNOSIKOV_2020.recalled(
             "adaptive random sparsification",
@@ -192,8 +180,7 @@ ADAPTIVE: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.adaptivesparsification.contraction",
         title="Adaptive random sparsification is contractive with alpha = 1/n",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, 1 - 1 / n),
+        relation=Le(RELATIVE_ERROR, 1 - 1 / n),
         kind=Kind.EXPECTED,
         source=BEZNOSIKOV_2020.recalled(
             "its contraction factor",
@@ -206,9 +193,7 @@ ADAPTIVE: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.adaptivesparsification.support",
         title="Adaptive random sparsification leaves at most one entry",
-        quantity=SUPPORT,
-        relation=Le(SUPPORT.symbol, 1),
-        kind=Kind.SURE,
+        relation=Le(SUPPORT, 1),
         source=derived("One entry is sent; it is zero only where x is.", "by construction"),
         tightness=1,
         extremal="every x but zero",

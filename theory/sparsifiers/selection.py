@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Le, Standing
 from commbounds.theory.compression import Subject
 from commbounds.theory.hypotheses import KEEPS_CEILING, KEEPS_FLOOR, NONZERO_AVERAGE, TWO_WORKERS
 from commbounds.theory.quantities import (
@@ -44,9 +44,7 @@ TOPK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.topk.contraction",
         title="Top-K is contractive with alpha = k/n",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, 1 - k / n),
-        kind=Kind.SURE,
+        relation=Le(RELATIVE_ERROR, 1 - k / n),
         source=STICH_2018.recalled(
             "Top-K as a k-contraction; also in Alistarh et al. 2018",
             "The mean square of the n - k entries left out is at most that of the k entries kept, hence at most that "
@@ -59,9 +57,7 @@ TOPK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.topk.support",
         title="Top-K leaves at most k entries",
-        quantity=SUPPORT,
-        relation=Le(SUPPORT.symbol, k),
-        kind=Kind.SURE,
+        relation=Le(SUPPORT, k),
         source=derived("k entries are sent; some of them may be zero.", "by construction"),
         tightness=1,
         extremal="no entry is zero",
@@ -70,9 +66,7 @@ TOPK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.topk.ceil_k",
         title="A compressor that keeps the ceil(mu n) largest entries contracts by 1 - mu",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, 1 - mu),
-        kind=Kind.SURE,
+        relation=Le(RELATIVE_ERROR, 1 - mu),
         assumes=(KEEPS_CEILING,),
         source=derived("Top-K's factor 1 - k/n with k = ceil(mu n) >= mu n."),
         tightness=1,
@@ -82,9 +76,7 @@ TOPK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.topk.floor_k",
         title="A compressor that keeps the floor(mu n) largest entries contracts by 1 - mu",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, 1 - mu),
-        kind=Kind.SURE,
+        relation=Le(RELATIVE_ERROR, 1 - mu),
         assumes=(KEEPS_FLOOR,),
         source=FOLKLORE.recalled(
             "implementations compute k = max(1, int(mu n)) and quote the factor 1 - mu",
@@ -101,9 +93,7 @@ TOPK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.topk.local_contraction",
         title="Top-K on every worker contracts the workers' vectors taken together",
-        quantity=LOCAL_ERROR,
-        relation=Le(LOCAL_ERROR.symbol, 1 - k / n),
-        kind=Kind.SURE,
+        relation=Le(LOCAL_ERROR, 1 - k / n),
         source=derived("Top-K's contraction for every worker, summed over the workers."),
         tightness=1,
         extremal="on every worker, all entries equal in magnitude",
@@ -113,9 +103,7 @@ TOPK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.topk.global_error",
         title="The average of per-worker Top-K errs by at most (1 - k/n) of the workers' mean square",
-        quantity=GLOBAL_ERROR,
-        relation=Le(GLOBAL_ERROR.symbol, (1 - k / n) * sumsq / (P * norm2bar**2)),
-        kind=Kind.SURE,
+        relation=Le(GLOBAL_ERROR, (1 - k / n) * sumsq / (P * norm2bar**2)),
         assumes=(NONZERO_AVERAGE,),
         source=derived(
             "Jensen: the squared norm of the average error is at most the average squared error, which local "
@@ -129,9 +117,7 @@ TOPK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.topk.global_contraction",
         title="The average of per-worker Top-K contracts towards the workers' average by 1 - k/n",
-        quantity=GLOBAL_ERROR,
-        relation=Le(GLOBAL_ERROR.symbol, 1 - k / n),
-        kind=Kind.SURE,
+        relation=Le(GLOBAL_ERROR, 1 - k / n),
         assumes=(NONZERO_AVERAGE,),
         source=FOLKLORE.recalled(
             "the contraction factor of one worker, used for the average over workers",
@@ -147,9 +133,7 @@ TOPK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.topk.two_workers",
         title="Per-worker Top-1 of (1 + e, -1) and (-1, 1 + e) misses their average by the factor 1/e",
-        quantity=GLOBAL_ERROR,
-        relation=Eq(GLOBAL_ERROR.symbol, 1 / e**2),
-        kind=Kind.SURE,
+        relation=Eq(GLOBAL_ERROR, 1 / e**2),
         assumes=(TWO_WORKERS,),
         source=derived(
             "The average is (e/2, e/2); Top-1 keeps 1 + e on either worker, so the average of the outputs is "
@@ -169,9 +153,7 @@ BLOCKTOPK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.blocktopk.contraction",
         title="Keeping k of the B = ceil(n/block) blocks is contractive with alpha = k/B",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, 1 - k / _blocks),
-        kind=Kind.SURE,
+        relation=Le(RELATIVE_ERROR, 1 - k / _blocks),
         source=FOLKLORE.recalled(
             "Top-K on blocks ranked by norm",
             "Top-K's proof for the B squared block norms in place of the n squared entries; a short last block is one "
@@ -184,9 +166,7 @@ BLOCKTOPK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.blocktopk.kept_share",
         title="Keeping k blocks is contractive with alpha = k block/n, the share of the entries kept",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, 1 - k * block / n),
-        kind=Kind.SURE,
+        relation=Le(RELATIVE_ERROR, 1 - k * block / n),
         source=FOLKLORE.recalled(
             "the factor for blocks that divide n, used where they do not",
             "With a short last block B > n/block, and equal block norms attain 1 - k/B > 1 - k block/n: x = (1, 1, c) "
@@ -213,9 +193,7 @@ CHUNKTOPK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.chunktopk.contraction",
         title="Keeping k entries in every chunk is contractive with alpha the smallest share kept in a chunk",
-        quantity=RELATIVE_ERROR,
-        relation=Le(RELATIVE_ERROR.symbol, sp.Max(0, 1 - k / sp.Min(n, chunk))),
-        kind=Kind.SURE,
+        relation=Le(RELATIVE_ERROR, sp.Max(0, 1 - k / sp.Min(n, chunk))),
         source=FOLKLORE.recalled(
             "Top-K within chunks",
             "Top-K's contraction in every chunk, summed. A full chunk keeps the share k/chunk and a short one more, so "

@@ -52,7 +52,7 @@ def bind(name: str, compressor: str, variant: str = "", **options: Any) -> Compr
         Fields of `CompressorStudy` that differ from the defaults.
     """
     key = f"{compressor} {variant}".strip()
-    quantity = claims()[name].quantity.symbol.name
+    quantity = claims()[name].quantity.name
     defaults: dict[str, Any] = {"setups": SETUPS[key], "sweep": SWEEPS.get(key)}
     if quantity in MEASURES:
         defaults["measure"] = MEASURES[quantity]

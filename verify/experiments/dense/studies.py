@@ -92,7 +92,7 @@ def _traffic_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | N
     if not _admitted(claim.name, case.settings["P"], case.settings["n"]):
         return None
     _, traffic = _run(_SUBJECTS[claim.subject], implementation, case)
-    return _outcome_of(case, _READ[claim.quantity.symbol.name](traffic))
+    return _outcome_of(case, _READ[claim.quantity.name](traffic))
 
 
 def _algorithms(claim: Claim) -> tuple[dict[str, str], ...]:
@@ -223,7 +223,7 @@ def _order_curves(claim: Claim, implementation: Any, seed: int) -> tuple[Series,
 
 
 def _result(claim: Claim) -> Study:
-    symbol = claim.quantity.symbol.name
+    symbol = claim.quantity.name
     if symbol in ("wrong_sums", "misplaced_words"):
         settings = _algorithms(claim)
 
@@ -263,7 +263,7 @@ def _result(claim: Claim) -> Study:
 
 def _all() -> Sequence[Study]:
     listed = [claim for claim in claims().values() if claim.column == "dense"]
-    return [_traffic(claim) if claim.quantity.symbol.name in _READ else _result(claim) for claim in listed]
+    return [_traffic(claim) if claim.quantity.name in _READ else _result(claim) for claim in listed]
 
 
 EXPERIMENTS = studies(*_all())

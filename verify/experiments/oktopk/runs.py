@@ -274,8 +274,8 @@ def trial(name: str) -> Callable[[Any, Case], Outcome | None]:
         if not all(_MEETS[h.name](run) for h in claim.assumes):
             return None
         traffic = run.counted(claim)
-        if claim.quantity.symbol.name == "mean_received":
+        if claim.quantity.name == "mean_received":
             return Outcome(Fraction(int(traffic.received.sum()), run.P), values(run))
-        return Outcome(int(_MEASURED[claim.quantity.symbol.name](run, traffic)), values(run))
+        return Outcome(int(_MEASURED[claim.quantity.name](run, traffic)), values(run))
 
     return measured
