@@ -183,7 +183,7 @@ class AnyStudy:
         bound = bound_at(claim, outcome.values)
         pair = decimal(measured), decimal(bound)
         close = None
-        if outcome.slack <= 1e-4 * abs(pair[1]):
+        if outcome.slack <= 1e-4 * max(abs(pair[0]), abs(pair[1])):  # else rounding decides the ratio
             close = ratio(*(pair[::-1] if isinstance(claim.relation, sp.Ge) else pair))
         return bound, close, violates(claim.relation, measured, bound, outcome.slack)
 

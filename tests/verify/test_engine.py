@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import pytest
 
 from commbounds.verify import Finding, Verdict, engine, load, run, select
-from commbounds.verify.confront import versions
+from commbounds.verify.confront import confront_together, versions
 from commbounds.verify.experiments import EXPERIMENTS
 
 CHEAP = (
@@ -34,12 +34,12 @@ def asked(monkeypatch):
     """The claims that were confronted, in order; confronting one takes a moment and always proves it."""
     names = []
 
-    def confront(name, budget="quick", seed=0):
-        names.append(name)
-        time.sleep(random.Random(name).random() / 100)
-        return finding(name, budget, seed)
+    def confront_together(group, budget="quick", seed=0):
+        names.extend(group)
+        time.sleep(random.Random(group[0]).random() / 100)
+        return [finding(name, budget, seed) for name in group]
 
-    monkeypatch.setattr(engine, "confront", confront)
+    monkeypatch.setattr(engine, "confront_together", confront_together)
     return names
 
 
@@ -104,6 +104,17 @@ def test_the_same_seed_gives_the_same_findings(serial):
     assert all(f.as_stated for f in serial)
 
 
+def test_claims_of_one_subject_are_one_task_and_a_claim_does_not_depend_on_the_others(serial):
+    assert [name for group in engine.tasks(NAMES) for name in group] != NAMES  # a subject's claims may stand apart
+    assert sorted(name for group in engine.tasks(NAMES) for name in group) == sorted(NAMES)
+    group = next(group for group in engine.tasks(NAMES) if "sparsifiers.topk.two_workers" in group)
+    assert len(group) > 10
+    assert {EXPERIMENTS[name].subject for name in group} == {"TopK"}
+    together = {f.claim: f for f in confront_together(group, seed=3)}
+    alone = next(f for f in serial if f.claim == "sparsifiers.topk.two_workers")
+    assert together[alone.claim].to_json() == alone.to_json()
+
+
 def test_threads_give_the_same_findings(serial):
     with ThreadPoolExecutor(2) as pool:
         assert [f.to_json() for f in run(CHEAP, seed=3, executor=pool)] == [f.to_json() for f in serial]
@@ -122,7 +133,7 @@ def test_other_seeds_search_elsewhere(serial):
 
 
 def test_an_error_of_the_executor_cancels_the_rest(asked, monkeypatch):
-    monkeypatch.setattr(engine, "confront", lambda *_: 1 / 0)
+    monkeypatch.setattr(engine, "confront_together", lambda *_: 1 / 0)
     with ThreadPoolExecutor(1) as pool, pytest.raises(ZeroDivisionError):
         run(executor=pool)
 
@@ -169,10 +180,11 @@ import sys, time
 sys.path.insert(0, {tests!r})
 from commbounds.verify import engine
 from commbounds.verify.finding import Finding, Verdict
-def confront(name, budget, seed):
+def confront_together(names, budget, seed):
     time.sleep(0.02)
-    return Finding(name, Verdict.PROVED, True, (), budget=budget, seed=seed, versions=engine.versions())
-engine.confront = confront
+    made = dict(budget=budget, seed=seed, versions=engine.versions())
+    return [Finding(name, Verdict.PROVED, True, (), **made) for name in names]
+engine.confront_together = confront_together
 engine.run("*", out={out!r})
 """
 
