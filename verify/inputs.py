@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -155,6 +156,7 @@ def family(name: str, n: int, seed: int, scale: float = 1.0, dtype: type = np.fl
 _FAR = 1 << 200
 
 
+@lru_cache(maxsize=1 << 14)
 def whole(low: int, high: int) -> st.SearchStrategy[int]:
     """Integers in [low, high]; they shrink towards low.
 

@@ -18,6 +18,7 @@ from commbounds.collectives import (
     recursive_doubling_allreduce,
     row_count,
 )
+from commbounds.collectives.arctopk.law import _kept_at, sectors
 from commbounds.theory import claims
 
 pytestmark = pytest.mark.kernels
@@ -88,6 +89,23 @@ def test_expectations_in_the_plane_are_those_of_many_directions(K):
     # between two directions at most every pair of rows changes places once
     room = 2 * 6 / angles * np.square(rows).sum() + error
     assert np.square(rows).sum() - kept == pytest.approx(planar_error(rows.tolist(), K, angles), abs=room)
+
+
+def test_sectors_in_a_kernel_are_those_of_the_arrays():
+    rng = np.random.default_rng(0)
+    for trial in range(300):
+        m = int(rng.integers(1, 7))
+        rows = rng.standard_normal((m, 2)) if trial % 3 else rng.integers(-2, 3, (m, 2)).astype(float)
+        K, a = int(rng.integers(1, m + 1)), 1.0 if trial % 5 == 0 else float(rng.random())
+        z = (rows[:, 0] + 1j * rows[:, 1]) ** 2
+        w = np.abs(z)
+        middle, width = sectors(w, z, a)
+        scores = w[:, None] + a * (z[:, None] * np.exp(-1j * middle)).real
+        chosen = np.argsort(-scores, axis=0, kind="stable")[:K]
+        expected = w[chosen].sum(axis=0) @ width / (2 * math.pi)
+        kept = _kept_at(w, z.real.copy(), z.imag.copy(), K, a, np.empty(m * (m - 1) + 2), np.empty(m))
+        # ends of sectors are rounded some ten times, and each moves an energy of at most all
+        assert abs(kept - expected) <= 16 * m**2 * np.finfo(float).eps * w.sum()
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
