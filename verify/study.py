@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 import sympy as sp
@@ -17,7 +18,9 @@ from commbounds.theory import Claim, claims
 from commbounds.verify.experiment import Budget, Implementations, bound_at, decimal, ratio, violates
 from commbounds.verify.finding import Counterexample, Series
 
-__all__ = ["AnyStudy", "Case", "Outcome", "Stream", "Study", "studies"]
+__all__ = ["AnyStudy", "Case", "Outcome", "Stream", "Study", "shared", "studies"]
+
+Source = TypeVar("Source")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +109,32 @@ class Stream:
     two_sided: bool = True
     unit: float = 1.0
     cost: float = 4
+
+
+def shared(factory: Callable[..., Source]) -> Callable[..., Source]:
+    """The factory of a source of cases, made to give the same source for the same arguments.
+
+    Studies that have the same source share its cases, and what is run on them.
+    """
+    made: dict[Any, Source] = {}
+
+    @wraps(factory)
+    def source(*arguments: Any, **options: Any) -> Source:
+        key = _frozen((arguments, options))
+        if key not in made:
+            made[key] = factory(*arguments, **options)
+        return made[key]
+
+    return source
+
+
+def _frozen(value: Any) -> Any:
+    """Something hashable that is equal only for equal values of equal types."""
+    if isinstance(value, Mapping):
+        return "mapping", tuple(sorted((name, _frozen(v)) for name, v in value.items()))
+    if isinstance(value, tuple | list):
+        return type(value), tuple(map(_frozen, value))
+    return type(value), value
 
 
 class AnyStudy:

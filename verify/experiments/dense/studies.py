@@ -33,7 +33,7 @@ from commbounds.verify.experiments.dense.cases import (
 )
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among
-from commbounds.verify.study import Case, Outcome, Study, studies
+from commbounds.verify.study import Case, Outcome, Study, shared, studies
 
 __all__ = ["EXPERIMENTS"]
 
@@ -91,7 +91,7 @@ def _run(subject: str, implementation: Any, case: Case) -> Any:
 def _traffic_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | None:
     if not _admitted(claim.name, case.settings["P"], case.settings["n"]):
         return None
-    _, traffic = _run(_SUBJECTS[claim.subject], implementation, case)
+    _, traffic = case.once(_run, _SUBJECTS[claim.subject], implementation)
     return _outcome_of(case, _READ[claim.quantity.name](traffic))
 
 
@@ -113,29 +113,36 @@ def _traffic_curves(claim: Claim, implementation: Any, _seed: int) -> Iterator[S
         yield Series(label, "P", [float(P) for P in ranks], bounds, measured)
 
 
-def _traffic(claim: Claim) -> Study:
-    settings = _algorithms(claim)
-    untold = claim.subject == "gather_blocks"
-
+@shared
+def _traffic_grid(settings: tuple[dict[str, str], ...], untold: bool) -> Callable[[int], Iterator[Case]]:
     def grid(level: int) -> Iterator[Case]:
         for case in lengths(level) if untold else sizes(level):
             for more in settings:
                 yield Case({**case.settings, **more})
+
+    return grid
+
+
+@shared
+def _traffic_drawn(settings: tuple[dict[str, str], ...], untold: bool) -> Callable[[], Any]:
+    return lambda: among(settings).flatmap(lambda more: (lengths_drawn if untold else sizes_drawn)(**more))
+
+
+def _traffic(claim: Claim) -> Study:
+    settings = _algorithms(claim)
+    untold = claim.subject == "gather_blocks"
 
     def extremal(_budget: Budget) -> Iterator[Case]:
         for P in (2, 3):
             for more in settings:
                 yield Case({"P": P, "n": 6, **more})
 
-    def drawn() -> Any:
-        return among(settings).flatmap(lambda more: (lengths_drawn if untold else sizes_drawn)(**more))
-
     return Study(
         claim=claim.name,
         subject=_SUBJECTS[claim.subject],
         trial=partial(_traffic_trial, claim),
-        grid=grid,
-        cases=drawn,
+        grid=_traffic_grid(settings, untold),
+        cases=_traffic_drawn(settings, untold),
         extremal=extremal if claim.tightness is not None else None,
         curves=lambda implementation, seed: tuple(_traffic_curves(claim, implementation, seed)),
         enumerated="P = 1 to 16, and some up to 33 and beyond, each with vectors of 1 to 64 words"
@@ -154,7 +161,7 @@ def _sum_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | None:
     if (stack != np.rint(stack)).any() or np.abs(stack).sum(axis=0).max() >= limit:
         return None
     expected = stack.astype(np.int64).sum(axis=0).astype(stack.dtype)
-    result, _ = _run(_SUBJECTS[claim.subject], implementation, case)
+    result, _ = case.once(_run, _SUBJECTS[claim.subject], implementation)
     if claim.subject != "reduce_scatter":
         return _outcome_of(case, wrong_entries(result, expected, P))
     blocks = np.array_split(expected, P)
@@ -165,7 +172,7 @@ def _sum_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | None:
 
 def _contents_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome | None:
     stack = stack_of(case)
-    result, _ = _run("allgatherv", implementation, case)
+    result, _ = case.once(_run, "allgatherv", implementation)
     return _outcome_of(case, wrong_entries(result, stack[0], len(stack)))
 
 
@@ -173,7 +180,7 @@ def _agreement_trial(claim: Claim, implementation: Any, case: Case) -> Outcome |
     stack = stack_of(case)
     if not fits(stack):
         return None
-    result, _ = _run(_SUBJECTS[claim.subject], implementation, case)
+    result, _ = case.once(_run, _SUBJECTS[claim.subject], implementation)
     return _outcome_of(case, bits_differing(result, result[0]))
 
 
@@ -181,7 +188,7 @@ def _order_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | Non
     stack = stack_of(case)
     if not fits(stack):
         return None
-    result, _ = _run(_SUBJECTS[claim.subject], implementation, case)
+    result, _ = case.once(_run, _SUBJECTS[claim.subject], implementation)
     return _outcome_of(case, bits_differing(result[0], in_rank_order(stack)))
 
 
@@ -189,7 +196,7 @@ def _rounding_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | 
     stack = stack_of(case)
     if not fits(stack):
         return None
-    result, _ = _run(_SUBJECTS[claim.subject], implementation, case)
+    result, _ = case.once(_run, _SUBJECTS[claim.subject], implementation)
     unit = Fraction(1, 2**53 if stack.dtype == np.float64 else 2**24)
     return Outcome(exact_error(result, stack), {"P": len(stack), "unit": unit})
 

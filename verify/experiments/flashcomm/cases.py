@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.study import Case
+from commbounds.verify.study import Case, shared
 
 __all__ = ["fits", "made", "stack_cases", "stacks", "through", "vector_cases", "vector_grid", "vectors"]
 
@@ -48,6 +48,7 @@ def fits(c: Any, x: Array) -> bool:
     return bool(c.metadata != "float16" or max(np.abs(wide).max(), scale.max()) < 6e4)
 
 
+@shared
 def vector_grid(**options: Any) -> Callable[[int], Iterator[Case]]:
     """Every vector of up to four small integers, at one to three bits, in groups of two to four."""
 
@@ -63,6 +64,7 @@ def vector_grid(**options: Any) -> Callable[[int], Iterator[Case]]:
     return grid
 
 
+@shared
 def vectors(dtype: Any = np.float64, **options: Any) -> Callable[[Budget], Iterator[Case]]:
     """The hostile corpus at moderate scales, at several widths."""
 
@@ -91,6 +93,7 @@ def _vector_cases(draw: st.DrawFn, dtype: Any, options: dict[str, Any]) -> Case:
     return Case(settings, x)
 
 
+@shared
 def vector_cases(dtype: Any = np.float64, **options: Any) -> Callable[[], st.SearchStrategy[Case]]:
     """Generated vectors: short ones entry by entry, long ones by family and seed."""
     return partial(_vector_cases, dtype, options)
@@ -121,6 +124,7 @@ def _stack_cases(draw: st.DrawFn, options: dict[str, Any]) -> Case:
     return Case({**settings, "family": family, "seed": seed}, _stack(family, P, n, seed))
 
 
+@shared
 def stack_cases(**options: Any) -> Callable[[], st.SearchStrategy[Case]]:
     """Generated stacks: small ones entry by entry."""
     return partial(_stack_cases, options)

@@ -32,8 +32,9 @@ def rounding(x: Array) -> float:
     return 8.0 * float(np.finfo(x.dtype).eps) * float(np.abs(x).max())
 
 
-def _read(c: Any, case: Case) -> tuple[Any, Any]:
+def _read(cls: Any, case: Case) -> tuple[Any, Any]:
     """Input and output of a case, in Fractions or in floats."""
+    c = made(cls, case)
     if case.settings.get("exact"):
         ((_, output),) = c.law(case.array)
         return [Fraction(v) for v in case.array], output
@@ -45,7 +46,7 @@ def _error_in_steps(cls: Any, case: Case) -> Outcome | None:
     c = made(cls, case)
     if not fits(c, case.array):
         return None
-    x, y = _read(c, case)
+    x, y = case.once(_read, cls)
     values = {"width": c.width}
     if case.settings.get("exact"):
         worst = Fraction(0)
@@ -166,7 +167,7 @@ def _error_study(name: str, grid: bool = False, **options: Any) -> Study:
 
 def _ends(cls: Any, case: Case) -> Outcome | None:
     c = made(cls, case)
-    x, y = _read(c, case)
+    x, y = case.once(_read, cls)
     worst: Any = Fraction(0)
     for part in groups_of(x, c.group):
         for end in (min(x[part]), max(x[part])):
@@ -177,7 +178,7 @@ def _ends(cls: Any, case: Case) -> Outcome | None:
 
 def _inversions(cls: Any, case: Case) -> Outcome | None:
     c = made(cls, case)
-    x, y = _read(c, case)
+    x, y = case.once(_read, cls)
     turned = 0
     for part in groups_of(x, c.group):
         pairs = sorted(zip(x[part], y[part], strict=True))
@@ -188,7 +189,7 @@ def _inversions(cls: Any, case: Case) -> Outcome | None:
 def _changed(cls: Any, case: Case) -> Outcome | None:
     """Entries that a second coding moves by more than rounding."""
     c = made(cls, case)
-    _, y = _read(c, case)
+    _, y = case.once(_read, cls)
     if case.settings.get("exact"):
         ((_, again),) = c.law(y)
         return Outcome(sum(a != b for a, b in zip(y, again, strict=True)), {})

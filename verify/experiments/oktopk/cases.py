@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +16,7 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.oktopk.runs import even_cuts, family_case, stack_case
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.stack_families import FAMILIES
-from commbounds.verify.study import Case
+from commbounds.verify.study import Case, shared
 
 __all__ = ["ENUMERATED", "ORDERS", "corpus", "extremal", "generated", "grid", "neighbour", "options_of", "orders"]
 
@@ -95,9 +96,13 @@ def _placed(places: tuple[tuple[int, ...], ...], n: int, largest: int) -> Any:
 
 def grid(name: str) -> Callable[[int], Iterator[Case]]:
     """Every placement of the entries and every cut, as far as the hypotheses leave a choice."""
+    return _placements(options_of(name))
 
+
+@shared
+def _placements(left: Mapping[str, tuple[Any, ...]]) -> Callable[[int], Iterator[Case]]:
     def cases(level: int) -> Iterator[Case]:
-        choices = options_of(name)
+        choices = dict(left)
         fresh = choices["cuts"] == ("fresh",)
         if not fresh:
             choices["boundaries"] = choices["boundaries"][:1]  # given, not found
@@ -119,9 +124,12 @@ ORDERS = "every order of (1, -2, 3) and of (0, -1, 2) on one rank and on two, k 
 
 def orders(name: str) -> Callable[[int], Iterator[Case]]:
     """Every order of three entries that differ in magnitude."""
+    return _orders(options_of(name))
 
+
+@shared
+def _orders(choices: Mapping[str, tuple[Any, ...]]) -> Callable[[int], Iterator[Case]]:
     def cases(_level: int) -> Iterator[Case]:
-        choices = options_of(name)
         number = 0
         for P, values in itertools.product((1, 2), ((1.0, -2.0, 3.0), (0.0, -1.0, 2.0))):
             for rows in itertools.product(itertools.permutations(values), repeat=P):
@@ -137,9 +145,12 @@ def orders(name: str) -> Callable[[int], Iterator[Case]]:
 
 def corpus(name: str) -> Callable[[Budget], Iterator[Case]]:
     """Every family at small sizes, with the options that the hypotheses leave, in turn; more of them with the level."""
+    return _families(options_of(name))
 
+
+@shared
+def _families(choices: Mapping[str, tuple[Any, ...]]) -> Callable[[Budget], Iterator[Case]]:
     def cases(budget: Budget) -> Iterator[Case]:
-        choices = options_of(name)
         sizes = [(1, 2), (2, 6), (4, 8), (7, 2), (3, 6), (8, 16), (16, 32), (32, 64)][: 4 + 2 * budget.level]
         number = 0
         for family in choices["family"]:
@@ -158,8 +169,7 @@ def _of_family(family: str, P: int, n: int, k: int, seed: int, options: dict[str
 
 
 @st.composite
-def _generated(draw: st.DrawFn, name: str) -> Case:
-    choices = options_of(name)
+def _generated(draw: st.DrawFn, choices: Mapping[str, tuple[Any, ...]]) -> Case:
     options = {option: draw(among(listed)) for option, listed in choices.items() if option != "family"}
     P, k = draw(whole(1, 9)), draw(whole(1, 12))
     if draw(st.booleans()):
@@ -180,7 +190,12 @@ def _generated(draw: st.DrawFn, name: str) -> Case:
 
 def generated(name: str) -> Callable[[], st.SearchStrategy[Case]]:
     """Families, sizes and options that the hypotheses leave, with a seed for the data."""
-    return lambda: _generated(name)
+    return _strategy(options_of(name))
+
+
+@shared
+def _strategy(choices: Mapping[str, tuple[Any, ...]]) -> Callable[[], st.SearchStrategy[Case]]:
+    return partial(_generated, choices)
 
 
 def neighbour(rng: np.random.Generator, case: Case) -> Case:

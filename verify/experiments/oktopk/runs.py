@@ -270,7 +270,7 @@ def trial(name: str) -> Callable[[Any, Case], Outcome | None]:
     """Runs a case and, if it meets the hypotheses of the claim, measures the claim's quantity."""
 
     def measured(implementation: Any, case: Case) -> Outcome | None:
-        claim, run = claims()[name], Run.of(implementation, case)
+        claim, run = claims()[name], case.once(Run.of, implementation)
         if not all(_MEETS[h.name](run) for h in claim.assumes):
             return None
         traffic = run.counted(claim)

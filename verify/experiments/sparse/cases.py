@@ -17,7 +17,7 @@ from commbounds.theory import claims
 from commbounds.verify.experiment import Budget, bound_at
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome
+from commbounds.verify.study import Case, Outcome, shared
 
 __all__ = [
     "FAMILIES",
@@ -117,6 +117,7 @@ _SHAPES = ((1, 2), (2, 2), (3, 2), (2, 3), (4, 2), (3, 3))
 """(P, n), small first."""
 
 
+@shared
 def every_small_stack(*choices: dict[str, Any]) -> Callable[[int], Iterator[Case]]:
     """Every stack of a few small integers, small first, with every k; larger ones from level 1 on."""
 
@@ -131,6 +132,7 @@ def every_small_stack(*choices: dict[str, Any]) -> Callable[[int], Iterator[Case
     return cases
 
 
+@shared
 def by_hand(*choices: dict[str, Any]) -> Callable[[Budget], Iterator[Case]]:
     """Every family at a few sizes."""
 
@@ -150,6 +152,7 @@ def _drawn(draw: st.DrawFn, choices: tuple[dict[str, Any], ...], ranks: int, lar
     return case_of(P, n, k, draw(among(tuple(FAMILIES))), draw(whole(0, 2**31)), **options)
 
 
+@shared
 def drawn(*choices: dict[str, Any], ranks: int = 9, largest: int = 40) -> Callable[[], st.SearchStrategy[Case]]:
     """Generated stacks: P, n, k, options, family and seed."""
     return partial(_drawn, choices, ranks, largest)
@@ -208,7 +211,7 @@ def trial(
     def run(implementation: Any, case: Case) -> Outcome | None:
         if not admits(case):
             return None
-        result, traffic = performed(implementation, case)
+        result, traffic = case.once(performed, implementation)
         known: dict[str, Any] = {
             name: case.settings[name] for name in ("P", "n", "k", "teams") if name in case.settings
         }
