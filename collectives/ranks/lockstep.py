@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextvars import copy_context
-from threading import local
 from typing import Any, TypeVar
 
 from greenlet import getcurrent, greenlet
@@ -79,47 +78,25 @@ class LockstepWorld(World):
     def run(self, program: Program, P: int) -> tuple[list[Any], Traffic]:
         if P < 1:
             raise ValueError(f"P must be at least 1, got {P}")
-        world, context = getcurrent(), copy_context()
         shared = _Shared(P) if self._one_caller else None
-        ends = [_LockstepCommunicator(rank, P, world, shared) for rank in range(P)]
-        ranks = [_IDLE.greenlets.pop() if _IDLE.greenlets else _started() for _ in range(P)]
+        ends = [_LockstepCommunicator(rank, P, getcurrent(), shared) for rank in range(P)]
+        # made anew for every run: one that is kept would keep the state of tracing, which changes in between
+        ranks = [greenlet(_run_program) for _ in range(P)]
         for rank in ranks:
-            rank.parent = world
-            rank.gr_context = context.copy()  # numpy's errors are treated as the caller wants
+            rank.gr_context = copy_context()  # numpy's errors are treated as the caller wants
         results = _carried_out(ranks, program, ends)
-        _IDLE.greenlets += ranks[: _MOST_IDLE - len(_IDLE.greenlets)]
         return results, assembled([end.record for end in ends])
 
 
-class _Idle(local):
-    """Greenlets of this thread that wait for a program: it takes ten times longer to make one."""
-
-    def __init__(self) -> None:
-        self.greenlets: list[greenlet] = []
-
-
-_IDLE = _Idle()
-_MOST_IDLE = 64
-
-
-def _started() -> greenlet:
-    """A greenlet that waits for a program."""
-    rank = greenlet(_runs_programs)
-    rank.switch(getcurrent())
-    return rank
-
-
-def _runs_programs(world: greenlet) -> None:
-    """Runs one program after another, and leaves with the communicator how it ended: nothing stays here."""
-    turn = Turn.END
-    while True:
-        program, end = world.switch((turn, None))
-        try:
-            end.ended, turn = program(end), Turn.END
-        except Exception as error:
-            end.ended, turn = error, Turn.FAIL
-        world = end.world
-        del program, end
+def _run_program(job: tuple[Program, _LockstepCommunicator]) -> tuple[Turn, None]:
+    """Runs the program; how it ended is left with the communicator."""
+    program, end = job
+    try:
+        end.ended = program(end)
+    except Exception as error:
+        end.ended = error
+        return Turn.FAIL, None
+    return Turn.END, None
 
 
 def _carried_out(ranks: list[greenlet], program: Program, ends: list[_LockstepCommunicator]) -> list[Any]:

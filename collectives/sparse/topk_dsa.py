@@ -121,11 +121,11 @@ def topk_dsa_on_rank(
         mine = np.zeros(cuts[rank + 1] - cuts[rank], row.dtype)
         mine[region.indices - cuts[rank]] = region.values
         blocks = gathered(comm, (mine,), allgather)
-        update = comm.shared(lambda: np.concatenate([block for (block,) in blocks]))
+        regions = [Entries(np.arange(cuts[r], cuts[r + 1]), block) for r, (block,) in enumerate(blocks)]
     else:
         comm.phase("allgather")
         regions = [Entries(*block) for block in gathered(comm, region, allgather)]
-        update = comm.shared(lambda: placed(regions, n, row.dtype))
+    update = comm.shared(lambda: placed(regions, n, row.dtype))
     return SparseRankResult(update, without(row[0], own), own.indices)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from commbounds.collectives import Traffic
 from commbounds.collectives.dense.gathering import gather_blocks
+from commbounds.collectives.ranks import parcel
 from commbounds.collectives.sparse.entries import Entries, strongest
 from commbounds.verify import Method
 from mutants.record import Mutant
@@ -20,7 +21,7 @@ GTOPK, GAUSSIANK, SPARDL, TOPKA, DSA, SHARED = (
 )
 
 
-BRUCK, RECURSIVELY = SPARDL._bruck, SPARDL._recursively
+GATHERED = SPARDL.gathered
 
 
 @contextmanager
@@ -236,13 +237,14 @@ def whole_vectors_put_back(stack, k, **options):
 def drops_of_every_replica(stack, k, **options):
     """Keeps what the teams drop together at every rank that knows it, not at one."""
 
-    def merged(bags, h, held, across):
-        agreed, traffic = RECURSIVELY(bags, h, held, across)
-        for ranks in across:
-            for rank, partner in zip(ranks[1::2], ranks[::2], strict=False):
-                _, dropped = strongest(SHARED.added(bags[partner], bags[rank]), h)
-                held[rank, dropped.indices] += dropped.values
-        return agreed, traffic
+    def merged(teams, bag, h, held):
+        for distance in (1 << level for level in range((teams.size - 1).bit_length())):
+            partner = teams.rank ^ distance
+            arrived = Entries(*teams.step({partner: parcel(*bag)}, [partner])[partner].arrays)
+            low, high = (bag, arrived) if teams.rank < partner else (arrived, bag)
+            bag, dropped = strongest(SHARED.added(low, high), h)
+            held[dropped.indices] += dropped.values
+        return bag
 
     with using(SPARDL, _recursively=merged):
         return SPARDL.spardl_allreduce(stack, k, **options)
@@ -257,17 +259,16 @@ def shares_rounded_up(stack, k, **options):
 def last_step_of_bruck_uncut(stack, k, **options):
     """Sends a power of two of blocks in the last step of the all-gather too."""
 
-    def uncut(wire, groups, bags):
-        blocks = BRUCK(wire, groups, bags)
-        size = len(groups[0])
+    def uncut(team, bag, algorithm):
+        blocks = GATHERED(team, bag, algorithm)
+        rank, size = team.rank, team.size
         whole = 1 << (size - 1).bit_length()
-        for ranks in groups:
-            for i, rank in enumerate(ranks):
-                for b in range(whole - size):
-                    wire.hand(rank, ranks[i - whole // 2], bags[ranks[(i + b) % size]])
+        if whole > size:
+            again = [array for b in range(whole - size) for array in blocks[(rank + b) % size]]
+            team.step({(rank - whole // 2) % size: parcel(*again)}, [(rank + whole // 2) % size])
         return blocks
 
-    with using(SPARDL, _bruck=uncut):
+    with using(SPARDL, gathered=uncut):
         return SPARDL.spardl_allreduce(stack, k, **options)
 
 

@@ -195,7 +195,7 @@ def test_nothing_of_a_run_is_kept():
     assert [ref() for ref in seen] == [None] * 5
 
 
-def test_runs_within_runs_and_more_ranks_than_are_kept_for_the_next_run():
+def test_runs_within_runs_and_many_ranks():
     def program(comm):
         inner, _ = in_one_process(lambda below: below.told(10 * comm.rank + below.rank), 3)
         return comm.told(inner[0])
