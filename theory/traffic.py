@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sympy as sp
-
 from commbounds.theory.quantities import Quantity
+from commbounds.theory.symbols import Symbol
 
 __all__ = [
     "CRITICAL_PATH",
@@ -19,7 +18,7 @@ __all__ = [
 
 
 def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
-    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
+    return Quantity(Symbol(symbol, nonnegative=True), latex, meaning)
 
 
 MOST_SENT = _quantity("most_sent", r"\max_p \mathrm{sent}_p", "words sent by the rank that sends most")

@@ -20,14 +20,15 @@ from commbounds.theory.packetloss.terms import (
     t,
 )
 from commbounds.theory.sources import Work
+from commbounds.theory.symbols import Symbol
 
 
 def _quantity(symbol: str, latex: str, meaning: str) -> Quantity:
-    return Quantity(sp.Symbol(symbol, nonnegative=True), latex, meaning)
+    return Quantity(Symbol(symbol, nonnegative=True), latex, meaning)
 
 
 ESTIMATE_BIAS = Quantity(
-    sp.Symbol("estimate_bias", real=True),
+    Symbol("estimate_bias", real=True),
     r"\mathbb{E}\,\hat g-\bar g",
     "expected estimate minus the mean of the workers' gradients, given that something arrives where it must",
 )
@@ -41,17 +42,17 @@ IID_VARIANCE = _quantity(
     "iid_variance", r"\mathrm{Var}(\hat g)", "variance of the estimate over losses and independent gradients"
 )
 SHARE = Quantity(
-    sp.Symbol("estimate_share", real=True),
+    Symbol("estimate_share", real=True),
     r"\mathbb{E}\,\hat g/\bar g",
     "expected estimate over the mean of the workers' gradients, which is not zero",
 )
 OWNER_PULL = Quantity(
-    sp.Symbol("owner_pull", real=True),
+    Symbol("owner_pull", real=True),
     r"\frac{\mathbb{E}\,\hat g-\bar g}{g_{\mathrm{own}}-\bar g}",
     "bias of the estimate over the owner's own deviation from the mean",
 )
 WEIGHT_SUM = Quantity(
-    sp.Symbol("weight_sum", real=True),
+    Symbol("weight_sum", real=True),
     r"\sum_i w_i",
     "sum of the weights that the estimate gives to the workers' gradients",
 )

@@ -3,9 +3,11 @@
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Kind, Quantity
-from commbounds.theory.quantities import BITS, RELATIVE_ERROR, P, itembits, n
+from commbounds.theory.quantities import BITS, RELATIVE_ERROR, itembits, n
 from commbounds.theory.sources import derived
+from commbounds.theory.symbols import Symbol
 
+spokes = Symbol("spokes", r"\varsigma", 4, integer=True, nonnegative=True)
 hub = Quantity(sp.Symbol("hub_words", nonnegative=True), r"\mathrm{hub}", "words that rank 0 sends")
 
 CLAIMS = (
@@ -13,10 +15,10 @@ CLAIMS = (
         name="stars.star.hub",
         title="Rank 0 of a star sends n words to every other rank",
         quantity=hub,
-        relation=sp.Eq(hub.symbol, (P - 1) * n),
+        relation=sp.Eq(hub.symbol, spokes * n),
         kind=Kind.SURE,
         source=derived("the sum goes to P - 1 ranks"),
-        axis="P",
+        axis="spokes",
     ),
     Claim(
         name="stars.evens.no_expansion",
