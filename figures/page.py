@@ -22,7 +22,6 @@ from commbounds.figures.status import MEANING, Status, number, ratio, status
 from commbounds.figures.svg import inlined
 from commbounds.theory import Claim, Kind, Standing, Tag, claims
 from commbounds.theory import book as contents
-from commbounds.theory.notation import NOTATION
 from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding, Verdict
 
@@ -80,7 +79,7 @@ class Entry:
     def supremum(self) -> Markup:
         """The tightness that theory gives; empty where it gives none."""
         tightness = self.claim.tightness
-        return Markup("" if tightness is None else mathml(sp.latex(tightness, symbol_names=NOTATION)))
+        return Markup("" if tightness is None else mathml(sp.latex(tightness)))
 
     @property
     def found(self) -> str:

@@ -19,30 +19,36 @@ def started(folder, name):
     return len(path.read_text().splitlines())
 
 
-def confront(folder, killers, deaths, name, budget, seed):
-    """A finding; the tasks of the names in `killers` kill their process the first `deaths` times."""
-    times = started(folder, name)
+def proved(names, budget, seed, **more):
+    """Findings without evidence."""
+    known = {"budget": budget, "seed": seed, "versions": versions(), **more}
+    return [Finding(name, Verdict.PROVED, True, (), **known) for name in names]
+
+
+def confront_together(folder, killers, deaths, names, budget, seed):
+    """Findings; tasks with one of the names in `killers` kill their process the first `deaths` times."""
+    times = max(started(folder, name) for name in names)
     time.sleep(0.02)
-    if name in killers and times <= deaths:
+    if set(names) & set(killers) and times <= deaths:
         os.kill(os.getpid(), signal.SIGKILL)
-    return Finding(name, Verdict.PROVED, True, (), budget=budget, seed=seed, versions=versions())
+    return proved(names, budget, seed)
 
 
-def kills_later(folder, out, victim, name, budget, seed):
-    """As `confront`; the victim kills its process once, when `out` holds three findings, and notes what they are."""
-    times = started(folder, name)
+def kills_later(folder, out, victim, names, budget, seed):
+    """As these; the victim's task kills its process once, when `out` holds three findings, and notes what they are."""
+    times = max(started(folder, name) for name in names)
     time.sleep(0.02)
-    if name == victim and times == 1:
+    if victim in names and times == 1:
         while Path(out).read_bytes().count(b"\n") < 3 if Path(out).exists() else True:
             time.sleep(0.01)
         (Path(folder) / "collected").write_bytes(Path(out).read_bytes())
         time.sleep(1.0)  # what was collected is let go of a moment later
         os.kill(os.getpid(), signal.SIGKILL)
-    return Finding(name, Verdict.PROVED, True, (), budget=budget, seed=seed, versions=versions())
+    return proved(names, budget, seed)
 
 
-def other_versions(name, budget, seed):
-    return Finding(name, Verdict.PROVED, True, (), budget=budget, seed=seed, versions={**versions(), "numpy": "1.0"})
+def other_versions(names, budget, seed):
+    return proved(names, budget, seed, versions={**versions(), "numpy": "1.0"})
 
 
 def squares(folder, killer, first, count):

@@ -96,10 +96,10 @@ def test_verify_writes_json_lines():
 def test_verify_streams_to_a_file_and_goes_on_from_it(tmp_path, monkeypatch):
     out = tmp_path / "new" / "f.jsonl"
     call("verify", CHEAP, "--out", out, "--seed", "5")
-    asked, confront = [], engine.confront
-    monkeypatch.setattr(engine, "confront", lambda *a: asked.append(a) or confront(*a))
+    asked, confront = [], engine.confront_together
+    monkeypatch.setattr(engine, "confront_together", lambda *a: asked.append(a) or confront(*a))
     call("verify", *PAIR, "--out", out, "--seed", "5", "--jobs", "1")
-    assert asked == [(PAIR[1], "quick", 5)]
+    assert asked == [([PAIR[1]], "quick", 5)]
     assert {f.claim for f in load(out)} == set(PAIR)
     assert "another run" in call("verify", *PAIR, "--out", out, "--seed", "6", code=2).stderr
 
@@ -109,9 +109,9 @@ def test_verify_in_processes_finds_the_same():
     assert one == two
 
 
-def disagreeing(name, budget, seed):
+def disagreeing(names, budget, seed):
     message = "the book says [holds], but [bold]a counterexample was found"
-    return replace(engine_finding(name, budget, seed), as_stated=False, message=message)
+    return [replace(engine_finding(name, budget, seed), as_stated=False, message=message) for name in names]
 
 
 def engine_finding(name, budget, seed):
@@ -121,7 +121,7 @@ def engine_finding(name, budget, seed):
 
 
 def test_verify_exits_with_1_where_a_finding_is_not_as_the_book_says(monkeypatch):
-    monkeypatch.setattr(engine, "confront", disagreeing)
+    monkeypatch.setattr(engine, "confront_together", disagreeing)
     output = call("verify", "sparsifiers.topk.wire", "--jobs", "1", code=1).stdout
     assert "1 not as the book says" in output
     assert "the book says [holds], but [bold]a counterexample was found" in " ".join(output.split())
@@ -169,7 +169,7 @@ def test_an_interrupt_says_how_to_go_on(tmp_path, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(engine, "confront", interrupted)
+    monkeypatch.setattr(engine, "confront_together", interrupted)
     out = tmp_path / "f.jsonl"
     assert f"goes on from {out}" in call("verify", CHEAP, "--jobs", "1", "--out", out, code=130).stderr
     assert call("verify", CHEAP, "--jobs", "1", code=130).stderr.strip() == "interrupted"

@@ -20,8 +20,9 @@ from commbounds.verify.executors import Processes, TaskLost, executor
 from commbounds.verify.trials import run_trials
 
 CLAIMS = ("quantizers.sign.unbiased", "quantizers.nearestpower.unbiased", "sparsifiers.topk.two_workers")
-NAMES = engine.select("sparsifiers.topk.*")
+NAMES = engine.select("*.wire")  # each is about another subject, and a task of its own
 VICTIM = NAMES[2]
+ALIKE = engine.select("sparsifiers.topk.*")  # all are about one subject
 NEEDS_DASK = pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="needs distributed")
 
 
@@ -37,7 +38,7 @@ class Instead(Executor):
 
 def killing(within, folder, killers, deaths):
     folder.mkdir()
-    return Instead(within, partial(executor_tasks.confront, str(folder), tuple(killers), deaths))
+    return Instead(within, partial(executor_tasks.confront_together, str(folder), tuple(killers), deaths))
 
 
 def starts(folder):
@@ -68,7 +69,7 @@ def test_processes_find_the_same_bytes(pool, serial, tmp_path):
 
 def test_a_killed_process_loses_nothing_and_repeats_no_other_task(pool, tmp_path):
     out = tmp_path / "f.jsonl"
-    found = run("sparsifiers.topk.*", executor=killing(pool, tmp_path / "ran", [VICTIM], 1), out=out)
+    found = run("*.wire", executor=killing(pool, tmp_path / "ran", [VICTIM], 1), out=out)
     assert [f.claim for f in found] == NAMES
     assert all(f.verdict is Verdict.PROVED for f in found)
     assert starts(tmp_path / "ran") == {name: 2 if name == VICTIM else 1 for name in NAMES}
@@ -77,7 +78,7 @@ def test_a_killed_process_loses_nothing_and_repeats_no_other_task(pool, tmp_path
 
 def test_a_claim_that_kills_three_times_is_an_error_that_names_it(pool, tmp_path):
     out = tmp_path / "f.jsonl"
-    found = run("sparsifiers.topk.*", executor=killing(pool, tmp_path / "ran", [VICTIM], 3), out=out)
+    found = run("*.wire", executor=killing(pool, tmp_path / "ran", [VICTIM], 3), out=out)
     assert starts(tmp_path / "ran") == {name: 3 if name == VICTIM else 1 for name in NAMES}
     (lost,) = (f for f in found if f.verdict is not Verdict.PROVED)
     assert (lost.claim, lost.verdict, lost.as_stated) == (VICTIM, Verdict.ERROR, False)
@@ -86,8 +87,17 @@ def test_a_claim_that_kills_three_times_is_an_error_that_names_it(pool, tmp_path
     assert load(out) == found
 
 
+def test_the_claims_of_a_task_that_kills_are_tried_one_by_one(pool, tmp_path):
+    victim = ALIKE[2]
+    found = run("sparsifiers.topk.*", executor=killing(pool, tmp_path / "ran", [victim], 99))
+    assert [f.claim for f in found] == ALIKE
+    assert [f.claim for f in found if f.verdict is Verdict.ERROR] == [victim]
+    # three times together, then alone
+    assert starts(tmp_path / "ran") == {name: 6 if name == victim else 4 for name in ALIKE}
+
+
 def test_several_killers_at_once_end_too(pool, tmp_path):
-    found = run("sparsifiers.topk.*", executor=killing(pool, tmp_path / "ran", NAMES, 2))
+    found = run("*.wire", executor=killing(pool, tmp_path / "ran", NAMES, 2))
     assert all(f.verdict is Verdict.PROVED for f in found)
     assert starts(tmp_path / "ran") == dict.fromkeys(NAMES, 3)
 
@@ -245,7 +255,7 @@ def test_a_killed_worker_of_dask_loses_nothing_and_repeats_nothing_that_was_coll
     out, ran = tmp_path / "f.jsonl", tmp_path / "ran"
     ran.mkdir()
     work = partial(executor_tasks.kills_later, str(ran), str(out), VICTIM)
-    found = run("sparsifiers.topk.*", executor=Instead(dask, work), out=out)
+    found = run("*.wire", executor=Instead(dask, work), out=out)
     assert [f.claim for f in found] == NAMES
     assert all(f.verdict is Verdict.PROVED for f in found)
     assert load(out) == found
@@ -260,7 +270,7 @@ def test_a_killed_worker_of_dask_loses_nothing_and_repeats_nothing_that_was_coll
 @NEEDS_DASK
 @pytest.mark.long
 def test_a_claim_that_kills_every_worker_of_dask_is_an_error_that_names_it(dask, tmp_path):
-    found = run("sparsifiers.topk.*", executor=killing(dask, tmp_path / "ran", [VICTIM], 99))
+    found = run("*.wire", executor=killing(dask, tmp_path / "ran", [VICTIM], 99))
     (lost,) = (f for f in found if f.verdict is not Verdict.PROVED)
     assert (lost.claim, lost.verdict) == (VICTIM, Verdict.ERROR)
     assert lost.message.startswith("KilledWorker: ")
@@ -332,13 +342,13 @@ LOSING_A_RANK = """
 import os, signal, sys, time
 from commbounds.verify import engine
 from commbounds.verify.executors import executor
-def confront(name, budget, seed, right=engine.confront):
-    if name == sys.argv[2]:
+def confront_together(names, budget, seed, right=engine.confront_together):
+    if sys.argv[2] in names:
         while open(sys.argv[1]).read().count("\\n") < len(sys.argv) - 4:
             time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGKILL)
-    return right(name, budget, seed)
-engine.confront = confront
+    return right(names, budget, seed)
+engine.confront_together = confront_together
 with executor("mpi") as ranks:
     engine.run(sys.argv[3:], "quick", 7, ranks, out=sys.argv[1])
 """

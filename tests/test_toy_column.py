@@ -46,6 +46,7 @@ def test_it_gets_verdicts_figures_and_a_page(folder, tmp_path):
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
     assert "Stars: everything through rank 0" in page
     assert "A column that is no part of the package" in page
+    assert "\N{GREEK SMALL LETTER FINAL SIGMA}" in page or "&#x003C2;" in page  # how its own symbol is written
     assert all(f'id="{name}"' in page for name in (*NAMES, "stars.hub"))
     assert len(re.findall("<svg", page)) >= 4
 

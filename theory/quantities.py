@@ -5,10 +5,13 @@ Every bound in the book uses these symbols, so that one dictionary of values ser
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import sympy as sp
+
+from commbounds.theory.symbols import Symbol
 
 __all__ = [
     "ABSOLUTE_ERROR",
@@ -83,51 +86,51 @@ class Quantity(sp.Symbol):  # type: ignore[misc]
         return (*super()._hashable_content(), self.latex, self.meaning)
 
 
-n = sp.Symbol("n", integer=True, positive=True)
+n = Symbol("n", example=7, integer=True, positive=True)
 """Entries of the vector (the papers' d); columns of a matrix."""
-k = sp.Symbol("k", integer=True, positive=True)
+k = Symbol("k", example=3, integer=True, positive=True)
 """Entries kept, k <= n; blocks kept; entries kept per chunk, k <= chunk."""
-m = sp.Symbol("m", integer=True, positive=True)
+m = Symbol("m", example=5, integer=True, positive=True)
 """Rows of a matrix; `n` is then its columns."""
-r = sp.Symbol("r", integer=True, positive=True)
+r = Symbol("r", example=2, integer=True, positive=True)
 """Rank, r <= min(m, n)."""
-s = sp.Symbol("s", integer=True, positive=True)
+s = Symbol("s", example=2, integer=True, positive=True)
 """Positive quantisation levels."""
-b = sp.Symbol("b", positive=True)
+b = Symbol("b", example=Fraction(3, 2), positive=True)
 """Base of the powers that a compressor rounds to, b > 1."""
-levels = sp.Symbol("levels", integer=True, positive=True)
+levels = Symbol("levels", "L", 255, integer=True, positive=True)
 """Positive levels in the table of a compressor that rounds to the powers of a base."""
-mu = sp.Symbol("mu", positive=True)
+mu = Symbol("mu", r"\mu", Fraction(1, 5), positive=True)
 """Density asked for, 0 < mu <= 1: the share of the entries to keep."""
-alpha = sp.Symbol("alpha", positive=True)
+alpha = Symbol("alpha", r"\alpha", Fraction(1, 10), positive=True)
 """A contraction factor that somebody hopes for, 0 < alpha < 1."""
-block = sp.Symbol("block", integer=True, positive=True)
+block = Symbol("block", r"\mathrm{block}", 2, integer=True, positive=True)
 """Entries per block."""
-chunk = sp.Symbol("chunk", integer=True, positive=True)
+chunk = Symbol("chunk", r"\mathrm{chunk}", 3, integer=True, positive=True)
 """Entries per chunk."""
-threshold = sp.Symbol("threshold", positive=True)
+threshold = Symbol("threshold", r"\mathrm{threshold}", Fraction(1, 2), positive=True)
 """Hard threshold, in the unit of the vector's entries."""
-itembits = sp.Symbol("itembits", integer=True, positive=True)
+itembits = Symbol("itembits", r"\mathrm{itembits}", 32, integer=True, positive=True)
 """Bits of one value of the vector's dtype: 32 or 64."""
-entries = sp.Symbol("entries", integer=True, nonnegative=True)
+entries = Symbol("entries", r"\mathrm{entries}", 4, integer=True, nonnegative=True)
 """Values that a message carries, where their number depends on the data."""
-norm1 = sp.Symbol("norm1", positive=True)
+norm1 = Symbol("norm1", r"\lVert x\rVert_1", Fraction(3), positive=True)
 """Sum of |x_i|."""
-norm2 = sp.Symbol("norm2", positive=True)
+norm2 = Symbol("norm2", r"\lVert x\rVert_2", sp.sqrt(5), positive=True)
 """Euclidean norm of x (Frobenius for a matrix)."""
-norm3 = sp.Symbol("norm3", positive=True)
+norm3 = Symbol("norm3", r"\lVert x\rVert_3", sp.cbrt(9), positive=True)
 """Cube root of the sum of |x_i|^3."""
-norminf = sp.Symbol("norminf", positive=True)
+norminf = Symbol("norminf", r"\lVert x\rVert_\infty", 2, positive=True)
 """Largest |x_i|."""
-absdet = sp.Symbol("absdet", nonnegative=True)
+absdet = Symbol("absdet", r"\sigma_1\sigma_2", Fraction(2), nonnegative=True)
 """Product of the singular values of a matrix: |det M| where it is square."""
-P = sp.Symbol("P", integer=True, positive=True)
+P = Symbol("P", example=3, integer=True, positive=True)
 """Workers."""
-norm2bar = sp.Symbol("norm2bar", positive=True)
+norm2bar = Symbol("norm2bar", r"\lVert\bar x\rVert_2", sp.sqrt(2), positive=True)
 """Euclidean norm of the average of the workers' vectors."""
-sumsq = sp.Symbol("sumsq", positive=True)
+sumsq = Symbol("sumsq", r"\left(\sum_i\lVert x_i\rVert_2^2\right)", Fraction(17), positive=True)
 """Sum over the workers of the squared Euclidean norm of their vectors."""
-e = sp.Symbol("e", positive=True)
+e = Symbol("e", r"\varepsilon", Fraction(1, 3), positive=True)
 """Parameter of the two workers (1 + e, -1) and (-1, 1 + e)."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from commbounds.columns import parts
 from commbounds.theory.cost import Schedule
@@ -24,7 +25,7 @@ EXACT: Mapping[str, Schedule] = _named("EXACT")
 IN_NODES: Mapping[str, Schedule] = _named("IN_NODES")
 """Where ranks sit in nodes, with two kinds of links."""
 
-DENSE_LOWER_BOUND = 2 * n * (P - 1) / P
+DENSE_LOWER_BOUND: Any = 2 * n * (P - 1) / P
 """Words that some rank sends, and some rank receives, in any all-reduce that moves sums of entries."""
-SPARSE_LOWER_BOUND = 2 * k * (P - 1) / P
+SPARSE_LOWER_BOUND: Any = 2 * k * (P - 1) / P
 """Words that a rank receives on average, so that some rank receives, in any all-reduce to k generic entries."""

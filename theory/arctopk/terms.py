@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +11,7 @@ import sympy as sp
 from commbounds.theory.claim import Eq, Ge, Hypothesis
 from commbounds.theory.quantities import P, Quantity, k, m, n, r
 from commbounds.theory.sources import Work
+from commbounds.theory.symbols import Symbol
 
 __all__ = [
     "ARC_2025",
@@ -36,11 +38,11 @@ __all__ = [
     "square",
 ]
 
-square = sp.Symbol("odd_square", positive=True)
+square = Symbol("odd_square", "w", Fraction(3, 5), positive=True)
 """Squared norm of the odd row out, beside parallel rows of norm one."""
-eps = sp.Symbol("epsilon", positive=True)
+eps = Symbol("epsilon", example=Fraction(1, 2), positive=True)
 """Relative distortion of a squared norm by the sketch."""
-delta = sp.Symbol("delta", positive=True)
+delta = Symbol("delta", example=Fraction(1, 10), positive=True)
 """Probability of failure."""
 
 

@@ -12,10 +12,11 @@ from commbounds.theory.cost import Phase, Schedule, log2, t
 from commbounds.theory.dense.terms import BLOCKS_DIVIDE, POWER_OF_TWO_RANKS
 from commbounds.theory.quantities import P, n
 from commbounds.theory.sources import derived
+from commbounds.theory.symbols import Symbol
 
 __all__ = ["IN_NODES", "nodes"]
 
-nodes = sp.Symbol("nodes", integer=True, positive=True)
+nodes = Symbol("nodes", "N", 1, integer=True, positive=True)
 """Nodes, of P/nodes ranks each."""
 _inner = sp.Symbol("inner", integer=True, nonnegative=True)
 _outer = sp.Symbol("outer_step", integer=True, nonnegative=True)

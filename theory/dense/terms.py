@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis
 from commbounds.theory.cost import log2, power_below
 from commbounds.theory.quantities import P, Quantity, index_bits, n
 from commbounds.theory.sources import Work
+from commbounds.theory.symbols import Symbol
 
 __all__ = [
     "ARRIVED_ELSEWHERE",
@@ -39,7 +42,7 @@ ceil_log2 = index_bits(P)
 floor_log2 = log2(power_below(P))
 """The binary logarithm of P, rounded down, exactly."""
 
-unit = sp.Symbol("unit", positive=True)
+unit = Symbol("unit", "u", Fraction(1, 2**24), positive=True)
 """Unit roundoff of the dtype: 2^-24 or 2^-53."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import sympy as sp
@@ -9,88 +10,89 @@ import sympy as sp
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Le, Source
 from commbounds.theory.quantities import Quantity
 from commbounds.theory.sources import Work, derived
+from commbounds.theory.symbols import Symbol
 
 __all__: list[str] = []
 
-M = sp.Symbol("M", integer=True, positive=True)
+M = Symbol("M", example=4, integer=True, positive=True)
 """Micro-batches of a worker in a step."""
-N = sp.Symbol("N", integer=True, positive=True)
+N = Symbol("N", example=8, integer=True, positive=True)
 """Workers."""
-tau = sp.Symbol("tau", positive=True)
+tau = Symbol("tau", example=Fraction(5, 2), positive=True)
 """Threshold, in seconds."""
-overhead = sp.Symbol("overhead", nonnegative=True)
+overhead = Symbol("overhead", "T_c", Fraction(1, 2), nonnegative=True)
 """T_c, the seconds of a step that do not depend on latencies."""
-latency = sp.Symbol("latency", positive=True)
+latency = Symbol("latency", r"\mu", Fraction(1), positive=True)
 """Mean latency of a micro-batch, in seconds."""
-jitter = sp.Symbol("jitter", nonnegative=True)
+jitter = Symbol("jitter", r"\sigma", Fraction(1, 3), nonnegative=True)
 """Standard deviation of the latency of a micro-batch, in seconds."""
-skewness = sp.Symbol("skewness", real=True)
+skewness = Symbol("skewness", r"\gamma_3", Fraction(2), real=True)
 """Skewness of the latency of a micro-batch."""
-slowest = sp.Symbol("slowest", nonnegative=True)
+slowest = Symbol("slowest", "T", Fraction(4), nonnegative=True)
 """Time of the slowest worker without a threshold, in seconds; its expectation where the claim is about one."""
-capped = sp.Symbol("capped", nonnegative=True)
+capped = Symbol("capped", r"\mathbb{E}\min(\tau,T)", Fraction(2), nonnegative=True)
 """E[min(tau, T)]; of a single worker's time where the claim is about one."""
-late = sp.Symbol("late", nonnegative=True)
+late = Symbol("late", r"\Pr[T_n\ge\tau]", Fraction(1, 4), nonnegative=True)
 """P(T_n >= tau), that a worker is stopped."""
-below = sp.Symbol("below", nonnegative=True)
+below = Symbol("below", r"\textstyle\sum_m\Pr[S_m<\tau]", Fraction(3, 2), nonnegative=True)
 """Micro-batches that end before tau, of an average worker; sum over m of P(S_m < tau) where expected."""
-reached = sp.Symbol("reached", nonnegative=True)
+reached = Symbol("reached", example=1, nonnegative=True)
 """Micro-batches of a worker that end at tau or before."""
-begun = sp.Symbol("begun", nonnegative=True)
+begun = Symbol("begun", example=Fraction(7, 4), nonnegative=True)
 """Micro-batches that begin at tau or before, M at most; expected where the claim is about an expectation."""
-later = sp.Symbol("later", nonnegative=True)
+later = Symbol("later", example=2, nonnegative=True)
 """What is completed with a larger threshold."""
-longest = sp.Symbol("longest", nonnegative=True)
+longest = Symbol("longest", "b", Fraction(3), nonnegative=True)
 """Longest latency of a micro-batch of the step, in seconds; the largest there can be where the law is bounded."""
-shortest = sp.Symbol("shortest", nonnegative=True)
+shortest = Symbol("shortest", "a", Fraction(1, 2), nonnegative=True)
 """Smallest latency there can be, in seconds."""
-synchronised = sp.Symbol("synchronised", nonnegative=True)
+synchronised = Symbol("synchronised", example=Fraction(5), nonnegative=True)
 """Sum, over the micro-batches or local steps, of the slowest worker's time for it, in seconds."""
-spare = sp.Symbol("spare", integer=True, nonnegative=True)
+spare = Symbol("spare", example=1, integer=True, nonnegative=True)
 """Backup workers."""
-best = sp.Symbol("best", nonnegative=True)
+best = Symbol("best", example=Fraction(6, 5), nonnegative=True)
 """Gain at the threshold that was chosen."""
-truth = sp.Symbol("truth", nonnegative=True)
+truth = Symbol("truth", example=Fraction(5, 4), nonnegative=True)
 """S_eff(tau), the ratio of long-run throughputs."""
-model = sp.Symbol("model", nonnegative=True)
+model = Symbol("model", example=Fraction(11, 10), nonnegative=True)
 """The model's objective at the same threshold."""
-fewer = sp.Symbol("fewer", nonnegative=True)
+fewer = Symbol("fewer", example=Fraction(7, 2), nonnegative=True)
 """Expected time of the slowest with one worker less, in seconds."""
-evenness = sp.Symbol("evenness", nonnegative=True)
+evenness = Symbol("evenness", "F^{-1}(1-e^{-H_N})", Fraction(9, 2), nonnegative=True)
 """Of one worker's time T_n: its quantile at 1 - exp(-H_N), in seconds."""
-upper = sp.Symbol("upper", nonnegative=True)
+upper = Symbol("upper", r"F^{-1}(1-\frac1N)", Fraction(3), nonnegative=True)
 """Quantile of T_n at 1 - 1/N, in seconds."""
-outer = sp.Symbol("outer", nonnegative=True)
+outer = Symbol("outer", r"F^{-1}(1-\frac1{eN})", Fraction(7, 2), nonnegative=True)
 """Quantile of T_n at 1 - 1/(e N), in seconds."""
-square_top = sp.Symbol("square_top", nonnegative=True)
+square_top = Symbol("square_top", r"\mathbb{E}\,Z_{(N)}^2", Fraction(3, 2), nonnegative=True)
 """E of the squared largest of N standard normals."""
-top = sp.Symbol("top", real=True)
+top = Symbol("top", r"\mathbb{E}\,Z_{(N)}", Fraction(1), real=True)
 """E of the largest of N standard normals."""
-location = sp.Symbol("location", real=True)
+location = Symbol("location", "m", Fraction(1, 10), real=True)
 """Mean of the logarithm of a lognormal latency."""
-logwidth = sp.Symbol("logwidth", positive=True)
+logwidth = Symbol("logwidth", "s", Fraction(1, 2), positive=True)
 """Standard deviation of the logarithm of a lognormal latency."""
-shape = sp.Symbol("shape", positive=True)
+shape = Symbol("shape", "k", Fraction(2), positive=True)
 """Shape of a gamma latency."""
-gammascale = sp.Symbol("gammascale", positive=True)
+gammascale = Symbol("gammascale", r"\theta", Fraction(1, 2), positive=True)
 """Scale of a gamma latency, in seconds."""
-share = sp.Symbol("share", nonnegative=True)
+share = Symbol("share", example=Fraction(3, 4), nonnegative=True)
 """Expected share of the micro-batches that are completed; where said, probability that a worker completes one."""
-stepsize = sp.Symbol("stepsize", positive=True)
+stepsize = Symbol("stepsize", r"\gamma", Fraction(1, 8), positive=True)
 """Step size of SGD."""
-noise = sp.Symbol("noise", nonnegative=True)
+noise = Symbol("noise", r"\sigma", Fraction(2), nonnegative=True)
 """Standard deviation of a sample's gradient."""
-smoothness = sp.Symbol("smoothness", positive=True)
+smoothness = Symbol("smoothness", "L", Fraction(1), positive=True)
 """Lipschitz constant of the gradient."""
-distance = sp.Symbol("distance", nonnegative=True)
+distance = Symbol("distance", r"\lVert\theta^0-\theta^*\rVert", Fraction(3), nonnegative=True)
 """Distance of the start from a minimiser."""
-excess = sp.Symbol("excess", nonnegative=True)
+excess = Symbol("excess", r"\Delta_f", Fraction(4), nonnegative=True)
 """f at the start, less its infimum."""
-samples = sp.Symbol("samples", positive=True)
+samples = Symbol("samples", "K", Fraction(12), positive=True)
 """Samples used in all steps together, K."""
-largest_batch = sp.Symbol("largest_batch", integer=True, positive=True)
+largest_batch = Symbol("largest_batch", "B", 3, integer=True, positive=True)
 """Samples of a step in which nothing is dropped, B."""
-iterations = sp.Symbol("iterations", integer=True, positive=True)
+iterations = Symbol("iterations", "K", 6, integer=True, positive=True)
 """Steps of SGD."""
 
 cv = jitter / latency

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Hypothesis, Le
 from commbounds.theory.quantities import P, Quantity, alpha, n
 from commbounds.theory.sources import Work
+from commbounds.theory.symbols import Symbol
 
 __all__ = [
     "ARC_ROWS",
@@ -62,39 +65,39 @@ __all__ = [
     "variance",
 ]
 
-stepsize = sp.Symbol("stepsize", positive=True)
+stepsize = Symbol("stepsize", r"\gamma", Fraction(1, 8), positive=True)
 """gamma."""
-eta = sp.Symbol("eta", positive=True)
+eta = Symbol("eta", example=Fraction(1, 4), positive=True)
 """Weight of a new gradient in the momentum; in (0, 1]."""
-smoothness = sp.Symbol("smoothness", positive=True)
+smoothness = Symbol("smoothness", "L", Fraction(1), positive=True)
 """L of the average f."""
-smoothness_apart = sp.Symbol("smoothness_apart", positive=True)
+smoothness_apart = Symbol("smoothness_apart", r"\tilde L", Fraction(5, 4), positive=True)
 """Root of the mean squared smoothness of the workers' functions; at least L."""
-convexity = sp.Symbol("convexity", positive=True)
+convexity = Symbol("convexity", r"\mu", Fraction(1, 2), positive=True)
 """Polyak-Lojasiewicz constant of f."""
-gap = sp.Symbol("gap", nonnegative=True)
+gap = Symbol("gap", "(f_0-f^*)", 3, nonnegative=True)
 """f - f* before the step, or at first."""
-horizon = sp.Symbol("horizon", integer=True, positive=True)
+horizon = Symbol("horizon", "t", 4, integer=True, positive=True)
 """Steps."""
-reach = sp.Symbol("reach", positive=True)
+reach = Symbol("reach", "M", Fraction(3, 2), positive=True)
 """Largest norm of a step size times a gradient."""
-lag = sp.Symbol("lag", nonnegative=True)
+lag = Symbol("lag", "G", Fraction(2), nonnegative=True)
 """Mean over the workers of ||g_i - h_i||^2, before the step; h_i is the gradient where there is no momentum."""
-turn = sp.Symbol("turn", nonnegative=True)
+turn = Symbol("turn", r"\lVert\nabla^+-\nabla\rVert^2", Fraction(1, 2), nonnegative=True)
 """||grad+ - grad||^2 of one worker."""
-shift = sp.Symbol("shift", nonnegative=True)
+shift = Symbol("shift", r"\lVert x^+-x\rVert^2", Fraction(1, 4), nonnegative=True)
 """||x+ - x||^2."""
-slope = sp.Symbol("slope", nonnegative=True)
+slope = Symbol("slope", r"\lVert\nabla f(x)\rVert^2", Fraction(9, 4), nonnegative=True)
 """||grad f||^2 before the step."""
-momentum_lag = sp.Symbol("momentum_lag", nonnegative=True)
+momentum_lag = Symbol("momentum_lag", r"\lVert\bar h-\nabla f\rVert^2", Fraction(3, 4), nonnegative=True)
 """||h - grad f||^2 of the averages, before the step; expected."""
-own_lag = sp.Symbol("own_lag", nonnegative=True)
+own_lag = Symbol("own_lag", "H", Fraction(5, 4), nonnegative=True)
 """Mean over the workers of ||h_i - grad f_i||^2, before the step; expected."""
-mean_lag = sp.Symbol("mean_lag", nonnegative=True)
+mean_lag = Symbol("mean_lag", r"\lVert\bar g-\bar h\rVert^2", Fraction(1), nonnegative=True)
 """||g - h||^2 of the averages."""
-variance = sp.Symbol("variance", nonnegative=True)
+variance = Symbol("variance", r"\sigma^2", Fraction(1, 3), nonnegative=True)
 """Variance of a worker's stochastic gradient."""
-potential = sp.Symbol("potential", nonnegative=True)
+potential = Symbol("potential", r"\Psi^0", Fraction(5), nonnegative=True)
 """f - f* + gamma/theta G at first."""
 
 root = sp.sqrt(1 - alpha)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Hypothesis
 from commbounds.theory.quantities import P, Quantity, n
 from commbounds.theory.sources import Work
+from commbounds.theory.symbols import Symbol
 
 __all__ = [
     "BRIDGE_BYTES",
@@ -66,37 +69,37 @@ __all__ = [
     "width",
 ]
 
-width = sp.Symbol("width", integer=True, positive=True)
+width = Symbol("width", "b", 3, integer=True, positive=True)
 """Bits of a code."""
-first_width = sp.Symbol("first_width", integer=True, positive=True)
+first_width = Symbol("first_width", "b_1", 4, integer=True, positive=True)
 """Bits of a code in the all-to-all."""
-second_width = sp.Symbol("second_width", integer=True, positive=True)
+second_width = Symbol("second_width", "b_2", 8, integer=True, positive=True)
 """Bits of a code in the all-gather."""
-group = sp.Symbol("group", integer=True, positive=True)
+group = Symbol("group", "g", 32, integer=True, positive=True)
 """Entries of a group."""
-groups = sp.Symbol("groups", integer=True, positive=True)
+groups = Symbol("groups", "G", 5, integer=True, positive=True)
 """Groups of a vector."""
-metabits = sp.Symbol("metabits", integer=True, positive=True)
+metabits = Symbol("metabits", "w", 16, integer=True, positive=True)
 """Bits of a stored scale, and of a stored zero point."""
-theta = sp.Symbol("theta", integer=True, positive=True)
+theta = Symbol("theta", example=8, integer=True, positive=True)
 """Steps of a log2 scale in an octave."""
-step = sp.Symbol("step", positive=True)
+step = Symbol("step", r"\tilde s", Fraction(1, 4), positive=True)
 """Stored scale of a group."""
-offset = sp.Symbol("offset", nonnegative=True)
+offset = Symbol("offset", r"|\min|", Fraction(3), nonnegative=True)
 """Magnitude of a group's smallest entry."""
-span = sp.Symbol("span", positive=True)
+span = Symbol("span", "R", Fraction(7, 4), positive=True)
 """Largest entry of a group minus its smallest."""
-roundoff = sp.Symbol("roundoff", positive=True)
+roundoff = Symbol("roundoff", "u", Fraction(1, 256), positive=True)
 """Unit roundoff of the metadata's format: 2^-24, 2^-11, 2^-8."""
-scales = sp.Symbol("scales", nonnegative=True)
+scales = Symbol("scales", r"\left(\sum_p s_p\right)", Fraction(5, 2), nonnegative=True)
 """Sum over the ranks of the scales of their groups at an entry."""
-sum_scale = sp.Symbol("sum_scale", nonnegative=True)
+sum_scale = Symbol("sum_scale", "s'", Fraction(2), nonnegative=True)
 """Scale of the group of the sum."""
-ranges = sp.Symbol("ranges", nonnegative=True)
+ranges = Symbol("ranges", r"\left(\sum_p R_p\right)", Fraction(9), nonnegative=True)
 """Sum over the ranks of the ranges of their groups at an entry."""
-ring_scales = sp.Symbol("ring_scales", nonnegative=True)
+ring_scales = Symbol("ring_scales", r"\left(\sum_{h=1}^P\sum_{p\leq h} s_p\right)", Fraction(6), nonnegative=True)
 """Sum over h = 1 .. P of the sums of the scales of the first h ranks on the ring, from where the block starts."""
-coded_bytes = sp.Symbol("coded_bytes", integer=True, positive=True)
+coded_bytes = Symbol("coded_bytes", "M", 60, integer=True, positive=True)
 """Bytes of a quantised vector."""
 
 

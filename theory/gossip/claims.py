@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Source, Standing
@@ -51,9 +53,7 @@ _SPECTRAL = (
 _success = (1 - failure) ** N
 
 
-def _shrinks(
-    name: str, title: str, root: object, assumes: tuple[Hypothesis, ...], source: Source, vector: str
-) -> Claim:
+def _shrinks(name: str, title: str, root: Any, assumes: tuple[Hypothesis, ...], source: Source, vector: str) -> Claim:
     return Claim(
         name=f"gossip.{name}.distortion",
         title=title,

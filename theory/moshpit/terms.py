@@ -13,52 +13,53 @@ import sympy as sp
 from commbounds.theory.claim import Eq, Hypothesis, Le, Quantity
 from commbounds.theory.quantities import n, r
 from commbounds.theory.sources import Work
+from commbounds.theory.symbols import Symbol
 
-N = sp.Symbol("N", integer=True, positive=True)
+N = Symbol("N", example=8, integer=True, positive=True)
 """Peers."""
-M = sp.Symbol("M", integer=True, positive=True)
+M = Symbol("M", example=4, integer=True, positive=True)
 """Members of a full group: the side of the grid."""
-dims = sp.Symbol("dims", integer=True, positive=True)
+dims = Symbol("dims", "d", 3, integer=True, positive=True)
 """Dimensions of the grid."""
-rounds = sp.Symbol("rounds", integer=True, nonnegative=True)
+rounds = Symbol("rounds", "T", 1, integer=True, nonnegative=True)
 """Rounds of averaging."""
-failure = sp.Symbol("failure", nonnegative=True)
+failure = Symbol("failure", "p", Fraction(1, 2), nonnegative=True)
 """Probability that a peer fails in a round or an attempt, independently of all else."""
-deaf = sp.Symbol("deaf", nonnegative=True)
+deaf = Symbol("deaf", "q", Fraction(1, 4), nonnegative=True)
 """Probability that a peer gives its vector to the average, but does not get the result."""
-blocks = sp.Symbol("blocks", positive=True)
+blocks = Symbol("blocks", r"\mathbb{E}R", Fraction(7, 2), positive=True)
 """Expected number of groups that are not empty, peers by themselves included."""
-survivors = sp.Symbol("survivors", integer=True, positive=True)
+survivors = Symbol("survivors", "n'", 2, integer=True, positive=True)
 """Peers that stay, N at most."""
-spread = sp.Symbol("spread", nonnegative=True)
+spread = Symbol("spread", "V", Fraction(3, 2), nonnegative=True)
 """Distortion before the step or the round at hand, expected."""
-cap = sp.Symbol("cap", integer=True, positive=True)
+cap = Symbol("cap", "c", 4, integer=True, positive=True)
 """Most attempts."""
-mixing = sp.Symbol("mixing", nonnegative=True)
+mixing = Symbol("mixing", r"\rho", Fraction(1, 3), nonnegative=True)
 """Factor by which one average takes the expected distortion down; 1 where none is taken."""
-stepsize = sp.Symbol("stepsize", positive=True)
+stepsize = Symbol("stepsize", r"\gamma", Fraction(1, 8), positive=True)
 """Step size of SGD."""
-noise = sp.Symbol("noise", nonnegative=True)
+noise = Symbol("noise", r"\sigma", Fraction(2), nonnegative=True)
 """Largest standard deviation of a stochastic gradient: E ||g - grad f||^2 <= noise^2."""
-smoothness = sp.Symbol("smoothness", positive=True)
+smoothness = Symbol("smoothness", "L", Fraction(1), positive=True)
 """Lipschitz constant of the gradient."""
-convexity = sp.Symbol("convexity", positive=True)
+convexity = Symbol("convexity", r"\mu", Fraction(1, 2), positive=True)
 """Strong convexity."""
-curvature = sp.Symbol("curvature", nonnegative=True)
+curvature = Symbol("curvature", "h", Fraction(3, 4), nonnegative=True)
 """h in f(x) = h ||x||^2 / 2."""
-period = sp.Symbol("period", integer=True, positive=True)
+period = Symbol("period", r"\tau", 2, integer=True, positive=True)
 """Steps from one average to the next."""
-periods = sp.Symbol("periods", integer=True, positive=True)
+periods = Symbol("periods", "a", 3, integer=True, positive=True)
 """Averages taken so far."""
-iterations = sp.Symbol("iterations", integer=True, positive=True)
+iterations = Symbol("iterations", "K", 6, integer=True, positive=True)
 """Steps of SGD."""
-quality = sp.Symbol("quality", nonnegative=True)
+quality = Symbol("quality", r"\delta", Fraction(1, 2), nonnegative=True)
 """Largest E V after an average, over the squared step size; the square root of that."""
-distance = sp.Symbol("distance", nonnegative=True)
+distance = Symbol("distance", r"\lVert\theta^0-\theta^*\rVert", Fraction(3), nonnegative=True)
 """Distance of the common start from a minimiser."""
-excess = sp.Symbol("excess", nonnegative=True)
+excess = Symbol("excess", r"\Delta_f", Fraction(4), nonnegative=True)
 """f at the common start, less its infimum."""
-square = sp.Symbol("square", nonnegative=True)
+square = Symbol("square", r"\lVert\theta^k\rVert^2", Fraction(5, 2), nonnegative=True)
 """E ||mean||^2 before the step."""
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sympy as sp
+from fractions import Fraction
 
 from commbounds.theory.quantities import Quantity
 from commbounds.theory.sources import Work
+from commbounds.theory.symbols import Symbol
 
 __all__ = [
     "BOUNDARY_DEFECT",
@@ -41,33 +42,33 @@ LI_HOEFLER_2022 = Work(
     "S. Li, T. Hoefler, 2022, Near-optimal sparse allreduce for distributed deep learning (arXiv 2201.07598)"
 )
 
-winners = sp.Symbol("winners", integer=True, nonnegative=True)
+winners = Symbol("winners", r"\lvert T\rvert", 5, integer=True, nonnegative=True)
 """Entries that pass the global threshold: the size of the result."""
-selected = sp.Symbol("selected", integer=True, nonnegative=True)
+selected = Symbol("selected", r"\max_p\lvert S_p\rvert", 4, integer=True, nonnegative=True)
 """Entries that the rank with most of them selects by its local threshold."""
-inbound = sp.Symbol("inbound", integer=True, nonnegative=True)
+inbound = Symbol("inbound", r"\max_r\mathrm{in}_r", 6, integer=True, nonnegative=True)
 """Entries that reach the busiest region from the other ranks in the split."""
-union = sp.Symbol("union", integer=True, nonnegative=True)
+union = Symbol("union", "U", 4, integer=True, nonnegative=True)
 """Entries of the reduced vector that are not zero before the global threshold."""
-z = sp.Symbol("z", positive=True)
+z = Symbol("z", example=2, positive=True)
 """Threshold, in standard deviations of the vector that it was found on."""
-scale = sp.Symbol("scale", positive=True)
+scale = Symbol("scale", "c", Fraction(5, 4), positive=True)
 """Scale of the present vector relative to the one that the threshold was found on."""
-eta = sp.Symbol("eta", positive=True)
+eta = Symbol("eta", example=Fraction(1, 4), positive=True)
 """Step size."""
-xi = sp.Symbol("xi", nonnegative=True)
+xi = Symbol("xi", example=Fraction(1, 2), nonnegative=True)
 """Constant of the published assumption, or the realised ratio that takes its place."""
-before = sp.Symbol("before", nonnegative=True)
+before = Symbol("before", r"\lVert\bar\epsilon\rVert", 2, nonnegative=True)
 """Norm of the ranks' mean residual before a step."""
-move = sp.Symbol("move", nonnegative=True)
+move = Symbol("move", r"\lVert\eta G\rVert", 1, nonnegative=True)
 """Norm of the step size times the mean gradient."""
-gap = sp.Symbol("gap", nonnegative=True)
+gap = Symbol("gap", "(f_0-f^*)", 3, nonnegative=True)
 """f(w_0) minus the infimum of f."""
-smooth = sp.Symbol("smooth", positive=True)
+smooth = Symbol("smooth", "L", Fraction(2), positive=True)
 """Lipschitz constant of the gradient of f."""
-moment = sp.Symbol("moment", positive=True)
+moment = Symbol("moment", r"\mathcal{M}", 3, positive=True)
 """Bound on the norm of the mean gradient."""
-horizon = sp.Symbol("horizon", integer=True, positive=True)
+horizon = Symbol("horizon", "t", 4, integer=True, positive=True)
 """Steps taken."""
 
 

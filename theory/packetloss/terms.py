@@ -9,61 +9,63 @@ from typing import Any
 
 import sympy as sp
 
-N = sp.Symbol("N", integer=True, positive=True)
+from commbounds.theory.symbols import Symbol
+
+N = Symbol("N", example=8, integer=True, positive=True)
 """Workers."""
-p = sp.Symbol("p", nonnegative=True)
+p = Symbol("p", example=Fraction(1, 4), nonnegative=True)
 """Probability that a packet gets lost."""
-t = sp.Symbol("elapsed", integer=True, positive=True)
+t = Symbol("elapsed", "t", 3, integer=True, positive=True)
 """Steps since all replicas were equal."""
-sigma = sp.Symbol("sigma", positive=True)
+sigma = Symbol("sigma", example=Fraction(3, 2), positive=True)
 """Standard deviation of one update, or of one worker's gradient."""
-G = sp.Symbol("G", positive=True)
+G = Symbol("G", example=Fraction(2), positive=True)
 """Largest norm of an update."""
-rho = sp.Symbol("rho", real=True)
+rho = Symbol("rho", example=Fraction(-1, 2), real=True)
 """Correlation of consecutive updates."""
-arrived = sp.Symbol("arrived", integer=True, positive=True)
+arrived = Symbol("arrived", "K", 2, integer=True, positive=True)
 """Contributions that arrived, K."""
-S = sp.Symbol("S", nonnegative=True)
+S = Symbol("S", example=Fraction(3), nonnegative=True)
 """Sample standard deviation of the workers' gradients: S^2 = sum_i (g_i - gbar)^2 / (N - 1)."""
-squares = sp.Symbol("squares", nonnegative=True)
+squares = Symbol("squares", r"\left(\sum_i g_i^2\right)", Fraction(14), nonnegative=True)
 """Sum over the workers of g_i^2."""
-onefewer = sp.Symbol("onefewer", nonnegative=True)
+onefewer = Symbol("onefewer", "A_{N-1}", Fraction(1, 2), nonnegative=True)
 """E[1/K; K >= 1] with one worker fewer."""
-stale = sp.Symbol("stale", integer=True, nonnegative=True)
+stale = Symbol("stale", r"\ell", 1, integer=True, nonnegative=True)
 """A staleness in steps, below t."""
-apart = sp.Symbol("apart", integer=True, positive=True)
+apart = Symbol("apart", "m", 2, integer=True, positive=True)
 """Versions between two replicas, at least 1 and at most t."""
-age = sp.Symbol("age", integer=True, nonnegative=True)
+age = Symbol("age", "a", 1, integer=True, nonnegative=True)
 """Age of an update in steps: 0 for the last one."""
-older = sp.Symbol("older", integer=True, nonnegative=True)
+older = Symbol("older", "b", 2, integer=True, nonnegative=True)
 """Age of another update, at least as old."""
-receivers = sp.Symbol("receivers", integer=True, positive=True)
+receivers = Symbol("receivers", "R", 3, integer=True, positive=True)
 """Workers that receive the shard, its owner not among them."""
-recovery = sp.Symbol("recovery", positive=True)
+recovery = Symbol("recovery", "b", Fraction(1, 8), positive=True)
 """Probability that a bad link is good in the next step: bursts last 1 / recovery steps on average."""
-lossrate = sp.Symbol("lossrate", nonnegative=True)
+lossrate = Symbol("lossrate", r"\pi", Fraction(1, 4), nonnegative=True)
 """Stationary share of bad links, which lose everything."""
-fates = sp.Symbol("fates", nonnegative=True)
+fates = Symbol("fates", r"\left(\sum_s F(s)(1-F(s))\right)", Fraction(1, 2), nonnegative=True)
 """Sum over s of F(s) (1 - F(s)), with F the distribution function of a receiver's staleness."""
-lagged = sp.Symbol("lagged", nonnegative=True)
+lagged = Symbol("lagged", r"\mathbb{E}\,\lVert x\rVert^2", Fraction(7, 4), nonnegative=True)
 """Expected squared gap of a receiver to the owner: sum over ages a, b of p^(max(a, b) + 1) <u_a, u_b>."""
-discounted = sp.Symbol("discounted", nonnegative=True)
+discounted = Symbol("discounted", r"\lVert\mathbb{E}\,x\rVert^2", Fraction(1, 4), nonnegative=True)
 """Squared norm of the expected gap: of the sum over ages a of p^(a + 1) u_a."""
-autocov = sp.Symbol("autocov", nonnegative=True)
+autocov = Symbol("autocov", r"\left(r(0)+2\sum_{h\geq 1}p^h r(h)\right)", Fraction(5, 2), nonnegative=True)
 """r(0) + 2 sum over h >= 1 of p^h r(h), with r the autocovariance of the updates."""
-driftbefore = sp.Symbol("driftbefore", nonnegative=True)
+driftbefore = Symbol("driftbefore", r"\mathbb{E}D_{t-1}^2", Fraction(1, 2), nonnegative=True)
 """Expected squared gap of two receivers one step earlier."""
-onesided = sp.Symbol("onesided", nonnegative=True)
+onesided = Symbol("onesided", "V_t", Fraction(3, 4), nonnegative=True)
 """Expected squared gap of two receivers, given that exactly one of them receives in the step at hand."""
-smooth = sp.Symbol("smooth", positive=True)
+smooth = Symbol("smooth", "L", Fraction(2), positive=True)
 """Lipschitz constant of the gradient."""
-meandistance = sp.Symbol("meandistance", nonnegative=True)
+meandistance = Symbol("meandistance", r"\frac1N\sum_i\lVert\theta_i-\theta\rVert", Fraction(1, 2), nonnegative=True)
 """Mean distance of the workers' replicas to a reference point."""
-missednorms = sp.Symbol("missednorms", nonnegative=True)
+missednorms = Symbol("missednorms", r"\left(\sum_{s}\lVert u_s\rVert\right)", Fraction(3), nonnegative=True)
 """Sum of the norms of the updates that one of two replicas has and the other has not."""
-packets = sp.Symbol("packets", integer=True, positive=True)
+packets = Symbol("packets", "q", 2, integer=True, positive=True)
 """Packets that a shard is cut into."""
-coordinates = sp.Symbol("coordinates", integer=True, positive=True)
+coordinates = Symbol("coordinates", "n", 8, integer=True, positive=True)
 """Parameters; a multiple of N."""
 
 

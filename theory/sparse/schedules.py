@@ -13,12 +13,13 @@ from commbounds.theory.dense.schedules import doublings
 from commbounds.theory.dense.terms import POWER_OF_TWO_RANKS, ceil_log2
 from commbounds.theory.quantities import P, index_bits, k, n
 from commbounds.theory.sources import Work, derived
+from commbounds.theory.symbols import Symbol
 
 __all__ = ["EXACT", "PRINTED", "kept", "teams"]
 
-teams = sp.Symbol("teams", integer=True, positive=True)
+teams = Symbol("teams", "d", 1, integer=True, positive=True)
 """Teams of SparDL: d in its paper."""
-kept = sp.Symbol("kept", integer=True, positive=True)
+kept = Symbol("kept", "h", 2, integer=True, positive=True)
 """Entries that SparDL's B-SAG keeps of a block."""
 _swaps = sp.Symbol("swaps", integer=True, nonnegative=True)
 

@@ -7,6 +7,7 @@ import sympy as sp
 from commbounds.theory.claim import Ge, Hypothesis, Le
 from commbounds.theory.quantities import P, Quantity, k, mu, n
 from commbounds.theory.sources import Work
+from commbounds.theory.symbols import Symbol
 
 __all__ = [
     "AT_LEAST_THREE",
@@ -74,19 +75,19 @@ ZHAO_2023 = Work(
     "sparse communication"
 )
 
-teams = sp.Symbol("teams", integer=True, positive=True)
+teams = Symbol("teams", "d", 1, integer=True, positive=True)
 """Teams of ranks; their number divides P."""
-kept = sp.Symbol("kept", integer=True, positive=True)
+kept = Symbol("kept", "h", 2, integer=True, positive=True)
 """Entries of a block that a team sends to the others at once."""
-union = sp.Symbol("union", integer=True, nonnegative=True)
+union = Symbol("union", "U", 4, integer=True, nonnegative=True)
 """Indices that any rank selected."""
-nonzeros = sp.Symbol("nonzeros", integer=True, nonnegative=True)
+nonzeros = Symbol("nonzeros", r"\lvert T\rvert", 2, integer=True, nonnegative=True)
 """Entries of the update that are not zero."""
-fewest = sp.Symbol("fewest", integer=True, nonnegative=True)
+fewest = Symbol("fewest", r"\min_p\lvert S_p\rvert", 1, integer=True, nonnegative=True)
 """Entries that the rank with fewest of them selected."""
-z = sp.Symbol("z", positive=True)
+z = Symbol("z", example=2, positive=True)
 """Standard normal quantile of 1 - mu/2."""
-sd = sp.Symbol("sd", positive=True)
+sd = Symbol("sd", r"\sigma", 1, positive=True)
 """Standard deviation of the vector itself."""
 
 

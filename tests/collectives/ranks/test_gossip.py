@@ -1,10 +1,11 @@
 """Gossip and push-sum rank by rank: the bits and the traffic of one process; bad input is refused on all ranks."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from rank_refusals import differences_with, refused_by_all
 
-from commbounds.collectives.gossip import on_rank as apart
 from commbounds.collectives.gossip.on_rank import gossip, push_sum
 from commbounds.collectives.ranks import ThreadWorld, packets, parcel
 from commbounds.verify.experiments.gossip.pairings import PAIRINGS
@@ -13,7 +14,7 @@ from commbounds.verify.pairing import compared
 pytestmark = pytest.mark.kernels
 GOSSIP, PUSH_SUM = PAIRINGS
 EVERY = pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)
-MODULE = "commbounds.collectives.gossip.on_rank."
+apart = import_module("commbounds.collectives.gossip.on_rank")  # there is a function `gossip` too
 
 
 @pytest.mark.parametrize("P", [1, 2, 3, 4, 5, 8, 9])
@@ -81,13 +82,13 @@ def test_a_message_that_is_sent_once_where_it_goes_twice_is_found(pairing, monke
     def once(copies):
         return packets(copies)._replace(messages=1)
 
-    monkeypatch.setattr(MODULE + "packets", once)
+    monkeypatch.setattr(apart, "packets", once)
     assert any("traffic" in difference for difference in differences_with(pairing, pairing.apart, 2))
 
 
 def test_neighbours_added_up_the_other_way_round_are_found(monkeypatch):
     links = apart._links_to
-    monkeypatch.setattr(MODULE + "_links_to", lambda rank, targets: links(rank, targets)[::-1])
+    monkeypatch.setattr(apart, "_links_to", lambda rank, targets: links(rank, targets)[::-1])
     assert any("rank" in difference for difference in differences_with(GOSSIP, GOSSIP.apart))
 
 
@@ -97,7 +98,7 @@ def test_shares_that_are_kept_out_of_their_turn_are_found(monkeypatch):
     def own_first(rank, targets, works, kept):
         return sorted(senders(rank, targets, works, kept), key=lambda sender: sender != rank)
 
-    monkeypatch.setattr(MODULE + "_senders", own_first)
+    monkeypatch.setattr(apart, "_senders", own_first)
     assert any("rank" in difference for difference in differences_with(PUSH_SUM, PUSH_SUM.apart, 5))
 
 
@@ -114,6 +115,6 @@ def test_the_dead_that_listen_are_found(monkeypatch):
     def all_there(*arguments, alive, **options):
         return partners(*arguments, alive=None, **options)
 
-    monkeypatch.setattr(MODULE + "partners", all_there)
+    monkeypatch.setattr(apart, "partners", all_there)
     found = compared(GOSSIP, 4, ThreadWorld())
     assert all(bool(agreement.difference) == ("failures=None" not in agreement.case) for agreement in found)

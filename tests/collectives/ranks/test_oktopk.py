@@ -15,7 +15,7 @@ from commbounds.verify.pairing import compared
 
 pytestmark = pytest.mark.kernels
 OKTOPK, EXCHANGE, REGIONS = (
-    import_module(f"commbounds.collectives.ranks.{name}") for name in ("oktopk", "_oktopk_exchange", "_oktopk_regions")
+    import_module(f"commbounds.collectives.oktopk.{name}") for name in ("on_rank", "exchange", "regions_on_rank")
 )
 State, apart = OKTOPK.OkTopkRankState, OKTOPK.oktopk_allreduce
 PAIRED = {pairing.name: pairing for pairing in PAIRINGS}

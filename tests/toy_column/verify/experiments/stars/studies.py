@@ -10,7 +10,7 @@ from commbounds.verify.study import Case, Outcome, Study, studies
 
 def _hub(star, case):
     _, traffic = star(np.ones((case.settings["P"], case.settings["n"])))
-    return Outcome(int(traffic.sent[0]), dict(case.settings))
+    return Outcome(int(traffic.sent[0]), {"spokes": case.settings["P"] - 1, "n": case.settings["n"]})
 
 
 def _grid(_level):
@@ -21,7 +21,7 @@ def _grid(_level):
 
 def _curves(star, _seed):
     ranks = [2, 4, 8, 16]
-    bounds = [float(claims()["stars.star.hub"].bound(P=P, n=10)) for P in ranks]
+    bounds = [float(claims()["stars.star.hub"].bound(spokes=P - 1, n=10)) for P in ranks]
     measured = [float(_hub(star, Case({"P": P, "n": 10})).measured) for P in ranks]
     return (Series("n = 10", "P", [float(P) for P in ranks], bounds, measured),)
 
@@ -31,6 +31,6 @@ def _odd_position(_compressor, n):
 
 
 EXPERIMENTS = {
-    **table(bind("stars.evens.no_expansion", "Evens", extremal=_odd_position), bind("stars.evens.wire", "Evens")),
+    **table(bind("stars.evens.no_expansion", "Evens", worst=_odd_position), bind("stars.evens.wire", "Evens")),
     **studies(Study("stars.star.hub", "star_allreduce", _hub, grid=_grid, curves=_curves, enumerated="up to 5 ranks")),
 }
