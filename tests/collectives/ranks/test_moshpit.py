@@ -16,6 +16,10 @@ from commbounds.verify.experiments.moshpit.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
 pytestmark = pytest.mark.kernels
+# there is a function `moshpit` too
+GROUPS, MOSHPIT = (
+    import_module(f"commbounds.collectives.moshpit.{name}") for name in ("group_average_on_rank", "on_rank")
+)
 BY_NAME = {pairing.name: pairing for pairing in PAIRINGS}
 EVERY = pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)
 CELLS = [[0, 0], [0, 1], [1, 0]]
@@ -130,14 +134,12 @@ def test_members_added_up_the_other_way_round_are_found(pairing, monkeypatch):
             total += row
         return (total / len(rows)).astype(rows.dtype)
 
-    monkeypatch.setattr(import_module("commbounds.collectives.moshpit.group_average_on_rank"), "_mean", backwards)
+    monkeypatch.setattr(GROUPS, "_mean", backwards)
     assert any(difference.startswith("rank") for difference in differences_with(pairing, pairing.apart, 9))
 
 
 def test_a_sum_in_the_dtype_of_the_vector_is_found(monkeypatch):
-    monkeypatch.setattr(
-        import_module("commbounds.collectives.moshpit.group_average_on_rank"), "_mean", lambda rows: rows.mean(axis=0)
-    )
+    monkeypatch.setattr(GROUPS, "_mean", lambda rows: rows.mean(axis=0))
     pairing = BY_NAME["group_average"]
     assert any("result" in difference for difference in differences_with(pairing, pairing.apart))
 
@@ -152,9 +154,7 @@ def test_whole_vectors_to_all_members_are_found(monkeypatch):
         rows = [own if peer == comm.rank else arrived[peer].arrays[0] for peer in members]
         return combine(np.stack(rows)) if gets[comm.rank] and others else own
 
-    monkeypatch.setattr(
-        import_module("commbounds.collectives.moshpit.group_average_on_rank"), "combined_in_groups", told_everything
-    )
+    monkeypatch.setattr(GROUPS, "combined_in_groups", told_everything)
     pairing = BY_NAME["grid_average"]
     assert any(difference.startswith("traffic") for difference in differences_with(pairing, pairing.apart))
 
@@ -163,9 +163,7 @@ def test_a_rank_that_only_gives_but_takes_is_found(monkeypatch):
     def greedy(comm, own, labels, gets, combine):
         return combined_in_groups(comm, own, labels, np.ones_like(gets), combine)
 
-    monkeypatch.setattr(
-        import_module("commbounds.collectives.moshpit.group_average_on_rank"), "combined_in_groups", greedy
-    )
+    monkeypatch.setattr(GROUPS, "combined_in_groups", greedy)
     pairing = BY_NAME["group_average"]
     assert any(difference.startswith("rank") for difference in differences_with(pairing, pairing.apart))
 
@@ -176,7 +174,7 @@ def test_failed_members_that_take_part_are_found(monkeypatch):
     def all_there(*arguments, alive, **options):
         return meetings(*arguments, alive=None, **options)
 
-    monkeypatch.setattr(import_module("commbounds.collectives.moshpit.on_rank"), "meetings", all_there)
+    monkeypatch.setattr(MOSHPIT, "meetings", all_there)
     pairing = BY_NAME["moshpit"]
     found = differences_with(pairing, pairing.apart)
     assert [bool(difference) for difference in found] == [False, False, True, True, True, False]
