@@ -98,7 +98,7 @@ def test_every_table_of_contents_is_literal_and_true(path):
 
 @pytest.mark.parametrize("path", MODULES, ids=ident)
 def test_modules_fit_on_a_few_pages(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 310
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 600
 
 
 def loaded_after(code):
