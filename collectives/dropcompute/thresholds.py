@@ -71,7 +71,8 @@ def best_threshold(latencies: ArrayLike, overhead: ArrayLike = 0.0, *, drop_rate
 
     The objective is the mean over the steps of (T_i + T_c)/(min(tau, T_i) + T_c) times the share of micro-batches with
     S <= tau. Between two observed elapsed times that share is constant and the first factor falls, so that the
-    maximum is at an observed elapsed time: no grid is needed.
+    maximum is at an observed elapsed time: no grid is needed. (Where a first micro-batch takes no time, gains may grow
+    as tau goes to zero, which is no threshold: then the best of the positive elapsed times is returned.)
 
     Parameters
     ----------

@@ -109,6 +109,14 @@ def test_thresholds_are_their_slow_twins(seed):
     assert tau <= found.tau or exactly == gain
 
 
+def test_without_time_for_the_first_micro_batch_no_elapsed_time_is_best():
+    """What `dropcompute.threshold.optimal` needs its hypothesis for: the smaller tau, the larger the gain."""
+    steps = np.array([[[0, 7, 5, 8, 8, 9, 4, 9]]])
+    found = best_threshold(steps, 0.5)
+    gains = [naive.objective([rationals(steps[0])], Fraction(1, j), Fraction(1, 2)) for j in (4, 8, 16)]
+    assert found.gain < gains[0] < gains[1] < gains[2]
+
+
 def test_gradients_and_sgd_are_their_slow_twins():
     rng = np.random.default_rng(5)
     for normalisation in ("fixed", "computed", "worker"):

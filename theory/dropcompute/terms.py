@@ -221,6 +221,7 @@ CONTINUOUS = Hypothesis("all_the_time", "Elapsed time is tested all the time: va
 AFTER_BACKWARD = Hypothesis("after_backward", "Elapsed time is tested after every micro-batch: variant B.")
 BETWEEN = Hypothesis("between_halves", "Elapsed time is tested before every forward and every backward: variant C.")
 ENDS_AT_TAU = Hypothesis("ends_at_tau", "A micro-batch that ends exactly at tau counts.")
+TAKES_TIME = Hypothesis("first_takes_time", "The first micro-batch of every worker and step takes time.")
 ENDS_BEFORE_TAU = Hypothesis("ends_before_tau", "A micro-batch that ends exactly at tau does not count.")
 INDEPENDENT = Hypothesis(
     "independent_latencies", "Latencies are independent, of one law with mean mu and standard deviation sigma."

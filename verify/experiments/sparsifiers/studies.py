@@ -180,7 +180,7 @@ def _equal_stack(c: Any, n: int) -> Array | None:
 
 
 def _cancelling(c: Any, n: int) -> Array | None:
-    return np.array(two_workers(2.0**-6), dtype=np.float32) if n == 2 and c.k == 1 else None
+    return np.array(two_workers(2.0**-6)) if n == 2 and c.k == 1 else None
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
