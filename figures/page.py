@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -108,11 +109,10 @@ class Entry:
         """What reproduces the finding."""
         return f"commbounds verify {self.claim.name} --budget {self.finding.budget} --seed {self.finding.seed}"
 
-    def drawing(self, prefix: str, book: Mapping[str, Claim]) -> Markup:
-        """The figure, as part of the page."""
-        svg = rendered(draw(self.finding, book, heading=False), "svg").decode()
-        label = html.escape(f"{self.claim.name}: {self.status.text}", quote=True)
-        return Markup(inlined(svg, prefix, label))
+
+def _drawing(finding: Finding, prefix: str, label: str, book: Mapping[str, Claim] | None = None) -> str:
+    """The figure, as part of the page."""
+    return inlined(rendered(draw(finding, book, heading=False), "svg").decode(), prefix, label)
 
 
 def report(
@@ -120,6 +120,7 @@ def report(
     out: str | Path,
     book: Mapping[str, Claim] | None = None,
     exhibits: Sequence[Exhibit] = (),
+    executor: Executor | None = None,
 ) -> Path:
     """``index.html`` about `findings`: a summary, and a section with its figure for every claim.
 
@@ -133,6 +134,8 @@ def report(
         Where to look claims up, and their order; `theory.claims()` when None.
     exhibits : sequence of Exhibit
         Figures about more than one claim; each stands at the head of its column, if that has a finding.
+    executor : concurrent.futures.Executor or None
+        Draws the claims' figures, where `book` is None; by default this process does.
 
     Returns
     -------
@@ -144,11 +147,16 @@ def report(
     ValueError
         No finding, or a claim that is not in the book.
     """
+    workers, own = executor if book is None else None, book
     book = claims() if book is None else book
     latest = {claim_of(finding, book).name: finding for finding in findings}
     if not latest:
         raise ValueError("findings must not be empty: there is nothing to report")
     entries = [_entry(claim, latest[claim.name], book) for claim in book.values() if claim.name in latest]
+    labels = [html.escape(f"{e.claim.name}: {e.status.text}", quote=True) for e in entries]
+    prefixes = [f"f{i}-" for i in range(len(entries))]
+    draws = map if workers is None else workers.map
+    drawn = draws(partial(_drawing, book=own), [e.finding for e in entries], prefixes, labels)
     environment = Environment(
         loader=FunctionLoader(lambda name: files("commbounds.figures").joinpath(name).read_text("utf-8")),
         autoescape=True,
@@ -169,7 +177,7 @@ def report(
         surprises=[e for e in entries if not e.finding.as_stated],
         by_name={e.id: e for e in entries},
         exhibits=_by_column(exhibits),
-        drawings={e.id: e.drawing(f"f{i}-", book) for i, e in enumerate(entries)},
+        drawings={e.id: Markup(drawing) for e, drawing in zip(entries, drawn, strict=True)},
         counts={word: sum(e.status.word == word for e in entries) for word in MEANING},
         verdict_counts={verdict.value: sum(e.finding.verdict is verdict for e in entries) for verdict in Verdict},
         missing=len(book) - len(entries),

@@ -150,12 +150,16 @@ def gaussiank_allreduce_on_rank(
     return GaussiankRankResult(update, without(row[0], own), own.indices, threshold)
 
 
+def _normal_quantile(share: float) -> float:
+    from scipy.special import ndtri  # slow to import
+
+    return float(ndtri(share))
+
+
 def _selection(x: NDArray[Any], k: int, adapt: str) -> tuple[float, Entries]:
     """The threshold of one rank, and what of its vector exceeds it."""
-    from scipy.special import ndtri
-
     magnitudes = np.abs(x).astype(np.float64)
-    threshold = _adapted(magnitudes, _threshold(x, magnitudes, -float(ndtri(k / x.size / 2))), k, adapt)
+    threshold = _adapted(magnitudes, _threshold(x, magnitudes, -_normal_quantile(k / x.size / 2)), k, adapt)
     indices = np.flatnonzero((magnitudes > threshold) & (magnitudes > 0))
     return threshold, Entries(indices, x[indices])
 

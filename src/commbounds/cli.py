@@ -195,9 +195,9 @@ def report(
                 stream.unlink()
         chosen = given_or_verified(findings, patterns, budget, seed, pool, stream)
         shown = exhibited(findings, patterns, budget, seed, pool, out / "exhibits.jsonl")
-    from commbounds import figures as drawing
+        from commbounds import figures as drawing
 
-    page = drawing.report(chosen, out, exhibits=shown)
+        page = drawing.report(chosen, out, exhibits=shown, executor=pool if len(chosen) > 1 else None)
     wrong = [f.claim for f in chosen if not f.as_stated]
     click.echo(
         f"{page}: {len(chosen)} claims, "

@@ -207,8 +207,8 @@ def own_block_received(stack, k, **options):
 
 def one_sided_quantile(stack, k, **options):
     """Takes the quantile of 1 - k/n: twice as many pass."""
-    right = GAUSSIANK.ndtri
-    with using(GAUSSIANK, ndtri=lambda q: right(2 * q)):
+    right = GAUSSIANK._normal_quantile
+    with using(GAUSSIANK, _normal_quantile=lambda q: right(2 * q)):
         return GAUSSIANK.gaussiank_allreduce(stack, k, **options)
 
 
