@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,30 @@ def test_imports_only_point_left(path):
     right = set(ROOMS[ROOMS.index(room) + 1 :])
     assert not rooms_of(imports(path)) & right
     assert "commbounds.cli" not in set(imports(path))
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[1:] if parts[0] == "src" else ("commbounds", *parts)).removesuffix(".__init__")
+
+
+def imported_modules(path, modules):
+    """Which of the modules it names, inside functions and for types alone too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from {alias.name for alias in node.names} & modules
+        elif isinstance(node, ast.ImportFrom):
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            yield from inner & modules
+            if inner - modules:
+                yield from {node.module} & modules
+
+
+def test_imports_go_round_in_no_circle():
+    paths = {module_name(path): path for path in SOURCES}
+    imported = {name: set(imported_modules(path, paths.keys())) for name, path in paths.items()}
+    assert "commbounds.verify.methods" in imported["commbounds.verify.confront"]
+    list(TopologicalSorter(imported).static_order())  # raises a CycleError that names the circle
 
 
 @pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=ident)

@@ -17,6 +17,7 @@ from commbounds.verify.conformance.calls import Died, Hopeless, TimedOut, Unansw
 from commbounds.verify.conformance.case import Case, literal, shrunk
 from commbounds.verify.conformance.cases import Cases
 from commbounds.verify.conformance.claim import Claim, NotHere, Sure
+from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.report import Finding, Verdict
 from commbounds.verify.conformance.subject import AllReduce, Compressor, Outcome, Stateful, Subject
 
@@ -26,6 +27,9 @@ Array = NDArray[Any]
 
 _PATIENCE = 3
 """Shapes of inputs on which calls hung or killed their process, after which nothing more is tried."""
+_SEEDS = 16
+"""Tried for an input; a subject that is random there and gives one output for all of them does so rarely: one that
+moves one of n entries with probability q goes unseen with probability (1 - q)^(16 n)."""
 
 
 class _Violated(AssertionError):
@@ -129,10 +133,39 @@ class Bench:
     def randomised(self) -> bool:
         """Whether different seeds gave different outputs on any of a few inputs."""
         if self._randomised is None:
-            from commbounds.verify.conformance.randomness import depends_on_seed
-
-            self._randomised = depends_on_seed(self)
+            self._randomised = self._depends_on_seed()
         return self._randomised
+
+    def varies(self, case: Case, seeds: int = _SEEDS) -> bool:
+        """Whether `seeds` seeds gave more than one output at the case's input; False where it does not answer."""
+        try:
+            first = self.output(Case(case.x, 0)).tobytes()
+            return any(self.output(Case(case.x, seed)).tobytes() != first for seed in range(1, seeds))
+        except Unanswered:
+            return False
+
+    def _depends_on_seed(self) -> bool:
+        """Whether different seeds gave different outputs on any of a few inputs.
+
+        Short, middling and long ones of all different magnitudes; one whose entries are equal, where ties may be broken
+        at random; zeros, to which noise may be added.
+        """
+        subject = self.subject
+        if isinstance(subject, Compressor) and subject.injectable:
+            return True
+        rng = self.rng("randomised")
+        for size in (6, 50, 300, 4096):
+            x = generic(subject, rng, size)
+            if x is None:
+                continue
+            for row in (x, np.abs(x.ravel()[0]) * np.ones_like(x), np.zeros_like(x)):
+                ranks = max(getattr(subject, "ranks", (2,)))
+                stack = row if subject.leading == 0 else np.repeat(row[None], ranks, 0)
+                # whatever is random for the whole input at once shows at any size: then seeds count, not entries
+                seeds = 4 if size > 300 else 4 * _SEEDS if row is x and size == 50 else _SEEDS
+                if subject.takes(stack) and self.varies(Case(stack), seeds):
+                    return True
+        return False
 
     def rng(self, label: str) -> np.random.Generator:
         """A generator that depends on the check's seed and on `label` alone."""

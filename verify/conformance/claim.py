@@ -5,13 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from commbounds.verify.conformance.case import Case
 from commbounds.verify.conformance.report import Finding
-
-if TYPE_CHECKING:
-    from commbounds.verify.conformance.bench import Bench
 
 __all__ = ["Claim", "NotHere", "Sure", "number"]
 
@@ -40,8 +37,8 @@ class Claim(ABC):
     """Whether a sequential test may judge it, which then gets its part of the report's false-alarm rate."""
 
     @abstractmethod
-    def judge(self, bench: Bench) -> Finding:
-        """The verdict on the subject of `bench`."""
+    def judge(self, bench: Any) -> Finding:
+        """The verdict on the subject of a `Bench`, which is no type here: it holds a subject, and that holds claims."""
 
     def __str__(self) -> str:
         shown = []
@@ -65,7 +62,7 @@ class Sure(Claim):
     """A claim that holds on every single case, or not: judged by hostile inputs, search, and shrinking."""
 
     @abstractmethod
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Any, case: Case) -> str | None:
         """What is wrong at `case`, as numbers; None if nothing is.
 
         Raises
@@ -76,8 +73,9 @@ class Sure(Claim):
             The subject did not answer.
         """
 
-    def judge(self, bench: Bench) -> Finding:
-        return bench.searched(self)
+    def judge(self, bench: Any) -> Finding:
+        found: Finding = bench.searched(self)
+        return found
 
 
 def number(value: Number, *arguments: Any) -> float:

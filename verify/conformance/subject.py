@@ -12,8 +12,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from commbounds.verify.conformance.claim import Claim
+from commbounds.verify.conformance.claim import Claim
 
 __all__ = ["AllReduce", "Compressor", "Outcome", "Stateful", "Subject"]
 
@@ -84,8 +83,6 @@ class Subject:
         def claims(self) -> Sequence[Claim]: ...
 
     def __post_init__(self) -> None:
-        from commbounds.verify.conformance.claim import Claim
-
         object.__setattr__(self, "claims", tuple(self.claims))
         for claim in self.claims:
             if not isinstance(claim, Claim):

@@ -15,7 +15,6 @@ from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
 from commbounds.verify.conformance.claims.mean_error import MeanError, Varies, judged_in_mean, shape_numbers
 from commbounds.verify.conformance.claims.projections import sampled_mean
 from commbounds.verify.conformance.injected import injected_law
-from commbounds.verify.conformance.randomness import varies
 from commbounds.verify.conformance.report import Finding
 
 __all__ = ["Unbiased", "Variance"]
@@ -81,7 +80,7 @@ class Unbiased(Sure):
             )
             if wrong.size == 0:
                 return None
-            if varies(bench, case):
+            if bench.varies(case):
                 raise Varies("the output depends on the seed here: only the mean is claimed")
             i = int(wrong[0])
             return f"the output does not depend on the seed, and entry {i} is {float(y[i])!r} for {float(wide[i])!r}"

@@ -16,7 +16,6 @@ from commbounds.verify.conformance.case import Case
 from commbounds.verify.conformance.claim import NotHere, Sure
 from commbounds.verify.conformance.injected import NotElementwise, injected_law
 from commbounds.verify.conformance.inputs import corpus, generic
-from commbounds.verify.conformance.randomness import varies
 from commbounds.verify.conformance.report import Finding, Verdict
 from commbounds.verify.sequential import SequentialTest, detectable_violation
 
@@ -97,7 +96,7 @@ def judged_in_mean(claim: Sure, bench: Bench, sampled: Callable[[Sequence[Array]
 def _certain(bench: Bench, case: Case) -> bool:
     """Whether a failure at the case stands up to a closer look than the search has time for."""
     if not bench.randomised:  # few seeds may not show what happens seldom
-        return not varies(bench, case, bench.draws)
+        return not bench.varies(case, bench.draws)
     try:
         injected_law(bench, case, probes=100)
     except NotElementwise:
@@ -139,7 +138,7 @@ class MeanError(Sure):
             error = relative_error(case.x, bench.output(case))
             if error <= allowed:
                 return None
-            if varies(bench, case):
+            if bench.varies(case):
                 raise Varies("the output depends on the seed here: only the mean is claimed")
             return f"|C(x) - x|^2 / |x|^2 = {error:.6g}, claimed at most {bound:.6g}"
         if not getattr(bench.subject, "injectable", False):
