@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import hypothesis
 import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
@@ -22,7 +20,8 @@ from numpy.typing import NDArray
 from commbounds.theory import Standing
 from commbounds.verify.experiment import Budget, Implementations
 from commbounds.verify.finding import Counterexample, Evidence, Method, Verdict
-from commbounds.verify.judgement import Judgement, Probe, Violation
+from commbounds.verify.judgement import Judgement, Probe
+from commbounds.verify.search import Violation, falsified, generated
 from commbounds.verify.sequential import SequentialTest, detectable_violation
 from commbounds.verify.study import AnyStudy, Case
 
@@ -214,58 +213,22 @@ def _conclude(j: Judgement, budget: Budget, seed: int, by_hand: int, first: Coun
     j.take(Method.SEARCH, evidence, probe)
 
 
-def _settings(examples: int) -> hypothesis.settings:
-    return hypothesis.settings(
-        max_examples=examples,
-        database=None,
-        deadline=None,
-        # a slow example is slow because a whole collective runs in it, not because generation is
-        suppress_health_check=list(hypothesis.HealthCheck),
-        phases=(hypothesis.Phase.generate, hypothesis.Phase.target, hypothesis.Phase.shrink),
-        print_blob=False,
-        report_multiple_bugs=False,
-    )
-
-
 def _generated(
     source: Callable[[], st.SearchStrategy[Case]], subject: str, seed: int
 ) -> Callable[[int], Iterator[Case]]:
-    """(examples) -> the cases that Hypothesis comes up with for this source: the same for every study."""
-
-    def cases(examples: int) -> Iterator[Case]:
-        made: deque[Case] = deque()
-
-        @hypothesis.seed(_mixed(seed, subject))
-        @_settings(examples)
-        @hypothesis.given(case=source())
-        def collect(case: Case) -> None:
-            made.append(case)
-
-        collect()
-        while made:  # what was computed of a case goes with it
-            yield made.popleft()
-
-    return cases
+    """(examples) -> the cases that are generated for this source: the same for every study."""
+    return lambda examples: generated(source(), examples, _mixed(seed, subject))
 
 
 def _shrunk(probe: Probe, cases: st.SearchStrategy[Case], examples: int, seed: int) -> Counterexample | None:
     """A shrunk violation, searched for by climbing on measured / bound; None where there is none."""
-    climbing = not isinstance(probe.study.statement.relation, sp.Eq)
+    climbing = not isinstance(probe.study.statement.relation, sp.Eq)  # an equality has nothing to climb to
 
-    @hypothesis.seed(seed)
-    @_settings(examples)
-    @hypothesis.given(case=cases)
-    def confront(case: Case) -> None:
+    def confront(case: Case) -> float | None:
         close = probe(case)
-        # an equality has nothing to climb to, and differences of rounding are not worth a step
-        if climbing and close is not None and np.isfinite(close):
-            hypothesis.target(round(close, 6))
+        return close if climbing else None
 
-    try:
-        confront()
-    except Violation:
-        return probe.violation  # the last failing example that Hypothesis runs is the shrunk one
-    return None
+    return probe.violation if falsified(confront, cases, examples, seed) else None
 
 
 def _mixed(seed: int, name: str) -> int:

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.budgets import BUDGETS, Budget
 from commbounds.verify.conformance.calls import Died, Hopeless, TimedOut, Unanswered, called
-from commbounds.verify.conformance.case import Case, literal, shrunk
+from commbounds.verify.conformance.case import Case, literal
 from commbounds.verify.conformance.cases import Cases
 from commbounds.verify.conformance.claim import Claim, NotHere, Sure
 from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.report import Finding, Verdict
 from commbounds.verify.conformance.subject import AllReduce, Compressor, Outcome, Stateful, Subject
+from commbounds.verify.search import Violation, simplest
 
 __all__ = ["Bench", "Unusable", "usable"]
 
@@ -30,10 +31,6 @@ _PATIENCE = 3
 _SEEDS = 16
 """Tried for an input; a subject that is random there and gives one output for all of them does so rarely: one that
 moves one of n entries with probability q goes unseen with probability (1 - q)^(16 n)."""
-
-
-class _Violated(AssertionError):
-    """Raised inside the search where a claim fails."""
 
 
 class Bench:
@@ -234,16 +231,14 @@ class Bench:
             tried += 1
             if message is not None:
                 found.append((case, message))
-                raise _Violated
+                raise Violation(message)
 
-        try:
+        with contextlib.suppress(Violation):
             for case in self._cases.generated:
                 confront(case)
-        except _Violated:
-            pass
         if found or not self._cases.kept:
             # Flaky: the subject does not repeat itself; the last failure is one all the same
-            with contextlib.suppress(_Violated, hypothesis.errors.Flaky):
+            with contextlib.suppress(hypothesis.errors.Flaky):
                 self._cases.searched(confront)
         return tried, found[-1] if found else None
 
@@ -252,15 +247,15 @@ class Bench:
     def failed(self, claim: Sure, case: Case, message: str, tried: int) -> Finding:
         """The finding that `claim` fails at `case`, which is shrunk first."""
 
-        def fails(smaller: Case) -> bool:
+        def fails(x: Array) -> bool:
             try:
-                return claim.violation(self, smaller) is not None
+                return claim.violation(self, Case(x, case.seed, case.label)) is not None
             except (NotHere, Unanswered, Hopeless):
                 return False
 
         # where calls hang or kill their process, every try would cost what one of them costs
         tries = 0 if self._lost else max(20, int(400 * self.subject.effort))
-        small = shrunk(case, fails, self.subject.takes, tries, self._fixed())
+        small = Case(simplest(case.x, fails, self.subject.takes, tries, self._fixed()), case.seed, case.label)
         try:
             message = claim.violation(self, small) or message
         except (NotHere, Unanswered, Hopeless):  # it did fail before: the subject does not repeat itself

@@ -6,9 +6,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-import hypothesis
-from hypothesis import strategies as st
-
+from commbounds.verify import search
 from commbounds.verify.conformance.budgets import Budget
 from commbounds.verify.conformance.case import Case
 from commbounds.verify.conformance.inputs import corpus, generated
@@ -57,34 +55,21 @@ class Cases:
     @cached_property
     def generated(self) -> list[Case]:
         """What the search comes up with as long as nothing fails: none if these are too many to keep."""
-        found: list[Case] = []
-        if self._examples <= 1000:
-            self.searched(lambda case: found.append(case))
-        return found
+        if not self.kept:
+            return []
+        found = search.generated(generated(self._subject), self._examples, self._seed)
+        return [case for case in found if case is not None]
 
     @property
     def kept(self) -> bool:
         """Whether `generated` is all of what the search comes up with."""
         return self._examples <= 1000
 
-    def searched(self, confront: Callable[[Case], None]) -> None:
-        """Call `confront` on generated cases; where it raises, on smaller ones, and raise at the smallest."""
+    def searched(self, confront: Callable[[Case], None]) -> bool:
+        """Call `confront` on generated cases; where it raises a `Violation`, on smaller ones: whether it does."""
 
-        @hypothesis.seed(self._seed)
-        @hypothesis.settings(
-            max_examples=self._examples,
-            database=None,
-            deadline=None,
-            # slow subjects and picky ones are no fault of the search
-            suppress_health_check=list(hypothesis.HealthCheck),
-            phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
-            print_blob=False,
-            report_multiple_bugs=False,
-        )
-        @hypothesis.given(data=st.data())
-        def confronted(data: st.DataObject) -> None:
-            case = data.draw(generated(self._subject))
+        def confronted(case: Case | None) -> None:
             if case is not None:
                 confront(case)
 
-        confronted()
+        return search.falsified(confronted, generated(self._subject), self._examples, self._seed)
