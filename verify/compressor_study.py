@@ -340,6 +340,9 @@ class CompressorStudy(AnyStudy):
         run = self.run(implementation, case)
         return run.once(law_gap) if self.admits(run.c, exact_array(run.x, np.float32)) else None
 
+    def takes(self, case: Case, x: Array) -> bool:
+        return self.domain.kind in ("vector", "matrix") and case.settings["setup"] < self.set_ups.count(x.shape)
+
     def starts(self, implementation: Any, rng: np.random.Generator) -> Sequence[tuple[Callable[[Array], Case], Array]]:
         return [
             (_at_setup(number), self.domain.random(rng, shape))

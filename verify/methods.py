@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -21,7 +22,7 @@ from commbounds.theory import Standing
 from commbounds.verify.experiment import Budget, Implementations
 from commbounds.verify.finding import Counterexample, Evidence, Method, Verdict
 from commbounds.verify.judgement import Judgement, Probe
-from commbounds.verify.search import Violation, falsified, generated
+from commbounds.verify.search import Violation, falsified, generated, simplest
 from commbounds.verify.sequential import SequentialTest, detectable_violation
 from commbounds.verify.study import AnyStudy, Case
 
@@ -53,12 +54,19 @@ def _cases(source: Callable[..., Iterable[Case]], argument: Any, members: Sequen
             j.error = j.error or error
 
 
-def _tried(j: Judgement, probe: Probe, case: Case) -> bool:
-    """Whether the case keeps the relation; an exception becomes the study's error."""
+def _kept(probe: Probe, case: Case) -> bool:
+    """Whether the case keeps the relation, or is none of the claim's."""
     try:
         probe(case)
     except Violation:
         return False
+    return True
+
+
+def _tried(j: Judgement, probe: Probe, case: Case) -> bool:
+    """The same; an exception becomes the study's error."""
+    try:
+        return _kept(probe, case)
     except Exception as error:
         j.error = error
     return True
@@ -161,7 +169,7 @@ class _Injection:
 
 def search(judgements: Judgements, budget: Budget, seed: int, _alpha: float = 0.0) -> None:
     """Extremal cases and cases by hand, then generated ones; what fails is searched for again, and shrinks."""
-    found: dict[int, Counterexample] = {}
+    found: dict[int, tuple[Case, Counterexample]] = {}
     wanted = [j for j in judgements if j.error is None and (j.study.corpus or j.study.cases)]
     for j in wanted:
         j.searched = j.probe()
@@ -185,14 +193,14 @@ def search(judgements: Judgements, budget: Budget, seed: int, _alpha: float = 0.
                 j.error = error
 
 
-def _remembered(j: Judgement, case: Case, found: dict[int, Counterexample]) -> None:
+def _remembered(j: Judgement, case: Case, found: dict[int, tuple[Case, Counterexample]]) -> None:
     assert j.searched is not None
     if not _tried(j, j.searched, case):
         assert j.searched.violation is not None
-        found.setdefault(id(j), j.searched.violation)
+        found.setdefault(id(j), (case, j.searched.violation))
 
 
-def _conclude(j: Judgement, budget: Budget, seed: int, by_hand: int, first: Counterexample | None) -> None:
+def _conclude(j: Judgement, budget: Budget, seed: int, by_hand: int, first: tuple[Case, Counterexample] | None) -> None:
     probe, study = j.searched, j.study
     assert probe is not None
     shrunk = None
@@ -204,7 +212,7 @@ def _conclude(j: Judgement, budget: Budget, seed: int, by_hand: int, first: Coun
         if not study.may_be_unreadable:
             raise ValueError(f"the search for {study.claim} met no admissible case")
         return
-    counterexample = shrunk or first
+    counterexample = shrunk or (first and _simplified(j, *first))
     verdict = Verdict.SURVIVED if counterexample is None else Verdict.REFUTED
     detail = f"{by_hand} cases by hand, {probe.cases - by_hand} generated"
     if probe.best is not None:
@@ -229,6 +237,14 @@ def _shrunk(probe: Probe, cases: st.SearchStrategy[Case], examples: int, seed: i
         return close if climbing else None
 
     return probe.violation if falsified(confront, cases, examples, seed) else None
+
+
+def _simplified(j: Judgement, case: Case, found: Counterexample) -> Counterexample:
+    """A violation with a simpler array than the case's, where it has one that may be another; else what was found."""
+    probe = j.probe()
+    if case.x is not None:
+        simplest(case.x, lambda x: not _kept(probe, Case(case.settings, x)), partial(j.study.takes, case))
+    return probe.violation or found  # the last array that fails is the simplest
 
 
 def _mixed(seed: int, name: str) -> int:

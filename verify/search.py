@@ -160,7 +160,9 @@ def _simpler(x: Array, fixed: int) -> Iterator[Array]:
         yield rounded.reshape(x.shape)
     for place in places[:64] if places.size <= 64 else ():
         value = float(wide[place])
-        for simple in (0.0, 1.0, -1.0, float(np.rint(value)), float(np.float16(value))):
+        with np.errstate(over="ignore"):
+            short = float(np.float16(value))
+        for simple in (0.0, 1.0, -1.0, float(np.rint(value)), short):
             if _complexity(simple) < _complexity(value):
                 yield _with(x, np.array([place]), simple)
 
