@@ -1,4 +1,4 @@
-"""`Case`: one input of a subject and its seed."""
+"""`CheckCase`: one input of a subject and its seed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Case", "literal"]
+__all__ = ["CheckCase", "literal"]
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class CheckCase:
     """What a subject is called with.
 
     Parameters

@@ -1,4 +1,4 @@
-"""`Claim`: a promise of somebody's implementation, and how it is judged."""
+"""`SubjectClaim`: a promise of somebody's implementation, and how it is judged."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any, ClassVar
 
-from commbounds.verify.conformance.case import Case
-from commbounds.verify.conformance.report import Finding
+from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.report import CheckFinding
 
-__all__ = ["Claim", "NotHere", "Sure", "number"]
+__all__ = ["NotHere", "SubjectClaim", "Sure", "number"]
 
 Number = float | Callable[..., float]
 """A number, or a function that gives it: of n, of (m, n) for matrices, of the input, as the claim says."""
@@ -20,7 +20,7 @@ class NotHere(Exception):
     """A claim says nothing about this case, or nothing can be measured there."""
 
 
-class Claim(ABC):
+class SubjectClaim(ABC):
     """A promise. Subclasses are frozen dataclasses whose fields are its numbers.
 
     Attributes
@@ -37,7 +37,7 @@ class Claim(ABC):
     """Whether a sequential test may judge it, which then gets its part of the report's false-alarm rate."""
 
     @abstractmethod
-    def judge(self, bench: Any) -> Finding:
+    def judge(self, bench: Any) -> CheckFinding:
         """The verdict on the subject of a `Bench`, which is no type here: it holds a subject, and that holds claims."""
 
     def __str__(self) -> str:
@@ -58,11 +58,11 @@ def _shown(value: Any) -> str:
     )
 
 
-class Sure(Claim):
+class Sure(SubjectClaim):
     """A claim that holds on every single case, or not: judged by hostile inputs, search, and shrinking."""
 
     @abstractmethod
-    def violation(self, bench: Any, case: Case) -> str | None:
+    def violation(self, bench: Any, case: CheckCase) -> str | None:
         """What is wrong at `case`, as numbers; None if nothing is.
 
         Raises
@@ -73,8 +73,8 @@ class Sure(Claim):
             The subject did not answer.
         """
 
-    def judge(self, bench: Any) -> Finding:
-        found: Finding = bench.searched(self)
+    def judge(self, bench: Any) -> CheckFinding:
+        found: CheckFinding = bench.searched(self)
         return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
 from commbounds.verify.conformance.claims.walk import norm, require_range
 
@@ -64,7 +64,7 @@ class Sums(Sure):
 
     about: ClassVar[tuple[str, ...]] = ("all-reduce",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         exact, off, sizes = _sums(case.x)
         require_range(bench, float(sizes.max()))
         room = _gamma(len(case.x) - 1, bench.eps) * sizes + off
@@ -82,7 +82,7 @@ class Averages(Sure):
 
     about: ClassVar[tuple[str, ...]] = ("all-reduce",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         exact, off, sizes = _sums(case.x)
         require_range(bench, float(sizes.max()))
         P = len(case.x)
@@ -98,7 +98,7 @@ class RanksAgree(Sure):
 
     about: ClassVar[tuple[str, ...]] = ("all-reduce",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         if len(case.x) == 1:
             raise NotHere("there is one rank")
         result = np.ascontiguousarray(bench.outcome(case).result)
@@ -138,7 +138,7 @@ class Conserves(Sure):
 
     about: ClassVar[tuple[str, ...]] = ("all-reduce",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         outcome = bench.outcome(case)
         if outcome.residual is None:
             raise NotHere("the subject shows no residuals")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
 from commbounds.verify.conformance.claims.mean_error import MeanError, relative_error, rounding, shape_numbers
 
@@ -55,7 +55,7 @@ class AbsoluteError(Sure):
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         given = self.bound(case.x.copy()) if callable(self.bound) else self.bound
         limit = np.broadcast_to(np.asarray(given, dtype=np.float64), case.x.shape)
         if not np.isfinite(limit).all():

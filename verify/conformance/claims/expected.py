@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
 from commbounds.verify.conformance.claims.mean_error import MeanError, Varies, judged_in_mean, shape_numbers
 from commbounds.verify.conformance.claims.projections import sampled_mean
 from commbounds.verify.conformance.injected import injected_law
-from commbounds.verify.conformance.report import Finding
+from commbounds.verify.conformance.report import CheckFinding
 
 __all__ = ["Unbiased", "Variance"]
 
@@ -70,7 +70,7 @@ class Unbiased(Sure):
     about: ClassVar[tuple[str, ...]] = ("compressor",)
     statistical: ClassVar[bool] = True
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         wide = case.x.astype(np.float64).ravel()
         if not bench.randomised:
             y = bench.output(case).astype(np.float64).ravel()
@@ -104,8 +104,8 @@ class Unbiased(Sure):
     def _taken(laws: Any, i: int) -> list[tuple[float, float]]:
         return [(v, q) for v, q in zip(laws.values[:, i], laws.p[:, i], strict=True) if q > 0.0]
 
-    def judge(self, bench: Bench) -> Finding:
-        def sampled(noted: Sequence[Array]) -> Finding:
+    def judge(self, bench: Bench) -> CheckFinding:
+        def sampled(noted: Sequence[Array]) -> CheckFinding:
             claimed = [claim for claim in bench.subject.claims if isinstance(claim, Variance)]
             return sampled_mean(self, bench, noted, claimed[0].share if claimed else None)
 

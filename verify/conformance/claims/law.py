@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.case import Case
-from commbounds.verify.conformance.claim import Claim, NotHere
+from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.claim import NotHere, SubjectClaim
 from commbounds.verify.conformance.claims.mean_error import draws_at
 from commbounds.verify.conformance.injected import injected_law
-from commbounds.verify.conformance.report import Finding, Verdict
+from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.joint_law import detectable_divergence, joint_log_e, outcome_table
 
 __all__ = ["SameLaw"]
@@ -30,7 +30,7 @@ _ROUNDINGS = 8.0
 
 
 @dataclass(frozen=True)
-class SameLaw(Claim):
+class SameLaw(SubjectClaim):
     """The output is distributed as the reference's, on small inputs: all entries together.
 
     Parameters
@@ -80,12 +80,12 @@ class SameLaw(Claim):
             if 0 < len(law) <= _MOST:
                 yield x, law
 
-    def judge(self, bench: Bench) -> Finding:
+    def judge(self, bench: Bench) -> CheckFinding:
         refused: list[str] = []
         cases = list(self._laws(bench, refused))
         if not cases:
             message = f"there is no small input that the subject takes and the reference has a law for; {refused[:1]}"
-            return Finding(str(self), Verdict.NOT_JUDGED, message=message)
+            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=message)
         try:
             if getattr(bench.subject, "injectable", False):
                 try:
@@ -94,12 +94,12 @@ class SameLaw(Claim):
                     pass  # entries do not have laws of their own: draw
             return self._drawn(bench, cases)
         except Unanswered as error:
-            return Finding(str(self), Verdict.NOT_JUDGED, message=f"no usable answer: {error}")
+            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=f"no usable answer: {error}")
 
-    def _failed(self, bench: Bench, x: Array, message: str, told: str, log_e: float | None = None) -> Finding:
-        return Finding(
+    def _failed(self, bench: Bench, x: Array, message: str, told: str, log_e: float | None = None) -> CheckFinding:
+        return CheckFinding(
             str(self),
-            Verdict.FAIL,
+            CheckVerdict.FAIL,
             told,
             message,
             x.astype(np.float64).tolist(),
@@ -108,10 +108,10 @@ class SameLaw(Claim):
             alpha=None if log_e is None else bench.alpha,
         )
 
-    def _read(self, bench: Bench, cases: list[tuple[Array, list[tuple[Any, Any]]]]) -> Finding:
+    def _read(self, bench: Bench, cases: list[tuple[Array, list[tuple[Any, Any]]]]) -> CheckFinding:
         told = f"laws at {len(cases)} inputs of up to {max(x.size for x, _ in cases)} entries, read off the uniforms"
         for x, law in cases:
-            steps = injected_law(bench, Case(x))
+            steps = injected_law(bench, CheckCase(x))
             p, outcomes, room = outcome_table(law, bench.eps)
             # (T, L, n): which values of an entry are the outcome's
             near = np.abs(outcomes[:, None, :] - steps.values[None]) <= room
@@ -128,9 +128,9 @@ class SameLaw(Claim):
                     f"{float(p[worst]):.9g}; the reference's outcomes together {float(found.sum()):.9g}"
                 )
                 return self._failed(bench, x, message, told)
-        return Finding(str(self), Verdict.PASS, told)
+        return CheckFinding(str(self), CheckVerdict.PASS, told)
 
-    def _drawn(self, bench: Bench, cases: list[tuple[Array, list[tuple[Any, Any]]]]) -> Finding:
+    def _drawn(self, bench: Bench, cases: list[tuple[Array, list[tuple[Any, Any]]]]) -> CheckFinding:
         random = sum(len(law) > 1 for _, law in cases)
         part, share = bench.alpha / max(1, random), bench.draws // len(cases)
         rng = bench.rng(f"law {self}")
@@ -155,11 +155,11 @@ class SameLaw(Claim):
                 message = f"at {x.astype(np.float64).tolist()}: {_frequencies(law, kept, bench.eps)}"
                 return self._failed(bench, x, message, told, log_e)
         if not random:
-            return Finding(str(self), Verdict.PASS, told + ", each with one outcome")
+            return CheckFinding(str(self), CheckVerdict.PASS, told + ", each with one outcome")
         distance = math.sqrt(detects / 2.0)
         told += f"; finds laws that diverge by {detects:.3g} nats, so every one at total variation {distance:.3g}"
         e_value = math.exp(min(log_e, 690.0))
-        return Finding(str(self), Verdict.PASS, told, e_value=e_value, alpha=bench.alpha, detects=distance)
+        return CheckFinding(str(self), CheckVerdict.PASS, told, e_value=e_value, alpha=bench.alpha, detects=distance)
 
 
 def _frequencies(law: list[tuple[Any, Any]], outputs: list[Array], eps: float) -> str:

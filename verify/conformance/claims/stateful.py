@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
 from commbounds.verify.conformance.claims.walk import Walk, norm, require_range
 
@@ -50,7 +50,7 @@ class Telescopes(Sure):
 
     about: ClassVar[tuple[str, ...]] = ("stateful compressor",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         x = case.x.astype(np.float64)
         require_range(bench, 2.0 * sum(norm(row) for row in x))
         walk = Walk(bench, case.seed)
@@ -151,7 +151,7 @@ class MemoryBounded(Sure):
 
     about: ClassVar[tuple[str, ...]] = ("stateful compressor",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         N = case.x[0].size
         largest = max(norm(row) for row in case.x)
         factor = 64.0 * N if bench.randomised else _levels_at(N)

@@ -11,7 +11,7 @@ import numpy as np
 import sympy as sp
 
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
 
 __all__ = ["WordsAtMost"]
@@ -79,7 +79,7 @@ class WordsAtMost(Sure):
         given = {name: value(*shape) if callable(value) else value for name, value in self.values}
         return _evaluated(self.bound, tuple(sorted({**sizes, **given}.items())))
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         outcome = bench.outcome(case)
         names = ("sent", "received") if self.of in ("both", "sum") else (self.of,)
         counts = {name: getattr(outcome, name) for name in names}

@@ -19,7 +19,7 @@ from commbounds.verify.conformance.memory import resident_bytes
 from commbounds.verify.conformance.on_rank import Act, Actor, OwnAnswer, doing
 from commbounds.verify.conformance.watchdog import Watchdog
 
-__all__ = ["Team", "team"]
+__all__ = ["Job", "this_job"]
 
 Array = NDArray[Any]
 
@@ -44,7 +44,7 @@ class _Call(NamedTuple):
     fresh: bool
 
 
-class Team:
+class Job:
     """All processes of the job. They make it, and have programs join it, in the same order.
 
     In a script that all processes run, all call `ask` alike, and get the same. In `leading`, the first process alone
@@ -251,6 +251,6 @@ class Team:
 
 
 @cache
-def team() -> Team:
+def this_job() -> Job:
     """The processes of this job."""
-    return Team()
+    return Job()
