@@ -18,10 +18,10 @@ from commbounds.verify.marginals import Marginals
 
 __all__ = [
     "Bias",
-    "Bits",
     "Distortion",
     "Largest",
     "Measure",
+    "MessageBits",
     "Reading",
     "exact_values",
     "flat",
@@ -249,7 +249,7 @@ def simplified(value: Exact) -> Exact:
 
 
 @dataclass(frozen=True)
-class Bits(Measure):
+class MessageBits(Measure):
     """Size of the message."""
 
     dtype: type = np.float32

@@ -184,11 +184,11 @@ class _Factory:
     def __init__(self, groups: _Groups, P: int, shows: bool) -> None:
         self._groups, self._P, self._shows = groups, P, shows
 
-    def __call__(self, seed: int) -> _Step:
-        return (_Showing if self._shows else _Step)(self._groups, self._P, seed)
+    def __call__(self, seed: int) -> _HookStep:
+        return (_Showing if self._shows else _HookStep)(self._groups, self._P, seed)
 
 
-class _Step:
+class _HookStep:
     """A state on every rank, which sees one gradient after the other."""
 
     def __init__(self, groups: _Groups, P: int, seed: int) -> None:
@@ -206,7 +206,7 @@ class _Step:
         return answer
 
 
-class _Showing(_Step):
+class _Showing(_HookStep):
     """One whose residual can be told."""
 
     @property

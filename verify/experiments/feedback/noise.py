@@ -17,7 +17,7 @@ from commbounds.compressors import EF21M, TopK
 from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.feedback.runs import EPS, Quadratics, Run, dyadic, lifted, square
+from commbounds.verify.experiments.feedback.runs import EPS, FeedbackRun, Quadratics, dyadic, lifted, square
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
@@ -66,7 +66,7 @@ def _enumerated(arc: bool) -> Callable[[Any, Case], Outcome]:
         for signs in itertools.product((1.0, -1.0), repeat=P * (T - 1)):
             # the last step's gradient moves weights that nobody looks at
             noise = np.array([*signs, *([1.0] * P)]).reshape(T, P, 1) * u
-            run = Run.of(_descent(sgd, arc, k, s["eta"], gamma), problem, np.zeros(n), T - 1, noise)
+            run = FeedbackRun.of(_descent(sgd, arc, k, s["eta"], gamma), problem, np.zeros(n), T - 1, noise)
             total = total + sum(square(problem.mean(run.x(t))) for t in range(T))
         measured = total / (2 ** (P * (T - 1)) * T)
         values = _values(problem, arc, n, k, s["eta"], gamma, T, square(lifted(u, exact)))
@@ -108,7 +108,7 @@ def _run_stream(
         out = np.empty(count)
         for i in range(count):
             noise = sigma * rng.choice((-1.0, 1.0), (T, P, n))
-            run = Run.of(_descent(sgd, arc, 1, eta, gamma), problem, np.zeros(n), T - 1, noise)
+            run = FeedbackRun.of(_descent(sgd, arc, 1, eta, gamma), problem, np.zeros(n), T - 1, noise)
             out[i] = np.mean([square(problem.mean(run.x(t))) for t in range(T)]) / bound - 1.0
         return out
 
@@ -126,7 +126,7 @@ def _bound_curves(arc: bool) -> Any:
             problem = Quadratics.drawn(P, 4, 5, False)
             gamma = _step_size(problem, arc, 0.5, 0.3)
             noise = 2.0 * rng.choice((-1.0, 1.0), (T, P, 4))
-            run = Run.of(_descent(sgd, arc, 2, 0.3, gamma), problem, np.zeros(4), T - 1, noise)
+            run = FeedbackRun.of(_descent(sgd, arc, 2, 0.3, gamma), problem, np.zeros(4), T - 1, noise)
             measured.append(float(np.mean([square(problem.mean(run.x(t))) for t in range(T)])))
             bound.append(float(claims()[name].bound(**_values(problem, arc, 4, 2, 0.3, gamma, T, 16.0))))
         label = "n = 4, two kept, eta = 0.3, one run each"

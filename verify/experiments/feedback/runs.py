@@ -16,7 +16,7 @@ from commbounds.compressors import Compressor
 from commbounds.compressors.base import Law, Message, checked_array, checked_exact
 from commbounds.compressors.sparsifiers.unranked import Dense
 
-__all__ = ["EPS", "Quadratics", "Run", "Shrunk", "dyadic", "lifted", "root", "square", "work"]
+__all__ = ["EPS", "FeedbackRun", "Quadratics", "Shrunk", "dyadic", "lifted", "root", "square", "work"]
 
 Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
@@ -140,13 +140,13 @@ class Quadratics:
 
 
 @dataclass(eq=False)
-class Run:
+class FeedbackRun:
     """A descent, step by step: the states after every step, beginning with the one before the first."""
 
     states: list[FeedbackSGDState]
 
     @classmethod
-    def of(cls, sgd: Any, problem: Quadratics, x: Array, steps: int, noise: Array | None = None) -> Run:
+    def of(cls, sgd: Any, problem: Quadratics, x: Array, steps: int, noise: Array | None = None) -> FeedbackRun:
         """`steps` steps from x; `noise` (steps, P, n) is added to the gradients."""
         states = [sgd.start(x, len(problem.a))]
         for t in range(steps):
