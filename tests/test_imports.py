@@ -121,6 +121,16 @@ def test_every_table_of_contents_is_literal_and_true(path):
     assert set(names) <= defined
 
 
+def test_a_class_name_has_one_meaning():
+    places = {}
+    for path in SOURCES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(ident(path))
+    assert len(places) > 300
+    assert not {name: paths for name, paths in places.items() if len(paths) > 1}
+
+
 @pytest.mark.parametrize("path", MODULES, ids=ident)
 def test_modules_fit_on_a_few_pages(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 600

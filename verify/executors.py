@@ -201,11 +201,11 @@ class _DaskWorkers(Executor):
         self._client = client
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        told: Future[Any] = Future()
+        future: Future[Any] = Future()
         # two tasks with the same arguments are two tasks, also for others who use the cluster
         asked = self._client.submit(partial(fn, *args, **kwargs), pure=False)
 
-        def tell(done: Any) -> None:
+        def settle(done: Any) -> None:
             error, result = None, None
             try:
                 result = done.result()
@@ -213,17 +213,17 @@ class _DaskWorkers(Executor):
                 error = raised
             done.release()
             if isinstance(error, CancelledError):
-                told.cancel()
-            if not told.set_running_or_notify_cancel():
+                future.cancel()
+            if not future.set_running_or_notify_cancel():
                 return
             if error is not None:
-                told.set_exception(error)
+                future.set_exception(error)
             else:
-                told.set_result(result)
+                future.set_result(result)
 
-        told.add_done_callback(lambda future: asked.cancel() if future.cancelled() and not asked.done() else None)
-        asked.add_done_callback(tell)
-        return told
+        future.add_done_callback(lambda future: asked.cancel() if future.cancelled() and not asked.done() else None)
+        asked.add_done_callback(settle)
+        return future
 
 
 async def _greeted(address: str) -> None:

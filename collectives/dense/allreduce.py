@@ -289,11 +289,11 @@ def allgatherv(blocks: Sequence[ArrayLike], algorithm: str = "ring") -> tuple[Ar
     kinds = {vector.dtype for vector in vectors}
     if len(kinds) > 1:
         raise TypeError(f"blocks must be of one dtype, got {', '.join(sorted(map(str, kinds)))}")
-    together = np.concatenate(vectors)
-    if together.size:
-        checked_stack(together[None], "blocks")
-    elif together.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise TypeError(f"blocks must be float32 or float64, got {together.dtype}")
+    joined = np.concatenate(vectors)
+    if joined.size:
+        checked_stack(joined[None], "blocks")
+    elif joined.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(f"blocks must be float32 or float64, got {joined.dtype}")
     return _gathered(vectors, algorithm)
 
 

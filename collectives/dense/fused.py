@@ -157,13 +157,13 @@ def _ring(stack, out, edges, streams, lo, hi, work, counts):  # type: ignore[no-
                         stack[(r + 2) % P, start:stop],
                         stack[(r + 3) % P, start:stop],
                     )
-                    taken = 4
+                    advanced = 4
                 else:
                     _add(total, stack[r % P, start:stop])
-                    taken = 1
-                for i in range(taken):
+                    advanced = 1
+                for i in range(advanced):
                     _pass_on(counts, t + i, (r + i - 1) % P, (r + i) % P, total.size)
-                t += taken
+                t += advanced
             _write(out[block, start:stop], total, streams)
             for s in range(P - 1):
                 source, target = (block + s) % P, (block + s + 1) % P

@@ -25,7 +25,7 @@ __all__ = [
     "allgather",
     "allgatherv",
     "butterfly_allreduce",
-    "carried_out_apart",
+    "carried_out_on_rank",
     "gathered",
     "rabenseifner_allreduce",
     "recursive_doubling_allreduce",
@@ -95,7 +95,7 @@ def _all_gathered(
     return [blocks] * len(blocks), [(None, counts)]
 
 
-def carried_out_apart(comm: Communicator, held: Array, edges: NDArray[np.int64], parts: Sequence[Part]) -> None:
+def carried_out_on_rank(comm: Communicator, held: Array, edges: NDArray[np.int64], parts: Sequence[Part]) -> None:
     """Carry out `parts`, one after another, each a phase of its name: the twin of `carried_out`.
 
     Parameters
@@ -188,11 +188,11 @@ def butterfly_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
 def _allreduced(comm: Communicator, vector: ArrayLike, algorithm: str) -> Array:
     (row,) = agreed_row(comm, vector, lambda _: {})
     if comm.one_caller:
-        together: Array = comm.fused(row, lambda rows: _all_reduced(np.stack(rows), algorithm))
-        return together
+        totals: Array = comm.fused(row, lambda rows: _all_reduced(np.stack(rows), algorithm))
+        return totals
     held: Array = row.copy()
     parts, blocks = ALLREDUCE[algorithm]
-    carried_out_apart(comm, held, edges_of(held.size, blocks(comm.size)), parts(comm.size))
+    carried_out_on_rank(comm, held, edges_of(held.size, blocks(comm.size)), parts(comm.size))
     return held
 
 
@@ -229,7 +229,7 @@ def reduce_scatter(comm: Communicator, vector: ArrayLike, algorithm: str = "ring
 
     held: Array = agreed_row(comm, vector, request)[0].copy()
     edges = edges_of(held.size, comm.size)
-    carried_out_apart(comm, held, edges, [Part("reduce-scatter", scatter_messages(comm.size, algorithm), True)])
+    carried_out_on_rank(comm, held, edges, [Part("reduce-scatter", scatter_messages(comm.size, algorithm), True)])
     return held[edges[comm.rank] : edges[comm.rank + 1]].copy()
 
 

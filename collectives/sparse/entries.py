@@ -24,10 +24,10 @@ __all__ = [
     "checked_request",
     "cut_up",
     "dense_sum",
+    "dense_vector",
     "even_cuts",
     "left_over",
     "of_all_ranks",
-    "placed",
     "selected_entries",
     "strongest",
     "without",
@@ -178,7 +178,7 @@ def dense_sum(parts: Iterable[Entries], n: int, dtype: np.dtype[Any]) -> NDArray
     return total
 
 
-def placed(parts: Iterable[Entries], n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+def dense_vector(parts: Iterable[Entries], n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Sparse vectors that have no index in common, as one dense vector of `n` entries."""
     total = np.zeros(n, dtype)
     for indices, values in parts:

@@ -19,9 +19,9 @@ from commbounds.collectives.sparse.entries import (
     checked_choice,
     checked_request,
     cut_up,
+    dense_vector,
     even_cuts,
     of_all_ranks,
-    placed,
     selected_entries,
     without,
 )
@@ -125,7 +125,7 @@ def topk_dsa_on_rank(
     else:
         comm.phase("allgather")
         regions = [Entries(*block) for block in gathered(comm, region, allgather)]
-    update = comm.shared(lambda: placed(regions, n, row.dtype))
+    update = comm.shared(lambda: dense_vector(regions, n, row.dtype))
     return SparseRankResult(update, without(row[0], own), own.indices)
 
 

@@ -181,14 +181,14 @@ def _row(finding: CheckFinding, reason: str) -> tuple[Any, ...]:
 
     from commbounds.verify.conformance.report import shortened
 
-    told = [finding.message or finding.evidence]
+    lines = [finding.message or finding.evidence]
     if finding.verdict == "fail" and finding.counterexample is not None:
-        told.append(f"at {shortened(finding.counterexample)}, seed {finding.seed}")
+        lines.append(f"at {shortened(finding.counterexample)}, seed {finding.seed}")
     if finding.verdict == "pass" and finding.detects is not None:
-        told.append(f"violations above {finding.detects:.2g} would be seen")
+        lines.append(f"violations above {finding.detects:.2g} would be seen")
     if finding.waived:
-        told.append(f"waived: {finding.waived}")
+        lines.append(f"waived: {finding.waived}")
     if reason:
-        told.append(f"expected: {reason}")
+        lines.append(f"expected: {reason}")
     colour = _COLOURS[finding.verdict] if not (reason and finding.verdict == "fail") else "yellow"
-    return f"[{colour}]{finding.verdict}[/]", escape(finding.claim), escape("\n".join(told))
+    return f"[{colour}]{finding.verdict}[/]", escape(finding.claim), escape("\n".join(lines))

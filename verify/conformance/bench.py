@@ -212,8 +212,8 @@ class Bench:
             return CheckFinding(
                 str(claim), CheckVerdict.NOT_JUDGED, message=skipped or "the subject takes none of the inputs"
             )
-        told = f"{tried} cases: hostile inputs, then generated ones" + (f"; {silent} unanswered" if silent else "")
-        return CheckFinding(str(claim), CheckVerdict.PASS, told)
+        evidence = f"{tried} cases: hostile inputs, then generated ones" + (f"; {silent} unanswered" if silent else "")
+        return CheckFinding(str(claim), CheckVerdict.PASS, evidence)
 
     def _generated(self, claim: Sure) -> tuple[int, tuple[CheckCase, str] | None]:
         """How many generated cases were tried, and a small one that fails.

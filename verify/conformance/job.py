@@ -191,12 +191,12 @@ class Job:
     def _received(self, rank: int, tag: int) -> Any:
         """What comes from a rank, waited for asleep: who spins keeps the others from answering."""
         pause = 0.0
-        while not (found := self._taken(rank, tag)):
+        while not (found := self._arrived(rank, tag)):
             time.sleep(pause)
             pause = min(_LONGEST_PAUSE, 2 * pause + 1e-6)
         return found[0]
 
-    def _taken(self, rank: int, tag: int) -> list[Any]:
+    def _arrived(self, rank: int, tag: int) -> list[Any]:
         """What has come from a rank: one message, or none."""
         with self._lock:  # the watchdog's thread looks too
             return [self._comm.recv(None, rank, tag)] if self._comm.iprobe(rank, tag) else []
@@ -232,9 +232,9 @@ class Job:
         until = time.monotonic() + _GRACE
         while self._threads and time.monotonic() < until and len({*self._answers, *late}) < P:
             for rank in set(range(1, P)) - {*self._answers, *late}:
-                for answer in self._taken(rank, _ANSWER):
+                for answer in self._arrived(rank, _ANSWER):
                     self._answers[rank] = answer
-                for place in self._taken(rank, _LATE):
+                for place in self._arrived(rank, _LATE):
                     late[rank] = place
             time.sleep(1e-3)
         answers = dict(self._answers)

@@ -117,9 +117,11 @@ class MemorySteady(SubjectClaim):
                         break
         except Unanswered as error:
             return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=f"no answer for {x.shape}: {error}")
-        told = f"{len(growths)} x {calls} calls on {x.size} entries"
+        evidence = f"{len(growths)} x {calls} calls on {x.size} entries"
         if min(growths[1:]) >= limit:
             each = min(growths[1:]) // calls
             message = f"every call leaves about {each} bytes behind ({each / x.nbytes:.2g} of its input)"
-            return CheckFinding(str(self), CheckVerdict.FAIL, told, message, reproduce=bench.reproduction(self, None))
-        return CheckFinding(str(self), CheckVerdict.PASS, told)
+            return CheckFinding(
+                str(self), CheckVerdict.FAIL, evidence, message, reproduce=bench.reproduction(self, None)
+            )
+        return CheckFinding(str(self), CheckVerdict.PASS, evidence)

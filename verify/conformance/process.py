@@ -135,15 +135,15 @@ class Process:
                 if self._buffer:
                     raise BadMessage(f"no header, but {bytes(self._buffer[:80])!r}")
                 return b""
-        return self._taken(end + 1)
+        return self._popped(end + 1)
 
     def _bytes(self, count: int) -> bytes:
         while len(self._buffer) < count:
             if not self._more():
                 break
-        return self._taken(count)
+        return self._popped(count)
 
-    def _taken(self, count: int) -> bytes:
+    def _popped(self, count: int) -> bytes:
         data = bytes(self._buffer[:count])
         del self._buffer[:count]
         return data

@@ -54,7 +54,7 @@ def test_cases_are_the_same_each_time(pairing):
 @pytest.mark.parametrize("one", ALLREDUCES, ids=lambda p: p.name)
 @pytest.mark.parametrize("other", ALLREDUCES, ids=lambda p: p.name)
 def test_cases_tell_the_orders_of_adding_apart(one, other):
-    differ = any(found.bits for found in compared(replace(one, apart=other.apart), 4, ThreadWorld()))
+    differ = any(found.bits for found in compared(replace(one, program=other.program), 4, ThreadWorld()))
     assert differ == (one is not other)
 
 
@@ -208,7 +208,7 @@ def test_schedules_are_carried_out_as_in_one_process(P, dtype):
 
         def program(comm, parts=parts, edges=edges):
             held = stack[comm.rank].copy()
-            dense.carried_out_apart(comm, held, edges, parts)
+            dense.carried_out_on_rank(comm, held, edges, parts)
             return held
 
         results, traffic = run(program, P)

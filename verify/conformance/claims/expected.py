@@ -97,11 +97,11 @@ class Unbiased(Sure):
         if wrong.size == 0:
             return None
         i = int(wrong[0])
-        taken = ", ".join(f"{float(v)!r} with probability {float(q):.9g}" for v, q in self._taken(laws, i))
-        return f"entry {i} is {float(wide[i])!r} and becomes {taken}: off by {float(off[i]):.6g} in the mean"
+        shown = ", ".join(f"{float(v)!r} with probability {float(q):.9g}" for v, q in self._possible(laws, i))
+        return f"entry {i} is {float(wide[i])!r} and becomes {shown}: off by {float(off[i]):.6g} in the mean"
 
     @staticmethod
-    def _taken(laws: Any, i: int) -> list[tuple[float, float]]:
+    def _possible(laws: Any, i: int) -> list[tuple[float, float]]:
         return [(v, q) for v, q in zip(laws.values[:, i], laws.p[:, i], strict=True) if q > 0.0]
 
     def judge(self, bench: Bench) -> CheckFinding:

@@ -96,11 +96,11 @@ class SameLaw(SubjectClaim):
         except Unanswered as error:
             return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=f"no usable answer: {error}")
 
-    def _failed(self, bench: Bench, x: Array, message: str, told: str, log_e: float | None = None) -> CheckFinding:
+    def _failed(self, bench: Bench, x: Array, message: str, evidence: str, log_e: float | None = None) -> CheckFinding:
         return CheckFinding(
             str(self),
             CheckVerdict.FAIL,
-            told,
+            evidence,
             message,
             x.astype(np.float64).tolist(),
             reproduce=bench.reproduction(self, None),
@@ -109,7 +109,9 @@ class SameLaw(SubjectClaim):
         )
 
     def _read(self, bench: Bench, cases: list[tuple[Array, list[tuple[Any, Any]]]]) -> CheckFinding:
-        told = f"laws at {len(cases)} inputs of up to {max(x.size for x, _ in cases)} entries, read off the uniforms"
+        evidence = (
+            f"laws at {len(cases)} inputs of up to {max(x.size for x, _ in cases)} entries, read off the uniforms"
+        )
         for x, law in cases:
             steps = injected_law(bench, CheckCase(x))
             p, outcomes, room = outcome_table(law, bench.eps)
@@ -127,8 +129,8 @@ class SameLaw(SubjectClaim):
                     f"output {outcomes[worst].tolist()} has probability {float(found[worst]):.9g}, the reference's "
                     f"{float(p[worst]):.9g}; the reference's outcomes together {float(found.sum()):.9g}"
                 )
-                return self._failed(bench, x, message, told)
-        return CheckFinding(str(self), CheckVerdict.PASS, told)
+                return self._failed(bench, x, message, evidence)
+        return CheckFinding(str(self), CheckVerdict.PASS, evidence)
 
     def _drawn(self, bench: Bench, cases: list[tuple[Array, list[tuple[Any, Any]]]]) -> CheckFinding:
         random = sum(len(law) > 1 for _, law in cases)
@@ -142,24 +144,26 @@ class SameLaw(SubjectClaim):
                 kept.append(y.astype(np.float64).ravel())
             calls += count
             found = joint_log_e(law, kept, bench.eps)
-            told = f"{calls} draws at {len(cases)} inputs of up to {max(z.size for z, _ in cases)} entries"
+            evidence = f"{calls} draws at {len(cases)} inputs of up to {max(z.size for z, _ in cases)} entries"
             if found == math.inf:
                 _, outcomes, room = outcome_table(law, bench.eps)
                 strange = next(y for y in kept if not np.abs(outcomes - y).max(axis=1).min() <= room)
                 message = f"{x.astype(np.float64).tolist()} became {strange.tolist()}, none of the {len(law)} outcomes"
-                return self._failed(bench, x, message, told, math.inf)
+                return self._failed(bench, x, message, evidence, math.inf)
             if len(law) > 1:
                 log_e = max(log_e, found - math.log(random))
                 detects = max(detects, detectable_divergence(len(law), count, part))
             if found >= -math.log(part):
                 message = f"at {x.astype(np.float64).tolist()}: {_frequencies(law, kept, bench.eps)}"
-                return self._failed(bench, x, message, told, log_e)
+                return self._failed(bench, x, message, evidence, log_e)
         if not random:
-            return CheckFinding(str(self), CheckVerdict.PASS, told + ", each with one outcome")
+            return CheckFinding(str(self), CheckVerdict.PASS, evidence + ", each with one outcome")
         distance = math.sqrt(detects / 2.0)
-        told += f"; finds laws that diverge by {detects:.3g} nats, so every one at total variation {distance:.3g}"
+        evidence += f"; finds laws that diverge by {detects:.3g} nats, so every one at total variation {distance:.3g}"
         e_value = math.exp(min(log_e, 690.0))
-        return CheckFinding(str(self), CheckVerdict.PASS, told, e_value=e_value, alpha=bench.alpha, detects=distance)
+        return CheckFinding(
+            str(self), CheckVerdict.PASS, evidence, e_value=e_value, alpha=bench.alpha, detects=distance
+        )
 
 
 def _frequencies(law: list[tuple[Any, Any]], outputs: list[Array], eps: float) -> str:

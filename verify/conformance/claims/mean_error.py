@@ -189,16 +189,18 @@ class MeanError(Sure):
                 )
                 break
         e_value = math.exp(min(log_e - math.log(len(trials)), 690.0))
-        told = (
+        evidence = (
             f"{count} draws: {_SCOUTS} each to find the worst inputs, then bets on {len(trials)} of them; "
             f"largest mean {largest:.3g} of the claim"
         )
         if not refuted:
-            return CheckFinding(str(self), CheckVerdict.PASS, told, e_value=e_value, alpha=bench.alpha, detects=detects)
+            return CheckFinding(
+                str(self), CheckVerdict.PASS, evidence, e_value=e_value, alpha=bench.alpha, detects=detects
+            )
         return CheckFinding(
             str(self),
             CheckVerdict.FAIL,
-            told,
+            evidence,
             refuted,
             worst.astype(np.float64).tolist(),
             reproduce=bench.reproduction(self, None),

@@ -44,11 +44,11 @@ def mirrored_read(bench: Bench, case: CheckCase) -> str | None:
     if wrong.size == 0:
         return None
     i = int(wrong[0])
-    told = [
+    laws = [
         ", ".join(f"{float(v)!r} ({float(q):.6g})" for v, q in zip(law.values[:, i], law.p[:, i], strict=True) if q > 0)
         for law in (plus, minus)
     ]
-    return f"entry {i}, {float(case.x.ravel()[i])!r}, becomes {told[0]} with their probabilities, and {told[1]} for -x"
+    return f"entry {i}, {float(case.x.ravel()[i])!r}, becomes {laws[0]} with their probabilities, and {laws[1]} for -x"
 
 
 def _features(y: Array) -> list[Hashable]:
@@ -90,7 +90,7 @@ def mirrored_laws(claim: SubjectClaim, bench: Bench) -> CheckFinding:
                 seen[sign] += 1.0
             log_e = max(log_e, float(wealth.max()) - math.log(len(wealth) * len(inputs)))
         if log_e >= -math.log(bench.alpha):
-            message = f"at an input of shape {x.shape} outputs tell x from -x: " + _tells(counts, wealth)
+            message = f"at an input of shape {x.shape} outputs tell x from -x: " + _telling_feature(counts, wealth)
             return CheckFinding(
                 str(claim),
                 CheckVerdict.FAIL,
@@ -101,11 +101,13 @@ def mirrored_laws(claim: SubjectClaim, bench: Bench) -> CheckFinding:
                 e_value=math.exp(min(log_e, 690.0)),
                 alpha=bench.alpha,
             )
-    told = f"{share} draws at each of {len(inputs)} inputs, of C(x) and -C(-x) in random order, could not be told apart"
-    return CheckFinding(str(claim), CheckVerdict.PASS, told, e_value=math.exp(min(log_e, 690.0)), alpha=bench.alpha)
+    evidence = (
+        f"{share} draws at each of {len(inputs)} inputs, of C(x) and -C(-x) in random order, could not be told apart"
+    )
+    return CheckFinding(str(claim), CheckVerdict.PASS, evidence, e_value=math.exp(min(log_e, 690.0)), alpha=bench.alpha)
 
 
-def _tells(counts: list[dict[Hashable, list[float]]], wealth: Array) -> str:
+def _telling_feature(counts: list[dict[Hashable, list[float]]], wealth: Array) -> str:
     """The commonest of the values that tell most."""
     place = int(np.argmax(wealth))
     feature, (plus, minus) = max(counts[place].items(), key=lambda c: abs(c[1][0] - c[1][1]))

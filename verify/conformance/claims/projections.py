@@ -91,14 +91,16 @@ def sampled_mean(
     if all(seen.constant for seen in found):  # as certain as that a deterministic subject is one
         found[-1] = replace(found[-1], message=f"{sum(seen.calls for seen in found)} {found[-1].constant}", log_e=690.0)
     calls, log_e = sum(seen.calls for seen in found), max(seen.log_e for seen in found) - math.log(len(inputs))
-    told = f"{calls} draws at {len(inputs)} inputs, bets on entries and projections; range learnt from the first draws"
-    told += "" if share is None else ", or variance as claimed"
+    evidence = (
+        f"{calls} draws at {len(inputs)} inputs, bets on entries and projections; range learnt from the first draws"
+    )
+    evidence += "" if share is None else ", or variance as claimed"
     e_value, detects = math.exp(min(log_e, 690.0)), min(seen.detects for seen in found)
     if found[-1].message:
         return CheckFinding(
             str(claim),
             CheckVerdict.FAIL,
-            told,
+            evidence,
             found[-1].message,
             inputs[len(found) - 1][0].astype(np.float64).tolist(),
             reproduce=bench.reproduction(claim, None),
@@ -107,8 +109,8 @@ def sampled_mean(
         )
     if not any(seen.judged for seen in found):
         message = f"in {calls} draws the range of the outputs did not show: large ones come too seldom"
-        return CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, told, message)
-    return CheckFinding(str(claim), CheckVerdict.PASS, told, e_value=e_value, alpha=bench.alpha, detects=detects)
+        return CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, evidence, message)
+    return CheckFinding(str(claim), CheckVerdict.PASS, evidence, e_value=e_value, alpha=bench.alpha, detects=detects)
 
 
 def _directions(x: Array, rng: np.random.Generator) -> Array:
@@ -141,7 +143,7 @@ def _seen(bench: Bench, x: Array, calls: int, alpha: float, share: Callable[[Arr
                 if batch is not first or isinstance(test, Catoni) or not test.given:
                     test.feed(values[:, place])
             if watch.log_e() >= -math.log(part):
-                return _Seen(watch.log_e() - math.log(len(watches)), math.inf, count, _told(watch, wide, x, top))
+                return _Seen(watch.log_e() - math.log(len(watches)), math.inf, count, _explained(watch, wide, x, top))
         batch = np.array([y for y, _ in zip(outputs, range(_BATCH), strict=False)])
         if batch.size == 0:
             break
@@ -222,7 +224,7 @@ def _detects(watch: _Watch, alpha: float) -> float:
     return min(found, default=math.inf)
 
 
-def _told(watch: _Watch, wide: Array, x: Array, top: float) -> str:
+def _explained(watch: _Watch, wide: Array, x: Array, top: float) -> str:
     place = int(np.argmax([test.log_e for test in watch.tests]))
     test = watch.tests[place]
     if watch.what == "entry":

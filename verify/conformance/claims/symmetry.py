@@ -144,8 +144,10 @@ class ScaleEquivariant(Sure):
                 at = _first(~(np.abs(pair[0] - pair[1]) <= room))
                 if at is None:
                     return None
-                told = f"C({factor:g} x) has {float(pair[0][at])!r} at {at}, {factor:g} C(x) has {float(pair[1][at])!r}"
-                message = message or told
+                found = (
+                    f"C({factor:g} x) has {float(pair[0][at])!r} at {at}, {factor:g} C(x) has {float(pair[1][at])!r}"
+                )
+                message = message or found
         return message
 
 
@@ -216,7 +218,7 @@ class ExactOn(Sure):
             yield from self.inputs
 
     def judge(self, bench: Bench) -> CheckFinding:
-        tried, told = 0, "the subject takes none of the inputs"
+        tried, found = 0, "the subject takes none of the inputs"
         for values in self._cases(bench):
             x = values.astype(bench.subject.numpy_dtype)
             if not bench.subject.takes(x):
@@ -226,7 +228,7 @@ class ExactOn(Sure):
                 try:
                     message = self.violation(bench, case)
                 except Unanswered as error:
-                    told = f"no usable answer: {error}"
+                    found = f"no usable answer: {error}"
                     continue
                 tried += 1
                 if message is not None:
@@ -234,5 +236,5 @@ class ExactOn(Sure):
                     again = bench.reproduction(self, case)
                     return CheckFinding(str(self), CheckVerdict.FAIL, f"{tried} cases", message, found, seed, again)
         if tried == 0:
-            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=told)
+            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=found)
         return CheckFinding(str(self), CheckVerdict.PASS, f"{tried} cases")

@@ -94,8 +94,8 @@ class WordsAtMost(Sure):
         for name, words in counts.items():
             rank = int(words.argmax())
             if not int(words[rank]) <= limit:
-                told = f"with {_sizes(case.x.shape)} rank {rank} has {int(words[rank])} words {name}"
-                return f"{told}, claimed at most {_told(limit)}"
+                found = f"with {_sizes(case.x.shape)} rank {rank} has {int(words[rank])} words {name}"
+                return f"{found}, claimed at most {_as_number(limit)}"
         return None
 
 
@@ -109,7 +109,7 @@ def _sizes(shape: tuple[int, ...]) -> str:
     return f"P = {shape[0]} and {' x '.join(map(str, shape[1:]))} words a rank"
 
 
-def _told(limit: Fraction | float) -> str:
+def _as_number(limit: Fraction | float) -> str:
     return str(limit) if isinstance(limit, Fraction) and limit.denominator == 1 else f"{float(limit):.6g}"
 
 

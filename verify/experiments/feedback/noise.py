@@ -150,18 +150,18 @@ def _single_node(sgd: Any, case: Case) -> Outcome:
     a, c, noise = np.abs(draw(P, *shape)) + 1, draw(P, *shape), draw(T, P, *shape)
     sketches, gamma = draw(T, s["n"], 1), 0.125
     states = [sgd(EF21M(eta=0.5), gamma, ArcRows(s["K"])).start(np.zeros(shape), count) for count in (P, 1)]
-    apart, largest = 0.0, 1.0
+    farthest, largest = 0.0, 1.0
     for t in range(T):
         own = a * (states[0].weights - c) + noise[t]
         one = (a * (states[1].weights - c) + noise[t]).mean(axis=0, keepdims=True)
         descent = sgd(EF21M(eta=0.5), gamma, ArcRows(s["K"], 1, {"sketch": sketches[t]}))
         states = [descent.step(g, state)[0] for g, state in zip((own, one), states, strict=True)]
-        apart = max(apart, float(np.abs(states[0].weights - states[1].weights).max()))
+        farthest = max(farthest, float(np.abs(states[0].weights - states[1].weights).max()))
         largest = max(largest, float(np.abs(own).max()))
     if exact:
-        return Outcome(Fraction(apart), {})
+        return Outcome(Fraction(farthest), {})
     # sums over P in every step, each off by P eps of its largest term; differences grow by at most 1 + gamma max a
-    return Outcome(apart, {}, 16 * P * T * EPS * largest * float(1 + gamma * a.max()) ** T)
+    return Outcome(farthest, {}, 16 * P * T * EPS * largest * float(1 + gamma * a.max()) ** T)
 
 
 def _single_grid(level: int) -> Iterator[Case]:

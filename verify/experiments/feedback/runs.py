@@ -86,12 +86,12 @@ class Quadratics:
     exact: bool
 
     @classmethod
-    def drawn(cls, P: int, n: int, seed: int, exact: bool, apart: float = 1.0) -> Quadratics:
+    def drawn(cls, P: int, n: int, seed: int, exact: bool, spread: float = 1.0) -> Quadratics:
         """Curvatures between 1 and 8 (powers of two where exact), centres integers or normal, `apart`."""
         rng = np.random.default_rng([seed, P, n])
         if exact:
-            return cls(2.0 ** rng.integers(0, 3, (P, n)), apart * rng.integers(-3, 4, (P, n)), True)
-        return cls(np.exp(rng.standard_normal((P, n))), apart * rng.standard_normal((P, n)), False)
+            return cls(2.0 ** rng.integers(0, 3, (P, n)), spread * rng.integers(-3, 4, (P, n)), True)
+        return cls(np.exp(rng.standard_normal((P, n))), spread * rng.standard_normal((P, n)), False)
 
     @cached_property
     def _lifted(self) -> tuple[Array, Array]:

@@ -84,8 +84,8 @@ def _hierarchical_cases() -> Iterator[VectorCase]:
         (6, 13, 2, "Three nodes of two."),
     ):
         yield case_of(why, {"stack": ranks(P, n, "float32", 34)}, {"quantiser": quantiser, "node": node})
-    apart = {"quantiser": quantiser, "node": 2, "both_read_both": False}
-    yield case_of("A side keeps its own sum: nodes disagree.", {"stack": ranks(4, 8, "float32", 34)}, apart)
+    own_sums = {"quantiser": quantiser, "node": 2, "both_read_both": False}
+    yield case_of("A side keeps its own sum: nodes disagree.", {"stack": ranks(4, 8, "float32", 34)}, own_sums)
     yield case_of("Two does not divide three.", {"stack": ranks(3, 4, "float32")}, {"quantiser": quantiser, "node": 2},
                   refused=True)  # fmt: skip
 

@@ -82,14 +82,14 @@ def _repeats(implementation: Any, case: Case) -> Outcome | None:
     """How often two peers get the same mean of distinct powers of two, round by round."""
     M, d = case.settings["M"], case.settings["d"]
     N, keys = M**d, initial_keys(M**d, M, d)
-    together = np.zeros((N, N), np.int64)
+    meetings = np.zeros((N, N), np.int64)
     for t in range(d):
         slots, rng = _slots(case.settings["slots"] if case.settings["slots"] == "rank" else f"sample {t}", M, d, 1)
         # unit vectors: after one round two peers hold the same row exactly if they were in one group
         (result, keys), _ = implementation(identity(N, M), keys, M, 1, rng, slots=slots)
-        together += (result[:, None, :] == result[None, :, :]).all(axis=2)
-    np.fill_diagonal(together, 0)
-    return Outcome(int(together.max()), {"N": N, "M": M, "dims": d})
+        meetings += (result[:, None, :] == result[None, :, :]).all(axis=2)
+    np.fill_diagonal(meetings, 0)
+    return Outcome(int(meetings.max()), {"N": N, "M": M, "dims": d})
 
 
 def _key_of_d_digits(more: int, implementation: Any, case: Case) -> Outcome | None:

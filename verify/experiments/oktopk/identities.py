@@ -47,12 +47,12 @@ def _update_defect(run: OkTopkRun) -> int:
 
 def _index_defect(run: OkTopkRun) -> int:
     kept = set(np.flatnonzero(run.result.update).tolist())
-    told = zip(run.result.selected, run.x, strict=True)
+    found = zip(run.result.selected, run.x, strict=True)
     return sum(
         len(set(indices.tolist()) ^ (set(np.flatnonzero(_largest(row, run.k)).tolist()) & kept))
         + indices.size
         - len(set(indices.tolist()))
-        for indices, row in told
+        for indices, row in found
     )
 
 
@@ -179,8 +179,8 @@ def _boundaries_trial(implementation: Any, case: Case) -> Outcome:
     means = [
         sum(s[j * (len(s) // P)] if s else even[j] for s in selected) // P for j in range(1, P)
     ]  # integers of Python: no overflow
-    told = [int(c) for c in cuts]
-    return Outcome(max(abs(a - b) for a, b in zip(told, [0, *means, n], strict=True)), {})
+    found = [int(c) for c in cuts]
+    return Outcome(max(abs(a - b) for a, b in zip(found, [0, *means, n], strict=True)), {})
 
 
 def _boundaries_grid(level: int) -> Iterator[Case]:
