@@ -35,7 +35,7 @@ class ExactFunction(sp.Function):  # type: ignore[misc]
 
 
 @lru_cache(maxsize=1 << 14)
-def _in_floats(function: type[ExactFunction], *numbers: float) -> float:
+def _in_floats(function: Any, *numbers: float) -> float:
     return float(function.exact(*(int(v) if v == int(v) else Fraction(float(v)) for v in numbers)))
 
 

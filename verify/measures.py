@@ -162,8 +162,8 @@ class Distortion(Measure):
         total = gain * gain * second - 2 * gain * self.center * cross + self.center * squares
         return total / squares if self.relative and squares else total
 
-    def of(self, c: Compressor, x: Array, y: NDArray[np.float64]) -> float:
-        """The value for one output `y`, of x's size."""
+    def of(self, c: Any, x: Array, y: NDArray[np.float64]) -> float:
+        """The value for one output `y`, of x's size; where there is no gain, whatever the compressor."""
         flat_x = x.astype(np.float64).ravel()
         top = float(np.abs(flat_x).max()) or 1.0
         error = float(self._gain(c, x.size)) * (y.ravel() / top) - self.center * (flat_x / top)

@@ -1,5 +1,6 @@
 """The conformance kit: judges other people's compressors and collectives by what they claim."""
 
+from commbounds.verify.conformance.book import book_bound
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.check import check, recheck
 from commbounds.verify.conformance.claims import (
@@ -65,6 +66,7 @@ __all__ = [
     "Unbiased",
     "Variance",
     "WordsAtMost",
+    "book_bound",
     "check",
     "conforms",
     "executable",

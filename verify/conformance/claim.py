@@ -33,6 +33,8 @@ class SubjectClaim(ABC):
 
     about: ClassVar[tuple[str, ...]] = ()
     universal: ClassVar[bool] = False
+    in_book: ClassVar[tuple[str, ...]] = ()
+    """Claims of the book that say the same of compressors and collectives of ours: same quantity, same relation."""
     statistical: ClassVar[bool] = False
     """Whether a sequential test may judge it, which then gets its part of the report's false-alarm rate."""
 

@@ -37,6 +37,11 @@ class Contraction(MeanError):
 
     alpha: Number
 
+    in_book: ClassVar[tuple[str, ...]] = (
+        "sparsifiers.topk.contraction",
+        "quantizers.scaledsign.contraction",
+    )
+
     def share(self, x: Array) -> float:
         return 1.0 - number(self.alpha, *shape_numbers(x))
 
@@ -54,6 +59,7 @@ class AbsoluteError(Sure):
     bound: Any
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("flashcomm.groupquant.error",)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         given = self.bound(case.x.copy()) if callable(self.bound) else self.bound

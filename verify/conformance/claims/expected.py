@@ -40,6 +40,11 @@ class Variance(MeanError):
 
     omega: Number
 
+    in_book: ClassVar[tuple[str, ...]] = (
+        "quantizers.qsgd.variance",
+        "sparsifiers.randk.variance",
+    )
+
     def share(self, x: Array) -> float:
         return number(self.omega, *shape_numbers(x))
 
@@ -68,6 +73,7 @@ class Unbiased(Sure):
     """
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("quantizers.qsgd.unbiased",)
     statistical: ClassVar[bool] = True
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:

@@ -31,6 +31,7 @@ class Support(Sure):
     k: Number
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("sparsifiers.topk.support",)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         most = number(self.k, *shape_numbers(case.x))
@@ -57,6 +58,7 @@ class Codebook(Sure):
     operations: int = 4
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("quantizers.qsgd.level",)
 
     def __post_init__(self) -> None:
         if isinstance(self.operations, bool) or not isinstance(self.operations, int) or self.operations < 0:
@@ -97,6 +99,7 @@ class Bits(Sure):
     at_most: Number
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("sparsifiers.topk.wire",)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         count = getattr(bench.subject, "bits", None)

@@ -17,12 +17,14 @@ from commbounds.verify.conformance.claim import NotHere, Sure
 from commbounds.verify.conformance.injected import NotElementwise, injected_law
 from commbounds.verify.conformance.inputs import corpus, generic
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
+from commbounds.verify.measures import Distortion
 from commbounds.verify.sequential import SequentialTest, detectable_violation
 
 __all__ = ["MeanError", "Varies", "draws_at", "judged_in_mean", "relative_error", "rounding", "shape_numbers"]
 
 Array = NDArray[Any]
 
+_RELATIVE = Distortion()
 BOLDEST = 0.9
 _HUGE = 1e100
 _Input = tuple[str, Array]
@@ -35,12 +37,8 @@ def rounding(bench: Bench, size: int) -> float:
 
 
 def relative_error(x: Array, y: Array) -> float:
-    """||y - x||^2 / ||x||^2 in float64, whatever their magnitudes; NaN where y is not finite; x must not be zero."""
-    wide = x.astype(np.float64).ravel()
-    top = float(np.abs(wide).max())
-    scaled = wide / top
-    difference = y.astype(np.float64).ravel() / top - scaled
-    return float(difference @ difference / (scaled @ scaled))
+    """The book's relative error, ||y - x||^2 / ||x||^2, of one output; NaN where y is not finite; x is not zero."""
+    return _RELATIVE.of(None, x, y.astype(np.float64))
 
 
 def shape_numbers(x: Array) -> tuple[int, ...]:

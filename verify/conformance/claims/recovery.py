@@ -47,6 +47,7 @@ class RecoversAfterZero(Sure):
     """
 
     about: ClassVar[tuple[str, ...]] = ("stateful compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("feedback.ef14.residual",)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         norms = [norm(row) for row in case.x]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.theory import claims
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase
@@ -49,6 +51,7 @@ class Telescopes(Sure):
     """
 
     about: ClassVar[tuple[str, ...]] = ("stateful compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("feedback.ef14.telescoping",)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         x = case.x.astype(np.float64)
@@ -150,6 +153,7 @@ class MemoryBounded(Sure):
     bound: Number | None = None
 
     about: ClassVar[tuple[str, ...]] = ("stateful compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("feedback.ef14.residual",)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         N = case.x[0].size
@@ -221,6 +225,5 @@ def _norms(rows: Wide) -> Wide:
 
 
 def _levels_at(N: int) -> float:
-    """sqrt(1 - alpha)/(1 - sqrt(1 - alpha)) for alpha = 1/(2 N)."""
-    q = float(np.sqrt(1.0 - 0.5 / N))
-    return q / (1.0 - q)
+    """The book's bound on the norm of a residual for alpha = 1/(2 N) and gradients of norm 1."""
+    return math.sqrt(claims()["feedback.ef14.residual"].bound(alpha=0.5 / N, reach=1.0))

@@ -46,6 +46,7 @@ class SignSymmetric(Sure):
     """
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("sparsifiers.topk.sign_symmetry",)
     statistical: ClassVar[bool] = True
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
@@ -92,6 +93,7 @@ class ScaleEquivariant(Sure):
     powers_of_two: bool = False
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("sparsifiers.topk.scale_equivariance",)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         sizes = np.abs(case.x.astype(np.float64))
@@ -168,6 +170,7 @@ class Idempotent(Sure):
     """
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("sparsifiers.topk.idempotence",)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         y = bench.output(case).copy()
@@ -199,6 +202,7 @@ class ExactOn(Sure):
     inputs: Any
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("sparsifiers.identity.contraction",)
 
     def __post_init__(self) -> None:
         if not callable(self.inputs):

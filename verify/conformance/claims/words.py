@@ -51,6 +51,10 @@ class WordsAtMost(Sure):
     values: tuple[tuple[str, Any], ...]
 
     about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+    in_book: ClassVar[tuple[str, ...]] = (
+        "dense.ring.sent",
+        "dense.ring.received",
+    )
 
     def __init__(self, bound: Any, of: str = "both", **values: Any) -> None:
         if of not in _OF:
