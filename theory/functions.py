@@ -31,7 +31,8 @@ class ExactFunction(sp.Function):  # type: ignore[misc]
     def _imp_(cls, *arguments: Any) -> Any:
         import numpy as np
 
-        return np.vectorize(lambda *numbers: _in_floats(cls, *numbers), otypes=[np.float64])(*arguments)
+        function: Any = cls
+        return np.vectorize(lambda *numbers: _in_floats(function, *numbers), otypes=[np.float64])(*arguments)
 
 
 @lru_cache(maxsize=1 << 14)

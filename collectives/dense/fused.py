@@ -16,7 +16,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from commbounds.collectives.dense.message_by_message import ALLREDUCE, edges_of
+from commbounds.collectives.cuts import even_cuts
+from commbounds.collectives.dense.message_by_message import ALLREDUCE
 from commbounds.collectives.dense.messages import core_size, first_of_core
 from commbounds.collectives.dense.streaming import streamed
 from commbounds.compressors._blocks import run_all, spans
@@ -45,7 +46,7 @@ def fused_ring(stack: Array, out: Array, tile: int = TILE, streamed_from: int = 
     (3, steps, P) int64
         Of the steps that `ALLREDUCE` lists.
     """
-    kernel = partial(_ring, stack, out, edges_of(stack.shape[1], len(stack)), stack.nbytes >= streamed_from)
+    kernel = partial(_ring, stack, out, even_cuts(stack.shape[1], len(stack)), stack.nbytes >= streamed_from)
     return _by_columns(kernel, "ring", stack, tile)
 
 

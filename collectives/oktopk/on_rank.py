@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.oktopk.allreduce import _kth_largest, _Options, _room, _selection
 from commbounds.collectives.oktopk.exchange import balanced_on_rank, joined, split_on_rank, summed_region
-from commbounds.collectives.oktopk.regions import MAX_ENTRIES, even_boundaries
+from commbounds.collectives.oktopk.regions import MAX_ENTRIES
 from commbounds.collectives.oktopk.regions_on_rank import agreed_boundaries, oktopk_boundaries
 from commbounds.collectives.oktopk.split import used_up
 from commbounds.collectives.oktopk.state import Controller, OkTopkState
@@ -162,7 +163,7 @@ def oktopk_allreduce(
             raise ValueError(f"acc must have at most 2**31 - 1 entries a rank, got {n}")
         most = checked_count(k, "k", 1, n)
         if state is None:
-            return OkTopkRankState(0, most, 0.0, 0.0, even_boundaries(n, P))
+            return OkTopkRankState(0, most, 0.0, 0.0, even_cuts(n, P))
         return state.checked_for(P, n, most)
 
     def request(row: Array) -> dict[str, Any]:

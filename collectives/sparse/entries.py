@@ -25,7 +25,6 @@ __all__ = [
     "cut_up",
     "dense_sum",
     "dense_vector",
-    "even_cuts",
     "left_over",
     "of_all_ranks",
     "selected_entries",
@@ -156,12 +155,6 @@ def selected_entries(stack: NDArray[Any], k: int) -> list[Entries]:
     """
     chosen = (largest(x, k) for x in stack)
     return [Entries(indices.astype(np.int64), values) for indices, values in chosen]
-
-
-def even_cuts(n: int, P: int) -> NDArray[np.int64]:
-    """Where `n` entries are cut into `P` blocks, the first n mod P of them one longer: (P + 1,), from 0 to n."""
-    ranks = np.arange(P + 1, dtype=np.int64)
-    return ranks * (n // P) + np.minimum(ranks, n % P)
 
 
 def cut_up(entries: Entries, cuts: NDArray[np.int64]) -> list[Entries]:

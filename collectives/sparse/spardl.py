@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks._team import Team
@@ -21,7 +22,6 @@ from commbounds.collectives.sparse.entries import (
     checked_choice,
     checked_request,
     dense_vector,
-    even_cuts,
     left_over,
     of_all_ranks,
     strongest,

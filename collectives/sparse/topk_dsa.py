@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, parcel
@@ -20,7 +21,6 @@ from commbounds.collectives.sparse.entries import (
     checked_request,
     cut_up,
     dense_vector,
-    even_cuts,
     of_all_ranks,
     selected_entries,
     without,

@@ -13,7 +13,17 @@ from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.inputs import array, ordinary, stack_flags
 from commbounds.verify.vectors.numbers import Record
 
-__all__ = ["SIZES", "called", "case_of", "collective", "every_round", "full_sizes", "ranks", "special_stacks"]
+__all__ = [
+    "SIZES",
+    "called",
+    "case_of",
+    "collective",
+    "descent_case",
+    "every_round",
+    "full_sizes",
+    "ranks",
+    "special_stacks",
+]
 
 Array = NDArray[Any]
 
@@ -58,6 +68,14 @@ def case_of(
     title = ", ".join([*([about] if about else []), *size, *(f"{key}={value}" for key, value in plain.items())])
     seen = stack_flags(rows) if rows is not None and rows.dtype.kind == "f" else ()
     return VectorCase(title or why, why, inputs, parameters or {}, randomness or {}, (*seen, *flags), refused=refused)
+
+
+def descent_case(P: int, n: int, dtype: str, why: str, **given: Any) -> VectorCase:
+    """Three steps of a descent: weights, and the workers' gradients at every step."""
+    gradients = [ranks(P, n, dtype, 80 + t) for t in range(3)]
+    sized = case_of(why, {"stack": gradients[0]}, given)
+    name = ", ".join([sized.name, *(str(given[key]) for key in ("mechanism", "aggregator") if key in given)])
+    return VectorCase(name, why, {"weights": ranks(1, n, dtype, 90)[0], "gradients": gradients}, given, {}, sized.flags)
 
 
 def called(function: Callable[..., Any], *names: str) -> Callable[[VectorCase], Mapping[str, Any]]:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from commbounds.collectives import COLLECTIVES, gather_blocks
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense import on_rank as dense
-from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, carried_out, edges_of
+from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, carried_out
 from commbounds.collectives.dense.messages import backwards, bruck
 from commbounds.collectives.ranks import ThreadWorld
 from commbounds.verify.experiments.dense.pairings import PAIRINGS
@@ -202,7 +203,7 @@ def test_schedules_are_carried_out_as_in_one_process(P, dtype):
     # messages that go over the end of the vector
     schedules.append(([Part("scatter", backwards(bruck(P)), True), Part("gather", bruck(P), False)], P))
     for parts, blocks in schedules:
-        edges = edges_of(stack.shape[1], blocks)
+        edges = even_cuts(stack.shape[1], blocks)
         expected = stack.copy()
         counted = carried_out(expected, edges, parts)
 

@@ -29,7 +29,7 @@ from commbounds.compressors import (
 )
 from commbounds.compressors._random import key_from
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, case_of, collective, every_round, ranks
+from commbounds.verify.vectors.collectives import SIZES, collective, descent_case, every_round
 from commbounds.verify.vectors.compressor_cases import (
     mechanism,
 )
@@ -41,22 +41,15 @@ from commbounds.verify.vectors.numbers import Record
 def _feedback_cases() -> Iterator[VectorCase]:
     top = TopK(2)
     for P, n, dtype, why in SIZES:
-        yield _descent(P, n, dtype, why, mechanism=EF14(top), step_size=0.5)
+        yield descent_case(P, n, dtype, why, mechanism=EF14(top), step_size=0.5)
     for memory in (Plain(top), EF21(top), EF21(top, dense=False), EF21M(top, eta=0.5)):
-        yield _descent(3, 5, "float32", f"{type(memory).__name__} around Top-K.", mechanism=memory, step_size=0.5)
-    yield _descent(4, 6, "float32", "The all-gather goes round a ring.", mechanism=EF14(top), step_size=0.5,
+        yield descent_case(3, 5, "float32", f"{type(memory).__name__} around Top-K.", mechanism=memory, step_size=0.5)
+    yield descent_case(4, 6, "float32", "The all-gather goes round a ring.", mechanism=EF14(top), step_size=0.5,
                    allgather="ring")  # fmt: skip
     for aggregator in (GatheredTopK(2), OkTopK(2), ArcRows(2, 1, {"sketch": [[1.0]]})):
         kind = type(aggregator).__name__
-        yield _descent(3, 6, "float32", f"{kind} compresses for all workers together.", mechanism=EF14(),
+        yield descent_case(3, 6, "float32", f"{kind} compresses for all workers together.", mechanism=EF14(),
                        step_size=0.5, aggregator=aggregator)  # fmt: skip
-
-
-def _descent(P: int, n: int, dtype: str, why: str, **given: Any) -> VectorCase:
-    gradients = [ranks(P, n, dtype, 80 + t) for t in range(3)]
-    sized = case_of(why, {"stack": gradients[0]}, given)
-    name = ", ".join([sized.name, *(str(given[key]) for key in ("mechanism", "aggregator") if key in given)])
-    return VectorCase(name, why, {"weights": ranks(1, n, dtype, 90)[0], "gradients": gradients}, given, {}, sized.flags)
 
 
 def _descended(case: VectorCase) -> Mapping[str, Any]:

@@ -20,14 +20,9 @@ from commbounds.collectives import (
 )
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, ranks
-from commbounds.verify.vectors.inputs import array, mask, uniforms
+from commbounds.verify.vectors.inputs import array, eighths, mask, uniforms
 
 Array = NDArray[Any]
-
-
-def _latencies(key: int, *shape: int) -> Array:
-    drawn = uniforms(3000 + key, int(np.prod(shape)), "float64").reshape(shape)
-    return np.asarray(np.floor(drawn * 32) / 8)
 
 
 def _local_cases() -> Iterator[VectorCase]:
@@ -38,7 +33,7 @@ def _local_cases() -> Iterator[VectorCase]:
         (4, 3, 3, 5, "The run ends before the first average."),
     ):
         labels = [[np.arange(N) % 2, np.zeros(N, np.int64)]] * (steps // period)
-        inputs = {"points": _latencies(70, N, n), "noise": _latencies(71, steps, N, n) - 2}
+        inputs = {"points": eighths(70, N, n), "noise": eighths(71, steps, N, n) - 2}
         given = {"gradient": "identity", "gamma": 0.5, "period": period, "groups": labels}
         yield case_of(why, inputs, given)
 

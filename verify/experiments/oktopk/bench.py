@@ -10,8 +10,8 @@ import numpy as np
 from numba import get_num_threads, njit
 from numpy.typing import NDArray
 
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
-from commbounds.collectives.oktopk.regions import even_boundaries
 from commbounds.collectives.oktopk.split import split_and_reduce
 from commbounds.collectives.oktopk.threshold_filter import Passing
 from commbounds.compressors._blocks import run_all
@@ -92,7 +92,7 @@ def sums(chosen: Passing, n: int) -> dict[str, Callable[[], Array]]:
 def _split_cases(n: int) -> Iterator[Benchmark]:
     for P in (32, 64, 256):
         chosen = every_hundredth(P, n)
-        ours = timed(partial(split_and_reduce, chosen, even_boundaries(n, P)))
+        ours = timed(partial(split_and_reduce, chosen, even_cuts(n, P)))
         per = 1e9 / chosen.values.size
         peers = {name: timed(work) for name, work in sums(chosen, n).items()}
         yield Benchmark(f"split and reduce, P = {P}, 1 %", "ns/nonzero", per, ours, peers, {"": (1.0, 2.0)})

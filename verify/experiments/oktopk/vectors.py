@@ -17,23 +17,18 @@ from commbounds.collectives import (
 )
 from commbounds.verify.stack_families import stack as built
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, every_round, ranks
+from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, descent_case, every_round, ranks
 from commbounds.verify.vectors.inputs import array
-
-
-def _descent(P: int, n: int, dtype: str, why: str, **given: Any) -> VectorCase:
-    gradients = [ranks(P, n, dtype, 80 + t) for t in range(3)]
-    sized = case_of(why, {"stack": gradients[0]}, given)
-    name = ", ".join([sized.name, *(str(given[key]) for key in ("mechanism", "aggregator") if key in given)])
-    return VectorCase(name, why, {"weights": ranks(1, n, dtype, 90)[0], "gradients": gradients}, given, {}, sized.flags)
 
 
 def _oktopk_descents() -> Iterator[VectorCase]:
     for P, n, dtype, why in SIZES:
-        yield _descent(P, n, dtype, why, k=2, step_size=0.5)
-    yield _descent(3, 6, "float32", "Residuals are kept without the step size.", k=2, step_size=0.5, accumulate="raw")
+        yield descent_case(P, n, dtype, why, k=2, step_size=0.5)
+    yield descent_case(
+        3, 6, "float32", "Residuals are kept without the step size.", k=2, step_size=0.5, accumulate="raw"
+    )
     options = {"boundaries": "even", "tau_prime": 2}
-    yield _descent(3, 6, "float32", "Thresholds are found anew every second step.", k=2, step_size=0.25,
+    yield descent_case(3, 6, "float32", "Thresholds are found anew every second step.", k=2, step_size=0.25,
                    options=options)  # fmt: skip
 
 
