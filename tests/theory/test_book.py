@@ -134,6 +134,13 @@ def test_a_symbol_has_one_meaning():
         assert by_name.setdefault(symbol.name, bare) == bare, symbol.name
 
 
+def test_a_quantity_has_one_meaning():
+    meanings = {}
+    for claim in BOOK.values():
+        meanings.setdefault(claim.quantity.name, set()).add((claim.quantity.latex, claim.quantity.meaning))
+    assert not {name: found for name, found in meanings.items() if len(found) > 1}
+
+
 def test_sources_say_how_they_are_known():
     for claim in COMPRESSED.values():
         # no text was read for these columns

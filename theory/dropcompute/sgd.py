@@ -13,10 +13,10 @@ from commbounds.theory.dropcompute.terms import (
     HALF_STEP,
     MEAN_GRADIENT,
     OF_LATENCY_ALONE,
+    PICKED_SUBOPTIMALITY,
     SMALL_STEP,
     SMOOTH,
     SQUARED_GRADIENT,
-    SUBOPTIMALITY,
     TUNED,
     TUNED_CONVEX,
     WORKER_DIVISOR,
@@ -103,7 +103,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         "sgd.convex",
         "Convex SGD with random batches, any step size up to 1/(2L)",
         Le(
-            SUBOPTIMALITY,
+            PICKED_SUBOPTIMALITY,
             largest_batch * distance**2 / (stepsize * samples) + stepsize * noise**2 / largest_batch,
         ),
         "E|x+ - x*|^2 <= |x - x*|^2 - eta b/B (f - f*) + eta^2 b sigma^2/B^2, as |grad f|^2 <= 2L(f - f*) and "
@@ -116,7 +116,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         "sgd.convex_tuned",
         "Convex SGD with random batches: the rate depends on the samples computed alone",
         Le(
-            SUBOPTIMALITY,
+            PICKED_SUBOPTIMALITY,
             2 * smoothness * largest_batch * distance**2 / samples + 2 * noise * distance / sp.sqrt(samples),
         ),
         GILADI_2023.recalled(

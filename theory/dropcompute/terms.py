@@ -184,8 +184,10 @@ SQUARED_GRADIENT = Quantity(
     r"\mathbb{E}\,\lVert\nabla f(\bar x)\rVert^2",
     "squared norm of the gradient at a visited point picked with probability proportional to its step's batch",
 )
-SUBOPTIMALITY = Quantity(
-    "suboptimality", r"\mathbb{E}\,f(\bar x)-f^*", "suboptimality of a visited point, picked in proportion to batches"
+PICKED_SUBOPTIMALITY = Quantity(
+    "picked_suboptimality",
+    r"\mathbb{E}\,f(\bar x)-f^*",
+    "suboptimality of a visited point, picked in proportion to batches",
 )
 TRIAL_DEFECT = Quantity(
     "trial_defect",

@@ -39,7 +39,7 @@ _SPIKES = (
     Claim(
         name="flashcomm.spikes.range",
         title="Reserving the spikes never widens the range of the others",
-        relation=Le(t.RANGE_RATIO, 1),
+        relation=Le(t.RANGE_WITHOUT_SPIKES, 1),
         source=t.FLASH_2025.second_hand("spike reserving, from its abstract", "A subset has no larger range."),
         tightness=1,
         extremal="tied extremes: only one of each is reserved",

@@ -38,7 +38,7 @@ __all__ = [
     "OWNER_KEEPS",
     "OWNER_READS",
     "PACKED_BYTES",
-    "RANGE_RATIO",
+    "RANGE_WITHOUT_SPIKES",
     "REPAIRED",
     "RING_OVER_TWOSTEP",
     "RMS_RATIO",
@@ -117,7 +117,9 @@ INVERSIONS = Quantity(
 )
 CHANGED = Quantity("changed", r"\#\{i: y_i\neq x_i\}", "entries that are not what they were")
 INFLATION = Quantity("inflation", r"\max \tilde s/s", "stored scale over the exact one, at its largest over the groups")
-RANGE_RATIO = Quantity("range_ratio", r"\max R'/R", "range of a group without its spikes over its range with them")
+RANGE_WITHOUT_SPIKES = Quantity(
+    "range_without_spikes", r"\max R'/R", "range of a group without its spikes over its range with them"
+)
 MSE_RATIO = Quantity(
     "mse_ratio",
     r"\frac{\lVert \hat x_{\mathrm{spikes}}-x\rVert^2}{\lVert \hat x_{\mathrm{plain}}-x\rVert^2}",
