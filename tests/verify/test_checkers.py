@@ -206,7 +206,7 @@ def test_the_corpus_alone_refutes_too(plant):
     x = np.array([0.0, 7.0, 0.0])
     experiment = planted(plant, sp.Integer(1), corpus=[("planted", x)])
     found, _ = searched(experiment, Budget(0, (1,), 1, 0, 0), 0)
-    assert found.counterexample.x == x.tolist()
+    assert found.counterexample.x == [0.0, 7.0]  # simplified as far as it still fails
 
 
 def test_where_nothing_breaks_the_search_says_what_it_did(plant):
