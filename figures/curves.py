@@ -172,8 +172,8 @@ def _panel(ax: Axes, series: Series, finding: Finding, claim: Claim, word: str) 
     ax.set_xlabel(series.axis)
     ax.set_ylabel("measured / bound" if series.relative else claim.quantity.name.replace("_", " "))
     # places are given: matplotlib would look for them among all tick labels
-    for axis, place, gap in ((ax.xaxis, (0.5, 0.0), (0.0, -0.24)), (ax.yaxis, (0.0, 0.5), (-0.6, 0.0))):
-        axis.set_label_coords(*place, transform=ax.transAxes + ScaledTranslation(*gap, _dpi_scale(ax)))
+    ax.xaxis.set_label_coords(0.5, 0.0, ax.transAxes + ScaledTranslation(0.0, -0.24, _dpi_scale(ax)))
+    ax.yaxis.set_label_coords(0.0, 0.5, ax.transAxes + ScaledTranslation(-0.6, 0.0, _dpi_scale(ax)))
     ax.set_title(series.label, loc="right", fontsize=9, color=COLOURS["muted"], y=1.0, pad=6)
 
 

@@ -52,14 +52,14 @@ class Factors(Message):
 
 
 @njit(cache=True, nogil=True)
-def _scales(exponent: int) -> tuple[float, float]:
+def _scales(exponent):  # type: ignore[no-untyped-def]
     """Two factors whose product is 2^-exponent, which itself may be too large or too small."""
     half = -exponent // 2
     return math.ldexp(1.0, half), math.ldexp(1.0, -exponent - half)
 
 
 @njit(cache=True, nogil=True)
-def _scale_to_one(matrix: Matrix) -> int:
+def _scale_to_one(matrix):  # type: ignore[no-untyped-def]
     """Scale by 2^-exponent, in place, so that the largest entry is in [1/2, 1), or all are zero; the exponent.
 
     Exact but for entries that become subnormal.
@@ -76,7 +76,7 @@ def _scale_to_one(matrix: Matrix) -> int:
 
 
 @njit(cache=True, nogil=True)
-def orthonormalise(columns: Matrix, noise: Matrix) -> None:
+def orthonormalise(columns, noise):  # type: ignore[no-untyped-def]
     """Replace columns by orthonormal ones that span the same, column by column; dependent ones become zero.
 
     Modified Gram-Schmidt, twice per column. Signs follow the columns': the j-th new one has a positive product with the
@@ -107,8 +107,8 @@ def orthonormalise(columns: Matrix, noise: Matrix) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _power_step(matrix: Matrix, sketch: Matrix, single: bool) -> tuple[Matrix, Matrix, int]:
-    """Left factor, rounded, and right factor over 2^exponent, and the exponent; `matrix` and `sketch` are written to."""
+def _power_step(matrix, sketch, single):  # type: ignore[no-untyped-def]
+    """Left factor, rounded; right factor over 2^exponent; the exponent. `matrix` and `sketch` are written to."""
     m, n = matrix.shape
     rank = sketch.shape[1]
     exponent = _scale_to_one(matrix)
@@ -137,8 +137,8 @@ def _power_step(matrix: Matrix, sketch: Matrix, single: bool) -> tuple[Matrix, M
 
 
 @njit(cache=True, nogil=True)
-def _product(left: Matrix, right: Matrix) -> tuple[Matrix, int]:
-    """left right^T over 2^exponent, and the exponent; both are written to."""
+def _product(left, right):  # type: ignore[no-untyped-def]
+    """Left times right^T, over 2^exponent, and the exponent; both are written to."""
     exponent = _scale_to_one(left) + _scale_to_one(right)
     return np.dot(left, right.T), exponent
 
@@ -160,7 +160,8 @@ class _LowRank(Compressor):
         """The matrix that `message` stands for, with the shape and dtype of the compressed one."""
         product, exponent = _product(message.left.astype(np.float64), message.right.astype(np.float64))
         with np.errstate(over="ignore"):
-            return np.ldexp(product, exponent).astype(message.dtype)
+            whole: NDArray[Any] = np.ldexp(product, exponent).astype(message.dtype)
+        return whole
 
 
 def _checked_matrix(x: ArrayLike, rank: int) -> NDArray[Any]:
