@@ -19,7 +19,7 @@ from commbounds.figures.style import COLOURS, GRADIENTS, SETTINGS
 from commbounds.theory import Claim, claims
 from commbounds.verify.finding import Finding, Series
 
-__all__ = ["Powers", "apart", "claim_of", "draw", "short", "styled"]
+__all__ = ["Powers", "claim_of", "draw", "short", "spaced", "styled"]
 
 _PANEL = (5.6, 2.9)
 """Width and height of one panel in inches, its labels included."""
@@ -201,7 +201,7 @@ def _scales(ax: Axes, series: Series, curves: Sequence[Sequence[float]]) -> tupl
     x = series.x
     if min(x) > 0 and len(x) > 2 and max(x) / min(x) >= 6:
         ax.set_xscale("log")
-    ax.xaxis.set_major_locator(FixedLocator(apart(x, ax.get_xscale())))
+    ax.xaxis.set_major_locator(FixedLocator(spaced(x, ax.get_xscale())))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     values = [v for curve in curves for v in curve if math.isfinite(v)]
@@ -238,7 +238,7 @@ def _from_zero(ax: Axes, lowest: float, high: float) -> tuple[float, float]:
     return -0.3 * lowest, high * 2
 
 
-def apart(x: Sequence[float], scale: str) -> list[float]:
+def spaced(x: Sequence[float], scale: str) -> list[float]:
     """The values of `x` that have room for a label: both ends, and from the left whatever is far enough from others."""
     places = [math.log(v) for v in x] if scale == "log" else list(x)
     width = (places[-1] - places[0]) or 1.0

@@ -22,7 +22,7 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-from commbounds.figures.curves import Powers, apart, short, styled
+from commbounds.figures.curves import Powers, short, spaced, styled
 from commbounds.figures.style import COLOURS, SERIES
 from commbounds.verify.exhibit import Exhibit, Heat, Line, Panel
 
@@ -146,7 +146,7 @@ def _panel(ax: Axes, panel: Panel, places: dict[str, int], figure: Figure) -> No
             axis.set_major_formatter(FixedFormatter(heat.names))
             ax.tick_params(axis="y", labelsize=8.5)
         elif 1 < len(given) <= _FEW:
-            axis.set_major_locator(FixedLocator(apart(given, scale)))
+            axis.set_major_locator(FixedLocator(spaced(given, scale)))
             axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
             axis.set_minor_locator(NullLocator())
         elif scale == "linear":

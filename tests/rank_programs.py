@@ -47,9 +47,9 @@ def sends_to_nobody(comm):
     comm.step({RANKS: parcel(WORDS)} if comm.rank == 2 else {})
 
 
-def tells_in_a_step(comm):
+def gathers_in_a_step(comm):
     if comm.rank == 2:
-        comm.told("hello")
+        comm.allgather_object("hello")
     else:
         comm.step()
 
@@ -70,7 +70,7 @@ def raises_while_others_wait(comm):
     if comm.rank == 1:
         raise KeyError("lost the key")
     comm.step()
-    return comm.told(comm.rank)
+    return comm.allgather_object(comm.rank)
 
 
 def raises_at_the_end(comm):
@@ -85,7 +85,7 @@ def finds_input_wrong_on_two_ranks(comm):
             raise ValueError(f"input of rank {comm.rank} is wrong")
 
     comm.agreed(check)
-    return comm.told(comm.rank)
+    return comm.allgather_object(comm.rank)
 
 
 WRONG = {
@@ -94,7 +94,7 @@ WRONG = {
     waits_for_nobody: (ValueError, "rank 1 waits for [0], but [] send to it"),
     sends_to_itself: (ValueError, "rank 1 must send to other ranks below 3, got 1"),
     sends_to_nobody: (ValueError, "rank 2 must send to other ranks below 3, got 3"),
-    tells_in_a_step: (ValueError, "but rank 0 is in a step, rank 1 is in a step, rank 2 tells something"),
+    gathers_in_a_step: (ValueError, "but rank 0 is in a step, rank 1 is in a step, rank 2 gathers objects"),
     has_phases_of_its_own: (ValueError, "step 0 must be of one phase, got 'first' on rank 0, 'second' on rank 1"),
     names_a_phase_more: (ValueError, "got ['first'] on rank 0, ['first', 'second'] on rank 2"),
     raises_while_others_wait: (KeyError, "lost the key"),
@@ -150,7 +150,7 @@ def main():
             if uncaught:
                 raise
             mine = [type(error).__name__, str(error)]
-        everybody, _ = world.run(lambda comm, mine=mine: comm.told(mine), world.size)
+        everybody, _ = world.run(lambda comm, mine=mine: comm.allgather_object(mine), world.size)
         left_with[name] = everybody[0]
     if world.rank == 0:
         print(json.dumps(left_with))

@@ -10,15 +10,15 @@ from commbounds.verify.pairing import compared
 __all__ = ["differences_with", "refused_by_all", "remembered"]
 
 
-def differences_with(pairing, apart, P=4):
+def differences_with(pairing, program, P=4):
     """The difference of every case of the pairing, whose ranks run `apart` in place of their own program."""
-    return [agreement.difference for agreement in compared(replace(pairing, apart=apart), P, ThreadWorld())]
+    return [agreement.difference for agreement in compared(replace(pairing, program=program), P, ThreadWorld())]
 
 
 def remembered(pairing, ranks):
     """The pairing, with what one process finds as it is now: a defect that is put in later is in the ranks alone."""
-    found = {(P, str(case)): pairing.together(case) for P in ranks for case in pairing.cases(P)}
-    return replace(pairing, together=lambda case: found[len(case.stack), str(case)])
+    found = {(P, str(case)): pairing.collective(case) for P in ranks for case in pairing.cases(P)}
+    return replace(pairing, collective=lambda case: found[len(case.stack), str(case)])
 
 
 def refused_by_all(program, error, message):

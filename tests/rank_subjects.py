@@ -86,7 +86,7 @@ def widens_on_rank_one(comm, x, seed):
 
 
 def counts_on_rank_one(comm, x, seed):
-    return cf.Outcome(x, 0, 0) if comm.rank == 1 else x
+    return cf.AllReduceResult(x, 0, 0) if comm.rank == 1 else x
 
 
 def uses_its_array_again(comm, x, seed):

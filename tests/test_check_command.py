@@ -56,12 +56,12 @@ def leaking(x, seed):
     return x.copy()
 
 def subject(function, **options):
-    return cf.Compressor(function, [cf.Contraction(1.0), cf.SignSymmetric()], **{**SMALL, **options})
+    return cf.Codec(function, [cf.Contraction(1.0), cf.SignSymmetric()], **{**SMALL, **options})
 
 right, wrong, prints = subject(same), subject(halved), subject(printing)
 hangs, spins = subject(hanging, time_limit=0.5), subject(spinning, time_limit=0.5)
 crashes, leaves = subject(crashing), subject(leaving)
-leaks = cf.Compressor(leaking, [], effort=0.5)
+leaks = cf.Codec(leaking, [], effort=0.5)
 subs = [right, wrong]
 named = {"a": right, "b": wrong}
 empty, mixed, number = [], [right, 1], 7
@@ -136,7 +136,7 @@ def test_collections_and_their_entries_are_judged(mine, target, names):
         ("mine.py:nothing", "has nothing called 'nothing'"),
         ("mine.py:subs[2]", "there is no entry 2"),
         ("mine.py:named['c']", "there is no entry 'c'"),
-        ("mine.py:number", "is no Compressor, Stateful or AllReduce"),
+        ("mine.py:number", "is no Codec, Stateful or AllReduce"),
         ("mine.py:mixed", "must hold subjects, got 1"),
         ("mine.py:empty", "is empty"),
     ],

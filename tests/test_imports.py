@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,30 @@ def test_imports_only_point_left(path):
     assert "commbounds.cli" not in set(imports(path))
 
 
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[1:] if parts[0] == "src" else ("commbounds", *parts)).removesuffix(".__init__")
+
+
+def imported_modules(path, modules):
+    """Which of the modules it names, inside functions and for types alone too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from {alias.name for alias in node.names} & modules
+        elif isinstance(node, ast.ImportFrom):
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            yield from inner & modules
+            if inner - modules:
+                yield from {node.module} & modules
+
+
+def test_imports_go_round_in_no_circle():
+    paths = {module_name(path): path for path in SOURCES}
+    imported = {name: set(imported_modules(path, paths.keys())) for name, path in paths.items()}
+    assert "commbounds.verify.methods" in imported["commbounds.verify.confront"]
+    list(TopologicalSorter(imported).static_order())  # raises a CycleError that names the circle
+
+
 @pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=ident)
 def test_no_room_is_imported_by_its_bare_name(path):
     bare = {name for name in imports(path) if name.split(".")[0] in ROOMS}
@@ -94,6 +119,16 @@ def test_every_table_of_contents_is_literal_and_true(path):
     defined |= {t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
     defined |= {n.target.id for n in tree.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
     assert set(names) <= defined
+
+
+def test_a_class_name_has_one_meaning():
+    places = {}
+    for path in SOURCES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(ident(path))
+    assert len(places) > 300
+    assert not {name: paths for name, paths in places.items() if len(paths) > 1}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=ident)

@@ -21,16 +21,16 @@ def made_up(name, value=1.0, steps=0):
         for n in (1, 2):
             yield RankCase({"n": n, "option": "[bold]"}, np.zeros((P, n)))
 
-    def together(case):
+    def collective(case):
         P = len(case.stack)
         return [{"value": 1.0}] * P, Traffic.none(P)
 
-    def apart(comm, case):
+    def program(comm, case):
         for _ in range(steps):
             comm.step()
         return {"value": value}
 
-    return Pairing(name, cases, together, apart)
+    return Pairing(name, cases, collective, program)
 
 
 @pytest.fixture

@@ -19,11 +19,11 @@ from commbounds.theory.quantities import (
 )
 from commbounds.theory.sources import derived
 
-__all__ = ["Subject"]
+__all__ = ["CompressorClaims"]
 
 
 @dataclass(frozen=True)
-class Subject:
+class CompressorClaims:
     """A compressor, as the builder of the claims that all compressors make.
 
     Parameters

@@ -26,7 +26,7 @@ from commbounds.verify.experiments.setups import SETUPS
 from commbounds.verify.finding import Method
 from commbounds.verify.methods import judge
 from commbounds.verify.peers import qsgd_peers, rand_k_peers, top_k_peers
-from commbounds.verify.stopwatch import Case, Row, Stopwatch, measured, timed
+from commbounds.verify.stopwatch import Benchmark, BenchmarkRow, Stopwatch, measured, timed
 
 __all__ = ["ENTRIES", "PARTS", "THREADED", "adversarial", "cases", "differing_compressors", "run"]
 
@@ -77,31 +77,31 @@ def adversarial(n: int) -> dict[str, Callable[[], Array]]:
     }
 
 
-def _top_k_cases(n: int) -> Iterator[Case]:
+def _top_k_cases(n: int) -> Iterator[Benchmark]:
     x = np.random.default_rng(1).standard_normal(n, np.float32)
     targets: dict[str, Any] = {"1 %": {"": (8.0, 20.0), "torch.topk": (25.0, 50.0)}}
     shares = {"0.1 %": (0.35, 0.60), "1 %": (0.25, 0.45), "10 %": (0.12, 0.25)}
     for density, divisor in (("0.1 %", 1000), ("1 %", 100), ("10 %", 10)):
         k = max(1, n // divisor)
         ours = timed(partial(TopK(k).compress, x))
-        yield Case(f"Top-K {density}", "ns/entry", 1e9 / n, ours, top_k_peers(x, k), targets.get(density, {}))
+        yield Benchmark(f"Top-K {density}", "ns/entry", 1e9 / n, ours, top_k_peers(x, k), targets.get(density, {}))
         one_read = {"one read": timed(partial(_one_read, x))}
-        yield Case(f"Top-K {density}", "ns/entry", 1e9 / n, ours, one_read, {"": shares[density]})
+        yield Benchmark(f"Top-K {density}", "ns/entry", 1e9 / n, ours, one_read, {"": shares[density]})
     k = max(1, n // 100)
     for name, make in adversarial(n).items():
         x = make()
         ours, peers = timed(partial(TopK(k).compress, x)), top_k_peers(x, k)
-        yield Case(f"Top-K 1 %, {name}", "ns/entry", 1e9 / n, ours, peers, {"": (4.0, 8.0)})
+        yield Benchmark(f"Top-K 1 %, {name}", "ns/entry", 1e9 / n, ours, peers, {"": (4.0, 8.0)})
 
 
-def _randomised_cases(n: int) -> Iterator[Case]:
+def _randomised_cases(n: int) -> Iterator[Benchmark]:
     x = np.random.default_rng(1).standard_normal(n, np.float32)
     k, rng = max(1, n // 10), np.random.default_rng(4)
     ours, peers = timed(lambda: RandK(k).compress(x, rng)), rand_k_peers(x, k, rng)
-    yield Case("Rand-K 10 %", "ns/kept entry", 1e9 / k, ours, peers, {"": (2.0, 5.0)})
+    yield Benchmark("Rand-K 10 %", "ns/kept entry", 1e9 / k, ours, peers, {"": (2.0, 5.0)})
     levels = 127
     ours, peers = timed(lambda: QSGD(levels)(x, rng)), qsgd_peers(x, levels, rng)
-    yield Case("QSGD, there and back", "ns/entry", 1e9 / n, ours, peers, {"torch": (8.0, 18.0)})
+    yield Benchmark("QSGD, there and back", "ns/entry", 1e9 / n, ours, peers, {"torch": (8.0, 18.0)})
 
 
 # --- start-up ----------------------------------------------------------------------------------------------------
@@ -139,13 +139,15 @@ def _imported(module: str) -> Stopwatch:
     return partial(_child, code)
 
 
-def _start_up_cases() -> Iterator[Case]:
+def _start_up_cases() -> Iterator[Benchmark]:
     ours, peers = _imported("commbounds"), {"import numpy": _imported("numpy")}
-    yield Case("import commbounds", "ms", 1e3, ours, peers, {"": (1 / 2, 1 / 1.3)})
+    yield Benchmark("import commbounds", "ms", 1e3, ours, peers, {"": (1 / 2, 1 / 1.3)})
     peers = {"import numba": _imported("numba")}
-    yield Case("import commbounds.compressors", "ms", 1e3, _imported("commbounds.compressors"), peers)
+    yield Benchmark("import commbounds.compressors", "ms", 1e3, _imported("commbounds.compressors"), peers)
     allowed = {"an allowance of 0.5 s": lambda: 0.5}
-    yield Case("first use of 20 cached kernels", "ms", 1e3, partial(_child, _FIRST_USE), allowed, {"": (1, 0.5 / 0.35)})
+    yield Benchmark(
+        "first use of 20 cached kernels", "ms", 1e3, partial(_child, _FIRST_USE), allowed, {"": (1, 0.5 / 0.35)}
+    )
 
 
 # --- property tests ----------------------------------------------------------------------------------------------
@@ -179,39 +181,41 @@ def _contraction(count: int) -> Callable[[], None]:
     return contracts
 
 
-def _property_cases() -> Iterator[Case]:
+def _property_cases() -> Iterator[Benchmark]:
     engine = {"an empty test": timed(_nothing)}
     per = 1e6 / EXAMPLES
-    yield Case("property test, vectors by seed", "µs/example", per, timed(_contraction(1)), engine, {"": (0.4, 0.6)})
+    yield Benchmark(
+        "property test, vectors by seed", "µs/example", per, timed(_contraction(1)), engine, {"": (0.4, 0.6)}
+    )
     budget = Budget(0, (), EXAMPLES, 0, 0)
     searched = timed(partial(judge, [EXPERIMENTS["sparsifiers.topk.contraction"]], budget, 0, 1.0, {}, [Method.SEARCH]))
-    yield Case("search, vectors by entry", "µs/example", per, searched, engine)
+    yield Benchmark("search, vectors by entry", "µs/example", per, searched, engine)
     subcases, ours = EXAMPLES * SUBCASES, timed(_contraction(SUBCASES))
     allowed = {"an allowance of 20 µs": lambda: 20e-6 * subcases}
-    yield Case("batched sub-case, n = 64", "µs/sub-case", 1e6 / subcases, ours, allowed, {"": (1, 5)})
+    yield Benchmark("batched sub-case, n = 64", "µs/sub-case", 1e6 / subcases, ours, allowed, {"": (1, 5)})
 
 
 # --- all of it ---------------------------------------------------------------------------------------------------
 
 
-def _module(module: str, *most: int) -> Callable[[int], Iterator[Case]]:
+def _module(module: str, *most: int) -> Callable[[int], Iterator[Benchmark]]:
     """The cases of `module`, at `n` entries but at most as many as `most` says."""
 
-    def made(n: int) -> Iterator[Case]:
+    def made(n: int) -> Iterator[Benchmark]:
         cases = importlib.import_module(module).cases
         yield from cases(*(min(n, limit) for limit in most))
 
     return made
 
 
-def _of_columns() -> Iterator[tuple[str, Callable[[int], Iterator[Case]]]]:
+def _of_columns() -> Iterator[tuple[str, Callable[[int], Iterator[Benchmark]]]]:
     """What the columns' packages name in ``BENCHES``; a module is imported when its part is timed."""
     for _, found in parts("verify.experiments"):
         for name, (module, *most) in getattr(found, "BENCHES", {}).items():
             yield name, _module(f"{found.__name__}.{module}", *most)
 
 
-PARTS: dict[str, Callable[[int], Iterator[Case]]] = {
+PARTS: dict[str, Callable[[int], Iterator[Benchmark]]] = {
     "top-k": _top_k_cases,
     "randomised": _randomised_cases,
     **dict(_of_columns()),
@@ -221,13 +225,13 @@ PARTS: dict[str, Callable[[int], Iterator[Case]]] = {
 """What is timed, part by part: entries -> cases, made one by one, as their vectors are large."""
 
 
-def cases(n: int = ENTRIES, parts: Iterable[str] = PARTS) -> Iterator[Case]:
+def cases(n: int = ENTRIES, parts: Iterable[str] = PARTS) -> Iterator[Benchmark]:
     """Every case of the named parts, vectors at `n` entries."""
     for part in parts:
         yield from PARTS[part](n)
 
 
-def run(n: int = ENTRIES, rounds: int = 9, parts: Iterable[str] = PARTS) -> Iterator[Row]:
+def run(n: int = ENTRIES, rounds: int = 9, parts: Iterable[str] = PARTS) -> Iterator[BenchmarkRow]:
     """The rows of every case of the named parts, as they are measured."""
     for case in cases(n, parts):
         yield from measured(case, rounds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,21 @@ from commbounds.verify.kernel_law import kernel_law
 from commbounds.verify.marginals import Marginals
 from commbounds.verify.study import Stream
 
-if TYPE_CHECKING:
-    from commbounds.verify.compressor_study import CompressorStudy
-
 __all__ = ["streams"]
 
 Array = NDArray[Any]
 Draws = NDArray[np.float64]
 
 
-def streams(study: CompressorStudy, implementation: Any) -> Sequence[Stream]:
+def streams(study: Any, implementation: Any) -> Sequence[Stream]:
     """One stream for every set-up and input on which draws differ.
+
+    Parameters
+    ----------
+    study : CompressorStudy
+        Whose `streams` these are: here no type, as its module imports this one.
+    implementation : class
+        Under test.
 
     Raises
     ------
@@ -38,7 +42,7 @@ def streams(study: CompressorStudy, implementation: Any) -> Sequence[Stream]:
     return moving
 
 
-def _inputs(study: CompressorStudy, implementation: Any) -> list[tuple[Any, Array]]:
+def _inputs(study: Any, implementation: Any) -> list[tuple[Any, Array]]:
     """One random input for every set-up; long for elementwise tests, short where a draw is one observation."""
     if study.domain.kind == "matrix":
         shapes: tuple[tuple[int, ...], ...] = study.domain.shapes if study.tested == "equal" else ((8, 5), (20, 30))
@@ -58,15 +62,16 @@ def _label(c: Any, x: Array) -> str:
     return f"{c} at {' x '.join(map(str, x.shape))}"
 
 
-def _draws(study: CompressorStudy, c: Any, x: Array, rng: np.random.Generator, count: int) -> Draws:
-    return study.measure.draws(CompressorRun(c, x, int(rng.integers(2**63))), count)
+def _draws(study: Any, c: Any, x: Array, rng: np.random.Generator, count: int) -> Draws:
+    drawn: Draws = study.measure.draws(CompressorRun(c, x, int(rng.integers(2**63))), count)
+    return drawn
 
 
-def _bound(study: CompressorStudy, c: Any, x: Array) -> float:
+def _bound(study: Any, c: Any, x: Array) -> float:
     return float(bound_at(study.statement, CompressorRun(c, x).once(study.values)))
 
 
-def _at_most(study: CompressorStudy, c: Any, x: Array) -> Stream | None:
+def _at_most(study: Any, c: Any, x: Array) -> Stream | None:
     """Draws over the bound have mean at most one."""
     bound = _bound(study, c, x)
     # rounding to the dtype may lift a draw by its relative precision; the test must not see that
@@ -78,9 +83,8 @@ def _at_most(study: CompressorStudy, c: Any, x: Array) -> Stream | None:
     )
 
 
-def _equal(study: CompressorStudy, c: Any, x: Array) -> Stream | None:
+def _equal(study: Any, c: Any, x: Array) -> Stream | None:
     """Draws have the stated mean, within their sure range."""
-    assert study.spread is not None
     mean, (low, high) = _bound(study, c, x), study.spread(c, x)
     width = high - low
     if width <= 1e-6 * abs(mean):  # every draw is the same: nothing random to test
@@ -100,7 +104,7 @@ def _equal(study: CompressorStudy, c: Any, x: Array) -> Stream | None:
     )
 
 
-def _entries(_study: CompressorStudy, c: Any, x: Array) -> Stream | None:
+def _entries(_study: Any, c: Any, x: Array) -> Stream | None:
     """Every entry has the input's as its mean: an observation is an entry that moves, in steps between its levels."""
     law = kernel_law(c, x)
     assert isinstance(law, Marginals)
@@ -120,7 +124,7 @@ def _entries(_study: CompressorStudy, c: Any, x: Array) -> Stream | None:
     return Stream(_label(c, x), draw, -1.001, 1.001, unit=float(np.mean(np.abs(center) / width)), cost=1)
 
 
-def _projection(_study: CompressorStudy, c: Any, x: Array) -> Stream | None:
+def _projection(_study: Any, c: Any, x: Array) -> Stream | None:
     """The projection on the input's signs has the input's as its mean."""
     sizes = np.sort(np.abs(x.astype(np.float64)))
     total, k = float(sizes.sum()), min(c.k, x.size)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from commbounds.compressors import COMPRESSORS, Compressor
 from commbounds.verify import inputs
 from commbounds.verify.compressor_run import CompressorRun, exact_array, law_gap
+from commbounds.verify.compressor_streams import streams
 from commbounds.verify.experiment import Budget, Implementations
 from commbounds.verify.measures import Measure, symbol_values
 from commbounds.verify.study import AnyStudy, Case, Outcome, Stream
@@ -301,8 +302,6 @@ class CompressorStudy(AnyStudy):
 
     @property
     def streams(self) -> Callable[[Any], Sequence[Stream]] | None:  # type: ignore[override]
-        from commbounds.verify.compressor_streams import streams
-
         return (lambda implementation: streams(self, implementation)) if self.tested else None
 
     @property
@@ -340,6 +339,9 @@ class CompressorStudy(AnyStudy):
             return None
         run = self.run(implementation, case)
         return run.once(law_gap) if self.admits(run.c, exact_array(run.x, np.float32)) else None
+
+    def takes(self, case: Case, x: Array) -> bool:
+        return self.domain.kind in ("vector", "matrix") and case.settings["setup"] < self.set_ups.count(x.shape)
 
     def starts(self, implementation: Any, rng: np.random.Generator) -> Sequence[tuple[Callable[[Array], Case], Array]]:
         return [

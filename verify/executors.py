@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import multiprocessing
 import os
@@ -20,6 +21,8 @@ __all__ = ["EXECUTORS", "Processes", "TaskLost", "executor", "lost_its_worker"]
 
 EXECUTORS = ("process", "dask:ADDRESS", "dask:local", "mpi")
 """What `executor` knows."""
+_PRELOADED = "commbounds.verify.exhibition"
+"""Imported by every worker before its first task: with it comes what all tasks of `run` and `exhibit_all` need."""
 _ATTEMPTS = 3
 _ANSWERS = 20.0
 """Seconds in which a cluster must answer."""
@@ -54,7 +57,7 @@ class Processes(Executor):
         method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
         self._context: Any = multiprocessing.get_context(method)
         if method == "forkserver":
-            self._context.set_forkserver_preload(["commbounds.verify.exhibition"])
+            self._context.set_forkserver_preload([_PRELOADED])
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="commbounds-process")
         # what was used last is used first: few tasks start few processes
         self._idle: LifoQueue[ProcessPoolExecutor] = LifoQueue()
@@ -198,11 +201,11 @@ class _DaskWorkers(Executor):
         self._client = client
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        told: Future[Any] = Future()
+        future: Future[Any] = Future()
         # two tasks with the same arguments are two tasks, also for others who use the cluster
         asked = self._client.submit(partial(fn, *args, **kwargs), pure=False)
 
-        def tell(done: Any) -> None:
+        def settle(done: Any) -> None:
             error, result = None, None
             try:
                 result = done.result()
@@ -210,17 +213,17 @@ class _DaskWorkers(Executor):
                 error = raised
             done.release()
             if isinstance(error, CancelledError):
-                told.cancel()
-            if not told.set_running_or_notify_cancel():
+                future.cancel()
+            if not future.set_running_or_notify_cancel():
                 return
             if error is not None:
-                told.set_exception(error)
+                future.set_exception(error)
             else:
-                told.set_result(result)
+                future.set_result(result)
 
-        told.add_done_callback(lambda future: asked.cancel() if future.cancelled() and not asked.done() else None)
-        asked.add_done_callback(tell)
-        return told
+        future.add_done_callback(lambda future: asked.cancel() if future.cancelled() and not asked.done() else None)
+        asked.add_done_callback(settle)
+        return future
 
 
 async def _greeted(address: str) -> None:
@@ -242,7 +245,7 @@ def _ready() -> None:
     # a worker's threads use `random` while Hypothesis draws, from a generator of its own
     message = "Do not use the `random` module inside strategies"
     warnings.filterwarnings("ignore", message, HypothesisDeprecationWarning)
-    import commbounds.verify.exhibition  # noqa: F401
+    importlib.import_module(_PRELOADED)
 
 
 @contextmanager

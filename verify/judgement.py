@@ -10,13 +10,10 @@ import numpy as np
 import sympy as sp
 
 from commbounds.verify.finding import Counterexample, Evidence, Method
+from commbounds.verify.search import Violation
 from commbounds.verify.study import AnyStudy, Case
 
-__all__ = ["Judgement", "Probe", "Violation"]
-
-
-class Violation(AssertionError):
-    """Raised inside a search where the relation fails."""
+__all__ = ["Judgement", "Probe"]
 
 
 @dataclass

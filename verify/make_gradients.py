@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.gradients import LAYERS, SHARDINGS
 
-__all__ = ["Run", "Shards", "digits", "gradient", "initial", "loss_and_accuracy", "recorded", "shards", "train"]
+__all__ = ["Shards", "TrainingRun", "digits", "gradient", "initial", "loss_and_accuracy", "recorded", "shards", "train"]
 
 SEED = 2026
 WORKERS = 8
@@ -52,7 +52,7 @@ class Shards:
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """A training run.
 
     Parameters
@@ -141,7 +141,7 @@ def train(
     reduce: Callable[[Floats], Floats] = lambda stack: stack.mean(axis=0),
     start: Floats | None = None,
     rate: float = RATE,
-) -> Run:
+) -> TrainingRun:
     """Outcome of synchronous gradient descent, ``parameters -= rate * reduce(gradients of all workers)``.
 
     Parameters
@@ -161,7 +161,7 @@ def train(
 
     Returns
     -------
-    Run
+    TrainingRun
         Deterministic given the arguments.
     """
     rng = np.random.default_rng(SEED)
@@ -178,7 +178,7 @@ def train(
         parameters = parameters - rate * reduce(stack)
     losses[steps] = loss_and_accuracy(parameters, data.images, data.labels)[0]
     accuracy = loss_and_accuracy(parameters, data.test_images, data.test_labels)[1]
-    return Run(parameters, kept, losses, accuracy)
+    return TrainingRun(parameters, kept, losses, accuracy)
 
 
 def recorded(start: Floats | None = None) -> dict[str, NDArray[np.generic]]:

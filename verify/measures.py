@@ -18,10 +18,10 @@ from commbounds.verify.marginals import Marginals
 
 __all__ = [
     "Bias",
-    "Bits",
     "Distortion",
     "Largest",
     "Measure",
+    "MessageBits",
     "Reading",
     "exact_values",
     "flat",
@@ -162,8 +162,8 @@ class Distortion(Measure):
         total = gain * gain * second - 2 * gain * self.center * cross + self.center * squares
         return total / squares if self.relative and squares else total
 
-    def of(self, c: Compressor, x: Array, outputs: Sequence[Array]) -> NDArray[np.float64]:
-        """The value for each output, of x's size."""
+    def of(self, c: Any, x: Array, outputs: Sequence[Array]) -> NDArray[np.float64]:
+        """The value for each output, of x's size; where there is no gain, whatever the compressor."""
         flat_x = x.astype(np.float64).ravel()
         top = float(np.abs(flat_x).max()) or 1.0
         scaled = flat_x / top
@@ -251,7 +251,7 @@ def simplified(value: Exact) -> Exact:
 
 
 @dataclass(frozen=True)
-class Bits(Measure):
+class MessageBits(Measure):
     """Size of the message."""
 
     dtype: type = np.float32

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-import hypothesis
 import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
@@ -22,7 +21,8 @@ from numpy.typing import NDArray
 from commbounds.theory import Standing
 from commbounds.verify.experiment import Budget, Implementations
 from commbounds.verify.finding import Counterexample, Evidence, Method, Verdict
-from commbounds.verify.judgement import Judgement, Probe, Violation
+from commbounds.verify.judgement import Judgement, Probe
+from commbounds.verify.search import Violation, falsified, generated, simplest
 from commbounds.verify.sequential import SequentialTest, detectable_violation
 from commbounds.verify.study import AnyStudy, Case
 
@@ -54,12 +54,19 @@ def _cases(source: Callable[..., Iterable[Case]], argument: Any, members: Sequen
             j.error = j.error or error
 
 
-def _tried(j: Judgement, probe: Probe, case: Case) -> bool:
-    """Whether the case keeps the relation; an exception becomes the study's error."""
+def _kept(probe: Probe, case: Case) -> bool:
+    """Whether the case keeps the relation, or is none of the claim's."""
     try:
         probe(case)
     except Violation:
         return False
+    return True
+
+
+def _tried(j: Judgement, probe: Probe, case: Case) -> bool:
+    """The same; an exception becomes the study's error."""
+    try:
+        return _kept(probe, case)
     except Exception as error:
         j.error = error
     return True
@@ -162,7 +169,7 @@ class _Injection:
 
 def search(judgements: Judgements, budget: Budget, seed: int, _alpha: float = 0.0) -> None:
     """Extremal cases and cases by hand, then generated ones; what fails is searched for again, and shrinks."""
-    found: dict[int, Counterexample] = {}
+    found: dict[int, tuple[Case, Counterexample]] = {}
     wanted = [j for j in judgements if j.error is None and (j.study.corpus or j.study.cases)]
     for j in wanted:
         j.searched = j.probe()
@@ -186,14 +193,14 @@ def search(judgements: Judgements, budget: Budget, seed: int, _alpha: float = 0.
                 j.error = error
 
 
-def _remembered(j: Judgement, case: Case, found: dict[int, Counterexample]) -> None:
+def _remembered(j: Judgement, case: Case, found: dict[int, tuple[Case, Counterexample]]) -> None:
     assert j.searched is not None
     if not _tried(j, j.searched, case):
         assert j.searched.violation is not None
-        found.setdefault(id(j), j.searched.violation)
+        found.setdefault(id(j), (case, j.searched.violation))
 
 
-def _conclude(j: Judgement, budget: Budget, seed: int, by_hand: int, first: Counterexample | None) -> None:
+def _conclude(j: Judgement, budget: Budget, seed: int, by_hand: int, first: tuple[Case, Counterexample] | None) -> None:
     probe, study = j.searched, j.study
     assert probe is not None
     shrunk = None
@@ -205,7 +212,7 @@ def _conclude(j: Judgement, budget: Budget, seed: int, by_hand: int, first: Coun
         if not study.may_be_unreadable:
             raise ValueError(f"the search for {study.claim} met no admissible case")
         return
-    counterexample = shrunk or first
+    counterexample = shrunk or (first and _simplified(j, *first))
     verdict = Verdict.SURVIVED if counterexample is None else Verdict.REFUTED
     detail = f"{by_hand} cases by hand, {probe.cases - by_hand} generated"
     if probe.best is not None:
@@ -214,58 +221,30 @@ def _conclude(j: Judgement, budget: Budget, seed: int, by_hand: int, first: Coun
     j.take(Method.SEARCH, evidence, probe)
 
 
-def _settings(examples: int) -> hypothesis.settings:
-    return hypothesis.settings(
-        max_examples=examples,
-        database=None,
-        deadline=None,
-        # a slow example is slow because a whole collective runs in it, not because generation is
-        suppress_health_check=list(hypothesis.HealthCheck),
-        phases=(hypothesis.Phase.generate, hypothesis.Phase.target, hypothesis.Phase.shrink),
-        print_blob=False,
-        report_multiple_bugs=False,
-    )
-
-
 def _generated(
     source: Callable[[], st.SearchStrategy[Case]], subject: str, seed: int
 ) -> Callable[[int], Iterator[Case]]:
-    """(examples) -> the cases that Hypothesis comes up with for this source: the same for every study."""
-
-    def cases(examples: int) -> Iterator[Case]:
-        made: deque[Case] = deque()
-
-        @hypothesis.seed(_mixed(seed, subject))
-        @_settings(examples)
-        @hypothesis.given(case=source())
-        def collect(case: Case) -> None:
-            made.append(case)
-
-        collect()
-        while made:  # what was computed of a case goes with it
-            yield made.popleft()
-
-    return cases
+    """(examples) -> the cases that are generated for this source: the same for every study."""
+    return lambda examples: generated(source(), examples, _mixed(seed, subject))
 
 
 def _shrunk(probe: Probe, cases: st.SearchStrategy[Case], examples: int, seed: int) -> Counterexample | None:
     """A shrunk violation, searched for by climbing on measured / bound; None where there is none."""
-    climbing = not isinstance(probe.study.statement.relation, sp.Eq)
+    climbing = not isinstance(probe.study.statement.relation, sp.Eq)  # an equality has nothing to climb to
 
-    @hypothesis.seed(seed)
-    @_settings(examples)
-    @hypothesis.given(case=cases)
-    def confront(case: Case) -> None:
+    def confront(case: Case) -> float | None:
         close = probe(case)
-        # an equality has nothing to climb to, and differences of rounding are not worth a step
-        if climbing and close is not None and np.isfinite(close):
-            hypothesis.target(round(close, 6))
+        return close if climbing else None
 
-    try:
-        confront()
-    except Violation:
-        return probe.violation  # the last failing example that Hypothesis runs is the shrunk one
-    return None
+    return probe.violation if falsified(confront, cases, examples, seed) else None
+
+
+def _simplified(j: Judgement, case: Case, found: Counterexample) -> Counterexample:
+    """A violation with a simpler array than the case's, where it has one that may be another; else what was found."""
+    probe = j.probe()
+    if case.x is not None:
+        simplest(case.x, lambda x: not _kept(probe, Case(case.settings, x)), partial(j.study.takes, case))
+    return probe.violation or found  # the last array that fails is the simplest
 
 
 def _mixed(seed: int, name: str) -> int:

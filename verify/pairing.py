@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from commbounds.collectives.ranks.communicator import Communicator, World
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["Agreement", "Outcome", "Pairing", "RankCase", "compared"]
+__all__ = ["Agreement", "Pairing", "RankCase", "RankResult", "compared"]
 
-Outcome = Mapping[str, Any]
+RankResult = Mapping[str, Any]
 """What one rank ends with: arrays, numbers and tuples of them, by name."""
 
 
@@ -47,16 +47,16 @@ class Pairing:
         As in `COLLECTIVES`.
     cases : callable (P) -> iterator of RankCase
         Few, small and telling: both dtypes, ties, zeros, lengths below and above P, options.
-    together : callable (case) -> (one Outcome a rank, Traffic)
+    collective : callable (case) -> (one RankResult a rank, Traffic)
         The collective in one process.
-    apart : callable (communicator, case) -> Outcome
+    program : callable (communicator, case) -> RankResult
         What a rank does; of the case it uses its own row of the stack and the settings.
     """
 
     name: str
     cases: Callable[[int], Iterator[RankCase]]
-    together: Callable[[RankCase], tuple[list[Outcome], Traffic]]
-    apart: Callable[[Communicator, RankCase], Outcome]
+    collective: Callable[[RankCase], tuple[list[RankResult], Traffic]]
+    program: Callable[[Communicator, RankCase], RankResult]
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def compared(pairing: Pairing, P: int, world: World) -> list[Agreement]:
     """An agreement for every case of `pairing` at `P` ranks."""
     found = []
     for case in pairing.cases(P):
-        expected, traffic = pairing.together(case)
-        results, counted = world.run(lambda comm, case=case: pairing.apart(comm, case), P)  # type: ignore[misc]
+        expected, traffic = pairing.collective(case)
+        results, counted = world.run(lambda comm, case=case: pairing.program(comm, case), P)  # type: ignore[misc]
         ranks = enumerate(zip(expected, results, strict=True))
         bits = next((d for r, (ours, theirs) in ranks if (d := _difference(f"rank {r}", dict(ours), dict(theirs)))), "")
         moved = _difference("traffic", traffic.as_dict(), counted.as_dict())
@@ -116,7 +116,7 @@ def _difference(where: str, ours: Any, theirs: Any) -> str:
         return f"{where}: {a.dtype} {a.shape} in one process, {b.dtype} {b.shape} apart"
     if a.tobytes() != b.tobytes():
         held = [np.frombuffer(values.tobytes(), np.uint8).reshape(a.size, -1) for values in (a, b)]
-        apart = np.flatnonzero((held[0] != held[1]).any(axis=1))  # by bytes: zeros have signs, and NaN is not NaN
-        at = int(apart[0])
-        return f"{where}: {a.ravel()[at]!r} in one process, {b.ravel()[at]!r} apart, at {at} ({apart.size} differ)"
+        differing = np.flatnonzero((held[0] != held[1]).any(axis=1))  # by bytes: zeros have signs, and NaN is not NaN
+        at = int(differing[0])
+        return f"{where}: {a.ravel()[at]!r} in one process, {b.ravel()[at]!r} apart, at {at} ({differing.size} differ)"
     return ""

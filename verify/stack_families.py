@@ -195,20 +195,20 @@ def _uniform(_rng: np.random.Generator, P: int, n: int, k: int) -> Array:
     return _owners(P, P, n, k)
 
 
-def _rank_zero_apart(P: int, n: int, k: int, alone: float, together: float) -> Array:
+def _rank_zero_alone(P: int, n: int, k: int, alone: float, others: float) -> Array:
     """Rank 0 holds the last k entries, everybody else the first k."""
     x = np.zeros((P, n))
     x[0, n - k :] = alone
-    x[1:, :k] = together
+    x[1:, :k] = others
     return x
 
 
 def _worst_received(_rng: np.random.Generator, P: int, n: int, k: int) -> Array:
-    return _rank_zero_apart(P, n, k, 1.0, _small(P))
+    return _rank_zero_alone(P, n, k, 1.0, _small(P))
 
 
 def _worst_sent(_rng: np.random.Generator, P: int, n: int, k: int) -> Array:
-    return _rank_zero_apart(P, n, k, 0.5, 1.0)
+    return _rank_zero_alone(P, n, k, 0.5, 1.0)
 
 
 def _crowded_cut(_rng: np.random.Generator, P: int, n: int, k: int) -> Array:
@@ -268,7 +268,7 @@ def _divisible(P: int, n: int, k: int) -> bool:
     return k % P == 0 and n % P == 0 and k <= n // P
 
 
-def _apart(P: int, n: int, k: int) -> bool:
+def _quantiles_behind(P: int, n: int, k: int) -> bool:
     # the average of the ranks' first quantiles has to lie behind the first k entries
     return P >= 2 and n >= (P + 1) * k
 
@@ -293,8 +293,8 @@ FAMILIES: Mapping[str, StackFamily] = MappingProxyType(
         "ties": StackFamily(_ties),
         "zeros": StackFamily(_zeros),
         "cancellations": StackFamily(_cancelling),
-        "worst received": StackFamily(_worst_received, _apart),
-        "worst sent": StackFamily(_worst_sent, _apart),
+        "worst received": StackFamily(_worst_received, _quantiles_behind),
+        "worst sent": StackFamily(_worst_sent, _quantiles_behind),
         "crowded cut": StackFamily(_crowded_cut, lambda P, n, k: P >= 2 and n >= 3 * k),
         "limited inbound": StackFamily(_limited_inbound, lambda P, n, k: P >= 3 and _divisible(P, n, k), even=True),
         "handed on": StackFamily(_handed_on, lambda P, n, k: P >= 3 and k == 1 and n % P == 0, even=True),

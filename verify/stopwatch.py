@@ -1,4 +1,4 @@
-"""Timing contenders side by side: `Case`, what is timed; `measured`, the `Row` that comes of it.
+"""Timing contenders side by side: `Benchmark`, what is timed; `measured`, the `BenchmarkRow` that comes of it.
 
 A case is timed in interleaved rounds in one process, so that a disturbance falls on all of its contenders. What counts
 is the ratio, peer's time over ours, taken round by round: its median over the rounds.
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Case", "Row", "Stopwatch", "measured", "timed"]
+__all__ = ["Benchmark", "BenchmarkRow", "Stopwatch", "measured", "timed"]
 
 _PAUSE = 0.05
 """Seconds before every run, in which the threads of the one before stop waiting for more work at full speed."""
@@ -20,7 +20,7 @@ Stopwatch = Callable[[], float]
 
 
 @dataclass(frozen=True)
-class Case:
+class Benchmark:
     """One thing that is timed.
 
     Parameters
@@ -48,13 +48,13 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchmarkRow:
     """A case against one of its peers.
 
     Parameters
     ----------
     case, unit : str
-        As in `Case`.
+        As in `Benchmark`.
     ours, theirs : float
         Median times.
     peer : str
@@ -93,12 +93,12 @@ def timed(work: Callable[[], object]) -> Stopwatch:
     return stopwatch
 
 
-def measured(case: Case, rounds: int) -> list[Row]:
+def measured(case: Benchmark, rounds: int) -> list[BenchmarkRow]:
     """The case against its best peer, and against every other peer that has targets.
 
     Parameters
     ----------
-    case : Case
+    case : Benchmark
         Every contender runs once before the rounds: what is compiled is compiled then.
     rounds : int
         At least 1; the order of the contenders turns by one from round to round.
@@ -116,9 +116,9 @@ def measured(case: Case, rounds: int) -> list[Row]:
     ratios = {p: statistics.median(t / o for t, o in zip(seconds[p], ours, strict=True)) for p in case.peers}
     best = min(ratios, key=lambda peer: ratios[peer])
 
-    def row(peer: str, targets: tuple[float, float] | tuple[None, None]) -> Row:
+    def row(peer: str, targets: tuple[float, float] | tuple[None, None]) -> BenchmarkRow:
         mine, theirs = (statistics.median(seconds[p]) * case.scale for p in ("", peer))
-        return Row(case.name, case.unit, mine, peer, theirs, ratios[peer], *targets)
+        return BenchmarkRow(case.name, case.unit, mine, peer, theirs, ratios[peer], *targets)
 
     rows = [row(best, case.targets.get("", case.targets.get(best, (None, None))))]
     return rows + [row(p, t) for p, t in case.targets.items() if p in ratios and (p != best or "" in case.targets)]

@@ -175,6 +175,10 @@ class AnyStudy:
         """How far the kernel is from its exact law on a case of the grid, and the room for rounding; None: unknown."""
         return None
 
+    def takes(self, _case: Case, _x: NDArray[Any]) -> bool:
+        """Whether the case with this array in place of its own is one too: then a counterexample can be simplified."""
+        return False
+
     def starts(
         self, _implementation: Any, _rng: np.random.Generator
     ) -> Sequence[tuple[Callable[[NDArray[Any]], Case], NDArray[Any]]]:

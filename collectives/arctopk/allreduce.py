@@ -16,8 +16,8 @@ from commbounds.collectives.arctopk.steps import (
     own_order,
     put_averages,
     rounded_sketches,
+    rows_of_all,
     selected_rows,
-    taken_rows,
 )
 from commbounds.collectives.dense.allreduce import allgather, ring_allreduce
 from commbounds.collectives.traffic import Traffic
@@ -145,7 +145,7 @@ def arctopk_allreduce(
     sketches = rounded_sketches(stack, V, checked_format(sketch_format, stack.dtype))
     sums, about_sketch = (allreduce if agree else _own_orders)(sketches.reshape(P, m * columns))
     rows, scores = selected_rows(sums.reshape(P, m, columns), P, kept)
-    totals, about_rows = allreduce(taken_rows(stack, rows).reshape(P, kept * n))
+    totals, about_rows = allreduce(rows_of_all(stack, rows).reshape(P, kept * n))
     mean = np.zeros_like(stack[:1] if agree else stack)  # every rank ends with the same bits if they agree
     for one, own_totals, own_rows in zip(mean, totals, rows, strict=not agree):
         put_averages(own_totals, own_rows, P, one)

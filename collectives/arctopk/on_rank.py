@@ -17,8 +17,8 @@ from commbounds.collectives.arctopk.steps import (
     own_order,
     put_averages,
     rounded_sketches,
+    rows_of_all,
     selected_rows,
-    taken_rows,
 )
 from commbounds.collectives.dense.on_rank import allgather, ring_allreduce
 from commbounds.collectives.ranks._agreement import agreed_alike
@@ -99,7 +99,7 @@ def arctopk_allreduce(
         sums = allreduce(comm, own) if agree else own_order(allgather(comm, own).reshape(comm.size, -1), comm.rank)
     rows, scores = selected_rows(sums.reshape(m, -1), comm.size, kept)
     with comm.within("rows"):
-        totals = allreduce(comm, taken_rows(stack, rows[np.newaxis]).reshape(-1))
+        totals = allreduce(comm, rows_of_all(stack, rows[np.newaxis]).reshape(-1))
     mean = np.zeros_like(stack[0])
     put_averages(totals, rows, comm.size, mean)
     return ArcRankResult(mean, rows, scores)

@@ -20,8 +20,8 @@ __all__ = [
     "own_order",
     "put_averages",
     "rounded_sketches",
+    "rows_of_all",
     "selected_rows",
-    "taken_rows",
 ]
 
 Array = NDArray[Any]
@@ -89,7 +89,7 @@ def _sketched(stack: Array, V: Array) -> Array:
     return out.reshape(P, m, -1)
 
 
-def taken_rows(stack: Array, rows: NDArray[np.int64]) -> Array:
+def rows_of_all(stack: Array, rows: NDArray[np.int64]) -> Array:
     """The rows that every rank selected: (P, K, n)."""
     out = np.empty((*rows.shape, stack.shape[2]), stack.dtype)
     n = stack.shape[2]

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.fused import fused
-from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, allreduced, carried_out, edges_of, phased
+from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, allreduced, carried_out, phased
 from commbounds.collectives.dense.messages import gather_messages, scatter_messages
 from commbounds.collectives.traffic import Traffic
 
@@ -215,7 +216,7 @@ def reduce_scatter(stack: ArrayLike, algorithm: str = "ring") -> tuple[list[Arra
     array = checked_stack(stack)
     P, n = array.shape
     messages = scatter_messages(P, algorithm)
-    edges, held = edges_of(n, P), array.copy()
+    edges, held = even_cuts(n, P), array.copy()
     traffic = carried_out(held, edges, [Part("reduce-scatter", messages, True)])
     return [held[r, edges[r] : edges[r + 1]].copy() for r in range(P)], traffic
 
@@ -289,11 +290,11 @@ def allgatherv(blocks: Sequence[ArrayLike], algorithm: str = "ring") -> tuple[Ar
     kinds = {vector.dtype for vector in vectors}
     if len(kinds) > 1:
         raise TypeError(f"blocks must be of one dtype, got {', '.join(sorted(map(str, kinds)))}")
-    together = np.concatenate(vectors)
-    if together.size:
-        checked_stack(together[None], "blocks")
-    elif together.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise TypeError(f"blocks must be float32 or float64, got {together.dtype}")
+    joined = np.concatenate(vectors)
+    if joined.size:
+        checked_stack(joined[None], "blocks")
+    elif joined.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(f"blocks must be float32 or float64, got {joined.dtype}")
     return _gathered(vectors, algorithm)
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from commbounds.collectives.dense.message_by_message import ALLREDUCE, edges_of
+from commbounds.collectives.cuts import even_cuts
+from commbounds.collectives.dense.message_by_message import ALLREDUCE
 from commbounds.collectives.dense.messages import core_size, first_of_core
 from commbounds.collectives.dense.streaming import streamed
 from commbounds.compressors._blocks import run_all, spans
@@ -45,7 +46,7 @@ def fused_ring(stack: Array, out: Array, tile: int = TILE, streamed_from: int = 
     (3, steps, P) int64
         Of the steps that `ALLREDUCE` lists.
     """
-    kernel = partial(_ring, stack, out, edges_of(stack.shape[1], len(stack)), stack.nbytes >= streamed_from)
+    kernel = partial(_ring, stack, out, even_cuts(stack.shape[1], len(stack)), stack.nbytes >= streamed_from)
     return _by_columns(kernel, "ring", stack, tile)
 
 
@@ -157,13 +158,13 @@ def _ring(stack, out, edges, streams, lo, hi, work, counts):  # type: ignore[no-
                         stack[(r + 2) % P, start:stop],
                         stack[(r + 3) % P, start:stop],
                     )
-                    taken = 4
+                    advanced = 4
                 else:
                     _add(total, stack[r % P, start:stop])
-                    taken = 1
-                for i in range(taken):
+                    advanced = 1
+                for i in range(advanced):
                     _pass_on(counts, t + i, (r + i - 1) % P, (r + i) % P, total.size)
-                t += taken
+                t += advanced
             _write(out[block, start:stop], total, streams)
             for s in range(P - 1):
                 source, target = (block + s) % P, (block + s + 1) % P

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.messages import (
     backwards,
     core_size,
@@ -25,7 +26,7 @@ from commbounds.collectives.dense.messages import (
 )
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["ALLREDUCE", "Part", "allreduced", "by_part", "carried_out", "counted", "edges_of", "phased"]
+__all__ = ["ALLREDUCE", "Part", "allreduced", "by_part", "carried_out", "counted", "phased"]
 
 Array = NDArray[Any]
 
@@ -51,13 +52,6 @@ class Part(NamedTuple):
     def steps(self) -> int:
         """How many steps it takes."""
         return int(self.messages[-1, 0]) + 1 if len(self.messages) else 0
-
-
-def edges_of(n: int, blocks: int) -> NDArray[np.int64]:
-    """(blocks + 1,): where blocks begin, as `numpy.array_split` cuts: the first n mod blocks are one longer."""
-    size, longer = divmod(n, blocks)
-    at = np.arange(blocks + 1)
-    return at * size + np.minimum(at, longer)
 
 
 def ring_parts(P: int) -> list[Part]:
@@ -116,7 +110,7 @@ def allreduced(stack: Array, algorithm: str) -> tuple[Array, Traffic]:
     parts, blocks = ALLREDUCE[algorithm]
     P, n = stack.shape
     held = stack.copy()
-    return held, carried_out(held, edges_of(n, blocks(P)), parts(P))
+    return held, carried_out(held, even_cuts(n, blocks(P)), parts(P))
 
 
 def carried_out(held: Array, edges: NDArray[np.int64], parts: Sequence[Part]) -> Traffic:

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.fused import FUSED, fused
 from commbounds.collectives.dense.gathering import gather_counts
-from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, by_part, counted, edges_of
+from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, by_part, counted
 from commbounds.collectives.dense.messages import gather_messages, gather_steps, of_ranks, scatter_messages
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, Counted, Parcel
@@ -25,7 +26,7 @@ __all__ = [
     "allgather",
     "allgatherv",
     "butterfly_allreduce",
-    "carried_out_apart",
+    "carried_out_on_rank",
     "gathered",
     "rabenseifner_allreduce",
     "recursive_doubling_allreduce",
@@ -95,7 +96,7 @@ def _all_gathered(
     return [blocks] * len(blocks), [(None, counts)]
 
 
-def carried_out_apart(comm: Communicator, held: Array, edges: NDArray[np.int64], parts: Sequence[Part]) -> None:
+def carried_out_on_rank(comm: Communicator, held: Array, edges: NDArray[np.int64], parts: Sequence[Part]) -> None:
     """Carry out `parts`, one after another, each a phase of its name: the twin of `carried_out`.
 
     Parameters
@@ -188,11 +189,11 @@ def butterfly_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
 def _allreduced(comm: Communicator, vector: ArrayLike, algorithm: str) -> Array:
     (row,) = agreed_row(comm, vector, lambda _: {})
     if comm.one_caller:
-        together: Array = comm.fused(row, lambda rows: _all_reduced(np.stack(rows), algorithm))
-        return together
+        totals: Array = comm.fused(row, lambda rows: _all_reduced(np.stack(rows), algorithm))
+        return totals
     held: Array = row.copy()
     parts, blocks = ALLREDUCE[algorithm]
-    carried_out_apart(comm, held, edges_of(held.size, blocks(comm.size)), parts(comm.size))
+    carried_out_on_rank(comm, held, even_cuts(held.size, blocks(comm.size)), parts(comm.size))
     return held
 
 
@@ -203,7 +204,7 @@ def _all_reduced(stack: Array, algorithm: str) -> tuple[Array, list[Counted]]:
     if algorithm in FUSED:
         held, counts = fused(stack, algorithm)
     else:
-        held, counts = stack, counted(stack, edges_of(stack.shape[1], blocks(len(stack))), made)
+        held, counts = stack, counted(stack, even_cuts(stack.shape[1], blocks(len(stack))), made)
     return held, list(by_part(counts, made))
 
 
@@ -228,8 +229,8 @@ def reduce_scatter(comm: Communicator, vector: ArrayLike, algorithm: str = "ring
         return {"algorithm": algorithm}
 
     held: Array = agreed_row(comm, vector, request)[0].copy()
-    edges = edges_of(held.size, comm.size)
-    carried_out_apart(comm, held, edges, [Part("reduce-scatter", scatter_messages(comm.size, algorithm), True)])
+    edges = even_cuts(held.size, comm.size)
+    carried_out_on_rank(comm, held, edges, [Part("reduce-scatter", scatter_messages(comm.size, algorithm), True)])
     return held[edges[comm.rank] : edges[comm.rank + 1]].copy()
 
 

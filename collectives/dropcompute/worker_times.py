@@ -190,14 +190,14 @@ class GridTimes:
         edges[0] = -math.inf
         pmf = np.diff(law.cdf(edges))
         transform = rfft(pmf, 2 * _CELLS)
-        power, together = np.ones_like(transform), np.zeros_like(transform)
+        power, powers = np.ones_like(transform), np.zeros_like(transform)
         shift = start / self.step
         self._counts = np.zeros(_CELLS)
         if M * start == 0.0:
             for _ in range(M):
                 power = power * transform
-                together += power
-            self._counts = np.cumsum(np.maximum(irfft(together, 2 * _CELLS)[:_CELLS], 0.0))
+                powers += power
+            self._counts = np.cumsum(np.maximum(irfft(powers, 2 * _CELLS)[:_CELLS], 0.0))
             self._each: list[Array] = []
         else:
             self._each = []

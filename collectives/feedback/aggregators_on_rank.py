@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds import collectives as together
+from commbounds import collectives
 from commbounds.collectives.arctopk.on_rank import arctopk_allreduce
 from commbounds.collectives.dense import on_rank as dense
 from commbounds.collectives.feedback.aggregators import ArcRows, GatheredTopK, OkTopK
@@ -18,7 +18,7 @@ from commbounds.collectives.oktopk.on_rank import oktopk_allreduce
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.sparse.topk_allgather import topk_allgather_on_rank
 
-__all__ = ["RankAggregated", "aggregated_apart", "checked_aggregator"]
+__all__ = ["RankAggregated", "aggregated_on_rank", "checked_aggregator"]
 
 Array = NDArray[Any]
 
@@ -57,12 +57,12 @@ def checked_aggregator(aggregator: Any) -> Any:
     if isinstance(aggregator, ArcRows):
         if not aggregator.options.get("agree", True):
             raise ValueError("ArcRows must let the ranks agree, got agree=False: their weights would part")
-        if aggregator.options.get("allreduce", together.ring_allreduce) not in _ALLREDUCES:
+        if aggregator.options.get("allreduce", collectives.ring_allreduce) not in _ALLREDUCES:
             raise ValueError(f"allreduce must be one that runs rank by rank, got {aggregator.options['allreduce']!r}")
     return aggregator
 
 
-def aggregated_apart(
+def aggregated_on_rank(
     comm: Communicator, aggregator: Any, vector: Array, state: Any, rng: np.random.Generator | None
 ) -> RankAggregated:
     """What `aggregator` makes of all ranks' vectors; the twin of calling it with their stack.
@@ -91,7 +91,7 @@ def aggregated_apart(
 
 def _arc_rows(comm: Communicator, own: ArcRows, vector: Array, state: Any, rng: Any) -> RankAggregated:
     matrix = vector.reshape(len(vector), -1)
-    options = {**own.options, "allreduce": _ALLREDUCES[own.options.get("allreduce", together.ring_allreduce)]}
+    options = {**own.options, "allreduce": _ALLREDUCES[own.options.get("allreduce", collectives.ring_allreduce)]}
     result = arctopk_allreduce(comm, matrix, own.K, own.rank, rng, **options)
     sent = np.zeros_like(matrix)
     sent[result.rows] = matrix[result.rows]
@@ -115,9 +115,9 @@ _TWINS: Mapping[type, Callable[..., RankAggregated]] = MappingProxyType(
 )
 _ALLREDUCES: Mapping[Any, Callable[[Communicator, Array], Array]] = MappingProxyType(
     {
-        together.ring_allreduce: dense.ring_allreduce,
-        together.recursive_doubling_allreduce: dense.recursive_doubling_allreduce,
-        together.rabenseifner_allreduce: dense.rabenseifner_allreduce,
-        together.butterfly_allreduce: dense.butterfly_allreduce,
+        collectives.ring_allreduce: dense.ring_allreduce,
+        collectives.recursive_doubling_allreduce: dense.recursive_doubling_allreduce,
+        collectives.rabenseifner_allreduce: dense.rabenseifner_allreduce,
+        collectives.butterfly_allreduce: dense.butterfly_allreduce,
     }
 )

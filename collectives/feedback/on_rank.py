@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.dense.messages import gather_messages
 from commbounds.collectives.dense.on_rank import Block, gathered, ring_allreduce
-from commbounds.collectives.feedback.aggregators_on_rank import aggregated_apart, checked_aggregator
+from commbounds.collectives.feedback.aggregators_on_rank import aggregated_on_rank, checked_aggregator
 from commbounds.collectives.feedback.sgd import FeedbackSGD
 from commbounds.collectives.feedback.steps import average_of_messages, message_words, moved
 from commbounds.collectives.ranks._agreement import agreed_alike
@@ -128,7 +128,7 @@ def feedback_sgd_step(
     else:
         before = worker
         vector, momentum = comm.agreed(lambda: mechanism.offered(before, given))
-        found = aggregated_apart(comm, sgd.aggregator, vector, remembered, rng)
+        found = aggregated_on_rank(comm, sgd.aggregator, vector, remembered, rng)
         worker = mechanism.after(before, vector, momentum, found.sent)
         mean, remembered = found.mean, found.state
     estimate, weights = moved(mechanism, sgd.step_size, state.weights, state.estimate, mean)
@@ -180,7 +180,7 @@ def _message(
         mine = turn == comm.rank
         done = comm.agreed(lambda mine=mine: sgd.mechanism.step(worker, given, own) if mine else None)  # type: ignore[misc]
         sent = done if mine else sent
-        own.bit_generator.state = comm.told(own.bit_generator.state if mine else None)[turn]
+        own.bit_generator.state = comm.allgather_object(own.bit_generator.state if mine else None)[turn]
     message, after = sent
     return message, after
 

@@ -49,15 +49,15 @@ def initial_keys(N: int, M: int, d: int) -> Keys:
 @njit(cache=True, nogil=True)
 def _match(codes, alive, M, abort, order, groups, slots):  # type: ignore[no-untyped-def]
     # peers of one key form groups of at most M, in rank order; the member that comes j-th gets slot order[key, j]
-    taken = np.zeros(order.shape[0], np.int64)
+    filled = np.zeros(order.shape[0], np.int64)
     broken = np.zeros(order.shape[0] * (codes.size // M + 1), np.bool_)
     for i in range(codes.size):
         key = codes[i]
         groups[i], slots[i] = -1, -1
         if alive[i] or abort:
-            groups[i] = key + taken[key] // M * order.shape[0]
-            slots[i] = order[key, taken[key] % M]
-            taken[key] += 1
+            groups[i] = key + filled[key] // M * order.shape[0]
+            slots[i] = order[key, filled[key] % M]
+            filled[key] += 1
             broken[groups[i]] |= not alive[i]
     if abort:
         for i in range(codes.size):

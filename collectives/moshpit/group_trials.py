@@ -57,7 +57,7 @@ def _fail(key, counter, p, alive):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _renew(key, counter, codes, groups, alive, M, width):  # type: ignore[no-untyped-def]
     # who averaged appends the chunk index that it drew to its key, which has room for d - 1 digits: width = M^(d-1)
-    taken, slots = np.zeros(width, np.int64), np.empty((width, M), np.int64)
+    filled, slots = np.zeros(width, np.int64), np.empty((width, M), np.int64)
     for g in range(width):
         for c in range(M):
             slots[g, c] = c
@@ -65,8 +65,8 @@ def _renew(key, counter, codes, groups, alive, M, width):  # type: ignore[no-unt
     for i in range(codes.size):
         if alive[i]:
             g = groups[i]
-            codes[i] = (g * M + slots[g, taken[g] % M]) % width
-            taken[g] += 1
+            codes[i] = (g * M + slots[g, filled[g] % M]) % width
+            filled[g] += 1
     return counter
 
 

@@ -152,7 +152,7 @@ def moshpit_sgd(
             for j, labels in enumerate(groups[step // period - 1]):
                 comm.phase(f"step {step}, round {j + 1}")
                 own = group_average(comm, own, labels)
-        everyone = np.array(comm.told(own))
+        everyone = np.array(comm.allgather_object(own))
         means[step], spreads[step] = everyone.mean(axis=0, dtype=np.float64), distortion(everyone)
     return Trajectory(own, means, spreads)
 

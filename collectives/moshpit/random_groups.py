@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives._peers import checked_count, checked_mask, checked_rng
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.moshpit.group_average import group_average
-from commbounds.collectives.moshpit.random_partitions import READINGS, Reading, checked_sizes, choices_of_round
+from commbounds.collectives.moshpit.random_partitions import READINGS, PartitionReading, checked_sizes, choices_of_round
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["READINGS", "Reading", "drawn_groups", "random_groups", "regrouped", "regrouping"]
+__all__ = ["READINGS", "PartitionReading", "drawn_groups", "random_groups", "regrouped", "regrouping"]
 
 Labels = NDArray[np.int64]
 
@@ -49,7 +49,7 @@ def random_groups(
     sizes : sequence of r integers or None
         Sizes of the groups, where the reading prescribes them; None for sizes that differ by at most one.
     choices : sequence of sequences of int or None
-        For every round the choices in place of random ones; see `Reading.ranges`.
+        For every round the choices in place of random ones; see `PartitionReading.ranges`.
     alive : (rounds, N) bool or None
         Who takes part in which round.
     rule : "skip" or "abort"

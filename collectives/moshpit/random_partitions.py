@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives._peers import checked_rng
 
-__all__ = ["READINGS", "Reading", "checked_sizes", "choices_of_round"]
+__all__ = ["READINGS", "PartitionReading", "checked_sizes", "choices_of_round"]
 
 Labels = NDArray[np.int64]
 
@@ -59,7 +59,7 @@ def _unranked(N: int, r: int, rank: int) -> Labels:
 
 
 @dataclass(frozen=True)
-class Reading:
+class PartitionReading:
     """What "split at random into r groups" can mean.
 
     Parameters
@@ -84,30 +84,30 @@ def _occupied(sizes: Sequence[int], choices: Sequence[int]) -> Labels | None:
 
 READINGS = MappingProxyType(
     {
-        "cut": Reading(
+        "cut": PartitionReading(
             "a random permutation cut into groups of prescribed sizes, none empty",
             lambda N, _r: (*range(N, 0, -1),),
             _cut,
         ),
-        "blocks": Reading(
+        "blocks": PartitionReading(
             "a set partition into exactly r blocks, all equally likely",
             lambda N, r: (_ways(N, 0, r),),
             lambda sizes, choices: _unranked(sum(sizes), len(sizes), choices[0]),
         ),
-        "occupied": Reading(
+        "occupied": PartitionReading(
             "independent uniform labels, drawn again until no group is empty", lambda N, r: (r,) * N, _occupied
         ),
-        "labels": Reading(
+        "labels": PartitionReading(
             "independent uniform labels, empty groups allowed",
             lambda N, r: (r,) * N,
             lambda _sizes, choices: np.array(choices, np.int64),
         ),
-        "partitions": Reading(
+        "partitions": PartitionReading(
             "a set partition, all equally likely whatever their number of blocks",
             lambda N, _r: (_ways(N, 0, 0),),
             lambda sizes, choices: _unranked(sum(sizes), 0, choices[0]),
         ),
-        "slots": Reading(
+        "slots": PartitionReading(
             "slots filled with replacement: no partition, a peer may be drawn twice or not at all",
             lambda N, _r: (N,) * N,
             lambda sizes, _choices: _blocks(sizes),
@@ -137,7 +137,9 @@ def checked_sizes(N: int, r: int, sizes: Sequence[int] | None) -> tuple[int, ...
     return tuple(int(size) for size in sizes)
 
 
-def choices_of_round(reading: Reading, sizes: tuple[int, ...], given: Any, rng: Any) -> tuple[Labels, Sequence[int]]:
+def choices_of_round(
+    reading: PartitionReading, sizes: tuple[int, ...], given: Any, rng: Any
+) -> tuple[Labels, Sequence[int]]:
     """The groups of a round, and the choices that made them."""
     ranges = reading.ranges(sum(sizes), len(sizes))
     if given is not None:

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count
 from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.gathering import gather_blocks
 from commbounds.collectives.oktopk.regions import (
     ALGORITHMS,
     BOUNDARIES,
     MAX_ENTRIES,
     checked_choice,
-    even_boundaries,
     oktopk_boundaries,
     settled_boundaries,
 )
@@ -192,7 +192,7 @@ def oktopk_allreduce(
     if n > MAX_ENTRIES:
         raise ValueError(f"acc must have at most 2**31 - 1 entries a rank, got {n}")
     k = checked_count(k, "k", 1, n)
-    before = OkTopkState(0, k, np.zeros(P), 0.0, even_boundaries(n, P)) if state is None else state.checked_for(P, n, k)
+    before = OkTopkState(0, k, np.zeros(P), 0.0, even_cuts(n, P)) if state is None else state.checked_for(P, n, k)
     phases = {}
 
     chosen, now = _selection(stack, before, options, fresh)

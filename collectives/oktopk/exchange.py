@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.oktopk.split import summed_regions
 from commbounds.collectives.oktopk.threshold_filter import Passing
-from commbounds.collectives.oktopk.winners import moved_part, placed
+from commbounds.collectives.oktopk.winners import equal_shares, moved_part
 from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.sparse.entries import Entries
 
-__all__ = ["balanced_apart", "joined", "split_apart", "summed_region"]
+__all__ = ["balanced_on_rank", "joined", "split_on_rank", "summed_region"]
 
 
 def joined(parts: Sequence[Entries]) -> Entries:
@@ -21,7 +21,7 @@ def joined(parts: Sequence[Entries]) -> Entries:
     return Entries(np.concatenate([i for i, _ in parts]), np.concatenate([v for _, v in parts]))
 
 
-def split_apart(comm: Communicator, pieces: Sequence[Entries], rotation: bool, bucket: int) -> list[Entries]:
+def split_on_rank(comm: Communicator, pieces: Sequence[Entries], rotation: bool, bucket: int) -> list[Entries]:
     """What all ranks selected in this rank's region, in the order of the ranks; the twin of `split_traffic`.
 
     Parameters
@@ -68,7 +68,7 @@ def summed_region(parts: Sequence[Entries], start: int, stop: int) -> tuple[NDAr
     return sums, int(nonzero[0])
 
 
-def balanced_apart(comm: Communicator, own: Entries, winners: NDArray[np.int64]) -> Entries:
+def balanced_on_rank(comm: Communicator, own: Entries, winners: NDArray[np.int64]) -> Entries:
     """A rank's equal share of the winners; the twin of `balanced`.
 
     Parameters
@@ -81,7 +81,7 @@ def balanced_apart(comm: Communicator, own: Entries, winners: NDArray[np.int64])
         How many every rank has.
     """
     rank, P = comm.rank, comm.size
-    _, held, targets = placed(winners)
+    _, held, targets = equal_shares(winners)
 
     def part(target: int) -> Entries:
         of_all = moved_part(held, targets, rank, target)

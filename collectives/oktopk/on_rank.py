@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.oktopk.allreduce import _kth_largest, _Options, _room, _selection
-from commbounds.collectives.oktopk.exchange import balanced_apart, joined, split_apart, summed_region
-from commbounds.collectives.oktopk.regions import MAX_ENTRIES, even_boundaries
+from commbounds.collectives.oktopk.exchange import balanced_on_rank, joined, split_on_rank, summed_region
+from commbounds.collectives.oktopk.regions import MAX_ENTRIES
 from commbounds.collectives.oktopk.regions_on_rank import agreed_boundaries, oktopk_boundaries
 from commbounds.collectives.oktopk.split import used_up
 from commbounds.collectives.oktopk.state import Controller, OkTopkState
@@ -162,7 +163,7 @@ def oktopk_allreduce(
             raise ValueError(f"acc must have at most 2**31 - 1 entries a rank, got {n}")
         most = checked_count(k, "k", 1, n)
         if state is None:
-            return OkTopkRankState(0, most, 0.0, 0.0, even_boundaries(n, P))
+            return OkTopkRankState(0, most, 0.0, 0.0, even_cuts(n, P))
         return state.checked_for(P, n, most)
 
     def request(row: Array) -> dict[str, Any]:
@@ -184,22 +185,22 @@ def oktopk_allreduce(
         cuts = agreed_boundaries(comm, own.indices, n, boundaries, allgather)
     comm.phase("split")
     pieces = cut_up(own, cuts)
-    parts = split_apart(comm, pieces, rotation, options.bucket)
+    parts = split_on_rank(comm, pieces, rotation, options.bucket)
     start, stop = int(cuts[rank]), int(cuts[rank + 1])
     sums, nonzero = comm.agreed(partial(summed_region, parts, start, stop))
     global_threshold = alone.global_threshold
     if fresh:
         comm.phase("sizes")
-        _told_sizes(comm, nonzero, allgather)
+        _gathered_sizes(comm, nonzero, allgather)
         comm.phase("reevaluation")
         global_threshold = _reevaluated(comm, sums, start, n, now.k, allgather)
     passed = passing(sums[np.newaxis], options.keys(np.array([global_threshold]), row.dtype), _room(now.k))
     mine = _entries(passed, start)
     comm.phase("sizes")
-    winners = _told_sizes(comm, mine.indices.size, allgather)
+    winners = _gathered_sizes(comm, mine.indices.size, allgather)
     if evened_out(winners, balance):
         comm.phase("balance")
-        mine = balanced_apart(comm, mine, winners)
+        mine = balanced_on_rank(comm, mine, winners)
     comm.phase("allgather")
     indices, values = joined([Entries(*block) for block in gathered(comm, mine, allgather)])
 
@@ -222,7 +223,7 @@ def _entries(passed: Passing, start: int = 0) -> Entries:
     return Entries(indices.astype(np.int64) + start, values)
 
 
-def _told_sizes(comm: Communicator, size: int, allgather: str) -> NDArray[np.int64]:
+def _gathered_sizes(comm: Communicator, size: int, allgather: str) -> NDArray[np.int64]:
     """One number of every rank."""
     return np.concatenate([sizes for (sizes,) in gathered(comm, (np.array([size], np.int64),), allgather)])
 

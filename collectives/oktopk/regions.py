@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.gathering import gather_blocks
 from commbounds.collectives.traffic import Traffic, summed
 
@@ -18,7 +19,6 @@ __all__ = [
     "bisected",
     "checked_choice",
     "counted_upto",
-    "even_boundaries",
     "oktopk_boundaries",
     "proposed",
     "settled_boundaries",
@@ -36,12 +36,6 @@ def checked_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
     return value
-
-
-def even_boundaries(n: int, P: int) -> Cuts:
-    """Boundaries of P regions whose sizes differ by at most one, the larger ones first, as of numpy.array_split."""
-    ranks = np.arange(P + 1, dtype=np.int64)
-    return ranks * (n // P) + np.minimum(ranks, n % P)
 
 
 @njit(cache=True, nogil=True)
@@ -89,7 +83,7 @@ def _summed_at_owners(numbers: NDArray[np.int64], allgather: str) -> tuple[NDArr
 def proposed(indices: NDArray[np.int64], n: int, P: int) -> NDArray[np.int64]:
     """The P - 1 inner boundaries that a rank proposes for quantiles, given the indices that it selected."""
     chunk = indices.size // P
-    return indices[chunk * np.arange(1, P)] if indices.size else even_boundaries(n, P)[1:-1]
+    return indices[chunk * np.arange(1, P)] if indices.size else even_cuts(n, P)[1:-1]
 
 
 def _mean_of_quantiles(selected: Sequence[NDArray[np.int64]], n: int, allgather: str) -> tuple[Cuts, Traffic]:
@@ -134,7 +128,7 @@ def _global_count(selected: Sequence[NDArray[np.int64]], n: int, allgather: str)
     traffics = [gather_blocks(np.ones(P, np.int64), allgather)]
     total = indices.size
     if total == 0:
-        return even_boundaries(n, P)[1:-1], traffics[0]
+        return even_cuts(n, P)[1:-1], traffics[0]
 
     def upto(middle: NDArray[np.int64]) -> NDArray[np.int64]:
         sums, traffic = _summed_at_owners(counted_upto(indices, starts, middle), allgather)
@@ -150,7 +144,7 @@ def settled_boundaries(
     """What `oktopk_boundaries` returns, of arguments that were checked."""
     P = len(selected)
     if rule == "even" or P == 1:
-        return even_boundaries(n, P), Traffic.none(P)
+        return even_cuts(n, P), Traffic.none(P)
     agree = _mean_of_quantiles if rule == "mean-of-quantiles" else _global_count
     inner, traffic = agree(selected, n, allgather)
     return np.concatenate([[0], inner, [n]]).astype(np.int64), traffic

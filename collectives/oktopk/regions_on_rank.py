@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.oktopk.regions import (
     ALGORITHMS,
@@ -15,7 +16,6 @@ from commbounds.collectives.oktopk.regions import (
     bisected,
     checked_choice,
     counted_upto,
-    even_boundaries,
     proposed,
 )
 from commbounds.collectives.ranks._agreement import agreed_alike
@@ -71,7 +71,7 @@ def agreed_boundaries(comm: Communicator, selected: Integers, n: int, rule: str,
     """
     P = comm.size
     if rule == "even" or P == 1:
-        return even_boundaries(n, P)
+        return even_cuts(n, P)
     if rule == "mean-of-quantiles":
         inner = _summed(comm, proposed(selected, n, P), allgather) // P
     else:
@@ -97,7 +97,7 @@ def _at_equal_counts(comm: Communicator, selected: Integers, n: int, allgather: 
     counts = gathered(comm, (np.array([selected.size], np.int64),), allgather)
     total = sum(int(count[0]) for (count,) in counts)
     if total == 0:
-        return even_boundaries(n, comm.size)[1:-1]
+        return even_cuts(n, comm.size)[1:-1]
     starts = np.array([0, selected.size], np.int64)
 
     def upto(middle: Integers) -> Integers:

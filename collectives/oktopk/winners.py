@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from commbounds.collectives.dense.gathering import gather_blocks
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["BALANCE", "balanced", "evened_out", "gathered_sizes", "moved_part", "placed", "winners_traffic"]
+__all__ = ["BALANCE", "balanced", "equal_shares", "evened_out", "gathered_sizes", "moved_part", "winners_traffic"]
 
 BALANCE = ("always", "never", "4x-mean")
 
@@ -48,7 +48,7 @@ def evened_out(winners: NDArray[np.int64], balance: str) -> bool:
     return balance == "always" or (balance == "4x-mean" and exceeds)
 
 
-def placed(winners: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def equal_shares(winners: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Equal shares of the winners, the larger ones first, and where the ranks' parts begin before and after."""
     P, total = winners.size, int(winners.sum())
     shares = total // P + (np.arange(P) < total % P)
@@ -68,11 +68,11 @@ def balanced(winners: NDArray[np.int64]) -> tuple[NDArray[np.int64], Traffic]:
     Who holds how many is known: an empty part is no message, and a round without a message is no step.
     """
     P = winners.size
-    shares, held, targets = placed(winners)
+    shares, held, targets = equal_shares(winners)
     counts: Any = np.zeros((3, P - 1, P), np.int64)
     _exchange(held, targets, counts[0], counts[1], counts[2])
-    taken = counts[2].any(axis=1)
-    return shares, Traffic.of_steps(*counts[:, taken])
+    nonempty = counts[2].any(axis=1)
+    return shares, Traffic.of_steps(*counts[:, nonempty])
 
 
 def winners_traffic(winners: NDArray[np.int64], balance: str, allgather: str) -> tuple[Traffic, Traffic]:

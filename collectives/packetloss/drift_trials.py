@@ -127,7 +127,7 @@ def _drift(address, steps, flip, chain, gaps, bad, out):  # type: ignore[no-unty
     for step in range(steps):
         if step > 0 and (always or _mix(stream + np.uint64(step) * GOLDEN) < flip):
             update = -update
-        total, square, apart = 0, 0, 0
+        total, square, unequal = 0, 0, 0
         for w in range(words):
             if shared and w > 0:
                 lost = _ALL if bad[0] & _ONE else _ZERO
@@ -139,13 +139,13 @@ def _drift(address, steps, flip, chain, gaps, bad, out):  # type: ignore[no-unty
             # a pair differs if one of the two received, or neither and they differed before; told on the even lanes
             partner = lost >> _ONE
             same[w] = (~lost & ~partner) | (lost & partner & same[w])
-            apart += _ones(~same[w] & (last_pairs if w == words - 1 else _EVEN))
+            unequal += _ones(~same[w] & (last_pairs if w == words - 1 else _EVEN))
             added, squared = _advanced(gaps[w], update, lost & last if w == words - 1 else lost)
             total += added
             square += squared
         squares += square
         crossed += receivers * square - total * total
-        differing += apart
+        differing += unequal
     out[0] = squares / (steps * receivers)
     out[1] = 2.0 * crossed / (steps * receivers * (receivers - 1.0)) if receivers > 1 else 0.0
     out[2] = differing / (steps * pairs) if pairs > 0 else 0.0

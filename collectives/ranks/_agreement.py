@@ -32,9 +32,9 @@ def agreed_alike(comm: Communicator, settings: Settings) -> None:
     """
     if comm.one_caller:
         return
-    told = comm.told(dict(settings))
-    for name in told[0]:
-        values = [own[name] for own in told]
+    gathered = comm.allgather_object(dict(settings))
+    for name in gathered[0]:
+        values = [own[name] for own in gathered]
         if any(value != values[0] for value in values):
             raise ValueError(f"{name} must be the same on all ranks, got {', '.join(map(repr, values))}")
 
@@ -81,7 +81,7 @@ def agreed_row(
         return row, settings(row)
 
     row, mine = comm.agreed(checked)
-    kinds = comm.told(f"{row.shape[1:]} {row.dtype}")
+    kinds = comm.allgather_object(f"{row.shape[1:]} {row.dtype}")
     if len(set(kinds)) > 1:
         raise TypeError(f"{name} must have one length and dtype on all ranks, got {', '.join(kinds)}")
     agreed_alike(comm, mine)

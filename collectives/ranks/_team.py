@@ -32,9 +32,9 @@ class Team(Communicator):
     def phase(self, name: str) -> None:
         self._whole.phase(name)
 
-    def told(self, value: Any) -> list[Any]:
-        told = self._whole.told(value)
-        return [told[member] for member in self._members]
+    def allgather_object(self, value: Any) -> list[Any]:
+        gathered = self._whole.allgather_object(value)
+        return [gathered[member] for member in self._members]
 
     def step(self, outgoing: Mapping[int, Parcel] = _NOTHING, sources: Collection[int] = ()) -> dict[int, Parcel]:
         outward = {self._members[target]: message for target, message in outgoing.items()}

@@ -86,12 +86,12 @@ class Turn(IntEnum):
     """What a rank does next; all ranks must do the same, which a world sees to, so that none waits for ever."""
 
     STEP = 0
-    TELL = 1
+    GATHER = 1
     END = 2
     FAIL = 3
 
     def __str__(self) -> str:
-        return ("is in a step", "tells something", "has ended", "has failed")[self]
+        return ("is in a step", "gathers objects", "has ended", "has failed")[self]
 
 
 def in_turn(turns: Iterable[int]) -> None:
@@ -190,7 +190,7 @@ class Communicator(ABC):
             result = check()
         except (TypeError, ValueError) as raised:
             error = raised
-        first = next((e for e in self.told(error) if e is not None), None)
+        first = next((e for e in self.allgather_object(error) if e is not None), None)
         if first is not None:
             raise first
         return result  # type: ignore[return-value]
@@ -214,7 +214,7 @@ class Communicator(ABC):
             What every rank ends with.
             Counts are (3, steps, P): words sent, words received and messages. A phase of None is the present one.
         """
-        values = self.told(value)
+        values = self.allgather_object(value)
         results, counted = self.shared(lambda: carry_out(values))
         for name, counts in counted:
             if name is not None:
@@ -223,7 +223,7 @@ class Communicator(ABC):
         return results[self.rank]
 
     @abstractmethod
-    def told(self, value: Any) -> list[Any]:
+    def allgather_object(self, value: Any) -> list[Any]:
         """Every rank's `value`, in the order of the ranks: for control and inspection, not counted."""
 
     @abstractmethod

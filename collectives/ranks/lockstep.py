@@ -38,8 +38,8 @@ class _LockstepCommunicator(Communicator):
         self.one_caller = shared is not None
         self.ended: Any = None  # what the program returned or raised
 
-    def told(self, value: Any) -> list[Any]:
-        return list(self.world.switch((Turn.TELL, value)))
+    def allgather_object(self, value: Any) -> list[Any]:
+        return list(self.world.switch((Turn.GATHER, value)))
 
     def shared(self, compute: Callable[[], T]) -> T:
         if self._shared is None:
@@ -119,7 +119,7 @@ def _carried_out(ranks: list[greenlet], program: Program, ends: list[_LockstepCo
                     for target, part in outgoing.items():
                         inboxes[target][source] = part
                 heard = inboxes
-            elif Turn.TELL in turns:
+            elif Turn.GATHER in turns:
                 heard = [[value for _, value in said]] * len(ranks)
             else:
                 return [end.ended for end in ends]

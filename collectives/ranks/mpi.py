@@ -86,12 +86,12 @@ class _MpiCommunicator(Communicator):
         super().__init__(wire.rank, wire.size)
         self._wire, self._longest = wire, longest
 
-    def told(self, value: Any) -> list[Any]:
+    def allgather_object(self, value: Any) -> list[Any]:
         content = pickle.dumps(value)
-        lengths = self._taken(Turn.TELL, {rank: len(content) for rank in range(self.size)})
+        lengths = self._announced(Turn.GATHER, {rank: len(content) for rank in range(self.size)})
         with _whole_or_no_job(self._wire):
-            told = _of_all(self._wire, content, list(lengths.values()), self._longest)
-            return [pickle.loads(own) for own in told]
+            contents = _of_all(self._wire, content, list(lengths.values()), self._longest)
+            return [pickle.loads(own) for own in contents]
 
     def left(self, turn: Turn) -> None:
         """Take turns, as one that does nothing more, until all ranks do the same."""
@@ -108,7 +108,7 @@ class _MpiCommunicator(Communicator):
             _finish([self._wire.Ialltoall(mine, theirs)])
         return theirs
 
-    def _taken(self, turn: Turn, lengths: Mapping[int, int]) -> dict[int, int]:
+    def _announced(self, turn: Turn, lengths: Mapping[int, int]) -> dict[int, int]:
         """Who has something for this rank, in the order of the ranks, and how long it is."""
         theirs = self._turns(turn, lengths)
         if Turn.FAIL in theirs[:, 0]:
@@ -122,7 +122,7 @@ class _MpiCommunicator(Communicator):
             for target, part in outgoing.items()
         }
         contents = {target: [_bytes(array) for array in part.arrays] for target, part in outgoing.items()}
-        lengths = self._taken(Turn.STEP, {target: header.size for target, header in headers.items()})
+        lengths = self._announced(Turn.STEP, {target: header.size for target, header in headers.items()})
         with _whole_or_no_job(self._wire):
             arrived = self._moved(headers, contents, lengths)
         self._all_expected(arrived, sources)
@@ -213,10 +213,10 @@ class MpiWorld(World):
             raise ValueError(f"P must be in [1, {self.size}], the number of processes, got {P}")
         with _whole_or_no_job(self._comm):
             wire = self._group(P)
-            mine, told = self._carried_out(program, wire) if self.rank < P else (_Outcome(), b"")
+            mine, packed = self._carried_out(program, wire) if self.rank < P else (_Outcome(), b"")
             lengths = np.empty(self.size, np.int64)
-            _finish([self._comm.Iallgather(np.array([len(told)], np.int64), lengths)])
-            everybody = _of_all(self._comm, told, lengths[:P].tolist(), self._longest)
+            _finish([self._comm.Iallgather(np.array([len(packed)], np.int64), lengths)])
+            everybody = _of_all(self._comm, packed, lengths[:P].tolist(), self._longest)
             outcomes = [_Outcome(*pickle.loads(own)) for own in everybody]
         failed = [rank for rank, outcome in enumerate(outcomes) if outcome.error is not None]
         for rank in failed:
@@ -236,12 +236,12 @@ class MpiWorld(World):
         end = _MpiCommunicator(wire, self._longest)
         try:
             mine = _Outcome(program(end), end.record)
-            told = pickle.dumps(tuple(mine))
+            packed = pickle.dumps(tuple(mine))
         except Exception as error:
             mine = _Outcome(error=error, where=traceback.format_exc())
-            told = _readable(mine)
+            packed = _readable(mine)
         end.left(Turn.END if mine.error is None else Turn.FAIL)
-        return mine, told
+        return mine, packed
 
     def _group(self, P: int) -> Any:
         """The first `P` processes; something else on the others. MPI has few communicators, so each is made once."""
@@ -253,9 +253,9 @@ class MpiWorld(World):
 def _readable(outcome: _Outcome) -> bytes:
     """A failed outcome; with a plain error where its own does not survive the way."""
     try:
-        told = pickle.dumps(tuple(outcome))
-        pickle.loads(told)
+        packed = pickle.dumps(tuple(outcome))
+        pickle.loads(packed)
     except Exception as reason:
         plain = RuntimeError(f"{type(outcome.error).__name__}: {outcome.error} (cannot be sent: {reason})")
         return pickle.dumps(tuple(outcome._replace(error=plain)))
-    return told
+    return packed

@@ -35,8 +35,8 @@ class _ThreadCommunicator(Communicator):
         super().__init__(rank, size)
         self._post = post
 
-    def told(self, value: Any) -> list[Any]:
-        return self._post.exchanged(self.rank, Turn.TELL, value)
+    def allgather_object(self, value: Any) -> list[Any]:
+        return self._post.exchanged(self.rank, Turn.GATHER, value)
 
     def _swap(self, outgoing: Mapping[int, Parcel], sources: Collection[int]) -> dict[int, Parcel]:
         copies = {

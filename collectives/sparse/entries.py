@@ -24,10 +24,9 @@ __all__ = [
     "checked_request",
     "cut_up",
     "dense_sum",
-    "even_cuts",
+    "dense_vector",
     "left_over",
     "of_all_ranks",
-    "placed",
     "selected_entries",
     "strongest",
     "without",
@@ -158,12 +157,6 @@ def selected_entries(stack: NDArray[Any], k: int) -> list[Entries]:
     return [Entries(indices.astype(np.int64), values) for indices, values in chosen]
 
 
-def even_cuts(n: int, P: int) -> NDArray[np.int64]:
-    """Where `n` entries are cut into `P` blocks, the first n mod P of them one longer: (P + 1,), from 0 to n."""
-    ranks = np.arange(P + 1, dtype=np.int64)
-    return ranks * (n // P) + np.minimum(ranks, n % P)
-
-
 def cut_up(entries: Entries, cuts: NDArray[np.int64]) -> list[Entries]:
     """The entries of every block from ``cuts[r]`` to ``cuts[r + 1]``."""
     places = np.searchsorted(entries.indices, cuts)
@@ -178,7 +171,7 @@ def dense_sum(parts: Iterable[Entries], n: int, dtype: np.dtype[Any]) -> NDArray
     return total
 
 
-def placed(parts: Iterable[Entries], n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+def dense_vector(parts: Iterable[Entries], n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Sparse vectors that have no index in common, as one dense vector of `n` entries."""
     total = np.zeros(n, dtype)
     for indices, values in parts:

@@ -17,9 +17,9 @@ from commbounds.collectives.sparse.entries import (
     added,
     checked_choice,
     checked_request,
+    dense_vector,
     left_over,
     of_all_ranks,
-    placed,
     selected_entries,
     strongest,
     without,
@@ -106,7 +106,7 @@ def gtopk_allreduce_on_rank(
     bag = _reduced(comm, own, k, held)
     comm.phase("broadcast")
     final = _broadcast(comm, bag)
-    update = comm.shared(lambda: placed([final], row.size, row.dtype))
+    update = comm.shared(lambda: dense_vector([final], row.size, row.dtype))
     if putback == "published":
         residual = row[0].copy()
         residual[np.intersect1d(own.indices, final.indices, assume_unique=True)] = 0

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks._team import Team
@@ -20,10 +21,9 @@ from commbounds.collectives.sparse.entries import (
     added,
     checked_choice,
     checked_request,
-    even_cuts,
+    dense_vector,
     left_over,
     of_all_ranks,
-    placed,
     strongest,
 )
 from commbounds.collectives.traffic import Traffic
@@ -143,7 +143,7 @@ def spardl_allreduce_on_rank(
         bag = _at_once(across, bag, h, _checked_sag(h, teams, synchronise, sag_entries), held)
     comm.phase("allgather")
     blocks = [Entries(*block) for block in gathered(within, bag, "bruck")]
-    update = comm.shared(lambda: placed(blocks, row.size, row.dtype))
+    update = comm.shared(lambda: dense_vector(blocks, row.size, row.dtype))
     final = np.concatenate([block.indices for block in blocks])
     return SparseRankResult(update, left_over(row, held[np.newaxis], final)[0], final)
 
@@ -191,7 +191,7 @@ def _take(row, start, stop, indices, values):  # type: ignore[no-untyped-def]
         spare -= tied
 
 
-def _taken(row: NDArray[Any], cuts: NDArray[np.int64], block: int, h: int) -> Entries:
+def _largest_of_block(row: NDArray[Any], cuts: NDArray[np.int64], block: int, h: int) -> Entries:
     """The `h` largest entries of a block, which leave the row."""
     entries = Entries(np.empty(h, np.int64), np.empty(h, row.dtype))
     _take(row, cuts[block], cuts[block + 1], entries.indices, entries.values)
@@ -203,13 +203,13 @@ def _reduce_scattered(team: Communicator, held: Array, cuts: NDArray[np.int64], 
     j, m = team.rank, team.size
     for level in reversed(range((m - 1).bit_length())):
         gap = 1 << level
-        parts = [_taken(held, cuts, (j + gap + b) % m, h) for b in range(min(gap, m - gap))]
+        parts = [_largest_of_block(held, cuts, (j + gap + b) % m, h) for b in range(min(gap, m - gap))]
         source = (j - gap) % m
         outgoing = parcel(*(array for part in parts for array in part))
         arrived = team.step({(j + gap) % m: outgoing}, [source])[source].arrays
         for indices, values in zip(arrived[::2], arrived[1::2], strict=True):
             held[indices] += values
-    return _taken(held, cuts, j, h)
+    return _largest_of_block(held, cuts, j, h)
 
 
 def _recursively(teams: Communicator, bag: Entries, h: int, held: Array) -> Entries:

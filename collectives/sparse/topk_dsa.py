@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, parcel
@@ -19,9 +20,8 @@ from commbounds.collectives.sparse.entries import (
     checked_choice,
     checked_request,
     cut_up,
-    even_cuts,
+    dense_vector,
     of_all_ranks,
-    placed,
     selected_entries,
     without,
 )
@@ -125,7 +125,7 @@ def topk_dsa_on_rank(
     else:
         comm.phase("allgather")
         regions = [Entries(*block) for block in gathered(comm, region, allgather)]
-    update = comm.shared(lambda: placed(regions, n, row.dtype))
+    update = comm.shared(lambda: dense_vector(regions, n, row.dtype))
     return SparseRankResult(update, without(row[0], own), own.indices)
 
 

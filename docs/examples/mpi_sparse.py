@@ -35,7 +35,7 @@ def by_regions(comm, x, edges):
     # an index and a value for every entry that goes to another rank; and to each of those two sizes
     sent = 2 * (mine.sum() - mine[rank]) + 2 * (P - 1) * region.size + 2 * (P - 1)
     received = 2 * (theirs.sum() - theirs[rank]) + 2 * (sizes.sum() - region.size) + 2 * (P - 1)
-    return cf.Outcome(result, sent, received, residual)
+    return cf.AllReduceResult(result, sent, received, residual)
 
 
 def even(comm, x, seed):
@@ -57,7 +57,7 @@ def own_first(comm, x, seed):
     for step in range(P):
         indices, values = messages[(comm.rank + step) % P]
         result[indices] += values
-    return cf.Outcome(result, 2 * (P - 1) * own.size, 2 * (P - 1) * own.size, residual)
+    return cf.AllReduceResult(result, 2 * (P - 1) * own.size, 2 * (P - 1) * own.size, residual)
 
 
 def words(P, n):

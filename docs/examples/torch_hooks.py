@@ -142,7 +142,5 @@ subjects = [
     stateful("batched_powerSGD", powersgd, hook=powerSGD_hook.batched_powerSGD_hook),
     cf.torch_ddp_hook(quantization_hooks.quantization_pertensor_hook, no_state, [cf.RanksAgree()]),
     cf.torch_ddp_hook(quantization_hooks.quantization_perchannel_hook, no_state, [cf.RanksAgree()]),
-    cf.Compressor(
-        cf.on_torch(pertensor), [cf.AbsoluteError(one_step)], name="quantization_pertensor_hook, its arithmetic"
-    ),
+    cf.Codec(cf.on_torch(pertensor), [cf.AbsoluteError(one_step)], name="quantization_pertensor_hook, its arithmetic"),
 ]

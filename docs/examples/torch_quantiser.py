@@ -63,12 +63,12 @@ def one_step(x):
 
 CLAIMS = [cf.AbsoluteError(half_step), cf.ScaleEquivariant(), cf.SignSymmetric()]
 
-right = cf.Compressor(cf.on_torch(quantised), CLAIMS, name="int8")
-broken = cf.Compressor(cf.on_torch(careless), CLAIMS, name="int8, careless")
+right = cf.Codec(cf.on_torch(quantised), CLAIMS, name="int8")
+broken = cf.Codec(cf.on_torch(careless), CLAIMS, name="int8, careless")
 
 AFFINE = (fake_per_tensor, fake_per_channel, per_tensor)
 STEP = [cf.AbsoluteError(one_step)]
 theirs = [
-    *(cf.Compressor(cf.on_torch(f), STEP, magnitudes=(1e-30, 1e30)) for f in AFFINE),
-    *(cf.Compressor(cf.on_torch(f), STEP, name=f"{f.__name__}, all of float32") for f in AFFINE),
+    *(cf.Codec(cf.on_torch(f), STEP, magnitudes=(1e-30, 1e30)) for f in AFFINE),
+    *(cf.Codec(cf.on_torch(f), STEP, name=f"{f.__name__}, all of float32") for f in AFFINE),
 ]

@@ -15,7 +15,7 @@ from commbounds._terminal import console
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from commbounds.verify.conformance import Finding, Report
+    from commbounds.verify.conformance import CheckFinding, Report
     from commbounds.verify.conformance.subject import Subject
 
 __all__ = ["check"]
@@ -47,7 +47,7 @@ def check(
     here: bool,
     mpi: bool,
 ) -> None:
-    """Judge subjects by what they claim: Compressor, Stateful or AllReduce of commbounds.verify.conformance.
+    """Judge subjects by what they claim: Codec, Stateful or AllReduce of commbounds.verify.conformance.
 
     MODULE:SUBJECT names one, or a list of them, in an importable module or a file (path/to/file.py:subject). It runs in
     a process of its own, which is killed when it hangs and started again when it dies. Programs of ranks run under
@@ -72,7 +72,7 @@ def check(
             replaced(out, [report.to_json() for report in reports])
         return 1 if wrong(reports, known, print_unmatched=not only) else 0
 
-    def hung(subject: Subject, found: list[Finding], stdout: Any, *hang: Any) -> None:
+    def hung(subject: Subject, found: list[CheckFinding], stdout: Any, *hang: Any) -> None:
         """Finish in the middle of a call: the job is about to end."""
         sys.stdout = stdout  # a program's own prints go elsewhere
         reports.append(cut_short(subject, found, hang, budget, seed, only or None))
@@ -93,7 +93,7 @@ def check(
                 if needs_mpi(subject) and not mpi:
                     raise ValueError(f"{subject.name} runs under mpirun: mpirun -n 3 commbounds check --mpi ...")
                 judged = subject if here or mpi else isolated(subject)
-                found: list[Finding] = []
+                found: list[CheckFinding] = []
                 if mpi:
                     job.on_hang = partial(hung, subject, found, sys.stdout)
                 with console(stderr=True).status(f"judging {subject.name}") as status:
@@ -113,7 +113,7 @@ def check(
     sys.exit(code)
 
 
-def _noted(found: list[Finding], show: Callable[[str], None], finding: Finding) -> None:
+def _noted(found: list[CheckFinding], show: Callable[[str], None], finding: CheckFinding) -> None:
     """Keep a finding as it becomes known, and show that it is."""
     found.append(finding)
     show(f"judged {finding.claim}")
@@ -176,19 +176,19 @@ def print_report(report: Report, known: dict[tuple[str, str], str]) -> None:
     terminal.print(f"\n{escape(report.subject)}: {counts} (budget {report.budget}, seed {report.seed})\n")
 
 
-def _row(finding: Finding, reason: str) -> tuple[Any, ...]:
+def _row(finding: CheckFinding, reason: str) -> tuple[Any, ...]:
     from rich.markup import escape
 
     from commbounds.verify.conformance.report import shortened
 
-    told = [finding.message or finding.evidence]
+    lines = [finding.message or finding.evidence]
     if finding.verdict == "fail" and finding.counterexample is not None:
-        told.append(f"at {shortened(finding.counterexample)}, seed {finding.seed}")
+        lines.append(f"at {shortened(finding.counterexample)}, seed {finding.seed}")
     if finding.verdict == "pass" and finding.detects is not None:
-        told.append(f"violations above {finding.detects:.2g} would be seen")
+        lines.append(f"violations above {finding.detects:.2g} would be seen")
     if finding.waived:
-        told.append(f"waived: {finding.waived}")
+        lines.append(f"waived: {finding.waived}")
     if reason:
-        told.append(f"expected: {reason}")
+        lines.append(f"expected: {reason}")
     colour = _COLOURS[finding.verdict] if not (reason and finding.verdict == "fail") else "yellow"
-    return f"[{colour}]{finding.verdict}[/]", escape(finding.claim), escape("\n".join(told))
+    return f"[{colour}]{finding.verdict}[/]", escape(finding.claim), escape("\n".join(lines))

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from commbounds.verify.conformance.job import Job
     from commbounds.verify.conformance.subject import Subject
-    from commbounds.verify.conformance.team import Team
 
 __all__ = ["gathered", "leading"]
 
 
-def gathered(targets: tuple[str, ...]) -> tuple[Team, list[Subject]]:
+def gathered(targets: tuple[str, ...]) -> tuple[Job, list[Subject]]:
     """The job's processes and the subjects, as they are on the first process: only that one comes back from here.
 
     Raises
@@ -24,12 +24,12 @@ def gathered(targets: tuple[str, ...]) -> tuple[Team, list[Subject]]:
     click.UsageError
         There is no MPI or one process, or some process cannot load a subject.
     """
+    from commbounds.verify.conformance.job import this_job
     from commbounds.verify.conformance.loading import loaded
-    from commbounds.verify.conformance.mpi import placed
-    from commbounds.verify.conformance.team import team
+    from commbounds.verify.conformance.mpi import on_processes
 
     try:
-        job = team()
+        job = this_job()
     except ModuleNotFoundError as error:
         raise click.UsageError(str(error)) from error
     if job.size == 1:
@@ -38,7 +38,7 @@ def gathered(targets: tuple[str, ...]) -> tuple[Team, list[Subject]]:
     subjects: list[Subject] = []
     left_out: list[str] = []
     try:
-        subjects, left_out = placed([subject for target in targets for subject in loaded(target)])
+        subjects, left_out = on_processes([subject for target in targets for subject in loaded(target)])
     except (ValueError, TypeError) as raised:
         trouble = str(raised)
     except Exception as raised:
@@ -54,8 +54,8 @@ def gathered(targets: tuple[str, ...]) -> tuple[Team, list[Subject]]:
 
 
 @contextmanager
-def leading(job: Team) -> Iterator[Callable[[int], None]]:
-    """As `Team.leading`, where wrong usage ends the others with 2."""
+def leading(job: Job) -> Iterator[Callable[[int], None]]:
+    """As `Job.leading`, where wrong usage ends the others with 2."""
     usage: click.UsageError | None = None
     with job.leading() as end:
         try:

@@ -21,8 +21,9 @@ from commbounds.collectives import (
     reduce_scatter,
     ring_allreduce,
 )
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.fused import _recursive_doubling, _ring, fused_recursive_doubling, fused_ring
-from commbounds.collectives.dense.message_by_message import ALLREDUCE, _move, allreduced, edges_of, phased
+from commbounds.collectives.dense.message_by_message import ALLREDUCE, _move, allreduced, phased
 from commbounds.collectives.dense.messages import core_size, first_of_core
 from commbounds.collectives.dense.streaming import streamed
 
@@ -35,7 +36,7 @@ ALLREDUCES = {
     "butterfly": butterfly_allreduce,
 }
 FUSED = {
-    "ring": (fused_ring, _ring, lambda P, n: edges_of(n, P)),
+    "ring": (fused_ring, _ring, lambda P, n: even_cuts(n, P)),
     "recursive-doubling": (fused_recursive_doubling, _recursive_doubling, lambda P, n: first_of_core(P)),
 }
 ALGORITHMS = ("ring", "recursive-doubling", "bruck")
@@ -200,7 +201,7 @@ def test_the_literal_kernel_is_its_python(name):
         held, mail, every = stack.copy(), np.empty_like(stack), []
         for part in parts(6):
             counts = np.zeros((3, part.steps, 6), np.int64)
-            move(held, edges_of(13, blocks(6)), part.messages, part.adds, mail, *counts)
+            move(held, even_cuts(13, blocks(6)), part.messages, part.adds, mail, *counts)
             every.append(counts.tolist())
         results.append((bits(held), every))
     assert results[0] == results[1]

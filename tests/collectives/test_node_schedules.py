@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from commbounds.collectives import allgather, reduce_scatter, ring_allreduce
-from commbounds.collectives.dense.message_by_message import ALLREDUCE, edges_of
+from commbounds.collectives.cuts import even_cuts
+from commbounds.collectives.dense.message_by_message import ALLREDUCE
 from commbounds.theory.cost import cost
 from commbounds.theory.schedules import IN_NODES
 
@@ -15,7 +16,7 @@ MACHINES = [(4, 2), (8, 2), (8, 4), (16, 4), (16, 2), (16, 16)]
 def by_link(name, ranks, nodes, length):
     """(steps, words) of the steps that leave a node, and of those that do not; read off the messages."""
     parts, count = ALLREDUCE[name]
-    sizes = np.diff(edges_of(length, count(ranks)))
+    sizes = np.diff(even_cuts(length, count(ranks)))
     found = {"inter": [0, 0], "intra": [0, 0]}
     for part in parts(ranks):
         for step in range(part.steps):

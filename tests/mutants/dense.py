@@ -14,7 +14,8 @@ from commbounds.collectives import (
     reduce_scatter,
     ring_allreduce,
 )
-from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, carried_out, edges_of
+from commbounds.collectives.cuts import even_cuts
+from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, carried_out
 from commbounds.collectives.dense.messages import bruck, core_size
 from commbounds.verify import Method
 from mutants.record import Mutant
@@ -31,7 +32,7 @@ def carried(stack, parts, edges):
 def usual(stack, name):
     """The parts and the edges of the right all-reduce."""
     parts, blocks = ALLREDUCE[name]
-    return parts(len(stack)), edges_of(np.shape(stack)[1], blocks(len(stack)))
+    return parts(len(stack)), even_cuts(np.shape(stack)[1], blocks(len(stack)))
 
 
 # --- what ranks hold --------------------------------------------------------------------------------------------------
@@ -128,7 +129,7 @@ def rabenseifner_half_known(stack):
 
 def butterfly_adds_own_twice(stack):
     """The direct all-reduce whose ranks add their own block once more."""
-    own, edges = np.array(stack), edges_of(np.shape(stack)[1], len(stack))
+    own, edges = np.array(stack), even_cuts(np.shape(stack)[1], len(stack))
     for r, row in enumerate(own):
         row[edges[r] : edges[r + 1]] *= 2
     return butterfly_allreduce(own)
@@ -137,7 +138,7 @@ def butterfly_adds_own_twice(stack):
 def butterfly_keeps_old_blocks(stack):
     """The direct all-reduce that sends a block as it was, not its sum, to the last rank served."""
     result, traffic = butterfly_allreduce(stack)
-    edges, P = edges_of(result.shape[1], len(result)), len(result)
+    edges, P = even_cuts(result.shape[1], len(result)), len(result)
     for r in range(P if P > 1 else 0):
         result[(r - 1) % P, edges[r] : edges[r + 1]] = np.asarray(stack)[r, edges[r] : edges[r + 1]]
     return result, traffic

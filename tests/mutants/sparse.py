@@ -7,6 +7,7 @@ from importlib import import_module
 import numpy as np
 
 from commbounds.collectives import Traffic
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.gathering import gather_blocks
 from commbounds.collectives.ranks import parcel
 from commbounds.collectives.sparse.entries import Entries, strongest
@@ -79,7 +80,7 @@ def last_entry_in_no_region(stack, k, **options):
     """Ends the last region one entry before the vector's end."""
 
     def short(n, P):
-        cuts = SHARED.even_cuts(n, P)
+        cuts = even_cuts(n, P)
         cuts[-1] -= n > P
         return cuts
 
@@ -91,7 +92,7 @@ def no_rotation(stack, k, **options):
     """Lets all ranks send to rank s in step s of the split."""
     result, traffic = DSA.topk_dsa(stack, k, **options)
     P, n = np.shape(stack)
-    cuts = SHARED.even_cuts(n, P)
+    cuts = even_cuts(n, P)
     sent, received, messages = np.zeros((3, P, P), np.int64)
     for p, (x, own) in enumerate(zip(np.asarray(stack), result.selected, strict=True)):
         places = np.searchsorted(own[x[own] != 0], cuts)
@@ -108,7 +109,7 @@ def dense_blocks_with_indices(stack, k, **options):
     result, traffic = DSA.topk_dsa(stack, k, **options)
     if "dense" not in traffic.phases:
         return result, traffic
-    sizes = 2 * np.diff(SHARED.even_cuts(np.shape(stack)[1], len(stack)))
+    sizes = 2 * np.diff(even_cuts(np.shape(stack)[1], len(stack)))
     return result, phase(traffic, "dense", gather_blocks(sizes, "ring"))
 
 
@@ -118,7 +119,7 @@ def early_switch(stack, k, **options):
     result, traffic = DSA.topk_dsa(stack, k, switch="never")
     if 4 * np.unique(np.concatenate(result.selected)).size < n:
         return result, traffic
-    phases = {"split": traffic.phases["split"], "dense": gather_blocks(np.diff(SHARED.even_cuts(n, P)), "ring")}
+    phases = {"split": traffic.phases["split"], "dense": gather_blocks(np.diff(even_cuts(n, P)), "ring")}
     return result, Traffic.of_phases(phases)
 
 
@@ -132,7 +133,7 @@ def own_messages_counted(stack, k, **options):
 def sums_of_one_rank_not_gathered(stack, k, **options):
     """Forgets to gather the sums of the last region."""
     result, traffic = DSA.topk_dsa(stack, k, **options)
-    cuts = SHARED.even_cuts(np.shape(stack)[1], len(stack))
+    cuts = even_cuts(np.shape(stack)[1], len(stack))
     union = np.unique(np.concatenate(result.selected))
     sizes = 2 * np.diff(np.searchsorted(union, cuts))
     sizes[-1] = 0

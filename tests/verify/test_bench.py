@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from commbounds.cli import main
 from commbounds.compressors import COMPRESSORS, TopK
 from commbounds.verify import bench, peers, stopwatch
-from commbounds.verify.stopwatch import Case, Row, measured, timed
+from commbounds.verify.stopwatch import Benchmark, BenchmarkRow, measured, timed
 
 NEEDS_TWO = pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="there is one thread only")
 
@@ -26,7 +26,7 @@ def clock(*seconds):
 
 
 def test_the_ratio_is_the_median_of_the_rounds_and_the_best_peer_is_shown(no_pause):
-    case = Case(
+    case = Benchmark(
         "job",
         "ms",
         1e3,
@@ -35,19 +35,21 @@ def test_the_ratio_is_the_median_of_the_rounds_and_the_best_peer_is_shown(no_pau
         {"": (2.0, 3.0), "slow": (7.0, 8.0)},
     )
     assert measured(case, 3) == [
-        Row("job", "ms", 1000.0, "quick", 4000.0, 3.0, 2.0, 3.0),
-        Row("job", "ms", 1000.0, "slow", 8000.0, 6.0, 7.0, 8.0),
+        BenchmarkRow("job", "ms", 1000.0, "quick", 4000.0, 3.0, 2.0, 3.0),
+        BenchmarkRow("job", "ms", 1000.0, "slow", 8000.0, 6.0, 7.0, 8.0),
     ]
 
 
 def test_targets_of_the_best_peer_are_shown_once(no_pause):
-    case = Case("job", "s", 1.0, clock(1.0, 1.0), {"only": clock(1.0, 5.0)}, {"only": (4.0, 6.0), "absent": (1.0, 1.0)})
+    case = Benchmark(
+        "job", "s", 1.0, clock(1.0, 1.0), {"only": clock(1.0, 5.0)}, {"only": (4.0, 6.0), "absent": (1.0, 1.0)}
+    )
     assert [(row.peer, row.floor, row.standing) for row in measured(case, 1)] == [("only", 4.0, "floor")]
 
 
 @pytest.mark.parametrize(("ratio", "standing"), [(1.9, "missed"), (2.0, "floor"), (2.9, "floor"), (3.0, "goal")])
 def test_standings(ratio, standing):
-    row = Row("job", "s", 1.0, "peer", 1.0, ratio, 2.0, 3.0)
+    row = BenchmarkRow("job", "s", 1.0, "peer", 1.0, ratio, 2.0, 3.0)
     assert row.standing == standing
     assert replace(row, floor=None, goal=None).standing == ""
 
@@ -55,7 +57,7 @@ def test_standings(ratio, standing):
 def test_the_order_of_the_contenders_turns(no_pause):
     order = []
     named = {name: timed(lambda name=name: order.append(name)) for name in "abc"}
-    measured(Case("job", "s", 1.0, named["a"], {"b": named["b"], "c": named["c"]}), 3)
+    measured(Benchmark("job", "s", 1.0, named["a"], {"b": named["b"], "c": named["c"]}), 3)
     assert "".join(order) == "abc" + "abc" + "bca" + "cab"
 
 
@@ -117,7 +119,10 @@ def test_a_result_that_depends_on_threads_is_seen(monkeypatch):
 
 
 def test_the_command_prints_a_row_per_case(monkeypatch):
-    rows = [Row("a job", "ms", 1.5, "a peer", 3.0, 2.0, 1.0, 3.0), Row("another", "ms", 1.0, "a peer", 0.5, 0.5)]
+    rows = [
+        BenchmarkRow("a job", "ms", 1.5, "a peer", 3.0, 2.0, 1.0, 3.0),
+        BenchmarkRow("another", "ms", 1.0, "a peer", 0.5, 0.5),
+    ]
     wanted = (5000, 3, ("top-k",))
     monkeypatch.setattr(bench, "run", lambda *arguments: rows if arguments == wanted else [])
     monkeypatch.setattr(bench, "differing_compressors", lambda: [])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from commbounds.verify.experiments.dense import bench
-from commbounds.verify.stopwatch import Row, measured
+from commbounds.verify.stopwatch import BenchmarkRow, measured
 
 pytestmark = pytest.mark.kernels
 
@@ -39,7 +39,7 @@ def test_processes_that_are_not_installed_are_left_out(monkeypatch):
     monkeypatch.setattr(bench, "_mpi", lambda _mpirun, _n, _P: 1.0)
     listed = list(bench._process_cases(8))
     assert [set(case.peers) for case in listed] == [{"MPI"}] * 2
-    assert all(isinstance(row, Row) and row.floor == 2.0 for case in listed for row in measured(case, 1))
+    assert all(isinstance(row, BenchmarkRow) and row.floor == 2.0 for case in listed for row in measured(case, 1))
 
 
 @pytest.mark.long

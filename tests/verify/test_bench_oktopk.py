@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commbounds.collectives.oktopk.regions import even_boundaries
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.oktopk.split import split_and_reduce
 from commbounds.verify.experiments.oktopk.bench import cases, every_hundredth, sums
 
@@ -17,7 +17,7 @@ def test_the_peers_make_the_same_sums(P, n):
     chosen = every_hundredth(P, n)
     assert (chosen.counts == n // 100).all()
     chosen = replace(chosen, values=np.rint(8 * chosen.values))  # so that sums are exact
-    ours = split_and_reduce(chosen, even_boundaries(n, P))[0]
+    ours = split_and_reduce(chosen, even_cuts(n, P))[0]
     assert ours.any()
     for name, work in sums(chosen, n).items():
         assert work().tolist() == ours.tolist(), name

@@ -14,9 +14,9 @@ from commbounds.verify.defects import IdempotenceDefect, ScaleDefect, SignDefect
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.measures import (
     Bias,
-    Bits,
     Distortion,
     Largest,
+    MessageBits,
     Reading,
     exact_values,
     flat,
@@ -44,7 +44,7 @@ def test_read_agrees_with_exact(name):
     worst = isinstance(experiment.measure, IdempotenceDefect)
     for c, x in grid(experiment, 12):
         # sizes on the wire are those of float32
-        array = exact_array(x, np.float32 if isinstance(experiment.measure, Bits) else np.float64)
+        array = exact_array(x, np.float32 if isinstance(experiment.measure, MessageBits) else np.float64)
         reading = experiment.measure.read(CompressorRun(c, array))
         if reading is None:
             continue
@@ -98,13 +98,13 @@ def test_bias():
 
 
 def test_bits_and_largest():
-    assert Bits().exact(CompressorRun(TopK(2), (Fraction(1),) * 5)) == 2 * (3 + 32)
-    assert Bits().read(CompressorRun(TopK(2), np.ones(5))).value == 2 * (3 + 64)
+    assert MessageBits().exact(CompressorRun(TopK(2), (Fraction(1),) * 5)) == 2 * (3 + 32)
+    assert MessageBits().read(CompressorRun(TopK(2), np.ones(5))).value == 2 * (3 + 64)
     largest = Largest(lambda c, y: sum(v != 0 for v in y))
     assert largest.exact(CompressorRun(RandK(2), (Fraction(1), Fraction(0), Fraction(3)))) == 2
     assert largest.read(CompressorRun(MaxDithering(1), np.array([1.0, 0.5, 0.0]))).value == 2
-    with pytest.raises(TypeError, match="Bits cannot be sampled"):
-        Bits().draws(CompressorRun(TopK(1), np.ones(2)), 1)
+    with pytest.raises(TypeError, match="MessageBits cannot be sampled"):
+        MessageBits().draws(CompressorRun(TopK(1), np.ones(2)), 1)
 
 
 def test_defects_of_laws():

@@ -45,9 +45,7 @@ def control(compressor, *claims, **options):
         return int(compressor.compress(x, np.random.default_rng(seed)).bits)
 
     own = [cf.Matches(compressor, operations=0), cf.Bits(lambda *shape: 64 * np.prod(shape) + 64)]
-    return cf.Compressor(
-        called(compressor), [*claims, *own], bits=bits, name=repr(compressor), **{**PATIENT, **options}
-    )
+    return cf.Codec(called(compressor), [*claims, *own], bits=bits, name=repr(compressor), **{**PATIENT, **options})
 
 
 def contracts(name, sizes=("n",), **given):
@@ -219,7 +217,7 @@ def dense(function, **options):
 
     def run(stack, seed):
         rows, traffic = function(stack)
-        return cf.Outcome(np.array(rows), traffic.sent, traffic.received)
+        return cf.AllReduceResult(np.array(rows), traffic.sent, traffic.received)
 
     name = function.__name__.removesuffix("_allreduce")
     words = cf.WordsAtMost(bound(f"dense.{name}.sent", ("P", "n")), of="sent")
@@ -232,7 +230,7 @@ def sparse(function, *claims, **given):
     def run(stack, seed):
         result, *_, traffic = function(stack, K, **given)
         rows = np.repeat(np.asarray(result.update)[None], len(stack), axis=0)
-        return cf.Outcome(rows, traffic.sent, traffic.received, kept_back(stack, result))
+        return cf.AllReduceResult(rows, traffic.sent, traffic.received, kept_back(stack, result))
 
     name = f"{function.__name__}({', '.join(f'{k}={v}' for k, v in given.items())})"
     enough = {"admits": lambda x: x.shape[-1] >= K}

@@ -22,7 +22,7 @@ def fixed_point(stack, room, bits):
     codes = np.rint(stack.astype(np.float64) * scale).astype(f"int{bits}")
     total = codes.sum(axis=0, dtype=codes.dtype)
     kept = stack.astype(np.float64) - codes / scale
-    return cf.Outcome(to_all((total / scale).astype(stack.dtype), P), None, None, kept)
+    return cf.AllReduceResult(to_all((total / scale).astype(stack.dtype), P), None, None, kept)
 
 
 def in_eight_bits(stack, seed):
@@ -50,7 +50,7 @@ def gathered(stack, seed):
     P = len(stack)
     sent = np.stack([topk(row, seed) for row in stack])
     words = np.full(P, 2 * min(K, stack.shape[1]) * (P - 1))
-    return cf.Outcome(in_rank_order(sent, seed), words, words, stack - sent)
+    return cf.AllReduceResult(in_rank_order(sent, seed), words, words, stack - sent)
 
 
 def gathered_sold_as_okay(stack, seed):
@@ -72,7 +72,7 @@ def globally_largest(stack, put_back):
     taken = result != 0
     kept = np.where(taken[None] | (not put_back), stack - sent, stack)
     words = np.full(P, 2 * min(K, stack.shape[1]) * (P - 1))
-    return cf.Outcome(to_all(result, P), words, words, kept)
+    return cf.AllReduceResult(to_all(result, P), words, words, kept)
 
 
 def global_topk(stack, seed):

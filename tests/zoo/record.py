@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from commbounds.verify.conformance import Compressor
+from commbounds.verify.conformance import Codec
 from commbounds.verify.conformance.subject import Subject
 
 __all__ = ["Broken", "broken"]
@@ -42,7 +42,7 @@ def broken(
     right: Callable[..., Any] | None,
     claims: Sequence[Any],
     *killed_by: str,
-    kind: type[Subject] = Compressor,
+    kind: type[Subject] = Codec,
     **options: Any,
 ) -> Broken:
     """`wrong`, whose first line of documentation says what is wrong, beside `right`; both with the same claims."""

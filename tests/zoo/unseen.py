@@ -32,19 +32,19 @@ def randk_with_replacement_of_long_vectors(x, seed):
 UNSEEN = (
     Broken(
         dithered_in_equal_blocks.__doc__,
-        cf.Compressor(dithered_in_equal_blocks, DITHERED),
+        cf.Codec(dithered_in_equal_blocks, DITHERED),
         ("joint laws are compared on at most five entries, and sums of squares have the same mean",),
         None,
     ),
     Broken(
         dithered_but_for_a_seed.__doc__,
-        cf.Compressor(dithered_but_for_a_seed, DITHERED),
+        cf.Codec(dithered_but_for_a_seed, DITHERED),
         ("some thousand draws hardly ever meet what happens once in 65536",),
         None,
     ),
     Broken(
         randk_with_replacement_of_long_vectors.__doc__,
-        cf.Compressor(randk_with_replacement_of_long_vectors, RANDK, **small),
+        cf.Codec(randk_with_replacement_of_long_vectors, RANDK, **small),
         ("the mean of long ones is off by less than the draws of a quick check show",),
         None,
     ),

@@ -6,7 +6,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Ge
 from commbounds.theory.cost import power_below
-from commbounds.theory.dense.builder import Subject
+from commbounds.theory.dense.builder import AllReduceClaims
 from commbounds.theory.dense.terms import CORE_BLOCKS_DIVIDE, SEVERAL_RANKS, ceil_log2, floor_log2
 from commbounds.theory.quantities import P, n
 from commbounds.theory.schedules import DENSE_LOWER_BOUND
@@ -15,10 +15,10 @@ from commbounds.theory.traffic import MEAN_RECEIVED, MESSAGES, MOST_RECEIVED, MO
 
 __all__ = ["ALLREDUCE"]
 
-RING = Subject("ring", "ring all-reduce")
-DOUBLING = Subject("recursive_doubling", "recursive doubling all-reduce")
-RABENSEIFNER = Subject("rabenseifner", "Rabenseifner's all-reduce")
-BUTTERFLY = Subject("butterfly", "direct all-reduce")
+RING = AllReduceClaims("ring", "ring all-reduce")
+DOUBLING = AllReduceClaims("recursive_doubling", "recursive doubling all-reduce")
+RABENSEIFNER = AllReduceClaims("rabenseifner", "Rabenseifner's all-reduce")
+BUTTERFLY = AllReduceClaims("butterfly", "direct all-reduce")
 
 _extra = ceil_log2 - floor_log2
 _core = power_below(P)

@@ -21,11 +21,11 @@ from commbounds.theory.schedules import DENSE_LOWER_BOUND, EXACT, SCHEDULES
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import CRITICAL_PATH, MEAN_RECEIVED, STEPS
 
-__all__ = ["Subject"]
+__all__ = ["AllReduceClaims"]
 
 
 @dataclass(frozen=True)
-class Subject:
+class AllReduceClaims:
     """An all-reduce, as the builder of the claims that all four make."""
 
     name: str

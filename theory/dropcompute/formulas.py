@@ -19,7 +19,6 @@ from commbounds.theory.dropcompute.terms import (
     N,
     bracket,
     claim,
-    harmonic_number,
     jitter,
     latency,
     outer,
@@ -29,6 +28,7 @@ from commbounds.theory.dropcompute.terms import (
     upper,
     upper_normal,
 )
+from commbounds.theory.functions import harmonic_number
 
 __all__ = ["FORMULAS"]
 

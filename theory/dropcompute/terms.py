@@ -120,30 +120,6 @@ class upper_normal(sp.Function):  # type: ignore[misc]
         return -ndtri(q)
 
 
-class harmonic_number(sp.Function):  # type: ignore[misc]
-    """H_N = 1 + 1/2 + ... + 1/N."""
-
-    nargs = 1
-    is_positive = True
-
-    @classmethod
-    def eval(cls, count: Any) -> Any:
-        """The value of a number that is not large."""
-        return sp.harmonic(count) if count.is_Integer and count <= 4096 else None
-
-    def _eval_evalf(self, prec: int) -> Any:
-        return (sp.digamma(self.args[0] + 1) + sp.EulerGamma)._eval_evalf(prec)
-
-    def _latex(self, printer: Any, **_: Any) -> str:
-        return rf"H_{{{printer.doprint(self.args[0])}}}"
-
-    @staticmethod
-    def _imp_(count: Any) -> Any:
-        from scipy.special import digamma
-
-        return digamma(count + 1.0) - digamma(1.0)
-
-
 class expected_ends(sp.Function):  # type: ignore[misc]
     """Sum over m = 1 .. M of Phi((tau - m mean)/sqrt(m sd^2)), for (M, tau, mean, sd)."""
 

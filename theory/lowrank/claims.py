@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
-from commbounds.theory.compression import Subject
+from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.hypotheses import (
     ANY_FACTOR,
     ANY_SKETCH,
@@ -19,8 +19,8 @@ from commbounds.theory.sources import ECKART_1936, FOLKLORE, VOGELS_2019, derive
 
 __all__ = ["CLAIMS"]
 
-_powersgd = Subject("lowrank.powersgd", "PowerSGD", randomised=True)
-_lowrank = Subject("lowrank.lowrank", "the best rank-r approximation")
+_powersgd = CompressorClaims("lowrank.powersgd", "PowerSGD", randomised=True)
+_lowrank = CompressorClaims("lowrank.lowrank", "the best rank-r approximation")
 
 _q = sp.Min(m, n)
 _FACTORS = "two factors, m by r and n by r"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
 from math import comb
 from typing import Any
 
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Hypothesis, Le, Quantity
+from commbounds.theory.functions import ExactFunction
 from commbounds.theory.quantities import n, r
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
@@ -63,36 +62,6 @@ square = Symbol("square", r"\lVert\theta^k\rVert^2", Fraction(5, 2), nonnegative
 """E ||mean||^2 before the step."""
 
 
-class _Exact(sp.Function):  # type: ignore[misc]
-    """A function of integers and rationals with an exact value; in floats the same, entry by entry."""
-
-    @classmethod
-    def exact(cls, *arguments: Any) -> Fraction:
-        """The value."""
-        raise NotImplementedError
-
-    @classmethod
-    def eval(cls, *arguments: Any) -> Any:
-        """The value where all arguments are numbers."""
-        if not all(a.is_Rational for a in arguments):
-            return None
-        value = cls.exact(*(int(a) if a.is_Integer else Fraction(int(a.p), int(a.q)) for a in arguments))
-        return sp.Rational(value.numerator, value.denominator)
-
-
-def _in_floats(function: Any) -> Callable[..., Any]:
-    @lru_cache(maxsize=1 << 12)
-    def one(*numbers: float) -> float:
-        return float(function.exact(*(int(v) if v == int(v) else Fraction(float(v)) for v in numbers)))
-
-    def evaluate(*arguments: Any) -> Any:
-        import numpy as np
-
-        return np.vectorize(one, otypes=[np.float64])(*arguments)
-
-    return evaluate
-
-
 def _bell(size: int) -> int:
     row = [1]
     for _ in range(size):
@@ -103,7 +72,7 @@ def _bell(size: int) -> int:
     return row[0]
 
 
-class mean_blocks(_Exact):
+class mean_blocks(ExactFunction):
     """Expected number of blocks of a uniformly random set partition of N: Bell(N + 1)/Bell(N) - 1."""
 
     nargs = 1
@@ -118,7 +87,7 @@ class mean_blocks(_Exact):
         return rf"\left(\frac{{B_{{{size}+1}}}}{{B_{{{size}}}}}-1\right)"
 
 
-class regrouped(_Exact):
+class regrouped(ExactFunction):
     """E of the groups that A ~ Binomial(N, 1 - p) peers form in groups of M: floor(A/M), or A where A < M."""
 
     nargs = 3
@@ -136,7 +105,7 @@ class regrouped(_Exact):
         return rf"\mathbb{{E}}\left[\lfloor A/{members}\rfloor + A\,1_{{A<{members}}}\right]"
 
 
-class mean_overlap(_Exact):
+class mean_overlap(ExactFunction):
     """E[1/(n_row n_col)]: sizes of a peer's row and column, N peers in random cells of an M x M grid."""
 
     nargs = 2
@@ -165,7 +134,7 @@ class mean_overlap(_Exact):
         return r"\mathbb{E}\left[\frac{1}{n_\mathrm{row}\,n_\mathrm{col}}\right]"
 
 
-class ring_walks(_Exact):
+class ring_walks(ExactFunction):
     """Probability that a walk of t steps -1, 0, +1, all equally likely, on a ring of N ends where it began."""
 
     nargs = 2
@@ -181,10 +150,6 @@ class ring_walks(_Exact):
 
     def _latex(self, printer: Any, **_: Any) -> str:
         return rf"\Pr[S_{{{printer.doprint(self.args[1])}}}\equiv 0 \bmod {printer.doprint(self.args[0])}]"
-
-
-for _function in (mean_blocks, regrouped, mean_overlap, ring_walks):
-    _function._imp_ = staticmethod(_in_floats(_function))
 
 
 DISTORTION = Quantity(

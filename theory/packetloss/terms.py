@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
-import sympy as sp
-
+from commbounds.theory.functions import ExactFunction
 from commbounds.theory.symbols import Symbol
 
 N = Symbol("N", example=8, integer=True, positive=True)
@@ -69,37 +66,7 @@ coordinates = Symbol("coordinates", "n", 8, integer=True, positive=True)
 """Parameters; a multiple of N."""
 
 
-class _Exact(sp.Function):  # type: ignore[misc]
-    """A function of integers and rationals with an exact value; in floats the same, entry by entry."""
-
-    @classmethod
-    def exact(cls, *arguments: Any) -> Fraction:
-        """The value."""
-        raise NotImplementedError
-
-    @classmethod
-    def eval(cls, *arguments: Any) -> Any:
-        """The value where all arguments are numbers."""
-        if not all(a.is_Rational for a in arguments):
-            return None
-        value = cls.exact(*(Fraction(int(a.p), int(a.q)) for a in arguments))
-        return sp.Rational(value.numerator, value.denominator)
-
-
-def _in_floats(function: Any) -> Callable[..., Any]:
-    @lru_cache(maxsize=1 << 12)
-    def one(*numbers: float) -> float:
-        return float(function.exact(*(Fraction(float(v)) for v in numbers)))
-
-    def evaluate(*arguments: Any) -> Any:
-        import numpy as np
-
-        return np.vectorize(one, otypes=[np.float64])(*arguments)
-
-    return evaluate
-
-
-class inverse_arrivals(_Exact):
+class inverse_arrivals(ExactFunction):
     """E[1/K; K >= 1] for K ~ Binomial(N, 1 - p): the sum over k <= N of (p^(N - k) - p^N) / k."""
 
     nargs = 2
@@ -115,7 +82,7 @@ class inverse_arrivals(_Exact):
         return rf"\sum_{{k=1}}^{{{size}}}\frac{{p^{{{size}-k}}-p^{{{size}}}}}{{k}}"
 
 
-class staleness_range(_Exact):
+class staleness_range(ExactFunction):
     """E[max L - min L] over R receivers after t steps: sum over s < t of 1 - (1 - p^(s+1))^R - p^(R (s+1))."""
 
     nargs = 3
@@ -129,34 +96,6 @@ class staleness_range(_Exact):
     def _latex(self, printer: Any, **_: Any) -> str:
         count, _loss, steps = (printer.doprint(a) for a in self.args)
         return rf"\sum_{{s=1}}^{{{steps}}}\left(1-(1-p^s)^{{{count}}}-p^{{{count} s}}\right)"
-
-
-class harmonic_number(_Exact):
-    """The harmonic number H_R = 1 + 1/2 + ... + 1/R."""
-
-    nargs = 1
-
-    @classmethod
-    def exact(cls, *arguments: Any) -> Fraction:
-        """By the sum."""
-        return sum((Fraction(1, i) for i in range(1, int(arguments[0]) + 1)), Fraction(0))
-
-    def _latex(self, printer: Any, **_: Any) -> str:
-        return rf"H_{{{printer.doprint(self.args[0])}}}"
-
-
-def _harmonic_in_floats(count: Any) -> Any:
-    import math
-
-    import numpy as np
-
-    # one rounding a term and one for the sum
-    return np.vectorize(lambda size: math.fsum(1.0 / i for i in range(1, int(size) + 1)), otypes=[np.float64])(count)
-
-
-for _function in (inverse_arrivals, staleness_range):
-    _function._imp_ = staticmethod(_in_floats(_function))
-harmonic_number._imp_ = staticmethod(_harmonic_in_floats)
 
 
 def pair_steps(loss: Any, steps: Any) -> Any:

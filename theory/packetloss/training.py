@@ -5,6 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Ge, Kind, Le
+from commbounds.theory.functions import harmonic_number
 from commbounds.theory.packetloss.quantities import (
     BELOW_ONE,
     EQUAL_START,
@@ -16,7 +17,6 @@ from commbounds.theory.packetloss.quantities import (
     SOME_LOSS,
 )
 from commbounds.theory.packetloss.terms import (
-    harmonic_number,
     meandistance,
     missednorms,
     p,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Le, Standing
-from commbounds.theory.compression import Subject
+from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.hypotheses import (
     EXACT_ARITHMETIC,
     NO_ZERO_ENTRIES,
@@ -21,8 +21,8 @@ from commbounds.theory.sources import BERNSTEIN_2018, FOLKLORE, KARIMIREDDY_2019
 
 __all__ = ["CLAIMS"]
 
-_sign = Subject("quantizers.sign", "sign compression")
-_scaledsign = Subject("quantizers.scaledsign", "scaled sign compression")
+_sign = CompressorClaims("quantizers.sign", "sign compression")
+_scaledsign = CompressorClaims("quantizers.scaledsign", "scaled sign compression")
 
 _ODD = "The sign of a nonzero number is odd."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
-from commbounds.theory.compression import Subject
+from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.hypotheses import EXACT_ARITHMETIC
 from commbounds.theory.quantities import (
     LEVEL,
@@ -24,9 +24,9 @@ from commbounds.theory.sources import ALISTARH_2017, FOLKLORE, WEN_2017, derived
 
 __all__ = ["MAXDITHERING", "QSGD", "TERNGRAD"]
 
-_qsgd = Subject("quantizers.qsgd", "QSGD", randomised=True)
-_maxdithering = Subject("quantizers.maxdithering", "max-norm dithering", randomised=True)
-_terngrad = Subject("quantizers.terngrad", "TernGrad", randomised=True)
+_qsgd = CompressorClaims("quantizers.qsgd", "QSGD", randomised=True)
+_maxdithering = CompressorClaims("quantizers.maxdithering", "max-norm dithering", randomised=True)
+_terngrad = CompressorClaims("quantizers.terngrad", "TernGrad", randomised=True)
 
 _MEAN = "A value between two levels goes up with just the probability that makes its mean the value itself."
 _ODD = "Levels are drawn from magnitudes, and signs are put back afterwards."

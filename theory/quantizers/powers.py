@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
-from commbounds.theory.compression import Subject
+from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.hypotheses import (
     EXACT_ARITHMETIC,
     FACTOR_POWER_OF_BASE,
@@ -20,10 +20,12 @@ from commbounds.theory.sources import BEZNOSIKOV_2020, HORVATH_2019, derived
 
 __all__ = ["NATURALCOMPRESSION", "NATURALDITHERING", "NEARESTPOWER", "STOCHASTICPOWER"]
 
-_naturalcompression = Subject("quantizers.naturalcompression", "natural compression", randomised=True)
-_naturaldithering = Subject("quantizers.naturaldithering", "natural dithering", randomised=True)
-_stochasticpower = Subject("quantizers.stochasticpower", "stochastic rounding to powers of a base", randomised=True)
-_nearestpower = Subject("quantizers.nearestpower", "rounding to the nearest power of two")
+_naturalcompression = CompressorClaims("quantizers.naturalcompression", "natural compression", randomised=True)
+_naturaldithering = CompressorClaims("quantizers.naturaldithering", "natural dithering", randomised=True)
+_stochasticpower = CompressorClaims(
+    "quantizers.stochasticpower", "stochastic rounding to powers of a base", randomised=True
+)
+_nearestpower = CompressorClaims("quantizers.nearestpower", "rounding to the nearest power of two")
 
 _MEAN = "A value between two levels goes up with just the probability that makes its mean the value itself."
 _ODD = "Levels are drawn from magnitudes, and signs are put back afterwards."

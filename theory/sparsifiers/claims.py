@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from commbounds.theory.claim import Claim, Eq, Le, Standing
-from commbounds.theory.compression import Subject
+from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.hypotheses import SOME_ALPHA
 from commbounds.theory.quantities import (
     ABSOLUTE_ERROR,
@@ -21,8 +21,8 @@ from commbounds.theory.sparsifiers.selection import BLOCKTOPK, CHUNKTOPK, TOPK
 
 __all__ = ["CLAIMS"]
 
-_hardthreshold = Subject("sparsifiers.hardthreshold", "hard thresholding")
-_identity = Subject("sparsifiers.identity", "the identity")
+_hardthreshold = CompressorClaims("sparsifiers.hardthreshold", "hard thresholding")
+_identity = CompressorClaims("sparsifiers.identity", "the identity")
 
 HARDTHRESHOLD: tuple[Claim, ...] = (
     Claim(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
-from commbounds.theory.compression import Subject
+from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.hypotheses import (
     INDEPENDENT_SUPPORTS,
     NO_ZERO_ENTRIES,
@@ -37,8 +37,8 @@ from commbounds.theory.sources import BEZNOSIKOV_2020, FOLKLORE, STICH_2018, der
 
 __all__ = ["ADAPTIVE", "RANDK"]
 
-_randk = Subject("sparsifiers.randk", "Rand-K", randomised=True)
-_adaptive = Subject("sparsifiers.adaptivesparsification", "adaptive random sparsification", randomised=True)
+_randk = CompressorClaims("sparsifiers.randk", "Rand-K", randomised=True)
+_adaptive = CompressorClaims("sparsifiers.adaptivesparsification", "adaptive random sparsification", randomised=True)
 
 _p = k / n
 _INCLUSION = "Every entry is kept with probability k/n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Le, Standing
-from commbounds.theory.compression import Subject
+from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.hypotheses import KEEPS_CEILING, KEEPS_FLOOR, NONZERO_AVERAGE, TWO_WORKERS
 from commbounds.theory.quantities import (
     GLOBAL_ERROR,
@@ -29,9 +29,9 @@ from commbounds.theory.sources import FOLKLORE, STICH_2018, derived
 
 __all__ = ["BLOCKTOPK", "CHUNKTOPK", "TOPK"]
 
-_topk = Subject("sparsifiers.topk", "Top-K")
-_blocktopk = Subject("sparsifiers.blocktopk", "Block Top-K")
-_chunktopk = Subject("sparsifiers.chunktopk", "chunk-wise Top-K")
+_topk = CompressorClaims("sparsifiers.topk", "Top-K")
+_blocktopk = CompressorClaims("sparsifiers.blocktopk", "Block Top-K")
+_chunktopk = CompressorClaims("sparsifiers.chunktopk", "chunk-wise Top-K")
 
 _SAME_ORDER = "Magnitudes keep their order and their ties, so the same entries are kept, each with its own value."
 _KEPT_AGAIN = "Whatever was kept is at least as large as the zeros that were put in the place of the rest."

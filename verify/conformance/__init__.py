@@ -1,6 +1,7 @@
 """The conformance kit: judges other people's compressors and collectives by what they claim."""
 
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.book import book_bound
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.check import check, recheck
 from commbounds.verify.conformance.claims import (
     AbsoluteError,
@@ -31,26 +32,27 @@ from commbounds.verify.conformance.loading import loaded
 from commbounds.verify.conformance.mpi import mpi_allreduce
 from commbounds.verify.conformance.promise import conforms
 from commbounds.verify.conformance.rank_program import rank_program
-from commbounds.verify.conformance.report import Finding, Report, Verdict, report_from_json
-from commbounds.verify.conformance.subject import AllReduce, Compressor, Outcome, Stateful
+from commbounds.verify.conformance.report import CheckFinding, CheckVerdict, Report, report_from_json
+from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Codec, Stateful
 from commbounds.verify.conformance.tensors import on_arrays, on_torch
 
 __all__ = [
     "AbsoluteError",
     "AllReduce",
+    "AllReduceResult",
     "Averages",
     "Bits",
-    "Case",
+    "CheckCase",
+    "CheckFinding",
+    "CheckVerdict",
     "Codebook",
-    "Compressor",
+    "Codec",
     "Conserves",
     "Contraction",
     "ExactOn",
-    "Finding",
     "Idempotent",
     "Matches",
     "MemoryBounded",
-    "Outcome",
     "RanksAgree",
     "RecoversAfterZero",
     "Report",
@@ -63,8 +65,8 @@ __all__ = [
     "Telescopes",
     "Unbiased",
     "Variance",
-    "Verdict",
     "WordsAtMost",
+    "book_bound",
     "check",
     "conforms",
     "executable",

@@ -12,13 +12,15 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.verify.conformance.budgets import BUDGETS, Budget
+from commbounds.verify.conformance.budgets import BUDGETS, CheckBudget
 from commbounds.verify.conformance.calls import Died, Hopeless, TimedOut, Unanswered, called
-from commbounds.verify.conformance.case import Case, literal, shrunk
+from commbounds.verify.conformance.case import CheckCase, literal
 from commbounds.verify.conformance.cases import Cases
-from commbounds.verify.conformance.claim import Claim, NotHere, Sure
-from commbounds.verify.conformance.report import Finding, Verdict
-from commbounds.verify.conformance.subject import AllReduce, Compressor, Outcome, Stateful, Subject
+from commbounds.verify.conformance.claim import NotHere, SubjectClaim, Sure
+from commbounds.verify.conformance.inputs import generic
+from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
+from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Codec, Stateful, Subject
+from commbounds.verify.search import Violation, simplest
 
 __all__ = ["Bench", "Unusable", "usable"]
 
@@ -26,10 +28,9 @@ Array = NDArray[Any]
 
 _PATIENCE = 3
 """Shapes of inputs on which calls hung or killed their process, after which nothing more is tried."""
-
-
-class _Violated(AssertionError):
-    """Raised inside the search where a claim fails."""
+_SEEDS = 16
+"""Tried for an input; a subject that is random there and gives one output for all of them does so rarely: one that
+moves one of n entries with probability q goes unseen with probability (1 - q)^(16 n)."""
 
 
 class Bench:
@@ -39,7 +40,7 @@ class Bench:
     ----------
     subject : Subject
         What is judged.
-    budget : Budget
+    budget : CheckBudget
         How much work a claim may cause.
     seed : int
         Root of all randomness.
@@ -47,7 +48,7 @@ class Bench:
         False-alarm rate of the sequential test of one claim.
     """
 
-    def __init__(self, subject: Subject, budget: Budget, seed: int, alpha: float) -> None:
+    def __init__(self, subject: Subject, budget: CheckBudget, seed: int, alpha: float) -> None:
         self.subject, self.budget, self.seed, self.alpha = subject, budget, seed, alpha
         self._lost: dict[tuple[Any, ...], str] = {}
         self._randomised: bool | None = None
@@ -76,14 +77,14 @@ class Bench:
             self._lost[key] = f"{error}, for an input of shape {', '.join(map(str, key))}"
             raise
 
-    def raw(self, case: Case) -> Any:
+    def raw(self, case: CheckCase) -> Any:
         """What the subject returns for a copy of the case, as it comes; the list of answers for a stateful subject."""
         return self.raw_on(case.x.copy(), case.seed)
 
     def raw_on(self, x: Array, seed: int, **options: Any) -> Any:
         """As `raw`, for the array itself."""
         subject = self.subject
-        if isinstance(subject, Compressor):
+        if isinstance(subject, Codec):
             return self.call(subject.roundtrip, x, seed, **options)
         if isinstance(subject, AllReduce):
             return self.call(subject.run, x, seed, **options)
@@ -92,7 +93,7 @@ class Bench:
             return [self.call(step, row) for row in x]
         raise TypeError(f"there is no way to call {subject!r}")
 
-    def output(self, case: Case, **options: Any) -> Array:
+    def output(self, case: CheckCase, **options: Any) -> Array:
         """The subject's answer for the case, checked to have the case's shape and dtype.
 
         (n,) of a compressor, (T, n) of a stateful subject, one row a step, (P, n) of an all-reduce.
@@ -109,9 +110,9 @@ class Bench:
             return np.stack([usable(self.call(step, row), row).copy() for row in case.x.copy()])
         return usable(self.raw_on(case.x.copy(), case.seed, **options), case.x)
 
-    def outcome(self, case: Case) -> Outcome:
+    def outcome(self, case: CheckCase) -> AllReduceResult:
         """What an all-reduce leaves, checked as by `output`."""
-        answer = Outcome.of(self.raw(case))
+        answer = AllReduceResult.of(self.raw(case))
         counts = []
         for name in ("sent", "received"):
             value = getattr(answer, name)
@@ -123,16 +124,45 @@ class Bench:
         residual = answer.residual if answer.residual is None else np.asarray(answer.residual)
         if residual is not None and residual.shape != case.x.shape:  # they may be of a wider dtype
             raise Unusable(f"returned residuals of shape {residual.shape} for {case.x.shape}")
-        return Outcome(usable(answer.result, case.x), counts[0], counts[1], residual)
+        return AllReduceResult(usable(answer.result, case.x), counts[0], counts[1], residual)
 
     @property
     def randomised(self) -> bool:
         """Whether different seeds gave different outputs on any of a few inputs."""
         if self._randomised is None:
-            from commbounds.verify.conformance.randomness import depends_on_seed
-
-            self._randomised = depends_on_seed(self)
+            self._randomised = self._depends_on_seed()
         return self._randomised
+
+    def varies(self, case: CheckCase, seeds: int = _SEEDS) -> bool:
+        """Whether `seeds` seeds gave more than one output at the case's input; False where it does not answer."""
+        try:
+            first = self.output(CheckCase(case.x, 0)).tobytes()
+            return any(self.output(CheckCase(case.x, seed)).tobytes() != first for seed in range(1, seeds))
+        except Unanswered:
+            return False
+
+    def _depends_on_seed(self) -> bool:
+        """Whether different seeds gave different outputs on any of a few inputs.
+
+        Short, middling and long ones of all different magnitudes; one whose entries are equal, where ties may be broken
+        at random; zeros, to which noise may be added.
+        """
+        subject = self.subject
+        if isinstance(subject, Codec) and subject.injectable:
+            return True
+        rng = self.rng("randomised")
+        for size in (6, 50, 300, 4096):
+            x = generic(subject, rng, size)
+            if x is None:
+                continue
+            for row in (x, np.abs(x.ravel()[0]) * np.ones_like(x), np.zeros_like(x)):
+                ranks = max(getattr(subject, "ranks", (2,)))
+                stack = row if subject.leading == 0 else np.repeat(row[None], ranks, 0)
+                # whatever is random for the whole input at once shows at any size: then seeds count, not entries
+                seeds = 4 if size > 300 else 4 * _SEEDS if row is x and size == 50 else _SEEDS
+                if subject.takes(stack) and self.varies(CheckCase(stack), seeds):
+                    return True
+        return False
 
     def rng(self, label: str) -> np.random.Generator:
         """A generator that depends on the check's seed and on `label` alone."""
@@ -155,10 +185,10 @@ class Bench:
 
     # --- search --------------------------------------------------------------------------------------------------
 
-    def searched(self, claim: Sure) -> Finding:
+    def searched(self, claim: Sure) -> CheckFinding:
         """The finding on a sure claim: hostile cases, then generated ones, and the smallest failing case found."""
         tried, silent = 0, 0
-        failing: tuple[Case, str] | None = None
+        failing: tuple[CheckCase, str] | None = None
         skipped = ""
         for case in self._cases.hostile():
             try:
@@ -179,20 +209,22 @@ class Bench:
         if failing is not None:
             return self.failed(claim, *failing, tried)
         if tried == 0:
-            return Finding(str(claim), Verdict.NOT_JUDGED, message=skipped or "the subject takes none of the inputs")
-        told = f"{tried} cases: hostile inputs, then generated ones" + (f"; {silent} unanswered" if silent else "")
-        return Finding(str(claim), Verdict.PASS, told)
+            return CheckFinding(
+                str(claim), CheckVerdict.NOT_JUDGED, message=skipped or "the subject takes none of the inputs"
+            )
+        evidence = f"{tried} cases: hostile inputs, then generated ones" + (f"; {silent} unanswered" if silent else "")
+        return CheckFinding(str(claim), CheckVerdict.PASS, evidence)
 
-    def _generated(self, claim: Sure) -> tuple[int, tuple[Case, str] | None]:
+    def _generated(self, claim: Sure) -> tuple[int, tuple[CheckCase, str] | None]:
         """How many generated cases were tried, and a small one that fails.
 
         As long as nothing fails the search comes up with the same cases for every claim: those that are kept are tried
         first, and only where one fails it is carried out again.
         """
-        found: list[tuple[Case, str]] = []
+        found: list[tuple[CheckCase, str]] = []
         tried = 0
 
-        def confront(case: Case) -> None:
+        def confront(case: CheckCase) -> None:
             nonlocal tried
             try:
                 message = claim.violation(self, case)
@@ -201,40 +233,38 @@ class Bench:
             tried += 1
             if message is not None:
                 found.append((case, message))
-                raise _Violated
+                raise Violation(message)
 
-        try:
+        with contextlib.suppress(Violation):
             for case in self._cases.generated:
                 confront(case)
-        except _Violated:
-            pass
         if found or not self._cases.kept:
             # Flaky: the subject does not repeat itself; the last failure is one all the same
-            with contextlib.suppress(_Violated, hypothesis.errors.Flaky):
+            with contextlib.suppress(hypothesis.errors.Flaky):
                 self._cases.searched(confront)
         return tried, found[-1] if found else None
 
     # --- findings ------------------------------------------------------------------------------------------------
 
-    def failed(self, claim: Sure, case: Case, message: str, tried: int) -> Finding:
+    def failed(self, claim: Sure, case: CheckCase, message: str, tried: int) -> CheckFinding:
         """The finding that `claim` fails at `case`, which is shrunk first."""
 
-        def fails(smaller: Case) -> bool:
+        def fails(x: Array) -> bool:
             try:
-                return claim.violation(self, smaller) is not None
+                return claim.violation(self, CheckCase(x, case.seed, case.label)) is not None
             except (NotHere, Unanswered, Hopeless):
                 return False
 
         # where calls hang or kill their process, every try would cost what one of them costs
         tries = 0 if self._lost else max(20, int(400 * self.subject.effort))
-        small = shrunk(case, fails, self.subject.takes, tries, self._fixed())
+        small = CheckCase(simplest(case.x, fails, self.subject.takes, tries, self._fixed()), case.seed, case.label)
         try:
             message = claim.violation(self, small) or message
         except (NotHere, Unanswered, Hopeless):  # it did fail before: the subject does not repeat itself
             small = case
-        return Finding(
+        return CheckFinding(
             str(claim),
-            Verdict.FAIL,
+            CheckVerdict.FAIL,
             f"{tried} cases; first failed at {case.label}",
             message,
             small.x.astype(np.float64).tolist(),
@@ -245,7 +275,7 @@ class Bench:
     def _fixed(self) -> int:
         return self.subject.ndim if isinstance(self.subject.shape, tuple) else 0
 
-    def reproduction(self, claim: Claim, case: Case | None) -> str:
+    def reproduction(self, claim: SubjectClaim, case: CheckCase | None) -> str:
         """A program that judges the claim again: on one case, or by the same draws."""
         origin = self.subject.origin
         found = f"(subject,) = cf.loaded({origin!r})" if origin else "subject = ...  # yours"

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-__all__ = ["BUDGETS", "FALSE_ALARM", "Budget"]
+__all__ = ["BUDGETS", "FALSE_ALARM", "CheckBudget"]
 
 FALSE_ALARM = 1e-6
 """Probability, at most, that a report on a right implementation holds a failure from a sequential test."""
 
 
 @dataclass(frozen=True)
-class Budget:
+class CheckBudget:
     """How much work a check may do.
 
     Parameters
@@ -37,11 +37,11 @@ class Budget:
     steps: tuple[int, ...]
 
 
-BUDGETS: Mapping[str, Budget] = MappingProxyType(
+BUDGETS: Mapping[str, CheckBudget] = MappingProxyType(
     {
-        "quick": Budget((1, 2, 3, 8, 33), (65_537,), 60, 4_000, (3, 8, 64)),
-        "standard": Budget((1, 2, 3, 5, 8, 33, 257), (4_099, 65_537), 600, 40_000, (3, 8, 64, 512)),
-        "thorough": Budget(
+        "quick": CheckBudget((1, 2, 3, 8, 33), (65_537,), 60, 4_000, (3, 8, 64)),
+        "standard": CheckBudget((1, 2, 3, 5, 8, 33, 257), (4_099, 65_537), 600, 40_000, (3, 8, 64, 512)),
+        "thorough": CheckBudget(
             (1, 2, 3, 4, 5, 7, 8, 16, 33, 257, 4_099), (65_537, 2**24), 5_000, 400_000, (3, 8, 64, 4096)
         ),
     }

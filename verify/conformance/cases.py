@@ -6,11 +6,9 @@ import zlib
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-import hypothesis
-from hypothesis import strategies as st
-
-from commbounds.verify.conformance.budgets import Budget
-from commbounds.verify.conformance.case import Case
+from commbounds.verify import search
+from commbounds.verify.conformance.budgets import CheckBudget
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.inputs import corpus, generated
 from commbounds.verify.conformance.subject import Subject
 
@@ -27,18 +25,18 @@ class Cases:
     ----------
     subject : Subject
         Whose inputs they are; of less than full effort a share of them.
-    budget : Budget
+    budget : CheckBudget
         How many.
     seed : int
         Of the search.
     """
 
-    def __init__(self, subject: Subject, budget: Budget, seed: int) -> None:
+    def __init__(self, subject: Subject, budget: CheckBudget, seed: int) -> None:
         self._subject, self._budget, self._seed = subject, budget, seed
         self._examples = max(5, int(budget.examples * subject.effort))
-        self._hostile: list[Case] | None = None
+        self._hostile: list[CheckCase] | None = None
 
-    def hostile(self) -> Iterator[Case]:
+    def hostile(self) -> Iterator[CheckCase]:
         """Hostile inputs, in the order of the corpus."""
         if self._hostile is None and max(self._budget.long) <= _KEPT:
             self._hostile = list(self._chosen())
@@ -46,7 +44,7 @@ class Cases:
                 case.x.setflags(write=False)  # the next claim gets the same
         yield from self._chosen() if self._hostile is None else self._hostile
 
-    def _chosen(self) -> Iterator[Case]:
+    def _chosen(self) -> Iterator[CheckCase]:
         """The share that effort leaves: the first of every shape, and of the others as chance has it by their names."""
         shapes = set[tuple[int, ...]]()
         for case in corpus(self._subject, self._budget):
@@ -55,36 +53,23 @@ class Cases:
             shapes.add(case.x.shape)
 
     @cached_property
-    def generated(self) -> list[Case]:
+    def generated(self) -> list[CheckCase]:
         """What the search comes up with as long as nothing fails: none if these are too many to keep."""
-        found: list[Case] = []
-        if self._examples <= 1000:
-            self.searched(lambda case: found.append(case))
-        return found
+        if not self.kept:
+            return []
+        found = search.generated(generated(self._subject), self._examples, self._seed)
+        return [case for case in found if case is not None]
 
     @property
     def kept(self) -> bool:
         """Whether `generated` is all of what the search comes up with."""
         return self._examples <= 1000
 
-    def searched(self, confront: Callable[[Case], None]) -> None:
-        """Call `confront` on generated cases; where it raises, on smaller ones, and raise at the smallest."""
+    def searched(self, confront: Callable[[CheckCase], None]) -> bool:
+        """Call `confront` on generated cases; where it raises a `Violation`, on smaller ones: whether it does."""
 
-        @hypothesis.seed(self._seed)
-        @hypothesis.settings(
-            max_examples=self._examples,
-            database=None,
-            deadline=None,
-            # slow subjects and picky ones are no fault of the search
-            suppress_health_check=list(hypothesis.HealthCheck),
-            phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
-            print_blob=False,
-            report_multiple_bugs=False,
-        )
-        @hypothesis.given(data=st.data())
-        def confronted(data: st.DataObject) -> None:
-            case = data.draw(generated(self._subject))
+        def confronted(case: CheckCase | None) -> None:
             if case is not None:
                 confront(case)
 
-        confronted()
+        return search.falsified(confronted, generated(self._subject), self._examples, self._seed)

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.budgets import BUDGETS, FALSE_ALARM
 from commbounds.verify.conformance.calls import Hopeless, Unanswered, timer_ready
-from commbounds.verify.conformance.case import Case
-from commbounds.verify.conformance.claim import Claim, NotHere, Sure
-from commbounds.verify.conformance.report import Finding, Report, Verdict
+from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.claim import NotHere, SubjectClaim, Sure
+from commbounds.verify.conformance.report import CheckFinding, CheckVerdict, Report
 from commbounds.verify.conformance.subject import Subject
 from commbounds.verify.conformance.universal import UNIVERSAL
 from commbounds.verify.confront import versions
@@ -29,21 +29,21 @@ def check(
     seed: int = 0,
     *,
     only: Collection[str] | None = None,
-    progress: Callable[[Finding], None] | None = None,
+    progress: Callable[[CheckFinding], None] | None = None,
 ) -> Report:
     """What is true of what a subject claims, and of what every subject is held to.
 
     Parameters
     ----------
     subject : Subject
-        A `Compressor`, `Stateful` or `AllReduce`.
+        A `Codec`, `Stateful` or `AllReduce`.
     budget : str
         quick, standard or thorough.
     seed : int
         Nonnegative root of all randomness; the same gives the same report.
     only : collection of str, or None
         Claims to judge, as they print, or up to the parenthesis; None for all.
-    progress : callable (Finding) or None
+    progress : callable (CheckFinding) or None
         Called with every finding as it becomes known.
 
     Returns
@@ -63,7 +63,7 @@ def check(
     where a violation was seen.
     """
     if not isinstance(subject, Subject):
-        raise TypeError(f"subject must be a Compressor, Stateful or AllReduce, got {subject!r}")
+        raise TypeError(f"subject must be a Codec, Stateful or AllReduce, got {subject!r}")
     if budget not in BUDGETS:
         raise ValueError(f"budget must be one of {', '.join(BUDGETS)}, got {budget!r}")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
@@ -88,7 +88,7 @@ def check(
     return Report(subject.name, tuple(findings), budget, seed, versions())
 
 
-def chosen(claims: list[Claim], only: Collection[str] | None) -> list[Claim]:
+def chosen(claims: list[SubjectClaim], only: Collection[str] | None) -> list[SubjectClaim]:
     """Those of `claims` that `only` names, as `check` takes it."""
     if only is None:
         return claims
@@ -100,20 +100,20 @@ def chosen(claims: list[Claim], only: Collection[str] | None) -> list[Claim]:
     return chosen
 
 
-def _judged(claim: Claim, bench: Bench) -> Finding:
+def _judged(claim: SubjectClaim, bench: Bench) -> CheckFinding:
     with warnings.catch_warnings(), np.errstate(all="ignore"), timer_ready():
         warnings.simplefilter("ignore")  # what a subject warns of is its own affair
         try:
             finding = claim.judge(bench)
         except Hopeless as error:
-            finding = Finding(str(claim), Verdict.NOT_JUDGED, message=str(error))
+            finding = CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, message=str(error))
     reason = bench.subject.waivers.get(str(claim)) if claim.universal else None
     if reason is None:
         return finding
-    if finding.verdict is Verdict.FAIL:
-        return replace(finding, verdict=Verdict.PASS, waived=reason)
-    if finding.verdict is Verdict.PASS:
-        return replace(finding, verdict=Verdict.FAIL, waived=reason, message="holds: the waiver is not needed")
+    if finding.verdict is CheckVerdict.FAIL:
+        return replace(finding, verdict=CheckVerdict.PASS, waived=reason)
+    if finding.verdict is CheckVerdict.PASS:
+        return replace(finding, verdict=CheckVerdict.FAIL, waived=reason, message="holds: the waiver is not needed")
     return replace(finding, waived=reason)
 
 
@@ -139,7 +139,7 @@ def recheck(subject: Subject, claim: str, x: ArrayLike, seed: int = 0) -> str:
     (judged,) = chosen([*UNIVERSAL, *subject.claims], [claim])
     if not isinstance(judged, Sure):
         raise ValueError(f"{claim} is not judged by single cases: call check(subject, only=[{claim!r}])")
-    case = Case(np.asarray(x, dtype=subject.numpy_dtype), seed)
+    case = CheckCase(np.asarray(x, dtype=subject.numpy_dtype), seed)
     if not subject.takes(case.x):
         raise ValueError(f"{subject.name} does not take an array of shape {case.x.shape}")
     with warnings.catch_warnings(), np.errstate(all="ignore"):

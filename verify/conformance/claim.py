@@ -1,19 +1,16 @@
-"""`Claim`: a promise of somebody's implementation, and how it is judged."""
+"""`SubjectClaim`: a promise of somebody's implementation, and how it is judged."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from commbounds.verify.conformance.case import Case
-from commbounds.verify.conformance.report import Finding
+from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.report import CheckFinding
 
-if TYPE_CHECKING:
-    from commbounds.verify.conformance.bench import Bench
-
-__all__ = ["Claim", "NotHere", "Sure", "number"]
+__all__ = ["NotHere", "SubjectClaim", "Sure", "number"]
 
 Number = float | Callable[..., float]
 """A number, or a function that gives it: of n, of (m, n) for matrices, of the input, as the claim says."""
@@ -23,7 +20,7 @@ class NotHere(Exception):
     """A claim says nothing about this case, or nothing can be measured there."""
 
 
-class Claim(ABC):
+class SubjectClaim(ABC):
     """A promise. Subclasses are frozen dataclasses whose fields are its numbers.
 
     Attributes
@@ -36,12 +33,14 @@ class Claim(ABC):
 
     about: ClassVar[tuple[str, ...]] = ()
     universal: ClassVar[bool] = False
+    in_book: ClassVar[tuple[str, ...]] = ()
+    """Claims of the book that say the same of compressors and collectives of ours: same quantity, same relation."""
     statistical: ClassVar[bool] = False
     """Whether a sequential test may judge it, which then gets its part of the report's false-alarm rate."""
 
     @abstractmethod
-    def judge(self, bench: Bench) -> Finding:
-        """The verdict on the subject of `bench`."""
+    def judge(self, bench: Any) -> CheckFinding:
+        """The verdict on the subject of a `Bench`, which is no type here: it holds a subject, and that holds claims."""
 
     def __str__(self) -> str:
         shown = []
@@ -61,11 +60,11 @@ def _shown(value: Any) -> str:
     )
 
 
-class Sure(Claim):
+class Sure(SubjectClaim):
     """A claim that holds on every single case, or not: judged by hostile inputs, search, and shrinking."""
 
     @abstractmethod
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Any, case: CheckCase) -> str | None:
         """What is wrong at `case`, as numbers; None if nothing is.
 
         Raises
@@ -76,8 +75,9 @@ class Sure(Claim):
             The subject did not answer.
         """
 
-    def judge(self, bench: Bench) -> Finding:
-        return bench.searched(self)
+    def judge(self, bench: Any) -> CheckFinding:
+        found: CheckFinding = bench.searched(self)
+        return found
 
 
 def number(value: Number, *arguments: Any) -> float:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance.calls import Died
-from commbounds.verify.conformance.claim import Claim
+from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.ddp_group import Group
-from commbounds.verify.conformance.subject import AllReduce, Outcome, Stateful, Subject
+from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Stateful, Subject
 
 __all__ = ["torch_ddp_hook"]
 
@@ -25,7 +25,7 @@ Array = NDArray[Any]
 def torch_ddp_hook(
     hook: Callable[[Any, Any], Any],
     make_state: Callable[[int], Any],
-    claims: Sequence[Claim] = (),
+    claims: Sequence[SubjectClaim] = (),
     *,
     ranks: Sequence[int] = (1, 2, 3),
     stateful: bool = False,
@@ -45,7 +45,7 @@ def torch_ddp_hook(
         have to find it.
     make_state : callable (seed) -> state
         Called on every rank, for every call or run; importable too: a function, no lambda.
-    claims : sequence of Claim
+    claims : sequence of SubjectClaim
         About an `AllReduce`, or about a `Stateful`.
     ranks : sequence of int
         Sizes of the process groups; a stateful subject uses the last.
@@ -164,13 +164,13 @@ class _Groups:
         """A state is not needed any more: said with the next request."""
         self._done.setdefault(P, []).append(number)
 
-    def run(self, stack: Array, seed: int) -> Outcome:
+    def run(self, stack: Array, seed: int) -> AllReduceResult:
         """As of `AllReduce`: a new state, one gradient."""
         number = next(self._numbers)
         answers = self.ask(len(stack), ("once", number, seed), list(stack))
         shown = [held for _, held in answers if held is not None]
         residual = np.stack(shown) if len(shown) == len(stack) else None
-        return Outcome(np.stack([gradient for gradient, _ in answers]), residual=residual)
+        return AllReduceResult(np.stack([gradient for gradient, _ in answers]), residual=residual)
 
 
 def _stopped(groups: dict[int, Group]) -> None:
@@ -184,11 +184,11 @@ class _Factory:
     def __init__(self, groups: _Groups, P: int, shows: bool) -> None:
         self._groups, self._P, self._shows = groups, P, shows
 
-    def __call__(self, seed: int) -> _Step:
-        return (_Showing if self._shows else _Step)(self._groups, self._P, seed)
+    def __call__(self, seed: int) -> _HookStep:
+        return (_Showing if self._shows else _HookStep)(self._groups, self._P, seed)
 
 
-class _Step:
+class _HookStep:
     """A state on every rank, which sees one gradient after the other."""
 
     def __init__(self, groups: _Groups, P: int, seed: int) -> None:
@@ -206,7 +206,7 @@ class _Step:
         return answer
 
 
-class _Showing(_Step):
+class _Showing(_HookStep):
     """One whose residual can be told."""
 
     @property

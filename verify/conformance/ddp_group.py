@@ -173,7 +173,7 @@ def _rank(pipe: Any, rank: int, P: int, meeting: str, code: tuple[bytes, dict[st
         distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=P)
         _Models(allreduce_hook).backward(None, np.ones(1))  # what the first model costs is not the hook's time
     except Exception as raised:
-        error = _told(raised)
+        error = _described(raised)
     pipe.send((error, None))
     if error:
         return
@@ -194,13 +194,13 @@ def _rank(pipe: Any, rank: int, P: int, meeting: str, code: tuple[bytes, dict[st
                 gradient = ranks.backward(states[number], x)
                 answer = gradient, _held(residual, states[number], x)
         except Exception as raised:
-            error, answer = _told(raised), None
+            error, answer = _described(raised), None
         if request == "once":
             states.pop(number, None)
         pipe.send((error, answer))
 
 
-def _told(raised: Exception) -> str:
+def _described(raised: Exception) -> str:
     """The exception on one line; torch appends tracebacks, whose addresses differ from run to run."""
     return f"raised {type(raised).__name__}: {str(raised).strip().partition(chr(10))[0][:300]}"
 

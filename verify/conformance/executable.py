@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from commbounds.verify.conformance.claim import Claim
+from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.process import Process, Remote
-from commbounds.verify.conformance.subject import AllReduce, Compressor, Stateful, Subject
+from commbounds.verify.conformance.subject import AllReduce, Codec, Stateful, Subject
 
 __all__ = ["executable", "isolated"]
 
 
 def executable(
-    command: Sequence[str], claims: Sequence[Claim] = (), *, kind: type[Subject] = Compressor, **options: Any
+    command: Sequence[str], claims: Sequence[SubjectClaim] = (), *, kind: type[Subject] = Codec, **options: Any
 ) -> Subject:
     """A subject that an executable carries out.
 
@@ -23,10 +23,10 @@ def executable(
     ----------
     command : sequence of str
         Program and arguments. It reads requests from stdin and writes replies to stdout, see ``docs/protocol.md``.
-    claims : sequence of Claim
+    claims : sequence of SubjectClaim
         As of the kind.
     kind : type
-        `Compressor`, `Stateful` or `AllReduce`.
+        `Codec`, `Stateful` or `AllReduce`.
     **options
         As of the kind. ``time_limit`` is what a call may take before the process is killed. A compressor that replies
         with ``bits`` says so by ``bits=True``, one that takes uniforms by ``uniforms=True``.
@@ -42,8 +42,8 @@ def executable(
     """
     if isinstance(command, str) or not command:
         raise TypeError(f"command must be a sequence of program and arguments, got {command!r}")
-    if kind not in (Compressor, Stateful, AllReduce):
-        raise TypeError(f"kind must be Compressor, Stateful or AllReduce, got {kind!r}")
+    if kind not in (Codec, Stateful, AllReduce):
+        raise TypeError(f"kind must be Codec, Stateful or AllReduce, got {kind!r}")
     limit = float(options.pop("time_limit", 30.0))
     if not limit > 0.0:
         raise ValueError(f"time_limit must be positive, got {limit!r}")
@@ -66,22 +66,22 @@ def isolated(subject: Subject) -> Subject:
     command = [sys.executable, "-m", "commbounds.verify.conformance.serve", subject.origin]
     remote = Remote(Process(command, subject.time_limit))
     common: dict[str, Any] = {"time_limit": float("inf"), "outside": remote}
-    if isinstance(subject, Compressor):
+    if isinstance(subject, Codec):
         call = remote.roundtrip_with if subject.injectable else remote.roundtrip
         return replace(subject, roundtrip=call, bits=subject.bits and remote.bits, **common)
     if isinstance(subject, Stateful):
         return replace(subject, factory=remote.factory, **common)
     if isinstance(subject, AllReduce):
         return replace(subject, run=remote.run, **common)
-    raise TypeError(f"subject must be a Compressor, Stateful or AllReduce, got {subject!r}")
+    raise TypeError(f"subject must be a Codec, Stateful or AllReduce, got {subject!r}")
 
 
-def _remote(kind: type[Subject], remote: Remote, claims: Sequence[Claim], options: dict[str, Any]) -> Subject:
+def _remote(kind: type[Subject], remote: Remote, claims: Sequence[SubjectClaim], options: dict[str, Any]) -> Subject:
     common: dict[str, Any] = {"time_limit": float("inf"), "outside": remote}
-    if kind is Compressor:
+    if kind is Codec:
         call = remote.roundtrip_with if options.pop("uniforms", False) else remote.roundtrip
         bits = remote.bits if options.pop("bits", False) else None
-        return Compressor(call, claims, bits=bits, **common, **options)
+        return Codec(call, claims, bits=bits, **common, **options)
     if kind is Stateful:
         return Stateful(remote.factory, claims, **common, **options)
     return AllReduce(remote.run, claims, **common, **options)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere
 from commbounds.verify.marginals import StepLaws, step_laws
 
@@ -26,7 +26,7 @@ def _grid(bench: Bench) -> tuple[int, type]:
     return (1 << 53, np.float64) if bench.subject.dtype == "float64" else (1 << 24, np.float32)
 
 
-def uniforms_for(bench: Bench, case: Case) -> NDArray[np.floating]:
+def uniforms_for(bench: Bench, case: CheckCase) -> NDArray[np.floating]:
     """Uniforms that belong to the case's seed, one an entry; every eighth, on average, is the first or the last one."""
     cells, dtype = _grid(bench)
     rng = np.random.default_rng(case.seed)
@@ -36,14 +36,14 @@ def uniforms_for(bench: Bench, case: Case) -> NDArray[np.floating]:
     return (places / cells).astype(dtype)
 
 
-def injected_law(bench: Bench, case: Case, probes: int = _PROBES) -> StepLaws:
+def injected_law(bench: Bench, case: CheckCase, probes: int = _PROBES) -> StepLaws:
     """The laws of the entries of the output at the case's input, flat, each on the grid of the uniforms.
 
     Parameters
     ----------
     bench : Bench
         Its subject takes uniforms.
-    case : Case
+    case : CheckCase
         The input; the seed is handed on.
     probes : int
         Other uniforms at which the laws are compared with the output.

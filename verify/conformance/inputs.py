@@ -12,8 +12,8 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from commbounds.verify.conformance.budgets import Budget
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.budgets import CheckBudget
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.subject import AllReduce, Stateful, Subject
 from commbounds.verify.inputs import CORPUS, FAMILIES, SCALES, among, balanced, family, whole
 
@@ -46,7 +46,7 @@ def _cast(values: Array, dtype: np.dtype[Any]) -> Array | None:
     return x if fits else None
 
 
-def _vectors(budget: Budget, dtype: np.dtype[Any], whole_range: bool) -> Iterator[tuple[str, Array]]:
+def _vectors(budget: CheckBudget, dtype: np.dtype[Any], whole_range: bool) -> Iterator[tuple[str, Array]]:
     """Hostile vectors: everything at every size, the long ones in part, and so the ends of the range if not whole."""
     makers = {**CORPUS, **_EXTRA}
     subnormal = float(ml_dtypes.finfo(dtype).smallest_subnormal)  # type: ignore[no-untyped-call]
@@ -59,7 +59,7 @@ def _vectors(budget: Budget, dtype: np.dtype[Any], whole_range: bool) -> Iterato
             yield f"{name}, n={n}", makers[name](n)
 
 
-def _matrices(budget: Budget) -> Iterator[tuple[str, Array]]:
+def _matrices(budget: CheckBudget) -> Iterator[tuple[str, Array]]:
     """Hostile matrices: of low rank, with rows of zeros, tall, wide and single."""
     side = budget.sizes[-1]
     shapes = [(1, 1), (1, 5), (5, 1), (2, 2), (3, 4), (8, 5), (side, 7), (6, side)]
@@ -77,7 +77,7 @@ def _matrices(budget: Budget) -> Iterator[tuple[str, Array]]:
     yield "smooth, 300 x 260", makers["smooth"](300 * 260).reshape(300, 260)
 
 
-def _arrays(subject: Subject, budget: Budget) -> Iterator[tuple[str, Array]]:
+def _arrays(subject: Subject, budget: CheckBudget) -> Iterator[tuple[str, Array]]:
     """Hostile single inputs of the subject's shape, as float64."""
     if isinstance(subject.shape, tuple):
         size = int(np.prod(subject.shape))
@@ -101,7 +101,7 @@ def _stretched(x: Array, multiple: int) -> Array:
     return stretched
 
 
-def corpus(subject: Subject, budget: Budget) -> Iterator[Case]:
+def corpus(subject: Subject, budget: CheckBudget) -> Iterator[CheckCase]:
     """The hostile cases that the subject takes, small first within each kind.
 
     Single inputs for a compressor; for a stateful subject runs that begin with zeros, stay constant, change their
@@ -119,10 +119,10 @@ def corpus(subject: Subject, budget: Budget) -> Iterator[Case]:
                 if key in seen:
                     continue
                 seen.add(key)
-            yield Case(x, number % 7, label + suffix)
+            yield CheckCase(x, number % 7, label + suffix)
 
 
-def _stacked(subject: Subject, budget: Budget, values: Array, number: int) -> Iterator[tuple[str, Array]]:
+def _stacked(subject: Subject, budget: CheckBudget, values: Array, number: int) -> Iterator[tuple[str, Array]]:
     if isinstance(subject, Stateful):
         yield from _runs(budget, values, number)
     elif isinstance(subject, AllReduce):
@@ -131,7 +131,7 @@ def _stacked(subject: Subject, budget: Budget, values: Array, number: int) -> It
         yield "", values
 
 
-def _runs(budget: Budget, values: Array, number: int) -> Iterator[tuple[str, Array]]:
+def _runs(budget: CheckBudget, values: Array, number: int) -> Iterator[tuple[str, Array]]:
     """Gradients over steps, made from one; how many steps goes round with `number`, long inputs have few."""
     steps = budget.steps[number % len(budget.steps)]
     steps = min(steps, max(budget.steps[0], 2**18 // values.size))
@@ -170,7 +170,7 @@ def _brought(subject: AllReduce, values: Array, number: int) -> Iterator[tuple[s
 
 
 @st.composite
-def generated(draw: st.DrawFn, subject: Subject) -> Case | None:
+def generated(draw: st.DrawFn, subject: Subject) -> CheckCase | None:
     """A case by structure and seed, small ones simplest; None where the subject does not take it."""
     shape = _shape(draw, subject)
     rows: tuple[int, ...] = ()
@@ -190,7 +190,7 @@ def generated(draw: st.DrawFn, subject: Subject) -> Case | None:
         values.reshape(whole_shape)[draw(whole(0, rows[0] - 1))] = 0.0
     x = _cast((values * 10.0**exponent).reshape(whole_shape), dtype)
     seed = draw(whole(0, 2**31 - 1))
-    return None if x is None or not subject.takes(x) else Case(x, seed, "generated")
+    return None if x is None or not subject.takes(x) else CheckCase(x, seed, "generated")
 
 
 def _shape(draw: st.DrawFn, subject: Subject) -> tuple[int, ...]:

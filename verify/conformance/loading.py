@@ -50,7 +50,7 @@ def loaded(target: str) -> list[Subject]:
     elif isinstance(found, list | tuple):
         entries = [(str(i), v) for i, v in enumerate(found)]
     else:
-        raise ValueError(f"{target} is no Compressor, Stateful or AllReduce, nor a collection of them, but {found!r}")
+        raise ValueError(f"{target} is no Codec, Stateful or AllReduce, nor a collection of them, but {found!r}")
     wrong = [v for _, v in entries if not isinstance(v, Subject)]
     if wrong or not entries:
         raise ValueError(f"{target} must hold subjects, got {wrong[0]!r}" if wrong else f"{target} is empty")

@@ -15,10 +15,10 @@ import numpy as np
 
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.case import Case
-from commbounds.verify.conformance.claim import Claim
+from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.inputs import generic
-from commbounds.verify.conformance.report import Finding, Verdict
+from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 
 __all__ = ["MemorySteady", "resident_bytes"]
 
@@ -68,7 +68,7 @@ def _quick_collections() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class MemorySteady(Claim):
+class MemorySteady(SubjectClaim):
     """Calls leave no memory behind: a run of calls does not cost half of what their inputs would."""
 
     about: ClassVar[tuple[str, ...]] = ("compressor", "stateful compressor", "all-reduce")
@@ -77,7 +77,7 @@ class MemorySteady(Claim):
     def __str__(self) -> str:
         return "memory steady"
 
-    def judge(self, bench: Bench) -> Finding:
+    def judge(self, bench: Bench) -> CheckFinding:
         """Runs of 64 calls on 2^16 entries: a leak of one input a call grows the process by 64 inputs every run.
 
         A run's growth has to reach half of that in all of the last three of four runs: a cache that fills up, or an
@@ -87,7 +87,9 @@ class MemorySteady(Claim):
         subject = bench.subject
         x = generic(subject, bench.rng("memory"), _ENTRIES)
         if x is None:
-            return Finding(str(self), Verdict.NOT_JUDGED, message="the subject takes no input of the size that is used")
+            return CheckFinding(
+                str(self), CheckVerdict.NOT_JUDGED, message="the subject takes no input of the size that is used"
+            )
         if subject.leading:
             rows = (P for P in getattr(subject, "ranks", (4,)) if P > 1)  # one rank sends nothing
             x = np.repeat(x[None], min(rows, default=1), 0)
@@ -95,12 +97,12 @@ class MemorySteady(Claim):
         calls = max(calls, -(-_LEAST_BYTES // x.nbytes))
         limit = calls * x.nbytes // 2
         try:
-            bench.raw(Case(x, 0))  # a process that was not started has no memory yet
+            bench.raw(CheckCase(x, 0))  # a process that was not started has no memory yet
         except Unanswered as error:
-            return Finding(str(self), Verdict.NOT_JUDGED, message=f"no answer for {x.shape}: {error}")
+            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=f"no answer for {x.shape}: {error}")
         in_use = resident_bytes if subject.outside is None else subject.outside.process.resident_bytes
         if x.nbytes < 1 << 17 or not in_use():
-            return Finding(str(self), Verdict.NOT_JUDGED, message="inputs are too small for a leak to show")
+            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message="inputs are too small for a leak to show")
         growths = []
         try:
             with _quick_collections(), _measures(subject.outside) as measures:
@@ -108,16 +110,18 @@ class MemorySteady(Claim):
                     gc.collect()
                     before = [measure() for measure in measures]
                     for seed in range(calls):
-                        bench.raw(Case(x, seed))
+                        bench.raw(CheckCase(x, seed))
                     gc.collect()
                     growths.append(max(m() - b for m, b in zip(measures, before, strict=True)))
                     if len(growths) > 1 and growths[-1] < limit:
                         break
         except Unanswered as error:
-            return Finding(str(self), Verdict.NOT_JUDGED, message=f"no answer for {x.shape}: {error}")
-        told = f"{len(growths)} x {calls} calls on {x.size} entries"
+            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=f"no answer for {x.shape}: {error}")
+        evidence = f"{len(growths)} x {calls} calls on {x.size} entries"
         if min(growths[1:]) >= limit:
             each = min(growths[1:]) // calls
             message = f"every call leaves about {each} bytes behind ({each / x.nbytes:.2g} of its input)"
-            return Finding(str(self), Verdict.FAIL, told, message, reproduce=bench.reproduction(self, None))
-        return Finding(str(self), Verdict.PASS, told)
+            return CheckFinding(
+                str(self), CheckVerdict.FAIL, evidence, message, reproduce=bench.reproduction(self, None)
+            )
+        return CheckFinding(str(self), CheckVerdict.PASS, evidence)

@@ -12,25 +12,25 @@ from numpy.typing import NDArray
 from commbounds.verify.conformance.bench import Bench, Unusable
 from commbounds.verify.conformance.budgets import BUDGETS, FALSE_ALARM
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.check import chosen
-from commbounds.verify.conformance.claim import Claim
+from commbounds.verify.conformance.claim import SubjectClaim
+from commbounds.verify.conformance.job import this_job
 from commbounds.verify.conformance.on_rank import Act, OwnAnswer
 from commbounds.verify.conformance.rank_program import InThreads, OnWorld
-from commbounds.verify.conformance.report import Finding, Report, Verdict
-from commbounds.verify.conformance.subject import AllReduce, Outcome, Subject
-from commbounds.verify.conformance.team import team
+from commbounds.verify.conformance.report import CheckFinding, CheckVerdict, Report
+from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Subject
 from commbounds.verify.conformance.universal import UNIVERSAL
 from commbounds.verify.confront import versions
 
-__all__ = ["cut_short", "mpi_allreduce", "needs_mpi", "placed"]
+__all__ = ["cut_short", "mpi_allreduce", "needs_mpi", "on_processes"]
 
 Array = NDArray[Any]
 
 
 def mpi_allreduce(
     run: Callable[[Any, Array, int], Any],
-    claims: Sequence[Claim] = (),
+    claims: Sequence[SubjectClaim] = (),
     *,
     ranks: Sequence[int] | None = None,
     time_limit: float = 30.0,
@@ -40,10 +40,10 @@ def mpi_allreduce(
 
     Parameters
     ----------
-    run : callable (comm, x, seed) -> array, (array, sent, received), or Outcome
+    run : callable (comm, x, seed) -> array, (array, sent, received), or AllReduceResult
         Called on every rank of an mpi4py communicator of exactly P processes, with that rank's own row; what it
         returns is that rank's alone: its array, and the words that it sent and received.
-    claims : sequence of Claim
+    claims : sequence of SubjectClaim
         About an `AllReduce`.
     ranks : sequence of int, or None
         Numbers of ranks that it is tried with; all from 1 to the number of processes if None.
@@ -67,17 +67,17 @@ def mpi_allreduce(
         raise TypeError(f"run must be callable, got {run!r}")
     if not time_limit > 0.0:
         raise ValueError(f"time_limit must be positive, got {time_limit!r}")
-    sizes = tuple(range(1, team().size + 1)) if ranks is None else tuple(ranks)
+    sizes = tuple(range(1, this_job().size + 1)) if ranks is None else tuple(ranks)
     ensemble = _Ensemble(run, time_limit, f"mpirun -n {max(sizes, default=1)} python this_file.py")
     options = {"effort": 0.2, "name": str(getattr(run, "__name__", "all-reduce")), **options}
     return AllReduce(ensemble.run, claims, ranks=sizes, time_limit=float("inf"), outside=ensemble, **options)
 
 
 class _Ensemble:
-    """A program that has joined the team; for a subject the process that it runs in."""
+    """A program that has joined the job; for a subject the process that it runs in."""
 
     def __init__(self, act: Act, time_limit: float, launch: str = "") -> None:
-        self._number, self._limit = team().join(act), time_limit
+        self._number, self._limit = this_job().join(act), time_limit
         self.launch = launch
         """How a program that shows a failure is started; nothing if by Python alone."""
         self.watch = 0
@@ -92,11 +92,11 @@ class _Ensemble:
 
     def resident_bytes(self) -> int:
         """Memory that all processes have in use."""
-        return team().resident_bytes()
+        return this_job().resident_bytes()
 
-    def run(self, stack: Array, seed: int) -> Outcome:
+    def run(self, stack: Array, seed: int) -> AllReduceResult:
         """As of `AllReduce`."""
-        answers = team().ask(self._number, stack, seed, self.watch, self._limit)
+        answers = this_job().ask(self._number, stack, seed, self.watch, self._limit)
         self.touched = sorted({name for own in answers for name in own.touched})
         for rank, own in enumerate(answers):
             if own.row is not None:
@@ -108,10 +108,10 @@ class _Ensemble:
         sent, received, residual = (
             _of_all_ranks(name, [getattr(own, name) for own in outcomes]) for name in ("sent", "received", "residual")
         )
-        return Outcome(self._last, sent, received, residual)
+        return AllReduceResult(self._last, sent, received, residual)
 
 
-def _all_answered(answers: Sequence[OwnAnswer]) -> list[Outcome]:
+def _all_answered(answers: Sequence[OwnAnswer]) -> list[AllReduceResult]:
     """The outcomes, if all ranks have one.
 
     Raises
@@ -146,7 +146,7 @@ def needs_mpi(subject: Subject) -> bool:
     return isinstance(subject.outside, _Ensemble)
 
 
-def placed(subjects: Sequence[Subject]) -> tuple[list[Subject], list[str]]:
+def on_processes(subjects: Sequence[Subject]) -> tuple[list[Subject], list[str]]:
     """Subjects on the processes of this job, and what is left out of them; to be called on all processes alike.
 
     Raises
@@ -156,7 +156,7 @@ def placed(subjects: Sequence[Subject]) -> tuple[list[Subject], list[str]]:
     """
     found: list[Subject] = []
     left_out = []
-    size = team().size
+    size = this_job().size
     for subject in subjects:
         if not isinstance(subject, AllReduce) or not (needs_mpi(subject) or isinstance(subject.run, InThreads)):
             raise ValueError(f"{subject.name} is no program of ranks: check it without --mpi")
@@ -175,7 +175,7 @@ def placed(subjects: Sequence[Subject]) -> tuple[list[Subject], list[str]]:
 
 def cut_short(
     subject: Subject,
-    found: Sequence[Finding],
+    found: Sequence[CheckFinding],
     hung: tuple[str, Array, int],
     budget: str,
     seed: int,
@@ -187,17 +187,17 @@ def cut_short(
     ----------
     subject : Subject
         As given to `check`, like `budget`, `seed` and `only`.
-    found : sequence of Finding
+    found : sequence of CheckFinding
         What was known by then.
     hung : (str, array, int)
-        What `Team.on_hang` is called with.
+        What `Job.on_hang` is called with.
     """
     message, stack, at = hung
-    answers, case = UNIVERSAL[0], Case(stack, at)
+    answers, case = UNIVERSAL[0], CheckCase(stack, at)
     bench = Bench(subject, BUDGETS[budget], seed, FALSE_ALARM)
-    hang = Finding(
+    hang = CheckFinding(
         str(answers),
-        Verdict.FAIL,
+        CheckVerdict.FAIL,
         "the job ended with this call",
         message,
         stack.astype(np.float64).tolist(),
@@ -208,5 +208,5 @@ def cut_short(
     known = {f.claim for f in findings}
     for claim in chosen([*UNIVERSAL, *subject.claims], only):
         if str(claim) not in known:
-            findings.append(Finding(str(claim), Verdict.NOT_JUDGED, message="the job ended, as a call hung"))
+            findings.append(CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, message="the job ended, as a call hung"))
     return Report(subject.name, tuple(findings), budget, seed, versions())

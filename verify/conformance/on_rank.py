@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from commbounds.verify.conformance import generators
 from commbounds.verify.conformance.bench import Unusable, usable
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.subject import Outcome
+from commbounds.verify.conformance.subject import AllReduceResult
 
 __all__ = ["Actor", "OwnAnswer", "doing", "own_outcome"]
 
@@ -31,7 +31,7 @@ class OwnAnswer(NamedTuple):
 
     Parameters
     ----------
-    outcome : Outcome or None
+    outcome : AllReduceResult or None
         Of this rank alone: its array, its counts as integers, its residual; None if there is none.
     error : str
         Why there is none.
@@ -45,7 +45,7 @@ class OwnAnswer(NamedTuple):
         Global generators that were used.
     """
 
-    outcome: Outcome | None = None
+    outcome: AllReduceResult | None = None
     error: str = ""
     unusable: bool = False
     row: Array | None = None
@@ -53,8 +53,8 @@ class OwnAnswer(NamedTuple):
     touched: tuple[str, ...] = ()
 
 
-def own_outcome(answer: Any, x: Array) -> Outcome:
-    """One rank's answer as an `Outcome`: an array, (array, words sent, words received), or what looks like an Outcome.
+def own_outcome(answer: Any, x: Array) -> AllReduceResult:
+    """One rank's answer as an `AllReduceResult`: an array, (array, words sent, words received), or what looks like one.
 
     Raises
     ------
@@ -63,8 +63,8 @@ def own_outcome(answer: Any, x: Array) -> Outcome:
     Unanswered
         A count is no integer.
     """
-    if not hasattr(answer, "result"):  # records of a program's own that look like an Outcome will do
-        answer = Outcome.of(answer)
+    if not hasattr(answer, "result"):  # records of a program's own that look like an AllReduceResult will do
+        answer = AllReduceResult.of(answer)
     counts: list[int | None] = []
     for name in ("sent", "received"):
         words = getattr(answer, name, None)
@@ -77,7 +77,7 @@ def own_outcome(answer: Any, x: Array) -> Outcome:
     if residual is not None and np.shape(residual) != x.shape:
         raise Unusable(f"returned a residual of shape {np.shape(residual)} for {x.shape}")
     kept = None if residual is None else np.asarray(residual)
-    return Outcome(usable(answer.result, x), counts[0], counts[1], kept)
+    return AllReduceResult(usable(answer.result, x), counts[0], counts[1], kept)
 
 
 class Actor:

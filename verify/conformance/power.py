@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.check import check
 from commbounds.verify.conformance.claims import Unbiased, Variance
-from commbounds.verify.conformance.report import Verdict
-from commbounds.verify.conformance.subject import Compressor
+from commbounds.verify.conformance.report import CheckVerdict
+from commbounds.verify.conformance.subject import Codec
 
 __all__ = ["NOISES", "Noise", "found_of", "smallest", "table"]
 
@@ -42,14 +42,14 @@ class Noise:
     omega: float
     draw: Callable[[np.random.Generator, int], Array]
 
-    def subject(self, scale: float, claims: Sequence[Any]) -> Compressor:
+    def subject(self, scale: float, claims: Sequence[Any]) -> Codec:
         """C(x) = scale x draw(...)."""
 
         def noisy(x: Array, seed: int) -> Array:
             factors = self.draw(np.random.default_rng(seed), x.size)
             return (x * (scale * factors)).astype(x.dtype)
 
-        return Compressor(noisy, claims, magnitudes=(1e-15, 1e15))
+        return Codec(noisy, claims, magnitudes=(1e-15, 1e15))
 
 
 NOISES: tuple[Noise, ...] = (
@@ -67,7 +67,7 @@ def smallest(noise: Noise, budget: str) -> tuple[float, float]:
     for claim in (Unbiased(), Variance(noise.omega)):
         subject = noise.subject(1.0, [claim])
         finding = check(subject, budget, only=[str(claim)])[str(claim)]
-        if finding.verdict is not Verdict.PASS or finding.detects is None:
+        if finding.verdict is not CheckVerdict.PASS or finding.detects is None:
             raise RuntimeError(f"{noise.label}: a right subject gave {finding}")
         found.append(finding.detects)
     return found[0], found[1]
@@ -80,7 +80,7 @@ def found_of(noise: Noise, bias: float, excess: float, runs: int) -> tuple[int, 
     counts = [0, 0]
     for seed in range(runs):
         for place, (subject, name) in enumerate(((biased, "Unbiased"), (loud, "Variance"))):
-            counts[place] += check(subject, "quick", seed + 1, only=[name]).findings[0].verdict is Verdict.FAIL
+            counts[place] += check(subject, "quick", seed + 1, only=[name]).findings[0].verdict is CheckVerdict.FAIL
     return counts[0], counts[1]
 
 

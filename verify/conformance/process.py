@@ -135,15 +135,15 @@ class Process:
                 if self._buffer:
                     raise BadMessage(f"no header, but {bytes(self._buffer[:80])!r}")
                 return b""
-        return self._taken(end + 1)
+        return self._popped(end + 1)
 
     def _bytes(self, count: int) -> bytes:
         while len(self._buffer) < count:
             if not self._more():
                 break
-        return self._taken(count)
+        return self._popped(count)
 
-    def _taken(self, count: int) -> bytes:
+    def _popped(self, count: int) -> bytes:
         data = bytes(self._buffer[:count])
         del self._buffer[:count]
         return data
@@ -227,16 +227,16 @@ class Remote:
         return reply, arrays
 
     def roundtrip(self, x: Array, seed: int) -> Array:
-        """As of `Compressor`."""
+        """As of `Codec`."""
         return self._asked({"op": "roundtrip", "seed": seed}, x)[1][0]
 
     def roundtrip_with(self, x: Array, seed: int, uniforms: Array | None = None) -> Array:
-        """As of `Compressor`, with uniforms."""
+        """As of `Codec`, with uniforms."""
         more = [] if uniforms is None else [np.asarray(uniforms)]
         return self._asked({"op": "roundtrip", "seed": seed}, x, *more)[1][0]
 
     def bits(self, x: Array, seed: int) -> int:
-        """As of `Compressor`."""
+        """As of `Codec`."""
         reply, _ = self._asked({"op": "roundtrip", "seed": seed}, x)
         if isinstance(reply.get("bits"), bool) or not isinstance(reply.get("bits"), int):
             raise Unanswered(f"the reply must hold an integer 'bits', got {reply.get('bits')!r}")
@@ -249,12 +249,12 @@ class Remote:
 
     def run(self, stack: Array, seed: int) -> Any:
         """As of `AllReduce`."""
-        from commbounds.verify.conformance.subject import Outcome
+        from commbounds.verify.conformance.subject import AllReduceResult
 
         reply, arrays = self._asked({"op": "allreduce", "seed": seed}, stack)
         residual = arrays[1] if len(arrays) > 1 else None
         counts = [None if reply.get(name) is None else np.asarray(reply[name]) for name in ("sent", "received")]
-        return Outcome(arrays[0], counts[0], counts[1], residual)
+        return AllReduceResult(arrays[0], counts[0], counts[1], residual)
 
 
 class RemoteStep:

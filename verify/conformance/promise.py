@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from commbounds.verify.conformance.check import check
-from commbounds.verify.conformance.report import Finding
+from commbounds.verify.conformance.report import CheckFinding
 from commbounds.verify.conformance.subject import Subject
 from commbounds.verify.conformance.universal import UNIVERSAL
 
@@ -39,7 +39,7 @@ class Promise:
         """Everything that the subject is held to, in the order of a report."""
         return [str(claim) for claim in (*UNIVERSAL, *self.subject.claims)]
 
-    def finding(self, claim: str) -> Finding:
+    def finding(self, claim: str) -> CheckFinding:
         """The finding on one of `claims`: the one that is in the whole report, too."""
         return check(self.subject, self.budget, self.seed, only=[claim]).findings[0]
 
@@ -71,12 +71,12 @@ def conforms(subject: Subject, budget: str = "quick", seed: int = 0) -> Callable
     --------
     In a test module::
 
-        @cf.conforms(cf.Compressor(my_quantiser, [cf.Unbiased()]))
+        @cf.conforms(cf.Codec(my_quantiser, [cf.Unbiased()]))
         def test_my_quantiser():
             '''One test for every claim.'''
     """
     if not isinstance(subject, Subject):
-        raise TypeError(f"subject must be a Compressor, Stateful or AllReduce, got {subject!r}")
+        raise TypeError(f"subject must be a Codec, Stateful or AllReduce, got {subject!r}")
 
     def decorate(function: F) -> F:
         function.commbounds_promise = Promise(subject, budget, seed)  # type: ignore[attr-defined]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from commbounds.collectives.ranks import Communicator, MpiWorld, ThreadWorld
 from commbounds.verify.conformance.bench import Unusable
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.claim import Claim
+from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.on_rank import own_outcome
-from commbounds.verify.conformance.subject import AllReduce, Outcome
+from commbounds.verify.conformance.subject import AllReduce, AllReduceResult
 
 __all__ = ["InThreads", "OnWorld", "rank_program"]
 
@@ -21,15 +21,15 @@ Array = NDArray[Any]
 RankProgram = Callable[[Communicator, Array, int], Any]
 
 
-def rank_program(program: RankProgram, claims: Sequence[Claim] = (), **options: Any) -> AllReduce:
+def rank_program(program: RankProgram, claims: Sequence[SubjectClaim] = (), **options: Any) -> AllReduce:
     """A program that every rank runs, as a subject whose words are counted where they pass.
 
     Parameters
     ----------
-    program : callable (comm, x, seed) -> array, or Outcome
+    program : callable (comm, x, seed) -> array, or AllReduceResult
         `comm` is a `commbounds.collectives.ranks.Communicator`, `x` the rank's own row. It returns what the rank ends
-        with, and as an `Outcome` its residual too; not what it sent: that is counted.
-    claims : sequence of Claim
+        with, and as an `AllReduceResult` its residual too; not what it sent: that is counted.
+    claims : sequence of SubjectClaim
         About an `AllReduce`.
     **options
         As of `AllReduce`.
@@ -44,7 +44,7 @@ def rank_program(program: RankProgram, claims: Sequence[Claim] = (), **options: 
     return AllReduce(InThreads(program), claims, **options)
 
 
-def _own(program: RankProgram, comm: Communicator, row: Array, seed: int) -> Outcome:
+def _own(program: RankProgram, comm: Communicator, row: Array, seed: int) -> AllReduceResult:
     """What the program leaves on one rank; errors are marked with the rank."""
     try:
         outcome = own_outcome(program(comm, row, seed), row)
@@ -75,7 +75,7 @@ class InThreads:
     def __init__(self, program: RankProgram) -> None:
         self.program = program
 
-    def __call__(self, stack: Array, seed: int) -> Outcome:
+    def __call__(self, stack: Array, seed: int) -> AllReduceResult:
         try:
             results, traffic = ThreadWorld().run(
                 lambda comm: _own(self.program, comm, stack[comm.rank], seed), len(stack)
@@ -86,7 +86,7 @@ class InThreads:
         if 0 < sum(residual is None for residual in kept) < len(kept):
             raise Unanswered("some ranks show a residual, others do not")
         residuals = None if kept[0] is None else np.stack(kept)
-        return Outcome(np.stack([own.result for own in results]), traffic.sent, traffic.received, residuals)
+        return AllReduceResult(np.stack([own.result for own in results]), traffic.sent, traffic.received, residuals)
 
 
 class OnWorld:
@@ -102,7 +102,7 @@ class OnWorld:
         self._program = program
         self._worlds: dict[int, tuple[Any, MpiWorld]] = {}
 
-    def __call__(self, wire: Any, row: Array, seed: int) -> Outcome:
+    def __call__(self, wire: Any, row: Array, seed: int) -> AllReduceResult:
         if id(wire) not in self._worlds:
             self._worlds[id(wire)] = wire, MpiWorld(wire)
         world = self._worlds[id(wire)][1]
@@ -112,4 +112,4 @@ class OnWorld:
             raise _raised(error) from error
         own = results[world.rank]
         sent, received = int(traffic.sent[world.rank]), int(traffic.received[world.rank])
-        return Outcome(own.result, sent, received, own.residual)
+        return AllReduceResult(own.result, sent, received, own.residual)

@@ -1,4 +1,4 @@
-"""What a check of somebody's implementation found: `Finding`, `Report`, and their JSON form."""
+"""What a check of somebody's implementation found: `CheckFinding`, `Report`, and their JSON form."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Finding", "Report", "Verdict", "report_from_json"]
+__all__ = ["CheckFinding", "CheckVerdict", "Report", "report_from_json"]
 
 
-class Verdict(StrEnum):
+class CheckVerdict(StrEnum):
     """What was found about one claim."""
 
     PASS = "pass"
@@ -23,14 +23,14 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckFinding:
     """The verdict on one claim of a subject.
 
     Parameters
     ----------
     claim : str
         As it prints: ``Contraction(alpha=0.1)``; universal checks by their name.
-    verdict : Verdict
+    verdict : CheckVerdict
         Pass, fail, or not judged.
     evidence : str
         What was done, in one sentence: cases, draws, false-alarm rate.
@@ -50,7 +50,7 @@ class Finding:
     """
 
     claim: str
-    verdict: Verdict
+    verdict: CheckVerdict
     evidence: str = ""
     message: str = ""
     counterexample: Any = None
@@ -70,7 +70,7 @@ class Report:
     ----------
     subject : str
         Its name.
-    findings : tuple of Finding
+    findings : tuple of CheckFinding
         Universal checks first, then the claims in their order.
     budget : str
         quick, standard or thorough.
@@ -81,7 +81,7 @@ class Report:
     """
 
     subject: str
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckFinding, ...]
     budget: str = "quick"
     seed: int = 0
     versions: dict[str, str] = field(default_factory=dict)
@@ -92,16 +92,16 @@ class Report:
         return not self.failures
 
     @property
-    def failures(self) -> tuple[Finding, ...]:
+    def failures(self) -> tuple[CheckFinding, ...]:
         """The findings that failed."""
-        return tuple(f for f in self.findings if f.verdict is Verdict.FAIL)
+        return tuple(f for f in self.findings if f.verdict is CheckVerdict.FAIL)
 
     @property
-    def not_judged(self) -> tuple[Finding, ...]:
+    def not_judged(self) -> tuple[CheckFinding, ...]:
         """The findings without a judgement."""
-        return tuple(f for f in self.findings if f.verdict is Verdict.NOT_JUDGED)
+        return tuple(f for f in self.findings if f.verdict is CheckVerdict.NOT_JUDGED)
 
-    def __getitem__(self, claim: str) -> Finding:
+    def __getitem__(self, claim: str) -> CheckFinding:
         """The finding on the claim of that name, or the only one that begins so (``"Unbiased"``)."""
         found = [f for f in self.findings if f.claim == claim] or [
             f for f in self.findings if f.claim.split("(")[0] == claim
@@ -119,7 +119,7 @@ class Report:
         lines = [f"{self.subject}: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}"]
         for finding in self.findings:
             lines.append(f"  {finding.verdict:<10}  {finding.claim}: {finding.message or finding.evidence}")
-            if finding.verdict is Verdict.FAIL and finding.counterexample is not None:
+            if finding.verdict is CheckVerdict.FAIL and finding.counterexample is not None:
                 lines.append(f"              at {shortened(finding.counterexample)}")
         return "\n".join(lines)
 
@@ -155,7 +155,7 @@ def report_from_json(line: str) -> Report:
             numbers = {
                 name: None if entry[name] is None else float(entry[name]) for name in ("e_value", "alpha", "detects")
             }
-            findings.append(Finding(**{**entry, **numbers, "verdict": Verdict(entry["verdict"])}))
+            findings.append(CheckFinding(**{**entry, **numbers, "verdict": CheckVerdict(entry["verdict"])}))
         return Report(**data, findings=tuple(findings))
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"not a report: {error}") from error

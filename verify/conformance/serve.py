@@ -17,7 +17,7 @@ from commbounds.verify.conformance.bench import Unusable, usable
 from commbounds.verify.conformance.generators import fingerprints, put, states
 from commbounds.verify.conformance.loading import loaded
 from commbounds.verify.conformance.protocol import VERSION, encoded, read_message
-from commbounds.verify.conformance.subject import AllReduce, Compressor, Outcome, Stateful, Subject
+from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Codec, Stateful, Subject
 
 __all__ = ["main"]
 
@@ -68,7 +68,7 @@ class _Server:
 
     def _answer(self, operation: Any, x: Array, seed: int, more: list[Array]) -> Reply:
         subject = self._subject
-        if operation == "roundtrip" and isinstance(subject, Compressor):
+        if operation == "roundtrip" and isinstance(subject, Codec):
             options = {"uniforms": more[0]} if more else {}
             y = usable(subject.roundtrip(x, seed, **options), x)
             return ({} if subject.bits is None else {"bits": int(subject.bits(x, seed))}), [y]
@@ -78,7 +78,7 @@ class _Server:
             residual = residual() if callable(residual) else residual
             return {}, [y] if residual is None else [y, np.asarray(residual)]
         if operation == "allreduce" and isinstance(subject, AllReduce):
-            answer = Outcome.of(subject.run(x, seed))
+            answer = AllReduceResult.of(subject.run(x, seed))
             header = {}
             for name in ("sent", "received"):
                 if getattr(answer, name) is not None:

@@ -2,7 +2,7 @@
 
 No test refutes a mean of an unbounded law without assuming something: what comes back as zero a thousand times may
 come back as a million once. Here it is assumed either that the variance is what the subject claims (`Catoni`), or that
-the draws seen so far show how large a draw can be (`Stream`).
+the draws seen so far show how large a draw can be (`LearntRangeTest`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.sequential import BETS, SequentialTest, detectable_violation
 
-__all__ = ["Catoni", "Range", "Stream"]
+__all__ = ["Catoni", "LearntRangeTest", "Range"]
 
 Array = NDArray[Any]
 
@@ -68,7 +68,7 @@ class Range:
         self.ends = ends[0], ends[1]
 
 
-class Stream:
+class LearntRangeTest:
     """A two-sided test that deviations have mean zero, which learns their range from the first of them.
 
     Parameters

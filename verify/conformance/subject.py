@@ -1,4 +1,4 @@
-"""What is judged: `Compressor`, `Stateful`, `AllReduce`; somebody's code, what it claims, and for which inputs."""
+"""What is judged: `Codec`, `Stateful`, `AllReduce`; somebody's code, what it claims, and for which inputs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from commbounds.verify.conformance.claim import Claim
+from commbounds.verify.conformance.claim import SubjectClaim
 
-__all__ = ["AllReduce", "Compressor", "Outcome", "Stateful", "Subject"]
+__all__ = ["AllReduce", "AllReduceResult", "Codec", "Stateful", "Subject"]
 
 Array = NDArray[Any]
 
@@ -36,7 +35,7 @@ class Subject:
 
     Parameters
     ----------
-    claims : sequence of Claim
+    claims : sequence of SubjectClaim
         What it is held to. What is not claimed is not judged.
     name : str
         What the report calls it; the callable's name by default.
@@ -81,14 +80,12 @@ class Subject:
     if TYPE_CHECKING:  # a field of the subclasses, where it comes second
 
         @property
-        def claims(self) -> Sequence[Claim]: ...
+        def claims(self) -> Sequence[SubjectClaim]: ...
 
     def __post_init__(self) -> None:
-        from commbounds.verify.conformance.claim import Claim
-
         object.__setattr__(self, "claims", tuple(self.claims))
         for claim in self.claims:
-            if not isinstance(claim, Claim):
+            if not isinstance(claim, SubjectClaim):
                 raise TypeError(f"claims must be objects such as Unbiased(), got {claim!r}")
             if self.kind not in claim.about:
                 raise ValueError(f"{claim} is a claim about {' or '.join(claim.about)}, not about a {self.kind}")
@@ -154,7 +151,7 @@ def _name_of(function: Any, default: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Compressor(Subject):
+class Codec(Subject):
     """A compressor of single arrays, seen from outside: what comes out for what goes in.
 
     Parameters
@@ -174,13 +171,13 @@ class Compressor(Subject):
     >>> from commbounds.verify import conformance as cf
     >>> def half(x, seed):
     ...     return x / 2
-    >>> subject = cf.Compressor(half, [cf.Contraction(alpha=0.75)])
+    >>> subject = cf.Codec(half, [cf.Contraction(alpha=0.75)])
     >>> cf.check(subject).passed
     True
     """
 
     roundtrip: Callable[..., Any]
-    claims: Sequence[Claim] = ()
+    claims: Sequence[SubjectClaim] = ()
     bits: Callable[[Array, int], int] | None = field(default=None, kw_only=True)
 
     kind: ClassVar[str] = "compressor"
@@ -218,7 +215,7 @@ class Stateful(Subject):
     """
 
     factory: Callable[[int], Any]
-    claims: Sequence[Claim] = ()
+    claims: Sequence[SubjectClaim] = ()
 
     kind: ClassVar[str] = "stateful compressor"
     leading: ClassVar[int] = 1
@@ -233,7 +230,7 @@ class Stateful(Subject):
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class AllReduceResult:
     """What an all-reduce leaves.
 
     Parameters
@@ -252,8 +249,8 @@ class Outcome:
     residual: Any = None
 
     @classmethod
-    def of(cls, answer: Any) -> Outcome:
-        """An answer whose parts may be anything yet: an Outcome, (result, sent, received) or a result."""
+    def of(cls, answer: Any) -> AllReduceResult:
+        """An answer whose parts may be anything yet: an AllReduceResult, (result, sent, received) or a result."""
         if isinstance(answer, cls):
             return answer
         return cls(*answer) if isinstance(answer, tuple) and len(answer) == 3 else cls(answer)
@@ -265,7 +262,7 @@ class AllReduce(Subject):
 
     Parameters
     ----------
-    run : callable (stack, seed) -> (P, n) array, (array, sent, received), or Outcome
+    run : callable (stack, seed) -> (P, n) array, (array, sent, received), or AllReduceResult
         `stack` is (P, n), one row a rank.
     claims, name, shape, dtype, ... :
         See `Subject`; `shape` and `multiple_of` are of one rank's array.
@@ -274,7 +271,7 @@ class AllReduce(Subject):
     """
 
     run: Callable[[Array, int], Any]
-    claims: Sequence[Claim] = ()
+    claims: Sequence[SubjectClaim] = ()
     ranks: Sequence[int] = field(default=(1, 2, 3, 5, 8), kw_only=True)
 
     kind: ClassVar[str] = "all-reduce"

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from commbounds.verify.conformance import generators
 from commbounds.verify.conformance.bench import Bench, Unusable, usable
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.case import Case
-from commbounds.verify.conformance.claim import Claim, NotHere, Sure
+from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.claim import NotHere, SubjectClaim, Sure
 from commbounds.verify.conformance.memory import MemorySteady
 from commbounds.verify.conformance.subject import AllReduce, Stateful
 
@@ -39,7 +39,7 @@ class _Answers(_Universal):
 
     label: ClassVar[str] = "answers"
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         try:
             bench.raw(case)
         except Unanswered as error:
@@ -53,7 +53,7 @@ class _ShapeAndDtype(_Universal):
 
     label: ClassVar[str] = "shape and dtype kept"
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         try:
             bench.output(case)
         except Unusable as error:
@@ -67,7 +67,7 @@ class _Finite(_Universal):
 
     label: ClassVar[str] = "finite in, finite out"
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         if isinstance(bench.subject, AllReduce) and not _sum_fits(case.x):
             raise NotHere("the sum is beyond the dtype")
         if isinstance(bench.subject, Stateful) and not _sum_fits(case.x):
@@ -92,7 +92,7 @@ class _InputKept(_Universal):
 
     label: ClassVar[str] = "input not mutated"
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         if _foreign(bench):
             raise NotHere("another process cannot reach the caller's array")
         x = case.x.copy()
@@ -111,7 +111,7 @@ class _Repeats(_Universal):
 
     label: ClassVar[str] = "same seed, same output"
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         return _compared(bench.output(case).copy(), bench.output(case), "two calls with one seed")
 
 
@@ -121,14 +121,14 @@ class _Globals(_Universal):
 
     label: ClassVar[str] = "global generators untouched"
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         outputs, touched = _elsewhere(bench, case) if bench.subject.outside is not None else _here(bench, case)
         if touched:
             return f"the global generator of {' and '.join(sorted(touched))} was used"
         return _compared(outputs[0], outputs[1], "calls under two states of the global generators")
 
 
-def _here(bench: Bench, case: Case) -> tuple[list[Array], set[str]]:
+def _here(bench: Bench, case: CheckCase) -> tuple[list[Array], set[str]]:
     """Outputs under two states of the global generators, and the names of those that were used."""
     kept = generators.states()
     outputs, touched = [], set[str]()
@@ -149,7 +149,7 @@ def _foreign(bench: Bench) -> bool:
     return bench.subject.outside is not None and "name" not in bench.subject.outside.process.started()
 
 
-def _elsewhere(bench: Bench, case: Case) -> tuple[list[Array], set[str]]:
+def _elsewhere(bench: Bench, case: CheckCase) -> tuple[list[Array], set[str]]:
     """As `_here`, where the generators are those of the subject's process, which has to be a Python server."""
     remote = bench.subject.outside
     if _foreign(bench):
@@ -171,7 +171,7 @@ class _Order(_Universal):
 
     label: ClassVar[str] = "order of calls does not matter"
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         if isinstance(bench.subject, Stateful):
             step, answers = bench.call(bench.subject.factory, case.seed), []
             for row in case.x.copy():
@@ -180,7 +180,7 @@ class _Order(_Universal):
             for t, (y, then) in enumerate(answers):
                 if y.tobytes() != then.tobytes():
                     return f"the array that step {t} returned changed in a later step"
-        other = Case(_unlike(bench, case.x), case.seed + 1)
+        other = CheckCase(_unlike(bench, case.x), case.seed + 1)
         first = bench.output(case)
         kept = first.copy()
         bench.output(other)
@@ -212,7 +212,7 @@ def _compared(a: Array, b: Array, what: str) -> str | None:
     return f"{what} gave {float(wide[0][at])!r} and {float(wide[1][at])!r} at {at}"
 
 
-UNIVERSAL: tuple[Claim, ...] = (
+UNIVERSAL: tuple[SubjectClaim, ...] = (
     _Answers(),
     _ShapeAndDtype(),
     _Finite(),

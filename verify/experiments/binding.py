@@ -12,7 +12,7 @@ from commbounds.theory import claims
 from commbounds.verify.compressor_study import CompressorStudy
 from commbounds.verify.defects import IdempotenceDefect, ScaleDefect, SignDefect
 from commbounds.verify.experiments.setups import SETUPS, SWEEPS
-from commbounds.verify.measures import Bias, Bits, Distortion, Largest, Measure
+from commbounds.verify.measures import Bias, Distortion, Largest, Measure, MessageBits
 
 __all__ = ["bind", "both", "moderate", "ones", "table"]
 
@@ -28,7 +28,7 @@ MEASURES: dict[str, Measure] = {
     "absolute_error": Distortion(relative=False),
     "second_moment": Distortion(center=0),
     "bias": Bias(),
-    "bits": Bits(),
+    "bits": MessageBits(),
     "support": Largest(_nonzero),
     "sign_defect": SignDefect(),
     "scale_defect": ScaleDefect(),

@@ -1,4 +1,4 @@
-"""What a test vector is before it is written: `Case`; what a file of them is about: `Subject`."""
+"""What a test vector is before it is written: `VectorCase`; what a file of them is about: `VectorSubject`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from commbounds.verify.vectors.numbers import json_of
 
-__all__ = ["Case", "Subject", "expected_of", "law_json", "vector_json"]
+__all__ = ["VectorCase", "VectorSubject", "expected_of", "law_json", "vector_json"]
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class VectorCase:
     """One test vector.
 
     Parameters
@@ -44,7 +44,7 @@ class Case:
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class VectorSubject:
     """What one file is about.
 
     Parameters
@@ -55,10 +55,10 @@ class Subject:
         "compressor", "mechanism" or "collective".
     summary : str
         What it is, in a sentence.
-    cases : callable () -> iterable of Case
-    run : callable (Case) -> mapping
+    cases : callable () -> iterable of VectorCase
+    run : callable (VectorCase) -> mapping
         What is expected: named values.
-    law : callable (Case) -> list of (probability, output), or None
+    law : callable (VectorCase) -> list of (probability, output), or None
         The exact distribution of the output.
     unit : str
         What its traffic counts: words or bytes; empty where there is none.
@@ -67,13 +67,13 @@ class Subject:
     name: str
     kind: str
     summary: str
-    cases: Callable[[], Iterable[Case]]
-    run: Callable[[Case], Mapping[str, Any]]
-    law: Callable[[Case], Any] | None = None
+    cases: Callable[[], Iterable[VectorCase]]
+    run: Callable[[VectorCase], Mapping[str, Any]]
+    law: Callable[[VectorCase], Any] | None = None
     unit: str = ""
 
 
-def expected_of(subject: Subject, case: Case) -> Mapping[str, Any]:
+def expected_of(subject: VectorSubject, case: VectorCase) -> Mapping[str, Any]:
     """What `subject` makes of `case`; or, where the case says so, the kind of error by which it is refused.
 
     Raises
@@ -90,7 +90,7 @@ def expected_of(subject: Subject, case: Case) -> Mapping[str, Any]:
     raise ValueError(f"{subject.name} must refuse the case {case.name!r}, and does not")
 
 
-def vector_json(subject: Subject, case: Case) -> dict[str, Any]:
+def vector_json(subject: VectorSubject, case: VectorCase) -> dict[str, Any]:
     """The vector of `case`, with what is expected of `subject`, in what JSON has."""
     expected = expected_of(subject, case)
     flags = (*case.flags, "refused") if case.refused else case.flags

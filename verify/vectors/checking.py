@@ -37,12 +37,12 @@ def differences(folder: Path, patterns: Sequence[str] = ()) -> list[str]:
     expected = contents(patterns)
     found = set(present(folder))
     index = parsed(folder / INDEX)
-    told = [f"{path}: missing" for path in sorted(set(expected) - found)]
+    problems = [f"{path}: missing" for path in sorted(set(expected) - found)]
     if not patterns:
-        told += [f"{path}: not expected" for path in sorted(found - set(expected))]
+        problems += [f"{path}: not expected" for path in sorted(found - set(expected))]
     for path in sorted(set(expected) & found):
-        told += _of_file(folder / path, path, expected[path], _recorded(index, path))
-    return told
+        problems += _of_file(folder / path, path, expected[path], _recorded(index, path))
+    return problems
 
 
 def _recorded(index: dict[str, Any], path: str) -> Any:
@@ -60,9 +60,9 @@ def _of_file(file: Path, path: str, expected: str, recorded: Any) -> list[str]:
         return []
     if path == ABOUT:
         return [f"{path}: differs from what is written now"]
-    told = [] if raw == expected.encode() else _of_json(raw, path, expected)
-    if told or path in (FORM, INDEX):
-        return told
+    problems = [] if raw == expected.encode() else _of_json(raw, path, expected)
+    if problems or path in (FORM, INDEX):
+        return problems
     if recorded is None:
         return [f"{path}: the index does not list it"]
     own, listed = digest(raw), recorded.get("sha256")
@@ -79,7 +79,7 @@ def _of_json(raw: bytes, path: str, expected: str) -> list[str]:
     if path != FORM and version != VERSION:
         return [f"{path}: schema version {version!r} is not known, only {VERSION} is"]
     wanted = json.loads(expected)
-    return _told(path, _of_index(held, wanted) if path == INDEX else list(_between(held, wanted, "")))
+    return _listed(path, _of_index(held, wanted) if path == INDEX else list(_between(held, wanted, "")))
 
 
 def _refused(constant: str) -> Any:
@@ -90,15 +90,15 @@ def _of_index(held: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     """Differences of the index; that of sums is told with the files, and what others wrote may list more files."""
     counts = {entry["file"]: entry["vectors"] for entry in wanted.pop("files")}
     rest = {name: value for name, value in held.items() if name != "files"}
-    told = list(_between(rest, wanted, ""))
+    problems = list(_between(rest, wanted, ""))
     for path, count in counts.items():
         entry = _recorded(held, path)
         if entry is not None and entry.get("vectors") != count:
-            told.append(f"{path} has {entry.get('vectors')!r} vectors, should be {count}")
-    return told
+            problems.append(f"{path} has {entry.get('vectors')!r} vectors, should be {count}")
+    return problems
 
 
-def _told(path: str, found: list[str]) -> list[str]:
+def _listed(path: str, found: list[str]) -> list[str]:
     more = [f"{path}: {len(found) - _SHOWN} more differences"] if len(found) > _SHOWN else []
     return [f"{path}: {line}" for line in found[:_SHOWN]] + more
 

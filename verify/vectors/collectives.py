@@ -9,11 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives import COLLECTIVES
-from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.inputs import array, ordinary, stack_flags
 from commbounds.verify.vectors.numbers import Record
 
-__all__ = ["SIZES", "called", "case_of", "collective", "every_round", "full_sizes", "ranks", "special_stacks"]
+__all__ = [
+    "SIZES",
+    "called",
+    "case_of",
+    "collective",
+    "descent_case",
+    "every_round",
+    "full_sizes",
+    "ranks",
+    "special_stacks",
+]
 
 Array = NDArray[Any]
 
@@ -34,7 +44,7 @@ def ranks(P: int, n: int, dtype: str, key: int = 0) -> Array:
     return ordinary(1000 + key, P * n, dtype).reshape(P, n)
 
 
-def full_sizes(parameters: Mapping[str, Any] | None = None, key: int = 0) -> Iterator[Case]:
+def full_sizes(parameters: Mapping[str, Any] | None = None, key: int = 0) -> Iterator[VectorCase]:
     """A case of every size in `SIZES`, all with these parameters."""
     for P, n, dtype, why in SIZES:
         yield case_of(why, {"stack": ranks(P, n, dtype, key)}, dict(parameters or {}))
@@ -49,7 +59,7 @@ def case_of(
     about: str = "",
     flags: tuple[str, ...] = (),
     refused: bool = False,
-) -> Case:
+) -> VectorCase:
     """A case that is called by what it is about, by its size, and by its parameters as far as they are plain."""
     given = next(iter(inputs.values()), None)
     rows = given if isinstance(given, np.ndarray) and given.ndim > 1 else None
@@ -57,13 +67,21 @@ def case_of(
     plain = {k: v for k, v in (parameters or {}).items() if isinstance(v, bool | int | float | str)}
     title = ", ".join([*([about] if about else []), *size, *(f"{key}={value}" for key, value in plain.items())])
     seen = stack_flags(rows) if rows is not None and rows.dtype.kind == "f" else ()
-    return Case(title or why, why, inputs, parameters or {}, randomness or {}, (*seen, *flags), refused=refused)
+    return VectorCase(title or why, why, inputs, parameters or {}, randomness or {}, (*seen, *flags), refused=refused)
 
 
-def called(function: Callable[..., Any], *names: str) -> Callable[[Case], Mapping[str, Any]]:
+def descent_case(P: int, n: int, dtype: str, why: str, **given: Any) -> VectorCase:
+    """Three steps of a descent: weights, and the workers' gradients at every step."""
+    gradients = [ranks(P, n, dtype, 80 + t) for t in range(3)]
+    sized = case_of(why, {"stack": gradients[0]}, given)
+    name = ", ".join([sized.name, *(str(given[key]) for key in ("mechanism", "aggregator") if key in given)])
+    return VectorCase(name, why, {"weights": ranks(1, n, dtype, 90)[0], "gradients": gradients}, given, {}, sized.flags)
+
+
+def called(function: Callable[..., Any], *names: str) -> Callable[[VectorCase], Mapping[str, Any]]:
     """What `function` returns for everything that a case gives it, the parts under these names."""
 
-    def run(case: Case) -> Mapping[str, Any]:
+    def run(case: VectorCase) -> Mapping[str, Any]:
         found = function(**case.inputs, **case.parameters, **case.randomness)
         parts = found if len(names) > 1 else (found,)
         return dict(zip(names, parts, strict=True))
@@ -77,11 +95,14 @@ def every_round(rounds: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def collective(
-    name: str, cases: Callable[[], Iterable[Case]], run: Callable[[Case], Mapping[str, Any]], unit: str = "words"
-) -> Subject:
+    name: str,
+    cases: Callable[[], Iterable[VectorCase]],
+    run: Callable[[VectorCase], Mapping[str, Any]],
+    unit: str = "words",
+) -> VectorSubject:
     """The collective of this name, which `run` calls; its summary is the first line of its docstring."""
     summary = (COLLECTIVES[name].__doc__ or "").strip().splitlines()[0]
-    return Subject(name, "collective", summary, cases, run, unit=unit)
+    return VectorSubject(name, "collective", summary, cases, run, unit=unit)
 
 
 def special_stacks() -> Iterator[tuple[str, Array, tuple[str, ...]]]:

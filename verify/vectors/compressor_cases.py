@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from commbounds.compressors import COMPRESSORS, MECHANISMS
-from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.compressors import keyed, received
 from commbounds.verify.vectors.inputs import HOSTILE, REFUSED, array, flags_of, hostile, uniforms
 
@@ -61,14 +61,14 @@ def drawn(compressor: Any, name: str, x: Any, seed: int) -> dict[str, Any]:
 
 def hostile_cases(
     compressor: Any, dtype: str, names: tuple[str, ...], refused: tuple[str, ...], randomness: Any = drawn
-) -> Iterator[Case]:
+) -> Iterator[VectorCase]:
     """A case for every hostile vector, among them those that are to be refused."""
     parameters = parameters_of(compressor)
     about = {**HOSTILE, **REFUSED}
     for name in (*names, *refused):
         x = hostile(name, dtype)
         why = about[name] if name in names or name in REFUSED else f"{about[name]} Refused with these parameters."
-        yield Case(
+        yield VectorCase(
             _title(name, dtype, parameters),
             why,
             {"x": x},
@@ -79,7 +79,9 @@ def hostile_cases(
         )
 
 
-def switch_cases(compressor: Any, entries: tuple[float, ...], up: tuple[Fraction, ...], dtype: str) -> Iterator[Case]:
+def switch_cases(
+    compressor: Any, entries: tuple[float, ...], up: tuple[Fraction, ...], dtype: str
+) -> Iterator[VectorCase]:
     """Uniforms at both ends of their range, and next to the probability of the upper level, on either side."""
     x, parameters = array(entries, dtype), parameters_of(compressor)
     unit = Fraction(1, 2 ** GRID[dtype])
@@ -91,18 +93,18 @@ def switch_cases(compressor: Any, entries: tuple[float, ...], up: tuple[Fraction
         "at the switch": (at, "The first uniforms that stay below: the comparison is strict."),
     }
     for name, (u, why) in given.items():
-        yield Case(
+        yield VectorCase(
             _title(name, dtype, parameters), why, {"x": x}, parameters,
             {"uniforms": array([float(v) for v in u], dtype)}, (*flags_of(x), "uniforms on the edge"),
             law=name == "at the switch",
         )  # fmt: skip
 
 
-def law_case(compressor: Any) -> Case:
+def law_case(compressor: Any) -> VectorCase:
     """A small vector on which the exact output stands beside the computed one."""
     x = array([0.5, -3.0, 2.0, 2.0, 0.0], "float32")
     why = "The exact output beside the computed one."
-    return Case("with its law", why, {"x": x}, parameters_of(compressor), {}, flags_of(x), law=True)
+    return VectorCase("with its law", why, {"x": x}, parameters_of(compressor), {}, flags_of(x), law=True)
 
 
 def vector_cases(
@@ -111,7 +113,7 @@ def vector_cases(
     switches: Iterable[Switch] = (),
     laws: Iterable[Any] = (),
     randomness: Any = drawn,
-) -> list[Case]:
+) -> list[VectorCase]:
     """Those of the cases that are about the compressor of this name.
 
     Parameters
@@ -143,11 +145,11 @@ def _summary(registered: Any) -> str:
 
 
 def compressor(
-    name: str, cases: Callable[[], Iterable[Case]], run: Callable[[Case], Mapping[str, Any]] | None = None
-) -> Subject:
+    name: str, cases: Callable[[], Iterable[VectorCase]], run: Callable[[VectorCase], Mapping[str, Any]] | None = None
+) -> VectorSubject:
     """The compressor of this name, in either registry; its cases give the hyper-parameters."""
     kind, registered = ("compressor", COMPRESSORS[name]) if name in COMPRESSORS else ("mechanism", MECHANISMS[name])
-    return Subject(
+    return VectorSubject(
         name,
         kind,
         _summary(registered),
@@ -157,6 +159,8 @@ def compressor(
     )
 
 
-def mechanism(name: str, cases: Callable[[], Iterable[Case]], run: Callable[[Case], Mapping[str, Any]]) -> Subject:
+def mechanism(
+    name: str, cases: Callable[[], Iterable[VectorCase]], run: Callable[[VectorCase], Mapping[str, Any]]
+) -> VectorSubject:
     """The mechanism of this name, which `run` calls."""
-    return Subject(name, "mechanism", _summary(MECHANISMS[name]), cases, run)
+    return VectorSubject(name, "mechanism", _summary(MECHANISMS[name]), cases, run)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commbounds.compressors import Message
 from commbounds.compressors._random import fill_uniforms, key_from
-from commbounds.verify.vectors.case import Case
+from commbounds.verify.vectors.case import VectorCase
 from commbounds.verify.vectors.numbers import Record
 
 __all__ = ["keyed", "parts_of", "received", "sent"]
@@ -23,7 +23,7 @@ def parts_of(message: Message) -> Record:
     return Record(type(message).__name__, message.parts)
 
 
-def sent(compressor: Any, case: Case) -> Any:
+def sent(compressor: Any, case: VectorCase) -> Any:
     """The message that `compressor` makes of the case's x, with the randomness of the case in place of its own."""
     x, randomness = case.inputs["x"], case.randomness
     if not randomness:
@@ -34,7 +34,7 @@ def sent(compressor: Any, case: Case) -> Any:
     return compressor.compress_with(x, given)
 
 
-def received(compressor: Any, case: Case) -> Mapping[str, Any]:
+def received(compressor: Any, case: VectorCase) -> Mapping[str, Any]:
     """What is expected: the message part by part, its size in bits, and what the receiver reads."""
     message = sent(compressor, case)
     return {"message": parts_of(message), "bits": message.bits, "output": compressor.decompress(message)}

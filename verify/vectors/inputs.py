@@ -9,7 +9,18 @@ from numpy.typing import NDArray
 
 from commbounds.compressors._random import fill_uniforms
 
-__all__ = ["HOSTILE", "REFUSED", "array", "flags_of", "hostile", "mask", "ordinary", "stack_flags", "uniforms"]
+__all__ = [
+    "HOSTILE",
+    "REFUSED",
+    "array",
+    "eighths",
+    "flags_of",
+    "hostile",
+    "mask",
+    "ordinary",
+    "stack_flags",
+    "uniforms",
+]
 
 Array = NDArray[Any]
 
@@ -51,6 +62,12 @@ def mask(key: int, shape: tuple[int, ...], share: float = 0.75) -> NDArray[np.bo
     """True with about this share, from the counter-based generator."""
     drawn = uniforms(2000 + key, int(np.prod(shape)), "float64")
     return np.asarray(drawn.reshape(shape) < share)
+
+
+def eighths(key: int, *shape: int) -> Array:
+    """Multiples of 1/8 in [0, 4), from the counter-based generator: sums and differences of them are exact."""
+    drawn = uniforms(3000 + key, int(np.prod(shape)), "float64")
+    return np.asarray(np.floor(drawn.reshape(shape) * 32) / 8)
 
 
 def ordinary(key: int, n: int, dtype: str) -> Array:

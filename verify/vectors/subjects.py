@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from commbounds.columns import entries, parts
-from commbounds.verify.vectors.case import Subject
+from commbounds.verify.vectors.case import VectorSubject
 
 __all__ = ["LEFT_OUT", "subjects"]
 
@@ -14,7 +14,7 @@ LEFT_OUT: Mapping[str, str] = MappingProxyType(entries("WITHOUT_VECTORS", "verif
 """Names in the registries without vectors, and why: the columns' packages say so in ``WITHOUT_VECTORS``."""
 
 
-def subjects() -> dict[str, Subject]:
+def subjects() -> dict[str, VectorSubject]:
     """Everything that has vectors, under its name: what the columns' ``vectors.py`` give, column by column."""
     found = [subject for _, column in parts("verify.experiments", "vectors") for subject in column.subjects()]
     return {subject.name: subject for subject in found}

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.kernels
 ONES = np.ones((4, 2))
 
 
-def differences(apart, P=3):
-    return [a.difference for a in compared(replace(PAIRING, apart=apart), P, ThreadWorld())]
+def differences(program, P=3):
+    return [a.difference for a in compared(replace(PAIRING, program=program), P, ThreadWorld())]
 
 
 def refused(arguments, error, message):
@@ -44,7 +44,7 @@ def test_bits_and_words_are_those_of_one_process(P):
 def test_some_case_has_ranks_that_disagree():
     masks = []
     for case in PAIRING.cases(3):
-        outcomes, _ = PAIRING.together(case)
+        outcomes, _ = PAIRING.collective(case)
         masks.append(len({outcome["rows"].tobytes() for outcome in outcomes}))
     assert max(masks) > 1
 
@@ -97,7 +97,7 @@ def test_seeds_must_be_shared():
 
 def test_a_rank_looks_at_no_gradient_but_its_own():
     def alone(comm, case):
-        return PAIRING.apart(comm, replace(case, stack=np.repeat(case.stack[comm.rank][None], 3, axis=0)))
+        return PAIRING.program(comm, replace(case, stack=np.repeat(case.stack[comm.rank][None], 3, axis=0)))
 
     assert not any(differences(alone))
 
@@ -116,7 +116,7 @@ def test_a_program_that_scores_by_its_own_sketch_is_found():
 
 def test_indices_that_are_sent_are_found():
     def with_indices(comm, case):
-        outcome = PAIRING.apart(comm, case)
+        outcome = PAIRING.program(comm, case)
         comm.phase("rows")
         comm.step({(comm.rank + 1) % 3: parcel(outcome["rows"])}, [(comm.rank - 1) % 3])
         return outcome
@@ -125,7 +125,7 @@ def test_indices_that_are_sent_are_found():
         differences(with_indices)
 
     def in_a_part(comm, case):
-        outcome = PAIRING.apart(comm, case)
+        outcome = PAIRING.program(comm, case)
         with comm.within("rows"):
             comm.phase("all-gather")
             comm.step({(comm.rank + 1) % 3: parcel(outcome["rows"])}, [(comm.rank - 1) % 3])
@@ -136,7 +136,7 @@ def test_indices_that_are_sent_are_found():
 
 def test_a_mean_that_is_a_sum_is_found():
     def total(comm, case):
-        outcome = PAIRING.apart(comm, case)
+        outcome = PAIRING.program(comm, case)
         return {**outcome, "mean": comm.size * outcome["mean"]}
 
     assert any("mean" in difference for difference in differences(total))

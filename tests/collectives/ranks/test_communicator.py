@@ -69,7 +69,7 @@ def test_what_arrives_belongs_to_the_receiver(run):
         other = 1 - comm.rank
         arrived = comm.step({other: parcel(own)}, [other])[other].arrays[0]
         arrived += 10
-        comm.told(None)
+        comm.allgather_object(None)
         return own.tolist(), arrived.tolist()
 
     results, _ = run(program, 2)
@@ -81,7 +81,7 @@ def test_a_later_change_of_what_was_sent_is_not_seen(run):
         own = np.zeros(2)
         arrived = comm.step({1: parcel(own)} if comm.rank == 0 else {}, [0] if comm.rank == 1 else [])
         own += 1
-        comm.told(None)
+        comm.allgather_object(None)
         return [a.arrays[0].tolist() for a in arrived.values()]
 
     assert run(program, 2)[0] == [[], [[0.0, 0.0]]]
@@ -95,7 +95,7 @@ def test_messages_come_in_the_order_asked_for(run):
 
 
 def test_what_is_told_is_not_counted(run):
-    results, traffic = run(lambda comm: comm.told(comm.rank**2))
+    results, traffic = run(lambda comm: comm.allgather_object(comm.rank**2))
     assert results == [[0, 1, 4]] * 3
     assert traffic.steps == 0
 
@@ -171,7 +171,7 @@ def test_an_interruption_ends_the_run():
 
     with pytest.raises(KeyboardInterrupt):
         in_one_process(program, 3)
-    assert in_one_process(lambda comm: comm.told(comm.rank), 3)[0] == [[0, 1, 2]] * 3
+    assert in_one_process(lambda comm: comm.allgather_object(comm.rank), 3)[0] == [[0, 1, 2]] * 3
 
 
 class Kept:
@@ -184,7 +184,7 @@ def test_nothing_of_a_run_is_kept():
     def program(comm):
         own = Kept()
         seen.append(weakref.ref(own))
-        comm.told(own)
+        comm.allgather_object(own)
         comm.step()
         return own
 
@@ -197,8 +197,8 @@ def test_nothing_of_a_run_is_kept():
 
 def test_runs_within_runs_and_many_ranks():
     def program(comm):
-        inner, _ = in_one_process(lambda below: below.told(10 * comm.rank + below.rank), 3)
-        return comm.told(inner[0])
+        inner, _ = in_one_process(lambda below: below.allgather_object(10 * comm.rank + below.rank), 3)
+        return comm.allgather_object(inner[0])
 
     for _ in range(2):
         assert in_one_process(program, 2)[0] == [[[0, 1, 2], [10, 11, 12]]] * 2
@@ -246,16 +246,16 @@ def test_what_is_common_is_refused_on_all_ranks(run):
 # --- a comparison can fail --------------------------------------------------------------------------------------------
 
 
-def paired(apart):
+def paired(program):
     """Two ranks that exchange their vectors, in one process; and `apart`."""
     stack = np.array([[1.0, 0.0, np.nan], [3.0, 4.0, 5.0]])
 
-    def together(case):
+    def collective(case):
         both = [{"value": case.stack[1 - rank], "parts": (rank, [2])} for rank in range(2)]
         three, one = np.full((1, 2), 3), np.ones((1, 2), np.int64)
         return both, Traffic.of_phases({"only": Traffic.of_steps(three, three, one)})
 
-    return Pairing("exchange", lambda P: iter([RankCase({"n": 3}, stack)]), together, apart)
+    return Pairing("exchange", lambda P: iter([RankCase({"n": 3}, stack)]), collective, program)
 
 
 def exchange(comm, case, change=lambda value: value, extra=0, steps=1, phase="only", **others):
@@ -306,23 +306,23 @@ def test_a_difference_in_the_result_is_found(change, part):
 )
 def test_signs_of_zero_and_of_nan_are_looked_at(ours, theirs):
     twin = paired(lambda comm, case: {**exchange(comm, case), "value": np.array(theirs)})
-    expected, traffic = twin.together(next(twin.cases(2)))
-    together = [{**outcome, "value": np.array(ours)} for outcome in expected]
-    (found,) = compared(replace(twin, together=lambda case: (together, traffic)), 2, ThreadWorld())
+    expected, traffic = twin.collective(next(twin.cases(2)))
+    collective = [{**outcome, "value": np.array(ours)} for outcome in expected]
+    (found,) = compared(replace(twin, collective=lambda case: (collective, traffic)), 2, ThreadWorld())
     assert found.bits.startswith("rank 0, value: ")
     assert found.bits.endswith("at 1 (1 differ)")
 
 
 @pytest.mark.parametrize(
-    ("apart", "part"),
+    ("program", "part"),
     [
         (lambda comm, case: {**exchange(comm, case), "parts": (comm.rank, [2, 3])}, "parts[1]: 1 parts"),
         (lambda comm, case: exchange(comm, case, more=1), "['value', 'parts'] in one process, ['value', 'parts', 'm"),
     ],
     ids=["tuples", "names"],
 )
-def test_a_difference_in_structure_is_found(apart, part):
-    (found,) = compared(paired(apart), 2, ThreadWorld())
+def test_a_difference_in_structure_is_found(program, part):
+    (found,) = compared(paired(program), 2, ThreadWorld())
     assert part in found.bits
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from commbounds.collectives import COLLECTIVES, gather_blocks
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense import on_rank as dense
-from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, carried_out, edges_of
+from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, carried_out
 from commbounds.collectives.dense.messages import backwards, bruck
 from commbounds.collectives.ranks import ThreadWorld
 from commbounds.verify.experiments.dense.pairings import PAIRINGS
@@ -54,7 +55,7 @@ def test_cases_are_the_same_each_time(pairing):
 @pytest.mark.parametrize("one", ALLREDUCES, ids=lambda p: p.name)
 @pytest.mark.parametrize("other", ALLREDUCES, ids=lambda p: p.name)
 def test_cases_tell_the_orders_of_adding_apart(one, other):
-    differ = any(found.bits for found in compared(replace(one, apart=other.apart), 4, ThreadWorld()))
+    differ = any(found.bits for found in compared(replace(one, program=other.program), 4, ThreadWorld()))
     assert differ == (one is not other)
 
 
@@ -202,13 +203,13 @@ def test_schedules_are_carried_out_as_in_one_process(P, dtype):
     # messages that go over the end of the vector
     schedules.append(([Part("scatter", backwards(bruck(P)), True), Part("gather", bruck(P), False)], P))
     for parts, blocks in schedules:
-        edges = edges_of(stack.shape[1], blocks)
+        edges = even_cuts(stack.shape[1], blocks)
         expected = stack.copy()
         counted = carried_out(expected, edges, parts)
 
         def program(comm, parts=parts, edges=edges):
             held = stack[comm.rank].copy()
-            dense.carried_out_apart(comm, held, edges, parts)
+            dense.carried_out_on_rank(comm, held, edges, parts)
             return held
 
         results, traffic = run(program, P)

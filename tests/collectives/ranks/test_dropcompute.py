@@ -49,11 +49,11 @@ def test_bad_input_on_one_rank_is_refused_on_all(bad, gradients, completed, norm
 
 def test_a_word_too_many_is_found():
     def chatty(comm, case):
-        outcome = PAIRING.apart(comm, case)
+        outcome = PAIRING.program(comm, case)
         comm.step({(comm.rank + 1) % 4: parcel(np.zeros(1))}, [(comm.rank - 1) % 4])
         return outcome
 
-    assert all("traffic" in d for d in differences(pairing=replace(PAIRING, apart=chatty)).values())
+    assert all("traffic" in d for d in differences(pairing=replace(PAIRING, program=chatty)).values())
 
 
 def test_workers_added_up_the_other_way_round_are_found(monkeypatch):
@@ -75,9 +75,9 @@ def test_micro_batches_that_were_dropped_are_found(monkeypatch):
 def test_another_normalisation_is_found(asked, done):
     def otherwise(comm, case):
         given = done if case.settings["normalisation"] == asked else case.settings["normalisation"]
-        return PAIRING.apart(comm, replace(case, settings={**case.settings, "normalisation": given}))
+        return PAIRING.program(comm, replace(case, settings={**case.settings, "normalisation": given}))
 
-    found = differences(pairing=replace(PAIRING, apart=otherwise))
+    found = differences(pairing=replace(PAIRING, program=otherwise))
     telling = [case for case in found if f"normalisation={asked}" in case and "completed=[0, 1, 2, 3]" in case]
     assert len(telling) == 2
     assert all("result" in found[case] for case in telling)

@@ -24,8 +24,8 @@ SGD = FeedbackSGD(EF14(TopK(1)), 0.5)
 ONES = np.ones(4)
 
 
-def differences(apart, P=3):
-    return [a.difference for a in compared(replace(PAIRING, apart=apart), P, ThreadWorld())]
+def differences(program, P=3):
+    return [a.difference for a in compared(replace(PAIRING, program=program), P, ThreadWorld())]
 
 
 def refused(program, error, message):
@@ -170,7 +170,7 @@ def test_messages_count_what_they_claim():
 
 def test_a_rank_looks_at_no_gradient_but_its_own():
     def alone(comm, case):
-        return PAIRING.apart(comm, replace(case, stack=np.repeat(case.stack[comm.rank][None], 3, axis=0)))
+        return PAIRING.program(comm, replace(case, stack=np.repeat(case.stack[comm.rank][None], 3, axis=0)))
 
     assert not any(differences(alone))
 
@@ -188,31 +188,31 @@ def test_a_residual_that_is_forgotten_is_found():
     chosen = [
         c for c in PAIRING.cases(3) if (c.settings["mechanism"], c.settings.get("compressor")) == ("EF14", "topk")
     ]
-    pairing = replace(PAIRING, apart=forgetful, cases=lambda P: iter(chosen[:1]))
+    pairing = replace(PAIRING, program=forgetful, cases=lambda P: iter(chosen[:1]))
     (found,) = compared(pairing, 3, ThreadWorld())
     assert "rank 0, steps[1], weights" in found.difference  # the first step has nothing to remember
 
 
 def test_streams_of_their_own_are_found():
-    def apart(comm, case):
+    def program(comm, case):
         seed = case.settings.get("seed")
         settings = {**case.settings, "seed": seed + 1} if seed else case.settings
-        return PAIRING.apart(comm, replace(case, settings=settings))
+        return PAIRING.program(comm, replace(case, settings=settings))
 
-    for case, difference in zip(PAIRING.cases(3), differences(apart), strict=True):
+    for case, difference in zip(PAIRING.cases(3), differences(program), strict=True):
         assert bool(difference) == ("seed" in case.settings)
 
 
 def test_a_word_too_many_is_found():
     def chatty(comm, case):
-        outcome = PAIRING.apart(comm, case)
+        outcome = PAIRING.program(comm, case)
         with comm.within("step 0"):
             comm.phase("more")
             comm.step({(comm.rank + 1) % 3: parcel(np.zeros(1))}, [(comm.rank - 1) % 3])
         return outcome
 
     only_dense = [c for c in PAIRING.cases(3) if c.settings["mechanism"] == "EF21" and c.settings.get("dense", True)]
-    pairing = replace(PAIRING, apart=chatty, cases=lambda P: iter(only_dense))
+    pairing = replace(PAIRING, program=chatty, cases=lambda P: iter(only_dense))
     found = compared(pairing, 3, ThreadWorld())
     assert found
     assert all("traffic" in agreement.difference for agreement in found)

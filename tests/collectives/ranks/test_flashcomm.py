@@ -118,14 +118,14 @@ def test_a_sum_that_overflows_on_its_owner_is_refused_on_all(name):
     assert ThreadWorld().run(refusal, 3)[0] == [True] * 3
 
 
-def with_twin(pairing, apart):
-    return [a.difference for a in compared(replace(pairing, apart=apart), 3, ThreadWorld())]
+def with_twin(pairing, program):
+    return [a.difference for a in compared(replace(pairing, program=program), 3, ThreadWorld())]
 
 
 @pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)
 def test_a_word_too_many_is_found(pairing):
     def chatty(comm, case):
-        outcome = pairing.apart(comm, case)
+        outcome = pairing.program(comm, case)
         comm.step({(comm.rank + 1) % 3: parcel(np.zeros(1))}, [(comm.rank - 1) % 3])
         return outcome
 
@@ -139,7 +139,7 @@ def test_lost_spikes_are_found(pairing, monkeypatch):
         return replace(read, ranges=replace(read.ranges, positions=None))
 
     monkeypatch.setattr("commbounds.collectives.flashcomm.wire.message_from_bytes", without_spikes)
-    differences = with_twin(pairing, pairing.apart)
+    differences = with_twin(pairing, pairing.program)
     assert any("values" in difference for difference in differences)
 
 
@@ -159,7 +159,7 @@ def test_whole_words_for_codes_are_found(pairing, monkeypatch):
 
     monkeypatch.setattr("commbounds.collectives.flashcomm.wire.wire_bytes", padded)
     monkeypatch.setattr("commbounds.collectives.flashcomm.wire.message_from_bytes", cut)
-    differences = with_twin(pairing, pairing.apart)
+    differences = with_twin(pairing, pairing.program)
     assert any("sent" in difference for difference in differences)
 
 
@@ -168,6 +168,6 @@ def test_an_owner_that_keeps_its_sum_is_found():
 
     def keeping(comm, case):
         settings = {**case.settings, "owner_reads_its_code": False}
-        return pairing.apart(comm, replace(case, settings=settings))
+        return pairing.program(comm, replace(case, settings=settings))
 
     assert any("values" in difference for difference in with_twin(pairing, keeping))

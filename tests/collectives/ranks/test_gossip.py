@@ -14,7 +14,7 @@ from commbounds.verify.pairing import compared
 pytestmark = pytest.mark.kernels
 GOSSIP, PUSH_SUM = PAIRINGS
 EVERY = pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)
-apart = import_module("commbounds.collectives.gossip.on_rank")  # there is a function `gossip` too
+program = import_module("commbounds.collectives.gossip.on_rank")  # there is a function `gossip` too
 
 
 @pytest.mark.parametrize("P", [1, 2, 3, 4, 5, 8, 9])
@@ -70,7 +70,7 @@ def test_bad_settings_are_refused_on_all_ranks(program, error, message):
 @EVERY
 def test_a_word_too_many_is_found(pairing):
     def chatty(comm, case):
-        outcome = pairing.apart(comm, case)
+        outcome = pairing.program(comm, case)
         comm.step({(comm.rank + 1) % 4: parcel(np.zeros(1))}, [(comm.rank - 1) % 4])
         return outcome
 
@@ -82,39 +82,39 @@ def test_a_message_that_is_sent_once_where_it_goes_twice_is_found(pairing, monke
     def once(copies):
         return packets(copies)._replace(messages=1)
 
-    monkeypatch.setattr(apart, "packets", once)
-    assert any("traffic" in difference for difference in differences_with(pairing, pairing.apart, 2))
+    monkeypatch.setattr(program, "packets", once)
+    assert any("traffic" in difference for difference in differences_with(pairing, pairing.program, 2))
 
 
 def test_neighbours_added_up_the_other_way_round_are_found(monkeypatch):
-    links = apart._links_to
-    monkeypatch.setattr(apart, "_links_to", lambda rank, targets: links(rank, targets)[::-1])
-    assert any("rank" in difference for difference in differences_with(GOSSIP, GOSSIP.apart))
+    links = program._links_to
+    monkeypatch.setattr(program, "_links_to", lambda rank, targets: links(rank, targets)[::-1])
+    assert any("rank" in difference for difference in differences_with(GOSSIP, GOSSIP.program))
 
 
 def test_shares_that_are_kept_out_of_their_turn_are_found(monkeypatch):
-    senders = apart._senders
+    senders = program._senders
 
     def own_first(rank, targets, works, kept):
         return sorted(senders(rank, targets, works, kept), key=lambda sender: sender != rank)
 
-    monkeypatch.setattr(apart, "_senders", own_first)
-    assert any("rank" in difference for difference in differences_with(PUSH_SUM, PUSH_SUM.apart, 5))
+    monkeypatch.setattr(program, "_senders", own_first)
+    assert any("rank" in difference for difference in differences_with(PUSH_SUM, PUSH_SUM.program, 5))
 
 
 def test_a_weight_that_is_not_shared_is_found():
     def whole(comm, case):
-        return {**PUSH_SUM.apart(comm, case), "weight": 1.0}
+        return {**PUSH_SUM.program(comm, case), "weight": 1.0}
 
     assert any("weight" in difference for difference in differences_with(PUSH_SUM, whole))
 
 
 def test_the_dead_that_listen_are_found(monkeypatch):
-    partners = apart.partners
+    partners = program.partners
 
     def all_there(*arguments, alive, **options):
         return partners(*arguments, alive=None, **options)
 
-    monkeypatch.setattr(apart, "partners", all_there)
+    monkeypatch.setattr(program, "partners", all_there)
     found = compared(GOSSIP, 4, ThreadWorld())
     assert all(bool(agreement.difference) == ("failures=None" not in agreement.case) for agreement in found)

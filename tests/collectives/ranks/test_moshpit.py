@@ -119,7 +119,7 @@ def test_a_mean_that_overflows_is_refused_on_all_ranks_when_it_is_averaged_again
 @EVERY
 def test_a_word_too_many_is_found(pairing):
     def chatty(comm, case):
-        outcome = pairing.apart(comm, case)
+        outcome = pairing.program(comm, case)
         comm.step({(comm.rank + 1) % 4: parcel(np.zeros(1))}, [(comm.rank - 1) % 4])
         return outcome
 
@@ -135,13 +135,13 @@ def test_members_added_up_the_other_way_round_are_found(pairing, monkeypatch):
         return (total / len(rows)).astype(rows.dtype)
 
     monkeypatch.setattr(GROUPS, "_mean", backwards)
-    assert any(difference.startswith("rank") for difference in differences_with(pairing, pairing.apart, 9))
+    assert any(difference.startswith("rank") for difference in differences_with(pairing, pairing.program, 9))
 
 
 def test_a_sum_in_the_dtype_of_the_vector_is_found(monkeypatch):
     monkeypatch.setattr(GROUPS, "_mean", lambda rows: rows.mean(axis=0))
     pairing = BY_NAME["group_average"]
-    assert any("result" in difference for difference in differences_with(pairing, pairing.apart))
+    assert any("result" in difference for difference in differences_with(pairing, pairing.program))
 
 
 def test_whole_vectors_to_all_members_are_found(monkeypatch):
@@ -156,7 +156,7 @@ def test_whole_vectors_to_all_members_are_found(monkeypatch):
 
     monkeypatch.setattr(GROUPS, "combined_in_groups", told_everything)
     pairing = BY_NAME["grid_average"]
-    assert any(difference.startswith("traffic") for difference in differences_with(pairing, pairing.apart))
+    assert any(difference.startswith("traffic") for difference in differences_with(pairing, pairing.program))
 
 
 def test_a_rank_that_only_gives_but_takes_is_found(monkeypatch):
@@ -165,7 +165,7 @@ def test_a_rank_that_only_gives_but_takes_is_found(monkeypatch):
 
     monkeypatch.setattr(GROUPS, "combined_in_groups", greedy)
     pairing = BY_NAME["group_average"]
-    assert any(difference.startswith("rank") for difference in differences_with(pairing, pairing.apart))
+    assert any(difference.startswith("rank") for difference in differences_with(pairing, pairing.program))
 
 
 def test_failed_members_that_take_part_are_found(monkeypatch):
@@ -176,7 +176,7 @@ def test_failed_members_that_take_part_are_found(monkeypatch):
 
     monkeypatch.setattr(MOSHPIT, "meetings", all_there)
     pairing = BY_NAME["moshpit"]
-    found = differences_with(pairing, pairing.apart)
+    found = differences_with(pairing, pairing.program)
     assert [bool(difference) for difference in found] == [False, False, True, True, True, False]
 
 
@@ -184,6 +184,6 @@ def test_another_step_size_is_found():
     pairing = BY_NAME["moshpit_sgd"]
 
     def shorter(comm, case):
-        return pairing.apart(comm, replace(case, settings={**case.settings, "gamma": 0.5 * case.settings["gamma"]}))
+        return pairing.program(comm, replace(case, settings={**case.settings, "gamma": 0.5 * case.settings["gamma"]}))
 
     assert any("points" in difference for difference in differences_with(pairing, shorter))

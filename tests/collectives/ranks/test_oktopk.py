@@ -17,7 +17,7 @@ pytestmark = pytest.mark.kernels
 OKTOPK, EXCHANGE, REGIONS = (
     import_module(f"commbounds.collectives.oktopk.{name}") for name in ("on_rank", "exchange", "regions_on_rank")
 )
-State, apart = OKTOPK.OkTopkRankState, OKTOPK.oktopk_allreduce
+State, program = OKTOPK.OkTopkRankState, OKTOPK.oktopk_allreduce
 PAIRED = {pairing.name: pairing for pairing in PAIRINGS}
 ALLREDUCE = PAIRED["oktopk_allreduce"]
 
@@ -56,7 +56,7 @@ def test_bits_state_and_traffic_are_those_of_one_process(name, P):
 def test_the_cases_reach_every_part_of_the_algorithm():
     moved, kept, changed = set(), set(), set()
     for case in ALLREDUCE.cases(5):
-        outcomes, traffic = ALLREDUCE.together(case)
+        outcomes, traffic = ALLREDUCE.collective(case)
         moved |= {name for name, phase in traffic.phases.items() if phase.sent.any()}
         if traffic.phases["balance"].sent.any():
             moved.add(case.settings.get("balance"))
@@ -73,7 +73,7 @@ def test_the_input_stays_as_it_was():
     stack = np.random.default_rng(1).standard_normal((3, 20))
     frozen = stack.copy()
     frozen.flags.writeable = False
-    ThreadWorld().run(lambda comm: apart(comm, frozen[comm.rank], 4), 3)
+    ThreadWorld().run(lambda comm: program(comm, frozen[comm.rank], 4), 3)
     assert frozen.tobytes() == stack.tobytes()
 
 
@@ -82,7 +82,7 @@ def test_a_state_made_up_is_used():
     _, state, _ = oktopk_allreduce(stack, 4)
     given = type(state)(7, 4, np.array([0.1, 0.9, 2.5]), 0.7, np.array([0, 2, 2, 20]))
     whole, after, _ = oktopk_allreduce(stack, 4, given)
-    results, _ = ThreadWorld().run(lambda comm: apart(comm, stack[comm.rank], 4, State.of(given, comm.rank)), 3)
+    results, _ = ThreadWorld().run(lambda comm: program(comm, stack[comm.rank], 4, State.of(given, comm.rank)), 3)
     assert [result.local_count for result, _ in results] == whole.local_counts.tolist()
     for rank, (result, own) in enumerate(results):
         assert result.update.tobytes() == whole.update.tobytes()
@@ -110,11 +110,11 @@ STALE = {"t": 1, "k": 2, "local_threshold": 1.0, "global_threshold": 1.0, "bound
 )
 def test_a_bad_vector_of_one_rank_is_refused_on_all(vector, words, t):
     state = State(**{**STALE, "t": t})
-    assert refused(lambda comm: apart(comm, vector if comm.rank == 1 else GOOD, 2, state)).startswith(words)
+    assert refused(lambda comm: program(comm, vector if comm.rank == 1 else GOOD, 2, state)).startswith(words)
 
 
 def test_lengths_must_agree_in_the_first_iteration():
-    words = refused(lambda comm: apart(comm, GOOD[: 8 - comm.rank], 2))
+    words = refused(lambda comm: program(comm, GOOD[: 8 - comm.rank], 2))
     assert (
         words
         == "TypeError: acc must have one length and dtype on all ranks, got (8,) float64, (7,) float64, (6,) float64"
@@ -126,22 +126,22 @@ def test_lengths_must_agree_in_the_first_iteration():
 )
 def test_states_must_agree(name, value):
     states = [State(**STALE), State(**STALE), State(**{**STALE, name: value})]
-    words = refused(lambda comm: apart(comm, GOOD, 2, states[comm.rank]))
+    words = refused(lambda comm: program(comm, GOOD, 2, states[comm.rank]))
     assert words == f"ValueError: state.{name} must be the same on all ranks, got {STALE[name]}, {STALE[name]}, {value}"
 
 
 def test_thresholds_of_the_ranks_may_differ():
     results, _ = ThreadWorld().run(
-        lambda comm: apart(comm, GOOD, 2, State(**{**STALE, "local_threshold": 3.0 * comm.rank})), 3
+        lambda comm: program(comm, GOOD, 2, State(**{**STALE, "local_threshold": 3.0 * comm.rank})), 3
     )
     assert [result.local_count for result, _ in results] == [8, 6, 3]
 
 
 def test_a_state_of_another_request_is_refused():
-    assert refused(lambda comm: apart(comm, GOOD, 3 if comm.rank else 2, State(**STALE))) == (
+    assert refused(lambda comm: program(comm, GOOD, 3 if comm.rank else 2, State(**STALE))) == (
         "ValueError: state must be one of k = 3, got one of k = 2"
     )
-    assert refused(lambda comm: apart(comm, GOOD, 2, State(**STALE)), 2) == (
+    assert refused(lambda comm: program(comm, GOOD, 2, State(**STALE)), 2) == (
         "ValueError: state must be one of P = 2, got one of P = 3"
     )
     with pytest.raises(ValueError, match="local_threshold"):
@@ -162,16 +162,17 @@ def test_a_state_of_another_request_is_refused():
     ],
 )
 def test_options_must_agree(option, one, other):
-    words = refused(lambda comm: apart(comm, GOOD, 2, **{option: other if comm.rank == 2 else one}))
+    words = refused(lambda comm: program(comm, GOOD, 2, **{option: other if comm.rank == 2 else one}))
     assert words == f"ValueError: {option} must be the same on all ranks, got {one!r}, {one!r}, {other!r}"
 
 
 def test_an_option_that_does_not_exist_on_one_rank_is_refused_on_all():
-    assert refused(lambda comm: apart(comm, GOOD, 2, bucket=0 if comm.rank == 2 else 1)) == (
+    assert refused(lambda comm: program(comm, GOOD, 2, bucket=0 if comm.rank == 2 else 1)) == (
         "ValueError: bucket must be at least 1, got 0"
     )
     assert (
-        refused(lambda comm: apart(comm, GOOD, 9 if comm.rank == 2 else 2)) == "ValueError: k must be in [1, 8], got 9"
+        refused(lambda comm: program(comm, GOOD, 9 if comm.rank == 2 else 2))
+        == "ValueError: k must be in [1, 8], got 9"
     )
 
 
@@ -179,7 +180,7 @@ def test_an_option_that_does_not_exist_on_one_rank_is_refused_on_all():
 def test_a_sum_that_overflows_at_one_owner_is_refused_on_all(dtype):
     vector = np.full(8, 1.0, dtype)
     vector[7] = np.finfo(dtype).max  # in the last region alone
-    words = refused(lambda comm: apart(comm, vector, 8))
+    words = refused(lambda comm: program(comm, vector, 8))
     assert words == "ValueError: acc must have finite sums over the ranks, got an overflow"
 
 
@@ -242,8 +243,8 @@ def test_a_step_size_of_one_rank_is_refused_on_all():
 
 
 def test_a_program_that_forgets_the_rotation(monkeypatch):
-    kept = EXCHANGE.split_apart
-    monkeypatch.setattr(OKTOPK, "split_apart", lambda comm, pieces, _, bucket: kept(comm, pieces, False, bucket))
+    kept = EXCHANGE.split_on_rank
+    monkeypatch.setattr(OKTOPK, "split_on_rank", lambda comm, pieces, _, bucket: kept(comm, pieces, False, bucket))
     found = differences()
     assert found
     assert all(agreement.traffic and not agreement.bits for agreement in found)
@@ -262,8 +263,8 @@ def test_a_program_that_adds_in_order_of_arrival(monkeypatch):
         parts = kept(comm, pieces, rotation, bucket)
         return [parts[(comm.rank - s) % comm.size] for s in range(comm.size)]
 
-    kept = EXCHANGE.split_apart
-    monkeypatch.setattr(OKTOPK, "split_apart", by_arrival)
+    kept = EXCHANGE.split_on_rank
+    monkeypatch.setattr(OKTOPK, "split_on_rank", by_arrival)
     found = differences()
     assert found
     assert all(agreement.bits for agreement in found)

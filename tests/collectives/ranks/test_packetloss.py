@@ -123,7 +123,7 @@ def test_runs_that_differ_between_ranks_are_refused(options, message):
 @EVERY
 def test_a_word_too_many_is_found(pairing):
     def chatty(comm, case):
-        outcome = pairing.apart(comm, case)
+        outcome = pairing.program(comm, case)
         comm.step({(comm.rank + 1) % 3: parcel(np.zeros(1))}, [(comm.rank - 1) % 3])
         return outcome
 
@@ -153,30 +153,30 @@ def in_one(arrays, lost):
 @EVERY
 def test_links_that_lose_otherwise_are_found(pairing, wire, where, monkeypatch):
     monkeypatch.setattr(MODULE + "packets", wire)
-    assert any(difference.startswith(where) for difference in differences_with(pairing, pairing.apart, P=3))
+    assert any(difference.startswith(where) for difference in differences_with(pairing, pairing.program, P=3))
 
 
 def test_an_owner_that_always_divides_by_all_is_found(monkeypatch):
-    from commbounds.collectives.packetloss import on_rank as apart
+    from commbounds.collectives.packetloss import on_rank as program
 
-    kernel = apart._own_shard
+    kernel = program._own_shard
     monkeypatch.setattr(MODULE + "_own_shard", lambda rows, here, _, *out: kernel(rows, here, float(len(rows)), *out))
     for name in ("lossy_reduce_scatter", "lossy_step", "lossy_training"):
         pairing = BY_NAME[name]
-        assert any(difference.startswith("rank") for difference in differences_with(pairing, pairing.apart, P=3))
+        assert any(difference.startswith("rank") for difference in differences_with(pairing, pairing.program, P=3))
 
 
 def test_contributions_added_up_the_other_way_round_are_found(monkeypatch):
-    from commbounds.collectives.packetloss import on_rank as apart
+    from commbounds.collectives.packetloss import on_rank as program
 
-    kernel = apart._own_shard
+    kernel = program._own_shard
 
     def backwards(rows, here, *rest):
         kernel(rows[::-1].copy(), here[::-1].copy(), *rest)
 
     monkeypatch.setattr(MODULE + "_own_shard", backwards)
     pairing = BY_NAME["lossy_reduce_scatter"]
-    assert any("estimate" in difference for difference in differences_with(pairing, pairing.apart, P=3))
+    assert any("estimate" in difference for difference in differences_with(pairing, pairing.program, P=3))
 
 
 @pytest.mark.parametrize("name", ["lossy_step", "lossy_training"])
@@ -189,7 +189,7 @@ def test_a_staleness_that_is_never_reset_is_found(name, monkeypatch):
 
     monkeypatch.setattr("commbounds.collectives.packetloss.training_on_rank.broadcast", stale)
     pairing = BY_NAME[name]
-    assert any("missed" in difference for difference in differences_with(pairing, pairing.apart, P=3))
+    assert any("missed" in difference for difference in differences_with(pairing, pairing.program, P=3))
 
 
 def test_a_run_that_forgets_its_bursts_is_found(monkeypatch):

@@ -159,7 +159,7 @@ def test_a_team_counts_its_members_and_hears_them():
     def program(comm):
         team = Team(comm, range(comm.rank % 2, 5 - comm.rank % 2, 2)[:2] if comm.rank < 4 else [4])
         team.phase("in teams")
-        here = (team.rank, team.size, team.told(comm.rank))
+        here = (team.rank, team.size, team.allgather_object(comm.rank))
         target = (team.rank + 1) % team.size
         if team.size == 1:
             team.step()

@@ -56,7 +56,7 @@ def run_sum(stack, seed):
 
 def run_halved(stack, seed):
     """Half of the sum now; every rank keeps the other half of its own, in float64 whatever the vectors are."""
-    return cf.Outcome(run_sum(stack / 2, seed), residual=stack.astype(np.float64) / 2)
+    return cf.AllReduceResult(run_sum(stack / 2, seed), residual=stack.astype(np.float64) / 2)
 
 
 TOPK = [cf.Contraction(share), cf.Support(kept), cf.SignSymmetric(), cf.Idempotent()]
@@ -64,8 +64,8 @@ DITHERING = [cf.Unbiased(), cf.SignSymmetric()]
 MEMORY = [cf.Telescopes(), cf.MemoryBounded(), cf.RecoversAfterZero()]
 ROOM = {"magnitudes": (0.0, 1e30), "time_limit": 300.0}
 
-topk = cf.Compressor(run_topk, TOPK)
-dithering = cf.Compressor(run_dithering, DITHERING)
+topk = cf.Codec(run_topk, TOPK)
+dithering = cf.Codec(run_dithering, DITHERING)
 feedback = cf.Stateful(Step, MEMORY, **ROOM)
 ring = cf.AllReduce(run_sum, [cf.Sums(), cf.RanksAgree()], **ROOM)
 halved = cf.AllReduce(run_halved, [cf.Conserves(), cf.RanksAgree()], **ROOM)
@@ -126,8 +126,8 @@ class TorchStep:
 
 
 # torch breaks ties as it likes, and otherwise for C(x): nothing is claimed of that
-torch_topk = cf.Compressor(cf.on_torch(torch_run_topk), TOPK[:2])
-torch_topk_by_value = cf.Compressor(cf.on_torch(torch_run_topk_by_value), TOPK[:2])
-torch_dithering = cf.Compressor(cf.on_torch(torch_run_dithering), DITHERING)
-torch_dithering_to_the_nearest = cf.Compressor(cf.on_torch(torch_run_dithering_to_the_nearest), DITHERING)
+torch_topk = cf.Codec(cf.on_torch(torch_run_topk), TOPK[:2])
+torch_topk_by_value = cf.Codec(cf.on_torch(torch_run_topk_by_value), TOPK[:2])
+torch_dithering = cf.Codec(cf.on_torch(torch_run_dithering), DITHERING)
+torch_dithering_to_the_nearest = cf.Codec(cf.on_torch(torch_run_dithering_to_the_nearest), DITHERING)
 torch_feedback = cf.Stateful(cf.on_torch(TorchStep), MEMORY, **ROOM)

@@ -18,11 +18,11 @@ def same(x, seed):
     return x.copy()
 
 
-def subject(kind=cf.Compressor, **options):
+def subject(kind=cf.Codec, **options):
     return kind(same, [], **options)
 
 
-@pytest.mark.parametrize("kind", [cf.Compressor, cf.AllReduce])
+@pytest.mark.parametrize("kind", [cf.Codec, cf.AllReduce])
 @pytest.mark.parametrize("effort", [0.02, 0.2, 0.5])
 def test_little_effort_leaves_a_share_of_the_cases_and_one_of_every_shape(kind, effort):
     whole = list(corpus(subject(kind), BUDGETS["quick"]))
@@ -66,7 +66,7 @@ class Short(Sure):
 
 
 def test_a_failure_among_generated_cases_is_made_small_by_the_search():
-    assert cf.check(cf.Compressor(same, [Short()]), only=["Short"])["Short"].message == "41 entries"
+    assert cf.check(cf.Codec(same, [Short()]), only=["Short"])["Short"].message == "41 entries"
 
 
 def test_the_timer_stops_a_call_and_leaves_the_alarm_as_it_was():
@@ -96,5 +96,5 @@ class Growing:
 
 
 def test_a_memory_of_magnitudes_shows_in_the_order_of_calls():
-    report = cf.check(cf.Compressor(Growing(), [], shape=(3,)), only=["order of calls does not matter"])
+    report = cf.check(cf.Codec(Growing(), [], shape=(3,)), only=["order of calls does not matter"])
     assert report.failures, report

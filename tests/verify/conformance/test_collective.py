@@ -56,7 +56,7 @@ def few(stack, most=3):
 def sparse(allreduce, **options):
     def run(stack, seed):
         result, traffic = allreduce(stack, few(stack), **options)
-        return cf.Outcome(
+        return cf.AllReduceResult(
             np.repeat(result.update[None], len(stack), 0), traffic.sent, traffic.received, result.residual
         )
 
@@ -68,14 +68,14 @@ def oktopk(stack, seed):
     kept = stack.copy()
     for row, indices in zip(kept, result.selected, strict=True):
         row[indices] = 0
-    return cf.Outcome(np.repeat(result.update[None], len(stack), 0), traffic.sent, traffic.received, kept)
+    return cf.AllReduceResult(np.repeat(result.update[None], len(stack), 0), traffic.sent, traffic.received, kept)
 
 
 def arctopk(stack, seed):
     result, traffic = arctopk_allreduce(stack[..., None], few(stack), 1, np.random.default_rng(seed))
     kept = stack.copy()
     np.put_along_axis(kept, result.rows, 0, axis=1)
-    return cf.Outcome(result.mean[..., 0].copy(), traffic.sent, traffic.received, kept)
+    return cf.AllReduceResult(result.mean[..., 0].copy(), traffic.sent, traffic.received, kept)
 
 
 def quantised(allreduce, *more):
@@ -322,7 +322,7 @@ def test_sums_scaled_by_the_count_first_overflow():
 def keeping(change):
     def run(stack, seed):
         sent = np.where(np.abs(stack) >= np.abs(stack).max(axis=1, keepdims=True), stack, 0)
-        return cf.Outcome(*change(stack, sent))
+        return cf.AllReduceResult(*change(stack, sent))
 
     return run
 
@@ -357,14 +357,14 @@ def low_rank(stack, seed):
     right = np.linalg.qr(np.random.default_rng(seed).standard_normal((stack.shape[2], 1)))[0].astype(stack.dtype)
     left = np.stack([row @ right for row in stack])
     decoded = left @ right.T
-    return cf.Outcome(np.repeat((left.sum(axis=0) @ right.T)[None], len(stack), 0), None, None, stack - decoded)
+    return cf.AllReduceResult(np.repeat((left.sum(axis=0) @ right.T)[None], len(stack), 0), None, None, stack - decoded)
 
 
 def test_messages_that_are_decoded_together_round_by_norms():
     report = judged(low_rank, [cf.Conserves(mixes=True), cf.RanksAgree()], shape=(6, 5), effort=0.3)
     assert report.passed, report
     broken = judged(
-        lambda s, seed: cf.Outcome(low_rank(s, seed).result, None, None, 0.5 * low_rank(s, seed).residual),
+        lambda s, seed: cf.AllReduceResult(low_rank(s, seed).result, None, None, 0.5 * low_rank(s, seed).residual),
         [cf.Conserves(mixes=True)],
         shape=(6, 5),
     )

@@ -93,11 +93,11 @@ def half(x, seed):
 def nothing(x, seed):
     return np.zeros_like(x)
 
-@cf.conforms(cf.Compressor(half, [cf.Contraction(0.75), cf.SignSymmetric()], shape=(2,)))
+@cf.conforms(cf.Codec(half, [cf.Contraction(0.75), cf.SignSymmetric()], shape=(2,)))
 def test_half():
     pass
 
-@cf.conforms(cf.Compressor(nothing, [cf.Contraction(0.5), cf.Bits(8)], effort=0.1))
+@cf.conforms(cf.Codec(nothing, [cf.Contraction(0.5), cf.Bits(8)], effort=0.1))
 def test_nothing(finding):
     assert finding.claim
 """

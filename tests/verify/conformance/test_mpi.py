@@ -14,8 +14,8 @@ from under_mpi import NEEDS_MPI, SETTINGS, mpirun
 
 from commbounds.cli import main
 from commbounds.verify import conformance as cf
+from commbounds.verify.conformance import job as job_module
 from commbounds.verify.conformance import mpi
-from commbounds.verify.conformance import team as team_module
 from commbounds.verify.conformance.bench import Unusable
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.on_rank import Actor, own_outcome
@@ -140,11 +140,11 @@ def test_what_cannot_run_on_the_processes_is_refused(monkeypatch):
         size = 2
 
     needs_three = rank_subjects.three
-    monkeypatch.setattr(mpi, "team", Two)
+    monkeypatch.setattr(mpi, "this_job", Two)
     with pytest.raises(ValueError, match="library needs 3 ranks, there are 2 processes"):
-        mpi.placed([needs_three])
+        mpi.on_processes([needs_three])
     with pytest.raises(ValueError, match="no ranks is no program of ranks: check it without --mpi"):
-        mpi.placed([rank_subjects.NO_RANKS])
+        mpi.on_processes([rank_subjects.NO_RANKS])
 
 
 @NEEDS_MPI
@@ -164,7 +164,7 @@ def test_programs_of_mpi_need_the_option():
 
 def test_without_mpi4py_it_is_wrong_usage(monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
-    monkeypatch.setattr(team_module, "team", team_module.Team)
+    monkeypatch.setattr(job_module, "this_job", job_module.Job)
     result = CliRunner().invoke(main, ["check", "--mpi", f"{FILE}:RIGHT_IN_THREADS"])
     assert result.exit_code == 2
     assert "pip install 'commbounds[mpi]'" in " ".join(result.output.split())
@@ -194,10 +194,10 @@ def test_a_program_must_not_count_its_words_itself():
 
 def test_residuals_come_from_all_ranks_or_from_none():
     def keeps(comm, x, seed):
-        return cf.Outcome(0 * x, residual=x)
+        return cf.AllReduceResult(0 * x, residual=x)
 
     def keeps_on_one(comm, x, seed):
-        return cf.Outcome(0 * x, residual=x if comm.rank else None)
+        return cf.AllReduceResult(0 * x, residual=x if comm.rank else None)
 
     stack = np.ones((2, 3))
     every = cf.rank_program(keeps, [cf.Conserves()], ranks=(2,))
@@ -216,7 +216,7 @@ def test_residuals_come_from_all_ranks_or_from_none():
         (X[:2], Unusable, r"returned float32 \(2,\) for float32 \(3,\)"),
         ((X, 1.5, 1), Unanswered, "sent must be an integer on every rank, got 1.5"),
         ((X, 1, [1, 2]), Unanswered, "received must be an integer on every rank"),
-        (cf.Outcome(X, residual=X[:1]), Unusable, r"returned a residual of shape \(1,\) for \(3,\)"),
+        (cf.AllReduceResult(X, residual=X[:1]), Unusable, r"returned a residual of shape \(1,\) for \(3,\)"),
     ],
 )
 def test_what_a_rank_must_not_return(answer, error, said):
@@ -225,11 +225,11 @@ def test_what_a_rank_must_not_return(answer, error, said):
 
 
 def test_what_a_rank_may_return():
-    for answer in (X, (X, np.int64(3), 4), cf.Outcome(X, 3, 4, X)):
+    for answer in (X, (X, np.int64(3), 4), cf.AllReduceResult(X, 3, 4, X)):
         outcome = own_outcome(answer, X)
         assert outcome.result is X
         assert outcome.sent in (None, 3)
-    assert own_outcome(cf.Outcome(X, 3, 4, X.astype(np.float64)), X).residual.dtype == np.float64
+    assert own_outcome(cf.AllReduceResult(X, 3, 4, X.astype(np.float64)), X).residual.dtype == np.float64
 
 
 def test_an_actor_tells_what_a_call_changed():

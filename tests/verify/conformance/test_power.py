@@ -15,7 +15,7 @@ BY_LABEL = {noise.label: noise for noise in NOISES}
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.label)
 def test_the_noises_are_what_they_say(noise):
     subject = noise.subject(1.0, [cf.Unbiased(), cf.Variance(noise.omega)])
-    subject = cf.Compressor(subject.roundtrip, subject.claims, magnitudes=subject.magnitudes, effort=0.25)
+    subject = cf.Codec(subject.roundtrip, subject.claims, magnitudes=subject.magnitudes, effort=0.25)
     assert cf.check(subject, only=["Unbiased", "Variance"]).passed
 
 

@@ -10,7 +10,7 @@ from commbounds.verify.conformance.budgets import BUDGETS
 
 
 def randomised(roundtrip):
-    return Bench(cf.Compressor(roundtrip), BUDGETS["quick"], 0, 1e-6).randomised
+    return Bench(cf.Codec(roundtrip), BUDGETS["quick"], 0, 1e-6).randomised
 
 
 def ties(x, seed):

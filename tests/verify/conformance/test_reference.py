@@ -6,13 +6,13 @@ from compressor_twins import exponential, injected, seeded, ternary
 
 from commbounds.compressors import NaturalCompression, PowerSGD, ScaledSign, TernGrad, TopK
 from commbounds.verify import conformance as cf
-from commbounds.verify.conformance import Verdict
+from commbounds.verify.conformance import CheckVerdict
 
 
 def found(roundtrip, claim, **options):
     options.setdefault("effort", 0.25)
     options.setdefault("magnitudes", (1e-30, 1e30))
-    return cf.check(cf.Compressor(roundtrip, [claim], **options), only=["Matches"])[str(claim)]
+    return cf.check(cf.Codec(roundtrip, [claim], **options), only=["Matches"])[str(claim)]
 
 
 def mean_sign(x, seed):
@@ -20,9 +20,9 @@ def mean_sign(x, seed):
 
 
 def test_ports_match():
-    assert found(ternary, cf.Matches(TernGrad(), 0)).verdict is Verdict.PASS
-    assert found(seeded(TernGrad()), cf.Matches(TernGrad(), operations=0)).verdict is Verdict.PASS
-    assert found(mean_sign, cf.Matches(ScaledSign())).verdict is Verdict.PASS
+    assert found(ternary, cf.Matches(TernGrad(), 0)).verdict is CheckVerdict.PASS
+    assert found(seeded(TernGrad()), cf.Matches(TernGrad(), operations=0)).verdict is CheckVerdict.PASS
+    assert found(mean_sign, cf.Matches(ScaledSign())).verdict is CheckVerdict.PASS
     for dtype in ("float16", "bfloat16"):
         options = {"dtype": dtype, "magnitudes": (1e-3, 1e3)}
         assert found(lambda x, seed: TopK(1)(x.astype(np.float32)).astype(x.dtype), cf.Matches(TopK(1), 0), **options)
@@ -30,18 +30,18 @@ def test_ports_match():
 
 def test_factors_match_relative_to_the_largest_entry():
     sums = cf.Matches(PowerSGD(1), operations=lambda m, n: m + n, along="array")
-    assert found(seeded(PowerSGD(1)), sums, shape="matrix", magnitudes=(1e-10, 1e10)).verdict is Verdict.PASS
+    assert found(seeded(PowerSGD(1)), sums, shape="matrix", magnitudes=(1e-10, 1e10)).verdict is CheckVerdict.PASS
 
 
 def test_references_may_be_functions_of_input_seed_and_uniforms():
-    assert found(mean_sign, cf.Matches(lambda x: mean_sign(x, 0), 0)).verdict is Verdict.PASS
+    assert found(mean_sign, cf.Matches(lambda x: mean_sign(x, 0), 0)).verdict is CheckVerdict.PASS
     assert found(lambda x, seed: x * np.float32(seed % 2), cf.Matches(lambda x, seed: x * (seed % 2), 0))
-    assert found(exponential, cf.Matches(exponential, 0)).verdict is Verdict.PASS
+    assert found(exponential, cf.Matches(exponential, 0)).verdict is CheckVerdict.PASS
 
     def of_uniforms(x, *, uniforms):
         return ternary(x, 0, uniforms)
 
-    assert found(ternary, cf.Matches(of_uniforms, 0)).verdict is Verdict.PASS
+    assert found(ternary, cf.Matches(of_uniforms, 0)).verdict is CheckVerdict.PASS
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_references_may_be_functions_of_input_seed_and_uniforms():
 )
 def test_what_does_not_match_fails_with_a_small_input(roundtrip, claim):
     finding = found(roundtrip, claim)
-    assert finding.verdict is Verdict.FAIL
+    assert finding.verdict is CheckVerdict.FAIL
     assert len(finding.counterexample) <= 8  # uniforms go with the shape: a shorter input has others
-    subject = cf.Compressor(roundtrip, [claim], magnitudes=(1e-30, 1e30))
+    subject = cf.Codec(roundtrip, [claim], magnitudes=(1e-30, 1e30))
     assert cf.recheck(subject, str(claim), finding.counterexample, finding.seed) == finding.message
 
 
@@ -73,9 +73,9 @@ def test_a_reference_that_refuses_or_has_another_shape_judges_nothing():
         raise ValueError("not today")
 
     finding = found(mean_sign, cf.Matches(refuses))
-    assert finding.verdict is Verdict.NOT_JUDGED
+    assert finding.verdict is CheckVerdict.NOT_JUDGED
     assert "not today" in finding.message
-    assert found(mean_sign, cf.Matches(lambda x: x[:-1])).verdict is Verdict.NOT_JUDGED
+    assert found(mean_sign, cf.Matches(lambda x: x[:-1])).verdict is CheckVerdict.NOT_JUDGED
     with pytest.raises(TypeError, match="reference must be"):
         cf.Matches(3)
     with pytest.raises(ValueError, match="along must be"):

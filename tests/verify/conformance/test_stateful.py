@@ -102,7 +102,7 @@ RIGHT = {
 def test_right_memories_keep_what_is_theirs(name):
     factory, claims, options = RIGHT[name]
     report = judged(factory, claims, effort=0.04, **options)
-    assert {finding.verdict for finding in report.findings} == {cf.Verdict.PASS}, report
+    assert {finding.verdict for finding in report.findings} == {cf.CheckVerdict.PASS}, report
 
 
 @pytest.mark.long
@@ -110,7 +110,7 @@ def test_right_memories_keep_what_is_theirs(name):
 def test_right_memories_keep_what_is_theirs_on_all_hostile_runs(name):
     factory, claims, options = RIGHT[name]
     report = judged(factory, claims, **options)
-    assert {finding.verdict for finding in report.findings} == {cf.Verdict.PASS}, report
+    assert {finding.verdict for finding in report.findings} == {cf.CheckVerdict.PASS}, report
 
 
 class Momentum:
@@ -171,7 +171,7 @@ class StuckPowerAlone(StuckPower):
 )
 def test_memories_of_other_kinds_recover(factory, options):
     report = judged(factory, [RECOVERS], effort=0.1, **options)
-    assert report["RecoversAfterZero"].verdict is cf.Verdict.PASS, report
+    assert report["RecoversAfterZero"].verdict is cf.CheckVerdict.PASS, report
 
 
 # --- what is broken -----------------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ def hiding(kind):
 def test_what_is_lost_or_sent_twice_is_found_and_comes_out_small(kind, shown):
     report = judged(kind if shown else hiding(kind), [TELESCOPES])
     finding = report["Telescopes"]
-    assert finding.verdict is cf.Verdict.FAIL, report
+    assert finding.verdict is cf.CheckVerdict.FAIL, report
     assert np.size(finding.counterexample) <= 12, report
 
 
@@ -259,7 +259,7 @@ class UnscaledSign(Loop):
 def test_memories_without_bound_are_found(factory):
     report = judged(factory, [BOUNDED])
     finding = report["MemoryBounded"]
-    assert finding.verdict is cf.Verdict.FAIL, report
+    assert finding.verdict is cf.CheckVerdict.FAIL, report
     assert np.size(finding.counterexample) <= 6, report
 
 
@@ -342,7 +342,7 @@ class HalfAfterwards:
 def test_memories_that_a_zero_breaks_are_found_and_come_out_small(factory, options):
     report = judged(factory, [RECOVERS], **options)
     finding = report["RecoversAfterZero"]
-    assert finding.verdict is cf.Verdict.FAIL, report
+    assert finding.verdict is cf.CheckVerdict.FAIL, report
     found = np.array(finding.counterexample)
     assert len(found) <= 3
     assert found.size <= 8
@@ -376,7 +376,7 @@ def test_residuals_of_another_shape_are_no_answer():
 
     for kind, told in ((Flat, "residual has shape"), (Text, "no array of numbers")):
         finding = judged(kind, [TELESCOPES], effort=0.1)["Telescopes"]
-        assert finding.verdict is cf.Verdict.NOT_JUDGED
+        assert finding.verdict is cf.CheckVerdict.NOT_JUDGED
         assert told in finding.message
 
 
@@ -390,7 +390,7 @@ def test_a_step_that_returns_its_buffer_again_is_found():
     subject = cf.Stateful(Buffer, ALL, effort=0.05)
     report = cf.check(subject, only=["order of calls does not matter", "Telescopes"])
     assert "changed in a later step" in report["order of calls does not matter"].message
-    assert report["Telescopes"].verdict is cf.Verdict.PASS
+    assert report["Telescopes"].verdict is cf.CheckVerdict.PASS
 
 
 def test_instances_that_share_their_memory_are_found():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from commbounds.verify.conformance.streams import SEEN, Catoni, Range, Stream
+from commbounds.verify.conformance.streams import SEEN, Catoni, LearntRangeTest, Range
 from commbounds.verify.sequential import BETS
 
 ALARM = math.log(1e6)
@@ -31,11 +31,11 @@ RIGHT = {
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_means_raise_no_alarm_however_heavy_the_tails(name):
-    """Under `Stream`'s assumption a right law raises one of these hundred with probability at most 1e-4 (Ville)."""
+    """Under the assumption a right law raises one of these hundred with probability at most 1e-4 (Ville)."""
     rng = np.random.default_rng(7)
     largest = 0.0
     for _ in range(100):
-        stream = Stream(150)
+        stream = LearntRangeTest(150)
         for _ in range(4):
             stream.feed(RIGHT[name](rng, 500))
         largest = max(largest, stream.log_e)
@@ -45,12 +45,12 @@ def test_right_means_raise_no_alarm_however_heavy_the_tails(name):
 @pytest.mark.parametrize("name", ["normal", "square of a normal", "1 in 50"])
 def test_what_it_says_it_detects_is_detected(name):
     rng = np.random.default_rng(8)
-    plain = Stream(600)
+    plain = LearntRangeTest(600)
     plain.feed(RIGHT[name](rng, 4000))
     shift = plain.detects(1e-6)
     missed = 0
     for _ in range(60):
-        stream = Stream(600)
+        stream = LearntRangeTest(600)
         stream.feed(RIGHT[name](rng, 4000) + shift)
         missed += stream.log_e < ALARM
     assert missed <= 6  # with misses at the rate 0.01, more come with probability 1e-6
@@ -72,7 +72,7 @@ def test_a_mean_out_of_sight_may_come_back_seldom():
 
 
 def test_a_deviation_beyond_the_range_ends_a_test_and_begins_another():
-    stream = Stream(40)
+    stream = LearntRangeTest(40)
     stream.feed(np.tile([-1.0, 1.0], 50))
     assert stream.epochs == 1
     stream.feed(np.array([1000.0]))
@@ -84,7 +84,7 @@ def test_a_deviation_beyond_the_range_ends_a_test_and_begins_another():
 
 
 def test_rounding_is_no_violation():
-    strict, roomy = Stream(50), Stream(50, room=0.02)
+    strict, roomy = LearntRangeTest(50), LearntRangeTest(50, room=0.02)
     draws = 0.02 + 0.1 * np.tile([-1.0, 1.0], 5000)
     strict.feed(draws)
     roomy.feed(draws)
@@ -92,10 +92,10 @@ def test_rounding_is_no_violation():
 
 
 def test_nothing_is_judged_before_the_range_is_known():
-    stream = Stream(10)
+    stream = LearntRangeTest(10)
     stream.feed(np.full(1000, -1.0))
     assert (stream.epochs, stream.log_e, stream.detects(1e-6)) == (0, 0.0, math.inf)
-    given = Stream(10, ends=(-2.0, 2.0))
+    given = LearntRangeTest(10, ends=(-2.0, 2.0))
     given.feed(np.full(1000, -1.0))
     assert given.log_e > ALARM
 
@@ -129,7 +129,7 @@ def test_catoni_finds_what_it_says_and_keeps_still_otherwise():
 
 def test_batches_do_not_matter_once_the_range_is_known():
     draws = np.random.default_rng(11).standard_normal(3000)
-    whole, parts = Stream(300), Stream(300)
+    whole, parts = LearntRangeTest(300), LearntRangeTest(300)
     whole.feed(draws)
     for part in np.split(draws, [300, 301, 1000]):
         parts.feed(part)

@@ -32,7 +32,7 @@ def test_bits_and_dtype_survive_the_way_to_torch_and_back(torch, dtype):
     assert seen == [getattr(torch, dtype)]
     assert y.dtype == x.dtype
     assert y.tobytes() == x.tobytes()
-    assert cf.check(cf.Compressor(cf.on_torch(same), dtype=dtype, effort=0.2), only=["shape and dtype kept"]).passed
+    assert cf.check(cf.Codec(cf.on_torch(same), dtype=dtype, effort=0.2), only=["shape and dtype kept"]).passed
 
 
 def test_arrays_in_options_and_tuples_are_adapted_too(torch):
@@ -54,7 +54,7 @@ def test_a_read_only_array_is_copied(torch):
 
 
 def test_a_function_that_mutates_its_input_is_seen(torch):
-    report = cf.check(cf.Compressor(cf.on_torch(lambda x, seed: x.mul_(2).clone())), only=["input not mutated"])
+    report = cf.check(cf.Codec(cf.on_torch(lambda x, seed: x.mul_(2).clone())), only=["input not mutated"])
     assert not report.passed
 
 
@@ -71,10 +71,10 @@ def test_uniforms_are_found_through_the_adapter(torch):
     def without(x, seed):
         return rounded(x, seed)
 
-    assert cf.Compressor(cf.on_torch(rounded)).injectable
-    assert not cf.Compressor(cf.on_torch(without)).injectable
+    assert cf.Codec(cf.on_torch(rounded)).injectable
+    assert not cf.Codec(cf.on_torch(without)).injectable
     claims = [cf.Unbiased()]
-    assert cf.check(cf.Compressor(cf.on_torch(rounded), claims, magnitudes=(1e-3, 1e3)), only=["Unbiased"]).passed
+    assert cf.check(cf.Codec(cf.on_torch(rounded), claims, magnitudes=(1e-3, 1e3)), only=["Unbiased"]).passed
 
 
 def test_a_factory_and_its_residual_are_adapted(torch):
@@ -91,7 +91,7 @@ def test_a_factory_and_its_residual_are_adapted(torch):
     class Asked(Step):
         def __init__(self, kept):
             super().__init__(kept)
-            self._held, self.residual = self.residual, self.told
+            self._held, self.residual = self.residual, self.allgather_object
 
         def told(self):
             return self._held
@@ -138,7 +138,7 @@ def test_arrays_of_any_library_go_by_dlpack(name):
     assert y.dtype == np.float32
     assert y.tolist() == [0.5, 1.5]
     assert kinds == [type(library.from_dlpack(np.ones(1)))]
-    subject = cf.Compressor(cf.on_arrays(halves, library), [cf.Contraction(0.75)])
+    subject = cf.Codec(cf.on_arrays(halves, library), [cf.Contraction(0.75)])
     assert cf.check(subject, only=["answers", "shape and dtype kept", "Contraction"]).passed
 
 

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.theory import claims
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
 from commbounds.verify.conformance.claims.walk import norm, require_range
 
@@ -22,11 +23,10 @@ _UNIT = 2.0**-53
 
 
 def _gamma(roundings: int, eps: float) -> float:
-    """What k roundings, one after another, change a number by, relatively: k u/(1 - k u) with u = eps/2."""
-    change = roundings * eps / 2.0
-    if change >= 1.0:
+    """What k roundings, one after another, change a number by, relatively: the book's bound for a sum of k + 1."""
+    if roundings * eps / 2.0 >= 1.0:
         raise NotHere("so many roundings may leave nothing of the sum")
-    return change / (1.0 - change)
+    return float(claims()["dense.ring.rounding"].bound(P=roundings + 1, unit=eps / 2.0))
 
 
 def _sums(x: Array) -> tuple[Wide, Wide, Wide]:
@@ -63,8 +63,12 @@ class Sums(Sure):
     """
 
     about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+    in_book: ClassVar[tuple[str, ...]] = (
+        "dense.ring.sum",
+        "dense.ring.rounding",
+    )
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         exact, off, sizes = _sums(case.x)
         require_range(bench, float(sizes.max()))
         room = _gamma(len(case.x) - 1, bench.eps) * sizes + off
@@ -81,8 +85,9 @@ class Averages(Sure):
     """
 
     about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+    in_book: ClassVar[tuple[str, ...]] = ("moshpit.grid.exact",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         exact, off, sizes = _sums(case.x)
         require_range(bench, float(sizes.max()))
         P = len(case.x)
@@ -97,8 +102,9 @@ class RanksAgree(Sure):
     """All ranks end with the same bits; a NaN is a NaN, whatever its payload."""
 
     about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+    in_book: ClassVar[tuple[str, ...]] = ("dense.ring.agreement",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         if len(case.x) == 1:
             raise NotHere("there is one rank")
         result = np.ascontiguousarray(bench.outcome(case).result)
@@ -137,8 +143,9 @@ class Conserves(Sure):
     mixes: bool = False
 
     about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+    in_book: ClassVar[tuple[str, ...]] = ("sparse.topka.mass",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         outcome = bench.outcome(case)
         if outcome.residual is None:
             raise NotHere("the subject shows no residuals")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
 from commbounds.verify.conformance.claims.mean_error import MeanError, relative_error, rounding, shape_numbers
 
@@ -37,6 +37,11 @@ class Contraction(MeanError):
 
     alpha: Number
 
+    in_book: ClassVar[tuple[str, ...]] = (
+        "sparsifiers.topk.contraction",
+        "quantizers.scaledsign.contraction",
+    )
+
     def share(self, x: Array) -> float:
         return 1.0 - number(self.alpha, *shape_numbers(x))
 
@@ -54,8 +59,9 @@ class AbsoluteError(Sure):
     bound: Any
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("flashcomm.groupquant.error",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         given = self.bound(case.x.copy()) if callable(self.bound) else self.bound
         limit = np.broadcast_to(np.asarray(given, dtype=np.float64), case.x.shape)
         if not np.isfinite(limit).all():

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
 from commbounds.verify.conformance.claims.mean_error import MeanError, Varies, judged_in_mean, shape_numbers
 from commbounds.verify.conformance.claims.projections import sampled_mean
 from commbounds.verify.conformance.injected import injected_law
-from commbounds.verify.conformance.randomness import varies
-from commbounds.verify.conformance.report import Finding
+from commbounds.verify.conformance.report import CheckFinding
 
 __all__ = ["Unbiased", "Variance"]
 
@@ -40,6 +39,11 @@ class Variance(MeanError):
     """
 
     omega: Number
+
+    in_book: ClassVar[tuple[str, ...]] = (
+        "quantizers.qsgd.variance",
+        "sparsifiers.randk.variance",
+    )
 
     def share(self, x: Array) -> float:
         return number(self.omega, *shape_numbers(x))
@@ -69,9 +73,10 @@ class Unbiased(Sure):
     """
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("quantizers.qsgd.unbiased",)
     statistical: ClassVar[bool] = True
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         wide = case.x.astype(np.float64).ravel()
         if not bench.randomised:
             y = bench.output(case).astype(np.float64).ravel()
@@ -81,7 +86,7 @@ class Unbiased(Sure):
             )
             if wrong.size == 0:
                 return None
-            if varies(bench, case):
+            if bench.varies(case):
                 raise Varies("the output depends on the seed here: only the mean is claimed")
             i = int(wrong[0])
             return f"the output does not depend on the seed, and entry {i} is {float(y[i])!r} for {float(wide[i])!r}"
@@ -98,15 +103,15 @@ class Unbiased(Sure):
         if wrong.size == 0:
             return None
         i = int(wrong[0])
-        taken = ", ".join(f"{float(v)!r} with probability {float(q):.9g}" for v, q in self._taken(laws, i))
-        return f"entry {i} is {float(wide[i])!r} and becomes {taken}: off by {float(off[i]):.6g} in the mean"
+        shown = ", ".join(f"{float(v)!r} with probability {float(q):.9g}" for v, q in self._possible(laws, i))
+        return f"entry {i} is {float(wide[i])!r} and becomes {shown}: off by {float(off[i]):.6g} in the mean"
 
     @staticmethod
-    def _taken(laws: Any, i: int) -> list[tuple[float, float]]:
+    def _possible(laws: Any, i: int) -> list[tuple[float, float]]:
         return [(v, q) for v, q in zip(laws.values[:, i], laws.p[:, i], strict=True) if q > 0.0]
 
-    def judge(self, bench: Bench) -> Finding:
-        def sampled(noted: Sequence[Array]) -> Finding:
+    def judge(self, bench: Bench) -> CheckFinding:
+        def sampled(noted: Sequence[Array]) -> CheckFinding:
             claimed = [claim for claim in bench.subject.claims if isinstance(claim, Variance)]
             return sampled_mean(self, bench, noted, claimed[0].share if claimed else None)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
 from commbounds.verify.conformance.claims.mean_error import shape_numbers
 
@@ -31,8 +31,9 @@ class Support(Sure):
     k: Number
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("sparsifiers.topk.support",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         most = number(self.k, *shape_numbers(case.x))
         count = int(np.count_nonzero(bench.output(case)))
         if count <= most:
@@ -57,12 +58,13 @@ class Codebook(Sure):
     operations: int = 4
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("quantizers.qsgd.level",)
 
     def __post_init__(self) -> None:
         if isinstance(self.operations, bool) or not isinstance(self.operations, int) or self.operations < 0:
             raise ValueError(f"operations must be a nonnegative integer, got {self.operations!r}")
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         given = self.values(case.x.copy()) if callable(self.values) else self.values
         book = np.asarray(given).astype(np.float64)
         if book.shape[:-1] not in ((), case.x.shape) or book.ndim == 0 or book.shape[-1] == 0:
@@ -97,8 +99,9 @@ class Bits(Sure):
     at_most: Number
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("sparsifiers.topk.wire",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         count = getattr(bench.subject, "bits", None)
         if count is None:
             raise NotHere("the subject does not tell its bits: give it bits=...")

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.case import Case
-from commbounds.verify.conformance.claim import Claim, NotHere
+from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.claim import NotHere, SubjectClaim
 from commbounds.verify.conformance.claims.mean_error import draws_at
 from commbounds.verify.conformance.injected import injected_law
-from commbounds.verify.conformance.report import Finding, Verdict
+from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.joint_law import detectable_divergence, joint_log_e, outcome_table
 
 __all__ = ["SameLaw"]
@@ -30,7 +30,7 @@ _ROUNDINGS = 8.0
 
 
 @dataclass(frozen=True)
-class SameLaw(Claim):
+class SameLaw(SubjectClaim):
     """The output is distributed as the reference's, on small inputs: all entries together.
 
     Parameters
@@ -80,12 +80,12 @@ class SameLaw(Claim):
             if 0 < len(law) <= _MOST:
                 yield x, law
 
-    def judge(self, bench: Bench) -> Finding:
+    def judge(self, bench: Bench) -> CheckFinding:
         refused: list[str] = []
         cases = list(self._laws(bench, refused))
         if not cases:
             message = f"there is no small input that the subject takes and the reference has a law for; {refused[:1]}"
-            return Finding(str(self), Verdict.NOT_JUDGED, message=message)
+            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=message)
         try:
             if getattr(bench.subject, "injectable", False):
                 try:
@@ -94,13 +94,13 @@ class SameLaw(Claim):
                     pass  # entries do not have laws of their own: draw
             return self._drawn(bench, cases)
         except Unanswered as error:
-            return Finding(str(self), Verdict.NOT_JUDGED, message=f"no usable answer: {error}")
+            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=f"no usable answer: {error}")
 
-    def _failed(self, bench: Bench, x: Array, message: str, told: str, log_e: float | None = None) -> Finding:
-        return Finding(
+    def _failed(self, bench: Bench, x: Array, message: str, evidence: str, log_e: float | None = None) -> CheckFinding:
+        return CheckFinding(
             str(self),
-            Verdict.FAIL,
-            told,
+            CheckVerdict.FAIL,
+            evidence,
             message,
             x.astype(np.float64).tolist(),
             reproduce=bench.reproduction(self, None),
@@ -108,10 +108,12 @@ class SameLaw(Claim):
             alpha=None if log_e is None else bench.alpha,
         )
 
-    def _read(self, bench: Bench, cases: list[tuple[Array, list[tuple[Any, Any]]]]) -> Finding:
-        told = f"laws at {len(cases)} inputs of up to {max(x.size for x, _ in cases)} entries, read off the uniforms"
+    def _read(self, bench: Bench, cases: list[tuple[Array, list[tuple[Any, Any]]]]) -> CheckFinding:
+        evidence = (
+            f"laws at {len(cases)} inputs of up to {max(x.size for x, _ in cases)} entries, read off the uniforms"
+        )
         for x, law in cases:
-            steps = injected_law(bench, Case(x))
+            steps = injected_law(bench, CheckCase(x))
             p, outcomes, room = outcome_table(law, bench.eps)
             # (T, L, n): which values of an entry are the outcome's
             near = np.abs(outcomes[:, None, :] - steps.values[None]) <= room
@@ -127,10 +129,10 @@ class SameLaw(Claim):
                     f"output {outcomes[worst].tolist()} has probability {float(found[worst]):.9g}, the reference's "
                     f"{float(p[worst]):.9g}; the reference's outcomes together {float(found.sum()):.9g}"
                 )
-                return self._failed(bench, x, message, told)
-        return Finding(str(self), Verdict.PASS, told)
+                return self._failed(bench, x, message, evidence)
+        return CheckFinding(str(self), CheckVerdict.PASS, evidence)
 
-    def _drawn(self, bench: Bench, cases: list[tuple[Array, list[tuple[Any, Any]]]]) -> Finding:
+    def _drawn(self, bench: Bench, cases: list[tuple[Array, list[tuple[Any, Any]]]]) -> CheckFinding:
         random = sum(len(law) > 1 for _, law in cases)
         part, share = bench.alpha / max(1, random), bench.draws // len(cases)
         rng = bench.rng(f"law {self}")
@@ -142,24 +144,26 @@ class SameLaw(Claim):
                 kept.append(y.astype(np.float64).ravel())
             calls += count
             found = joint_log_e(law, kept, bench.eps)
-            told = f"{calls} draws at {len(cases)} inputs of up to {max(z.size for z, _ in cases)} entries"
+            evidence = f"{calls} draws at {len(cases)} inputs of up to {max(z.size for z, _ in cases)} entries"
             if found == math.inf:
                 _, outcomes, room = outcome_table(law, bench.eps)
                 strange = next(y for y in kept if not np.abs(outcomes - y).max(axis=1).min() <= room)
                 message = f"{x.astype(np.float64).tolist()} became {strange.tolist()}, none of the {len(law)} outcomes"
-                return self._failed(bench, x, message, told, math.inf)
+                return self._failed(bench, x, message, evidence, math.inf)
             if len(law) > 1:
                 log_e = max(log_e, found - math.log(random))
                 detects = max(detects, detectable_divergence(len(law), count, part))
             if found >= -math.log(part):
                 message = f"at {x.astype(np.float64).tolist()}: {_frequencies(law, kept, bench.eps)}"
-                return self._failed(bench, x, message, told, log_e)
+                return self._failed(bench, x, message, evidence, log_e)
         if not random:
-            return Finding(str(self), Verdict.PASS, told + ", each with one outcome")
+            return CheckFinding(str(self), CheckVerdict.PASS, evidence + ", each with one outcome")
         distance = math.sqrt(detects / 2.0)
-        told += f"; finds laws that diverge by {detects:.3g} nats, so every one at total variation {distance:.3g}"
+        evidence += f"; finds laws that diverge by {detects:.3g} nats, so every one at total variation {distance:.3g}"
         e_value = math.exp(min(log_e, 690.0))
-        return Finding(str(self), Verdict.PASS, told, e_value=e_value, alpha=bench.alpha, detects=distance)
+        return CheckFinding(
+            str(self), CheckVerdict.PASS, evidence, e_value=e_value, alpha=bench.alpha, detects=distance
+        )
 
 
 def _frequencies(law: list[tuple[Any, Any]], outputs: list[Array], eps: float) -> str:

@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
 from commbounds.verify.conformance.injected import NotElementwise, injected_law
 from commbounds.verify.conformance.inputs import corpus, generic
-from commbounds.verify.conformance.randomness import varies
-from commbounds.verify.conformance.report import Finding, Verdict
+from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
+from commbounds.verify.measures import Distortion
 from commbounds.verify.sequential import SequentialTest, detectable_violation
 
 __all__ = ["MeanError", "Varies", "draws_at", "judged_in_mean", "relative_error", "rounding", "shape_numbers"]
 
 Array = NDArray[Any]
 
+_RELATIVE = Distortion()
 BOLDEST = 0.9
 _HUGE = 1e100
 _Input = tuple[str, Array]
@@ -36,12 +37,8 @@ def rounding(bench: Bench, size: int) -> float:
 
 
 def relative_error(x: Array, y: Array) -> float:
-    """||y - x||^2 / ||x||^2 in float64, whatever their magnitudes; NaN where y is not finite; x must not be zero."""
-    wide = x.astype(np.float64).ravel()
-    top = float(np.abs(wide).max())
-    scaled = wide / top
-    difference = y.astype(np.float64).ravel() / top - scaled
-    return float(difference @ difference / (scaled @ scaled))
+    """The book's relative error, ||y - x||^2 / ||x||^2, of one output; NaN where y is not finite; x is not zero."""
+    return float(_RELATIVE.of(None, x, [y])[0])
 
 
 def shape_numbers(x: Array) -> tuple[int, ...]:
@@ -56,13 +53,13 @@ class Varies(NotHere):
 class _Noting(Sure):
     """`claim`, with the cases noted that only a mean says something about."""
 
-    def __init__(self, claim: Sure, noted: list[Case]) -> None:
+    def __init__(self, claim: Sure, noted: list[CheckCase]) -> None:
         self._claim, self._noted = claim, noted
 
     def __str__(self) -> str:
         return str(self._claim)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         try:
             return self._claim.violation(bench, case)
         except (Varies, NotElementwise):
@@ -70,7 +67,7 @@ class _Noting(Sure):
             raise
 
 
-def judged_in_mean(claim: Sure, bench: Bench, sampled: Callable[[Sequence[Array]], Finding]) -> Finding:
+def judged_in_mean(claim: Sure, bench: Bench, sampled: Callable[[Sequence[Array]], CheckFinding]) -> CheckFinding:
     """The finding on a claim about a mean: by the search where single cases decide, else by `sampled`.
 
     Parameters
@@ -78,26 +75,26 @@ def judged_in_mean(claim: Sure, bench: Bench, sampled: Callable[[Sequence[Array]
     claim : Sure
         Its `violation` judges deterministic subjects, and others by their law where that can be read off; it raises
         `Varies` or `NotElementwise` where that is not so.
-    sampled : callable (inputs) -> Finding
+    sampled : callable (inputs) -> CheckFinding
         Judges by draws, at these inputs among others.
     """
     if bench.randomised and not getattr(bench.subject, "injectable", False):
         return sampled(())
-    noted: list[Case] = []
+    noted: list[CheckCase] = []
     finding = bench.searched(_Noting(claim, noted))
-    if finding.verdict is Verdict.FAIL and not noted:
+    if finding.verdict is CheckVerdict.FAIL and not noted:
         x = np.array(finding.counterexample).astype(bench.subject.numpy_dtype)
-        if x.any() and not _certain(bench, Case(x, finding.seed or 0)):
+        if x.any() and not _certain(bench, CheckCase(x, finding.seed or 0)):
             return sampled((x,))
     if not noted:
         return finding
     return sampled(tuple(case.x for case in noted[:2]))
 
 
-def _certain(bench: Bench, case: Case) -> bool:
+def _certain(bench: Bench, case: CheckCase) -> bool:
     """Whether a failure at the case stands up to a closer look than the search has time for."""
     if not bench.randomised:  # few seeds may not show what happens seldom
-        return not varies(bench, case, bench.draws)
+        return not bench.varies(case, bench.draws)
     try:
         injected_law(bench, case, probes=100)
     except NotElementwise:
@@ -108,7 +105,7 @@ def _certain(bench: Bench, case: Case) -> bool:
 def draws_at(bench: Bench, x: Array, rng: np.random.Generator, count: int) -> Iterator[tuple[int, Array]]:
     """Seeds and outputs of independent calls at `x`."""
     for seed in rng.integers(2**31, size=count):
-        yield int(seed), bench.output(Case(x, int(seed)))
+        yield int(seed), bench.output(CheckCase(x, int(seed)))
 
 
 class MeanError(Sure):
@@ -130,7 +127,7 @@ class MeanError(Sure):
         least = bench.tiny * np.sqrt(x.size) / float(np.linalg.norm(x.astype(np.float64)))
         return bound, float(math.sqrt(bound) + rounding(bench, x.size) + least) ** 2
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         if not case.x.any():
             y = bench.output(case)
             return None if not y.any() else f"zero became {y.ravel()[:4].astype(np.float64).tolist()}"
@@ -139,7 +136,7 @@ class MeanError(Sure):
             error = relative_error(case.x, bench.output(case))
             if error <= allowed:
                 return None
-            if varies(bench, case):
+            if bench.varies(case):
                 raise Varies("the output depends on the seed here: only the mean is claimed")
             return f"|C(x) - x|^2 / |x|^2 = {error:.6g}, claimed at most {bound:.6g}"
         if not getattr(bench.subject, "injectable", False):
@@ -149,16 +146,18 @@ class MeanError(Sure):
             return None
         return f"E|C(x) - x|^2 / |x|^2 = {error:.6g}, read off the uniforms, claimed at most {bound:.6g}"
 
-    def judge(self, bench: Bench) -> Finding:
+    def judge(self, bench: Bench) -> CheckFinding:
         return judged_in_mean(self, bench, lambda inputs: self._sampled(bench, inputs))
 
-    def _sampled(self, bench: Bench, noted: Sequence[Array]) -> Finding:
+    def _sampled(self, bench: Bench, noted: Sequence[Array]) -> CheckFinding:
         rng = bench.rng(f"mean error {self}")
         trials, tried, broken = self._scouted(bench, rng, noted)
         if broken is not None:
             return broken
         if not trials:
-            return Finding(str(self), Verdict.NOT_JUDGED, message="no input is taken, answered, and spoken of")
+            return CheckFinding(
+                str(self), CheckVerdict.NOT_JUDGED, message="no input is taken, answered, and spoken of"
+            )
         part, share = bench.alpha / len(trials), (bench.draws - tried) // len(trials)
         log_e, detects, largest, refuted, count = 0.0, 0.0, 0.0, "", tried
         for label, x in trials:
@@ -175,7 +174,9 @@ class MeanError(Sure):
                     if test.refutes(part):
                         break
             except Unanswered as error_:
-                return Finding(str(self), Verdict.NOT_JUDGED, message=f"no usable answer at {label}: {error_}")
+                return CheckFinding(
+                    str(self), CheckVerdict.NOT_JUDGED, message=f"no usable answer at {label}: {error_}"
+                )
             mean = total / test.count
             log_e, largest = max(log_e, test.log_e), max(largest, mean / allowed)
             detects = max(detects, detectable_violation(test.deviation, test.count, part, 1.0, BOLDEST))
@@ -186,16 +187,18 @@ class MeanError(Sure):
                 )
                 break
         e_value = math.exp(min(log_e - math.log(len(trials)), 690.0))
-        told = (
+        evidence = (
             f"{count} draws: {_SCOUTS} each to find the worst inputs, then bets on {len(trials)} of them; "
             f"largest mean {largest:.3g} of the claim"
         )
         if not refuted:
-            return Finding(str(self), Verdict.PASS, told, e_value=e_value, alpha=bench.alpha, detects=detects)
-        return Finding(
+            return CheckFinding(
+                str(self), CheckVerdict.PASS, evidence, e_value=e_value, alpha=bench.alpha, detects=detects
+            )
+        return CheckFinding(
             str(self),
-            Verdict.FAIL,
-            told,
+            CheckVerdict.FAIL,
+            evidence,
             refuted,
             worst.astype(np.float64).tolist(),
             reproduce=bench.reproduction(self, None),
@@ -205,7 +208,7 @@ class MeanError(Sure):
 
     def _scouted(
         self, bench: Bench, rng: np.random.Generator, noted: Sequence[Array]
-    ) -> tuple[list[_Input], int, Finding | None]:
+    ) -> tuple[list[_Input], int, CheckFinding | None]:
         """The inputs with the largest mean errors over the claim, a generic one among them; how many draws that took.
 
         Zeros must stay zero in every draw: a finding that they do not ends it.
@@ -219,9 +222,9 @@ class MeanError(Sure):
             try:
                 if not x.any():
                     for seed in range(draws):
-                        message = self.violation(bench, Case(x, seed))
+                        message = self.violation(bench, CheckCase(x, seed))
                         if message is not None:
-                            return [], tried, bench.failed(self, Case(x, seed, "zeros"), message, tried + 1)
+                            return [], tried, bench.failed(self, CheckCase(x, seed, "zeros"), message, tried + 1)
                     continue
                 _, allowed = self._allowed(bench, x)
                 errors = [relative_error(x, y) / allowed for _, y in draws_at(bench, x, rng, draws)]
@@ -246,7 +249,7 @@ class MeanError(Sure):
         return usual, hostile
 
 
-def _mean_error(bench: Bench, case: Case) -> tuple[float, float]:
+def _mean_error(bench: Bench, case: CheckCase) -> tuple[float, float]:
     """E||C(x) - x||^2 / ||x||^2 by the law that was read off, and how far rounding may move it."""
     laws = injected_law(bench, case)
     wide = case.x.astype(np.float64).ravel()

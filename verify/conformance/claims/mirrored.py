@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.case import Case
-from commbounds.verify.conformance.claim import Claim
+from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.injected import injected_law
 from commbounds.verify.conformance.inputs import generic
-from commbounds.verify.conformance.report import Finding, Verdict
+from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 
 __all__ = ["mirrored_laws", "mirrored_read"]
 
@@ -25,9 +25,9 @@ _ROUNDINGS = 8.0
 _SIZES, _ENTRIES = (2, 6, 50), 6
 
 
-def mirrored_read(bench: Bench, case: Case) -> str | None:
+def mirrored_read(bench: Bench, case: CheckCase) -> str | None:
     """What is wrong with the laws of entries at x and -x that are read off; None if each mirrors the other."""
-    plus, minus = injected_law(bench, case), injected_law(bench, Case(-case.x, case.seed))
+    plus, minus = injected_law(bench, case), injected_law(bench, CheckCase(-case.x, case.seed))
     values = np.concatenate([plus.values, -minus.values])
     signed = np.concatenate([plus.p, -minus.p])
     size, step = np.abs(values).max(axis=0), values.max(axis=0) - values.min(axis=0)
@@ -44,11 +44,11 @@ def mirrored_read(bench: Bench, case: Case) -> str | None:
     if wrong.size == 0:
         return None
     i = int(wrong[0])
-    told = [
+    laws = [
         ", ".join(f"{float(v)!r} ({float(q):.6g})" for v, q in zip(law.values[:, i], law.p[:, i], strict=True) if q > 0)
         for law in (plus, minus)
     ]
-    return f"entry {i}, {float(case.x.ravel()[i])!r}, becomes {told[0]} with their probabilities, and {told[1]} for -x"
+    return f"entry {i}, {float(case.x.ravel()[i])!r}, becomes {laws[0]} with their probabilities, and {laws[1]} for -x"
 
 
 def _features(y: Array) -> list[Hashable]:
@@ -57,7 +57,7 @@ def _features(y: Array) -> list[Hashable]:
     return [flat.tobytes(), np.sign(flat).tobytes(), *(float(v) for v in flat[:_ENTRIES])]
 
 
-def mirrored_laws(claim: Claim, bench: Bench) -> Finding:
+def mirrored_laws(claim: SubjectClaim, bench: Bench) -> CheckFinding:
     """The finding on C(-x) being distributed as -C(x), by draws of both in random order.
 
     A bettor looks at one feature of the output and predicts the sign with probability (a + 1/2)/(a + b + 1), where a
@@ -68,7 +68,9 @@ def mirrored_laws(claim: Claim, bench: Bench) -> Finding:
     made = [generic(bench.subject, rng, size) for size in _SIZES]
     inputs = list({x.shape: x for x in made if x is not None and bench.subject.takes(-x)}.values())
     if not inputs:
-        return Finding(str(claim), Verdict.NOT_JUDGED, message="the subject takes no input together with its negative")
+        return CheckFinding(
+            str(claim), CheckVerdict.NOT_JUDGED, message="the subject takes no input together with its negative"
+        )
     share = max(1, bench.draws // len(inputs))
     log_e = -math.inf
     for x in inputs:
@@ -76,9 +78,9 @@ def mirrored_laws(claim: Claim, bench: Bench) -> Finding:
         wealth = np.zeros(0)
         for seed, sign in zip(rng.integers(2**31, size=share), rng.integers(2, size=share), strict=True):
             try:
-                y = bench.output(Case(-x if sign else x, int(seed))).astype(np.float64)
+                y = bench.output(CheckCase(-x if sign else x, int(seed))).astype(np.float64)
             except Unanswered as error:
-                return Finding(str(claim), Verdict.NOT_JUDGED, message=f"no usable answer: {error}")
+                return CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, message=f"no usable answer: {error}")
             features = _features(-y if sign else y)
             if not counts:
                 counts, wealth = [{} for _ in features], np.zeros(len(features))
@@ -88,10 +90,10 @@ def mirrored_laws(claim: Claim, bench: Bench) -> Finding:
                 seen[sign] += 1.0
             log_e = max(log_e, float(wealth.max()) - math.log(len(wealth) * len(inputs)))
         if log_e >= -math.log(bench.alpha):
-            message = f"at an input of shape {x.shape} outputs tell x from -x: " + _tells(counts, wealth)
-            return Finding(
+            message = f"at an input of shape {x.shape} outputs tell x from -x: " + _telling_feature(counts, wealth)
+            return CheckFinding(
                 str(claim),
-                Verdict.FAIL,
+                CheckVerdict.FAIL,
                 f"{share} draws at each of {len(inputs)} inputs, of C(x) and -C(-x) in random order",
                 message,
                 x.astype(np.float64).tolist(),
@@ -99,11 +101,13 @@ def mirrored_laws(claim: Claim, bench: Bench) -> Finding:
                 e_value=math.exp(min(log_e, 690.0)),
                 alpha=bench.alpha,
             )
-    told = f"{share} draws at each of {len(inputs)} inputs, of C(x) and -C(-x) in random order, could not be told apart"
-    return Finding(str(claim), Verdict.PASS, told, e_value=math.exp(min(log_e, 690.0)), alpha=bench.alpha)
+    evidence = (
+        f"{share} draws at each of {len(inputs)} inputs, of C(x) and -C(-x) in random order, could not be told apart"
+    )
+    return CheckFinding(str(claim), CheckVerdict.PASS, evidence, e_value=math.exp(min(log_e, 690.0)), alpha=bench.alpha)
 
 
-def _tells(counts: list[dict[Hashable, list[float]]], wealth: Array) -> str:
+def _telling_feature(counts: list[dict[Hashable, list[float]]], wealth: Array) -> str:
     """The commonest of the values that tell most."""
     place = int(np.argmax(wealth))
     feature, (plus, minus) = max(counts[place].items(), key=lambda c: abs(c[1][0] - c[1][1]))

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.claim import Claim
+from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.claims.mean_error import draws_at, rounding
 from commbounds.verify.conformance.inputs import generic
-from commbounds.verify.conformance.report import Finding, Verdict
-from commbounds.verify.conformance.streams import SEEN, Catoni, Range, Stream
+from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
+from commbounds.verify.conformance.streams import SEEN, Catoni, LearntRangeTest, Range
 
 __all__ = ["sampled_mean"]
 
@@ -38,7 +38,7 @@ class _Watch:
     what: str
     directions: Array
     expected: Array
-    tests: list[Stream | Catoni] = field(default_factory=list)
+    tests: list[LearntRangeTest | Catoni] = field(default_factory=list)
 
     def log_e(self) -> float:
         """Of all of them together: the largest, less what it costs to look at all."""
@@ -57,7 +57,9 @@ class _Seen:
     constant: str = ""
 
 
-def sampled_mean(claim: Claim, bench: Bench, noted: Sequence[Array], share: Callable[[Array], float] | None) -> Finding:
+def sampled_mean(
+    claim: SubjectClaim, bench: Bench, noted: Sequence[Array], share: Callable[[Array], float] | None
+) -> CheckFinding:
     """The finding on E C(x) = x by draws.
 
     Parameters
@@ -73,28 +75,32 @@ def sampled_mean(claim: Claim, bench: Bench, noted: Sequence[Array], share: Call
     inputs = [(x, part) for i, (x, part) in enumerate(inputs) if x.shape not in {z.shape for z, _ in inputs[:i]}]
     inputs += [(x, 0.3) for x in noted if x.any()]
     if not inputs:
-        return Finding(str(claim), Verdict.NOT_JUDGED, message="the subject takes none of the inputs")
+        return CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, message="the subject takes none of the inputs")
     total = sum(part for _, part in inputs)
     found: list[_Seen] = []
     for x, part in inputs:
         try:
             seen = _seen(bench, x, int(bench.draws * part / total), bench.alpha / len(inputs), share)
         except Unanswered as error:
-            return Finding(str(claim), Verdict.NOT_JUDGED, message=f"no usable answer for shape {x.shape}: {error}")
+            return CheckFinding(
+                str(claim), CheckVerdict.NOT_JUDGED, message=f"no usable answer for shape {x.shape}: {error}"
+            )
         found.append(seen)
         if seen.message:
             break
     if all(seen.constant for seen in found):  # as certain as that a deterministic subject is one
         found[-1] = replace(found[-1], message=f"{sum(seen.calls for seen in found)} {found[-1].constant}", log_e=690.0)
     calls, log_e = sum(seen.calls for seen in found), max(seen.log_e for seen in found) - math.log(len(inputs))
-    told = f"{calls} draws at {len(inputs)} inputs, bets on entries and projections; range learnt from the first draws"
-    told += "" if share is None else ", or variance as claimed"
+    evidence = (
+        f"{calls} draws at {len(inputs)} inputs, bets on entries and projections; range learnt from the first draws"
+    )
+    evidence += "" if share is None else ", or variance as claimed"
     e_value, detects = math.exp(min(log_e, 690.0)), min(seen.detects for seen in found)
     if found[-1].message:
-        return Finding(
+        return CheckFinding(
             str(claim),
-            Verdict.FAIL,
-            told,
+            CheckVerdict.FAIL,
+            evidence,
             found[-1].message,
             inputs[len(found) - 1][0].astype(np.float64).tolist(),
             reproduce=bench.reproduction(claim, None),
@@ -103,8 +109,8 @@ def sampled_mean(claim: Claim, bench: Bench, noted: Sequence[Array], share: Call
         )
     if not any(seen.judged for seen in found):
         message = f"in {calls} draws the range of the outputs did not show: large ones come too seldom"
-        return Finding(str(claim), Verdict.NOT_JUDGED, told, message)
-    return Finding(str(claim), Verdict.PASS, told, e_value=e_value, alpha=bench.alpha, detects=detects)
+        return CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, evidence, message)
+    return CheckFinding(str(claim), CheckVerdict.PASS, evidence, e_value=e_value, alpha=bench.alpha, detects=detects)
 
 
 def _directions(x: Array, rng: np.random.Generator) -> Array:
@@ -137,7 +143,7 @@ def _seen(bench: Bench, x: Array, calls: int, alpha: float, share: Callable[[Arr
                 if batch is not first or isinstance(test, Catoni) or not test.given:
                     test.feed(values[:, place])
             if watch.log_e() >= -math.log(part):
-                return _Seen(watch.log_e() - math.log(len(watches)), math.inf, count, _told(watch, wide, x, top))
+                return _Seen(watch.log_e() - math.log(len(watches)), math.inf, count, _explained(watch, wide, x, top))
         batch = np.array([y for y, _ in zip(outputs, range(_BATCH), strict=False)])
         if batch.size == 0:
             break
@@ -174,7 +180,7 @@ def _watches(
     if wide.size >= _LONG:
         directions = _directions(wide, rng)
         watch = _Watch("projection", directions, directions @ wide)
-        watch.tests += [Stream(len(first), float(np.abs(v) @ rooms)) for v in directions]
+        watch.tests += [LearntRangeTest(len(first), float(np.abs(v) @ rooms)) for v in directions]
         watches.append(watch)
     if share is not None:
         watch = _Watch("projection, given the claimed variance", wide[None], np.array([wide @ wide]))
@@ -186,14 +192,14 @@ def _watches(
     return watches
 
 
-def _entry_tests(wide: Array, first: Array, rooms: Array) -> list[Stream]:
+def _entry_tests(wide: Array, first: Array, rooms: Array) -> list[LearntRangeTest]:
     """One test an entry, which learns its range from that entry; and one with a shared range, if they are many.
 
     What happens to an entry alone shows in the first; one that is always lost, or never moves, in the second: it may
     deviate by twice what any entry did in the first draws, relative to the entry or not, whichever is more; by a
     quarter more than that where the relative deviations have an edge.
     """
-    tests = [Stream(len(first), float(room)) for room in rooms]
+    tests = [LearntRangeTest(len(first), float(room)) for room in rooms]
     if wide.size < _MANY:
         return tests
     sizes = np.abs(wide)
@@ -205,7 +211,9 @@ def _entry_tests(wide: Array, first: Array, rooms: Array) -> list[Stream]:
     furthest = float(relative.max())
     factor = 1.25 if (relative >= 0.98 * furthest).sum() >= SEEN else 2.0
     reach = factor * np.maximum(sizes * furthest, float(off.max()))
-    return tests + [Stream(0, float(room), (-float(r), float(r))) for room, r in zip(rooms, reach, strict=True)]
+    return tests + [
+        LearntRangeTest(0, float(room), (-float(r), float(r))) for room, r in zip(rooms, reach, strict=True)
+    ]
 
 
 def _detects(watch: _Watch, alpha: float) -> float:
@@ -216,7 +224,7 @@ def _detects(watch: _Watch, alpha: float) -> float:
     return min(found, default=math.inf)
 
 
-def _told(watch: _Watch, wide: Array, x: Array, top: float) -> str:
+def _explained(watch: _Watch, wide: Array, x: Array, top: float) -> str:
     place = int(np.argmax([test.log_e for test in watch.tests]))
     test = watch.tests[place]
     if watch.what == "entry":

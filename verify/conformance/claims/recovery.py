@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
 from commbounds.verify.conformance.claims.walk import Walk, norm, require_range
 
@@ -47,8 +47,9 @@ class RecoversAfterZero(Sure):
     """
 
     about: ClassVar[tuple[str, ...]] = ("stateful compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("feedback.ef14.residual",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         norms = [norm(row) for row in case.x]
         zeros, g = norms.count(0.0), case.x[int(np.argmax(norms))]
         if zeros in (0, len(norms)):
@@ -65,7 +66,7 @@ class RecoversAfterZero(Sure):
         return _compared(bench, case, g)
 
 
-def _led(bench: Bench, case: Case, g: NDArray[Any], counts: int, behind: bool) -> Wide | str:
+def _led(bench: Bench, case: CheckCase, g: NDArray[Any], counts: int, behind: bool) -> Wide | str:
     """The sum of outputs for `g` that often, in units of its norm, behind the case's steps or of a fresh instance."""
     walk, sums, scale = Walk(bench, case.seed), np.zeros(g.shape), norm(g)
     for t, row in enumerate(case.x if behind else ()):
@@ -78,7 +79,7 @@ def _led(bench: Bench, case: Case, g: NDArray[Any], counts: int, behind: bool) -
     return sums
 
 
-def _compared(bench: Bench, case: Case, g: NDArray[Any]) -> str | None:
+def _compared(bench: Bench, case: CheckCase, g: NDArray[Any]) -> str | None:
     """What is wrong with the outputs behind the case's steps, beside those of a fresh instance, for `g` over and over.
 
     One instance after the other, as a process may hold one at a time; begun again for every longer run.

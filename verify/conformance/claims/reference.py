@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from commbounds.compressors import Compressor as Reference
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
 from commbounds.verify.conformance.claims.mean_error import shape_numbers
 from commbounds.verify.conformance.injected import uniforms_for
@@ -59,7 +59,7 @@ class Matches(Sure):
         if self.along not in ("entry", "array"):
             raise ValueError(f"along must be 'entry' or 'array', got {self.along!r}")
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         y, expected = self._both(bench, case)
         if expected.shape != case.x.shape:
             raise NotHere(f"the reference gives shape {expected.shape} for {case.x.shape}")
@@ -78,7 +78,7 @@ class Matches(Sure):
         at = tuple(int(i) for i in np.unravel_index(wrong[0], y.shape))
         return f"entry {at} is {float(got[at])!r}, the reference has {float(r[at])!r}; {wrong.size} of {r.size} differ"
 
-    def _both(self, bench: Bench, case: Case) -> tuple[Array, Array]:
+    def _both(self, bench: Bench, case: CheckCase) -> tuple[Array, Array]:
         """The subject's output and the reference's."""
         ours = isinstance(self.reference, Reference)
         takes = injection(self.reference) == "uniforms" if ours else "uniforms" in _parameters(self.reference)
@@ -87,7 +87,7 @@ class Matches(Sure):
             return bench.output(case, uniforms=uniforms), self._expected(case, uniforms)
         return bench.output(case), self._expected(case, None)
 
-    def _expected(self, case: Case, uniforms: Array | None) -> Array:
+    def _expected(self, case: CheckCase, uniforms: Array | None) -> Array:
         x, given = case.x.copy(), None if uniforms is None else uniforms.copy()
         try:
             if isinstance(self.reference, Reference):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.theory import claims
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
 from commbounds.verify.conformance.claims.walk import Walk, norm, require_range
 
@@ -49,8 +51,9 @@ class Telescopes(Sure):
     """
 
     about: ClassVar[tuple[str, ...]] = ("stateful compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("feedback.ef14.telescoping",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         x = case.x.astype(np.float64)
         require_range(bench, 2.0 * sum(norm(row) for row in x))
         walk = Walk(bench, case.seed)
@@ -150,8 +153,9 @@ class MemoryBounded(Sure):
     bound: Number | None = None
 
     about: ClassVar[tuple[str, ...]] = ("stateful compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("feedback.ef14.residual",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         N = case.x[0].size
         largest = max(norm(row) for row in case.x)
         factor = 64.0 * N if bench.randomised else _levels_at(N)
@@ -221,6 +225,5 @@ def _norms(rows: Wide) -> Wide:
 
 
 def _levels_at(N: int) -> float:
-    """sqrt(1 - alpha)/(1 - sqrt(1 - alpha)) for alpha = 1/(2 N)."""
-    q = float(np.sqrt(1.0 - 0.5 / N))
-    return q / (1.0 - q)
+    """The book's bound on the norm of a residual for alpha = 1/(2 N) and gradients of norm 1."""
+    return math.sqrt(claims()["feedback.ef14.residual"].bound(alpha=0.5 / N, reach=1.0))

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
 from commbounds.verify.conformance.claims.mean_error import rounding
 from commbounds.verify.conformance.claims.mirrored import mirrored_laws, mirrored_read
-from commbounds.verify.conformance.report import Finding, Verdict
+from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 
 __all__ = ["ExactOn", "Idempotent", "ScaleEquivariant", "SignSymmetric"]
 
@@ -46,24 +46,28 @@ class SignSymmetric(Sure):
     """
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("sparsifiers.topk.sign_symmetry",)
     statistical: ClassVar[bool] = True
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         if not bench.subject.takes(-case.x):
             raise NotHere("the subject does not take -x")
         if bench.randomised:
             if getattr(bench.subject, "injectable", False):
                 return mirrored_read(bench, case)
             raise NotHere("claimed of the law: no single case breaks it")
-        y, mirrored = bench.output(case).astype(np.float64), bench.output(Case(-case.x, case.seed)).astype(np.float64)
+        y, mirrored = (
+            bench.output(case).astype(np.float64),
+            bench.output(CheckCase(-case.x, case.seed)).astype(np.float64),
+        )
         at = _first(~(mirrored == -y))
         return None if at is None else f"entry {at} is {float(y[at])!r} for x and {float(mirrored[at])!r} for -x"
 
-    def judge(self, bench: Bench) -> Finding:
+    def judge(self, bench: Bench) -> CheckFinding:
         if bench.randomised and not getattr(bench.subject, "injectable", False):
             return mirrored_laws(self, bench)
         finding = bench.searched(self)
-        if finding.verdict is Verdict.NOT_JUDGED and bench.randomised:  # its entries have no laws of their own
+        if finding.verdict is CheckVerdict.NOT_JUDGED and bench.randomised:  # its entries have no laws of their own
             return mirrored_laws(self, bench)
         return finding
 
@@ -89,8 +93,9 @@ class ScaleEquivariant(Sure):
     powers_of_two: bool = False
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("sparsifiers.topk.scale_equivariance",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         sizes = np.abs(case.x.astype(np.float64))
         low, high = _roomy(bench, case.x.size)
         nonzero = sizes[sizes > 0.0]
@@ -112,15 +117,15 @@ class ScaleEquivariant(Sure):
             raise NotHere("no multiple by a power of two stays in range")
         return None if self.powers_of_two else self._by_others(bench, case, sizes)
 
-    def _pair(self, bench: Bench, case: Case, factor: float) -> tuple[Array, Array] | None:
+    def _pair(self, bench: Bench, case: CheckCase, factor: float) -> tuple[Array, Array] | None:
         """C(s x) and s C(x) in float64; None if the subject does not take s x."""
         scaled = (case.x.astype(np.float64) * factor).astype(case.x.dtype)
         if not bench.subject.takes(scaled):
             return None
         y = bench.output(case).astype(np.float64)
-        return bench.output(Case(scaled, case.seed)).astype(np.float64), factor * y
+        return bench.output(CheckCase(scaled, case.seed)).astype(np.float64), factor * y
 
-    def _by_others(self, bench: Bench, case: Case, sizes: Array) -> str | None:
+    def _by_others(self, bench: Bench, case: CheckCase, sizes: Array) -> str | None:
         low, high = _roomy(bench, case.x.size)
         narrow = {4: np.float16, 8: np.float32}.get(case.x.dtype.itemsize)
         mantissas = np.frexp(sizes)[0]
@@ -133,7 +138,7 @@ class ScaleEquivariant(Sure):
         for turn in range(3):
             x = case.x if turn == 0 else (case.x * rng.uniform(0.99, 1.01, case.x.shape)).astype(case.x.dtype)
             for factor in (3.0, 0.7, 1.1):
-                pair = self._pair(bench, Case(x, case.seed), factor) if bench.subject.takes(x) else None
+                pair = self._pair(bench, CheckCase(x, case.seed), factor) if bench.subject.takes(x) else None
                 if pair is None:
                     return None
                 # sums over the array on either side; s x is rounded once more
@@ -141,8 +146,10 @@ class ScaleEquivariant(Sure):
                 at = _first(~(np.abs(pair[0] - pair[1]) <= room))
                 if at is None:
                     return None
-                told = f"C({factor:g} x) has {float(pair[0][at])!r} at {at}, {factor:g} C(x) has {float(pair[1][at])!r}"
-                message = message or told
+                found = (
+                    f"C({factor:g} x) has {float(pair[0][at])!r} at {at}, {factor:g} C(x) has {float(pair[1][at])!r}"
+                )
+                message = message or found
         return message
 
 
@@ -163,14 +170,15 @@ class Idempotent(Sure):
     """
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("sparsifiers.topk.idempotence",)
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         y = bench.output(case).copy()
         if not np.isfinite(y.astype(np.float64)).all():
             return "C(x) is not finite"
         if not bench.subject.takes(y):
             raise NotHere("the subject does not take C(x)")
-        again, once = bench.output(Case(y, case.seed + 1)).astype(np.float64), y.astype(np.float64)
+        again, once = bench.output(CheckCase(y, case.seed + 1)).astype(np.float64), y.astype(np.float64)
         room = rounding(bench, y.size) * float(np.abs(once).max()) + 2.0 * bench.tiny
         at = _first(~(np.abs(again - once) <= room))
         return None if at is None else f"entry {at} of C(x) is {float(once[at])!r}, of C(C(x)) {float(again[at])!r}"
@@ -194,12 +202,13 @@ class ExactOn(Sure):
     inputs: Any
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
+    in_book: ClassVar[tuple[str, ...]] = ("sparsifiers.identity.contraction",)
 
     def __post_init__(self) -> None:
         if not callable(self.inputs):
             object.__setattr__(self, "inputs", tuple(np.asarray(x) for x in self.inputs))
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         y, wide = bench.output(case).astype(np.float64), case.x.astype(np.float64)
         at = _first(~(y == wide))
         return None if at is None else f"entry {at} is {float(y[at])!r}, was {float(wide[at])!r}"
@@ -212,24 +221,24 @@ class ExactOn(Sure):
         else:
             yield from self.inputs
 
-    def judge(self, bench: Bench) -> Finding:
-        tried, told = 0, "the subject takes none of the inputs"
+    def judge(self, bench: Bench) -> CheckFinding:
+        tried, found = 0, "the subject takes none of the inputs"
         for values in self._cases(bench):
             x = values.astype(bench.subject.numpy_dtype)
             if not bench.subject.takes(x):
                 continue
             for seed in range(4):
-                case = Case(x, seed)
+                case = CheckCase(x, seed)
                 try:
                     message = self.violation(bench, case)
                 except Unanswered as error:
-                    told = f"no usable answer: {error}"
+                    found = f"no usable answer: {error}"
                     continue
                 tried += 1
                 if message is not None:
                     found = x.astype(np.float64).tolist()
                     again = bench.reproduction(self, case)
-                    return Finding(str(self), Verdict.FAIL, f"{tried} cases", message, found, seed, again)
+                    return CheckFinding(str(self), CheckVerdict.FAIL, f"{tried} cases", message, found, seed, again)
         if tried == 0:
-            return Finding(str(self), Verdict.NOT_JUDGED, message=told)
-        return Finding(str(self), Verdict.PASS, f"{tried} cases")
+            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=found)
+        return CheckFinding(str(self), CheckVerdict.PASS, f"{tried} cases")

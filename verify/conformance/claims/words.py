@@ -11,7 +11,7 @@ import numpy as np
 import sympy as sp
 
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import Case
+from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
 
 __all__ = ["WordsAtMost"]
@@ -51,6 +51,10 @@ class WordsAtMost(Sure):
     values: tuple[tuple[str, Any], ...]
 
     about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+    in_book: ClassVar[tuple[str, ...]] = (
+        "dense.ring.sent",
+        "dense.ring.received",
+    )
 
     def __init__(self, bound: Any, of: str = "both", **values: Any) -> None:
         if of not in _OF:
@@ -79,7 +83,7 @@ class WordsAtMost(Sure):
         given = {name: value(*shape) if callable(value) else value for name, value in self.values}
         return _evaluated(self.bound, tuple(sorted({**sizes, **given}.items())))
 
-    def violation(self, bench: Bench, case: Case) -> str | None:
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
         outcome = bench.outcome(case)
         names = ("sent", "received") if self.of in ("both", "sum") else (self.of,)
         counts = {name: getattr(outcome, name) for name in names}
@@ -94,8 +98,8 @@ class WordsAtMost(Sure):
         for name, words in counts.items():
             rank = int(words.argmax())
             if not int(words[rank]) <= limit:
-                told = f"with {_sizes(case.x.shape)} rank {rank} has {int(words[rank])} words {name}"
-                return f"{told}, claimed at most {_told(limit)}"
+                found = f"with {_sizes(case.x.shape)} rank {rank} has {int(words[rank])} words {name}"
+                return f"{found}, claimed at most {_as_number(limit)}"
         return None
 
 
@@ -109,7 +113,7 @@ def _sizes(shape: tuple[int, ...]) -> str:
     return f"P = {shape[0]} and {' x '.join(map(str, shape[1:]))} words a rank"
 
 
-def _told(limit: Fraction | float) -> str:
+def _as_number(limit: Fraction | float) -> str:
     return str(limit) if isinstance(limit, Fraction) and limit.denominator == 1 else f"{float(limit):.6g}"
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds import collectives
-from commbounds.collectives.arctopk import on_rank as apart
+from commbounds.collectives.arctopk import on_rank as programs
 from commbounds.collectives.dense import on_rank as dense
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
-from commbounds.verify.pairing import Outcome, Pairing, RankCase
+from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
 __all__ = ["PAIRINGS"]
 
@@ -65,14 +65,14 @@ def _arguments(case: RankCase, where: Any) -> dict[str, Any]:
     return given
 
 
-def _together(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
     result, traffic = collectives.arctopk_allreduce(case.stack, **_arguments(case, collectives))
     parts = zip(result.mean, result.rows, result.scores, strict=True)
     return [{"mean": mean, "rows": rows, "scores": scores} for mean, rows, scores in parts], traffic
 
 
-def _apart(comm: Communicator, case: RankCase) -> Outcome:
-    return vars(apart.arctopk_allreduce(comm, case.stack[comm.rank], **_arguments(case, dense)))
+def _on_rank(comm: Communicator, case: RankCase) -> RankResult:
+    return vars(programs.arctopk_allreduce(comm, case.stack[comm.rank], **_arguments(case, dense)))
 
 
-PAIRINGS: tuple[Pairing, ...] = (Pairing("arctopk_allreduce", _cases, _together, _apart),)
+PAIRINGS: tuple[Pairing, ...] = (Pairing("arctopk_allreduce", _cases, _in_one_process, _on_rank),)

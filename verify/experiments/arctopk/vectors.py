@@ -9,12 +9,12 @@ from commbounds.collectives import (
     arctopk_allreduce,
     row_count,
 )
-from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import called, case_of, collective
 from commbounds.verify.vectors.inputs import array, ordinary
 
 
-def _arc_cases() -> Iterator[Case]:
+def _arc_cases() -> Iterator[VectorCase]:
     for P, m, n, K, rank, dtype, more, why in (
         (1, 4, 2, 2, 1, "float32", {}, "One rank: nothing is sent."),
         (2, 4, 3, 2, 2, "float32", {}, "Two ranks."),
@@ -29,7 +29,7 @@ def _arc_cases() -> Iterator[Case]:
         parameters = {"K": K, "rank": rank, **more}
         title = f"P={P}, m={m}, n={n}, {dtype}"
         given = case_of(why, {"gradients": stack}, parameters, {"sketch": sketch.reshape(n, rank)})
-        yield Case(f"{title}, {given.name}", why, given.inputs, parameters, given.randomness, given.flags)
+        yield VectorCase(f"{title}, {given.name}", why, given.inputs, parameters, given.randomness, given.flags)
     ties = array([[[1.0], [-1.0], [1.0]], [[1.0], [-1.0], [1.0]]], "float32")
     yield case_of("Equal scores: the lowest rows.", {"gradients": ties}, {"K": 2, "rank": 1}, {"sketch": [[2.0]]},
                   about="ties")  # fmt: skip
@@ -38,7 +38,7 @@ def _arc_cases() -> Iterator[Case]:
                   {"sketch": [[1.0]]}, about="cancellation")  # fmt: skip
 
 
-def _row_counts() -> Iterator[Case]:
+def _row_counts() -> Iterator[VectorCase]:
     for m, share, rule, why in (
         (9, 0.2, "ceil", "Rounded up."),
         (9, 0.2, "floor", "Rounded down."),
@@ -53,7 +53,7 @@ def _row_counts() -> Iterator[Case]:
     yield case_of("A share of zero is refused.", {}, {"m": 3, "share": 0}, about="zero", refused=True)
 
 
-def subjects() -> list[Subject]:
+def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     whole = ("result", "traffic")
     return [

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives import recursive_doubling_allreduce, ring_allreduce
 from commbounds.collectives.dense.message_by_message import allreduced
-from commbounds.verify.stopwatch import Case, Stopwatch, timed
+from commbounds.verify.stopwatch import Benchmark, Stopwatch, timed
 
 __all__ = ["cases"]
 
@@ -75,7 +75,7 @@ def _sum_and_copies(stack: Array) -> Array:
     return np.tile(stack.sum(axis=0), (len(stack), 1))
 
 
-def _in_process_cases(n: int) -> Iterator[Case]:
+def _in_process_cases(n: int) -> Iterator[Benchmark]:
     for P in (32, 64):
         stack = _stack(P, n)
         for name, (algorithm, ours) in _ALLREDUCES.items():
@@ -85,11 +85,11 @@ def _in_process_cases(n: int) -> Iterator[Case]:
             }
             targets = dict(zip(peers, ((2.0, 3.5), (2.0, 3.0)), strict=True))
             title = f"all-reduce, {name}, P = {P}"
-            yield Case(title, "ns/word of a rank", 1e9 / stack.size, timed(partial(ours, stack)), peers, targets)
+            yield Benchmark(title, "ns/word of a rank", 1e9 / stack.size, timed(partial(ours, stack)), peers, targets)
         # every word is read once and written once, whoever adds them up
         copy = {"a copy of the vectors": timed(stack.copy)}
         ring = timed(partial(ring_allreduce, stack))
-        yield Case(f"all-reduce, ring, P = {P}", "ns/word of a rank", 1e9 / stack.size, ring, copy)
+        yield Benchmark(f"all-reduce, ring, P = {P}", "ns/word of a rank", 1e9 / stack.size, ring, copy)
 
 
 def _mpi(mpirun: str, n: int, P: int) -> float:
@@ -126,7 +126,7 @@ def _gloo(n: int, P: int) -> float:
     return float(said[0][0])
 
 
-def _process_cases(n: int) -> Iterator[Case]:
+def _process_cases(n: int) -> Iterator[Benchmark]:
     mpirun = shutil.which("mpirun") if importlib.util.find_spec("mpi4py") else None
     torch = importlib.util.find_spec("torch") is not None
     for P in (2, 4):
@@ -140,10 +140,10 @@ def _process_cases(n: int) -> Iterator[Case]:
         stack = _stack(P, n)
         targets = {"MPI": (2.0, 4.0), "gloo": (5.0, 10.0)}
         ours = timed(partial(ring_allreduce, stack))
-        yield Case(f"all-reduce in process, P = {P}", "ns/word of a rank", 1e9 / stack.size, ours, peers, targets)
+        yield Benchmark(f"all-reduce in process, P = {P}", "ns/word of a rank", 1e9 / stack.size, ours, peers, targets)
 
 
-def cases(n: int = 1_000_000, n_processes: int = 10_000_000) -> Iterator[Case]:
+def cases(n: int = 1_000_000, n_processes: int = 10_000_000) -> Iterator[Benchmark]:
     """Every case, one by one: `n` words a rank in one process, `n_processes` beside several.
 
     Peers that are not installed are left out: mpi4py with ``mpirun``, torch with gloo.

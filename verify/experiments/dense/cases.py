@@ -24,6 +24,7 @@ __all__ = [
     "halfway",
     "hostile",
     "in_rank_order",
+    "joined",
     "lengths",
     "lengths_drawn",
     "lengths_of",
@@ -32,7 +33,6 @@ __all__ = [
     "sizes_drawn",
     "stack_of",
     "stacks_drawn",
-    "together",
     "wrong_entries",
 ]
 
@@ -246,6 +246,6 @@ def fits(stack: Array) -> bool:
     return bool(np.abs(stack.astype(np.longdouble)).sum(axis=0).max() <= np.finfo(stack.dtype).max)
 
 
-def together(rows: Sequence[Array]) -> Array:
+def joined(rows: Sequence[Array]) -> Array:
     """Blocks one behind the other."""
     return np.concatenate([np.asarray(row) for row in rows])

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds import collectives
-from commbounds.collectives.dense import on_rank as apart
+from commbounds.collectives.dense import on_rank as programs
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
-from commbounds.verify.pairing import Outcome, Pairing, RankCase
+from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
 __all__ = ["PAIRINGS"]
 
@@ -57,14 +57,14 @@ def _paired(name: str, twin: Callable[..., Array], *options: dict[str, Any]) -> 
     """A collective of the stack, whose result has a row or a block for every rank."""
     collective = collectives.COLLECTIVES[name]
 
-    def together(case: RankCase) -> tuple[list[Outcome], Traffic]:
+    def in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
         result, traffic = collective(case.stack, **_algorithm(case))
         return [{"result": own} for own in result], traffic
 
-    def on_rank(comm: Communicator, case: RankCase) -> Outcome:
+    def on_rank(comm: Communicator, case: RankCase) -> RankResult:
         return {"result": twin(comm, case.stack[comm.rank], **_algorithm(case))}
 
-    return Pairing(name, _cases(options), together, on_rank)
+    return Pairing(name, _cases(options), in_one_process, on_rank)
 
 
 # --- blocks of different lengths --------------------------------------------------------------------------------------
@@ -83,40 +83,40 @@ def _block(case: RankCase, rank: int) -> Array:
     return case.stack[rank, : case.settings["sizes"][rank]]
 
 
-def _ragged_together(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _ragged_in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
     blocks = [_block(case, rank) for rank in range(len(case.stack))]
     result, traffic = collectives.allgatherv(blocks, **_algorithm(case))
     return [{"result": own} for own in result], traffic
 
 
-def _ragged_apart(comm: Communicator, case: RankCase) -> Outcome:
-    return {"result": apart.allgatherv(comm, _block(case, comm.rank), **_algorithm(case))}
+def _ragged_on_rank(comm: Communicator, case: RankCase) -> RankResult:
+    return {"result": programs.allgatherv(comm, _block(case, comm.rank), **_algorithm(case))}
 
 
-def _sizes_together(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _sizes_in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
     """`gather_blocks` knows sizes alone: that all blocks arrive everywhere is what it stands for."""
     blocks = tuple(_block(case, rank) for rank in range(len(case.stack)))
     outcome = {"blocks": blocks}
     return [outcome] * len(blocks), collectives.gather_blocks(case.settings["sizes"], **_algorithm(case))
 
 
-def _sizes_apart(comm: Communicator, case: RankCase) -> Outcome:
+def _sizes_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     """Half of a block in each of two arrays: a block may be several, as sparse entries are."""
     own = _block(case, comm.rank)
     half = own.size // 2
-    parts = apart.gathered(comm, (own[:half], own[half:]), case.settings["algorithm"])
+    parts = programs.gathered(comm, (own[:half], own[half:]), case.settings["algorithm"])
     return {"blocks": tuple(np.concatenate(part) for part in parts)}
 
 
 _EVERY = tuple({"algorithm": algorithm} for algorithm in ALGORITHMS)
 
 PAIRINGS: tuple[Pairing, ...] = (
-    _paired("ring_allreduce", apart.ring_allreduce, {}),
-    _paired("recursive_doubling_allreduce", apart.recursive_doubling_allreduce, {}),
-    _paired("rabenseifner_allreduce", apart.rabenseifner_allreduce, {}),
-    _paired("butterfly_allreduce", apart.butterfly_allreduce, {}),
-    _paired("reduce_scatter", apart.reduce_scatter, *_EVERY),
-    _paired("allgather", apart.allgather, *_EVERY),
-    Pairing("allgatherv", _ragged, _ragged_together, _ragged_apart),
-    Pairing("gather_blocks", _ragged, _sizes_together, _sizes_apart),
+    _paired("ring_allreduce", programs.ring_allreduce, {}),
+    _paired("recursive_doubling_allreduce", programs.recursive_doubling_allreduce, {}),
+    _paired("rabenseifner_allreduce", programs.rabenseifner_allreduce, {}),
+    _paired("butterfly_allreduce", programs.butterfly_allreduce, {}),
+    _paired("reduce_scatter", programs.reduce_scatter, *_EVERY),
+    _paired("allgather", programs.allgather, *_EVERY),
+    Pairing("allgatherv", _ragged, _ragged_in_one_process, _ragged_on_rank),
+    Pairing("gather_blocks", _ragged, _sizes_in_one_process, _sizes_on_rank),
 )

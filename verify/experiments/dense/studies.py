@@ -20,6 +20,7 @@ from commbounds.verify.experiments.dense.cases import (
     halfway,
     hostile,
     in_rank_order,
+    joined,
     lengths,
     lengths_drawn,
     lengths_of,
@@ -28,7 +29,6 @@ from commbounds.verify.experiments.dense.cases import (
     sizes_drawn,
     stack_of,
     stacks_drawn,
-    together,
     wrong_entries,
 )
 from commbounds.verify.finding import Series
@@ -167,7 +167,7 @@ def _sum_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | None:
     blocks = np.array_split(expected, P)
     if [len(block) for block in result] != [block.size for block in blocks]:
         return _outcome_of(case, n)
-    return _outcome_of(case, int((together(result) != expected).sum()))
+    return _outcome_of(case, int((joined(result) != expected).sum()))
 
 
 def _contents_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome | None:

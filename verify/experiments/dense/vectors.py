@@ -9,7 +9,7 @@ from commbounds.collectives import (
     gather_blocks,
     reduce_scatter,
 )
-from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, full_sizes, ranks, special_stacks
 
 ALLREDUCES = ("ring_allreduce", "recursive_doubling_allreduce", "rabenseifner_allreduce", "butterfly_allreduce")
@@ -18,7 +18,7 @@ ALLREDUCES = ("ring_allreduce", "recursive_doubling_allreduce", "rabenseifner_al
 ALGORITHMS = ("ring", "recursive-doubling", "bruck")
 
 
-def _sums() -> list[Case]:
+def _sums() -> list[VectorCase]:
     cases = list(full_sizes())
     for number, (why, stack, flags) in enumerate(special_stacks()):
         refused = "refused" in flags
@@ -26,14 +26,14 @@ def _sums() -> list[Case]:
     return cases
 
 
-def _scattered() -> list[Case]:
+def _scattered() -> list[VectorCase]:
     cases = [case for algorithm in ALGORITHMS for case in full_sizes({"algorithm": algorithm})]
     unknown = case_of("There is no such algorithm.", {"stack": ranks(2, 2, "float32")}, {"algorithm": "tree"},
                       refused=True)  # fmt: skip
     return [*cases, unknown]
 
 
-def _gathered() -> list[Case]:
+def _gathered() -> list[VectorCase]:
     return [
         case_of(why, {"blocks": ranks(P, max(1, n // 4), dtype)}, {"algorithm": algorithm})
         for algorithm in ALGORITHMS
@@ -53,7 +53,7 @@ _UNEVEN: tuple[tuple[tuple[int, ...], str], ...] = (
 )
 
 
-def _gathered_uneven() -> list[Case]:
+def _gathered_uneven() -> list[VectorCase]:
     cases = []
     for algorithm in ALGORITHMS:
         for sizes, why in _UNEVEN:
@@ -64,7 +64,7 @@ def _gathered_uneven() -> list[Case]:
     return cases
 
 
-def _block_sizes() -> list[Case]:
+def _block_sizes() -> list[VectorCase]:
     wide = ((2**31, 5, 2**40), "Sizes beyond 32 bits; counts beyond 2^53 would be text.")
     return [
         case_of(why, {"sizes": list(sizes)}, {"algorithm": algorithm}, about=f"sizes {list(sizes)}")
@@ -73,7 +73,7 @@ def _block_sizes() -> list[Case]:
     ]
 
 
-def subjects() -> list[Subject]:
+def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     whole = ("result", "traffic")
     return [

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from commbounds.collectives import Lattice, Lognormal, drop_trials, released_noise
-from commbounds.verify.stopwatch import Case, timed
+from commbounds.verify.stopwatch import Benchmark, timed
 
 __all__ = ["cases"]
 
@@ -33,12 +33,12 @@ def _numpy_choice(law: Lattice, N: int, M: int, tau: float) -> None:
         _ = min(tau, slowest), int((sums < tau).sum())
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Benchmark]:
     """Trials of N = 10^4 workers and M = 12 micro-batches, with the time of the step and what it completes."""
     N, M = 10_000, 12
     law = Lognormal(0.0, 0.5)
     tau = M * law.mean
-    yield Case(
+    yield Benchmark(
         "DropCompute, lognormal",
         "µs/trial",
         1e6 / _TRIALS,
@@ -47,7 +47,7 @@ def cases() -> Iterator[Case]:
         {"": (8.0, 16.0)},
     )
     delay = released_noise()
-    yield Case(
+    yield Benchmark(
         "DropCompute, released delay",
         "µs/trial",
         1e6 / _TRIALS,

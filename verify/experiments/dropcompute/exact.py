@@ -111,8 +111,8 @@ def _completed(law_of: Any, case: Case) -> Outcome:
 def _gain(**more: Callable[[_Point], Any]) -> Trial:
     def trial(law_of: Any, case: Case) -> Outcome:
         p = _Point(law_of, case)
-        told = {"slowest": p.step.mean_time(), "below": p.step.completed(p.tau), **{k: f(p) for k, f in more.items()}}
-        return Outcome(p.gain(), p.values(**told), p.gain_slack)
+        given = {"slowest": p.step.mean_time(), "below": p.step.completed(p.tau), **{k: f(p) for k, f in more.items()}}
+        return Outcome(p.gain(), p.values(**given), p.gain_slack)
 
     return trial
 

@@ -207,11 +207,13 @@ def law_curves(
         drawn = []
         for label, axis, points in cases:
             outcomes = [(x, trial(implementation, case)) for x, case in points]
-            told = [(x, o) for x, o in outcomes if o is not None]
-            if not told:
+            measured = [(x, o) for x, o in outcomes if o is not None]
+            if not measured:
                 continue
-            bounds = [float(claims()[f"dropcompute.{claim}"].bound(**o.values)) for _, o in told]
-            drawn.append(Series(label, axis, [x for x, _ in told], bounds, [float(o.measured) for _, o in told]))
+            bounds = [float(claims()[f"dropcompute.{claim}"].bound(**o.values)) for _, o in measured]
+            drawn.append(
+                Series(label, axis, [x for x, _ in measured], bounds, [float(o.measured) for _, o in measured])
+            )
         return drawn
 
     return curves

@@ -99,8 +99,8 @@ def formula_gap(statement: str, law: str, N: int, M: int, tau: float = 1.0) -> f
     """Approximation over truth, less 1."""
     step = step_law(law, N, M)
     exact = step.completed(tau) if statement.startswith("completed") else step.mean_time()
-    told = formula(statement, law, N, M, tau)
-    return told / exact - 1 if exact else math.inf
+    approximate = formula(statement, law, N, M, tau)
+    return approximate / exact - 1 if exact else math.inf
 
 
 def gain_gap(law: str, N: int, M: int, tau: float, overhead: float) -> float:
@@ -108,8 +108,8 @@ def gain_gap(law: str, N: int, M: int, tau: float, overhead: float) -> float:
     step = step_law(law, N, M)
     time, done = formula("time.printed", law, N, M, tau), formula("completed.printed", law, N, M, tau)
     values = {"below": done, "slowest": time, "tau": tau, "overhead": overhead, "M": float(M)}
-    told = float(claims()["dropcompute.gain.with_means"].bound(**values))
-    return told / float(step.speedup(tau, overhead)) - 1
+    approximate = float(claims()["dropcompute.gain.with_means"].bound(**values))
+    return approximate / float(step.speedup(tau, overhead)) - 1
 
 
 def _case(law: str, N: int, M: int, share: float = 1.0) -> Case:
@@ -146,10 +146,10 @@ def _gap(statement: str) -> Callable[[Any, Case], Outcome]:
         step = law_of(LAWS[s["law"]], s["N"], s["M"])
         tau = s["share"] * s["M"] * step.law.mean
         exact = step.completed(tau) if statement.startswith("completed") else step.mean_time()
-        told = formula(statement, s["law"], s["N"], s["M"], tau)
+        approximate = formula(statement, s["law"], s["N"], s["M"], tau)
         # the grid's sure error is far above what is seen; a gap of a hundredth is judged with what is seen, h^2
         slack = 1e-3 if step.error else 1e-9
-        return Outcome(abs(told / exact - 1) if exact else math.inf, {}, slack / 100)
+        return Outcome(abs(approximate / exact - 1) if exact else math.inf, {}, slack / 100)
 
     return trial
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from commbounds import collectives
-from commbounds.collectives.dropcompute import on_rank as apart
+from commbounds.collectives.dropcompute import on_rank as programs
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
-from commbounds.verify.pairing import Outcome, Pairing, RankCase
+from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
 __all__ = ["PAIRINGS"]
 
@@ -29,7 +29,7 @@ def _cases(P: int) -> Iterator[RankCase]:
                 )
 
 
-def _together(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
     """`drop_gradient` counts nothing: the traffic is that of an average, in one process, of vectors as long."""
     P, _, d = case.stack.shape
     normalisation = case.settings["normalisation"]
@@ -39,9 +39,9 @@ def _together(case: RankCase) -> tuple[list[Outcome], Traffic]:
     return [{"result": result}] * P, traffic
 
 
-def _apart(comm: Communicator, case: RankCase) -> Outcome:
+def _on_rank(comm: Communicator, case: RankCase) -> RankResult:
     count = case.settings["completed"][comm.rank]
-    return {"result": apart.drop_gradient(comm, case.stack[comm.rank], count, case.settings["normalisation"])}
+    return {"result": programs.drop_gradient(comm, case.stack[comm.rank], count, case.settings["normalisation"])}
 
 
-PAIRINGS: tuple[Pairing, ...] = (Pairing("drop_gradient", _cases, _together, _apart),)
+PAIRINGS: tuple[Pairing, ...] = (Pairing("drop_gradient", _cases, _in_one_process, _on_rank),)

@@ -58,8 +58,8 @@ def _printed_time(law: LatencyLaw, N: int) -> float:
 def _printed_gain(law: LatencyLaw, N: int, tau: float) -> float:
     values = {"M": float(M), "tau": tau, "latency": law.mean, "jitter": math.sqrt(law.variance)}
     below = float(claims()["dropcompute.completed.printed"].bound(**values))
-    told = {"M": float(M), "tau": tau, "overhead": OVERHEAD, "below": below, "slowest": _printed_time(law, N)}
-    return float(claims()["dropcompute.gain.with_means"].bound(**told))
+    values_of_gain = {"M": float(M), "tau": tau, "overhead": OVERHEAD, "below": below, "slowest": _printed_time(law, N)}
+    return float(claims()["dropcompute.gain.with_means"].bound(**values_of_gain))
 
 
 def _gain(found: Trials, N: int) -> tuple[float, float]:

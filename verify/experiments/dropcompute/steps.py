@@ -259,15 +259,15 @@ def _over_tau(claim: str, trial: Trial) -> Callable[[Any, int], list[Series]]:
     def curves(implementation: Any, _seed: int) -> list[Series]:
         thresholds = [Fraction(j, 2) for j in range(1, 45)]
         outcomes = [(tau, trial(implementation, _drawn(8, 7, 5, 1, tau, least=1))) for tau in thresholds]
-        told = [(float(tau), o) for tau, o in outcomes if o is not None]
-        bound = [float(claims()[f"dropcompute.{claim}"].bound(**o.values)) for _, o in told]
+        measured = [(float(tau), o) for tau, o in outcomes if o is not None]
+        bound = [float(claims()[f"dropcompute.{claim}"].bound(**o.values)) for _, o in measured]
         return [
             Series(
                 "latencies 1 .. 5 s, N = 8, M = 7",
                 "tau",
-                [x for x, _ in told],
+                [x for x, _ in measured],
                 bound,
-                [float(o.measured) for _, o in told],
+                [float(o.measured) for _, o in measured],
             )
         ]
 

@@ -22,16 +22,11 @@ from commbounds.collectives import (
     released_threshold,
     trial_latencies,
 )
-from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import called, collective
-from commbounds.verify.vectors.inputs import array, uniforms
+from commbounds.verify.vectors.inputs import array, eighths
 
 Array = NDArray[Any]
-
-
-def _latencies(key: int, *shape: int) -> Array:
-    drawn = uniforms(3000 + key, int(np.prod(shape)), "float64").reshape(shape)
-    return np.asarray(np.floor(drawn * 32) / 8)
 
 
 _TEAMS: tuple[tuple[int, int, str], ...] = (
@@ -44,17 +39,17 @@ _TEAMS: tuple[tuple[int, int, str], ...] = (
 )
 
 
-def _named(about: str, why: str, t: Array, parameters: dict[str, Any]) -> Case:
+def _named(about: str, why: str, t: Array, parameters: dict[str, Any]) -> VectorCase:
     shown = ", ".join(f"{key}={value}" for key, value in parameters.items())
     size = "x".join(map(str, t.shape))
-    return Case(", ".join(filter(None, (about, size, shown))), why, {"latencies": t}, parameters)
+    return VectorCase(", ".join(filter(None, (about, size, shown))), why, {"latencies": t}, parameters)
 
 
-def _drop_cases() -> Iterator[Case]:
+def _drop_cases() -> Iterator[VectorCase]:
     for N, M, why in _TEAMS:
         for preemption in ("A", "B", "C"):
             given = {"tau": 4.0, "overhead": 0.5, "preemption": preemption, "forward": 0.25}
-            yield _named("", why, _latencies(N, N, M), given)
+            yield _named("", why, eighths(N, N, M), given)
     t = array([[1.0, 1.0, 2.0], [2.0, 2.0, 0.0]], "float64")
     for at in (False, True):
         yield _named("on the threshold", "A micro-batch ends exactly at tau.", t, {"tau": 2.0, "at_threshold": at})
@@ -63,33 +58,33 @@ def _drop_cases() -> Iterator[Case]:
     yield _named("zeros", "Latencies of zero.", np.zeros((2, 2)), {"tau": 1.0})
 
 
-def _backup_cases() -> Iterator[Case]:
+def _backup_cases() -> Iterator[VectorCase]:
     for N, M, why in _TEAMS:
         for spare in sorted({0, N // 2, N - 1}):
-            yield _named("", why, _latencies(10 + N, N, M), {"spare": spare, "overhead": 0.5})
+            yield _named("", why, eighths(10 + N, N, M), {"spare": spare, "overhead": 0.5})
     yield _named("ties", "Equal workers: the last ones are spare.", np.ones((3, 2)), {"spare": 1})
 
 
-def _period_cases() -> Iterator[Case]:
+def _period_cases() -> Iterator[VectorCase]:
     for N, M, why in _TEAMS:
-        yield _named("", why, _latencies(20 + N, 3, N, M), {"overhead": 0.5})
+        yield _named("", why, eighths(20 + N, 3, N, M), {"overhead": 0.5})
 
 
-def _threshold_cases(least: int) -> Iterator[Case]:
+def _threshold_cases(least: int) -> Iterator[VectorCase]:
     for N, M, why in _TEAMS:
-        t = 0.125 + _latencies(30 + N, 4, N, M if least == 1 else M + 6)
+        t = 0.125 + eighths(30 + N, 4, N, M if least == 1 else M + 6)
         yield _named("", why, t, {"overhead": 2.0})
     one = np.ones((2, 3, max(2, least)))
     yield _named("ties", "All latencies are equal: nothing is gained.", one, {"overhead": 1.0})
     if least == 1:
-        t = 0.125 + _latencies(40, 3, 4, 3)
+        t = 0.125 + eighths(40, 3, 4, 3)
         yield _named("few drops", "At most an eighth may be dropped.", t, {"overhead": 1.0, "drop_rate": 0.125})
     else:
         short = _named("too short", "It looks at the seventh micro-batch and later ones.", np.ones((1, 2, 6)), {})
         yield replace(short, refused=True)
 
 
-def _trial_cases() -> Iterator[Case]:
+def _trial_cases() -> Iterator[VectorCase]:
     lattice = Lattice(0.5, 0.25, np.array([3.0, 0.0, 1.0]))
     for law, N, M, more, why in (
         (Uniform(0.5, 1.5), 1, 1, {}, "One worker, one micro-batch."),
@@ -101,45 +96,45 @@ def _trial_cases() -> Iterator[Case]:
     ):
         given = {"law": law, "N": N, "M": M, "tau": 2.0, "overhead": 0.25, "trials": 3, **more}
         name = ", ".join([type(law).__name__, f"N={N}, M={M}", *(f"{key}={value}" for key, value in more.items())])
-        yield Case(name, why, {}, given, {"seed": 6, "generator": "splitmix64 at (seed, trial, entry)"})
+        yield VectorCase(name, why, {}, given, {"seed": 6, "generator": "splitmix64 at (seed, trial, entry)"})
 
 
-def _trials(case: Case) -> Mapping[str, Any]:
+def _trials(case: VectorCase) -> Mapping[str, Any]:
     seed, given = case.randomness["seed"], case.parameters
     first, law, sizes = given.get("first", 0), given["law"], (given["N"], given["M"])
     drawn = [trial_latencies(law, *sizes, seed, first + i) for i in range(given["trials"])]
     return {"trials": drop_trials(**given, seed=seed), "latencies": np.stack(drawn)}
 
 
-def _gradient_cases() -> Iterator[Case]:
+def _gradient_cases() -> Iterator[VectorCase]:
     for N, M, why in _TEAMS:
         completed = np.arange(N) % (M + 1)
         for normalisation in ("fixed", "computed", "worker"):
-            yield Case(
+            yield VectorCase(
                 f"N={N}, M={M}, {normalisation}", why,
-                {"gradients": _latencies(50 + N, N, M, 2) - 2, "completed": completed},
+                {"gradients": eighths(50 + N, N, M, 2) - 2, "completed": completed},
                 {"normalisation": normalisation},
             )  # fmt: skip
     nothing = {"gradients": np.ones((2, 2, 1)), "completed": np.zeros(2, np.int64)}
     for normalisation in ("fixed", "computed", "worker"):
         name = f"nothing computed, {normalisation}"
-        yield Case(name, "Nothing was computed: zero.", nothing, {"normalisation": normalisation})
+        yield VectorCase(name, "Nothing was computed: zero.", nothing, {"normalisation": normalisation})
 
 
-def _batch_cases() -> Iterator[Case]:
+def _batch_cases() -> Iterator[VectorCase]:
     for steps, B, d, why in ((1, 1, 1, "One step."), (4, 2, 3, "Batches of two at most."), (3, 4, 2, "Of four."),
                              (5, 1, 2, "Steps that compute nothing, and steps of one sample.")):  # fmt: skip
-        inputs = {"start": _latencies(60, d), "noise": _latencies(61, steps, B, d) - 2}
+        inputs = {"start": eighths(60, d), "noise": eighths(61, steps, B, d) - 2}
         given = {"gradient": "identity", "batches": np.arange(steps) % (B + 1), "learning_rate": 0.5}
-        yield Case(f"steps={steps}, B={B}, d={d}", why, inputs, given)
+        yield VectorCase(f"steps={steps}, B={B}, d={d}", why, inputs, given)
 
 
-def _batched(case: Case) -> Mapping[str, Any]:
+def _batched(case: VectorCase) -> Mapping[str, Any]:
     given = {name: value for name, value in case.parameters.items() if name != "gradient"}
     return {"visited": random_batch_sgd(**case.inputs, **given, gradient=lambda x: x)}
 
 
-def subjects() -> list[Subject]:
+def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     return [
         collective("drop_step", _drop_cases, called(drop_step, "step"), ""),

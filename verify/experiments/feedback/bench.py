@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from commbounds.collectives.arctopk.allreduce import arctopk_allreduce
 from commbounds.collectives.feedback.sgd import FeedbackSGD
 from commbounds.compressors import EF21M, TopK
-from commbounds.verify.stopwatch import Case, timed
+from commbounds.verify.stopwatch import Benchmark, timed
 
 __all__ = ["by_numpy", "cases", "ours"]
 
@@ -47,23 +47,23 @@ def ours(weights: Array, gradients: Array, k: int, steps: int) -> Array:
     return state.weights
 
 
-def _ef21m(n: int, steps: int) -> Case:
+def _ef21m(n: int, steps: int) -> Benchmark:
     gradients = np.random.default_rng(1).standard_normal((4, 8, n), np.float32)
     arguments = np.zeros(n, np.float32), gradients, max(1, n // 100), steps
     name = f"EF21M, {steps} steps, P = 8, Top-K 1 %"
     peers = {"vectorised numpy": timed(partial(by_numpy, *arguments))}
-    return Case(name, "ms/step", 1e3 / steps, timed(partial(ours, *arguments)), peers, {"": (5.0, 8.0)})
+    return Benchmark(name, "ms/step", 1e3 / steps, timed(partial(ours, *arguments)), peers, {"": (5.0, 8.0)})
 
 
-def _arc(m: int) -> Case:
+def _arc(m: int) -> Benchmark:
     stack = np.random.default_rng(2).standard_normal((8, m, m), np.float32)
     rng, K = np.random.default_rng(3), max(1, m // 5)
     mine = timed(lambda: arctopk_allreduce(stack, K, 4, rng))
     peers = {"dense mean over P": timed(lambda: stack.mean(axis=0))}
-    return Case(f"ARC-Top-K, P = 8, {m} x {m}", "ns/entry", 1e9 / stack.size, mine, peers, {"": (0.5, 0.7)})
+    return Benchmark(f"ARC-Top-K, P = 8, {m} x {m}", "ns/entry", 1e9 / stack.size, mine, peers, {"": (0.5, 0.7)})
 
 
-def cases(n: int = 100_000, steps: int = 1000, m: int = 4096) -> Iterator[Case]:
+def cases(n: int = 100_000, steps: int = 1000, m: int = 4096) -> Iterator[Benchmark]:
     """Every case; made one by one, as they are large.
 
     Parameters

@@ -15,7 +15,7 @@ from commbounds.compressors import EF14, EF21, EF21M, Feedback, TopK
 from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.feedback.runs import EPS, Quadratics, Run, dyadic, lifted, root, square
+from commbounds.verify.experiments.feedback.runs import EPS, FeedbackRun, Quadratics, dyadic, lifted, root, square
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
@@ -43,8 +43,8 @@ def _alpha(case: Case) -> Fraction:
     return Fraction(case.settings["k"], case.settings["n"])
 
 
-def _ran(sgd: Any, case: Case, mechanism: Feedback, gamma: float, steps: int) -> Run:
-    return Run.of(sgd(mechanism, gamma), _problem(case), np.zeros(case.settings["n"]), steps)
+def _ran(sgd: Any, case: Case, mechanism: Feedback, gamma: float, steps: int) -> FeedbackRun:
+    return FeedbackRun.of(sgd(mechanism, gamma), _problem(case), np.zeros(case.settings["n"]), steps)
 
 
 def _room(case: Case, *sizes: Any) -> float:
@@ -93,7 +93,7 @@ def _ef21_step(problem: Quadratics, ratio: float, at_one_over_l: bool = False) -
     return top if at_one_over_l else 1 / (float(problem.L) + float(np.sqrt(float(problem.Lt_square))) * ratio)
 
 
-def _lag(run: Run, problem: Quadratics, t: int) -> Any:
+def _lag(run: FeedbackRun, problem: Quadratics, t: int) -> Any:
     """Mean squared lag of the estimates of step t, behind the gradients that they were made for."""
     return square(run.memory(t, problem.exact) - problem.own(run.x(t))) / len(problem.a)
 

@@ -18,7 +18,7 @@ from commbounds.compressors import EF21M, TopK
 from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.feedback.runs import EPS, Quadratics, Run, dyadic, lifted, square
+from commbounds.verify.experiments.feedback.runs import EPS, FeedbackRun, Quadratics, dyadic, lifted, square
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
@@ -67,7 +67,7 @@ def _enumerated(arc: bool) -> Callable[[Any, Case], Outcome]:
         for signs in itertools.product((1.0, -1.0), repeat=P * (T - 1)):
             # the last step's gradient moves weights that nobody looks at
             noise = np.array([*signs, *([1.0] * P)]).reshape(T, P, 1) * u
-            run = Run.of(_descent(sgd, arc, k, s["eta"], gamma), problem, np.zeros(n), T - 1, noise)
+            run = FeedbackRun.of(_descent(sgd, arc, k, s["eta"], gamma), problem, np.zeros(n), T - 1, noise)
             total = total + sum(square(problem.mean(run.x(t))) for t in range(T))
         measured = total / (2 ** (P * (T - 1)) * T)
         values = _values(problem, arc, n, k, s["eta"], gamma, T, square(lifted(u, exact)))
@@ -109,7 +109,7 @@ def _run_stream(
         out = np.empty(count)
         for i in range(count):
             noise = sigma * rng.choice((-1.0, 1.0), (T, P, n))
-            run = Run.of(_descent(sgd, arc, 1, eta, gamma), problem, np.zeros(n), T - 1, noise)
+            run = FeedbackRun.of(_descent(sgd, arc, 1, eta, gamma), problem, np.zeros(n), T - 1, noise)
             out[i] = np.mean([square(problem.mean(run.x(t))) for t in range(T)]) / bound - 1.0
         return out
 
@@ -127,7 +127,7 @@ def _bound_curves(arc: bool) -> Any:
             problem = Quadratics.drawn(P, 4, 5, False)
             gamma = _step_size(problem, arc, 0.5, 0.3)
             noise = 2.0 * rng.choice((-1.0, 1.0), (T, P, 4))
-            run = Run.of(_descent(sgd, arc, 2, 0.3, gamma), problem, np.zeros(4), T - 1, noise)
+            run = FeedbackRun.of(_descent(sgd, arc, 2, 0.3, gamma), problem, np.zeros(4), T - 1, noise)
             measured.append(float(np.mean([square(problem.mean(run.x(t))) for t in range(T)])))
             bound.append(float(claims()[name].bound(**_values(problem, arc, 4, 2, 0.3, gamma, T, 16.0))))
         label = "n = 4, two kept, eta = 0.3, one run each"
@@ -151,18 +151,18 @@ def _single_node(sgd: Any, case: Case) -> Outcome:
     a, c, noise = np.abs(draw(P, *shape)) + 1, draw(P, *shape), draw(T, P, *shape)
     sketches, gamma = draw(T, s["n"], 1), 0.125
     states = [sgd(EF21M(eta=0.5), gamma, ArcRows(s["K"])).start(np.zeros(shape), count) for count in (P, 1)]
-    apart, largest = 0.0, 1.0
+    farthest, largest = 0.0, 1.0
     for t in range(T):
         own = a * (states[0].weights - c) + noise[t]
         one = (a * (states[1].weights - c) + noise[t]).mean(axis=0, keepdims=True)
         descent = sgd(EF21M(eta=0.5), gamma, ArcRows(s["K"], 1, {"sketch": sketches[t]}))
         states = [descent.step(g, state)[0] for g, state in zip((own, one), states, strict=True)]
-        apart = max(apart, float(np.abs(states[0].weights - states[1].weights).max()))
+        farthest = max(farthest, float(np.abs(states[0].weights - states[1].weights).max()))
         largest = max(largest, float(np.abs(own).max()))
     if exact:
-        return Outcome(Fraction(apart), {})
+        return Outcome(Fraction(farthest), {})
     # sums over P in every step, each off by P eps of its largest term; differences grow by at most 1 + gamma max a
-    return Outcome(apart, {}, 16 * P * T * EPS * largest * float(1 + gamma * a.max()) ** T)
+    return Outcome(farthest, {}, 16 * P * T * EPS * largest * float(1 + gamma * a.max()) ** T)
 
 
 def _single_grid(level: int) -> Iterator[Case]:

@@ -15,7 +15,7 @@ from commbounds.collectives.feedback.on_rank import feedback_sgd_start, feedback
 from commbounds.collectives.oktopk.on_rank import OkTopkRankState
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
-from commbounds.verify.pairing import Outcome, Pairing, RankCase
+from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
 __all__ = ["PAIRINGS"]
 
@@ -112,14 +112,14 @@ def _first_weights(case: RankCase) -> Array:
     return np.ones(case.stack.shape[2:], case.stack.dtype)
 
 
-def _seen(weights: Array, estimate: Array, worker: Any, aggregator: OkTopkRankState | None) -> Outcome:
+def _seen(weights: Array, estimate: Array, worker: Any, aggregator: OkTopkRankState | None) -> RankResult:
     """What a rank has after a step."""
     own = {"weights": weights, "estimate": estimate, "memory": worker.memory}
     own |= {} if worker.momentum is None else {"momentum": worker.momentum}
     return own if aggregator is None else {**own, **vars(aggregator)}
 
 
-def _of_rank(state: FeedbackSGDState, rank: int) -> Outcome:
+def _of_rank(state: FeedbackSGDState, rank: int) -> RankResult:
     remembered = None if state.aggregator is None else OkTopkRankState.of(state.aggregator, rank)
     return _seen(state.weights, state.estimate, state.workers[rank], remembered)
 
@@ -129,21 +129,21 @@ def _drawn_next(rng: np.random.Generator | None) -> int:
     return 0 if rng is None else int(rng.integers(2**63))
 
 
-def _together(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
     P, steps = case.stack.shape[:2]
     sgd, rng = _descent(case.settings), _generator(case.settings)
     state = sgd.start(_first_weights(case), P)
-    outcomes: list[list[Outcome]] = []
+    outcomes: list[list[RankResult]] = []
     traffics = {}
     for t in range(steps):
         state, traffics[f"step {t}"] = sgd.step(case.stack[:, t], state, rng)
         outcomes.append([_of_rank(state, rank) for rank in range(P)])
     following = _drawn_next(rng)
-    by_rank: list[Outcome] = [{"steps": own, "drawn next": following} for own in zip(*outcomes, strict=True)]
+    by_rank: list[RankResult] = [{"steps": own, "drawn next": following} for own in zip(*outcomes, strict=True)]
     return by_rank, Traffic.of_phases(traffics)
 
 
-def _apart(comm: Communicator, case: RankCase) -> Outcome:
+def _on_rank(comm: Communicator, case: RankCase) -> RankResult:
     sgd, rng = _descent(case.settings), _generator(case.settings)
     state = feedback_sgd_start(comm, sgd, _first_weights(case))
     outcomes = []
@@ -154,4 +154,4 @@ def _apart(comm: Communicator, case: RankCase) -> Outcome:
     return {"steps": tuple(outcomes), "drawn next": _drawn_next(rng)}
 
 
-PAIRINGS: tuple[Pairing, ...] = (Pairing("FeedbackSGD", _cases, _together, _apart),)
+PAIRINGS: tuple[Pairing, ...] = (Pairing("FeedbackSGD", _cases, _in_one_process, _on_rank),)

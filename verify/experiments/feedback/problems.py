@@ -78,10 +78,10 @@ def diagonal(curvature: Array, centre: Array, start: Array | None = None, name: 
     )
 
 
-def rotated(P: int, n: int, condition: float, apart: float, seed: int) -> Problem:
+def rotated(P: int, n: int, condition: float, spread: float, seed: int) -> Problem:
     """Quadratics whose Hessians share no eigenvectors, eigenvalues between 1/condition and 1, minimisers `apart`."""
     rng = np.random.default_rng([seed, P, n])
-    hessians, centres = np.empty((P, n, n)), apart * rng.standard_normal((P, n))
+    hessians, centres = np.empty((P, n, n)), spread * rng.standard_normal((P, n))
     for p in range(P):
         basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
         spectrum = condition ** -rng.random(n)

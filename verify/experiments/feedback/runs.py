@@ -16,7 +16,7 @@ from commbounds.compressors import Compressor
 from commbounds.compressors.base import Law, Message, checked_array, checked_exact
 from commbounds.compressors.sparsifiers.unranked import Dense
 
-__all__ = ["EPS", "Quadratics", "Run", "Shrunk", "dyadic", "lifted", "root", "square", "work"]
+__all__ = ["EPS", "FeedbackRun", "Quadratics", "Shrunk", "dyadic", "lifted", "root", "square", "work"]
 
 Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
@@ -86,12 +86,12 @@ class Quadratics:
     exact: bool
 
     @classmethod
-    def drawn(cls, P: int, n: int, seed: int, exact: bool, apart: float = 1.0) -> Quadratics:
+    def drawn(cls, P: int, n: int, seed: int, exact: bool, spread: float = 1.0) -> Quadratics:
         """Curvatures between 1 and 8 (powers of two where exact), centres integers or normal, `apart`."""
         rng = np.random.default_rng([seed, P, n])
         if exact:
-            return cls(2.0 ** rng.integers(0, 3, (P, n)), apart * rng.integers(-3, 4, (P, n)), True)
-        return cls(np.exp(rng.standard_normal((P, n))), apart * rng.standard_normal((P, n)), False)
+            return cls(2.0 ** rng.integers(0, 3, (P, n)), spread * rng.integers(-3, 4, (P, n)), True)
+        return cls(np.exp(rng.standard_normal((P, n))), spread * rng.standard_normal((P, n)), False)
 
     @cached_property
     def _lifted(self) -> tuple[Array, Array]:
@@ -140,13 +140,13 @@ class Quadratics:
 
 
 @dataclass(eq=False)
-class Run:
+class FeedbackRun:
     """A descent, step by step: the states after every step, beginning with the one before the first."""
 
     states: list[FeedbackSGDState]
 
     @classmethod
-    def of(cls, sgd: Any, problem: Quadratics, x: Array, steps: int, noise: Array | None = None) -> Run:
+    def of(cls, sgd: Any, problem: Quadratics, x: Array, steps: int, noise: Array | None = None) -> FeedbackRun:
         """`steps` steps from x; `noise` (steps, P, n) is added to the gradients."""
         states = [sgd.start(x, len(problem.a))]
         for t in range(steps):

@@ -28,8 +28,8 @@ from commbounds.compressors import (
     TopK,
 )
 from commbounds.compressors._random import key_from
-from commbounds.verify.vectors.case import Case, Subject
-from commbounds.verify.vectors.collectives import SIZES, case_of, collective, every_round, ranks
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
+from commbounds.verify.vectors.collectives import SIZES, collective, descent_case, every_round
 from commbounds.verify.vectors.compressor_cases import (
     mechanism,
 )
@@ -38,28 +38,21 @@ from commbounds.verify.vectors.inputs import array, flags_of, hostile, ordinary
 from commbounds.verify.vectors.numbers import Record
 
 
-def _feedback_cases() -> Iterator[Case]:
+def _feedback_cases() -> Iterator[VectorCase]:
     top = TopK(2)
     for P, n, dtype, why in SIZES:
-        yield _descent(P, n, dtype, why, mechanism=EF14(top), step_size=0.5)
+        yield descent_case(P, n, dtype, why, mechanism=EF14(top), step_size=0.5)
     for memory in (Plain(top), EF21(top), EF21(top, dense=False), EF21M(top, eta=0.5)):
-        yield _descent(3, 5, "float32", f"{type(memory).__name__} around Top-K.", mechanism=memory, step_size=0.5)
-    yield _descent(4, 6, "float32", "The all-gather goes round a ring.", mechanism=EF14(top), step_size=0.5,
+        yield descent_case(3, 5, "float32", f"{type(memory).__name__} around Top-K.", mechanism=memory, step_size=0.5)
+    yield descent_case(4, 6, "float32", "The all-gather goes round a ring.", mechanism=EF14(top), step_size=0.5,
                    allgather="ring")  # fmt: skip
     for aggregator in (GatheredTopK(2), OkTopK(2), ArcRows(2, 1, {"sketch": [[1.0]]})):
         kind = type(aggregator).__name__
-        yield _descent(3, 6, "float32", f"{kind} compresses for all workers together.", mechanism=EF14(),
+        yield descent_case(3, 6, "float32", f"{kind} compresses for all workers together.", mechanism=EF14(),
                        step_size=0.5, aggregator=aggregator)  # fmt: skip
 
 
-def _descent(P: int, n: int, dtype: str, why: str, **given: Any) -> Case:
-    gradients = [ranks(P, n, dtype, 80 + t) for t in range(3)]
-    sized = case_of(why, {"stack": gradients[0]}, given)
-    name = ", ".join([sized.name, *(str(given[key]) for key in ("mechanism", "aggregator") if key in given)])
-    return Case(name, why, {"weights": ranks(1, n, dtype, 90)[0], "gradients": gradients}, given, {}, sized.flags)
-
-
-def _descended(case: Case) -> Mapping[str, Any]:
+def _descended(case: VectorCase) -> Mapping[str, Any]:
     sgd, gradients = FeedbackSGD(**case.parameters), case.inputs["gradients"]
     state, done = sgd.start(case.inputs["weights"], len(gradients[0])), []
     for stack in gradients:
@@ -97,7 +90,7 @@ def _gradients(steps: int, dtype: str) -> list[Array]:
     return [ordinary(30 + t, 6, dtype) for t in range(steps)]
 
 
-def feedback_cases(name: str) -> Iterator[Case]:
+def feedback_cases(name: str) -> Iterator[VectorCase]:
     """Several steps with one state: ordinary gradients, and what is hostile to a memory."""
     for parameters, dtype, steps in (*_OFFERS, *_MORE[name]):
         shown = ", ".join(f"{key}={value}" for key, value in parameters.items())
@@ -107,7 +100,7 @@ def feedback_cases(name: str) -> Iterator[Case]:
             keys = [f"0x{int(key_from(rng)):016x}" for _ in range(steps)]
             randomness = {"seed": 7, "keys": keys, "generator": "splitmix64 bounded"}
         why = f"{steps} steps: what a step leaves in the state decides the next message."
-        yield Case(f"{shown}, {dtype}", why, {"gradients": _gradients(steps, dtype)}, parameters, randomness)
+        yield VectorCase(f"{shown}, {dtype}", why, {"gradients": _gradients(steps, dtype)}, parameters, randomness)
     top = np.finfo(np.float32).max
     small: dict[str, Any] = {"compressor": TopK(1)}
     if name == "EF21M":
@@ -125,14 +118,18 @@ def feedback_cases(name: str) -> Iterator[Case]:
         ),
     ):
         gradients = [array(row, "float32") for row in rows]
-        yield Case(about, why, {"gradients": gradients}, small, {}, flags_of(np.stack(gradients)))
+        yield VectorCase(about, why, {"gradients": gradients}, small, {}, flags_of(np.stack(gradients)))
     huge = [array([top, top / 2, 1.0], "float32"), array([top, -top / 2, top], "float32")]
     if name == "EF14":
         huge.append(array([top, top, top], "float32"))
         why = "The residual and the gradient add up to more than the largest number."
-        yield Case("overflow", why, {"gradients": huge}, small, {}, (*flags_of(huge[0]), "overflow"), refused=True)
+        yield VectorCase(
+            "overflow", why, {"gradients": huge}, small, {}, (*flags_of(huge[0]), "overflow"), refused=True
+        )
     else:
-        yield Case("largest", "The largest finite numbers.", {"gradients": huge[:1]}, small, {}, flags_of(huge[0]))
+        yield VectorCase(
+            "largest", "The largest finite numbers.", {"gradients": huge[:1]}, small, {}, flags_of(huge[0])
+        )
 
 
 def _state(state: FeedbackState) -> Record:
@@ -140,7 +137,7 @@ def _state(state: FeedbackState) -> Record:
     return Record("FeedbackState", held)
 
 
-def feedback_steps(name: str, case: Case) -> Mapping[str, Any]:
+def feedback_steps(name: str, case: VectorCase) -> Mapping[str, Any]:
     """The state at the outset, and for every step the message, its size, what is read of it, and the state after it."""
     mechanism = _KINDS[name](**case.parameters)
     rng = np.random.default_rng(case.randomness["seed"]) if case.randomness else None
@@ -154,7 +151,7 @@ def feedback_steps(name: str, case: Case) -> Mapping[str, Any]:
     return {"start": start, "steps": steps}
 
 
-def subjects() -> list[Subject]:
+def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     return [
         *(mechanism(name, partial(feedback_cases, name), partial(feedback_steps, name)) for name in _KINDS),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from commbounds.compressors import GroupQuantizer
 from commbounds.verify.peers import torch_module
-from commbounds.verify.stopwatch import Case, Stopwatch, timed
+from commbounds.verify.stopwatch import Benchmark, Stopwatch, timed
 
 __all__ = ["GROUP", "by_numpy", "cases"]
 
@@ -37,7 +37,7 @@ def _by_torch(torch: Any, x: Any, top: int) -> Any:
     return (codes * scale + low).view(-1)
 
 
-def cases(n: int) -> Iterator[Case]:
+def cases(n: int) -> Iterator[Benchmark]:
     """INT4 and INT8 on a normal float32 vector of `n` entries, cut to whole groups."""
     x = np.random.default_rng(1).standard_normal(n // GROUP * GROUP, np.float32)
     for width in (4, 8):
@@ -46,4 +46,6 @@ def cases(n: int) -> Iterator[Case]:
         if torch := torch_module():
             peers["torch"] = timed(partial(_by_torch, torch, torch.from_numpy(x), c.top))
         targets = {"numpy": (10.0, 20.0), "torch": (6.0, 12.0)}
-        yield Case(f"group INT{width}, there and back", "ns/entry", 1e9 / x.size, timed(partial(c, x)), peers, targets)
+        yield Benchmark(
+            f"group INT{width}, there and back", "ns/entry", 1e9 / x.size, timed(partial(c, x)), peers, targets
+        )

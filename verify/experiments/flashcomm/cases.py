@@ -14,7 +14,17 @@ from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.study import Case, shared
 
-__all__ = ["fits", "made", "stack_cases", "stacks", "through", "vector_cases", "vector_grid", "vectors"]
+__all__ = [
+    "fits",
+    "made",
+    "rms",
+    "stack_cases",
+    "stacks",
+    "through",
+    "vector_cases",
+    "vector_grid",
+    "vectors",
+]
 
 Array = NDArray[Any]
 _OPTIONS = ("metadata", "repaired", "quantise_with", "zero", "scale", "theta", "spikes")
@@ -128,3 +138,8 @@ def _stack_cases(draw: st.DrawFn, options: dict[str, Any]) -> Case:
 def stack_cases(**options: Any) -> Callable[[], st.SearchStrategy[Case]]:
     """Generated stacks: small ones entry by entry."""
     return partial(_stack_cases, options)
+
+
+def rms(x: Array) -> float:
+    """The root of the mean square of the entries, in float64."""
+    return float(np.sqrt(np.mean(np.square(x.astype(np.float64)))))

@@ -21,6 +21,7 @@ from commbounds.theory.cost import cost
 from commbounds.theory.schedules import SCHEDULES
 from commbounds.verify import gradients
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.experiments.flashcomm.cases import rms
 
 __all__ = ["EXHIBITS"]
 
@@ -33,10 +34,6 @@ _FLAT: dict[str, Callable[..., Any]] = {
 }
 
 
-def _rms(x: Array) -> float:
-    return float(np.sqrt(np.mean(np.square(x.astype(np.float64)))))
-
-
 def errors(budget: str, seed: int) -> Exhibit:
     """Root mean square error of the sums against the number of ranks."""
     rng = np.random.default_rng(seed)
@@ -47,9 +44,9 @@ def errors(budget: str, seed: int) -> Exhibit:
         rows: dict[str, list[float]] = {name: [] for name in _FLAT}
         for P in _RANKS:
             stack = rng.standard_normal((P, entries)).astype(np.float32)
-            one, exact = _rms(q(stack[0]) - stack[0]), stack.astype(np.float64).sum(axis=0)
+            one, exact = rms(q(stack[0]) - stack[0]), stack.astype(np.float64).sum(axis=0)
             for name, allreduce in _FLAT.items():
-                rows[name].append(_rms(allreduce(stack, q)[0].values[0] - exact) / one)
+                rows[name].append(rms(allreduce(stack, q)[0].values[0] - exact) / one)
         x, lines = [float(P) for P in _RANKS], []
         for name, key in (("ring", "ring"), ("two-step", "twostep"), ("one-shot", "oneshot")):
             law = claims()[f"flashcomm.{key}.rms"]
@@ -102,7 +99,7 @@ def bits(budget: str, seed: int) -> Exhibit:
             for width in range(1, 9):
                 c = GroupQuantizer(width, **options)
                 message = c.compress(scaled)
-                error = _rms(c.decompress(message) - scaled.astype(np.float64)) / _rms(scaled)
+                error = rms(c.decompress(message) - scaled.astype(np.float64)) / rms(scaled)
                 points.append((message.bits / scaled.size, error))
             lines.append(Line(label, [b for b, _ in points], [e for _, e in points]))
         panels.append(

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds import collectives
-from commbounds.collectives.flashcomm import on_rank as apart
+from commbounds.collectives.flashcomm import on_rank as programs
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer
-from commbounds.verify.pairing import Outcome, Pairing, RankCase
+from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
 __all__ = ["PAIRINGS"]
 
@@ -84,18 +84,18 @@ def _arguments(case: RankCase) -> dict[str, Any]:
     return given
 
 
-def _paired(name: str, twin: Callable[..., apart.RankSum], choices: Callable[[int], list[Options]]) -> Pairing:
+def _paired(name: str, twin: Callable[..., programs.RankSum], choices: Callable[[int], list[Options]]) -> Pairing:
     collective = collectives.COLLECTIVES[name]
 
-    def together(case: RankCase) -> tuple[list[Outcome], Traffic]:
+    def in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
         result, traffic = collective(case.stack, **_arguments(case))
         P = len(case.stack)
         return [{"values": result.values[rank], "sent": result.moves[:, rank]} for rank in range(P)], traffic
 
-    def on_rank(comm: Communicator, case: RankCase) -> Outcome:
+    def on_rank(comm: Communicator, case: RankCase) -> RankResult:
         return vars(twin(comm, case.stack[comm.rank], **_arguments(case)))
 
-    return Pairing(name, _cases(choices), together, on_rank)
+    return Pairing(name, _cases(choices), in_one_process, on_rank)
 
 
 def _nothing_else(P: int) -> list[Options]:
@@ -112,8 +112,8 @@ def _hierarchical(P: int) -> list[Options]:
 
 
 PAIRINGS: tuple[Pairing, ...] = (
-    _paired("twostep_quantised_allreduce", apart.twostep_quantised_allreduce, _twostep),
-    _paired("ring_quantised_allreduce", apart.ring_quantised_allreduce, _nothing_else),
-    _paired("oneshot_quantised_allreduce", apart.oneshot_quantised_allreduce, _nothing_else),
-    _paired("hierarchical_quantised_allreduce", apart.hierarchical_quantised_allreduce, _hierarchical),
+    _paired("twostep_quantised_allreduce", programs.twostep_quantised_allreduce, _twostep),
+    _paired("ring_quantised_allreduce", programs.ring_quantised_allreduce, _nothing_else),
+    _paired("oneshot_quantised_allreduce", programs.oneshot_quantised_allreduce, _nothing_else),
+    _paired("hierarchical_quantised_allreduce", programs.hierarchical_quantised_allreduce, _hierarchical),
 )

@@ -13,7 +13,7 @@ from commbounds.compressors import GroupQuantizer
 from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.flashcomm.cases import stack_cases, stacks
+from commbounds.verify.experiments.flashcomm.cases import rms, stack_cases, stacks
 from commbounds.verify.experiments.flashcomm.metadata import METADATA
 from commbounds.verify.experiments.flashcomm.planes_and_spikes import PLANES_AND_SPIKES
 from commbounds.verify.experiments.flashcomm.quantiser import QUANTISER
@@ -42,17 +42,13 @@ def _normal_stack(case: Case) -> Array:
     return np.array([inputs.family("normal", _ENTRIES, s["seed"] + 100 * p, 1.0, np.float32) for p in range(s["P"])])
 
 
-def _rms(x: Array) -> float:
-    return float(np.sqrt(np.mean(np.square(x.astype(np.float64)))))
-
-
 def _rms_of(allreduce: Any, stack: Array, *quantisers: GroupQuantizer) -> float:
-    return _rms(allreduce(stack, *quantisers)[0].values[0] - stack.astype(np.float64).sum(axis=0))
+    return rms(allreduce(stack, *quantisers)[0].values[0] - stack.astype(np.float64).sum(axis=0))
 
 
 def _rms_ratio(allreduce: Any, case: Case) -> Outcome:
     stack, q = _normal_stack(case), GroupQuantizer(case.settings["width"])
-    ratio = _rms_of(allreduce, stack, q) / _rms(q(stack[0]) - stack[0].astype(np.float64))
+    ratio = _rms_of(allreduce, stack, q) / rms(q(stack[0]) - stack[0].astype(np.float64))
     return Outcome(ratio, {"P": len(stack)}, _WITHIN * ratio)
 
 

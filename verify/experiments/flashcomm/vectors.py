@@ -21,7 +21,7 @@ from commbounds.compressors import (
     packed,
     packed_bytes,
 )
-from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, ranks
 from commbounds.verify.vectors.compressor_cases import (
     MOST,
@@ -35,7 +35,7 @@ from commbounds.verify.vectors.compressor_cases import (
 from commbounds.verify.vectors.inputs import REFUSED, array, flags_of, uniforms
 
 
-def _quantised(**more: Any) -> Iterator[Case]:
+def _quantised(**more: Any) -> Iterator[VectorCase]:
     for P, n, dtype, why in SIZES:
         quantiser = GroupQuantizer(4, group=3, metadata=dtype)
         yield case_of(why, {"stack": ranks(P, n, dtype, 30)}, {"quantiser": quantiser, **more})
@@ -49,7 +49,7 @@ def _quantised(**more: Any) -> Iterator[Case]:
                   about="zeros")  # fmt: skip
 
 
-def _twostep_cases() -> Iterator[Case]:
+def _twostep_cases() -> Iterator[VectorCase]:
     yield from _quantised()
     second = {"quantiser": GroupQuantizer(3, 4), "second": GroupQuantizer(6, 2)}
     yield case_of("Two quantisers.", {"stack": ranks(3, 8, "float32", 32)}, second, about="two quantisers")
@@ -61,7 +61,7 @@ def _twostep_cases() -> Iterator[Case]:
                   about="stochastic")  # fmt: skip
 
 
-def _twostep(case: Case) -> Mapping[str, Any]:
+def _twostep(case: VectorCase) -> Mapping[str, Any]:
     if not case.randomness:
         return _twostep_as_it_is(case)
     drawn = case.randomness["uniforms"]
@@ -72,7 +72,7 @@ def _twostep(case: Case) -> Mapping[str, Any]:
 _twostep_as_it_is = called(twostep_quantised_allreduce, "result", "traffic")
 
 
-def _hierarchical_cases() -> Iterator[Case]:
+def _hierarchical_cases() -> Iterator[VectorCase]:
     quantiser = GroupQuantizer(4, group=3)
     for P, n, node, why in (
         (1, 4, 1, "One rank."),
@@ -84,8 +84,8 @@ def _hierarchical_cases() -> Iterator[Case]:
         (6, 13, 2, "Three nodes of two."),
     ):
         yield case_of(why, {"stack": ranks(P, n, "float32", 34)}, {"quantiser": quantiser, "node": node})
-    apart = {"quantiser": quantiser, "node": 2, "both_read_both": False}
-    yield case_of("A side keeps its own sum: nodes disagree.", {"stack": ranks(4, 8, "float32", 34)}, apart)
+    own_sums = {"quantiser": quantiser, "node": 2, "both_read_both": False}
+    yield case_of("A side keeps its own sum: nodes disagree.", {"stack": ranks(4, 8, "float32", 34)}, own_sums)
     yield case_of("Two does not divide three.", {"stack": ranks(3, 4, "float32")}, {"quantiser": quantiser, "node": 2},
                   refused=True)  # fmt: skip
 
@@ -118,18 +118,18 @@ _STOCHASTIC: tuple[Setting, ...] = (
 )  # fmt: skip
 
 
-def group_cases() -> Iterator[Case]:
+def group_cases() -> Iterator[VectorCase]:
     """The cases of `GroupQuantizer`."""
     for quantiser, dtype, names, refused in _GROUPS:
         yield from hostile_cases(quantiser, dtype, names, refused)
     x = array([0.0, 0.5, 1.5, 3.0], "float32")
-    yield Case(
+    yield VectorCase(
         "half-way between levels", "The quotients 0.5 and 1.5 go to the even code.", {"x": x},
         parameters_of(GroupQuantizer(2, group=4)), {}, (*flags_of(x), "halfway"), law=True,
     )  # fmt: skip
 
 
-def stochastic_group_cases() -> Iterator[Case]:
+def stochastic_group_cases() -> Iterator[VectorCase]:
     """The cases of `StochasticGroupQuantizer`."""
     for quantiser, dtype, names, refused in _STOCHASTIC:
         yield from hostile_cases(quantiser, dtype, names, refused)
@@ -138,25 +138,27 @@ def stochastic_group_cases() -> Iterator[Case]:
         yield from switch_cases(StochasticGroupQuantizer(2, group=4), (0.0, 0.25, 1.75, 3.0), up, dtype)
 
 
-def packed_cases() -> Iterator[Case]:
+def packed_cases() -> Iterator[VectorCase]:
     """Codes of every width, of lengths that fill their bytes and that do not."""
     for bits in range(1, 9):
         for n, why in ((1, "One code: the rest of the byte is zero."), (13, "13 codes: the last bytes are part full.")):
             codes = (uniforms(10 * bits + n, n, "float64") * 2**bits).astype(np.uint8)
             flags = ("n=1",) if n == 1 else ()
-            yield Case(f"{bits} bits, n={n}", why, {"codes": codes}, {"bits": bits}, {}, flags)
+            yield VectorCase(f"{bits} bits, n={n}", why, {"codes": codes}, {"bits": bits}, {}, flags)
     full = np.full(16, 7, np.uint8)
-    yield Case("3 bits, all ones", "Every bit of every plane is set.", {"codes": full}, {"bits": 3})
-    yield Case("code too large", "8 does not fit in 3 bits.", {"codes": full + np.uint8(1)}, {"bits": 3}, refused=True)
+    yield VectorCase("3 bits, all ones", "Every bit of every plane is set.", {"codes": full}, {"bits": 3})
+    yield VectorCase(
+        "code too large", "8 does not fit in 3 bits.", {"codes": full + np.uint8(1)}, {"bits": 3}, refused=True
+    )
 
 
-def packed_codes(case: Case) -> Mapping[str, Any]:
+def packed_codes(case: VectorCase) -> Mapping[str, Any]:
     """The planes, and their bytes together."""
     codes, bits = case.inputs["codes"], case.parameters["bits"]
     return {"planes": packed(codes, bits), "bytes": packed_bytes(codes.size, bits)}
 
 
-def subjects() -> list[Subject]:
+def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     whole = ("result", "traffic")
     return [

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from commbounds import collectives
-from commbounds.collectives.gossip import on_rank as apart
+from commbounds.collectives.gossip import on_rank as programs
 from commbounds.collectives.gossip.mixing import TOPOLOGIES
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.experiments.moshpit.pairings import spread_stacks
-from commbounds.verify.pairing import Outcome, Pairing, RankCase
+from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
 __all__ = ["PAIRINGS"]
 
@@ -44,15 +44,15 @@ def _gossip_arguments(case: RankCase) -> tuple[tuple[str, int], dict[str, Any]]:
     return (given["topology"], rounds), {"start": given["start"], "alive": alive, "missing": given["missing"]}
 
 
-def _gossip(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _gossip(case: RankCase) -> tuple[list[RankResult], Traffic]:
     arguments, options = _gossip_arguments(case)
     result, traffic = collectives.gossip(case.stack, *arguments, **options)
     return [{"result": own} for own in result], traffic
 
 
-def _gossip_apart(comm: Communicator, case: RankCase) -> Outcome:
+def _gossip_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     arguments, options = _gossip_arguments(case)
-    return {"result": apart.gossip(comm, case.stack[comm.rank], *arguments, **options)}
+    return {"result": programs.gossip(comm, case.stack[comm.rank], *arguments, **options)}
 
 
 def _push_cases(P: int) -> Iterator[RankCase]:
@@ -75,19 +75,19 @@ def _push_arguments(case: RankCase) -> tuple[tuple[str, int], list[float], dict[
     return (given["topology"], rounds), weights, options
 
 
-def _push(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _push(case: RankCase) -> tuple[list[RankResult], Traffic]:
     arguments, weights, options = _push_arguments(case)
     (sums, held), traffic = collectives.push_sum(case.stack, *arguments, weights, **options)
     return [{"sum": own, "weight": weight} for own, weight in zip(sums, held, strict=True)], traffic
 
 
-def _push_apart(comm: Communicator, case: RankCase) -> Outcome:
+def _push_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     arguments, weights, options = _push_arguments(case)
-    total, weight = apart.push_sum(comm, case.stack[comm.rank], *arguments, weights[comm.rank], **options)
+    total, weight = programs.push_sum(comm, case.stack[comm.rank], *arguments, weights[comm.rank], **options)
     return {"sum": total, "weight": weight}
 
 
 PAIRINGS: tuple[Pairing, ...] = (
-    Pairing("gossip", _gossip_cases, _gossip, _gossip_apart),
-    Pairing("push_sum", _push_cases, _push, _push_apart),
+    Pairing("gossip", _gossip_cases, _gossip, _gossip_on_rank),
+    Pairing("push_sum", _push_cases, _push, _push_on_rank),
 )

@@ -20,6 +20,7 @@ from commbounds.verify.experiments.moshpit.averaging import (
     distortions,
     identity,
     mean_of,
+    mean_shift,
     settings,
     some_vectors,
     whole_numbers,
@@ -64,10 +65,6 @@ def _exact(implementation: Any, case: Case) -> Outcome | None:
 # --- the mean ----------------------------------------------------------------------------------------------------
 
 
-def _moved(before: Any, after: Any) -> Fraction:
-    return sum(((a - b) ** 2 for a, b in zip(mean_of(before), mean_of(after), strict=True)), Fraction(0))
-
-
 def _with_failures(missing: str, implementation: Any, case: Case) -> Outcome | None:
     """One round with the given peers down."""
     N, topology = case.settings["N"], case.settings["topology"]
@@ -76,7 +73,7 @@ def _with_failures(missing: str, implementation: Any, case: Case) -> Outcome | N
     alive = np.array([case.settings["alive"] >> i & 1 for i in range(N)], np.bool_)
     x = identity(N, scale)
     result, _ = implementation(x, topology, 1, alive=alive[None], missing=missing)
-    return Outcome(_moved(x, result), {"N": N})
+    return Outcome(mean_shift(x, result), {"N": N})
 
 
 def _every_failure(level: int) -> Iterator[Case]:

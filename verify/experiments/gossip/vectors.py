@@ -10,12 +10,12 @@ from commbounds.collectives import (
     gossip,
     push_sum,
 )
-from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, full_sizes, ranks
 from commbounds.verify.vectors.inputs import array, mask
 
 
-def _restart_cases() -> Iterator[Case]:
+def _restart_cases() -> Iterator[VectorCase]:
     yield from full_sizes(key=72)
     stack = ranks(3, 4, "float32", 72)
     for about, rows, why in (
@@ -25,12 +25,12 @@ def _restart_cases() -> Iterator[Case]:
         yield case_of(why, {"stack": stack}, {}, {"alive": array(rows, "bool")}, about=about)
 
 
-def _restarted(case: Case) -> Mapping[str, Any]:
+def _restarted(case: VectorCase) -> Mapping[str, Any]:
     (result, attempts, done), traffic = allreduce_with_restarts(**case.inputs, **case.parameters, **case.randomness)
     return {"result": result, "attempts": attempts, "done": done, "traffic": traffic}
 
 
-def _gossip_cases() -> Iterator[Case]:
+def _gossip_cases() -> Iterator[VectorCase]:
     for topology in ("ring", "exponential", "one-peer"):
         for P, n, dtype, why in SIZES:
             yield case_of(why, {"stack": ranks(P, n, dtype, 74)}, {"topology": topology, "rounds": 2})
@@ -45,7 +45,7 @@ def _gossip_cases() -> Iterator[Case]:
                   refused=True)  # fmt: skip
 
 
-def _push_cases() -> Iterator[Case]:
+def _push_cases() -> Iterator[VectorCase]:
     for topology in ("one-peer", "ring"):
         for P, n, dtype, why in SIZES:
             yield case_of(why, {"stack": ranks(P, n, dtype, 78)}, {"topology": topology, "rounds": 2})
@@ -58,12 +58,12 @@ def _push_cases() -> Iterator[Case]:
     yield case_of("Weights from rounds before.", {"stack": ranks(3, 2, "float32", 80)}, weights, about="weights")
 
 
-def _pushed(case: Case) -> Mapping[str, Any]:
+def _pushed(case: VectorCase) -> Mapping[str, Any]:
     (sums, weights), traffic = push_sum(**case.inputs, **case.parameters, **case.randomness)
     return {"sums": sums, "weights": weights, "traffic": traffic}
 
 
-def subjects() -> list[Subject]:
+def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     whole = ("result", "traffic")
     return [

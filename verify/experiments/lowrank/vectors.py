@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.compressors.lowrank import LowRank, PowerSGD
-from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.compressor_cases import (
     compressor,
     parameters_of,
@@ -50,7 +50,7 @@ _DIAGONALS: tuple[tuple[str, str, Any, int], ...] = (
 )
 
 
-def matrix_cases(name: str) -> Iterator[Case]:
+def matrix_cases(name: str) -> Iterator[VectorCase]:
     """The cases of `PowerSGD` or of `LowRank`."""
     for dtype in ("float32", "float64"):
         if name == "PowerSGD":
@@ -59,16 +59,16 @@ def matrix_cases(name: str) -> Iterator[Case]:
                 parameters = parameters_of(PowerSGD(wanted.shape[1]))
                 if wanted.shape[1] <= min(given.shape):
                     title = f"{about}, {dtype}"
-                    yield Case(title, why, {"x": given}, parameters, {"sketch": wanted}, flags_of(given))
+                    yield VectorCase(title, why, {"x": given}, parameters, {"sketch": wanted}, flags_of(given))
         else:
             for about, why, x, rank in _DIAGONALS:
                 given = array(x, dtype)
-                yield Case(
+                yield VectorCase(
                     f"{about}, {dtype}", why, {"x": given}, parameters_of(LowRank(rank)), {}, flags_of(given), law=True
                 )
 
 
-def low_rank(case: Case) -> Mapping[str, Any]:
+def low_rank(case: VectorCase) -> Mapping[str, Any]:
     """The best approximation by its exact law, and the size of its message: the factors are the library's business."""
     x, compressor = case.inputs["x"], LowRank(**case.parameters)
     ((_, output),) = compressor.law(x.tolist())
@@ -78,7 +78,7 @@ def low_rank(case: Case) -> Mapping[str, Any]:
     return {"bits": compressor.compress(x).bits, "output": exact}
 
 
-def subjects() -> list[Subject]:
+def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     # which last bits the factors of `LowRank` have is up to the library of linear algebra
     return [

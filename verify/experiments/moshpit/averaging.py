@@ -20,9 +20,12 @@ __all__ = [
     "curve_of",
     "distortions",
     "farthest",
+    "grid_study",
     "identity",
     "masks",
     "mean_of",
+    "mean_shift",
+    "no_corpus",
     "some_vectors",
     "spanning",
     "whole_numbers",
@@ -50,6 +53,11 @@ def mean_of(stack: Array) -> tuple[Fraction, ...]:
     """The exact mean of the rows."""
     numbers, scale = whole_numbers(np.asarray(stack, np.float64))
     return tuple(Fraction(int(total), scale * len(stack)) for total in numbers.sum(axis=0))
+
+
+def mean_shift(before: Array, after: Array) -> Fraction:
+    """The exact squared distance between the means of the rows."""
+    return sum(((a - b) ** 2 for a, b in zip(mean_of(before), mean_of(after), strict=True)), Fraction(0))
 
 
 def distortions(stack: Array, start: Array | None = None) -> list[Fraction]:
@@ -124,3 +132,13 @@ def curve_of(
     x = [float(outcome.values[axis]) for outcome in outcomes]
     bounds = [float(claim.bound(**outcome.values)) for outcome in outcomes]
     return [Series(label, axis, x, bounds, [float(outcome.measured) for outcome in outcomes])]
+
+
+def grid_study(statement: str, subject: str, trial: Any, grid: Any, enumerated: str, **options: Any) -> Study:
+    """The study of a claim of the column by a grid, and by what else there is."""
+    return Study(f"moshpit.{statement}", subject, trial, grid=grid, enumerated=enumerated, **options)
+
+
+def no_corpus(_budget: Any) -> Iterator[Case]:
+    """No case by hand: for a search through generated ones alone."""
+    return iter(())

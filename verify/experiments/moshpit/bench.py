@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives import group_trials
-from commbounds.verify.stopwatch import Case, timed
+from commbounds.verify.stopwatch import Benchmark, timed
 
 __all__ = ["cases", "literal_groups", "shared_rows"]
 
@@ -61,7 +61,7 @@ def _failing_grid(x: Array, M: int, rounds: int, trials: int, p: float, rng: np.
     return found
 
 
-def cases(peers: int = 1024, width: int = 128, rounds: int = 10, trials: int = 40) -> Iterator[Case]:
+def cases(peers: int = 1024, width: int = 128, rounds: int = 10, trials: int = 40) -> Iterator[Benchmark]:
     """Trials of `rounds` rounds among `peers` peers (a square) with vectors of `width` entries."""
     x, rng = np.random.default_rng(0).standard_normal((peers, width)), np.random.default_rng(1)
     side = round(peers**0.5)
@@ -71,7 +71,7 @@ def cases(peers: int = 1024, width: int = 128, rounds: int = 10, trials: int = 4
         return lambda: watch() / count
 
     few = max(1, trials // 10)
-    yield Case(
+    yield Benchmark(
         f"Moshpit random groups, {peers} peers, {width} wide, {rounds} rounds",
         "µs/trial",
         1e6,
@@ -82,7 +82,7 @@ def cases(peers: int = 1024, width: int = 128, rounds: int = 10, trials: int = 4
         },
         {"numpy": (6.0, 24.0)},
     )
-    yield Case(
+    yield Benchmark(
         f"Moshpit grid, 1 % failures, {peers} peers, {width} wide, {rounds} rounds",
         "µs/trial",
         1e6,

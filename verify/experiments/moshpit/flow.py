@@ -18,8 +18,11 @@ from commbounds.verify.experiments.moshpit.averaging import (
     curve_of,
     distortions,
     farthest,
+    grid_study,
     masks,
     mean_of,
+    mean_shift,
+    no_corpus,
     settings,
     some_vectors,
     spanning,
@@ -32,16 +35,12 @@ from commbounds.verify.study import Case, Outcome, Study
 __all__ = ["FLOW_STUDIES"]
 
 
-def _shift(before: Any, after: Any) -> Fraction:
-    return sum(((a - b) ** 2 for a, b in zip(mean_of(before), mean_of(after), strict=True)), Fraction(0))
-
-
 def _preserved(implementation: Any, case: Case) -> Outcome | None:
     N, groups, seed = case.settings["N"], case.settings["groups"], case.settings["seed"]
     x = some_vectors(N, case.settings["n"], seed, common_multiple(N, 1))
     labels = np.random.default_rng(seed).integers(-1, groups, N)
     result, _ = implementation(x, labels)
-    return Outcome(_shift(x, result), {"N": N})
+    return Outcome(mean_shift(x, result), {"N": N})
 
 
 def _labelled(level: int) -> Iterator[Case]:
@@ -144,17 +143,11 @@ def _traffic(statement: str, count: Callable[[Any], int], **options: Any) -> Stu
     return Study(name, "moshpit", trial, grid=_sizes, enumerated=shown, curves=curves, **options)
 
 
-def _study(statement: str, subject: str, trial: Any, grid: Any, enumerated: str, **options: Any) -> Study:
-    return Study(f"moshpit.{statement}", subject, trial, grid=grid, enumerated=enumerated, **options)
-
-
-def _no_hand(_budget: Any) -> Iterator[Case]:
-    return iter(())
-
-
 FLOW_STUDIES = (
-    _study("mean.preserved", "group_average", _preserved, _labelled, "some labels of up to 6 peers, some sitting out"),
-    _study(
+    grid_study(
+        "mean.preserved", "group_average", _preserved, _labelled, "some labels of up to 6 peers, some sitting out"
+    ),
+    grid_study(
         "mean.one_way",
         "random_groups",
         _one_way,
@@ -169,7 +162,7 @@ FLOW_STUDIES = (
             [settings(N=4, r=2, q=q) for q in ("0", "1/8", "1/4", "1/2", "3/4", "1")],
         ),
     ),
-    _study(
+    grid_study(
         "mean.leaving",
         "random_groups",
         _leaving,
@@ -184,7 +177,7 @@ FLOW_STUDIES = (
             [settings(N=5, r=3, rounds=1, stay=stay) for stay in range(1, 6)],
         ),
     ),
-    _traffic("words", lambda t: t.sent.max(), corpus=_no_hand, extremal=_equal_chunks, cases=_any_size),
+    _traffic("words", lambda t: t.sent.max(), corpus=no_corpus, extremal=_equal_chunks, cases=_any_size),
     _traffic("equal_chunks", lambda t: t.sent.max()),
     _traffic("critical_path", lambda t: t.critical_path),
     _traffic("messages", lambda t: t.messages.max()),

@@ -18,13 +18,15 @@ from commbounds.verify.experiments.moshpit.averaging import (
     common_multiple,
     curve_of,
     distortions,
+    grid_study,
     identity,
     masks,
+    no_corpus,
     settings,
 )
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Stream, Study
+from commbounds.verify.study import Case, Outcome, Stream
 
 __all__ = ["GRID_STUDIES"]
 
@@ -82,14 +84,14 @@ def _repeats(implementation: Any, case: Case) -> Outcome | None:
     """How often two peers get the same mean of distinct powers of two, round by round."""
     M, d = case.settings["M"], case.settings["d"]
     N, keys = M**d, initial_keys(M**d, M, d)
-    together = np.zeros((N, N), np.int64)
+    meetings = np.zeros((N, N), np.int64)
     for t in range(d):
         slots, rng = _slots(case.settings["slots"] if case.settings["slots"] == "rank" else f"sample {t}", M, d, 1)
         # unit vectors: after one round two peers hold the same row exactly if they were in one group
         (result, keys), _ = implementation(identity(N, M), keys, M, 1, rng, slots=slots)
-        together += (result[:, None, :] == result[None, :, :]).all(axis=2)
-    np.fill_diagonal(together, 0)
-    return Outcome(int(together.max()), {"N": N, "M": M, "dims": d})
+        meetings += (result[:, None, :] == result[None, :, :]).all(axis=2)
+    np.fill_diagonal(meetings, 0)
+    return Outcome(int(meetings.max()), {"N": N, "M": M, "dims": d})
 
 
 def _key_of_d_digits(more: int, implementation: Any, case: Case) -> Outcome | None:
@@ -227,18 +229,10 @@ def _sweep_curve(implementation: Any, _seed: int) -> list[Series]:
     return [Series("4 x 4 x 4", "rounds", [0.0, 1.0, 2.0, 3.0], bounds, [float(o.measured) for o in outcomes])]
 
 
-def _study(statement: str, subject: str, trial: Any, grid: Any, enumerated: str, **options: Any) -> Study:
-    return Study(f"moshpit.{statement}", subject, trial, grid=grid, enumerated=enumerated, **options)
-
-
-def _no_hand(_budget: Any) -> Iterator[Case]:
-    return iter(())
-
-
 GRID_STUDIES = (
-    _study("grid.exact", "moshpit", _exact, _full, _SLOTS, corpus=_no_hand, cases=_shapes),
+    grid_study("grid.exact", "moshpit", _exact, _full, _SLOTS, corpus=no_corpus, cases=_shapes),
     *(
-        _study(
+        grid_study(
             f"grid.{statement}",
             "moshpit",
             partial(_key_of_d_digits, more),
@@ -247,7 +241,7 @@ GRID_STUDIES = (
         )
         for statement, more in (("key_of_d_digits", 0), ("late", 1))
     ),
-    _study(
+    grid_study(
         "grid.factor",
         "moshpit",
         _iid,
@@ -255,24 +249,24 @@ GRID_STUDIES = (
         "every number of rounds on small grids; a unit vector for every peer",
         curves=_sweep_curve,
     ),
-    _study(
+    grid_study(
         "grid.no_repeats",
         "moshpit",
         _repeats,
         _full,
         _SLOTS,
-        corpus=_no_hand,
+        corpus=no_corpus,
         cases=_shapes,
         extremal=_grids_of_side_two,
     ),
-    _study(
+    grid_study(
         "grid.rectangular",
         "moshpit",
         _rectangular,
         lambda level: (settings(M=M, size=size) for M in range(1, 5 + level) for size in range(1, M + 1)),
         "M up to 4, all sizes; a unit vector for every peer",
     ),
-    _study(
+    grid_study(
         "grid.failures",
         "grid_average",
         _failing_grid,
@@ -281,7 +275,7 @@ GRID_STUDIES = (
         streams=_failing_streams,
         curves=_failure_curve,
     ),
-    _study(
+    grid_study(
         "grid.partial",
         "grid_average",
         _partial_grid,

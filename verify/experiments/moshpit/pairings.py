@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from commbounds import collectives
 from commbounds.collectives import initial_keys
 from commbounds.collectives.moshpit import group_average_on_rank as group_average
-from commbounds.collectives.moshpit import on_rank as apart
+from commbounds.collectives.moshpit import on_rank as programs
 from commbounds.collectives.moshpit import random_groups_on_rank as random_groups
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
-from commbounds.verify.pairing import Outcome, Pairing, RankCase
+from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
 __all__ = ["PAIRINGS", "spread_stacks"]
 
@@ -66,13 +66,13 @@ def _groupings(P: int) -> list[Settings]:
     return [{"groups": g.tolist(), "receives": r.tolist()} for g, r in zip(labels, gets, strict=True)]
 
 
-def _group_average(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _group_average(case: RankCase) -> tuple[list[RankResult], Traffic]:
     given = case.settings
     result, traffic = collectives.group_average(case.stack, given["groups"], receives=given["receives"])
     return [{"result": own} for own in result], traffic
 
 
-def _group_average_apart(comm: Communicator, case: RankCase) -> Outcome:
+def _group_average_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     given = case.settings
     own = case.stack[comm.rank]
     return {"result": group_average.group_average(comm, own, given["groups"], receives=given["receives"])}
@@ -105,15 +105,15 @@ def _moshpit_arguments(case: RankCase) -> tuple[tuple[Any, ...], dict[str, Any]]
     return (keys, M, rounds, np.random.default_rng(7)), options
 
 
-def _moshpit(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _moshpit(case: RankCase) -> tuple[list[RankResult], Traffic]:
     arguments, options = _moshpit_arguments(case)
     (result, keys), traffic = collectives.moshpit(case.stack, *arguments, **options)
     return [{"result": own, "keys": keys} for own in result], traffic
 
 
-def _moshpit_apart(comm: Communicator, case: RankCase) -> Outcome:
+def _moshpit_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     arguments, options = _moshpit_arguments(case)
-    result, keys = apart.moshpit(comm, case.stack[comm.rank], *arguments, **options)
+    result, keys = programs.moshpit(comm, case.stack[comm.rank], *arguments, **options)
     return {"result": result, "keys": keys}
 
 
@@ -136,15 +136,15 @@ def _grid_arguments(case: RankCase) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (cells, M, given["rounds"]), options
 
 
-def _grid(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _grid(case: RankCase) -> tuple[list[RankResult], Traffic]:
     arguments, options = _grid_arguments(case)
     result, traffic = collectives.grid_average(case.stack, *arguments, **options)
     return [{"result": own} for own in result], traffic
 
 
-def _grid_apart(comm: Communicator, case: RankCase) -> Outcome:
+def _grid_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     arguments, options = _grid_arguments(case)
-    return {"result": apart.grid_average(comm, case.stack[comm.rank], *arguments, **options)}
+    return {"result": programs.grid_average(comm, case.stack[comm.rank], *arguments, **options)}
 
 
 # --- groups at random -------------------------------------------------------------------------------------------------
@@ -169,13 +169,13 @@ def _random_arguments(case: RankCase) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (given["r"], given["rounds"], np.random.default_rng(14)), options
 
 
-def _random_groups(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _random_groups(case: RankCase) -> tuple[list[RankResult], Traffic]:
     arguments, options = _random_arguments(case)
     result, traffic = collectives.random_groups(case.stack, *arguments, **options)
     return [{"result": own} for own in result], traffic
 
 
-def _random_groups_apart(comm: Communicator, case: RankCase) -> Outcome:
+def _random_groups_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     arguments, options = _random_arguments(case)
     return {"result": random_groups.random_groups(comm, case.stack[comm.rank], *arguments, **options)}
 
@@ -194,13 +194,13 @@ def _regrouping_arguments(case: RankCase) -> tuple[tuple[Any, ...], dict[str, An
     return (M, rounds, np.random.default_rng(16)), {"alive": _mask(case, rounds)}
 
 
-def _regrouping(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _regrouping(case: RankCase) -> tuple[list[RankResult], Traffic]:
     arguments, options = _regrouping_arguments(case)
     result, traffic = collectives.regrouping(case.stack, *arguments, **options)
     return [{"result": own} for own in result], traffic
 
 
-def _regrouping_apart(comm: Communicator, case: RankCase) -> Outcome:
+def _regrouping_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     arguments, options = _regrouping_arguments(case)
     return {"result": random_groups.regrouping(comm, case.stack[comm.rank], *arguments, **options)}
 
@@ -231,15 +231,15 @@ def _sgd_arguments(case: RankCase) -> tuple[Array, int, list[list[Array]]]:
     return noise, given["period"], groups
 
 
-def _sgd(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _sgd(case: RankCase) -> tuple[list[RankResult], Traffic]:
     path, traffic = collectives.moshpit_sgd(case.stack, _slope, case.settings["gamma"], *_sgd_arguments(case))
     return [{"points": own, "means": path.means, "spreads": path.spreads} for own in path.points], traffic
 
 
-def _sgd_apart(comm: Communicator, case: RankCase) -> Outcome:
+def _sgd_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     noise, period, groups = _sgd_arguments(case)
     own, mine = case.stack[comm.rank], noise[:, comm.rank]
-    return vars(apart.moshpit_sgd(comm, own, _slope, case.settings["gamma"], mine, period, groups))
+    return vars(programs.moshpit_sgd(comm, own, _slope, case.settings["gamma"], mine, period, groups))
 
 
 # --- starting again ---------------------------------------------------------------------------------------------------
@@ -259,24 +259,24 @@ def _restart_arguments(case: RankCase) -> tuple[tuple[Any, ...], dict[str, Any]]
     return (given["p"], given["cap"], np.random.default_rng(17)), {"alive": _mask(case, given["cap"])}
 
 
-def _restarts(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _restarts(case: RankCase) -> tuple[list[RankResult], Traffic]:
     arguments, options = _restart_arguments(case)
     (result, attempts, done), traffic = collectives.allreduce_with_restarts(case.stack, *arguments, **options)
     return [{"result": own, "attempts": attempts, "done": done} for own in result], traffic
 
 
-def _restarts_apart(comm: Communicator, case: RankCase) -> Outcome:
+def _restarts_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     arguments, options = _restart_arguments(case)
-    result, attempts, done = apart.allreduce_with_restarts(comm, case.stack[comm.rank], *arguments, **options)
+    result, attempts, done = programs.allreduce_with_restarts(comm, case.stack[comm.rank], *arguments, **options)
     return {"result": result, "attempts": attempts, "done": done}
 
 
 PAIRINGS: tuple[Pairing, ...] = (
-    Pairing("group_average", _cases(_groupings, 21), _group_average, _group_average_apart),
-    Pairing("grid_average", _cases(_lines, 22), _grid, _grid_apart),
-    Pairing("moshpit", _cases(_rounds, 23), _moshpit, _moshpit_apart),
-    Pairing("random_groups", _cases(_readings, 26), _random_groups, _random_groups_apart),
-    Pairing("regrouping", _cases(_sides, 27), _regrouping, _regrouping_apart),
-    Pairing("moshpit_sgd", _cases(_runs, 24), _sgd, _sgd_apart),
-    Pairing("allreduce_with_restarts", _cases(_attempts, 25), _restarts, _restarts_apart),
+    Pairing("group_average", _cases(_groupings, 21), _group_average, _group_average_on_rank),
+    Pairing("grid_average", _cases(_lines, 22), _grid, _grid_on_rank),
+    Pairing("moshpit", _cases(_rounds, 23), _moshpit, _moshpit_on_rank),
+    Pairing("random_groups", _cases(_readings, 26), _random_groups, _random_groups_on_rank),
+    Pairing("regrouping", _cases(_sides, 27), _regrouping, _regrouping_on_rank),
+    Pairing("moshpit_sgd", _cases(_runs, 24), _sgd, _sgd_on_rank),
+    Pairing("allreduce_with_restarts", _cases(_attempts, 25), _restarts, _restarts_on_rank),
 )

@@ -18,19 +18,14 @@ from commbounds.collectives import (
     random_groups,
     regrouping,
 )
-from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, ranks
-from commbounds.verify.vectors.inputs import array, mask, uniforms
+from commbounds.verify.vectors.inputs import array, eighths, mask, uniforms
 
 Array = NDArray[Any]
 
 
-def _latencies(key: int, *shape: int) -> Array:
-    drawn = uniforms(3000 + key, int(np.prod(shape)), "float64").reshape(shape)
-    return np.asarray(np.floor(drawn * 32) / 8)
-
-
-def _local_cases() -> Iterator[Case]:
+def _local_cases() -> Iterator[VectorCase]:
     for N, n, steps, period, why in (
         (1, 2, 2, 1, "One peer."),
         (2, 3, 4, 2, "Two local steps, then an average."),
@@ -38,18 +33,18 @@ def _local_cases() -> Iterator[Case]:
         (4, 3, 3, 5, "The run ends before the first average."),
     ):
         labels = [[np.arange(N) % 2, np.zeros(N, np.int64)]] * (steps // period)
-        inputs = {"points": _latencies(70, N, n), "noise": _latencies(71, steps, N, n) - 2}
+        inputs = {"points": eighths(70, N, n), "noise": eighths(71, steps, N, n) - 2}
         given = {"gradient": "identity", "gamma": 0.5, "period": period, "groups": labels}
         yield case_of(why, inputs, given)
 
 
-def _local(case: Case) -> Mapping[str, Any]:
+def _local(case: VectorCase) -> Mapping[str, Any]:
     given = {name: value for name, value in case.parameters.items() if name != "gradient"}
     trajectory, traffic = moshpit_sgd(**case.inputs, **given, gradient=lambda x: x)
     return {"trajectory": trajectory, "traffic": traffic}
 
 
-def _group_cases() -> Iterator[Case]:
+def _group_cases() -> Iterator[VectorCase]:
     for P, n, dtype, why in SIZES:
         stack = ranks(P, n, dtype, 60)
         yield case_of(why, {"stack": stack, "groups": np.zeros(P, np.int64)}, about="one group")
@@ -62,7 +57,7 @@ def _group_cases() -> Iterator[Case]:
     yield case_of("Labels must be integers.", {"stack": five, "groups": np.zeros(5)}, about="labels", refused=True)
 
 
-def _moshpit_cases() -> Iterator[Case]:
+def _moshpit_cases() -> Iterator[VectorCase]:
     for N, M, d, n, dtype, why in (
         (1, 2, 1, 3, "float32", "One peer."),
         (2, 2, 1, 4, "float32", "One group of all peers."),
@@ -85,12 +80,12 @@ def _moshpit_cases() -> Iterator[Case]:
     yield case_of("A digit must be below M.", {"stack": stack, "keys": keys + 1}, once, about="digits", refused=True)
 
 
-def _moshpit(case: Case) -> Mapping[str, Any]:
+def _moshpit(case: VectorCase) -> Mapping[str, Any]:
     (result, keys), traffic = moshpit(**case.inputs, **case.parameters, **case.randomness)
     return {"result": result, "keys": keys, "traffic": traffic}
 
 
-def _grid_cases() -> Iterator[Case]:
+def _grid_cases() -> Iterator[VectorCase]:
     for N, M, d, n, dtype, why in (
         (1, 1, 1, 3, "float32", "One peer."),
         (2, 2, 1, 3, "float32", "One line."),
@@ -110,7 +105,7 @@ def _grid_cases() -> Iterator[Case]:
                   about="shared", refused=True)  # fmt: skip
 
 
-def _random_group_cases() -> Iterator[Case]:
+def _random_group_cases() -> Iterator[VectorCase]:
     for P, n, dtype, why in SIZES:
         choices = [[0] * P] if P < 3 else [[P - 1 - i for i in range(P)], [(i * 7) % (P - i) for i in range(P)]]
         yield case_of(why, {"stack": ranks(P, n, dtype, 68)}, {"r": min(2, P), "rounds": len(choices)},
@@ -132,7 +127,7 @@ def _random_group_cases() -> Iterator[Case]:
                   {"choices": [[3, 0, 1, 0]], "alive": array([[True, True, False, True]], "bool")})  # fmt: skip
 
 
-def _regrouping_cases() -> Iterator[Case]:
+def _regrouping_cases() -> Iterator[VectorCase]:
     for P, n, dtype, why in SIZES:
         orders = [list(reversed(range(P))), list(range(P))]
         given = {"M": 2, "rounds": 2}
@@ -144,7 +139,7 @@ def _regrouping_cases() -> Iterator[Case]:
                   {"M": 3, "rounds": 1}, {"orders": [[1, 0]]}, about="too few")  # fmt: skip
 
 
-def _trial_cases() -> Iterator[Case]:
+def _trial_cases() -> Iterator[VectorCase]:
     several: tuple[tuple[int, int, str, int, dict[str, Any], str], ...] = (
         (4, 1, "random", 2, {}, "Random groups: a shuffle of the peers every round."),
         (5, 2, "random", 2, {"p": 0.25}, "Groups whose sizes differ, and peers that fail."),
@@ -160,11 +155,11 @@ def _trial_cases() -> Iterator[Case]:
         yield case_of(why, {"stack": ranks(N, n, "float64", 73)}, given, seed)
 
 
-def _group_trials(case: Case) -> Mapping[str, Any]:
+def _group_trials(case: VectorCase) -> Mapping[str, Any]:
     return {"distortions": group_trials(**case.inputs, **case.parameters, seed=case.randomness["seed"])}
 
 
-def subjects() -> list[Subject]:
+def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     whole = ("result", "traffic")
     return [

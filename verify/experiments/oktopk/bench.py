@@ -10,13 +10,13 @@ import numpy as np
 from numba import get_num_threads, njit
 from numpy.typing import NDArray
 
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
-from commbounds.collectives.oktopk.regions import even_boundaries
 from commbounds.collectives.oktopk.split import split_and_reduce
 from commbounds.collectives.oktopk.threshold_filter import Passing
 from commbounds.compressors._blocks import run_all
 from commbounds.verify.peers import torch_module
-from commbounds.verify.stopwatch import Case, timed
+from commbounds.verify.stopwatch import Benchmark, timed
 
 __all__ = ["cases", "every_hundredth", "sums"]
 
@@ -45,7 +45,7 @@ def _filters(stack: Array, thresholds: Array, indices: Array) -> None:
     run_all([partial(job, P * t // threads, P * (t + 1) // threads) for t in range(threads)], stack.size)
 
 
-def _step_case(n: int, P: int = 64) -> Case:
+def _step_case(n: int, P: int = 64) -> Benchmark:
     """One iteration that keeps thresholds and boundaries, against the P filters that it cannot do without."""
     k = max(1, n // 100)
     stack = np.random.default_rng([8, P, n]).standard_normal((P, n), np.float32)
@@ -54,7 +54,7 @@ def _step_case(n: int, P: int = 64) -> Case:
     filters = timed(partial(_filters, stack, state.local_thresholds.astype(np.float32), indices))
     ours = timed(partial(oktopk_allreduce, stack, k, state))
     peers = {"P threshold filters": filters}
-    return Case(f"Ok-Topk step, P = {P}, 1 %", "ns/entry", 1e9 / stack.size, ours, peers, {"": (0.5, 1.0)})
+    return Benchmark(f"Ok-Topk step, P = {P}, 1 %", "ns/entry", 1e9 / stack.size, ours, peers, {"": (0.5, 1.0)})
 
 
 def every_hundredth(P: int, n: int) -> Passing:
@@ -89,16 +89,16 @@ def sums(chosen: Passing, n: int) -> dict[str, Callable[[], Array]]:
     return peers
 
 
-def _split_cases(n: int) -> Iterator[Case]:
+def _split_cases(n: int) -> Iterator[Benchmark]:
     for P in (32, 64, 256):
         chosen = every_hundredth(P, n)
-        ours = timed(partial(split_and_reduce, chosen, even_boundaries(n, P)))
+        ours = timed(partial(split_and_reduce, chosen, even_cuts(n, P)))
         per = 1e9 / chosen.values.size
         peers = {name: timed(work) for name, work in sums(chosen, n).items()}
-        yield Case(f"split and reduce, P = {P}, 1 %", "ns/nonzero", per, ours, peers, {"": (1.0, 2.0)})
+        yield Benchmark(f"split and reduce, P = {P}, 1 %", "ns/nonzero", per, ours, peers, {"": (1.0, 2.0)})
 
 
-def cases(n: int = 1_000_000) -> Iterator[Case]:
+def cases(n: int = 1_000_000) -> Iterator[Benchmark]:
     """Every case, with vectors of `n` entries; made one by one, as they are large.
 
     Parameters

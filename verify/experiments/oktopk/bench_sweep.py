@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.experiments.oktopk.sweep import RANKS, one_iteration
 from commbounds.verify.stack_families import FAMILIES, SWEPT, stack
-from commbounds.verify.stopwatch import Case
+from commbounds.verify.stopwatch import Benchmark
 
 __all__ = ["cases", "seconds", "slope"]
 
@@ -45,11 +45,11 @@ def _timed(
     return spent
 
 
-def cases(n: int = ENTRIES, k: int = KEPT) -> Iterator[Case]:
+def cases(n: int = ENTRIES, k: int = KEPT) -> Iterator[Benchmark]:
     """One case for every number of ranks; in time linear in P n all take as many nanoseconds an entry."""
     count = len(SWEPT)
     for P in RANKS:
-        yield Case(
+        yield Benchmark(
             f"Ok-Topk, {count} families, P = {P}, n = {n}",
             "ns per entry",
             1e9 / (count * P * n),

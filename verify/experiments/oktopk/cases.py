@@ -85,7 +85,7 @@ ENUMERATED = (
 _SIZES = (((1, 2, 1), (2, 3, 1), (2, 4, 2), (3, 2, 1)), ((3, 3, 1), (2, 5, 2), (2, 5, 3)), ((3, 4, 2),))
 
 
-def _placed(places: tuple[tuple[int, ...], ...], n: int, largest: int) -> Any:
+def _powers_at(places: tuple[tuple[int, ...], ...], n: int, largest: int) -> Any:
     """Nonzeros at the places of every rank; their values are powers of two, distinct, the largest on one end's rank."""
     P, k = len(places), len(places[0])
     x = np.zeros((P, n))
@@ -114,7 +114,7 @@ def _placements(left: Mapping[str, tuple[Any, ...]]) -> Callable[[int], Iterator
                 for at in cuts:
                     number += 1
                     options = {**_turn(choices, number // 2), "cuts": at}
-                    yield stack_case(_placed(places, n, (P - 1) * (number % 2)), k, **options)
+                    yield stack_case(_powers_at(places, n, (P - 1) * (number % 2)), k, **options)
 
     return cases
 

@@ -14,7 +14,7 @@ from commbounds.collectives.oktopk.allreduce import OkTopkState
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.oktopk.cases import corpus, generated, options_of
-from commbounds.verify.experiments.oktopk.runs import Run, even_cuts, stack_case
+from commbounds.verify.experiments.oktopk.runs import OkTopkRun, even_cuts, stack_case
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
@@ -39,24 +39,24 @@ def _largest(x: Array, k: int) -> Array:
     return np.where(size >= np.sort(size)[-k], x, 0)
 
 
-def _update_defect(run: Run) -> int:
+def _update_defect(run: OkTopkRun) -> int:
     whole = run.x.astype(np.int64)
     total = sum(_largest(row, run.k) for row in whole)
     return int(np.abs(run.result.update.astype(np.int64) - _largest(np.asarray(total), run.k)).max())
 
 
-def _index_defect(run: Run) -> int:
+def _index_defect(run: OkTopkRun) -> int:
     kept = set(np.flatnonzero(run.result.update).tolist())
-    told = zip(run.result.selected, run.x, strict=True)
+    found = zip(run.result.selected, run.x, strict=True)
     return sum(
         len(set(indices.tolist()) ^ (set(np.flatnonzero(_largest(row, run.k)).tolist()) & kept))
         + indices.size
         - len(set(indices.tolist()))
-        for indices, row in told
+        for indices, row in found
     )
 
 
-def _mass_defect(run: Run) -> int:
+def _mass_defect(run: OkTopkRun) -> int:
     residuals = run.x.astype(np.int64)
     for row, indices in zip(residuals, run.result.selected, strict=True):
         row[indices] = 0
@@ -64,8 +64,8 @@ def _mass_defect(run: Run) -> int:
     return int(np.abs(gone - run.result.update.astype(np.int64)).max())
 
 
-def _trial(measure: Callable[[Run], int]) -> Callable[[Any, Case], Outcome]:
-    return lambda implementation, case: Outcome(measure(Run.of(implementation, case)), {})
+def _trial(measure: Callable[[OkTopkRun], int]) -> Callable[[Any, Case], Outcome]:
+    return lambda implementation, case: Outcome(measure(OkTopkRun.of(implementation, case)), {})
 
 
 def _grid(name: str) -> Callable[[int], Iterator[Case]]:
@@ -113,7 +113,7 @@ def _cases(name: str) -> Callable[[], st.SearchStrategy[Case]]:
     return lambda: generated(name)().map(_whole_numbers)
 
 
-def _identity(name: str, measure: Callable[[Run], int]) -> Study:
+def _identity(name: str, measure: Callable[[OkTopkRun], int]) -> Study:
     return Study(
         claim=name,
         subject="oktopk_allreduce",
@@ -179,8 +179,8 @@ def _boundaries_trial(implementation: Any, case: Case) -> Outcome:
     means = [
         sum(s[j * (len(s) // P)] if s else even[j] for s in selected) // P for j in range(1, P)
     ]  # integers of Python: no overflow
-    told = [int(c) for c in cuts]
-    return Outcome(max(abs(a - b) for a, b in zip(told, [0, *means, n], strict=True)), {})
+    found = [int(c) for c in cuts]
+    return Outcome(max(abs(a - b) for a, b in zip(found, [0, *means, n], strict=True)), {})
 
 
 def _boundaries_grid(level: int) -> Iterator[Case]:

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives import OkTopkSGD, oktopk_allreduce, oktopk_boundaries
-from commbounds.collectives.oktopk import on_rank as apart
+from commbounds.collectives.oktopk import on_rank as programs
 from commbounds.collectives.oktopk.sgd_on_rank import oktopk_sgd_start, oktopk_sgd_step
 from commbounds.collectives.oktopk.state import CONTROLLERS, OkTopkResult, OkTopkState
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic, summed
 from commbounds.verify.experiments.sparse.pairings import telling_stacks
-from commbounds.verify.pairing import Outcome, Pairing, RankCase
+from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
 __all__ = ["PAIRINGS"]
 
@@ -65,7 +65,7 @@ def _cases(P: int) -> Iterator[RankCase]:
             yield RankCase(settings, _over_time(stack, _ITERATIONS))
 
 
-def _by_rank(result: OkTopkResult, state: OkTopkState, residuals: NDArray[Any]) -> list[Outcome]:
+def _by_rank(result: OkTopkResult, state: OkTopkState, residuals: NDArray[Any]) -> list[RankResult]:
     """What every rank would have of an iteration, named as in `OkTopkRankResult` and `OkTopkRankState`."""
     return [
         {
@@ -76,21 +76,21 @@ def _by_rank(result: OkTopkResult, state: OkTopkState, residuals: NDArray[Any]) 
             "region_counts": result.region_counts[p],
             "nonzero_sums": int(result.nonzero_sums[p]),
             "winners": result.winners,
-            **vars(apart.OkTopkRankState.of(state, p)),
+            **vars(programs.OkTopkRankState.of(state, p)),
             "residual": residuals[p].copy(),
         }
         for p in range(state.P)
     ]
 
 
-def _in_turn(iterations: list[list[Outcome]], traffics: list[Traffic]) -> tuple[list[Outcome], Traffic]:
+def _in_turn(iterations: list[list[RankResult]], traffics: list[Traffic]) -> tuple[list[RankResult], Traffic]:
     """For every rank its outcomes one after another; and the traffic of all iterations, phase by phase."""
-    outcomes: list[Outcome] = [{"iterations": own} for own in zip(*iterations, strict=True)]
+    outcomes: list[RankResult] = [{"iterations": own} for own in zip(*iterations, strict=True)]
     phases = {name: summed(traffic.phases[name] for traffic in traffics) for name in traffics[0].phases}
     return outcomes, Traffic.of_phases(phases)
 
 
-def _together(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
     k, options = case.settings["k"], _options(case.settings)
     acc, state = np.zeros_like(case.stack[:, 0]), None
     iterations, traffics = [], []
@@ -104,13 +104,13 @@ def _together(case: RankCase) -> tuple[list[Outcome], Traffic]:
     return _in_turn(iterations, traffics)
 
 
-def _on_rank(comm: Communicator, case: RankCase) -> Outcome:
+def _on_rank(comm: Communicator, case: RankCase) -> RankResult:
     k, options = case.settings["k"], _options(case.settings)
     mine = case.stack[comm.rank]
     acc, state, iterations = np.zeros_like(mine[0]), None, []
     for vector in mine:
         acc += vector
-        result, state = apart.oktopk_allreduce(comm, acc, k, state, **options)
+        result, state = programs.oktopk_allreduce(comm, acc, k, state, **options)
         acc[result.selected] = 0
         iterations.append({**vars(result), **vars(state), "residual": acc.copy()})
     return {"iterations": tuple(iterations)}
@@ -137,7 +137,7 @@ def _schedule(t: int) -> float | None:
     return None if t == 0 else 0.1 / t
 
 
-def _descended_together(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _descended_in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
     sgd, (P, _, n) = _descent(case), case.stack.shape
     state = sgd.start(np.ones(n, case.stack.dtype), P)
     iterations, traffics = [], []
@@ -151,7 +151,7 @@ def _descended_together(case: RankCase) -> tuple[list[Outcome], Traffic]:
     return _in_turn(iterations, traffics)
 
 
-def _descended_apart(comm: Communicator, case: RankCase) -> Outcome:
+def _descended_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     sgd, mine = _descent(case), case.stack[comm.rank]
     state, iterations = oktopk_sgd_start(comm, sgd, np.ones(mine.shape[1], mine.dtype)), []
     for t, gradient in enumerate(mine):
@@ -170,21 +170,21 @@ def _boundary_cases(P: int) -> Iterator[RankCase]:
                 yield RankCase(settings, rng.random((P, n)) < density)
 
 
-def _bounded_together(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _bounded_in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
     selected = [np.flatnonzero(row) for row in case.stack]
     n, rule, allgather = (case.settings[name] for name in ("n", "rule", "allgather"))
     boundaries, traffic = oktopk_boundaries(selected, n, rule, allgather=allgather)
     return [{"boundaries": boundaries} for _ in selected], traffic
 
 
-def _bounded_apart(comm: Communicator, case: RankCase) -> Outcome:
+def _bounded_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     selected = np.flatnonzero(case.stack[comm.rank])
     n, rule, allgather = (case.settings[name] for name in ("n", "rule", "allgather"))
-    return {"boundaries": apart.oktopk_boundaries(comm, selected, n, rule, allgather=allgather)}
+    return {"boundaries": programs.oktopk_boundaries(comm, selected, n, rule, allgather=allgather)}
 
 
 PAIRINGS: tuple[Pairing, ...] = (
-    Pairing("oktopk_boundaries", _boundary_cases, _bounded_together, _bounded_apart),
-    Pairing("oktopk_allreduce", _cases, _together, _on_rank),
-    Pairing("OkTopkSGD", _sgd_cases, _descended_together, _descended_apart),
+    Pairing("oktopk_boundaries", _boundary_cases, _bounded_in_one_process, _bounded_on_rank),
+    Pairing("oktopk_allreduce", _cases, _in_one_process, _on_rank),
+    Pairing("OkTopkSGD", _sgd_cases, _descended_in_one_process, _descended_on_rank),
 )

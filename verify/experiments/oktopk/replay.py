@@ -85,16 +85,16 @@ def _by_family(budget: str, seed: int) -> Table:
 
 def _words() -> Table:
     rows, agrees = [], True
-    for P, (tight, apart) in TIGHT.items():
+    for P, (tight, worst) in TIGHT.items():
         k = 16 * P
-        n = (P + 1) * k if apart is not None else P * k
+        n = (P + 1) * k if worst is not None else P * k
         n += -n % P
         ours = [int(data(one_iteration("tight6k", stack("tight6k", P, P * k, k), k)[1]).sent.max())]
-        if apart is not None:
+        if worst is not None:
             ours.append(int(data(one_iteration("worst sent", stack("worst sent", P, n, k), k)[1]).sent.max()))
-        agrees &= ours == [value for value in (tight, apart) if value is not None]
+        agrees &= ours == [value for value in (tight, worst) if value is not None]
         cells = [f"{published(P, k):.0f}", f"{tight}", f"{ours[0]}"]
-        cells += [f"{apart}", f"{ours[1]}"] if apart is not None else ["", ""]
+        cells += [f"{worst}", f"{ours[1]}"] if worst is not None else ["", ""]
         rows.append((f"{P}", *cells))
     stale, agree = [], True
     for P, reference in ((4, 4800), (16, 20_400), (32, 40_920)):

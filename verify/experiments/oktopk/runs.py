@@ -18,7 +18,7 @@ from commbounds.theory import Claim, claims
 from commbounds.verify.stack_families import FAMILIES, stack
 from commbounds.verify.study import Case, Outcome
 
-__all__ = ["DATA", "Run", "even_cuts", "family_case", "stack_case", "trial", "values"]
+__all__ = ["DATA", "OkTopkRun", "even_cuts", "family_case", "stack_case", "trial", "values"]
 
 Array = NDArray[Any]
 DATA = ("split", "balance", "allgather")
@@ -55,7 +55,7 @@ def stack_case(x: Array, k: int, cuts: Any = "fresh", family: str = "", seed: in
 
 
 @dataclass(frozen=True)
-class Run:
+class OkTopkRun:
     """What the collective returned for a case."""
 
     case: Case
@@ -68,7 +68,7 @@ class Run:
     traffic: Traffic
 
     @classmethod
-    def of(cls, implementation: Any, case: Case) -> Run:
+    def of(cls, implementation: Any, case: Case) -> OkTopkRun:
         """Run it: with fresh boundaries and thresholds, or in an iteration that keeps the boundaries of the case.
 
         Small runs are remembered: many claims are about the same ones.
@@ -125,7 +125,7 @@ class Run:
         return self.traffic.only(*names)
 
 
-def _made(implementation: Any, case: Case) -> Run:
+def _made(implementation: Any, case: Case) -> OkTopkRun:
     settings, x = case.settings, case.x
     assert x is not None
     (P, n), k, cuts = x.shape, settings["k"], settings["cuts"]
@@ -139,7 +139,7 @@ def _made(implementation: Any, case: Case) -> Run:
         t = 32 if given is None else 1
         state = OkTopkState(t=t, k=k, local_thresholds=local, global_threshold=shared, boundaries=at)
     result, after, traffic = implementation(x, k, state, **options)
-    return Run(case, x, P, n, k, result, after, traffic)
+    return OkTopkRun(case, x, P, n, k, result, after, traffic)
 
 
 _REMEMBERED_SIZE = 1 << 13
@@ -157,7 +157,7 @@ class _Key:
 
 
 @lru_cache(maxsize=1 << 12)
-def _remembered(implementation: Any, key: _Key) -> Run:
+def _remembered(implementation: Any, key: _Key) -> OkTopkRun:
     return _made(implementation, key.case)
 
 
@@ -180,21 +180,21 @@ def _power_of_two(P: int) -> bool:
     return P & (P - 1) == 0
 
 
-def _even_split(run: Run) -> bool:
+def _even_split(run: OkTopkRun) -> bool:
     off = run.region_counts - np.diag(np.diag(run.region_counts))
     return bool((run.P * off <= run.k).all())
 
 
-def _even_regions(run: Run) -> bool:
+def _even_regions(run: OkTopkRun) -> bool:
     return bool((run.P * run.region_counts == run.k).all() and (run.P * run.winners == run.k).all())
 
 
-def _distinct(run: Run) -> bool:
+def _distinct(run: OkTopkRun) -> bool:
     size = np.abs(run.x)
     return all(np.unique(row).size == run.n and (row != 0).sum() >= run.k for row in size)
 
 
-_MEETS: Mapping[str, Callable[[Run], bool]] = MappingProxyType(
+_MEETS: Mapping[str, Callable[[OkTopkRun], bool]] = MappingProxyType(
     {
         **dict.fromkeys(_COUNTED, lambda run: True),
         "ordinary_iteration": lambda run: run.option("thresholds") is not None,
@@ -234,7 +234,7 @@ _MEETS: Mapping[str, Callable[[Run], bool]] = MappingProxyType(
 )
 """Whether a run meets a hypothesis, by its name."""
 
-_MEASURED: Mapping[str, Callable[[Run, Traffic], Any]] = MappingProxyType(
+_MEASURED: Mapping[str, Callable[[OkTopkRun, Traffic], Any]] = MappingProxyType(
     {
         "most_sent": lambda run, t: t.sent.max(),
         "most_received": lambda run, t: t.received.max(),
@@ -253,7 +253,7 @@ _MEASURED: Mapping[str, Callable[[Run, Traffic], Any]] = MappingProxyType(
 """What is measured, by the quantity's symbol."""
 
 
-def values(run: Run) -> dict[str, int]:
+def values(run: OkTopkRun) -> dict[str, int]:
     """The values of the bounds' symbols."""
     return {
         "P": run.P,
@@ -270,7 +270,7 @@ def trial(name: str) -> Callable[[Any, Case], Outcome | None]:
     """Runs a case and, if it meets the hypotheses of the claim, measures the claim's quantity."""
 
     def measured(implementation: Any, case: Case) -> Outcome | None:
-        claim, run = claims()[name], case.once(Run.of, implementation)
+        claim, run = claims()[name], case.once(OkTopkRun.of, implementation)
         if not all(_MEETS[h.name](run) for h in claim.assumes):
             return None
         traffic = run.counted(claim)

@@ -16,28 +16,23 @@ from commbounds.collectives import (
     oktopk_boundaries,
 )
 from commbounds.verify.stack_families import stack as built
-from commbounds.verify.vectors.case import Case, Subject
-from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, every_round, ranks
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
+from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, descent_case, every_round, ranks
 from commbounds.verify.vectors.inputs import array
 
 
-def _descent(P: int, n: int, dtype: str, why: str, **given: Any) -> Case:
-    gradients = [ranks(P, n, dtype, 80 + t) for t in range(3)]
-    sized = case_of(why, {"stack": gradients[0]}, given)
-    name = ", ".join([sized.name, *(str(given[key]) for key in ("mechanism", "aggregator") if key in given)])
-    return Case(name, why, {"weights": ranks(1, n, dtype, 90)[0], "gradients": gradients}, given, {}, sized.flags)
-
-
-def _oktopk_descents() -> Iterator[Case]:
+def _oktopk_descents() -> Iterator[VectorCase]:
     for P, n, dtype, why in SIZES:
-        yield _descent(P, n, dtype, why, k=2, step_size=0.5)
-    yield _descent(3, 6, "float32", "Residuals are kept without the step size.", k=2, step_size=0.5, accumulate="raw")
+        yield descent_case(P, n, dtype, why, k=2, step_size=0.5)
+    yield descent_case(
+        3, 6, "float32", "Residuals are kept without the step size.", k=2, step_size=0.5, accumulate="raw"
+    )
     options = {"boundaries": "even", "tau_prime": 2}
-    yield _descent(3, 6, "float32", "Thresholds are found anew every second step.", k=2, step_size=0.25,
+    yield descent_case(3, 6, "float32", "Thresholds are found anew every second step.", k=2, step_size=0.25,
                    options=options)  # fmt: skip
 
 
-def _oktopk_descended(case: Case) -> Mapping[str, Any]:
+def _oktopk_descended(case: VectorCase) -> Mapping[str, Any]:
     sgd, gradients = OkTopkSGD(**case.parameters), case.inputs["gradients"]
     state, done = sgd.start(case.inputs["weights"], len(gradients[0])), []
     for stack in gradients:
@@ -49,18 +44,18 @@ def _oktopk_descended(case: Case) -> Mapping[str, Any]:
 Array = NDArray[Any]
 
 
-def _one(P: int, n: int, k: int, dtype: str, why: str, **more: Any) -> Case:
+def _one(P: int, n: int, k: int, dtype: str, why: str, **more: Any) -> VectorCase:
     stack = ranks(P, n, dtype, 20)
     case = case_of(why, {"acc": stack}, {"k": k, **more})
-    return Case(case.name, why, {"iterations": [stack]}, case.parameters, {}, case.flags)
+    return VectorCase(case.name, why, {"iterations": [stack]}, case.parameters, {}, case.flags)
 
 
-def _several(about: str, why: str, stacks: list[Array], k: int, **more: Any) -> Case:
+def _several(about: str, why: str, stacks: list[Array], k: int, **more: Any) -> VectorCase:
     case = case_of(why, {"acc": stacks[0]}, {"k": k, **more}, about=about)
-    return Case(case.name, why, {"iterations": stacks}, case.parameters, {}, case.flags)
+    return VectorCase(case.name, why, {"iterations": stacks}, case.parameters, {}, case.flags)
 
 
-def _oktopk_cases() -> Iterator[Case]:
+def _oktopk_cases() -> Iterator[VectorCase]:
     for P, n, dtype, why in SIZES:
         yield _one(P, n, min(2, n), dtype, why)
     for name, values in {
@@ -93,7 +88,7 @@ def _oktopk_cases() -> Iterator[Case]:
     yield _several("zeros", "Nothing passes, and even the boundaries are made up.", zero, 2)
 
 
-def _iterated(case: Case) -> Mapping[str, Any]:
+def _iterated(case: VectorCase) -> Mapping[str, Any]:
     state: OkTopkState | None = None
     done = []
     for stack in case.inputs["iterations"]:
@@ -102,7 +97,7 @@ def _iterated(case: Case) -> Mapping[str, Any]:
     return every_round(done)
 
 
-def _boundary_cases() -> Iterator[Case]:
+def _boundary_cases() -> Iterator[VectorCase]:
     chosen: tuple[tuple[str, list[list[int]], int], ...] = (
         ("One rank: one region.", [[1, 4]], 6),
         ("Two ranks.", [[0, 1, 2, 9], [4, 5, 6, 7]], 12),
@@ -119,7 +114,7 @@ def _boundary_cases() -> Iterator[Case]:
             yield case_of(why, {"selected": given}, {"n": n, "rule": rule}, about=about, flags=flags)
 
 
-def subjects() -> list[Subject]:
+def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     return [
         collective("OkTopkSGD", _oktopk_descents, _oktopk_descended),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives import Bernoulli, drift_trials
-from commbounds.verify.stopwatch import Case, timed
+from commbounds.verify.stopwatch import Benchmark, timed
 
 __all__ = ["RECEIVERS", "STEPS", "all_steps_at_once", "cases", "step_by_step"]
 
@@ -48,7 +48,7 @@ def all_steps_at_once(trials: int, receivers: int, steps: int, p: float, seed: i
     return owner, pair
 
 
-def cases(steps: int = STEPS) -> Iterator[Case]:
+def cases(steps: int = STEPS) -> Iterator[Benchmark]:
     """Trials of 64 receivers over `steps` steps, at 10 % and at 40 % loss."""
     for p in (0.1, 0.4):
         ours = timed(partial(drift_trials, RECEIVERS + 1, steps, Bernoulli(p), TRIALS))
@@ -57,4 +57,6 @@ def cases(steps: int = STEPS) -> Iterator[Case]:
             "numpy, all steps at once": timed(partial(all_steps_at_once, TRIALS, RECEIVERS, steps, p)),
         }
         scale = 1e9 / (TRIALS * RECEIVERS * steps)
-        yield Case(f"drift of 64 receivers, p = {p}", "ns/receiver and step", scale, ours, peers, {"": (12.0, 26.0)})
+        yield Benchmark(
+            f"drift of 64 receivers, p = {p}", "ns/receiver and step", scale, ours, peers, {"": (12.0, 26.0)}
+        )

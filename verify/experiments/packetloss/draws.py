@@ -73,9 +73,9 @@ def broadcast_streams(claim: str, what: str, losses: Sequence[Loss]) -> Callable
                 drawn: list[Floats] = []
                 while kept < count:
                     lacks = _lacks(broadcast, loss, seed, len(drawn))
-                    apart = np.abs(lacks[:, 0::2] - lacks[:, 1::2])
+                    gaps = np.abs(lacks[:, 0::2] - lacks[:, 1::2])
                     # receivers that share their fate are one
-                    chosen = lacks[:, : 1 if loss.shared else None] if what == "owner" else apart
+                    chosen = lacks[:, : 1 if loss.shared else None] if what == "owner" else gaps
                     seen = (chosen != 0 if what == "differ" else chosen).astype(np.float64).ravel()
                     drawn.append(seen)
                     kept += seen.size

@@ -93,8 +93,8 @@ def version_moment(power: int) -> Trial:
 
     def trial(broadcast: Any, case: Case) -> Outcome:
         h = table(broadcast, case)
-        apart = np.abs(h.staleness[:, 0] - h.staleness[:, 1])
-        return Outcome(expectation(h, bernoulli(case.settings["p"]), apart**power), base(case))
+        gaps = np.abs(h.staleness[:, 0] - h.staleness[:, 1])
+        return Outcome(expectation(h, bernoulli(case.settings["p"]), gaps**power), base(case))
 
     return trial
 
@@ -119,7 +119,7 @@ def _in_bursts(case: Case) -> Weights:
     return bursts(case.settings["lossrate"], case.settings["recovery"])
 
 
-def _together(case: Case) -> Weights:
+def _shared_fate(case: Case) -> Weights:
     return shared(case.settings["p"])
 
 
@@ -245,7 +245,7 @@ trials: dict[str, Trial] = {
     "bursts.pair_limit": white(_pair_gap, _in_bursts, lossrate="lossrate", recovery="recovery"),
     "bursts.as_if_independent": white(_pair_gap, _in_bursts, lossrate="lossrate", recovery="recovery"),
     "shared.pair": shared_pair,
-    "shared.owner": white(_owner_gap, _together),
+    "shared.owner": white(_owner_gap, _shared_fate),
     "corners.no_loss": white(_pair_gap, _independent),
     "corners.pair_at_certain_loss": white(_pair_gap, _independent),
     "corners.owner_at_certain_loss": white(_owner_gap, _independent),

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from commbounds import collectives
 from commbounds.collectives import Bernoulli, GilbertElliott, Replicas
-from commbounds.collectives.packetloss import on_rank as apart
+from commbounds.collectives.packetloss import on_rank as programs
 from commbounds.collectives.packetloss import training_on_rank as training
 from commbounds.collectives.packetloss.loss_processes import Loss
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.experiments.moshpit.pairings import spread_stacks
-from commbounds.verify.pairing import Outcome, Pairing, RankCase
+from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
 __all__ = ["PAIRINGS"]
 
@@ -56,19 +56,19 @@ def _estimate_options(case: RankCase) -> dict[str, Any]:
     return {name: case.settings[name] for name in ("estimator", "p", "packet")}
 
 
-def _reduce(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _reduce(case: RankCase) -> tuple[list[RankResult], Traffic]:
     reduced, traffic = collectives.lossy_reduce_scatter(case.stack, _mask(case, 0), **_estimate_options(case))
     P = len(case.stack)
     shards = zip(_shards(reduced.estimate, P), _shards(reduced.arrivals, P), strict=True)
     return [{"estimate": estimate, "arrivals": arrivals} for estimate, arrivals in shards], traffic
 
 
-def _reduce_apart(comm: Communicator, case: RankCase) -> Outcome:
+def _reduce_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     own = case.stack[comm.rank]
-    return vars(apart.lossy_reduce_scatter(comm, own, _mask(case, 0), **_estimate_options(case)))
+    return vars(programs.lossy_reduce_scatter(comm, own, _mask(case, 0), **_estimate_options(case)))
 
 
-def _broadcast(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _broadcast(case: RankCase) -> tuple[list[RankResult], Traffic]:
     """An owner's new values are twice its old ones."""
     P, n = case.stack.shape
     owned = 2 * case.stack[collectives.layout(n, P).owner, np.arange(n)]
@@ -77,10 +77,10 @@ def _broadcast(case: RankCase) -> tuple[list[Outcome], Traffic]:
     return [{"result": own} for own in result], traffic
 
 
-def _broadcast_apart(comm: Communicator, case: RankCase) -> Outcome:
+def _broadcast_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     own = case.stack[comm.rank]
     owned = 2 * own[collectives.layout(own.size, comm.size).owner == comm.rank]
-    return {"result": apart.lossy_broadcast(comm, own, owned, _mask(case, 0), packet=case.settings["packet"])}
+    return {"result": programs.lossy_broadcast(comm, own, owned, _mask(case, 0), packet=case.settings["packet"])}
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
@@ -96,12 +96,12 @@ def _started(stack: Array) -> Replicas:
     return Replicas(stack, np.repeat(np.arange(len(stack))[:, None], stack.shape[1], axis=1), step=3)
 
 
-def _started_apart(case: RankCase, rank: int) -> training.Replica:
+def _started_on_rank(case: RankCase, rank: int) -> training.Replica:
     own = case.stack[rank]
     return training.Replica(own, np.full(own.shape, rank), step=3)
 
 
-def _step(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _step(case: RankCase) -> tuple[list[RankResult], Traffic]:
     state = _started(case.stack)
     masks = _mask(case, 0), _mask(case, 1)
     slopes = _slope(state.step, state.parameters)
@@ -109,7 +109,7 @@ def _step(case: RankCase) -> tuple[list[Outcome], Traffic]:
     return _of_ranks(after, [update], len(case.stack)), traffic
 
 
-def _of_ranks(state: Replicas, updates: list[Array], P: int) -> list[Outcome]:
+def _of_ranks(state: Replicas, updates: list[Array], P: int) -> list[RankResult]:
     shards = [_shards(update, P) for update in updates]
     return [
         {
@@ -127,7 +127,7 @@ def _links(*states: Mask | None) -> tuple[Mask, ...]:
     return tuple(np.empty(0, np.bool_) if state is None else state for state in states)
 
 
-def _of_rank(state: training.Replica, updates: list[Array]) -> Outcome:
+def _of_rank(state: training.Replica, updates: list[Array]) -> RankResult:
     return {
         "parameters": state.parameters,
         "missed": state.missed,
@@ -137,8 +137,8 @@ def _of_rank(state: training.Replica, updates: list[Array]) -> Outcome:
     }
 
 
-def _step_apart(comm: Communicator, case: RankCase) -> Outcome:
-    state = _started_apart(case, comm.rank)
+def _step_on_rank(comm: Communicator, case: RankCase) -> RankResult:
+    state = _started_on_rank(case, comm.rank)
     masks = _mask(case, 0), _mask(case, 1)
     slope = _slope(state.step, state.parameters)
     after, update = training.lossy_step(comm, state, slope, 0.3, *masks, **_estimate_options(case))
@@ -172,7 +172,7 @@ def _run_options(given: Settings) -> dict[str, Any]:
     return {**{name: given[name] for name in ("estimator", "packet", "broadcast_only")}, "seed": 45, "trial": 6}
 
 
-def _training(case: RankCase) -> tuple[list[Outcome], Traffic]:
+def _training(case: RankCase) -> tuple[list[RankResult], Traffic]:
     given = case.settings
     updates: list[Array] = []
     state, traffic = collectives.lossy_training(
@@ -187,11 +187,11 @@ def _training(case: RankCase) -> tuple[list[Outcome], Traffic]:
     return _of_ranks(state, updates, len(case.stack)), traffic
 
 
-def _training_apart(comm: Communicator, case: RankCase) -> Outcome:
+def _training_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     """In two parts, the second of which goes on where the first stopped."""
     given = case.settings
     updates: list[Array] = []
-    state = _started_apart(case, comm.rank)
+    state = _started_on_rank(case, comm.rank)
     for steps in (given["steps"] // 2, given["steps"] - given["steps"] // 2):
         state = training.lossy_training(
             comm,
@@ -207,8 +207,8 @@ def _training_apart(comm: Communicator, case: RankCase) -> Outcome:
 
 
 PAIRINGS: tuple[Pairing, ...] = (
-    Pairing("lossy_reduce_scatter", _cases(41, _ESTIMATORS), _reduce, _reduce_apart),
-    Pairing("lossy_broadcast", _cases(42, _ESTIMATORS[:1]), _broadcast, _broadcast_apart),
-    Pairing("lossy_step", _cases(43, _ESTIMATORS), _step, _step_apart),
-    Pairing("lossy_training", _runs, _training, _training_apart),
+    Pairing("lossy_reduce_scatter", _cases(41, _ESTIMATORS), _reduce, _reduce_on_rank),
+    Pairing("lossy_broadcast", _cases(42, _ESTIMATORS[:1]), _broadcast, _broadcast_on_rank),
+    Pairing("lossy_step", _cases(43, _ESTIMATORS), _step, _step_on_rank),
+    Pairing("lossy_training", _runs, _training, _training_on_rank),
 )

@@ -43,7 +43,7 @@ def _never(receivers: int, steps: int) -> Settings:
     return ({"stale": steps, "receiver": i} for i in range(receivers))
 
 
-def _apart(_receivers: int, steps: int) -> Settings:
+def _version_gaps(_receivers: int, steps: int) -> Settings:
     return ({"apart": m} for m in range(1, steps + 1))
 
 
@@ -68,8 +68,8 @@ def _windows(_receivers: int, _steps: int) -> Settings:
 
 
 def _signs(_receivers: int, steps: int) -> Settings:
-    told = itertools.product((1, -1, 0), repeat=steps)
-    return ({"signs": signs} for signs in ("with the gap", "against the gap", *told))
+    any_signs = itertools.product((1, -1, 0), repeat=steps)
+    return ({"signs": signs} for signs in ("with the gap", "against the gap", *any_signs))
 
 
 def _chains(_receivers: int, _steps: int) -> Settings:
@@ -89,7 +89,7 @@ _SEVERAL = ((1, 4, 5, 6), (2, 3, 4, 4), (3, 2, 2, 3))
 _GRIDS: dict[str, Callable[[int], Iterator[Case]]] = {
     "staleness.law": grid(varied=_stale),
     "staleness.never_updated": grid(varied=_never),
-    "versions.gap": grid(varied=_apart),
+    "versions.gap": grid(varied=_version_gaps),
     "drift.two_updates": grid(varied=_ages, losses=_SOME),
     "drift.given_updates": grid(varied=_seeds),
     "drift.one_step": grid(varied=_seeds),

@@ -20,13 +20,13 @@ from commbounds.collectives import (
     lossy_training,
     staleness_trials,
 )
-from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, ranks
 from commbounds.verify.vectors.inputs import mask
 from commbounds.verify.vectors.numbers import Record
 
 
-def _lossy_cases(broadcast: bool) -> Iterator[Case]:
+def _lossy_cases(broadcast: bool) -> Iterator[VectorCase]:
     for P, n, dtype, why in SIZES:
         for packet in (None, 1):
             arrived = mask(81 + P, (P, P, layout(n, P, packet).packets))
@@ -46,7 +46,7 @@ def _lossy_cases(broadcast: bool) -> Iterator[Case]:
     yield case_of("p belongs to one estimator only.", {"stack": stack}, {"p": 0.25}, {"arrived": none}, refused=True)
 
 
-def _step_cases() -> Iterator[Case]:
+def _step_cases() -> Iterator[VectorCase]:
     for P, n, dtype, why in SIZES:
         stack = ranks(P, n, dtype, 87)
         state = Replicas(ranks(P, n, dtype, 88), np.arange(P * n, dtype=np.int64).reshape(P, n) % 3)
@@ -61,7 +61,7 @@ def _step_cases() -> Iterator[Case]:
 _SOURCE = {"generator": "splitmix64 at (seed, trial, stream, step, link)"}
 
 
-def _training_cases() -> Iterator[Case]:
+def _training_cases() -> Iterator[VectorCase]:
     for P, n, loss, more, why in (
         (1, 3, Bernoulli(0.5), {}, "One worker keeps everything."),
         (2, 4, Bernoulli(0.25), {}, "Independent losses in both halves."),
@@ -75,17 +75,17 @@ def _training_cases() -> Iterator[Case]:
         state = fresh_replicas(ranks(1, n, "float32", 95)[0], P)
         name = ", ".join([f"P={P}, n={n}, {loss}", *(f"{key}={value}" for key, value in more.items())])
         parameters = {"gradient": "identity", "loss": loss, "steps": 3, "rate": 0.5, **more}
-        yield Case(name, why, {"state": state}, parameters, {"seed": 5, "trial": 2, **_SOURCE})
+        yield VectorCase(name, why, {"state": state}, parameters, {"seed": 5, "trial": 2, **_SOURCE})
 
 
-def _trained(case: Case) -> Mapping[str, Any]:
+def _trained(case: VectorCase) -> Mapping[str, Any]:
     given = {name: value for name, value in case.parameters.items() if name != "gradient"}
     seeds = {name: case.randomness[name] for name in ("seed", "trial")}
     state, traffic = lossy_training(**case.inputs, **given, **seeds, gradient=lambda _step, x: x)
     return {"state": state, "traffic": traffic}
 
 
-def _drift_cases() -> Iterator[Case]:
+def _drift_cases() -> Iterator[VectorCase]:
     for workers, loss, rho, why in (
         (2, Bernoulli(0.5), 0.0, "One receiver: no pairs."),
         (3, Bernoulli(0.25), 0.0, "Two receivers."),
@@ -96,34 +96,36 @@ def _drift_cases() -> Iterator[Case]:
         (65, GilbertElliott(0.25, 0.5), 0.0, "Losses in bursts; exactly one word of receivers."),
     ):
         given = {"workers": workers, "steps": 20, "loss": loss, "trials": 2, "rho": rho}
-        yield Case(f"workers={workers}, {loss}, rho={rho}", why, {}, given, {"seed": 3, "generator": "splitmix64"})
+        yield VectorCase(
+            f"workers={workers}, {loss}, rho={rho}", why, {}, given, {"seed": 3, "generator": "splitmix64"}
+        )
 
 
-def _drifted(case: Case) -> Mapping[str, Any]:
+def _drifted(case: VectorCase) -> Mapping[str, Any]:
     found = drift_trials(**case.parameters, seed=case.randomness["seed"])
     return {"drift": found}
 
 
-def _stale_cases() -> Iterator[Case]:
+def _stale_cases() -> Iterator[VectorCase]:
     for receivers, p, why in (
         (1, 0.5, "One receiver."), (3, 0.0, "Nothing is lost."), (3, 1.0, "Everything is lost."),
         (64, 0.75, "Exactly one word of receivers."), (70, 0.5, "One word and six receivers."),
     ):  # fmt: skip
         given = {"receivers": receivers, "steps": 12, "loss": Bernoulli(p), "trials": 3}
-        yield Case(f"receivers={receivers}, p={p}", why, {}, given, {"seed": 4, "generator": "splitmix64"})
+        yield VectorCase(f"receivers={receivers}, p={p}", why, {}, given, {"seed": 4, "generator": "splitmix64"})
 
 
-def _staleness(case: Case) -> Mapping[str, Any]:
+def _staleness(case: VectorCase) -> Mapping[str, Any]:
     largest, smallest = staleness_trials(**case.parameters, seed=case.randomness["seed"])
     return {"largest": largest, "smallest": smallest}
 
 
-def _reduced(case: Case) -> Mapping[str, Any]:
+def _reduced(case: VectorCase) -> Mapping[str, Any]:
     found, traffic = lossy_reduce_scatter(**case.inputs, **case.parameters, **case.randomness)
     return {"result": Record("Reduced", vars(found)), "traffic": traffic}
 
 
-def subjects() -> list[Subject]:
+def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     whole = ("result", "traffic")
     return [

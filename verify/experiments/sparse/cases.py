@@ -32,7 +32,7 @@ __all__ = [
     "neighbour",
     "over_ranks",
     "performed",
-    "suits",
+    "teams_divide",
     "trial",
 ]
 
@@ -184,7 +184,7 @@ def data(traffic: Traffic) -> Traffic:
     return traffic.only("split", "allgather", "dense")
 
 
-def suits(case: Case) -> bool:
+def teams_divide(case: Case) -> bool:
     """Whether the teams divide the ranks."""
     return bool(case.settings["P"] % case.settings.get("teams", 1) == 0)
 
@@ -199,7 +199,7 @@ def performed(implementation: Any, case: Case) -> tuple[Any, Traffic]:
 def trial(
     measure: Measure,
     values: Values | None = None,
-    admits: Callable[[Case], bool] = suits,
+    admits: Callable[[Case], bool] = teams_divide,
     slack: Callable[[Case], float] | None = None,
 ) -> Callable[[Any, Case], Outcome | None]:
     """Runs the collective on a case and measures it.

@@ -17,7 +17,7 @@ from commbounds.collectives.sparse.spardl import spardl_allreduce_on_rank
 from commbounds.collectives.sparse.topk_allgather import topk_allgather_on_rank
 from commbounds.collectives.sparse.topk_dsa import topk_dsa_on_rank
 from commbounds.collectives.traffic import Traffic
-from commbounds.verify.pairing import Outcome, Pairing, RankCase
+from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
 __all__ = ["PAIRINGS", "telling_stacks"]
 
@@ -64,7 +64,7 @@ def _request(case: RankCase) -> tuple[int, Options]:
     return chosen.pop("k"), chosen
 
 
-def _by_rank(result: SparseResult) -> list[Outcome]:
+def _by_rank(result: SparseResult) -> list[RankResult]:
     """What every rank would have of it, named as in `SparseRankResult`."""
     outcomes: list[dict[str, Any]] = [
         {"update": result.update, "residual": residual, "selected": selected}
@@ -79,16 +79,16 @@ def _by_rank(result: SparseResult) -> list[Outcome]:
 def _paired(name: str, twin: Callable[..., Any], options: Callable[[int, int, int], list[Options]]) -> Pairing:
     collective = collectives.COLLECTIVES[name]
 
-    def together(case: RankCase) -> tuple[list[Outcome], Traffic]:
+    def in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
         k, chosen = _request(case)
         result, traffic = collective(case.stack, k, **chosen)
         return _by_rank(result), traffic
 
-    def on_rank(comm: Communicator, case: RankCase) -> Outcome:
+    def on_rank(comm: Communicator, case: RankCase) -> RankResult:
         k, chosen = _request(case)
         return dict(vars(twin(comm, case.stack[comm.rank], k, **chosen)))
 
-    return Pairing(name, _cases(options), together, on_rank)
+    return Pairing(name, _cases(options), in_one_process, on_rank)
 
 
 _GATHERS = ("ring", "bruck", "recursive-doubling")

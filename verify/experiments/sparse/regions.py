@@ -76,7 +76,7 @@ def _k_nonzeros(case: Case) -> bool:
     return bool(np.all(np.count_nonzero(case.x, axis=1) >= case.settings["k"]))
 
 
-def _placed(P: int, n: int, k: int, family: str, first: Callable[[int], int], **options: Any) -> Case:
+def _ones_from(P: int, n: int, k: int, family: str, first: Callable[[int], int], **options: Any) -> Case:
     """Every rank holds k ones, in a row from `first` of the rank."""
     x = np.zeros((P, n))
     for p in range(P):
@@ -85,15 +85,15 @@ def _placed(P: int, n: int, k: int, family: str, first: Callable[[int], int], **
 
 
 def _all_in_region_zero(P: int, c: int, **options: Any) -> Case:
-    return _placed(P, P * c, c, "all ranks fill region 0", lambda _p: 0, **options)
+    return _ones_from(P, P * c, c, "all ranks fill region 0", lambda _p: 0, **options)
 
 
 def _disjoint_in_region_zero(P: int, k: int) -> Case:
-    return _placed(P, P * P * k, k, "disjoint, all in region 0", lambda p: p * k, allgather="ring")
+    return _ones_from(P, P * P * k, k, "disjoint, all in region 0", lambda p: p * k, allgather="ring")
 
 
 def _own_regions(P: int, c: int, k: int, **options: Any) -> Case:
-    return _placed(P, P * c, k, "own regions", lambda p: p * c, **options)
+    return _ones_from(P, P * c, k, "own regions", lambda p: p * c, **options)
 
 
 def _identical_even(P: int, a: int, c: int, **options: Any) -> Case:
@@ -168,7 +168,7 @@ def _identical_curve() -> Study:
 
 def _crowded(P: int) -> list[Case]:
     """All ranks' 16 entries among the first of 256."""
-    return [_placed(P, 256, 16, "all ranks alike", lambda _p: 0, **_RING)]
+    return [_ones_from(P, 256, 16, "all ranks alike", lambda _p: 0, **_RING)]
 
 
 REGIONS = (

@@ -15,7 +15,7 @@ from commbounds.collectives import (
     topk_allgather,
     topk_dsa,
 )
-from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, ranks
 from commbounds.verify.vectors.inputs import array
 from commbounds.verify.vectors.numbers import Record
@@ -39,7 +39,7 @@ def _sparse_stacks() -> Iterator[tuple[str, str, Array, int]]:
         [[small, -2 * small, 0, 0], [0, small, -small, 0]], "float32"), 1  # fmt: skip
 
 
-def _sparse(**options: tuple[Any, ...]) -> list[Case]:
+def _sparse(**options: tuple[Any, ...]) -> list[VectorCase]:
     """Every stack with the first of all options, and two sizes with every option."""
     first = {name: values[0] for name, values in options.items()}
     cases = [case_of(why, {"stack": stack}, {"k": k, **first}, about=about)
@@ -53,7 +53,7 @@ def _sparse(**options: tuple[Any, ...]) -> list[Case]:
     return [*cases, bad]
 
 
-def _spardl() -> list[Case]:
+def _spardl() -> list[VectorCase]:
     cases = _sparse(synchronise=("r-sag",))
     for P, n, k, more, why in (
         (4, 12, 6, {"teams": 2}, "Two teams of two agree by recursive doubling."),
@@ -68,7 +68,7 @@ def _spardl() -> list[Case]:
     return [*cases, odd]
 
 
-def _gaussiank_run(case: Case) -> Any:
+def _gaussiank_run(case: VectorCase) -> Any:
     result, traffic = gaussiank_allreduce(**case.inputs, **case.parameters)
     held = {"update": result.update, "residual": result.residual, "selected": result.selected}
     if case.parameters["k"] == case.inputs["stack"].shape[1]:  # the quantile is 0, and no library decides its last bit
@@ -76,7 +76,7 @@ def _gaussiank_run(case: Case) -> Any:
     return {"result": Record("GaussiankResult", held), "traffic": traffic}
 
 
-def subjects() -> list[Subject]:
+def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     whole = ("result", "traffic")
     gathers = ("bruck", "ring", "recursive-doubling")

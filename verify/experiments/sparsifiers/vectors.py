@@ -20,7 +20,7 @@ from commbounds.compressors.sparsifiers import (
     RandK,
     TopK,
 )
-from commbounds.verify.vectors.case import Case, Subject
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.compressor_cases import (
     BAD,
     MOST,
@@ -74,7 +74,7 @@ def _randomness(compressor: Any, name: str, x: Any, seed: int) -> dict[str, Any]
     return {**held, "draws": draws, "left out": count < compressor.k}
 
 
-def _adaptive() -> Iterator[Case]:
+def _adaptive() -> Iterator[VectorCase]:
     x, last = array([1.0, -1.0, 0.0, 2.0], "float32"), 1 - 2.0**-53
     for u, why in (
         (0.0, "The first nonzero entry."),
@@ -84,17 +84,17 @@ def _adaptive() -> Iterator[Case]:
         (last, "The largest u: the last nonzero entry."),
     ):
         flags = (*flags_of(x), "uniforms on the edge")
-        yield Case(f"u={u.hex()}", why, {"x": x}, {}, {"u": u}, flags, law=u == last)
+        yield VectorCase(f"u={u.hex()}", why, {"x": x}, {}, {"u": u}, flags, law=u == last)
 
 
-def _drawn_subsets() -> Iterator[Case]:
+def _drawn_subsets() -> Iterator[VectorCase]:
     x, parameters = array([1.0, -2.0, 3.0, 5.0], "float32"), parameters_of(RandK(2))
     for draws, why in (
         ([0, 0], "The second draw is in the set already, and its own index joins."),
         ([2, 3], "The largest draws."),
         ([1, 2], "Two different draws."),
     ):
-        yield Case(
+        yield VectorCase(
             f"draws {draws}", why, {"x": x}, parameters, {"draws": np.array(draws)}, flags_of(x), law=draws == [1, 2]
         )
 
@@ -105,13 +105,13 @@ MORE = {"AdaptiveSparsification": _adaptive, "RandK": _drawn_subsets}
 """Cases of one compressor alone."""
 
 
-def _cases(name: str) -> list[Case]:
+def _cases(name: str) -> list[VectorCase]:
     cases = vector_cases(name, SETTINGS, randomness=_randomness)
     if name in MORE:
         cases += MORE[name]()
     return cases + [law_case(c) for c in LAWS if type(c).__name__ == name]
 
 
-def subjects() -> list[Subject]:
+def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     return [compressor(name, partial(_cases, name)) for name in COMPRESSORS]

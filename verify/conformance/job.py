@@ -19,7 +19,7 @@ from commbounds.verify.conformance.memory import resident_bytes
 from commbounds.verify.conformance.on_rank import Act, Actor, OwnAnswer, doing
 from commbounds.verify.conformance.watchdog import Watchdog
 
-__all__ = ["Team", "team"]
+__all__ = ["Job", "this_job"]
 
 Array = NDArray[Any]
 
@@ -44,7 +44,7 @@ class _Call(NamedTuple):
     fresh: bool
 
 
-class Team:
+class Job:
     """All processes of the job. They make it, and have programs join it, in the same order.
 
     In a script that all processes run, all call `ask` alike, and get the same. In `leading`, the first process alone
@@ -191,12 +191,12 @@ class Team:
     def _received(self, rank: int, tag: int) -> Any:
         """What comes from a rank, waited for asleep: who spins keeps the others from answering."""
         pause = 0.0
-        while not (found := self._taken(rank, tag)):
+        while not (found := self._arrived(rank, tag)):
             time.sleep(pause)
             pause = min(_LONGEST_PAUSE, 2 * pause + 1e-6)
         return found[0]
 
-    def _taken(self, rank: int, tag: int) -> list[Any]:
+    def _arrived(self, rank: int, tag: int) -> list[Any]:
         """What has come from a rank: one message, or none."""
         with self._lock:  # the watchdog's thread looks too
             return [self._comm.recv(None, rank, tag)] if self._comm.iprobe(rank, tag) else []
@@ -232,9 +232,9 @@ class Team:
         until = time.monotonic() + _GRACE
         while self._threads and time.monotonic() < until and len({*self._answers, *late}) < P:
             for rank in set(range(1, P)) - {*self._answers, *late}:
-                for answer in self._taken(rank, _ANSWER):
+                for answer in self._arrived(rank, _ANSWER):
                     self._answers[rank] = answer
-                for place in self._taken(rank, _LATE):
+                for place in self._arrived(rank, _LATE):
                     late[rank] = place
             time.sleep(1e-3)
         answers = dict(self._answers)
@@ -251,6 +251,6 @@ class Team:
 
 
 @cache
-def team() -> Team:
+def this_job() -> Job:
     """The processes of this job."""
-    return Team()
+    return Job()

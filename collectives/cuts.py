@@ -1,0 +1,15 @@
+"""Where vectors are cut into blocks of nearly equal size."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["even_cuts"]
+
+
+def even_cuts(n: int, blocks: int) -> NDArray[np.int64]:
+    """(blocks + 1,): where blocks begin, from 0 to n, as of `numpy.array_split`: the first n mod blocks are longer."""
+    size, longer = divmod(n, blocks)
+    at = np.arange(blocks + 1, dtype=np.int64)
+    return at * size + np.minimum(at, longer)

@@ -1,0 +1,64 @@
+"""Functions that several columns use and sympy does not have in the form that the book needs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import sympy as sp
+
+__all__ = ["ExactFunction", "harmonic_number"]
+
+
+class ExactFunction(sp.Function):  # type: ignore[misc]
+    """A function of integers and rationals with an exact value; in floats the same, entry by entry."""
+
+    @classmethod
+    def exact(cls, *arguments: Any) -> Fraction:
+        """The value."""
+        raise NotImplementedError
+
+    @classmethod
+    def eval(cls, *arguments: Any) -> Any:
+        """The value where all arguments are numbers."""
+        if not all(a.is_Rational for a in arguments):
+            return None
+        value = cls.exact(*(int(a) if a.is_Integer else Fraction(int(a.p), int(a.q)) for a in arguments))
+        return sp.Rational(value.numerator, value.denominator)
+
+    @classmethod
+    def _imp_(cls, *arguments: Any) -> Any:
+        import numpy as np
+
+        function: Any = cls
+        return np.vectorize(lambda *numbers: _in_floats(function, *numbers), otypes=[np.float64])(*arguments)
+
+
+@lru_cache(maxsize=1 << 14)
+def _in_floats(function: Any, *numbers: float) -> float:
+    return float(function.exact(*(int(v) if v == int(v) else Fraction(float(v)) for v in numbers)))
+
+
+class harmonic_number(sp.Function):  # type: ignore[misc]
+    """H_N = 1 + 1/2 + ... + 1/N."""
+
+    nargs = 1
+    is_positive = True
+
+    @classmethod
+    def eval(cls, count: Any) -> Any:
+        """The value of a number that is not large."""
+        return sp.harmonic(count) if count.is_Integer and count <= 4096 else None
+
+    def _eval_evalf(self, prec: int) -> Any:
+        return (sp.digamma(self.args[0] + 1) + sp.EulerGamma)._eval_evalf(prec)
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        return rf"H_{{{printer.doprint(self.args[0])}}}"
+
+    @staticmethod
+    def _imp_(count: Any) -> Any:
+        from scipy.special import digamma
+
+        return digamma(count + 1.0) - digamma(1.0)

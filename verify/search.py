@@ -1,0 +1,179 @@
+"""The search for counterexamples: generated cases, and smaller ones that fail too.
+
+There is one, for the claims of the book and for those of the conformance kit.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import hypothesis
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+__all__ = ["Violation", "falsified", "generated", "simplest"]
+
+Array = NDArray[Any]
+T = TypeVar("T")
+
+
+class Violation(AssertionError):
+    """Raised inside a search where what is searched for is found."""
+
+
+# --- by Hypothesis ----------------------------------------------------------------------------------------------------
+
+
+def _settings(examples: int) -> hypothesis.settings:
+    return hypothesis.settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        # what is slow is the whole collective that runs in an example, or somebody's process; not generation
+        suppress_health_check=list(hypothesis.HealthCheck),
+        phases=(hypothesis.Phase.generate, hypothesis.Phase.target, hypothesis.Phase.shrink),
+        print_blob=False,
+        report_multiple_bugs=False,
+    )
+
+
+def generated(cases: st.SearchStrategy[T], examples: int, seed: int) -> Iterator[T]:
+    """The cases that Hypothesis comes up with as long as none fails: the same for everything that is measured on them.
+
+    Parameters
+    ----------
+    cases : strategy
+        Of cases.
+    examples : int
+        How many, at most.
+    seed : int
+        Of the generation.
+    """
+    made: deque[T] = deque()
+
+    @hypothesis.seed(seed)
+    @_settings(examples)
+    @hypothesis.given(case=cases)
+    def collect(case: T) -> None:
+        made.append(case)
+
+    collect()
+    while made:  # what was computed of a case goes with it
+        yield made.popleft()
+
+
+def falsified(confront: Callable[[T], float | None], cases: st.SearchStrategy[T], examples: int, seed: int) -> bool:
+    """Whether a generated case fails; the last one that fails is then the smallest that was found.
+
+    Parameters
+    ----------
+    confront : callable (case) -> float or None
+        Raises `Violation` where the case fails. What it returns is climbed on; None is nothing to climb to.
+    cases, examples, seed
+        As for `generated`.
+    """
+
+    @hypothesis.seed(seed)
+    @_settings(examples)
+    @hypothesis.given(case=cases)
+    def run(case: T) -> None:
+        height = confront(case)
+        # differences of rounding are not worth a step
+        if height is not None and np.isfinite(height):
+            hypothesis.target(round(height, 6))
+
+    try:
+        run()
+    except Violation:
+        return True
+    return False
+
+
+# --- by hand ----------------------------------------------------------------------------------------------------------
+
+
+def simplest(
+    x: Array, fails: Callable[[Array], bool], admits: Callable[[Array], bool], tries: int = 400, fixed: int = 0
+) -> Array:
+    """A smaller array that fails too: shorter, with more zeros, with simpler numbers; greedy.
+
+    Parameters
+    ----------
+    x : array
+        One that fails.
+    fails : callable (array) -> bool
+        Whether an array fails.
+    admits : callable (array) -> bool
+        Which arrays may be tried.
+    tries : int
+        Most calls of `fails`; long arrays count for one more every 4096 entries.
+    fixed : int
+        Axes at the end whose length must not change.
+    """
+    best, left = x, tries
+    improved = True
+    while improved and left > 0:
+        improved = False
+        for simpler in _simpler(best, fixed):
+            if left <= 0:
+                break
+            if simpler.size == 0 or not np.isfinite(simpler.astype(np.float64)).all() or not admits(simpler):
+                continue
+            left -= 1 + simpler.size // 4096
+            if fails(simpler):
+                best, improved = simpler, True
+                break
+    return best
+
+
+def _simpler(x: Array, fixed: int) -> Iterator[Array]:
+    """Arrays that are simpler than `x`, the boldest steps first."""
+    for axis in range(x.ndim - 1 - fixed, -1, -1):
+        n = x.shape[axis]
+        if axis < x.ndim - 1:  # few rows at once: leaving some out does not lead there where not every number will do
+            for few in (k for k in (1, 2, 3, 4, 5, 6, 8) if k < n):
+                for part_of in (range(few), range(n - few, n)):
+                    yield np.ascontiguousarray(np.take(x, part_of, axis))
+        for part in (2, 4, 8, 16, 64, 256):
+            size = n // part
+            for start in range(0, n if size else 0, max(size, 1)):
+                kept = np.r_[0:start, min(start + size, n) : n]
+                if kept.size:
+                    yield np.ascontiguousarray(np.take(x, kept, axis))
+        if n <= 64:
+            for i in range(n):
+                if n > 1:
+                    yield np.ascontiguousarray(np.delete(x, i, axis))
+    flat = x.ravel()
+    places = np.flatnonzero(flat)
+    for zeroed in np.array_split(places, min(16, places.size)) if places.size else ():
+        yield _with(x, zeroed, 0.0)
+    wide = flat.astype(np.float64)
+    largest = float(np.abs(wide).max())
+    if largest not in (0.0, 1.0) and np.isfinite(largest):
+        yield (x.astype(np.float64) / largest).astype(x.dtype)
+    rounded = np.rint(wide).astype(x.dtype)
+    if (rounded != flat).any():
+        yield rounded.reshape(x.shape)
+    for place in places[:64] if places.size <= 64 else ():
+        value = float(wide[place])
+        with np.errstate(over="ignore"):
+            short = float(np.float16(value))
+        for simple in (0.0, 1.0, -1.0, float(np.rint(value)), short):
+            if _complexity(simple) < _complexity(value):
+                yield _with(x, np.array([place]), simple)
+
+
+def _complexity(value: float) -> tuple[int, int]:
+    if not np.isfinite(value):
+        return 9, 0
+    return (len(repr(abs(value))), int(value < 0)) if value not in (0.0, 1.0) else (int(value), 0)
+
+
+def _with(x: Array, places: NDArray[np.int64], value: float) -> Array:
+    changed = x.copy()
+    changed.reshape(-1)[places] = value
+    return changed
