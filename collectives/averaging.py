@@ -39,10 +39,14 @@ def mean_of_compressed(
         As the compressor raises; `stack` is not (P, n).
     """
     array = checked_array(stack, 2)
-    if compressor.randomised:
-        seeds = checked_rng(rng).integers(0, 2**63, size=len(array))
-        generators = [np.random.default_rng(seeds[0] if shared else seed) for seed in seeds]
     total = np.zeros(array.shape[1])
-    for i, x in enumerate(array):
-        total += compressor(x, generators[i] if compressor.randomised else None)
+    if not (shared and compressor.randomised):
+        for x in array:  # one worker draws after the other: independent
+            total += compressor(x, rng if compressor.randomised else None)
+    else:
+        common = np.random.default_rng(checked_rng(rng).integers(0, 2**63))
+        state = common.bit_generator.state
+        for x in array:
+            common.bit_generator.state = state
+            total += compressor(x, common)
     return (total / len(array)).astype(array.dtype)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 __all__ = ["Counts", "Traffic", "summed"]
@@ -59,22 +60,15 @@ class Traffic:
         ValueError
             The shapes differ, a count is negative, or words that were sent were neither received nor lost.
         """
-        counts = (sent, received, messages) if lost is None else (sent, received, messages, lost)
-        if not (sent.ndim == 2 and all(count.shape == sent.shape for count in counts)):
+        given = (sent, received, messages) if lost is None else (sent, received, messages, lost)
+        if not (sent.ndim == 2 and all(count.shape == sent.shape for count in given)):
             raise ValueError(f"counts must share a shape (steps, P), got {sent.shape}, {received.shape}")
-        if sent.size and min(count.min() for count in counts) < 0:
+        totals, critical_path, least, missing = _added_up(np.array(given, dtype=np.int64))
+        if least < 0:
             raise ValueError("counts must not be negative")
-        arrived = received if lost is None else received + lost
-        if not np.array_equal(sent.sum(axis=1), arrived.sum(axis=1)):
+        if missing:
             raise ValueError("in every step as many words must be received as are sent, less those lost")
-        busiest = np.maximum(sent, received).max(axis=1) if sent.size else np.zeros(0, np.int64)
-        return cls(
-            sent.sum(axis=0, dtype=np.int64),
-            received.sum(axis=0, dtype=np.int64),
-            messages.sum(axis=0, dtype=np.int64),
-            len(sent),
-            int(busiest.sum()),
-        )
+        return cls(totals[0], totals[1], totals[2], len(sent), critical_path)
 
     @classmethod
     def none(cls, P: int) -> Traffic:
@@ -107,15 +101,39 @@ class Traffic:
         return plain
 
 
+@njit(cache=True, nogil=True)
+def _added_up(counts):  # type: ignore[no-untyped-def]
+    """Totals of every rank, the busiest ranks' words, the least count, and whether words are missing in any step."""
+    kinds, steps, P = counts.shape
+    totals = np.zeros((3, P), np.int64)
+    critical_path, least, missing = 0, 0, False
+    for step in range(steps):
+        busiest, left = 0, 0
+        for r in range(P):
+            sent, received = counts[0, step, r], counts[1, step, r]
+            busiest = max(busiest, sent, received)
+            left += sent - received
+            for kind in range(kinds):
+                count = counts[kind, step, r]
+                least = min(least, count)
+                if kind < 3:
+                    totals[kind, r] += count
+                else:
+                    left -= count
+        critical_path += busiest
+        missing |= left != 0
+    return totals, critical_path, least, missing
+
+
 def summed(parts: Iterable[Traffic]) -> Traffic:
     """One traffic after another, without their names; at least one."""
     listed = list(parts)
     if not listed:
         raise ValueError("parts must not be empty")
-    return Traffic(
-        np.sum([t.sent for t in listed], axis=0, dtype=np.int64),
-        np.sum([t.received for t in listed], axis=0, dtype=np.int64),
-        np.sum([t.messages for t in listed], axis=0, dtype=np.int64),
-        sum(t.steps for t in listed),
-        sum(t.critical_path for t in listed),
-    )
+    first, *rest = listed
+    sent, received, messages = first.sent.copy(), first.received.copy(), first.messages.copy()
+    for part in rest:
+        sent += part.sent
+        received += part.received
+        messages += part.messages
+    return Traffic(sent, received, messages, sum(t.steps for t in listed), sum(t.critical_path for t in listed))

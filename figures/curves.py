@@ -11,7 +11,7 @@ import matplotlib.style
 import sympy as sp
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogFormatter, NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
 from commbounds.figures.status import number, status
@@ -19,7 +19,7 @@ from commbounds.figures.style import COLOURS, GRADIENTS, SETTINGS
 from commbounds.theory import Claim, claims
 from commbounds.verify.finding import Finding, Series
 
-__all__ = ["claim_of", "draw", "short", "spaced", "styled"]
+__all__ = ["Powers", "claim_of", "draw", "short", "spaced", "styled"]
 
 _PANEL = (5.6, 2.9)
 """Width and height of one panel in inches, its labels included."""
@@ -169,9 +169,12 @@ def _panel(ax: Axes, series: Series, finding: Finding, claim: Claim, word: str) 
             zorder=4,
         )
     ax.set_ylim(low, high)
-    ax.set_xlabel(series.axis, labelpad=2)
+    ax.set_xlabel(series.axis)
     ax.set_ylabel("measured / bound" if series.relative else claim.quantity.name.replace("_", " "))
-    ax.set_title(series.label, loc="right", fontsize=9, color=COLOURS["muted"], pad=6)
+    # places are given: matplotlib would look for them among all tick labels
+    ax.xaxis.set_label_coords(0.5, 0.0, ax.transAxes + ScaledTranslation(0.0, -0.24, _dpi_scale(ax)))
+    ax.yaxis.set_label_coords(0.0, 0.5, ax.transAxes + ScaledTranslation(-0.6, 0.0, _dpi_scale(ax)))
+    ax.set_title(series.label, loc="right", fontsize=9, color=COLOURS["muted"], y=1.0, pad=6)
 
 
 def _extreme(claim: Claim) -> str:
@@ -212,6 +215,8 @@ def _scales(ax: Axes, series: Series, curves: Sequence[Sequence[float]]) -> tupl
         lowest = max(min(v for v in values if v > floor), 1e-4 * min(judged))
         if low >= lowest:
             ax.set_yscale("log")
+            ax.yaxis.set_major_formatter(Powers())
+            ax.yaxis.set_minor_formatter(Powers())
             reach = (high / low) ** 0.06
             return low / reach, high * reach
         return _from_zero(ax, lowest, high)
@@ -228,6 +233,7 @@ def _from_zero(ax: Axes, lowest: float, high: float) -> tuple[float, float]:
     first, last = math.ceil(math.log10(lowest)), math.floor(math.log10(high))
     step = max(1, math.ceil((last - first + 1) / 6))
     ax.yaxis.set_major_locator(FixedLocator([0.0, *(10.0**power for power in range(last, first - 1, -step))]))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     ax.yaxis.set_minor_locator(NullLocator())
     return -0.3 * lowest, high * 2
 
@@ -244,17 +250,30 @@ def spaced(x: Sequence[float], scale: str) -> list[float]:
     return [*kept, x[-1]]
 
 
+class Powers(LogFormatter):
+    """Labels of a logarithmic axis as plain text; matplotlib's own are formulas, each of which it has to set."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The label of the tick at `x`; empty where there is no room for one."""
+        return short(x) if super().__call__(x, pos) else ""
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
 def short(value: float) -> str:
     """`value` as the label of a tick: powers as powers, small binary fractions as fractions."""
     if value >= 10_000 and value == int(value):
         for base in (2, 10):
             power = round(math.log(value, base))
             if base**power == value:
-                return f"${base}^{{{power}}}$"
+                return f"{base}{str(power).translate(_RAISED)}"
     if 0 < value < 0.1 and (1 / value).is_integer() and (int(1 / value) & (int(1 / value) - 1)) == 0:
         return f"1/{int(1 / value)}"
     if value == int(value) and abs(value) < 1e6:
         return f"{int(value)}"
+    if 0 < value < 1e-3 and math.isclose(value, 10.0 ** round(math.log10(value)), rel_tol=1e-9):
+        return f"10{str(round(math.log10(value))).translate(_RAISED)}"
     rounded = f"{value:.2g}"
     return rounded if math.isclose(float(rounded), value, rel_tol=0.01) else f"{value:.4g}"
 

@@ -22,7 +22,7 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-from commbounds.figures.curves import short, spaced, styled
+from commbounds.figures.curves import Powers, short, spaced, styled
 from commbounds.figures.style import COLOURS, SERIES
 from commbounds.verify.exhibit import Exhibit, Heat, Line, Panel
 
@@ -134,7 +134,7 @@ def _panel(ax: Axes, panel: Panel, places: dict[str, int], figure: Figure) -> No
     explained = {_group(line.label) for line in panel.lines if line.role == "exact"}
     for line in panel.lines:
         _line(ax, line, places[_group(line.label)], alone=_group(line.label) not in explained)
-    ax.set_title(panel.title, loc="left", fontsize=9.5, color=COLOURS["muted"], pad=6)
+    ax.set_title(panel.title, loc="left", fontsize=9.5, color=COLOURS["muted"], y=1.0, pad=6)
     ax.set_xlabel(panel.xlabel, labelpad=2)
     ax.set_ylabel(panel.ylabel, fontsize=9.5 * min(1.0, _UPRIGHT / max(1, len(panel.ylabel))))
     ax.tick_params(which="both", length=3)
@@ -153,6 +153,7 @@ def _panel(ax: Axes, panel: Panel, places: dict[str, int], figure: Figure) -> No
             axis.set_major_locator(MaxNLocator(7))
         elif _decades(axis.get_view_interval()) > 1.2:
             axis.set_major_locator(LogLocator(numticks=8))
+            axis.set_major_formatter(Powers())
             axis.set_minor_formatter(NullFormatter())
         else:
             axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

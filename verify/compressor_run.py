@@ -40,7 +40,7 @@ class CompressorRun:
         self._laws: dict[Any, Law] = {}
         self._kernels: dict[tuple[bytes, str, tuple[int, ...]], Marginals | Outcomes | None] = {}
         self._computed: dict[Callable[[CompressorRun], Any], Any] = {}
-        self._outputs: list[Array] = []
+        self._drawn: dict[Any, tuple[list[Array], np.random.Generator]] = {}
 
     @property
     def exact(self) -> bool:
@@ -68,16 +68,14 @@ class CompressorRun:
             self._computed[function] = function(self)
         return self._computed[function]
 
-    def rng(self) -> np.random.Generator:
-        """A new generator from the run's seed."""
-        return np.random.default_rng(self.seed)
-
-    def drawn(self, count: int) -> list[Array]:
-        """`count` outputs; drawn once, so that later calls get the first ones of them."""
-        if len(self._outputs) < count:
-            rng = self.rng()
-            self._outputs = [self.c(self.x, rng) for _ in range(count)]
-        return self._outputs[:count]
+    def drawn(
+        self, count: int, draw: Callable[[CompressorRun, np.random.Generator], Array] | None = None
+    ) -> list[Array]:
+        """`count` outputs, or results of `draw`; later calls get the first ones of them, and draw on."""
+        results, rng = self._drawn.setdefault(draw, ([], np.random.default_rng(self.seed)))
+        while len(results) < count:
+            results.append(self.c(self.x, rng) if draw is None else draw(self, rng))
+        return results[:count]
 
 
 def law_gap(run: CompressorRun) -> tuple[float, float] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -162,13 +162,15 @@ class Distortion(Measure):
         total = gain * gain * second - 2 * gain * self.center * cross + self.center * squares
         return total / squares if self.relative and squares else total
 
-    def of(self, c: Any, x: Array, y: NDArray[np.float64]) -> float:
-        """The value for one output `y`, of x's size; where there is no gain, whatever the compressor."""
+    def of(self, c: Any, x: Array, outputs: Sequence[Array]) -> NDArray[np.float64]:
+        """The value for each output, of x's size; where there is no gain, whatever the compressor."""
         flat_x = x.astype(np.float64).ravel()
         top = float(np.abs(flat_x).max()) or 1.0
-        error = float(self._gain(c, x.size)) * (y.ravel() / top) - self.center * (flat_x / top)
-        total = float(error @ error)
-        return total / float((flat_x / top) @ (flat_x / top)) if self.relative and flat_x.any() else total * top**2
+        scaled = flat_x / top
+        ys = np.array(outputs, dtype=np.float64).reshape(len(outputs), -1)
+        errors = float(self._gain(c, x.size)) * (ys / top) - self.center * scaled
+        totals: NDArray[np.float64] = np.square(errors).sum(axis=1)
+        return totals / float(scaled @ scaled) if self.relative and flat_x.any() else totals * top**2
 
     def read(self, run: CompressorRun) -> Reading | None:
         c, x = run.c, run.x
@@ -203,7 +205,7 @@ class Distortion(Measure):
         return Reading(value * unit, slack * unit)
 
     def draws(self, run: CompressorRun, count: int) -> NDArray[np.float64]:
-        return np.array([self.of(run.c, run.x, y.astype(np.float64)) for y in run.drawn(count)])
+        return self.of(run.c, run.x, run.drawn(count))
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,9 @@ _DRAWS = {"vector": 100, "stack": 50, "matrix": 20}
 _DRAWS_OF_TWO_COLUMNS = 1000
 _KNOWN = 0.05
 """Largest standard error of a mean that is drawn, relative to it."""
+_KNOWN_WELL = 0.01
+"""Relative standard error at which no more is drawn."""
+_FIRST_DRAWS = 10
 _CONCENTRATED = ("constant", "ramp", "alternating")
 """Hostile inputs on which the mean of a hundred draws is close to its expectation."""
 _OF_THE_INPUT = {"norm1", "norm2", "norm3", "norminf", "norm2bar", "sumsq", "absdet", "entries"}
@@ -333,7 +336,7 @@ def _label(study: CompressorStudy, axis: str, points: Sequence[Point], drawn: bo
     else:
         words.append(f"n = {points[-1].shape[-1]}")
     if drawn:
-        words.append(f"means of {_draws(study, points[-1].shape)} draws")
+        words.append(f"means of up to {_draws(study, points[-1].shape)} draws")
     return "; ".join(words)
 
 
@@ -368,11 +371,22 @@ def _measured(study: CompressorStudy, run: CompressorRun) -> Pair | None:
         return Pair(reading.value, bound, reading.slack)
     if not study.measure.sampled:
         return None
-    draws = study.measure.draws(run, _draws(study, run.x.shape))
-    mean = float(draws.mean())
-    noisy = draws.std() > _KNOWN * np.sqrt(draws.size) * abs(mean) + 1e-9
+    mean, error = _mean_of_draws(study, run, _draws(study, run.x.shape))
     # against an equality, a mean that is not known well looks like a violation
+    noisy = error > _KNOWN * abs(mean) + 1e-10
     return None if noisy and isinstance(claim.relation, sp.Eq) else Pair(mean, bound, 1e-12, drawn=True)
+
+
+def _mean_of_draws(study: CompressorStudy, run: CompressorRun, most: int) -> tuple[float, float]:
+    """The mean of draws and its standard error: of ten, twenty, forty, ..., until it is known well, or of `most`."""
+    count = min(_FIRST_DRAWS, most)
+    while True:
+        draws = study.measure.draws(run, count)
+        mean, error = float(draws.mean()), float(draws.std() / np.sqrt(count))
+        # equal draws say nothing of how often there is another one
+        if count == most or 0.0 < error <= _KNOWN_WELL * abs(mean):
+            return mean, error
+        count = min(2 * count, most)
 
 
 def _real(kind: str, shape: tuple[int, ...]) -> list[Array]:

@@ -146,7 +146,32 @@ def distortion(stack: ArrayLike, about: ArrayLike | None = None) -> float:
     (1.0, 2.0)
     """
     array = checked_stack(stack).astype(np.float64)
-    centre = array.mean(axis=0) if about is None else np.asarray(about, dtype=np.float64)
+    if about is None:
+        return about_the_mean(array)[1]
+    centre = np.asarray(about, dtype=np.float64)
     if centre.shape != array.shape[1:]:
         raise ValueError(f"about must have shape {array.shape[1:]}, got {centre.shape}")
     return float(np.square(array - centre).sum(axis=1).mean())
+
+
+def about_the_mean(stack: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """The peers' mean, and the `distortion` about it, of a checked stack."""
+    mean = np.zeros(stack.shape[1])
+    return mean, _about_the_mean(stack, mean)
+
+
+@njit(cache=True, nogil=True)
+def _about_the_mean(stack, mean):  # type: ignore[no-untyped-def]
+    N, n = stack.shape
+    for i in range(N):
+        for j in range(n):
+            mean[j] += stack[i, j]
+    for j in range(n):
+        mean[j] /= N
+    total = 0.0
+    for i in range(N):
+        square = 0.0
+        for j in range(n):
+            square += (stack[i, j] - mean[j]) ** 2
+        total += square
+    return total / N

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count
 from commbounds.collectives._stack import checked_stack
-from commbounds.collectives.moshpit.group_average import distortion, group_average
+from commbounds.collectives.moshpit.group_average import about_the_mean, group_average
 from commbounds.collectives.traffic import Traffic
 
 __all__ = ["Trajectory", "checked_run", "moshpit_sgd"]
@@ -88,14 +88,14 @@ def moshpit_sgd(
     added = checked_run(array, gamma, noise, period, groups)
     steps = len(added)
     means, spreads = np.empty((steps + 1, n)), np.empty(steps + 1)
-    means[0], spreads[0] = array.mean(axis=0, dtype=np.float64), distortion(array)
+    means[0], spreads[0] = about_the_mean(array.astype(np.float64))
     phases = {}
     for step in range(steps):
         array = array - array.dtype.type(gamma) * (np.asarray(gradient(array), dtype=array.dtype) + added[step])
         if (step + 1) % period == 0:
             for j, labels in enumerate(groups[(step + 1) // period - 1]):
                 array, phases[f"step {step + 1}, round {j + 1}"] = group_average(array, labels)
-        means[step + 1], spreads[step + 1] = array.mean(axis=0, dtype=np.float64), distortion(array)
+        means[step + 1], spreads[step + 1] = about_the_mean(array.astype(np.float64))
     traffic = Traffic.of_phases(phases) if phases else Traffic.none(N)
     return Trajectory(array.copy() if steps == 0 else array, means, spreads), traffic
 

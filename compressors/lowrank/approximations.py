@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors._surds import exact_law
@@ -23,7 +24,7 @@ from commbounds.compressors.base import (
 )
 from commbounds.compressors.lowrank.exact_rank import best_approximation
 
-__all__ = ["Factors", "LowRank", "PowerSGD", "orthonormalised"]
+__all__ = ["Factors", "LowRank", "PowerSGD", "orthonormalise"]
 
 Matrix = NDArray[np.float64]
 _UNIT = 2.0**-53
@@ -50,45 +51,102 @@ class Factors(Message):
         return (self.left.size + self.right.size) * 8 * self.dtype.itemsize
 
 
-def _scaled_to_one(matrix: NDArray[Any]) -> tuple[Matrix, int]:
-    # matrix = scaled 2^exponent exactly up to subnormals, largest |entry| of scaled in [1/2, 1), or all zero
-    exponent = math.frexp(float(abs(matrix).max()))[1]
-    return np.ldexp(matrix.astype(np.float64), -exponent), exponent
+@njit(cache=True, nogil=True)
+def _scales(exponent):  # type: ignore[no-untyped-def]
+    """Two factors whose product is 2^-exponent, which itself may be too large or too small."""
+    half = -exponent // 2
+    return math.ldexp(1.0, half), math.ldexp(1.0, -exponent - half)
 
 
-def orthonormalised(columns: Matrix, noise: Matrix) -> Matrix:
-    """Orthonormal columns that span what `columns` span, column by column; dependent ones become zero.
+@njit(cache=True, nogil=True)
+def _scale_to_one(matrix):  # type: ignore[no-untyped-def]
+    """Scale by 2^-exponent, in place, so that the largest entry is in [1/2, 1), or all are zero; the exponent.
 
-    Modified Gram-Schmidt, twice per column.
+    Exact but for entries that become subnormal.
+    """
+    top = 0.0
+    for value in matrix.flat:
+        top = max(top, abs(value))
+    exponent = math.frexp(top)[1]
+    first, second = _scales(exponent)
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            matrix[i, j] = matrix[i, j] * first * second
+    return exponent
+
+
+@njit(cache=True, nogil=True)
+def orthonormalise(columns, noise):  # type: ignore[no-untyped-def]
+    """Replace columns by orthonormal ones that span the same, column by column; dependent ones become zero.
+
+    Modified Gram-Schmidt, twice per column. Signs follow the columns': the j-th new one has a positive product with the
+    j-th old one.
 
     Parameters
     ----------
     columns : (m, rank) float64
-        Free of overflow: entries around one.
+        Free of overflow: entries around one. Written to.
     noise : (rank,) float64
         A column whose part orthogonal to the earlier ones is no longer than this is dependent.
-
-    Returns
-    -------
-    (m, rank) float64
-        Signs follow the columns': the j-th has a positive product with the j-th of `columns`.
     """
-    out = np.zeros_like(columns)
-    for j in range(columns.shape[1]):
-        column = columns[:, j].copy()
+    m, rank = columns.shape
+    for j in range(rank):
         for _ in range(2):
             for i in range(j):
-                column -= (out[:, i] @ column) * out[:, i]
-        norm = float(np.sqrt(column @ column))
-        if norm > noise[j]:
-            out[:, j] = column / norm
-    return out
+                along = 0.0
+                for row in range(m):
+                    along += columns[row, i] * columns[row, j]
+                for row in range(m):
+                    columns[row, j] -= along * columns[row, i]
+        square = 0.0
+        for row in range(m):
+            square += columns[row, j] * columns[row, j]
+        norm = math.sqrt(square)
+        for row in range(m):
+            columns[row, j] = columns[row, j] / norm if norm > noise[j] else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _power_step(matrix, sketch, single):  # type: ignore[no-untyped-def]
+    """Left factor, rounded; right factor over 2^exponent; the exponent. `matrix` and `sketch` are written to."""
+    m, n = matrix.shape
+    rank = sketch.shape[1]
+    exponent = _scale_to_one(matrix)
+    square = 0.0
+    for value in matrix.flat:
+        square += value * value
+    noise = np.empty(rank)
+    for j in range(rank):
+        top, length = 0.0, 0.0
+        for i in range(n):
+            top = max(top, abs(sketch[i, j]))
+        first, second = _scales(math.frexp(top)[1])
+        for i in range(n):
+            sketch[i, j] = sketch[i, j] * first * second
+            length += sketch[i, j] * sketch[i, j]
+        # rounding errors of a column of M S and of its projections: n, and m + 2 for each earlier column, half units
+        # in the last place of ||M|| ||S_j||
+        noise[j] = (n + 2 * rank * (m + 2)) * _UNIT * math.sqrt(square) * math.sqrt(length)
+    left = np.dot(matrix, sketch)
+    orthonormalise(left, noise)
+    if single:
+        for i in range(m):
+            for j in range(rank):
+                left[i, j] = np.float32(left[i, j])
+    return left, np.dot(matrix.T, left), exponent
+
+
+@njit(cache=True, nogil=True)
+def _product(left, right):  # type: ignore[no-untyped-def]
+    """Left times right^T, over 2^exponent, and the exponent; both are written to."""
+    exponent = _scale_to_one(left) + _scale_to_one(right)
+    return np.dot(left, right.T), exponent
 
 
 def _rounded_factors(array: NDArray[Any], left: Matrix, right: Matrix, exponent: int) -> Factors:
     with np.errstate(over="ignore"):
         factors = left.astype(array.dtype), np.ldexp(right, exponent).astype(array.dtype)
-    if not all(np.isfinite(f).all() for f in factors):
+    if not np.isfinite(factors[1]).all():  # columns of the left one are no longer than one
         raise ValueError(f"the factors of x must not exceed the largest finite {array.dtype}: scale x down")
     return Factors(array.shape, array.dtype, *factors)
 
@@ -100,16 +158,21 @@ class _LowRank(Compressor):
 
     def decompress(self, message: Factors) -> NDArray[Any]:
         """The matrix that `message` stands for, with the shape and dtype of the compressed one."""
-        left, left_exponent = _scaled_to_one(message.left)
-        right, right_exponent = _scaled_to_one(message.right)
+        product, exponent = _product(message.left.astype(np.float64), message.right.astype(np.float64))
         with np.errstate(over="ignore"):
-            return np.ldexp(left @ right.T, left_exponent + right_exponent).astype(message.dtype)
+            whole: NDArray[Any] = np.ldexp(product, exponent).astype(message.dtype)
+        return whole
 
 
 def _checked_matrix(x: ArrayLike, rank: int) -> NDArray[Any]:
     array = checked_array(x, 2)
     checked_count("rank", rank, 1, min(array.shape))
     return array
+
+
+def _sketched(array: NDArray[Any], sketch: Matrix) -> Factors:
+    """The message for a sketch, which is written to."""
+    return _rounded_factors(array, *_power_step(array.astype(np.float64), sketch, array.dtype == np.float32))
 
 
 @dataclass(frozen=True)
@@ -128,7 +191,7 @@ class PowerSGD(_LowRank):
     bound holds for one step. Matrices of rank at most r are reproduced almost surely, up to rounding.
     Computed in float64; P, rounded to the dtype, and M^T P of the rounded P are sent: (m + n) r 8 itemsize bits. A
     column of M S that is dependent on the earlier ones, up to rounding, gives a zero column of P. Bits may depend on
-    numpy's linear algebra library.
+    the linear algebra library.
 
     Examples
     --------
@@ -156,7 +219,7 @@ class PowerSGD(_LowRank):
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Factors:
         """The message for `x`, with a fresh Gaussian sketch from `rng`; see `Compressor.compress`."""
         array = _checked_matrix(x, self.rank)
-        return self._sketched(array, checked_rng(rng).standard_normal((array.shape[1], self.rank)))
+        return _sketched(array, checked_rng(rng).standard_normal((array.shape[1], self.rank)))
 
     def compress_with(self, x: ArrayLike, sketch: ArrayLike) -> Factors:
         """The message for `x` when the sketch is `sketch`.
@@ -179,17 +242,7 @@ class PowerSGD(_LowRank):
             raise ValueError(f"sketch must have shape {(array.shape[1], self.rank)}, got {columns.shape}")
         if not np.isfinite(columns).all():
             raise ValueError("sketch must be finite, got NaN or infinity")
-        return self._sketched(array, columns)
-
-    def _sketched(self, array: NDArray[Any], sketch: Matrix) -> Factors:
-        matrix, exponent = _scaled_to_one(array)
-        columns = np.ldexp(sketch, -np.frexp(abs(sketch).max(axis=0))[1])
-        m, n = matrix.shape
-        # rounding errors of a column of M S and of its projections: n, and m + 2 for each earlier column, half units
-        # in the last place of ||M|| ||S_j||
-        noise = (n + 2 * self.rank * (m + 2)) * _UNIT * np.linalg.norm(matrix) * np.linalg.norm(columns, axis=0)
-        left = orthonormalised(matrix @ columns, noise).astype(array.dtype).astype(np.float64)
-        return _rounded_factors(array, left, matrix.T @ left, exponent)
+        return _sketched(array, columns.copy())
 
     def law(self, x: Any) -> Law:
         """Refused: the sketch is Gaussian, so the output has no finite law.
@@ -217,7 +270,7 @@ class LowRank(_LowRank):
     -----
     ||C(M) - M||^2 <= (1 - r/min(m, n)) ||M||^2 in the Frobenius norm surely, equality iff all singular values are equal
     (or r = min(m, n)). With sigma_r = sigma_(r+1) the best approximation is not unique: which one comes out is up to
-    numpy's linear algebra library. Computed in float64; left singular vectors, their largest entry positive, and right
+    the linear algebra library. Computed in float64; left singular vectors, their largest entry positive, and right
     ones times the singular values are sent in the dtype: (m + n) r 8 itemsize bits.
 
     Examples
@@ -243,7 +296,8 @@ class LowRank(_LowRank):
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Factors:
         """The message for `x`; see `Compressor.compress`."""
         array = _checked_matrix(x, self.rank)
-        matrix, exponent = _scaled_to_one(array)
+        matrix = array.astype(np.float64)
+        exponent = _scale_to_one(matrix)
         u, sigma, vt = np.linalg.svd(matrix, full_matrices=False)
         left, right = u[:, : self.rank], (vt[: self.rank] * sigma[: self.rank, None]).T
         signs = np.where(left[abs(left).argmax(axis=0), np.arange(self.rank)] < 0, -1.0, 1.0)

@@ -124,7 +124,7 @@ def test_labels_along_x_keep_apart(findings, book):
         "0.00083",
         "1/64",
         "1.125",
-        "$2^{27}$",
+        "2²⁷",
     ]
 
 

@@ -62,7 +62,7 @@ def test_two_workers_are_drawn_over_their_own_parameter():
 def test_labels_say_what_is_held_and_what_is_drawn():
     assert drawn("sparsifiers.topk.contraction").label == "n = 2410"
     assert drawn("sparsifiers.randk.bias").label == "RandK, k = 1 to 3"
-    assert drawn("sparsifiers.randk.contraction").label == "n = 2410; means of 100 draws"
+    assert drawn("sparsifiers.randk.contraction").label == "n = 2410; means of up to 100 draws"
     assert drawn("quantizers.qsgd.unbiased").label == "QSGD(levels=2)"
 
 

@@ -88,11 +88,18 @@ class GlobalError(Measure):
         return Reading(value / unit, slack / unit)
 
     def draws(self, run: CompressorRun, count: int) -> NDArray[np.float64]:
-        rng = run.rng()
         goal = run.x.astype(np.float64).mean(axis=0)
-        means = [mean_of_compressed(run.x, run.c, rng, shared=self.shared) for _ in range(count)]
+        means = run.drawn(count, _mean_of_shared if self.shared else _mean)
         result: NDArray[np.float64] = np.square(np.array(means, np.float64) - goal).sum(axis=1) / float(goal @ goal)
         return result
+
+
+def _mean(run: CompressorRun, rng: np.random.Generator) -> Array:
+    return mean_of_compressed(run.x, run.c, rng)
+
+
+def _mean_of_shared(run: CompressorRun, rng: np.random.Generator) -> Array:
+    return mean_of_compressed(run.x, run.c, rng, shared=True)
 
 
 class LocalError(Measure):

@@ -38,7 +38,7 @@ def rounding(bench: Bench, size: int) -> float:
 
 def relative_error(x: Array, y: Array) -> float:
     """The book's relative error, ||y - x||^2 / ||x||^2, of one output; NaN where y is not finite; x is not zero."""
-    return _RELATIVE.of(None, x, y.astype(np.float64))
+    return float(_RELATIVE.of(None, x, [y])[0])
 
 
 def shape_numbers(x: Array) -> tuple[int, ...]:

@@ -37,8 +37,8 @@ class WarmStarted(Measure):
         # all n right singular vectors, those of the null space last
         vt = np.linalg.svd(x.astype(np.float64) / float(np.abs(x).max()))[2]
         sketch = vt[-c.rank :].T
-        y = c.decompress(c.compress_with(x, sketch)).astype(np.float64)
-        return Reading(Distortion().of(c, x, y), 8.0 * x.size * float(np.finfo(x.dtype).eps))
+        y = c.decompress(c.compress_with(x, sketch))
+        return Reading(float(Distortion().of(c, x, [y])[0]), 8.0 * x.size * float(np.finfo(x.dtype).eps))
 
 
 @dataclass(frozen=True)

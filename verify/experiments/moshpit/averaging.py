@@ -35,11 +35,17 @@ Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 
 
+_SMALL = 2**16
+"""Of integers below it, that many squares add up to less than 2^63."""
+
+
 def whole_numbers(x: Array) -> tuple[Array, int]:
-    """Python integers i and a power of two s with x = i / s, exactly."""
+    """Integers i and a power of two s with x = i / s, exactly; Python's own where squares might be too large."""
     scale = 1
     while not np.array_equal(x * scale, np.rint(x * scale)):
         scale *= 2
+    if np.abs(x).max(initial=0.0) * scale < _SMALL and len(x) < _SMALL:
+        return (x * scale).astype(np.int64), scale
     return np.array([int(v * scale) for v in x.ravel()], object).reshape(x.shape), scale
 
 
@@ -62,10 +68,11 @@ def distortions(stack: Array, start: Array | None = None) -> list[Fraction]:
     squares = np.square(numbers).sum(axis=0)
     # (1/N) sum x^2 - 2 (mean x) c + c^2, c the mean of start
     return [
-        Fraction(int(q), N * scale**2) - 2 * Fraction(int(s), N * scale) * Fraction(int(c), N * unit)
-        + Fraction(int(c), N * unit) ** 2
+        Fraction(
+            N * int(q) * unit**2 - 2 * int(s) * int(c) * scale * unit + int(c) ** 2 * scale**2, (N * scale * unit) ** 2
+        )
         for q, s, c in zip(squares, totals, centres, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def identity(N: int, scale: int) -> Array:
