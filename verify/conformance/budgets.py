@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from commbounds.verify.experiment import budgets
+
 __all__ = ["BUDGETS", "FALSE_ALARM", "CheckBudget"]
 
 FALSE_ALARM = 1e-6
@@ -37,13 +39,16 @@ class CheckBudget:
     steps: tuple[int, ...]
 
 
+def _budget(name: str, long: tuple[int, ...], draws: int, steps: tuple[int, ...]) -> CheckBudget:
+    """As many sizes and generated cases as the book's budget of that name has."""
+    return CheckBudget(budgets[name].sizes, long, budgets[name].examples, draws, steps)
+
+
 BUDGETS: Mapping[str, CheckBudget] = MappingProxyType(
     {
-        "quick": CheckBudget((1, 2, 3, 8, 33), (65_537,), 60, 4_000, (3, 8, 64)),
-        "standard": CheckBudget((1, 2, 3, 5, 8, 33, 257), (4_099, 65_537), 600, 40_000, (3, 8, 64, 512)),
-        "thorough": CheckBudget(
-            (1, 2, 3, 4, 5, 7, 8, 16, 33, 257, 4_099), (65_537, 2**24), 5_000, 400_000, (3, 8, 64, 4096)
-        ),
+        "quick": _budget("quick", (65_537,), 4_000, (3, 8, 64)),
+        "standard": _budget("standard", (4_099, 65_537), 40_000, (3, 8, 64, 512)),
+        "thorough": _budget("thorough", (65_537, 2**24), 400_000, (3, 8, 64, 4096)),
     }
 )
 """Budgets by name."""
