@@ -16,7 +16,7 @@ __all__ = ["MUTANTS"]
 OKTOPK, REGIONS, SPLIT, WINNERS = (
     import_module(f"commbounds.collectives.oktopk.{name}") for name in ("allreduce", "regions", "split", "winners")
 )
-allreduce, boundaries = OKTOPK.oktopk_allreduce, OKTOPK.oktopk_boundaries
+allreduce, boundaries = OKTOPK.oktopk_allreduce, REGIONS.oktopk_boundaries
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.cost import Cost, Phase, Schedule, log2, power_below, t
-from commbounds.theory.dense.node_schedules import IN_NODES
+from commbounds.theory.dense.node_schedules import IN_NODES as IN_NODES
 from commbounds.theory.dense.terms import (
     BLOCKS_DIVIDE,
     BRUCK_1997,

@@ -185,7 +185,7 @@ def test_a_sum_that_overflows_at_one_owner_is_refused_on_all(dtype):
 
 
 def test_boundaries_of_bad_indices_are_refused_on_all():
-    boundaries = OKTOPK.oktopk_boundaries
+    boundaries = REGIONS.oktopk_boundaries
     assert refused(lambda comm: boundaries(comm, [3, 1] if comm.rank == 1 else [1, 3], 8)) == (
         "ValueError: selected must hold ascending indices in range(8), got [3, 1]"
     )
