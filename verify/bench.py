@@ -26,6 +26,7 @@ from commbounds.verify.experiments.setups import SETUPS
 from commbounds.verify.finding import Method
 from commbounds.verify.methods import judge
 from commbounds.verify.peers import qsgd_peers, rand_k_peers, top_k_peers
+from commbounds.verify.search import settings
 from commbounds.verify.stopwatch import Benchmark, BenchmarkRow, Stopwatch, measured, timed
 
 __all__ = ["ENTRIES", "PARTS", "THREADED", "adversarial", "cases", "differing_compressors", "run"]
@@ -152,13 +153,7 @@ def _start_up_cases() -> Iterator[Benchmark]:
 
 # --- property tests ----------------------------------------------------------------------------------------------
 
-_settings = hypothesis.settings(
-    max_examples=EXAMPLES,
-    database=None,
-    deadline=None,
-    suppress_health_check=list(hypothesis.HealthCheck),
-    phases=(hypothesis.Phase.generate,),
-)
+_settings = settings(EXAMPLES, [hypothesis.Phase.generate])
 
 
 @hypothesis.seed(0)

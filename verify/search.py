@@ -6,7 +6,7 @@ There is one, for the claims of the book and for those of the conformance kit.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import hypothesis
@@ -14,7 +14,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-__all__ = ["Violation", "falsified", "generated", "simplest"]
+__all__ = ["Violation", "falsified", "generated", "settings", "simplest"]
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -27,14 +27,19 @@ class Violation(AssertionError):
 # --- by Hypothesis ----------------------------------------------------------------------------------------------------
 
 
-def _settings(examples: int) -> hypothesis.settings:
+SEARCH = (hypothesis.Phase.generate, hypothesis.Phase.target, hypothesis.Phase.shrink)
+"""Generate, climb, shrink: nothing is stored or explained."""
+
+
+def settings(examples: int, phases: Sequence[hypothesis.Phase] = SEARCH) -> hypothesis.settings:
+    """How Hypothesis is to go about `examples` examples."""
     return hypothesis.settings(
         max_examples=examples,
         database=None,
         deadline=None,
         # what is slow is the whole collective that runs in an example, or somebody's process; not generation
         suppress_health_check=list(hypothesis.HealthCheck),
-        phases=(hypothesis.Phase.generate, hypothesis.Phase.target, hypothesis.Phase.shrink),
+        phases=phases,
         print_blob=False,
         report_multiple_bugs=False,
     )
@@ -55,7 +60,7 @@ def generated(cases: st.SearchStrategy[T], examples: int, seed: int) -> Iterator
     made: deque[T] = deque()
 
     @hypothesis.seed(seed)
-    @_settings(examples)
+    @settings(examples)
     @hypothesis.given(case=cases)
     def collect(case: T) -> None:
         made.append(case)
@@ -77,7 +82,7 @@ def falsified(confront: Callable[[T], float | None], cases: st.SearchStrategy[T]
     """
 
     @hypothesis.seed(seed)
-    @_settings(examples)
+    @settings(examples)
     @hypothesis.given(case=cases)
     def run(case: T) -> None:
         height = confront(case)
