@@ -16,7 +16,7 @@ from commbounds.collectives.dense import on_rank as dense
 from commbounds.collectives.feedback.aggregators import ArcRows, GatheredTopK, OkTopK
 from commbounds.collectives.oktopk.on_rank import oktopk_allreduce
 from commbounds.collectives.ranks.communicator import Communicator
-from commbounds.collectives.sparse.topk_allgather import topk_allgather_on_rank
+from commbounds.collectives.sparse.topk_allgather import topk_allgather
 
 __all__ = ["RankAggregated", "aggregated_apart", "checked_aggregator"]
 
@@ -99,7 +99,7 @@ def _arc_rows(comm: Communicator, own: ArcRows, vector: Array, state: Any, rng: 
 
 
 def _gathered_topk(comm: Communicator, own: GatheredTopK, vector: Array, state: Any, rng: Any) -> RankAggregated:
-    result = topk_allgather_on_rank(comm, vector, own.k)
+    result = topk_allgather.on_rank(comm, vector, own.k)
     return RankAggregated(result.update / vector.dtype.type(comm.size), vector - result.residual, None)
 
 
