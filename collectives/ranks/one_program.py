@@ -1,4 +1,4 @@
-"""`Collective`: what P ranks do together, defined by the program of one of them, with one docstring for both."""
+"""`Collective`: what P ranks do together, defined by the program of one of them; they share a docstring."""
 
 from __future__ import annotations
 
@@ -27,15 +27,12 @@ class Collective(Generic[Q, R, S]):
     ----------
     program : callable (Communicator, part, ...) -> R
         What one rank does. Its docstring is the collective's, and speaks of all ranks.
-    result : callable (list of P R) -> S
-        What all ranks end with, of what each does.
+    together : callable (parts, ...) -> (S, Traffic)
+        What all ranks do, given the parts of all.
     stack : str
-        What the first parameter is called, in which a caller gives all ranks' parts.
+        What the first argument is called.
     checked : callable (stack) -> sequence of P parts
         The ranks' parts, where they are good; raises TypeError or ValueError where not.
-    fused : callable (parts, ...) -> (S, Traffic), or None
-        Carries out all ranks at once, where their programs in lockstep would take too long: the same bits, the same
-        traffic, the same errors. A pairing holds the two together.
 
     Attributes
     ----------
@@ -48,13 +45,12 @@ class Collective(Generic[Q, R, S]):
     def __init__(
         self,
         program: Callable[Concatenate[Communicator, Any, Q], R],
-        result: Callable[[list[R]], S],
+        together: Callable[Concatenate[Any, Q], tuple[S, Traffic]],
         stack: str,
         checked: Callable[[Any], Any],
-        fused: Callable[Concatenate[Any, Q], tuple[S, Traffic]] | None,
     ) -> None:
         self.on_rank = program
-        self._result, self._stack, self._checked, self._fused = result, stack, checked, fused
+        self._together, self._stack, self._checked = together, stack, checked
         update_wrapper(self, program)
         self.__name__, self.__qualname__ = program.__name__, program.__qualname__
         signature = inspect.signature(program)
@@ -69,27 +65,23 @@ class Collective(Generic[Q, R, S]):
             stack = settings.pop(self._stack, _MISSING)
         if stack is _MISSING:
             raise TypeError(f"{self.__name__}() misses its argument {self._stack!r}")
-        parts = self._checked(stack)
-        if self._fused is not None:
-            return self._fused(parts, *others, **settings)
-        run = self.on_rank
-        results, traffic = in_one_process(lambda comm: run(comm, parts[comm.rank], *others, **settings), len(parts))
-        return self._result(results), traffic
+        return self._together(self._checked(stack), *others, **settings)
 
     def __reduce__(self) -> str:
         return self.__qualname__
 
 
 def one_program(
-    result: Callable[[list[R]], S],
-    *,
-    stack: str = "stack",
-    checked: Callable[[Any], Any] | None = None,
-    fused: Callable[..., tuple[S, Traffic]] | None = None,
+    result: Callable[[list[R]], S], *, stack: str = "stack", checked: Callable[[Any], Any] | None = None
 ) -> Callable[[Callable[Concatenate[Communicator, Any, Q], R]], Collective[Q, R, S]]:
-    """A decorator that makes the program of one rank the `Collective` of all; see there for the parameters.
+    """A decorator that makes a rank's program a `Collective`, whose ranks run in lockstep in one process.
 
-    `checked` is `checked_stack` if not given: the parts are vectors, finite, of one length and dtype.
+    Parameters
+    ----------
+    result : callable (list of P R) -> S
+        What all ranks end with, of what each does.
+    stack, checked
+        As for `Collective`; `checked_stack` if not given: parts are vectors, finite, of one length and dtype.
 
     Examples
     --------
@@ -103,5 +95,31 @@ def one_program(
     >>> result.ravel().tolist(), traffic.sent.tolist()
     ([3.0, 1.0, 2.0], [1, 1, 1])
     """
+
+    def collective(program: Callable[Concatenate[Communicator, Any, Q], R]) -> Collective[Q, R, S]:
+        def together(parts: Any, /, *others: Q.args, **settings: Q.kwargs) -> tuple[S, Traffic]:
+            results, traffic = in_one_process(
+                lambda comm: program(comm, parts[comm.rank], *others, **settings), len(parts)
+            )
+            return result(results), traffic
+
+        return Collective(program, together, stack, checked or partial(checked_stack, name=stack))
+
+    return collective
+
+
+def fused_program(
+    together: Callable[..., tuple[S, Traffic]], *, stack: str = "stack", checked: Callable[[Any], Any] | None = None
+) -> Callable[[Callable[Concatenate[Communicator, Any, Q], R]], Collective[Q, R, S]]:
+    """As `one_program`, for ranks that would take too long in lockstep: all are carried out at once.
+
+    Parameters
+    ----------
+    together : callable (parts, ...) -> (S, Traffic)
+        Ends with the same bits and the same traffic as the programs, and raises the same errors: a pairing holds it to
+        them.
+    stack, checked
+        As for `one_program`.
+    """
     check = checked or partial(checked_stack, name=stack)
-    return lambda program: Collective(program, result, stack, check, fused)
+    return lambda program: Collective(program, together, stack, check)
