@@ -1,4 +1,4 @@
-"""Averages in groups beside their rank-by-rank twins: a rank is given its own vector, and what all know."""
+"""Averages in groups, all ranks at once, beside their rank programs: a rank is given its vector, and what all know."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from commbounds import collectives
 from commbounds.collectives import initial_keys
-from commbounds.collectives.moshpit import group_average_on_rank as group_average
-from commbounds.collectives.moshpit import on_rank as apart
-from commbounds.collectives.moshpit import random_groups_on_rank as random_groups
+from commbounds.collectives.moshpit.sgd import moshpit_sgd_on_rank
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Outcome, Pairing, RankCase
@@ -75,7 +73,7 @@ def _group_average(case: RankCase) -> tuple[list[Outcome], Traffic]:
 def _group_average_apart(comm: Communicator, case: RankCase) -> Outcome:
     given = case.settings
     own = case.stack[comm.rank]
-    return {"result": group_average.group_average(comm, own, given["groups"], receives=given["receives"])}
+    return {"result": collectives.group_average.on_rank(comm, own, given["groups"], receives=given["receives"])}
 
 
 # --- Moshpit all-reduce and its grid ----------------------------------------------------------------------------------
@@ -113,7 +111,7 @@ def _moshpit(case: RankCase) -> tuple[list[Outcome], Traffic]:
 
 def _moshpit_apart(comm: Communicator, case: RankCase) -> Outcome:
     arguments, options = _moshpit_arguments(case)
-    result, keys = apart.moshpit(comm, case.stack[comm.rank], *arguments, **options)
+    result, keys = collectives.moshpit.on_rank(comm, case.stack[comm.rank], *arguments, **options)
     return {"result": result, "keys": keys}
 
 
@@ -144,7 +142,7 @@ def _grid(case: RankCase) -> tuple[list[Outcome], Traffic]:
 
 def _grid_apart(comm: Communicator, case: RankCase) -> Outcome:
     arguments, options = _grid_arguments(case)
-    return {"result": apart.grid_average(comm, case.stack[comm.rank], *arguments, **options)}
+    return {"result": collectives.grid_average.on_rank(comm, case.stack[comm.rank], *arguments, **options)}
 
 
 # --- groups at random -------------------------------------------------------------------------------------------------
@@ -177,7 +175,7 @@ def _random_groups(case: RankCase) -> tuple[list[Outcome], Traffic]:
 
 def _random_groups_apart(comm: Communicator, case: RankCase) -> Outcome:
     arguments, options = _random_arguments(case)
-    return {"result": random_groups.random_groups(comm, case.stack[comm.rank], *arguments, **options)}
+    return {"result": collectives.random_groups.on_rank(comm, case.stack[comm.rank], *arguments, **options)}
 
 
 def _sides(P: int) -> list[Settings]:
@@ -202,7 +200,7 @@ def _regrouping(case: RankCase) -> tuple[list[Outcome], Traffic]:
 
 def _regrouping_apart(comm: Communicator, case: RankCase) -> Outcome:
     arguments, options = _regrouping_arguments(case)
-    return {"result": random_groups.regrouping(comm, case.stack[comm.rank], *arguments, **options)}
+    return {"result": collectives.regrouping.on_rank(comm, case.stack[comm.rank], *arguments, **options)}
 
 
 # --- Moshpit SGD ------------------------------------------------------------------------------------------------------
@@ -239,7 +237,7 @@ def _sgd(case: RankCase) -> tuple[list[Outcome], Traffic]:
 def _sgd_apart(comm: Communicator, case: RankCase) -> Outcome:
     noise, period, groups = _sgd_arguments(case)
     own, mine = case.stack[comm.rank], noise[:, comm.rank]
-    return vars(apart.moshpit_sgd(comm, own, _slope, case.settings["gamma"], mine, period, groups))
+    return vars(moshpit_sgd_on_rank(comm, own, _slope, case.settings["gamma"], mine, period, groups))
 
 
 # --- starting again ---------------------------------------------------------------------------------------------------
@@ -267,7 +265,9 @@ def _restarts(case: RankCase) -> tuple[list[Outcome], Traffic]:
 
 def _restarts_apart(comm: Communicator, case: RankCase) -> Outcome:
     arguments, options = _restart_arguments(case)
-    result, attempts, done = apart.allreduce_with_restarts(comm, case.stack[comm.rank], *arguments, **options)
+    result, attempts, done = collectives.allreduce_with_restarts.on_rank(
+        comm, case.stack[comm.rank], *arguments, **options
+    )
     return {"result": result, "attempts": attempts, "done": done}
 
 
