@@ -4,17 +4,19 @@ import numpy as np
 import pytest
 from rank_refusals import differences_with, refused_by_all
 
+from commbounds import collectives
 from commbounds.collectives import Bernoulli, GilbertElliott
-from commbounds.collectives.packetloss.on_rank import lossy_broadcast, lossy_reduce_scatter
+from commbounds.collectives.packetloss.links import lossy_broadcast_on_rank as lossy_broadcast
 from commbounds.collectives.packetloss.training_on_rank import fresh_replica, lossy_step, lossy_training
 from commbounds.collectives.ranks import ThreadWorld, packets, parcel
 from commbounds.verify.experiments.packetloss.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
 pytestmark = pytest.mark.kernels
+lossy_reduce_scatter = collectives.lossy_reduce_scatter.on_rank
 BY_NAME = {pairing.name: pairing for pairing in PAIRINGS}
 EVERY = pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)
-MODULE = "commbounds.collectives.packetloss.on_rank."
+MODULE = "commbounds.collectives.packetloss.links."
 THERE = np.ones((3, 3, 1), bool)
 TWINS = {
     "reduce": lambda comm, x: lossy_reduce_scatter(comm, x, THERE),
@@ -157,7 +159,7 @@ def test_links_that_lose_otherwise_are_found(pairing, wire, where, monkeypatch):
 
 
 def test_an_owner_that_always_divides_by_all_is_found(monkeypatch):
-    from commbounds.collectives.packetloss import on_rank as apart
+    from commbounds.collectives.packetloss import links as apart
 
     kernel = apart._own_shard
     monkeypatch.setattr(MODULE + "_own_shard", lambda rows, here, _, *out: kernel(rows, here, float(len(rows)), *out))
@@ -167,7 +169,7 @@ def test_an_owner_that_always_divides_by_all_is_found(monkeypatch):
 
 
 def test_contributions_added_up_the_other_way_round_are_found(monkeypatch):
-    from commbounds.collectives.packetloss import on_rank as apart
+    from commbounds.collectives.packetloss import links as apart
 
     kernel = apart._own_shard
 
@@ -181,7 +183,7 @@ def test_contributions_added_up_the_other_way_round_are_found(monkeypatch):
 
 @pytest.mark.parametrize("name", ["lossy_step", "lossy_training"])
 def test_a_staleness_that_is_never_reset_is_found(name, monkeypatch):
-    from commbounds.collectives.packetloss.on_rank import broadcast
+    from commbounds.collectives.packetloss.links import broadcast
 
     def stale(*arguments):
         result, fresh = broadcast(*arguments)

@@ -180,7 +180,7 @@ def _bounded_together(case: RankCase) -> tuple[list[Outcome], Traffic]:
 def _bounded_apart(comm: Communicator, case: RankCase) -> Outcome:
     selected = np.flatnonzero(case.stack[comm.rank])
     n, rule, allgather = (case.settings[name] for name in ("n", "rule", "allgather"))
-    return {"boundaries": apart.oktopk_boundaries(comm, selected, n, rule, allgather=allgather)}
+    return {"boundaries": oktopk_boundaries.on_rank(comm, selected, n, rule, allgather=allgather)}
 
 
 PAIRINGS: tuple[Pairing, ...] = (

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from commbounds import collectives
 from commbounds.collectives import Bernoulli, GilbertElliott, Replicas
-from commbounds.collectives.packetloss import on_rank as apart
 from commbounds.collectives.packetloss import training_on_rank as training
+from commbounds.collectives.packetloss.links import lossy_broadcast_on_rank
 from commbounds.collectives.packetloss.loss_processes import Loss
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
@@ -65,7 +65,7 @@ def _reduce(case: RankCase) -> tuple[list[Outcome], Traffic]:
 
 def _reduce_apart(comm: Communicator, case: RankCase) -> Outcome:
     own = case.stack[comm.rank]
-    return vars(apart.lossy_reduce_scatter(comm, own, _mask(case, 0), **_estimate_options(case)))
+    return vars(collectives.lossy_reduce_scatter.on_rank(comm, own, _mask(case, 0), **_estimate_options(case)))
 
 
 def _broadcast(case: RankCase) -> tuple[list[Outcome], Traffic]:
@@ -80,7 +80,7 @@ def _broadcast(case: RankCase) -> tuple[list[Outcome], Traffic]:
 def _broadcast_apart(comm: Communicator, case: RankCase) -> Outcome:
     own = case.stack[comm.rank]
     owned = 2 * own[collectives.layout(own.size, comm.size).owner == comm.rank]
-    return {"result": apart.lossy_broadcast(comm, own, owned, _mask(case, 0), packet=case.settings["packet"])}
+    return {"result": lossy_broadcast_on_rank(comm, own, owned, _mask(case, 0), packet=case.settings["packet"])}
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
