@@ -161,6 +161,9 @@ def test_a_word_too_many_is_found(pairing):
 
 @EVERY
 def test_members_added_up_the_other_way_round_are_found(pairing, monkeypatch):
+    if pairing.name == "group_trials":
+        pytest.skip("its numbers are chosen so that all sums are exact: no order shows")
+
     def backwards(rows):
         total = np.zeros(rows.shape[1])
         for row in rows[::-1]:

@@ -30,7 +30,8 @@ TWINS = {
 @EVERY
 def test_bits_and_traffic_are_those_of_one_process(pairing, P):
     found = compared(pairing, P, ThreadWorld())
-    assert len(found) >= 6
+    trials = pairing.name in ("drift_trials", "staleness_trials")  # an owner needs a receiver
+    assert len(found) >= (3 * (P > 1) if trials else 6)
     assert [agreement for agreement in found if agreement.difference] == []
 
 

@@ -13,6 +13,7 @@ from commbounds.collectives import initial_keys
 from commbounds.collectives.moshpit.sgd import moshpit_sgd_on_rank
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
+from commbounds.verify.experiments.moshpit.drawn_rounds import DrawnRounds, drawn_rounds
 from commbounds.verify.pairing import Outcome, Pairing, RankCase
 
 __all__ = ["PAIRINGS", "spread_stacks"]
@@ -271,6 +272,65 @@ def _restarts_apart(comm: Communicator, case: RankCase) -> Outcome:
     return {"result": result, "attempts": attempts, "done": done}
 
 
+# --- many trials ------------------------------------------------------------------------------------------------------
+
+
+def _trial_cases(P: int) -> Iterator[RankCase]:
+    """Trials of every kind. No group has more than two members, so that all that is computed is exact."""
+    stack = np.random.default_rng([P, 28]).integers(-50, 51, (P, 3)).astype(np.float64)
+    stack[-1] -= stack.sum(axis=0)  # the mean is zero
+    grid = {"M": 2, "d": _dimensions(P, 2)}
+    usual = {"rounds": 4, "seed": 18, "first": 3, "p": 0.0, "rule": "skip"}
+    for chosen in (
+        {"kind": "random", "M": -(-P // 2), "d": 1},
+        {"kind": "random", "M": -(-P // 2), "d": 1, "p": 0.3},
+        {"kind": "random", "M": -(-P // 2), "d": 1, "p": 0.3, "rule": "abort"},
+        {"kind": "fixed", **grid},
+        {"kind": "fixed", **grid, "p": 0.3},
+        {"kind": "fixed", **grid, "p": 0.3, "rule": "abort", "first": 0},
+        {"kind": "keys", **grid},
+    ):
+        yield RankCase({"n": 3, **usual, **chosen}, stack)
+
+
+def _drawn(case: RankCase) -> DrawnRounds:
+    """What the trial draws, made again from the settings."""
+    given = case.settings
+    options = {name: given[name] for name in ("d", "p", "first")}
+    return drawn_rounds(len(case.stack), given["kind"], given["M"], given["rounds"], given["seed"], **options)
+
+
+def _trial(case: RankCase) -> tuple[list[Outcome], Traffic]:
+    """`group_trials` counts nothing: the traffic is that of the averages which its draws ask for."""
+    given, drawn = case.settings, _drawn(case)
+    options = {name: given[name] for name in ("d", "p", "rule", "first")}
+    (found,) = collectives.group_trials(
+        case.stack, given["kind"], given["M"], given["rounds"], 1, given["seed"], **options
+    )
+    held, keys, phases = case.stack, drawn.cells[:, :-1], {}
+    for t in range(given["rounds"]):
+        average, arguments, settings = drawn.call(given["kind"], t, keys, given["rule"])
+        held, phases[f"round {t + 1}"] = average(held, *arguments, **settings)
+        if given["kind"] == "keys":
+            held, keys = held
+    return [{"distortions": found}] * len(case.stack), Traffic.of_phases(phases)
+
+
+def _trial_apart(comm: Communicator, case: RankCase) -> Outcome:
+    """The distortion is seen from outside, by what ranks tell."""
+    given, drawn = case.settings, _drawn(case)
+    held, keys = case.stack[comm.rank], drawn.cells[:, :-1]
+    distortions = []
+    for t in range(given["rounds"]):
+        average, arguments, settings = drawn.call(given["kind"], t, keys, given["rule"])
+        with comm.within(f"round {t + 1}"):
+            held = average.on_rank(comm, held, *arguments, **settings)
+        if given["kind"] == "keys":
+            held, keys = held
+        distortions.append(collectives.distortion(comm.told(held)))
+    return {"distortions": np.array(distortions)}
+
+
 PAIRINGS: tuple[Pairing, ...] = (
     Pairing("group_average", _cases(_groupings, 21), _group_average, _group_average_apart),
     Pairing("grid_average", _cases(_lines, 22), _grid, _grid_apart),
@@ -279,4 +339,5 @@ PAIRINGS: tuple[Pairing, ...] = (
     Pairing("regrouping", _cases(_sides, 27), _regrouping, _regrouping_apart),
     Pairing("moshpit_sgd", _cases(_runs, 24), _sgd, _sgd_apart),
     Pairing("allreduce_with_restarts", _cases(_attempts, 25), _restarts, _restarts_apart),
+    Pairing("group_trials", _trial_cases, _trial, _trial_apart),
 )
