@@ -15,6 +15,8 @@ from commbounds.verify.pairing import compared
 pytestmark = pytest.mark.kernels
 lossy_reduce_scatter = collectives.lossy_reduce_scatter.on_rank
 BY_NAME = {pairing.name: pairing for pairing in PAIRINGS}
+TRIALS = ("drift_trials", "staleness_trials")
+"""Of one coordinate, whose owner needs a receiver."""
 EVERY = pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)
 MODULE = "commbounds.collectives.packetloss.links."
 THERE = np.ones((3, 3, 1), bool)
@@ -30,8 +32,7 @@ TWINS = {
 @EVERY
 def test_bits_and_traffic_are_those_of_one_process(pairing, P):
     found = compared(pairing, P, ThreadWorld())
-    trials = pairing.name in ("drift_trials", "staleness_trials")  # an owner needs a receiver
-    assert len(found) >= (3 * (P > 1) if trials else 6)
+    assert len(found) >= (3 * (P > 1) if pairing.name in TRIALS else 6)
     assert [agreement for agreement in found if agreement.difference] == []
 
 
@@ -155,6 +156,8 @@ def in_one(arrays, lost):
 )
 @EVERY
 def test_links_that_lose_otherwise_are_found(pairing, wire, where, monkeypatch):
+    if wire is in_one and pairing.name in TRIALS:
+        pytest.skip("the only coordinate is one packet")
     monkeypatch.setattr(MODULE + "packets", wire)
     assert any(difference.startswith(where) for difference in differences_with(pairing, pairing.apart, P=3))
 
