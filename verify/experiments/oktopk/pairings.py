@@ -180,7 +180,7 @@ def _bounded_in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
 def _bounded_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     selected = np.flatnonzero(case.stack[comm.rank])
     n, rule, allgather = (case.settings[name] for name in ("n", "rule", "allgather"))
-    return {"boundaries": programs.oktopk_boundaries(comm, selected, n, rule, allgather=allgather)}
+    return {"boundaries": oktopk_boundaries.on_rank(comm, selected, n, rule, allgather=allgather)}
 
 
 PAIRINGS: tuple[Pairing, ...] = (
