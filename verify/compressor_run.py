@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.compressors import Law
+from commbounds.verify.experiment import decimal
 from commbounds.verify.kernel_law import Outcomes, kernel_law
 from commbounds.verify.marginals import Marginals
 
@@ -88,8 +89,8 @@ def law_gap(run: CompressorRun) -> tuple[float, float] | None:
     if kernel is None:
         return None
     law = run.law()
-    outputs = np.array([[float(v) for v in y] for _, y in law])
-    p = np.array([float(q) for q, _ in law])
+    outputs = np.array([[decimal(v) for v in y] for _, y in law])
+    p = np.array([decimal(q) for q, _ in law])
     top = float(np.abs(outputs).max()) or 1.0
     eps = float(np.finfo(np.float32).eps)
     near = 8.0 * eps * top

@@ -87,7 +87,7 @@ def _order(x: Any, y: Any) -> int:
 
 def decimal(value: Any) -> float:
     """A number as a float; one that is irrational and exact is worked out once."""
-    return float(value) if isinstance(value, float | int) else _decimal(value)
+    return float(value) if isinstance(value, float | int | Fraction) else _decimal(value)
 
 
 @lru_cache(maxsize=1 << 12)

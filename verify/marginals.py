@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 __all__ = ["Marginals", "StepLaws", "kernel_marginals", "step_laws"]
@@ -149,11 +150,31 @@ def _switches(
         ends = (above >= cells) | ~_same(output(np.minimum(above, cells - 1)), upper)
         bracketed = starts & ends & (below < above)
         low, high = np.where(bracketed, below, low), np.where(bracketed, above, high)
-    while (high - low).max() > 1:
-        middle = (low + high) // 2
-        same = _same(output(np.minimum(middle, cells - 1)), upper)
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    middle = np.empty_like(low)
+    while _halved(low, high, cells, middle):
+        _narrowed(output(middle), upper, low, high)
     return high
+
+
+@njit(cache=True, nogil=True)
+def _halved(low, high, cells, middle):  # type: ignore[no-untyped-def]
+    """Fills in where to look next; False where nothing is left to find."""
+    widest = 0
+    for i in range(low.size):
+        widest = max(widest, high[i] - low[i])
+        middle[i] = min((low[i] + high[i]) // 2, cells - 1)
+    return widest > 1
+
+
+@njit(cache=True, nogil=True)
+def _narrowed(y, upper, low, high):  # type: ignore[no-untyped-def]
+    """Moves the end on whose side the output at the middle is there."""
+    for i in range(low.size):
+        middle = (low[i] + high[i]) // 2
+        if y[i] == upper[i] or (np.isnan(y[i]) and np.isnan(upper[i])):
+            low[i] = middle
+        else:
+            high[i] = middle
 
 
 def _same(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:

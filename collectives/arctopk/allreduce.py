@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +20,15 @@ from commbounds.collectives.arctopk.steps import (
     selected_rows,
 )
 from commbounds.collectives.dense.allreduce import allgather, ring_allreduce
+from commbounds.collectives.ranks._agreement import agreed_alike
+from commbounds.collectives.ranks.communicator import Communicator
+from commbounds.collectives.ranks.one_program import Collective, fused_program
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import checked_count
 
-__all__ = ["ArcResult", "arctopk_allreduce", "row_count"]
+__all__ = ["ArcRankResult", "ArcResult", "arctopk_allreduce", "row_count"]
 
 Array = NDArray[Any]
-AllReduce = Callable[[Array], tuple[Array, Traffic]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +43,25 @@ class ArcResult:
     rows : (P, K) int64
         The rows that each rank selected, ascending.
     scores : (P, m) float64
+        The scores that it selected them by.
+    """
+
+    mean: Array
+    rows: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ArcRankResult:
+    """What one rank ends with: its part of an `ArcResult`.
+
+    Parameters
+    ----------
+    mean : (m, n) dtype of the gradient
+        The average of the compressed gradients, as the rank holds it: zero outside its rows.
+    rows : (K,) int64
+        The rows that it selected, ascending.
+    scores : (m,) float64
         The scores that it selected them by.
     """
 
@@ -74,17 +95,61 @@ def row_count(m: int, share: float, rule: str = "ceil") -> int:
     return int(-(-share * rows // 1)) if rule == "ceil" else max(1, int(share * rows // 1))
 
 
-def arctopk_allreduce(
-    gradients: ArrayLike,
+def _checked_gradients(gradients: ArrayLike) -> Array:
+    array = np.asarray(gradients)
+    if array.ndim != 3:
+        raise ValueError(f"gradients must be (P, m, n), one matrix for every rank, got shape {array.shape}")
+    if 0 in array.shape:
+        raise ValueError(f"gradients must have at least one rank, row and column, got shape {array.shape}")
+    return checked_stack(array.reshape(array.shape[0], -1), "gradients", finite=False).reshape(array.shape)
+
+
+def _fused(
+    stack: Array,
     K: int,
     rank: int,
     rng: np.random.Generator | None = None,
     *,
     sketch: ArrayLike | None = None,
     sketch_format: str = "",
-    allreduce: AllReduce = ring_allreduce,
+    allreduce: Collective[[], Array, Array] = ring_allreduce,
     agree: bool = True,
 ) -> tuple[ArcResult, Traffic]:
+    P, m, n = stack.shape
+    kept, columns = checked_count("K", K, 1, m), checked_count("rank", rank)
+    if sketch is None and rng is None:  # nothing will be sketched, which would show what is not finite
+        checked_stack(stack.reshape(P, -1), "gradients")
+    V = checked_sketch(sketch, n, columns, rng).astype(stack.dtype)
+    sketches = rounded_sketches(stack, V, checked_format(sketch_format, stack.dtype))
+    sums, about_sketch = (allreduce if agree else _own_orders)(sketches.reshape(P, m * columns))
+    rows, scores = selected_rows(sums.reshape(P, m, columns), P, kept)
+    totals, about_rows = allreduce(rows_of_all(stack, rows).reshape(P, kept * n))
+    mean = np.zeros_like(stack[:1] if agree else stack)  # every rank ends with the same bits if they agree
+    for one, own_totals, own_rows in zip(mean, totals, rows, strict=not agree):
+        put_averages(own_totals, own_rows, P, one)
+    mean = np.broadcast_to(mean, stack.shape) if agree else mean
+    return ArcResult(mean, rows, scores), Traffic.of_phases({"sketch": about_sketch, "rows": about_rows})
+
+
+def _own_orders(sketches: Array) -> tuple[Array, Traffic]:
+    """The sum as every rank computes it from all sketches, beginning with its own."""
+    _, traffic = allgather(sketches)
+    return np.stack([own_order(sketches, rank) for rank in range(len(sketches))]), traffic
+
+
+@fused_program(_fused, stack="gradients", checked=_checked_gradients)
+def arctopk_allreduce(
+    comm: Communicator,
+    gradient: ArrayLike,
+    K: int,
+    rank: int,
+    rng: np.random.Generator | None = None,
+    *,
+    sketch: ArrayLike | None = None,
+    sketch_format: str = "",
+    allreduce: Collective[[], Array, Array] = ring_allreduce,
+    agree: bool = True,
+) -> ArcRankResult:
     """The average of the ranks' gradients on the K rows whose average is largest, as seen through a sketch.
 
     All ranks draw one Gaussian V of shape (n, rank) from a shared seed; rank p sends G_p V / sqrt(rank), the average
@@ -106,8 +171,8 @@ def arctopk_allreduce(
     sketch_format : str
         What a rank's sketch is rounded to before it is sent: "", float64, float32 or bfloat16. Empty for the
         gradients' dtype. Sums are taken in the gradients' dtype.
-    allreduce : callable
-        Adds up (P, words) stacks; every rank must end with the same bits.
+    allreduce : Collective
+        Adds up vectors; every rank must end with the same bits.
     agree : bool
         False gathers the sketches and lets every rank add them up beginning with its own: masks may then differ, and
         the all-reduce of rows without indices mixes them up.
@@ -136,33 +201,47 @@ def arctopk_allreduce(
     >>> result.rows.tolist(), result.mean[0].ravel().tolist()
     ([[2], [2]], [0.0, 0.0, -2.0])
     """
-    stack = _checked_gradients(gradients)
-    P, m, n = stack.shape
-    kept, columns = checked_count("K", K, 1, m), checked_count("rank", rank)
-    if sketch is None and rng is None:  # nothing will be sketched, which would show what is not finite
-        checked_stack(stack.reshape(P, -1), "gradients")
-    V = checked_sketch(sketch, n, columns, rng).astype(stack.dtype)
-    sketches = rounded_sketches(stack, V, checked_format(sketch_format, stack.dtype))
-    sums, about_sketch = (allreduce if agree else _own_orders)(sketches.reshape(P, m * columns))
-    rows, scores = selected_rows(sums.reshape(P, m, columns), P, kept)
-    totals, about_rows = allreduce(rows_of_all(stack, rows).reshape(P, kept * n))
-    mean = np.zeros_like(stack[:1] if agree else stack)  # every rank ends with the same bits if they agree
-    for one, own_totals, own_rows in zip(mean, totals, rows, strict=not agree):
-        put_averages(own_totals, own_rows, P, one)
-    mean = np.broadcast_to(mean, stack.shape) if agree else mean
-    return ArcResult(mean, rows, scores), Traffic.of_phases({"sketch": about_sketch, "rows": about_rows})
+    stack, kept, V, form = comm.agreed(lambda: _checked_on_rank(gradient, K, rank, rng, sketch, sketch_format))
+    _, m, n = stack.shape
+    agreed_alike(
+        comm,
+        {
+            "the shape of gradients": (m, n),
+            "the dtype of gradients": stack.dtype.name,
+            "K": kept,
+            "sketch_format": sketch_format,
+            "agree": bool(agree),
+            "the checksum of the sketch matrix": zlib.crc32(V.tobytes()),
+        },
+    )
+    own = comm.agreed(lambda: rounded_sketches(stack, V, form, "gradient")).reshape(-1)
+    with comm.within("sketch"):
+        sums = (
+            allreduce.on_rank(comm, own)
+            if agree
+            else own_order(allgather.on_rank(comm, own).reshape(comm.size, -1), comm.rank)
+        )
+    rows, scores = selected_rows(sums.reshape(m, -1), comm.size, kept)
+    with comm.within("rows"):
+        totals = allreduce.on_rank(comm, rows_of_all(stack, rows[np.newaxis]).reshape(-1))
+    mean = np.zeros_like(stack[0])
+    put_averages(totals, rows, comm.size, mean)
+    return ArcRankResult(mean, rows, scores)
 
 
-def _checked_gradients(gradients: ArrayLike) -> Array:
-    array = np.asarray(gradients)
-    if array.ndim != 3:
-        raise ValueError(f"gradients must be (P, m, n), one matrix for every rank, got shape {array.shape}")
-    if 0 in array.shape:
-        raise ValueError(f"gradients must have at least one rank, row and column, got shape {array.shape}")
-    return checked_stack(array.reshape(array.shape[0], -1), "gradients", finite=False).reshape(array.shape)
-
-
-def _own_orders(sketches: Array) -> tuple[Array, Traffic]:
-    """The sum as every rank computes it from all sketches, beginning with its own."""
-    _, traffic = allgather(sketches)
-    return np.stack([own_order(sketches, rank) for rank in range(len(sketches))]), traffic
+def _checked_on_rank(
+    gradient: ArrayLike,
+    K: int,
+    rank: int,
+    rng: np.random.Generator | None,
+    sketch: ArrayLike | None,
+    sketch_format: str,
+) -> tuple[Array, int, Array, np.dtype[Any]]:
+    """The gradient as a stack of one, the rows to keep, V and the format of sketches."""
+    array = np.asarray(gradient)
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(f"gradient must be (m, n) with at least one row and column, got shape {array.shape}")
+    stack = checked_stack(array.reshape(1, -1), "gradient", finite=False).reshape(1, *array.shape)
+    kept, columns = checked_count("K", K, 1, len(array)), checked_count("rank", rank)
+    V = checked_sketch(sketch, array.shape[1], columns, rng).astype(stack.dtype)
+    return stack, kept, V, checked_format(sketch_format, stack.dtype)

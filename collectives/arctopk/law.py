@@ -147,7 +147,7 @@ def kept_of_orthogonal_rows(squares: ArrayLike, K: int, rank: int) -> tuple[floa
         By adaptive quadrature: scores are independent, row j's is its square times a chi-square of `rank` degrees.
     """
     from scipy.integrate import quad
-    from scipy.stats import chi2
+    from scipy.special import chdtrc, gammaincinv
 
     w = np.asarray(squares, dtype=np.float64)
     if w.ndim != 1 or not np.isfinite(w).all() or (w < 0).any():
@@ -156,13 +156,12 @@ def kept_of_orthogonal_rows(squares: ArrayLike, K: int, rank: int) -> tuple[floa
     live = w[w > 0]
     if kept >= live.size:
         return float(w.sum()), 0.0
-    law: Any = chi2(columns)
     total, room = 0.0, 0.0
     for j, square in enumerate(live):
         others = np.delete(live, j)
 
         def selected(u: float, square: float = float(square), others: Floats = others) -> float:
-            above = law.sf(law.ppf(u) * square / others)
+            above = chdtrc(columns, 2.0 * gammaincinv(columns / 2.0, u) * square / others)
             # chances of 0, 1, .. kept - 1 larger scores
             chances = np.zeros(kept)
             chances[0] = 1.0

@@ -11,6 +11,7 @@ so the bits differ between them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.cuts import even_cuts
-from commbounds.collectives.dense.fused import fused
-from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, allreduced, carried_out, phased
+from commbounds.collectives.dense.fused import FUSED, fused
+from commbounds.collectives.dense.message_by_message import (
+    ALLREDUCE,
+    Part,
+    allreduced,
+    by_part,
+    carried_out,
+    counted,
+    phased,
+)
 from commbounds.collectives.dense.messages import gather_messages, scatter_messages
+from commbounds.collectives.dense.on_rank import carried_out_on_rank, gathered
+from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
+from commbounds.collectives.ranks.communicator import Communicator, Counted
+from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 
 __all__ = [
@@ -36,7 +49,38 @@ __all__ = [
 Array = NDArray[Any]
 
 
-def ring_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
+def _fused(stack: Array, *, algorithm: str) -> tuple[Array, Traffic]:
+    result, counts = fused(stack, algorithm)
+    # NaN or infinity anywhere in a column makes its sum one, so most stacks need no pass of their own
+    if not np.isfinite(result[0]).all():
+        checked_stack(stack)
+    return result, phased(counts, ALLREDUCE[algorithm][0](len(stack)))
+
+
+def _of_rank(comm: Communicator, vector: ArrayLike, algorithm: str) -> Array:
+    (row,) = agreed_row(comm, vector, lambda _: {})
+    if comm.one_caller:
+        joined: Array = comm.fused(row, lambda rows: _of_ranks(np.stack(rows), algorithm))
+        return joined
+    held: Array = row.copy()
+    parts, blocks = ALLREDUCE[algorithm]
+    carried_out_on_rank(comm, held, even_cuts(held.size, blocks(comm.size)), parts(comm.size))
+    return held
+
+
+def _of_ranks(stack: Array, algorithm: str) -> tuple[Array, list[Counted]]:
+    """What every rank holds at the end, carried out at once; by a fused kernel where there is one."""
+    parts, blocks = ALLREDUCE[algorithm]
+    made = parts(len(stack))
+    if algorithm in FUSED:
+        held, counts = fused(stack, algorithm)
+    else:
+        held, counts = stack, counted(stack, even_cuts(stack.shape[1], blocks(len(stack))), made)
+    return held, list(by_part(counts, made))
+
+
+@fused_program(partial(_fused, algorithm="ring"), checked=partial(checked_stack, finite=False))
+def ring_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
     """What every rank holds after a ring all-reduce, and the traffic.
 
     In 2 (P - 1) steps every block goes round twice, from rank to rank + 1: first adding up, then as the sum.
@@ -67,10 +111,11 @@ def ring_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
     >>> traffic.steps, traffic.critical_path, traffic.sent.tolist()
     (2, 4, [3, 3])
     """
-    return _fused("ring", stack)
+    return _of_rank(comm, vector, "ring")
 
 
-def recursive_doubling_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
+@fused_program(partial(_fused, algorithm="recursive-doubling"), checked=partial(checked_stack, finite=False))
+def recursive_doubling_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
     """What every rank holds after an all-reduce by recursive doubling, and the traffic.
 
     In step j = 0, 1, ..., log2 P - 1, ranks r and r xor 2^j exchange their whole vectors and add.
@@ -105,19 +150,11 @@ def recursive_doubling_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
     >>> traffic.steps, traffic.critical_path, list(traffic.phases)
     (3, 6, ['fold', 'exchange', 'unfold'])
     """
-    return _fused("recursive-doubling", stack)
+    return _of_rank(comm, vector, "recursive-doubling")
 
 
-def _fused(algorithm: str, stack: ArrayLike) -> tuple[Array, Traffic]:
-    array = checked_stack(stack, finite=False)
-    result, counts = fused(array, algorithm)
-    # NaN or infinity anywhere in a column makes its sum one, so most stacks need no pass of their own
-    if not np.isfinite(result[0]).all():
-        checked_stack(array)
-    return result, phased(counts, ALLREDUCE[algorithm][0](len(array)))
-
-
-def rabenseifner_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
+@fused_program(partial(allreduced, algorithm="rabenseifner"))
+def rabenseifner_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
     """What every rank holds after Rabenseifner's all-reduce, and the traffic.
 
     A reduce-scatter by recursive halving (n/2 words, n/4, ..., n/P), then an all-gather by recursive doubling.
@@ -146,10 +183,11 @@ def rabenseifner_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
     >>> traffic.steps, traffic.critical_path
     (4, 12)
     """
-    return allreduced(checked_stack(stack), "rabenseifner")
+    return _of_rank(comm, vector, "rabenseifner")
 
 
-def butterfly_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
+@fused_program(partial(allreduced, algorithm="butterfly"))
+def butterfly_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
     """What every rank holds after a direct reduce-scatter and a direct all-gather, and the traffic.
 
     In step s = 1, ..., P - 1, rank r sends block r + s to its rank; in P - 1 more, its sum to rank r + s.
@@ -177,10 +215,19 @@ def butterfly_allreduce(stack: ArrayLike) -> tuple[Array, Traffic]:
     >>> traffic.steps, traffic.critical_path, traffic.messages.tolist()
     (4, 8, [4, 4, 4])
     """
-    return allreduced(checked_stack(stack), "butterfly")
+    return _of_rank(comm, vector, "butterfly")
 
 
-def reduce_scatter(stack: ArrayLike, algorithm: str = "ring") -> tuple[list[Array], Traffic]:
+def _scattered(stack: Array, algorithm: str = "ring") -> tuple[list[Array], Traffic]:
+    P, n = stack.shape
+    messages = scatter_messages(P, algorithm)
+    edges, held = even_cuts(n, P), stack.copy()
+    traffic = carried_out(held, edges, [Part("reduce-scatter", messages, True)])
+    return [held[r, edges[r] : edges[r + 1]].copy() for r in range(P)], traffic
+
+
+@fused_program(_scattered)
+def reduce_scatter(comm: Communicator, vector: ArrayLike, algorithm: str = "ring") -> Array:
     """Every rank's block of the sum, and the traffic.
 
     Each algorithm is the all-gather of that name run backwards, who received sends, what was copied is added; the ring
@@ -213,15 +260,34 @@ def reduce_scatter(stack: ArrayLike, algorithm: str = "ring") -> tuple[list[Arra
     >>> traffic.sent.tolist()
     [1, 2]
     """
-    array = checked_stack(stack)
-    P, n = array.shape
-    messages = scatter_messages(P, algorithm)
-    edges, held = even_cuts(n, P), array.copy()
-    traffic = carried_out(held, edges, [Part("reduce-scatter", messages, True)])
-    return [held[r, edges[r] : edges[r + 1]].copy() for r in range(P)], traffic
+
+    def request(_: Array) -> dict[str, Any]:
+        scatter_messages(comm.size, algorithm)
+        return {"algorithm": algorithm}
+
+    held: Array = agreed_row(comm, vector, request)[0].copy()
+    edges = even_cuts(held.size, comm.size)
+    carried_out_on_rank(comm, held, edges, [Part("reduce-scatter", scatter_messages(comm.size, algorithm), True)])
+    return held[edges[comm.rank] : edges[comm.rank + 1]].copy()
 
 
-def allgather(blocks: ArrayLike, algorithm: str = "ring") -> tuple[Array, Traffic]:
+def _gathered(blocks: Sequence[Array], algorithm: str = "ring") -> tuple[Array, Traffic]:
+    P = len(blocks)
+    messages = gather_messages(P, algorithm)
+    edges = np.concatenate([[0], np.cumsum([block.size for block in blocks], dtype=np.int64)])
+    held = np.zeros((P, int(edges[-1])), blocks[0].dtype.newbyteorder("="))
+    for r, block in enumerate(blocks):
+        held[r, edges[r] : edges[r + 1]] = block
+    return held, carried_out(held, edges, [Part("all-gather", messages, False)])
+
+
+def _joined(comm: Communicator, own: Array, algorithm: str) -> Array:
+    comm.phase("all-gather")
+    return np.concatenate([array for (array,) in gathered(comm, (own,), algorithm)])
+
+
+@fused_program(_gathered, stack="blocks")
+def allgather(comm: Communicator, block: ArrayLike, algorithm: str = "ring") -> Array:
     """What every rank holds once all have the blocks of all, which are equally long, and the traffic.
 
     Parameters
@@ -251,10 +317,34 @@ def allgather(blocks: ArrayLike, algorithm: str = "ring") -> tuple[Array, Traffi
     >>> traffic.steps, traffic.critical_path
     (2, 2)
     """
-    return _gathered(list(checked_stack(blocks, "blocks")), algorithm)
+
+    def request(_: Array) -> dict[str, Any]:
+        gather_messages(comm.size, algorithm)
+        return {"algorithm": algorithm}
+
+    return _joined(comm, agreed_row(comm, block, request, "block")[0], algorithm)
 
 
-def allgatherv(blocks: Sequence[ArrayLike], algorithm: str = "ring") -> tuple[Array, Traffic]:
+def _checked_blocks(blocks: Sequence[ArrayLike]) -> list[Array]:
+    """Vectors of any lengths, all finite and of one dtype; at least one."""
+    if len(blocks) == 0:
+        raise ValueError("blocks must hold one vector for every rank, got none")
+    vectors = [np.asarray(block) for block in blocks]
+    if any(vector.ndim != 1 for vector in vectors):
+        raise ValueError(f"blocks must be vectors, got shapes {', '.join(str(v.shape) for v in vectors)}")
+    kinds = {vector.dtype for vector in vectors}
+    if len(kinds) > 1:
+        raise TypeError(f"blocks must be of one dtype, got {', '.join(sorted(map(str, kinds)))}")
+    joined = np.concatenate(vectors)
+    if joined.size:
+        checked_stack(joined[None], "blocks")
+    elif joined.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(f"blocks must be float32 or float64, got {joined.dtype}")
+    return vectors
+
+
+@fused_program(_gathered, stack="blocks", checked=_checked_blocks)
+def allgatherv(comm: Communicator, block: ArrayLike, algorithm: str = "ring") -> Array:
     """As `allgather`, of blocks of any lengths.
 
     Parameters
@@ -282,27 +372,15 @@ def allgatherv(blocks: Sequence[ArrayLike], algorithm: str = "ring") -> tuple[Ar
     >>> result[1], traffic.received.tolist()
     (array([1., 2., 3.]), [1, 3, 2])
     """
-    if len(blocks) == 0:
-        raise ValueError("blocks must hold one vector for every rank, got none")
-    vectors = [np.asarray(block) for block in blocks]
-    if any(vector.ndim != 1 for vector in vectors):
-        raise ValueError(f"blocks must be vectors, got shapes {', '.join(str(v.shape) for v in vectors)}")
-    kinds = {vector.dtype for vector in vectors}
-    if len(kinds) > 1:
-        raise TypeError(f"blocks must be of one dtype, got {', '.join(sorted(map(str, kinds)))}")
-    joined = np.concatenate(vectors)
-    if joined.size:
-        checked_stack(joined[None], "blocks")
-    elif joined.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise TypeError(f"blocks must be float32 or float64, got {joined.dtype}")
-    return _gathered(vectors, algorithm)
 
+    def checked() -> Array:
+        gather_messages(comm.size, algorithm)
+        array = np.asarray(block)
+        if array.ndim != 1:
+            raise ValueError(f"block must be a vector, got shape {array.shape}")
+        # one entry more, as an empty block is welcome
+        return checked_stack(np.append(array, array.dtype.type(0))[np.newaxis], "block")[0, :-1]
 
-def _gathered(vectors: Sequence[Array], algorithm: str) -> tuple[Array, Traffic]:
-    P = len(vectors)
-    messages = gather_messages(P, algorithm)
-    edges = np.concatenate([[0], np.cumsum([vector.size for vector in vectors], dtype=np.int64)])
-    held = np.zeros((P, int(edges[-1])), vectors[0].dtype.newbyteorder("="))
-    for r, vector in enumerate(vectors):
-        held[r, edges[r] : edges[r + 1]] = vector
-    return held, carried_out(held, edges, [Part("all-gather", messages, False)])
+    own = comm.agreed(checked)
+    agreed_alike(comm, {"dtype of block": own.dtype.name, "algorithm": algorithm})
+    return _joined(comm, own, algorithm)

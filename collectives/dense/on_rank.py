@@ -1,7 +1,7 @@
-"""What a rank does in the classical collectives: the same messages as in one process, sent for real.
+"""What rank programs are made of: all-gathers of anything, and schedules of messages, sent for real.
 
-`gathered` and `carried_out_apart` are what other collectives are made of: the twins of `gather_blocks` and of
-`carried_out`. They move a rank's own data, follow the schedules of `_messages`, and count as their twins do.
+`gathered` and `carried_out_on_rank` do on a rank what `gather_blocks` and `carried_out` do for all: they move its own
+data, follow the schedules of `messages`, and count alike.
 """
 
 from __future__ import annotations
@@ -10,29 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from commbounds.collectives._stack import checked_stack
-from commbounds.collectives.cuts import even_cuts
-from commbounds.collectives.dense.fused import FUSED, fused
 from commbounds.collectives.dense.gathering import gather_counts
-from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, by_part, counted
-from commbounds.collectives.dense.messages import gather_messages, gather_steps, of_ranks, scatter_messages
-from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
+from commbounds.collectives.dense.message_by_message import Part
+from commbounds.collectives.dense.messages import gather_steps, of_ranks
 from commbounds.collectives.ranks.communicator import Communicator, Counted, Parcel
 
-__all__ = [
-    "Block",
-    "allgather",
-    "allgatherv",
-    "butterfly_allreduce",
-    "carried_out_on_rank",
-    "gathered",
-    "rabenseifner_allreduce",
-    "recursive_doubling_allreduce",
-    "reduce_scatter",
-    "ring_allreduce",
-]
+__all__ = ["Block", "carried_out_on_rank", "gathered"]
 
 Array = NDArray[Any]
 Block = tuple[Array, ...]
@@ -146,139 +131,3 @@ def _places(edges: NDArray[np.int64], first: int, count: int) -> list[slice]:
     ahead = min(count, blocks - first)
     ranges = [(first, first + ahead), (0, count - ahead)]
     return [slice(int(edges[lo]), int(edges[hi])) for lo, hi in ranges[: 1 + (count > ahead)]]
-
-
-def ring_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
-    """The sum of the ranks' vectors; the twin of `commbounds.collectives.ring_allreduce`.
-
-    Parameters
-    ----------
-    comm : Communicator
-        This rank's end; gets the phases that the twin's traffic has.
-    vector : (n,) float32 or float64
-        This rank's; finite, n >= 1, and as long as the others'.
-
-    Returns
-    -------
-    (n,) dtype of vector
-        The same bits on all ranks.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `agreed_row`, on all ranks.
-    """
-    return _allreduced(comm, vector, "ring")
-
-
-def recursive_doubling_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
-    """As `ring_allreduce`; the twin of `commbounds.collectives.recursive_doubling_allreduce`."""
-    return _allreduced(comm, vector, "recursive-doubling")
-
-
-def rabenseifner_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
-    """As `ring_allreduce`; the twin of `commbounds.collectives.rabenseifner_allreduce`."""
-    return _allreduced(comm, vector, "rabenseifner")
-
-
-def butterfly_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
-    """As `ring_allreduce`; the twin of `commbounds.collectives.butterfly_allreduce`."""
-    return _allreduced(comm, vector, "butterfly")
-
-
-def _allreduced(comm: Communicator, vector: ArrayLike, algorithm: str) -> Array:
-    (row,) = agreed_row(comm, vector, lambda _: {})
-    if comm.one_caller:
-        totals: Array = comm.fused(row, lambda rows: _all_reduced(np.stack(rows), algorithm))
-        return totals
-    held: Array = row.copy()
-    parts, blocks = ALLREDUCE[algorithm]
-    carried_out_on_rank(comm, held, even_cuts(held.size, blocks(comm.size)), parts(comm.size))
-    return held
-
-
-def _all_reduced(stack: Array, algorithm: str) -> tuple[Array, list[Counted]]:
-    """What every rank holds at the end, carried out at once; by a fused kernel where there is one."""
-    parts, blocks = ALLREDUCE[algorithm]
-    made = parts(len(stack))
-    if algorithm in FUSED:
-        held, counts = fused(stack, algorithm)
-    else:
-        held, counts = stack, counted(stack, even_cuts(stack.shape[1], blocks(len(stack))), made)
-    return held, list(by_part(counts, made))
-
-
-def reduce_scatter(comm: Communicator, vector: ArrayLike, algorithm: str = "ring") -> Array:
-    """The block of the sum that belongs to this rank; the twin of `commbounds.collectives.reduce_scatter`.
-
-    Parameters
-    ----------
-    comm, vector
-        As for `ring_allreduce`; the phase is ``reduce-scatter``.
-    algorithm : {"ring", "recursive-doubling", "bruck"}
-        The same on all ranks.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `agreed_row`; there is no such algorithm. On all ranks.
-    """
-
-    def request(_: Array) -> dict[str, Any]:
-        scatter_messages(comm.size, algorithm)
-        return {"algorithm": algorithm}
-
-    held: Array = agreed_row(comm, vector, request)[0].copy()
-    edges = even_cuts(held.size, comm.size)
-    carried_out_on_rank(comm, held, edges, [Part("reduce-scatter", scatter_messages(comm.size, algorithm), True)])
-    return held[edges[comm.rank] : edges[comm.rank + 1]].copy()
-
-
-def allgather(comm: Communicator, block: ArrayLike, algorithm: str = "ring") -> Array:
-    """All ranks' blocks, which are equally long, in their order; the twin of `commbounds.collectives.allgather`.
-
-    Parameters
-    ----------
-    comm : Communicator
-        This rank's end; the phase is ``all-gather``.
-    block : (m,) float32 or float64
-        This rank's; finite, m >= 1, and as long as the others'.
-    algorithm : {"ring", "recursive-doubling", "bruck"}
-        The same on all ranks.
-
-    Returns
-    -------
-    (P m,) dtype of block
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `agreed_row`; there is no such algorithm. On all ranks.
-    """
-
-    def request(_: Array) -> dict[str, Any]:
-        gather_messages(comm.size, algorithm)
-        return {"algorithm": algorithm}
-
-    return _joined(comm, agreed_row(comm, block, request, "block")[0], algorithm)
-
-
-def allgatherv(comm: Communicator, block: ArrayLike, algorithm: str = "ring") -> Array:
-    """As `allgather`, of blocks of any lengths, 0 too; the twin of `commbounds.collectives.allgatherv`."""
-
-    def checked() -> Array:
-        gather_messages(comm.size, algorithm)
-        array = np.asarray(block)
-        if array.ndim != 1:
-            raise ValueError(f"block must be a vector, got shape {array.shape}")
-        # one entry more, as an empty block is welcome
-        return checked_stack(np.append(array, array.dtype.type(0))[np.newaxis], "block")[0, :-1]
-
-    own = comm.agreed(checked)
-    agreed_alike(comm, {"dtype of block": own.dtype.name, "algorithm": algorithm})
-    return _joined(comm, own, algorithm)
-
-
-def _joined(comm: Communicator, own: Array, algorithm: str) -> Array:
-    comm.phase("all-gather")
-    return np.concatenate([array for (array,) in gathered(comm, (own,), algorithm)])

@@ -13,7 +13,7 @@ from commbounds.collectives.dropcompute.random_batches import (
     in_rank_order,
     share_of_worker,
 )
-from commbounds.collectives.moshpit.group_average_on_rank import combined_in_groups
+from commbounds.collectives.moshpit.group_average import combined_in_groups
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds import collectives
-from commbounds.collectives.arctopk.on_rank import arctopk_allreduce
-from commbounds.collectives.dense import on_rank as dense
+from commbounds.collectives.arctopk.allreduce import arctopk_allreduce
+from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.feedback.aggregators import ArcRows, GatheredTopK, OkTopK
 from commbounds.collectives.oktopk.on_rank import oktopk_allreduce
 from commbounds.collectives.ranks.communicator import Communicator
-from commbounds.collectives.sparse.topk_allgather import topk_allgather_on_rank
+from commbounds.collectives.ranks.one_program import Collective
+from commbounds.collectives.sparse.topk_allgather import topk_allgather
 
 __all__ = ["RankAggregated", "aggregated_on_rank", "checked_aggregator"]
 
@@ -57,7 +57,7 @@ def checked_aggregator(aggregator: Any) -> Any:
     if isinstance(aggregator, ArcRows):
         if not aggregator.options.get("agree", True):
             raise ValueError("ArcRows must let the ranks agree, got agree=False: their weights would part")
-        if aggregator.options.get("allreduce", collectives.ring_allreduce) not in _ALLREDUCES:
+        if not isinstance(aggregator.options.get("allreduce", ring_allreduce), Collective):
             raise ValueError(f"allreduce must be one that runs rank by rank, got {aggregator.options['allreduce']!r}")
     return aggregator
 
@@ -91,15 +91,14 @@ def aggregated_on_rank(
 
 def _arc_rows(comm: Communicator, own: ArcRows, vector: Array, state: Any, rng: Any) -> RankAggregated:
     matrix = vector.reshape(len(vector), -1)
-    options = {**own.options, "allreduce": _ALLREDUCES[own.options.get("allreduce", collectives.ring_allreduce)]}
-    result = arctopk_allreduce(comm, matrix, own.K, own.rank, rng, **options)
+    result = arctopk_allreduce.on_rank(comm, matrix, own.K, own.rank, rng, **own.options)
     sent = np.zeros_like(matrix)
     sent[result.rows] = matrix[result.rows]
     return RankAggregated(result.mean.reshape(vector.shape), sent.reshape(vector.shape), None)
 
 
 def _gathered_topk(comm: Communicator, own: GatheredTopK, vector: Array, state: Any, rng: Any) -> RankAggregated:
-    result = topk_allgather_on_rank(comm, vector, own.k)
+    result = topk_allgather.on_rank(comm, vector, own.k)
     return RankAggregated(result.update / vector.dtype.type(comm.size), vector - result.residual, None)
 
 
@@ -112,12 +111,4 @@ def _oktopk(comm: Communicator, own: OkTopK, vector: Array, state: Any, rng: Any
 
 _TWINS: Mapping[type, Callable[..., RankAggregated]] = MappingProxyType(
     {ArcRows: _arc_rows, GatheredTopK: _gathered_topk, OkTopK: _oktopk}
-)
-_ALLREDUCES: Mapping[Any, Callable[[Communicator, Array], Array]] = MappingProxyType(
-    {
-        collectives.ring_allreduce: dense.ring_allreduce,
-        collectives.recursive_doubling_allreduce: dense.recursive_doubling_allreduce,
-        collectives.rabenseifner_allreduce: dense.rabenseifner_allreduce,
-        collectives.butterfly_allreduce: dense.butterfly_allreduce,
-    }
 )

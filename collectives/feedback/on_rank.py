@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.dense.messages import gather_messages
-from commbounds.collectives.dense.on_rank import Block, gathered, ring_allreduce
+from commbounds.collectives.dense.on_rank import Block, gathered
 from commbounds.collectives.feedback.aggregators_on_rank import aggregated_on_rank, checked_aggregator
 from commbounds.collectives.feedback.sgd import FeedbackSGD
 from commbounds.collectives.feedback.steps import average_of_messages, message_words, moved
@@ -119,7 +120,7 @@ def feedback_sgd_step(
     worker = state.worker or comm.agreed(lambda: mechanism.start(given))
     remembered = state.aggregator
     if state.t == 0 and getattr(mechanism, "dense", False):
-        total = ring_allreduce(comm, given.reshape(-1))
+        total = ring_allreduce.on_rank(comm, given.reshape(-1))
         mean = (total / own.dtype.type(comm.size)).reshape(own.shape)
     elif mechanism.compressor is not None:
         message, worker = _message(comm, sgd, given, worker, rng)

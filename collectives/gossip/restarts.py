@@ -8,21 +8,34 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count, checked_mask, checked_rate, checked_rng
-from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.moshpit.group_average import group_average
+from commbounds.collectives.ranks._agreement import agreed_row
+from commbounds.collectives.ranks.communicator import Communicator
+from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["allreduce_with_restarts", "attempts_made"]
+__all__ = ["allreduce_with_restarts"]
+
+Array = NDArray[Any]
 
 
+def _fused(array: Array, *arguments: Any, **options: Any) -> tuple[tuple[Array, int, bool], Traffic]:
+    N = len(array)
+    attempts, done = attempts_made(N, *arguments, **options)
+    result, traffic = group_average(array, np.zeros(N, np.int64)) if done else (array.copy(), Traffic.none(N))
+    return (result, attempts, done), traffic
+
+
+@fused_program(_fused)
 def allreduce_with_restarts(
-    stack: ArrayLike,
+    comm: Communicator,
+    vector: ArrayLike,
     p: float = 0.0,
     cap: int = 1000,
     rng: np.random.Generator | None = None,
     *,
     alive: ArrayLike | None = None,
-) -> tuple[tuple[NDArray[Any], int, bool], Traffic]:
+) -> tuple[Array, int, bool]:
     """What butterfly all-reduce among all peers ends with, started again until an attempt meets no failure.
 
     Parameters
@@ -56,15 +69,21 @@ def allreduce_with_restarts(
     >>> result.ravel().tolist(), attempts, done
     ([2.0, 2.0], 2, True)
     """
-    array = checked_stack(stack)
-    N = len(array)
-    attempts, done = attempts_made(N, p, cap, rng, alive)
-    result, traffic = group_average(array, np.zeros(N, np.int64)) if done else (array.copy(), Traffic.none(N))
-    return (result, attempts, done), traffic
+    attempts, done = comm.agreed(lambda: attempts_made(comm.size, p, cap, rng, alive=alive))
+    settings = {"the number of attempts": attempts, "the success of the last": done}
+    own: Array = agreed_row(comm, vector, lambda _: settings)[0].copy()
+    if done:
+        own = group_average.on_rank(comm, own, np.zeros(comm.size, np.int64))
+    return own, attempts, done
 
 
 def attempts_made(
-    N: int, p: float, cap: int, rng: np.random.Generator | None, alive: ArrayLike | None
+    N: int,
+    p: float = 0.0,
+    cap: int = 1000,
+    rng: np.random.Generator | None = None,
+    *,
+    alive: ArrayLike | None = None,
 ) -> tuple[int, bool]:
     """How many attempts `N` peers make, and whether the last one succeeds."""
     p, cap = checked_rate(p, "p"), checked_count(cap, "cap")

@@ -9,12 +9,14 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count, checked_mask, checked_rng
-from commbounds.collectives._stack import checked_stack
-from commbounds.collectives.moshpit.group_average import group_average
+from commbounds.collectives.moshpit.group_average import averaged_at_once, averaged_in_rounds
+from commbounds.collectives.ranks.communicator import Communicator
+from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 
 __all__ = ["grid_average", "initial_keys", "lines", "meetings", "moshpit"]
 
+Array = NDArray[Any]
 Keys = NDArray[np.int64]
 Labels = NDArray[np.int64]
 
@@ -86,8 +88,16 @@ def _aborts(rule: str) -> bool:
     return rule == "abort"
 
 
+def _moshpit(array: Array, *arguments: Any, **options: Any) -> tuple[tuple[Array, Keys], Traffic]:
+    groups, digits = meetings(len(array), *arguments, **options)
+    result, traffic = averaged_at_once(array, groups)
+    return (result, digits), traffic
+
+
+@fused_program(_moshpit)
 def moshpit(
-    stack: ArrayLike,
+    comm: Communicator,
+    vector: ArrayLike,
     keys: ArrayLike,
     M: int,
     rounds: int,
@@ -96,7 +106,7 @@ def moshpit(
     slots: Any = "sample",
     alive: ArrayLike | None = None,
     rule: str = "skip",
-) -> tuple[tuple[NDArray[Any], Keys], Traffic]:
+) -> tuple[Array, Labels]:
     """The peers' vectors and keys after some rounds of Moshpit all-reduce.
 
     In every round the peers with equal keys form a group and average; within a group each gets a chunk index of its
@@ -146,23 +156,21 @@ def moshpit(
     >>> result.ravel().tolist(), traffic.steps
     ([3.0, 3.0, 3.0, 3.0], 4)
     """
-    array = checked_stack(stack)
-    groups, digits = meetings(len(array), keys, M, rounds, rng, slots=slots, alive=alive, rule=rule)
-    array, traffic = _averaged(array, groups)
-    return (array, digits), traffic
-
-
-def _averaged(array: NDArray[Any], groups: list[Labels]) -> tuple[NDArray[Any], Traffic]:
-    """The vectors after a round in each of `groups`."""
-    phases = {}
-    result = array.copy()
-    for t, labels in enumerate(groups):
-        result, phases[f"round {t + 1}"] = group_average(result, labels)
-    return result, Traffic.of_phases(phases) if phases else Traffic.none(len(array))
+    P = comm.size
+    groups, digits = comm.agreed(lambda: meetings(P, keys, M, rounds, rng, slots=slots, alive=alive, rule=rule))
+    return averaged_in_rounds(comm, vector, groups), digits
 
 
 def meetings(
-    N: int, keys: ArrayLike, M: int, rounds: int, rng: Any, *, slots: Any, alive: ArrayLike | None, rule: str
+    N: int,
+    keys: ArrayLike,
+    M: int,
+    rounds: int,
+    rng: Any = None,
+    *,
+    slots: Any = "sample",
+    alive: ArrayLike | None = None,
+    rule: str = "skip",
 ) -> tuple[list[Labels], Keys]:
     """The groups that `N` peers form in the rounds of `moshpit`, as `group_average` takes them, and the last keys.
 
@@ -191,8 +199,14 @@ def meetings(
     return groups, digits
 
 
+def _grid(array: Array, *arguments: Any, **options: Any) -> tuple[Array, Traffic]:
+    return averaged_at_once(array, lines(len(array), *arguments, **options))
+
+
+@fused_program(_grid)
 def grid_average(
-    stack: ArrayLike,
+    comm: Communicator,
+    vector: ArrayLike,
     cells: ArrayLike,
     M: int,
     rounds: int,
@@ -200,7 +214,7 @@ def grid_average(
     start: int = 0,
     alive: ArrayLike | None = None,
     rule: str = "skip",
-) -> tuple[NDArray[Any], Traffic]:
+) -> Array:
     """The peers' vectors after averaging along the axes of a grid in turn, every peer in a cell that never changes.
 
     Parameters
@@ -243,12 +257,20 @@ def grid_average(
     >>> grid_average([[1.0], [2.0], [3.0], [6.0]], cells, 2, 2)[0].ravel().tolist()
     [3.0, 3.0, 3.0, 3.0]
     """
-    array = checked_stack(stack)
-    return _averaged(array, lines(len(array), cells, M, rounds, start=start, alive=alive, rule=rule))
+    P = comm.size
+    groups = comm.agreed(lambda: lines(P, cells, M, rounds, start=start, alive=alive, rule=rule))
+    return averaged_in_rounds(comm, vector, groups)
 
 
 def lines(
-    N: int, cells: ArrayLike, M: int, rounds: int, *, start: int, alive: ArrayLike | None, rule: str
+    N: int,
+    cells: ArrayLike,
+    M: int,
+    rounds: int,
+    *,
+    start: int = 0,
+    alive: ArrayLike | None = None,
+    rule: str = "skip",
 ) -> list[Labels]:
     """The groups that `N` peers form in the rounds of `grid_average`, as `group_average` takes them."""
     M, rounds = checked_count(M, "M"), checked_count(rounds, "rounds", 0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numba import njit
@@ -10,9 +12,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_mask
 from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.ranks._agreement import agreed_row
+from commbounds.collectives.ranks.communicator import Communicator, parcel
+from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["checked_groups", "distortion", "group_average"]
+__all__ = [
+    "averaged_at_once",
+    "averaged_in_rounds",
+    "checked_groups",
+    "combined_in_groups",
+    "distortion",
+    "group_average",
+]
+
+Array = NDArray[Any]
+Labels = NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
@@ -62,9 +77,78 @@ def _average(stack, order, starts, receives, out, sent, received, messages):  # 
             _butterfly(stack, members, receives, total, out, sent, received, messages)
 
 
+def _fused(array: Array, groups: ArrayLike, *, receives: ArrayLike | None = None) -> tuple[Array, Traffic]:
+    P = len(array)
+    labels, gets = checked_groups(groups, P), checked_mask(receives, (P,), "receives")
+    order = np.argsort(labels, kind="stable").astype(np.int64)
+    order = order[np.count_nonzero(labels < 0) :]
+    changes = np.flatnonzero(np.diff(labels[order])) + 1
+    starts = np.concatenate(([0], changes, [order.size])) if order.size else np.zeros(1)
+    counts = np.zeros((3, 2, P), np.int64)
+    out = array.copy()
+    _average(array, order, starts.astype(np.int64), gets, out, *counts)
+    spoken = counts[2].any(axis=1)
+    return out, Traffic.of_steps(*(count[spoken] for count in counts))
+
+
+def _mean(rows: Array) -> Array:
+    """The mean of `rows`, added up in their order in float64 and rounded once."""
+    size, length = rows.shape
+    total = np.empty(length)
+    _chunk_mean(rows, np.arange(size), 0, length, total)
+    return total.astype(rows.dtype)
+
+
+def combined_in_groups(
+    comm: Communicator, own: Array, labels: Array, gets: NDArray[np.bool_], combine: Callable[[Array], Array]
+) -> Array:
+    """A vector that has been combined chunk by chunk: chunk c by the c-th member of this rank's group.
+
+    Parameters
+    ----------
+    comm : Communicator
+        This rank's end. Both steps are left out where no rank speaks in them, which all ranks can tell.
+    own : (n,) array
+        This rank's.
+    labels, gets : (P,) integers, (P,) bool
+        As `groups` and `receives` in `group_average`.
+    combine : callable ((members, c) array) -> (c,) array
+        What becomes of a chunk; of the members' chunks in rank order.
+
+    Returns
+    -------
+    (n,) dtype of own
+        A copy of `own` where this rank's group has no other member, or where it gets nothing.
+    """
+    values, counts = np.unique(labels[labels >= 0], return_counts=True)
+    in_company = np.isin(labels, values[counts > 1])
+    if not in_company.any():
+        return own.copy()
+    members = np.flatnonzero(labels == labels[comm.rank]).tolist() if in_company[comm.rank] else [comm.rank]
+    others = [peer for peer in members if peer != comm.rank]
+    edges = [c * own.size // len(members) for c in range(len(members) + 1)]
+    chunk = {peer: slice(edges[c], edges[c + 1]) for c, peer in enumerate(members)}
+    arrived = comm.step({peer: parcel(own[chunk[peer]]) for peer in others}, others)
+    result = own.copy()
+    if others:
+        mine = own[chunk[comm.rank]]
+        rows = [mine if peer == comm.rank else arrived[peer].arrays[0] for peer in members]
+        result[chunk[comm.rank]] = combine(np.stack(rows))
+    if not (in_company & gets).any():
+        return own.copy()
+    outgoing = {peer: parcel(result[chunk[comm.rank]]) for peer in others if gets[peer]}
+    if not gets[comm.rank]:
+        comm.step(outgoing)
+        return own.copy()
+    for peer, message in comm.step(outgoing, others).items():
+        result[chunk[peer]] = message.arrays[0]
+    return result
+
+
+@fused_program(_fused)
 def group_average(
-    stack: ArrayLike, groups: ArrayLike, *, receives: ArrayLike | None = None
-) -> tuple[NDArray[Any], Traffic]:
+    comm: Communicator, vector: ArrayLike, groups: ArrayLike, *, receives: ArrayLike | None = None
+) -> Array:
     """Every peer's vector after each group has averaged its members' vectors by butterfly all-reduce.
 
     Parameters
@@ -101,18 +185,55 @@ def group_average(
     >>> result.tolist(), traffic.sent.tolist()
     ([[2.0, 3.0], [2.0, 3.0], [9.0, 9.0]], [2, 2, 0])
     """
-    array = checked_stack(stack)
-    P = len(array)
-    labels, gets = checked_groups(groups, P), checked_mask(receives, (P,), "receives")
-    order = np.argsort(labels, kind="stable").astype(np.int64)
-    order = order[np.count_nonzero(labels < 0) :]
-    changes = np.flatnonzero(np.diff(labels[order])) + 1
-    starts = np.concatenate(([0], changes, [order.size])) if order.size else np.zeros(1)
-    counts = np.zeros((3, 2, P), np.int64)
-    out = array.copy()
-    _average(array, order, starts.astype(np.int64), gets, out, *counts)
-    spoken = counts[2].any(axis=1)
-    return out, Traffic.of_steps(*(count[spoken] for count in counts))
+    P = comm.size
+    labels, gets = comm.agreed(lambda: (checked_groups(groups, P), checked_mask(receives, (P,), "receives")))
+    settings = {"groups": labels.tolist(), "receives": gets.tolist()}
+    (own,) = agreed_row(comm, vector, lambda _: settings)
+    return combined_in_groups(comm, own, labels, gets, _mean)
+
+
+def averaged_in_rounds(
+    comm: Communicator, vector: ArrayLike, groups: Sequence[Labels], gets: Sequence[NDArray[np.bool_]] | None = None
+) -> Array:
+    """The vector of this rank after a round in each of `groups`; each is a phase of its own.
+
+    Parameters
+    ----------
+    comm : Communicator
+        This rank's end.
+    vector : (n,) float32 or float64
+        This rank's; finite, n >= 1, and as long as the others'.
+    groups : sequence of (P,) integers
+        The same on all ranks.
+    gets : sequence of (P,) bool, one a round, or None
+        Who gets the averages; the same on all ranks.
+
+    Returns
+    -------
+    (n,) dtype of vector
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `agreed_row`, on all ranks.
+    """
+    settings = {"rounds": len(groups), "the checksum of who meets whom": crc32(b"".join(g.tobytes() for g in groups))}
+    own: Array = agreed_row(comm, vector, lambda _: settings)[0].copy()
+    for t, labels in enumerate(groups):
+        comm.phase(f"round {t + 1}")
+        own = group_average.on_rank(comm, own, labels, receives=None if gets is None else gets[t])
+    return own
+
+
+def averaged_at_once(
+    array: Array, groups: Sequence[Labels], gets: Sequence[NDArray[np.bool_]] | None = None
+) -> tuple[Array, Traffic]:
+    """The vectors of all ranks after a round in each of `groups`, as `averaged_in_rounds` leaves them."""
+    phases = {}
+    result = array.copy()
+    for t, labels in enumerate(groups):
+        result, phases[f"round {t + 1}"] = group_average(result, labels, receives=None if gets is None else gets[t])
+    return result, Traffic.of_phases(phases) if phases else Traffic.none(len(array))
 
 
 def checked_groups(groups: ArrayLike, P: int) -> NDArray[Any]:

@@ -9,18 +9,32 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count, checked_mask, checked_rng
-from commbounds.collectives._stack import checked_stack
-from commbounds.collectives.moshpit.group_average import group_average
+from commbounds.collectives.moshpit.group_average import averaged_at_once, averaged_in_rounds, group_average
 from commbounds.collectives.moshpit.random_partitions import READINGS, PartitionReading, checked_sizes, choices_of_round
+from commbounds.collectives.ranks.communicator import Communicator
+from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 
 __all__ = ["READINGS", "PartitionReading", "drawn_groups", "random_groups", "regrouped", "regrouping"]
 
+Array = NDArray[Any]
 Labels = NDArray[np.int64]
 
 
+def _random_groups(array: Array, r: int, rounds: int = 1, *rest: Any, **options: Any) -> tuple[Array, Traffic]:
+    phases = {}
+    result = array.copy()
+    for t, (groups, gets, made) in enumerate(drawn_groups(len(array), r, rounds, *rest, **options)):
+        if options.get("reading") == "slots":
+            result = result[np.asarray(made)]
+        result, phases[f"round {t + 1}"] = group_average(result, groups, receives=gets)
+    return result, Traffic.of_phases(phases) if phases else Traffic.none(len(array))
+
+
+@fused_program(_random_groups)
 def random_groups(
-    stack: ArrayLike,
+    comm: Communicator,
+    vector: ArrayLike,
     r: int,
     rounds: int = 1,
     rng: np.random.Generator | None = None,
@@ -31,7 +45,7 @@ def random_groups(
     alive: ArrayLike | None = None,
     rule: str = "skip",
     receives: ArrayLike | None = None,
-) -> tuple[NDArray[Any], Traffic]:
+) -> Array:
     """The peers' vectors after some rounds of averaging in random groups.
 
     Parameters
@@ -45,7 +59,7 @@ def random_groups(
     rng : numpy.random.Generator or None
         Required where groups are drawn.
     reading : str
-        What random groups are: a name in `READINGS`.
+        What random groups are: a name in `READINGS`; on a rank not "slots", as what fills the slots is not counted.
     sizes : sequence of r integers or None
         Sizes of the groups, where the reading prescribes them; None for sizes that differ by at most one.
     choices : sequence of sequences of int or None
@@ -76,39 +90,41 @@ def random_groups(
     >>> result.sum(axis=0).tolist(), traffic.steps
     ([1.0, 1.0, 1.0, 1.0], 6)
     """
-    array = checked_stack(stack)
-    N, phases = len(array), {}
-    drawn = drawn_groups(
-        N,
-        r,
-        rounds,
-        rng,
-        reading=reading,
-        sizes=sizes,
-        choices=choices,
-        alive=alive,
-        rule=rule,
-        receives=receives,
-    )
-    for t, (groups, gets, made) in enumerate(drawn):
+
+    def drawn() -> list[tuple[Labels, NDArray[np.bool_], Sequence[int]]]:
         if reading == "slots":
-            array = array[np.asarray(made)]
-        array, phases[f"round {t + 1}"] = group_average(array, groups, receives=gets)
-    return (array, Traffic.of_phases(phases)) if phases else (array.copy(), Traffic.none(N))
+            raise ValueError("reading must not be 'slots' where ranks are apart: what fills the slots is not counted")
+        return list(
+            drawn_groups(
+                comm.size,
+                r,
+                rounds,
+                rng,
+                reading=reading,
+                sizes=sizes,
+                choices=choices,
+                alive=alive,
+                rule=rule,
+                receives=receives,
+            )
+        )
+
+    made = comm.agreed(drawn)
+    return averaged_in_rounds(comm, vector, [groups for groups, _, _ in made], [gets for _, gets, _ in made])
 
 
 def drawn_groups(
     N: int,
     r: int,
     rounds: int,
-    rng: np.random.Generator | None,
+    rng: np.random.Generator | None = None,
     *,
-    reading: str,
-    sizes: Sequence[int] | None,
-    choices: Sequence[Sequence[int]] | None,
-    alive: ArrayLike | None,
-    rule: str,
-    receives: ArrayLike | None,
+    reading: str = "cut",
+    sizes: Sequence[int] | None = None,
+    choices: Sequence[Sequence[int]] | None = None,
+    alive: ArrayLike | None = None,
+    rule: str = "skip",
+    receives: ArrayLike | None = None,
 ) -> Iterator[tuple[Labels, NDArray[np.bool_], Sequence[int]]]:
     """For every round of `random_groups` the groups, who gets the average, and the choices that made the groups."""
     rounds, r = checked_count(rounds, "rounds", 0), checked_count(r, "r", 1, N)
@@ -132,15 +148,21 @@ def drawn_groups(
     return map(of_round, range(rounds))
 
 
+def _regrouping(array: Array, M: int, rounds: int = 1, *rest: Any, **options: Any) -> tuple[Array, Traffic]:
+    return averaged_at_once(array, list(regrouped(len(array), M, rounds, *rest, **options)))
+
+
+@fused_program(_regrouping)
 def regrouping(
-    stack: ArrayLike,
+    comm: Communicator,
+    vector: ArrayLike,
     M: int,
     rounds: int = 1,
     rng: np.random.Generator | None = None,
     *,
     orders: Sequence[Sequence[int]] | None = None,
     alive: ArrayLike | None = None,
-) -> tuple[NDArray[Any], Traffic]:
+) -> Array:
     """The peers' vectors after some rounds in which those that are there form random groups of M among themselves.
 
     Parameters
@@ -180,21 +202,19 @@ def regrouping(
     >>> regrouping([[1.0], [3.0], [5.0]], 2, orders=[[0, 1, 2]])[0].ravel().tolist()
     [3.0, 3.0, 3.0]
     """
-    array = checked_stack(stack)
-    N, phases = len(array), {}
-    for t, groups in enumerate(regrouped(N, M, rounds, rng, orders=orders, alive=alive)):
-        array, phases[f"round {t + 1}"] = group_average(array, groups)
-    return (array, Traffic.of_phases(phases)) if phases else (array.copy(), Traffic.none(N))
+    P = comm.size
+    groups = comm.agreed(lambda: list(regrouped(P, M, rounds, rng, orders=orders, alive=alive)))
+    return averaged_in_rounds(comm, vector, groups)
 
 
 def regrouped(
     N: int,
     M: int,
     rounds: int,
-    rng: np.random.Generator | None,
+    rng: np.random.Generator | None = None,
     *,
-    orders: Sequence[Sequence[int]] | None,
-    alive: ArrayLike | None,
+    orders: Sequence[Sequence[int]] | None = None,
+    alive: ArrayLike | None = None,
 ) -> Iterator[Labels]:
     """The groups of every round of `regrouping`."""
     M, rounds = checked_count(M, "M"), checked_count(rounds, "rounds", 0)

@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives._peers import checked_count
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.moshpit.group_average import about_the_mean, group_average
+from commbounds.collectives.ranks._agreement import agreed_row
+from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["Trajectory", "checked_run", "moshpit_sgd"]
+__all__ = ["Trajectory", "checked_run", "moshpit_sgd", "moshpit_sgd_on_rank"]
 
 Array = NDArray[Any]
 
@@ -112,3 +114,62 @@ def checked_run(array: Array, gamma: float, noise: ArrayLike, period: int, group
     if len(groups) != averages:
         raise ValueError(f"groups must hold one entry for each of {averages} averages, got {len(groups)}")
     return added
+
+
+def moshpit_sgd_on_rank(
+    comm: Communicator,
+    point: ArrayLike,
+    gradient: Callable[[Array], Array],
+    gamma: float,
+    noise: ArrayLike,
+    period: int = 1,
+    groups: Sequence[Sequence[ArrayLike]] = (),
+) -> Trajectory:
+    """What this rank goes through, and what all do on the mean; a rank's part in `moshpit_sgd`.
+
+    Parameters
+    ----------
+    comm : Communicator
+        This rank's end; gets a phase for every round of every average.
+    point : (n,) float32 or float64
+        Where this rank starts; finite.
+    gradient : callable (n,) -> (n,)
+        The gradient at this rank's point.
+    gamma, period, groups
+        As there; the same on all ranks.
+    noise : (steps, n) floats
+        This rank's.
+
+    Returns
+    -------
+    Trajectory
+        `points` is (n,), this rank's end; the others are seen from outside, by what ranks tell: not counted.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `agreed_row`, and as there. On all ranks.
+    """
+    noises: list[Array] = []
+
+    def fitting(row: Array) -> dict[str, Any]:
+        mine = np.asarray(noise)
+        if mine.ndim != 2:
+            raise ValueError(f"noise must have shape (steps, {row.size}), got {mine.shape}")
+        noises.append(checked_run(row, gamma, mine[:, np.newaxis], period, groups)[:, 0])
+        return {"steps": len(mine), "gamma": gamma, "period": period}
+
+    own: Array = agreed_row(comm, point, fitting, "point")[0].copy()
+    (added,) = noises
+    means, spreads = np.empty((len(added) + 1, own.size)), np.empty(len(added) + 1)
+    for step in range(len(added) + 1):
+        if step > 0:
+            slope = np.asarray(gradient(own), dtype=own.dtype)
+            own = own - own.dtype.type(gamma) * (slope + added[step - 1])
+        if step > 0 and step % period == 0:
+            for j, labels in enumerate(groups[step // period - 1]):
+                comm.phase(f"step {step}, round {j + 1}")
+                own = group_average.on_rank(comm, own, labels)
+        everyone = np.array(comm.allgather_object(own), dtype=np.float64)
+        means[step], spreads[step] = about_the_mean(everyone)
+    return Trajectory(own, means, spreads)

@@ -14,8 +14,7 @@ from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.oktopk.allreduce import _kth_largest, _Options, _room, _selection
 from commbounds.collectives.oktopk.exchange import balanced_on_rank, joined, split_on_rank, summed_region
-from commbounds.collectives.oktopk.regions import MAX_ENTRIES
-from commbounds.collectives.oktopk.regions_on_rank import agreed_boundaries, oktopk_boundaries
+from commbounds.collectives.oktopk.regions import MAX_ENTRIES, agreed_boundaries
 from commbounds.collectives.oktopk.split import used_up
 from commbounds.collectives.oktopk.state import Controller, OkTopkState
 from commbounds.collectives.oktopk.threshold_filter import Passing, passing
@@ -24,7 +23,7 @@ from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.sparse.entries import Entries, cut_up
 
-__all__ = ["OkTopkRankResult", "OkTopkRankState", "oktopk_allreduce", "oktopk_boundaries"]
+__all__ = ["OkTopkRankResult", "OkTopkRankState", "oktopk_allreduce"]
 
 Array = NDArray[Any]
 

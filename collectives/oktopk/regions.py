@@ -11,16 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives._peers import checked_count
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.gathering import gather_blocks
+from commbounds.collectives.dense.on_rank import gathered
+from commbounds.collectives.ranks._agreement import agreed_alike
+from commbounds.collectives.ranks.communicator import Communicator, parcel
+from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic, summed
 
 __all__ = [
     "ALGORITHMS",
     "BOUNDARIES",
-    "bisected",
+    "agreed_boundaries",
     "checked_choice",
-    "counted_upto",
     "oktopk_boundaries",
-    "proposed",
     "settled_boundaries",
 ]
 
@@ -150,9 +152,79 @@ def settled_boundaries(
     return np.concatenate([[0], inner, [n]]).astype(np.int64), traffic
 
 
-def oktopk_boundaries(
+def agreed_boundaries(comm: Communicator, selected: Cuts, n: int, rule: str, allgather: str) -> Cuts:
+    """The boundaries of the regions, (P + 1,), given the indices that this rank selected.
+
+    Parameters
+    ----------
+    comm : Communicator
+        This rank's end.
+    selected : (e,) int64
+        Ascending, in range(n).
+    n, rule, allgather
+        As in `oktopk_boundaries`; the same on all ranks.
+    """
+    P = comm.size
+    if rule == "even" or P == 1:
+        return even_cuts(n, P)
+    if rule == "mean-of-quantiles":
+        inner = _summed(comm, proposed(selected, n, P), allgather) // P
+    else:
+        inner = _at_equal_counts(comm, selected, n, allgather)
+    return np.concatenate([[0], inner, [n]]).astype(np.int64)
+
+
+def _summed(comm: Communicator, numbers: Cuts, allgather: str) -> Cuts:
+    """The sums over the ranks of P - 1 integers: number j goes to rank j + 1, who adds; the sums are gathered."""
+    rank, P = comm.rank, comm.size
+    own = numbers[rank - 1 : rank].copy() if rank > 0 else np.zeros(0, np.int64)  # rank 0 adds none, and is sent none
+    for shift in range(1, P):
+        target, source = (rank + shift) % P, (rank - shift) % P
+        outgoing = {target: parcel(numbers[target - 1 : target])} if target > 0 else {}
+        arrived = comm.step(outgoing, [source] if rank > 0 else [])
+        for message in arrived.values():
+            own += message.arrays[0]
+    return np.concatenate([sums for (sums,) in gathered(comm, (own,), allgather)])
+
+
+def _at_equal_counts(comm: Communicator, selected: Cuts, n: int, allgather: str) -> Cuts:
+    """The rule "global-count"."""
+    counts = gathered(comm, (np.array([selected.size], np.int64),), allgather)
+    total = sum(int(count[0]) for (count,) in counts)
+    if total == 0:
+        return even_cuts(n, comm.size)[1:-1]
+    starts = np.array([0, selected.size], np.int64)
+
+    def upto(middle: Cuts) -> Cuts:
+        return _summed(comm, counted_upto(selected, starts, middle)[0], allgather)
+
+    return bisected(total, n, comm.size, upto)
+
+
+def _listed(selected: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+    if len(selected) == 0:
+        raise ValueError("selected must have one array for every rank, got none")
+    return selected
+
+
+def _settled(
     selected: Sequence[ArrayLike], n: int, rule: str = "mean-of-quantiles", *, allgather: str = "bruck"
-) -> tuple[NDArray[np.int64], Traffic]:
+) -> tuple[Cuts, Traffic]:
+    entries = _checked_options(n, rule, allgather)
+    return settled_boundaries([_checked_indices(given, entries) for given in selected], entries, rule, allgather)
+
+
+def _checked_options(n: int, rule: str, allgather: str) -> int:
+    entries = checked_count(n, "n", 1, MAX_ENTRIES)
+    checked_choice(rule, "rule", BOUNDARIES)
+    checked_choice(allgather, "allgather", ALGORITHMS)
+    return entries
+
+
+@fused_program(_settled, stack="selected", checked=_listed)
+def oktopk_boundaries(
+    comm: Communicator, selected: ArrayLike, n: int, rule: str = "mean-of-quantiles", *, allgather: str = "bruck"
+) -> Cuts:
     """Boundaries of the regions that P ranks agree on, given the indices that each has selected.
 
     - "mean-of-quantiles" (official code): rank p proposes, for j = 1 .. P - 1, its selected index number
@@ -201,12 +273,14 @@ def oktopk_boundaries(
     >>> oktopk_boundaries([[0, 1, 2, 9], [4, 5, 6, 7]], 12, "global-count")[0].tolist()
     [0, 5, 12]
     """
-    entries = checked_count(n, "n", 1, MAX_ENTRIES)
-    checked_choice(rule, "rule", BOUNDARIES)
-    checked_choice(allgather, "allgather", ALGORITHMS)
-    if len(selected) == 0:
-        raise ValueError("selected must have one array for every rank, got none")
-    return settled_boundaries([_checked_indices(given, entries) for given in selected], entries, rule, allgather)
+
+    def checked() -> tuple[int, Cuts]:
+        entries = _checked_options(n, rule, allgather)
+        return entries, _checked_indices(selected, entries)
+
+    entries, indices = comm.agreed(checked)
+    agreed_alike(comm, {"n": entries, "rule": rule, "allgather": allgather})
+    return agreed_boundaries(comm, indices, entries, rule, allgather)
 
 
 def _checked_indices(given: ArrayLike, n: int) -> NDArray[np.int64]:

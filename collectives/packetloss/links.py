@@ -5,13 +5,17 @@ shard j to j, which estimates their mean from what arrives. In the second half j
 does not get them keeps the old ones. Nothing is sent twice.
 
 Words that get lost were sent, and count as such; they were not received. So, unlike anywhere else, more is sent than
-received.
+received. What is lost is decided by masks, which all ranks are given alike or draw from one seed: the sender's end of
+the wire loses it, and the receiver finds nothing where it would have been. No rank asks whether it arrived.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numba import njit
@@ -19,18 +23,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.packetloss.loss_processes import Mask, checked_count, checked_probability
+from commbounds.collectives.ranks._agreement import agreed_row
+from commbounds.collectives.ranks.communicator import Communicator, packets
+from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 
 __all__ = [
     "ESTIMATORS",
     "Layout",
     "Reduced",
-    "checked_arrivals",
-    "checked_divisor",
+    "broadcast",
+    "checksum",
     "layout",
     "lossy_broadcast",
+    "lossy_broadcast_on_rank",
     "lossy_reduce_scatter",
+    "shard_of",
 ]
+
+Array = NDArray[Any]
 
 ESTIMATORS = ("arrivals", "owner", "expected")
 """Ways to estimate a mean from what arrives."""
@@ -154,14 +165,71 @@ def _broadcast(replicas, owned, arrived, owner, packet, out, moved):  # type: ig
             out[i, c] = owned[c] if here else replicas[i, c]
 
 
-def lossy_reduce_scatter(
-    stack: ArrayLike,
+def _reduced_at_once(
+    array: Array,
     arrived: ArrayLike,
     estimator: str = "arrivals",
     *,
     p: float | None = None,
     packet: int | None = None,
 ) -> tuple[Reduced, Traffic]:
+    workers, n = array.shape
+    divisor = checked_divisor(estimator, p, workers)
+    cut = layout(n, workers, packet)
+    mask = checked_arrivals(arrived, workers, cut)
+    out, arrivals = np.empty(n, array.dtype), np.empty(n, np.int64)
+    moved = np.zeros((4, workers - 1, workers), np.int64)
+    _reduce(array, mask, cut.owner, cut.packet, estimator == "owner", divisor, out, arrivals, moved)
+    return Reduced(out, arrivals), Traffic.of_steps(*moved)
+
+
+def checksum(mask: Mask | None) -> int:
+    """A number that differs where masks do."""
+    return crc32(b"" if mask is None else np.ascontiguousarray(mask).tobytes())
+
+
+def _shard(cut: Layout, worker: int) -> slice:
+    low, high = np.searchsorted(cut.owner, [worker, worker + 1]).tolist()
+    return slice(low, high)
+
+
+def shard_of(comm: Communicator, n: int) -> slice:
+    """Where the shard of this rank lies in a vector of `n` words."""
+    return _shard(layout(n, comm.size), comm.rank)
+
+
+def _pieces(cut: Layout, worker: int) -> list[slice]:
+    """Where the packets of a worker's shard lie, in their order."""
+    shard = _shard(cut, worker)
+    numbers = cut.packet[shard]
+    edges = [shard.start + int(np.searchsorted(numbers, q)) for q in range(int(numbers.max(initial=-1)) + 2)]
+    return [slice(low, high) for low, high in pairwise(edges)]
+
+
+def _turns(comm: Communicator) -> Iterator[tuple[int, int]]:
+    """To whom this rank sends in a step, and who sends to it."""
+    for shift in range(1, comm.size):
+        yield (comm.rank + shift) % comm.size, (comm.rank - shift) % comm.size
+
+
+def _unpacked(arrays: tuple[Array, ...], pieces: list[slice], start: int, row: Array, here: Mask) -> None:
+    """Put the packets that came into `row`, which begins at coordinate `start`; those that were lost come empty."""
+    for array, piece in zip(arrays, pieces, strict=True):
+        if array.size:
+            place = slice(piece.start - start, piece.stop - start)
+            row[place], here[place] = array, True
+
+
+@fused_program(_reduced_at_once)
+def lossy_reduce_scatter(
+    comm: Communicator,
+    vector: ArrayLike,
+    arrived: ArrayLike,
+    estimator: str = "arrivals",
+    *,
+    p: float | None = None,
+    packet: int | None = None,
+) -> Reduced:
     """Estimates of the mean over workers, each made by its owner from what reached it.
 
     With S the workers whose packet arrived, the owner j of a coordinate computes
@@ -187,7 +255,8 @@ def lossy_reduce_scatter(
     Returns
     -------
     Reduced, Traffic
-        Summed in rank order in float64, rounded once. N - 1 steps; in step s rank i sends to rank i + s + 1.
+        Summed in rank order in float64, rounded once; a rank has its own shard, which is empty where there are fewer
+        coordinates than ranks. N - 1 steps; in step s rank i sends to rank i + s + 1.
 
     Raises
     ------
@@ -212,15 +281,28 @@ def lossy_reduce_scatter(
     >>> traffic.sent, traffic.received
     (array([1, 1, 2]), array([1, 2, 0]))
     """
-    array = checked_stack(stack)
-    workers, n = array.shape
-    divisor = checked_divisor(estimator, p, workers)
-    cut = layout(n, workers, packet)
-    mask = checked_arrivals(arrived, workers, cut)
-    out, arrivals = np.empty(n, array.dtype), np.empty(n, np.int64)
-    moved = np.zeros((4, workers - 1, workers), np.int64)
-    _reduce(array, mask, cut.owner, cut.packet, estimator == "owner", divisor, out, arrivals, moved)
-    return Reduced(out, arrivals), Traffic.of_steps(*moved)
+    divisor = comm.agreed(lambda: checked_divisor(estimator, p, comm.size))
+
+    def fitting(row: Array) -> dict[str, Any]:
+        mask = checked_arrivals(arrived, comm.size, layout(row.size, comm.size, packet))
+        return {"estimator": estimator, "p": p, "packet": packet, "the checksum of arrived": checksum(mask)}
+
+    (own,) = agreed_row(comm, vector, fitting)
+    cut, mask, shard = layout(own.size, comm.size, packet), np.asarray(arrived), shard_of(comm, own.size)
+    rows = np.zeros((comm.size, shard.stop - shard.start), own.dtype)
+    here = np.zeros(rows.shape, np.bool_)
+    mine = _pieces(cut, comm.rank)
+    for target, source in _turns(comm):
+        pieces = _pieces(cut, target)
+        lost = [not mask[comm.rank, target, q] for q in range(len(pieces))]
+        outgoing = {target: packets([own[piece] for piece in pieces], lost)} if pieces else {}
+        for message in comm.step(outgoing, [source] if mine else []).values():
+            _unpacked(message.arrays, mine, shard.start, rows[source], here[source])
+    rows[comm.rank] = own[shard]
+    here[comm.rank] = mask[comm.rank, comm.rank, cut.packet[shard]] | (estimator == "owner")
+    estimate, arrivals = np.empty(rows.shape[1], own.dtype), np.empty(rows.shape[1], np.int64)
+    _own_shard(rows, here, divisor, estimate, arrivals)
+    return Reduced(estimate, arrivals)
 
 
 def lossy_broadcast(
@@ -267,6 +349,64 @@ def lossy_broadcast(
     out, moved = np.empty_like(array), np.zeros((4, workers - 1, workers), np.int64)
     _broadcast(array, new, mask, cut.owner, cut.packet, out, moved)
     return out, Traffic.of_steps(*moved)
+
+
+def lossy_broadcast_on_rank(
+    comm: Communicator, replica: ArrayLike, owned: ArrayLike, arrived: ArrayLike, *, packet: int | None = None
+) -> Array:
+    """The copy of this rank after every owner sent its shard; a rank's part in `lossy_broadcast`.
+
+    Parameters
+    ----------
+    comm : Communicator
+        This rank's end. No phase is named.
+    replica : (n,) float32 or float64
+        This rank's copy, before; finite, n >= 1, and as long as the others'.
+    owned : dtype of replica
+        New values of this rank's shard; finite.
+    arrived, packet
+        As there; the same on all ranks.
+
+    Returns
+    -------
+    (n,) dtype of replica
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `agreed_row`, and as there. On all ranks.
+    """
+    return broadcast(comm, replica, owned, arrived, packet)[0]
+
+
+def broadcast(
+    comm: Communicator, replica: ArrayLike, owned: ArrayLike, arrived: ArrayLike, packet: int | None
+) -> tuple[Array, Mask]:
+    """The copy of this rank, and which of its coordinates are new."""
+    new = np.asarray(owned)
+
+    def fitting(row: Array) -> dict[str, Any]:
+        size = shard_of(comm, row.size)
+        if new.shape != (size.stop - size.start,) or new.dtype != row.dtype:
+            expected = f"({size.stop - size.start},) {row.dtype}"
+            raise ValueError(f"owned must be {expected} as the replica's shard is, got {new.shape} {new.dtype}")
+        if not np.isfinite(new).all():
+            raise ValueError("owned must be finite, got NaN or infinity")
+        mask = checked_arrivals(arrived, comm.size, layout(row.size, comm.size, packet))
+        return {"packet": packet, "the checksum of arrived": checksum(mask)}
+
+    result: Array = agreed_row(comm, replica, fitting, "replica")[0].copy()
+    cut, mask, shard = layout(result.size, comm.size, packet), np.asarray(arrived), shard_of(comm, result.size)
+    fresh = np.zeros(result.shape, np.bool_)
+    result[shard], fresh[shard] = new, True
+    mine = _pieces(cut, comm.rank)
+    for target, source in _turns(comm):
+        lost = [not mask[comm.rank, target, q] for q in range(len(mine))]
+        outgoing = {target: packets([result[piece] for piece in mine], lost)} if mine else {}
+        pieces = _pieces(cut, source)
+        for message in comm.step(outgoing, [source] if pieces else []).values():
+            _unpacked(message.arrays, pieces, 0, result, fresh)
+    return result, fresh
 
 
 def checked_divisor(estimator: str, p: float | None, workers: int) -> float:

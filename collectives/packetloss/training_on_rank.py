@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives.packetloss.links import layout
+from commbounds.collectives.packetloss.links import broadcast, checksum, layout, lossy_reduce_scatter, shard_of
 from commbounds.collectives.packetloss.loss_processes import Loss, Mask, checked_count
-from commbounds.collectives.packetloss.on_rank import broadcast, checksum, lossy_reduce_scatter, shard_of
 from commbounds.collectives.packetloss.training import checked_address, fates
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
@@ -96,7 +95,7 @@ def lossy_step(
 
     (own,) = agreed_row(comm, gradient, fitting, "gradient")
     comm.phase("reduce-scatter")
-    reduced = lossy_reduce_scatter(comm, own, reduce_arrived, estimator, p=p, packet=packet)
+    reduced = lossy_reduce_scatter.on_rank(comm, own, reduce_arrived, estimator, p=p, packet=packet)
     update = (-rate * reduced.estimate).astype(parameters.dtype)
     comm.phase("broadcast")
     owned = parameters[shard_of(comm, parameters.size)] + update

@@ -49,7 +49,7 @@ def agreed_row(
 ) -> NDArray[Any]:
     """`vector` as a contiguous native (1, n) array, where all ranks have a good one of the same length and dtype.
 
-    Where the ranks have one caller, it is taken as it is.
+    Where the ranks have one caller, it is taken as it is, and `settings` is called once.
 
     Parameters
     ----------
@@ -72,7 +72,9 @@ def agreed_row(
     """
     array = np.asarray(vector)
     if comm.one_caller:
-        return array[np.newaxis]
+        row = array[np.newaxis]
+        comm.shared(lambda: settings(row))
+        return row
 
     def checked() -> tuple[NDArray[Any], Settings]:
         if array.ndim != 1:

@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from commbounds.collectives._stack import checked_stack
 from commbounds.compressors._largest import largest
-from commbounds.compressors.base import checked_count
 
 __all__ = [
     "Entries",
@@ -21,7 +19,6 @@ __all__ = [
     "SparseResult",
     "added",
     "checked_choice",
-    "checked_request",
     "cut_up",
     "dense_sum",
     "dense_vector",
@@ -86,13 +83,13 @@ class SparseRankResult:
     selected: NDArray[np.int64]
 
 
-def of_all_ranks(results: Sequence[SparseRankResult]) -> dict[str, Any]:
-    """The fields of a `SparseResult` from what every rank ends with."""
-    return {
-        "update": results[0].update,
-        "residual": np.stack([result.residual for result in results]),
-        "selected": tuple(result.selected for result in results),
-    }
+def of_all_ranks(results: Sequence[SparseRankResult]) -> SparseResult:
+    """What all ranks end with, of what each does."""
+    return SparseResult(
+        results[0].update,
+        np.stack([result.residual for result in results]),
+        tuple(result.selected for result in results),
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -201,12 +198,6 @@ def left_over(stack: NDArray[Any], held: NDArray[Any], indices: NDArray[np.int64
     residual = stack.copy()
     residual[:, indices] = held[:, indices]
     return residual
-
-
-def checked_request(stack: ArrayLike, k: int) -> tuple[NDArray[Any], int]:
-    """The ranks' vectors as `checked_stack` gives them, and `k` within [1, n]."""
-    array = checked_stack(stack)
-    return array, checked_count("k", k, 1, array.shape[1])
 
 
 def checked_choice(name: str, value: str, choices: Sequence[str]) -> str:

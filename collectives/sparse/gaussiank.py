@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,21 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
-from commbounds.collectives.ranks.lockstep import in_one_process
+from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.sparse.entries import (
     Entries,
     SparseRankResult,
     SparseResult,
     checked_choice,
-    checked_request,
     dense_sum,
     of_all_ranks,
     without,
 )
-from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import checked_count
 
-__all__ = ["GaussiankRankResult", "GaussiankResult", "gaussiank_allreduce", "gaussiank_allreduce_on_rank"]
+__all__ = ["GaussiankRankResult", "GaussiankResult", "gaussiank_allreduce"]
 
 Array = NDArray[Any]
 
@@ -60,9 +59,15 @@ class GaussiankRankResult(SparseRankResult):
     threshold: float
 
 
+def _of_all_ranks(results: Sequence[GaussiankRankResult]) -> GaussiankResult:
+    thresholds = np.array([result.threshold for result in results])
+    return GaussiankResult(**vars(of_all_ranks(results)), thresholds=thresholds)
+
+
+@one_program(_of_all_ranks)
 def gaussiank_allreduce(
-    stack: ArrayLike, k: int, *, adapt: str = "none", allgather: str = "bruck"
-) -> tuple[GaussiankResult, Traffic]:
+    comm: Communicator, vector: ArrayLike, k: int, *, adapt: str = "none", allgather: str = "bruck"
+) -> GaussiankRankResult:
     """The sum of what exceeds each rank's normal-quantile threshold, by an all-gather of blocks of unequal sizes.
 
     A rank selects the entries with |x_i| > mean + z sd, where z is the standard normal quantile of 1 - k/(2n), and mean
@@ -106,39 +111,11 @@ def gaussiank_allreduce(
     >>> result.update, traffic.only("allgather").received
     (array([9., 0., 0., 0.]), array([0, 2]))
     """
-    array, k = checked_request(stack, k)
-    checked_choice("adapt", adapt, tuple(_ADAPTATIONS))
-    results, traffic = in_one_process(
-        lambda comm: gaussiank_allreduce_on_rank(comm, array[comm.rank], k, adapt=adapt, allgather=allgather),
-        len(array),
-    )
-    thresholds = np.array([result.threshold for result in results])
-    return GaussiankResult(**of_all_ranks(results), thresholds=thresholds), traffic
-
-
-def gaussiank_allreduce_on_rank(
-    comm: Communicator, vector: ArrayLike, k: int, *, adapt: str = "none", allgather: str = "bruck"
-) -> GaussiankRankResult:
-    """What one rank does in `gaussiank_allreduce`.
-
-    Parameters
-    ----------
-    comm : Communicator
-        This rank's end; gets the phases sizes and allgather.
-    vector : (n,) float32 or float64
-        This rank's; finite.
-    k, adapt, allgather
-        As there; the same on all ranks.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As there, and as `agreed_row`; on all ranks.
-    """
 
     def request(row: Array) -> dict[str, Any]:
+        most = checked_count("k", k, 1, row.size)
         checked_choice("adapt", adapt, tuple(_ADAPTATIONS))
-        return {"k": checked_count("k", k, 1, row.size), "adapt": adapt, "allgather": allgather}
+        return {"k": most, "adapt": adapt, "allgather": allgather}
 
     row = agreed_row(comm, vector, request)
     threshold, own = _selection(row[0], k, adapt)

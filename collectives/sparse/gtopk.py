@@ -9,14 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, parcel
-from commbounds.collectives.ranks.lockstep import in_one_process
+from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.sparse.entries import (
     Entries,
     SparseRankResult,
-    SparseResult,
     added,
     checked_choice,
-    checked_request,
     dense_vector,
     left_over,
     of_all_ranks,
@@ -24,15 +22,15 @@ from commbounds.collectives.sparse.entries import (
     strongest,
     without,
 )
-from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import checked_count
 
-__all__ = ["gtopk_allreduce", "gtopk_allreduce_on_rank"]
+__all__ = ["gtopk_allreduce"]
 
 Array = NDArray[Any]
 
 
-def gtopk_allreduce(stack: ArrayLike, k: int, *, putback: str = "conserving") -> tuple[SparseResult, Traffic]:
+@one_program(of_all_ranks)
+def gtopk_allreduce(comm: Communicator, vector: ArrayLike, k: int, *, putback: str = "conserving") -> SparseRankResult:
     """An approximation of the k largest entries of the sum: top-k after every merge of a binomial tree.
 
     Parameters
@@ -67,37 +65,11 @@ def gtopk_allreduce(stack: ArrayLike, k: int, *, putback: str = "conserving") ->
     >>> result.update, traffic.critical_path  # the sum's largest entry is 4, at index 1
     (array([3., 0.]), 4)
     """
-    array, k = checked_request(stack, k)
-    checked_choice("putback", putback, ("conserving", "published"))
-    results, traffic = in_one_process(
-        lambda comm: gtopk_allreduce_on_rank(comm, array[comm.rank], k, putback=putback), len(array)
-    )
-    return SparseResult(**of_all_ranks(results)), traffic
-
-
-def gtopk_allreduce_on_rank(
-    comm: Communicator, vector: ArrayLike, k: int, *, putback: str = "conserving"
-) -> SparseRankResult:
-    """What one rank does in `gtopk_allreduce`.
-
-    Parameters
-    ----------
-    comm : Communicator
-        This rank's end; gets the phases reduce and broadcast.
-    vector : (n,) float32 or float64
-        This rank's; finite.
-    k, putback
-        As there; the same on all ranks.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As there, and as `agreed_row`; on all ranks.
-    """
 
     def request(row: Array) -> dict[str, Any]:
+        most = checked_count("k", k, 1, row.size)
         checked_choice("putback", putback, ("conserving", "published"))
-        return {"k": checked_count("k", k, 1, row.size), "putback": putback}
+        return {"k": most, "putback": putback}
 
     row = agreed_row(comm, vector, request)
     (own,) = selected_entries(row, k)

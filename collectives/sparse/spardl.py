@@ -13,30 +13,34 @@ from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks._team import Team
 from commbounds.collectives.ranks.communicator import Communicator, parcel
-from commbounds.collectives.ranks.lockstep import in_one_process
+from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.sparse.entries import (
     Entries,
     SparseRankResult,
-    SparseResult,
     added,
     checked_choice,
-    checked_request,
     dense_vector,
     left_over,
     of_all_ranks,
     strongest,
 )
-from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import checked_count
 
-__all__ = ["spardl_allreduce", "spardl_allreduce_on_rank"]
+__all__ = ["spardl_allreduce"]
 
 Array = NDArray[Any]
 
 
+@one_program(of_all_ranks)
 def spardl_allreduce(
-    stack: ArrayLike, k: int, *, teams: int = 1, synchronise: str = "r-sag", sag_entries: int | None = None
-) -> tuple[SparseResult, Traffic]:
+    comm: Communicator,
+    vector: ArrayLike,
+    k: int,
+    *,
+    teams: int = 1,
+    synchronise: str = "r-sag",
+    sag_entries: int | None = None,
+) -> SparseRankResult:
     """An approximation of the k largest entries of the sum, h = floor(k d / P) from each of P / d blocks.
 
     The P ranks form d teams of m = P / d. Within a team, blocks of n / m entries are reduced to their owners in
@@ -82,43 +86,6 @@ def spardl_allreduce(
     (array([ 5.,  0.,  0., -4.]), array([4, 4]))
     >>> result.residual.tolist()
     [[0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
-    """
-    array, k = checked_request(stack, k)
-    d = _checked_teams(len(array), teams, synchronise)
-    _checked_sag(k // (len(array) // d), d, synchronise, sag_entries)
-    results, traffic = in_one_process(
-        lambda comm: spardl_allreduce_on_rank(
-            comm, array[comm.rank], k, teams=teams, synchronise=synchronise, sag_entries=sag_entries
-        ),
-        len(array),
-    )
-    return SparseResult(**of_all_ranks(results)), traffic
-
-
-def spardl_allreduce_on_rank(
-    comm: Communicator,
-    vector: ArrayLike,
-    k: int,
-    *,
-    teams: int = 1,
-    synchronise: str = "r-sag",
-    sag_entries: int | None = None,
-) -> SparseRankResult:
-    """What one rank does in `spardl_allreduce`.
-
-    Parameters
-    ----------
-    comm : Communicator
-        This rank's end; gets the phases reduce-scatter, synchronise and allgather.
-    vector : (n,) float32 or float64
-        This rank's; finite.
-    k, teams, synchronise, sag_entries
-        As there; the same on all ranks.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As there, and as `agreed_row`; on all ranks.
     """
     P = comm.size
 

@@ -7,24 +7,22 @@ from numpy.typing import ArrayLike
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
-from commbounds.collectives.ranks.lockstep import in_one_process
+from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.sparse.entries import (
     Entries,
     SparseRankResult,
-    SparseResult,
-    checked_request,
     dense_sum,
     of_all_ranks,
     selected_entries,
     without,
 )
-from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import checked_count
 
-__all__ = ["topk_allgather", "topk_allgather_on_rank"]
+__all__ = ["topk_allgather"]
 
 
-def topk_allgather(stack: ArrayLike, k: int, *, allgather: str = "bruck") -> tuple[SparseResult, Traffic]:
+@one_program(of_all_ranks)
+def topk_allgather(comm: Communicator, vector: ArrayLike, k: int, *, allgather: str = "bruck") -> SparseRankResult:
     """The sum of the ranks' top-k vectors, by an all-gather of k entries from each.
 
     Parameters
@@ -56,32 +54,6 @@ def topk_allgather(stack: ArrayLike, k: int, *, allgather: str = "bruck") -> tup
     >>> result, traffic = topk_allgather(np.array([[3.0, 1.0, 0.0], [0.0, 2.0, -5.0]]), 1)
     >>> result.update, traffic.received
     (array([ 3.,  0., -5.]), array([2, 2]))
-    """
-    array, k = checked_request(stack, k)
-    results, traffic = in_one_process(
-        lambda comm: topk_allgather_on_rank(comm, array[comm.rank], k, allgather=allgather), len(array)
-    )
-    return SparseResult(**of_all_ranks(results)), traffic
-
-
-def topk_allgather_on_rank(
-    comm: Communicator, vector: ArrayLike, k: int, *, allgather: str = "bruck"
-) -> SparseRankResult:
-    """What one rank does in `topk_allgather`.
-
-    Parameters
-    ----------
-    comm : Communicator
-        This rank's end.
-    vector : (n,) float32 or float64
-        This rank's; finite.
-    k, allgather
-        As there; the same on all ranks.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As there, and as `agreed_row`; on all ranks.
     """
     row = agreed_row(comm, vector, lambda row: {"k": checked_count("k", k, 1, row.size), "allgather": allgather})
     (own,) = selected_entries(row, k)

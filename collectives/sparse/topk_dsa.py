@@ -11,32 +11,30 @@ from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, parcel
-from commbounds.collectives.ranks.lockstep import in_one_process
+from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.sparse.entries import (
     Entries,
     SparseRankResult,
-    SparseResult,
     added,
     checked_choice,
-    checked_request,
     cut_up,
     dense_vector,
     of_all_ranks,
     selected_entries,
     without,
 )
-from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import checked_count
 
-__all__ = ["topk_dsa", "topk_dsa_on_rank"]
+__all__ = ["topk_dsa"]
 
 Array = NDArray[Any]
 _SWITCHES = ("model", "code", "never")
 
 
+@one_program(of_all_ranks)
 def topk_dsa(
-    stack: ArrayLike, k: int, *, switch: str = "model", allgather: str = "ring"
-) -> tuple[SparseResult, Traffic]:
+    comm: Communicator, vector: ArrayLike, k: int, *, switch: str = "model", allgather: str = "ring"
+) -> SparseRankResult:
     """The sum of the ranks' top-k vectors: entries go to the owners of even regions, which gather the sums.
 
     Parameters
@@ -77,37 +75,11 @@ def topk_dsa(
     >>> result.update, traffic.only("split").received, traffic.only("allgather").received
     (array([5., 0., 0., 0.]), array([2, 0]), array([0, 2]))
     """
-    array, k = checked_request(stack, k)
-    checked_choice("switch", switch, _SWITCHES)
-    results, traffic = in_one_process(
-        lambda comm: topk_dsa_on_rank(comm, array[comm.rank], k, switch=switch, allgather=allgather), len(array)
-    )
-    return SparseResult(**of_all_ranks(results)), traffic
-
-
-def topk_dsa_on_rank(
-    comm: Communicator, vector: ArrayLike, k: int, *, switch: str = "model", allgather: str = "ring"
-) -> SparseRankResult:
-    """What one rank does in `topk_dsa`.
-
-    Parameters
-    ----------
-    comm : Communicator
-        This rank's end; gets the phases split, sizes and allgather or dense.
-    vector : (n,) float32 or float64
-        This rank's; finite.
-    k, switch, allgather
-        As there; the same on all ranks.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As there, and as `agreed_row`; on all ranks.
-    """
 
     def request(row: Array) -> dict[str, Any]:
+        most = checked_count("k", k, 1, row.size)
         checked_choice("switch", switch, _SWITCHES)
-        return {"k": checked_count("k", k, 1, row.size), "switch": switch, "allgather": allgather}
+        return {"k": most, "switch": switch, "allgather": allgather}
 
     row = agreed_row(comm, vector, request)
     n, rank, cuts = row.size, comm.rank, even_cuts(row.size, comm.size)

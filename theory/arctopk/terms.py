@@ -70,10 +70,12 @@ class retained(sp.Function):  # type: ignore[misc]
 def _retained(rows: float, rank: float) -> float:
     """By adaptive quadrature, to 1e-10."""
     from scipy.integrate import quad
-    from scipy.stats import chi2
+    from scipy.special import gammaincinv
 
-    law = chi2(rank)
-    value, _ = quad(lambda u: law.ppf(u) / law.ppf(1 - (1 - u) / rows), 0.0, 1.0, epsabs=1e-10, limit=200)
+    def quantile(u: float) -> float:
+        return float(gammaincinv(rank / 2, u))  # half of it
+
+    value, _ = quad(lambda u: quantile(u) / quantile(1 - (1 - u) / rows), 0.0, 1.0, epsabs=1e-10, limit=200)
     return float(value)
 
 

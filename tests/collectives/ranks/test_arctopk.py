@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commbounds.collectives import row_count
-from commbounds.collectives.arctopk.on_rank import arctopk_allreduce
-from commbounds.collectives.dense.on_rank import ring_allreduce
-from commbounds.collectives.ranks import ThreadWorld, parcel
+from commbounds.collectives import arctopk_allreduce, ring_allreduce, row_count
+from commbounds.collectives.ranks import ThreadWorld, one_program, parcel
 from commbounds.verify.experiments.arctopk.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
@@ -27,7 +25,7 @@ def refused(arguments, error, message):
     def refusal(comm):
         given = {"gradient": ONES, "K": 2, "rank": 1, "sketch": [[1.0], [2.0]], **arguments(comm.rank)}
         with pytest.raises(error, match=message) as raised:
-            arctopk_allreduce(comm, **given)
+            arctopk_allreduce.on_rank(comm, **given)
         return str(raised.value)
 
     texts, _ = ThreadWorld().run(refusal, 3)
@@ -54,7 +52,7 @@ def test_words_are_those_of_the_sketch_and_of_the_rows():
     K = row_count(m, 0.3)
     stack = np.random.default_rng(0).standard_normal((P, m, n))
     _, traffic = ThreadWorld().run(
-        lambda comm: arctopk_allreduce(comm, stack[comm.rank], K, rank, np.random.default_rng(1)), P
+        lambda comm: arctopk_allreduce.on_rank(comm, stack[comm.rank], K, rank, np.random.default_rng(1)), P
     )
     assert list(traffic.phases) == ["sketch", "rows"]
     assert [list(phase.phases) for phase in traffic.phases.values()] == [["reduce-scatter", "all-gather"]] * 2
@@ -103,13 +101,16 @@ def test_a_rank_looks_at_no_gradient_but_its_own():
 
 
 def test_a_program_that_scores_by_its_own_sketch_is_found():
+    @one_program(np.stack)
     def selfish(comm, vector):
-        ring_allreduce(comm, vector)
+        ring_allreduce.on_rank(comm, vector)
         return comm.size * vector
 
     def with_selfish_sums(comm, case):
         rng, columns = np.random.default_rng(1), case.settings["rank"]
-        return vars(arctopk_allreduce(comm, case.stack[comm.rank], case.settings["K"], columns, rng, allreduce=selfish))
+        return vars(
+            arctopk_allreduce.on_rank(comm, case.stack[comm.rank], case.settings["K"], columns, rng, allreduce=selfish)
+        )
 
     assert any("mean" in difference or "rows" in difference for difference in differences(with_selfish_sums))
 

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from commbounds import collectives
 from commbounds.collectives import COLLECTIVES, gather_blocks
 from commbounds.collectives.cuts import even_cuts
-from commbounds.collectives.dense import on_rank as dense
 from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part, carried_out
 from commbounds.collectives.dense.messages import backwards, bruck
+from commbounds.collectives.dense.on_rank import carried_out_on_rank, gathered
 from commbounds.collectives.ranks import ThreadWorld
 from commbounds.verify.experiments.dense.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
@@ -66,11 +67,11 @@ def test_input_is_left_alone(P):
 
     def program(comm):
         for twin in ("ring", "recursive_doubling", "rabenseifner", "butterfly"):
-            result = getattr(dense, f"{twin}_allreduce")(comm, stack[comm.rank])
+            result = COLLECTIVES[f"{twin}_allreduce"].on_rank(comm, stack[comm.rank])
             result[:] = 0
-        dense.reduce_scatter(comm, stack[comm.rank])[:] = 0
-        dense.allgather(comm, stack[comm.rank])[:] = 0
-        dense.allgatherv(comm, stack[comm.rank])[:] = 0
+        collectives.reduce_scatter.on_rank(comm, stack[comm.rank])[:] = 0
+        collectives.allgather.on_rank(comm, stack[comm.rank])[:] = 0
+        collectives.allgatherv.on_rank(comm, stack[comm.rank])[:] = 0
 
     run(program, P)
     assert stack.tobytes() == before.tobytes()
@@ -80,7 +81,7 @@ def test_any_array_that_holds_the_numbers_will_do():
     stack = np.arange(24.0).reshape(3, 8)
     frozen = stack[:, ::2].astype(">f8")
     frozen.setflags(write=False)
-    for twin in (dense.ring_allreduce, dense.butterfly_allreduce):
+    for twin in (collectives.ring_allreduce.on_rank, collectives.butterfly_allreduce.on_rank):
         results, _ = run(lambda comm, twin=twin: twin(comm, frozen[comm.rank]), 3)
         assert all(result.tolist() == stack[:, ::2].sum(axis=0).tolist() for result in results)
         assert results[0].dtype == np.float64
@@ -107,7 +108,7 @@ def test_a_bad_vector_on_one_rank_is_an_error_on_all(name, kind, part, vectors):
 
     def program(comm):
         try:
-            getattr(dense, name)(comm, vectors[comm.rank])
+            COLLECTIVES[name].on_rank(comm, vectors[comm.rank])
         except (TypeError, ValueError) as error:
             errors.append(error)
 
@@ -122,18 +123,18 @@ def test_a_bad_vector_on_one_rank_is_an_error_on_all(name, kind, part, vectors):
 @pytest.mark.parametrize("other", [np.ones(2), np.ones(3, np.float32)], ids=["length", "dtype"])
 def test_vectors_must_be_of_one_length_and_dtype(name, other):
     with pytest.raises(TypeError, match="one length and dtype on all ranks"):
-        run(lambda comm: getattr(dense, name)(comm, other if comm.rank == 1 else GOOD), 3)
+        run(lambda comm: COLLECTIVES[name].on_rank(comm, other if comm.rank == 1 else GOOD), 3)
 
 
 def test_ragged_blocks_must_be_of_one_dtype():
     blocks = [GOOD, np.ones(2), np.ones(0, np.float32)]
     with pytest.raises(ValueError, match="dtype of block must be the same on all ranks"):
-        run(lambda comm: dense.allgatherv(comm, blocks[comm.rank]), 3)
+        run(lambda comm: collectives.allgatherv.on_rank(comm, blocks[comm.rank]), 3)
 
 
 @pytest.mark.parametrize("name", ["reduce_scatter", "allgather", "allgatherv"])
 def test_the_algorithm_must_be_known_and_the_same(name):
-    twin = getattr(dense, name)
+    twin = COLLECTIVES[name].on_rank
     with pytest.raises(ValueError, match="algorithm must be one of ring, recursive-doubling, bruck, got 'tree'"):
         run(lambda comm: twin(comm, GOOD, "tree"), 3)
     with pytest.raises(ValueError, match="algorithm must be the same on all ranks"):
@@ -155,7 +156,7 @@ def block_of(rank):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("P", range(1, 10))
 def test_blocks_of_any_arrays_are_gathered(algorithm, P):
-    results, traffic = run(lambda comm: dense.gathered(comm, block_of(comm.rank), algorithm), P)
+    results, traffic = run(lambda comm: gathered(comm, block_of(comm.rank), algorithm), P)
     for result in results:
         assert len(result) == P
         for rank, block in enumerate(result):
@@ -169,7 +170,7 @@ def test_blocks_may_count_other_words():
     def size(block):
         return sum(array.nbytes for array in block)
 
-    _, traffic = run(lambda comm: dense.gathered(comm, block_of(comm.rank), "bruck", size), 5)
+    _, traffic = run(lambda comm: gathered(comm, block_of(comm.rank), "bruck", size), 5)
     sizes = [size(block_of(rank)) for rank in range(5)]
     assert traffic.as_dict() == gather_blocks(sizes, "bruck").as_dict()
 
@@ -177,7 +178,7 @@ def test_blocks_may_count_other_words():
 def test_gathering_belongs_to_the_phase_of_the_caller():
     def program(comm):
         comm.phase("sizes")
-        dense.gathered(comm, (np.ones(1),))
+        gathered(comm, (np.ones(1),))
 
     _, traffic = run(program, 3)
     assert {name: phase.steps for name, phase in traffic.phases.items()} == {"sizes": 2}
@@ -185,14 +186,14 @@ def test_gathering_belongs_to_the_phase_of_the_caller():
 
 def test_the_own_block_is_handed_back_as_it_is():
     own = (np.ones(2), np.zeros(1))
-    results, _ = run(lambda comm: dense.gathered(comm, own), 1)
+    results, _ = run(lambda comm: gathered(comm, own), 1)
     assert results[0][0][0] is own[0]
 
 
 @pytest.mark.parametrize("algorithm", ["tree", "", "Ring"])
 def test_there_are_three_ways_to_gather(algorithm):
     with pytest.raises(ValueError, match="algorithm must be one of"):
-        run(lambda comm: dense.gathered(comm, (GOOD,), algorithm), 2)
+        run(lambda comm: gathered(comm, (GOOD,), algorithm), 2)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float32])
@@ -209,7 +210,7 @@ def test_schedules_are_carried_out_as_in_one_process(P, dtype):
 
         def program(comm, parts=parts, edges=edges):
             held = stack[comm.rank].copy()
-            dense.carried_out_on_rank(comm, held, edges, parts)
+            carried_out_on_rank(comm, held, edges, parts)
             return held
 
         results, traffic = run(program, P)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commbounds.collectives.flashcomm.on_rank import (
+from commbounds.collectives import (
     hierarchical_quantised_allreduce,
     oneshot_quantised_allreduce,
     ring_quantised_allreduce,
@@ -18,10 +18,10 @@ from commbounds.verify.pairing import compared
 
 pytestmark = pytest.mark.kernels
 TWINS = {
-    "twostep": lambda comm, x, q, rng=None: twostep_quantised_allreduce(comm, x, q, rng=rng),
-    "ring": ring_quantised_allreduce,
-    "oneshot": oneshot_quantised_allreduce,
-    "hierarchical": lambda comm, x, q, *rest: hierarchical_quantised_allreduce(comm, x, q, 3, *rest),
+    "twostep": lambda comm, x, q, rng=None: twostep_quantised_allreduce.on_rank(comm, x, q, rng=rng),
+    "ring": ring_quantised_allreduce.on_rank,
+    "oneshot": oneshot_quantised_allreduce.on_rank,
+    "hierarchical": lambda comm, x, q, *rest: hierarchical_quantised_allreduce.on_rank(comm, x, q, 3, *rest),
 }
 EACH = pytest.mark.parametrize("name", TWINS)
 QUANTISER = GroupQuantizer(3, 4, "float16")
@@ -99,10 +99,10 @@ def test_settings_and_seeds_must_be_the_same(name):
 
 def test_nodes_must_divide_the_ranks():
     with pytest.raises(ValueError, match="node must divide the number of ranks, 3, got 2"):
-        ThreadWorld().run(lambda comm: hierarchical_quantised_allreduce(comm, np.ones(4), QUANTISER, 2), 3)
+        ThreadWorld().run(lambda comm: hierarchical_quantised_allreduce.on_rank(comm, np.ones(4), QUANTISER, 2), 3)
     with pytest.raises(ValueError, match="node must be the same on all ranks, got 1, 3, 3"):
         ThreadWorld().run(
-            lambda comm: hierarchical_quantised_allreduce(comm, np.ones(4), QUANTISER, 3 if comm.rank else 1), 3
+            lambda comm: hierarchical_quantised_allreduce.on_rank(comm, np.ones(4), QUANTISER, 3 if comm.rank else 1), 3
         )
 
 

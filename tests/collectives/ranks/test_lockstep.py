@@ -13,5 +13,5 @@ pytestmark = pytest.mark.kernels
 @pytest.mark.parametrize("name", PAIRINGS)
 def test_bits_and_traffic_are_those_of_one_process(name, P):
     found = compared(PAIRINGS[name], P, LockstepWorld())
-    assert found
+    assert found or (P == 1 and name in ("drift_trials", "staleness_trials"))  # an owner needs a receiver
     assert [agreement for agreement in found if agreement.difference] == []

@@ -5,21 +5,24 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from rank_refusals import differences_with, refused_by_all
+from rank_refusals import differences_with, refused_by_all, remembered
 
+from commbounds import collectives
 from commbounds.collectives import initial_keys
-from commbounds.collectives.moshpit.group_average_on_rank import combined_in_groups, group_average
-from commbounds.collectives.moshpit.on_rank import allreduce_with_restarts, grid_average, moshpit, moshpit_sgd
-from commbounds.collectives.moshpit.random_groups_on_rank import random_groups, regrouping
+from commbounds.collectives.moshpit.group_average import combined_in_groups
+from commbounds.collectives.moshpit.sgd import moshpit_sgd_on_rank as moshpit_sgd
 from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.verify.experiments.moshpit.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
 pytestmark = pytest.mark.kernels
-# there is a function `moshpit` too
-GROUPS, MOSHPIT = (
-    import_module(f"commbounds.collectives.moshpit.{name}") for name in ("group_average_on_rank", "on_rank")
+group_average, grid_average, moshpit = (
+    collective.on_rank for collective in (collectives.group_average, collectives.grid_average, collectives.moshpit)
 )
+random_groups, regrouping = collectives.random_groups.on_rank, collectives.regrouping.on_rank
+allreduce_with_restarts = collectives.allreduce_with_restarts.on_rank
+# there are functions of these names too
+GROUPS, MOSHPIT = (import_module(f"commbounds.collectives.moshpit.{name}") for name in ("group_average", "allreduce"))
 BY_NAME = {pairing.name: pairing for pairing in PAIRINGS}
 EVERY = pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)
 CELLS = [[0, 0], [0, 1], [1, 0]]
@@ -62,7 +65,9 @@ def test_what_all_must_know_must_be_the_same():
     one = np.ones(4)
     refused_by_all(lambda c: group_average(c, one, [0, 0, c.rank]), ValueError, "groups must be the same on all ranks")
     refused_by_all(
-        lambda c: group_average(c, one, [0] * 3, receives=[c.rank != 1] * 3), ValueError, "receives must be the same"
+        lambda c: group_average(c, one, [0] * 3, receives=[c.rank != 1] * 3),
+        ValueError,
+        "receives must be the same",
     )
     for program in (
         lambda c: moshpit(c, one, initial_keys(3, 2, 2), 2, 3, np.random.default_rng(c.rank)),
@@ -75,10 +80,14 @@ def test_what_all_must_know_must_be_the_same():
         lambda c: grid_average(c, one, CELLS, 2, 1 + c.rank), ValueError, "rounds must be the same on all ranks"
     )
     refused_by_all(
-        lambda c: allreduce_with_restarts(c, one, 1.0, 2 + c.rank), ValueError, "number of attempts must be the same"
+        lambda c: allreduce_with_restarts(c, one, 1.0, 2 + c.rank),
+        ValueError,
+        "number of attempts must be the same",
     )
     refused_by_all(
-        lambda c: moshpit_sgd(c, one, np.negative, 0.5, np.zeros((c.rank, 4)), 5), ValueError, "steps must be the same"
+        lambda c: moshpit_sgd(c, one, np.negative, 0.5, np.zeros((c.rank, 4)), 5),
+        ValueError,
+        "steps must be the same",
     )
 
 
@@ -86,18 +95,42 @@ def test_what_all_must_know_must_be_the_same():
     ("program", "error", "message"),
     [
         (lambda c: group_average(c, np.ones(2), [0, 0]), ValueError, r"groups must have shape \(3,\)"),
-        (lambda c: group_average(c, np.ones(2), [0.0, 0, 0] if c.rank else [0] * 3), TypeError, "groups must be int"),
+        (
+            lambda c: group_average(c, np.ones(2), [0.0, 0, 0] if c.rank else [0] * 3),
+            TypeError,
+            "groups must be int",
+        ),
         (lambda c: grid_average(c, np.ones(2), [[0], [0], [1]], 2, 1), ValueError, "cells must differ"),
-        (lambda c: moshpit(c, np.ones(2), initial_keys(3, 2, 2), 2, 1), TypeError, "rng must be a numpy Generator"),
+        (
+            lambda c: moshpit(c, np.ones(2), initial_keys(3, 2, 2), 2, 1),
+            TypeError,
+            "rng must be a numpy Generator",
+        ),
         (lambda c: moshpit(c, np.ones(2), [[0], [2], [0]], 2, 1), ValueError, "digits of keys"),
-        (lambda c: moshpit(c, np.ones(2), [[0]] * 3, 2, 1, rule="wait", slots="rank"), ValueError, "rule must be"),
+        (
+            lambda c: moshpit(c, np.ones(2), [[0]] * 3, 2, 1, rule="wait", slots="rank"),
+            ValueError,
+            "rule must be",
+        ),
         (lambda c: random_groups(c, np.ones(2), 4), ValueError, r"r must be in \[1, 3\], got 4"),
         (lambda c: random_groups(c, np.ones(2), 2, reading="slots"), ValueError, "reading must not be 'slots'"),
         (lambda c: regrouping(c, np.ones(2), 2, orders=[[0, 1]]), ValueError, "orders of a round"),
         (lambda c: allreduce_with_restarts(c, np.ones(2), 2.0), ValueError, "p must be a probability"),
-        (lambda c: moshpit_sgd(c, np.ones(2), np.negative, 0.0, np.zeros((1, 2))), ValueError, "gamma must be pos"),
-        (lambda c: moshpit_sgd(c, np.ones(2), np.negative, 1.0, np.zeros((1, 3, 2))), ValueError, "noise must have"),
-        (lambda c: moshpit_sgd(c, np.ones(2), np.negative, 1.0, np.zeros((1, 2))), ValueError, "groups must hold one"),
+        (
+            lambda c: moshpit_sgd(c, np.ones(2), np.negative, 0.0, np.zeros((1, 2))),
+            ValueError,
+            "gamma must be pos",
+        ),
+        (
+            lambda c: moshpit_sgd(c, np.ones(2), np.negative, 1.0, np.zeros((1, 3, 2))),
+            ValueError,
+            "noise must have",
+        ),
+        (
+            lambda c: moshpit_sgd(c, np.ones(2), np.negative, 1.0, np.zeros((1, 2))),
+            ValueError,
+            "groups must hold one",
+        ),
     ],
 )
 def test_bad_settings_are_refused_on_all_ranks(program, error, message):
@@ -128,6 +161,9 @@ def test_a_word_too_many_is_found(pairing):
 
 @EVERY
 def test_members_added_up_the_other_way_round_are_found(pairing, monkeypatch):
+    if pairing.name == "group_trials":
+        pytest.skip("its numbers are chosen so that all sums are exact: no order shows")
+
     def backwards(rows):
         total = np.zeros(rows.shape[1])
         for row in rows[::-1]:
@@ -174,8 +210,8 @@ def test_failed_members_that_take_part_are_found(monkeypatch):
     def all_there(*arguments, alive, **options):
         return meetings(*arguments, alive=None, **options)
 
+    pairing = remembered(BY_NAME["moshpit"], [4])
     monkeypatch.setattr(MOSHPIT, "meetings", all_there)
-    pairing = BY_NAME["moshpit"]
     found = differences_with(pairing, pairing.program)
     assert [bool(difference) for difference in found] == [False, False, True, True, True, False]
 

@@ -7,16 +7,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from commbounds.collectives import CONTROLLERS, OkTopkSGD, oktopk_allreduce
+from commbounds.collectives import CONTROLLERS, OkTopkSGD, oktopk_allreduce, oktopk_boundaries
 from commbounds.collectives.oktopk.sgd_on_rank import OkTopkSGDRankState, oktopk_sgd_start, oktopk_sgd_step
 from commbounds.collectives.ranks import Parcel, ThreadWorld
 from commbounds.verify.experiments.oktopk.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
 pytestmark = pytest.mark.kernels
-OKTOPK, EXCHANGE, REGIONS = (
-    import_module(f"commbounds.collectives.oktopk.{name}") for name in ("on_rank", "exchange", "regions_on_rank")
-)
+OKTOPK, EXCHANGE = (import_module(f"commbounds.collectives.oktopk.{name}") for name in ("on_rank", "exchange"))
 State, program = OKTOPK.OkTopkRankState, OKTOPK.oktopk_allreduce
 PAIRED = {pairing.name: pairing for pairing in PAIRINGS}
 ALLREDUCE = PAIRED["oktopk_allreduce"]
@@ -185,7 +183,7 @@ def test_a_sum_that_overflows_at_one_owner_is_refused_on_all(dtype):
 
 
 def test_boundaries_of_bad_indices_are_refused_on_all():
-    boundaries = REGIONS.oktopk_boundaries
+    boundaries = oktopk_boundaries.on_rank
     assert refused(lambda comm: boundaries(comm, [3, 1] if comm.rank == 1 else [1, 3], 8)) == (
         "ValueError: selected must hold ascending indices in range(8), got [3, 1]"
     )

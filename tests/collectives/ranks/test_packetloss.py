@@ -4,17 +4,21 @@ import numpy as np
 import pytest
 from rank_refusals import differences_with, refused_by_all
 
+from commbounds import collectives
 from commbounds.collectives import Bernoulli, GilbertElliott
-from commbounds.collectives.packetloss.on_rank import lossy_broadcast, lossy_reduce_scatter
+from commbounds.collectives.packetloss.links import lossy_broadcast_on_rank as lossy_broadcast
 from commbounds.collectives.packetloss.training_on_rank import fresh_replica, lossy_step, lossy_training
 from commbounds.collectives.ranks import ThreadWorld, packets, parcel
 from commbounds.verify.experiments.packetloss.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
 pytestmark = pytest.mark.kernels
+lossy_reduce_scatter = collectives.lossy_reduce_scatter.on_rank
 BY_NAME = {pairing.name: pairing for pairing in PAIRINGS}
+TRIALS = ("drift_trials", "staleness_trials")
+"""Of one coordinate, whose owner needs a receiver."""
 EVERY = pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)
-MODULE = "commbounds.collectives.packetloss.on_rank."
+MODULE = "commbounds.collectives.packetloss.links."
 THERE = np.ones((3, 3, 1), bool)
 TWINS = {
     "reduce": lambda comm, x: lossy_reduce_scatter(comm, x, THERE),
@@ -28,7 +32,7 @@ TWINS = {
 @EVERY
 def test_bits_and_traffic_are_those_of_one_process(pairing, P):
     found = compared(pairing, P, ThreadWorld())
-    assert len(found) >= 6
+    assert len(found) >= (3 * (P > 1) if pairing.name in TRIALS else 6)
     assert [agreement for agreement in found if agreement.difference] == []
 
 
@@ -152,12 +156,14 @@ def in_one(arrays, lost):
 )
 @EVERY
 def test_links_that_lose_otherwise_are_found(pairing, wire, where, monkeypatch):
+    if wire is in_one and pairing.name in TRIALS:
+        pytest.skip("the only coordinate is one packet")
     monkeypatch.setattr(MODULE + "packets", wire)
     assert any(difference.startswith(where) for difference in differences_with(pairing, pairing.program, P=3))
 
 
 def test_an_owner_that_always_divides_by_all_is_found(monkeypatch):
-    from commbounds.collectives.packetloss import on_rank as program
+    from commbounds.collectives.packetloss import links as program
 
     kernel = program._own_shard
     monkeypatch.setattr(MODULE + "_own_shard", lambda rows, here, _, *out: kernel(rows, here, float(len(rows)), *out))
@@ -167,7 +173,7 @@ def test_an_owner_that_always_divides_by_all_is_found(monkeypatch):
 
 
 def test_contributions_added_up_the_other_way_round_are_found(monkeypatch):
-    from commbounds.collectives.packetloss import on_rank as program
+    from commbounds.collectives.packetloss import links as program
 
     kernel = program._own_shard
 
@@ -181,7 +187,7 @@ def test_contributions_added_up_the_other_way_round_are_found(monkeypatch):
 
 @pytest.mark.parametrize("name", ["lossy_step", "lossy_training"])
 def test_a_staleness_that_is_never_reset_is_found(name, monkeypatch):
-    from commbounds.collectives.packetloss.on_rank import broadcast
+    from commbounds.collectives.packetloss.links import broadcast
 
     def stale(*arguments):
         result, fresh = broadcast(*arguments)

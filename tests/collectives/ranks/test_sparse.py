@@ -10,21 +10,21 @@ from commbounds import collectives
 from commbounds.collectives.ranks import Parcel, ThreadWorld, parcel
 from commbounds.collectives.ranks._team import Team
 from commbounds.collectives.sparse.entries import Entries, added
-from commbounds.collectives.sparse.gaussiank import gaussiank_allreduce_on_rank
-from commbounds.collectives.sparse.gtopk import gtopk_allreduce_on_rank
-from commbounds.collectives.sparse.spardl import spardl_allreduce_on_rank
-from commbounds.collectives.sparse.topk_allgather import topk_allgather_on_rank
-from commbounds.collectives.sparse.topk_dsa import topk_dsa_on_rank
+from commbounds.collectives.sparse.gaussiank import gaussiank_allreduce
+from commbounds.collectives.sparse.gtopk import gtopk_allreduce
+from commbounds.collectives.sparse.spardl import spardl_allreduce
+from commbounds.collectives.sparse.topk_allgather import topk_allgather
+from commbounds.collectives.sparse.topk_dsa import topk_dsa
 from commbounds.verify.experiments.sparse.pairings import PAIRINGS, telling_stacks
 from commbounds.verify.pairing import compared
 
 pytestmark = pytest.mark.kernels
 TWINS = {
-    "topk_allgather": topk_allgather_on_rank,
-    "topk_dsa": topk_dsa_on_rank,
-    "gtopk_allreduce": gtopk_allreduce_on_rank,
-    "gaussiank_allreduce": gaussiank_allreduce_on_rank,
-    "spardl_allreduce": spardl_allreduce_on_rank,
+    "topk_allgather": topk_allgather.on_rank,
+    "topk_dsa": topk_dsa.on_rank,
+    "gtopk_allreduce": gtopk_allreduce.on_rank,
+    "gaussiank_allreduce": gaussiank_allreduce.on_rank,
+    "spardl_allreduce": spardl_allreduce.on_rank,
 }
 COLUMN = "commbounds.collectives.sparse."
 EACH = pytest.mark.parametrize("name", TWINS)
@@ -148,7 +148,7 @@ def test_an_option_that_differs_or_does_not_exist_is_refused_on_all(name):
 
 
 def test_teams_must_divide_the_ranks():
-    words = refused(lambda comm: spardl_allreduce_on_rank(comm, GOOD, 4, teams=2 if comm.rank == 2 else 1))
+    words = refused(lambda comm: spardl_allreduce.on_rank(comm, GOOD, 4, teams=2 if comm.rank == 2 else 1))
     assert words == "ValueError: teams must divide the number of ranks, 3, got 2"
 
 

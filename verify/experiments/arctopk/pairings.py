@@ -1,4 +1,4 @@
-"""ARC-Top-K beside its rank-by-rank twin."""
+"""ARC-Top-K, all ranks at once, beside its rank program."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds import collectives
-from commbounds.collectives.arctopk import on_rank as programs
-from commbounds.collectives.dense import on_rank as dense
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
@@ -52,12 +50,12 @@ def _cases(P: int) -> Iterator[RankCase]:
             yield RankCase({"input": name, "dtype": stack.dtype.name, "K": K, **chosen}, stack)
 
 
-def _arguments(case: RankCase, where: Any) -> dict[str, Any]:
-    """What the collective is given beside the gradients, made from the settings alone; all-reduces of `where`."""
+def _arguments(case: RankCase) -> dict[str, Any]:
+    """What the collective is given beside the gradients, made from the settings alone."""
     settings = case.settings
     given = {name: settings[name] for name in ("K", "rank", "agree", "sketch_format") if name in settings}
     if "allreduce" in settings:
-        given["allreduce"] = getattr(where, f"{settings['allreduce']}_allreduce")
+        given["allreduce"] = getattr(collectives, f"{settings['allreduce']}_allreduce")
     if "V" in settings:
         given["sketch"] = np.random.default_rng(settings["V"]).standard_normal((case.stack.shape[2], settings["rank"]))
     else:
@@ -66,13 +64,13 @@ def _arguments(case: RankCase, where: Any) -> dict[str, Any]:
 
 
 def _in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
-    result, traffic = collectives.arctopk_allreduce(case.stack, **_arguments(case, collectives))
+    result, traffic = collectives.arctopk_allreduce(case.stack, **_arguments(case))
     parts = zip(result.mean, result.rows, result.scores, strict=True)
     return [{"mean": mean, "rows": rows, "scores": scores} for mean, rows, scores in parts], traffic
 
 
 def _on_rank(comm: Communicator, case: RankCase) -> RankResult:
-    return vars(programs.arctopk_allreduce(comm, case.stack[comm.rank], **_arguments(case, dense)))
+    return vars(collectives.arctopk_allreduce.on_rank(comm, case.stack[comm.rank], **_arguments(case)))
 
 
 PAIRINGS: tuple[Pairing, ...] = (Pairing("arctopk_allreduce", _cases, _in_one_process, _on_rank),)

@@ -1,4 +1,4 @@
-"""Classical collectives beside their rank-by-rank twins."""
+"""Classical collectives, all ranks at once, beside their rank programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds import collectives
-from commbounds.collectives.dense import on_rank as programs
+from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
@@ -53,7 +53,7 @@ def _algorithm(case: RankCase) -> dict[str, Any]:
     return {name: value for name, value in case.settings.items() if name == "algorithm"}
 
 
-def _paired(name: str, twin: Callable[..., Array], *options: dict[str, Any]) -> Pairing:
+def _paired(name: str, *options: dict[str, Any]) -> Pairing:
     """A collective of the stack, whose result has a row or a block for every rank."""
     collective = collectives.COLLECTIVES[name]
 
@@ -62,7 +62,7 @@ def _paired(name: str, twin: Callable[..., Array], *options: dict[str, Any]) -> 
         return [{"result": own} for own in result], traffic
 
     def on_rank(comm: Communicator, case: RankCase) -> RankResult:
-        return {"result": twin(comm, case.stack[comm.rank], **_algorithm(case))}
+        return {"result": collective.on_rank(comm, case.stack[comm.rank], **_algorithm(case))}
 
     return Pairing(name, _cases(options), in_one_process, on_rank)
 
@@ -90,7 +90,7 @@ def _ragged_in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
 
 
 def _ragged_on_rank(comm: Communicator, case: RankCase) -> RankResult:
-    return {"result": programs.allgatherv(comm, _block(case, comm.rank), **_algorithm(case))}
+    return {"result": collectives.allgatherv.on_rank(comm, _block(case, comm.rank), **_algorithm(case))}
 
 
 def _sizes_in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
@@ -104,19 +104,19 @@ def _sizes_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     """Half of a block in each of two arrays: a block may be several, as sparse entries are."""
     own = _block(case, comm.rank)
     half = own.size // 2
-    parts = programs.gathered(comm, (own[:half], own[half:]), case.settings["algorithm"])
+    parts = gathered(comm, (own[:half], own[half:]), case.settings["algorithm"])
     return {"blocks": tuple(np.concatenate(part) for part in parts)}
 
 
 _EVERY = tuple({"algorithm": algorithm} for algorithm in ALGORITHMS)
 
 PAIRINGS: tuple[Pairing, ...] = (
-    _paired("ring_allreduce", programs.ring_allreduce, {}),
-    _paired("recursive_doubling_allreduce", programs.recursive_doubling_allreduce, {}),
-    _paired("rabenseifner_allreduce", programs.rabenseifner_allreduce, {}),
-    _paired("butterfly_allreduce", programs.butterfly_allreduce, {}),
-    _paired("reduce_scatter", programs.reduce_scatter, *_EVERY),
-    _paired("allgather", programs.allgather, *_EVERY),
+    _paired("ring_allreduce", {}),
+    _paired("recursive_doubling_allreduce", {}),
+    _paired("rabenseifner_allreduce", {}),
+    _paired("butterfly_allreduce", {}),
+    _paired("reduce_scatter", *_EVERY),
+    _paired("allgather", *_EVERY),
     Pairing("allgatherv", _ragged, _ragged_in_one_process, _ragged_on_rank),
     Pairing("gather_blocks", _ragged, _sizes_in_one_process, _sizes_on_rank),
 )

@@ -1,4 +1,4 @@
-"""Quantised all-reduces beside their rank-by-rank twins, which send real bytes."""
+"""Quantised all-reduces, whose ranks are run in lockstep, beside their programs elsewhere, which send real bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds import collectives
-from commbounds.collectives.flashcomm import on_rank as programs
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer
@@ -84,7 +83,7 @@ def _arguments(case: RankCase) -> dict[str, Any]:
     return given
 
 
-def _paired(name: str, twin: Callable[..., programs.RankSum], choices: Callable[[int], list[Options]]) -> Pairing:
+def _paired(name: str, choices: Callable[[int], list[Options]]) -> Pairing:
     collective = collectives.COLLECTIVES[name]
 
     def in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
@@ -93,7 +92,7 @@ def _paired(name: str, twin: Callable[..., programs.RankSum], choices: Callable[
         return [{"values": result.values[rank], "sent": result.moves[:, rank]} for rank in range(P)], traffic
 
     def on_rank(comm: Communicator, case: RankCase) -> RankResult:
-        return vars(twin(comm, case.stack[comm.rank], **_arguments(case)))
+        return dict(vars(collective.on_rank(comm, case.stack[comm.rank], **_arguments(case))))
 
     return Pairing(name, _cases(choices), in_one_process, on_rank)
 
@@ -112,8 +111,8 @@ def _hierarchical(P: int) -> list[Options]:
 
 
 PAIRINGS: tuple[Pairing, ...] = (
-    _paired("twostep_quantised_allreduce", programs.twostep_quantised_allreduce, _twostep),
-    _paired("ring_quantised_allreduce", programs.ring_quantised_allreduce, _nothing_else),
-    _paired("oneshot_quantised_allreduce", programs.oneshot_quantised_allreduce, _nothing_else),
-    _paired("hierarchical_quantised_allreduce", programs.hierarchical_quantised_allreduce, _hierarchical),
+    _paired("twostep_quantised_allreduce", _twostep),
+    _paired("ring_quantised_allreduce", _nothing_else),
+    _paired("oneshot_quantised_allreduce", _nothing_else),
+    _paired("hierarchical_quantised_allreduce", _hierarchical),
 )

@@ -1,4 +1,4 @@
-"""Gossip and push-sum beside their rank-by-rank twins."""
+"""Gossip and push-sum, all ranks at once, beside their rank programs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from commbounds import collectives
-from commbounds.collectives.gossip import on_rank as programs
-from commbounds.collectives.gossip.mixing import TOPOLOGIES
+from commbounds.collectives.gossip.mixing import TOPOLOGIES, push_sum_on_rank
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.experiments.moshpit.pairings import spread_stacks
@@ -52,7 +51,7 @@ def _gossip(case: RankCase) -> tuple[list[RankResult], Traffic]:
 
 def _gossip_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     arguments, options = _gossip_arguments(case)
-    return {"result": programs.gossip(comm, case.stack[comm.rank], *arguments, **options)}
+    return {"result": collectives.gossip.on_rank(comm, case.stack[comm.rank], *arguments, **options)}
 
 
 def _push_cases(P: int) -> Iterator[RankCase]:
@@ -83,7 +82,7 @@ def _push(case: RankCase) -> tuple[list[RankResult], Traffic]:
 
 def _push_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     arguments, weights, options = _push_arguments(case)
-    total, weight = programs.push_sum(comm, case.stack[comm.rank], *arguments, weights[comm.rank], **options)
+    total, weight = push_sum_on_rank(comm, case.stack[comm.rank], *arguments, weights[comm.rank], **options)
     return {"sum": total, "weight": weight}
 
 

@@ -1,4 +1,4 @@
-"""Averages in groups beside their rank-by-rank twins: a rank is given its own vector, and what all know."""
+"""Averages in groups, all ranks at once, beside their rank programs: a rank is given its vector, and what all know."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from commbounds import collectives
 from commbounds.collectives import initial_keys
-from commbounds.collectives.moshpit import group_average_on_rank as group_average
-from commbounds.collectives.moshpit import on_rank as programs
-from commbounds.collectives.moshpit import random_groups_on_rank as random_groups
+from commbounds.collectives.moshpit.sgd import moshpit_sgd_on_rank
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
+from commbounds.verify.experiments.moshpit.drawn_rounds import DrawnRounds, drawn_rounds
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
 __all__ = ["PAIRINGS", "spread_stacks"]
@@ -75,7 +74,7 @@ def _group_average(case: RankCase) -> tuple[list[RankResult], Traffic]:
 def _group_average_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     given = case.settings
     own = case.stack[comm.rank]
-    return {"result": group_average.group_average(comm, own, given["groups"], receives=given["receives"])}
+    return {"result": collectives.group_average.on_rank(comm, own, given["groups"], receives=given["receives"])}
 
 
 # --- Moshpit all-reduce and its grid ----------------------------------------------------------------------------------
@@ -113,7 +112,7 @@ def _moshpit(case: RankCase) -> tuple[list[RankResult], Traffic]:
 
 def _moshpit_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     arguments, options = _moshpit_arguments(case)
-    result, keys = programs.moshpit(comm, case.stack[comm.rank], *arguments, **options)
+    result, keys = collectives.moshpit.on_rank(comm, case.stack[comm.rank], *arguments, **options)
     return {"result": result, "keys": keys}
 
 
@@ -144,7 +143,7 @@ def _grid(case: RankCase) -> tuple[list[RankResult], Traffic]:
 
 def _grid_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     arguments, options = _grid_arguments(case)
-    return {"result": programs.grid_average(comm, case.stack[comm.rank], *arguments, **options)}
+    return {"result": collectives.grid_average.on_rank(comm, case.stack[comm.rank], *arguments, **options)}
 
 
 # --- groups at random -------------------------------------------------------------------------------------------------
@@ -177,7 +176,7 @@ def _random_groups(case: RankCase) -> tuple[list[RankResult], Traffic]:
 
 def _random_groups_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     arguments, options = _random_arguments(case)
-    return {"result": random_groups.random_groups(comm, case.stack[comm.rank], *arguments, **options)}
+    return {"result": collectives.random_groups.on_rank(comm, case.stack[comm.rank], *arguments, **options)}
 
 
 def _sides(P: int) -> list[Settings]:
@@ -202,7 +201,7 @@ def _regrouping(case: RankCase) -> tuple[list[RankResult], Traffic]:
 
 def _regrouping_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     arguments, options = _regrouping_arguments(case)
-    return {"result": random_groups.regrouping(comm, case.stack[comm.rank], *arguments, **options)}
+    return {"result": collectives.regrouping.on_rank(comm, case.stack[comm.rank], *arguments, **options)}
 
 
 # --- Moshpit SGD ------------------------------------------------------------------------------------------------------
@@ -239,7 +238,7 @@ def _sgd(case: RankCase) -> tuple[list[RankResult], Traffic]:
 def _sgd_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     noise, period, groups = _sgd_arguments(case)
     own, mine = case.stack[comm.rank], noise[:, comm.rank]
-    return vars(programs.moshpit_sgd(comm, own, _slope, case.settings["gamma"], mine, period, groups))
+    return vars(moshpit_sgd_on_rank(comm, own, _slope, case.settings["gamma"], mine, period, groups))
 
 
 # --- starting again ---------------------------------------------------------------------------------------------------
@@ -267,8 +266,69 @@ def _restarts(case: RankCase) -> tuple[list[RankResult], Traffic]:
 
 def _restarts_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     arguments, options = _restart_arguments(case)
-    result, attempts, done = programs.allreduce_with_restarts(comm, case.stack[comm.rank], *arguments, **options)
+    result, attempts, done = collectives.allreduce_with_restarts.on_rank(
+        comm, case.stack[comm.rank], *arguments, **options
+    )
     return {"result": result, "attempts": attempts, "done": done}
+
+
+# --- many trials ------------------------------------------------------------------------------------------------------
+
+
+def _trial_cases(P: int) -> Iterator[RankCase]:
+    """Trials of every kind. No group has more than two members, so that all that is computed is exact."""
+    stack = np.random.default_rng([P, 28]).integers(-50, 51, (P, 3)).astype(np.float64)
+    stack[-1] -= stack.sum(axis=0)  # the mean is zero
+    grid = {"M": 2, "d": _dimensions(P, 2)}
+    usual = {"rounds": 4, "seed": 18, "first": 3, "p": 0.0, "rule": "skip"}
+    for chosen in (
+        {"kind": "random", "M": -(-P // 2), "d": 1},
+        {"kind": "random", "M": -(-P // 2), "d": 1, "p": 0.3},
+        {"kind": "random", "M": -(-P // 2), "d": 1, "p": 0.3, "rule": "abort"},
+        {"kind": "fixed", **grid},
+        {"kind": "fixed", **grid, "p": 0.3},
+        {"kind": "fixed", **grid, "p": 0.3, "rule": "abort", "first": 0},
+        {"kind": "keys", **grid},
+    ):
+        yield RankCase({"n": 3, **usual, **chosen}, stack)
+
+
+def _drawn(case: RankCase) -> DrawnRounds:
+    """What the trial draws, made again from the settings."""
+    given = case.settings
+    options = {name: given[name] for name in ("d", "p", "first")}
+    return drawn_rounds(len(case.stack), given["kind"], given["M"], given["rounds"], given["seed"], **options)
+
+
+def _trial(case: RankCase) -> tuple[list[RankResult], Traffic]:
+    """`group_trials` counts nothing: the traffic is that of the averages which its draws ask for."""
+    given, drawn = case.settings, _drawn(case)
+    options = {name: given[name] for name in ("d", "p", "rule", "first")}
+    (found,) = collectives.group_trials(
+        case.stack, given["kind"], given["M"], given["rounds"], 1, given["seed"], **options
+    )
+    held, keys, phases = case.stack, drawn.cells[:, :-1], {}
+    for t in range(given["rounds"]):
+        average, arguments, settings = drawn.call(given["kind"], t, keys, given["rule"])
+        held, phases[f"round {t + 1}"] = average(held, *arguments, **settings)
+        if given["kind"] == "keys":
+            held, keys = held
+    return [{"distortions": found}] * len(case.stack), Traffic.of_phases(phases)
+
+
+def _trial_on_rank(comm: Communicator, case: RankCase) -> RankResult:
+    """The distortion is seen from outside, by what ranks tell."""
+    given, drawn = case.settings, _drawn(case)
+    held, keys = case.stack[comm.rank], drawn.cells[:, :-1]
+    distortions = []
+    for t in range(given["rounds"]):
+        average, arguments, settings = drawn.call(given["kind"], t, keys, given["rule"])
+        with comm.within(f"round {t + 1}"):
+            held = average.on_rank(comm, held, *arguments, **settings)
+        if given["kind"] == "keys":
+            held, keys = held
+        distortions.append(collectives.distortion(comm.allgather_object(held)))
+    return {"distortions": np.array(distortions)}
 
 
 PAIRINGS: tuple[Pairing, ...] = (
@@ -279,4 +339,5 @@ PAIRINGS: tuple[Pairing, ...] = (
     Pairing("regrouping", _cases(_sides, 27), _regrouping, _regrouping_on_rank),
     Pairing("moshpit_sgd", _cases(_runs, 24), _sgd, _sgd_on_rank),
     Pairing("allreduce_with_restarts", _cases(_attempts, 25), _restarts, _restarts_on_rank),
+    Pairing("group_trials", _trial_cases, _trial, _trial_on_rank),
 )

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from commbounds.collectives import OkTopkSGD, oktopk_allreduce, oktopk_boundaries
 from commbounds.collectives.oktopk import on_rank as programs
-from commbounds.collectives.oktopk.regions_on_rank import oktopk_boundaries as boundaries_on_rank
 from commbounds.collectives.oktopk.sgd_on_rank import oktopk_sgd_start, oktopk_sgd_step
 from commbounds.collectives.oktopk.state import CONTROLLERS, OkTopkResult, OkTopkState
 from commbounds.collectives.ranks import Communicator
@@ -181,7 +180,7 @@ def _bounded_in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
 def _bounded_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     selected = np.flatnonzero(case.stack[comm.rank])
     n, rule, allgather = (case.settings[name] for name in ("n", "rule", "allgather"))
-    return {"boundaries": boundaries_on_rank(comm, selected, n, rule, allgather=allgather)}
+    return {"boundaries": oktopk_boundaries.on_rank(comm, selected, n, rule, allgather=allgather)}
 
 
 PAIRINGS: tuple[Pairing, ...] = (

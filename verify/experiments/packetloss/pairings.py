@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from commbounds import collectives
 from commbounds.collectives import Bernoulli, GilbertElliott, Replicas
-from commbounds.collectives.packetloss import on_rank as programs
 from commbounds.collectives.packetloss import training_on_rank as training
-from commbounds.collectives.packetloss.loss_processes import Loss
+from commbounds.collectives.packetloss.drift_trials import GOLDEN, _chain, _lost, _mix, _trial_key
+from commbounds.collectives.packetloss.links import broadcast, lossy_broadcast_on_rank
+from commbounds.collectives.packetloss.loss_processes import threshold
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.experiments.moshpit.pairings import spread_stacks
@@ -65,7 +66,7 @@ def _reduce(case: RankCase) -> tuple[list[RankResult], Traffic]:
 
 def _reduce_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     own = case.stack[comm.rank]
-    return vars(programs.lossy_reduce_scatter(comm, own, _mask(case, 0), **_estimate_options(case)))
+    return vars(collectives.lossy_reduce_scatter.on_rank(comm, own, _mask(case, 0), **_estimate_options(case)))
 
 
 def _broadcast(case: RankCase) -> tuple[list[RankResult], Traffic]:
@@ -80,7 +81,7 @@ def _broadcast(case: RankCase) -> tuple[list[RankResult], Traffic]:
 def _broadcast_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     own = case.stack[comm.rank]
     owned = 2 * own[collectives.layout(own.size, comm.size).owner == comm.rank]
-    return {"result": programs.lossy_broadcast(comm, own, owned, _mask(case, 0), packet=case.settings["packet"])}
+    return {"result": lossy_broadcast_on_rank(comm, own, owned, _mask(case, 0), packet=case.settings["packet"])}
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
@@ -163,7 +164,7 @@ def _runs(P: int) -> Iterator[RankCase]:
         yield RankCase({**given, **usual, **chosen}, stack)
 
 
-def _loss(given: Settings) -> Loss:
+def _loss(given: Settings) -> Bernoulli | GilbertElliott:
     p, shared = given["p"], given["shared"]
     return Bernoulli(p, shared) if given["loss"] == "independent" else GilbertElliott(p, 0.5, shared)
 
@@ -206,9 +207,116 @@ def _training_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     return _of_rank(state, updates)
 
 
+# --- many trials ------------------------------------------------------------------------------------------------------
+
+
+def _trials(P: int) -> Iterator[RankCase]:
+    """An owner and its receivers: there are at least two workers. The stack says how many they are."""
+    for turn, chosen in enumerate(_LOSSES):
+        given = {"loss": chosen["loss"], "p": chosen["p"], "shared": chosen.get("shared", False)}
+        if P > 1:
+            yield RankCase({**given, "steps": 6, "seed": 46, "rho": (0.0, 0.5, 1.0, -1.0)[turn % 4]}, np.zeros((P, 1)))
+
+
+def _unshared(P: int) -> Iterator[RankCase]:
+    """Losses that `staleness_trials` knows."""
+    return (case for case in _trials(P) if case.settings["loss"] == "independent" and not case.settings["shared"])
+
+
+def _arrivals(case: RankCase) -> NDArray[np.bool_]:
+    """(steps, P, P, 1): what the first trial loses of what rank 0, which owns the only coordinate, sends."""
+    given, P = case.settings, len(case.stack)
+    chain = _chain(_loss(given), 0.5)
+    arrived = np.ones((given["steps"], P, P, 1), np.bool_)
+    with np.errstate(over="ignore"):  # without the JIT, numpy warns where the generator means to wrap around
+        losses = _stream(given["seed"], 2)
+        bad = np.uint64(0)
+        for step in range(given["steps"]):
+            bad = np.uint64(_lost(losses, np.uint64(step), chain, bad, step == 0))
+            bits = [int(bad) >> (0 if given["shared"] else receiver) & 1 for receiver in range(P - 1)]
+            bad = np.uint64(2**64 - 1 if bits[0] else 0) if given["shared"] else bad
+            arrived[step, 0, 1:, 0] = np.logical_not(bits)
+    return arrived
+
+
+def _stream(seed: int, number: int) -> np.uint64:
+    key = np.uint64(_trial_key(np.uint64(seed), np.uint64(0)))
+    return np.uint64(_mix(key + np.uint64(number) * GOLDEN))
+
+
+def _owned(case: RankCase) -> Array:
+    """The owner's value after every step of the first trial."""
+    given = case.settings
+    flip, updates = (1.0 - given["rho"]) / 2.0, np.empty(given["steps"])
+    with np.errstate(over="ignore"):
+        stream = _stream(given["seed"], 1)
+        updates[0] = 1.0 if int(_mix(stream)) & 1 else -1.0
+        for step in range(1, given["steps"]):
+            drawn = int(_mix(stream + np.uint64(step) * GOLDEN))
+            updates[step] = updates[step - 1] * (-1.0 if flip == 1.0 or drawn < int(threshold(flip)) else 1.0)
+    return np.cumsum(updates)
+
+
+def _broadcasts(case: RankCase) -> Traffic:
+    """What the trial would have moved: trials count nothing."""
+    steps, replicas = {}, case.stack
+    for t, arrived in enumerate(_arrivals(case)):
+        replicas, steps[f"step {t}"] = collectives.lossy_broadcast(replicas, np.zeros(1), arrived)
+    return Traffic.of_phases(steps)
+
+
+def _drift(case: RankCase) -> tuple[list[RankResult], Traffic]:
+    given, P = case.settings, len(case.stack)
+    found = collectives.drift_trials(P, given["steps"], _loss(given), 1, given["seed"], rho=given["rho"])
+    outcome = {name: float(values[0]) for name, values in vars(found).items()}
+    return [outcome] * P, _broadcasts(case)
+
+
+def _broadcast_in_turn(comm: Communicator, case: RankCase) -> Iterator[tuple[Array, Array]]:
+    """All ranks' copies after every step, and the steps in which they were made."""
+    own, fresh = case.stack[comm.rank], np.zeros(1, np.int64)
+    for t, (value, arrived) in enumerate(zip(_owned(case), _arrivals(case), strict=True)):
+        with comm.within(f"step {t}"):
+            own, new = broadcast(comm, own, np.full(int(comm.rank == 0), value), arrived, None)
+        fresh = np.where(new, t + 1, fresh)
+        yield np.concatenate(comm.allgather_object(own)), np.concatenate(comm.allgather_object(fresh))
+
+
+def _drift_on_rank(comm: Communicator, case: RankCase) -> RankResult:
+    """Gaps are integers, and so are the sums of their squares: whatever the order, the same bits."""
+    receivers, steps = comm.size - 1, case.settings["steps"]
+    squares, crossed, differing = 0.0, 0.0, 0
+    for copies, versions in _broadcast_in_turn(comm, case):
+        gaps = copies[0] - copies[1:]
+        squares += float(np.square(gaps).sum())
+        crossed += float(np.square(gaps[:, None] - gaps).sum()) / 2
+        pairs = versions[1 : 1 + receivers // 2 * 2].reshape(-1, 2)
+        differing += int((pairs[:, 0] != pairs[:, 1]).sum())
+    return {
+        "owner": squares / (steps * receivers),
+        "pair": 2.0 * crossed / (steps * receivers * (receivers - 1.0)) if receivers > 1 else 0.0,
+        "differ": differing / (steps * (receivers // 2)) if receivers > 1 else 0.0,
+    }
+
+
+def _staleness(case: RankCase) -> tuple[list[RankResult], Traffic]:
+    given, P = case.settings, len(case.stack)
+    loss = Bernoulli(given["p"])
+    largest, smallest = collectives.staleness_trials(P - 1, given["steps"], loss, 1, given["seed"])
+    return [{"largest": int(largest[0]), "smallest": int(smallest[0])}] * P, _broadcasts(case)
+
+
+def _staleness_on_rank(comm: Communicator, case: RankCase) -> RankResult:
+    *_, (_, versions) = _broadcast_in_turn(comm, case)
+    stale = case.settings["steps"] - versions[1:]
+    return {"largest": int(stale.max()), "smallest": int(stale.min())}
+
+
 PAIRINGS: tuple[Pairing, ...] = (
     Pairing("lossy_reduce_scatter", _cases(41, _ESTIMATORS), _reduce, _reduce_on_rank),
     Pairing("lossy_broadcast", _cases(42, _ESTIMATORS[:1]), _broadcast, _broadcast_on_rank),
     Pairing("lossy_step", _cases(43, _ESTIMATORS), _step, _step_on_rank),
     Pairing("lossy_training", _runs, _training, _training_on_rank),
+    Pairing("drift_trials", _trials, _drift, _drift_on_rank),
+    Pairing("staleness_trials", _unshared, _staleness, _staleness_on_rank),
 )

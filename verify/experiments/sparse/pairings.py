@@ -1,4 +1,4 @@
-"""Sparse all-reduces beside their rank-by-rank twins."""
+"""Sparse all-reduces, whose ranks are run in lockstep, beside their programs elsewhere."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from numpy.typing import NDArray
 from commbounds import collectives
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.sparse.entries import SparseResult
-from commbounds.collectives.sparse.gaussiank import GaussiankResult, gaussiank_allreduce_on_rank
-from commbounds.collectives.sparse.gtopk import gtopk_allreduce_on_rank
-from commbounds.collectives.sparse.spardl import spardl_allreduce_on_rank
-from commbounds.collectives.sparse.topk_allgather import topk_allgather_on_rank
-from commbounds.collectives.sparse.topk_dsa import topk_dsa_on_rank
+from commbounds.collectives.sparse.gaussiank import GaussiankResult
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
@@ -76,7 +72,7 @@ def _by_rank(result: SparseResult) -> list[RankResult]:
     return list(outcomes)
 
 
-def _paired(name: str, twin: Callable[..., Any], options: Callable[[int, int, int], list[Options]]) -> Pairing:
+def _paired(name: str, options: Callable[[int, int, int], list[Options]]) -> Pairing:
     collective = collectives.COLLECTIVES[name]
 
     def in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
@@ -86,7 +82,7 @@ def _paired(name: str, twin: Callable[..., Any], options: Callable[[int, int, in
 
     def on_rank(comm: Communicator, case: RankCase) -> RankResult:
         k, chosen = _request(case)
-        return dict(vars(twin(comm, case.stack[comm.rank], k, **chosen)))
+        return dict(vars(collective.on_rank(comm, case.stack[comm.rank], k, **chosen)))
 
     return Pairing(name, _cases(options), in_one_process, on_rank)
 
@@ -130,9 +126,9 @@ def _spardl(P: int, n: int, k: int) -> list[Options]:
 
 
 PAIRINGS: tuple[Pairing, ...] = (
-    _paired("topk_allgather", topk_allgather_on_rank, _topk_allgather),
-    _paired("topk_dsa", topk_dsa_on_rank, _topk_dsa),
-    _paired("gtopk_allreduce", gtopk_allreduce_on_rank, _gtopk),
-    _paired("gaussiank_allreduce", gaussiank_allreduce_on_rank, _gaussiank),
-    _paired("spardl_allreduce", spardl_allreduce_on_rank, _spardl),
+    _paired("topk_allgather", _topk_allgather),
+    _paired("topk_dsa", _topk_dsa),
+    _paired("gtopk_allreduce", _gtopk),
+    _paired("gaussiank_allreduce", _gaussiank),
+    _paired("spardl_allreduce", _spardl),
 )

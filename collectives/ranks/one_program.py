@@ -1,0 +1,125 @@
+"""`Collective`: what P ranks do together, defined by the program of one of them; they share a docstring."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial, update_wrapper
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from commbounds.collectives._stack import checked_stack
+from commbounds.collectives.ranks.communicator import Communicator
+from commbounds.collectives.ranks.lockstep import in_one_process
+from commbounds.collectives.traffic import Traffic
+
+__all__ = ["Collective", "one_program"]
+
+Q = ParamSpec("Q")
+R = TypeVar("R")
+S = TypeVar("S")
+_MISSING = object()
+
+
+class Collective(Generic[Q, R, S]):
+    """A collective: called with what all ranks bring, it returns what they end with, and the traffic.
+
+    Parameters
+    ----------
+    program : callable (Communicator, part, ...) -> R
+        What one rank does. Its docstring is the collective's, and speaks of all ranks.
+    together : callable (parts, ...) -> (S, Traffic)
+        What all ranks do, given the parts of all.
+    stack : str
+        What the first argument is called.
+    checked : callable (stack) -> sequence of P parts
+        The ranks' parts, where they are good; raises TypeError or ValueError where not.
+
+    Attributes
+    ----------
+    on_rank : callable (Communicator, part, ...) -> R
+        The program: this rank's part takes the place of the stack, everything else is the same on all ranks. Phases of
+        the traffic are named on the communicator. It raises on all ranks what the collective raises for one of them,
+        and TypeError or ValueError where ranks that have callers of their own do not agree.
+    """
+
+    def __init__(
+        self,
+        program: Callable[Concatenate[Communicator, Any, Q], R],
+        together: Callable[Concatenate[Any, Q], tuple[S, Traffic]],
+        stack: str,
+        checked: Callable[[Any], Any],
+    ) -> None:
+        self.on_rank = program
+        self._together, self._stack, self._checked = together, stack, checked
+        update_wrapper(self, program)
+        self.__name__, self.__qualname__ = program.__name__, program.__qualname__
+        signature = inspect.signature(program)
+        _, part, *others = signature.parameters.values()
+        self.__signature__ = signature.replace(
+            parameters=[part.replace(name=stack), *others], return_annotation=inspect.Signature.empty
+        )
+
+    def __call__(self, stack: Any = _MISSING, /, *others: Q.args, **settings: Q.kwargs) -> tuple[S, Traffic]:
+        """What all ranks end with, and the traffic."""
+        if stack is _MISSING:
+            stack = settings.pop(self._stack, _MISSING)
+        if stack is _MISSING:
+            raise TypeError(f"{self.__name__}() misses its argument {self._stack!r}")
+        return self._together(self._checked(stack), *others, **settings)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+
+def one_program(
+    result: Callable[[list[R]], S], *, stack: str = "stack", checked: Callable[[Any], Any] | None = None
+) -> Callable[[Callable[Concatenate[Communicator, Any, Q], R]], Collective[Q, R, S]]:
+    """A decorator that makes a rank's program a `Collective`, whose ranks run in lockstep in one process.
+
+    Parameters
+    ----------
+    result : callable (list of P R) -> S
+        What all ranks end with, of what each does.
+    stack, checked
+        As for `Collective`; `checked_stack` if not given: parts are vectors, finite, of one length and dtype.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from commbounds.collectives.ranks import parcel
+    >>> @one_program(np.stack)
+    ... def shifted(comm, vector, distance):
+    ...     target, source = (comm.rank + distance) % comm.size, (comm.rank - distance) % comm.size
+    ...     return comm.step({target: parcel(vector)}, [source])[source].arrays[0]
+    >>> result, traffic = shifted([[1.0], [2.0], [3.0]], 1)
+    >>> result.ravel().tolist(), traffic.sent.tolist()
+    ([3.0, 1.0, 2.0], [1, 1, 1])
+    """
+
+    def collective(program: Callable[Concatenate[Communicator, Any, Q], R]) -> Collective[Q, R, S]:
+        def together(parts: Any, /, *others: Q.args, **settings: Q.kwargs) -> tuple[S, Traffic]:
+            results, traffic = in_one_process(
+                lambda comm: program(comm, parts[comm.rank], *others, **settings), len(parts)
+            )
+            return result(results), traffic
+
+        return Collective(program, together, stack, checked or partial(checked_stack, name=stack))
+
+    return collective
+
+
+def fused_program(
+    together: Callable[..., tuple[S, Traffic]], *, stack: str = "stack", checked: Callable[[Any], Any] | None = None
+) -> Callable[[Callable[Concatenate[Communicator, Any, Q], R]], Collective[Q, R, S]]:
+    """As `one_program`, for ranks that would take too long in lockstep: all are carried out at once.
+
+    Parameters
+    ----------
+    together : callable (parts, ...) -> (S, Traffic)
+        Ends with the same bits and the same traffic as the programs, and raises the same errors: a pairing holds it to
+        them.
+    stack, checked
+        As for `one_program`.
+    """
+    check = checked or partial(checked_stack, name=stack)
+    return lambda program: Collective(program, together, stack, check)
