@@ -27,7 +27,7 @@ class Collective(Generic[Q, R, S]):
     ----------
     program : callable (Communicator, part, ...) -> R
         What one rank does. Its docstring is the collective's, and speaks of all ranks.
-    together : callable (parts, ...) -> (S, Traffic)
+    all_ranks : callable (parts, ...) -> (S, Traffic)
         What all ranks do, given the parts of all.
     stack : str
         What the first argument is called.
@@ -45,12 +45,12 @@ class Collective(Generic[Q, R, S]):
     def __init__(
         self,
         program: Callable[Concatenate[Communicator, Any, Q], R],
-        together: Callable[Concatenate[Any, Q], tuple[S, Traffic]],
+        all_ranks: Callable[Concatenate[Any, Q], tuple[S, Traffic]],
         stack: str,
         checked: Callable[[Any], Any],
     ) -> None:
         self.on_rank = program
-        self._together, self._stack, self._checked = together, stack, checked
+        self._all_ranks, self._stack, self._checked = all_ranks, stack, checked
         update_wrapper(self, program)
         self.__name__, self.__qualname__ = program.__name__, program.__qualname__
         signature = inspect.signature(program)
@@ -65,7 +65,7 @@ class Collective(Generic[Q, R, S]):
             stack = settings.pop(self._stack, _MISSING)
         if stack is _MISSING:
             raise TypeError(f"{self.__name__}() misses its argument {self._stack!r}")
-        return self._together(self._checked(stack), *others, **settings)
+        return self._all_ranks(self._checked(stack), *others, **settings)
 
     def __reduce__(self) -> str:
         return self.__qualname__
@@ -97,29 +97,29 @@ def one_program(
     """
 
     def collective(program: Callable[Concatenate[Communicator, Any, Q], R]) -> Collective[Q, R, S]:
-        def together(parts: Any, /, *others: Q.args, **settings: Q.kwargs) -> tuple[S, Traffic]:
+        def all_ranks(parts: Any, /, *others: Q.args, **settings: Q.kwargs) -> tuple[S, Traffic]:
             results, traffic = in_one_process(
                 lambda comm: program(comm, parts[comm.rank], *others, **settings), len(parts)
             )
             return result(results), traffic
 
-        return Collective(program, together, stack, checked or partial(checked_stack, name=stack))
+        return Collective(program, all_ranks, stack, checked or partial(checked_stack, name=stack))
 
     return collective
 
 
 def fused_program(
-    together: Callable[..., tuple[S, Traffic]], *, stack: str = "stack", checked: Callable[[Any], Any] | None = None
+    all_ranks: Callable[..., tuple[S, Traffic]], *, stack: str = "stack", checked: Callable[[Any], Any] | None = None
 ) -> Callable[[Callable[Concatenate[Communicator, Any, Q], R]], Collective[Q, R, S]]:
     """As `one_program`, for ranks that would take too long in lockstep: all are carried out at once.
 
     Parameters
     ----------
-    together : callable (parts, ...) -> (S, Traffic)
+    all_ranks : callable (parts, ...) -> (S, Traffic)
         Ends with the same bits and the same traffic as the programs, and raises the same errors: a pairing holds it to
         them.
     stack, checked
         As for `one_program`.
     """
     check = checked or partial(checked_stack, name=stack)
-    return lambda program: Collective(program, together, stack, check)
+    return lambda program: Collective(program, all_ranks, stack, check)
