@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -20,9 +21,24 @@ def ident(path):
     return str(path.relative_to(ROOT))
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def broken(rule, paths):
+    """What the rule finds in modules, where that is anything."""
+    return {ident(path): found for path in paths if (found := rule(path))}
+
+
+@cache
 def imports(path, *, top_level=False):
     """Absolute names of what the module imports: anywhere, or only when it is imported itself."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return tuple(_imports(path, top_level))
+
+
+def _imports(path, top_level):
+    tree = parsed(path)
     for node in _run_on_import(tree) if top_level else ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -46,12 +62,14 @@ def rooms_of(names):
     return {name.split(".")[1] for name in names if name.startswith("commbounds.") and name.split(".")[1] in ROOMS}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=ident)
-def test_imports_only_point_left(path):
+def imported_from_the_right(path):
     room = path.relative_to(ROOT).parts[0]
     right = set(ROOMS[ROOMS.index(room) + 1 :])
-    assert not rooms_of(imports(path)) & right
-    assert "commbounds.cli" not in set(imports(path))
+    return (rooms_of(imports(path)) & right) | ({"commbounds.cli"} & set(imports(path)))
+
+
+def test_imports_only_point_left():
+    assert not broken(imported_from_the_right, MODULES)
 
 
 def module_name(path):
@@ -61,7 +79,7 @@ def module_name(path):
 
 def imported_modules(path, modules):
     """Which of the modules it names, inside functions and for types alone too."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from {alias.name for alias in node.names} & modules
         elif isinstance(node, ast.ImportFrom):
@@ -78,27 +96,29 @@ def test_imports_go_round_in_no_circle():
     list(TopologicalSorter(imported).static_order())  # raises a CycleError that names the circle
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=ident)
-def test_no_room_is_imported_by_its_bare_name(path):
-    bare = {name for name in imports(path) if name.split(".")[0] in ROOMS}
-    assert not bare
+def of_packages(*packages, top_level=False):
+    """The rule that a module imports none of these packages."""
+    return lambda path: {name for name in imports(path, top_level=top_level) if name.split(".")[0] in packages}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=ident)
-def test_only_figures_imports_matplotlib(path):
-    if "figures" not in path.relative_to(ROOT).parts:
-        assert not {name for name in imports(path) if name.split(".")[0] in ("matplotlib", "jinja2", "latex2mathml")}
+def test_no_room_is_imported_by_its_bare_name():
+    assert not broken(of_packages(*ROOMS), [*SOURCES, *TESTS])
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if p.is_relative_to(ROOT / "theory")], ids=ident)
-def test_theory_knows_nothing_of_arrays(path):
-    assert not {name for name in imports(path) if name.split(".")[0] in ("numba", "matplotlib", "hypothesis")}
-    assert not {name for name in imports(path, top_level=True) if name.split(".")[0] in ("numpy", "scipy")}
+def test_only_figures_imports_matplotlib():
+    others = [path for path in SOURCES if "figures" not in path.relative_to(ROOT).parts]
+    assert not broken(of_packages("matplotlib", "jinja2", "latex2mathml"), others)
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if p.is_relative_to(ROOT / "compressors")], ids=ident)
-def test_compressors_load_no_sympy(path):
-    assert not {name for name in imports(path, top_level=True) if name.split(".")[0] in ("sympy", "scipy")}
+def test_theory_knows_nothing_of_arrays():
+    theory = [path for path in MODULES if path.is_relative_to(ROOT / "theory")]
+    assert not broken(of_packages("numba", "matplotlib", "hypothesis"), theory)
+    assert not broken(of_packages("numpy", "scipy", top_level=True), theory)
+
+
+def test_compressors_load_no_sympy():
+    compressors = [path for path in MODULES if path.is_relative_to(ROOT / "compressors")]
+    assert not broken(of_packages("sympy", "scipy", top_level=True), compressors)
 
 
 FACES = [p for p in SOURCES if p.name == "__init__.py" and (any(imports(p)) or p.parent.name == "commbounds")]
@@ -107,7 +127,7 @@ FACES = [p for p in SOURCES if p.name == "__init__.py" and (any(imports(p)) or p
 
 @pytest.mark.parametrize("path", FACES, ids=ident)
 def test_every_table_of_contents_is_literal_and_true(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     (listed,) = (
         node.value
         for node in tree.body
@@ -124,16 +144,15 @@ def test_every_table_of_contents_is_literal_and_true(path):
 def test_a_class_name_has_one_meaning():
     places = {}
     for path in SOURCES:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(ident(path))
     assert len(places) > 300
     assert not {name: paths for name, paths in places.items() if len(paths) > 1}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=ident)
-def test_modules_fit_on_a_few_pages(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 600
+def test_modules_fit_on_a_few_pages():
+    assert not broken(lambda path: len(path.read_text(encoding="utf-8").splitlines()) > 600, MODULES)
 
 
 def loaded_after(code):
