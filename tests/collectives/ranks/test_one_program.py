@@ -74,7 +74,7 @@ def test_every_collective_is_found_again_where_it_was_defined(name):
 
 
 def test_every_collective_has_a_pairing():
-    """Those whose ranks hold something of their own besides, or a rank's program something else, stand by themselves."""
+    """The others are descents, trials, and those whose ranks are given more of their own than a row."""
     others = {
         "gather_blocks",
         "oktopk_allreduce",
