@@ -60,6 +60,7 @@ def test_a_fused_program_takes_the_place_of_the_ranks_in_one_process():
 
 def test_it_looks_like_the_function_that_it_is():
     assert str(inspect.signature(passed_on)) == "(rows, distance=1, *, factor=1.0)"
+    assert repr(passed_on) == "<collective passed_on(rows, distance=1, *, factor=1.0)>"
     assert (passed_on.__name__, passed_on.__module__) == ("passed_on", __name__)
     assert passed_on.__doc__ == passed_on.on_rank.__doc__
     assert list(inspect.signature(topk_dsa).parameters) == ["stack", "k", "switch", "allgather"]
