@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -73,17 +74,23 @@ class _Exact(sp.Function):  # type: ignore[misc]
 
     @classmethod
     def eval(cls, *arguments: Any) -> Any:
-        """The value where all arguments are numbers."""
+        """The value where all arguments are numbers; not a number where there is none."""
         if not all(a.is_Rational for a in arguments):
             return None
-        value = cls.exact(*(int(a) if a.is_Integer else Fraction(int(a.p), int(a.q)) for a in arguments))
+        try:
+            value = cls.exact(*(int(a) if a.is_Integer else Fraction(int(a.p), int(a.q)) for a in arguments))
+        except ZeroDivisionError:
+            return sp.nan
         return sp.Rational(value.numerator, value.denominator)
 
 
 def _in_floats(function: Any) -> Callable[..., Any]:
     @lru_cache(maxsize=1 << 12)
     def one(*numbers: float) -> float:
-        return float(function.exact(*(int(v) if v == int(v) else Fraction(float(v)) for v in numbers)))
+        try:
+            return float(function.exact(*(int(v) if v == int(v) else Fraction(float(v)) for v in numbers)))
+        except ZeroDivisionError:
+            return math.nan
 
     def evaluate(*arguments: Any) -> Any:
         import numpy as np
