@@ -29,6 +29,7 @@ COLUMNS = (
     "sparse",
     "oktopk",
     "arctopk",
+    "majority",
     "feedback",
     "moshpit",
     "gossip",
