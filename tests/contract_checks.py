@@ -17,7 +17,7 @@ from commbounds.verify.joint_law import joint_log_e
 
 __all__ = ["CHECKS", "FALSE_ALARM", "broken", "examples", "run"]
 
-VECTOR = np.array([0.75, -2.0, 0.0, 1.5, 1.5, -0.3, 5.0, -0.0, 2.0, -5.0, 0.1])
+VECTOR = np.array([0.75, -2.0, 0.0, 1.5, 1.5, -0.3, 5.0, -0.0, 2.0, -5.0, 0.1234])  # the last between any levels
 MATRIX = np.array([[1.0, -2.0, 0.5, 0.0], [0.25, 3.0, -1.0, 1.0], [2.0, 0.0, -0.75, 1.5]])
 FALSE_ALARM = 1e-9
 """Of `draws_follow_the_law`, for one compressor on one input."""
