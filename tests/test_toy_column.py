@@ -59,6 +59,39 @@ def test_it_gets_test_vectors(folder, tmp_path):
     run(folder, "vectors", "Evens", "star_allreduce", "--check", tmp_path / "vectors")
 
 
+MOONS = {
+    "theory": """
+from commbounds.theory.claim import Claim, Eq
+from commbounds.theory.column import Column
+from commbounds.theory.sources import derived
+from commbounds.theory.traffic import MOST_SENT
+
+COLUMN = Column("moons", "Moons: alone", "A column of one module in a room.")
+CLAIMS = (Claim("moons.ring.alone", "A ring of one sends nothing", Eq(MOST_SENT, 0), derived("To whom?")),)
+""",
+    "verify/experiments": """
+import numpy as np
+from commbounds.verify.study import Case, Outcome, Study, studies
+
+def _sent(ring, case):
+    return Outcome(int(ring(np.ones((1, case.settings["n"])))[1].sent.max()), {})
+
+def _grid(_level):
+    return (Case({"n": n}) for n in range(1, 5))
+
+EXPERIMENTS = studies(Study("moons.ring.alone", "ring_allreduce", _sent, grid=_grid, enumerated="up to 4 entries"))
+""",
+}
+"""What stands in ``ROOM/moons.py``."""
+
+
+def test_a_module_in_place_of_the_folder_will_do(tmp_path):
+    for room, text in MOONS.items():
+        (tmp_path / room).mkdir(parents=True)
+        (tmp_path / room / "moons.py").write_text(text, encoding="utf-8")
+    assert "1 claims: 1 proved; all as the book says" in run(tmp_path, "verify", "moons.*")
+
+
 def test_our_columns_stand_before_further_ones(folder, monkeypatch):
     monkeypatch.setenv("COMMBOUNDS_COLUMNS", str(folder))
     assert columns.columns() == (*columns.COLUMNS, "stars")
@@ -66,7 +99,7 @@ def test_our_columns_stand_before_further_ones(folder, monkeypatch):
 
 def test_a_folder_without_columns_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("COMMBOUNDS_COLUMNS", str(tmp_path))
-    with pytest.raises(ValueError, match=r"where there is no theory/NAME/__init__\.py"):
+    with pytest.raises(ValueError, match=r"where there is no theory/NAME/__init__\.py and no theory/NAME\.py"):
         columns.columns()
 
 

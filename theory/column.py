@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from commbounds.columns import part
 
 if TYPE_CHECKING:
     from commbounds.theory.claim import Claim
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """What is said of a column where it has a heading. Its claims are those of ``theory/NAME/claims.py``.
+    """What is said of a column where it has a heading.
+
+    Its claims are ``CLAIMS`` in ``theory/NAME/claims.py``, or in ``theory/NAME.py`` where that is the column.
 
     Parameters
     ----------
@@ -43,9 +46,12 @@ class Column:
         Raises
         ------
         ValueError
-            A claim's name begins with another column's.
+            There are none, or a claim's name begins with another column's.
         """
-        found: tuple[Claim, ...] = import_module(f"commbounds.theory.{self.name}.claims").CLAIMS
+        book = part("theory", self.name, "claims")
+        found: tuple[Claim, ...] = getattr(book, "CLAIMS", ())
+        if not found:
+            raise ValueError(f"the column {self.name} must have CLAIMS in theory/{self.name}/claims.py")
         for claim in found:
             if claim.column != self.name:
                 raise ValueError(f"{claim.name} is no claim of the column {self.name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -19,10 +20,13 @@ class ExactFunction(sp.Function):  # type: ignore[misc]
 
     @classmethod
     def eval(cls, *arguments: Any) -> Any:
-        """The value where all arguments are numbers."""
+        """The value where all arguments are numbers; not a number where there is none."""
         if not all(a.is_Rational for a in arguments):
             return None
-        value = cls.exact(*(int(a) if a.is_Integer else Fraction(int(a.p), int(a.q)) for a in arguments))
+        try:
+            value = cls.exact(*(int(a) if a.is_Integer else Fraction(int(a.p), int(a.q)) for a in arguments))
+        except ZeroDivisionError:
+            return sp.nan
         return sp.Rational(value.numerator, value.denominator)
 
     @classmethod
@@ -35,7 +39,10 @@ class ExactFunction(sp.Function):  # type: ignore[misc]
 
 @lru_cache(maxsize=1 << 14)
 def _in_floats(function: Any, *numbers: float) -> float:
-    return float(function.exact(*(int(v) if v == int(v) else Fraction(float(v)) for v in numbers)))
+    try:
+        return float(function.exact(*(int(v) if v == int(v) else Fraction(float(v)) for v in numbers)))
+    except ZeroDivisionError:
+        return math.nan
 
 
 class harmonic_number(sp.Function):  # type: ignore[misc]

@@ -4,6 +4,8 @@ from commbounds.columns import parts
 from commbounds.verify.pairing import Pairing
 
 PAIRINGS: dict[str, Pairing] = {
-    pairing.name: pairing for _, found in parts("verify.experiments", "pairings") for pairing in found.PAIRINGS
+    pairing.name: pairing
+    for _, found in parts("verify.experiments", "pairings")
+    for pairing in getattr(found, "PAIRINGS", ())
 }
 """Pairings by name, in the order of the columns."""

@@ -1,11 +1,12 @@
 """The columns (a paper, or a family of methods, each), in the book's order, and where their parts are found.
 
 Every room keeps its part of a column in a folder of the column's name: ``theory/NAME/``, ``compressors/NAME/``,
-``collectives/NAME/``, ``verify/experiments/NAME/``. A new column is one more name in `COLUMNS`.
+``collectives/NAME/``, ``verify/experiments/NAME/``; or, while one file holds it all, in a module of that name. A new
+column is one more name in `COLUMNS`.
 
 Columns that are not part of the package lie in folders that the environment variable ``COMMBOUNDS_COLUMNS`` names,
-separated as in ``PATH``. Each holds the same rooms, and every package in its ``theory/`` is a column. They come after
-ours, by name.
+separated as in ``PATH``. Each holds the same rooms, and every folder and module in its ``theory/`` is a column. They
+come after ours, by name.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ COLUMNS = (
     "sparse",
     "oktopk",
     "arctopk",
+    "majority",
     "feedback",
     "moshpit",
     "gossip",
@@ -53,9 +55,14 @@ def columns() -> tuple[str, ...]:
     """
     names = list(COLUMNS)
     for folder in _further():
-        found = sorted(init.parent.name for init in folder.glob("theory/*/__init__.py"))
+        found = sorted(
+            [init.parent.name for init in folder.glob("theory/*/__init__.py")]
+            + [module.stem for module in folder.glob("theory/[!_]*.py")]
+        )
         if not found:
-            raise ValueError(f"{FURTHER} names {folder}, where there is no theory/NAME/__init__.py")
+            raise ValueError(
+                f"{FURTHER} names {folder}, where there is no theory/NAME/__init__.py and no theory/NAME.py"
+            )
         for name in found:
             if name in names:
                 raise ValueError(f"{FURTHER} names {folder}, whose column {name} there is already")
@@ -71,6 +78,9 @@ def extended(path: Iterable[str], room: str) -> list[str]:
 def part(room: str, column: str, module: str = "") -> ModuleType | None:
     """The column's package in a room, or a module of it; None where the column has no such part.
 
+    A column that is a single module in the room has all its parts there: that module is returned for any of them, and
+    need not hold what is looked for.
+
     Parameters
     ----------
     room : str
@@ -80,10 +90,13 @@ def part(room: str, column: str, module: str = "") -> ModuleType | None:
     module : str
         Name within the column's package; empty for the package itself.
     """
-    package = f"commbounds.{room}.{column}"
-    if find_spec(package) is None or (module and find_spec(f"{package}.{module}") is None):
+    whole = f"commbounds.{room}.{column}"
+    found = find_spec(whole)
+    if found is None:
         return None
-    return import_module(f"{package}.{module}" if module else package)
+    if not module or found.submodule_search_locations is None:
+        return import_module(whole)
+    return import_module(f"{whole}.{module}") if find_spec(f"{whole}.{module}") is not None else None
 
 
 def parts(room: str, module: str = "") -> Iterator[tuple[str, ModuleType]]:

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numba
 import numpy as np
 import pytest
+from mutants.registry import EXAMPLES, LOSSLESS
 from numba.core.dispatcher import Dispatcher
 
 from commbounds.compressors import COMPRESSORS, Compressor, Message, _blocks
@@ -16,41 +17,7 @@ from commbounds.theory import claims
 pytestmark = pytest.mark.kernels
 
 DTYPES = [np.float32, np.float64]
-EXAMPLES = {
-    "TopK": [{"k": 1}, {"k": 5}],
-    "RandK": [{"k": 1}, {"k": 2, "scaled": False}, {"k": 17}],
-    "BlockTopK": [{"k": 1, "block": 3}, {"k": 2, "block": 10}],
-    "ChunkTopK": [{"k": 1, "chunk": 3}, {"k": 4, "chunk": 9}],
-    "HardThreshold": [{"threshold": 0.5}, {"threshold": Fraction(1, 3)}],
-    "AdaptiveSparsification": [{}],
-    "Identity": [{}],
-    "Sign": [{}, {"zero": 0}],
-    "ScaledSign": [{}, {"zero": 0}],
-    "QSGD": [{"levels": 1}, {"levels": 127}, {"levels": 1000}],
-    "MaxDithering": [{"levels": 1}, {"levels": 127}, {"levels": 1000}],
-    "TernGrad": [{}],
-    "NaturalCompression": [{}],
-    "NaturalDithering": [{"levels": 1}, {"levels": 8}],
-    "StochasticPower": [{"base": 2}, {"base": Fraction(3, 2)}, {"base": 10.0}],
-    "NearestPower": [{}],
-    "PowerSGD": [{"rank": 1}, {"rank": 3}],
-    "LowRank": [{"rank": 1}, {"rank": 3}],
-}
-"""Hyper-parameters that are admissible for vectors of 20 entries and matrices of 4 x 5."""
 INSTANCES = [COMPRESSORS[name](**given) for name, examples in EXAMPLES.items() for given in examples]
-IDENTITIES = [
-    COMPRESSORS[name](**given)
-    for name, given in (
-        ("TopK", {"k": 20}),
-        ("RandK", {"k": 20}),
-        ("RandK", {"k": 20, "scaled": False}),
-        ("BlockTopK", {"k": 7, "block": 3}),
-        ("ChunkTopK", {"k": 3, "chunk": 3}),
-        ("HardThreshold", {"threshold": 5e-324}),
-        ("Identity", {}),
-    )
-]
-"""Compressors that lose nothing of a vector of 20 entries."""
 
 every = pytest.mark.parametrize("c", INSTANCES, ids=str)
 every_dtype = pytest.mark.parametrize("dtype", DTYPES)
@@ -192,7 +159,7 @@ def test_zeros_stay_zeros(c, dtype):
         assert not c(inputs(c, dtype)[name], rng()).any()
 
 
-@pytest.mark.parametrize("c", IDENTITIES, ids=str)
+@pytest.mark.parametrize("c", LOSSLESS, ids=str)
 @every_dtype
 def test_keeping_everything_is_the_identity(c, dtype):
     for x in inputs(c, dtype).values():

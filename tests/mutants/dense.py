@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from zoo.right import dense
 
 from commbounds.collectives import (
     Traffic,
@@ -310,3 +311,11 @@ MUTANTS = (
     Mutant(gather_blocks_in_32_bits, "gather_blocks", "dense.gather_blocks.mean_received", Method.EXACT),
     Mutant(gather_blocks_skips_empty, "gather_blocks", "dense.gather_blocks.mean_received", Method.EXACT),
 )
+
+CONTROLS = (
+    dense(ring_allreduce, ranks=(2, 3, 5, 8)),  # as the book has it: P >= 2
+    dense(recursive_doubling_allreduce),
+    dense(rabenseifner_allreduce, multiple_of=8),  # n is a multiple of the power of two
+    dense(butterfly_allreduce),
+)
+"""Right ones, with what the book says of them, for the conformance kit."""

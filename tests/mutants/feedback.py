@@ -1,12 +1,18 @@
 """Broken twins of the column feedback, each by one defect."""
 
 from dataclasses import replace
+from fractions import Fraction
+from math import sqrt
 
 import numpy as np
+from zoo.right import RECOVERS, mechanism
 
+from commbounds import compressors as c
 from commbounds.collectives import FeedbackSGD
 from commbounds.compressors import EF14, EF21, EF21M, FeedbackState, Plain
 from commbounds.verify import Method
+from commbounds.verify import conformance as cf
+from commbounds.verify.conformance import book_bound as bound
 from mutants.record import Mutant
 
 
@@ -143,3 +149,29 @@ MUTANTS = (
     Mutant(FirstWorkerDecides, _SGD, "feedback.arc.single_node", EXACT),
     Mutant(CompressesTheAverage, _SGD, "feedback.plain.growth", EXACT),
 )
+
+
+def held_by_ef14(alpha):
+    """The norm of the residual of error feedback by the book, for gradients of norm at most G."""
+    return lambda n, G: sqrt(bound("feedback.ef14.residual", ("n", "reach"), alpha=alpha(n))(n, G))
+
+
+def share_of_top3(n):
+    """The contraction of Top-3."""
+    return Fraction(3, n)
+
+
+CONTROLS = (
+    mechanism(
+        c.EF14(c.TopK(3)),
+        cf.Telescopes(),
+        cf.MemoryBounded(held_by_ef14(share_of_top3)),
+        RECOVERS,
+        shows=True,
+        admits=lambda x: x.shape[-1] >= 3,
+    ),
+    mechanism(c.EF14(c.ScaledSign()), cf.Telescopes(), cf.MemoryBounded(), RECOVERS),
+    mechanism(c.EF21(c.TopK(3), dense=False), RECOVERS, admits=lambda x: x.shape[-1] >= 3),
+    mechanism(c.EF21M(c.NearestPower(), eta=0.5), RECOVERS),
+)
+"""Right ones, with what the book says of them, for the conformance kit."""

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from zoo.right import quantised
 
 from commbounds.collectives import (
     QuantisedSum,
@@ -238,3 +239,10 @@ MUTANTS = (
     Mutant(sides_keep_their_sums, _NODES, "flashcomm.hierarchical.agreement", SEARCH),
     Mutant(bridge_crossed_twice, _NODES, "flashcomm.hierarchical.bridge", EXACT),
 )
+
+CONTROLS = (
+    quantised(twostep_quantised_allreduce),
+    quantised(ring_quantised_allreduce),
+    quantised(oneshot_quantised_allreduce),
+)
+"""Right ones, with what the book says of them, for the conformance kit."""

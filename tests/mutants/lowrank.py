@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from zoo.right import SYMMETRIC, contracts, control
 
 from commbounds.compressors import Factors, LowRank, PowerSGD
 from commbounds.verify import Method
@@ -154,3 +155,23 @@ MUTANTS = (
     Mutant(LowRankUnsigned, "LowRank", "lowrank.lowrank.idempotence", Method.SEARCH),
     Mutant(LowRankLeftOnly, "LowRank", "lowrank.lowrank.wire", Method.EXACT),
 )
+
+CONTROLS = tuple(
+    control(
+        kind(1),
+        contracts(f"lowrank.{kind.__name__.lower()}.contraction", ("m", "n"), r=1),
+        *more,
+        shape="matrix",
+        magnitudes=(1e-15, 1e15),
+        admits=lambda x: x.size <= 4096,
+    )
+    # the bits that LAPACK finds for -x need not be those for x
+    for kind, more in ((PowerSGD, (SYMMETRIC,)), (LowRank, ()))
+)
+"""Right ones, with what the book says of them, for the conformance kit."""
+
+EXAMPLES = {
+    "PowerSGD": [{"rank": 1}, {"rank": 2}, {"rank": 3}],
+    "LowRank": [{"rank": 1}, {"rank": 2}, {"rank": 3}],
+}
+"""Hyper-parameters to keep the contract with; the first are admissible for one entry."""

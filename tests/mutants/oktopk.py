@@ -5,8 +5,9 @@ from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
+from zoo.right import sparse
 
-from commbounds.collectives import OkTopkSGD, Traffic
+from commbounds.collectives import OkTopkSGD, Traffic, oktopk_allreduce
 from commbounds.collectives.dense.gathering import gather_blocks
 from commbounds.verify import Method
 from mutants.record import Mutant
@@ -433,3 +434,6 @@ MUTANTS = (
         StepSizeForgotten,
     ),
 )
+
+CONTROLS = (sparse(oktopk_allreduce, tau=1, tau_prime=1),)
+"""Right ones, with what the book says of them, for the conformance kit."""

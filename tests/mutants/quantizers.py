@@ -1,6 +1,12 @@
 """Broken twins of the quantisers, and what kills them."""
 
+from fractions import Fraction
+
+from zoo.right import BELOW, BY_TWO, IDEMPOTENT, SCALED, SYMMETRIC, contracts, control, unbiased
+
+from commbounds import compressors as c
 from commbounds.verify import Method
+from commbounds.verify import conformance as cf
 from mutants import dithering as d
 from mutants import powers as p
 from mutants import signs as sg
@@ -68,3 +74,47 @@ MUTANTS = (
     Mutant(p.NearestPowerEightBits, "NearestPower", "quantizers.nearestpower.wire", EXACT),
 )
 """In the order of the registry of compressors."""
+
+CONTROLS = (
+    control(c.Sign(), cf.Codebook([-1.0, 1.0], operations=0), IDEMPOTENT),
+    control(c.Sign(0), cf.Codebook([-1.0, 0.0, 1.0], operations=0), IDEMPOTENT, SYMMETRIC),
+    control(c.ScaledSign(), contracts("quantizers.scaledsign.contraction"), SCALED, IDEMPOTENT),
+    control(c.ScaledSign(0), contracts("quantizers.scaledsign.contraction"), SYMMETRIC, SCALED),
+    control(c.QSGD(4), *unbiased("qsgd", s=4), cf.SameLaw(c.QSGD(4)), SYMMETRIC, SCALED),
+    control(c.MaxDithering(3), *unbiased("maxdithering", s=3), cf.SameLaw(c.MaxDithering(3)), SYMMETRIC, SCALED),
+    control(c.TernGrad(), *unbiased("terngrad"), cf.SameLaw(c.TernGrad()), SYMMETRIC, SCALED, IDEMPOTENT),
+    control(
+        c.NaturalCompression(),
+        *unbiased("naturalcompression"),
+        cf.SameLaw(c.NaturalCompression()),
+        SYMMETRIC,
+        BY_TWO,
+        IDEMPOTENT,
+        **BELOW,
+    ),
+    control(
+        c.NaturalDithering(3), *unbiased("naturaldithering", s=3), cf.SameLaw(c.NaturalDithering(3)), SYMMETRIC, SCALED
+    ),
+    control(
+        c.StochasticPower(Fraction(3, 2)),
+        *unbiased("stochasticpower", b=Fraction(3, 2)),
+        cf.SameLaw(c.StochasticPower(Fraction(3, 2))),
+        SYMMETRIC,
+        **BELOW,
+    ),
+    control(c.NearestPower(), contracts("quantizers.nearestpower.contraction"), SYMMETRIC, BY_TWO, IDEMPOTENT, **BELOW),
+)
+"""Right ones, with what the book says of them, for the conformance kit."""
+
+EXAMPLES = {
+    "Sign": [{}, {"zero": 0}],
+    "ScaledSign": [{}, {"zero": 0}],
+    "QSGD": [{"levels": 1}, {"levels": 4}, {"levels": 127}, {"levels": 1000}],
+    "MaxDithering": [{"levels": 1}, {"levels": 3}, {"levels": 127}, {"levels": 1000}],
+    "TernGrad": [{}],
+    "NaturalCompression": [{}],
+    "NaturalDithering": [{"levels": 1}, {"levels": 3}, {"levels": 8}],
+    "StochasticPower": [{"base": 2}, {"base": Fraction(3, 2)}, {"base": 10.0}],
+    "NearestPower": [{}],
+}
+"""Hyper-parameters to keep the contract with; the first are admissible for one entry."""

@@ -5,13 +5,17 @@ from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
+from zoo.right import K, sparse
 
+from commbounds import collectives as co
 from commbounds.collectives import Traffic
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.gathering import gather_blocks
 from commbounds.collectives.ranks import parcel
 from commbounds.collectives.sparse.entries import Entries, strongest
 from commbounds.verify import Method
+from commbounds.verify import conformance as cf
+from commbounds.verify.conformance import book_bound as bound
 from mutants.record import Mutant
 
 GTOPK, GAUSSIANK, SPARDL, TOPKA, DSA, SHARED = (
@@ -297,3 +301,12 @@ MUTANTS = (
     Mutant(shares_rounded_up, "spardl_allreduce", "sparse.spardl.entries", Method.EXACT),
     Mutant(last_step_of_bruck_uncut, "spardl_allreduce", "sparse.spardl.most", Method.EXACT),
 )
+
+CONTROLS = (
+    sparse(co.topk_allgather),
+    sparse(co.gtopk_allreduce, cf.WordsAtMost(bound("sparse.gtopk.sent", ("P", "n"), k=K), of="sent")),
+    sparse(co.topk_dsa),
+    sparse(co.spardl_allreduce),
+    sparse(co.gaussiank_allreduce),
+)
+"""Right ones, with what the book says of them, for the conformance kit."""

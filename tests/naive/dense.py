@@ -3,6 +3,8 @@
 A rank is a dict from block to contents. `Wire` carries messages: those of a step leave before any arrives.
 """
 
+import numpy as np
+
 
 class Wire:
     """Counts what it carries: words and messages of every rank, step by step."""
@@ -246,3 +248,47 @@ def rabenseifner_allreduce(stack):
     if silent:
         replaced(wire, ranks, [(r - 1, r, ranks[r - 1]) for r in silent])
     return whole(wire, ranks)
+
+
+# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+
+
+def lists(stack):
+    return [list(row) for row in stack]
+
+
+def of_dense(twin):
+    def found(held):
+        rows, traffic = twin(lists(held["inputs"]["stack"]))
+        return {"result": np.array(rows), "traffic": traffic}
+
+    return found
+
+
+def scattered(held):
+    blocks, traffic = reduce_scatter(lists(held["inputs"]["stack"]), held["parameters"]["algorithm"])
+    return {"blocks": blocks, "traffic": traffic}
+
+
+def gathered(held):
+    rows, traffic = allgatherv(lists(held["inputs"]["blocks"]), held["parameters"]["algorithm"])
+    return {"result": np.array(rows), "traffic": traffic}
+
+
+def sized(held):
+    sizes, algorithm = held["inputs"]["sizes"], held["parameters"]["algorithm"]
+    # the twin carries every word
+    return {"traffic": gather_blocks(sizes, algorithm)} if sum(sizes) < 100 else None
+
+
+TWINS = {
+    "ring_allreduce": of_dense(ring_allreduce),
+    "recursive_doubling_allreduce": of_dense(recursive_doubling_allreduce),
+    "rabenseifner_allreduce": of_dense(rabenseifner_allreduce),
+    "butterfly_allreduce": of_dense(butterfly_allreduce),
+    "reduce_scatter": scattered,
+    "allgather": gathered,
+    "allgatherv": gathered,
+    "gather_blocks": sized,
+}
+"""Of the collectives by name; None for what the twin does not do."""

@@ -81,3 +81,30 @@ def sgd(start, slope, noise, batches, learning_rate):
         total = sum(slope * x + e for e in samples[:count])
         x = x - learning_rate / len(samples) * total
     return visited
+
+
+# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+
+
+def dropped(held):
+    options = held["parameters"]
+    given = {key: options[key] for key in ("preemption", "at_threshold") if key in options}
+    numbers = {key: float(options[key]) for key in ("tau", "overhead", "forward") if key in options}
+    latencies = [[float(v) for v in row] for row in held["inputs"]["latencies"]]
+    time, slowest, completed = step(latencies, **numbers, **given)
+    return {"step.time": time, "step.slowest": slowest, "step.completed": completed}
+
+
+def spared(held):
+    latencies = [[float(v) for v in row] for row in held["inputs"]["latencies"]]
+    options = held["parameters"]
+    time, completed = backup(latencies, options["spare"], float(options.get("overhead", 0)))
+    return {"step.time": time, "step.completed": completed}
+
+
+def period(held):
+    return {"seconds": local_sgd(held["inputs"]["latencies"].tolist(), float(held["parameters"]["overhead"]))}
+
+
+TWINS = {"drop_step": dropped, "backup_step": spared, "local_sgd_period": period}
+"""Of the collectives by name; None for what the twin does not do."""

@@ -1,5 +1,9 @@
 """Quantised all-reduces as they are described, in plain floats; `code` maps a list of floats to what is read."""
 
+import numpy as np
+
+from naive import groupquant
+
 
 def parts(n, P):
     """Where the blocks of a vector of n entries begin and end, longer ones first."""
@@ -58,3 +62,33 @@ def hierarchical(stack, node, code):
                 whole = [a + b for a, b in zip(whole, code(total), strict=True)]
         result += code(whole)
     return result
+
+
+# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+
+
+def plainly_quantised(x, metadata, repaired, zero, scale, spikes, **_options):
+    """Whether a group quantiser stores what it computes: the twin in floats has no other form."""
+    return not (repaired or spikes) and zero == scale == "float" and metadata == x.dtype.name
+
+
+def quantised(twin):
+    def found(held):
+        stack, coder = held["inputs"]["stack"], held["parameters"]["quantiser"]
+        plain = plainly_quantised(stack[0], **coder)
+        if not plain or stack.dtype != np.float64 or len(held["parameters"]) > 1:  # the twin adds in float64
+            return None
+        row = twin(
+            stack, lambda x: groupquant.decoded_floats([np.float64(v) for v in x], coder["width"], coder["group"])
+        )
+        return {"result.values": [row] * len(stack)}
+
+    return found
+
+
+TWINS = {
+    "ring_quantised_allreduce": quantised(ring),
+    "oneshot_quantised_allreduce": quantised(oneshot),
+    "twostep_quantised_allreduce": quantised(lambda stack, code: twostep(stack, code, code)),
+}
+"""Of the collectives by name; None for what the twin does not do."""

@@ -91,3 +91,38 @@ def restarts(rows, alive):
             result, steps = group_average(rows, [0] * len(rows))
             return result, attempt, True, steps
     return rows, len(alive), False, []
+
+
+# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+
+
+def lists(stack):
+    return [list(row) for row in stack]
+
+
+def everybody(held, rounds, N):
+    alive = held["randomness"].get("alive")
+    return [[True] * N] * rounds if alive is None else alive
+
+
+def gossiped(held):
+    stack, options, rounds = held["inputs"]["stack"], held["parameters"], held["parameters"]["rounds"]
+    if options["topology"] in ("ring", "torus") and len(stack) <= 4:  # a neighbour comes twice, or is oneself
+        return None
+    more = options.get("start", 0), everybody(held, rounds, len(stack)), options.get("missing", "self")
+    rows, sent, received, messages = gossip(lists(stack), options["topology"], rounds, *more)
+    return {"result": rows, "traffic": {"sent": sent, "received": received, "messages": messages}}
+
+
+def pushed(held):
+    stack, options, rounds = held["inputs"]["stack"], held["parameters"], held["parameters"]["rounds"]
+    if "weights" in options:
+        return None
+    edges = [targets(options["topology"], len(stack), t) for t in range(rounds)]
+    works = held["randomness"].get("delivered") or [[[True] * len(to) for to in step] for step in edges]
+    found = push_sum(lists(stack), options["topology"], rounds, 0, works, options.get("lost", "kept"))
+    return {"sums": found[0], "weights": found[1], "traffic": {"sent": found[2]}}
+
+
+TWINS = {"gossip": gossiped, "push_sum": pushed}
+"""Of the collectives by name; None for what the twin does not do."""

@@ -126,3 +126,51 @@ def sgd(points, gradient, gamma, noise, period, groups):
             for labels in groups[(k + 1) // period - 1]:
                 points, _ = group_average(np.array(points), labels)
     return points
+
+
+# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+
+
+def lists(stack):
+    return [list(row) for row in stack]
+
+
+def steps_of(log, N):
+    words = {key: [sum(step[key][r] for step in log) for r in range(N)] for key in ("sent", "received", "messages")}
+    path = sum(max(*step["sent"], *step["received"]) for step in log)
+    return {**words, "steps": len(log), "critical_path": path}
+
+
+def averaged(held):
+    stack, receives = held["inputs"]["stack"], held["parameters"].get("receives")
+    rows, log = group_average(lists(stack), held["inputs"]["groups"].tolist(), receives)
+    return {"result": rows, "traffic": steps_of(log, len(stack))}
+
+
+def everybody(held, rounds, N):
+    alive = held["randomness"].get("alive")
+    return [[True] * N] * rounds if alive is None else alive
+
+
+def moshpit_twin(held):
+    stack, options = held["inputs"]["stack"], held["parameters"]
+    N, M, rounds = len(stack), options["M"], options["rounds"]
+    keys = held["inputs"]["keys"]
+    orders = held["randomness"].get("slots")
+    if orders is None:
+        orders = [[list(range(M))] * M ** keys.shape[1]] * rounds
+    alive = everybody(held, rounds, N)
+    rows, found, log = moshpit(lists(stack), keys.tolist(), M, orders, alive, options.get("rule", "skip"))
+    return {"result": rows, "keys": np.array(found).reshape(keys.shape), "traffic": steps_of(log, N)}
+
+
+def grid(held):
+    stack, options, rounds = held["inputs"]["stack"], held["parameters"], held["parameters"]["rounds"]
+    alive, cells = everybody(held, rounds, len(stack)), held["inputs"]["cells"].tolist()
+    more = options.get("start", 0), alive, options.get("rule", "skip")
+    rows, log = grid_average(lists(stack), cells, rounds, *more)
+    return {"result": rows, "traffic": steps_of(log, len(stack))}
+
+
+TWINS = {"group_average": averaged, "moshpit": moshpit_twin, "grid_average": grid}
+"""Of the collectives by name; None for what the twin does not do."""

@@ -288,3 +288,38 @@ def sgd_step(weights, residuals, gradients, eta, k, state, *, raw=False, rounded
         mean = rounded(result["update"][i] / P)
         weights[i] = rounded(weights[i] - (rounded(eta * mean) if raw else mean))
     return weights, acc, state
+
+
+# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+
+
+def oktopk_twin(held):
+    options = dict(held["parameters"])
+    renamed = {"boundaries": "boundaries_rule", "balance": "balance_rule"}
+    given = {
+        renamed.get(key, key): value for key, value in options.items() if key not in ("k", "threshold", "controller")
+    }
+    given["strict"] = options.get("threshold") == "strict"
+    if "controller" in options:
+        return None
+    kind, state, found = held["inputs"]["iterations"][0].dtype.type, None, {}
+    for t, stack in enumerate(held["inputs"]["iterations"]):
+        rows = [[float(v) for v in row] for row in stack]
+        result, state, phases = allreduce(rows, options["k"], state, rounded=lambda v: float(kind(v)), **given)
+        for name in ("update", "indices", "selected", "local_counts", "region_counts", "nonzero_sums", "winners"):
+            found[f"steps.{t}.result.{name}"] = result[name]
+        found[f"steps.{t}.state.boundaries"] = state["cuts"]
+        found[f"steps.{t}.state.local_thresholds"] = state["local"]
+        steps = [step for phase in PHASES for step in phases[phase]]
+        found[f"steps.{t}.traffic"] = counts(len(rows), steps)
+    return found
+
+
+def settled(held):
+    chosen, options = [v.tolist() for v in held["inputs"]["selected"]], held["parameters"]
+    cuts, steps = boundaries(chosen, options["n"], options["rule"], "bruck")
+    return {"boundaries": cuts, "traffic": counts(len(chosen), steps)}
+
+
+TWINS = {"oktopk_allreduce": oktopk_twin, "oktopk_boundaries": settled}
+"""Of the collectives by name; None for what the twin does not do."""

@@ -228,3 +228,62 @@ def staleness_trial(receivers, steps, p, seed, trial):
         lost = [flag for w in range(words) for flag in lanes(losses, step * words + w, p)]
         stale = [s + 1 if flag else 0 for s, flag in zip(stale, lost, strict=False)]
     return max(stale), min(stale)
+
+
+# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+
+
+def lossy_reduced(held):
+    options = dict(held["parameters"])
+    if "p" in options:
+        options["p"] = float(options["p"])
+    found = lossy_reduce_scatter(held["inputs"]["stack"], held["randomness"]["arrived"], **options)
+    return {"result.estimate": found[0], "result.arrivals": found[1], "traffic": found[2]}
+
+
+def lossy_heard(held):
+    inputs, arrived = held["inputs"], held["randomness"]["arrived"]
+    found = lossy_broadcast(inputs["replicas"], inputs["owned"], arrived, **held["parameters"])
+    return {"result": found[0], "traffic": found[1]}
+
+
+def trained(held):
+    options, loss = held["parameters"], held["parameters"]["loss"]
+    if "fail" in loss or loss["shared"] or "broadcast_only" in options:
+        return None
+    run = float(loss["p"]), options["steps"], float(options["rate"]), options.get("estimator", "arrivals")
+    seeds = held["randomness"]["seed"], held["randomness"]["trial"]
+    start = held["inputs"]["state"]["parameters"]
+    replicas, missed = lossy_training(start, lambda _t, x: x, *run, options.get("packet"), *seeds)
+    return {"state.parameters": replicas, "state.missed": missed}
+
+
+def drifted(held):
+    options, loss = held["parameters"], held["parameters"]["loss"]
+    chain = (float(loss["fail"]), float(loss["recover"])) if "fail" in loss else None
+    p = None if chain else float(loss["p"])
+    trials = [
+        drift_trial(
+            options["workers"], options["steps"], held["randomness"]["seed"], trial, p, chain, float(options["rho"]),
+            loss["shared"],
+        )
+        for trial in range(options["trials"])
+    ]  # fmt: skip
+    return {"approximately": (np.array(trials), held["expected"]["drift"])}
+
+
+def stale(held):
+    options, seed = held["parameters"], held["randomness"]["seed"]
+    sizes = options["receivers"], options["steps"], float(options["loss"]["p"])
+    found = [staleness_trial(*sizes, seed, trial) for trial in range(options["trials"])]
+    return {"largest": [a for a, _ in found], "smallest": [b for _, b in found]}
+
+
+TWINS = {
+    "lossy_reduce_scatter": lossy_reduced,
+    "lossy_broadcast": lossy_heard,
+    "lossy_training": trained,
+    "drift_trials": drifted,
+    "staleness_trials": stale,
+}
+"""Of the collectives by name; None for what the twin does not do."""

@@ -6,6 +6,7 @@ A vector is a list, what is sent is a dict of index to value, and every function
 
 import math
 
+import numpy as np
 from scipy.special import ndtri
 
 
@@ -236,3 +237,41 @@ def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
     update = [final.get(i, 0 * stack[0][0]) for i in range(n)]
     residual = [[held[p][i] if i in final else v for i, v in enumerate(x)] for p, x in enumerate(stack)]
     return update, residual, [sorted(final)] * P, steps
+
+
+# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+
+
+def lists(stack):
+    return [list(row) for row in stack]
+
+
+def counted(P, steps):
+    return dict(zip(("sent", "received", "messages", "steps", "critical_path"), traffic(P, steps), strict=True))
+
+
+def of_sparse(twin):
+    def found(held):
+        options = held["parameters"]
+        if options.get("allgather") == "recursive-doubling":  # the twins know two ways to gather
+            return None
+        stack = held["inputs"]["stack"]
+        update, residual, selected, steps = twin(lists(stack), **options)
+        return {
+            "result.update": np.array(update) + 0.0,  # entries that nobody sent may be -0.0 with the twin
+            "result.residual": residual,
+            "result.selected": selected,
+            "traffic": counted(len(stack), steps),
+        }
+
+    return found
+
+
+TWINS = {
+    "topk_allgather": of_sparse(topk_allgather),
+    "topk_dsa": of_sparse(topk_dsa),
+    "gtopk_allreduce": of_sparse(gtopk_allreduce),
+    "spardl_allreduce": of_sparse(spardl_allreduce),
+    "gaussiank_allreduce": of_sparse(gaussiank_allreduce),
+}
+"""Of the collectives by name; None for what the twin does not do."""

@@ -11,12 +11,13 @@ import sympy as sp
 from symbol_values import VALUES
 
 from commbounds import theory
-from commbounds.columns import COLUMNS
+from commbounds.columns import COLUMNS, parts
 from commbounds.compressors import COMPRESSORS
 from commbounds.theory import Hypothesis, Kind, Standing, Tag, book, claims
 
 BOOK = claims()
-COMPRESSED = {name: claim for name, claim in BOOK.items() if claim.column in ("sparsifiers", "quantizers", "lowrank")}
+_OF_COMPRESSORS = [column for column, found in parts("compressors") if hasattr(found, "COMPRESSORS")]
+COMPRESSED = {name: claim for name, claim in BOOK.items() if claim.column in _OF_COMPRESSORS}
 """The claims about compressors."""
 MODULES = [import_module(m.name) for m in pkgutil.walk_packages(theory.__path__, "commbounds.theory.")]
 SYMBOLS = {value for module in MODULES for value in vars(module).values() if isinstance(value, sp.Symbol)}

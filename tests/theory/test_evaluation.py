@@ -31,8 +31,12 @@ def _near(value, rng):
 
 
 def _points(name):
-    rng = random.Random(name)
-    return [VALUES, *({symbol: _near(value, rng) for symbol, value in VALUES.items()} for _ in range(POINTS))]
+    """Each symbol's draws are its own: what symbols other columns have is nothing to them."""
+    drawn = [
+        {symbol: _near(value, random.Random(f"{name}, {symbol}, {point}")) for symbol, value in VALUES.items()}
+        for point in range(POINTS)
+    ]
+    return [VALUES, *drawn]
 
 
 def _same(value, expected):

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from mutants.registry import EXAMPLES
 
 from commbounds.compressors import (
     COMPRESSORS,
@@ -27,10 +28,7 @@ DTYPES = [np.float32, np.float64]
 
 
 def test_what_every_compressor_takes():
-    arguments = {"RandK": (1,), "BlockTopK": (1, 1), "ChunkTopK": (1, 1), "TopK": (1,), "HardThreshold": (1,)}
-    arguments |= dict.fromkeys(("QSGD", "MaxDithering", "NaturalDithering", "PowerSGD", "LowRank"), (1,))
-    arguments["StochasticPower"] = (2,)
-    kinds = {name: injection(cls(*arguments.get(name, ()))) for name, cls in COMPRESSORS.items()}
+    kinds = {name: injection(cls(**EXAMPLES[name][0])) for name, cls in COMPRESSORS.items()}
     assert {name for name, kind in kinds.items() if kind} == {n for n, cls in COMPRESSORS.items() if cls.randomised}
     assert (kinds["RandK"], kinds["AdaptiveSparsification"], kinds["PowerSGD"]) == ("draws", "u", "sketch")
     assert {kind for name, kind in kinds.items() if name.endswith(("Dithering", "Power", "GD", "Grad"))} <= {

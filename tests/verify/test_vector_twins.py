@@ -2,29 +2,29 @@
 
 import json
 from fractions import Fraction
+from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 from naive import (
-    dense,
-    dropcompute,
     feedback,
     flashcomm,
-    gossip,
     groupquant,
     lowrank,
-    moshpit,
-    oktopk,
     packetloss,
-    sparse,
 )
 from naive import quantizers as q
 from naive import sparsifiers as s
 from vector_reading import read, same
 
+from commbounds.columns import COLUMNS
 from commbounds.verify import vectors
 
-COUNTS = ("sent", "received", "messages", "steps", "critical_path")
+
+def _naive(column):
+    """The column's twins; None where it has none."""
+    return import_module(f"naive.{column}") if find_spec(f"naive.{column}") else None
 
 
 @pytest.fixture(scope="module")
@@ -96,11 +96,6 @@ def power_sgd(x, sketch, **_options):
     return {"output": [[float(v) for v in row] for row in product]}
 
 
-def plainly_quantised(x, metadata, repaired, zero, scale, spikes, **_options):
-    """Whether a group quantiser stores what it computes: the twin in floats has no other form."""
-    return not (repaired or spikes) and zero == scale == "float" and metadata == x.dtype.name
-
-
 COMPRESSED = {
     "TopK": lambda x, k: sparse_message(x, s.topk(x, k)),
     "BlockTopK": lambda x, k, block: sparse_message(x, s.blocktopk(x, k, block)),
@@ -154,7 +149,7 @@ def test_the_naive_twin_of_a_compressor_finds_the_same_bits(made, name):
         }
         message = held["expected"].get("message", {})
         given |= {key: message[key] for key in ("norm", "levels") if key in message and message[key] is not None}
-        if "refused" in vector["flags"] or (name == "GroupQuantizer" and not plainly_quantised(x, **given)):
+        if "refused" in vector["flags"] or (name == "GroupQuantizer" and not flashcomm.plainly_quantised(x, **given)):
             continue
         if name == "ScaledSign" and vector["name"] == "largest, float32, zero=1":
             continue  # the mean is next to the middle of two floats, and the sum in float64 loses on which side of it
@@ -225,248 +220,9 @@ def test_a_key_makes_the_draws_that_stand_beside_it(made, name):
     assert mixed >= 3
 
 
-# --- collectives: what a vector gives -> what the twin says of it -------------------------------------------------
+# --- collectives: what a vector gives -> what the twin says of it; the columns' twins list them ---------------------
 
-
-def lists(stack):
-    return [list(row) for row in stack]
-
-
-def of_dense(twin):
-    def found(held):
-        rows, traffic = twin(lists(held["inputs"]["stack"]))
-        return {"result": np.array(rows), "traffic": traffic}
-
-    return found
-
-
-def scattered(held):
-    blocks, traffic = dense.reduce_scatter(lists(held["inputs"]["stack"]), held["parameters"]["algorithm"])
-    return {"blocks": blocks, "traffic": traffic}
-
-
-def gathered(held):
-    rows, traffic = dense.allgatherv(lists(held["inputs"]["blocks"]), held["parameters"]["algorithm"])
-    return {"result": np.array(rows), "traffic": traffic}
-
-
-def counted(P, steps):
-    return dict(zip(COUNTS, sparse.traffic(P, steps), strict=True))
-
-
-def of_sparse(twin):
-    def found(held):
-        options = held["parameters"]
-        if options.get("allgather") == "recursive-doubling":  # the twins know two ways to gather
-            return None
-        stack = held["inputs"]["stack"]
-        update, residual, selected, steps = twin(lists(stack), **options)
-        return {
-            "result.update": np.array(update) + 0.0,  # entries that nobody sent may be -0.0 with the twin
-            "result.residual": residual,
-            "result.selected": selected,
-            "traffic": counted(len(stack), steps),
-        }
-
-    return found
-
-
-def steps_of(log, N):
-    words = {key: [sum(step[key][r] for step in log) for r in range(N)] for key in ("sent", "received", "messages")}
-    path = sum(max(*step["sent"], *step["received"]) for step in log)
-    return {**words, "steps": len(log), "critical_path": path}
-
-
-def averaged(held):
-    stack, receives = held["inputs"]["stack"], held["parameters"].get("receives")
-    rows, log = moshpit.group_average(lists(stack), held["inputs"]["groups"].tolist(), receives)
-    return {"result": rows, "traffic": steps_of(log, len(stack))}
-
-
-def everybody(held, rounds, N):
-    alive = held["randomness"].get("alive")
-    return [[True] * N] * rounds if alive is None else alive
-
-
-def moshpit_twin(held):
-    stack, options = held["inputs"]["stack"], held["parameters"]
-    N, M, rounds = len(stack), options["M"], options["rounds"]
-    keys = held["inputs"]["keys"]
-    orders = held["randomness"].get("slots")
-    if orders is None:
-        orders = [[list(range(M))] * M ** keys.shape[1]] * rounds
-    alive = everybody(held, rounds, N)
-    rows, found, log = moshpit.moshpit(lists(stack), keys.tolist(), M, orders, alive, options.get("rule", "skip"))
-    return {"result": rows, "keys": np.array(found).reshape(keys.shape), "traffic": steps_of(log, N)}
-
-
-def grid(held):
-    stack, options, rounds = held["inputs"]["stack"], held["parameters"], held["parameters"]["rounds"]
-    alive, cells = everybody(held, rounds, len(stack)), held["inputs"]["cells"].tolist()
-    more = options.get("start", 0), alive, options.get("rule", "skip")
-    rows, log = moshpit.grid_average(lists(stack), cells, rounds, *more)
-    return {"result": rows, "traffic": steps_of(log, len(stack))}
-
-
-def gossiped(held):
-    stack, options, rounds = held["inputs"]["stack"], held["parameters"], held["parameters"]["rounds"]
-    if options["topology"] in ("ring", "torus") and len(stack) <= 4:  # a neighbour comes twice, or is oneself
-        return None
-    more = options.get("start", 0), everybody(held, rounds, len(stack)), options.get("missing", "self")
-    rows, sent, received, messages = gossip.gossip(lists(stack), options["topology"], rounds, *more)
-    return {"result": rows, "traffic": {"sent": sent, "received": received, "messages": messages}}
-
-
-def pushed(held):
-    stack, options, rounds = held["inputs"]["stack"], held["parameters"], held["parameters"]["rounds"]
-    if "weights" in options:
-        return None
-    edges = [gossip.targets(options["topology"], len(stack), t) for t in range(rounds)]
-    works = held["randomness"].get("delivered") or [[[True] * len(to) for to in targets] for targets in edges]
-    found = gossip.push_sum(lists(stack), options["topology"], rounds, 0, works, options.get("lost", "kept"))
-    return {"sums": found[0], "weights": found[1], "traffic": {"sent": found[2]}}
-
-
-def lossy_reduced(held):
-    options = dict(held["parameters"])
-    if "p" in options:
-        options["p"] = float(options["p"])
-    found = packetloss.lossy_reduce_scatter(held["inputs"]["stack"], held["randomness"]["arrived"], **options)
-    return {"result.estimate": found[0], "result.arrivals": found[1], "traffic": found[2]}
-
-
-def lossy_heard(held):
-    inputs, arrived = held["inputs"], held["randomness"]["arrived"]
-    found = packetloss.lossy_broadcast(inputs["replicas"], inputs["owned"], arrived, **held["parameters"])
-    return {"result": found[0], "traffic": found[1]}
-
-
-def trained(held):
-    options, loss = held["parameters"], held["parameters"]["loss"]
-    if "fail" in loss or loss["shared"] or "broadcast_only" in options:
-        return None
-    run = float(loss["p"]), options["steps"], float(options["rate"]), options.get("estimator", "arrivals")
-    seeds = held["randomness"]["seed"], held["randomness"]["trial"]
-    start = held["inputs"]["state"]["parameters"]
-    replicas, missed = packetloss.lossy_training(start, lambda _t, x: x, *run, options.get("packet"), *seeds)
-    return {"state.parameters": replicas, "state.missed": missed}
-
-
-def drifted(held):
-    options, loss = held["parameters"], held["parameters"]["loss"]
-    chain = (float(loss["fail"]), float(loss["recover"])) if "fail" in loss else None
-    p = None if chain else float(loss["p"])
-    trials = [
-        packetloss.drift_trial(
-            options["workers"], options["steps"], held["randomness"]["seed"], trial, p, chain, float(options["rho"]),
-            loss["shared"],
-        )
-        for trial in range(options["trials"])
-    ]  # fmt: skip
-    return {"approximately": (np.array(trials), held["expected"]["drift"])}
-
-
-def stale(held):
-    options, seed = held["parameters"], held["randomness"]["seed"]
-    sizes = options["receivers"], options["steps"], float(options["loss"]["p"])
-    found = [packetloss.staleness_trial(*sizes, seed, trial) for trial in range(options["trials"])]
-    return {"largest": [a for a, _ in found], "smallest": [b for _, b in found]}
-
-
-def dropped(held):
-    options = held["parameters"]
-    given = {key: options[key] for key in ("preemption", "at_threshold") if key in options}
-    numbers = {key: float(options[key]) for key in ("tau", "overhead", "forward") if key in options}
-    latencies = [[float(v) for v in row] for row in held["inputs"]["latencies"]]
-    time, slowest, completed = dropcompute.step(latencies, **numbers, **given)
-    return {"step.time": time, "step.slowest": slowest, "step.completed": completed}
-
-
-def spared(held):
-    latencies = [[float(v) for v in row] for row in held["inputs"]["latencies"]]
-    options = held["parameters"]
-    time, completed = dropcompute.backup(latencies, options["spare"], float(options.get("overhead", 0)))
-    return {"step.time": time, "step.completed": completed}
-
-
-def period(held):
-    return {
-        "seconds": dropcompute.local_sgd(held["inputs"]["latencies"].tolist(), float(held["parameters"]["overhead"]))
-    }
-
-
-def quantised(twin):
-    def found(held):
-        stack, coder = held["inputs"]["stack"], held["parameters"]["quantiser"]
-        plain = plainly_quantised(stack[0], **coder)
-        if not plain or stack.dtype != np.float64 or len(held["parameters"]) > 1:  # the twin adds in float64
-            return None
-        row = twin(
-            stack, lambda x: groupquant.decoded_floats([np.float64(v) for v in x], coder["width"], coder["group"])
-        )
-        return {"result.values": [row] * len(stack)}
-
-    return found
-
-
-def oktopk_twin(held):
-    options = dict(held["parameters"])
-    renamed = {"boundaries": "boundaries_rule", "balance": "balance_rule"}
-    given = {
-        renamed.get(key, key): value for key, value in options.items() if key not in ("k", "threshold", "controller")
-    }
-    given["strict"] = options.get("threshold") == "strict"
-    if "controller" in options:
-        return None
-    kind, state, found = held["inputs"]["iterations"][0].dtype.type, None, {}
-    for t, stack in enumerate(held["inputs"]["iterations"]):
-        rows = [[float(v) for v in row] for row in stack]
-        result, state, phases = oktopk.allreduce(rows, options["k"], state, rounded=lambda v: float(kind(v)), **given)
-        for name in ("update", "indices", "selected", "local_counts", "region_counts", "nonzero_sums", "winners"):
-            found[f"steps.{t}.result.{name}"] = result[name]
-        found[f"steps.{t}.state.boundaries"] = state["cuts"]
-        found[f"steps.{t}.state.local_thresholds"] = state["local"]
-        steps = [step for phase in oktopk.PHASES for step in phases[phase]]
-        found[f"steps.{t}.traffic"] = oktopk.counts(len(rows), steps)
-    return found
-
-
-def settled(held):
-    chosen, options = [v.tolist() for v in held["inputs"]["selected"]], held["parameters"]
-    cuts, steps = oktopk.boundaries(chosen, options["n"], options["rule"], "bruck")
-    return {"boundaries": cuts, "traffic": oktopk.counts(len(chosen), steps)}
-
-
-TOGETHER = {
-    **{name: of_dense(getattr(dense, name)) for name in
-       ("ring_allreduce", "recursive_doubling_allreduce", "rabenseifner_allreduce", "butterfly_allreduce")},
-    "reduce_scatter": scattered,
-    "allgather": gathered,
-    "allgatherv": gathered,
-    "gather_blocks": lambda held: {
-        "traffic": dense.gather_blocks(held["inputs"]["sizes"], held["parameters"]["algorithm"])
-    } if sum(held["inputs"]["sizes"]) < 100 else None,  # the twin carries every word
-    **{name: of_sparse(getattr(sparse, name)) for name in
-       ("topk_allgather", "topk_dsa", "gtopk_allreduce", "spardl_allreduce", "gaussiank_allreduce")},
-    "group_average": averaged,
-    "moshpit": moshpit_twin,
-    "grid_average": grid,
-    "gossip": gossiped,
-    "push_sum": pushed,
-    "lossy_reduce_scatter": lossy_reduced,
-    "lossy_broadcast": lossy_heard,
-    "lossy_training": trained,
-    "drift_trials": drifted,
-    "staleness_trials": stale,
-    "drop_step": dropped,
-    "backup_step": spared,
-    "local_sgd_period": period,
-    "ring_quantised_allreduce": quantised(flashcomm.ring),
-    "oneshot_quantised_allreduce": quantised(flashcomm.oneshot),
-    "twostep_quantised_allreduce": quantised(lambda stack, code: flashcomm.twostep(stack, code, code)),
-    "oktopk_allreduce": oktopk_twin,
-    "oktopk_boundaries": settled,
-}  # fmt: skip
+TOGETHER = {name: twin for column in COLUMNS for name, twin in getattr(_naive(column), "TWINS", {}).items()}
 
 
 def at(expected, path):

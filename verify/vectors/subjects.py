@@ -14,5 +14,6 @@ LEFT_OUT: Mapping[str, str] = MappingProxyType(entries("WITHOUT_VECTORS", "verif
 
 def subjects() -> dict[str, VectorSubject]:
     """Everything that has vectors, under its name: what the columns' ``vectors.py`` give, column by column."""
-    found = [subject for _, column in parts("verify.experiments", "vectors") for subject in column.subjects()]
+    made = [getattr(column, "subjects", list) for _, column in parts("verify.experiments", "vectors")]
+    found = [subject for subjects_of in made for subject in subjects_of()]
     return {subject.name: subject for subject in found}

@@ -1,0 +1,543 @@
+"""Sign SGD with majority vote: what is claimed of its bits, of the vote's error, of adversaries and of ties."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from math import comb
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing
+from commbounds.theory.column import Column
+from commbounds.theory.quantities import P, Quantity, choose, n
+from commbounds.theory.sources import FOLKLORE, Work, derived
+from commbounds.theory.symbols import Symbol
+
+COLUMN = Column(
+    "majority",
+    "Sign SGD with majority vote: a bit up, a bit down",
+    "Workers send the signs of their gradients, and what comes back is the sign of the sum. The texts of both papers "
+    "were read without their appendices: the bounds for one entry are recalled, and proved here.",
+)
+
+SIGNSGD = Work(
+    "J. Bernstein, Y.-X. Wang, K. Azizzadenesheli, A. Anandkumar, 2018, signSGD: compressed optimisation for "
+    "non-convex problems, arXiv:1802.04434"
+)
+SUBMISSION = Work(
+    "J. Bernstein, J. Zhao, K. Azizzadenesheli, A. Anandkumar, 2018, signSGD with majority vote is communication "
+    "efficient and Byzantine fault tolerant, as submitted to ICLR 2019 (arXiv:1810.05291)"
+)
+
+# --- symbols -----------------------------------------------------------------------------------------------------
+
+votebits = Symbol("votebits", r"\beta", 2, integer=True, positive=True)
+"""Bits of a ballot for one entry: 1, or 2 where a worker may abstain."""
+honest = Symbol("honest", "H", 4, integer=True, nonnegative=True)
+"""Workers that send the signs that they have."""
+inverting = Symbol("inverting", "A", 1, integer=True, nonnegative=True)
+"""Adversaries that send the opposite of the signs that they have."""
+lying = Symbol("lying", "L", 1, integer=True, nonnegative=True)
+"""Adversaries that send the opposite of the true sign."""
+flip = Symbol("flip", "q", Fraction(1, 4), nonnegative=True)
+"""Probability that a worker's own sign is wrong."""
+tieloss = Symbol("tieloss", r"\tau", Fraction(1, 2), nonnegative=True)
+"""Probability that a tied vote is wrong: 0 or 1 with a fixed sign, 1/2 with a coin, 1 with an abstention."""
+snr = Symbol("snr", "S", Fraction(1, 2), positive=True)
+"""Signal-to-noise ratio of the entry: |g| over the standard deviation of a worker's noise."""
+
+
+class vote_error(sp.Function):  # type: ignore[misc]
+    """Probability that the vote on an entry is wrong: P[W > V/2] + tau P[W = V/2], with W of V = H + A + L votes wrong.
+
+    W = Bin(H, q) + Bin(A, 1 - q) + L, of H honest workers, A that invert and L that lie.
+    """
+
+    nargs = 5
+
+    @classmethod
+    def exact(cls, *arguments: Any) -> Fraction:
+        """The sum over all numbers of wrong votes."""
+        H, A, L = map(int, arguments[:3])
+        return _tail(H, A, L, Fraction(arguments[3]), Fraction(arguments[4]))
+
+    @classmethod
+    def eval(cls, *arguments: Any) -> Any:
+        """The value where all arguments are rational numbers."""
+        if not all(a.is_Rational for a in arguments):
+            return None
+        value = cls.exact(*(Fraction(int(a.p), int(a.q)) for a in arguments))
+        return sp.Rational(value.numerator, value.denominator)
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        H, A, L, q, tau = (printer.parenthesize(a, 50) for a in self.args)
+        groups = [rf"\mathrm{{Bin}}({H},{q})"] * (self.args[0] != 0)
+        groups += [rf"\mathrm{{Bin}}({A},1-{q})"] * (self.args[1] != 0) + [L] * (self.args[2] != 0)
+        voters = printer.doprint(sp.Add(*self.args[:3]))
+        wrong = "+".join(groups) or "0"
+        ties = "" if self.args[4] == 0 else rf"+{tau}\Pr\left[{wrong}=\tfrac{{{voters}}}{{2}}\right]"
+        return rf"\Pr\left[{wrong}>\tfrac{{{voters}}}{{2}}\right]{ties}"
+
+    @staticmethod
+    def _imp_(*arguments: Any) -> Any:
+        import numpy as np
+
+        def one(*numbers: float) -> float:
+            return float(vote_error.exact(*(Fraction(float(v)) for v in numbers)))
+
+        return np.vectorize(one, otypes=[np.float64])(*arguments)
+
+
+@lru_cache(maxsize=1 << 12)
+def _tail(H: int, A: int, L: int, q: Fraction, tau: Fraction) -> Fraction:
+    of_honest = [comb(H, j) * q**j * (1 - q) ** (H - j) for j in range(H + 1)]
+    of_inverting = [comb(A, j) * (1 - q) ** j * q ** (A - j) for j in range(A + 1)]
+    error = Fraction(0)
+    for i, weight in enumerate(of_honest):
+        for j, other in enumerate(of_inverting):
+            doubled = 2 * (i + j + L) - (H + A + L)
+            error += weight * other * (1 if doubled > 0 else tau if doubled == 0 else 0)
+    return error
+
+
+_GAUSS = sp.Piecewise((2 / (9 * snr**2), snr > 2 / sp.sqrt(3)), (sp.Rational(1, 2) - sp.sqrt(3) * snr / 6, True))
+
+
+class gauss(sp.Function):  # type: ignore[misc]
+    """The largest probability of a wrong sign under symmetric unimodal noise, by the signal-to-noise ratio."""
+
+    nargs = 1
+
+    @classmethod
+    def eval(cls, ratio: Any) -> Any:
+        """The value at a number."""
+        return _GAUSS.xreplace({snr: ratio}) if ratio.is_number else None
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        return rf"q_{{{printer.doprint(self.args[0])}}}"
+
+    @staticmethod
+    def _imp_(ratio: Any) -> Any:
+        import numpy as np
+
+        given = np.asarray(ratio, dtype=np.float64)
+        return np.where(given > 2 / np.sqrt(3), 2 / (9 * given**2), 0.5 - given / (2 * np.sqrt(3)))
+
+
+# --- quantities --------------------------------------------------------------------------------------------------
+
+WORKER_BYTES = Quantity(
+    "worker_bytes",
+    r"\max_{p>0}\max(\mathrm{sent}_p,\mathrm{received}_p)",
+    "bytes that a rank other than the server sends, or receives if more",
+)
+BUSIEST_BYTES = Quantity("busiest_bytes", r"\max_p\mathrm{sent}_p", "bytes sent by the rank that sends most")
+OVERTURNED = Quantity("overturned", r"\#\{i: v_i\neq v'_i\}", "entries on which the two votes differ")
+WORKER_ERROR = Quantity(
+    "worker_error", r"\Pr[\mathrm{sign}(\tilde g)\neq\mathrm{sign}(g)]", "probability that one worker's sign is wrong"
+)
+VOTE_ERROR = Quantity("vote_error", r"\Pr[v\neq\mathrm{sign}(g)]", "probability that the vote on an entry is wrong")
+VALUES = Quantity("vote_values", r"|\{v\}|", "different values that the vote on an entry may take")
+DRIFT = Quantity(
+    "vote_drift",
+    r"\mathbb{E}\,v",
+    "mean vote on an entry whose gradient is zero, under symmetric noise",
+    real=True,
+)
+VOTE_DISTORTION = Quantity(
+    "vote_distortion",
+    r"\frac{\lVert \frac1n\lVert\bar x\rVert_1 v-\bar x\rVert^2}{\lVert\bar x\rVert^2}",
+    "squared error of the vote, scaled by the mean magnitude of the workers' average, over the average's squared norm",
+)
+
+# --- hypotheses --------------------------------------------------------------------------------------------------
+
+SERVER = Hypothesis("vote_by_server", "Rank 0 is the server and a worker too.")
+SHARDS = Hypothesis("vote_by_shards", "Every rank is the server of a block of entries.")
+GATHERED = Hypothesis("vote_by_all_gather", "Every rank gets all ballots and counts them itself.")
+SEVERAL = Hypothesis("several_voters", "There are two ranks at least.", Ge(P, 2))
+WHOLE_BYTES = Hypothesis("whole_bytes", "Eight times the number of ranks divides n.", Eq(sp.Mod(n, 8 * P), 0))
+A_BIT = Hypothesis("a_bit_a_ballot", "Nobody abstains: a ballot takes a bit an entry.")
+SCALES = Hypothesis("positive_scales", "Every worker's vector is multiplied by its own c > 0, and nothing underflows.")
+INDEPENDENT = Hypothesis("independent_noise", "The workers' noise is independent.")
+ONE_NOISE = Hypothesis("one_noise", "All workers have the same noise.")
+UNIMODAL = Hypothesis(
+    "unimodal_noise",
+    "The noise is symmetric and unimodal, its variance finite, and the entry of the gradient not zero.",
+)
+ANY_NOISE = Hypothesis("any_noise", "The noise has mean zero and a finite variance, whatever its shape.")
+EVEN = Hypothesis("even_voters", "The number of workers is even.", Eq(sp.Mod(P, 2), 0))
+FAIR = Hypothesis("fair_ties", "A tied vote is decided by a fair coin.")
+FAIR_OR_OPEN = Hypothesis("fair_or_open_ties", "A tied vote is decided by a fair coin, or is zero.")
+PLUS = Hypothesis("plus_ties", "A tied vote is +1.")
+BROKEN = Hypothesis("broken_ties", "Zeros and tied votes become +1 or -1, by a rule or by a coin.")
+OPEN = Hypothesis("open_ties", "The sign of zero is zero, for ballots and for the vote.")
+MINORITY = Hypothesis("minority", "A of the P workers are adversaries, A < P/2.", sp.Lt(2 * inverting, P))
+HALF = Hypothesis("half_or_more", "A of the P workers are adversaries, A >= P/2.", Ge(2 * inverting, P))
+INVERT = Hypothesis("inverting_adversaries", "Adversaries send the opposite of the signs that they have.")
+ANY_BALLOT = Hypothesis("any_ballot", "Adversaries send whatever signs they like.")
+LIARS = Hypothesis(
+    "few_liars",
+    "L adversaries always vote against the true sign; L < (1 - 2 q) H.",
+    sp.Lt(lying, (1 - 2 * flip) * honest),
+)
+NONZERO_MEAN = Hypothesis("nonzero_mean", "The average of the workers' vectors is not zero.")
+
+# --- claims: bytes -----------------------------------------------------------------------------------------------
+
+_ballot = sp.ceiling(votebits * n / 8)
+_ring = 8 * n * (P - 1) / P
+_short, _over = sp.floor(n / P), sp.Mod(n, P)
+_long_bytes, _short_bytes = sp.ceiling(votebits * (_short + 1) / 8), sp.ceiling(votebits * _short / 8)
+
+_BYTES = (
+    Claim(
+        name="majority.server.worker",
+        title="A worker sends and receives a bit an entry; two where zeros abstain",
+        relation=Eq(WORKER_BYTES, _ballot),
+        assumes=(SERVER, SEVERAL),
+        source=SUBMISSION.read(
+            "Section 1: all communication to and from the parameter server is compressed to one bit",
+            "Counted: one message each way, of n ballots, eight bits to a byte.",
+        ),
+    ),
+    Claim(
+        name="majority.server.busiest",
+        title="The server sends the vote to P - 1 workers",
+        relation=Eq(BUSIEST_BYTES, (P - 1) * _ballot),
+        assumes=(SERVER,),
+        source=derived("Counted: P - 1 messages of n ballots; a worker sends one."),
+    ),
+    Claim(
+        name="majority.server.thirty_two",
+        title="32 times fewer bytes than full-precision SGD, by ring all-reduce",
+        relation=Le(BUSIEST_BYTES, _ring / 32),
+        assumes=(SERVER, SEVERAL, WHOLE_BYTES, A_BIT),
+        source=SUBMISSION.read(
+            "Abstract: 32 times less communication per iteration than full-precision, distributed SGD; Section 4 "
+            "compares with NCCL's all-reduce",
+            "Refuted by four workers: the server sends 3 n/8 bytes, a rank of a ring all-reduce 8 n 3/4 = 32 (3 n/16).",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="majority.server.busiest",
+        tightness=P / 2,
+        extremal="every number of workers above two",
+        axis="P",
+        note="True of one worker's link to a parameter server, and of two workers. A single server sends P/2 times "
+        "what is claimed; beyond P = 64 more than a rank of the full-precision ring. Shards of the server repair it.",
+    ),
+    Claim(
+        name="majority.shards.busiest",
+        title="Shards: the votes on one block go to all, the ballots on all others to their owners",
+        relation=Eq(
+            BUSIEST_BYTES,
+            sp.Piecewise(
+                (2 * (P - 1) * _short_bytes, sp.Eq(_over, 0)),
+                ((P + _over - 2) * _long_bytes + (P - _over) * _short_bytes, True),
+            ),
+        ),
+        assumes=(SHARDS,),
+        source=derived(
+            "n mod P blocks have an entry more than the others. The owner of such a block, if there is one, sends the "
+            "ballots on all other blocks, and the vote on its own to P - 1."
+        ),
+    ),
+    Claim(
+        name="majority.shards.thirty_two",
+        title="With the server in shards, 32 times fewer bytes than ring all-reduce",
+        relation=Le(BUSIEST_BYTES, _ring / 32),
+        assumes=(SHARDS, WHOLE_BYTES, A_BIT),
+        source=SUBMISSION.read(
+            "Section 5 expects a further speed-up of fragmenting the server over all machines; no number is given",
+            "2 (P - 1) blocks of n/P bits, against 2 (P - 1) blocks of n/P words of 32 bits.",
+        ),
+        tightness=1,
+        extremal="any vectors",
+        axis="P",
+    ),
+    Claim(
+        name="majority.all_gather.busiest",
+        title="All-gather: every ballot passes every rank",
+        relation=Eq(BUSIEST_BYTES, (P - 1) * _ballot),
+        assumes=(GATHERED,),
+        source=derived("Counted: a rank of the ring passes on all ballots but that of the next one."),
+    ),
+)
+
+# --- claims: the vote --------------------------------------------------------------------------------------------
+
+_LAW = derived(
+    "Signs are independent: the honest workers' wrong votes are Bin(H, q), those of adversaries that invert Bin(A, 1 "
+    "- q), and a liar's vote is wrong. The vote is wrong where more than half are, and with probability tau where "
+    "half are."
+)
+_CANTELLI = (
+    "W counts the wrong votes; each of the P has the variance q (1 - q), and with e = 1/2 - q the mean of P/2 - W is "
+    "(P - 2 A) e, A of the workers inverting. By Cantelli's inequality P[W >= P/2] <= 1/(1 + t^2) <= 1/(2 t), where t "
+    "= (1 - 2 A/P) sqrt(P) e/sqrt(q (1 - q)). The claim is e/sqrt(q (1 - q)) >= S/2, or 1/(4 e^2) - 1 <= 4/S^2, for q "
+    "as large as Gauss allows: where e = S/(2 sqrt 3), 3/S^2 - 1 < 4/S^2; where S^2 > 4/3, e = 1/2 - 2/(9 S^2) and "
+    "with u = 4/(9 S^2) < 1/3, 1/(1 - u)^2 - 1 = u (2 - u)/(1 - u)^2 <= 15/4 u < 4/S^2."
+)
+
+_VOTE = (
+    Claim(
+        name="majority.vote.scale",
+        title="The vote does not change where workers scale their vectors, each by its own factor",
+        relation=Eq(OVERTURNED, 0),
+        assumes=(SCALES,),
+        source=derived("A positive factor changes no sign."),
+    ),
+    Claim(
+        name="majority.vote.law",
+        title="The vote's error is a binomial tail, with its share of the ties",
+        relation=Eq(VOTE_ERROR, vote_error(honest, inverting, lying, flip, tieloss)),
+        kind=Kind.LAW,
+        assumes=(INDEPENDENT,),
+        source=_LAW,
+        axis="honest",
+    ),
+    Claim(
+        name="majority.vote.even_worker",
+        title="With fair ties the last of an even number of workers adds nothing",
+        relation=Eq(VOTE_ERROR, vote_error(P - 1, 0, 0, flip, 0)),
+        kind=Kind.LAW,
+        assumes=(INDEPENDENT, EVEN, FAIR),
+        source=derived(
+            "The last vote counts only where the P - 1 others have a majority of one, and then makes a tie at most. "
+            "It saves half of the wrong majorities of one, with probability 1 - q, and spoils half of the right ones, "
+            "with probability q: (1 - q) C(P - 1, P/2) q^(P/2) (1 - q)^(P/2 - 1)/2 either way."
+        ),
+        axis="P",
+    ),
+    Claim(
+        name="majority.worker.gauss",
+        title="Under symmetric unimodal noise a sign is wrong with probability 2/(9 S^2), or 1/2 - S/(2 sqrt 3), at "
+        "most",
+        relation=Le(WORKER_ERROR, _GAUSS),
+        kind=Kind.LAW,
+        assumes=(UNIMODAL,),
+        source=SUBMISSION.read(
+            "Lemma 1, after Gauss",
+            "Half of Gauss' bound on P[|noise| >= |g|]. A symmetric unimodal law mixes uniform laws on [-a, a], for "
+            "which the wrong share is (1 - |g|/a)/2; for a given variance a mixture of two, one of them at zero, is "
+            "worst.",
+        ),
+        tightness=1,
+        extremal="uniform noise for S <= 2/sqrt 3; beyond, none with probability 1 - w, else uniform on 3/2 of |g|",
+        axis="snr",
+    ),
+    Claim(
+        name="majority.vote.sharp",
+        title="Under such noise the vote's error is at most the tail at Gauss' bound, and no less will do",
+        relation=Le(VOTE_ERROR, vote_error(P, 0, 0, gauss(snr), tieloss)),
+        kind=Kind.LAW,
+        assumes=(INDEPENDENT, UNIMODAL),
+        source=derived("The tail grows with q, which Gauss' bound limits and some noise attains."),
+        tightness=1,
+        extremal="the noise that attains Gauss' bound",
+        axis="P",
+    ),
+    Claim(
+        name="majority.vote.bound",
+        title="Under such noise the vote of P workers is wrong with probability 1/(sqrt(P) S) at most",
+        relation=Le(VOTE_ERROR, 1 / (sp.sqrt(P) * snr)),
+        kind=Kind.LAW,
+        assumes=(INDEPENDENT, UNIMODAL),
+        source=SIGNSGD.recalled(
+            "proof of Theorem 2 (b), in the supplement; that it is by Gauss and Cantelli is said in Section 4",
+            _CANTELLI,
+        ),
+        axis="P",
+        note="For every P, odd or even, and ties may all be lost. Never attained: the largest ratio is near 0.54, for "
+        "two workers that lose their ties and S = 0.93; without ties 0.29 in the limit of many.",
+    ),
+    Claim(
+        name="majority.vote.any_noise",
+        title="The bound 1/(sqrt(P) S) for noise of any shape",
+        relation=Le(VOTE_ERROR, 1 / (sp.sqrt(P) * snr)),
+        kind=Kind.LAW,
+        assumes=(INDEPENDENT, ANY_NOISE),
+        source=derived(
+            "Refuted by the law that the paper warns of (arXiv:1802.04434, Section 4, Remark 3): 50 with probability "
+            "1/10, else -1. The mean is 4.1 and S = 0.268, but nine signs of ten are wrong: more workers make it "
+            "worse.",
+            "the same with the hypothesis left out",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="majority.vote.bound",
+        tightness=sp.oo,
+        extremal="50 with probability 1/10, else -1, and fourteen workers or more",
+        axis="P",
+        note="Without the shape the sign may be wrong more often than not, and then the vote's error tends to one.",
+    ),
+    Claim(
+        name="majority.vote.shared_noise",
+        title="The bound 1/(sqrt(P) S) for workers that have the same noise",
+        relation=Le(VOTE_ERROR, 1 / (sp.sqrt(P) * snr)),
+        kind=Kind.LAW,
+        assumes=(ONE_NOISE, UNIMODAL),
+        source=derived(
+            "Refuted by any noise with q > 0 and P > 1/(q S)^2 workers, who all vote alike.",
+            "the same with independence left out",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="majority.vote.bound",
+        tightness=sp.oo,
+        extremal="uniform noise that all workers share",
+        axis="P",
+        note="The square root of P is that of independent batches.",
+    ),
+    Claim(
+        name="majority.vote.no_expansion",
+        title="The vote, scaled by the mean magnitude, is nearer to the workers' average than zero is",
+        relation=Le(VOTE_DISTORTION, 1),
+        assumes=(NONZERO_MEAN,),
+        source=FOLKLORE.recalled(
+            "the scaled sign contracts, so its vote is taken to contract too",
+            "Refuted by 4, -1, -1: the average is 2/3, the vote -1, and no scale brings it nearer than zero.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="majority.vote.distortion",
+        tightness=4,
+        extremal="three workers with 4, -1 and -1 in every entry",
+        note="True of one worker, whose scaled signs contract. A majority of small entries outvotes a large one: the "
+        "vote is no contraction, and error feedback of the average has no bound from it.",
+    ),
+    Claim(
+        name="majority.vote.distortion",
+        title="The vote, scaled by the mean magnitude, errs by four times the average's squared norm at most",
+        relation=Le(VOTE_DISTORTION, 4),
+        assumes=(NONZERO_MEAN,),
+        source=derived(
+            "With m = (norm1 of the average)/n the error is at most norm2^2 + 2 m norm1 + n m^2 = norm2^2 + 3 "
+            "norm1^2/n."
+        ),
+        tightness=1,
+        extremal="three workers with 4, -1 and -1 in every entry",
+    ),
+)
+
+# --- claims: adversaries and ties --------------------------------------------------------------------------------
+
+_of_minority = 1 / ((1 - 2 * inverting / P) * sp.sqrt(P) * snr)
+
+_ADVERSARIES = (
+    Claim(
+        name="majority.adversaries.inverting",
+        title="With a fraction a < 1/2 that inverts, the vote is wrong with probability 1/((1 - 2 a) sqrt(P) S) at "
+        "most",
+        relation=Le(VOTE_ERROR, _of_minority),
+        kind=Kind.LAW,
+        assumes=(INDEPENDENT, UNIMODAL, MINORITY, INVERT),
+        source=SUBMISSION.recalled(
+            "proof of Theorem 2, in the appendix; the theorem, read, has the same factor 1/(1 - 2 a) sqrt(M)", _CANTELLI
+        ),
+        axis="inverting",
+    ),
+    Claim(
+        name="majority.adversaries.negation_is_worst",
+        title="The same bound whatever signs the fraction a < 1/2 sends: to negate is the worst that it can do",
+        relation=Le(VOTE_ERROR, _of_minority),
+        kind=Kind.LAW,
+        assumes=(INDEPENDENT, UNIMODAL, MINORITY, ANY_BALLOT),
+        source=SUBMISSION.read(
+            "Section 3.4: the worst that adversaries restricted to signs can do is send the negation of their sign "
+            "gradient",
+            "Refuted by adversaries that vote -1 whatever they see, where the gradient is positive: where a sign is "
+            "wrong with probability 1/2 - e, a fraction a > 2 e/(1 + 2 e) of them outvotes all others, as P grows "
+            "surely.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="majority.adversaries.inverting",
+        tightness=sp.oo,
+        extremal="uniform noise, S = 2/sqrt 3, and 44 of 100 workers that vote against the gradient",
+        axis="P",
+        note="Who negates a noisy sign is often right. Constant votes need no cooperation, nor any gradient: against "
+        "them what is tolerated shrinks with S. The abstract of the last version limits the class of adversaries to "
+        "one that holds those who invert or randomise.",
+    ),
+    Claim(
+        name="majority.adversaries.liars",
+        title="Against L liars, fewer than (1 - 2 q) H, the vote errs with probability exp(-((1 - 2 q) H - L)^2/(2 "
+        "H)) at most",
+        relation=Le(VOTE_ERROR, sp.exp(-(((1 - 2 * flip) * honest - lying) ** 2) / (2 * honest))),
+        kind=Kind.LAW,
+        assumes=(INDEPENDENT, LIARS),
+        source=derived(
+            "The vote is wrong only if (H - L)/2 honest votes are, ((1 - 2 q) H - L)/2 more than the mean: "
+            "Hoeffding's bound."
+        ),
+        axis="lying",
+        note="What takes the place of one half where adversaries know the sign, or guess it.",
+    ),
+    Claim(
+        name="majority.adversaries.half",
+        title="Where half of the workers invert, or more, the vote is no better than a coin",
+        relation=Ge(VOTE_ERROR, sp.Rational(1, 2)),
+        kind=Kind.LAW,
+        assumes=(INDEPENDENT, UNIMODAL, HALF, INVERT, FAIR),
+        source=derived(
+            "To invert all P workers turns every untied vote, and puts P - A <= A inverting ones in place of A: the "
+            "error e(A) = 1 - e(P - A), and e grows with A for q <= 1/2. So e(A) >= 1/2."
+        ),
+        tightness=1,
+        extremal="exactly half",
+        axis="P",
+        note="Robust to 50 percent is to be read as below 50 percent.",
+    ),
+    Claim(
+        name="majority.ties.one_bit",
+        title="The vote on an entry is one bit for any number of workers, with the sign of zero zero",
+        relation=Le(VALUES, 2),
+        assumes=(OPEN,),
+        source=SUBMISSION.read(
+            "Algorithm 1 pushes sign(V), the sign of a sum of signs, and Section 1 has it compressed to one bit",
+            "Refuted by two workers: +1, -1 and a tie.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="majority.ties.broken",
+        tightness=sp.Rational(3, 2),
+        extremal="any even number of workers; any number, where an entry is zero",
+        axis="P",
+        note="One bit needs a rule for ties. The authors say (README of jxbz/signSGD) that the code of the 2018 paper "
+        "took sign(0) = 0, which is a third value, and that of the 2019 paper sign(0) = +1.",
+    ),
+    Claim(
+        name="majority.ties.broken",
+        title="The vote on an entry is one bit where zeros and ties are broken",
+        relation=Le(VALUES, 2),
+        assumes=(BROKEN,),
+        source=derived("+1 and -1."),
+        tightness=1,
+        extremal="any number of workers",
+        axis="P",
+    ),
+    Claim(
+        name="majority.ties.drift",
+        title="Ties to +1: where there is no gradient, P workers vote +1 with C(P, P/2)/2^P more probability, for "
+        "even P",
+        relation=Eq(DRIFT, sp.Piecewise((choose(P, P / 2) / 2**P, sp.Eq(sp.Mod(P, 2), 0)), (0, True))),
+        kind=Kind.LAW,
+        assumes=(INDEPENDENT, PLUS),
+        source=Work("J. Bernstein, README of github.com/jxbz/signSGD").official_code(
+            "update of January 2021: sign(0) -> +1 in the code of the paper of 2019",
+            "Untied votes balance by symmetry; tied are C(P, P/2) of 2^P.",
+        ),
+        axis="P",
+        note="Two workers drift by half a step, four by three eighths, in every step and every entry; odd numbers do "
+        "not.",
+    ),
+    Claim(
+        name="majority.ties.fair",
+        title="With a fair coin, or with abstention, the mean vote is zero where there is no gradient",
+        relation=Eq(DRIFT, 0),
+        kind=Kind.LAW,
+        assumes=(INDEPENDENT, FAIR_OR_OPEN),
+        source=derived("Turning all signs turns the vote."),
+        axis="P",
+    ),
+)
+
+CLAIMS: tuple[Claim, ...] = (*_BYTES, *_VOTE, *_ADVERSARIES)

@@ -1,0 +1,597 @@
+"""Majority vote: the claims confronted with it, its ranks beside it, its test vectors and its figures."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from commbounds.collectives.majority import WAYS, ZEROS, majority_vote
+from commbounds.collectives.ranks import Communicator
+from commbounds.collectives.traffic import Traffic
+from commbounds.theory import claims
+from commbounds.verify import pairing
+from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.moshpit.averaging import curve_of, settings
+from commbounds.verify.inputs import among, whole
+from commbounds.verify.study import Case, Outcome, Study, studies
+
+Array = NDArray[Any]
+Trial = Callable[[Any, Case], Outcome | None]
+_ROOT3, _ROOT6 = sp.sqrt(3), sp.sqrt(6)
+
+# --- bytes -------------------------------------------------------------------------------------------------------
+
+
+def _voted(implementation: Any, x: Array, way: str, zeros: str, heads: bool = True) -> tuple[Array, Traffic]:
+    """The votes of `x`, all coins heads or tails."""
+    coins = np.full((len(x) + 1, x.shape[1]), heads) if zeros == "coin" else None
+    votes, traffic = implementation(x, way, zeros, coins=coins)
+    return votes, traffic
+
+
+def _bytes(way: str, of_worker: bool, implementation: Any, case: Case) -> Outcome | None:
+    P, n, zeros = (case.settings[key] for key in ("P", "n", "zeros"))
+    if case.settings["way"] != way or (of_worker and P < 2):
+        return None
+    _, traffic = _voted(implementation, np.ones((P, n)), way, zeros)
+    moved = np.maximum(traffic.sent, traffic.received)[1:] if of_worker else traffic.sent
+    return Outcome(int(moved.max()), {"P": P, "n": n, "votebits": 2 if zeros == "abstain" else 1})
+
+
+def _whole_bytes(way: str, implementation: Any, case: Case) -> Outcome | None:
+    P, n = case.settings["P"], case.settings["n"]
+    if n % (8 * P) or case.settings["zeros"] == "abstain" or (way == "server" and P < 2):
+        return None
+    return _bytes(way, False, implementation, case)
+
+
+def _sizes(level: int) -> Iterator[Case]:
+    for P, way, zeros in itertools.product((1, 2, 3, 4, 5, 8, *((7, 16) if level else ())), WAYS, ZEROS):
+        for n in (1, 2, 7, 8, 9, 16, 24, 31, 64, 120):
+            yield settings(P=P, n=n, way=way, zeros=zeros)
+
+
+def _large(way: str, _budget: Budget) -> Iterator[Case]:
+    for P in (3, 4, 8, 33):
+        yield settings(P=P, n=8 * P, way=way, zeros="plus")
+
+
+def _of_bytes(name: str, trial: Trial, axis: str, label: str, cases: Sequence[Case], **options: Any) -> Study:
+    name = f"majority.{name}"
+    curves = partial(curve_of, name, trial, axis, label, cases)
+    return Study(
+        name,
+        "majority_vote",
+        trial,
+        grid=_sizes,
+        curves=curves,
+        enumerated="up to 8 ranks and 120 entries, every way and every rule for zeros",
+        **options,
+    )
+
+
+def _by_way(way: str, **ranks: Any) -> list[Case]:
+    sizes = ranks.pop("n", [960])
+    return [settings(P=P, n=n, way=way, zeros="plus") for P in ranks.pop("P", [8]) for n in sizes]
+
+
+_RANKS = [2, 3, 4, 6, 8, 12, 16, 24, 32, 64]
+_ENTRIES = [1, 4, 16, 64, 256, 1024, 4096]
+
+_to_shards, _to_server = (partial(_bytes, way, False) for way in ("shards", "server"))
+_BYTES = (
+    _of_bytes("server.worker", partial(_bytes, "server", True), "n", "eight workers", _by_way("server", n=_ENTRIES)),
+    _of_bytes("server.busiest", _to_server, "P", "n = 960", _by_way("server", P=_RANKS)),
+    _of_bytes("server.thirty_two", partial(_whole_bytes, "server"), "P", "n = 1536",
+              _by_way("server", P=_RANKS, n=[1536]), extremal=partial(_large, "server")),
+    _of_bytes("shards.busiest", _to_shards, "P", "n = 1000", _by_way("shards", P=_RANKS, n=[1000])),
+    _of_bytes("shards.thirty_two", partial(_whole_bytes, "shards"), "P", "n = 1536",
+              _by_way("shards", P=_RANKS, n=[1536]), extremal=partial(_large, "shards")),
+    _of_bytes("all_gather.busiest", partial(_bytes, "all-gather", False), "P", "n = 960",
+              _by_way("all-gather", P=_RANKS)),
+)  # fmt: skip
+
+# --- the vote's error --------------------------------------------------------------------------------------------
+
+
+def _flip(noise: str, r: Fraction, kept: Fraction) -> tuple[Any, Any]:
+    """Probability of a wrong sign and signal-to-noise ratio, where r = |g| in units of the noise's width."""
+    if noise == "uniform":  # on [-1, 1]
+        return max(Fraction(0), (1 - r) / 2), _ROOT3 * r
+    if noise == "spike":  # that with probability kept^2, else zero
+        return kept**2 * max(Fraction(0), (1 - r) / 2), _ROOT3 * r / kept
+    if noise == "triangle":  # density 1 - |x| on [-1, 1]
+        return max(Fraction(0), 1 - r) ** 2 / 2, _ROOT6 * r
+    if noise == "normal":  # of standard deviation 1
+        return Fraction(math.erfc(float(r) / math.sqrt(2)) / 2), float(r)
+    if noise == "laplace":
+        return Fraction(math.exp(-math.sqrt(2) * float(r)) / 2), float(r)
+    # skewed: 50 with probability 1/10, else -1; of mean 4.1 and variance 15.3^2
+    return Fraction(9, 10), Fraction(41, 153)
+
+
+_UNIMODAL = ("uniform", "spike", "triangle", "normal", "laplace")
+_FEW = 10
+"""Workers up to which every pattern of right and wrong signs is voted on."""
+
+
+@lru_cache(maxsize=1 << 12)
+def _lost(
+    implementation: Any, H: int, A: int, L: int, way: str, zeros: str, sign: int
+) -> tuple[tuple[int, int, Fraction], ...]:
+    """(wrong signs of honest workers, of inverting ones, share of such patterns on which the vote is wrong).
+
+    Workers come in an order of their own in every column. Of more than ten, one pattern of each kind is taken.
+    """
+    if H + A <= _FEW:
+        patterns = np.array(list(itertools.product((False, True), repeat=H + A)), np.bool_)
+    else:
+        kinds = itertools.product(range(H + 1), range(A + 1))
+        patterns = np.array([np.concatenate([np.arange(H) < i, np.arange(A) < j]) for i, j in kinds])
+    own = np.where(patterns, -sign, sign) * (1.0 + np.arange(H + A))
+    own[:, H:] *= -1
+    ballots = np.concatenate([own, np.full((len(own), L), -0.5 * sign)], axis=1)
+    rng = np.random.default_rng([H, A, L])
+    x = np.array([rng.permutation(row) for row in ballots]).T
+    sides = (True, False) if zeros == "coin" else (True,)
+    wrong = [(_voted(implementation, x, way, zeros, heads)[0] != sign).any(axis=0) for heads in sides]
+    counts: dict[tuple[int, int], list[int]] = {}
+    for pattern, *lost in zip(patterns, *wrong, strict=True):
+        counts.setdefault((int(pattern[:H].sum()), int(pattern[H:].sum())), []).append(sum(map(int, lost)))
+    return tuple((i, j, Fraction(sum(lost), len(lost) * len(sides))) for (i, j), lost in counts.items())
+
+
+def _error(implementation: Any, case: Case) -> tuple[Fraction, dict[str, Any]]:
+    """The probability of a wrong vote, all signs of all workers enumerated, and the symbols."""
+    P, A, L, noise, r, kept, way, zeros, sign = (
+        case.settings[key] for key in ("P", "A", "L", "noise", "r", "kept", "way", "zeros", "sign")
+    )
+    H = P - A - L
+    q, snr = _flip(noise, Fraction(r), Fraction(kept))
+    error = Fraction(0)
+    for i, j, lost in _lost(implementation, H, A, L, way, zeros, sign):
+        of_honest = math.comb(H, i) * q**i * (1 - q) ** (H - i)
+        error += lost * of_honest * math.comb(A, j) * q**j * (1 - q) ** (A - j)
+    ties = {"plus": Fraction(sign < 0), "coin": Fraction(1, 2), "abstain": Fraction(1)}[zeros]
+    return error, {"P": P, "honest": H, "inverting": A, "lying": L, "flip": q, "tieloss": ties, "snr": snr}
+
+
+def _vote_error(admits: Callable[[dict[str, Any], Case], bool], implementation: Any, case: Case) -> Outcome | None:
+    error, values = case.once(_error, implementation)
+    if not admits(values, case):
+        return None
+    # erfc and exp are good to an ulp or so, and the error changes at most P times as much as a worker's
+    slack = 4 * values["P"] * float(np.finfo(float).eps) if isinstance(values["snr"], float) else 0.0
+    return Outcome(error, values, slack)
+
+
+def _unimodal(case: Case) -> bool:
+    return case.settings["noise"] in _UNIMODAL
+
+
+def _alone(values: dict[str, Any]) -> bool:
+    return bool(values["inverting"] == values["lying"] == 0)
+
+
+def _all_alike(implementation: Any, case: Case) -> Outcome | None:
+    """The error where all workers have the same noise: two patterns, all wrong and all right."""
+    _, values = case.once(_error, implementation)
+    if not (_alone(values) and _unimodal(case)):
+        return None
+    lost = _lost(implementation, *(case.settings[key] for key in ("P", "A", "L", "way", "zeros", "sign")))
+    q = values["flip"]
+    of_wrong = {i: share for i, _, share in lost}
+    return Outcome((1 - q) * of_wrong[0] + q * of_wrong[values["P"]], values)
+
+
+def _as_adversaries(implementation: Any, case: Case) -> Outcome | None:
+    """As `_vote_error` of an unimodal minority, those that lie counted with those that invert."""
+    of_minority = partial(_vote_error, lambda v, case: _unimodal(case) and 2 * (v["P"] - v["honest"]) < v["P"])
+    found: Outcome | None = of_minority(implementation, case)
+    return found and replace(found, values={**found.values, "inverting": case.settings["A"] + case.settings["L"]})
+
+
+def _votes(P: int, A: int = 0, L: int = 0, noise: str = "uniform", r: str = "1/2", **given: Any) -> Case:
+    """A case of P workers, A of them inverting and L lying."""
+    how = {"kept": "1/2", "way": "server", "zeros": "plus", "sign": 1, **given}
+    return settings(P=P, A=A, L=L, noise=noise, r=r, **how)
+
+
+_NOISES = (
+    *(("uniform", r, "1") for r in ("1/10", "1/3", "1/2", "2/3", "1", "3/2")),
+    *(("spike", r, kept) for r in ("1/4", "2/3", "3/4") for kept in ("1/3", "2/3")),
+    ("triangle", "1/4", "1"),
+    ("triangle", "1/2", "1"),
+    ("skewed", "1", "1"),
+)
+"""(noise, r, kept), all rational but for roots in S."""
+
+
+def _every_vote(level: int) -> Iterator[Case]:
+    ways = itertools.cycle(WAYS)
+    for P in (1, 2, 3, 5, 8, *((4, 6, 7) if level else ())):
+        splits = [(A, L) for A in range(P + 1) for L in range(P + 1 - A) if P <= 3 or A * L == 0 or A == L == 1]
+        for (A, L), (noise, r, kept) in itertools.product(splits, _NOISES if P < 8 else _NOISES[1::3]):
+            for zeros, sign in (("plus", 1), ("plus", -1), ("coin", 1), ("abstain", -1)):
+                way = next(ways)
+                yield _votes(P, A, L, noise, r, kept=kept, zeros=zeros, sign=sign, way=way)
+
+
+def _votes_by_hand(_budget: Budget) -> Iterator[Case]:
+    for P, noise, r in itertools.product((1, 2, 3, 4, 9, 16), ("normal", "laplace"), ("1/100", "1/4", "1", "2", "4")):
+        yield _votes(P, noise=noise, r=r, zeros="abstain")
+        yield _votes(P, A=(P - 1) // 2, noise=noise, r=r, zeros="coin")
+    for noise, r in (("skewed", "1"), ("uniform", "1/2")):
+        for P in (14, 15, 40):
+            yield _votes(P, noise=noise, r=r)
+    for A, L in ((0, 44), (44, 0), (20, 24)):
+        yield _votes(100, A, L, r="2/3")
+
+
+@st.composite
+def _drawn_votes(draw: st.DrawFn) -> Case:
+    P = draw(whole(1, 24))
+    A = draw(whole(0, P))
+    L = draw(whole(0, P - A)) if draw(among((False, True))) else 0
+    noise = draw(among((*_UNIMODAL, "skewed")))
+    r, kept = Fraction(draw(whole(1, 40)), 16), Fraction(draw(whole(1, 8)), 8)
+    how = {"zeros": draw(among(ZEROS)), "sign": draw(among((1, -1))), "way": draw(among(WAYS))}
+    return _votes(P, A, L, noise, str(r), kept=str(kept), **how)
+
+
+def _worst_noise(P: Sequence[int], _budget: Budget) -> Iterator[Case]:
+    for workers, zeros in itertools.product(P, ("plus", "abstain")):
+        for noise, r, kept in (("uniform", "1/10", "1"), ("uniform", "2/3", "1"), ("spike", "2/3", "1/2")):
+            yield _votes(workers, noise=noise, r=r, kept=kept, zeros=zeros)
+
+
+def _half(_budget: Budget) -> Iterator[Case]:
+    for P in (2, 4, 8):
+        yield _votes(P, A=P // 2, zeros="coin")
+
+
+def _refuting(*given: dict[str, Any]) -> Callable[[Budget], Iterator[Case]]:
+    return lambda _budget: (_votes(**each) for each in given)
+
+
+def _of_errors(name: str, trial: Trial, axis: str, label: str, cases: Sequence[Case], extremal: Any = None) -> Study:
+    name = f"majority.{name}"
+    return Study(
+        name,
+        "majority_vote",
+        trial,
+        grid=_every_vote,
+        corpus=_votes_by_hand,
+        cases=_drawn_votes,
+        extremal=extremal,
+        curves=partial(curve_of, name, trial, axis, label, cases),
+        enumerated="1, 2, 3, 5 and 8 workers, all signs of all of them; inverting and lying ones among them",
+    )
+
+
+def _where(admits: Callable[[dict[str, Any], Case], bool]) -> Trial:
+    return partial(_vote_error, admits)
+
+
+def _only_of(values: dict[str, Any], case: Case) -> bool:
+    return _alone(values) and _unimodal(case)
+
+
+_few_lie = _where(lambda v, _: v["inverting"] == 0 and v["lying"] < (1 - 2 * v["flip"]) * v["honest"])
+_minority = _where(lambda v, case: v["lying"] == 0 and 2 * v["inverting"] < v["P"] and _unimodal(case))
+_no_minority = _where(
+    lambda v, case: (
+        v["lying"] == 0 and 2 * v["inverting"] >= v["P"] and v["tieloss"] == Fraction(1, 2) and _unimodal(case)
+    )
+)
+_fair_and_even = _where(lambda v, _: _alone(v) and v["P"] % 2 == 0 and v["tieloss"] == Fraction(1, 2))
+_one_worker = _where(lambda v, case: _only_of(v, case) and v["P"] == 1)
+_workers = [1, 2, 3, 4, 5, 8, 9, 16, 25, 36, 64, 100]
+
+_ERRORS = (
+    _of_errors("vote.law", _where(lambda *_: True), "honest", "uniform noise, S = 0.346; two more invert, one lies",
+               [_votes(H + 3, 2, 1, r="1/5", zeros="coin") for H in (0, 1, 2, 4, 8, 16, 32)]),
+    _of_errors("vote.even_worker", _fair_and_even, "P", "uniform noise, S = 0.346",
+               [_votes(P, r="1/5", zeros="coin") for P in (2, 4, 6, 8, 16, 32)]),
+    _of_errors("worker.gauss", _one_worker, "snr", "normal noise",
+               [_votes(1, noise="normal", r=f"{S}/10") for S in (1, 2, 4, 6, 8, 10, 12, 15, 20, 30)],
+               partial(_worst_noise, (1,))),
+    _of_errors("vote.sharp", _where(_only_of), "P", "normal noise, S = 1/4, ties lost",
+               [_votes(P, noise="normal", r="1/4", zeros="abstain") for P in _workers],
+               partial(_worst_noise, (1, 2, 3, 8))),
+    _of_errors("vote.bound", _where(_only_of), "P", "uniform noise, S = 0.346, ties lost",
+               [_votes(P, r="1/5", zeros="abstain") for P in _workers]),
+    _of_errors("vote.any_noise", _where(lambda v, _: _alone(v)), "P", "50 with probability 1/10, else -1",
+               [_votes(P, noise="skewed", r="1") for P in _workers],
+               _refuting({"P": 15, "noise": "skewed", "r": "1"}, {"P": 100, "noise": "skewed", "r": "1"})),
+    _of_errors("vote.shared_noise", _all_alike, "P", "uniform noise, S = 0.346",
+               [_votes(P, r="1/5") for P in _workers], _refuting({"P": 40}, {"P": 100})),
+    _of_errors("adversaries.inverting", _minority, "inverting", "25 workers, uniform noise, S = 0.866",
+               [_votes(25, A) for A in range(0, 13, 2)]),
+    _of_errors("adversaries.negation_is_worst", _as_adversaries, "P",
+               "44 % vote against the gradient; uniform noise, S = 1.155",
+               [_votes(P, L=P * 11 // 25, r="2/3") for P in (25, 50, 75, 100, 150, 200)],
+               _refuting({"P": 100, "L": 44, "r": "2/3"}, {"P": 200, "L": 88, "r": "2/3"})),
+    _of_errors("adversaries.liars", _few_lie, "lying", "30 honest workers, uniform noise, S = 1.155",
+               [_votes(30 + L, L=L, r="2/3") for L in range(0, 20, 3)]),
+    _of_errors("adversaries.half", _no_minority, "P", "half and one invert; uniform noise, S = 0.346",
+               [_votes(P, A=P // 2 + 1, r="1/5", zeros="coin") for P in (2, 4, 6, 8, 16, 32)], _half),
+)  # fmt: skip
+
+# --- ties --------------------------------------------------------------------------------------------------------
+
+
+def _every_ballot(P: int, entries: Sequence[float]) -> Array:
+    return np.array(list(itertools.product(entries, repeat=P))).T
+
+
+def _values(rules: tuple[str, ...], implementation: Any, case: Case) -> Outcome | None:
+    P, zeros = case.settings["P"], case.settings["zeros"]
+    if zeros not in rules:
+        return None
+    x = _every_ballot(P, (1.0, -1.0, 0.0) if case.settings["zero_entries"] else (1.0, -1.0))
+    seen = [_voted(implementation, x, case.settings["way"], zeros, heads)[0] for heads in (True, False)]
+    return Outcome(int(np.unique(seen).size), {"P": P})
+
+
+def _drift(rules: tuple[str, ...], implementation: Any, case: Case) -> Outcome | None:
+    """Mean vote over all signs, which are all equally likely."""
+    P, zeros = case.settings["P"], case.settings["zeros"]
+    if zeros not in rules or case.settings["zero_entries"]:
+        return None
+    x = _every_ballot(P, (1.0, -1.0))
+    sums = [int(_voted(implementation, x, case.settings["way"], zeros, heads)[0][0].sum()) for heads in (True, False)]
+    return Outcome(Fraction(sum(sums), 2 * x.shape[1]), {"P": P})
+
+
+def _rules(level: int) -> Iterator[Case]:
+    for P, way, zeros, zero_entries in itertools.product(range(1, 6 + level), WAYS, ZEROS, (False, True)):
+        yield settings(P=P, way=way, zeros=zeros, zero_entries=zero_entries)
+
+
+def _of_ties(name: str, trial: Trial, rule: str, ranks: Sequence[int], extremal: Sequence[int] = ()) -> Study:
+    name = f"majority.{name}"
+
+    def cases(numbers: Sequence[int]) -> list[Case]:
+        return [settings(P=P, way="server", zeros=rule, zero_entries=False) for P in numbers]
+
+    return Study(
+        name,
+        "majority_vote",
+        trial,
+        grid=_rules,
+        extremal=(lambda _budget: iter(cases(extremal))) if extremal else None,
+        curves=partial(curve_of, name, trial, "P", f"zeros: {rule}", cases(ranks)),
+        enumerated="up to 5 workers, all signs, zeros too",
+    )
+
+
+_some = range(1, 11)
+_TIES = (
+    _of_ties("ties.one_bit", partial(_values, ("abstain",)), "abstain", _some, (2, 4)),
+    _of_ties("ties.broken", partial(_values, ("plus", "coin")), "plus", _some, (1, 2, 5)),
+    _of_ties("ties.drift", partial(_drift, ("plus",)), "plus", range(1, 13)),
+    _of_ties("ties.fair", partial(_drift, ("coin", "abstain")), "coin", _some),
+)
+
+# --- stacks ------------------------------------------------------------------------------------------------------
+
+_FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
+    "small integers": lambda rng, P, n: rng.integers(-2, 3, (P, n)).astype(np.float64),
+    "signs": lambda rng, P, n: rng.choice((-1.0, 1.0), (P, n)),
+    "one outvoted": lambda rng, P, n: np.where(np.arange(P)[:, None] == 0, P + 1.0, -1.0) * np.ones(n),
+    "normal": lambda rng, P, n: rng.standard_normal((P, n)),
+    "of all sizes": lambda rng, P, n: rng.standard_normal((P, n)) * 10.0 ** rng.integers(-30, 31, (P, n)),
+}
+"""Stacks by name, simplest first."""
+
+
+def _stack_of(P: int, n: int, family: str, seed: int = 0, way: str = "server", zeros: str = "plus") -> Case:
+    x = _FAMILIES[family](np.random.default_rng([seed, P, n]), P, n)
+    return Case({"P": P, "n": n, "family": family, "seed": seed, "way": way, "zeros": zeros}, x)
+
+
+def _small_stacks(level: int) -> Iterator[Case]:
+    ways, rules = itertools.cycle(WAYS), itertools.cycle(ZEROS)
+    for P, n in ((1, 1), (1, 2), (2, 1), (2, 2), (3, 1), *(((3, 2),) if level else ())):
+        for entries in itertools.product((0.0, 1.0, -1.0, 4.0, -4.0), repeat=P * n):
+            x = np.array(entries).reshape(P, n)
+            yield Case({"P": P, "n": n, "seed": 0, "way": next(ways), "zeros": next(rules)}, x)
+
+
+def _stacks_by_hand(_budget: Budget) -> Iterator[Case]:
+    for (P, n), family in itertools.product(((1, 5), (2, 3), (3, 8), (5, 17), (8, 40)), _FAMILIES):
+        for way, zeros in zip(WAYS, ZEROS, strict=True):
+            yield _stack_of(P, n, family, way=way, zeros=zeros)
+
+
+def _drawn_stacks() -> st.SearchStrategy[Case]:
+    return st.builds(
+        _stack_of, whole(1, 9), whole(1, 20), among(tuple(_FAMILIES)), whole(0, 2**20), among(WAYS), among(ZEROS)
+    )
+
+
+def _overturned(implementation: Any, case: Case) -> Outcome:
+    x, way, zeros = case.array, case.settings["way"], case.settings["zeros"]
+    scales = 10.0 ** np.random.default_rng(case.settings["seed"]).uniform(-9, 9, (len(x), 1))
+    votes = [_voted(implementation, stack, way, zeros)[0] for stack in (x, scales * x)]
+    return Outcome(int(np.count_nonzero((votes[0] != votes[1]).any(axis=0))), {"P": len(x), "n": x.shape[1]})
+
+
+def _distortion(implementation: Any, case: Case) -> Outcome | None:
+    """In rational arithmetic, at the server's vote of the stack."""
+    x = case.array
+    P, n = x.shape
+    mean = [sum(map(Fraction, column), Fraction(0)) / P for column in x.T.tolist()]
+    if not any(mean):
+        return None
+    votes, _ = _voted(implementation, x, case.settings["way"], case.settings["zeros"])
+    scale = sum(map(abs, mean)) / n
+    error = sum((scale * Fraction(v) - m) ** 2 for v, m in zip(votes[0].tolist(), mean, strict=True))
+    return Outcome(error / sum(m * m for m in mean), {"P": P, "n": n})
+
+
+def _outvoted(_budget: Budget) -> Iterator[Case]:
+    for P, n in ((3, 1), (3, 4), (5, 3)):
+        yield _stack_of(P, n, "one outvoted")
+
+
+def _of_stacks(name: str, trial: Any, **options: Any) -> Study:
+    return Study(
+        f"majority.{name}",
+        "majority_vote",
+        trial,
+        grid=_small_stacks,
+        corpus=_stacks_by_hand,
+        cases=_drawn_stacks,
+        enumerated="every stack of 1 or 2 ranks and entries, or 3 ranks and one, of 0, 1, -1, 4 and -4",
+        **options,
+    )
+
+
+def _of_outvoted(name: str) -> Study:
+    cases = [_stack_of(P, 64, "one outvoted") for P in (1, 2, 3, 5, 8, 16, 32)]
+    curves = partial(curve_of, f"majority.{name}", _distortion, "P", "one worker outvoted, n = 64", cases)
+    return _of_stacks(name, _distortion, extremal=_outvoted, curves=curves)
+
+
+EXPERIMENTS = studies(
+    *_BYTES,
+    _of_stacks("vote.scale", _overturned),
+    *_ERRORS,
+    *map(_of_outvoted, ("vote.no_expansion", "vote.distortion")),
+    *_TIES,
+)
+
+# --- ranks beside one process, and test vectors ------------------------------------------------------------------
+
+
+def _telling(P: int) -> Iterator[pairing.RankCase]:
+    """Ties, zeros of both signs, lengths about a byte and below P, both dtypes; every way and every rule."""
+    rng = np.random.default_rng([P, 7])
+    stacks: dict[str, Array] = {
+        "small integers": rng.integers(-1, 2, (P, 17)).astype(np.float64),
+        "cancelling": np.outer((-1.0) ** np.arange(P), np.ones(8)).astype(np.float32),
+        "fewer entries than ranks": rng.standard_normal((P, max(1, P - 1))),
+        "negative zeros": -np.zeros((P, 9), np.float32),
+    }
+    for (name, stack), way, zeros in itertools.product(stacks.items(), WAYS, ZEROS):
+        yield pairing.RankCase({"input": name, "n": stack.shape[1], "way": way, "zeros": zeros}, stack)
+
+
+def _tossed(case: pairing.RankCase) -> dict[str, Any]:
+    given = {key: case.settings[key] for key in ("way", "zeros")}
+    return given | ({"rng": np.random.default_rng(5)} if given["zeros"] == "coin" else {})
+
+
+def _in_one_process(case: pairing.RankCase) -> tuple[list[pairing.RankResult], Traffic]:
+    votes, traffic = majority_vote(case.stack, **_tossed(case))
+    return [{"vote": vote} for vote in votes], traffic
+
+
+def _on_rank(comm: Communicator, case: pairing.RankCase) -> pairing.RankResult:
+    return {"vote": majority_vote.on_rank(comm, case.stack[comm.rank], **_tossed(case))}
+
+
+PAIRINGS = (pairing.Pairing("majority_vote", _telling, _in_one_process, _on_rank),)
+
+
+def subjects() -> list[Any]:
+    """What has test vectors here."""
+    from commbounds.verify.vectors import collectives as made  # it asks this module what it holds
+    from commbounds.verify.vectors.inputs import array, mask
+
+    def cases() -> Iterator[Any]:
+        for way in WAYS:
+            yield from made.full_sizes({"way": way, "zeros": "plus"}, key=83)
+        tied = array([[1, -1, 0, -0.0, 2, 0, -3, 1, 1], [-1, -1, 0, 0, 1, 5, -2, -4, 1]], "float32")
+        for way, zeros in itertools.product(WAYS, ZEROS):
+            coins = {"coins": mask(84, (3, 9), 0.5)} if zeros == "coin" else {}
+            why = "Two ranks: ties, zeros of both signs, and an entry more than a byte has."
+            yield made.case_of(why, {"stack": tied}, {"way": way, "zeros": zeros}, coins, about="ties")
+        yield made.case_of("There is no such way.", {"stack": tied}, {"way": "tree"}, about="tree", refused=True)
+
+    return [made.collective("majority_vote", cases, made.called(majority_vote, "votes", "traffic"), unit="bytes")]
+
+
+# --- figures -----------------------------------------------------------------------------------------------------
+
+
+def _bound(name: str, **values: Any) -> float:
+    return float(claims()[f"majority.{name}"].bound(**values))
+
+
+def _measured(cases: Sequence[Case]) -> list[float]:
+    return [float(_error(majority_vote, case)[0]) for case in cases]
+
+
+def _errors(_budget: str, _seed: int) -> Exhibit:
+    """The vote's error by workers, and by adversaries."""
+    S, odd = 0.5, [1, 3, 5, 9, 15, 25, 41, 65, 101]
+    x = [float(P) for P in odd]
+    r = {"uniform": str(Fraction(S / math.sqrt(3)).limit_denominator(10**6)), "normal": "1/2", "laplace": "1/2"}
+    lines = [
+        Line("printed: 1/(sqrt(P) S)", x, [min(1.0, _bound("vote.bound", P=P, snr=S)) for P in odd], "bound"),
+        *(Line(f"{noise} noise", x, _measured([_votes(P, noise=noise, r=r[noise]) for P in odd])) for noise in r),
+        Line("50 or -1, S = 0.27", x, _measured([_votes(P, noise="skewed", r="1") for P in odd])),
+    ]
+    workers, most = 101, 50
+    adversaries = list(range(0, most + 1, 2))
+    shares = [A / workers for A in adversaries]
+    printed = [
+        min(1.0, _bound("adversaries.inverting", P=workers, inverting=A, snr=2 / math.sqrt(3))) for A in adversaries
+    ]
+    against = [
+        Line("printed: 1/((1 - 2a) sqrt(P) S)", shares, printed, "bound"),
+        Line("they invert", shares, _measured([_votes(workers, A, r="2/3") for A in adversaries])),
+        Line("they vote against g", shares, _measured([_votes(workers, L=A, r="2/3") for A in adversaries])),
+    ]
+    return Exhibit(
+        "majority.errors",
+        "More workers mend the vote under unimodal noise; constant votes break it long before one half",
+        "The exact law of the error. Left: no adversaries, S = 1/2; the skewed noise has mean 4.1, and most of its "
+        "signs are wrong. Right: 101 workers, uniform noise with S = 2/sqrt(3), where one sign of six is wrong.",
+        (
+            Panel("Workers", "workers P", "probability of a wrong vote", tuple(lines), xscale="log", yscale="log"),
+            Panel("Adversaries among 101", "fraction of adversaries", "probability of a wrong vote", tuple(against)),
+        ),
+    )
+
+
+def _moved(_budget: str, _seed: int) -> Exhibit:
+    """Bytes of the busiest rank, over n."""
+    n = 8 * 27720
+    ranks = [2, 3, 4, 6, 8, 11, 20, 33, 63, 126]
+    x = [float(P) for P in ranks]
+    ring = [32 * _bound("shards.thirty_two", P=P, n=n) / n for P in ranks]
+    server, shards, gathered = (
+        [_bound(f"{name}.busiest", P=P, n=n, votebits=1) / n for P in ranks]
+        for name in ("server", "shards", "all_gather")
+    )
+    lines = (
+        Line("full precision, ring all-reduce", x, ring, "reference"),
+        Line("vote by one server, or all-gather", x, server, "exact"),
+        Line("vote by shards", x, shards, "exact"),
+        Line("1/32 of the ring", x, [value / 32 for value in ring], "printed"),
+    )
+    assert server == gathered
+    return Exhibit(
+        "majority.bytes",
+        "A single server sends P/2 times the claimed bytes; shards of it send just these",
+        "Sent by the rank that sends most, for every entry; float32 on the ring.",
+        (Panel("Bytes", "ranks P", "bytes sent per entry", lines, xscale="log", yscale="log"),),
+    )
+
+
+EXHIBITS: dict[str, Maker] = {"majority.errors": _errors, "majority.bytes": _moved}
