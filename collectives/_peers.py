@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["checked_count", "checked_mask", "checked_rate", "checked_rng"]
-
 
 def checked_count(value: Any, name: str, low: int = 1, high: int | None = None) -> int:
     """`value` as an int in [low, high].

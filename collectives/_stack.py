@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors.base import writable
 
-__all__ = ["checked_stack"]
-
 
 def checked_stack(stack: ArrayLike, name: str = "stack", *, finite: bool = True) -> NDArray[Any]:
     """`stack` as a C-contiguous native (P, n) float array.

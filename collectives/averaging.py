@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors.base import Compressor, checked_array, checked_rng
 
-__all__ = ["mean_of_compressed"]
-
 
 def mean_of_compressed(
     stack: ArrayLike, compressor: Compressor, rng: np.random.Generator | None = None, *, shared: bool = False

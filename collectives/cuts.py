@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["even_cuts"]
-
 
 def even_cuts(n: int, blocks: int) -> NDArray[np.int64]:
     """(blocks + 1,): where blocks begin, from 0 to n, as of `numpy.array_split`: the first n mod blocks are longer."""

@@ -10,8 +10,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["Counts", "Traffic", "summed"]
-
 Counts = NDArray[np.int64]
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["ONE", "PLACE", "PRIME"]
-
 ONE = np.uint64(1)
 PRIME = np.uint64(67)
 """The powers 2^0 .. 2^63 leave distinct remainders modulo 67."""

@@ -10,8 +10,6 @@ from itertools import pairwise
 import numpy as np
 from numba import config, get_num_threads
 
-__all__ = ["BLOCK", "for_blocks", "quiet", "run_all", "spans"]
-
 BLOCK = 1 << 16
 """Entries per block: a float32 block and its uniforms fit in a 1 MiB second-level cache."""
 _SERIAL_BELOW = 1 << 20

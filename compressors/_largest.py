@@ -17,8 +17,6 @@ from commbounds.compressors._bits import ONE, PLACE, PRIME
 from commbounds.compressors._blocks import run_all, spans
 from commbounds.compressors._magnitude import INFINITE, finite_largest, magnitude_bits
 
-__all__ = ["largest", "reaching"]
-
 # Magnitudes are compared by their keys: bit patterns without the sign, unsigned integers in the same order.
 
 _SAMPLE = 1 << 14

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from commbounds.compressors._blocks import BLOCK, for_blocks
 
-__all__ = ["INFINITE", "LARGEST", "finite_largest", "magnitude_bits", "power_near_inverse"]
-
 _PATTERNS = {size: np.dtype(f"u{size}") for size in (4, 8)}
 _MASKS = {size: unsigned.type(np.iinfo(unsigned).max >> 1) for size, unsigned in _PATTERNS.items()}
 _FORMS = {4: (Struct("I"), Struct("f")), 8: (Struct("Q"), Struct("d"))}

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from commbounds.compressors._blocks import BLOCK, for_blocks, quiet
 from commbounds.compressors._magnitude import LARGEST, finite_largest
 
-__all__ = ["mean_magnitude", "norm2"]
-
 LANES = 64
 """Partial sums per block: independent chains of additions, which the compiler may vectorise."""
 _SAFE = (2.0**-960, 2.0**1020)

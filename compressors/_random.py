@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from commbounds.compressors._blocks import quiet
 
-__all__ = ["fill_bounded", "fill_uniforms", "key_from"]
-
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX2 = np.uint64(0x94D049BB133111EB)

@@ -10,8 +10,6 @@ from typing import Any
 
 from commbounds.compressors.base import Exact, Law
 
-__all__ = ["Surd", "exact_law", "root"]
-
 
 @dataclass(frozen=True)
 class Surd:

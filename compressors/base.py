@@ -12,21 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "Compressor",
-    "Exact",
-    "Law",
-    "Message",
-    "checked_array",
-    "checked_count",
-    "checked_exact",
-    "checked_rng",
-    "index_bits",
-    "merged_law",
-    "product_law",
-    "writable",
-]
-
 Exact = Any
 """A Fraction, or an exact sympy number where the value is irrational."""
 Law = list[tuple[Exact, tuple[Exact, ...]]]

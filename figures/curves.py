@@ -19,8 +19,6 @@ from commbounds.figures.style import COLOURS, GRADIENTS, SETTINGS
 from commbounds.theory import Claim, claims
 from commbounds.verify.finding import Finding, Series
 
-__all__ = ["Powers", "claim_of", "draw", "short", "spaced", "styled"]
-
 _PANEL = (5.6, 2.9)
 """Width and height of one panel in inches, its labels included."""
 _HEADING = 0.4

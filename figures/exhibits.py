@@ -26,8 +26,6 @@ from commbounds.figures.curves import Powers, short, spaced, styled
 from commbounds.figures.style import COLOURS, SERIES
 from commbounds.verify.exhibit import Exhibit, Heat, Line, Panel
 
-__all__ = ["draw_exhibit"]
-
 _WIDTH, _HEIGHT = 5.6, 3.3
 """Inches of one panel, its labels included and its legend not."""
 _LINE = 0.19

@@ -20,8 +20,6 @@ from commbounds.theory import Claim
 from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding
 
-__all__ = ["rendered", "save", "save_exhibits", "written"]
-
 _METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},

@@ -7,8 +7,6 @@ from functools import cache
 
 from latex2mathml.converter import convert
 
-__all__ = ["mathml"]
-
 _BAR = "<mo>&#x02016;</mo>"
 _FACTORS = re.compile(r"(?<=[\w}]) (?=\\mathrm)|(?<=[A-Za-z]}) (?=\w)")
 

@@ -26,8 +26,6 @@ from commbounds.theory import book as contents
 from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding, Verdict
 
-__all__ = ["report"]
-
 KINDS = {
     Kind.SURE: "for every input and every outcome of the algorithm's own randomness",
     Kind.EXPECTED: "for every input, in expectation over the algorithm's own randomness",

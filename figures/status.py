@@ -10,8 +10,6 @@ import sympy as sp
 from commbounds.theory import Claim
 from commbounds.verify.finding import Finding, Verdict
 
-__all__ = ["MEANING", "TIGHT", "Status", "number", "ratio", "status"]
-
 TIGHT = 0.999
 """A bound is called tight when measured / bound came this close to 1."""
 

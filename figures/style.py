@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["COLOURS", "DPI", "GRADIENTS", "SERIES", "SETTINGS"]
-
 COLOURS = {
     "ink": "#1b1f24",
     "muted": "#57606a",

@@ -6,8 +6,6 @@ import re
 
 from commbounds.figures.style import COLOURS
 
-__all__ = ["inlined"]
-
 _DROPPED = re.compile(
     r"^.*?(?=<svg)|<!--.*?-->|<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>|font-family: [^;]*; ",
     re.DOTALL,

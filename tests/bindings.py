@@ -8,8 +8,6 @@ from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.methods import judge
 from commbounds.verify.study import Study
 
-__all__ = ["COMPRESSED", "STUDIES", "evidence", "judged"]
-
 COMPRESSED = {name: study for name, study in EXPERIMENTS.items() if isinstance(study, CompressorStudy)}
 STUDIES = {name: study for name, study in EXPERIMENTS.items() if isinstance(study, Study)}
 

@@ -14,8 +14,6 @@ from message_forms import check_form
 from commbounds.compressors import Coded, Sign, Signs
 from commbounds.verify.joint_law import joint_log_e
 
-__all__ = ["CHECKS", "EXAMPLES", "FALSE_ALARM", "broken", "examples", "run"]
-
 EXAMPLES = {
     "TopK": [(1,), (4,)],
     "RandK": [(2,), (4,), (3, False)],

@@ -4,8 +4,6 @@ import numpy as np
 
 from commbounds.compressors import Coded, Dense, Factors, Signs, Sparse
 
-__all__ = ["check_form"]
-
 
 def _sparse(message, x):
     indices, values = message.indices, message.values

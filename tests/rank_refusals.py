@@ -7,8 +7,6 @@ import pytest
 from commbounds.collectives.ranks import ThreadWorld
 from commbounds.verify.pairing import compared
 
-__all__ = ["differences_with", "refused_by_all", "remembered"]
-
 
 def differences_with(pairing, program, P=4):
     """The difference of every case of the pairing, whose ranks run `apart` in place of their own program."""

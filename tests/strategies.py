@@ -5,8 +5,6 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-__all__ = ["dtypes", "finite_laws", "stacks", "vectors"]
-
 dtypes = st.sampled_from((np.float32, np.float64))
 
 # Small integers tie and cancel; the others have every mantissa bit in use, or sit at the ends of a scale.

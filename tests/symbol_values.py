@@ -2,8 +2,6 @@
 
 from commbounds.theory import claims
 
-__all__ = ["SYMBOLS", "VALUES"]
-
 SYMBOLS = sorted(
     {
         symbol

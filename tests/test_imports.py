@@ -125,6 +125,17 @@ FACES = [p for p in SOURCES if p.name == "__init__.py" and (any(imports(p)) or p
 """The packages that re-export something; the others hold modules and no more."""
 
 
+def names_listed(path):
+    """The tables of contents of a module: ``__all__``."""
+    stored = (node for statement in parsed(path).body for node in ast.walk(statement) if isinstance(node, ast.Name))
+    return {node.id for node in stored if isinstance(node.ctx, ast.Store)} & {"__all__"}
+
+
+def test_only_faces_of_packages_list_their_names():
+    assert names_listed(FACES[0])
+    assert not broken(names_listed, [path for path in [*SOURCES, *TESTS] if path.name != "__init__.py"])
+
+
 @pytest.mark.parametrize("path", FACES, ids=ident)
 def test_every_table_of_contents_is_literal_and_true(path):
     tree = parsed(path)

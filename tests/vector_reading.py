@@ -5,8 +5,6 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 
-__all__ = ["entries_of", "read", "same"]
-
 FLOATS = {"float64": "uint64", "float32": "uint32", "float16": "uint16", "bfloat16": "uint16"}
 
 

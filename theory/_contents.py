@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from commbounds.theory.claim import Claim
 
-__all__ = ["claims"]
-
 
 def claims() -> Mapping[str, Claim]:
     """Every claim of the book under its name, in the order of the columns; read-only."""

@@ -10,8 +10,6 @@ from commbounds.columns import parts
 from commbounds.theory.claim import Claim
 from commbounds.theory.column import Column
 
-__all__ = ["claims", "columns"]
-
 
 @cache
 def columns() -> Mapping[str, Column]:

@@ -16,8 +16,6 @@ from commbounds.theory.evaluation import Evaluator, evaluator
 from commbounds.theory.notation import latex
 from commbounds.theory.quantities import Quantity
 
-__all__ = ["Claim", "Eq", "Ge", "Hypothesis", "Kind", "Le", "Quantity", "Source", "Standing", "Tag"]
-
 _NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9][a-z0-9_]*)+")
 _HYPOTHESIS = re.compile(r"[a-z][a-z0-9_]*")
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from commbounds.theory.claim import Claim
 
-__all__ = ["Column"]
-
 
 @dataclass(frozen=True)
 class Column:

@@ -19,8 +19,6 @@ from commbounds.theory.quantities import (
 )
 from commbounds.theory.sources import derived
 
-__all__ = ["CompressorClaims"]
-
 
 @dataclass(frozen=True)
 class CompressorClaims:

@@ -15,19 +15,6 @@ import sympy as sp
 from commbounds.theory.claim import Hypothesis, Source
 from commbounds.theory.quantities import P
 
-__all__ = [
-    "Cost",
-    "Machine",
-    "Phase",
-    "Schedule",
-    "cost",
-    "critical_steps",
-    "critical_words",
-    "log2",
-    "power_below",
-    "t",
-]
-
 t = sp.Symbol("t", integer=True, nonnegative=True)
 """A step of a phase, counted from 0."""
 

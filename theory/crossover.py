@@ -11,8 +11,6 @@ import sympy as sp
 
 from commbounds.theory.quantities import P
 
-__all__ = ["Crossover", "crossover"]
-
 _POINTS = 2001
 
 

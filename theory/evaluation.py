@@ -18,8 +18,6 @@ from sympy.printing.numpy import SciPyPrinter
 
 from commbounds.theory.rational import Irrational, rational_function
 
-__all__ = ["Evaluator", "evaluator"]
-
 
 @cache
 def evaluator(expression: Any) -> Evaluator:

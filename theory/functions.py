@@ -8,8 +8,6 @@ from typing import Any
 
 import sympy as sp
 
-__all__ = ["ExactFunction", "harmonic_number"]
-
 
 class ExactFunction(sp.Function):  # type: ignore[misc]
     """A function of integers and rationals with an exact value; in floats the same, entry by entry."""

@@ -7,34 +7,6 @@ import sympy as sp
 from commbounds.theory.claim import Eq, Hypothesis
 from commbounds.theory.quantities import P, alpha, k, m, mu, n, r
 
-__all__ = [
-    "ANY_FACTOR",
-    "ANY_SKETCH",
-    "EXACT_ARITHMETIC",
-    "FACTOR_POWER_OF_BASE",
-    "FACTOR_POWER_OF_TWO",
-    "FRESH_GAUSSIAN_SKETCH",
-    "INDEPENDENT_SUPPORTS",
-    "KEEPS_CEILING",
-    "KEEPS_FLOOR",
-    "NONZERO_AVERAGE",
-    "NORMAL_ENTRIES",
-    "NO_ZERO_ENTRIES",
-    "ONE_SPARSE",
-    "POWER_ENTRIES",
-    "SCALED",
-    "SHARED_SUPPORT",
-    "SOME_ALPHA",
-    "SPECTRAL_GAP",
-    "TWO_SINGULAR_VALUES",
-    "TWO_WORKERS",
-    "UNSCALED",
-    "WITHIN_LARGEST_POWER",
-    "WITHIN_LEVELS",
-    "ZERO_IS_PLUS_ONE",
-    "ZERO_IS_ZERO",
-]
-
 # Inputs
 NO_ZERO_ENTRIES = Hypothesis("no_zero_entries", "No entry is zero.")
 ONE_SPARSE = Hypothesis("one_sparse", "Exactly one entry is not zero.")

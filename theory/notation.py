@@ -6,8 +6,6 @@ from typing import Any
 
 from sympy.printing.latex import LatexPrinter
 
-__all__ = ["latex"]
-
 
 class _Printer(LatexPrinter):  # type: ignore[misc]
     def _as_ordered_terms(self, expression: Any, order: Any = None) -> list[Any]:

@@ -13,48 +13,6 @@ import sympy as sp
 
 from commbounds.theory.symbols import Symbol
 
-__all__ = [
-    "ABSOLUTE_ERROR",
-    "BIAS",
-    "BITS",
-    "GLOBAL_ERROR",
-    "IDEMPOTENCE_DEFECT",
-    "LEVEL",
-    "LOCAL_ERROR",
-    "RELATIVE_ERROR",
-    "SCALE_DEFECT",
-    "SECOND_MOMENT",
-    "SHRUNK_ERROR",
-    "SIGN_DEFECT",
-    "SUPPORT",
-    "P",
-    "Quantity",
-    "absdet",
-    "alpha",
-    "b",
-    "block",
-    "choose",
-    "chunk",
-    "e",
-    "entries",
-    "index_bits",
-    "itembits",
-    "k",
-    "levels",
-    "m",
-    "mu",
-    "n",
-    "norm1",
-    "norm2",
-    "norm2bar",
-    "norm3",
-    "norminf",
-    "r",
-    "s",
-    "sumsq",
-    "threshold",
-]
-
 
 class Quantity(sp.Symbol):  # type: ignore[misc]
     """A measured quantity: the symbol on the left-hand side of a claim, with its definition.

@@ -15,8 +15,6 @@ import sympy as sp
 from sympy.core.intfunc import integer_nthroot
 from sympy.core.relational import Relational
 
-__all__ = ["Irrational", "rational_function"]
-
 
 class Irrational(ArithmeticError):
     """The value, or a number on the way to it, is not rational, or not known to be."""

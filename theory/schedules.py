@@ -10,8 +10,6 @@ from commbounds.columns import parts
 from commbounds.theory.cost import Schedule
 from commbounds.theory.quantities import P, k, n
 
-__all__ = ["DENSE_LOWER_BOUND", "EXACT", "IN_NODES", "SCHEDULES", "SPARSE_LOWER_BOUND"]
-
 
 def _named(table: str) -> Mapping[str, Schedule]:
     """The schedules that columns list under this name in ``theory/NAME/schedules.py``, by their own names."""

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from commbounds.theory.claim import Source, Tag
 
-__all__ = ["Work", "derived"]
-
 
 @dataclass(frozen=True)
 class Work:

@@ -6,8 +6,6 @@ from typing import Any
 
 import sympy as sp
 
-__all__ = ["Symbol"]
-
 
 class Symbol(sp.Symbol):  # type: ignore[misc]
     r"""A sympy symbol that carries its LaTeX and an example value.

@@ -4,18 +4,6 @@ from __future__ import annotations
 
 from commbounds.theory.quantities import Quantity
 
-__all__ = [
-    "CRITICAL_PATH",
-    "LEAST_RECEIVED",
-    "MEAN_RECEIVED",
-    "MESSAGES",
-    "MOST_RECEIVED",
-    "MOST_SENT",
-    "SENT_AND_RECEIVED",
-    "STEPS",
-]
-
-
 MOST_SENT = Quantity("most_sent", r"\max_p \mathrm{sent}_p", "words sent by the rank that sends most")
 MOST_RECEIVED = Quantity(
     "most_received", r"\max_p \mathrm{received}_p", "words received by the rank that receives most"

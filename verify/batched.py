@@ -22,8 +22,6 @@ from commbounds.compressors._random import fill_uniforms
 from commbounds.theory import claims
 from commbounds.verify.experiment import bound_at
 
-__all__ = ["FAMILIES", "SUBCASES", "Batch", "batches", "largest_error", "violating_subcase"]
-
 Array = NDArray[Any]
 
 SUBCASES = 256

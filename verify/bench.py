@@ -29,8 +29,6 @@ from commbounds.verify.peers import qsgd_peers, rand_k_peers, top_k_peers
 from commbounds.verify.search import settings
 from commbounds.verify.stopwatch import Benchmark, BenchmarkRow, Stopwatch, measured, timed
 
-__all__ = ["ENTRIES", "PARTS", "THREADED", "adversarial", "cases", "differing_compressors", "run"]
-
 Array = NDArray[Any]
 ENTRIES = 25_000_000
 """Entries of the vectors at full length."""

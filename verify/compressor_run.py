@@ -13,8 +13,6 @@ from commbounds.verify.experiment import decimal
 from commbounds.verify.kernel_law import Outcomes, kernel_law
 from commbounds.verify.marginals import Marginals
 
-__all__ = ["CompressorRun", "exact_array", "law_gap"]
-
 Array = NDArray[Any]
 
 

@@ -14,8 +14,6 @@ from commbounds.verify.kernel_law import kernel_law
 from commbounds.verify.marginals import Marginals
 from commbounds.verify.study import Stream
 
-__all__ = ["streams"]
-
 Array = NDArray[Any]
 Draws = NDArray[np.float64]
 

@@ -20,8 +20,6 @@ from commbounds.verify.experiment import Budget, Implementations
 from commbounds.verify.measures import Measure, symbol_values
 from commbounds.verify.study import AnyStudy, Case, Outcome, Stream
 
-__all__ = ["MATRICES", "RATIONAL_NORMS", "VECTORS", "CompressorStudy", "Domain", "Setups", "Sweep"]
-
 Array = NDArray[Any]
 Setups = Callable[[Any, int], Sequence[Any]]
 """(class, n) -> instances."""

@@ -10,10 +10,9 @@ from commbounds.theory import Claim, Standing
 from commbounds.verify.experiment import Implementations, budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Evidence, Finding, Method, Series, Verdict
-from commbounds.verify.methods import ATTAINED, Judgement, judge
+from commbounds.verify.judgement import Judgement
+from commbounds.verify.methods import ATTAINED, judge
 from commbounds.verify.series import series_of
-
-__all__ = ["FALSE_ALARM", "claim_alpha", "confront", "confront_together", "versions"]
 
 FALSE_ALARM = 1e-6
 """Probability that a whole run refutes any true statistical claim."""

@@ -16,8 +16,6 @@ from commbounds.verify.kernel_law import Outcomes
 from commbounds.verify.marginals import Marginals
 from commbounds.verify.measures import Measure, Reading, simplified
 
-__all__ = ["IdempotenceDefect", "ScaleDefect", "SignDefect"]
-
 Array = NDArray[Any]
 
 

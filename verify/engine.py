@@ -14,9 +14,6 @@ from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Finding, Verdict, finding_from_json
 
-__all__ = ["check_same_run", "load", "replaced", "run", "select", "tasks"]
-
-
 _START = '{"as_stated": '
 """How every line begins."""
 

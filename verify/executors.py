@@ -17,8 +17,6 @@ from functools import partial
 from queue import Empty, LifoQueue
 from typing import Any
 
-__all__ = ["EXECUTORS", "Processes", "TaskLost", "executor", "lost_its_worker"]
-
 EXECUTORS = ("process", "dask:ADDRESS", "dask:local", "mpi")
 """What `executor` knows."""
 _PRELOADED = "commbounds.verify.exhibition"

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Exhibit", "Heat", "Line", "Maker", "Panel", "exhibit_from_json"]
-
 ROLES = ("measured", "bound", "lower", "exact", "printed", "corrected", "published", "reference")
 
 

@@ -15,8 +15,6 @@ from commbounds.verify.executors import TaskLost, lost_its_worker
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
 from commbounds.verify.exhibits import EXHIBITS
 
-__all__ = ["exhibit_all", "load_exhibits", "made", "select_exhibits"]
-
 
 def select_exhibits(patterns: Iterable[str] = ("*",)) -> list[str]:
     """Names of the exhibits that match any of the shell-style patterns, in the order of the columns; maybe none."""

@@ -4,7 +4,5 @@ from types import MappingProxyType
 
 from commbounds.columns import entries
 
-__all__ = ["EXHIBITS"]
-
 EXHIBITS = MappingProxyType(entries("EXHIBITS", "verify.experiments", "exhibits"))
 """What makes an exhibit, under the exhibit's name, in the order of the columns."""

@@ -14,8 +14,6 @@ import sympy as sp
 
 from commbounds.theory import Claim
 
-__all__ = ["Budget", "Implementations", "bound_at", "budgets", "decimal", "ratio", "violates"]
-
 Implementations = Mapping[str, Any]
 """Compressor name -> class or callable that stands in for the project's own: how mutants are confronted."""
 

@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Counterexample", "Evidence", "Finding", "Method", "Series", "Verdict", "finding_from_json"]
-
 
 class Verdict(StrEnum):
     """What was found, strongest first."""

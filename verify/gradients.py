@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KINDS", "LAYERS", "PHASES", "SHARDINGS", "Trace", "layer", "matrices", "trace", "vectors"]
-
 SHARDINGS = ("iid", "by label")
 """How the training images are dealt to the workers."""
 PHASES = ("early", "late")

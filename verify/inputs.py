@@ -12,22 +12,6 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-__all__ = [
-    "CORPUS",
-    "FAMILIES",
-    "SMALL",
-    "Vector",
-    "among",
-    "balanced",
-    "cases",
-    "corpus",
-    "family",
-    "grid",
-    "matrix_grid",
-    "rational_norm_grid",
-    "whole",
-]
-
 Vector = NDArray[Any]
 ExactVector = tuple[Fraction, ...]
 

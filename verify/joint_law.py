@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["detectable_divergence", "joint_log_e", "outcome_table"]
-
 Array = NDArray[Any]
 Outcomes = Sequence[tuple[Any, Sequence[Any]]]
 """(probability, output) pairs, as `Compressor.law` gives them."""

@@ -13,8 +13,6 @@ from commbounds.verify.finding import Counterexample, Evidence, Method
 from commbounds.verify.search import Violation
 from commbounds.verify.study import AnyStudy, Case
 
-__all__ = ["Judgement", "Probe"]
-
 
 @dataclass
 class Probe:

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from commbounds.compressors import Compressor
 from commbounds.verify.marginals import Marginals, kernel_marginals
 
-__all__ = ["Outcomes", "injection", "kernel_law"]
-
 Array = NDArray[Any]
 _ENUMERABLE = 6
 _BISECTABLE = 8

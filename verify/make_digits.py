@@ -13,8 +13,6 @@ import numpy as np
 
 from commbounds.verify.make_gradients import digits
 
-__all__ = ["main"]
-
 
 def main(arguments: list[str]) -> None:
     """Write the digits to the file named, or beside this module."""

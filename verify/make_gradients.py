@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from commbounds.verify.gradients import LAYERS, SHARDINGS
 
-__all__ = ["Shards", "TrainingRun", "digits", "gradient", "initial", "loss_and_accuracy", "recorded", "shards", "train"]
-
 SEED = 2026
 WORKERS = 8
 BATCH = 32

@@ -15,9 +15,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["Marginals", "StepLaws", "kernel_marginals", "step_laws"]
-
-
 _NEAR = 2
 """Cells of the uniforms' grid on either side of the expected switch that are tried first."""
 

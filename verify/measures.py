@@ -16,20 +16,6 @@ from commbounds.compressors.base import Exact
 from commbounds.verify.compressor_run import CompressorRun, exact_array
 from commbounds.verify.marginals import Marginals
 
-__all__ = [
-    "Bias",
-    "Distortion",
-    "Largest",
-    "Measure",
-    "MessageBits",
-    "Reading",
-    "exact_values",
-    "flat",
-    "float_values",
-    "simplified",
-    "symbol_values",
-]
-
 Array = NDArray[Any]
 _SYMBOLS = {"levels": "s", "base": "b", "rank": "r"}
 

@@ -26,8 +26,6 @@ from commbounds.verify.search import Violation, falsified, generated, simplest
 from commbounds.verify.sequential import SequentialTest, detectable_violation
 from commbounds.verify.study import AnyStudy, Case
 
-__all__ = ["ATTAINED", "METHODS", "Judgement", "judge", "own_seeds"]
-
 ATTAINED = 0.999
 """Share of the stated tightness that counts as attained."""
 

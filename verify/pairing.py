@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from commbounds.collectives.ranks.communicator import Communicator, World
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["Agreement", "Pairing", "RankCase", "RankResult", "compared"]
-
 RankResult = Mapping[str, Any]
 """What one rank ends with: arrays, numbers and tuples of them, by name."""
 

@@ -3,8 +3,6 @@
 from commbounds.columns import parts
 from commbounds.verify.pairing import Pairing
 
-__all__ = ["PAIRINGS"]
-
 PAIRINGS: dict[str, Pairing] = {
     pairing.name: pairing for _, found in parts("verify.experiments", "pairings") for pairing in found.PAIRINGS
 }

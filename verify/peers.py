@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from commbounds.verify.stopwatch import Stopwatch, timed
 
-__all__ = ["qsgd_peers", "rand_k_peers", "top_k_peers", "torch_module"]
-
 Array = NDArray[Any]
 
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-__all__ = ["Replay", "Table", "replayed"]
-
 
 @dataclass(frozen=True)
 class Table:

@@ -5,8 +5,6 @@ from types import MappingProxyType
 
 from commbounds.columns import parts
 
-__all__ = ["REPLAYS"]
-
 REPLAYS: Mapping[str, str] = MappingProxyType(
     {
         name: f"{found.__name__}.{module}"

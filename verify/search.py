@@ -14,8 +14,6 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-__all__ = ["Violation", "falsified", "generated", "settings", "simplest"]
-
 Array = NDArray[Any]
 T = TypeVar("T")
 

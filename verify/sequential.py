@@ -14,8 +14,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["SequentialTest", "detectable_violation"]
-
 BETS = 16
 """Bets on a side: lambda = boldest limit 2^-j, j = 0 .. BETS - 1; one lies between 2/3 and 4/3 of the best."""
 

@@ -19,10 +19,9 @@ from commbounds.verify.compressor_study import CompressorStudy, SetUps, Sweep
 from commbounds.verify.experiment import bound_at
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Series
-from commbounds.verify.methods import Judgement, own_seeds
+from commbounds.verify.judgement import Judgement
+from commbounds.verify.methods import own_seeds
 from commbounds.verify.study import Study
-
-__all__ = ["Pair", "series_of"]
 
 Array = NDArray[Any]
 

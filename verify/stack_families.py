@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FAMILIES", "SWEPT", "StackFamily", "stack"]
-
 Array = NDArray[Any]
 Make = Callable[[np.random.Generator, int, int, int], Array]
 Fits = Callable[[int, int, int], bool]

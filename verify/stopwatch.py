@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Benchmark", "BenchmarkRow", "Stopwatch", "measured", "timed"]
-
 _PAUSE = 0.05
 """Seconds before every run, in which the threads of the one before stop waiting for more work at full speed."""
 Stopwatch = Callable[[], float]

@@ -18,8 +18,6 @@ from commbounds.theory import Claim, claims
 from commbounds.verify.experiment import Budget, Implementations, bound_at, decimal, ratio, violates
 from commbounds.verify.finding import Counterexample, Series
 
-__all__ = ["AnyStudy", "Case", "Outcome", "Stream", "Study", "shared", "studies"]
-
 Source = TypeVar("Source")
 
 

@@ -21,8 +21,6 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Simulation", "read_trials", "run_trials"]
-
 Array = NDArray[np.float64]
 Simulation = Callable[[int, int], Any]
 """(first, count) -> (count, k) float64 array; picklable where the executor's workers are processes."""

@@ -26,8 +26,6 @@ from commbounds.collectives.ranks.one_program import Collective, fused_program
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import checked_count
 
-__all__ = ["ArcRankResult", "ArcResult", "arctopk_allreduce", "row_count"]
-
 Array = NDArray[Any]
 
 

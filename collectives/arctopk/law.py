@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors.base import checked_count
 
-__all__ = ["kept_of_orthogonal_rows", "kept_of_planar_rows", "sectors"]
-
 Floats = NDArray[np.float64]
 _ACCURACY = 1e-9
 

@@ -14,16 +14,6 @@ from commbounds.collectives._stack import checked_stack
 from commbounds.compressors._blocks import run_all, spans
 from commbounds.compressors.base import checked_rng
 
-__all__ = [
-    "checked_format",
-    "checked_sketch",
-    "own_order",
-    "put_averages",
-    "rounded_sketches",
-    "rows_of_all",
-    "selected_rows",
-]
-
 Array = NDArray[Any]
 
 _SKETCHES: dict[str, np.dtype[Any]] = {

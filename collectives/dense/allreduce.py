@@ -36,16 +36,6 @@ from commbounds.collectives.ranks.communicator import Communicator, Counted
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 
-__all__ = [
-    "allgather",
-    "allgatherv",
-    "butterfly_allreduce",
-    "rabenseifner_allreduce",
-    "recursive_doubling_allreduce",
-    "reduce_scatter",
-    "ring_allreduce",
-]
-
 Array = NDArray[Any]
 
 

@@ -22,8 +22,6 @@ from commbounds.collectives.dense.messages import core_size, first_of_core
 from commbounds.collectives.dense.streaming import streamed
 from commbounds.compressors._blocks import run_all, spans
 
-__all__ = ["FUSED", "STREAMED", "TILE", "fused", "fused_recursive_doubling", "fused_ring"]
-
 Array = NDArray[Any]
 TILE = 1 << 15
 """Bytes of a partial sum that is in work: it stays in a second-level cache, with one for every doubling."""

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives.dense.messages import gather_messages
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["gather_blocks", "gather_counts"]
-
 
 def gather_blocks(sizes: ArrayLike, algorithm: str = "ring") -> Traffic:
     """The traffic of an all-gather of one block from every rank, of which only the sizes matter.

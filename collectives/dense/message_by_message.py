@@ -26,8 +26,6 @@ from commbounds.collectives.dense.messages import (
 )
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["ALLREDUCE", "Part", "allreduced", "by_part", "carried_out", "counted", "phased"]
-
 Array = NDArray[Any]
 
 

@@ -16,21 +16,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "backwards",
-    "bruck",
-    "core_size",
-    "direct",
-    "doubling",
-    "first_of_core",
-    "gather_messages",
-    "gather_steps",
-    "of_ranks",
-    "ring",
-    "ring_scatter",
-    "scatter_messages",
-]
-
 Messages = NDArray[np.int64]
 """(M, 5): step, source, target, first block, number of blocks."""
 

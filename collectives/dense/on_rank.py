@@ -17,8 +17,6 @@ from commbounds.collectives.dense.message_by_message import Part
 from commbounds.collectives.dense.messages import gather_steps, of_ranks
 from commbounds.collectives.ranks.communicator import Communicator, Counted, Parcel
 
-__all__ = ["Block", "carried_out_on_rank", "gathered"]
-
 Array = NDArray[Any]
 Block = tuple[Array, ...]
 """What a rank brings to an all-gather: arrays of any dtypes and shapes."""

@@ -12,8 +12,6 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-__all__ = ["streamed"]
-
 _LINE = 64
 """Bytes of a store: a cache line, or what the machine makes of it."""
 

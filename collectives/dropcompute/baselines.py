@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 from commbounds.collectives.dropcompute.step_law import checked_overhead
 from commbounds.collectives.dropcompute.steps import DropStep, checked_latencies
 
-__all__ = ["backup_step", "local_sgd_period"]
-
 
 def backup_step(latencies: ArrayLike, spare: int, overhead: float = 0.0) -> DropStep:
     """One step that waits for the N - spare fastest workers and discards what the others did.

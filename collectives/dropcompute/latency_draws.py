@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["EXPONENTIAL", "GAMMA", "HISTOGRAM", "LATTICE", "LOGNORMAL", "NORMAL", "UNIFORM", "fill_trials", "latencies"]
-
 NORMAL, LOGNORMAL, EXPONENTIAL, UNIFORM, GAMMA, LATTICE, HISTOGRAM = range(7)
 """Families that the kernel draws from; `LatencyLaw.plan` says which, with its numbers."""
 

@@ -18,18 +18,6 @@ from commbounds.collectives.dropcompute.latency_draws import (
     UNIFORM,
 )
 
-__all__ = [
-    "Exponential",
-    "Gamma",
-    "LatencyLaw",
-    "Lognormal",
-    "Normal",
-    "Plan",
-    "Uniform",
-    "checked_numbers",
-    "plan_of",
-]
-
 Array = NDArray[np.float64]
 
 

@@ -17,8 +17,6 @@ from commbounds.collectives.moshpit.group_average import combined_in_groups
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 
-__all__ = ["drop_gradient"]
-
 Array = NDArray[np.float64]
 
 

@@ -8,8 +8,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["checked_batches", "drop_gradient", "in_rank_order", "random_batch_sgd", "share_of_worker"]
-
 Array = NDArray[np.float64]
 Normalisation = Literal["fixed", "computed", "worker"]
 

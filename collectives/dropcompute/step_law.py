@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives.dropcompute.latency_laws import LatencyLaw
 from commbounds.collectives.dropcompute.worker_times import WorkerTimes, worker_times
 
-__all__ = ["StepLaw", "checked_overhead", "checked_size", "gaussian_maximum"]
-
 Array = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 

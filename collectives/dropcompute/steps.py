@@ -30,15 +30,6 @@ from commbounds.collectives.dropcompute.latency_laws import LatencyLaw
 from commbounds.collectives.dropcompute.step_law import checked_overhead, checked_size
 from commbounds.compressors._blocks import run_all
 
-__all__ = [
-    "DropStep",
-    "Trials",
-    "checked_latencies",
-    "drop_step",
-    "drop_trials",
-    "trial_latencies",
-]
-
 Array = NDArray[np.float64]
 Preemption = Literal["A", "B", "C"]
 

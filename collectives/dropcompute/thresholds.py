@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives.dropcompute.step_law import checked_overhead, warn_degenerate
 from commbounds.collectives.dropcompute.steps import checked_latencies
 
-__all__ = ["Threshold", "best_threshold", "released_threshold"]
-
 Array = NDArray[np.float64]
 _FIRST_CANDIDATE = 6
 """The released code looks for thresholds from this micro-batch on, counted from 0."""

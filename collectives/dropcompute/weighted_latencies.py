@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives.dropcompute.latency_draws import HISTOGRAM, LATTICE
 from commbounds.collectives.dropcompute.latency_laws import LatencyLaw, Plan, checked_numbers, plan_of
 
-__all__ = ["Histogram", "Lattice", "bernoulli", "released_noise"]
-
 Array = NDArray[np.float64]
 
 

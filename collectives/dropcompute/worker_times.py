@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from commbounds.collectives.dropcompute.latency_laws import Gamma, LatencyLaw, Normal
 from commbounds.collectives.dropcompute.weighted_latencies import Lattice
 
-__all__ = ["ClosedTimes", "GridTimes", "LatticeTimes", "WorkerTimes", "worker_times"]
-
 Array = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _CELLS = 1 << 17

@@ -14,8 +14,6 @@ from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
 from commbounds.collectives.sparse.topk_allgather import topk_allgather
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["Aggregated", "ArcRows", "GatheredTopK", "OkTopK"]
-
 Array = NDArray[Any]
 
 

@@ -18,8 +18,6 @@ from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.sparse.topk_allgather import topk_allgather
 
-__all__ = ["RankAggregated", "aggregated_on_rank", "checked_aggregator"]
-
 Array = NDArray[Any]
 
 

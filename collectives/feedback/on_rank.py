@@ -24,8 +24,6 @@ from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.compressors import Compressor, FeedbackState, Message
 from commbounds.compressors.base import checked_array, checked_rng
 
-__all__ = ["FeedbackSGDRankState", "feedback_sgd_start", "feedback_sgd_step"]
-
 Array = NDArray[Any]
 
 

@@ -20,8 +20,6 @@ from commbounds.collectives.traffic import Traffic
 from commbounds.compressors import Feedback, FeedbackState
 from commbounds.compressors.base import checked_rng
 
-__all__ = ["FeedbackSGD", "FeedbackSGDState"]
-
 Array = NDArray[Any]
 
 

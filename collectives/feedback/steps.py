@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from commbounds.compressors import Compressor, Feedback, Message, Sparse
 
-__all__ = ["average_of_messages", "message_words", "moved"]
-
 Array = NDArray[Any]
 
 

@@ -1,12 +1,12 @@
 """Flash Communication: quantised all-reduce: what the workers do together."""
 
 from commbounds.collectives.flashcomm.allreduce import (
-    QuantisedSum,
     hierarchical_quantised_allreduce,
     oneshot_quantised_allreduce,
     ring_quantised_allreduce,
     twostep_quantised_allreduce,
 )
+from commbounds.collectives.flashcomm.wire import QuantisedSum
 
 __all__ = [
     "COLLECTIVES",

@@ -24,15 +24,6 @@ from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors import GroupQuantizer
 from commbounds.compressors.base import checked_count
 
-__all__ = [
-    "QuantisedSum",
-    "RankSum",
-    "hierarchical_quantised_allreduce",
-    "oneshot_quantised_allreduce",
-    "ring_quantised_allreduce",
-    "twostep_quantised_allreduce",
-]
-
 Array = NDArray[Any]
 
 

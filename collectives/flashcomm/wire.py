@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer, message_from_bytes, wire_bytes
 from commbounds.compressors.base import checked_rng
 
-__all__ = ["Coder", "Draw", "QuantisedSum", "blocks_of", "checked_quantiser", "code_size"]
-
 Array = NDArray[Any]
 Draw = Callable[[int, int], Array] | None
 """``draw(stage, rank)``: the uniforms of the rank's whole vector at this quantisation; None for the quantiser's own."""

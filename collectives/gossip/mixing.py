@@ -18,8 +18,6 @@ from commbounds.collectives.ranks.communicator import Communicator, packets
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["TOPOLOGIES", "gossip", "push_sum", "push_sum_on_rank"]
-
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 

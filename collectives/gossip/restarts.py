@@ -14,8 +14,6 @@ from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["allreduce_with_restarts"]
-
 Array = NDArray[Any]
 
 

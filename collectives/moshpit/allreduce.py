@@ -14,8 +14,6 @@ from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["grid_average", "initial_keys", "lines", "meetings", "moshpit"]
-
 Array = NDArray[Any]
 Keys = NDArray[np.int64]
 Labels = NDArray[np.int64]

@@ -17,15 +17,6 @@ from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 
-__all__ = [
-    "averaged_at_once",
-    "averaged_in_rounds",
-    "checked_groups",
-    "combined_in_groups",
-    "distortion",
-    "group_average",
-]
-
 Array = NDArray[Any]
 Labels = NDArray[np.int64]
 

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives._peers import checked_count, checked_rate
 from commbounds.collectives._stack import checked_stack
 
-__all__ = ["KINDS", "group_trials"]
-
 KINDS = ("random", "fixed", "keys")
 """Random groups of equal sizes, a grid of fixed cells, and keys that sampled chunk indices renew."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -10,12 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count, checked_mask, checked_rng
 from commbounds.collectives.moshpit.group_average import averaged_at_once, averaged_in_rounds, group_average
-from commbounds.collectives.moshpit.random_partitions import READINGS, PartitionReading, checked_sizes, choices_of_round
+from commbounds.collectives.moshpit.random_partitions import READINGS, checked_sizes, choices_of_round
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
-
-__all__ = ["READINGS", "PartitionReading", "drawn_groups", "random_groups", "regrouped", "regrouping"]
 
 Array = NDArray[Any]
 Labels = NDArray[np.int64]

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from commbounds.collectives._peers import checked_rng
 
-__all__ = ["READINGS", "PartitionReading", "checked_sizes", "choices_of_round"]
-
 Labels = NDArray[np.int64]
 
 

@@ -16,8 +16,6 @@ from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["Trajectory", "checked_run", "moshpit_sgd", "moshpit_sgd_on_rank"]
-
 Array = NDArray[Any]
 
 

@@ -17,17 +17,14 @@ from commbounds.collectives.oktopk.regions import (
     BOUNDARIES,
     MAX_ENTRIES,
     checked_choice,
-    oktopk_boundaries,
     settled_boundaries,
 )
 from commbounds.collectives.oktopk.split import split_and_reduce, used_up
-from commbounds.collectives.oktopk.state import CONTROLLERS, Controller, OkTopkResult, OkTopkState
+from commbounds.collectives.oktopk.state import Controller, OkTopkResult, OkTopkState
 from commbounds.collectives.oktopk.threshold_filter import Passing, least_keys, passing
 from commbounds.collectives.oktopk.winners import BALANCE, gathered_sizes, winners_traffic
 from commbounds.collectives.traffic import Traffic, summed
 from commbounds.compressors._largest import largest
-
-__all__ = ["CONTROLLERS", "Controller", "OkTopkResult", "OkTopkState", "oktopk_allreduce", "oktopk_boundaries"]
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ from commbounds.collectives.oktopk.winners import equal_shares, moved_part
 from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.sparse.entries import Entries
 
-__all__ = ["balanced_on_rank", "joined", "split_on_rank", "summed_region"]
-
 
 def joined(parts: Sequence[Entries]) -> Entries:
     """Entries of consecutive ranges as one list."""

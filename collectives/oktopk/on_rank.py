@@ -23,8 +23,6 @@ from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.sparse.entries import Entries, cut_up
 
-__all__ = ["OkTopkRankResult", "OkTopkRankState", "oktopk_allreduce"]
-
 Array = NDArray[Any]
 
 _PHASES = ("repartition", "split", "reevaluation", "sizes", "balance", "allgather")

@@ -17,15 +17,6 @@ from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic, summed
 
-__all__ = [
-    "ALGORITHMS",
-    "BOUNDARIES",
-    "agreed_boundaries",
-    "checked_choice",
-    "oktopk_boundaries",
-    "settled_boundaries",
-]
-
 BOUNDARIES = ("mean-of-quantiles", "global-count", "even")
 ALGORITHMS = ("ring", "bruck", "recursive-doubling")
 MAX_ENTRIES = 2**31 - 1

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count
 from commbounds.collectives._stack import checked_stack
-from commbounds.collectives.oktopk.allreduce import OkTopkResult, OkTopkState, oktopk_allreduce
+from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
 from commbounds.collectives.oktopk.regions import checked_choice
+from commbounds.collectives.oktopk.state import OkTopkResult, OkTopkState
 from commbounds.collectives.traffic import Traffic
-
-__all__ = ["OkTopkSGD", "OkTopkSGDState"]
 
 
 @dataclass(frozen=True, eq=False)

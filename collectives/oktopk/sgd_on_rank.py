@@ -13,8 +13,6 @@ from commbounds.collectives.oktopk.sgd import OkTopkSGD, _checked_step_size
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 
-__all__ = ["OkTopkSGDRankState", "oktopk_sgd_start", "oktopk_sgd_step"]
-
 Array = NDArray[Any]
 
 

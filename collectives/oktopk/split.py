@@ -14,8 +14,6 @@ from commbounds.collectives.traffic import Traffic
 from commbounds.compressors._blocks import run_all
 from commbounds.compressors._magnitude import magnitude_bits
 
-__all__ = ["split_and_reduce", "split_traffic", "summed_regions", "used_up"]
-
 _BLOCK = 1 << 17
 """Entries of the vector, or more, that are zeroed, summed for all ranks and looked at before the next ones: so they
 stay in the cache.

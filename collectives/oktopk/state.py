@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from commbounds.collectives._peers import checked_count
 
-__all__ = ["CONTROLLERS", "Controller", "OkTopkResult", "OkTopkState"]
-
 
 @dataclass(frozen=True, eq=False)
 class OkTopkState:

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from commbounds.collectives.dense.gathering import gather_blocks
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["BALANCE", "balanced", "equal_shares", "evened_out", "gathered_sizes", "moved_part", "winners_traffic"]
-
 BALANCE = ("always", "never", "4x-mean")
 
 

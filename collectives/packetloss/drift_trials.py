@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.packetloss.loss_processes import Bernoulli, GilbertElliott, checked_count, threshold
 
-__all__ = ["Drift", "drift_trials", "staleness_trials"]
-
 Floats = NDArray[np.float64]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX1, MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)

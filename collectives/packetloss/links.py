@@ -28,19 +28,6 @@ from commbounds.collectives.ranks.communicator import Communicator, packets
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 
-__all__ = [
-    "ESTIMATORS",
-    "Layout",
-    "Reduced",
-    "broadcast",
-    "checksum",
-    "layout",
-    "lossy_broadcast",
-    "lossy_broadcast_on_rank",
-    "lossy_reduce_scatter",
-    "shard_of",
-]
-
 Array = NDArray[Any]
 
 ESTIMATORS = ("arrivals", "owner", "expected")

@@ -13,8 +13,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["Bernoulli", "GilbertElliott", "Loss", "Mask", "checked_count", "checked_probability", "threshold"]
-
 Mask = NDArray[np.bool_]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX1 = np.uint64(0xBF58476D1CE4E5B9)

@@ -14,8 +14,6 @@ from commbounds.collectives.packetloss.links import layout, lossy_broadcast, los
 from commbounds.collectives.packetloss.loss_processes import Loss, Mask, checked_count
 from commbounds.collectives.traffic import Traffic, summed
 
-__all__ = ["Replicas", "checked_address", "fates", "fresh_replicas", "lossy_step", "lossy_training"]
-
 Array = NDArray[Any]
 Gradient = Callable[[int, Array], Array]
 """(step, (N, n) replicas) -> (N, n): worker i's gradient at its own replica."""

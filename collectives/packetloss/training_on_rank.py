@@ -15,8 +15,6 @@ from commbounds.collectives.packetloss.training import checked_address, fates
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 
-__all__ = ["Replica", "fresh_replica", "lossy_step", "lossy_training"]
-
 Array = NDArray[Any]
 Gradient = Callable[[int, Array], Array]
 """(step, (n,) replica) -> (n,): this worker's gradient at its own replica."""

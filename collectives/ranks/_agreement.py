@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.ranks.communicator import Communicator
 
-__all__ = ["agreed_alike", "agreed_row", "checksum"]
-
 Settings = Mapping[str, Any]
 
 

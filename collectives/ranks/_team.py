@@ -8,8 +8,6 @@ from typing import Any
 
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 
-__all__ = ["Team"]
-
 _NOTHING: Mapping[int, Parcel] = MappingProxyType({})
 
 

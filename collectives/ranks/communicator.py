@@ -18,20 +18,6 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.traffic import Traffic
 
-__all__ = [
-    "Communicator",
-    "Counted",
-    "Parcel",
-    "Program",
-    "Record",
-    "Turn",
-    "World",
-    "assembled",
-    "in_turn",
-    "packets",
-    "parcel",
-]
-
 Array = NDArray[Any]
 T = TypeVar("T")
 Record = list[tuple[str, int, int, int, int]]

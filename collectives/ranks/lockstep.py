@@ -11,8 +11,6 @@ from greenlet import getcurrent, greenlet
 from commbounds.collectives.ranks.communicator import Communicator, Parcel, Program, Turn, World, assembled, in_turn
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["LockstepWorld", "in_one_process"]
-
 T = TypeVar("T")
 
 

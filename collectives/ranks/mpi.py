@@ -25,8 +25,6 @@ from commbounds.collectives.ranks.communicator import (
 )
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["MpiWorld"]
-
 Bytes = NDArray[np.uint8]
 
 

@@ -12,8 +12,6 @@ from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.lockstep import in_one_process
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["Collective", "one_program"]
-
 Q = ParamSpec("Q")
 R = TypeVar("R")
 S = TypeVar("S")

@@ -10,8 +10,6 @@ from typing import Any
 from commbounds.collectives.ranks.communicator import Communicator, Parcel, Program, Turn, World, assembled, in_turn
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["ThreadWorld"]
-
 
 class _Post:
     """What the ranks hand to one another: P slots, and a barrier that all pass before and behind a look at them."""

@@ -13,22 +13,6 @@ from numpy.typing import NDArray
 
 from commbounds.compressors._largest import largest
 
-__all__ = [
-    "Entries",
-    "SparseRankResult",
-    "SparseResult",
-    "added",
-    "checked_choice",
-    "cut_up",
-    "dense_sum",
-    "dense_vector",
-    "left_over",
-    "of_all_ranks",
-    "selected_entries",
-    "strongest",
-    "without",
-]
-
 
 class Entries(NamedTuple):
     """Entries of a vector in coordinate form: two words each.

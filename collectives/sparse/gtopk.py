@@ -24,8 +24,6 @@ from commbounds.collectives.sparse.entries import (
 )
 from commbounds.compressors.base import checked_count
 
-__all__ = ["gtopk_allreduce"]
-
 Array = NDArray[Any]
 
 

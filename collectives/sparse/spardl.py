@@ -26,8 +26,6 @@ from commbounds.collectives.sparse.entries import (
 )
 from commbounds.compressors.base import checked_count
 
-__all__ = ["spardl_allreduce"]
-
 Array = NDArray[Any]
 
 

@@ -18,8 +18,6 @@ from commbounds.collectives.sparse.entries import (
 )
 from commbounds.compressors.base import checked_count
 
-__all__ = ["topk_allgather"]
-
 
 @one_program(of_all_ranks)
 def topk_allgather(comm: Communicator, vector: ArrayLike, k: int, *, allgather: str = "bruck") -> SparseRankResult:

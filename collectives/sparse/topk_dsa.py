@@ -25,8 +25,6 @@ from commbounds.collectives.sparse.entries import (
 )
 from commbounds.compressors.base import checked_count
 
-__all__ = ["topk_dsa"]
-
 Array = NDArray[Any]
 _SWITCHES = ("model", "code", "never")
 

@@ -1,6 +1,7 @@
 """Error feedback: what one worker does."""
 
-from commbounds.compressors.feedback.mechanisms import EF14, EF21, EF21M, Feedback, FeedbackState, Plain
+from commbounds.compressors.feedback.mechanisms import EF14, EF21, EF21M, Plain
+from commbounds.compressors.feedback.state import Feedback, FeedbackState
 
 __all__ = [
     "EF14",

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors.feedback.state import Feedback, FeedbackState, checked_gradient, plus
 
-__all__ = ["EF14", "EF21", "EF21M", "Feedback", "FeedbackState", "Plain"]
-
 Array = NDArray[Any]
 
 

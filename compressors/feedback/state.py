@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.compressors.base import Compressor, Message, checked_array
 from commbounds.compressors.sparsifiers.message import Sparse
 
-__all__ = ["Feedback", "FeedbackState", "checked_gradient", "plus"]
-
 Array = NDArray[Any]
 
 

@@ -5,16 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = [
-    "nearest",
-    "nearest_integer",
-    "stochastic",
-    "there_and_back32",
-    "there_and_back64",
-    "values",
-    "values_integer",
-]
-
 _REST32, _REST64 = np.int32(0x7FFFFFFF), np.int64(0x7FFFFFFFFFFFFFFF)
 _TOP32, _TOP64 = np.int32(31), np.int64(63)
 

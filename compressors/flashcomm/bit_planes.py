@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from commbounds.compressors.base import checked_count
 
-__all__ = ["PLANES", "packed", "packed_bytes", "unpacked"]
-
 Bytes = NDArray[np.uint8]
 
 PLANES = MappingProxyType({1: (1,), 2: (2,), 3: (2, 1), 4: (4,), 5: (4, 1), 6: (4, 2), 7: (4, 2, 1), 8: (8,)})

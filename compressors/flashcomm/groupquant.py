@@ -35,8 +35,6 @@ from commbounds.compressors.flashcomm.metadata import FORMATS
 from commbounds.compressors.flashcomm.ranges import Ranges, ranges
 from commbounds.compressors.quantizers.message import Draw
 
-__all__ = ["GroupQuantizer"]
-
 Array = NDArray[Any]
 
 

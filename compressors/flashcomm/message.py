@@ -10,8 +10,6 @@ from commbounds.compressors.flashcomm.bit_planes import Bytes, packed_bytes, unp
 from commbounds.compressors.flashcomm.metadata import FORMATS
 from commbounds.compressors.flashcomm.ranges import Ranges
 
-__all__ = ["GroupCodes"]
-
 
 @dataclass(frozen=True, eq=False)
 class GroupCodes(Message):

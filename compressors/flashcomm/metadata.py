@@ -8,8 +8,6 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FORMATS", "stored", "stored_above", "stored_below"]
-
 FORMATS: dict[str, np.dtype[Any]] = {
     "float64": np.dtype(np.float64),
     "float32": np.dtype(np.float32),

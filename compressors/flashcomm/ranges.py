@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from commbounds.compressors._blocks import BLOCK, for_blocks
 from commbounds.compressors.flashcomm.metadata import FORMATS, stored, stored_above, stored_below
 
-__all__ = ["Ranges", "ranges", "read_ranges", "stored_dtypes"]
-
 Array = NDArray[Any]
 _REST32, _REST64 = np.int32(0x7FFFFFFF), np.int64(0x7FFFFFFFFFFFFFFF)
 _TOP32, _TOP64 = np.int32(31), np.int64(63)

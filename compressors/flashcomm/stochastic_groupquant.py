@@ -15,8 +15,6 @@ from commbounds.compressors.flashcomm.groupquant import GroupQuantizer
 from commbounds.compressors.flashcomm.message import GroupCodes
 from commbounds.compressors.quantizers.message import Counted, checked_uniforms
 
-__all__ = ["StochasticGroupQuantizer"]
-
 Array = NDArray[Any]
 
 

@@ -20,8 +20,6 @@ from commbounds.compressors.flashcomm.message import GroupCodes
 from commbounds.compressors.flashcomm.metadata import FORMATS
 from commbounds.compressors.flashcomm.ranges import read_ranges, stored_dtypes
 
-__all__ = ["message_from_bytes", "wire_bytes"]
-
 Array = NDArray[Any]
 
 

@@ -24,8 +24,6 @@ from commbounds.compressors.base import (
 )
 from commbounds.compressors.lowrank.exact_rank import best_approximation
 
-__all__ = ["Factors", "LowRank", "PowerSGD", "orthonormalise"]
-
 Matrix = NDArray[np.float64]
 _UNIT = 2.0**-53
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from commbounds.compressors._surds import Surd, root
 
-__all__ = ["best_approximation"]
-
 Rows = Sequence[tuple[Any, ...]]
 
 

@@ -21,8 +21,6 @@ from commbounds.compressors._surds import exact_law, root
 from commbounds.compressors.base import Exact, Law, checked_count, checked_exact, product_law
 from commbounds.compressors.quantizers.message import Coded, Counted, Draw, RandomisedQuantiser, code_dtype
 
-__all__ = ["QSGD", "MaxDithering", "TernGrad"]
-
 MAX_LEVELS = 2**15 - 1
 TILE = 1024
 """Uniforms made at a time where they are made next to the decisions: they stay in the first-level cache."""

@@ -15,17 +15,6 @@ from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._random import fill_uniforms, key_from
 from commbounds.compressors.base import Compressor, Message, checked_array, checked_rng, index_bits, writable
 
-__all__ = [
-    "Coded",
-    "Counted",
-    "Draw",
-    "RandomisedQuantiser",
-    "checked_uniforms",
-    "code_dtype",
-    "looked_up",
-    "value_table",
-]
-
 Draw = Callable[[int, int], NDArray[Any]]
 """``draw(start, stop)``: the uniforms of entries start .. stop - 1, in the dtype of the vector."""
 

@@ -26,8 +26,6 @@ from commbounds.compressors.quantizers.message import (
 )
 from commbounds.compressors.quantizers.powers import floor_power
 
-__all__ = ["NaturalDithering"]
-
 MAX_LEVELS = 1023
 """2^(1 - levels) is then a normal number."""
 

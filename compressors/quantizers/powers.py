@@ -17,8 +17,6 @@ from commbounds.compressors._magnitude import finite_largest
 from commbounds.compressors.base import Compressor, Exact, Law, checked_array, checked_exact, product_law
 from commbounds.compressors.quantizers.message import Coded, Draw, RandomisedQuantiser, looked_up, value_table
 
-__all__ = ["NaturalCompression", "NearestPower", "floor_power"]
-
 
 def floor_power(value: Fraction, base: Fraction = Fraction(2)) -> Fraction:
     """The largest base^j, j an integer, that does not exceed `value` > 0; `base` > 1."""

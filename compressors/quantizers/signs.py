@@ -23,8 +23,6 @@ from commbounds.compressors.base import (
     index_bits,
 )
 
-__all__ = ["ScaledSign", "Sign", "Signs"]
-
 
 @dataclass(frozen=True, eq=False)
 class Signs(Message):

@@ -26,8 +26,6 @@ from commbounds.compressors.quantizers.message import (
 )
 from commbounds.compressors.quantizers.powers import floor_power
 
-__all__ = ["StochasticPower", "power_table"]
-
 SMALLEST_BASE = 1 + Fraction(1, 2**10)
 """Keeps the table of a float64 vector under 2^21 levels."""
 _WIDTH = 192

@@ -18,8 +18,6 @@ from commbounds.compressors.base import Law, checked_array, checked_count, check
 from commbounds.compressors.sparsifiers.message import Sparse, Sparsifier
 from commbounds.compressors.sparsifiers.topk import largest_exact
 
-__all__ = ["BlockTopK", "ChunkTopK"]
-
 
 @njit(cache=True, nogil=True)
 def _square_norms(x, scale, block, out):  # type: ignore[no-untyped-def]

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from commbounds.compressors.base import Compressor, Message
 
-__all__ = ["Sparse", "Sparsifier"]
-
 
 @dataclass(frozen=True, eq=False)
 class Sparse(Message):

@@ -28,8 +28,6 @@ from commbounds.compressors.base import (
 )
 from commbounds.compressors.sparsifiers.message import Sparse, Sparsifier
 
-__all__ = ["RandK"]
-
 
 @njit(cache=True, nogil=True)
 def _floyd(draws, first, chosen):  # type: ignore[no-untyped-def]

@@ -14,8 +14,6 @@ from commbounds.compressors._largest import largest
 from commbounds.compressors.base import Law, checked_array, checked_count, checked_exact, index_bits
 from commbounds.compressors.sparsifiers.message import Sparse, Sparsifier
 
-__all__ = ["TopK", "largest_exact"]
-
 
 def largest_exact(x: Sequence[Fraction], k: int) -> tuple[int, ...]:
     """Ascending indices of the `k` entries of `x` largest in magnitude; ties go to the lowest index."""

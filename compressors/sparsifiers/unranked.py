@@ -28,8 +28,6 @@ from commbounds.compressors.base import (
 )
 from commbounds.compressors.sparsifiers.message import Sparse, Sparsifier
 
-__all__ = ["AdaptiveSparsification", "Dense", "HardThreshold", "Identity"]
-
 
 @lru_cache(maxsize=16)
 def _rounded_up(threshold: float | Fraction, dtype: np.dtype[Any]) -> Any:

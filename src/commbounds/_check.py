@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from commbounds.verify.conformance import CheckFinding, Report
     from commbounds.verify.conformance.subject import Subject
 
-__all__ = ["check"]
 
 _COLOURS = {"pass": "green", "fail": "red", "not judged": "yellow"}
 

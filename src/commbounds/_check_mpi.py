@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from commbounds.verify.conformance.job import Job
     from commbounds.verify.conformance.subject import Subject
 
-__all__ = ["gathered", "leading"]
-
 
 def gathered(targets: tuple[str, ...]) -> tuple[Job, list[Subject]]:
     """The job's processes and the subjects, as they are on the first process: only that one comes back from here.

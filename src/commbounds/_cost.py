@@ -9,7 +9,6 @@ import click
 if TYPE_CHECKING:
     from commbounds.theory.cost import Cost, Machine, Schedule
 
-__all__ = ["cost"]
 
 _SEARCHED = 1e9
 _AXES = ("k", "P", "n")

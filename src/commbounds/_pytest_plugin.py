@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["pytest_pycollect_makeitem"]
-
 
 def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: Any) -> list[pytest.Item] | None:
     """The tests of a decorated function, whatever its name; None for everything else."""

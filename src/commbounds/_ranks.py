@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from commbounds.collectives.ranks import World
     from commbounds.verify.pairing import Agreement
 
-__all__ = ["ranks"]
-
 
 def _numbers(_context: Any, _parameter: Any, value: str) -> tuple[int, ...]:
     parts = [part.strip() for part in value.split(",") if part.strip()]

@@ -8,8 +8,6 @@ import click
 
 from commbounds._terminal import WORKER_OPTIONS, console, workers
 
-__all__ = ["replay"]
-
 
 @click.command()
 @click.argument("name", required=False)

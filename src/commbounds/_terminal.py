@@ -16,17 +16,6 @@ if TYPE_CHECKING:
     from commbounds.verify import Finding
     from commbounds.verify.exhibit import Exhibit
 
-__all__ = [
-    "WORKER_OPTIONS",
-    "console",
-    "exhibited",
-    "given_or_verified",
-    "print_claim",
-    "print_claims",
-    "print_findings",
-    "verified",
-    "workers",
-]
 
 _COLOURS = {
     "proved": "green",

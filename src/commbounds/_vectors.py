@@ -7,8 +7,6 @@ from pathlib import Path
 
 import click
 
-__all__ = ["vectors"]
-
 
 @click.command()
 @click.argument("patterns", nargs=-1)

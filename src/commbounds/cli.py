@@ -27,8 +27,6 @@ from commbounds._terminal import (
 )
 from commbounds._vectors import vectors
 
-__all__ = ["main"]
-
 _BUDGETS = ("quick", "standard", "thorough")
 _FORMATS = ("svg", "png", "pdf")
 

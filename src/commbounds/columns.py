@@ -18,8 +18,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["COLUMNS", "columns", "entries", "extended", "part", "parts"]
-
 COLUMNS = (
     "sparsifiers",
     "quantizers",

@@ -22,7 +22,7 @@ from commbounds.collectives import (
     random_groups,
     regrouping,
 )
-from commbounds.collectives.moshpit.random_groups import READINGS
+from commbounds.collectives.moshpit.random_partitions import READINGS
 
 averaging, keyed, trials = (
     import_module(f"commbounds.collectives.moshpit.{name}") for name in ("group_average", "allreduce", "group_trials")

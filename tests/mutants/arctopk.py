@@ -9,8 +9,6 @@ from commbounds.collectives.traffic import Traffic
 from commbounds.verify import Method
 from mutants.record import Mutant
 
-__all__ = ["MUTANTS"]
-
 
 def smallest_rows(gradients, K, rank, rng=None, **options):
     """Keeps the rows of the smallest scores."""

@@ -20,8 +20,6 @@ from commbounds.collectives.dense.messages import bruck, core_size
 from commbounds.verify import Method
 from mutants.record import Mutant
 
-__all__ = ["MUTANTS"]
-
 
 def carried(stack, parts, edges):
     """What ranks hold after `parts`, and the traffic."""

@@ -19,8 +19,6 @@ from commbounds.collectives import (
 from commbounds.verify import Method
 from mutants.record import Mutant
 
-__all__ = ["MUTANTS"]
-
 EXACT, SEARCH, SAMPLE = Method.EXACT, Method.SEARCH, Method.SAMPLE
 
 

@@ -9,8 +9,6 @@ from commbounds.compressors import EF14, EF21, EF21M, FeedbackState, Plain
 from commbounds.verify import Method
 from mutants.record import Mutant
 
-__all__ = ["MUTANTS"]
-
 
 class ForgetsTheResidual(EF14):
     """Keeps no residual of its own: the vector that was offered, whole."""

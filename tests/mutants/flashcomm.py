@@ -16,8 +16,6 @@ from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer, pac
 from commbounds.verify import Method
 from mutants.record import Mutant
 
-__all__ = ["MUTANTS"]
-
 
 class Floor(GroupQuantizer):
     """Rounds down to the level below."""

@@ -8,8 +8,6 @@ from commbounds.collectives import allreduce_with_restarts, gossip, push_sum
 from commbounds.verify import Method
 from mutants.record import Mutant
 
-__all__ = ["MUTANTS"]
-
 
 def _circulant(stack, rounds, shifts):
     result = np.asarray(stack, np.float64)

@@ -13,7 +13,6 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bindings import evidence
 from contract_checks import broken
 
 from commbounds.compressors import COMPRESSORS
@@ -21,8 +20,6 @@ from commbounds.verify import Verdict
 from commbounds.verify.confront import confront
 from commbounds.verify.experiments import EXPERIMENTS
 from mutants import MUTANTS
-
-__all__ = ["Row", "claims_of", "evidence", "row"]
 
 SEED = 0
 

@@ -16,8 +16,6 @@ from commbounds.collectives import (
 from commbounds.verify import Method
 from mutants.record import Mutant
 
-__all__ = ["MUTANTS"]
-
 
 def key_of_d_digits(stack, keys, M, rounds, rng=None, **options):
     """Keys keep d chunk indices, one too many: at first every peer is alone."""

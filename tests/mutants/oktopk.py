@@ -11,8 +11,6 @@ from commbounds.collectives.dense.gathering import gather_blocks
 from commbounds.verify import Method
 from mutants.record import Mutant
 
-__all__ = ["MUTANTS"]
-
 OKTOPK, REGIONS, SPLIT, WINNERS = (
     import_module(f"commbounds.collectives.oktopk.{name}") for name in ("allreduce", "regions", "split", "winners")
 )

@@ -17,9 +17,6 @@ from commbounds.collectives import (
 from commbounds.verify import Method
 from mutants.record import Mutant
 
-__all__ = ["MUTANTS"]
-
-
 # --- reduce-scatter ----------------------------------------------------------------------------------------------
 
 

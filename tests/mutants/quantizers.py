@@ -6,8 +6,6 @@ from mutants import powers as p
 from mutants import signs as sg
 from mutants.record import Mutant
 
-__all__ = ["MUTANTS"]
-
 EXACT, INJECT, SEARCH = Method.EXACT, Method.INJECT, Method.SEARCH
 SAMPLE, ATTACK = Method.SAMPLE, Method.ATTACK
 

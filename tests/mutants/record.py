@@ -7,8 +7,6 @@ import numpy as np
 
 from commbounds.verify import Method
 
-__all__ = ["Mutant", "native"]
-
 
 def native(x):
     """`x` as an array in the machine's byte order."""

@@ -4,7 +4,5 @@ from importlib import import_module
 
 from commbounds.columns import COLUMNS
 
-__all__ = ["MUTANTS"]
-
 MUTANTS = tuple(mutant for column in COLUMNS for mutant in import_module(f"mutants.{column}").MUTANTS)
 """Column by column."""

@@ -6,8 +6,6 @@ from commbounds.compressors import Sparse
 from commbounds.compressors.base import index_bits
 from mutants.record import native
 
-__all__ = ["largest", "sparse"]
-
 
 def sparse(x, indices, bits_each=None):
     """The message with the entries of `x` at `indices`."""

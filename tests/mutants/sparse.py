@@ -14,8 +14,6 @@ from commbounds.collectives.sparse.entries import Entries, strongest
 from commbounds.verify import Method
 from mutants.record import Mutant
 
-__all__ = ["MUTANTS"]
-
 GTOPK, GAUSSIANK, SPARDL, TOPKA, DSA, SHARED = (
     import_module(f"commbounds.collectives.sparse.{name}")
     for name in ("gtopk", "gaussiank", "spardl", "topk_allgather", "topk_dsa", "entries")

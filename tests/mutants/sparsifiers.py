@@ -5,8 +5,6 @@ from mutants import selection as sel
 from mutants import unranked as sp
 from mutants.record import Mutant
 
-__all__ = ["MUTANTS"]
-
 EXACT, INJECT, SEARCH = Method.EXACT, Method.INJECT, Method.SEARCH
 SAMPLE, ATTACK = Method.SAMPLE, Method.ATTACK
 

@@ -2,8 +2,6 @@
 
 import math
 
-__all__ = ["arc", "planar_error"]
-
 
 def arc(stack, K, V):
     """Rows that are kept, and the average on them: `stack` as lists of matrices, V as a list of rows."""

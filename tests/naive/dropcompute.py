@@ -2,8 +2,6 @@
 
 from itertools import accumulate
 
-__all__ = ["backup", "best", "gradient", "local_sgd", "sgd", "step"]
-
 
 def worker(latencies, tau, preemption, forward=0, at_threshold=False):
     """What counts of one worker, and when it stops."""

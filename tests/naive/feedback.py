@@ -2,8 +2,6 @@
 
 from fractions import Fraction
 
-__all__ = ["descent", "top"]
-
 
 def top(k):
     """Top-K, ties to the first."""

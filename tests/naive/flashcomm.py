@@ -1,7 +1,5 @@
 """Quantised all-reduces as they are described, in plain floats; `code` maps a list of floats to what is read."""
 
-__all__ = ["hierarchical", "oneshot", "parts", "ring", "twostep"]
-
 
 def parts(n, P):
     """Where the blocks of a vector of n entries begin and end, longer ones first."""

@@ -2,8 +2,6 @@
 
 from fractions import Fraction
 
-__all__ = ["decoded", "decoded_floats", "planes", "split"]
-
 
 def decoded(x, bits, group, spikes=False):
     """What the receiver reads of `x` where scales and zero points are stored exactly."""

@@ -6,8 +6,6 @@ from numbers import Rational
 import numpy as np
 import sympy as sp
 
-__all__ = ["in_arrays", "in_floats", "substituted"]
-
 
 def substituted(expression, values):
     """The exact value, a Fraction or a bool where it is one, with sympy's number in place of every symbol."""

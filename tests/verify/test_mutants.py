@@ -5,8 +5,9 @@ from pathlib import Path
 import contract_checks
 import mutants
 import pytest
+from bindings import evidence
 from mutants import MUTANTS
-from mutants.matrix import claims_of, evidence, row
+from mutants.matrix import claims_of, row
 
 from commbounds.columns import COLUMNS
 from commbounds.compressors import COMPRESSORS

@@ -3,7 +3,7 @@ import sympy as sp
 from commbounds.theory import claims
 from commbounds.verify import gradients
 from commbounds.verify.experiments import EXPERIMENTS
-from commbounds.verify.methods import Judgement
+from commbounds.verify.judgement import Judgement
 from commbounds.verify.series import Pair, series_of
 
 

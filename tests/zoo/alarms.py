@@ -10,8 +10,6 @@ from functools import partial
 from commbounds.verify import conformance as cf
 from zoo.controls import COMPRESSORS
 
-__all__ = ["RANDOMISED", "SAMPLED", "alarms"]
-
 
 def _plain(roundtrip, x, seed):
     return roundtrip(x, seed)

@@ -1,9 +1,5 @@
 """Bounds of the book of claims, as the functions of n (or of m and n) that the kit takes."""
 
-from commbounds.verify.conformance import book_bound as bound
-
-__all__ = ["bound", "one_minus"]
-
 
 def one_minus(function):
     """1 - function: the contraction that belongs to a bound on the error."""

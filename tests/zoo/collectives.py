@@ -5,8 +5,6 @@ import numpy as np
 from commbounds.verify import conformance as cf
 from zoo.record import broken
 
-__all__ = ["COLLECTIVES", "ROOM", "blocks", "in_rank_order", "to_all"]
-
 
 def to_all(vector, P):
     """One row a rank."""

@@ -7,8 +7,6 @@ from zoo.levels import scaled_signs
 from zoo.record import broken
 from zoo.selection import topk
 
-__all__ = ["FEEDBACK"]
-
 
 class ErrorFeedback:
     """What is left out goes on top of the next gradient; the compressor is Top-3."""

@@ -6,8 +6,6 @@ import numpy as np
 from commbounds.verify import conformance as cf
 from zoo.record import broken
 
-__all__ = ["LEVELS"]
-
 GROUP = 16
 
 

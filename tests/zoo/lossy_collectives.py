@@ -8,8 +8,6 @@ from zoo.collectives import ROOM, blocks, in_rank_order, to_all
 from zoo.record import broken
 from zoo.selection import topk
 
-__all__ = ["LOSSY"]
-
 K = 3
 
 # --- fixed point -------------------------------------------------------------------------------------------------

@@ -7,8 +7,6 @@ from zoo.levels import EIGHT, eight_bits
 from zoo.record import broken
 from zoo.selection import TOPK, topk
 
-__all__ = ["MANNERS"]
-
 
 def topk_in_place(x, seed):
     """Clears what it does not send in the caller's array, for error feedback to be quick."""

@@ -11,8 +11,6 @@ from commbounds.verify.conformance.report import shortened
 from zoo.registry import ZOO
 from zoo.unseen import UNSEEN
 
-__all__ = ["PAGE", "cell", "main", "rows"]
-
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "conformance-zoo.md"
 
 HEAD = """# Broken implementations, and what finds them

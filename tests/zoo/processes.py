@@ -6,8 +6,6 @@ from pathlib import Path
 from commbounds.verify import conformance as cf
 from zoo.record import Broken
 
-__all__ = ["PROCESSES"]
-
 PROGRAM = str(Path(__file__).with_name("program.py"))
 
 

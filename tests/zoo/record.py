@@ -7,8 +7,6 @@ from typing import Any
 from commbounds.verify.conformance import Codec
 from commbounds.verify.conformance.subject import Subject
 
-__all__ = ["Broken", "broken"]
-
 
 @dataclass(frozen=True)
 class Broken:

@@ -10,8 +10,6 @@ from zoo.record import Broken
 from zoo.rounding import ROUNDING
 from zoo.selection import SELECTION
 
-__all__ = ["ZOO", "twins"]
-
 ZOO: tuple[Broken, ...] = (
     *SELECTION,
     *ROUNDING,

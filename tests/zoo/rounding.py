@@ -4,10 +4,8 @@ import numpy as np
 
 from commbounds.compressors import QSGD, MaxDithering, NaturalCompression
 from commbounds.verify import conformance as cf
-from zoo.book import bound
+from commbounds.verify.conformance import book_bound as bound
 from zoo.record import broken
-
-__all__ = ["ROUNDING"]
 
 LEVELS = 4
 

@@ -6,8 +6,6 @@ from commbounds.compressors import RandK
 from commbounds.verify import conformance as cf
 from zoo.record import broken
 
-__all__ = ["SELECTION"]
-
 K, GROUP = 3, 8
 
 

@@ -7,8 +7,6 @@ from zoo.record import Broken
 from zoo.rounding import DITHERED, decoded, dithering, placed, up
 from zoo.selection import RANDK, kept, only, small
 
-__all__ = ["UNSEEN"]
-
 
 def dithered_in_equal_blocks(x, seed):
     """Seeds its generator anew for every 64 entries, so that blocks go up and down together."""

@@ -10,8 +10,6 @@ from commbounds.theory.quantities import LOCAL_ERROR, P, k, m, mu, n, r
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import CRITICAL_PATH
 
-__all__ = ["CLAIMS"]
-
 _A = "arctopk.allreduce."
 _E = t.ROW_ERROR
 _PARALLEL_ERROR = 1 - (1 - 2 / sp.pi * sp.atan(sp.sqrt(t.square)) * (1 - t.square)) / (m - 1 + t.square)

@@ -13,31 +13,6 @@ from commbounds.theory.quantities import P, Quantity, k, m, n, r
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
 
-__all__ = [
-    "ARC_2025",
-    "BLOCKS_OF_BOTH",
-    "CEILING_ROWS",
-    "COMMUTATION",
-    "EXACT_SUMS",
-    "FAILURE",
-    "FLOOR_ROWS",
-    "LARGE_RANK",
-    "MASKS",
-    "ONE_KEPT_OF_TWO",
-    "ONE_ROW_CANCELS",
-    "ORTHOGONAL_ROWS",
-    "OWN_ORDERS",
-    "PARALLEL_AND_ONE",
-    "ROW_ERROR",
-    "SAME_BITS",
-    "SHARED_SKETCH",
-    "WORDS_RATIO",
-    "delta",
-    "eps",
-    "retained",
-    "square",
-]
-
 square = Symbol("odd_square", "w", Fraction(3, 5), positive=True)
 """Squared norm of the odd row out, beside parallel rows of norm one."""
 eps = Symbol("epsilon", example=Fraction(1, 2), positive=True)

@@ -13,8 +13,6 @@ from commbounds.theory.schedules import DENSE_LOWER_BOUND
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import MEAN_RECEIVED, MESSAGES, MOST_RECEIVED, MOST_SENT
 
-__all__ = ["ALLREDUCE"]
-
 RING = AllReduceClaims("ring", "ring all-reduce")
 DOUBLING = AllReduceClaims("recursive_doubling", "recursive doubling all-reduce")
 RABENSEIFNER = AllReduceClaims("rabenseifner", "Rabenseifner's all-reduce")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from commbounds.theory.claim import Claim, Eq, Hypothesis, Le, Quantity, Source, Standing
+from commbounds.theory.claim import Claim, Eq, Hypothesis, Le, Source, Standing
 from commbounds.theory.cost import critical_steps, critical_words
 from commbounds.theory.dense.terms import (
     DIFFERING,
@@ -17,11 +17,10 @@ from commbounds.theory.dense.terms import (
     WRONG_SUMS,
     unit,
 )
+from commbounds.theory.quantities import Quantity
 from commbounds.theory.schedules import DENSE_LOWER_BOUND, EXACT, SCHEDULES
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import CRITICAL_PATH, MEAN_RECEIVED, STEPS
-
-__all__ = ["AllReduceClaims"]
 
 
 @dataclass(frozen=True)

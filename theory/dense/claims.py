@@ -6,6 +6,4 @@ from commbounds.theory.claim import Claim
 from commbounds.theory.dense.allreduce import ALLREDUCE
 from commbounds.theory.dense.gather import GATHER
 
-__all__ = ["CLAIMS"]
-
 CLAIMS: tuple[Claim, ...] = (*ALLREDUCE, *GATHER)

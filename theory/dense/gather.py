@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Quantity, Source, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Source, Standing
 from commbounds.theory.cost import critical_words
 from commbounds.theory.dense.terms import (
     ARRIVED_ELSEWHERE,
@@ -20,12 +20,10 @@ from commbounds.theory.dense.terms import (
     ceil_log2,
     floor_log2,
 )
-from commbounds.theory.quantities import P, n
+from commbounds.theory.quantities import P, Quantity, n
 from commbounds.theory.schedules import DENSE_LOWER_BOUND, EXACT, SCHEDULES
 from commbounds.theory.sources import FOLKLORE, derived
 from commbounds.theory.traffic import CRITICAL_PATH, LEAST_RECEIVED, MEAN_RECEIVED, MOST_RECEIVED, MOST_SENT, STEPS
-
-__all__ = ["GATHER"]
 
 _BACKWARDS = "Run backwards, an all-gather is a reduce-scatter with the same messages."
 

@@ -14,8 +14,6 @@ from commbounds.theory.quantities import P, n
 from commbounds.theory.sources import derived
 from commbounds.theory.symbols import Symbol
 
-__all__ = ["IN_NODES", "nodes"]
-
 nodes = Symbol("nodes", "N", 1, integer=True, positive=True)
 """Nodes, of P/nodes ranks each."""
 _inner = sp.Symbol("inner", integer=True, nonnegative=True)

@@ -21,8 +21,6 @@ from commbounds.theory.dense.terms import (
 from commbounds.theory.quantities import P, index_bits, n
 from commbounds.theory.sources import derived
 
-__all__ = ["EXACT", "IN_NODES", "PRINTED", "doublings"]
-
 doublings = sp.Symbol("doublings", integer=True, nonnegative=True)
 """Steps of a doubling: log2 P, or as a schedule says."""
 _extra = sp.Symbol("extra", integer=True, nonnegative=True)

@@ -12,31 +12,6 @@ from commbounds.theory.quantities import P, Quantity, index_bits, n
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
 
-__all__ = [
-    "ARRIVED_ELSEWHERE",
-    "BLOCKS_DIVIDE",
-    "BRUCK_1997",
-    "BY_BRUCK",
-    "BY_DOUBLING",
-    "BY_RING",
-    "CORE_BLOCKS_DIVIDE",
-    "DIFFERING",
-    "EXACT_INTEGERS",
-    "HIGHAM_2002",
-    "IN_RANGE",
-    "OUT_OF_ORDER",
-    "PATARASUK_2009",
-    "POWER_OF_TWO_RANKS",
-    "RABENSEIFNER_2004",
-    "RELATIVE_SUM_ERROR",
-    "SEVERAL_RANKS",
-    "THAKUR_2005",
-    "WRONG_SUMS",
-    "ceil_log2",
-    "floor_log2",
-    "unit",
-]
-
 ceil_log2 = index_bits(P)
 """The binary logarithm of P, rounded up, exactly."""
 floor_log2 = log2(power_below(P))

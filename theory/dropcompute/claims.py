@@ -10,6 +10,4 @@ from commbounds.theory.dropcompute.sgd import CONVERGENCE
 from commbounds.theory.dropcompute.steps import STEPS
 from commbounds.theory.dropcompute.times import TIMES
 
-__all__ = ["CLAIMS"]
-
 CLAIMS: tuple[Claim, ...] = (*STEPS, *COMPLETIONS, *TIMES, *FORMULAS, *GAINS, *CONVERGENCE)

@@ -34,8 +34,6 @@ from commbounds.theory.dropcompute.terms import (
     tau,
 )
 
-__all__ = ["COMPLETIONS"]
-
 ENDS_CLOSE = Hypothesis(
     "ends_map_1",
     "M >= 12, 3/4 <= tau/(M mu) <= 3/2, and the latency is normal, uniform, gamma of shape >= 4, lognormal of width "

@@ -30,8 +30,6 @@ from commbounds.theory.dropcompute.terms import (
 )
 from commbounds.theory.functions import harmonic_number
 
-__all__ = ["FORMULAS"]
-
 _MEAN = M * latency
 
 _SPREAD = jitter * sp.sqrt(M)

@@ -35,8 +35,6 @@ from commbounds.theory.dropcompute.terms import (
     truth,
 )
 
-__all__ = ["GAINS"]
-
 _KEPT = 1 - cv / (2 * sp.sqrt(M)) - sp.Integer(1) / M
 _CAP = (M * longest + overhead) / (M * shortest + overhead)
 

@@ -32,8 +32,6 @@ from commbounds.theory.dropcompute.terms import (
     stepsize,
 )
 
-__all__ = ["CONVERGENCE"]
-
 _GRADIENT_BOUND = 2 * largest_batch * excess / (stepsize * samples) + smoothness * stepsize * noise**2 / largest_batch
 
 CONVERGENCE: tuple[Claim, ...] = (

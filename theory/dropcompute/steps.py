@@ -36,8 +36,6 @@ from commbounds.theory.dropcompute.terms import (
     tau,
 )
 
-__all__ = ["STEPS"]
-
 _CODE = "paper-submissions/dropcompute, training loops"
 
 STEPS: tuple[Claim, ...] = (

@@ -12,8 +12,6 @@ from commbounds.theory.quantities import Quantity
 from commbounds.theory.sources import Work, derived
 from commbounds.theory.symbols import Symbol
 
-__all__: list[str] = []
-
 M = Symbol("M", example=4, integer=True, positive=True)
 """Micro-batches of a worker in a step."""
 N = Symbol("N", example=8, integer=True, positive=True)

@@ -31,8 +31,6 @@ from commbounds.theory.dropcompute.terms import (
     slowest,
 )
 
-__all__ = ["TIMES"]
-
 _MEAN = M * latency
 _SPREAD = jitter * sp.sqrt(M)
 

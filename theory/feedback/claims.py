@@ -10,8 +10,6 @@ from commbounds.theory.feedback.momentum import MOMENTUM_CLAIMS
 from commbounds.theory.quantities import alpha
 from commbounds.theory.sources import FOLKLORE, KARIMIREDDY_2019, derived
 
-__all__ = ["CLAIMS"]
-
 _RESIDUAL = "Minkowski: ||e+|| <= sqrt(1 - alpha) (||e|| + M), a geometric series of ratio q = sqrt(1 - alpha)."
 
 _EF14 = (

@@ -9,8 +9,6 @@ from commbounds.theory.feedback import terms as t
 from commbounds.theory.quantities import P, alpha
 from commbounds.theory.sources import FOLKLORE, derived
 
-__all__ = ["MOMENTUM_CLAIMS"]
-
 _LEMMAS = (
     Claim(
         name="feedback.ef21m.momentum",

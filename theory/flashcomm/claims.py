@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Quantity, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing
 from commbounds.theory.flashcomm import planes, quantiser
 from commbounds.theory.flashcomm import terms as t
-from commbounds.theory.quantities import BIAS, P
+from commbounds.theory.quantities import BIAS, P, Quantity
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import STEPS
-
-__all__ = ["CLAIMS"]
 
 _T, _R, _O, _H = ("flashcomm.twostep.", "flashcomm.ring.", "flashcomm.oneshot.", "flashcomm.hierarchical.")
 _INDEPENDENT = "the errors of different ranks and stages are independent, of equal size and add up in squares"

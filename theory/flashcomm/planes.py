@@ -9,8 +9,6 @@ from commbounds.theory.flashcomm import terms as t
 from commbounds.theory.quantities import n
 from commbounds.theory.sources import derived
 
-__all__ = ["CLAIMS"]
-
 _HALF = sp.Rational(1, 2)
 _HALF_WAY = "an entry half-way between two levels"
 

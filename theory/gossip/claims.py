@@ -44,8 +44,6 @@ from commbounds.theory.moshpit.terms import (
 from commbounds.theory.quantities import index_bits
 from commbounds.theory.sources import FOLKLORE, derived
 
-__all__ = ["CLAIMS"]
-
 _SPECTRAL = (
     "W is doubly stochastic and normal: vectors without mean stay without, and W multiplies their norm by at most the "
     "second largest modulus of an eigenvalue. "

@@ -9,8 +9,6 @@ from commbounds.theory.quantities import index_bits, n
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import MOST_SENT
 
-__all__ = ["TRAFFIC_CLAIMS"]
-
 
 def _sends(name: str, what: str, words: object, why: str) -> Claim:
     return Claim(

@@ -17,8 +17,6 @@ from commbounds.theory.hypotheses import (
 from commbounds.theory.quantities import ABSOLUTE_ERROR, RELATIVE_ERROR, absdet, itembits, m, n, r
 from commbounds.theory.sources import ECKART_1936, FOLKLORE, VOGELS_2019, derived
 
-__all__ = ["CLAIMS"]
-
 _powersgd = CompressorClaims("lowrank.powersgd", "PowerSGD", randomised=True)
 _lowrank = CompressorClaims("lowrank.lowrank", "the best rank-r approximation")
 

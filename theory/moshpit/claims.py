@@ -7,6 +7,4 @@ from commbounds.theory.moshpit.grid import GRID_CLAIMS
 from commbounds.theory.moshpit.random_groups import RANDOM_CLAIMS
 from commbounds.theory.moshpit.sgd import SGD_CLAIMS
 
-__all__ = ["CLAIMS"]
-
 CLAIMS: tuple[Claim, ...] = (*GRID_CLAIMS, *RANDOM_CLAIMS, *SGD_CLAIMS)

@@ -41,8 +41,6 @@ from commbounds.theory.quantities import n, r
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import CRITICAL_PATH, MESSAGES, MOST_SENT, STEPS
 
-__all__ = ["GRID_CLAIMS"]
-
 _EXACTNESS = (
     "After round j a peer holds the mean of the M^j peers that agree with it on digits j, ..., d-1 of the key at the "
     "start: groups of round j+1 share the digits j+1, ..., d-1 and their members, by the distinct chunk indices, hold "

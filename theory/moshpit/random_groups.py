@@ -34,8 +34,6 @@ from commbounds.theory.moshpit.terms import (
 from commbounds.theory.quantities import r
 from commbounds.theory.sources import derived
 
-__all__ = ["RANDOM_CLAIMS"]
-
 PRINTED = ((r - 1) / N + r / N**2) ** rounds
 _GENERAL = (
     "Averaging within groups is a symmetric projection A of rank R, the number of groups. If renaming peers does not "

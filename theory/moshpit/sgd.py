@@ -38,8 +38,6 @@ from commbounds.theory.moshpit.terms import (
 )
 from commbounds.theory.sources import derived
 
-__all__ = ["SGD_CLAIMS"]
-
 _VARIANCE = stepsize * noise**2 / N
 _DISAGREEMENT = quality**2 + (period - 1) * noise**2
 _PER_STEP = (

@@ -8,9 +8,9 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Eq, Hypothesis, Le, Quantity
+from commbounds.theory.claim import Eq, Hypothesis, Le
 from commbounds.theory.functions import ExactFunction
-from commbounds.theory.quantities import n, r
+from commbounds.theory.quantities import Quantity, n, r
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
 

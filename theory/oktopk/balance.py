@@ -25,8 +25,6 @@ from commbounds.theory.quantities import P, index_bits, k
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import CRITICAL_PATH, MOST_RECEIVED, MOST_SENT
 
-__all__ = ["BALANCE"]
-
 _PUBLISHED = 4 * k * (P - 1) / P
 _LARGEST_OUT = 2 * (winners - sp.floor(winners / P))
 _QUARTER = "the first P/4 ranks own 4k/P winners each: no rank holds more than four times the mean"

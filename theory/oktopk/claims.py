@@ -10,8 +10,6 @@ from commbounds.theory.oktopk.received import LOWER, RECEIVED
 from commbounds.theory.oktopk.selection import THRESHOLDS, UPDATE
 from commbounds.theory.oktopk.sent import BOTH, PATH, SENT
 
-__all__ = ["CLAIMS"]
-
 CLAIMS: tuple[Claim, ...] = (
     *SENT,
     *RECEIVED,

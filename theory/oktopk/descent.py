@@ -25,8 +25,6 @@ from commbounds.theory.oktopk.terms import (
 from commbounds.theory.quantities import k, n
 from commbounds.theory.sources import derived
 
-__all__ = ["DESCENT"]
-
 _gamma = sp.sqrt(1 - k / n)
 
 DESCENT: tuple[Claim, ...] = (

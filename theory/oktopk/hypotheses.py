@@ -8,45 +8,6 @@ from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
 from commbounds.theory.oktopk.terms import inbound
 from commbounds.theory.quantities import P, k
 
-__all__ = [
-    "ALL_DATA",
-    "ALWAYS_BALANCED",
-    "ANY_BOUNDARIES",
-    "AT_LEAST_TWO",
-    "BALANCING",
-    "BRUCK",
-    "DISTINCT",
-    "DIVISIBLE",
-    "DOUBLING",
-    "EVEN_REGIONS",
-    "EVEN_SPLIT",
-    "FRESH_MEAN",
-    "FRESH_THRESHOLDS",
-    "FULL_BATCH",
-    "GAUSSIAN_VECTORS",
-    "GLOBAL_COUNT",
-    "INCLUSIVE",
-    "K_SELECTED",
-    "K_WINNERS",
-    "LAST_GATHER",
-    "LIMITED_INBOUND",
-    "NEVER_BALANCED",
-    "NO_DUPLICATES",
-    "ORDINARY",
-    "PHASE_TWO",
-    "QUARTER_RULE",
-    "RAW",
-    "REEVALUATION",
-    "RING",
-    "SIZES",
-    "SPLIT",
-    "STALE_THRESHOLD",
-    "STALLING",
-    "STRICT",
-    "UNROTATED",
-    "WORDS",
-]
-
 # What is counted
 WORDS = Hypothesis(
     "words_of_the_data",

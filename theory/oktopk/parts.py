@@ -27,8 +27,6 @@ from commbounds.theory.quantities import P, index_bits, k, n
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import CRITICAL_PATH, MEAN_RECEIVED, MESSAGES, MOST_RECEIVED, MOST_SENT, STEPS
 
-__all__ = ["BOUNDARIES", "REEVALUATIONS", "SPLITTING"]
-
 SPLITTING: tuple[Claim, ...] = (
     Claim(
         name="oktopk.split.counted",

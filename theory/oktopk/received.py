@@ -24,8 +24,6 @@ from commbounds.theory.schedules import SPARSE_LOWER_BOUND
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import LEAST_RECEIVED, MEAN_RECEIVED, MOST_RECEIVED
 
-__all__ = ["LOWER", "RECEIVED"]
-
 _LOWER_PROOF = (
     "Every rank ends with all |T| final pairs. One received pair yields at most one of them, and at the outset at most "
     "one rank, the owner of the region, holds a final value; so P - 1 ranks have to receive each: at least "

@@ -27,8 +27,6 @@ from commbounds.theory.oktopk.terms import (
 from commbounds.theory.quantities import k
 from commbounds.theory.sources import derived
 
-__all__ = ["THRESHOLDS", "UPDATE"]
-
 THRESHOLDS: tuple[Claim, ...] = (
     Claim(
         name="oktopk.threshold.inclusive",

@@ -25,8 +25,6 @@ from commbounds.theory.schedules import SCHEDULES
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import CRITICAL_PATH, MOST_SENT, SENT_AND_RECEIVED
 
-__all__ = ["BOTH", "PATH", "PUBLISHED", "SENT", "TIGHT6K", "UNDER_BALANCE"]
-
 PUBLISHED = critical_words(SCHEDULES["oktopk"])
 """The published volume, 6k(P - 1)/P, as its schedule sums up."""
 UNDER_BALANCE = (WORDS, EVEN_SPLIT, K_WINNERS, DIVISIBLE, ALWAYS_BALANCED, NO_DUPLICATES)

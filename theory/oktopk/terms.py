@@ -8,36 +8,6 @@ from commbounds.theory.quantities import Quantity
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
 
-__all__ = [
-    "BOUNDARY_DEFECT",
-    "GRADIENT_SQUARE",
-    "INBOUND",
-    "INDEX_DEFECT",
-    "ITERATE_DEFECT",
-    "LI_HOEFLER_2022",
-    "MASS_DEFECT",
-    "MEAN_RESIDUAL",
-    "SELECTED",
-    "SELECTED_SHARE",
-    "SPLIT_DEFECT",
-    "UPDATE_DEFECT",
-    "XI",
-    "before",
-    "eta",
-    "gap",
-    "horizon",
-    "inbound",
-    "moment",
-    "move",
-    "scale",
-    "selected",
-    "smooth",
-    "union",
-    "winners",
-    "xi",
-    "z",
-]
-
 LI_HOEFLER_2022 = Work(
     "S. Li, T. Hoefler, 2022, Near-optimal sparse allreduce for distributed deep learning (arXiv 2201.07598)"
 )

@@ -5,8 +5,6 @@ from __future__ import annotations
 from commbounds.theory.claim import Claim
 from commbounds.theory.packetloss import bounds, drift, estimators, training, variants
 
-__all__ = ["CLAIMS"]
-
 CLAIMS: tuple[Claim, ...] = (
     *estimators.CLAIMS,
     *drift.CLAIMS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Eq, Hypothesis, Quantity
+from commbounds.theory.claim import Eq, Hypothesis
 from commbounds.theory.packetloss.terms import (
     N,
     age,
@@ -19,6 +19,7 @@ from commbounds.theory.packetloss.terms import (
     stale,
     t,
 )
+from commbounds.theory.quantities import Quantity
 from commbounds.theory.sources import Work
 
 ESTIMATE_BIAS = Quantity(

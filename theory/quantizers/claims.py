@@ -19,8 +19,6 @@ from commbounds.theory.quantizers.dithering import MAXDITHERING, QSGD, TERNGRAD
 from commbounds.theory.quantizers.powers import NATURALCOMPRESSION, NATURALDITHERING, NEARESTPOWER, STOCHASTICPOWER
 from commbounds.theory.sources import BERNSTEIN_2018, FOLKLORE, KARIMIREDDY_2019, derived
 
-__all__ = ["CLAIMS"]
-
 _sign = CompressorClaims("quantizers.sign", "sign compression")
 _scaledsign = CompressorClaims("quantizers.scaledsign", "scaled sign compression")
 

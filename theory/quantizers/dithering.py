@@ -22,8 +22,6 @@ from commbounds.theory.quantities import (
 )
 from commbounds.theory.sources import ALISTARH_2017, FOLKLORE, WEN_2017, derived
 
-__all__ = ["MAXDITHERING", "QSGD", "TERNGRAD"]
-
 _qsgd = CompressorClaims("quantizers.qsgd", "QSGD", randomised=True)
 _maxdithering = CompressorClaims("quantizers.maxdithering", "max-norm dithering", randomised=True)
 _terngrad = CompressorClaims("quantizers.terngrad", "TernGrad", randomised=True)

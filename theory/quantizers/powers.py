@@ -18,8 +18,6 @@ from commbounds.theory.hypotheses import (
 from commbounds.theory.quantities import RELATIVE_ERROR, b, index_bits, itembits, levels, n, s
 from commbounds.theory.sources import BEZNOSIKOV_2020, HORVATH_2019, derived
 
-__all__ = ["NATURALCOMPRESSION", "NATURALDITHERING", "NEARESTPOWER", "STOCHASTICPOWER"]
-
 _naturalcompression = CompressorClaims("quantizers.naturalcompression", "natural compression", randomised=True)
 _naturaldithering = CompressorClaims("quantizers.naturaldithering", "natural dithering", randomised=True)
 _stochasticpower = CompressorClaims(

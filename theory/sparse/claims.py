@@ -8,6 +8,4 @@ from commbounds.theory.sparse.regions import LOWER_BOUND, TOPK_DSA
 from commbounds.theory.sparse.results import MASS, TRUE_TOPK
 from commbounds.theory.sparse.words import GTOPK, SPARDL, TOPKA
 
-__all__ = ["CLAIMS"]
-
 CLAIMS: tuple[Claim, ...] = (*TOPKA, *TOPK_DSA, *GTOPK, *GAUSSIANK, *SPARDL, *MASS, *TRUE_TOPK, *LOWER_BOUND)

@@ -24,8 +24,6 @@ from commbounds.theory.sparse.terms import (
 )
 from commbounds.theory.traffic import MEAN_RECEIVED, MOST_RECEIVED
 
-__all__ = ["GAUSSIANK"]
-
 _QUANTILES = (
     " The vector holds midpoint quantiles; their magnitudes' squares are a convex function of the probability, so that "
     "the midpoint rule makes their standard deviation at most the law's, and the threshold at most z times that. Of n "

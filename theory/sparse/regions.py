@@ -27,8 +27,6 @@ from commbounds.theory.sparse.terms import (
 )
 from commbounds.theory.traffic import CRITICAL_PATH, MEAN_RECEIVED, MOST_RECEIVED
 
-__all__ = ["LOWER_BOUND", "TOPK_DSA"]
-
 _region = sp.ceiling(n / P)
 _lower = SPARSE_LOWER_BOUND.subs(k, nonzeros)
 _PRINTED = "[4k(P - 1)/P, (2k + n)(P - 1)/P] in the comparison of methods"

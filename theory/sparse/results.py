@@ -14,8 +14,6 @@ from commbounds.theory.sparse.terms import (
     ZHAO_2023,
 )
 
-__all__ = ["MASS", "TRUE_TOPK"]
-
 _OWN = "A rank's selected entries go into the update, once; all others stay in its residual."
 
 

@@ -15,8 +15,6 @@ from commbounds.theory.quantities import P, index_bits, k, n
 from commbounds.theory.sources import Work, derived
 from commbounds.theory.symbols import Symbol
 
-__all__ = ["EXACT", "PRINTED", "kept", "teams"]
-
 teams = Symbol("teams", "d", 1, integer=True, positive=True)
 """Teams of SparDL: d in its paper."""
 kept = Symbol("kept", "h", 2, integer=True, positive=True)

@@ -9,53 +9,6 @@ from commbounds.theory.quantities import P, Quantity, k, mu, n
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
 
-__all__ = [
-    "AT_LEAST_THREE",
-    "BUSIEST",
-    "B_SAG",
-    "CODE_SWITCH",
-    "CONSERVING",
-    "DATA_WORDS",
-    "FEW_FOR_DENSE",
-    "FIXED_THRESHOLD",
-    "GATHERING",
-    "GENERIC",
-    "HEAVY_TAILS",
-    "IDENTICAL_EVEN",
-    "IDLEST",
-    "K_NONZEROS",
-    "LAPLACE_QUANTILES",
-    "LEAST_RECEIVED",
-    "LI_HOEFLER_2022",
-    "MASS_DEFECT",
-    "MISPLACED",
-    "MODEL_SWITCH",
-    "NEVER_DENSE",
-    "NONNEGATIVE_MEAN",
-    "NORMAL_QUANTILES",
-    "ONE_TEAM",
-    "PUBLISHED_PUTBACK",
-    "RENGGLI_2019",
-    "RING_GATHER",
-    "R_SAG",
-    "SEVEN_RANKS",
-    "SHARE",
-    "SHI_GAUSSIANK_2019",
-    "SHI_GTOPK_2019",
-    "STUDENT_QUANTILES",
-    "TWO_RANKS",
-    "UPDATE_ENTRIES",
-    "UP_TO_THREE",
-    "ZHAO_2023",
-    "fewest",
-    "kept",
-    "nonzeros",
-    "sd",
-    "teams",
-    "union",
-    "z",
-]
-
 LI_HOEFLER_2022 = Work(
     "S. Li, T. Hoefler, 2022, Near-optimal sparse allreduce for distributed deep learning (arXiv 2201.07598)"
 )

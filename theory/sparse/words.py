@@ -6,9 +6,9 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Le, Quantity, Source, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Le, Source, Standing
 from commbounds.theory.cost import critical_steps, critical_words
-from commbounds.theory.quantities import P, index_bits, k
+from commbounds.theory.quantities import P, Quantity, index_bits, k
 from commbounds.theory.schedules import DENSE_LOWER_BOUND, EXACT, SCHEDULES
 from commbounds.theory.sources import FOLKLORE, derived
 from commbounds.theory.sparse.terms import (
@@ -28,8 +28,6 @@ from commbounds.theory.sparse.terms import (
     teams,
 )
 from commbounds.theory.traffic import CRITICAL_PATH, MOST_RECEIVED, MOST_SENT, STEPS
-
-__all__ = ["GTOPK", "SPARDL", "TOPKA"]
 
 _topka = EXACT["topk_allgather"]
 _gtopk = EXACT["gtopk"]

@@ -19,8 +19,6 @@ from commbounds.theory.sources import FOLKLORE, STROM_2015, derived
 from commbounds.theory.sparsifiers.random_selection import ADAPTIVE, RANDK
 from commbounds.theory.sparsifiers.selection import BLOCKTOPK, CHUNKTOPK, TOPK
 
-__all__ = ["CLAIMS"]
-
 _hardthreshold = CompressorClaims("sparsifiers.hardthreshold", "hard thresholding")
 _identity = CompressorClaims("sparsifiers.identity", "the identity")
 

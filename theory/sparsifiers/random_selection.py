@@ -35,8 +35,6 @@ from commbounds.theory.quantities import (
 )
 from commbounds.theory.sources import BEZNOSIKOV_2020, FOLKLORE, STICH_2018, derived
 
-__all__ = ["ADAPTIVE", "RANDK"]
-
 _randk = CompressorClaims("sparsifiers.randk", "Rand-K", randomised=True)
 _adaptive = CompressorClaims("sparsifiers.adaptivesparsification", "adaptive random sparsification", randomised=True)
 

@@ -27,8 +27,6 @@ from commbounds.theory.quantities import (
 )
 from commbounds.theory.sources import FOLKLORE, STICH_2018, derived
 
-__all__ = ["BLOCKTOPK", "CHUNKTOPK", "TOPK"]
-
 _topk = CompressorClaims("sparsifiers.topk", "Top-K")
 _blocktopk = CompressorClaims("sparsifiers.blocktopk", "Block Top-K")
 _chunktopk = CompressorClaims("sparsifiers.chunktopk", "chunk-wise Top-K")

@@ -22,8 +22,6 @@ from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Codec, Stateful, Subject
 from commbounds.verify.search import Violation, simplest
 
-__all__ = ["Bench", "Unusable", "usable"]
-
 Array = NDArray[Any]
 
 _PATIENCE = 3

@@ -8,8 +8,6 @@ from typing import Any
 
 from commbounds.theory import claims
 
-__all__ = ["book_bound"]
-
 
 @lru_cache(maxsize=4096)
 def _value(name: str, given: tuple[tuple[str, Any], ...]) -> float:

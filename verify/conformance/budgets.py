@@ -8,8 +8,6 @@ from types import MappingProxyType
 
 from commbounds.verify.experiment import budgets
 
-__all__ = ["BUDGETS", "FALSE_ALARM", "CheckBudget"]
-
 FALSE_ALARM = 1e-6
 """Probability, at most, that a report on a right implementation holds a failure from a sequential test."""
 

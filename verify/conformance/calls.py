@@ -8,8 +8,6 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-__all__ = ["Died", "Hopeless", "TimedOut", "Unanswered", "called", "timer_ready"]
-
 T = TypeVar("T")
 
 

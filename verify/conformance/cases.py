@@ -12,8 +12,6 @@ from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.inputs import corpus, generated
 from commbounds.verify.conformance.subject import Subject
 
-__all__ = ["Cases"]
-
 _KEPT = 1 << 17
 """Largest input, and most cases, that are kept from one claim to the next."""
 

@@ -20,8 +20,6 @@ from commbounds.verify.conformance.subject import Subject
 from commbounds.verify.conformance.universal import UNIVERSAL
 from commbounds.verify.confront import versions
 
-__all__ = ["check", "chosen", "recheck"]
-
 
 def check(
     subject: Subject,

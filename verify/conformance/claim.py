@@ -10,8 +10,6 @@ from typing import Any, ClassVar
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.report import CheckFinding
 
-__all__ = ["NotHere", "SubjectClaim", "Sure", "number"]
-
 Number = float | Callable[..., float]
 """A number, or a function that gives it: of n, of (m, n) for matrices, of the input, as the claim says."""
 

@@ -17,8 +17,6 @@ from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.ddp_group import Group
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Stateful, Subject
 
-__all__ = ["torch_ddp_hook"]
-
 Array = NDArray[Any]
 
 

@@ -24,8 +24,6 @@ from commbounds.verify.conformance.calls import Died, TimedOut, Unanswered
 from commbounds.verify.conformance.memory import resident_bytes
 from commbounds.verify.conformance.tensors import array_of, tensor_of
 
-__all__ = ["Group"]
-
 Array = NDArray[Any]
 _START_LIMIT = 120.0
 """Seconds for the processes of a group to import torch and find each other."""

@@ -11,8 +11,6 @@ from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.process import Process, Remote
 from commbounds.verify.conformance.subject import AllReduce, Codec, Stateful, Subject
 
-__all__ = ["executable", "isolated"]
-
 
 def executable(
     command: Sequence[str], claims: Sequence[SubjectClaim] = (), *, kind: type[Subject] = Codec, **options: Any

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["fingerprints", "put", "restored", "states"]
-
 
 def states() -> dict[str, Any]:
     """The state of every global generator that is loaded."""

@@ -12,8 +12,6 @@ from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere
 from commbounds.verify.marginals import StepLaws, step_laws
 
-__all__ = ["NotElementwise", "injected_law", "uniforms_for"]
-
 _PROBES = 6
 
 

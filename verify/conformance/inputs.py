@@ -17,8 +17,6 @@ from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.subject import AllReduce, Stateful, Subject
 from commbounds.verify.inputs import CORPUS, FAMILIES, SCALES, among, balanced, family, whole
 
-__all__ = ["corpus", "generated", "generic"]
-
 Array = NDArray[Any]
 
 _EXTRA: Mapping[str, Callable[[int], Array]] = MappingProxyType(

@@ -19,8 +19,6 @@ from commbounds.verify.conformance.memory import resident_bytes
 from commbounds.verify.conformance.on_rank import Act, Actor, OwnAnswer, doing
 from commbounds.verify.conformance.watchdog import Watchdog
 
-__all__ = ["Job", "this_job"]
-
 Array = NDArray[Any]
 
 _LONGEST_PAUSE = 2e-4

@@ -13,8 +13,6 @@ from typing import Any
 
 from commbounds.verify.conformance.subject import Subject
 
-__all__ = ["loaded"]
-
 _OURS: weakref.WeakSet[ModuleType] = weakref.WeakSet()
 """Modules that were loaded from files."""
 

@@ -20,8 +20,6 @@ from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 
-__all__ = ["MemorySteady", "resident_bytes"]
-
 _ENTRIES = 1 << 16
 _CALLS = 64
 _LEAST_BYTES = 1 << 23

@@ -23,8 +23,6 @@ from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Su
 from commbounds.verify.conformance.universal import UNIVERSAL
 from commbounds.verify.confront import versions
 
-__all__ = ["cut_short", "mpi_allreduce", "needs_mpi", "on_processes"]
-
 Array = NDArray[Any]
 
 

@@ -19,8 +19,6 @@ from commbounds.verify.conformance.bench import Unusable, usable
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.subject import AllReduceResult
 
-__all__ = ["Actor", "OwnAnswer", "doing", "own_outcome"]
-
 Array = NDArray[Any]
 Act = Callable[[Any, Array, int], Any]
 """Called with this rank's communicator, its row and the seed; returns what `own_outcome` takes."""

@@ -19,8 +19,6 @@ from commbounds.verify.conformance.claims import Unbiased, Variance
 from commbounds.verify.conformance.report import CheckVerdict
 from commbounds.verify.conformance.subject import Codec
 
-__all__ = ["NOISES", "Noise", "found_of", "smallest", "table"]
-
 Array = NDArray[Any]
 
 

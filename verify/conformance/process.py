@@ -19,8 +19,6 @@ from commbounds.verify.conformance.calls import Died, TimedOut, Unanswered
 from commbounds.verify.conformance.memory import resident_bytes
 from commbounds.verify.conformance.protocol import VERSION, BadMessage, encoded, read_message
 
-__all__ = ["Process"]
-
 Array = NDArray[Any]
 _START_LIMIT = 60.0
 """Seconds that a process may take to answer ``hello``: imports, compilation."""

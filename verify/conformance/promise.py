@@ -11,8 +11,6 @@ from commbounds.verify.conformance.report import CheckFinding
 from commbounds.verify.conformance.subject import Subject
 from commbounds.verify.conformance.universal import UNIVERSAL
 
-__all__ = ["Promise", "conforms"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

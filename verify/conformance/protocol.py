@@ -16,8 +16,6 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["VERSION", "BadMessage", "encoded", "header_of", "read_message"]
-
 Array = NDArray[Any]
 
 VERSION = 1

@@ -15,8 +15,6 @@ from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.on_rank import own_outcome
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult
 
-__all__ = ["InThreads", "OnWorld", "rank_program"]
-
 Array = NDArray[Any]
 RankProgram = Callable[[Communicator, Array, int], Any]
 

@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["CheckFinding", "CheckVerdict", "Report", "report_from_json"]
-
 
 class CheckVerdict(StrEnum):
     """What was found about one claim."""

@@ -19,8 +19,6 @@ from commbounds.verify.conformance.loading import loaded
 from commbounds.verify.conformance.protocol import VERSION, encoded, read_message
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Codec, Stateful, Subject
 
-__all__ = ["main"]
-
 Array = NDArray[Any]
 Reply = tuple[dict[str, Any], list[Array]]
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from commbounds.verify.sequential import BETS, SequentialTest, detectable_violation
 
-__all__ = ["Catoni", "LearntRangeTest", "Range"]
-
 Array = NDArray[Any]
 
 BOLDEST = 0.9

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.claim import SubjectClaim
 
-__all__ = ["AllReduce", "AllReduceResult", "Codec", "Stateful", "Subject"]
-
 Array = NDArray[Any]
 
 DTYPES: Mapping[str, np.dtype[Any]] = MappingProxyType(

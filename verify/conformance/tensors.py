@@ -10,8 +10,6 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["array_of", "on_arrays", "on_torch", "tensor_of"]
-
 Array = NDArray[Any]
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 

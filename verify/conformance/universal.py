@@ -16,8 +16,6 @@ from commbounds.verify.conformance.claim import NotHere, SubjectClaim, Sure
 from commbounds.verify.conformance.memory import MemorySteady
 from commbounds.verify.conformance.subject import AllReduce, Stateful
 
-__all__ = ["UNIVERSAL"]
-
 Array = NDArray[Any]
 _ALL = ("compressor", "stateful compressor", "all-reduce")
 

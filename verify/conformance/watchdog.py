@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Watchdog"]
-
 _LOOK = 0.05
 """Seconds between two looks at the clock."""
 

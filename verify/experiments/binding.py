@@ -14,8 +14,6 @@ from commbounds.verify.defects import IdempotenceDefect, ScaleDefect, SignDefect
 from commbounds.verify.experiments.setups import SETUPS, SWEEPS
 from commbounds.verify.measures import Bias, Distortion, Largest, Measure, MessageBits
 
-__all__ = ["bind", "both", "moderate", "ones", "table"]
-
 Array = NDArray[Any]
 
 

@@ -10,17 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "between_levels",
-    "equal_far_below",
-    "four_thirds",
-    "half_levels",
-    "one_and_equal",
-    "one_dominant",
-    "one_entry",
-    "three_halves",
-]
-
 Array = NDArray[Any]
 
 

@@ -8,8 +8,6 @@ from types import MappingProxyType
 from commbounds.columns import entries
 from commbounds.verify.compressor_study import Setups, Sweep
 
-__all__ = ["SETUPS", "SWEEPS"]
-
 SETUPS: Mapping[str, Setups] = MappingProxyType(entries("SETUPS", "verify.experiments", "setups"))
 """Instances by compressor; a second word names a variant of it."""
 

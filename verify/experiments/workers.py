@@ -20,8 +20,6 @@ from commbounds.verify.compressor_study import Domain
 from commbounds.verify.marginals import Marginals
 from commbounds.verify.measures import Measure, Reading, symbol_values
 
-__all__ = ["STACKS", "TWO_WORKERS", "GlobalError", "LocalError", "nonzero_average", "stack_values", "two_workers"]
-
 Array = NDArray[Any]
 ExactStack = tuple[tuple[Fraction, ...], ...]
 

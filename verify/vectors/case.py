@@ -9,8 +9,6 @@ from typing import Any
 
 from commbounds.verify.vectors.numbers import json_of
 
-__all__ = ["VectorCase", "VectorSubject", "expected_of", "law_json", "vector_json"]
-
 
 @dataclass(frozen=True, eq=False)
 class VectorCase:

@@ -10,8 +10,6 @@ from typing import Any
 from commbounds.verify.vectors.files import ABOUT, FORM, INDEX, contents, digest, parsed, present
 from commbounds.verify.vectors.schema import VERSION
 
-__all__ = ["differences"]
-
 _SHOWN = 12
 """Lines that are told of one file; what is beyond them is counted."""
 _VERSION = "commbounds"

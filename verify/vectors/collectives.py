@@ -13,18 +13,6 @@ from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.inputs import array, ordinary, stack_flags
 from commbounds.verify.vectors.numbers import Record
 
-__all__ = [
-    "SIZES",
-    "called",
-    "case_of",
-    "collective",
-    "descent_case",
-    "every_round",
-    "full_sizes",
-    "ranks",
-    "special_stacks",
-]
-
 Array = NDArray[Any]
 
 SIZES: tuple[tuple[int, int, str, str], ...] = (

@@ -12,23 +12,6 @@ from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.compressors import keyed, received
 from commbounds.verify.vectors.inputs import HOSTILE, REFUSED, array, flags_of, hostile, uniforms
 
-__all__ = [
-    "BAD",
-    "GRID",
-    "MOST",
-    "WIDE",
-    "Setting",
-    "Switch",
-    "compressor",
-    "drawn",
-    "hostile_cases",
-    "law_case",
-    "mechanism",
-    "parameters_of",
-    "switch_cases",
-    "vector_cases",
-]
-
 MOST = tuple(name for name in HOSTILE if name != "one entry")
 BAD = tuple(REFUSED)
 WIDE = ("ordinary", "subnormals", "largest")

@@ -13,8 +13,6 @@ from commbounds.compressors._random import fill_uniforms, key_from
 from commbounds.verify.vectors.case import VectorCase
 from commbounds.verify.vectors.numbers import Record
 
-__all__ = ["keyed", "parts_of", "received", "sent"]
-
 Array = NDArray[Any]
 
 

@@ -17,8 +17,6 @@ from commbounds.verify.vectors.numbers import text_of
 from commbounds.verify.vectors.schema import README, VERSION, schema
 from commbounds.verify.vectors.subjects import LEFT_OUT, subjects
 
-__all__ = ["checked_folder", "chosen", "contents", "digest", "parsed", "present", "written"]
-
 INDEX, ABOUT, FORM = "index.json", "README.md", "schema.json"
 FOLDERS = {"compressor": "compressors", "mechanism": "compressors", "collective": "collectives"}
 _TITLE = "commbounds test vectors"

@@ -9,19 +9,6 @@ from numpy.typing import NDArray
 
 from commbounds.compressors._random import fill_uniforms
 
-__all__ = [
-    "HOSTILE",
-    "REFUSED",
-    "array",
-    "eighths",
-    "flags_of",
-    "hostile",
-    "mask",
-    "ordinary",
-    "stack_flags",
-    "uniforms",
-]
-
 Array = NDArray[Any]
 
 HOSTILE: dict[str, str] = {

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.traffic import Traffic
 
-__all__ = ["Record", "array_json", "bits_of", "json_of", "text_of"]
-
 _SAFE = 2**53
 """Readers that keep all numbers in float64 know the integers below this in magnitude, and no others."""
 _FLOATS = {"float64": np.uint64, "float32": np.uint32, "float16": np.uint16, "bfloat16": np.uint16}

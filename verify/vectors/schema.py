@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["README", "VERSION", "schema"]
-
 VERSION = 1
 """Of the form of the files. A change after which a reader of the old form would misread a file needs a new one."""
 

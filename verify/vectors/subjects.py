@@ -8,8 +8,6 @@ from types import MappingProxyType
 from commbounds.columns import entries, parts
 from commbounds.verify.vectors.case import VectorSubject
 
-__all__ = ["LEFT_OUT", "subjects"]
-
 LEFT_OUT: Mapping[str, str] = MappingProxyType(entries("WITHOUT_VECTORS", "verify.experiments"))
 """Names in the registries without vectors, and why: the columns' packages say so in ``WITHOUT_VECTORS``."""
 

@@ -15,8 +15,6 @@ from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
 from commbounds.verify.conformance.claims.walk import norm, require_range
 
-__all__ = ["Averages", "Conserves", "RanksAgree", "Sums"]
-
 Array = NDArray[Any]
 Wide = NDArray[np.float64]
 _UNIT = 2.0**-53

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
-from commbounds.verify.conformance.claims.mean_error import MeanError, relative_error, rounding, shape_numbers
-
-__all__ = ["AbsoluteError", "Contraction", "relative_error", "rounding", "shape_numbers"]
+from commbounds.verify.conformance.claims.mean_error import MeanError, shape_numbers
 
 Array = NDArray[Any]
 

@@ -17,8 +17,6 @@ from commbounds.verify.conformance.claims.projections import sampled_mean
 from commbounds.verify.conformance.injected import injected_law
 from commbounds.verify.conformance.report import CheckFinding
 
-__all__ = ["Unbiased", "Variance"]
-
 Array = NDArray[Any]
 
 _ROUNDINGS = 8.0

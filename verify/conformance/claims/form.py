@@ -13,8 +13,6 @@ from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
 from commbounds.verify.conformance.claims.mean_error import shape_numbers
 
-__all__ = ["Bits", "Codebook", "Support"]
-
 Array = NDArray[Any]
 
 

@@ -19,8 +19,6 @@ from commbounds.verify.conformance.injected import injected_law
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.joint_law import detectable_divergence, joint_log_e, outcome_table
 
-__all__ = ["SameLaw"]
-
 Array = NDArray[Any]
 
 _VECTORS = ((3,), (1, -4), (1, -4, 3), (2, -2, 0, 1), (1, -4, 3, 7, 5))

@@ -20,8 +20,6 @@ from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.measures import Distortion
 from commbounds.verify.sequential import SequentialTest, detectable_violation
 
-__all__ = ["MeanError", "Varies", "draws_at", "judged_in_mean", "relative_error", "rounding", "shape_numbers"]
-
 Array = NDArray[Any]
 
 _RELATIVE = Distortion()

@@ -17,8 +17,6 @@ from commbounds.verify.conformance.injected import injected_law
 from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 
-__all__ = ["mirrored_laws", "mirrored_read"]
-
 Array = NDArray[Any]
 
 _ROUNDINGS = 8.0

@@ -18,8 +18,6 @@ from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.conformance.streams import SEEN, Catoni, LearntRangeTest, Range
 
-__all__ = ["sampled_mean"]
-
 Array = NDArray[Any]
 
 _SHARES = ((50, 0.5), (4096, 0.4), (6, 0.1))

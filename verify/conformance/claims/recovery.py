@@ -14,8 +14,6 @@ from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
 from commbounds.verify.conformance.claims.walk import Walk, norm, require_range
 
-__all__ = ["RecoversAfterZero"]
-
 Wide = NDArray[np.float64]
 
 

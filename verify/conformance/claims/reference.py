@@ -18,8 +18,6 @@ from commbounds.verify.conformance.claims.mean_error import shape_numbers
 from commbounds.verify.conformance.injected import uniforms_for
 from commbounds.verify.kernel_law import injection
 
-__all__ = ["Matches"]
-
 Array = NDArray[Any]
 
 

@@ -16,8 +16,6 @@ from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
 from commbounds.verify.conformance.claims.walk import Walk, norm, require_range
 
-__all__ = ["MemoryBounded", "Telescopes"]
-
 Wide = NDArray[np.float64]
 _UNIT = 2.0**-53
 """What one operation of this module rounds by, relatively."""

@@ -19,8 +19,6 @@ from commbounds.verify.conformance.claims.mean_error import rounding
 from commbounds.verify.conformance.claims.mirrored import mirrored_laws, mirrored_read
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 
-__all__ = ["ExactOn", "Idempotent", "ScaleEquivariant", "SignSymmetric"]
-
 Array = NDArray[Any]
 
 

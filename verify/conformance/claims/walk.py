@@ -12,8 +12,6 @@ from commbounds.verify.conformance.bench import Bench, usable
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.claim import NotHere
 
-__all__ = ["Walk", "norm", "require_range"]
-
 Wide = NDArray[np.float64]
 
 

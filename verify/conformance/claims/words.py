@@ -14,8 +14,6 @@ from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
 
-__all__ = ["WordsAtMost"]
-
 _OF = ("sent", "received", "both", "sum")
 
 

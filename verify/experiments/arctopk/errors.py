@@ -17,8 +17,6 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
-__all__ = ["ERRORS"]
-
 Array = NDArray[Any]
 _A, _ARC = "arctopk.allreduce.", "arctopk_allreduce"
 _EPS = float(np.finfo(np.float64).eps)

@@ -11,8 +11,6 @@ from commbounds.theory import claims
 from commbounds.verify import gradients
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 
-__all__ = ["EXHIBITS"]
-
 _M = 8
 """Rows of the matrices whose expectations are computed."""
 

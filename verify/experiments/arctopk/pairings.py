@@ -13,8 +13,6 @@ from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
-__all__ = ["PAIRINGS"]
-
 Stack = NDArray[Any]
 
 _OPTIONS: tuple[Mapping[str, Any], ...] = (

@@ -21,8 +21,6 @@ from commbounds.verify.experiments.arctopk.errors import ERRORS
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream, Study, studies
 
-__all__ = ["EXPERIMENTS"]
-
 Array = NDArray[Any]
 _A, _ARC = "arctopk.allreduce.", "arctopk_allreduce"
 

@@ -20,8 +20,6 @@ from commbounds.collectives import recursive_doubling_allreduce, ring_allreduce
 from commbounds.collectives.dense.message_by_message import allreduced
 from commbounds.verify.stopwatch import Benchmark, Stopwatch, timed
 
-__all__ = ["cases"]
-
 Array = NDArray[Any]
 
 _ALLREDUCES: dict[str, tuple[str, Callable[[Array], object]]] = {

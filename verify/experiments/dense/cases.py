@@ -14,28 +14,6 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case
 
-__all__ = [
-    "ALGORITHMS",
-    "FAMILIES",
-    "bits_differing",
-    "digits",
-    "exact_error",
-    "fits",
-    "halfway",
-    "hostile",
-    "in_rank_order",
-    "joined",
-    "lengths",
-    "lengths_drawn",
-    "lengths_of",
-    "nudged",
-    "sizes",
-    "sizes_drawn",
-    "stack_of",
-    "stacks_drawn",
-    "wrong_entries",
-]
-
 Array = NDArray[Any]
 ALGORITHMS = ("ring", "bruck", "recursive-doubling")
 _WINDOW = 12

@@ -18,8 +18,6 @@ from commbounds.theory.schedules import DENSE_LOWER_BOUND, SCHEDULES, SPARSE_LOW
 from commbounds.verify.exhibit import Exhibit, Heat, Line, Maker, Panel
 from commbounds.verify.experiments.dense.cases import exact_error
 
-__all__ = ["EXHIBITS"]
-
 _ALLREDUCES = {
     "ring": "ring",
     "recursive_doubling": "recursive doubling",

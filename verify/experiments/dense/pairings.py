@@ -14,8 +14,6 @@ from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
-__all__ = ["PAIRINGS"]
-
 Array = NDArray[Any]
 ALGORITHMS = ("ring", "recursive-doubling", "bruck")
 

@@ -35,8 +35,6 @@ from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among
 from commbounds.verify.study import Case, Outcome, Study, shared, studies
 
-__all__ = ["EXPERIMENTS"]
-
 _SUBJECTS = {
     "ring": "ring_allreduce",
     "recursive_doubling": "recursive_doubling_allreduce",

@@ -9,8 +9,6 @@ import numpy as np
 from commbounds.collectives import Lattice, Lognormal, drop_trials, released_noise
 from commbounds.verify.stopwatch import Benchmark, timed
 
-__all__ = ["cases"]
-
 _TRIALS = 40
 
 

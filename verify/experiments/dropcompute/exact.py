@@ -21,8 +21,6 @@ from commbounds.verify.experiments.dropcompute.laws import (
 )
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["EXACT_STUDIES"]
-
 Trial = Callable[[Any, Case], Outcome | None]
 _WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 512, 2048, 10_000)
 _GAMMAS = tuple(name for name, law in LAWS.items() if isinstance(law, Gamma))

@@ -13,8 +13,6 @@ from commbounds.verify.exhibit import Exhibit, Heat, Line, Maker, Panel
 from commbounds.verify.experiments.dropcompute.laws import LAWS, step_law
 from commbounds.verify.experiments.dropcompute.maps import formula, formula_gap, gain_gap
 
-__all__ = ["EXHIBITS"]
-
 _M = 12
 _WORKERS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 10_000)
 _SIMULATED = (2, 8, 32, 128, 512, 2048)

@@ -31,8 +31,6 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome
 
-__all__ = ["LAWS", "SMALL_LAWS", "SmallLaw", "law_cases", "law_corpus", "law_curves", "rounding", "step_law"]
-
 LAWS: dict[str, LatencyLaw] = {
     "exponential": Exponential(1.0),
     "normal, cv 0.2": Normal(1.0, 0.2),

@@ -15,8 +15,6 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.dropcompute.laws import LAWS, law_curves, rounding, step_law
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["MAP_STUDIES", "formula", "formula_gap", "gain_gap"]
-
 Cells = Sequence[tuple[str, int]]
 _WORKERS = (2, 4, 8, 32, 128, 512, 2048, 10_000)
 _RIGHT = ("normal, cv 0.2", "uniform", "gamma, shape 4", "gamma, shape 16", "lognormal, width 0.1")

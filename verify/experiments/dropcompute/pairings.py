@@ -12,8 +12,6 @@ from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
-__all__ = ["PAIRINGS"]
-
 
 def _cases(P: int) -> Iterator[RankCase]:
     """Workers that drop some, nothing, or all of their micro-batches; gradients longer than P, and of one entry."""

@@ -26,8 +26,6 @@ from commbounds.collectives import (
 from commbounds.theory import claims
 from commbounds.verify.replay import Table
 
-__all__ = ["BASE", "OVERHEAD", "SWEEP", "M", "replay"]
-
 BASE, OVERHEAD, M = 0.45, 0.5, 12
 """Seconds of a micro-batch without noise, seconds of overhead a step, micro-batches a step."""
 _MEAN = 0.225

@@ -18,8 +18,6 @@ from commbounds.verify.experiments.dropcompute.steps import exactly
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["SGD_STUDIES"]
-
 _LENGTHS = (1, 2, 4, 8, 12, 16, 20, 24)
 _LAWS = ("1 (1/2) or 2 (1/2)", "1 (2/3) or 3 (1/3)", "0 (1/4) or 1 (3/4)", "1 (1/2) or 2 (1/4) or 4 (1/4)")
 

@@ -13,8 +13,6 @@ from commbounds.verify.experiments.dropcompute.laws import SMALL_LAWS, SmallLaw,
 from commbounds.verify.experiments.dropcompute.steps import exactly
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["SMALL_STUDIES"]
-
 _SIZES = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2))
 _ENUMERATED = (
     "every outcome of up to four latencies with one, two or three whole values, rational probabilities; thresholds in "

@@ -16,8 +16,6 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["STEP_STUDIES", "exactly"]
-
 Trial = Callable[[Any, Case], Outcome | None]
 _SIZES = ((1, 1), (1, 2), (2, 1), (2, 2), (1, 3))
 _ENUMERATED = "latencies 1, 2, 3 of every worker and micro-batch, thresholds in steps of one half, overhead 0 and 1/2"

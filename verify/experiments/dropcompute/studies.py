@@ -11,8 +11,6 @@ from commbounds.verify.experiments.dropcompute.steps import STEP_STUDIES
 from commbounds.verify.experiments.dropcompute.trials import TRIAL_STUDIES
 from commbounds.verify.study import studies
 
-__all__ = ["EXPERIMENTS"]
-
 _BOUND = studies(*STEP_STUDIES, *SMALL_STUDIES, *EXACT_STUDIES, *TRIAL_STUDIES, *MAP_STUDIES, *SGD_STUDIES)
 
 EXPERIMENTS = {claim.name: _BOUND[claim.name] for claim in dropcompute.CLAIMS}

@@ -13,8 +13,6 @@ from commbounds.verify.experiments.dropcompute.laws import LAWS, law_case, law_c
 from commbounds.verify.experiments.dropcompute.steps import exactly
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
-__all__ = ["TRIAL_STUDIES"]
-
 Trial = Callable[[Any, Case], Outcome | None]
 
 

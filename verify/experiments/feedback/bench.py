@@ -14,8 +14,6 @@ from commbounds.collectives.feedback.sgd import FeedbackSGD
 from commbounds.compressors import EF21M, TopK
 from commbounds.verify.stopwatch import Benchmark, timed
 
-__all__ = ["by_numpy", "cases", "ours"]
-
 Array = NDArray[Any]
 _ETA, _GAMMA = 0.1, 0.05
 

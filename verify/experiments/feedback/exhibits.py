@@ -14,8 +14,6 @@ from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 from commbounds.verify.experiments.feedback.noise import floor
 from commbounds.verify.experiments.feedback.problems import Problem, logistic_digits, rotated, three_workers
 
-__all__ = ["EXHIBITS"]
-
 _FEEDBACK: dict[str, Callable[[Compressor | None], Feedback]] = {
     "none": lambda c: Plain(c),
     "EF14": lambda c: EF14(c),

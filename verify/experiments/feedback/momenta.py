@@ -19,8 +19,6 @@ from commbounds.verify.experiments.feedback.runs import EPS, Quadratics, lifted,
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["MOMENTA"]
-
 Array = NDArray[Any]
 
 

@@ -22,8 +22,6 @@ from commbounds.verify.experiments.feedback.runs import EPS, FeedbackRun, Quadra
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
-__all__ = ["BIASED", "NOISY", "floor"]
-
 Array = NDArray[Any]
 _SGD = "FeedbackSGD"
 _PLAIN_SKETCH = {"sketch": [[1.0]]}

@@ -17,8 +17,6 @@ from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
-__all__ = ["PAIRINGS"]
-
 Array = NDArray[Any]
 
 _COMPRESSORS: Mapping[str, compressors.Compressor] = MappingProxyType(

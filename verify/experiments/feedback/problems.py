@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from commbounds.verify.experiments.packetloss.digits import dealt
 
-__all__ = ["Problem", "diagonal", "logistic_digits", "rotated", "three_workers"]
-
 Array = NDArray[Any]
 
 

@@ -16,8 +16,6 @@ from commbounds.compressors import Compressor
 from commbounds.compressors.base import Law, Message, checked_array, checked_exact
 from commbounds.compressors.sparsifiers.unranked import Dense
 
-__all__ = ["EPS", "FeedbackRun", "Quadratics", "Shrunk", "dyadic", "lifted", "root", "square", "work"]
-
 Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
 

@@ -20,8 +20,6 @@ from commbounds.verify.experiments.feedback.workers import WORKERS
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study, studies
 
-__all__ = ["EXPERIMENTS"]
-
 
 def _after(sgd: Any, case: Case) -> Any:
     """Weights of the three workers after the case's steps, without feedback."""

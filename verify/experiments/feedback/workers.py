@@ -19,8 +19,6 @@ from commbounds.verify.experiments.feedback.runs import EPS, Shrunk, lifted, roo
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["WORKERS"]
-
 Array = NDArray[Any]
 
 

@@ -13,8 +13,6 @@ from commbounds.compressors import GroupQuantizer
 from commbounds.verify.peers import torch_module
 from commbounds.verify.stopwatch import Benchmark, Stopwatch, timed
 
-__all__ = ["GROUP", "by_numpy", "cases"]
-
 Array = NDArray[Any]
 GROUP = 128
 

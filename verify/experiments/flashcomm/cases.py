@@ -14,18 +14,6 @@ from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.study import Case, shared
 
-__all__ = [
-    "fits",
-    "made",
-    "rms",
-    "stack_cases",
-    "stacks",
-    "through",
-    "vector_cases",
-    "vector_grid",
-    "vectors",
-]
-
 Array = NDArray[Any]
 _OPTIONS = ("metadata", "repaired", "quantise_with", "zero", "scale", "theta", "spikes")
 

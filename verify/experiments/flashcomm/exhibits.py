@@ -23,8 +23,6 @@ from commbounds.verify import gradients
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 from commbounds.verify.experiments.flashcomm.cases import rms
 
-__all__ = ["EXHIBITS"]
-
 Array = NDArray[Any]
 _RANKS = [2, 3, 4, 6, 8, 12, 16]
 _FLAT: dict[str, Callable[..., Any]] = {

@@ -15,8 +15,6 @@ from commbounds.verify.experiments.flashcomm.quantiser import formats, groups_of
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["METADATA"]
-
 _G = "flashcomm.groupquant."
 _ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 _TINY = 2.0**-14

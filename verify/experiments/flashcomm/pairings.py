@@ -14,8 +14,6 @@ from commbounds.collectives.traffic import Traffic
 from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
-__all__ = ["PAIRINGS"]
-
 Options = Mapping[str, Any]
 
 _QUANTISERS: tuple[Options, ...] = (

@@ -17,8 +17,6 @@ from commbounds.verify.experiments.flashcomm.quantiser import groups_of, roundin
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["PLANES_AND_SPIKES"]
-
 Array = NDArray[Any]
 
 

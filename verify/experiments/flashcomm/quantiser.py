@@ -15,8 +15,6 @@ from commbounds.verify.experiments.flashcomm.cases import fits, made, through, v
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["ENUMERATED", "QUANTISER", "formats", "groups_of", "rounding"]
-
 Array = NDArray[Any]
 _G = "flashcomm.groupquant."
 ENUMERATED = "every vector of two to four small integers, at one to three bits; rational arithmetic"

@@ -15,8 +15,6 @@ from commbounds.verify.experiments.flashcomm.cases import made, vector_cases, ve
 from commbounds.verify.experiments.flashcomm.quantiser import ENUMERATED, groups_of, rounding
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
-__all__ = ["STOCHASTIC"]
-
 Array = NDArray[Any]
 _S = "flashcomm.stochastic."
 

@@ -22,8 +22,6 @@ from commbounds.verify.experiments.flashcomm.sums import ERRORS
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study, studies
 
-__all__ = ["EXPERIMENTS"]
-
 Array = NDArray[Any]
 Trial = Callable[[Any, Case], Outcome | None]
 _T, _R, _O = "twostep_quantised_allreduce", "ring_quantised_allreduce", "oneshot_quantised_allreduce"

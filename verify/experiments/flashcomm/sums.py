@@ -18,8 +18,6 @@ from commbounds.verify.experiments.flashcomm.cases import stack_cases, stacks
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
-__all__ = ["ERRORS"]
-
 Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
 

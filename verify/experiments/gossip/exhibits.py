@@ -12,8 +12,6 @@ from commbounds.collectives import allreduce_with_restarts, gossip, push_sum
 from commbounds.theory import claims
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 
-__all__ = ["EXHIBITS"]
-
 Array = NDArray[Any]
 _RUNS = {"quick": 20, "standard": 200, "thorough": 2000}
 

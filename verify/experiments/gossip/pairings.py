@@ -15,8 +15,6 @@ from commbounds.collectives.traffic import Traffic
 from commbounds.verify.experiments.moshpit.pairings import spread_stacks
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
-__all__ = ["PAIRINGS"]
-
 
 def _topologies(P: int) -> list[str]:
     """Those that exist for P peers."""

@@ -20,8 +20,6 @@ from commbounds.verify.experiments.moshpit.averaging import (
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
-__all__ = ["RESTART_STUDIES"]
-
 
 def _attempts(less: int, implementation: Any, case: Case) -> Outcome | None:
     """Expected attempts A, less one or not, from all failures of one attempt: A = (attempts of one, expected) / s.

@@ -22,8 +22,6 @@ from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["SPECTRAL_STUDIES", "neighbours"]
-
 _EPS = float(np.finfo(np.float64).eps)
 
 

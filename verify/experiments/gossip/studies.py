@@ -29,8 +29,6 @@ from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Study, studies
 
-__all__ = ["EXPERIMENTS"]
-
 _EPS = float(np.finfo(np.float64).eps)
 
 

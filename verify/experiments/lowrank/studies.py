@@ -15,8 +15,6 @@ from commbounds.verify.defects import IdempotenceDefect, ScaleDefect, SignDefect
 from commbounds.verify.experiments.binding import bind, both, moderate, table
 from commbounds.verify.measures import Distortion, Measure, Reading, symbol_values
 
-__all__ = ["EXPERIMENTS"]
-
 Array = NDArray[Any]
 
 # Products of m x n matrices in float64, rounded to the dtype: some 2 (m + n) units for the shapes searched.

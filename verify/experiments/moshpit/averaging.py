@@ -16,21 +16,6 @@ from commbounds.verify.experiment import bound_at
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Study
 
-__all__ = [
-    "curve_of",
-    "distortions",
-    "farthest",
-    "grid_study",
-    "identity",
-    "masks",
-    "mean_of",
-    "mean_shift",
-    "no_corpus",
-    "some_vectors",
-    "spanning",
-    "whole_numbers",
-]
-
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from commbounds.collectives import group_trials
 from commbounds.verify.stopwatch import Benchmark, timed
 
-__all__ = ["cases", "literal_groups", "shared_rows"]
-
 Array = NDArray[Any]
 
 

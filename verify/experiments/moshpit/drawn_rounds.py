@@ -12,8 +12,6 @@ from commbounds import collectives
 from commbounds.collectives.moshpit.group_trials import _GOLDEN, _fail, _mix, _shuffle
 from commbounds.collectives.ranks import Collective
 
-__all__ = ["DrawnRounds", "drawn_rounds"]
-
 
 @dataclass(frozen=True, eq=False)
 class DrawnRounds:

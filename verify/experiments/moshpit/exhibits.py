@@ -15,8 +15,6 @@ from commbounds.collectives import gossip, group_trials, moshpit_sgd, random_gro
 from commbounds.theory import claims
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 
-__all__ = ["EXHIBITS"]
-
 Array = NDArray[Any]
 _RUNS = {"quick": 20, "standard": 200, "thorough": 2000}
 _FLOOR = 1e-14

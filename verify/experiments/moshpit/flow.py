@@ -32,8 +32,6 @@ from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["FLOW_STUDIES"]
-
 
 def _preserved(implementation: Any, case: Case) -> Outcome | None:
     N, groups, seed = case.settings["N"], case.settings["groups"], case.settings["seed"]

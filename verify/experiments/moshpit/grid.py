@@ -28,8 +28,6 @@ from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Stream
 
-__all__ = ["GRID_STUDIES"]
-
 _GRIDS = ((1, 1), (1, 2), (2, 1), (3, 1), (2, 2), (3, 2), (2, 3), (4, 2), (2, 4), (3, 3))
 _SLOTS = "every way to deal out chunk indices on grids 2 and 2 x 2, some on larger ones; a unit vector for each peer"
 

@@ -16,8 +16,6 @@ from commbounds.verify.experiments.moshpit.averaging import (
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
-__all__ = ["TRIAL_STUDIES"]
-
 
 def _trials(kind: str, name: str, shapes: tuple[tuple[int, int, int, float], ...], implementation: Any) -> list[Stream]:
     """Distortions of trials at (N, M, rounds, p), less what theory says their mean is; D_T / D_0 lies in [0, 1]."""

@@ -16,8 +16,6 @@ from commbounds.collectives.traffic import Traffic
 from commbounds.verify.experiments.moshpit.drawn_rounds import DrawnRounds, drawn_rounds
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
-__all__ = ["PAIRINGS", "spread_stacks"]
-
 Array = NDArray[Any]
 Settings = Mapping[str, Any]
 

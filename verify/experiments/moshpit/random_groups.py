@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from commbounds.collectives.moshpit.random_groups import READINGS
+from commbounds.collectives.moshpit.random_partitions import READINGS
 from commbounds.theory import claims
 from commbounds.verify.experiments.moshpit.averaging import (
     common_multiple,
@@ -27,8 +27,6 @@ from commbounds.verify.experiments.moshpit.averaging import (
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Stream, Study
-
-__all__ = ["RANDOM_STUDIES", "all_choices"]
 
 _EVERY = "all groups that can be drawn, on inputs that span all quadratic forms"
 _CUT = ("cut", "blocks", "occupied")

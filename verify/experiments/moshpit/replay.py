@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from commbounds.collectives import allreduce_with_restarts, gossip, grid_average, push_sum, regrouping
 from commbounds.verify.replay import Table
 
-__all__ = ["METHODS", "history", "layout", "replay", "sgp_edges"]
-
 Array = NDArray[Any]
 Round = Callable[[Array, NDArray[np.bool_], int, np.random.RandomState], Array]
 """(numbers, who is there, number of the iteration from 1, the run's random numbers) -> numbers."""

@@ -14,15 +14,13 @@ import sympy as sp
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from commbounds.collectives.moshpit.random_groups import READINGS
+from commbounds.collectives.moshpit.random_partitions import READINGS
 from commbounds.theory import claims
 from commbounds.verify.experiments.moshpit.averaging import curve_of, distortions, settings, some_vectors
 from commbounds.verify.experiments.moshpit.random_groups import all_choices
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Study
-
-__all__ = ["SGD_STUDIES"]
 
 Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)

@@ -9,6 +9,4 @@ from commbounds.verify.experiments.moshpit.random_groups import RANDOM_STUDIES
 from commbounds.verify.experiments.moshpit.sgd import SGD_STUDIES
 from commbounds.verify.study import studies
 
-__all__ = ["EXPERIMENTS"]
-
 EXPERIMENTS = studies(*GRID_STUDIES, *FLOW_STUDIES, *RANDOM_STUDIES, *TRIAL_STUDIES, *SGD_STUDIES)

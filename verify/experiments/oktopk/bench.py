@@ -18,8 +18,6 @@ from commbounds.compressors._blocks import run_all
 from commbounds.verify.peers import torch_module
 from commbounds.verify.stopwatch import Benchmark, timed
 
-__all__ = ["cases", "every_hundredth", "sums"]
-
 Array = NDArray[Any]
 
 

@@ -14,8 +14,6 @@ from commbounds.verify.experiments.oktopk.sweep import RANKS, one_iteration
 from commbounds.verify.stack_families import FAMILIES, SWEPT, stack
 from commbounds.verify.stopwatch import Benchmark
 
-__all__ = ["cases", "seconds", "slope"]
-
 Array = NDArray[Any]
 ENTRIES, KEPT = 65_536, 256
 

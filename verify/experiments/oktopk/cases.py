@@ -18,8 +18,6 @@ from commbounds.verify.inputs import among, whole
 from commbounds.verify.stack_families import FAMILIES
 from commbounds.verify.study import Case, shared
 
-__all__ = ["ENUMERATED", "ORDERS", "corpus", "extremal", "generated", "grid", "neighbour", "options_of", "orders"]
-
 _PASSES = (0.4, 0.9)
 """Thresholds left from an earlier iteration, local and global, for vectors with entries of size one."""
 _CHOICES: Mapping[str, Mapping[str, tuple[Any, ...]]] = MappingProxyType(

@@ -20,8 +20,6 @@ from commbounds.verify.inputs import among, whole
 from commbounds.verify.stack_families import FAMILIES, stack
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["DESCENTS"]
-
 Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
 _ETA = 0.25

@@ -7,15 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from commbounds.collectives import oktopk_allreduce
-from commbounds.collectives.oktopk.allreduce import OkTopkState
+from commbounds.collectives.oktopk.state import OkTopkState
 from commbounds.theory import claims
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 from commbounds.verify.experiments.oktopk.gradient_exhibits import assumption, phases, reuse
 from commbounds.verify.experiments.oktopk.runs import DATA
 from commbounds.verify.experiments.oktopk.sweep import RANKS, Swept, one_iteration, published, swept
 from commbounds.verify.stack_families import stack
-
-__all__ = ["EXHIBITS"]
 
 _SIZES = {"quick": (16_384, 64, 64), "standard": (65_536, 256, 256), "thorough": (65_536, 256, 256)}
 """Entries, k, and the most ranks."""

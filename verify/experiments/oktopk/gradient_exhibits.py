@@ -12,8 +12,6 @@ from commbounds.verify.experiments.oktopk.runs import DATA
 from commbounds.verify.experiments.oktopk.sweep import published
 from commbounds.verify.gradients import KINDS
 
-__all__ = ["assumption", "phases", "reuse"]
-
 _OVER = "words / published bound 6k(P - 1)/P"
 _STEPS = [0.0, 1.0, 2.0, 3.0]
 

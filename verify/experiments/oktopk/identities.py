@@ -10,15 +10,13 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from commbounds.collectives.oktopk.allreduce import OkTopkState
+from commbounds.collectives.oktopk.state import OkTopkState
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.oktopk.cases import corpus, generated, options_of
 from commbounds.verify.experiments.oktopk.runs import OkTopkRun, even_cuts, stack_case
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Stream, Study
-
-__all__ = ["IDENTITIES"]
 
 Array = NDArray[Any]
 _TOP = 2.0**12

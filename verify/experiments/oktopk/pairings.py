@@ -17,8 +17,6 @@ from commbounds.collectives.traffic import Traffic, summed
 from commbounds.verify.experiments.sparse.pairings import telling_stacks
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
-__all__ = ["PAIRINGS"]
-
 _OPTIONS: tuple[dict[str, Any], ...] = (
     {},
     {"boundaries": "global-count", "balance": "4x-mean", "allgather": "ring", "bucket": 2},

@@ -16,8 +16,6 @@ from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["QUADRATIC", "kept_largest"]
-
 Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
 

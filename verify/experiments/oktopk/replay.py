@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 
 from commbounds.collectives import Traffic, oktopk_allreduce
-from commbounds.collectives.oktopk.allreduce import OkTopkState
+from commbounds.collectives.oktopk.state import OkTopkState
 from commbounds.theory import claims
 from commbounds.verify.experiments.oktopk.sweep import one_iteration, published, swept
 from commbounds.verify.replay import Table
 from commbounds.verify.stack_families import stack
-
-__all__ = ["DRIFT", "FAMILIES", "ONE_OWNER", "QUARTER", "REEVALUATED", "SMALL_K", "TIGHT", "data", "replay"]
 
 _SEEDS = {"quick": 2, "standard": 10, "thorough": 40}
 FAMILIES: dict[str, tuple[tuple[float, ...], bool]] = {

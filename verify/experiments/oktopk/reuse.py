@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from commbounds.collectives import OkTopkSGD
 from commbounds.verify import gradients
 
-__all__ = ["Reused", "reused"]
-
 
 @dataclass(frozen=True)
 class Reused:

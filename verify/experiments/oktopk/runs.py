@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives import Traffic
-from commbounds.collectives.oktopk.allreduce import OkTopkState
+from commbounds.collectives.oktopk.state import OkTopkState
 from commbounds.theory import Claim, claims
 from commbounds.verify.stack_families import FAMILIES, stack
 from commbounds.verify.study import Case, Outcome
-
-__all__ = ["DATA", "OkTopkRun", "even_cuts", "family_case", "stack_case", "trial", "values"]
 
 Array = NDArray[Any]
 DATA = ("split", "balance", "allgather")

@@ -27,8 +27,6 @@ from commbounds.verify.finding import Series
 from commbounds.verify.stack_families import FAMILIES
 from commbounds.verify.study import Study, studies
 
-__all__ = ["EXPERIMENTS"]
-
 _CLIMBED = (
     "oktopk.sent.any_split",
     "oktopk.sent.ring",

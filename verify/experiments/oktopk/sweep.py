@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 
 from commbounds.collectives import Traffic, oktopk_allreduce
-from commbounds.collectives.oktopk.allreduce import OkTopkState
+from commbounds.collectives.oktopk.state import OkTopkState
 from commbounds.theory import claims
 from commbounds.verify.experiments.oktopk.runs import DATA, even_cuts
 from commbounds.verify.stack_families import FAMILIES, SWEPT, stack
-
-__all__ = ["RANKS", "Swept", "one_iteration", "published", "swept"]
 
 RANKS = (4, 8, 16, 32, 64, 128, 256)
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from commbounds.collectives import Bernoulli, drift_trials
 from commbounds.verify.stopwatch import Benchmark, timed
 
-__all__ = ["RECEIVERS", "STEPS", "all_steps_at_once", "cases", "step_by_step"]
-
 Floats = NDArray[np.float64]
 RECEIVERS = 64
 STEPS = 100_000

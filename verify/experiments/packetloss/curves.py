@@ -11,8 +11,6 @@ from commbounds.verify.experiment import bound_at
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome
 
-__all__ = ["LOSSES", "swept"]
-
 LOSSES = tuple(Fraction(i, 20) for i in (0, 1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18))
 """Loss probabilities that curves run over."""
 

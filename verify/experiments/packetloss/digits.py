@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from commbounds.collectives import Bernoulli, GilbertElliott, Replicas, fresh_replicas, layout, lossy_training
 from commbounds.verify.make_gradients import Shards, gradient, initial, loss_and_accuracy, shards
 
-__all__ = ["BATCH", "RATE", "LossyRun", "dealt", "lossy_run", "predicted_drift"]
-
 Floats = NDArray[np.float64]
 BATCH = 32
 RATE = 0.2

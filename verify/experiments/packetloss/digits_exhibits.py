@@ -10,8 +10,6 @@ from commbounds.theory import claims
 from commbounds.verify.exhibit import Exhibit, Line, Panel
 from commbounds.verify.experiments.packetloss.digits import lossy_run, predicted_drift
 
-__all__ = ["training"]
-
 _WORKERS = 8
 _SETS = {"quick": (100, 2), "standard": (300, 5), "thorough": (400, 20)}
 """Steps and seeds."""

@@ -14,8 +14,6 @@ from commbounds.verify import gradients
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream
 
-__all__ = ["TRIALS", "broadcast_streams", "drawn_only", "drift_streams", "staleness_streams", "trial_curves"]
-
 Floats = NDArray[np.float64]
 Loss = Bernoulli | GilbertElliott
 _WORKERS, _STEPS = 9, 6

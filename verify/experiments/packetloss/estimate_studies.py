@@ -34,8 +34,6 @@ from commbounds.verify.experiments.packetloss.words import (
 )
 from commbounds.verify.study import Case, Study
 
-__all__ = ["ESTIMATES"]
-
 
 def _grid(
     losses: tuple[Fraction, ...], least: int = 1, varied: bool = True, **axes: Callable[[int], range]

@@ -17,24 +17,6 @@ import sympy as sp
 
 from commbounds.verify.study import Case, Outcome
 
-__all__ = [
-    "EXACT_LOSSES",
-    "QUARTERS",
-    "UNIT",
-    "empty",
-    "expected_bias",
-    "expected_variance",
-    "given_arrivals",
-    "iid_variance",
-    "mean_inverse",
-    "patterns",
-    "pull",
-    "recurrence",
-    "variance",
-    "weight_sum",
-    "zero_fill",
-]
-
 UNIT = 720
 """Divisible by every K and every (1-p) N of the grids, quarters included."""
 EXACT_LOSSES = tuple(Fraction(i, 8) for i in range(9))

@@ -13,8 +13,6 @@ from commbounds.theory import claims
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 from commbounds.verify.experiments.packetloss.digits_exhibits import training
 
-__all__ = ["EXHIBITS"]
-
 Floats = NDArray[np.float64]
 _SCALE = {"quick": 1, "standard": 4, "thorough": 16}
 _LOSSES = [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]

@@ -18,20 +18,6 @@ from numpy.typing import NDArray
 
 from commbounds.verify.study import Case, Outcome
 
-__all__ = [
-    "SIGMA",
-    "Histories",
-    "Trial",
-    "base",
-    "bernoulli",
-    "bursts",
-    "expectation",
-    "histories",
-    "shared",
-    "table",
-    "varying",
-]
-
 Floats = NDArray[np.float64]
 Weights = Callable[["Histories"], list[Fraction]]
 """Probability of every history."""

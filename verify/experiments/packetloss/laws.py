@@ -33,8 +33,6 @@ from commbounds.verify.experiments.packetloss.updates import (
 )
 from commbounds.verify.study import Case, Outcome
 
-__all__ = ["grid", "trials"]
-
 Floats = NDArray[np.float64]
 _BELOW_ONE = tuple(Fraction(*pair) for pair in ((0, 1), (1, 20), (1, 10), (1, 5), (2, 5), (1, 2), (2, 3), (9, 10)))
 

@@ -20,8 +20,6 @@ from commbounds.collectives.traffic import Traffic
 from commbounds.verify.experiments.moshpit.pairings import spread_stacks
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
-__all__ = ["PAIRINGS"]
-
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 Settings = Mapping[str, Any]

@@ -22,8 +22,6 @@ from commbounds.verify.experiments.packetloss.laws import grid, trials
 from commbounds.verify.experiments.packetloss.training import TRAINING
 from commbounds.verify.study import Case, Study, studies
 
-__all__ = ["EXPERIMENTS"]
-
 Settings = Iterator[dict[str, Any]]
 _SOME = tuple(Fraction(*pair) for pair in ((1, 20), (1, 5), (1, 2), (9, 10)))
 _ONE = (Fraction(1, 2),)

@@ -15,8 +15,6 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.inputs import FAMILIES, among, whole
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["TRAINING"]
-
 Floats = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 _RATE = 0.5

@@ -21,8 +21,6 @@ from commbounds.verify.experiments.packetloss.gaps import (
 )
 from commbounds.verify.study import Case, Outcome
 
-__all__ = ["autocovariance", "bounded", "correlated", "given_updates", "one_step", "two_updates"]
-
 Floats = NDArray[np.float64]
 
 

@@ -13,8 +13,6 @@ from commbounds.collectives import Bernoulli, fresh_replicas
 from commbounds.theory import claims
 from commbounds.verify.study import Case, Outcome, Stream
 
-__all__ = ["bias_target", "fill_target", "means", "received_streams", "volume", "volume_grid"]
-
 _DRAWN = 16
 """Workers of a drawn step; every one of them owns a shard, so that one call gives as many independent estimates."""
 

@@ -32,8 +32,6 @@ from commbounds.verify.kernel_law import kernel_law
 from commbounds.verify.marginals import Marginals
 from commbounds.verify.measures import Distortion, Measure, Reading, exact_values, symbol_values
 
-__all__ = ["EXPERIMENTS"]
-
 Array = NDArray[Any]
 
 # --- measures ---------------------------------------------------------------------------------------------------------

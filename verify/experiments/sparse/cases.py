@@ -19,23 +19,6 @@ from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, shared
 
-__all__ = [
-    "FAMILIES",
-    "RANKS",
-    "by_hand",
-    "case_of",
-    "curve",
-    "data",
-    "drawn",
-    "every_small_stack",
-    "grid",
-    "neighbour",
-    "over_ranks",
-    "performed",
-    "teams_divide",
-    "trial",
-]
-
 Array = NDArray[Any]
 Measure = Callable[[Case, Any, Traffic], Any]
 Values = Callable[[Case, Any, Traffic], dict[str, Any] | None]

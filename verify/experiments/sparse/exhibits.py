@@ -23,8 +23,6 @@ from commbounds.theory import claims
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 from commbounds.verify.stack_families import stack
 
-__all__ = ["EXHIBITS"]
-
 Array = NDArray[Any]
 
 # --- words against the number of ranks ---------------------------------------------------------------------------

@@ -27,8 +27,6 @@ from commbounds.verify.experiments.sparse.cases import (
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Study
 
-__all__ = ["GAUSSIANK", "LAWS", "quantiles"]
-
 _SUBJECT = "gaussiank_allreduce"
 _DENSITIES = (0.001, 0.01, 0.02, 0.1, 0.3, 0.5)
 _EPS = float(np.finfo(np.float64).eps)

@@ -15,8 +15,6 @@ from commbounds.collectives.sparse.gaussiank import GaussiankResult
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
-__all__ = ["PAIRINGS", "telling_stacks"]
-
 Stack = NDArray[Any]
 Options = dict[str, Any]
 

@@ -23,8 +23,6 @@ from commbounds.verify.experiments.sparse.cases import (
 )
 from commbounds.verify.study import Case, Study
 
-__all__ = ["REGIONS"]
-
 _DSA = "topk_dsa"
 _EVERY = "every stack of 1..3 ranks and 2 entries from few small integers, every k"
 _Measure = Callable[[Case, Any, Traffic], Any]

@@ -13,8 +13,6 @@ from commbounds.collectives import Traffic
 from commbounds.verify.experiments.sparse.cases import by_hand, curve, drawn, every_small_stack, over_ranks, trial
 from commbounds.verify.study import Case, Study
 
-__all__ = ["RESULTS"]
-
 _EVERY = "every stack of 1..3 ranks and 2 entries from few small integers, every k"
 _Measure = Callable[[Case, Any, Traffic], Any]
 

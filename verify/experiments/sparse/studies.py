@@ -8,6 +8,4 @@ from commbounds.verify.experiments.sparse.results import RESULTS
 from commbounds.verify.experiments.sparse.words import WORDS
 from commbounds.verify.study import studies
 
-__all__ = ["EXPERIMENTS"]
-
 EXPERIMENTS = studies(*WORDS, *REGIONS, *GAUSSIANK, *RESULTS)

@@ -18,8 +18,6 @@ from commbounds.verify.experiments.sparse.cases import (
 )
 from commbounds.verify.study import Case, Study
 
-__all__ = ["WORDS"]
-
 _GRID = grid(range(1, 17), (1, 3, 8), families=("small integers", "identical"))
 _GRID_SAYS = "P = 1..16, n = 1, 3, 8, every k, two families of integers"
 

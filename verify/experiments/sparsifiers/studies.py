@@ -24,8 +24,6 @@ from commbounds.verify.experiments.workers import (
 )
 from commbounds.verify.measures import Distortion, symbol_values
 
-__all__ = ["EXPERIMENTS", "with_alpha"]
-
 Array = NDArray[Any]
 
 # --- variants of set-ups -------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Le, Quantity
-from commbounds.theory.quantities import BITS, RELATIVE_ERROR, itembits, n
+from commbounds.theory.claim import Claim, Eq, Le
+from commbounds.theory.quantities import BITS, RELATIVE_ERROR, Quantity, itembits, n
 from commbounds.theory.sources import derived
 from commbounds.theory.symbols import Symbol
 
