@@ -14,7 +14,7 @@ from commbounds.collectives.traffic import Traffic
 from commbounds.compressors._blocks import run_all
 from commbounds.compressors._magnitude import magnitude_bits
 
-_BLOCK = 1 << 17
+_BLOCK = 1 << 14
 """Entries of the vector, or more, that are zeroed, summed for all ranks and looked at before the next ones: so they
 stay in the cache.
 """
@@ -81,19 +81,31 @@ def _reduce(indices, values, counts, boundaries, first, last, cuts, sums, bits, 
 
 
 @njit(cache=True, nogil=True)
-def _send(cuts, rotation, bucket, sent, received, messages):  # type: ignore[no-untyped-def]
-    # every slice cuts[p, r] .. cuts[p, r + 1] is a message of rank p to rank r, two words an entry
-    P = cuts.shape[0]
-    for round_ in range(P):
-        target = round_
+def _send(cuts, rounds, rotation, bucket, counts):  # type: ignore[no-untyped-def]
+    # every slice cuts[p, r] .. cuts[p, r + 1] is a message of rank p to rank r, two words an entry; counts: words sent,
+    # words received, messages, and of the step that a bucket of rounds makes, words sent and received. Returns the sum
+    # over the steps of the busiest rank's words
+    P, path = cuts.shape[0], 0
+    sent, received, messages, step = counts[0], counts[1], counts[2], counts[3:]
+    for first in range(0, rounds, bucket):
+        step[:] = 0
+        for round_ in range(first, min(first + bucket, rounds)):
+            target = round_
+            for p in range(P):
+                if rotation:
+                    target = target + 1 if target + 1 < P else 0
+                if target != p:
+                    words = 2 * (cuts[p, target + 1] - cuts[p, target])
+                    step[0, p] += words
+                    step[1, target] += words
+                    messages[p] += 1
+        busiest = 0
         for p in range(P):
-            if rotation:
-                target = target + 1 if target + 1 < P else 0
-            if target != p:
-                words = 2 * (cuts[p, target + 1] - cuts[p, target])
-                sent[round_ // bucket, p] += words
-                received[round_ // bucket, target] += words
-                messages[round_ // bucket, p] += 1
+            sent[p] += step[0, p]
+            received[p] += step[1, p]
+            busiest = max(busiest, step[0, p], step[1, p])
+        path += busiest
+    return path
 
 
 @njit(cache=True, nogil=True)
@@ -129,9 +141,9 @@ def split_traffic(cuts: NDArray[np.int64], rotation: bool, bucket: int) -> Traff
     """
     P = len(cuts)
     rounds = 0 if P == 1 else P - 1 if rotation else P
-    counts: Any = np.zeros((3, -(-P // bucket), P), np.int64)
-    _send(cuts, rotation, bucket, counts[0], counts[1], counts[2])
-    return Traffic.of_steps(*counts[:, : -(-rounds // bucket)])
+    counts = np.zeros((5, P), np.int64)
+    path = _send(cuts, rounds, rotation, bucket, counts)
+    return Traffic(counts[0], counts[1], counts[2], -(-rounds // bucket), int(path))
 
 
 def summed_regions(

@@ -65,6 +65,9 @@ class Collective(Generic[Q, R, S]):
             raise TypeError(f"{self.__name__}() misses its argument {self._stack!r}")
         return self._all_ranks(self._checked(stack), *others, **settings)
 
+    def __repr__(self) -> str:
+        return f"<collective {self.__name__}{self.__signature__}>"
+
     def __reduce__(self) -> str:
         return self.__qualname__
 

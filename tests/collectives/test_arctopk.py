@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from naive.arctopk import arc, planar_error
+from naive.arctopk import arc, own_rows, planar_error, words
 
 from commbounds.collectives import (
     arctopk_allreduce,
@@ -122,6 +122,26 @@ def test_words_are_those_of_two_rings():
     assert traffic.phases["sketch"].critical_path == 2 * 3 * 8 * 3 // 4
     assert traffic.phases["rows"].critical_path == 2 * 3 * 2 * 6 // 4
     assert traffic.critical_path == claims()["arctopk.allreduce.words"].bound(P=4, m=8, r=3, k=2, n=6)
+
+
+@pytest.mark.parametrize("agree", [True, False])
+@pytest.mark.parametrize("shape", [(1, 3, 2), (2, 5, 1), (3, 4, 5), (4, 7, 3), (5, 2, 2)])
+def test_words_are_those_of_the_naive_twin(shape, agree):
+    V = RNG.standard_normal((shape[2], 2))
+    K = (shape[1] + 1) // 2
+    _, traffic = arctopk_allreduce(RNG.standard_normal(shape), K, 2, sketch=V, agree=agree)
+    counted = [{**phase.as_dict()} for phase in traffic.phases.values()]
+    for phase in counted:
+        del phase["phases"]
+    assert tuple(counted) == words(np.zeros(shape).tolist(), K, V.tolist(), agree)
+
+
+def test_ranks_by_themselves_keep_what_the_naive_twin_keeps():
+    stack = np.array([[[2.0**53], [0.5]], [[1.0], [0.0]], [[-(2.0**53)], [0.0]]])
+    result, _ = arctopk_allreduce(stack, 1, 1, sketch=[[1.0]], agree=False)
+    expected = own_rows(stack.tolist(), 1, [[1.0]])
+    assert result.rows.tolist() == expected
+    assert len({tuple(rows) for rows in expected}) == 2
 
 
 def test_another_allreduce_can_be_used():

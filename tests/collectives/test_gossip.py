@@ -84,6 +84,20 @@ def test_push_sum_agrees_on_the_initial_mean_although_links_break():
     assert abs(sums[0, 0] / weights[0] - x.mean()) > 0.01
 
 
+@pytest.mark.parametrize("N", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("attempts", [1, 2, 6])
+def test_restarts_are_those_of_the_naive_twin(N, attempts):
+    for seed in range(4):
+        x, alive = stack(N, 5, seed, np.float32), RNG(seed).random((attempts, N)) < 0.8
+        (result, made, done), traffic = allreduce_with_restarts(x, alive=alive)
+        expected, *said, steps = naive.restarts(x, alive.tolist())
+        assert [made, done] == said
+        assert result.tobytes() == np.array(expected, np.float32).tobytes()
+        assert traffic.steps == len(steps)
+        for name in ("sent", "received", "messages"):
+            assert getattr(traffic, name).tolist() == [sum(step[name][p] for step in steps) for p in range(N)]
+
+
 def test_restarts_take_the_first_attempt_without_failure():
     x = stack(3, 4)
     alive = [[True, True, False], [False, True, True], [True, True, True], [True, True, True]]

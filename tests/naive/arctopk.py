@@ -2,6 +2,8 @@
 
 import math
 
+from naive import dense
+
 
 def arc(stack, K, V):
     """Rows that are kept, and the average on them: `stack` as lists of matrices, V as a list of rows."""
@@ -18,6 +20,27 @@ def arc(stack, K, V):
     rows = sorted(sorted(range(m), key=lambda j: (-scores[j], j))[:K])
     mean = [[sum(g[j][i] for g in stack) / P if j in rows else 0.0 for i in range(n)] for j in range(m)]
     return rows, mean
+
+
+def words(stack, K, V, agree=True):
+    """The traffic of the sketches and of the rows: two rings, or first an all-gather where nobody adds for all."""
+    P, m, n, r = len(stack), len(stack[0]), len(stack[0][0]), len(V[0])
+    sketches, rows = [[0.0] * (m * r)] * P, [[0.0] * (K * n)] * P
+    _, first = dense.ring_allreduce(sketches) if agree else dense.allgather(sketches, "ring")
+    return first, dense.ring_allreduce(rows)[1]
+
+
+def own_rows(stack, K, V):
+    """For every rank the rows that it keeps if it adds the sketches up by itself, its own first, then the next rank's.
+
+    In numbers of Python: give it some that are added exactly, or differ so much that no rounding decides.
+    """
+    P = len(stack)
+    found = []
+    for p in range(P):
+        turned = [stack[(p + i) % P] for i in range(P)]
+        found.append(arc(turned, K, V)[0])
+    return found
 
 
 def planar_error(rows, K, angles):

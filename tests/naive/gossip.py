@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from naive.moshpit import group_average
+
 
 def hops(N):
     """The number of doublings that reach N."""
@@ -80,3 +82,12 @@ def push_sum(rows, topology, rounds, start, delivered, lost):
                     new_sums[j][e] += sums[i][e] / parts
         sums, weights = new_sums, new_weights
     return sums, weights, sent
+
+
+def restarts(rows, alive):
+    """Rows after the first attempt with everybody there, how many there were, whether one was, and what it moved."""
+    for attempt, there in enumerate(alive, 1):
+        if all(there):
+            result, steps = group_average(rows, [0] * len(rows))
+            return result, attempt, True, steps
+    return rows, len(alive), False, []
