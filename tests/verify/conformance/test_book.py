@@ -53,5 +53,5 @@ def test_the_relative_error_is_the_books_measure(scale):
     from commbounds.verify.conformance.claims.mean_error import relative_error
 
     x = np.array([3.0, -4.0, 0.0]) * scale
-    assert relative_error(x, 0.5 * x) == 0.25 == Distortion().of(None, x, 0.5 * x)
+    assert relative_error(x, 0.5 * x) == 0.25 == Distortion().of(None, x, [0.5 * x])[0]
     assert np.isnan(relative_error(x, np.full(3, np.nan)))
