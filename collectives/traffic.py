@@ -66,7 +66,7 @@ class Traffic:
             raise ValueError("counts must not be negative")
         if missing:
             raise ValueError("in every step as many words must be received as are sent, less those lost")
-        return cls(totals[0], totals[1], totals[2], len(sent), critical_path)
+        return cls(totals[0], totals[1], totals[2], len(sent), int(critical_path))
 
     @classmethod
     def none(cls, P: int) -> Traffic:
