@@ -55,7 +55,7 @@ def errors(budget: str, seed: int) -> Exhibit:
         )
     return Exhibit(
         "flashcomm.errors",
-        "Two quantisations instead of P: the two-step errs less than the ring from three ranks on, not at two",
+        "Two quantisations instead of P: the two-step errs less than the ring from four ranks on, as much at three",
         f"{entries} standard normal entries a rank, groups of 128. Lines without marks are the laws sqrt(P (P + 1)/2), "
         "sqrt(2 P) and sqrt(P), which take the errors for independent.",
         tuple(panels),
