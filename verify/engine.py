@@ -152,6 +152,8 @@ def _confronted(names: list[str], budget: str, seed: int, executor: Executor | N
         for group in groups:
             yield confront_together(group, budget, seed)
         return
+    short = min(groups, key=len, default=[])  # goes first: something is seen soon
+    groups.sort(key=lambda group: group is not short)
     futures = {executor.submit(confront_together, group, budget, seed): group for group in groups}
     try:
         while futures:
