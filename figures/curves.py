@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -270,7 +271,7 @@ def short(value: float) -> str:
         return f"1/{int(1 / value)}"
     if value == int(value) and abs(value) < 1e6:
         return f"{int(value)}"
-    if 0 < value < 1e-3 and math.isclose(value, 10.0 ** round(math.log10(value)), rel_tol=1e-9):
+    if 0 < value < 1e-3 and math.isclose(value, 10.0 ** round(math.log10(value)), rel_tol=4 * sys.float_info.epsilon):
         return f"10{str(round(math.log10(value))).translate(_RAISED)}"
     rounded = f"{value:.2g}"
     return rounded if math.isclose(float(rounded), value, rel_tol=0.01) else f"{value:.4g}"

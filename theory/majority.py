@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import comb
 from typing import Any
 
@@ -11,6 +11,9 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing
 from commbounds.theory.column import Column
+from commbounds.theory.cost import critical_words
+from commbounds.theory.dense.schedules import PRINTED
+from commbounds.theory.functions import ExactFunction
 from commbounds.theory.quantities import P, Quantity, choose, n
 from commbounds.theory.sources import FOLKLORE, Work, derived
 from commbounds.theory.symbols import Symbol
@@ -49,7 +52,7 @@ snr = Symbol("snr", "S", Fraction(1, 2), positive=True)
 """Signal-to-noise ratio of the entry: |g| over the standard deviation of a worker's noise."""
 
 
-class vote_error(sp.Function):  # type: ignore[misc]
+class vote_error(ExactFunction):
     """Probability that the vote on an entry is wrong: P[W > V/2] + tau P[W = V/2], with W of V = H + A + L votes wrong.
 
     W = Bin(H, q) + Bin(A, 1 - q) + L, of H honest workers, A that invert and L that lie.
@@ -63,14 +66,6 @@ class vote_error(sp.Function):  # type: ignore[misc]
         H, A, L = map(int, arguments[:3])
         return _tail(H, A, L, Fraction(arguments[3]), Fraction(arguments[4]))
 
-    @classmethod
-    def eval(cls, *arguments: Any) -> Any:
-        """The value where all arguments are rational numbers."""
-        if not all(a.is_Rational for a in arguments):
-            return None
-        value = cls.exact(*(Fraction(int(a.p), int(a.q)) for a in arguments))
-        return sp.Rational(value.numerator, value.denominator)
-
     def _latex(self, printer: Any, **_: Any) -> str:
         H, A, L, q, tau = (printer.parenthesize(a, 50) for a in self.args)
         groups = [rf"\mathrm{{Bin}}({H},{q})"] * (self.args[0] != 0)
@@ -79,15 +74,6 @@ class vote_error(sp.Function):  # type: ignore[misc]
         wrong = "+".join(groups) or "0"
         ties = "" if self.args[4] == 0 else rf"+{tau}\Pr\left[{wrong}=\tfrac{{{voters}}}{{2}}\right]"
         return rf"\Pr\left[{wrong}>\tfrac{{{voters}}}{{2}}\right]{ties}"
-
-    @staticmethod
-    def _imp_(*arguments: Any) -> Any:
-        import numpy as np
-
-        def one(*numbers: float) -> float:
-            return float(vote_error.exact(*(Fraction(float(v)) for v in numbers)))
-
-        return np.vectorize(one, otypes=[np.float64])(*arguments)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -120,10 +106,12 @@ class gauss(sp.Function):  # type: ignore[misc]
 
     @staticmethod
     def _imp_(ratio: Any) -> Any:
-        import numpy as np
+        return _gauss_in_floats()(ratio)
 
-        given = np.asarray(ratio, dtype=np.float64)
-        return np.where(given > 2 / np.sqrt(3), 2 / (9 * given**2), 0.5 - given / (2 * np.sqrt(3)))
+
+@cache
+def _gauss_in_floats() -> Any:
+    return sp.lambdify(snr, _GAUSS, "numpy")
 
 
 # --- quantities --------------------------------------------------------------------------------------------------
@@ -159,9 +147,11 @@ SHARDS = Hypothesis("vote_by_shards", "Every rank is the server of a block of en
 GATHERED = Hypothesis("vote_by_all_gather", "Every rank gets all ballots and counts them itself.")
 SEVERAL = Hypothesis("several_voters", "There are two ranks at least.", Ge(P, 2))
 WHOLE_BYTES = Hypothesis("whole_bytes", "Eight times the number of ranks divides n.", Eq(sp.Mod(n, 8 * P), 0))
-A_BIT = Hypothesis("a_bit_a_ballot", "Nobody abstains: a ballot takes a bit an entry.")
+A_BIT = Hypothesis("a_bit_a_ballot", "Nobody abstains: a ballot takes a bit an entry.", Eq(votebits, 1))
 SCALES = Hypothesis("positive_scales", "Every worker's vector is multiplied by its own c > 0, and nothing underflows.")
 INDEPENDENT = Hypothesis("independent_noise", "The workers' noise is independent.")
+HONEST = Hypothesis("all_honest", "All workers send the signs that they have.", Eq(inverting + lying, 0))
+ALONE = Hypothesis("one_voter", "There is one worker.", Eq(P, 1))
 ONE_NOISE = Hypothesis("one_noise", "All workers have the same noise.")
 UNIMODAL = Hypothesis(
     "unimodal_noise",
@@ -169,26 +159,27 @@ UNIMODAL = Hypothesis(
 )
 ANY_NOISE = Hypothesis("any_noise", "The noise has mean zero and a finite variance, whatever its shape.")
 EVEN = Hypothesis("even_voters", "The number of workers is even.", Eq(sp.Mod(P, 2), 0))
-FAIR = Hypothesis("fair_ties", "A tied vote is decided by a fair coin.")
+FAIR = Hypothesis("fair_ties", "A tied vote is decided by a fair coin.", Eq(tieloss, sp.Rational(1, 2)))
 FAIR_OR_OPEN = Hypothesis("fair_or_open_ties", "A tied vote is decided by a fair coin, or is zero.")
 PLUS = Hypothesis("plus_ties", "A tied vote is +1.")
 BROKEN = Hypothesis("broken_ties", "Zeros and tied votes become +1 or -1, by a rule or by a coin.")
 OPEN = Hypothesis("open_ties", "The sign of zero is zero, for ballots and for the vote.")
 MINORITY = Hypothesis("minority", "A of the P workers are adversaries, A < P/2.", sp.Lt(2 * inverting, P))
 HALF = Hypothesis("half_or_more", "A of the P workers are adversaries, A >= P/2.", Ge(2 * inverting, P))
-INVERT = Hypothesis("inverting_adversaries", "Adversaries send the opposite of the signs that they have.")
+INVERT = Hypothesis("inverting_adversaries", "Adversaries send the opposite of the signs that they have.", Eq(lying, 0))
 ANY_BALLOT = Hypothesis("any_ballot", "Adversaries send whatever signs they like.")
 LIARS = Hypothesis(
     "few_liars",
-    "L adversaries always vote against the true sign; L < (1 - 2 q) H.",
-    sp.Lt(lying, (1 - 2 * flip) * honest),
+    "L adversaries always vote against the true sign, and no others invert; L < (1 - 2 q) H.",
+    sp.And(sp.Lt(lying, (1 - 2 * flip) * honest), Eq(inverting, 0)),
 )
 NONZERO_MEAN = Hypothesis("nonzero_mean", "The average of the workers' vectors is not zero.")
 
 # --- claims: bytes -----------------------------------------------------------------------------------------------
 
 _ballot = sp.ceiling(votebits * n / 8)
-_ring = 8 * n * (P - 1) / P
+_ring = 4 * critical_words(next(schedule for schedule in PRINTED if schedule.name == "ring"))
+"""Bytes that a rank of a ring all-reduce sends, of float32."""
 _short, _over = sp.floor(n / P), sp.Mod(n, P)
 _long_bytes, _short_bytes = sp.ceiling(votebits * (_short + 1) / 8), sp.ceiling(votebits * _short / 8)
 
@@ -303,7 +294,7 @@ _VOTE = (
         title="With fair ties the last of an even number of workers adds nothing",
         relation=Eq(VOTE_ERROR, vote_error(P - 1, 0, 0, flip, 0)),
         kind=Kind.LAW,
-        assumes=(INDEPENDENT, EVEN, FAIR),
+        assumes=(INDEPENDENT, HONEST, EVEN, FAIR),
         source=derived(
             "The last vote counts only where the P - 1 others have a majority of one, and then makes a tie at most. "
             "It saves half of the wrong majorities of one, with probability 1 - q, and spoils half of the right ones, "
@@ -317,7 +308,7 @@ _VOTE = (
         "most",
         relation=Le(WORKER_ERROR, _GAUSS),
         kind=Kind.LAW,
-        assumes=(UNIMODAL,),
+        assumes=(UNIMODAL, HONEST, ALONE),
         source=SUBMISSION.read(
             "Lemma 1, after Gauss",
             "Half of Gauss' bound on P[|noise| >= |g|]. A symmetric unimodal law mixes uniform laws on [-a, a], for "
@@ -333,7 +324,7 @@ _VOTE = (
         title="Under such noise the vote's error is at most the tail at Gauss' bound, and no less will do",
         relation=Le(VOTE_ERROR, vote_error(P, 0, 0, gauss(snr), tieloss)),
         kind=Kind.LAW,
-        assumes=(INDEPENDENT, UNIMODAL),
+        assumes=(INDEPENDENT, HONEST, UNIMODAL),
         source=derived("The tail grows with q, which Gauss' bound limits and some noise attains."),
         tightness=1,
         extremal="the noise that attains Gauss' bound",
@@ -344,7 +335,7 @@ _VOTE = (
         title="Under such noise the vote of P workers is wrong with probability 1/(sqrt(P) S) at most",
         relation=Le(VOTE_ERROR, 1 / (sp.sqrt(P) * snr)),
         kind=Kind.LAW,
-        assumes=(INDEPENDENT, UNIMODAL),
+        assumes=(INDEPENDENT, HONEST, UNIMODAL),
         source=SIGNSGD.recalled(
             "proof of Theorem 2 (b), in the supplement; that it is by Gauss and Cantelli is said in Section 4",
             _CANTELLI,
@@ -358,7 +349,7 @@ _VOTE = (
         title="The bound 1/(sqrt(P) S) for noise of any shape",
         relation=Le(VOTE_ERROR, 1 / (sp.sqrt(P) * snr)),
         kind=Kind.LAW,
-        assumes=(INDEPENDENT, ANY_NOISE),
+        assumes=(INDEPENDENT, HONEST, ANY_NOISE),
         source=derived(
             "Refuted by the law that the paper warns of (arXiv:1802.04434, Section 4, Remark 3): 50 with probability "
             "1/10, else -1. The mean is 4.1 and S = 0.268, but nine signs of ten are wrong: more workers make it "
@@ -377,7 +368,7 @@ _VOTE = (
         title="The bound 1/(sqrt(P) S) for workers that have the same noise",
         relation=Le(VOTE_ERROR, 1 / (sp.sqrt(P) * snr)),
         kind=Kind.LAW,
-        assumes=(ONE_NOISE, UNIMODAL),
+        assumes=(ONE_NOISE, HONEST, UNIMODAL),
         source=derived(
             "Refuted by any noise with q > 0 and P > 1/(q S)^2 workers, who all vote alike.",
             "the same with independence left out",

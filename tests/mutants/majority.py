@@ -87,6 +87,18 @@ def votes_weighted_by_magnitude(stack, way="server", zeros="plus", rng=None, *, 
     return np.where(total >= 0, 1.0, -1.0) + np.zeros(x.shape), traffic
 
 
+def minority_decides(stack, way="server", zeros="plus", rng=None, *, coins=None):
+    """The vote of several ranks is turned."""
+    votes, traffic = majority_vote(stack, way, zeros, rng, coins=coins)
+    return votes if len(stack) == 1 else -votes, traffic
+
+
+def one_voter_is_contradicted(stack, way="server", zeros="plus", rng=None, *, coins=None):
+    """A rank that is alone gets the opposite of its signs."""
+    votes, traffic = majority_vote(stack, way, zeros, rng, coins=coins)
+    return -votes if len(stack) == 1 else votes, traffic
+
+
 def shards_disagree(stack, way="server", zeros="plus", rng=None, *, coins=None):
     """With shards, a rank keeps its own signs for the block that it serves."""
     votes, traffic = majority_vote(stack, way, zeros, rng, coins=coins)
@@ -150,6 +162,8 @@ MUTANTS = (
     Mutant(coins_not_tossed, _S, "majority.ties.fair", EXACT),
     Mutant(zeros_never_broken, _S, "majority.ties.broken", EXACT),
     Mutant(votes_weighted_by_magnitude, _S, "majority.vote.scale", Method.SEARCH),
+    Mutant(minority_decides, _S, "majority.vote.bound", EXACT),
+    Mutant(one_voter_is_contradicted, _S, "majority.worker.gauss", EXACT),
     Mutant(shards_disagree, _S, "majority.vote.law", EXACT),
     Mutant(a_byte_a_ballot, _S, "majority.server.worker", EXACT),
     Mutant(incomplete_bytes_free, _S, "majority.all_gather.busiest", EXACT),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
@@ -40,20 +39,19 @@ def _voted(implementation: Any, x: Array, way: str, zeros: str, heads: bool = Tr
     return votes, traffic
 
 
-def _bytes(way: str, of_worker: bool, implementation: Any, case: Case) -> Outcome | None:
-    P, n, zeros = (case.settings[key] for key in ("P", "n", "zeros"))
-    if case.settings["way"] != way or (of_worker and P < 2):
+def _admitted(name: str, values: dict[str, Any]) -> bool:
+    """Whether the claim's hypotheses that are relations hold."""
+    return all(hypothesis.admits(**values) for hypothesis in claims()[f"majority.{name}"].assumes)
+
+
+def _bytes(name: str, implementation: Any, case: Case) -> Outcome | None:
+    P, n, way, zeros = (case.settings[key] for key in ("P", "n", "way", "zeros"))
+    values = {"P": P, "n": n, "votebits": 2 if zeros == "abstain" else 1}
+    if way.replace("-", "_") != name.partition(".")[0] or not _admitted(name, values):
         return None
     _, traffic = _voted(implementation, np.ones((P, n)), way, zeros)
-    moved = np.maximum(traffic.sent, traffic.received)[1:] if of_worker else traffic.sent
-    return Outcome(int(moved.max()), {"P": P, "n": n, "votebits": 2 if zeros == "abstain" else 1})
-
-
-def _whole_bytes(way: str, implementation: Any, case: Case) -> Outcome | None:
-    P, n = case.settings["P"], case.settings["n"]
-    if n % (8 * P) or case.settings["zeros"] == "abstain" or (way == "server" and P < 2):
-        return None
-    return _bytes(way, False, implementation, case)
+    moved = np.maximum(traffic.sent, traffic.received)[1:] if name == "server.worker" else traffic.sent
+    return Outcome(int(moved.max()), values)
 
 
 def _sizes(level: int) -> Iterator[Case]:
@@ -67,8 +65,8 @@ def _large(way: str, _budget: Budget) -> Iterator[Case]:
         yield settings(P=P, n=8 * P, way=way, zeros="plus")
 
 
-def _of_bytes(name: str, trial: Trial, axis: str, label: str, cases: Sequence[Case], **options: Any) -> Study:
-    name = f"majority.{name}"
+def _of_bytes(statement: str, axis: str, label: str, cases: Sequence[Case], **options: Any) -> Study:
+    name, trial = f"majority.{statement}", partial(_bytes, statement)
     curves = partial(curve_of, name, trial, axis, label, cases)
     return Study(
         name,
@@ -89,17 +87,15 @@ def _by_way(way: str, **ranks: Any) -> list[Case]:
 _RANKS = [2, 3, 4, 6, 8, 12, 16, 24, 32, 64]
 _ENTRIES = [1, 4, 16, 64, 256, 1024, 4096]
 
-_to_shards, _to_server = (partial(_bytes, way, False) for way in ("shards", "server"))
 _BYTES = (
-    _of_bytes("server.worker", partial(_bytes, "server", True), "n", "eight workers", _by_way("server", n=_ENTRIES)),
-    _of_bytes("server.busiest", _to_server, "P", "n = 960", _by_way("server", P=_RANKS)),
-    _of_bytes("server.thirty_two", partial(_whole_bytes, "server"), "P", "n = 1536",
-              _by_way("server", P=_RANKS, n=[1536]), extremal=partial(_large, "server")),
-    _of_bytes("shards.busiest", _to_shards, "P", "n = 1000", _by_way("shards", P=_RANKS, n=[1000])),
-    _of_bytes("shards.thirty_two", partial(_whole_bytes, "shards"), "P", "n = 1536",
-              _by_way("shards", P=_RANKS, n=[1536]), extremal=partial(_large, "shards")),
-    _of_bytes("all_gather.busiest", partial(_bytes, "all-gather", False), "P", "n = 960",
-              _by_way("all-gather", P=_RANKS)),
+    _of_bytes("server.worker", "n", "eight workers", _by_way("server", n=_ENTRIES)),
+    _of_bytes("server.busiest", "P", "n = 960", _by_way("server", P=_RANKS)),
+    _of_bytes("server.thirty_two", "P", "n = 1536", _by_way("server", P=_RANKS, n=[1536]),
+              extremal=partial(_large, "server")),
+    _of_bytes("shards.busiest", "P", "n = 1000", _by_way("shards", P=_RANKS, n=[1000])),
+    _of_bytes("shards.thirty_two", "P", "n = 1536", _by_way("shards", P=_RANKS, n=[1536]),
+              extremal=partial(_large, "shards")),
+    _of_bytes("all_gather.busiest", "P", "n = 960", _by_way("all-gather", P=_RANKS)),
 )  # fmt: skip
 
 # --- the vote's error --------------------------------------------------------------------------------------------
@@ -167,39 +163,32 @@ def _error(implementation: Any, case: Case) -> tuple[Fraction, dict[str, Any]]:
     return error, {"P": P, "honest": H, "inverting": A, "lying": L, "flip": q, "tieloss": ties, "snr": snr}
 
 
-def _vote_error(admits: Callable[[dict[str, Any], Case], bool], implementation: Any, case: Case) -> Outcome | None:
+def _fits(name: str, case: Case, values: dict[str, Any]) -> bool:
+    """Whether the case is one of the claim's."""
+    shaped = any(hypothesis.name == "unimodal_noise" for hypothesis in claims()[f"majority.{name}"].assumes)
+    return (case.settings["noise"] in _UNIMODAL or not shaped) and _admitted(name, values)
+
+
+def _vote_error(name: str, implementation: Any, case: Case) -> Outcome | None:
     error, values = case.once(_error, implementation)
-    if not admits(values, case):
+    if name == "adversaries.negation_is_worst":  # those that lie are adversaries as those that invert
+        values = {**values, "inverting": values["inverting"] + values["lying"]}
+    if not _fits(name, case, values):
         return None
     # erfc and exp are good to an ulp or so, and the error changes at most P times as much as a worker's
     slack = 4 * values["P"] * float(np.finfo(float).eps) if isinstance(values["snr"], float) else 0.0
     return Outcome(error, values, slack)
 
 
-def _unimodal(case: Case) -> bool:
-    return case.settings["noise"] in _UNIMODAL
-
-
-def _alone(values: dict[str, Any]) -> bool:
-    return bool(values["inverting"] == values["lying"] == 0)
-
-
-def _all_alike(implementation: Any, case: Case) -> Outcome | None:
+def _all_alike(name: str, implementation: Any, case: Case) -> Outcome | None:
     """The error where all workers have the same noise: two patterns, all wrong and all right."""
     _, values = case.once(_error, implementation)
-    if not (_alone(values) and _unimodal(case)):
+    if not _fits(name, case, values):
         return None
     lost = _lost(implementation, *(case.settings[key] for key in ("P", "A", "L", "way", "zeros", "sign")))
     q = values["flip"]
     of_wrong = {i: share for i, _, share in lost}
     return Outcome((1 - q) * of_wrong[0] + q * of_wrong[values["P"]], values)
-
-
-def _as_adversaries(implementation: Any, case: Case) -> Outcome | None:
-    """As `_vote_error` of an unimodal minority, those that lie counted with those that invert."""
-    of_minority = partial(_vote_error, lambda v, case: _unimodal(case) and 2 * (v["P"] - v["honest"]) < v["P"])
-    found: Outcome | None = of_minority(implementation, case)
-    return found and replace(found, values={**found.values, "inverting": case.settings["A"] + case.settings["L"]})
 
 
 def _votes(P: int, A: int = 0, L: int = 0, noise: str = "uniform", r: str = "1/2", **given: Any) -> Case:
@@ -265,8 +254,10 @@ def _refuting(*given: dict[str, Any]) -> Callable[[Budget], Iterator[Case]]:
     return lambda _budget: (_votes(**each) for each in given)
 
 
-def _of_errors(name: str, trial: Trial, axis: str, label: str, cases: Sequence[Case], extremal: Any = None) -> Study:
-    name = f"majority.{name}"
+def _of_errors(
+    statement: str, axis: str, label: str, cases: Sequence[Case], extremal: Any = None, measure: Any = _vote_error
+) -> Study:
+    name, trial = f"majority.{statement}", partial(measure, statement)
     return Study(
         name,
         "majority_vote",
@@ -280,52 +271,35 @@ def _of_errors(name: str, trial: Trial, axis: str, label: str, cases: Sequence[C
     )
 
 
-def _where(admits: Callable[[dict[str, Any], Case], bool]) -> Trial:
-    return partial(_vote_error, admits)
-
-
-def _only_of(values: dict[str, Any], case: Case) -> bool:
-    return _alone(values) and _unimodal(case)
-
-
-_few_lie = _where(lambda v, _: v["inverting"] == 0 and v["lying"] < (1 - 2 * v["flip"]) * v["honest"])
-_minority = _where(lambda v, case: v["lying"] == 0 and 2 * v["inverting"] < v["P"] and _unimodal(case))
-_no_minority = _where(
-    lambda v, case: (
-        v["lying"] == 0 and 2 * v["inverting"] >= v["P"] and v["tieloss"] == Fraction(1, 2) and _unimodal(case)
-    )
-)
-_fair_and_even = _where(lambda v, _: _alone(v) and v["P"] % 2 == 0 and v["tieloss"] == Fraction(1, 2))
-_one_worker = _where(lambda v, case: _only_of(v, case) and v["P"] == 1)
 _workers = [1, 2, 3, 4, 5, 8, 9, 16, 25, 36, 64, 100]
 
 _ERRORS = (
-    _of_errors("vote.law", _where(lambda *_: True), "honest", "uniform noise, S = 0.346; two more invert, one lies",
+    _of_errors("vote.law", "honest", "uniform noise, S = 0.346; two more invert, one lies",
                [_votes(H + 3, 2, 1, r="1/5", zeros="coin") for H in (0, 1, 2, 4, 8, 16, 32)]),
-    _of_errors("vote.even_worker", _fair_and_even, "P", "uniform noise, S = 0.346",
+    _of_errors("vote.even_worker", "P", "uniform noise, S = 0.346",
                [_votes(P, r="1/5", zeros="coin") for P in (2, 4, 6, 8, 16, 32)]),
-    _of_errors("worker.gauss", _one_worker, "snr", "normal noise",
+    _of_errors("worker.gauss", "snr", "normal noise",
                [_votes(1, noise="normal", r=f"{S}/10") for S in (1, 2, 4, 6, 8, 10, 12, 15, 20, 30)],
                partial(_worst_noise, (1,))),
-    _of_errors("vote.sharp", _where(_only_of), "P", "normal noise, S = 1/4, ties lost",
+    _of_errors("vote.sharp", "P", "normal noise, S = 1/4, ties lost",
                [_votes(P, noise="normal", r="1/4", zeros="abstain") for P in _workers],
                partial(_worst_noise, (1, 2, 3, 8))),
-    _of_errors("vote.bound", _where(_only_of), "P", "uniform noise, S = 0.346, ties lost",
+    _of_errors("vote.bound", "P", "uniform noise, S = 0.346, ties lost",
                [_votes(P, r="1/5", zeros="abstain") for P in _workers]),
-    _of_errors("vote.any_noise", _where(lambda v, _: _alone(v)), "P", "50 with probability 1/10, else -1",
+    _of_errors("vote.any_noise", "P", "50 with probability 1/10, else -1",
                [_votes(P, noise="skewed", r="1") for P in _workers],
                _refuting({"P": 15, "noise": "skewed", "r": "1"}, {"P": 100, "noise": "skewed", "r": "1"})),
-    _of_errors("vote.shared_noise", _all_alike, "P", "uniform noise, S = 0.346",
-               [_votes(P, r="1/5") for P in _workers], _refuting({"P": 40}, {"P": 100})),
-    _of_errors("adversaries.inverting", _minority, "inverting", "25 workers, uniform noise, S = 0.866",
+    _of_errors("vote.shared_noise", "P", "uniform noise, S = 0.346",
+               [_votes(P, r="1/5") for P in _workers], _refuting({"P": 40}, {"P": 100}), _all_alike),
+    _of_errors("adversaries.inverting", "inverting", "25 workers, uniform noise, S = 0.866",
                [_votes(25, A) for A in range(0, 13, 2)]),
-    _of_errors("adversaries.negation_is_worst", _as_adversaries, "P",
+    _of_errors("adversaries.negation_is_worst", "P",
                "44 % vote against the gradient; uniform noise, S = 1.155",
                [_votes(P, L=P * 11 // 25, r="2/3") for P in (25, 50, 75, 100, 150, 200)],
                _refuting({"P": 100, "L": 44, "r": "2/3"}, {"P": 200, "L": 88, "r": "2/3"})),
-    _of_errors("adversaries.liars", _few_lie, "lying", "30 honest workers, uniform noise, S = 1.155",
+    _of_errors("adversaries.liars", "lying", "30 honest workers, uniform noise, S = 1.155",
                [_votes(30 + L, L=L, r="2/3") for L in range(0, 20, 3)]),
-    _of_errors("adversaries.half", _no_minority, "P", "half and one invert; uniform noise, S = 0.346",
+    _of_errors("adversaries.half", "P", "half and one invert; uniform noise, S = 0.346",
                [_votes(P, A=P // 2 + 1, r="1/5", zeros="coin") for P in (2, 4, 6, 8, 16, 32)], _half),
 )  # fmt: skip
 
