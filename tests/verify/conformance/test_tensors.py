@@ -91,7 +91,7 @@ def test_a_factory_and_its_residual_are_adapted(torch):
     class Asked(Step):
         def __init__(self, kept):
             super().__init__(kept)
-            self._held, self.residual = self.residual, self.allgather_object
+            self._held, self.residual = self.residual, self.told
 
         def told(self):
             return self._held
