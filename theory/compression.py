@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Standing
-from commbounds.theory.hypotheses import ANY_FACTOR
+from commbounds.theory.hypotheses import ANY_FACTOR, MIDDLE_RANGE, NONZERO
 from commbounds.theory.quantities import (
     BIAS,
     BITS,
@@ -100,13 +100,19 @@ class CompressorClaims:
         return self._no_symmetry(SIGN_DEFECT, statement, "commutes with a change of sign", where, assumes)
 
     def scale_equivariance(
-        self, why: str, assumes: tuple[Hypothesis, ...] = (ANY_FACTOR,), statement: str = "scale_equivariance"
+        self,
+        why: str,
+        assumes: tuple[Hypothesis, ...] = (ANY_FACTOR, MIDDLE_RANGE),
+        statement: str = "scale_equivariance",
     ) -> Claim:
         """C(c x) is distributed like c C(x)."""
         return self._symmetry(SCALE_DEFECT, statement, "commutes with scaling", why, assumes)
 
     def no_scale_equivariance(
-        self, where: str, assumes: tuple[Hypothesis, ...] = (ANY_FACTOR,), statement: str = "scale_equivariance"
+        self,
+        where: str,
+        assumes: tuple[Hypothesis, ...] = (ANY_FACTOR, MIDDLE_RANGE),
+        statement: str = "scale_equivariance",
     ) -> Claim:
         """The same, refuted by the input described in `where`."""
         return self._no_symmetry(SCALE_DEFECT, statement, "commutes with scaling", where, assumes)
@@ -133,7 +139,7 @@ class CompressorClaims:
             title=f"{self._subject} divided by 1 + omega is contractive with alpha = 1/(1 + omega)",
             relation=relation(SHRUNK_ERROR, bound),
             kind=Kind.EXPECTED,
-            assumes=assumes,
+            assumes=(NONZERO, *assumes),
             source=derived(
                 "C is unbiased with variance v ||x||^2, v <= omega: the squared error of C/(1+omega) is its variance "
                 "v/(1+omega)^2 and its squared bias (omega/(1+omega))^2, together at most omega/(1+omega), with "

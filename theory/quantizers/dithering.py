@@ -6,7 +6,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.compression import CompressorClaims
-from commbounds.theory.hypotheses import EXACT_ARITHMETIC
+from commbounds.theory.hypotheses import EXACT_ARITHMETIC, MIDDLE_RANGE, NONZERO, NORM_FITS
 from commbounds.theory.quantities import (
     LEVEL,
     RELATIVE_ERROR,
@@ -58,12 +58,16 @@ _MAX_PROOF = (
 )
 
 QSGD: tuple[Claim, ...] = (
-    _qsgd.unbiased(_MEAN),
+    _qsgd.unbiased(_MEAN, (NORM_FITS,)),
     Claim(
         name="quantizers.qsgd.variance",
         title="The exact variance factor of QSGD",
         relation=Le(RELATIVE_ERROR, QSGD_OMEGA),
         kind=Kind.EXPECTED,
+        assumes=(
+            NONZERO,
+            NORM_FITS,
+        ),
         source=derived(_QSGD_PROOF),
         tightness=1,
         extremal=_QSGD_EXTREMAL,
@@ -74,6 +78,10 @@ QSGD: tuple[Claim, ...] = (
         title="QSGD has variance at most min(n/s^2, sqrt(n)/s)",
         relation=Le(RELATIVE_ERROR, QSGD_PRINTED),
         kind=Kind.EXPECTED,
+        assumes=(
+            NONZERO,
+            NORM_FITS,
+        ),
         source=ALISTARH_2017.recalled(
             "the variance bound of the quantiser", "Implied by quantizers.qsgd.variance, which is never larger."
         ),
@@ -88,6 +96,10 @@ QSGD: tuple[Claim, ...] = (
         title="QSGD multiplies the expected squared norm by at most 1 + omega",
         relation=Le(SECOND_MOMENT, sp.piecewise_fold(1 + QSGD_OMEGA)),
         kind=Kind.EXPECTED,
+        assumes=(
+            NONZERO,
+            NORM_FITS,
+        ),
         source=derived("Unbiased: the second moment is the squared norm plus the variance."),
         tightness=1,
         extremal=_QSGD_EXTREMAL,
@@ -97,6 +109,10 @@ QSGD: tuple[Claim, ...] = (
         title="QSGD multiplies the expected squared norm by at most min(n/s^2, sqrt(n)/s)",
         relation=Le(SECOND_MOMENT, QSGD_PRINTED),
         kind=Kind.EXPECTED,
+        assumes=(
+            NONZERO,
+            NORM_FITS,
+        ),
         source=FOLKLORE.recalled(
             "the variance factor, used as a bound on the second moment",
             "The second moment of an unbiased quantiser is at least 1: for n < s^2 the bound n/s^2 is below it.",
@@ -106,11 +122,12 @@ QSGD: tuple[Claim, ...] = (
         extremal="any x, n < s^2: measured >= 1, bound n/s^2 < 1",
         note="The printed factor bounds the variance; the second moment needs one more.",
     ),
-    _qsgd.shrunk_contraction(QSGD_OMEGA, extremal=_QSGD_EXTREMAL),
+    _qsgd.shrunk_contraction(QSGD_OMEGA, (NORM_FITS,), extremal=_QSGD_EXTREMAL),
     Claim(
         name="quantizers.qsgd.level",
         title="No level of QSGD exceeds s",
         relation=Le(LEVEL, s),
+        assumes=(NORM_FITS,),
         source=derived(
             "|x_i| <= ||x||, also after rounding the norm to the dtype, which is monotone: s |x_i|/||x|| <= s."
         ),
@@ -124,6 +141,7 @@ QSGD: tuple[Claim, ...] = (
         title="QSGD leaves at most min(n, s sqrt(n)) entries in expectation",
         relation=Le(SUPPORT, sp.Min(n, s * sp.sqrt(n))),
         kind=Kind.EXPECTED,
+        assumes=(NORM_FITS,),
         source=derived(
             "Entry i survives with probability min(1, a_i), a_i = s |x_i|/||x||, and sum a_i = s ||x||_1/||x||_2 <= "
             "s sqrt(n)."
@@ -136,17 +154,19 @@ QSGD: tuple[Claim, ...] = (
         title="QSGD leaves at most s (s + sqrt(n)) entries in expectation",
         relation=Le(SUPPORT, s * (s + sp.sqrt(n))),
         kind=Kind.EXPECTED,
+        assumes=(NORM_FITS,),
         source=ALISTARH_2017.recalled(
             "the sparsity of the quantised vector", "Implied by quantizers.qsgd.support, which is smaller."
         ),
         tightness=sp.Min(n, s * sp.sqrt(n)) / (s * (s + sp.sqrt(n))),
         extremal="all entries equal in magnitude",
     ),
-    _qsgd.wire(itembits + n * index_bits(2 * s + 1), _CODES),
-    _qsgd.sign_symmetry(_ODD),
+    _qsgd.wire(itembits + n * index_bits(2 * s + 1), _CODES, (NORM_FITS,)),
+    _qsgd.sign_symmetry(_ODD, (NORM_FITS,)),
     _qsgd.scale_equivariance(_RATIOS),
     _qsgd.no_idempotence(
-        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded once more"
+        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded once more",
+        (MIDDLE_RANGE,),
     ),
 )
 
@@ -157,6 +177,7 @@ MAXDITHERING: tuple[Claim, ...] = (
         title="The exact variance factor of dithering relative to the largest entry",
         relation=Le(RELATIVE_ERROR, MAX_OMEGA),
         kind=Kind.EXPECTED,
+        assumes=(NONZERO,),
         source=derived(_MAX_PROOF),
         tightness=1,
         extremal="one entry 1, all others 1/(s + sqrt(s^2 + n - 1))",
@@ -178,7 +199,7 @@ MAXDITHERING: tuple[Claim, ...] = (
     _maxdithering.idempotence(
         "The largest entry is at level s surely, so the output has the same largest entry, and all of its entries are "
         "levels, which do not move.",
-        (EXACT_ARITHMETIC,),
+        (EXACT_ARITHMETIC, MIDDLE_RANGE),
     ),
 )
 
@@ -189,6 +210,7 @@ TERNGRAD: tuple[Claim, ...] = (
         title="The exact variance of TernGrad",
         relation=Eq(RELATIVE_ERROR, (norminf * norm1 - norm2**2) / norm2**2),
         kind=Kind.EXPECTED,
+        assumes=(NONZERO,),
         source=WEN_2017.recalled(
             "the ternarisation, without clipping and layers",
             "An entry is max|x| with probability p = |x_i|/max|x|, else 0: variance max|x|^2 p (1 - p) = "
@@ -200,6 +222,7 @@ TERNGRAD: tuple[Claim, ...] = (
         title="The exact variance factor of TernGrad",
         relation=Le(RELATIVE_ERROR, TERN_OMEGA),
         kind=Kind.EXPECTED,
+        assumes=(NONZERO,),
         source=derived("Max-norm dithering with one level. " + _MAX_PROOF),
         tightness=1,
         extremal="one entry 1, all others 1/(1 + sqrt(n))",
