@@ -21,7 +21,7 @@ from commbounds.figures.files import rendered, written
 from commbounds.figures.formula import mathml
 from commbounds.figures.status import MEANING, Status, number, ratio, status
 from commbounds.figures.svg import inlined
-from commbounds.theory import Claim, Kind, Standing, Tag, claims
+from commbounds.theory import Claim, Kind, Origin, Standing, Tag, claims
 from commbounds.theory import book as contents
 from commbounds.theory.definitions import definitions
 from commbounds.verify.exhibit import Exhibit
@@ -63,7 +63,7 @@ class Entry:
     @property
     def printed(self) -> bool:
         """Whether others make the statement, rather than the book for completeness' sake."""
-        return self.claim.source.tag is not Tag.DERIVED
+        return self.claim.source.origin is not Origin.OWN
 
     @cached_property
     def formula(self) -> Markup:
@@ -199,6 +199,7 @@ def report(
         counts={word: sum(e.status.word == word for e in entries) for word in MEANING},
         verdict_counts={verdict.value: sum(e.finding.verdict is verdict for e in entries) for verdict in Verdict},
         missing=len(book) - len(entries),
+        by_source=_by_source(entries),
         meaning=MEANING,
         kinds=KINDS,
         verdicts=VERDICTS,
@@ -208,6 +209,17 @@ def report(
     path = Path(out) / "index.html"
     written(path, page.encode())
     return path
+
+
+def _by_source(entries: Sequence[Entry]) -> list[tuple[str, str, int, dict[str, int]]]:
+    """Origin, tag, number of statements, and how many of each standing; without those that do not occur."""
+    rows = []
+    for origin in Origin:
+        for tag in Tag:
+            stands = [e.claim.stands for e in entries if (e.claim.source.origin, e.claim.source.tag) == (origin, tag)]
+            if stands:
+                rows.append((origin.value, tag.value, len(stands), {s.value: stands.count(s) for s in Standing}))
+    return rows
 
 
 def _entry(claim: Claim, finding: Finding, book: Mapping[str, Claim]) -> Entry:

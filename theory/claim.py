@@ -44,6 +44,17 @@ class Tag(StrEnum):
     DERIVED = "derived"
 
 
+class Origin(StrEnum):
+    """Who makes a statement. Only what is printed can be anybody's erratum."""
+
+    PRINTED = "printed"
+    """A work makes it, or its authors' code does, as far as its tag says that we know."""
+    USAGE = "common usage"
+    """It is commonly said, without a source."""
+    OWN = "our own"
+    """This book makes it; where it fails, it is something that one might expect, and that is not so."""
+
+
 class Standing(StrEnum):
     """What we found about a claim."""
 
@@ -51,6 +62,10 @@ class Standing(StrEnum):
     HOLDS_AS_CORRECTED = "holds as corrected"
     """The statement fails as commonly printed; `Claim.corrected_by` names the statement that holds."""
     REFUTED = "refuted"
+
+
+COMMON_USAGE = "Common usage"
+"""The work of what is commonly said."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +88,13 @@ class Source:
     place: str
     tag: Tag
     proof: str = ""
+
+    @property
+    def origin(self) -> Origin:
+        """Who makes the statement."""
+        if self.tag is Tag.DERIVED:
+            return Origin.OWN
+        return Origin.USAGE if self.work == COMMON_USAGE else Origin.PRINTED
 
     def __post_init__(self) -> None:
         if not isinstance(self.tag, Tag):
