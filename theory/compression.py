@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Standing
+from commbounds.theory.claim import ASKED_OF_ALL, Claim, Eq, Hypothesis, Kind, Le, Standing
 from commbounds.theory.hypotheses import ANY_FACTOR, MIDDLE_RANGE, NONZERO
 from commbounds.theory.quantities import (
     BIAS,
@@ -16,8 +16,16 @@ from commbounds.theory.quantities import (
     SCALE_DEFECT,
     SHRUNK_ERROR,
     SIGN_DEFECT,
+    index_bits,
 )
 from commbounds.theory.sources import derived
+
+_WHOLE = (
+    (
+        "10/9 times the term 1",
+        "Equivalent: what is told apart is counted by a whole number, and a ninth more of one takes no further bit.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ class CompressorClaims:
             relation=Eq(BIAS, 0),
             kind=Kind.EXPECTED,
             assumes=assumes,
-            source=derived(why, "asked of every compressor"),
+            source=derived(why, ASKED_OF_ALL),
         )
 
     def biased(self, where: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "unbiased") -> Claim:
@@ -66,7 +74,7 @@ class CompressorClaims:
             relation=Eq(BIAS, 0),
             kind=Kind.EXPECTED,
             assumes=assumes,
-            source=derived(f"Refuted by one input: {where}.", "asked of every compressor"),
+            source=derived(f"Refuted by one input: {where}.", ASKED_OF_ALL),
             stands=Standing.REFUTED,
             extremal=where,
             note=f"Biased: {where}.",
@@ -88,6 +96,7 @@ class CompressorClaims:
             assumes=assumes,
             source=derived(f"Counted: {counted}.", "counted from the message's fields"),
             axis=axis,
+            unpinned=_WHOLE if any(count.args[0].is_Add for count in sp.sympify(bits).atoms(index_bits)) else (),
             note=f"{counted[0].upper()}{counted[1:]}; what both sides know beforehand is not sent.",
         )
 
@@ -157,7 +166,7 @@ class CompressorClaims:
             relation=Eq(quantity, 0),
             kind=self._kind,
             assumes=assumes,
-            source=derived(why, "asked of every compressor"),
+            source=derived(why, ASKED_OF_ALL),
         )
 
     def _no_symmetry(
@@ -169,7 +178,7 @@ class CompressorClaims:
             relation=Eq(quantity, 0),
             kind=self._kind,
             assumes=assumes,
-            source=derived(f"Refuted by one input: {where}.", "asked of every compressor"),
+            source=derived(f"Refuted by one input: {where}.", ASKED_OF_ALL),
             stands=Standing.REFUTED,
             extremal=where,
             note=f"It does not: {where}.",

@@ -27,6 +27,9 @@ Sweep = Callable[[Any, int], tuple[str, Sequence[tuple[float, Any]]]]
 """(class, n) -> (axis label, [(value, instance)])."""
 
 
+_UNREAD = "its law cannot be read off the kernel"
+
+
 def _last(shape: tuple[int, ...]) -> int:
     return shape[-1]
 
@@ -339,7 +342,7 @@ class CompressorStudy(AnyStudy):
             return Outcome(self.measure.exact(run), run.once(self.values))
         reading = self.measure.read(run)
         if reading is None:
-            return Unmeasured("its law cannot be read off the kernel")
+            return Unmeasured(_UNREAD + (": draws are tested" if self.tested else ""))
         return Outcome(reading.value, run.once(self.values), reading.slack)
 
     def law_gap(self, implementation: Any, case: Case) -> tuple[float, float] | None:

@@ -116,7 +116,10 @@ _BASES = ScaleDefect(
     factors=lambda c: (Fraction(c.base),), exact_factors=lambda c: (Fraction(c.base), 1 / Fraction(c.base))
 )
 _ALPHA: dict[str, Any] = {"values": with_alpha}
-_TABLE: dict[str, Any] = {"values": _with_table}
+# of 31 codes a ninth more, of 255 one more takes another bit; so it is with tables of 127 and of 128 powers
+_WIRE_LEVELS: dict[str, Any] = {"setups": lambda cls, n: [cls(levels) for levels in (1, 3, 15, 127)]}
+_WIRE_BASES = (2, Fraction(3, 2), 3, 4, Fraction(63, 16))
+_TABLE: dict[str, Any] = {"values": _with_table, "setups": lambda cls, n: [cls(base) for base in _WIRE_BASES]}
 _NORM: dict[str, Any] = {"domain": RATIONAL_NORMS}
 _LEVEL: dict[str, Any] = {"measure": Level(), "enumerable": False, "injectable": False, "worst": one_entry}
 
@@ -164,7 +167,7 @@ def _dithering(subject: str, name: str, extremal: Any, **options: Any) -> list[C
         bind(p + "unbiased", name, tested="entries", **options),
         bind(p + "variance", name, tested="bound", worst=extremal, **options),
         bind(p + "shrunk_contraction", name, measure=_shrinking(p + "variance"), worst=extremal, **options),
-        bind(p + "wire", name),
+        bind(p + "wire", name, **({} if name == "TernGrad" else _WIRE_LEVELS)),
         bind(p + "sign_symmetry", name, **options),
         bind(p + "scale_equivariance", name, **options),
     ]
