@@ -141,7 +141,7 @@ def _corpus(sizes: tuple[int, ...], dtype: type) -> Iterator[tuple[str, Array]]:
         for name, make in inputs.CORPUS.items():
             x = make(n)
             for P in (1, 3, 5, 8) if n <= 3 else (3,):
-                shifts = np.array([np.roll(x, i) for i in range(P)], dtype=dtype)
+                shifts: Array = np.array([np.roll(x, i) for i in range(P)], dtype=dtype)
                 yield f"{P} workers hold shifts of {name}, n={n}", shifts
             yield f"two workers hold {name}, n={n}", np.array([x, x], dtype=dtype)
             yield f"two workers nearly cancel on {name}, n={n}", np.array([x + 0.5, 0.25 - x], dtype=dtype)
