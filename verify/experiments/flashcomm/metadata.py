@@ -131,7 +131,7 @@ _METABITS = {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16}
 
 
 def _wire(cls: Any, case: Case) -> Outcome | None:
-    """The bytes that are sent, in bits; -1 where the message counts itself otherwise, or they read as another vector."""
+    """The bytes that are sent, in bits; -1 where the message counts otherwise, or they read as another vector."""
     c, n = made(cls, case), case.array.size
     values = {"n": n, "group": c.group, "width": c.width, "groups": -(-n // c.group)}
     values["metabits"] = _METABITS[c.metadata]
