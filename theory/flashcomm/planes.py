@@ -27,7 +27,7 @@ _PLANES = (
         name="flashcomm.bitplanes.bytes",
         title="Planes of n codes take n b/8 bytes where 8 divides n",
         relation=Eq(t.PACKED_BYTES, n * t.width / 8),
-        assumes=(t.WHOLE_GROUPS,),
+        assumes=(t.WHOLE_BYTES,),
         source=derived("A plane of width w takes n w/8 bytes, and the widths add up to b."),
         note="Else every plane is rounded up to a byte.",
     ),

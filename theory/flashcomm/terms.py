@@ -147,6 +147,7 @@ LOG2_SCALE = Hypothesis(
 WHOLE_GROUPS = Hypothesis(
     "whole_groups", "The group divides n, and 8 divides n.", Eq(sp.Mod(n, group), 0) & Eq(sp.Mod(n, 8), 0)
 )
+WHOLE_BYTES = Hypothesis("whole_bytes", "8 divides n.", Eq(sp.Mod(n, 8), 0))
 NO_SPIKE = Hypothesis("no_spike", "The entry is neither the smallest nor the largest of its group.")
 GAUSSIAN = Hypothesis("gaussian", "The entries are independent standard normal numbers.")
 LEVELS_MISS = Hypothesis(
