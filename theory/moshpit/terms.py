@@ -32,6 +32,12 @@ survivors = Symbol("survivors", "n'", 2, integer=True, positive=True)
 """Peers that stay, N at most."""
 spread = Symbol("spread", "V", Fraction(3, 2), nonnegative=True)
 """Distortion before the step or the round at hand, expected."""
+loss = Symbol("loss", r"\ell", Fraction(1, 4), nonnegative=True)
+"""Probability that a link does not deliver in a round, each way independently of all else."""
+oneway = Symbol("oneway", example=0, integer=True, nonnegative=True)
+"""Links that do not deliver while the same link the other way does."""
+roughness = Symbol("roughness", r"\frac1N\sum_{i\to j}\lVert x_i-x_j\rVert^2", Fraction(5, 3), nonnegative=True)
+"""Squared distances of the peers' vectors from those of their neighbours, over the neighbours; mean over the peers."""
 cap = Symbol("cap", "c", 4, integer=True, positive=True)
 """Most attempts."""
 mixing = Symbol("mixing", r"\rho", Fraction(1, 3), nonnegative=True)
