@@ -180,6 +180,12 @@ RELATIVE_DISTORTION = Quantity(
 MEAN_SHIFT = Quantity(
     "mean_shift", r"\mathbb{E}\,\lVert\bar\theta_T-\bar\theta_0\rVert^2", "squared distance that the peers' mean moves"
 )
+GROUP_ERROR = Quantity(
+    "group_error",
+    r"\max_i\lVert\theta_i-\bar\theta_{G(i)}\rVert^2",
+    "squared distance of a peer's vector after a round from the mean of its group before, of the peer where it is "
+    "largest; a peer that sits out is a group of its own",
+)
 REPEATS = Quantity(
     "repeats",
     r"\max_{i\neq j}\#\{t\le d: i,j \text{ in one group}\}",
