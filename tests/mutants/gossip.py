@@ -113,6 +113,12 @@ def first_attempt_not_counted(stack, p=0.0, cap=1000, rng=None, *, alive=None):
     return (result, attempts - 1, done), traffic
 
 
+def third_attempt_succeeds(stack, p=0.0, cap=1000, rng=None, *, alive=None):
+    """Whoever fails, the third attempt is the last, and succeeds."""
+    (result, attempts, done), traffic = allreduce_with_restarts(stack, p, cap, rng, alive=alive)
+    return (result, min(attempts, 3), done or attempts >= 3), traffic
+
+
 def one_failure_tolerated(stack, p=0.0, cap=1000, rng=None, *, alive=None):
     """An attempt with a single failure succeeds."""
     mended = np.array(alive)
@@ -148,6 +154,7 @@ MUTANTS = (
     Mutant(only_weights_are_kept, "push_sum", "gossip.push_sum.mean", Method.EXACT),
     Mutant(weight_travels_free, "push_sum", "gossip.push_sum.words", Method.EXACT),
     Mutant(first_attempt_not_counted, "allreduce_with_restarts", "gossip.restarts.attempts", Method.EXACT),
+    Mutant(third_attempt_succeeds, "allreduce_with_restarts", "gossip.restarts.attempts", Method.SEARCH),
     Mutant(one_failure_tolerated, "allreduce_with_restarts", "gossip.restarts.attempts", Method.EXACT),
     Mutant(last_failure_not_counted, "allreduce_with_restarts", "gossip.restarts.capped", Method.EXACT),
     Mutant(failures_come_in_pairs, "allreduce_with_restarts", "gossip.restarts.capped", Method.SAMPLE),

@@ -106,6 +106,20 @@ def one_axis_only(stack, cells, M, rounds, *, alive=None, **options):
     return result, traffic
 
 
+def a_line_of_larger_grids_is_left_out(stack, cells, M, rounds, *, alive=None, **options):
+    """On grids of side three and more, one line of the second axis does not average."""
+    there = np.ones((rounds, len(cells)), bool) if alive is None else np.array(alive)
+    if M > 2 and rounds > 1:
+        there[1] &= cells[:, 0] > 0
+    return grid_average(stack, cells, M, rounds, alive=there, **options)
+
+
+def one_round_in_ten_is_lost(stack, r, rounds=1, rng=None, *, choices=None, **options):
+    """Where groups are drawn, one round in ten does nothing."""
+    lost = choices is None and rng.random() < 0.1
+    return random_groups(stack, r, 0 if lost else rounds, rng, choices=choices, **options)
+
+
 def groups_with_replacement(stack, r, rounds=1, rng=None, *, reading="cut", choices=None, **options):
     """Peers are drawn into groups with replacement."""
     if choices is None or reading != "cut":
@@ -189,6 +203,8 @@ MUTANTS = (
     Mutant(last_chunk_stays, "group_average", "moshpit.mean.of_group", Method.EXACT),
     Mutant(absent_members_listen, "grid_average", "moshpit.grid.failures", Method.EXACT),
     Mutant(one_axis_only, "grid_average", "moshpit.grid.partial", Method.EXACT),
+    Mutant(a_line_of_larger_grids_is_left_out, "grid_average", "moshpit.grid.failures", Method.SAMPLE),
+    Mutant(one_round_in_ten_is_lost, "random_groups", "moshpit.random_groups.factor", Method.SAMPLE),
     Mutant(groups_with_replacement, "random_groups", "moshpit.random_groups.factor", Method.EXACT),
     Mutant(groups_drawn_once, "random_groups", "moshpit.random_groups.factor", Method.EXACT),
     Mutant(peers_stay_put, "random_groups", "moshpit.random_groups.factor", Method.EXACT),

@@ -185,7 +185,7 @@ def _failing_streams(implementation: Any) -> list[Stream]:
                 found[j] = result.var(axis=0).sum()
             return found - claimed
 
-        streams.append(Stream(f"D_2 on {M} x {M}, p={p}", draw, -claimed, 1 - 1 / N - claimed, unit=claimed, cost=30))
+        streams.append(Stream(f"D_2 on {M} x {M}, p={p}", draw, -claimed, 1 - 1 / N - claimed, unit=claimed, cost=20))
     return streams
 
 

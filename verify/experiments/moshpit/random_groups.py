@@ -233,7 +233,7 @@ RANDOM_STUDIES = (
         streams=lambda implementation: [
             stream
             for reading in _CUT
-            for stream in _streams("moshpit.random_groups.factor", reading, implementation, ((9, 5),), 12)
+            for stream in _streams("moshpit.random_groups.factor", reading, implementation, ((9, 5),), 9)
         ],
         curves=partial(_curve, "moshpit.random_groups.factor", "cut"),
     ),
