@@ -34,11 +34,12 @@ from commbounds.theory.moshpit.terms import (
     dims,
     failure,
     mean_overlap,
+    r,
     rounds,
     spread,
     survivors,
 )
-from commbounds.theory.quantities import n, r
+from commbounds.theory.quantities import n
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import CRITICAL_PATH, MESSAGES, MOST_SENT, STEPS
 

@@ -10,7 +10,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Eq, Hypothesis, Le
 from commbounds.theory.functions import ExactFunction
-from commbounds.theory.quantities import Quantity, n, r
+from commbounds.theory.quantities import Quantity, n
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
 
@@ -18,6 +18,8 @@ N = Symbol("N", example=8, integer=True, positive=True)
 """Peers."""
 M = Symbol("M", example=4, integer=True, positive=True)
 """Members of a full group: the side of the grid."""
+r = Symbol("r", example=2, integer=True, positive=True)
+"""Groups of a round, r <= N; all of which have members, unless labels are drawn freely."""
 dims = Symbol("dims", "d", 3, integer=True, positive=True)
 """Dimensions of the grid."""
 rounds = Symbol("rounds", "T", 1, integer=True, nonnegative=True)
@@ -250,6 +252,12 @@ ONE_ROUND = Hypothesis("one_round", "One round of random groups is averaged.")
 RANDOM_SURVIVORS = Hypothesis("random_survivors", "After the rounds a uniformly random set of peers stays.")
 DIVISIBLE = Hypothesis("divisible", "The members of a full group divide the vector into equal chunks.", Eq(n % M, 0))
 EQUAL_STARTS = Hypothesis("equal_starts", "All peers start at the same point, and nobody leaves.")
+LEAVING = Hypothesis(
+    "leaving",
+    "All peers start at the same point; after an average some leave for good, a uniformly random set whose size does "
+    "not depend on anything, and n' stay to the end.",
+    Le(survivors, N),
+)
 CONVEX = Hypothesis("convex", "f is convex and smooth.")
 STRONGLY_CONVEX = Hypothesis("strongly_convex", "f is strongly convex and smooth.")
 SMOOTH = Hypothesis("smooth", "f is smooth and bounded below; it need not be convex.")

@@ -20,6 +20,7 @@ from commbounds.theory import claims
 from commbounds.verify.experiments.moshpit.averaging import (
     curve_of,
     distortions,
+    mean_of,
     settings,
     some_vectors,
     whole_numbers,
@@ -61,7 +62,8 @@ class _Bent:
     def value(self, x: Any) -> Any:
         """The value at a Fraction, or at floats."""
         exact = isinstance(x, Fraction)
-        c, left, right, mu = (a if exact else float(a) for a in (self.c, self.left, self.right, self.mu))
+        number: Any = Fraction if exact else float
+        c, left, right, mu = map(number, (self.c, self.left, self.right, self.mu))
         total = mu * x * x / 2
         if c:
             within = min(max(x, -left / c), right / c) if exact else np.clip(x, -left / c, right / c)
@@ -270,6 +272,86 @@ def _one_sided_streams(bounded: str, implementation: Any) -> list[Stream]:
     return [Stream("f over its bound, one peer, 64 steps", in_parts, -1.0, math.inf, two_sided=False, cost=10)]
 
 
+def _departures(implementation: Any, case: Case) -> Outcome | None:
+    """E f at the average of the means, over all noises, groups, and sets of peers that leave."""
+    N, r, period, start = (case.settings[key] for key in ("N", "r", "period", "start"))
+    stays = [int(size) for size in case.settings["stays"].split()]
+    objective, gamma, K = _objective(case.settings), Fraction(case.settings["gamma"]), period * len(stays) + 1
+    noise, chances = _noises("signs", N, K - 1)
+    spreads, total = [Fraction(0)] * (len(stays) + 1), Fraction(0)
+
+    def go_on(points: Array, peers: list[int], seen: list[Array], share: Fraction) -> None:
+        nonlocal total
+        done = len(seen)
+        if done == len(stays):
+            numbers, scale = whole_numbers(np.concatenate([*seen, points.mean(axis=0)[None]]))
+            averages = (Fraction(int(s), scale * K) for s in numbers.astype(object).sum(axis=0))
+            total += share * sum((objective.value(x) for x in averages), Fraction(0)) * chances[0]
+            return
+        given, splits = noise[done * period : (done + 1) * period, peers], _splits(len(peers), min(r, len(peers)))
+        kept = list(itertools.combinations(range(len(peers)), stays[done]))
+        for labels in splits:
+            path, _ = implementation(points, objective.gradient, float(gamma), given, period, [[labels]])
+            part = share / len(splits)
+            spreads[done + 1] += part * Fraction(float(path.spreads[-1])) * chances[0]
+            for chosen in kept:
+                left, before = [peers[i] for i in chosen], [*seen, path.means[:period]]
+                go_on(np.asarray(path.points)[list(chosen)], left, before, part / len(kept))
+
+    go_on(np.full((N, noise.shape[2]), float(start)), list(range(N)), [], Fraction(1))
+    values = {
+        "N": N, "survivors": stays[-1], "iterations": K, "stepsize": gamma, "period": period, "noise": Fraction(1),
+        "smoothness": objective.smoothness, "distance": Fraction(start),
+        "quality": sp.sqrt(sp.Rational(*(max(spreads) / gamma**2).as_integer_ratio())),
+    }  # fmt: skip
+    return Outcome(total, values) if _admitted("moshpit.sgd.departures", values) else None
+
+
+def _leaves(level: int) -> Iterator[Case]:
+    """From up to four peers some leave at once, or one after another, or all stay."""
+    plans = [(1, 1, 2, "1"), (2, 1, 1, "1"), (2, 2, 1, "2 1"), (2, 2, 2, "1"), (4, 2, 1, "2"), (4, 4, 1, "1")]
+    plans += [(4, 2, 1, "4 2"), (4, 4, 1, "2 1")] if level else []
+    bends = ({"objective": "quadratic", "h": "1"}, {"objective": "bent", "left": "1/4", "right": "1/2"})
+    for (N, r, period, stays), bend, start in itertools.product(plans, bends, ("0", "2")):
+        yield settings(**bend, gamma="1/4", period=period, N=N, r=r, stays=stays, start=start)
+
+
+def _departure_curve(implementation: Any, _seed: int) -> list[Series]:
+    """The bound and the error of two peers that average by themselves, one of which leaves at the end."""
+    cases = [
+        settings(objective="quadratic", h="1", gamma="1/4", period=t, N=2, r=2, stays="1", start="2") for t in (1, 2, 3)
+    ]
+    name = "moshpit.sgd.departures"
+    return curve_of(name, _departures, "iterations", "N = 2, of which one stays", cases, implementation, 0)
+
+
+def _leaving(implementation: Any, case: Case) -> Outcome | None:
+    """One step and an average on a quadratic, over all noises, groups and survivors."""
+    N, r, seed, stay = (case.settings[key] for key in ("N", "r", "seed", "stay"))
+    gamma, h = Fraction(case.settings["gamma"]), Fraction(case.settings["h"])
+    x, total, count = some_vectors(N, 2, seed, 4 * N), Fraction(0), 0
+    for signs in itertools.product((1.0, -1.0), repeat=N):
+        noise = np.array(signs).reshape(1, N, 1) * np.array([1.0, 0.0])
+        for labels in _splits(N, r):
+            path, _ = implementation(x, lambda y: float(h) * y, float(gamma), noise, 1, [[labels]])
+            for chosen in itertools.combinations(range(N), stay):
+                means = mean_of(np.asarray(path.points)[list(chosen)])
+                total, count = total + sum(m * m for m in means), count + 1
+    values = {
+        "N": N, "survivors": stay, "stepsize": gamma, "curvature": h, "noise": Fraction(1),
+        "spread": sum(distortions(x)), "square": sum(m * m for m in mean_of(x)), "mixing": Fraction(r - 1, N - 1),
+    }  # fmt: skip
+    return Outcome(total / count, values)
+
+
+def _leavers(level: int) -> Iterator[Case]:
+    for (N, r), (gamma, h) in itertools.product(
+        ((2, 1), (2, 2), (4, 1), (4, 2), (4, 4)), (("1/2", "1"), ("1/4", "2"), ("1", "0"))
+    ):
+        for stay, seed in itertools.product(range(1, N + 1), range(1 + level)):
+            yield settings(N=N, r=r, gamma=gamma, h=h, stay=stay, seed=seed)
+
+
 def _step(statement: str, implementation: Any, case: Case) -> Outcome | None:
     """One step on a quadratic from given points, over all noises, and all groups where it averages."""
     N, r, seed, averaged = (case.settings[key] for key in ("N", "r", "seed", "averaged"))
@@ -408,6 +490,27 @@ SGD_STUDIES = (
         corpus=_hard_nonconvex,
         cases=_nonconvex_cases,
         curves=partial(_descent_curve, "nonconvex"),
+    ),
+    _study(
+        "departures",
+        _departures,
+        grid=_leaves,
+        enumerated="all signs of unit noises, all groups and all sets that leave, of up to 4 peers and 2 averages",
+        curves=_departure_curve,
+    ),
+    _study(
+        "leaving",
+        _leaving,
+        grid=_leavers,
+        enumerated="all signs of unit noises, all groups and all survivors of up to 4 peers, one step",
+        curves=partial(
+            curve_of,
+            "moshpit.sgd.leaving",
+            _leaving,
+            "survivors",
+            "N = 4, r = 2, h = 1, a step and an average",
+            [settings(N=4, r=2, gamma="1/2", h="1", stay=stay, seed=0) for stay in range(1, 5)],
+        ),
     ),
     _study(
         "spread",
