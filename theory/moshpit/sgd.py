@@ -121,7 +121,7 @@ SGD_CLAIMS = (
         assumes=(CONVEX, LEAVING, SMALL_STEP),
         source=derived(
             _PER_STEP
-            + " Here N is the number of peers at the time, n' or more. If b of a peers stay, theirs is a sample's mean: "
+            + " Here N is the number of peers at a time, n' or more. If b of a peers stay, theirs is a sample's mean: "
             "E||theta' - theta*||^2 = ||theta - theta*||^2 + V (a - b)/(b (a - 1)), and E V' = V a (b - 1)/((a - 1) b) "
             "is no more than V. V is at most gamma^2 delta^2 then, and (a - b)/(b (a - 1)) = a/(a - 1) (1/b - 1/a), "
             "where a/(a - 1) is at most 1 + 1/n' as a is at least n' + 1: all departures together add gamma^2 delta^2 "
