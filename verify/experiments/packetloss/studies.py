@@ -9,6 +9,7 @@ from typing import Any
 
 from commbounds.collectives import Bernoulli, GilbertElliott
 from commbounds.verify.experiments.packetloss.curves import LOSSES, swept
+from commbounds.verify.experiments.packetloss.descent import DESCENTS
 from commbounds.verify.experiments.packetloss.draws import (
     broadcast_streams,
     drawn_only,
@@ -83,7 +84,7 @@ def _cuts(_receivers: int, _steps: int) -> Settings:
     return ({"packets": q} for q in range(1, 5))
 
 
-_SEVERAL = ((1, 4, 5, 6), (2, 3, 4, 4), (3, 2, 2, 3))
+_SEVERAL = ((1, 4, 5, 6), (2, 3, 4, 4), (3, 2, 2, 3), (4, 2, 2, 2), (7, 1, 1, 1))
 _GRIDS: dict[str, Callable[[int], Iterator[Case]]] = {
     "staleness.law": grid(varied=_stale),
     "staleness.never_updated": grid(varied=_never),
@@ -102,7 +103,7 @@ _GRIDS: dict[str, Callable[[int], Iterator[Case]]] = {
     "drift.sure_norm": grid(((2, 3, 4, 5),), _SOME, _signs),
     "drift.mean_norm": grid(((2, 3, 4, 5),), _SOME, _signs),
     "drift.owner_sure_norm": grid(((2, 3, 4, 5),), _SOME, _signs),
-    "workers.range": grid(((1, 4, 5, 6), (2, 3, 4, 5), (3, 3, 3, 4), (4, 2, 2, 3))),
+    "workers.range": grid(((1, 4, 5, 6), (2, 3, 4, 5), (3, 3, 3, 4), (4, 2, 2, 3), (7, 1, 1, 1))),
     "bursts.pair": grid(losses=_ONE, varied=_chains),
     "bursts.owner": grid(losses=_ONE, varied=_chains),
     "bursts.pair_limit": grid(losses=_ONE, varied=_chains),
@@ -212,4 +213,5 @@ EXPERIMENTS = studies(
         streams=staleness_streams("packetloss.workers.log_lower", False),
     ),
     *TRAINING,
+    *DESCENTS,
 )
