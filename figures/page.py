@@ -23,6 +23,7 @@ from commbounds.figures.status import MEANING, Status, number, ratio, status
 from commbounds.figures.svg import inlined
 from commbounds.theory import Claim, Kind, Standing, Tag, claims
 from commbounds.theory import book as contents
+from commbounds.theory.definitions import definitions
 from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding, Verdict
 
@@ -34,7 +35,7 @@ KINDS = {
 }
 
 VERDICTS = {
-    Verdict.PROVED: "all randomness was enumerated in exact arithmetic, on every input of the grids named",
+    Verdict.ENUMERATED: "all randomness was enumerated in exact arithmetic, on every input of the grids named",
     Verdict.SURVIVED: "a search for a counterexample found none",
     Verdict.CONSISTENT: "a sequential test saw no violation at its declared false-alarm rate",
 }
@@ -92,6 +93,25 @@ class Entry:
         reached = "passed by the factor" if self.status.word == "refuted" else "approached to measured / bound ="
         words = [self.status.verdict, f"{reached} {self.status.tightness.lstrip('×')}" * bool(self.status.tightness)]
         return " · ".join([*filter(None, words), f"the book says: {self.claim.stands}"])
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What the symbols of the bound mean, those that the book says."""
+        return {name: meaning for name, meaning in definitions(self.claim).items() if meaning}
+
+    @property
+    def pinned(self) -> str:
+        """How many neighbours of the formula some case refutes, and which none does."""
+        finding = self.finding
+        asked = finding.mutants - len(finding.explained)
+        words = f"{asked - len(finding.untested)} of {asked} neighbours are refuted by some case"
+        return words + (f"; not tested: {', '.join(finding.untested)}" if finding.untested else "")
+
+    @property
+    def slack(self) -> list[str]:
+        """What no case tests, with the book's reason."""
+        reasons = (*self.claim.unpinned, *self.claim.unentered)
+        return [f"{pattern}: {reason}" for pattern, reason in reasons]
 
     @property
     def search(self) -> str:

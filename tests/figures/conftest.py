@@ -77,10 +77,10 @@ BOOK = {c.name: c for c in CLAIMS}
 FOUND = {
     "topk.contraction": Finding(
         "",
-        Verdict.PROVED,
+        Verdict.ENUMERATED,
         True,
         (
-            Evidence(Method.EXACT, Verdict.PROVED, 12345, "every sign pattern up to n = 5", tightness=1.0),
+            Evidence(Method.EXACT, Verdict.ENUMERATED, 12345, "every sign pattern up to n = 5", tightness=1.0),
             Evidence(Method.ATTACK, Verdict.SURVIVED, 900, "differential evolution", tightness=0.99999),
         ),
         (series("k/n", DENSITIES, [1 - d for d in DENSITIES], [1 - d for d in DENSITIES]),),
@@ -119,10 +119,10 @@ FOUND = {
         1.07,
     ),
     "signs.identity": Finding(
-        "", Verdict.PROVED, True, (), (series("n", SIZES, RISING, RISING, random=0.9, gradients=0.7),), 1.0
+        "", Verdict.ENUMERATED, True, (), (series("n", SIZES, RISING, RISING, random=0.9, gradients=0.7),), 1.0
     ),
     "signs.sign_symmetry": Finding(
-        "", Verdict.PROVED, True, (), (series("n", SIZES, [0.0] * 9, [0.0] * 9),), None, message="plain <b>text</b>"
+        "", Verdict.ENUMERATED, True, (), (series("n", SIZES, [0.0] * 9, [0.0] * 9),), None, message="plain <b>text</b>"
     ),
     "signs.scale_equivariance": Finding(
         "",

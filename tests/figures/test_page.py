@@ -121,11 +121,11 @@ def test_tiles_filter_for_as_many_rows_as_they_count(page):
 
 def test_sections_say_what_was_found_and_what_the_book_says(page):
     text = "".join(parsed(page).text)
-    assert "proved · approached to measured / bound = 1.000 · the book says: holds" in text
+    assert "enumerated · approached to measured / bound = 1.000 · the book says: holds" in text
     assert "passed by the factor 2.0e6 · the book says: refuted" in text
     assert "passed by the factor 1.070 · the book says: holds as corrected" in text
     found = re.findall(r'data-filter="verdict:(\w+)"><b>(\d+)</b>', page)
-    assert dict(found) == {"proved": "3", "survived": "3", "consistent": "1", "refuted": "4", "error": "1"}
+    assert dict(found) == {"enumerated": "3", "survived": "3", "consistent": "1", "refuted": "4", "error": "1"}
 
 
 def test_sources_show_how_we_know_them(page):
