@@ -113,8 +113,8 @@ GRADIENT_ERROR = Quantity(
 GRADIENT_SQUARES = Quantity(
     "gradient_squares",
     r"\frac1t\sum_{s<t}\tfrac12\mathbb{E}\left(\lVert\nabla f(\theta_s)\rVert^2+\lVert\bar g_s\rVert^2\right)",
-    "mean over the steps of half the squared norm of the gradient of f at the owners' values, and half that of the mean "
-    "of the workers' gradients at their own replicas, expected",
+    "mean over the steps of half the squared norm of the gradient of f at the owners' values, plus half that of the "
+    "mean of the workers' gradients at their own replicas, expected",
 )
 OWNERS_GRADIENT_SQUARE = Quantity(
     "owners_gradient_square",

@@ -160,8 +160,11 @@ def _expectations(training: Any, case: Case) -> tuple[list[Fraction], list[Fract
     rate = s["rate"] / smooth
     run = _histories(training, s["N"], s["n"], steps, s["curvatures"], rate)
     true, seen, value = (
-        [run.mean(p, step, [(row[0], row[which]) for row in rows]) for step, rows in enumerate(run.at_outset)]
-        for which in (1, 2, 3)
+        [
+            run.mean(p, step, [(weights, squares[which]) for weights, *squares in rows])
+            for step, rows in enumerate(run.at_outset)
+        ]
+        for which in range(3)
     )
     estimated = [run.mean(p, step + 1, rows) for step, rows in enumerate(run.estimates)]
     values = {
@@ -236,7 +239,8 @@ def _streams(claim: str) -> Callable[[Any], list[Stream]]:
             def draw(rng: np.random.Generator, count: int) -> Floats:
                 seed, found = int(rng.integers(2**63)), np.empty(count)
                 for run in range(count):
-                    replicas, updates = [fresh_replicas(start, workers).parameters], []
+                    replicas: list[Floats] = [fresh_replicas(start, workers).parameters]
+                    updates: list[Floats] = []
 
                     def observe(state: Replicas, update: Floats, kept: Any = (replicas, updates)) -> None:
                         kept[0].append(state.parameters)
