@@ -23,7 +23,7 @@ Lost = Counter[int]
 """By the number of packets lost: in how many histories."""
 _UNIT = 36.0
 """Multiple of all starts and minimisers: means of up to three workers are exact, twice in a row."""
-_CURVATURES = {"alike": (2.0, 2.0, 2.0), "several": (2.0, 1.0, 0.5)}
+_CURVATURES = {"alike": (2.0, 2.0, 2.0), "several": (2.0, 1.0, 0.5), "steep": (16.0, 16.0, 16.0)}
 """Of the workers' quadratics, in turn; the first is the largest."""
 
 
@@ -194,7 +194,7 @@ _SLOW, _WHOLE, _FAST = Fraction(1, 4), Fraction(1), Fraction(3, 2)
 _SIZES = (
     ((1, 1, 3), "alike", _SLOW), ((1, 1, 3), "alike", _WHOLE), ((1, 1, 3), "alike", _FAST), ((1, 1, 8), "alike", _SLOW),
     ((2, 1, 3), "alike", _WHOLE), ((2, 1, 3), "several", _FAST), ((2, 3, 1), "several", _SLOW),
-    ((3, 1, 2), "alike", _FAST),
+    ((3, 1, 2), "steep", _FAST),
 )  # fmt: skip
 _MORE = (((2, 1, 4), "alike", _WHOLE), ((3, 1, 2), "several", _SLOW), ((2, 2, 2), "several", _WHOLE))
 _ROOTED = tuple(Fraction(*pair) for pair in ((0, 1), (1, 4), (4, 9), (1, 2), (81, 100)))
@@ -208,7 +208,7 @@ def _grid(level: int) -> Iterator[Case]:
 
 def _lossless(_budget: Any) -> Iterator[Case]:
     for size, curvatures, rate in _SIZES:
-        if curvatures == "alike":
+        if curvatures != "several":
             yield _run_case(*size, curvatures, rate, Fraction(0))
 
 
