@@ -58,10 +58,6 @@ def _correlations(_receivers: int, _steps: int) -> Settings:
     return ({"rho": Fraction(i, 4)} for i in range(-4, 5))
 
 
-def _matching(_receivers: int, _steps: int) -> Settings:
-    return iter([{"rho": None}])
-
-
 def _windows(_receivers: int, _steps: int) -> Settings:
     return ({"window": w} for w in (1, 2, 3))
 
@@ -97,7 +93,6 @@ _GRIDS: dict[str, Callable[[int], Iterator[Case]]] = {
     "drift.consensus": grid(_SEVERAL),
     "drift.consensus_limit": grid(_SEVERAL),
     "drift.any_losses": grid(varied=_seeds, losses=_ONE),
-    "drift.published_with_correlated_updates": grid(varied=_matching),
     "drift.autoregressive": grid(varied=_correlations, losses=_SOME),
     "drift.autocovariance": grid(varied=_windows),
     "drift.sure_norm": grid(((2, 3, 4, 5),), _SOME, _signs),
@@ -123,7 +118,7 @@ _EXTREMAL: dict[str, dict[str, Any]] = {
     "versions.mean_square_gap": {},
     "drift.pair_limit": {},
     "drift.published": {"p": Fraction(1, 5), "t": 5},
-    "drift.published_with_correlated_updates": {"rho": None},
+    "drift.published_with_correlated_updates": {},
     "drift.autoregressive": {"rho": Fraction(1, 2)},
     "drift.autocovariance": {"window": 2},
     "drift.sure_norm": {"signs": (1, 1, 1, 1)},
