@@ -1,0 +1,75 @@
+"""What the studies of DropCompute are able to see."""
+
+from fractions import Fraction
+
+import pytest
+from bindings import evidence
+
+from commbounds.collectives import random_batch_sgd
+from commbounds.verify import Method
+from commbounds.verify.experiment import budgets
+from commbounds.verify.experiments import EXPERIMENTS
+from commbounds.verify.experiments.dropcompute.sgd import Objective
+from commbounds.verify.experiments.dropcompute.small import _dependent_times, _slow_case
+
+pytestmark = pytest.mark.kernels
+
+
+@pytest.mark.parametrize("name", ["dropcompute.trials.time", "dropcompute.trials.completed"])
+def test_simulated_steps_are_seen_to_a_few_per_cent(name):
+    assert evidence(name, Method.SAMPLE).detects <= 0.035
+
+
+def broken(study, implementation, cases):
+    """On how many of the cases the relation breaks."""
+    outcomes = (study.trial(implementation, case) for case in cases)
+    return sum(study.compared(outcome)[2] for outcome in outcomes if outcome is not None)
+
+
+@pytest.mark.parametrize("factor", [2, 4, 8, 0.5])
+def test_wrong_step_sizes_are_seen_without_any_quadratic(factor):
+    def twin(start, gradient, noise, batches, learning_rate):
+        return random_batch_sgd(start, gradient, noise, batches, factor * learning_rate)
+
+    study = EXPERIMENTS["dropcompute.sgd.nonconvex"]
+    cases = [case for case in study.grid(0) if case.settings["f"] in ("two wells", "waves", "teeth")]
+    cases += [case for case in study.corpus(budgets["quick"]) if case.settings["f"] in ("two wells", "waves", "teeth")]
+    assert broken(study, random_batch_sgd, cases) == 0
+    fresh = [type(case)(case.settings) for case in cases]
+    assert broken(study, twin, fresh) > 0
+
+
+def test_the_grid_of_convex_runs_leaves_out_what_the_book_leaves_out():
+    study = EXPERIMENTS["dropcompute.sgd.convex"]
+    for case in list(study.grid(0))[::37]:
+        computed, convex = sum(case.settings["batches"]) > 0, case.settings["f"].startswith("x^2/2")
+        assert (study.trial(random_batch_sgd, case) is not None) == (computed and convex)
+
+
+def test_objectives_are_what_they_are_said_to_be():
+    wells = Objective([(-1, 1), (1, -1)], 1, 1)
+    assert wells.minimisers == [-2, 2]
+    assert wells.value(Fraction(0)) - wells.infimum == 2  # up one unit and a half, and half a unit more
+    assert [wells.gradient(Fraction(x)) for x in (-3, -2, -1, 0, 1, 2, 3)] == [-1, 0, 1, 0, -1, 0, 1]
+    assert [wells.in_floats(x) for x in (-3.0, -0.5, 0.25, 2.5)] == [-1, 0.5, -0.25, 0.5]
+    tangents = Objective([(-1, -1), (1, 1)], 0, 0)
+    assert [tangents.value(Fraction(x)) - tangents.infimum for x in (-3, -1, 0, 1, 4)] == [
+        Fraction(5, 2),
+        Fraction(1, 2),
+        0,
+        Fraction(1, 2),
+        Fraction(7, 2),
+    ]
+
+
+def test_latencies_of_a_worker_that_go_together_are_no_case_of_the_uncorrelated_claim():
+    from commbounds.collectives import drop_step
+
+    case = _slow_case(2, 2, 0, 2, "the same")
+    measured, values = _dependent_times(drop_step, case)
+    assert measured == 4
+    assert (values["latency"], values["jitter"], values["timejitter"]) == (1, 1, 2)
+    assert EXPERIMENTS["dropcompute.time.dependent"].trial(drop_step, case) is None
+    for chosen in ("anew", "in turn"):
+        again = _slow_case(2, 2, 0, 2, chosen)
+        assert EXPERIMENTS["dropcompute.time.dependent"].trial(drop_step, again) is not None
