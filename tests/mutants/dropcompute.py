@@ -81,7 +81,7 @@ def step_drops_whole_worker(t, tau, overhead=0.0, **options):
 
 
 def step_b_one_more_in_all(t, tau, overhead=0.0, preemption="A", **options):
-    """Tested after each micro-batch, one more than those in time counts for worker 0 alone, not for every late worker."""
+    """Tested after each micro-batch, one more than those in time counts for worker 0 alone."""
     step = drop_step(t, tau, overhead, preemption=preemption, **options)
     if preemption != "B":
         return step

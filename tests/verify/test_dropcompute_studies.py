@@ -42,14 +42,15 @@ def test_wrong_step_sizes_are_seen_without_any_quadratic(factor):
 def test_the_grid_of_convex_runs_leaves_out_what_the_book_leaves_out():
     study = EXPERIMENTS["dropcompute.sgd.convex"]
     for case in list(study.grid(0))[::37]:
-        computed, convex = sum(case.settings["batches"]) > 0, case.settings["f"].startswith("x^2/2")
+        batches, f = case.settings["batches"], case.settings["f"]
+        computed, convex = sum(batches) > 0, f.startswith("x^2/2") or (f == "teeth" and len(batches) == 1)
         assert (study.trial(random_batch_sgd, case) is not None) == (computed and convex)
 
 
 def test_objectives_are_what_they_are_said_to_be():
     wells = Objective([(-1, 1), (1, -1)], 1, 1)
     assert wells.minimisers == [-2, 2]
-    assert wells.value(Fraction(0)) - wells.infimum == 2  # up one unit and a half, and half a unit more
+    assert wells.value(Fraction(0)) - wells.infimum == 1  # half a unit up to -1, and half a unit more
     assert [wells.gradient(Fraction(x)) for x in (-3, -2, -1, 0, 1, 2, 3)] == [-1, 0, 1, 0, -1, 0, 1]
     assert [wells.in_floats(x) for x in (-3.0, -0.5, 0.25, 2.5)] == [-1, 0.5, -0.25, 0.5]
     tangents = Objective([(-1, -1), (1, 1)], 0, 0)

@@ -16,8 +16,8 @@ from commbounds.theory.dropcompute.terms import (
     GAIN,
     GILADI_2023,
     PERIOD,
-    STEP_TIME,
     SHARED,
+    STEP_TIME,
     TAKES_TIME,
     THRESHOLD_DEFECT,
     TRIAL_DEFECT,
@@ -189,8 +189,8 @@ STEPS: tuple[Claim, ...] = (
         Eq(THRESHOLD_DEFECT, 0),
         GILADI_2023.recalled(
             "the choice of the threshold, which every worker makes for itself",
-            "The gain at a candidate depends on the gathered latencies through the number of elapsed times up to it and "
-            "the slowest worker, step by step; the candidates are a set, and ties go to the smallest. No order of the "
+            "The gain at a candidate depends on the gathered latencies through the number of elapsed times up to it "
+            "and the slowest worker, step by step; the candidates are a set, and ties go to the smallest. No order of the "
             "workers enters, so that all maximise one function over one set.",
         ),
         assumes=SHARED,

@@ -7,10 +7,10 @@ import sympy as sp
 from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing
 from commbounds.theory.dropcompute.terms import (
     BOUNDED,
+    CONTINUOUS,
     DFR,
     GAMMA,
     HARTLEY_1954,
-    CONTINUOUS,
     IDENTICAL,
     IFR,
     INDEPENDENT,
@@ -94,7 +94,7 @@ TIMES: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=IDENTICAL,
         tightness=1,
-        extremal="one worker, any of them with equal chances, that is slow in every micro-batch while all others are not",
+        extremal="one worker, any of them with equal chances, that is slow in every micro-batch, all others in none",
     ),
     claim(
         "time.variance",

@@ -65,8 +65,8 @@ DESCENT: tuple[Claim, ...] = (
         tightness=1,
         extremal="first step, the same gradient on all ranks, its entries nearly equal in magnitude",
         axis="k",
-        note="Without the published assumption: xi_t is what is realised in the step. Where the ranks' gradients cancel "
-        "there is no xi_t, and no multiple of ||eta G|| = 0 makes up for what the update misses: two ranks with "
+        note="Without the published assumption: xi_t is what is realised in the step. Where the ranks' gradients "
+        "cancel there is no xi_t, and no multiple of ||eta G|| = 0 makes up for what the update misses: two ranks with "
         "gradients (1, 1) and (1, 0), then (2, 0) and (-2, 0), k = 1, eta = 1/4: gamma ||mean eps|| = 0.088, and the "
         "mean residual stays 0.125.",
     ),

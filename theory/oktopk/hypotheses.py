@@ -24,7 +24,9 @@ SIZES = Hypothesis("sizes_alone", "Counted are the sizes alone, in an iteration 
 ORDINARY = Hypothesis("ordinary_iteration", "Neither thresholds nor boundaries are found anew; sizes are counted.")
 
 # What the gradients are
-MEAN_MOVES = Hypothesis("mean_gradient_not_zero", "The mean gradient is not zero, so that xi is defined.", sp.Gt(move, 0))
+MEAN_MOVES = Hypothesis(
+    "mean_gradient_not_zero", "The mean gradient is not zero, so that xi is defined.", sp.Gt(move, 0)
+)
 
 # What is selected, and where it lies
 K_SELECTED = Hypothesis("k_selected", "Every rank selects at most k entries.")

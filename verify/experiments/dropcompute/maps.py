@@ -226,7 +226,12 @@ MAP_STUDIES = (
         _cells((("exponential", 1), ("released delay", 12)), (32, 10_000)),
         [_over_workers("exponential", 1), _over_workers("released delay", 12)],
     ),
-    _study("time.printed_within_1", _gap("time.printed", "time.printed_within_1"), _cells(TIME_1), [_over_workers("normal, cv 0.2", 4)]),
+    _study(
+        "time.printed_within_1",
+        _gap("time.printed", "time.printed_within_1"),
+        _cells(TIME_1),
+        [_over_workers("normal, cv 0.2", 4)],
+    ),
     _study("time.printed_within_5", _gap("time.printed"), _cells(TIME_5), [_over_workers("exponential", 64)]),
     _study(
         "time.printed_at_twelve",

@@ -163,9 +163,9 @@ def _of_case(case: Case) -> Objective:
 
 
 def _expected(random_batch_sgd: Any, case: Case) -> tuple[Fraction, Fraction, float]:
-    """E |grad f|^2 and E f - f* at a visited point picked by batches, over every outcome of the samples' noise, +-sigma.
+    """E |grad f|^2 and E f - f* at a visited point picked by batches, over every outcome of the samples' noise.
 
-    And the largest |x| that is visited.
+    The noise of a sample is +-sigma with equal chances. And the largest |x| that is visited.
     """
     s, f = case.settings, _of_case(case)
     batches, B, L = np.array(s["batches"]), s["B"], Fraction(s["L"])
@@ -252,8 +252,13 @@ def _sgd_grid(level: int) -> Iterator[Case]:
 
 def _long_runs(_budget: Budget) -> Iterator[Case]:
     yield from itertools.islice(_sgd_grid(0), 0, None, 23)
-    for steps, rate in itertools.product((8, 24), (1, Fraction(1, 2), Fraction(1, 8))):
-        for f, start in (("teeth", 0), ("x^2/2 with tangents", steps * rate), ("two wells", 3), ("waves", Fraction(3, 2))):
+    for steps, rate in itertools.product((8, 24), (Fraction(1), Fraction(1, 2), Fraction(1, 8))):
+        for f, start in (
+            ("teeth", Fraction(0)),
+            ("x^2/2 with tangents", steps * rate),
+            ("two wells", Fraction(3)),
+            ("waves", Fraction(3, 2)),
+        ):
             yield _sgd_case(f, start, (1,) * steps, 1, rate)
             yield _sgd_case(f, start, (2, 0) * (steps // 2), 2, rate, L=Fraction(1, 4))
 
@@ -326,7 +331,7 @@ def _tuned_run(claim: str, random_batch_sgd: Any, case: Case) -> Outcome | None:
     s = case.settings
     run = partial(_with_step, random_batch_sgd, eta)
     square, excess, furthest = _expected(run, case)
-    # every step rounds to a few units of the largest number in it, and no step more than doubles what was rounded before
+    # every step rounds to a few units of the largest number in it, and at most doubles what was rounded before
     largest = furthest + eta * (float(s["L"]) + len(s["batches"]) * float(s["sigma"])) + 1
     slack = 16 * 2 ** len(s["batches"]) * float(np.finfo(float).eps) * (float(s["L"]) * largest) ** power
     return Outcome(float(excess if power == 1 else square), values, slack * (largest if power == 1 else 1.0))

@@ -135,7 +135,7 @@ def _residual_trial(implementation: Any, case: Case, statement: str = "residual"
 
 
 def _cancelling(gradients: Array) -> Array:
-    """The first ranks' gradients, and their opposites on the others; zero for one that is left over: their mean is zero."""
+    """The first ranks' gradients and, on the others, their opposites; zero on one that is left over."""
     half = len(gradients) // 2
     return np.concatenate([gradients[:half], -gradients[:half], np.zeros_like(gradients[: len(gradients) % 2])])
 
