@@ -113,8 +113,8 @@ CONVERGENCE: tuple[Claim, ...] = (
             largest_batch * distance**2 / (2 * stepsize * samples) + stepsize * noise**2 / (2 * largest_batch),
         ),
         "E|x+ - x*|^2 <= |x - x*|^2 - 2 eta b/B <grad f, x - x*> + eta^2 b/B |grad f|^2 + eta^2 b sigma^2/B^2. A "
-        "convex f has <grad f, x - x*> >= f - f* + |grad f|^2/(2L), so that eta L <= 1 leaves -2 eta b/B (f - f*); summed "
-        "and divided by 2 eta K/B.",
+        "convex f has <grad f, x - x*> >= f - f* + |grad f|^2/(2L), so that eta L <= 1 leaves -2 eta b/B (f - f*); "
+        "summed and divided by 2 eta K/B.",
         kind=Kind.EXPECTED,
         assumes=(SMOOTH, CONVEX, SMALL_STEP, SOME_SAMPLE),
         tightness=1,

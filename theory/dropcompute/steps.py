@@ -190,8 +190,8 @@ STEPS: tuple[Claim, ...] = (
         GILADI_2023.recalled(
             "the choice of the threshold, which every worker makes for itself",
             "The gain at a candidate depends on the gathered latencies through the number of elapsed times up to it "
-            "and the slowest worker, step by step; the candidates are a set, and ties go to the smallest. No order of the "
-            "workers enters, so that all maximise one function over one set.",
+            "and the slowest worker, step by step; the candidates are a set, and ties go to the smallest. No order of "
+            "the workers enters, so that all maximise one function over one set.",
         ),
         assumes=SHARED,
         note="Every worker may list itself first. What it must not do is to choose from its own latencies, or with an "
