@@ -1,12 +1,14 @@
 """What the studies of DropCompute are able to see."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from bindings import evidence
+from bindings import evidence, judged
 
-from commbounds.collectives import random_batch_sgd
-from commbounds.verify import Method
+from commbounds.collectives import drop_step, random_batch_sgd
+from commbounds.theory.dropcompute.terms import UNCORRELATED
+from commbounds.verify import Method, Verdict
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.experiments.dropcompute.sgd import Objective
@@ -20,10 +22,12 @@ def test_simulated_steps_are_seen_to_a_few_per_cent(name):
     assert evidence(name, Method.SAMPLE).detects <= 0.035
 
 
-def broken(study, implementation, cases):
-    """On how many of the cases the relation breaks."""
-    outcomes = (study.trial(implementation, case) for case in cases)
-    return sum(study.compared(outcome)[2] for outcome in outcomes if outcome is not None)
+def verdict(study, implementation, wanted):
+    """What the search says of the study's wanted cases by hand."""
+    cases = [*study.grid(0), *study.corpus(budgets["quick"])]
+    alone = replace(study, corpus=lambda budget: (case for case in cases if wanted(case)), extremal=None)
+    found = judged(alone, Method.SEARCH, implementations={study.subject: implementation})
+    return found.evidence[Method.SEARCH].verdict
 
 
 @pytest.mark.parametrize("factor", [2, 4, 8, 0.5])
@@ -31,12 +35,12 @@ def test_wrong_step_sizes_are_seen_without_any_quadratic(factor):
     def twin(start, gradient, noise, batches, learning_rate):
         return random_batch_sgd(start, gradient, noise, batches, factor * learning_rate)
 
+    def wanted(case):
+        return case.settings["f"] in ("two wells", "waves", "teeth")
+
     study = EXPERIMENTS["dropcompute.sgd.nonconvex"]
-    cases = [case for case in study.grid(0) if case.settings["f"] in ("two wells", "waves", "teeth")]
-    cases += [case for case in study.corpus(budgets["quick"]) if case.settings["f"] in ("two wells", "waves", "teeth")]
-    assert broken(study, random_batch_sgd, cases) == 0
-    fresh = [type(case)(case.settings) for case in cases]
-    assert broken(study, twin, fresh) > 0
+    assert verdict(study, random_batch_sgd, wanted) is Verdict.SURVIVED
+    assert verdict(study, twin, wanted) is Verdict.REFUTED
 
 
 def test_the_grid_of_convex_runs_leaves_out_what_the_book_leaves_out():
@@ -44,7 +48,9 @@ def test_the_grid_of_convex_runs_leaves_out_what_the_book_leaves_out():
     for case in list(study.grid(0))[::37]:
         batches, f = case.settings["batches"], case.settings["f"]
         computed, convex = sum(batches) > 0, f.startswith("x^2/2") or (f == "teeth" and len(batches) == 1)
-        assert (study.trial(random_batch_sgd, case) is not None) == (computed and convex)
+        facts = study.facts(random_batch_sgd, case)
+        admitted = all(h.admits(**{n: facts[n] for n in h.needs}) for h in study.statement.assumes)
+        assert admitted == (computed and convex)
 
 
 def test_objectives_are_what_they_are_said_to_be():
@@ -64,13 +70,10 @@ def test_objectives_are_what_they_are_said_to_be():
 
 
 def test_latencies_of_a_worker_that_go_together_are_no_case_of_the_uncorrelated_claim():
-    from commbounds.collectives import drop_step
-
     case = _slow_case(2, 2, 0, 2, "the same")
     measured, values = _dependent_times(drop_step, case)
     assert measured == 4
     assert (values["latency"], values["jitter"], values["timejitter"]) == (1, 1, 2)
-    assert EXPERIMENTS["dropcompute.time.dependent"].trial(drop_step, case) is None
+    assert not UNCORRELATED.admits(**values)
     for chosen in ("anew", "in turn"):
-        again = _slow_case(2, 2, 0, 2, chosen)
-        assert EXPERIMENTS["dropcompute.time.dependent"].trial(drop_step, again) is not None
+        assert UNCORRELATED.admits(**_dependent_times(drop_step, _slow_case(2, 2, 0, 2, chosen))[1])

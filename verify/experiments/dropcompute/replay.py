@@ -184,7 +184,7 @@ def _baselines(trials: int, seed: int) -> Table:
         tuple(rows),
         "What the formulas describe is A; the released loops are B and C, whose slowest worker overshoots by up to a "
         "micro-batch, or half of one. The published gain was read in a review, of a loop that tests between its halves "
-        "and of an overhead that we do not know: it tells the order of size, and no digit of ours rests on it. Local SGD "
+        "and of an overhead that we do not know: it tells the order of size, no digit of ours rests on it. Local SGD "
         "is in times of a step, not in gains: it changes the algorithm.",
     )
 

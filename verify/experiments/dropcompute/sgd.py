@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.dropcompute.laws import SMALL_LAWS, law_curves
@@ -206,16 +205,15 @@ def _sgd_values(case: Case) -> dict[str, Any]:
     }
 
 
-def _admitted(claim: str, values: dict[str, Any]) -> bool:
-    return all(hypothesis.admits(**values) for hypothesis in claims()[f"dropcompute.sgd.{claim}"].assumes)
+def _known(_random_batch_sgd: Any, case: Case) -> dict[str, Any]:
+    """The symbols of the bounds: all but the step size, where it is the tuned one."""
+    values: dict[str, Any] = case.once(_sgd_values if "f" in case.settings else _run_values)
+    return values
 
 
-def _exact_run(claim: str, random_batch_sgd: Any, case: Case) -> Outcome | None:
-    values = case.once(_sgd_values)
-    if not _admitted(claim, values):
-        return None
+def _exact_run(claim: str, random_batch_sgd: Any, case: Case) -> Outcome:
     square, excess, _ = case.once(_expected, random_batch_sgd)
-    return Outcome(excess if claim == "convex" else square, values)
+    return Outcome(excess if claim == "convex" else square, case.once(_sgd_values))
 
 
 def _sgd_case(f: str, start: Any, batches: Sequence[int], B: int, rate: Any, sigma: Any = 0, L: Any = 1) -> Case:
@@ -273,21 +271,26 @@ def _down_the_tangent(_budget: Budget) -> Iterator[Case]:
         yield _sgd_case("x^2/2 with tangents", steps, (B,) * steps, B, 1, L=L)
 
 
-def _sampled(random_batch_sgd: Any, case: Case, tuned: Callable[[dict[str, Any]], float], power: int) -> Any:
-    """At the tuned step, on L x^2/2: by the exact recursion of second moments for its expectation."""
+def _run_batches(case: Case) -> Any:
     s = case.settings
     rng = np.random.default_rng(s["seed"])
-    steps, B, L, sigma, start = s["steps"], s["B"], s["L"], s["sigma"], s["start"]
-    batches = (
-        np.where(rng.random(steps) < s["drop"], 0, rng.integers(0, B + 1, steps)) if s["drop"] else np.full(steps, B)
-    )
-    samples = int(batches.sum())
-    values = {
-        "smoothness": L, "noise": sigma, "excess": L * start**2 / 2, "distance": start, "curvature": L,
-        "largest_batch": float(B), "samples": float(samples), "iterations": float(steps),
+    steps, B = s["steps"], s["B"]
+    return np.where(rng.random(steps) < s["drop"], 0, rng.integers(0, B + 1, steps)) if s["drop"] else np.full(steps, B)
+
+
+def _run_values(case: Case) -> dict[str, Any]:
+    s = case.settings
+    L, start = s["L"], s["start"]
+    return {
+        "smoothness": L, "noise": s["sigma"], "excess": L * start**2 / 2, "distance": start, "curvature": L,
+        "largest_batch": float(s["B"]), "samples": float(_run_batches(case).sum()), "iterations": float(s["steps"]),
     }  # fmt: skip
-    if not _admitted("nonconvex_tuned" if power == 2 else "convex_tuned", values):
-        return None
+
+
+def _on_a_quadratic(random_batch_sgd: Any, case: Case, tuned: Callable[[dict[str, Any]], float], power: int) -> Outcome:
+    """At the tuned step, on L x^2/2: by the exact recursion of second moments for its expectation."""
+    s, values, batches = case.settings, case.once(_run_values), _run_batches(case)
+    steps, B, L, sigma, start = s["steps"], s["B"], s["L"], s["sigma"], s["start"]
     eta = tuned(values)
     # an iterate is linear in start and noise: run the implementation on each unit alone, and add their squares
     zero = np.zeros((steps, B, 1))
@@ -299,7 +302,7 @@ def _sampled(random_batch_sgd: Any, case: Case, tuned: Callable[[dict[str, Any]]
             unit[i, 0, 0] = sigma  # the samples of a step enter alike: one speaks for all that were used
             response = random_batch_sgd([0.0], lambda x: L * x, unit, batches, eta)[:, 0]
             second = second + batches[i] * response**2
-    measured = float(batches @ second) / samples * (L**2 if power == 2 else L / 2)
+    measured = float(batches @ second) / float(batches.sum()) * (L**2 if power == 2 else L / 2)
     slack = 64 * steps * np.finfo(float).eps * measured
     return Outcome(measured, values, slack)
 
@@ -318,14 +321,11 @@ def _eta_convex(v: dict[str, Any]) -> float:
     return float(min(1 / v["smoothness"], best))
 
 
-def _tuned_run(claim: str, random_batch_sgd: Any, case: Case) -> Outcome | None:
+def _tuned_run(claim: str, random_batch_sgd: Any, case: Case) -> Outcome:
     tuned, power = (_eta_convex, 1) if claim == "convex_tuned" else (_eta_nonconvex, 2)
     if "f" not in case.settings:
-        found: Outcome | None = _sampled(random_batch_sgd, case, tuned, power)
-        return found
+        return _on_a_quadratic(random_batch_sgd, case, tuned, power)
     values = {name: float(value) for name, value in _sgd_values(case).items()}
-    if not _admitted(claim, values):
-        return None
     eta = tuned(values)
     # the objective stays that of the case; the step size is the tuned one
     s = case.settings
@@ -399,6 +399,7 @@ def _sgd_study(claim: str, trial: Any, **more: Any) -> Study:
     points = [(label, "iterations", [(float(n), make(n)) for n in _LENGTHS]) for label, make in drawn]
     options = {
         "curves": law_curves(f"sgd.{claim}", trial, points),
+        "known": _known,
         "grid": _sgd_grid,
         "corpus": _long_runs,
         "enumerated": "every sequence of up to four batches and every outcome of the samples' signs; convex and other "
@@ -410,10 +411,11 @@ def _sgd_study(claim: str, trial: Any, **more: Any) -> Study:
 
 def _sgd_curves(claim: str, trial: Any) -> Callable[[Any, int], list[Series]]:
     lengths = (5, 10, 20, 40, 80)
-    drawn = [
-        (f"{drop:.0%} of the steps dropped", "iterations", [(float(n), _run_case(n, 4, 1.0, drop, 3)) for n in lengths])
-        for drop in (0.0, 0.9)
-    ]
+    drawn = []
+    for drop in (0.0, 0.9):
+        runs = [(float(n), _run_case(n, 4, 1.0, drop, 3)) for n in lengths]
+        some = [(n, case) for n, case in runs if _run_batches(case).any()]
+        drawn.append((f"{drop:.0%} of the steps dropped", "iterations", some))
     return law_curves(f"sgd.{claim}", trial, drawn)
 
 
@@ -423,6 +425,7 @@ def _tuned_study(claim: str, extremal: Callable[[Budget], Iterator[Case]]) -> St
         f"dropcompute.sgd.{claim}",
         "random_batch_sgd",
         trial,
+        known=_known,
         corpus=_runs_by_hand,
         cases=_runs,
         extremal=extremal,

@@ -117,7 +117,7 @@ TRIAL_STUDIES = (
     _top_study("maximum.simple", 1),
     _top_study("maximum.root", 2),
     _top_study("maximum.printed_above", 3),
-    _top_study("maximum.printed_close", 3),
+    _top_study("maximum.printed_close", 3, extremal=lambda _budget: iter([Case({"N": 6})])),
     _top_study("maximum.printed_at_two", 2),
     *(
         Study(
