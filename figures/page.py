@@ -171,10 +171,11 @@ def report(
     if not latest:
         raise ValueError("findings must not be empty: there is nothing to report")
     entries = [_entry(claim, latest[claim.name], book) for claim in book.values() if claim.name in latest]
-    labels = [html.escape(f"{e.claim.name}: {e.status.text}", quote=True) for e in entries]
-    prefixes = [f"f{i}-" for i in range(len(entries))]
+    shown = [entry for entry in entries if not entry.claim.asked_of_all]
+    labels = [html.escape(f"{e.claim.name}: {e.status.text}", quote=True) for e in shown]
+    prefixes = [f"f{i}-" for i in range(len(shown))]
     draws = map if workers is None else workers.map
-    drawn = draws(partial(_drawing, book=own), [e.finding for e in entries], prefixes, labels)
+    drawn = draws(partial(_drawing, book=own), [e.finding for e in shown], prefixes, labels)
     environment = Environment(
         loader=FunctionLoader(lambda name: files("commbounds.figures").joinpath(name).read_text("utf-8")),
         autoescape=True,
@@ -195,7 +196,8 @@ def report(
         surprises=[e for e in entries if not e.finding.as_stated],
         by_name={e.id: e for e in entries},
         exhibits=_by_column(exhibits),
-        drawings={e.id: Markup(drawing) for e, drawing in zip(entries, drawn, strict=True)},
+        drawings={e.id: Markup(drawing) for e, drawing in zip(shown, drawn, strict=True)},
+        asked=_asked(entries),
         counts={word: sum(e.status.word == word for e in entries) for word in MEANING},
         verdict_counts={verdict.value: sum(e.finding.verdict is verdict for e in entries) for verdict in Verdict},
         missing=len(book) - len(entries),
@@ -209,6 +211,29 @@ def report(
     path = Path(out) / "index.html"
     written(path, page.encode())
     return path
+
+
+def _asked(entries: Sequence[Entry]) -> dict[str, tuple[list[str], dict[str, list[list[Entry]]]]]:
+    """By column, what is asked of every compressor: the questions, and by subject what answers each."""
+    tables: dict[str, tuple[list[str], dict[str, list[list[Entry]]]]] = {}
+    for column in dict.fromkeys(e.claim.column for e in entries if e.claim.asked_of_all):
+        asked = [e for e in entries if e.claim.asked_of_all and e.claim.column == column]
+        questions = list(dict.fromkeys(e.claim.quantity for e in asked))
+        rows = {
+            subject: [[e for e in asked if (e.claim.subject, e.claim.quantity) == (subject, q)] for q in questions]
+            for subject in dict.fromkeys(e.claim.subject for e in asked)
+        }
+        tables[column] = [_QUESTIONS.get(q.name) or q.meaning for q in questions], rows
+    return tables
+
+
+_QUESTIONS = {
+    "bias": "unbiased?",
+    "sign_defect": "commutes with a change of sign?",
+    "scale_defect": "commutes with scaling?",
+    "idempotence_defect": "leaves its own outputs alone?",
+}
+"""Quantities that are zero where the answer is yes."""
 
 
 def _by_source(entries: Sequence[Entry]) -> list[tuple[str, str, int, dict[str, int]]]:

@@ -68,6 +68,10 @@ COMMON_USAGE = "Common usage"
 """The work of what is commonly said."""
 
 
+ASKED_OF_ALL = "asked of every compressor"
+"""The place of what is asked of every compressor alike."""
+
+
 @dataclass(frozen=True)
 class Source:
     """Where a statement comes from, and how we know it.
@@ -279,6 +283,11 @@ class Claim:
     def subject(self) -> str:
         """What the claim is about, that is, the second part of the name."""
         return self.name.split(".")[1]
+
+    @property
+    def asked_of_all(self) -> bool:
+        """Whether every compressor is asked the same: then the answers make a table, and need no figure."""
+        return self.source.place == ASKED_OF_ALL
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import pytest
 import sympy as sp
 
-from commbounds.figures import report
+from commbounds.figures import report, save
 from commbounds.theory import Claim, Hypothesis, Source, Tag
 from commbounds.theory import quantities as q
 from commbounds.verify.finding import Evidence, Finding, Method, Verdict
@@ -200,3 +200,26 @@ def test_nothing_to_report_is_refused(findings, tmp_path):
 
 def test_a_page_of_a_hundred_claims_stays_below_six_megabytes(page, findings):
     assert len(page.encode()) / len(findings) * 120 < 6e6
+
+
+def test_what_every_compressor_is_asked_is_a_table_without_figures(tmp_path):
+    found = [
+        Finding("quantizers.sign.unbiased", Verdict.REFUTED, True, ()),
+        Finding("quantizers.sign.sign_symmetry", Verdict.ENUMERATED, True, ()),
+        Finding("quantizers.sign.sign_symmetry_zeros", Verdict.REFUTED, True, ()),
+        Finding("quantizers.nearestpower.idempotence", Verdict.ENUMERATED, True, ()),
+    ]
+    text = report(found, tmp_path).read_text(encoding="utf-8")
+    assert "<article" not in text.partition('id="summary"')[2]
+    assert "<svg" not in text
+    table = text[text.index('<table class="asked">') :].partition("</table>")[0]
+    assert re.findall(r"<th>([^<]*)</th>", table) == [
+        "Compressor",
+        "unbiased?",
+        "commutes with a change of sign?",
+        "leaves its own outputs alone?",
+    ]
+    rows = [re.findall(r"<td.*?</td>", row, re.DOTALL) for row in table.split("<tr ")[1:]]
+    answers = [[re.findall(r"<b>(\w+)</b>", cell) for cell in row[1:]] for row in rows]
+    assert answers == [[["no"], ["yes", "no"], []], [[], [], ["yes"]]]
+    assert save(found, tmp_path / "figures") == []
