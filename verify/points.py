@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
@@ -34,7 +35,8 @@ class ValuesAt:
 
     def __call__(self, expression: Any) -> Array:
         """(count,) values; not a number, or infinite, where the expression has none."""
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a mutant may ask for a point where an integral does not converge
             return np.broadcast_to(np.asarray(self._value(expression), np.float64), (self.count,))
 
     def size(self, expression: Any) -> Array:
