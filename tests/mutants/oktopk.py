@@ -487,11 +487,8 @@ MUTANTS = (
         SumAppliedForTheMean,
         StepSizeForgotten,
     ),
-<<<<<<< HEAD
     *_of("OkTopkSGD", Method.SEARCH, "sgd.iterate", ResidualDroppedEvery64thStep),
-=======
     *_of("OkTopkSGD", Method.SEARCH, "sgd.residual_missed", ResidualNotClearedWhereGradientsCancel),
->>>>>>> w-drop
 )
 
 CONTROLS = (sparse(oktopk_allreduce, tau=1, tau_prime=1),)
