@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Hypothesis, Le
-from commbounds.theory.quantities import alpha, block, k, m, mu, n, r
+from commbounds.theory.quantities import alpha, block, k, m, mu, n, r, s
 
 
 def _sizes_between(x: Any, low: float, high: float) -> bool:
@@ -162,6 +162,7 @@ ANY_SKETCH = Hypothesis(
     "The sketch is whatever the previous step left (warm start): for the matrix at hand, anything.",
     ensured="Every matrix is given the sketch that suits it least, along its last right singular vectors.",
 )
+LEVELS_SQUARED = Hypothesis("levels_squared", "QSGD has s = sqrt(n) levels.", Eq(s**2, n))
 SOME_ALPHA = Hypothesis("some_alpha", "alpha is some fixed number between 0 and 1.", sp.Lt(alpha, 1))
 
 # What the claim compares
