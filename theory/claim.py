@@ -44,6 +44,17 @@ class Tag(StrEnum):
     DERIVED = "derived"
 
 
+class Origin(StrEnum):
+    """Who makes a statement. Only what is printed can be anybody's erratum."""
+
+    PRINTED = "printed"
+    """A work makes it, or its authors' code does, as far as its tag says that we know."""
+    USAGE = "common usage"
+    """It is commonly said, without a source."""
+    OWN = "our own"
+    """This book makes it; where it fails, it is something that one might expect, and that is not so."""
+
+
 class Standing(StrEnum):
     """What we found about a claim."""
 
@@ -51,6 +62,14 @@ class Standing(StrEnum):
     HOLDS_AS_CORRECTED = "holds as corrected"
     """The statement fails as commonly printed; `Claim.corrected_by` names the statement that holds."""
     REFUTED = "refuted"
+
+
+COMMON_USAGE = "Common usage"
+"""The work of what is commonly said."""
+
+
+ASKED_OF_ALL = "asked of every compressor"
+"""The place of what is asked of every compressor alike."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +92,13 @@ class Source:
     place: str
     tag: Tag
     proof: str = ""
+
+    @property
+    def origin(self) -> Origin:
+        """Who makes the statement."""
+        if self.tag is Tag.DERIVED:
+            return Origin.OWN
+        return Origin.USAGE if self.work == COMMON_USAGE else Origin.PRINTED
 
     def __post_init__(self) -> None:
         if not isinstance(self.tag, Tag):
@@ -257,6 +283,11 @@ class Claim:
     def subject(self) -> str:
         """What the claim is about, that is, the second part of the name."""
         return self.name.split(".")[1]
+
+    @property
+    def asked_of_all(self) -> bool:
+        """Whether every compressor is asked the same: then the answers make a table, and need no figure."""
+        return self.source.place == ASKED_OF_ALL
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:

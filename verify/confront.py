@@ -79,7 +79,7 @@ def confront_together(
     """
     studies, stand_ins = [EXPERIMENTS[name] for name in names], implementations or {}
     judgements = judge(studies, budgets[budget], seed, claim_alpha(), stand_ins)
-    series = series_of(judgements, seed) if drawn else {}
+    series = series_of([j for j in judgements if not j.study.statement.asked_of_all], seed) if drawn else {}
     findings = []
     for j in judgements:
         claim = j.study.statement

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
-from commbounds.theory.oktopk.terms import inbound
+from commbounds.theory.oktopk.terms import inbound, move
 from commbounds.theory.quantities import P, k
 
 # What is counted
@@ -22,6 +22,11 @@ REEVALUATION = Hypothesis("reevaluation_alone", "Counted is the gathering of all
 ALL_DATA = Hypothesis("all_data", "Counted are split, re-evaluation, balancing and all-gather.")
 SIZES = Hypothesis("sizes_alone", "Counted are the sizes alone, in an iteration that keeps its thresholds.")
 ORDINARY = Hypothesis("ordinary_iteration", "Neither thresholds nor boundaries are found anew; sizes are counted.")
+
+# What the gradients are
+MEAN_MOVES = Hypothesis(
+    "mean_gradient_not_zero", "The mean gradient is not zero, so that xi is defined.", sp.Gt(move, 0)
+)
 
 # What is selected, and where it lies
 K_SELECTED = Hypothesis("k_selected", "Every rank selects at most k entries.")
@@ -50,6 +55,7 @@ LIMITED_INBOUND = Hypothesis(
 
 # Options
 AT_LEAST_TWO = Hypothesis("at_least_two_ranks", "There are at least two ranks.", Ge(P, 2))
+ROTATED = Hypothesis("rotated", "In step s of the split rank p sends to rank p + s, and steps come one after another.")
 UNROTATED = Hypothesis("unrotated", "In step s of the split all ranks send to rank s.")
 ALWAYS_BALANCED = Hypothesis("always_balanced", "Data balancing is done in every iteration.")
 QUARTER_RULE = Hypothesis(
@@ -81,6 +87,11 @@ DISTINCT = Hypothesis(
     "distinct_magnitudes", "On every rank the entries differ in magnitude, and at least k are not zero."
 )
 GAUSSIAN_VECTORS = Hypothesis("gaussian_vectors", "The entries of all vectors are independent normal numbers.")
+GAUSSIAN_ENTRIES = Hypothesis(
+    "gaussian_entries",
+    "Every entry of the vectors is normal, of mean zero, with one standard deviation for all; they may depend on one "
+    "another.",
+)
 FULL_BATCH = Hypothesis("quadratic_full_batch", "f is a quadratic and every rank has the exact gradient of its part.")
 STALLING = Hypothesis(
     "stalling_pair",
