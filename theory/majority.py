@@ -149,7 +149,7 @@ GATHERED = Hypothesis(
     "vote_by_all_gather", "Every rank gets all ballots and counts them itself.", lambda way: way == "all-gather"
 )
 SEVERAL = Hypothesis("several_voters", "There are two ranks at least.", Ge(P, 2))
-WHOLE_BYTES = Hypothesis("whole_bytes", "Eight times the number of ranks divides n.", Eq(sp.Mod(n, 8 * P), 0))
+WHOLE_BYTES = Hypothesis("whole_byte_blocks", "Eight times the number of ranks divides n.", Eq(sp.Mod(n, 8 * P), 0))
 A_BIT = Hypothesis("a_bit_a_ballot", "Nobody abstains: a ballot takes a bit an entry.", Eq(votebits, 1))
 
 
