@@ -20,13 +20,17 @@ CHEAP = "quantizers.sign.unbiased"
 PAIR = ("quantizers.sign.unbiased", "quantizers.nearestpower.unbiased")
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """One folder for all tests here: what the processes of one have compiled is there for those of the next."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture(autouse=True)
-def caches(tmp_path, monkeypatch):
+def caches(cache, monkeypatch):
     """Commands place caches by setting the environment: here that is undone after every test."""
-    folder = tmp_path / "cache"
     for variable in ("NUMBA_CACHE_DIR", "MPLCONFIGDIR", "HYPOTHESIS_STORAGE_DIRECTORY"):
-        monkeypatch.setenv(variable, str(folder / variable.lower()))
-    return folder
+        monkeypatch.setenv(variable, str(cache / variable.lower()))
 
 
 def call(*arguments, code=0):
@@ -60,7 +64,7 @@ def test_claims_by_pattern():
     assert lines[-1] == "1 claims"
 
 
-SHOWN = [pytest.param(name, marks=() if place % 8 == 0 else pytest.mark.long) for place, name in enumerate(claims())]
+SHOWN = [pytest.param(name, marks=() if place % 8 == 0 else pytest.mark.wide) for place, name in enumerate(claims())]
 """Every claim; one in eight by default."""
 
 
@@ -153,7 +157,7 @@ def test_wrong_usage_exits_with_2_and_says_why(arguments, tmp_path, monkeypatch)
     assert result.stderr.startswith("Usage: ")
     assert "Error: " in result.stderr
     assert not result.stdout
-    assert not [p for p in tmp_path.iterdir() if p.name != "cache"]
+    assert not list(tmp_path.iterdir())
 
 
 def test_findings_that_are_none_are_wrong_usage(tmp_path):

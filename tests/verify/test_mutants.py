@@ -5,9 +5,10 @@ from pathlib import Path
 import contract_checks
 import mutants
 import pytest
-from bindings import evidence
+from bindings import asked_of, evidence
 from mutants import MUTANTS
 from mutants.matrix import claims_of, row
+from samples import first_of_each
 
 from commbounds.columns import COLUMNS
 from commbounds.compressors import COMPRESSORS
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.kernels
 
 BY_CLAIM = [m for m in MUTANTS if m.claim]
 BY_CHECK = [m for m in MUTANTS if m.check]
+KILLERS = sorted({(m.subject, m.method) for m in BY_CLAIM})
 
 
 def column_of(mutant):
@@ -65,7 +67,7 @@ def test_mutants_are_expected_to_be_killed_by_claims_that_hold():
         assert claims()[mutant.claim].stands is Standing.HOLDS, mutant.name
 
 
-@pytest.mark.parametrize("mutant", BY_CLAIM, ids=lambda m: m.name)
+@pytest.mark.parametrize("mutant", first_of_each(BY_CLAIM, lambda m: m.subject, lambda m: m.name))
 @pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")  # on the way to the verdict
 def test_a_claim_kills(mutant):
     found = evidence(mutant.claim, mutant.method, mutant.implementations)
@@ -79,10 +81,11 @@ def test_a_check_of_the_contract_kills(mutant):
         contract_checks.run(check, mutant.subject, mutant.twin)
 
 
-@pytest.mark.parametrize(("subject", "method"), sorted({(m.subject, m.method) for m in BY_CLAIM}), ids=str)
+@pytest.mark.parametrize(("subject", "method"), first_of_each(KILLERS, lambda pair: pair[0], "-".join))
 def test_the_right_one_passes_what_kills_its_mutants(subject, method):
     wanted = sorted({m.claim for m in BY_CLAIM if (m.subject, m.method) == (subject, method)})
-    together = judge([EXPERIMENTS[claim] for claim in wanted], budgets["quick"], 0, claim_alpha(), {}, [method])
+    studies = [asked_of(EXPERIMENTS[claim], [method]) for claim in wanted]
+    together = judge(studies, budgets["quick"], 0, claim_alpha(), {}, [method])
     assert {j.study.claim: j.error for j in together if j.error} == {}
     assert [j.study.claim for j in together if j.evidence[method].verdict is Verdict.REFUTED] == []
 

@@ -1,0 +1,39 @@
+"""Which members of a large family of tests run by default; the rest are marked ``wide``."""
+
+import pytest
+
+
+def first_of_each(members, kind, name=str):
+    """The members as parameters of a test: the first of every kind runs by default.
+
+    Parameters
+    ----------
+    members : sequence
+        A tuple is the values of several parameters.
+    kind : callable (member) -> hashable
+        What the default run is to hold one of.
+    name : callable (member) -> str
+        Its part of the test's name.
+    """
+    known, parameters = set(), []
+    for member in members:
+        values = member if isinstance(member, tuple) else (member,)
+        marks = pytest.mark.wide if kind(member) in known else ()
+        parameters.append(pytest.param(*values, id=name(member), marks=marks))
+        known.add(kind(member))
+    return parameters
+
+
+def diagonal(rows, columns, name=str):
+    """All pairs of a row and a column as parameters of a test: every row and every column has one that runs by default.
+
+    Of the table that is rows by columns the diagonal runs, taken up again at the other edge.
+    """
+    rows, columns = list(rows), list(columns)
+    by_default = {(k % len(rows), k % len(columns)) for k in range(max(len(rows), len(columns)))}
+    parameters = []
+    for i, row in enumerate(rows):
+        for j, column in enumerate(columns):
+            marks = () if (i, j) in by_default else pytest.mark.wide
+            parameters.append(pytest.param(row, column, id=f"{name(row)}-{name(column)}", marks=marks))
+    return parameters
