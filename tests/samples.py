@@ -25,9 +25,9 @@ def first_of_each(members, kind, name=str):
 
 
 def diagonal(rows, columns, name=str):
-    """All pairs of a row and a column as parameters of a test: every row and every column has one that runs by default.
+    """All pairs of a row and a column as parameters of a test: of every row and of every column one runs by default.
 
-    Of the table that is rows by columns the diagonal runs, taken up again at the other edge.
+    They are those on the diagonal of the table, which goes on at the other edge where it leaves the table.
     """
     rows, columns = list(rows), list(columns)
     by_default = {(k % len(rows), k % len(columns)) for k in range(max(len(rows), len(columns)))}
@@ -35,5 +35,5 @@ def diagonal(rows, columns, name=str):
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
             marks = () if (i, j) in by_default else pytest.mark.wide
-            parameters.append(pytest.param(row, column, id=f"{name(row)}-{name(column)}", marks=marks))
+            parameters.append(pytest.param(row, column, id=f"{name(row)}-{column}", marks=marks))
     return parameters

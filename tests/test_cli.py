@@ -108,6 +108,7 @@ def test_verify_streams_to_a_file_and_goes_on_from_it(tmp_path, monkeypatch):
     assert "another run" in call("verify", *PAIR, "--out", out, "--seed", "6", code=2).stderr
 
 
+@pytest.mark.wide
 def test_verify_in_processes_finds_the_same():
     one, two = (call("verify", *PAIR, "--json", "--jobs", jobs).stdout for jobs in ("1", "2"))
     assert one == two
@@ -240,7 +241,7 @@ def test_version_and_help(tmp_path):
     assert helped.returncode == 0
     for command in ("claims", "verify", "figures", "report"):
         assert command in helped.stdout
-        assert program(command, "-h", cwd=tmp_path).returncode == 0
+        assert call(command, "-h").stdout.startswith("Usage: ")
     assert program("verify", "nothing", cwd=tmp_path, COMMBOUNDS_CACHE=tmp_path / "c").returncode == 2
 
 
@@ -255,6 +256,7 @@ def test_help_loads_nothing_heavy(arguments):
     assert not heavy & set(done.stderr.split())
 
 
+@pytest.mark.wide
 def test_nothing_is_written_but_out_and_the_cache(tmp_path, request):
     """Home, working and temporary folders stay as they were; verifying, drawing and reporting included."""
     folders = {name: tmp_path / name for name in ("cwd", "home", "cache")}

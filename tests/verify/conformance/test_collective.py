@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import sympy as sp
+from samples import diagonal
 
 from commbounds.collectives import (
     arctopk_allreduce,
@@ -29,6 +30,7 @@ from commbounds.verify.conformance.inputs import corpus
 
 P, n, k = sp.symbols("P n k")
 EXACT = [cf.Sums(), cf.RanksAgree()]
+FOUR_DTYPES = ["float16", "bfloat16", "float32", "float64"]
 
 
 def judged(run, claims, **options):
@@ -148,8 +150,7 @@ def tree(stack):
     return np.repeat(rows[0][None], len(stack), 0)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("order", [up, down, wide, tree])
+@pytest.mark.parametrize(("order", "dtype"), diagonal([up, down, wide, tree], FOUR_DTYPES, lambda f: f.__name__))
 def test_sums_may_be_taken_in_any_order_and_in_any_wider_dtype(order, dtype):
     report = judged(lambda stack, seed: order(stack), EXACT, dtype=dtype, shape=(5,), effort=0.3)
     assert report.passed, report

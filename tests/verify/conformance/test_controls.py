@@ -42,6 +42,7 @@ def test_a_right_subject_raises_no_alarm_under_a_hundred_seeds(subject):
     assert not alarms(subject, range(100))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "name", [pytest.param("topk", marks=pytest.mark.long), "dithering", "feedback", "ring", "halved"]
 )
@@ -94,7 +95,7 @@ def half(x, seed):
 def nothing(x, seed):
     return np.zeros_like(x)
 
-@cf.conforms(cf.Codec(half, [cf.Contraction(0.75), cf.SignSymmetric()], shape=(2,)))
+@cf.conforms(cf.Codec(half, [cf.Contraction(0.75), cf.SignSymmetric()], shape=(2,), effort=0.1))
 def test_half():
     pass
 
