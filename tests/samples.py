@@ -24,16 +24,19 @@ def first_of_each(members, kind, name=str):
     return parameters
 
 
-def diagonal(rows, columns, name=str):
-    """All pairs of a row and a column as parameters of a test: of every row and of every column one runs by default.
+def each_once(rows, columns, name=str):
+    """All pairs of a row and a column as parameters of a test: every row runs once by default.
 
-    They are those on the diagonal of the table, which goes on at the other edge where it leaves the table.
+    Parameters
+    ----------
+    rows, columns : iterable
+        The rows take the columns in turn: what is telling is to come first.
+    name : callable (row) -> str
+        Its part of the test's name.
     """
-    rows, columns = list(rows), list(columns)
-    by_default = {(k % len(rows), k % len(columns)) for k in range(max(len(rows), len(columns)))}
-    parameters = []
+    columns, parameters = list(columns), []
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
-            marks = () if (i, j) in by_default else pytest.mark.wide
+            marks = () if j == i % len(columns) else pytest.mark.wide
             parameters.append(pytest.param(row, column, id=f"{name(row)}-{column}", marks=marks))
     return parameters

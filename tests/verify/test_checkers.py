@@ -240,6 +240,7 @@ def test_without_a_reading_the_search_says_nothing(plant):
     assert searched(planted(plant, sp.Integer(1), Unreadable()), QUICK, 0)[0] is None
 
 
+@pytest.mark.wide  # five seconds and more
 def test_examples_depend_on_the_seed_alone(plant, tmp_path, monkeypatch):
     """On nothing that Hypothesis could pick up elsewhere: constants in loaded modules, profiles, databases."""
 

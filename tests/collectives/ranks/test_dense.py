@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from samples import diagonal
+from samples import each_once
 
 from commbounds import collectives
 from commbounds.collectives import COLLECTIVES, gather_blocks
@@ -28,7 +28,7 @@ def run(program, P):
     return ThreadWorld().run(program, P)
 
 
-@pytest.mark.parametrize(("pairing", "P"), diagonal(PAIRINGS, range(1, 6), lambda p: p.name))
+@pytest.mark.parametrize(("pairing", "P"), each_once(PAIRINGS, [3, 4, 5, 2, 1], lambda p: p.name))
 def test_bits_and_traffic_are_those_of_one_process(pairing, P):
     found = compared(pairing, P, ThreadWorld())
     assert found

@@ -69,6 +69,7 @@ def test_a_broken_torch_twin_fails(name):
     assert cf.check(subject, only=["Contraction" if name == "topk_by_value" else "Unbiased"]).failures
 
 
+@pytest.mark.wide
 def test_a_right_executable_in_c_passes_and_one_that_wraps_fails(tmp_path):
     compiler = shutil.which("cc")
     if compiler is None:
@@ -105,6 +106,7 @@ def test_nothing(finding):
 """
 
 
+@pytest.mark.wide
 def test_the_plugin_makes_a_test_of_every_claim_and_shows_what_fails(tmp_path):
     (tmp_path / "test_mine.py").write_text(PLUGIN)
     command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "test_mine.py"]
