@@ -64,7 +64,7 @@ def test_claims_by_pattern():
     assert lines[-1] == "1 claims"
 
 
-SHOWN = [pytest.param(name, marks=() if place % 8 == 0 else pytest.mark.wide) for place, name in enumerate(claims())]
+SHOWN = [pytest.param(name, marks=() if place % 8 == 0 else pytest.mark.long) for place, name in enumerate(claims())]
 """Every claim; one in eight by default."""
 
 

@@ -23,8 +23,6 @@ pytestmark = pytest.mark.kernels
 
 BY_CLAIM = [m for m in MUTANTS if m.claim]
 BY_CHECK = [m for m in MUTANTS if m.check]
-METHODS = sorted({(m.subject, m.method) for m in BY_CLAIM})
-"""Subjects, and the methods that kill their mutants."""
 
 
 def column_of(mutant):
@@ -87,7 +85,11 @@ def test_a_check_of_the_contract_kills(mutant):
         contract_checks.run(check, mutant.subject, mutant.twin)
 
 
-@pytest.mark.parametrize(("subject", "method"), first_of_each(METHODS, lambda m: column_of_subject(m[0]), "-".join))
+BY_COLUMN = {column_of(m): (m.subject, m.method) for m in reversed(BY_CLAIM)}
+"""Column -> subject and method of its first mutant; in CI, ``commbounds report`` judges the right ones by all methods."""
+
+
+@pytest.mark.parametrize(("subject", "method"), BY_COLUMN.values(), ids=BY_COLUMN)
 def test_the_right_one_passes_what_kills_its_mutants(subject, method):
     wanted = sorted({m.claim for m in BY_CLAIM if (m.subject, m.method) == (subject, method)})
     studies = [asked_of(EXPERIMENTS[claim], [method]) for claim in wanted]

@@ -174,7 +174,7 @@ def test_without_mpi4py_it_is_wrong_usage(monkeypatch):
 # --- threads ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("effort", [0.1, pytest.param(1.0, marks=pytest.mark.wide)])
+@pytest.mark.parametrize("effort", [0.03, pytest.param(1.0, marks=pytest.mark.wide)])
 def test_programs_of_ranks_are_judged_in_threads(effort):
     report = cf.check(replace(rank_subjects.RIGHT_IN_THREADS, effort=effort))
     assert {finding.verdict for finding in report.findings} == {"pass"}, str(report)

@@ -99,7 +99,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("name", first_of_each(RIGHT, lambda name: str(RIGHT[name][1:])))
+@pytest.mark.parametrize("name", first_of_each(RIGHT, lambda name: str(RIGHT[name][1])))
 def test_right_memories_keep_what_is_theirs(name):
     factory, claims, options = RIGHT[name]
     report = judged(factory, claims, effort=0.04, **options)
