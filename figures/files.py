@@ -13,7 +13,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from commbounds.figures.curves import draw, styled
+from commbounds.figures.curves import claim_of, draw, styled
 from commbounds.figures.exhibits import draw_exhibit
 from commbounds.figures.style import DPI
 from commbounds.theory import Claim
@@ -63,7 +63,7 @@ def save(
     formats: Sequence[str] = ("svg", "png"),
     book: Mapping[str, Claim] | None = None,
 ) -> list[Path]:
-    """Files of one figure for every finding, named after its claim.
+    """Files of one figure for every finding but those on what is asked of every compressor, named after its claim.
 
     Parameters
     ----------
@@ -89,7 +89,8 @@ def save(
     findings = list(findings)
     if not findings:
         raise ValueError("findings must not be empty: there is nothing to draw")
-    return _saved(((finding.claim, partial(draw, finding, book)) for finding in findings), out, formats)
+    shown = [finding for finding in findings if not claim_of(finding, book).asked_of_all]
+    return _saved(((finding.claim, partial(draw, finding, book)) for finding in shown), out, formats)
 
 
 def save_exhibits(exhibits: Iterable[Exhibit], out: str | Path, formats: Sequence[str] = ("svg", "png")) -> list[Path]:

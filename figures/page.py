@@ -21,8 +21,9 @@ from commbounds.figures.files import rendered, written
 from commbounds.figures.formula import mathml
 from commbounds.figures.status import MEANING, Status, number, ratio, status
 from commbounds.figures.svg import inlined
-from commbounds.theory import Claim, Kind, Standing, Tag, claims
+from commbounds.theory import Claim, Kind, Origin, Standing, Tag, claims
 from commbounds.theory import book as contents
+from commbounds.theory.definitions import definitions
 from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding, Verdict
 
@@ -34,7 +35,7 @@ KINDS = {
 }
 
 VERDICTS = {
-    Verdict.PROVED: "all randomness was enumerated in exact arithmetic, on every input of the grids named",
+    Verdict.ENUMERATED: "all randomness was enumerated in exact arithmetic, on every input of the grids named",
     Verdict.SURVIVED: "a search for a counterexample found none",
     Verdict.CONSISTENT: "a sequential test saw no violation at its declared false-alarm rate",
 }
@@ -62,7 +63,7 @@ class Entry:
     @property
     def printed(self) -> bool:
         """Whether others make the statement, rather than the book for completeness' sake."""
-        return self.claim.source.tag is not Tag.DERIVED
+        return self.claim.source.origin is not Origin.OWN
 
     @cached_property
     def formula(self) -> Markup:
@@ -92,6 +93,25 @@ class Entry:
         reached = "passed by the factor" if self.status.word == "refuted" else "approached to measured / bound ="
         words = [self.status.verdict, f"{reached} {self.status.tightness.lstrip('×')}" * bool(self.status.tightness)]
         return " · ".join([*filter(None, words), f"the book says: {self.claim.stands}"])
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What the symbols of the bound mean, those that the book says."""
+        return {name: meaning for name, meaning in definitions(self.claim).items() if meaning}
+
+    @property
+    def pinned(self) -> str:
+        """How many neighbours of the formula some case refutes, and which none does."""
+        finding = self.finding
+        asked = finding.mutants - len(finding.explained)
+        words = f"{asked - len(finding.untested)} of {asked} neighbours are refuted by some case"
+        return words + (f"; not tested: {', '.join(finding.untested)}" if finding.untested else "")
+
+    @property
+    def slack(self) -> list[str]:
+        """What no case tests, with the book's reason."""
+        reasons = (*self.claim.unpinned, *self.claim.unentered)
+        return [f"{pattern}: {reason}" for pattern, reason in reasons]
 
     @property
     def search(self) -> str:
@@ -151,10 +171,11 @@ def report(
     if not latest:
         raise ValueError("findings must not be empty: there is nothing to report")
     entries = [_entry(claim, latest[claim.name], book) for claim in book.values() if claim.name in latest]
-    labels = [html.escape(f"{e.claim.name}: {e.status.text}", quote=True) for e in entries]
-    prefixes = [f"f{i}-" for i in range(len(entries))]
+    shown = [entry for entry in entries if not entry.claim.asked_of_all]
+    labels = [html.escape(f"{e.claim.name}: {e.status.text}", quote=True) for e in shown]
+    prefixes = [f"f{i}-" for i in range(len(shown))]
     draws = map if workers is None else workers.map
-    drawn = draws(partial(_drawing, book=own), [e.finding for e in entries], prefixes, labels)
+    drawn = draws(partial(_drawing, book=own), [e.finding for e in shown], prefixes, labels)
     environment = Environment(
         loader=FunctionLoader(lambda name: files("commbounds.figures").joinpath(name).read_text("utf-8")),
         autoescape=True,
@@ -175,10 +196,12 @@ def report(
         surprises=[e for e in entries if not e.finding.as_stated],
         by_name={e.id: e for e in entries},
         exhibits=_by_column(exhibits),
-        drawings={e.id: Markup(drawing) for e, drawing in zip(entries, drawn, strict=True)},
+        drawings={e.id: Markup(drawing) for e, drawing in zip(shown, drawn, strict=True)},
+        asked=_asked(entries),
         counts={word: sum(e.status.word == word for e in entries) for word in MEANING},
         verdict_counts={verdict.value: sum(e.finding.verdict is verdict for e in entries) for verdict in Verdict},
         missing=len(book) - len(entries),
+        by_source=_by_source(entries),
         meaning=MEANING,
         kinds=KINDS,
         verdicts=VERDICTS,
@@ -188,6 +211,40 @@ def report(
     path = Path(out) / "index.html"
     written(path, page.encode())
     return path
+
+
+def _asked(entries: Sequence[Entry]) -> dict[str, tuple[list[str], dict[str, list[list[Entry]]]]]:
+    """By column, what is asked of every compressor: the questions, and by subject what answers each."""
+    tables: dict[str, tuple[list[str], dict[str, list[list[Entry]]]]] = {}
+    for column in dict.fromkeys(e.claim.column for e in entries if e.claim.asked_of_all):
+        asked = [e for e in entries if e.claim.asked_of_all and e.claim.column == column]
+        questions = list(dict.fromkeys(e.claim.quantity for e in asked))
+        rows = {
+            subject: [[e for e in asked if (e.claim.subject, e.claim.quantity) == (subject, q)] for q in questions]
+            for subject in dict.fromkeys(e.claim.subject for e in asked)
+        }
+        tables[column] = [_QUESTIONS.get(q.name) or q.meaning for q in questions], rows
+    return tables
+
+
+_QUESTIONS = {
+    "bias": "unbiased?",
+    "sign_defect": "commutes with a change of sign?",
+    "scale_defect": "commutes with scaling?",
+    "idempotence_defect": "leaves its own outputs alone?",
+}
+"""Quantities that are zero where the answer is yes."""
+
+
+def _by_source(entries: Sequence[Entry]) -> list[tuple[str, str, int, dict[str, int]]]:
+    """Origin, tag, number of statements, and how many of each standing; without those that do not occur."""
+    rows = []
+    for origin in Origin:
+        for tag in Tag:
+            stands = [e.claim.stands for e in entries if (e.claim.source.origin, e.claim.source.tag) == (origin, tag)]
+            if stands:
+                rows.append((origin.value, tag.value, len(stands), {s.value: stands.count(s) for s in Standing}))
+    return rows
 
 
 def _entry(claim: Claim, finding: Finding, book: Mapping[str, Claim]) -> Entry:

@@ -39,7 +39,7 @@ class Status:
     tightness : str
         Measured / bound for an inequality (bound / measured for a lower bound), empty where it says nothing.
     verdict : str
-        How it is known: proved, survived, consistent; empty where `word` says it.
+        How it is known: enumerated, survived, consistent; empty where `word` says it.
     """
 
     word: str
@@ -49,7 +49,7 @@ class Status:
 
     @property
     def text(self) -> str:
-        """Everything in one line: ``● tight 1.000 · proved``."""
+        """Everything in one line: ``● tight 1.000 · enumerated``."""
         known = f" · {self.verdict}" if self.verdict else ""
         return f"{self.sign} {self.word}{' ' * bool(self.tightness)}{self.tightness}{known}"
 

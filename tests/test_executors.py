@@ -71,7 +71,7 @@ def test_a_killed_process_loses_nothing_and_repeats_no_other_task(pool, tmp_path
     out = tmp_path / "f.jsonl"
     found = run("*.wire", executor=killing(pool, tmp_path / "ran", [VICTIM], 1), out=out)
     assert [f.claim for f in found] == NAMES
-    assert all(f.verdict is Verdict.PROVED for f in found)
+    assert all(f.verdict is Verdict.ENUMERATED for f in found)
     assert starts(tmp_path / "ran") == {name: 2 if name == VICTIM else 1 for name in NAMES}
     assert load(out) == found
 
@@ -80,7 +80,7 @@ def test_a_claim_that_kills_three_times_is_an_error_that_names_it(pool, tmp_path
     out = tmp_path / "f.jsonl"
     found = run("*.wire", executor=killing(pool, tmp_path / "ran", [VICTIM], 3), out=out)
     assert starts(tmp_path / "ran") == {name: 3 if name == VICTIM else 1 for name in NAMES}
-    (lost,) = (f for f in found if f.verdict is not Verdict.PROVED)
+    (lost,) = (f for f in found if f.verdict is not Verdict.ENUMERATED)
     assert (lost.claim, lost.verdict, lost.as_stated) == (VICTIM, Verdict.ERROR, False)
     assert lost.message.startswith("TaskLost: ")
     assert VICTIM in lost.message
@@ -98,7 +98,7 @@ def test_the_claims_of_a_task_that_kills_are_tried_one_by_one(pool, tmp_path):
 
 def test_several_killers_at_once_end_too(pool, tmp_path):
     found = run("*.wire", executor=killing(pool, tmp_path / "ran", NAMES, 2))
-    assert all(f.verdict is Verdict.PROVED for f in found)
+    assert all(f.verdict is Verdict.ENUMERATED for f in found)
     assert starts(tmp_path / "ran") == dict.fromkeys(NAMES, 3)
 
 
@@ -257,7 +257,7 @@ def test_a_killed_worker_of_dask_loses_nothing_and_repeats_nothing_that_was_coll
     work = partial(executor_tasks.kills_later, str(ran), str(out), VICTIM)
     found = run("*.wire", executor=Instead(dask, work), out=out)
     assert [f.claim for f in found] == NAMES
-    assert all(f.verdict is Verdict.PROVED for f in found)
+    assert all(f.verdict is Verdict.ENUMERATED for f in found)
     assert load(out) == found
     collected = [f.claim for f in load(ran / "collected")]
     (ran / "collected").unlink()
@@ -271,7 +271,7 @@ def test_a_killed_worker_of_dask_loses_nothing_and_repeats_nothing_that_was_coll
 @pytest.mark.long
 def test_a_claim_that_kills_every_worker_of_dask_is_an_error_that_names_it(dask, tmp_path):
     found = run("*.wire", executor=killing(dask, tmp_path / "ran", [VICTIM], 99))
-    (lost,) = (f for f in found if f.verdict is not Verdict.PROVED)
+    (lost,) = (f for f in found if f.verdict is not Verdict.ENUMERATED)
     assert (lost.claim, lost.verdict) == (VICTIM, Verdict.ERROR)
     assert lost.message.startswith("KilledWorker: ")
 

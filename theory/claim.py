@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from dataclasses import dataclass
@@ -43,6 +44,17 @@ class Tag(StrEnum):
     DERIVED = "derived"
 
 
+class Origin(StrEnum):
+    """Who makes a statement. Only what is printed can be anybody's erratum."""
+
+    PRINTED = "printed"
+    """A work makes it, or its authors' code does, as far as its tag says that we know."""
+    USAGE = "common usage"
+    """It is commonly said, without a source."""
+    OWN = "our own"
+    """This book makes it; where it fails, it is something that one might expect, and that is not so."""
+
+
 class Standing(StrEnum):
     """What we found about a claim."""
 
@@ -50,6 +62,14 @@ class Standing(StrEnum):
     HOLDS_AS_CORRECTED = "holds as corrected"
     """The statement fails as commonly printed; `Claim.corrected_by` names the statement that holds."""
     REFUTED = "refuted"
+
+
+COMMON_USAGE = "Common usage"
+"""The work of what is commonly said."""
+
+
+ASKED_OF_ALL = "asked of every compressor"
+"""The place of what is asked of every compressor alike."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +93,13 @@ class Source:
     tag: Tag
     proof: str = ""
 
+    @property
+    def origin(self) -> Origin:
+        """Who makes the statement."""
+        if self.tag is Tag.DERIVED:
+            return Origin.OWN
+        return Origin.USAGE if self.work == COMMON_USAGE else Origin.PRINTED
+
     def __post_init__(self) -> None:
         if not isinstance(self.tag, Tag):
             raise TypeError(f"tag must be a Tag, got {self.tag!r}")
@@ -94,32 +121,58 @@ class Hypothesis:
         Short name, as shown in tables; a lower-case identifier.
     statement : str
         The condition in words.
-    condition : sympy relation or None
-        The same as a relation between the claim's symbols, where it is one.
+    condition : sympy relation, function, or None
+        The same, to be run on a case: a relation between the claim's symbols; or a function whose parameters are named
+        after what it asks of the case, a setting, a symbol, or `x`, the vectors.
+    ensured : str
+        Where no case can tell, because every one is made so: how. ``Losses are drawn by one Bernoulli law.``
     """
 
     name: str
     statement: str
     condition: Any = None
+    ensured: str = ""
 
     def __post_init__(self) -> None:
         if not _HYPOTHESIS.fullmatch(self.name):
             raise ValueError(f"name must be a lower-case identifier, got {self.name!r}")
         if not self.statement.strip():
             raise ValueError(f"statement of {self.name} must not be empty")
-        if self.condition is not None and not isinstance(self.condition, sp.Rel | BooleanFunction):
-            raise TypeError(f"condition of {self.name} must be a sympy relation, got {self.condition!r}")
+        if self.condition is not None and not (
+            isinstance(self.condition, sp.Rel | BooleanFunction) or self._is_function
+        ):
+            raise TypeError(f"condition of {self.name} must be a sympy relation or a function, got {self.condition!r}")
+        if self.condition is not None and self.ensured:
+            raise ValueError(f"{self.name} has a condition: there is nothing to ensure besides")
+
+    @property
+    def _is_function(self) -> bool:
+        return callable(self.condition) and not isinstance(self.condition, sp.Basic)
+
+    @cached_property
+    def needs(self) -> tuple[str, ...]:
+        """Names of what the condition asks of a case."""
+        if self.condition is None:
+            return ()
+        if self._is_function:
+            return tuple(inspect.signature(self.condition).parameters)
+        return evaluator(self.condition).names
 
     def admits(self, **values: Any) -> bool:
-        """Whether the exact `values` meet the condition; True where there is none to evaluate.
+        """Whether a case with these exact `values` meets the condition; True where there is none to evaluate.
 
         Raises
         ------
         TypeError
-            A symbol of the condition has no value.
+            Something that the condition needs has no value.
         """
         if self.condition is None:
             return True
+        if self._is_function:
+            missing = ", ".join(name for name in self.needs if name not in values)
+            if missing:
+                raise TypeError(f"condition of {self.name} needs {missing}")
+            return bool(self.condition(*(values[name] for name in self.needs)))
         return bool(evaluator(self.condition)(values, f"condition of {self.name}"))
 
 
@@ -170,6 +223,11 @@ class Claim:
         Name of the symbol over which bound and measurement are drawn.
     note : str
         What a reader should know besides: the finding in words.
+    unpinned : tuple of (str, str)
+        Formula mutants (see `theory.mutation`) that no case can refute, by shell-style pattern of their names, each
+        with the reason: equivalent, still true, or loose by nature.
+    unentered : tuple of (str, str)
+        Regimes of the bound that no case can enter, likewise.
     """
 
     name: str
@@ -184,6 +242,8 @@ class Claim:
     extremal: str = ""
     axis: str = "n"
     note: str = ""
+    unpinned: tuple[tuple[str, str], ...] = ()
+    unentered: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -223,6 +283,11 @@ class Claim:
     def subject(self) -> str:
         """What the claim is about, that is, the second part of the name."""
         return self.name.split(".")[1]
+
+    @property
+    def asked_of_all(self) -> bool:
+        """Whether every compressor is asked the same: then the answers make a table, and need no figure."""
+        return self.source.place == ASKED_OF_ALL
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Standing
+from commbounds.theory.claim import ASKED_OF_ALL, Claim, Eq, Hypothesis, Kind, Le, Standing
 from commbounds.theory.hypotheses import ANY_FACTOR
 from commbounds.theory.quantities import (
     BIAS,
@@ -55,7 +55,7 @@ class CompressorClaims:
             relation=Eq(BIAS, 0),
             kind=Kind.EXPECTED,
             assumes=assumes,
-            source=derived(why, "asked of every compressor"),
+            source=derived(why, ASKED_OF_ALL),
         )
 
     def biased(self, where: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "unbiased") -> Claim:
@@ -66,7 +66,7 @@ class CompressorClaims:
             relation=Eq(BIAS, 0),
             kind=Kind.EXPECTED,
             assumes=assumes,
-            source=derived(f"Refuted by one input: {where}.", "asked of every compressor"),
+            source=derived(f"Refuted by one input: {where}.", ASKED_OF_ALL),
             stands=Standing.REFUTED,
             extremal=where,
             note=f"Biased: {where}.",
@@ -151,7 +151,7 @@ class CompressorClaims:
             relation=Eq(quantity, 0),
             kind=self._kind,
             assumes=assumes,
-            source=derived(why, "asked of every compressor"),
+            source=derived(why, ASKED_OF_ALL),
         )
 
     def _no_symmetry(
@@ -163,7 +163,7 @@ class CompressorClaims:
             relation=Eq(quantity, 0),
             kind=self._kind,
             assumes=assumes,
-            source=derived(f"Refuted by one input: {where}.", "asked of every compressor"),
+            source=derived(f"Refuted by one input: {where}.", ASKED_OF_ALL),
             stands=Standing.REFUTED,
             extremal=where,
             note=f"It does not: {where}.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from commbounds.theory.claim import Source, Tag
+from commbounds.theory.claim import COMMON_USAGE, Source, Tag
 
 
 @dataclass(frozen=True)
@@ -73,4 +73,4 @@ VOGELS_2019 = Work(
 )
 STROM_2015 = Work("N. Strom, 2015, Scalable distributed DNN training using commodity GPU cloud computing")
 ECKART_1936 = Work("C. Eckart, G. Young, 1936, The approximation of one matrix by another of lower rank")
-FOLKLORE = Work("Common usage")
+FOLKLORE = Work(COMMON_USAGE)

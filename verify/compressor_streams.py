@@ -99,6 +99,7 @@ def _equal(study: Any, c: Any, x: Array) -> Stream | None:
         1.001 * (low - mean) / width,
         1.001 * (high - mean) / width,
         unit=mean / width,
+        values=CompressorRun(c, x).once(study.values),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from typing import Any
@@ -18,7 +18,7 @@ from commbounds.verify.compressor_run import CompressorRun, exact_array, law_gap
 from commbounds.verify.compressor_streams import streams
 from commbounds.verify.experiment import Budget, Implementations
 from commbounds.verify.measures import Measure, symbol_values
-from commbounds.verify.study import AnyStudy, Case, Outcome, Stream
+from commbounds.verify.study import AnyStudy, Case, Outcome, Stream, Unmeasured
 
 Array = NDArray[Any]
 Setups = Callable[[Any, int], Sequence[Any]]
@@ -318,11 +318,15 @@ class CompressorStudy(AnyStudy):
     def shown(self, implementation: Any, case: Case) -> str:
         return str(self.run(implementation, case).c)
 
-    def trial(self, implementation: Any, case: Case) -> Outcome | None:
+    def trial(self, implementation: Any, case: Case) -> Outcome | Unmeasured | None:
         return self.outcome(self.run(implementation, case))
 
-    def outcome(self, run: CompressorRun) -> Outcome | None:
-        """What is measured in a run; None where it is not admissible or cannot be read."""
+    def facts(self, implementation: Any, case: Case) -> Mapping[str, Any]:
+        run = self.run(implementation, case)
+        return {"compressor": run.c, "x": exact_array(run.x) if run.exact else run.x}
+
+    def outcome(self, run: CompressorRun) -> Outcome | Unmeasured | None:
+        """What is measured in a run; None where it is not admissible."""
         if run.exact:
             if not self.admits(run.c, exact_array(run.x)):
                 return None
@@ -330,7 +334,9 @@ class CompressorStudy(AnyStudy):
         if not self.admits(run.c, run.x):
             return None
         reading = self.measure.read(run)
-        return None if reading is None else Outcome(reading.value, run.once(self.values), reading.slack)
+        if reading is None:
+            return Unmeasured("its law cannot be read off the kernel")
+        return Outcome(reading.value, run.once(self.values), reading.slack)
 
     def law_gap(self, implementation: Any, case: Case) -> tuple[float, float] | None:
         if not self.injectable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib.metadata import version
 
@@ -16,7 +17,7 @@ from commbounds.verify.series import series_of
 
 FALSE_ALARM = 1e-6
 """Probability that a whole run refutes any true statistical claim."""
-_ORDER = (Verdict.PROVED, Verdict.SURVIVED, Verdict.CONSISTENT)
+_ORDER = (Verdict.ENUMERATED, Verdict.SURVIVED, Verdict.CONSISTENT)
 
 
 @cache
@@ -78,7 +79,7 @@ def confront_together(
     """
     studies, stand_ins = [EXPERIMENTS[name] for name in names], implementations or {}
     judgements = judge(studies, budgets[budget], seed, claim_alpha(), stand_ins)
-    series = series_of(judgements, seed) if drawn else {}
+    series = series_of([j for j in judgements if not j.study.statement.asked_of_all], seed) if drawn else {}
     findings = []
     for j in judgements:
         claim = j.study.statement
@@ -88,7 +89,7 @@ def confront_together(
             continue
         evidence = tuple(j.evidence[method] for method in Method if method in j.evidence)
         verdict = _verdict(evidence)
-        message = _disagreement(claim, verdict, j.attained)
+        message = _disagreement(claim, verdict, j)
         findings.append(_finding(j, verdict, not message, evidence, series.get(claim.name, ()), budget, seed, message))
     return findings
 
@@ -100,16 +101,21 @@ def _verdict(evidence: tuple[Evidence, ...]) -> Verdict:
     return next((v for v in _ORDER if v in judging), Verdict.ERROR)
 
 
-def _disagreement(claim: Claim, verdict: Verdict, attained: float) -> str:
+def _disagreement(claim: Claim, verdict: Verdict, judgement: Judgement) -> str:
     """Why the finding is not as the book says; empty where it is."""
     if verdict is Verdict.ERROR:
         return "no method could judge the claim"
+    if judgement.exceeded > 1.0:
+        return f"measured / bound came to {judgement.exceeded:.6g} times the stated tightness"
     if claim.stands is not Standing.HOLDS:
         return "" if verdict is Verdict.REFUTED else f"the book says {claim.stands}, but nothing refutes it"
     if verdict is Verdict.REFUTED:
         return "the book says holds, but a counterexample was found"
-    if claim.tightness is not None and attained < ATTAINED:
-        return f"only {attained:.4g} of the stated tightness was attained"
+    for name, cases in judgement.measurements.regimes().items():
+        if not cases and judgement.measured and not any(fnmatchcase(name, pattern) for pattern, _ in claim.unentered):
+            return f"no case entered {name}, a regime of the bound"
+    if claim.tightness is not None and judgement.attained < ATTAINED:
+        return f"only {judgement.attained:.4g} of the stated tightness was attained"
     return ""
 
 
@@ -124,6 +130,9 @@ def _finding(
     message: str,
 ) -> Finding:
     shares = [e.tightness for e in evidence if e.tightness is not None]
+    kept = j.measurements
+    pinned = kept.pinned()
+    explained = [name for name in pinned.untested if any(fnmatchcase(name, p) for p, _ in j.study.statement.unpinned)]
     return Finding(
         claim=j.study.claim,
         verdict=verdict,
@@ -136,4 +145,10 @@ def _finding(
         budget=budget,
         versions=versions(),
         message=message,
+        left_out=dict(sorted(kept.left_out.items())),
+        unmeasured=dict(sorted(kept.unmeasured.items())),
+        regimes=kept.regimes(),
+        mutants=pinned.mutants,
+        untested=tuple(name for name in pinned.untested if name not in explained),
+        explained=tuple(explained),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -12,8 +12,8 @@ from typing import Any
 class Verdict(StrEnum):
     """What was found, strongest first."""
 
-    PROVED = "proved"
-    """By enumerating all randomness in exact arithmetic, on every input of the stated grids."""
+    ENUMERATED = "enumerated"
+    """All randomness enumerated in exact arithmetic, on every input of the grids whose shapes the evidence names."""
     SURVIVED = "survived"
     """A search for a counterexample found none."""
     CONSISTENT = "consistent"
@@ -87,6 +87,11 @@ class Evidence:
         Sequential tests: the smallest relative violation that is detected with probability 0.99.
     counterexample : Counterexample or None
         Where the relation fails.
+    nontrivial : int or None
+        Of the cases, those that could have broken the claim: both sides not zero, the mechanism in question active.
+        None where cases are samples.
+    scope : dict of str to str
+        Which values every setting and every symbol that counts something took: ``{"P": "1, 2, 3, 5, 8"}``.
     """
 
     method: Method
@@ -98,6 +103,8 @@ class Evidence:
     alpha: float | None = None
     detects: float | None = None
     counterexample: Counterexample | None = None
+    nontrivial: int | None = None
+    scope: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -169,6 +176,18 @@ class Finding:
         commbounds and the libraries that computed it.
     message : str
         Why the finding does not agree with the book, or what raised.
+    left_out : dict of str to int
+        Cases that each hypothesis of the claim kept out.
+    unmeasured : dict of str to int
+        Admissible cases that could not be measured, by reason.
+    regimes : dict of str to int
+        Cases in each branch of a Piecewise, Min or Max of the bound.
+    mutants : int
+        Formula mutants of a claim that holds: neighbours of its bound that ask for more, see `theory.mutation`.
+    untested : tuple of str
+        Those of them that no case refutes, without those that the claim explains.
+    explained : tuple of str
+        Those that no case refutes, as the claim says.
     """
 
     claim: str
@@ -182,6 +201,18 @@ class Finding:
     budget: str = "quick"
     versions: dict[str, str] = field(default_factory=dict)
     message: str = ""
+    left_out: dict[str, int] = field(default_factory=dict)
+    unmeasured: dict[str, int] = field(default_factory=dict)
+    regimes: dict[str, int] = field(default_factory=dict)
+    mutants: int = 0
+    untested: tuple[str, ...] = ()
+    explained: tuple[str, ...] = ()
+
+    @property
+    def refuted_mutants(self) -> float | None:
+        """Share of the formula mutants that the claim does not explain and that some case refutes; None without any."""
+        asked = self.mutants - len(self.explained)
+        return 1.0 - len(self.untested) / asked if asked else None
 
     @property
     def counterexample(self) -> Counterexample | None:
@@ -193,6 +224,7 @@ class Finding:
         return json.dumps(_plain(asdict(self)), sort_keys=True, allow_nan=False)
 
 
+_FIELDS = frozenset(f.name for f in fields(Finding))
 _NON_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
@@ -220,10 +252,13 @@ def finding_from_json(line: str) -> Finding:
     Raises
     ------
     ValueError
-        The line is not a finding.
+        The line is not a finding, or was written by another version.
     """
     try:
         data = _restored(json.loads(line))
+        missing = sorted(_FIELDS - set(data))
+        if missing:
+            raise ValueError(f"not a finding of this version: it says nothing of {', '.join(missing)}")
         evidence = tuple(
             Evidence(
                 **{
@@ -236,6 +271,8 @@ def finding_from_json(line: str) -> Finding:
             for e in data.pop("evidence")
         )
         series = tuple(Series(**s) for s in data.pop("series"))
+        for name in ("untested", "explained"):
+            data[name] = tuple(data[name])
         return Finding(**{**data, "verdict": Verdict(data["verdict"])}, evidence=evidence, series=series)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"not a finding: {error}") from error

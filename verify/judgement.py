@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
+from commbounds.verify.experiment import decimal
 from commbounds.verify.finding import Counterexample, Evidence, Method
+from commbounds.verify.measurements import Measurements, Scope
 from commbounds.verify.search import Violation
-from commbounds.verify.study import AnyStudy, Case
+from commbounds.verify.study import AnyStudy, Case, Outcome, Unmeasured
+
+_EXCESS = 1e-9
+"""Share by which float64 may exceed a stated tightness that is attained exactly."""
 
 
 @dataclass
@@ -20,17 +26,23 @@ class Probe:
 
     study: AnyStudy
     implementation: Any
+    measurements: Measurements
     exact: bool = False
     close: float = -np.inf
     attained: float = -np.inf
     best: Case | None = None
     violation: Counterexample | None = None
     cases: int = 0
+    nontrivial: int = 0
+    """Cases that could have broken the claim: not 0 = 0, the mechanism in question active."""
+    exceeded: float = 1.0
+    """Largest share of the stated tightness, beyond rounding."""
+    scope: Scope = field(default_factory=Scope)
 
     def __call__(self, case: Case) -> float | None:
         """How close the case comes to the bound; None where it says nothing; raises Violation where it breaks it."""
         study = self.study
-        outcome = study.trial(self.implementation, case)
+        outcome = self._admitted(case)
         if outcome is None:
             return None
         self.cases += 1
@@ -44,11 +56,47 @@ class Probe:
                 self.close, self.best = close, case
             stated = study.statement.tightness_at(**outcome.values)
             if stated is not None:
-                self.attained = max(self.attained, close / float(stated))
+                share = close / float(stated)
+                self.attained = max(self.attained, share)
+                room = outcome.slack / max(abs(decimal(outcome.measured)), abs(decimal(bound)), np.finfo(float).tiny)
+                if share > 1.0 + room + _EXCESS:
+                    self.exceeded = max(self.exceeded, share)
+        self.nontrivial += outcome.active and study.is_nontrivial(case, outcome, bound)
+        self.scope.add(study.scope_of(case, outcome))
+        if not broken:
+            self.measurements.add(outcome.measured, outcome.values, outcome.slack)
         if broken:
             self.violation = study.counterexample(self.implementation, case, outcome, bound)
             raise Violation(study.claim)
         return close
+
+    def _admitted(self, case: Case) -> Outcome | None:
+        """What is measured on the case; None where a hypothesis keeps it out, or where nothing can be measured."""
+        study, counts = self.study, self.measurements
+        facts = study.facts(self.implementation, case)
+        later = []
+        for hypothesis in study.statement.assumes:
+            if not all(name in facts for name in hypothesis.needs):
+                later.append(hypothesis)  # told by what is measured
+            elif not hypothesis.admits(**{name: facts[name] for name in hypothesis.needs}):
+                counts.left_out[hypothesis.name] += 1
+                return None
+        outcome = study.trial(self.implementation, case)
+        if outcome is None or isinstance(outcome, Unmeasured):
+            counts.unmeasured["no reason given" if outcome is None else outcome.reason] += 1
+            return None
+        for hypothesis in later:
+            if not hypothesis.admits(
+                **{name: facts[name] for name in hypothesis.needs if name in facts},
+                **{
+                    name: outcome.values[name]
+                    for name in hypothesis.needs
+                    if name not in facts and name in outcome.values
+                },
+            ):
+                counts.left_out[hypothesis.name] += 1
+                return None
+        return outcome
 
     @property
     def tightness(self) -> float | None:
@@ -97,18 +145,26 @@ class Judgement:
     """Largest share of the stated tightness seen anywhere."""
     least: float = np.inf
     """Smallest share of the stated tightness on a case that theory calls extremal."""
+    exceeded: float = 1.0
+    """Largest share of the stated tightness seen anywhere, beyond rounding."""
     measured: bool = False
     """Whether any method but sampling measured a case."""
     searched: Probe | None = None
 
     def probe(self, exact: bool = False) -> Probe:
         """A fresh probe of the study."""
-        return Probe(self.study, self.implementation, exact)
+        return Probe(self.study, self.implementation, self.measurements, exact)
+
+    @cached_property
+    def measurements(self) -> Measurements:
+        """All that its probes measured."""
+        return Measurements(self.study.statement)
 
     def take(self, method: Method, evidence: Evidence | None, probe: Probe | None = None) -> None:
         """Keep what a method found."""
         if probe is not None:
             self.reached = max(self.reached, probe.attained)
+            self.exceeded = max(self.exceeded, probe.exceeded)
             self.measured |= probe.cases > 0
         if evidence is not None:
             self.evidence[method] = evidence

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -84,15 +85,7 @@ def enumerate_grids(judgements: Judgements, budget: Budget, _seed: int = 0, _alp
                 if j.error is None and not _tried(j, probes[id(j)], case):
                     probe = probes[id(j)]
                     detail = f"{_enumerated(j.study, shapes)}, smallest first"
-                    found = Evidence(
-                        Method.EXACT,
-                        Verdict.REFUTED,
-                        probe.cases,
-                        detail,
-                        probe.tightness,
-                        counterexample=probe.violation,
-                    )
-                    j.take(Method.EXACT, found, probe)
+                    j.take(Method.EXACT, _evidence(Method.EXACT, Verdict.REFUTED, probe, detail), probe)
                     open_.remove(j)
             for j in members:
                 injected[id(j)].hold(case)
@@ -103,16 +96,28 @@ def enumerate_grids(judgements: Judgements, budget: Budget, _seed: int = 0, _alp
         for j in members:
             if j.error is None and j in open_:
                 probe = probes[id(j)]
-                if probe.cases == 0:
-                    j.error = ValueError(f"the grid of {j.study.claim} holds no admissible case")
+                if probe.nontrivial == 0:
+                    what = "admissible case" if probe.cases == 0 else "case that could break the claim"
+                    j.error = ValueError(f"the grid of {j.study.claim} holds no {what}")
                     continue
-                j.take(
-                    Method.EXACT,
-                    Evidence(Method.EXACT, Verdict.PROVED, probe.cases, _enumerated(j.study, shapes), probe.tightness),
-                    probe,
-                )
+                found = _evidence(Method.EXACT, Verdict.ENUMERATED, probe, _enumerated(j.study, shapes))
+                j.take(Method.EXACT, found, probe)
             if j.error is None:
                 j.take(Method.INJECT, injected[id(j)].evidence())
+
+
+def _evidence(method: Method, verdict: Verdict, probe: Probe, detail: str) -> Evidence:
+    """What a probe found, with what it was run on."""
+    return Evidence(
+        method,
+        verdict,
+        probe.cases,
+        detail,
+        probe.tightness,
+        counterexample=probe.violation if verdict is Verdict.REFUTED else None,
+        nontrivial=probe.nontrivial,
+        scope=probe.scope.words(),
+    )
 
 
 def _enumerated(study: AnyStudy, shapes: set[tuple[int, ...]]) -> str:
@@ -215,7 +220,9 @@ def _conclude(j: Judgement, budget: Budget, seed: int, by_hand: int, first: tupl
     detail = f"{by_hand} cases by hand, {probe.cases - by_hand} generated"
     if probe.best is not None:
         detail += f"; closest to the bound: {probe.best_shown()}"
-    evidence = Evidence(Method.SEARCH, verdict, probe.cases, detail, probe.tightness, counterexample=counterexample)
+    if probe.nontrivial == 0 and counterexample is None:
+        raise ValueError(f"the search for {study.claim} met no case that could break the claim")
+    evidence = replace(_evidence(Method.SEARCH, verdict, probe, detail), counterexample=counterexample)
     j.take(Method.SEARCH, evidence, probe)
 
 
@@ -282,8 +289,7 @@ def _attacked(j: Judgement, budget: Budget, seed: int) -> None:
     if probe.best is None and start is not None:
         probe.best = start
     detail = "nothing to climb on" if probe.best is None else f"largest measured / bound at {probe.best_shown()}"
-    found = Evidence(Method.ATTACK, verdict, probe.cases, detail, probe.tightness, counterexample=probe.violation)
-    j.take(Method.ATTACK, found, probe)
+    j.take(Method.ATTACK, _evidence(Method.ATTACK, verdict, probe, detail), probe)
 
 
 def _by_neighbours(
@@ -400,14 +406,16 @@ def _extremal(j: Judgement, budget: Budget) -> None:
         if study.may_be_unreadable:
             return
         raise ValueError(f"{study.claim} has no admissible extremal case")
+    if worst is None:
+        raise ValueError(f"the extremal cases of {study.claim} say nothing about its tightness")
     if claim.tightness == sp.oo:  # nothing to attain: the ratio grows without bound
         detail = f"{claim.extremal}: measured / bound up to {probe.close:.6g}"
-        j.take(Method.EXTREMAL, Evidence(Method.EXTREMAL, Verdict.REFUTED, probe.cases, detail, probe.tightness), probe)
+        j.take(Method.EXTREMAL, _evidence(Method.EXTREMAL, Verdict.REFUTED, probe, detail), probe)
         return
     verdict = Verdict.SURVIVED if least >= ATTAINED else Verdict.REFUTED
-    where = "" if worst is None else f" (least at {study.shown(j.implementation, worst)})"
+    where = f" (least at {study.shown(j.implementation, worst)})"
     detail = f"{claim.extremal}: attains at least {least:.6g} of the stated tightness{where}"
-    j.take(Method.EXTREMAL, Evidence(Method.EXTREMAL, verdict, probe.cases, detail, probe.tightness), probe)
+    j.take(Method.EXTREMAL, _evidence(Method.EXTREMAL, verdict, probe, detail), probe)
     j.least = least
 
 
@@ -444,7 +452,10 @@ def _sampled(j: Judgement, budget: Budget, seed: int, alpha: float) -> Evidence:
         refuted |= test.refutes(part)
         limit = min(-1.0 / test.low, 1.0 / test.high) if test.two_sided else -1.0 / test.low
         violation = detectable_violation(test.deviation, test.count, part, limit)
-        detects = max(detects, violation / abs(stream.unit) if stream.unit else violation)
+        relative = violation / abs(stream.unit) if stream.unit else violation
+        detects = max(detects, relative)
+        if stream.values and stream.unit and test.two_sided:
+            j.measurements.heard(stream.values, relative)
     e_value = float(np.exp(min(log_e - np.log(len(streams)), 690.0)))
     detail = f"{len(streams)} streams ({', '.join(s.label for s in streams)}), sequential test by betting{outside}"
     verdict = Verdict.REFUTED if refuted else Verdict.CONSISTENT

@@ -73,11 +73,28 @@ class Outcome:
         A value for every symbol of the bound, exact where `measured` is.
     slack : float
         Rounding that a float `measured` may carry, derived from operation count and dtype; 0 for exact numbers.
+    active : bool
+        Whether the mechanism that the claim is about did anything: a balancing step that balanced, a rotation that
+        differs from none. A case in which it did not is counted, and tests nothing.
     """
 
     measured: Any
     values: Mapping[str, Any]
     slack: float = 0.0
+    active: bool = True
+
+
+@dataclass(frozen=True)
+class Unmeasured:
+    """Why an admissible case could not be measured: no hypothesis keeps it out, the instrument does not reach it.
+
+    Parameters
+    ----------
+    reason : str
+        In words, shown with the finding.
+    """
+
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -98,6 +115,9 @@ class Stream:
         The claimed mean in the stream's unit, so that what the test detects can be told relative to it.
     cost : float
         Observations of a budget that one draw uses up.
+    values : dict
+        The symbols of the bound at this stream, if the claimed mean is the bound: then formula mutants whose mean is
+        off by more than the test detects are refuted.
     """
 
     label: str
@@ -107,6 +127,7 @@ class Stream:
     two_sided: bool = True
     unit: float = 1.0
     cost: float = 4
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 def shared(factory: Callable[..., Source]) -> Callable[..., Source]:
@@ -133,6 +154,10 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return type(value), tuple(map(_frozen, value))
     return type(value), value
+
+
+_NUMBERS_ONLY = ("setup", "seed", "size")
+"""Settings that only number the cases."""
 
 
 class AnyStudy:
@@ -165,9 +190,24 @@ class AnyStudy:
     may_be_unreadable: bool = False
     """Whether it is no error that no case can be measured without drawing."""
 
-    def trial(self, implementation: Any, case: Case) -> Outcome | None:
-        """What is measured on a case; None where the claim's hypotheses do not hold for it."""
+    def trial(self, implementation: Any, case: Case) -> Outcome | Unmeasured | None:
+        """What is measured on a case that the claim's hypotheses admit."""
         raise NotImplementedError
+
+    def facts(self, _implementation: Any, case: Case) -> Mapping[str, Any]:
+        """What hypotheses may ask of a case before it is measured, by name; the rest is among the outcome's values."""
+        return {"x": case.x, **case.settings}
+
+    def is_nontrivial(self, case: Case, outcome: Outcome, bound: Any) -> bool:
+        """Whether both sides are not zero; where the claim is that something is zero, whether the input is not."""
+        if self.statement.relation.rhs.is_zero:
+            return case.x is None or bool(np.any(case.x))
+        return not (outcome.measured == 0 and bound == 0)
+
+    def scope_of(self, case: Case, outcome: Outcome) -> Mapping[str, Any]:
+        """The settings of a case and the symbols of its bound, by name."""
+        values = {name: outcome.values[name] for name in self.statement.parameters}
+        return {**values, **{name: value for name, value in case.settings.items() if name not in _NUMBERS_ONLY}}
 
     def law_gap(self, _implementation: Any, _case: Case) -> tuple[float, float] | None:
         """How far the kernel is from its exact law on a case of the grid, and the room for rounding; None: unknown."""
@@ -244,9 +284,9 @@ class Study(AnyStudy):
         Name in the book.
     subject : str
         Name in `COMPRESSORS`, `COLLECTIVES` or `MECHANISMS`; what a stand-in replaces.
-    trial : callable (implementation, case) -> Outcome or None
-        Measures one case; None where the claim's hypotheses do not hold for it. What several claims need of a case is
-        computed through `Case.once`.
+    trial : callable (implementation, case) -> Outcome, or Unmeasured
+        Measures one case that the claim's hypotheses admit. What several claims need of a case is computed through
+        `Case.once`.
     grid : callable (level) -> iterator of cases
         Every one of a finite set, small first: all randomness enumerated, all arithmetic exact. Outcomes that are not
         exact numbers are refused here.
@@ -266,11 +306,13 @@ class Study(AnyStudy):
         What the grid enumerates, in words.
     parameters : dict
         What the finding should say about the set-up besides.
+    known : callable (implementation, case) -> mapping
+        What hypotheses ask of a case besides its settings and `x`, see `AnyStudy.facts`.
     """
 
     claim: str
     subject: str
-    trial: Callable[[Any, Case], Outcome | None]  # type: ignore[assignment]
+    trial: Callable[[Any, Case], Outcome | Unmeasured | None]  # type: ignore[assignment]
     grid: Callable[[int], Iterator[Case]] | None = None
     corpus: Callable[[Budget], Iterator[Case]] | None = None
     cases: Callable[[], st.SearchStrategy[Case]] | None = None
@@ -280,6 +322,11 @@ class Study(AnyStudy):
     curves: Callable[[Any, int], Sequence[Series]] | None = None
     enumerated: str = ""
     parameters: dict[str, str] = field(default_factory=dict)
+    known: Callable[[Any, Case], Mapping[str, Any]] | None = None
+
+    def facts(self, implementation: Any, case: Case) -> Mapping[str, Any]:
+        facts = super().facts(implementation, case)
+        return facts if self.known is None else {**facts, **self.known(implementation, case)}
 
     def __post_init__(self) -> None:
         if not any((self.grid, self.corpus, self.cases, self.streams)):

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from commbounds.theory import Claim
+    from commbounds.theory import Claim, Hypothesis
     from commbounds.verify import Finding
     from commbounds.verify.exhibit import Exhibit
 
 
 _COLOURS = {
-    "proved": "green",
+    "enumerated": "green",
     "survived": "green",
     "consistent": "green",
     "refuted": "red",
@@ -62,6 +62,9 @@ def print_claim(claim: Claim) -> None:
     """Print everything that the book says of a claim."""
     from sympy import Symbol, pretty
 
+    from commbounds.theory.definitions import definitions
+    from commbounds.theory.mutation import regimes
+
     # a word with an underscore would be printed as one with a subscript
     measured = Symbol(claim.quantity.name.replace("_", " "))
     relation = claim.relation.xreplace({claim.quantity: measured})
@@ -71,7 +74,10 @@ def print_claim(claim: Claim) -> None:
         ("relation", "\n" + pretty(relation, use_unicode=True)),
         ("measured", f"{claim.quantity}: {claim.quantity.meaning}"),
         ("kind", str(claim.kind)),
-        ("assumes", "; ".join(h.statement for h in claim.assumes) or "nothing"),
+        ("where", "".join(f"\n  {name}: {meaning}" for name, meaning in definitions(claim).items())),
+        ("assumes", "".join(f"\n  {_hypothesis(h)}" for h in claim.assumes) or "nothing"),
+        ("regimes", "".join(f"\n  {r.name}{_reason(r.name, claim.unentered)}" for r in regimes(claim.relation.rhs))),
+        ("not tested", "".join(f"\n  {pattern}: {reason}" for pattern, reason in claim.unpinned)),
         ("stands", str(claim.stands) + (f", by {claim.corrected_by}" if claim.corrected_by else "")),
         ("tight", "" if claim.tightness is None else f"{claim.tightness}, at: {claim.extremal}"),
         ("source", f"{claim.source.work}; {claim.source.place} [{claim.source.tag}]"),
@@ -81,6 +87,20 @@ def print_claim(claim: Claim) -> None:
     for label, text in lines:
         if text:
             click.echo(f"{click.style(label, bold=True)}: {text}")
+
+
+def _hypothesis(hypothesis: Hypothesis) -> str:
+    """The hypothesis, and how it is seen to be met."""
+    if hypothesis.ensured:
+        return f"{hypothesis.name}: {hypothesis.statement} (ensured: {hypothesis.ensured})"
+    return f"{hypothesis.name}: {hypothesis.statement}"
+
+
+def _reason(name: str, reasons: Sequence[tuple[str, str]]) -> str:
+    """Why no case is there, if the book says so."""
+    from fnmatch import fnmatchcase
+
+    return next((f": no case, {reason}" for pattern, reason in reasons if fnmatchcase(name, pattern)), "")
 
 
 def print_findings(findings: list[Finding]) -> None:
@@ -93,25 +113,56 @@ def print_findings(findings: list[Finding]) -> None:
     from commbounds import theory
 
     table = Table(box=None, pad_edge=False)
-    for heading in ("claim", "verdict", "the book", "tightness", "evidence"):
-        table.add_column(
-            heading, no_wrap=heading in ("claim", "verdict"), justify="right" if heading == "tightness" else "left"
-        )
+    for heading in ("claim", "verdict", "the book", "tightness", "pinned", "evidence"):
+        right = heading in ("tightness", "pinned")
+        table.add_column(heading, no_wrap=heading in ("claim", "verdict"), justify="right" if right else "left")
     for finding in findings:
         stands = theory.claims()[finding.claim].stands
         tightness = "" if finding.tightness is None else f"{finding.tightness:.4g}"
         evidence = ", ".join(f"{e.method} {e.cases}" for e in finding.evidence)
         agrees = str(stands) if finding.as_stated else f"[bold red]{stands}: {escape(finding.message)}[/]"
-        table.add_row(finding.claim, f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]", agrees, tightness, evidence)
+        asked = finding.mutants - len(finding.explained)
+        pinned = f"{asked - len(finding.untested)}/{asked}" if asked else ""
+        verdict = f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]"
+        table.add_row(finding.claim, verdict, agrees, tightness, pinned, evidence)
     terminal = console()
     terminal.print(table)
     counts = Counter(str(f.verdict) for f in findings)
     summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     wrong = sum(not f.as_stated for f in findings)
+    asked = sum(f.mutants - len(f.explained) for f in findings)
+    if asked:
+        untested = sum(len(f.untested) for f in findings)
+        terminal.print(f"{asked} neighbours of the formulas that hold, {asked - untested} of them refuted by some case")
     terminal.print(
         f"{len(findings)} claims: {summary}; "
         + ("all as the book says" if not wrong else f"[bold red]{wrong} not as the book says[/]")
     )
+
+
+def print_deaf(findings: Sequence[Finding]) -> None:
+    """Print what no case tested, one line each: terms of bounds, regimes, cases that could not be measured."""
+    from fnmatch import fnmatchcase
+
+    from commbounds import theory
+
+    lines = 0
+    for finding in findings:
+        claim = theory.claims()[finding.claim]
+        told = [(f"formula: {name}", "") for name in finding.untested]
+        told += [
+            (f"formula: {name}", next(why for pattern, why in claim.unpinned if fnmatchcase(name, pattern)))
+            for name in finding.explained
+        ]
+        told += [
+            (f"regime: {name}", next((why for pattern, why in claim.unentered if fnmatchcase(name, pattern)), ""))
+            for name, cases in finding.regimes.items()
+            if not cases
+        ]
+        for what, reason in told:
+            click.echo(f"{finding.claim}  {what}  " + (f"[{reason}]" if reason else click.style("no reason", fg="red")))
+        lines += len(told)
+    click.echo(f"{lines} things that no case tested")
 
 
 WORKER_OPTIONS = (

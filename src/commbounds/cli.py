@@ -21,6 +21,7 @@ from commbounds._terminal import (
     given_or_verified,
     print_claim,
     print_claims,
+    print_deaf,
     print_findings,
     verified,
     workers,
@@ -101,6 +102,7 @@ def _run_options(command: Any) -> Any:
     help="JSON-lines file; an interrupted run goes on from it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print findings as JSON lines instead of a table.")
+@click.option("--deaf", is_flag=True, help="Print what no case tested: parts of formulas, regimes of bounds.")
 def verify(
     patterns: tuple[str, ...],
     budget: str,
@@ -109,6 +111,7 @@ def verify(
     executor: str,
     out: Path | None,
     as_json: bool,
+    deaf: bool,
 ) -> None:
     """Confront the claims that match PATTERNS with their implementations.
 
@@ -119,6 +122,8 @@ def verify(
     if as_json:
         for finding in findings:
             click.echo(finding.to_json())
+    elif deaf:
+        print_deaf(findings)
     else:
         print_findings(findings)
     sys.exit(0 if all(f.as_stated for f in findings) else 1)

@@ -46,7 +46,14 @@ RISING = [math.sqrt(v) / 4 for v in SIZES]
 HALF = [1 / (s * s) for s in LEVELS]
 
 CLAIMS = [
-    claim("topk.contraction", q.RELATIVE_ERROR, 1 - q.k / q.n, tightness=sp.Integer(1), extremal="equal magnitudes"),
+    claim(
+        "topk.contraction",
+        q.RELATIVE_ERROR,
+        1 - q.k / q.n,
+        tightness=sp.Integer(1),
+        extremal="equal magnitudes",
+        assumes=(Hypothesis("equal", "all entries have one magnitude"),),
+    ),
     claim("qsgd.variance", q.RELATIVE_ERROR, sp.Min(q.n / q.s**2, sp.sqrt(q.n) / q.s), kind=Kind.EXPECTED),
     claim(
         "topk.global_contraction",
@@ -77,15 +84,28 @@ BOOK = {c.name: c for c in CLAIMS}
 FOUND = {
     "topk.contraction": Finding(
         "",
-        Verdict.PROVED,
+        Verdict.ENUMERATED,
         True,
         (
-            Evidence(Method.EXACT, Verdict.PROVED, 12345, "every sign pattern up to n = 5", tightness=1.0),
+            Evidence(
+                Method.EXACT,
+                Verdict.ENUMERATED,
+                12345,
+                "every sign pattern up to n = 5",
+                tightness=1.0,
+                nontrivial=12000,
+                scope={"P": "1, 2, 3", "n": "1 to 5"},
+            ),
             Evidence(Method.ATTACK, Verdict.SURVIVED, 900, "differential evolution", tightness=0.99999),
         ),
         (series("k/n", DENSITIES, [1 - d for d in DENSITIES], [1 - d for d in DENSITIES]),),
         1.0,
         versions={"commbounds": "0.0.0"},
+        left_out={"equal": 12},
+        unmeasured={"too large a law": 3},
+        mutants=8,
+        untested=("k + 1 for k", "0.9 times the bound"),
+        explained=("n + 1 for n",),
     ),
     "qsgd.variance": Finding(
         "",
@@ -119,10 +139,10 @@ FOUND = {
         1.07,
     ),
     "signs.identity": Finding(
-        "", Verdict.PROVED, True, (), (series("n", SIZES, RISING, RISING, random=0.9, gradients=0.7),), 1.0
+        "", Verdict.ENUMERATED, True, (), (series("n", SIZES, RISING, RISING, random=0.9, gradients=0.7),), 1.0
     ),
     "signs.sign_symmetry": Finding(
-        "", Verdict.PROVED, True, (), (series("n", SIZES, [0.0] * 9, [0.0] * 9),), None, message="plain <b>text</b>"
+        "", Verdict.ENUMERATED, True, (), (series("n", SIZES, [0.0] * 9, [0.0] * 9),), None, message="plain <b>text</b>"
     ),
     "signs.scale_equivariance": Finding(
         "",

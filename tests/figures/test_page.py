@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import pytest
 import sympy as sp
 
-from commbounds.figures import report
+from commbounds.figures import report, save
 from commbounds.theory import Claim, Hypothesis, Source, Tag
 from commbounds.theory import quantities as q
 from commbounds.verify.finding import Evidence, Finding, Method, Verdict
@@ -121,11 +121,28 @@ def test_tiles_filter_for_as_many_rows_as_they_count(page):
 
 def test_sections_say_what_was_found_and_what_the_book_says(page):
     text = "".join(parsed(page).text)
-    assert "proved · approached to measured / bound = 1.000 · the book says: holds" in text
+    assert "enumerated · approached to measured / bound = 1.000 · the book says: holds" in text
     assert "passed by the factor 2.0e6 · the book says: refuted" in text
     assert "passed by the factor 1.070 · the book says: holds as corrected" in text
     found = re.findall(r'data-filter="verdict:(\w+)"><b>(\d+)</b>', page)
-    assert dict(found) == {"proved": "3", "survived": "3", "consistent": "1", "refuted": "4", "error": "1"}
+    assert dict(found) == {"enumerated": "3", "survived": "3", "consistent": "1", "refuted": "4", "error": "1"}
+
+
+def test_statements_are_counted_by_who_makes_them(page):
+    table = page[page.index('<table class="origins">') :].partition("</table>")[0]
+    rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in table.split("<tr>")[2:]]
+    assert rows == [["printed", "recalled", "10", "7", "1", "2"], ["our own", "derived", "2", "1", "0", "1"]]
+    assert "No source was read in full." in page
+
+
+def test_what_was_tested_and_what_not_is_on_the_card(page):
+    card = page[page.index('<article class="claim tight" id="synthetic.topk.contraction"') :].partition("</article>")[0]
+    text = "".join(parsed(f"{card}</article>").text)
+    assert "5 of 7 neighbours are refuted by some case; not tested: k + 1 for k, 0.9 times the bound" in text
+    assert "P: 1, 2, 3; n: 1 to 5" in text
+    assert "equal: all entries have one magnitude (12 cases kept out)" in text
+    assert "3 cases: too large a law" in text
+    assert "Entries of the vector" not in text  # a synthetic claim is in no column that defines its letters
 
 
 def test_sources_show_how_we_know_them(page):
@@ -184,3 +201,26 @@ def test_nothing_to_report_is_refused(findings, tmp_path):
 
 def test_a_page_of_a_hundred_claims_stays_below_six_megabytes(page, findings):
     assert len(page.encode()) / len(findings) * 120 < 6e6
+
+
+def test_what_every_compressor_is_asked_is_a_table_without_figures(tmp_path):
+    found = [
+        Finding("quantizers.sign.unbiased", Verdict.REFUTED, True, ()),
+        Finding("quantizers.sign.sign_symmetry", Verdict.ENUMERATED, True, ()),
+        Finding("quantizers.sign.sign_symmetry_zeros", Verdict.REFUTED, True, ()),
+        Finding("quantizers.nearestpower.idempotence", Verdict.ENUMERATED, True, ()),
+    ]
+    text = report(found, tmp_path).read_text(encoding="utf-8")
+    assert "<article" not in text.partition('id="summary"')[2]
+    assert "<svg" not in text
+    table = text[text.index('<table class="asked">') :].partition("</table>")[0]
+    assert re.findall(r"<th>([^<]*)</th>", table) == [
+        "Compressor",
+        "unbiased?",
+        "commutes with a change of sign?",
+        "leaves its own outputs alone?",
+    ]
+    rows = [re.findall(r"<td.*?</td>", row, re.DOTALL) for row in table.split("<tr ")[1:]]
+    answers = [[re.findall(r"<b>(\w+)</b>", cell) for cell in row[1:]] for row in rows]
+    assert answers == [[["no"], ["yes", "no"], []], [[], [], ["yes"]]]
+    assert save(found, tmp_path / "figures") == []

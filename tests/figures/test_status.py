@@ -9,10 +9,10 @@ from commbounds.verify import gradients
 from commbounds.verify.finding import Verdict
 
 EXPECTED = {
-    "topk.contraction": "● tight 1.000 · proved",
+    "topk.contraction": "● tight 1.000 · enumerated",
     "qsgd.variance": "◐ loose 0.260 · consistent",
     "topk.global_contraction": "✕ refuted ×2.0e6",
-    "signs.identity": "= exact · proved",
+    "signs.identity": "= exact · enumerated",
     "signs.scale_equivariance": "✕ refuted",
     "topk.moment": "◐ loose 0.800 · survived",
     "powersgd.broken": "! error",

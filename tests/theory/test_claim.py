@@ -109,7 +109,7 @@ def test_source_refuses(fields, error, words):
     [
         (("No spaces", "statement"), ValueError, "lower-case identifier, got 'No spaces'"),
         (("name", ""), ValueError, "statement of name must not be empty"),
-        (("name", "statement", n), TypeError, "must be a sympy relation, got n"),
+        (("name", "statement", n), TypeError, "must be a sympy relation or a function, got n"),
     ],
 )
 def test_hypothesis_refuses(fields, error, words):

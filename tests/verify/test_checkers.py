@@ -134,7 +134,7 @@ def test_a_bound_that_is_off_by_little_is_refuted(relation, bound, plant):
 
 def test_the_true_bound_is_proved_and_its_tightness_measured(plant):
     found = judged(plant(TOPK, relation=sp.Le(E, 2 * (1 - k / n)), tightness=None), EXACT).evidence[EXACT]
-    assert (found.verdict, found.tightness) == (Verdict.PROVED, 0.5)
+    assert (found.verdict, found.tightness) == (Verdict.ENUMERATED, 0.5)
     assert "shape 1, 2, 3" in found.detail
 
 
@@ -372,7 +372,7 @@ def found_by_all(experiment, **options):
 
 def test_a_stated_tightness_that_is_too_high_is_reported(plant):
     finding = found_by_all(plant(TOPK, relation=sp.Le(E, 2 * (1 - k / n)), tightness=sp.Integer(1)))
-    assert finding.verdict is Verdict.PROVED
+    assert finding.verdict is Verdict.ENUMERATED
     assert not finding.as_stated
     assert finding.message == "only 0.5 of the stated tightness was attained"
     assert found_by_all(plant(TOPK, relation=sp.Le(E, 2 * (1 - k / n)), tightness=sp.Rational(1, 2))).as_stated
@@ -380,7 +380,7 @@ def test_a_stated_tightness_that_is_too_high_is_reported(plant):
 
 def test_a_claim_that_holds_and_is_called_refuted_is_reported(plant):
     finding = found_by_all(plant(TOPK, stands=Standing.REFUTED))
-    assert finding.verdict is Verdict.PROVED
+    assert finding.verdict is Verdict.ENUMERATED
     assert not finding.as_stated
     assert finding.message == "the book says refuted, but nothing refutes it"
 

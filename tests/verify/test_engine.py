@@ -26,7 +26,7 @@ NAMES = list(EXPERIMENTS)
 
 
 def finding(name, budget="quick", seed=0):
-    return Finding(name, Verdict.PROVED, True, (), budget=budget, seed=seed, versions=versions())
+    return Finding(name, Verdict.ENUMERATED, True, (), budget=budget, seed=seed, versions=versions())
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ from commbounds.verify.finding import Finding, Verdict
 def confront_together(names, budget, seed):
     time.sleep(0.02)
     made = dict(budget=budget, seed=seed, versions=engine.versions())
-    return [Finding(name, Verdict.PROVED, True, (), **made) for name in names]
+    return [Finding(name, Verdict.ENUMERATED, True, (), **made) for name in names]
 engine.confront_together = confront_together
 engine.run("*", out={out!r})
 """

@@ -71,7 +71,7 @@ def test_lines_are_json_for_any_reader_even_with_infinities():
 
 def test_nan_comes_back_as_nan():
     series = Series("n", "n", [1.0], [2.0], [math.nan], gradients={"iid, early": [math.nan, 1.0]})
-    back = finding_from_json(Finding("a.b", Verdict.PROVED, True, (), (series,)).to_json())
+    back = finding_from_json(Finding("a.b", Verdict.ENUMERATED, True, (), (series,)).to_json())
     assert math.isnan(back.series[0].worst[0])
     assert math.isnan(back.series[0].gradients["iid, early"][0])
     assert back.series[0].gradients["iid, early"][1] == 1.0
@@ -82,10 +82,10 @@ def test_the_counterexample_is_the_first_one():
     none = Evidence(Method.INJECT, Verdict.SURVIVED, 1, "")
     some = [Evidence(Method.SEARCH, Verdict.REFUTED, 1, "", counterexample=e) for e in (first, second)]
     assert Finding("a.b", Verdict.REFUTED, True, (none, *some)).counterexample is first
-    assert Finding("a.b", Verdict.PROVED, True, (none,)).counterexample is None
+    assert Finding("a.b", Verdict.ENUMERATED, True, (none,)).counterexample is None
 
 
-GOOD = json.loads(Finding("a.b", Verdict.PROVED, True, ()).to_json())
+GOOD = json.loads(Finding("a.b", Verdict.ENUMERATED, True, ()).to_json())
 
 
 @pytest.mark.parametrize(

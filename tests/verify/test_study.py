@@ -1,5 +1,6 @@
 """Every method on a study confirms what is so and rejects what is not: tests of the tests."""
 
+from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from commbounds.theory import Claim, Source, Standing, Tag
+from commbounds.theory import Claim, Hypothesis, Source, Standing, Tag
 from commbounds.theory.quantities import Quantity, k, n
 from commbounds.verify import Method, Series, Verdict
 from commbounds.verify.confront import confront
@@ -68,7 +69,8 @@ def confronted(monkeypatch):
 
     def run(relation, implementation=moves, study=None, **claim):
         about = Claim("made.up.claim", "made up", relation, SOURCE, **claim)
-        bound = Study("made.up.claim", "made_up", trial, **(study or {"grid": grid, "enumerated": "n below 4"}))
+        study = {"trial": trial, **(study or {"grid": grid, "enumerated": "n below 4"})}
+        bound = Study("made.up.claim", "made_up", **study)
         book = {"made.up.claim": about}
         monkeypatch.setattr(studying, "claims", lambda: book)
         monkeypatch.setattr(studying, "COLLECTIVES", {"made_up": implementation})
@@ -93,7 +95,7 @@ EVERYTHING = {
 
 def test_a_grid_proves_an_equality(confronted):
     finding = confronted(sp.Eq(W, k))
-    assert finding.verdict is Verdict.PROVED
+    assert finding.verdict is Verdict.ENUMERATED
     assert finding.as_stated
     (evidence,) = finding.evidence
     assert (evidence.method, evidence.cases) == (Method.EXACT, 6)
@@ -119,7 +121,7 @@ def test_a_grid_refuses_what_is_not_exact(confronted, value):
 
 def test_a_grid_takes_fractions_and_surds(confronted):
     for value in (Fraction(1, 2), sp.sqrt(2) / 2, np.int64(1)):
-        assert confronted(sp.Le(W, n), lambda values, value=value: value).verdict is Verdict.PROVED
+        assert confronted(sp.Le(W, n), lambda values, value=value: value).verdict is Verdict.ENUMERATED
 
 
 def test_a_grid_without_an_admissible_case_is_an_error(confronted):
@@ -132,7 +134,7 @@ def test_every_method_speaks_and_tightness_is_attained(confronted):
     assert finding.as_stated, finding.message
     assert [e.method for e in finding.evidence] == [Method.EXACT, Method.SEARCH, Method.ATTACK, Method.EXTREMAL]
     assert finding.tightness == 1.0
-    assert finding.verdict is Verdict.PROVED
+    assert finding.verdict is Verdict.ENUMERATED
 
 
 def test_a_tightness_that_is_not_attained_is_told(confronted):
@@ -245,3 +247,86 @@ def test_a_study_says_what_it_does():
 
 def test_a_case_is_shown_in_few_words():
     assert str(Case({"P": 4, "family": "iid"}, np.ones((4, 100)))) == "P=4, family=iid"
+
+
+# --- what a verdict must not hide -----------------------------------------------------------------------------------
+
+FULL = Case({"n": 3, "k": 3})
+CASES = {"corpus": lambda _budget: iter([Case({"n": size, "k": kept}) for size in (3, 8) for kept in (1, 2, 3)])}
+
+
+def test_a_hypothesis_keeps_cases_out_and_the_finding_says_how_many(confronted):
+    few = Hypothesis("few", "k is at most 2.", sp.Le(k, 2))
+    small = Hypothesis("small", "n is odd.", lambda n: n % 2 == 1)
+    finding = confronted(sp.Le(W, 2), study=CASES, assumes=(few, small))
+    assert (finding.verdict, finding.left_out) == (Verdict.SURVIVED, {"few": 2, "small": 2})
+    assert finding.evidence[0].cases == 2
+    assert finding.evidence[0].scope == {"k": "1, 2", "n": "3"}
+
+
+def test_a_hypothesis_that_nobody_can_answer_is_an_error(confronted):
+    finding = confronted(sp.Le(W, n), study=CASES, assumes=(Hypothesis("odd", "P is odd.", lambda P: P % 2),))
+    assert (finding.verdict, finding.message) == (Verdict.ERROR, "TypeError: condition of odd needs P")
+
+
+def test_a_regime_without_a_case_is_told(confronted):
+    bound = sp.Piecewise((k, k < 4), (n, True))
+    finding = confronted(sp.Le(W, bound), study=CASES)
+    assert finding.regimes == {"k < 4": 6, "otherwise": 0}
+    assert not finding.as_stated
+    assert finding.message == "no case entered otherwise, a regime of the bound"
+    assert confronted(sp.Le(W, bound), study=CASES, unentered=(("other*", "k is 3 at most here"),)).as_stated
+
+
+def test_both_sides_of_a_minimum_are_regimes(confronted):
+    finding = confronted(sp.Le(W, sp.Min(n, 2 * k)), study=CASES)
+    assert finding.regimes == {"Min(2*k, n) = 2*k": 4, "Min(2*k, n) = n": 2}
+
+
+def test_a_loose_term_is_told(confronted):
+    finding = confronted(sp.Le(W, k + 4 * n), study=CASES)
+    assert finding.as_stated
+    assert "without the term k" in finding.untested
+    assert "without the term 4*n" not in confronted(sp.Eq(W, k), study=CASES).untested
+    explained = confronted(sp.Le(W, k + 4 * n), study=CASES, unpinned=(("*", "the made-up bound is loose"),))
+    assert (explained.untested, explained.explained) == ((), finding.untested)
+
+
+def test_what_pins_a_formula_down(confronted):
+    finding = confronted(sp.Eq(W, k), study=CASES)
+    assert finding.mutants > 0
+    assert finding.untested == ()
+    assert finding.refuted_mutants == 1.0
+
+
+def test_a_tightness_that_is_exceeded_is_told_for_every_standing(confronted):
+    given = {"tightness": Fraction(1, 2), "extremal": "k = n", "study": {**CASES, "extremal": full}}
+    finding = confronted(sp.Le(W, n), **given)
+    assert finding.message == "measured / bound came to 2 times the stated tightness"
+    refuted = confronted(sp.Le(W, n), lambda values: 3 * values["k"], stands=Standing.REFUTED, **given)
+    assert refuted.verdict is Verdict.REFUTED
+    assert refuted.message == "measured / bound came to 6 times the stated tightness"
+
+
+def test_cases_that_test_nothing_are_counted_and_none_else_is_an_error(confronted):
+    def seldom(implementation, case):
+        values = dict(case.settings)
+        return Outcome(implementation(values), values, active=values["k"] == 3)
+
+    def never(implementation, case):
+        return replace(seldom(implementation, case), active=False)
+
+    finding = confronted(sp.Le(W, n), study={**CASES, "trial": seldom})
+    assert (finding.evidence[0].cases, finding.evidence[0].nontrivial) == (6, 2)
+    finding = confronted(sp.Le(W, n), study={**CASES, "trial": never})
+    assert finding.message == "ValueError: the search for made.up.claim met no case that could break the claim"
+    zero = confronted(
+        sp.Le(W, n - k), lambda values: 0, study={"grid": lambda level: iter([FULL]), "enumerated": "one"}
+    )
+    assert zero.message == "ValueError: the grid of made.up.claim holds no case that could break the claim"
+
+
+def test_an_extremal_case_that_says_nothing_is_an_error(confronted):
+    study = {**CASES, "extremal": full}
+    finding = confronted(sp.Le(W, n - k), lambda values: 0, study=study, tightness=1, extremal="k = n")
+    assert finding.message == "ValueError: the extremal cases of made.up.claim say nothing about its tightness"

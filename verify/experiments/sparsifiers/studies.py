@@ -50,8 +50,12 @@ class ShareTopK(Compressor):
     def __str__(self) -> str:
         return f"TopK(k={'ceil(mu n)' if self.up else 'max(1, floor(mu n))'}), mu={self.mu}"
 
+    def kept(self, n: int) -> int:
+        """How many of n entries are kept."""
+        return ceil(self.mu * n) if self.up else max(1, floor(self.mu * n))
+
     def _at(self, n: int) -> Any:
-        return self.topk(ceil(self.mu * n) if self.up else max(1, floor(self.mu * n)))
+        return self.topk(self.kept(n))
 
     def compress(self, x: Any, rng: np.random.Generator | None = None) -> Any:
         return self._at(len(x)).compress(x, rng)
@@ -71,6 +75,7 @@ _SHARES = (Fraction(1, 5), Fraction(1, 2), Fraction(29, 100), Fraction(1))
 def _shares(up: bool) -> Any:
     return {
         "drawn_at": 9,
+        "values": lambda run: {**symbol_values(run), "mu": run.c.mu, "k": run.c.kept(len(run.x))},
         "setups": lambda cls, n: [ShareTopK(cls, mu, up) for mu in _SHARES],
         "sweep": lambda cls, n: (
             "mu",
