@@ -86,7 +86,7 @@ def test_a_check_of_the_contract_kills(mutant):
 
 
 BY_COLUMN = {column_of(m): (m.subject, m.method) for m in reversed(BY_CLAIM)}
-"""Column -> subject and method of its first mutant; the report, which CI makes, judges the right ones by all methods."""
+"""Column -> subject and method of its first mutant; ``commbounds report`` judges the right ones by all methods."""
 
 
 @pytest.mark.parametrize(("subject", "method"), BY_COLUMN.values(), ids=BY_COLUMN)
