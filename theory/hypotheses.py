@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Hypothesis
-from commbounds.theory.quantities import P, alpha, k, m, mu, n, r
+from commbounds.theory.quantities import P, alpha, k, m, mu, n, r, s
 
 # Inputs
 NO_ZERO_ENTRIES = Hypothesis("no_zero_entries", "No entry is zero.")
@@ -47,6 +47,7 @@ FRESH_GAUSSIAN_SKETCH = Hypothesis(
 ANY_SKETCH = Hypothesis(
     "any_sketch", "The sketch is whatever the previous step left (warm start): for the matrix at hand, anything."
 )
+LEVELS_SQUARED = Hypothesis("levels_squared", "QSGD has s = sqrt(n) levels.", Eq(s**2, n))
 SOME_ALPHA = Hypothesis("some_alpha", "alpha is some fixed number between 0 and 1.", sp.Lt(alpha, 1))
 
 # What the claim compares

@@ -179,6 +179,11 @@ BIAS = Quantity(
     "largest difference between an entry of the expected output and of the input, over the input's largest",
 )
 BITS = Quantity("bits", r"\mathrm{bits}(C(x))", "size of the message on the wire, in bits")
+ELIAS_BITS = Quantity(
+    "elias_bits",
+    r"\mathbb{E}\,\mathrm{bits}_\gamma(C(x))",
+    "size of the message with a sign bit and an Elias gamma code of its level plus one for every entry, expected",
+)
 SUPPORT = Quantity("support", r"\mathbb{E}\,\lVert C(x)\rVert_0", "number of nonzero entries of the output, expected")
 LEVEL = Quantity("level", r"\max_i \ell_i", "largest level of a quantised entry, sign left out")
 SIGN_DEFECT = Quantity(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from commbounds.compressors import Compressor
 from commbounds.compressors.base import Exact
 from commbounds.verify.compressor_run import CompressorRun, exact_array
+from commbounds.verify.encoding import bit_count
 from commbounds.verify.marginals import Marginals
 
 Array = NDArray[Any]
@@ -238,7 +239,10 @@ def simplified(value: Exact) -> Exact:
 
 @dataclass(frozen=True)
 class MessageBits(Measure):
-    """Size of the message."""
+    """Size of the message: the length of its encoding, see `encoding.bit_count`.
+
+    -1, which is the size of nothing, where the message counts itself as another size, or a receiver cannot read it.
+    """
 
     dtype: type = np.float32
 
@@ -250,7 +254,12 @@ class MessageBits(Measure):
 
     @staticmethod
     def _bits(c: Compressor, x: Array) -> int:
-        return int(c.compress(x, np.random.default_rng(0) if c.randomised else None).bits)
+        message = c.compress(x, np.random.default_rng(0) if c.randomised else None)
+        try:
+            size = bit_count(c, message)
+        except ValueError:
+            return -1
+        return size if size == message.bits else -1
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ Mask = NDArray[np.bool_]
 
 Peers = NDArray[np.int64]
 Rounds = Iterator[tuple[Peers, NDArray[np.bool_]]]
+Links = list[Any] | NDArray[np.bool_] | None
 
 
 def _shifted(N: int, shifts: list[int]) -> Peers:
@@ -88,16 +89,16 @@ def _share(values, parts, share):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _gossip(stack, targets, alive, own, total, out, counts):  # type: ignore[no-untyped-def]
-    # total[j]: own vector plus all that arrive, and, if own, the own vector again for each that does not, unless j is
-    # down itself; counts: words sent, words received, messages
+def _gossip(stack, targets, alive, reached, own, total, out, counts):  # type: ignore[no-untyped-def]
+    # reached[i, h]: whether what i sends to targets[i, h] arrives. total[j]: own vector plus all that arrive, and, if
+    # own, the own vector again for each that does not, unless j is down itself; counts: words sent, received, messages
     N, n = stack.shape
     shares = np.ones(N, np.int64)
     total[:] = stack
     for h in range(targets.shape[1]):
         for i in range(N):
             j = targets[i, h]
-            arrives = alive[i] and alive[j]
+            arrives = reached[i, h]
             if not (arrives or (own and alive[j])):
                 continue
             source = i if arrives else j
@@ -118,14 +119,15 @@ def _gossip_at_once(
     *,
     start: int = 0,
     alive: ArrayLike | None = None,
+    delivered: Links = None,
     missing: str = "self",
 ) -> tuple[NDArray[Any], Traffic]:
     N, n = array.shape
-    talks = partners(N, topology, rounds, start=start, alive=alive, missing=missing)
+    talks = partners(N, topology, rounds, start=start, alive=alive, delivered=delivered, missing=missing)
     counts, total = np.zeros((rounds, 3, N), np.int64), np.empty((N, n))
-    for t, (targets, part) in enumerate(talks):
+    for t, (targets, part, reached) in enumerate(talks):
         out = np.empty_like(array)
-        _gossip(array, targets, part, missing == "self", total, out, counts[t])
+        _gossip(array, targets, part, reached, missing == "self", total, out, counts[t])
         array = out
     return (array.copy() if rounds == 0 else array), _spoken(counts)
 
@@ -165,6 +167,7 @@ def gossip(
     *,
     start: int = 0,
     alive: ArrayLike | None = None,
+    delivered: Links = None,
     missing: str = "self",
 ) -> Array:
     """The peers' vectors after some rounds of averaging with those who send to them, all with equal weights.
@@ -182,6 +185,8 @@ def gossip(
         Number of the first round.
     alive : (rounds, N) bool or None
         Who takes part in which round; the others keep their vectors, and neither send nor receive.
+    delivered : sequence of (N, k) bool, one a round, or None
+        Which links work: that of peer i to its h-th target. A link may work one way and not the other.
     missing : "self" or "renormalise"
         What a peer does about vectors that do not come: takes its own in their place, or divides by the number of
         those that it has.
@@ -191,17 +196,19 @@ def gossip(
     result : (N, n) dtype of stack
         Summed in float64, own vector first, then by the order of the topology; rounded once a round.
     traffic : Traffic
-        With a step for every round in which somebody sends; a peer sends to all its neighbours in one step.
+        With a step for every round in which somebody sends; a peer sends to all its neighbours in one step. Nothing is
+        sent over links that do not work.
 
     Raises
     ------
     TypeError, ValueError
-        As `checked_stack` says; unknown names; N no square for a torus; alive of another shape.
+        As `checked_stack` says; unknown names; N no square for a torus; alive or delivered of another shape.
 
     Notes
     -----
-    Without failures the weights are doubly stochastic, so the mean stays. With failures it stays on a ring or a torus
-    under "self", since the weights stay symmetric; "renormalise" moves it.
+    Without failures the weights are doubly stochastic, so the mean stays. With peers that are down it stays on a ring
+    or a torus under "self", since the weights stay symmetric, and so with links that break both ways; "renormalise"
+    moves it, and so does a link that breaks one way.
 
     Examples
     --------
@@ -210,10 +217,14 @@ def gossip(
     ([3.0, 1.0, 2.0, 3.0], [2, 2, 2, 2])
     """
     P = comm.size
-    talks = comm.agreed(lambda: list(partners(P, topology, rounds, start=start, alive=alive, missing=missing)))
-    own: Array = agreed_row(comm, vector, lambda _: {**_plain(talks), "missing": missing})[0].copy()
-    for targets, there in talks:
-        reached = there[:, np.newaxis] & there[targets]
+    talks = comm.agreed(
+        lambda: list(
+            partners(P, topology, rounds, start=start, alive=alive, delivered=delivered, missing=missing),
+        )
+    )
+    agreed = {**_plain([talk[:2] for talk in talks]), "the links that work": [talk[2].tolist() for talk in talks]}
+    own: Array = agreed_row(comm, vector, lambda _: {**agreed, "missing": missing})[0].copy()
+    for targets, there, reached in talks:
         arrived = _delivered(comm, own, targets, reached)
         total, shares = own.astype(np.float64), 1
         for sender, h in _links_to(comm.rank, targets):
@@ -229,13 +240,18 @@ def gossip(
     return own
 
 
-def partners(N: int, topology: str, rounds: int, *, start: int, alive: ArrayLike | None, missing: str) -> Rounds:
-    """For every round of `gossip`, to whom the peers send, and which peers take part; one round after another."""
-    rounds, start = checked_count(rounds, "rounds", 0), checked_count(start, "start", 0)
-    part, edges = checked_mask(alive, (rounds, N), "alive"), _topology(topology)
+def partners(
+    N: int, topology: str, rounds: int, *, start: int, alive: ArrayLike | None, delivered: Links, missing: str
+) -> Iterator[tuple[Peers, Mask, Mask]]:
+    """For every round of `gossip`: to whom the peers send, which peers take part, and over which links vectors arrive.
+
+    One round after another.
+    """
     if missing not in ("self", "renormalise"):
         raise ValueError(f"missing must be 'self' or 'renormalise', got {missing!r}")
-    return ((edges(N, start + t), part[t]) for t in range(rounds))
+    links = _open_links(N, topology, rounds, start, delivered)
+    part = checked_mask(alive, (rounds, N), "alive")
+    return ((to, part[t], works & part[t][:, np.newaxis] & part[t][to]) for t, (to, works) in enumerate(links))
 
 
 def _spoken(counts: NDArray[np.int64]) -> Traffic:
@@ -275,7 +291,7 @@ def push_sum(
     weights: ArrayLike | None = None,
     *,
     start: int = 0,
-    delivered: list[Any] | NDArray[np.bool_] | None = None,
+    delivered: Links = None,
     lost: str = "kept",
 ) -> tuple[tuple[NDArray[Any], NDArray[np.float64]], Traffic]:
     """The peers' sums and weights after some rounds of push-sum; the estimates of the mean are their ratios.
@@ -342,7 +358,7 @@ def push_sum_on_rank(
     weight: float = 1.0,
     *,
     start: int = 0,
-    delivered: list[Any] | Mask | None = None,
+    delivered: Links = None,
     lost: str = "kept",
 ) -> tuple[Array, float]:
     """The sum and the weight of this rank after some rounds; a rank's part in `push_sum`.
@@ -396,18 +412,21 @@ def _senders(rank: int, targets: Peers, works: Mask, kept: bool) -> list[int]:
     return [sender for sender, _ in sorted(mine + reaching, key=lambda link: (link[1], link[0]))]
 
 
-def working_links(
-    N: int, topology: str, rounds: int, *, start: int, delivered: list[Any] | NDArray[np.bool_] | None, lost: str
-) -> Rounds:
+def working_links(N: int, topology: str, rounds: int, *, start: int, delivered: Links, lost: str) -> Rounds:
     """For every round of `push_sum`, to whom the peers send, and which of these links work; one round after another."""
-    rounds, start = checked_count(rounds, "rounds", 0), checked_count(start, "start", 0)
-    edges = _topology(topology)
     if lost not in ("kept", "gone"):
         raise ValueError(f"lost must be 'kept' or 'gone', got {lost!r}")
+    return _open_links(N, topology, rounds, start, delivered)
+
+
+def _open_links(N: int, topology: str, rounds: int, start: int, delivered: Links) -> Rounds:
+    """For every round, to whom the peers send, and which of these links work; one round after another."""
+    rounds, start = checked_count(rounds, "rounds", 0), checked_count(start, "start", 0)
+    edges = _topology(topology)
     if delivered is not None and len(delivered) != rounds:
         raise ValueError(f"delivered must hold one entry for each of {rounds} rounds, got {len(delivered)}")
 
-    def of_round(t: int) -> tuple[Peers, NDArray[np.bool_]]:
+    def of_round(t: int) -> tuple[Peers, Mask]:
         targets = edges(N, start + t)
         given = None if delivered is None else delivered[t]
         return targets, checked_mask(given, targets.shape, "delivered of a round")

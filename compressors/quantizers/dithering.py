@@ -207,6 +207,7 @@ class QSGD(_Dithering):
         "quantizers.qsgd.support",
         "quantizers.qsgd.support_printed",
         "quantizers.qsgd.wire",
+        "quantizers.qsgd.elias",
         "quantizers.qsgd.sign_symmetry",
         "quantizers.qsgd.scale_equivariance",
     )

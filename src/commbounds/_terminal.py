@@ -121,23 +121,48 @@ def print_findings(findings: list[Finding]) -> None:
         tightness = "" if finding.tightness is None else f"{finding.tightness:.4g}"
         evidence = ", ".join(f"{e.method} {e.cases}" for e in finding.evidence)
         agrees = str(stands) if finding.as_stated else f"[bold red]{stands}: {escape(finding.message)}[/]"
-        asked = finding.mutants - len(finding.explained)
-        pinned = f"{asked - len(finding.untested)}/{asked}" if asked else ""
         verdict = f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]"
-        table.add_row(finding.claim, verdict, agrees, tightness, pinned, evidence)
+        table.add_row(finding.claim, verdict, agrees, tightness, _pinned([finding]), evidence)
     terminal = console()
     terminal.print(table)
+    if len({f.claim.partition(".")[0] for f in findings}) > 1:
+        terminal.print()
+        terminal.print(_by_column(findings))
     counts = Counter(str(f.verdict) for f in findings)
     summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     wrong = sum(not f.as_stated for f in findings)
-    asked = sum(f.mutants - len(f.explained) for f in findings)
-    if asked:
-        untested = sum(len(f.untested) for f in findings)
-        terminal.print(f"{asked} neighbours of the formulas that hold, {asked - untested} of them refuted by some case")
+    if any(f.mutants for f in findings):
+        terminal.print(f"formulas pinned down: {_pinned(findings)} of their stronger neighbours refuted by some case")
     terminal.print(
         f"{len(findings)} claims: {summary}; "
         + ("all as the book says" if not wrong else f"[bold red]{wrong} not as the book says[/]")
     )
+
+
+def _pinned(findings: Sequence[Finding]) -> str:
+    """Formula mutants that some case refutes, of those that the book does not explain: ``7/8``; empty without any."""
+    asked = sum(f.mutants - len(f.explained) for f in findings)
+    return f"{asked - sum(len(f.untested) for f in findings)}/{asked}" if asked else ""
+
+
+def _by_column(findings: Sequence[Finding]) -> Any:
+    """A table of how many claims of each column have which verdict."""
+    from collections import Counter
+
+    from rich.table import Table
+
+    from commbounds.verify import Verdict
+
+    verdicts = [v for v in Verdict if any(f.verdict is v for f in findings)]
+    table = Table(box=None, pad_edge=False)
+    table.add_column("column")
+    for heading in ("claims", *map(str, verdicts), "pinned"):
+        table.add_column(heading, justify="right")
+    for column in dict.fromkeys(f.claim.partition(".")[0] for f in findings):
+        of_column = [f for f in findings if f.claim.partition(".")[0] == column]
+        counts = Counter(f.verdict for f in of_column)
+        table.add_row(column, str(len(of_column)), *(str(counts[v]) for v in verdicts), _pinned(of_column))
+    return table
 
 
 def print_deaf(findings: Sequence[Finding]) -> None:

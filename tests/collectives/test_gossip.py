@@ -41,6 +41,28 @@ def test_gossip_is_its_twin(topology, N, missing, dtype):
 
 
 @pytest.mark.parametrize("missing", ["self", "renormalise"])
+@pytest.mark.parametrize(("topology", "N"), SIZES)
+def test_gossip_over_links_that_break_one_way_is_its_twin(topology, N, missing):
+    x, rng = stack(N, 3, 1), RNG(N)
+    alive = rng.random((4, N)) < 0.8
+    delivered = [rng.random(TOPOLOGIES[topology](N, 1 + t).shape) < 0.7 for t in range(4)]
+    result, traffic = gossip(x, topology, 4, start=1, alive=alive, delivered=delivered, missing=missing)
+    expected, sent, received, messages = naive.gossip(x, topology, 4, 1, alive, missing, delivered)
+    assert np.array_equal(result, np.array(expected))
+    assert [traffic.sent.tolist(), traffic.received.tolist(), traffic.messages.tolist()] == [sent, received, messages]
+
+
+def test_the_mean_moves_if_one_of_two_links_breaks_and_stays_if_both_do():
+    # peer 0 misses peer 1, which hears it: it ends with (0 + 0 + 3)/3, the others with (0 + 3 + 3)/3
+    x, links = np.array([[0.0], [3.0], [3.0]]), np.ones((1, 3, 2), bool)
+    links[0, 1, 1] = False
+    result, _ = gossip(x, "ring", delivered=links)
+    assert result.ravel().tolist() == [1.0, 2.0, 2.0]
+    links[0, 0, 0] = False
+    assert gossip(x, "ring", delivered=links)[0].ravel().tolist() == [1.0, 3.0, 2.0]
+
+
+@pytest.mark.parametrize("missing", ["self", "renormalise"])
 def test_who_is_down_keeps_every_bit(missing):
     x = np.full((3, 1), 0.1)  # three of them, added up and divided by three, are not 0.1 again
     result, _ = gossip(x, "ring", 1, alive=np.array([[False, True, True]]), missing=missing)
@@ -174,6 +196,8 @@ def test_bad_stacks_are_refused(call, bad, error):
         (lambda x: gossip(x, "ring", start=-1), "start must be at least 0, got -1"),
         (lambda x: gossip(x, "ring", missing="drop"), "missing must be 'self' or 'renormalise', got 'drop'"),
         (lambda x: gossip(x, "ring", alive=[[True, True]]), r"alive must have shape \(1, 3\)"),
+        (lambda x: gossip(x, "ring", 2, delivered=[np.ones((3, 2), bool)]), "one entry for each of 2 rounds, got 1"),
+        (lambda x: gossip(x, "ring", delivered=[np.ones((3, 1), bool)]), r"delivered of a round must have shape"),
         (lambda x: push_sum(x, "ring", weights=[1.0, 1.0]), "weights must be 3 positive numbers"),
         (lambda x: push_sum(x, "ring", weights=[1.0, 0.0, 1.0]), "weights must be 3 positive numbers"),
         (lambda x: push_sum(x, "ring", lost="found"), "lost must be 'kept' or 'gone', got 'found'"),
@@ -223,7 +247,7 @@ def test_kernels_give_the_bits_of_their_python_functions():
     found = []
     for kernel in (module._gossip, getattr(module._gossip, "py_func", module._gossip)):
         out, counts = np.empty_like(x), np.zeros((3, 5), np.int64)
-        kernel(x, targets, alive, True, np.empty_like(x), out, counts)
+        kernel(x, targets, alive, works & alive[:, None] & alive[targets], True, np.empty_like(x), out, counts)
         found.append((out.tobytes(), counts.tobytes()))
     for kernel in (module._push, getattr(module._push, "py_func", module._push)):
         sums, weights, counts = np.empty_like(x), np.empty(5), np.zeros((3, 5), np.int64)

@@ -103,6 +103,14 @@ class QSGDFreeNorm(Broken, QSGD):
         return priced(message, index_bits(2 * self.levels + 1), 0)
 
 
+class QSGDFinerCodes(Broken, QSGD):
+    """Sends codes of twice as many levels in the bits of its own."""
+
+    def broken(self, x, message, u):
+        finer = QSGD(2 * self.levels).compress_with(x, u)
+        return replace(finer, levels=self.levels)
+
+
 class QSGDStaleNorm(Broken, QSGD):
     """Divides by the largest norm that it has seen so far."""
 

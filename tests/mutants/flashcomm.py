@@ -82,6 +82,54 @@ class AlwaysClamped(GroupQuantizer):
         return GroupQuantizer._ranges(replace(self, zero="clamped") if self.zero == "integer" else self, x)
 
 
+class SubnormalScalesLost(GroupQuantizer):
+    """Stores zero for a scale that is no normal number of float16."""
+
+    def _ranges(self, x):
+        about = super()._ranges(x)
+        lost = (self.metadata == "float16") & (about.scale < 2.0**-14)
+        return replace(about, scale=np.where(lost, 0, about.scale).astype(about.scale.dtype))
+
+
+class ReadInTwelveBits(GroupQuantizer):
+    """Reads in twelve significant bits."""
+
+    def decompress(self, message):
+        y = super().decompress(message)
+        mantissas, exponents = np.frexp(y)
+        return np.ldexp(np.rint(mantissas * 2.0**12) / 2.0**12, exponents).astype(y.dtype)
+
+
+class RepairedInHalf(GroupQuantizer):
+    """Reads in half precision where metadata are repaired."""
+
+    def decompress(self, message):
+        y = super().decompress(message)
+        return y.astype(np.float16).astype(y.dtype) if self.repaired and np.abs(y).max() < 6e4 else y
+
+
+class SaturatesEarly(GroupQuantizer):
+    """Keeps log2 scales at 2^(-100/theta) or above."""
+
+    def _ranges(self, x):
+        about = super()._ranges(x)
+        if self.scale != "log2":
+            return about
+        least = about.scale.dtype.type(2.0 ** (-100 / self.theta))
+        return replace(about, scale=np.where(about.scale > 0, np.maximum(about.scale, least), about.scale))
+
+
+class SpikesInVain(GroupQuantizer):
+    """Codes what lies between the spikes in the range of the spikes."""
+
+    def _ranges(self, x):
+        about = super()._ranges(x)
+        if not self.spikes:
+            return about
+        plain = GroupQuantizer._ranges(replace(self, spikes=False), x)
+        return replace(about, low=plain.low, scale=plain.scale)
+
+
 class Log2Doubled(GroupQuantizer):
     """Rounds a log2 scale up one step too far."""
 
@@ -130,6 +178,21 @@ class OneUniformForAll(StochasticGroupQuantizer):
     def law(self, x):
         law = super().law(x)
         return [(type(p)(1, len(law)), y) for p, y in law]
+
+
+class KernelFavoursUp(StochasticGroupQuantizer):
+    """Rounds up with a probability that is a hundredth too large."""
+
+    def _encode(self, x, about, groups, uniforms, codes):
+        super()._encode(x, about, groups, np.maximum(uniforms - x.dtype.type(0.01), 0), codes)
+
+
+class DrawsFavourUp(StochasticGroupQuantizer):
+    """Draws uniforms that are a hundredth too small; what is injected it takes as it is."""
+
+    def compress(self, x, rng=None):
+        uniforms = rng.random(np.size(x)).astype(np.asarray(x).dtype)
+        return self.compress_with(x, np.clip(uniforms - 0.01, 0, 1 - 2.0**-24).astype(np.asarray(x).dtype))
 
 
 def first_plane_last(codes, bits):
@@ -222,11 +285,18 @@ MUTANTS = (
     Mutant(RepairForgotten, "GroupQuantizer", _G + "repaired", SEARCH),
     Mutant(AlwaysClamped, "GroupQuantizer", _G + "integer_point", SEARCH),
     Mutant(Log2Doubled, "GroupQuantizer", _G + "log2_inflation", SEARCH),
+    Mutant(SubnormalScalesLost, "GroupQuantizer", _G + "stored", SEARCH),
+    Mutant(SaturatesEarly, "GroupQuantizer", _G + "log2_inflation", SEARCH),
+    Mutant(ReadInTwelveBits, "GroupQuantizer", _G + "ends_rounded", SEARCH),
+    Mutant(RepairedInHalf, "GroupQuantizer", _G + "repaired_rounded", SEARCH),
+    Mutant(SpikesInVain, "GroupQuantizer", "flashcomm.spikes.pays_isolated", SEARCH),
     Mutant(MetadataUncounted, "GroupQuantizer", _G + "wire", EXACT),
     Mutant(SpikesForgotten, "GroupQuantizer", "flashcomm.spikes.kept", SEARCH),
     Mutant(SpikeRangeKept, "GroupQuantizer", "flashcomm.spikes.range", SEARCH),
     Mutant(NearestInstead, "StochasticGroupQuantizer", "flashcomm.stochastic.unbiased", SAMPLE),
     Mutant(OneUniformForAll, "StochasticGroupQuantizer", "flashcomm.stochastic.unbiased", EXACT),
+    Mutant(KernelFavoursUp, "StochasticGroupQuantizer", "flashcomm.stochastic.unbiased", SEARCH),
+    Mutant(DrawsFavourUp, "StochasticGroupQuantizer", "flashcomm.stochastic.unbiased", SAMPLE),
     Mutant(first_plane_last, "packed", "flashcomm.bitplanes.lossless", EXACT),
     Mutant(last_byte_lost, "packed", "flashcomm.bitplanes.lossless", EXACT),
     Mutant(owner_keeps_its_sum, _TWO, _T + "agreement", SEARCH),

@@ -57,9 +57,30 @@ def the_dead_speak(stack, topology, rounds=1, *, alive=None, **options):
     """A peer that is down sends its vector all the same, and does not receive."""
     result = np.asarray(stack)
     for t in range(rounds):
-        heard, traffic = gossip(result, topology, 1)
+        heard, traffic = gossip(result, topology, 1, **options)
         result = np.where(alive[t][:, None], heard, result)
     return result, traffic
+
+
+def links_break_both_ways(stack, topology, rounds=1, *, delivered=None, **options):
+    """A link that breaks one way breaks the other way as well."""
+    if delivered is not None and topology == "ring":  # what i sends on, its first link, comes back over the second
+        whole = np.asarray(delivered[0])
+        on, back = whole[:, 0], np.roll(whole[:, 1], -1)
+        delivered = [np.column_stack((on & back, np.roll(on & back, 1)))] * rounds
+    return gossip(stack, topology, rounds, delivered=delivered, **options)
+
+
+def broken_links_deliver(stack, topology, rounds=1, *, delivered=None, **options):
+    """Vectors arrive over links that do not work."""
+    return gossip(stack, topology, rounds, **options)
+
+
+def one_link_drops_what_the_other_brings(stack, topology, rounds=1, *, delivered=None, **options):
+    """Where the first link of a peer is broken, what it would have sent over the second is lost too."""
+    if delivered is not None:
+        delivered = [np.asarray(works) & np.asarray(works)[:, :1] for works in delivered]
+    return gossip(stack, topology, rounds, delivered=delivered, **options)
 
 
 def weights_not_tracked(stack, topology, rounds=1, weights=None, **options):
@@ -92,6 +113,12 @@ def first_attempt_not_counted(stack, p=0.0, cap=1000, rng=None, *, alive=None):
     return (result, attempts - 1, done), traffic
 
 
+def third_attempt_succeeds(stack, p=0.0, cap=1000, rng=None, *, alive=None):
+    """Whoever fails, the third attempt is the last, and succeeds."""
+    (result, attempts, done), traffic = allreduce_with_restarts(stack, p, cap, rng, alive=alive)
+    return (result, min(attempts, 3), done or attempts >= 3), traffic
+
+
 def one_failure_tolerated(stack, p=0.0, cap=1000, rng=None, *, alive=None):
     """An attempt with a single failure succeeds."""
     mended = np.array(alive)
@@ -119,11 +146,15 @@ MUTANTS = (
     Mutant(largest_shift_left_out, "gossip", "gossip.exponential.distortion", Method.EXACT),
     Mutant(always_renormalises, "gossip", "gossip.mean.own_instead", Method.EXACT),
     Mutant(the_dead_speak, "gossip", "gossip.mean.own_instead", Method.EXACT),
+    Mutant(links_break_both_ways, "gossip", "gossip.mean.one_way", Method.EXACT),
+    Mutant(broken_links_deliver, "gossip", "gossip.mean.one_way", Method.EXACT),
+    Mutant(one_link_drops_what_the_other_brings, "gossip", "gossip.mean.own_instead", Method.EXACT),
     Mutant(weights_not_tracked, "push_sum", "gossip.push_sum.range", Method.SEARCH),
     Mutant(shares_evaporate, "push_sum", "gossip.push_sum.mean", Method.EXACT),
     Mutant(only_weights_are_kept, "push_sum", "gossip.push_sum.mean", Method.EXACT),
     Mutant(weight_travels_free, "push_sum", "gossip.push_sum.words", Method.EXACT),
     Mutant(first_attempt_not_counted, "allreduce_with_restarts", "gossip.restarts.attempts", Method.EXACT),
+    Mutant(third_attempt_succeeds, "allreduce_with_restarts", "gossip.restarts.attempts", Method.SEARCH),
     Mutant(one_failure_tolerated, "allreduce_with_restarts", "gossip.restarts.attempts", Method.EXACT),
     Mutant(last_failure_not_counted, "allreduce_with_restarts", "gossip.restarts.capped", Method.EXACT),
     Mutant(failures_come_in_pairs, "allreduce_with_restarts", "gossip.restarts.capped", Method.SAMPLE),

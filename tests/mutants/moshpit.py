@@ -69,6 +69,21 @@ def divides_by_one_more(stack, groups, **options):
     return result, traffic
 
 
+def nobody_averages(stack, groups, **options):
+    """Peers keep their vectors."""
+    return np.array(stack), group_average(stack, groups, **options)[1]
+
+
+def last_chunk_stays(stack, groups, **options):
+    """The last member's chunk is not averaged."""
+    result, traffic = group_average(stack, groups, **options)
+    labels, n = np.asarray(groups), result.shape[1]
+    for g in set(labels[labels >= 0].tolist()):
+        size = np.count_nonzero(labels == g)
+        result[labels == g, (size - 1) * n // size :] = np.asarray(stack)[labels == g, (size - 1) * n // size :]
+    return result, traffic
+
+
 def absent_members_listen(stack, cells, M, rounds, *, alive=None, **options):
     """A peer that fails gets its line's average all the same."""
     result = np.asarray(stack)
@@ -89,6 +104,20 @@ def one_axis_only(stack, cells, M, rounds, *, alive=None, **options):
     for t in range(rounds):
         result, traffic = grid_average(result, cells, M, 1, alive=None if alive is None else alive[t : t + 1])
     return result, traffic
+
+
+def a_line_of_larger_grids_is_left_out(stack, cells, M, rounds, *, alive=None, **options):
+    """On grids of side three and more, one line of the second axis does not average."""
+    there = np.ones((rounds, len(cells)), bool) if alive is None else np.array(alive)
+    if M > 2 and rounds > 1:
+        there[1] &= cells[:, 0] > 0
+    return grid_average(stack, cells, M, rounds, alive=there, **options)
+
+
+def one_round_in_ten_is_lost(stack, r, rounds=1, rng=None, *, choices=None, **options):
+    """Where groups are drawn, one round in ten does nothing."""
+    lost = choices is None and rng.random() < 0.1
+    return random_groups(stack, r, 0 if lost else rounds, rng, choices=choices, **options)
 
 
 def groups_with_replacement(stack, r, rounds=1, rng=None, *, reading="cut", choices=None, **options):
@@ -148,6 +177,21 @@ def noise_shared_by_peers(points, gradient, gamma, noise, period=1, groups=()):
     return moshpit_sgd(points, gradient, gamma, np.repeat(noise[:, :1], noise.shape[1], axis=1), period, groups)
 
 
+def step_four_times_too_long(points, gradient, gamma, noise, period=1, groups=()):
+    """Steps are four times as long as they should be."""
+    return moshpit_sgd(points, gradient, 4 * gamma, noise, period, groups)
+
+
+def step_eight_times_too_long(points, gradient, gamma, noise, period=1, groups=()):
+    """Steps are eight times as long as they should be."""
+    return moshpit_sgd(points, gradient, 8 * gamma, noise, period, groups)
+
+
+def step_four_times_too_short(points, gradient, gamma, noise, period=1, groups=()):
+    """Steps are a quarter as long as they should be."""
+    return moshpit_sgd(points, gradient, gamma / 4, noise, period, groups)
+
+
 MUTANTS = (
     Mutant(key_of_d_digits, "moshpit", "moshpit.grid.exact", Method.EXACT),
     Mutant(newest_digit_replaced, "moshpit", "moshpit.grid.exact", Method.EXACT),
@@ -155,8 +199,12 @@ MUTANTS = (
     Mutant(keys_never_renewed, "moshpit", "moshpit.grid.no_repeats", Method.EXACT),
     Mutant(own_chunk_sent, "moshpit", "moshpit.traffic.equal_chunks", Method.EXACT),
     Mutant(divides_by_one_more, "group_average", "moshpit.mean.preserved", Method.EXACT),
+    Mutant(nobody_averages, "group_average", "moshpit.mean.of_group", Method.EXACT),
+    Mutant(last_chunk_stays, "group_average", "moshpit.mean.of_group", Method.EXACT),
     Mutant(absent_members_listen, "grid_average", "moshpit.grid.failures", Method.EXACT),
     Mutant(one_axis_only, "grid_average", "moshpit.grid.partial", Method.EXACT),
+    Mutant(a_line_of_larger_grids_is_left_out, "grid_average", "moshpit.grid.failures", Method.SAMPLE),
+    Mutant(one_round_in_ten_is_lost, "random_groups", "moshpit.random_groups.factor", Method.SAMPLE),
     Mutant(groups_with_replacement, "random_groups", "moshpit.random_groups.factor", Method.EXACT),
     Mutant(groups_drawn_once, "random_groups", "moshpit.random_groups.factor", Method.EXACT),
     Mutant(peers_stay_put, "random_groups", "moshpit.random_groups.factor", Method.EXACT),
@@ -166,4 +214,7 @@ MUTANTS = (
     Mutant(trials_abort, "group_trials", "moshpit.trials.fixed", Method.SAMPLE),
     Mutant(averages_before_the_step, "moshpit_sgd", "moshpit.sgd.spread", Method.EXACT),
     Mutant(noise_shared_by_peers, "moshpit_sgd", "moshpit.sgd.mean_square", Method.EXACT),
+    Mutant(step_four_times_too_long, "moshpit_sgd", "moshpit.sgd.convex", Method.SAMPLE),
+    Mutant(step_eight_times_too_long, "moshpit_sgd", "moshpit.sgd.strongly_convex", Method.SAMPLE),
+    Mutant(step_four_times_too_short, "moshpit_sgd", "moshpit.sgd.nonconvex", Method.SEARCH),
 )

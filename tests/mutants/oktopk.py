@@ -119,6 +119,20 @@ def means_against_the_threshold(acc, k, state=None, **options):
         return allreduce(acc, k, state, **options)
 
 
+def one_in_eight_selected(acc, k, state=None, **options):
+    """Selects an eighth of what passes a reused threshold."""
+
+    def passing(stack, keys, room):
+        chosen = kept(stack, keys, room)
+        if fresh or len(stack) == 1:
+            return chosen
+        return filled(chosen, stack, [row[::8] for row in chosen.rows()])
+
+    fresh, kept = state is None or state.t % options.get("tau_prime", 32) == 0, OKTOPK.passing
+    with using(OKTOPK, passing=passing):
+        return allreduce(acc, k, state, **options)
+
+
 # --- regions -----------------------------------------------------------------------------------------------------
 
 
@@ -264,6 +278,21 @@ def never_balanced(acc, k, state=None, **options):
     return allreduce(acc, k, state, **{**options, "balance": "never"})
 
 
+def four_times_the_mean_ignored(acc, k, state=None, **options):
+    """Balances never where it should above four times the mean."""
+    rule = options.get("balance", "always")
+    return allreduce(acc, k, state, **{**options, "balance": "never" if rule == "4x-mean" else rule})
+
+
+def a_round_more(acc, k, state=None, **options):
+    """Takes one round of messages more in the all-gather than there are distances."""
+
+    def longer(traffic):
+        return Traffic(traffic.sent, traffic.received, traffic.messages, traffic.steps + 1, traffic.critical_path)
+
+    return with_phase(allreduce(acc, k, state, **options), "allgather", longer)
+
+
 def balancing_all_winners(acc, k, state=None, **options):
     """Sends in the balancing also what a rank keeps."""
     returned = allreduce(acc, k, state, **options)
@@ -358,6 +387,18 @@ class ResidualClearedTwice(OkTopkSGD):
         return replace(after, residuals=residuals), result, traffic
 
 
+class ResidualDroppedEvery64thStep(OkTopkSGD):
+    """Loses the first rank's residual in every 64th step."""
+
+    def step(self, gradients, state, step_size=None):
+        after, result, traffic = super().step(gradients, state, step_size)
+        if after.t % 64 == 0:
+            residuals = after.residuals.copy()
+            residuals[0] = 0
+            after = replace(after, residuals=residuals)
+        return after, result, traffic
+
+
 class SumAppliedForTheMean(OkTopkSGD):
     """Does not divide the update by the number of ranks."""
 
@@ -414,6 +455,9 @@ MUTANTS = (
     *_of("oktopk_allreduce", Method.EXACT, "sizes.counted", sizes_not_counted),
     *_of("oktopk_allreduce", Method.EXACT, "balance.equal_blocks", never_balanced),
     *_of("oktopk_allreduce", Method.SEARCH, "balance.equal_blocks", first_shares_one_too_large),
+    *_of("oktopk_allreduce", Method.SEARCH, "balance.quarter", four_times_the_mean_ignored),
+    *_of("oktopk_allreduce", Method.SEARCH, "split.steps", a_round_more),
+    *_of("oktopk_allreduce", Method.SAMPLE, "threshold.drift", one_in_eight_selected),
     *_of("oktopk_allreduce", Method.EXACT, "balance.moves_out", balancing_all_winners),
     *_of(
         "oktopk_allreduce",
@@ -433,6 +477,7 @@ MUTANTS = (
         SumAppliedForTheMean,
         StepSizeForgotten,
     ),
+    *_of("OkTopkSGD", Method.SEARCH, "sgd.iterate", ResidualDroppedEvery64thStep),
 )
 
 CONTROLS = (sparse(oktopk_allreduce, tau=1, tau_prime=1),)

@@ -77,6 +77,16 @@ def empty_takes_its_own(stack, arrived, estimator="arrivals", **options):
     return replace(reduced, estimate=np.where(reduced.arrivals == 0, own, reduced.estimate)), traffic
 
 
+def doubled_on_five_or_seven(stack, arrived, estimator="arrivals", **options):
+    """Twice the estimate where there are five or seven workers."""
+    return _scaled(stack, arrived, estimator, lambda k: 1 + (len(stack) in (5, 7)), **options)
+
+
+def doubled_on_long_shards(stack, arrived, estimator="arrivals", **options):
+    """Twice the estimate where N does not divide the number of coordinates."""
+    return _scaled(stack, arrived, estimator, lambda k: 1 + (stack.shape[1] % len(stack) > 0), **options)
+
+
 # --- broadcast ---------------------------------------------------------------------------------------------------
 
 
@@ -131,6 +141,14 @@ def packets_fall_together(replicas, owned, arrived, packet=None):
     return lossy_broadcast(replicas, owned, np.broadcast_to(arrived[:, :, :1], np.shape(arrived)), packet=packet)
 
 
+def last_receiver_served(replicas, owned, arrived, packet=None):
+    """The last worker gets every packet where N does not divide the number of coordinates."""
+    mask = np.array(arrived)
+    if len(owned) % len(replicas):
+        mask[:, -1] = True
+    return lossy_broadcast(replicas, owned, mask, packet=packet)
+
+
 # --- steps and training ------------------------------------------------------------------------------------------
 
 
@@ -155,6 +173,21 @@ def updates_applied_twice(state, gradient, loss, steps, rate, observe=None, **op
             observe(after, update / 2)
 
     return lossy_training(state, gradient, loss, steps, 2 * rate, observe=halved, **options)
+
+
+def half_the_step(state, gradient, loss, steps, rate, observe=None, **options):
+    """Owners make half the step that their estimates call for."""
+
+    def whole(after, update):
+        if observe is not None:
+            observe(after, 2 * update)
+
+    return lossy_training(state, gradient, loss, steps, rate / 2, observe=whole, **options)
+
+
+def uphill(state, gradient, loss, steps, rate, observe=None, **options):
+    """Owners add what they should subtract."""
+    return lossy_training(state, gradient, loss, steps, -rate, observe=observe, **options)
 
 
 # --- trials ------------------------------------------------------------------------------------------------------
@@ -198,6 +231,9 @@ MUTANTS = (
     Mutant(sender_and_owner_swapped, "lossy_reduce_scatter", "packetloss.arrivals.conditional_variance", Method.EXACT),
     Mutant(senders_share_their_fate, "lossy_reduce_scatter", "packetloss.arrivals.empty", Method.EXACT),
     Mutant(empty_takes_its_own, "lossy_reduce_scatter", "packetloss.arrivals.zero_fill", Method.EXACT),
+    Mutant(doubled_on_five_or_seven, "lossy_reduce_scatter", "packetloss.arrivals.unbiased", Method.EXACT),
+    Mutant(doubled_on_long_shards, "lossy_reduce_scatter", "packetloss.arrivals.unbiased", Method.EXACT),
+    Mutant(last_receiver_served, "lossy_broadcast", "packetloss.drift.owner", Method.EXACT),
     Mutant(one_version_late, "lossy_broadcast", "packetloss.staleness.law", Method.EXACT),
     Mutant(lost_is_zero, "lossy_broadcast", "packetloss.drift.owner", Method.EXACT),
     Mutant(both_ends_lose, "lossy_broadcast", "packetloss.drift.owner", Method.EXACT),
@@ -208,6 +244,8 @@ MUTANTS = (
     Mutant(lost_words_unsent, "lossy_step", "packetloss.volume.sent", Method.EXACT),
     Mutant(lost_words_received, "lossy_step", "packetloss.volume.received", Method.EXACT),
     Mutant(updates_applied_twice, "lossy_training", "packetloss.training.replica_gap", Method.SEARCH),
+    Mutant(half_the_step, "lossy_training", "packetloss.training.descent", Method.EXACT),
+    Mutant(uphill, "lossy_training", "packetloss.training.convergence", Method.EXACT),
     Mutant(one_seed_for_all_trials, "drift_trials", "packetloss.average.differ", Method.SAMPLE),
     Mutant(loss_squared, "drift_trials", "packetloss.average.pair", Method.SAMPLE),
     Mutant(bursts_ignored, "drift_trials", "packetloss.bursts.average", Method.SAMPLE),

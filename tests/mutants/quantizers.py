@@ -37,6 +37,7 @@ MUTANTS = (
     Mutant(d.QSGDOneUniform, "QSGD", "quantizers.qsgd.unbiased", SAMPLE, "draws_follow_the_law"),
     Mutant(d.QSGDPairs, "QSGD", check="draws_follow_the_law"),
     Mutant(d.QSGDFreeNorm, "QSGD", "quantizers.qsgd.wire", EXACT),
+    Mutant(d.QSGDFinerCodes, "QSGD", "quantizers.qsgd.wire", EXACT),
     Mutant(d.QSGDStaleNorm, "QSGD", "quantizers.qsgd.variance", ATTACK, "has_no_memory"),
     Mutant(d.MaxDitheringCeiling, "MaxDithering", "quantizers.maxdithering.variance", SAMPLE),
     Mutant(d.MaxDitheringNorm2, "MaxDithering", "quantizers.maxdithering.unbiased", INJECT),

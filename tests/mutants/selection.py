@@ -56,6 +56,15 @@ class TopKWideIndices(TopK):
         return replace(super().compress(x), position_bits=32 * self.k)
 
 
+class TopKOneMore(TopK):
+    """Sends one entry more than it counts."""
+
+    def compress(self, x, rng=None):
+        kept = super().compress(x)
+        more = replace(self, k=min(self.k + 1, len(x)))
+        return replace(TopK.compress(more, x), position_bits=kept.bits - more.k * 8 * kept.dtype.itemsize)
+
+
 class TopKUnsigned(TopK):
     """Sends magnitudes: the signs are dropped."""
 

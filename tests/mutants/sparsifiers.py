@@ -21,6 +21,7 @@ MUTANTS = (
     Mutant(sel.TopKLastTie, "TopK", "sparsifiers.topk.contraction", INJECT),
     Mutant(sel.TopKAllTies, "TopK", "sparsifiers.topk.support", SEARCH),
     Mutant(sel.TopKWideIndices, "TopK", "sparsifiers.topk.wire", EXACT),
+    Mutant(sel.TopKOneMore, "TopK", "sparsifiers.topk.wire", EXACT),
     Mutant(sel.TopKUnsigned, "TopK", "sparsifiers.topk.sign_symmetry", SEARCH),
     Mutant(sel.TopKSignLast, "TopK", "sparsifiers.topk.two_workers", SEARCH),
     Mutant(sel.TopKStale, "TopK", "sparsifiers.topk.contraction", ATTACK, "has_no_memory"),

@@ -29,7 +29,7 @@ def targets(topology, N, t):
     return [[(i + 2 ** (t % hops(N))) % N] if N > 1 else [] for i in range(N)]
 
 
-def gossip(rows, topology, rounds, start, alive, missing):
+def gossip(rows, topology, rounds, start, alive, missing, delivered=None):
     """Rows after the rounds, and the words that every peer sent and received, and its messages."""
     N, n, kind = len(rows), len(rows[0]), np.asarray(rows).dtype.type
     sent, received, messages = [0] * N, [0] * N, [0] * N
@@ -40,7 +40,8 @@ def gossip(rows, topology, rounds, start, alive, missing):
             arrived = [rows[j]]
             for h in range(len(to[j])):
                 (i,) = (i for i in range(N) if to[i][h] == j)
-                if alive[t][i] and alive[t][j]:
+                works = delivered is None or delivered[t][i][h]
+                if alive[t][i] and alive[t][j] and works:
                     arrived.append(rows[i])
                     if i != j:
                         sent[i] += n

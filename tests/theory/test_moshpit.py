@@ -1,5 +1,7 @@
 """Formulas of the columns moshpit and gossip against numbers that were computed otherwise."""
 
+import ast
+import inspect
 import itertools
 import math
 from fractions import Fraction
@@ -9,10 +11,35 @@ import pytest
 import sympy as sp
 from naive.moshpit import set_partitions
 
-from commbounds.theory import claims
+from commbounds.theory import claims, quantities
+from commbounds.theory.functions import ExactFunction
+from commbounds.theory.moshpit import terms
 from commbounds.theory.moshpit.terms import mean_blocks, mean_overlap, regrouped, ring_walks
 
 BOOK = claims()
+
+
+def definitions(module):
+    """The sentence under every assignment of a module."""
+    lines = ast.parse(inspect.getsource(module)).body
+    return {
+        vars(module)[line.targets[0].id]: text.value.value
+        for line, text in itertools.pairwise(lines)
+        if isinstance(line, ast.Assign) and isinstance(text, ast.Expr)
+    }
+
+
+def test_every_symbol_is_defined_in_the_words_of_its_column():
+    # one symbol may mean two things in two columns: r is a rank of matrices elsewhere
+    defined = {"n": definitions(quantities)[quantities.n]}
+    defined |= {symbol.name: text for symbol, text in definitions(terms).items()}
+    for claim in BOOK.values():
+        if claim.column in ("moshpit", "gossip"):
+            conditions = [h.condition for h in claim.assumes if h.condition is not None]
+            for expression in (claim.relation.rhs, *conditions):
+                assert all(defined[symbol.name] for symbol in expression.free_symbols), claim.name
+                assert all(function.func.__doc__ for function in expression.atoms(ExactFunction)), claim.name
+    assert defined["r"].startswith("Groups")
 
 
 def bound(name, **values):
@@ -104,6 +131,14 @@ def test_functions_of_symbols_stay_symbolic_and_evaluate_in_floats(function):
     exact = function(*(sp.Rational(v) for v in values))
     evaluated = sp.lambdify(symbols, expression, "numpy")(*(np.array([float(v)] * 2) for v in values))
     assert evaluated.tolist() == [float(exact)] * 2
+
+
+def test_departures_one_by_one_or_all_at_once_are_within_the_bound_on_their_sum():
+    for N, n in ((2, 1), (5, 2), (8, 7), (100, 3)):
+        bound_on_sum = (1 + Fraction(1, n)) * (Fraction(1, n) - Fraction(1, N))
+        at_once = Fraction(N - n, n * (N - 1))
+        one_by_one = sum(Fraction(1, (a - 1) ** 2) for a in range(n + 1, N + 1))
+        assert at_once <= one_by_one <= bound_on_sum
 
 
 def test_the_general_law_gives_every_special_one():

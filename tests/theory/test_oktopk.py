@@ -233,3 +233,8 @@ def test_what_fails_is_said_by_others_and_argued_against_here():
             assert claim.source.tag is not Tag.DERIVED, claim.name
             assert claim.source.proof
             assert claim.extremal
+
+
+def test_rounds_of_an_iteration():
+    # split and balancing, P - 1 each; sizes and all-gather, ceil(log2 P) each
+    assert [bound("split.steps", P=P) for P in (1, 2, 3, 5, 8)] == [0, 4, 8, 14, 20]

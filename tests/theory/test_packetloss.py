@@ -129,3 +129,14 @@ def test_correlation_below_the_condition_exceeds_the_limit():
     """At rho = -1 one step drifts more than many: the condition of the claim cannot be left out."""
     p, rho = F(1, 10), F(-1)
     assert bound("drift.pair", p=p, elapsed=1) > bound("drift.autoregressive", p=p, rho=rho)
+
+
+@pytest.mark.parametrize("p", [F(0), F(1, 4), F(4, 9)])
+def test_the_bound_on_training(p):
+    at = {"N": 4, "p": p, "eta": F(1, 8), "smooth": 2, "elapsed": 10, "estimatesquare": 3}
+    descent, corollary = bound("training.descent", **at, fall=5), bound("training.convergence", **at, gap=5)
+    assert corollary == 2 * descent
+    plain = F(2 * 5, 10) * 8 + F(2, 8) * 3
+    root = {F(0): F(0), F(1, 4): F(1, 2), F(4, 9): F(2, 3)}[p]
+    drift = F(3, 4) * F(2, 8) ** 2 * p / (1 - root) ** 2 * 3
+    assert corollary == plain / (1 - p**4) + drift

@@ -24,6 +24,22 @@ def test_sixty_four_ranks_with_hot_layers():
     assert bound("topkdsa.upper", **at) == 2 * 63 * (640 + 1024) == 209664
 
 
+@pytest.mark.parametrize("P", [1, 2, 3, 5, 8])
+def test_topk_dsa_where_all_entries_meet_in_one_region(P):
+    # one entry: 2 words from each rank in turn, and a block of one word around the ring
+    assert P * bound("topkdsa.printed_upper", P=P, n=1, k=1) == 3 * (P - 1)
+    assert BOOK["sparse.topkdsa.printed_upper"].tightness_at(P=P) == P
+    # k = n/P: the sparse blocks of the region that all ranks fill
+    assert bound("topkdsa.upper_even", P=P, n=6 * P, k=6) == bound("topkdsa.upper", P=P, n=6 * P, k=6) == 24 * (P - 1)
+
+
+@pytest.mark.parametrize("P", [2, 3, 5, 8, 13])
+def test_the_factor_of_even_regions_covers_the_sharper_bound(P):
+    for c in range(1, 9):
+        for k in range(1, P * c + 1):
+            assert bound("topkdsa.upper", P=P, n=P * c, k=k) <= bound("topkdsa.upper_even", P=P, n=P * c, k=k)
+
+
 @pytest.mark.parametrize(("P", "k", "words"), [(2, 32, 64), (7, 240, 816), (8, 64, 224), (16, 15, 0), (1, 5, 0)])
 def test_words_of_spardl(P, k, words):
     assert bound("spardl.most", P=P, k=k) == bound("spardl.least", P=P, k=k) == words

@@ -27,7 +27,7 @@ _PLANES = (
         name="flashcomm.bitplanes.bytes",
         title="Planes of n codes take n b/8 bytes where 8 divides n",
         relation=Eq(t.PACKED_BYTES, n * t.width / 8),
-        assumes=(t.WHOLE_GROUPS,),
+        assumes=(t.WHOLE_BYTES,),
         source=derived("A plane of width w takes n w/8 bytes, and the widths add up to b."),
         note="Else every plane is rounded up to a byte.",
     ),
@@ -84,15 +84,19 @@ _SPIKES = (
     ),
     Claim(
         name="flashcomm.spikes.pays_isolated",
-        title="On isolated spikes INT2 with spikes errs less than plain INT4",
-        relation=Le(t.MSE_RATIO, 1),
-        assumes=(t.ISOLATED_SPIKES,),
+        title="INT2 with spikes errs at most E/V times as much as plain INT4: less, where spikes are isolated",
+        relation=Le(t.MSE_RATIO, t.reserved_error / t.least_error),
+        assumes=(t.LEVELS_MISS,),
         source=derived(
-            "A group of 128 holds two spikes on average and has a range of some hundreds, so a scale of some tens; "
-            "reserving "
-            "them leaves the range of normal numbers in most groups of 32."
+            "E bounds the error with spikes, entry by entry. INT4 reads the entries of a group on levels one scale "
+            "apart, so its error is at least the smallest that such levels can make, and its ends only add to it. That "
+            "smallest is found on a circle as long as the scale: cut it between two neighbours, take the spread about "
+            "the mean, and the least over all cuts."
         ),
         axis="n",
+        note="With one spike of 100 or more in place of one in every 64 normal entries INT4 has levels further apart "
+        "than the others' whole range, and E/V is about 0.44; the ratio is below 0.01. Spikes side by side leave no "
+        "room to reserve them: the error of INT2 is up to 15 times that of INT4, and E/V says so.",
     ),
 )
 

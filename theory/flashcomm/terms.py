@@ -33,6 +33,22 @@ span = Symbol("span", "R", Fraction(7, 4), positive=True)
 """Largest entry of a group minus its smallest."""
 roundoff = Symbol("roundoff", "u", Fraction(1, 256), positive=True)
 """Unit roundoff of the metadata's format: 2^-24, 2^-11, 2^-8."""
+tiny = Symbol("tiny", "t", Fraction(1, 2**14), positive=True)
+"""Smallest normal number of the metadata's format: 2^-126, 2^-14, 2^-126. Below, rounding errs by up to u t."""
+magnitude = Symbol("magnitude", r"\max|x|", Fraction(5), nonnegative=True)
+"""Magnitude of a group's largest entry."""
+own_roundoff = Symbol("own_roundoff", "u_x", Fraction(1, 2**24), positive=True)
+"""Unit roundoff of the vector's dtype: 2^-24, 2^-53."""
+own_tiny = Symbol("own_tiny", "t_x", Fraction(1, 2**126), positive=True)
+"""Smallest normal number of the vector's dtype: 2^-126, 2^-1022."""
+smallest_scale = Symbol("smallest_scale", r"\min s", Fraction(1, 8), positive=True)
+"""Smallest exact scale of a group whose entries are not all equal."""
+reserved_error = Symbol("reserved_error", "E", Fraction(3), nonnegative=True)
+"""Largest squared error that INT2 with spike reserving can make, by `flashcomm.groupquant.stored` of every group of 32
+without its ends, and by the rounding of the ends."""
+least_error = Symbol("least_error", "V", Fraction(8), nonnegative=True)
+"""Smallest squared error that levels as far apart as those of INT4 can make, wherever they lie, of the entries that are
+no ends of groups of 32; in groups of 128."""
 scales = Symbol("scales", r"\left(\sum_p s_p\right)", Fraction(5, 2), nonnegative=True)
 """Sum over the ranks of the scales of their groups at an entry."""
 sum_scale = Symbol("sum_scale", "s'", Fraction(2), nonnegative=True)
@@ -96,7 +112,13 @@ BYTES_SENT = Quantity("bytes_sent", r"\max_p \mathrm{sent}_p", "bytes sent by th
 BRIDGE_BYTES = Quantity("bridge_bytes", r"\mathrm{bridge}", "bytes over the bridge between two halves, per direction")
 
 EXACT_METADATA = Hypothesis(
-    "exact_metadata", "Scales and zero points are stored exactly; in floating point, in the dtype of the vector."
+    "exact_metadata",
+    "Arithmetic is exact, and scales and zero points are stored exactly. A kernel that computes and stores in the "
+    "vector's dtype meets the claim up to its rounding, which can be as large as a scale: see the claims *_rounded.",
+)
+OWN_METADATA = Hypothesis(
+    "own_metadata",
+    "Scales and zero points are computed and stored in the vector's dtype, rounded to nearest; no range overflows.",
 )
 STORED_METADATA = Hypothesis(
     "stored_metadata",
@@ -109,19 +131,34 @@ REPAIRED = Hypothesis(
     "repaired",
     "The zero point is rounded down, the scale is taken from there and rounded up, codes use both as stored.",
 )
+EXACT_CODES = Hypothesis(
+    "exact_codes",
+    "Codes and what is read of them are computed exactly; a kernel that computes in the vector's dtype meets the claim "
+    "up to its rounding: see flashcomm.groupquant.repaired_rounded.",
+)
 INTEGER_POINT = Hypothesis(
     "integer_point", "The zero point is the integer round(-min/s), of at most 32 bits and not clamped."
 )
 CLAMPED_POINT = Hypothesis("clamped_point", "The zero point is the integer round(-min/s), clamped to the codes' range.")
 LOG2_SCALE = Hypothesis(
-    "log2_scale", "The scale is the smallest 2^(j/theta), j an eight-bit integer, that is not below the exact one."
+    "log2_scale",
+    "The scale is the smallest 2^(j/theta), j = -128 .. 127, that is not below the exact one; there is one.",
 )
-WHOLE_GROUPS = Hypothesis("whole_groups", "The group divides n, and 8 divides n.", Eq(sp.Mod(n, group), 0))
+WHOLE_GROUPS = Hypothesis(
+    "whole_groups", "The group divides n, and 8 divides n.", Eq(sp.Mod(n, group), 0) & Eq(sp.Mod(n, 8), 0)
+)
+WHOLE_BYTES = Hypothesis("whole_bytes", "8 divides n.", Eq(sp.Mod(n, 8), 0))
 NO_SPIKE = Hypothesis("no_spike", "The entry is neither the smallest nor the largest of its group.")
 GAUSSIAN = Hypothesis("gaussian", "The entries are independent standard normal numbers.")
-ISOLATED_SPIKES = Hypothesis(
-    "isolated_spikes", "One entry in 64 is a spike, 100 times as large as the normal numbers around it."
+LEVELS_MISS = Hypothesis(
+    "levels_miss",
+    "The entries that are no ends do not all lie on levels as far apart as INT4's.",
+    sp.Gt(least_error, 0),
 )
+OWN_BLOCK_CODED = Hypothesis(
+    "own_block_coded", "In the two-step every rank quantises its own block too, before it adds the others'."
+)
+OWN_BLOCK_KEPT = Hypothesis("own_block_kept", "In the two-step every rank adds its own block as it is.")
 MIXED_WIDTHS = Hypothesis("mixed_widths", "Four bits in one stage and eight in the other, against six in both.")
 OWNER_READS = Hypothesis("owner_reads", "Owners read the bytes that they send.")
 OWNER_KEEPS = Hypothesis("owner_keeps", "Owners keep their sums as they are.")

@@ -10,7 +10,9 @@ from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Source, Sta
 from commbounds.theory.gossip.terms import (
     ALL_SHIFTS_ONCE,
     CAPPED,
+    MUTUAL_LOSSES,
     NO_SHIFT_TWICE,
+    ONE_WAY_LOSSES,
     OWN_INSTEAD,
     PATIENT,
     POWER_OF_TWO,
@@ -38,7 +40,9 @@ from commbounds.theory.moshpit.terms import (
     N,
     cap,
     failure,
+    loss,
     ring_walks,
+    roughness,
     rounds,
 )
 from commbounds.theory.quantities import index_bits
@@ -150,13 +154,31 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="gossip.mean.own_instead",
-        title="Gossip on a ring or torus keeps the mean if a peer takes its own vector for one that does not come",
+        title="Gossip on a ring or torus keeps the mean if a peer takes its own vector for one that does not come, and "
+        "links break both ways",
         relation=Eq(MEAN_SHIFT, 0),
-        assumes=(OWN_INSTEAD,),
+        assumes=(OWN_INSTEAD, MUTUAL_LOSSES),
         source=derived(
             "i misses j exactly if j misses i: weights stay symmetric, so columns add up to one as rows do."
         ),
         axis="N",
+        note="Not if a link breaks one way: of 0, 3, 3 on a ring of three, the first missing the second alone, 1, 2, 2 "
+        "are left, and the mean goes from 2 to 5/3. By how much it moves is a claim of its own.",
+    ),
+    Claim(
+        name="gossip.mean.one_way",
+        title="Links of a ring that break one way move the mean, by l (1 - l)/(9 N) of the squared differences between "
+        "neighbours in the mean square",
+        relation=Eq(MEAN_SHIFT, loss * (1 - loss) * roughness / (9 * N)),
+        kind=Kind.EXPECTED,
+        assumes=(OWN_INSTEAD, ONE_WAY_LOSSES, NO_FAILURES),
+        source=derived(
+            "If what i sends to j is lost, j counts x_j in its place: the mean moves by (x_j - x_i)/(3 N). Over all "
+            "links these add up to zero, since each goes both ways, and losses are independent: l (1 - l) times the "
+            "sum of the squares."
+        ),
+        axis="loss",
+        note="Its expectation is zero: a random walk.",
     ),
     Claim(
         name="gossip.mean.renormalised",

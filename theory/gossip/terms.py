@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
-from commbounds.theory.moshpit.terms import N, failure, rounds
+from commbounds.theory.moshpit.terms import N, failure, oneway, rounds
 from commbounds.theory.quantities import index_bits
 
 TORUS = Hypothesis("torus", "The peers are on a square torus with sides of at least 3.", Ge(N, 9))
@@ -16,6 +16,14 @@ ALL_SHIFTS_ONCE = Hypothesis(
 NO_SHIFT_TWICE = Hypothesis("no_shift_twice", "No shift has its turn twice.", Le(rounds, index_bits(N)))
 OWN_INSTEAD = Hypothesis(
     "own_instead", "On a ring or a torus; in place of a vector that does not come a peer takes its own."
+)
+MUTUAL_LOSSES = Hypothesis(
+    "mutual_losses",
+    "A link that does not deliver one way does not deliver the other way: peers are down, or cut off.",
+    Eq(oneway, 0),
+)
+ONE_WAY_LOSSES = Hypothesis(
+    "one_way_losses", "One round on a ring; every link delivers or not, each way independently of all else."
 )
 RENORMALISED = Hypothesis("renormalised", "A peer divides by the number of the vectors that it has.")
 SHARES_KEPT = Hypothesis("shares_kept", "A share that a broken link does not take stays with its sender.")

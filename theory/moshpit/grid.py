@@ -11,6 +11,7 @@ from commbounds.theory.moshpit.terms import (
     FIRST_SWEEP,
     FIXED_CELLS,
     FULL_GRID,
+    GROUP_ERROR,
     IID_DISTORTION,
     IID_FACTOR,
     KEYS_OF_D_DIGITS,
@@ -33,11 +34,12 @@ from commbounds.theory.moshpit.terms import (
     dims,
     failure,
     mean_overlap,
+    r,
     rounds,
     spread,
     survivors,
 )
-from commbounds.theory.quantities import n, r
+from commbounds.theory.quantities import n
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import CRITICAL_PATH, MESSAGES, MOST_SENT, STEPS
 
@@ -162,6 +164,18 @@ GRID_CLAIMS = (
             "A group's members hold its mean in place of their vectors: the same sum. Who fails is a group of one.",
         ),
         axis="N",
+    ),
+    Claim(
+        name="moshpit.mean.of_group",
+        title="After a round every member of a group holds the group's mean, and who sits out what it had",
+        relation=Eq(GROUP_ERROR, 0),
+        assumes=(SKIPPED,),
+        source=RYABININ_2021.recalled(
+            "averaging within groups by butterfly all-reduce",
+            "Every chunk is averaged by its owner, and sent to all members.",
+        ),
+        axis="N",
+        note="That the mean is preserved does not say that anybody averages: to do nothing preserves it as well.",
     ),
     Claim(
         name="moshpit.mean.one_way",

@@ -28,10 +28,10 @@ from commbounds.theory.moshpit.terms import (
     dims,
     failure,
     mean_blocks,
+    r,
     regrouped,
     rounds,
 )
-from commbounds.theory.quantities import r
 from commbounds.theory.sources import derived
 
 PRINTED = ((r - 1) / N + r / N**2) ** rounds

@@ -10,7 +10,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Eq, Hypothesis, Le
 from commbounds.theory.functions import ExactFunction
-from commbounds.theory.quantities import Quantity, n, r
+from commbounds.theory.quantities import Quantity, n
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
 
@@ -18,6 +18,8 @@ N = Symbol("N", example=8, integer=True, positive=True)
 """Peers."""
 M = Symbol("M", example=4, integer=True, positive=True)
 """Members of a full group: the side of the grid."""
+r = Symbol("r", example=2, integer=True, positive=True)
+"""Groups of a round, r <= N; all of which have members, unless labels are drawn freely."""
 dims = Symbol("dims", "d", 3, integer=True, positive=True)
 """Dimensions of the grid."""
 rounds = Symbol("rounds", "T", 1, integer=True, nonnegative=True)
@@ -32,6 +34,12 @@ survivors = Symbol("survivors", "n'", 2, integer=True, positive=True)
 """Peers that stay, N at most."""
 spread = Symbol("spread", "V", Fraction(3, 2), nonnegative=True)
 """Distortion before the step or the round at hand, expected."""
+loss = Symbol("loss", r"\ell", Fraction(1, 4), nonnegative=True)
+"""Probability that a link does not deliver in a round, each way independently of all else."""
+oneway = Symbol("oneway", example=0, integer=True, nonnegative=True)
+"""Links that do not deliver while the same link the other way does."""
+roughness = Symbol("roughness", r"\frac1N\sum_{i\to j}\lVert x_i-x_j\rVert^2", Fraction(5, 3), nonnegative=True)
+"""Squared distances of the peers' vectors from those of their neighbours, over the neighbours; mean over the peers."""
 cap = Symbol("cap", "c", 4, integer=True, positive=True)
 """Most attempts."""
 mixing = Symbol("mixing", r"\rho", Fraction(1, 3), nonnegative=True)
@@ -174,6 +182,12 @@ RELATIVE_DISTORTION = Quantity(
 MEAN_SHIFT = Quantity(
     "mean_shift", r"\mathbb{E}\,\lVert\bar\theta_T-\bar\theta_0\rVert^2", "squared distance that the peers' mean moves"
 )
+GROUP_ERROR = Quantity(
+    "group_error",
+    r"\max_i\lVert\theta_i-\bar\theta_{G(i)}\rVert^2",
+    "squared distance of a peer's vector after a round from the mean of its group before, of the peer where it is "
+    "largest; a peer that sits out is a group of its own",
+)
 REPEATS = Quantity(
     "repeats",
     r"\max_{i\neq j}\#\{t\le d: i,j \text{ in one group}\}",
@@ -238,6 +252,12 @@ ONE_ROUND = Hypothesis("one_round", "One round of random groups is averaged.")
 RANDOM_SURVIVORS = Hypothesis("random_survivors", "After the rounds a uniformly random set of peers stays.")
 DIVISIBLE = Hypothesis("divisible", "The members of a full group divide the vector into equal chunks.", Eq(n % M, 0))
 EQUAL_STARTS = Hypothesis("equal_starts", "All peers start at the same point, and nobody leaves.")
+LEAVING = Hypothesis(
+    "leaving",
+    "All peers start at the same point; after an average some leave for good, a uniformly random set whose size does "
+    "not depend on anything, and n' stay to the end.",
+    Le(survivors, N),
+)
 CONVEX = Hypothesis("convex", "f is convex and smooth.")
 STRONGLY_CONVEX = Hypothesis("strongly_convex", "f is strongly convex and smooth.")
 SMOOTH = Hypothesis("smooth", "f is smooth and bounded below; it need not be convex.")

@@ -50,6 +50,7 @@ LIMITED_INBOUND = Hypothesis(
 
 # Options
 AT_LEAST_TWO = Hypothesis("at_least_two_ranks", "There are at least two ranks.", Ge(P, 2))
+ROTATED = Hypothesis("rotated", "In step s of the split rank p sends to rank p + s, and steps come one after another.")
 UNROTATED = Hypothesis("unrotated", "In step s of the split all ranks send to rank s.")
 ALWAYS_BALANCED = Hypothesis("always_balanced", "Data balancing is done in every iteration.")
 QUARTER_RULE = Hypothesis(
@@ -81,6 +82,11 @@ DISTINCT = Hypothesis(
     "distinct_magnitudes", "On every rank the entries differ in magnitude, and at least k are not zero."
 )
 GAUSSIAN_VECTORS = Hypothesis("gaussian_vectors", "The entries of all vectors are independent normal numbers.")
+GAUSSIAN_ENTRIES = Hypothesis(
+    "gaussian_entries",
+    "Every entry of the vectors is normal, of mean zero, with one standard deviation for all; they may depend on one "
+    "another.",
+)
 FULL_BATCH = Hypothesis("quadratic_full_batch", "f is a quadratic and every rank has the exact gradient of its part.")
 STALLING = Hypothesis(
     "stalling_pair",

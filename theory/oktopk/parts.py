@@ -18,6 +18,7 @@ from commbounds.theory.oktopk.hypotheses import (
     ORDINARY,
     REEVALUATION,
     RING,
+    ROTATED,
     SIZES,
     SPLIT,
     UNROTATED,
@@ -52,7 +53,7 @@ SPLITTING: tuple[Claim, ...] = (
         name="oktopk.split.rotation",
         title="With destinations rotated the critical path of an even split is at most 2k(P - 1)/P words",
         relation=Le(CRITICAL_PATH, 2 * k * (P - 1) / P),
-        assumes=(SPLIT, EVEN_SPLIT),
+        assumes=(SPLIT, EVEN_SPLIT, ROTATED),
         source=LI_HOEFLER_2022.second_hand(
             "Equation 1, read in a summary",
             "In step s rank p sends to p + s and receives from p - s, at most k/P entries each.",
@@ -85,14 +86,17 @@ SPLITTING: tuple[Claim, ...] = (
     ),
     Claim(
         name="oktopk.split.steps",
-        title="One iteration takes at most 2P + 2 ceil(log2 P) rounds of messages",
-        relation=Le(STEPS, 2 * P + 2 * index_bits(P)),
-        assumes=(ORDINARY, BRUCK),
+        title="One iteration takes at most 2(P - 1) + 2 ceil(log2 P) rounds of messages",
+        relation=Le(STEPS, 2 * (P - 1) + 2 * index_bits(P)),
+        assumes=(ORDINARY, BRUCK, ROTATED),
         source=LI_HOEFLER_2022.second_hand(
-            "Equation 3, read in a summary: (2P + 2 log P) alpha",
+            "Equation 3, read in a summary: (2P + 2 log P) alpha, which is two rounds more",
             "P - 1 for the split, at most P - 1 for the balancing, ceil(log2 P) each for the sizes and the all-gather.",
         ),
+        tightness=1,
+        extremal="one rank owns P winners or more, and balancing sends some of them to every other rank",
         axis="P",
+        note="The exact largest number, at all P: on one rank none. Where nothing has to be balanced it is P - 1 less.",
     ),
 )
 

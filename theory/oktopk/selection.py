@@ -9,7 +9,7 @@ from commbounds.theory.hypotheses import EXACT_ARITHMETIC
 from commbounds.theory.oktopk.hypotheses import (
     DISTINCT,
     FRESH_THRESHOLDS,
-    GAUSSIAN_VECTORS,
+    GAUSSIAN_ENTRIES,
     INCLUSIVE,
     STALE_THRESHOLD,
     STRICT,
@@ -69,9 +69,10 @@ THRESHOLDS: tuple[Claim, ...] = (
         title="On Gaussian entries a reused threshold selects erfc(z/(c sqrt 2))/erfc(z/sqrt 2) times as many",
         relation=Eq(SELECTED_SHARE, sp.erfc(z / (scale * sp.sqrt(2))) / sp.erfc(z / sp.sqrt(2))),
         kind=Kind.EXPECTED,
-        assumes=(GAUSSIAN_VECTORS, STALE_THRESHOLD),
+        assumes=(GAUSSIAN_ENTRIES, STALE_THRESHOLD),
         source=derived(
-            "An entry c g with g standard normal passes the threshold z with probability erfc(z/(c sqrt 2)). With "
+            "An entry c g with g standard normal passes the threshold z with probability erfc(z/(c sqrt 2)), and the "
+            "expected number of those that pass is the sum of the probabilities, independent or not. With "
             "density d the threshold is z = Phi^-1(1 - d/2), and the ratio 2 Phi(-z/c)/d."
         ),
         axis="scale",

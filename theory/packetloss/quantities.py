@@ -110,6 +110,17 @@ GRADIENT_ERROR = Quantity(
     r"\left\lVert\tfrac1N\sum_i\nabla f(\theta_i)-\nabla f(\theta)\right\rVert",
     "distance of the mean gradient at the workers' replicas to the gradient at the reference point",
 )
+GRADIENT_SQUARES = Quantity(
+    "gradient_squares",
+    r"\frac1t\sum_{s<t}\tfrac12\mathbb{E}\left(\lVert\nabla f(\theta_s)\rVert^2+\lVert\bar g_s\rVert^2\right)",
+    "mean over the steps of half the squared norm of the gradient of f at the owners' values, plus half that of the "
+    "mean of the workers' gradients at their own replicas, expected",
+)
+OWNERS_GRADIENT_SQUARE = Quantity(
+    "owners_gradient_square",
+    r"\frac1t\sum_{s<t}\mathbb{E}\,\lVert\nabla f(\theta_s)\rVert^2",
+    "squared norm of the gradient of f at the owners' values, expected, mean over the steps",
+)
 REPLICA_GAP = Quantity("replica_gap", r"\lVert\theta_i-\theta_j\rVert", "distance of two workers' copies of a shard")
 
 BELOW_ONE = Hypothesis("loss_below_one", "The loss probability is below 1.", p < 1)
@@ -158,6 +169,17 @@ ANY_INDEPENDENT_LOSSES = Hypothesis(
 NOTHING_LOST = Hypothesis("nothing_lost", "No packet gets lost.", Eq(p, 0))
 ALL_LOST = Hypothesis("all_lost", "Every packet gets lost.", Eq(p, 1))
 LIPSCHITZ_GRADIENT = Hypothesis("lipschitz_gradient", "The gradient is Lipschitz with constant L.")
+OWN_GRADIENTS = Hypothesis(
+    "own_gradients",
+    "f is the mean of the workers' functions, whose gradients are Lipschitz with constant L; every worker has the "
+    "gradient of its own at its own replica, and owners make plain steps with the estimates.",
+)
+MEAN_OF_ARRIVALS = Hypothesis(
+    "mean_of_arrivals",
+    "Owners take the mean of the contributions that arrive, their own may get lost too, and leave their shard as it is "
+    "where none does.",
+)
+BOUNDED_BELOW = Hypothesis("bounded_below", "f has a finite infimum f*.")
 EVEN_SHARDS = Hypothesis("even_shards", "N divides the number of parameters.", Eq(sp.Mod(coordinates, N), 0))
 SOME_LOSS = Hypothesis("some_loss", "Some packets get lost, and some do not.", (p > 0) & (p < 1))
 

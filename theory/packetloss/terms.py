@@ -60,6 +60,19 @@ meandistance = Symbol("meandistance", r"\frac1N\sum_i\lVert\theta_i-\theta\rVert
 """Mean distance of the workers' replicas to a reference point."""
 missednorms = Symbol("missednorms", r"\left(\sum_{s}\lVert u_s\rVert\right)", Fraction(3), nonnegative=True)
 """Sum of the norms of the updates that one of two replicas has and the other has not."""
+eta = Symbol("eta", example=Fraction(1, 4), positive=True)
+"""Step size."""
+fall = Symbol("fall", r"\left(f(\theta_0)-\mathbb{E}f(\theta_t)\right)", Fraction(5, 2), real=True)
+"""By how much f falls at the owners' values in t steps, expected."""
+gap = Symbol("gap", "(f_0-f^*)", 3, nonnegative=True)
+"""f at the common start minus the infimum of f."""
+estimatesquare = Symbol(
+    "estimatesquare",
+    r"\left(\frac1t\sum_{s<t}\mathbb{E}\,\lVert\hat g_s\rVert^2\right)",
+    Fraction(7, 3),
+    nonnegative=True,
+)
+"""Squared norm of the owners' estimates, zero where nothing arrives; expected, mean over the steps."""
 packets = Symbol("packets", "q", 2, integer=True, positive=True)
 """Packets that a shard is cut into."""
 coordinates = Symbol("coordinates", "n", 8, integer=True, positive=True)

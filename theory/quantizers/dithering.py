@@ -6,8 +6,9 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.compression import CompressorClaims
-from commbounds.theory.hypotheses import EXACT_ARITHMETIC
+from commbounds.theory.hypotheses import EXACT_ARITHMETIC, LEVELS_SQUARED
 from commbounds.theory.quantities import (
+    ELIAS_BITS,
     LEVEL,
     RELATIVE_ERROR,
     SECOND_MOMENT,
@@ -143,6 +144,34 @@ QSGD: tuple[Claim, ...] = (
         extremal="all entries equal in magnitude",
     ),
     _qsgd.wire(itembits + n * index_bits(2 * s + 1), _CODES),
+    Claim(
+        name="quantizers.qsgd.elias",
+        title="Elias-coded, QSGD takes at most n (2 + 2 log2(1 + s/sqrt(n))) bits and a norm in expectation",
+        relation=Le(ELIAS_BITS, itembits + n * (2 + 2 * sp.log(1 + s / sp.sqrt(n), 2))),
+        kind=Kind.EXPECTED,
+        source=derived(
+            "Level l takes a sign and 2 floor(log2(l + 1)) + 1 bits, at most 2 + 2 log2(l + 1). The logarithm is "
+            "concave: the mean over draws and entries is at most that at the mean level, s ||x||_1/(n ||x||_2) <= "
+            "s/sqrt(n)."
+        ),
+        tightness=1,
+        extremal="equal magnitudes, where 1 + s/sqrt(n) is a power of two",
+    ),
+    Claim(
+        name="quantizers.qsgd.elias_printed",
+        title="With s = sqrt(n) levels, Elias-coded QSGD takes at most 2.8 n + 32 bits in expectation",
+        relation=Le(ELIAS_BITS, itembits + sp.Rational(14, 5) * n),
+        kind=Kind.EXPECTED,
+        assumes=(LEVELS_SQUARED,),
+        source=ALISTARH_2017.recalled(
+            "the size of a message with sqrt(n) levels; read without the o(1) that its code lengths leave out",
+            "Equal magnitudes all have level one, which takes a sign and three bits: 4 n + 32.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="quantizers.qsgd.elias",
+        extremal="equal magnitudes: 4 n + 32 bits, also with Elias omega codes",
+        note="With s = sqrt(n) no message takes more than 4 n + 32 bits in expectation; equal magnitudes do.",
+    ),
     _qsgd.sign_symmetry(_ODD),
     _qsgd.scale_equivariance(_RATIOS),
     _qsgd.no_idempotence(

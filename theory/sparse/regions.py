@@ -20,6 +20,7 @@ from commbounds.theory.sparse.terms import (
     LI_HOEFLER_2022,
     MODEL_SWITCH,
     NEVER_DENSE,
+    REGIONS_ALIKE,
     RENGGLI_2019,
     RING_GATHER,
     nonzeros,
@@ -44,16 +45,37 @@ TOPK_DSA: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.recalled(
             _PRINTED,
             "It counts 2k(P - 1)/P for the split and n(P - 1)/P for the gathering, which takes regions that all get "
-            "the same. If all ranks select the n/P entries of region 0, its owner receives 2(P - 1)n/P in the split "
-            "and sends as much.",
+            "the same. One region may get everything. In each of P - 1 steps a message of the split has at most 2k "
+            "words; the blocks gathered have fewer than n words where they are sparse and at most ceil(n/P) <= n where "
+            "they are dense, and P - 1 of them move one after another, around the ring or in Bruck's steps. So the "
+            "path is at most (P - 1)(2k + n), P times what is printed; with n = k = 1 all ranks send their entry to "
+            "rank 0, whose block of one word then goes around: 3(P - 1).",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sparse.topkdsa.upper",
-        tightness=4 * P / (P + 2),
-        extremal="k = n/P and all ranks select region 0, from three ranks on, ring",
+        tightness=P,
+        extremal="n = k = 1, ring: no multiple of the bound holds for every number of ranks",
         axis="P",
         note="True of balanced regions. Layers that are hot on all ranks at once break it: on 64 ranks with n = 65536, "
-        "k = 640 the bound is 65772 words, and the owner of the hot region alone receives up to 80640 in the split.",
+        "k = 640 the bound is 65772 words, and the owner of the hot region alone receives up to 80640 in the split. "
+        "Where P divides n, the printed bound is exceeded less than fourfold: sparse.topkdsa.upper_even.",
+    ),
+    Claim(
+        name="sparse.topkdsa.upper_even",
+        title="Where P divides n, TopkDSA's critical path is at most 4P/(P + 2) times (2k + n)(P - 1)/P words",
+        relation=Le(CRITICAL_PATH, 4 * P / (P + 2) * critical_words(SCHEDULES["topk_dsa_upper"])),
+        assumes=(DATA_WORDS, MODEL_SWITCH, RING_GATHER, REGIONS_ALIKE),
+        source=derived(
+            "With c = n/P the path is at most 2(P - 1)(min(k, c) + min(Pk, c)), as in sparse.topkdsa.upper; the claim "
+            "is (min(k, c) + min(Pk, c))(P + 2) <= 2(2k + Pc). Both minima are c at most and the right-hand side grows "
+            "with k, so k <= c is enough. For k >= c/P the difference of the two sides is (P - 2)(c - k) >= 0. For "
+            "smaller k it is 2Pc - (P^2 + 3P - 2)k, least at k = c/P, where it is (P - 2)(1 - 1/P)c >= 0. On one rank "
+            "nothing moves."
+        ),
+        tightness=1,
+        extremal="k = n/P and all ranks select region 0, from three ranks on",
+        axis="P",
+        note="The factor stays below four; it is the price of one region that gets everything.",
     ),
     Claim(
         name="sparse.topkdsa.upper",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Ge, Hypothesis, Le
+from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
 from commbounds.theory.quantities import P, Quantity, k, mu, n
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
@@ -81,6 +81,7 @@ AT_LEAST_THREE = Hypothesis("three_ranks", "There are at least three ranks.", Ge
 UP_TO_THREE = Hypothesis("up_to_three_ranks", "There are at most three ranks.", Le(P, 3))
 TWO_RANKS = Hypothesis("two_ranks", "There are at most two ranks.", Le(P, 2))
 SEVEN_RANKS = Hypothesis("seven_ranks", "There are at least seven ranks.", Ge(P, 7))
+REGIONS_ALIKE = Hypothesis("regions_alike", "P divides n: all regions are equally long.", Eq(sp.Mod(n, P), 0))
 FEW_FOR_DENSE = Hypothesis("at_most_n_entries", "All ranks together select at most n entries.", Le(k * P, n))
 
 # Inputs

@@ -7,18 +7,37 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from commbounds.compressors.flashcomm.wire import message_from_bytes, wire_bytes
 from commbounds.theory import claims
+from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.flashcomm.cases import fits, made, through, vector_cases, vectors
 from commbounds.verify.experiments.flashcomm.quantiser import formats, groups_of, rounding
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
+Array = NDArray[Any]
 _G = "flashcomm.groupquant."
 _ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
-_TINY = 2.0**-14
-"""The smallest normal number of float16: below, its roundoff is absolute."""
+_TINY = {"float64": 2.0**-1022, "float32": 2.0**-126, "float16": 2.0**-14, "bfloat16": 2.0**-126}
+"""The smallest normal number of a format: below, its roundoff is absolute."""
+
+
+def largest_errors(c: Any, x: Array, low: Array, scale: Array) -> Array:
+    """What an entry of each group of `x` can be off at most, its stored scale given, by the book; in float64."""
+    starts = np.arange(0, x.size, c.group)
+    span = np.maximum.reduceat(x, starts).astype(np.float64) - np.minimum.reduceat(x, starts).astype(np.float64)
+    values = {
+        "step": scale.astype(np.float64),
+        "offset": np.abs(low.astype(np.float64)),
+        "span": span,
+        "roundoff": _ROUNDOFF[c.metadata],
+        "tiny": _TINY[c.metadata],
+        "width": c.width,
+    }
+    return np.asarray(claims()[_G + "stored"].bound(**values))
 
 
 def _stored(cls: Any, case: Case) -> Outcome | None:
@@ -31,30 +50,51 @@ def _stored(cls: Any, case: Case) -> Outcome | None:
         through(c, case.array).astype(np.float64),
         case.array.astype(np.float64),
     )
-    u, worst, found = _ROUNDOFF[c.metadata], -np.inf, None
-    for part, s, low in zip(groups_of(wide, c.group), about.scale, about.exact_low, strict=True):
-        span, error = float(np.ptp(wide[part])), float(np.abs(y[part] - wide[part]).max())
-        exact_step = span / c.top
-        if span == 0 or exact_step < _TINY or 0 < abs(low) < _TINY:
-            continue
-        bound = float(s) / 2 + u * abs(float(low)) + u * span
+    bounds = largest_errors(c, case.array, about.exact_low, about.scale)
+    worst, found = -np.inf, None
+    for part, s, low, bound in zip(groups_of(wide, c.group), about.scale, about.exact_low, bounds, strict=True):
+        error = float(np.abs(y[part] - wide[part]).max())
         if error - bound > worst:
-            values = {"step": float(s), "offset": abs(float(low)), "span": span, "roundoff": u, "width": c.width}
+            values = {
+                "step": float(s),
+                "offset": abs(float(low)),
+                "span": float(np.ptp(wide[part])),
+                "roundoff": _ROUNDOFF[c.metadata],
+                "tiny": _TINY[c.metadata],
+                "width": c.width,
+            }
             worst, found = error - bound, Outcome(error, values, rounding(case.array[part]))
     return found
+
+
+def _subnormal(_budget: Budget) -> Iterator[Case]:
+    """Scales, and in the end zero points too, below the normal numbers of float16, and offsets beside them."""
+    for scale in (1e-3, 1e-4, 1e-5, 1e-6):
+        for seed, (width, offset) in enumerate(((1, 0.0), (4, 0.0), (8, 0.0), (8, 2.0**-10))):
+            x = (inputs.family("normal", 640, seed, scale, np.float64) + offset).astype(np.float32)
+            settings = {"width": width, "group": 128, "metadata": "float16", "family": "normal", "n": 640}
+            yield Case({**settings, "seed": seed, "scale_of_x": scale, "offset": offset}, x)
+
+
+def _stored_corpus(budget: Budget) -> Iterator[Case]:
+    yield from formats(budget)
+    yield from _subnormal(budget)
 
 
 def _inflation(cls: Any, case: Case) -> Outcome | None:
     c = made(cls, case)
     if not fits(c, case.array):
         return None
-    about = c.compress(case.array).ranges
-    live = (about.exact_scale > 0) & (about.wire_scale > -128)
+    wide = case.array.astype(np.float64)
+    exact = np.array([np.ptp(wide[part]) for part in groups_of(wide, c.group)]) / c.top
+    live = exact > 0
     if not live.any():
         return None
-    ratio = float((about.scale[live].astype(np.float64) / about.exact_scale[live].astype(np.float64)).max())
+    stored = c.compress(case.array).ranges.scale[live].astype(np.float64)
+    ratio = float((stored / exact[live]).max())
     # both scales are rounded to the dtype, and the power is computed with a few roundings
-    return Outcome(ratio, {"theta": c.theta}, 16 * ratio * float(np.finfo(case.array.dtype).eps))
+    slack = 16 * ratio * float(np.finfo(case.array.dtype).eps)
+    return Outcome(ratio, {"theta": c.theta, "smallest_scale": float(exact[live].min())}, slack)
 
 
 def _just_above(_budget: Budget) -> Iterator[Case]:
@@ -63,6 +103,11 @@ def _just_above(_budget: Budget) -> Iterator[Case]:
             scale = 2.0 ** (power / theta) * (1 + 1e-12)
             settings = {"width": 1, "group": 2, "scale": "log2", "theta": theta, "family": "just above a power"}
             yield Case(settings, np.array([0.0, scale]))
+    for theta in (16, 32, 127):
+        for scale in (1.0, 1e-3):
+            x = inputs.family("normal", 640, theta, scale * 2.0 ** (-64 / theta), np.float64)
+            settings = {"width": 8, "group": 128, "scale": "log2", "theta": theta, "family": "below the smallest"}
+            yield Case(settings, x)
 
 
 def _inflation_cases(budget: Budget) -> Iterator[Case]:
@@ -72,7 +117,7 @@ def _inflation_cases(budget: Budget) -> Iterator[Case]:
 
 def _inflation_curves(cls: Any, _seed: int) -> list[Series]:
     thetas = [1, 2, 4, 8, 10, 16]
-    bound = [float(claims()[_G + "log2_inflation"].bound(theta=v)) for v in thetas]
+    bound = [float(claims()[_G + "log2_inflation"].bound(theta=v, smallest_scale=1.0)) for v in thetas]
     x = [np.array([0.0, 2.0 ** (3 / v) * (1 + 1e-12)]) for v in thetas]
     worst = []
     for v, pair in zip(thetas, x, strict=True):
@@ -86,20 +131,24 @@ _METABITS = {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16}
 
 
 def _wire(cls: Any, case: Case) -> Outcome | None:
+    """The bytes that are sent, in bits; -1 where the message counts otherwise, or they read as another vector."""
     c, n = made(cls, case), case.array.size
-    if n % 8 or n % c.group:
+    values = {"n": n, "group": c.group, "width": c.width, "groups": -(-n // c.group)}
+    values["metabits"] = _METABITS[c.metadata]
+    if not all(hypothesis.admits(**values) for hypothesis in claims()[_G + "wire"].assumes):
         return None
-    bits = c.compress(case.array).bits
-    values = {"n": n, "width": c.width, "groups": n // c.group, "metabits": _METABITS[c.metadata]}
-    return Outcome(bits, values)
+    message = c.compress(case.array)
+    sent = wire_bytes(message)
+    read = c.decompress(message_from_bytes(sent, c, n, case.array.dtype))
+    right = 8 * sent.size == message.bits and read.tobytes() == c.decompress(message).tobytes()
+    return Outcome(8 * sent.size if right else -1, values)
 
 
 def _value_bits(cls: Any, case: Case) -> Outcome | None:
     outcome = _wire(cls, case)
     if outcome is None or outcome.values["metabits"] != 16:
         return None
-    n, groups = outcome.values["n"], outcome.values["groups"]
-    return Outcome(Fraction(outcome.measured, n), {**outcome.values, "group": n // groups})
+    return Outcome(Fraction(outcome.measured, outcome.values["n"]), outcome.values)
 
 
 def _sizes(level: int) -> Iterator[Case]:
@@ -123,7 +172,7 @@ METADATA = (
         _G + "stored",
         "GroupQuantizer",
         _stored,
-        corpus=formats,
+        corpus=_stored_corpus,
         cases=vector_cases(np.float32, metadata="bfloat16"),
     ),
     Study(

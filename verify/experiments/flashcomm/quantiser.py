@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -26,7 +26,11 @@ def groups_of(x: Any, group: int) -> Iterator[slice]:
 
 
 def rounding(x: Array) -> float:
-    """What one coding and reading may be off by rounding: a difference, a quotient, a product and a sum."""
+    """What one coding and reading may be off by rounding, at most.
+
+    By ``flashcomm.groupquant.error_rounded`` u (max|x| + 5 (hi - lo)) <= 11 u max|x| where scales are normal numbers;
+    by ``repaired_rounded`` u (max|x| + 4 N s), with stored levels N s that reach little further than the range.
+    """
     return 8.0 * float(np.finfo(x.dtype).eps) * float(np.abs(x).max())
 
 
@@ -163,6 +167,73 @@ def _error_study(name: str, grid: bool = False, **options: Any) -> Study:
     )
 
 
+def _own_arithmetic(part: Any) -> dict[str, Any]:
+    """What the bounds of the vector's own arithmetic are made of, in Fractions."""
+    kind = np.finfo(part.dtype)
+    low, high = Fraction(float(part.min())), Fraction(float(part.max()))
+    return {
+        "span": high - low,
+        "magnitude": max(abs(low), abs(high)),
+        "own_roundoff": Fraction(float(kind.eps)) / 2,
+        "own_tiny": Fraction(float(kind.tiny)),
+    }
+
+
+def _farthest(x: Array, y: Array, places: Any) -> Fraction:
+    """The largest error at these places, as what it is."""
+    errors = np.abs(y[places].astype(np.float64) - x[places].astype(np.float64))
+    at = np.arange(x.size)[places][int(np.argmax(errors))]
+    return abs(Fraction(float(y[at])) - Fraction(float(x[at])))
+
+
+def _rounded(what: str) -> Callable[[Any, Case], Outcome | None]:
+    """The group whose error comes closest to the claim's bound, both in Fractions: nothing is left to rounding."""
+
+    def trial(cls: Any, case: Case) -> Outcome | None:
+        c, x = made(cls, case), case.array
+        if c.repaired and not fits(c, x):
+            return None
+        y, steps = through(c, x), c.compress(x).ranges.scale if c.repaired else None
+        found, closest = None, Fraction(-1)
+        for g, part in enumerate(groups_of(x, c.group)):
+            group = x[part]
+            ends = (group == group.min()) | (group == group.max())
+            error = _farthest(group, y[part], ends if what == "ends_rounded" else slice(None))
+            values = {**_own_arithmetic(group), "width": c.width}
+            if steps is not None:
+                values["step"] = Fraction(float(steps[g]))
+            bound = claims()[_G + what].bound(**values)
+            share = error / bound if bound else Fraction(int(error > 0))
+            if share > closest:
+                found, closest = Outcome(error, values), share
+        return found
+
+    return trial
+
+
+def _coarse(budget: Budget, **options: Any) -> Iterator[Case]:
+    """Levels about as far apart as the numbers of the dtype are, and levels that are subnormal."""
+    for dtype, form in ((np.float32, "float32"), (np.float64, "float64")):
+        kind = np.finfo(dtype)
+        base = 2.0**kind.nmant
+        for width in range(1, 9):
+            settings = {"width": width, "group": 512, "metadata": form, **options}
+            whole = base + np.arange(2**width + 1)
+            yield Case({**settings, "family": "whole numbers, far from zero"}, whole.astype(dtype))
+            few = np.arange(-3 * 2**width // 4, 3 * 2**width // 4 + 1) * float(kind.smallest_subnormal)
+            yield Case({**settings, "family": "multiples of the smallest number"}, few.astype(dtype))
+            for seed in range(4 * (1 + budget.level)):
+                rng = np.random.default_rng([seed, width])
+                step = 0.5 + rng.random()
+                levels = (rng.integers(0, 2**width - 1, 200) + 0.5) * step
+                x = np.concatenate([[0.0, (2**width - 1) * step], levels]) - seed % 3 * 2.0 ** (width - 1) * step
+                yield Case({**settings, "family": "half-way", "seed": seed}, x.astype(dtype))
+
+
+def _coarse_repaired(budget: Budget) -> Iterator[Case]:
+    yield from _coarse(budget, repaired=True)
+
+
 def _ends(cls: Any, case: Case) -> Outcome | None:
     c = made(cls, case)
     x, y = case.once(_read, cls)
@@ -197,6 +268,10 @@ def _changed(cls: Any, case: Case) -> Outcome | None:
 
 QUANTISER = (
     _error_study("error", grid=True),
+    *(
+        Study(_G + name, "GroupQuantizer", _rounded(name), corpus=_coarse, cases=vector_cases())
+        for name in ("error_rounded", "ends_rounded")
+    ),
     Study(
         _G + "ends",
         "GroupQuantizer",
@@ -243,6 +318,13 @@ QUANTISER = (
         curves=_curve({"metadata": "bfloat16", "quantise_with": "exact"}),
     ),
     _error_study("repaired", metadata="bfloat16", repaired=True),
+    Study(
+        _G + "repaired_rounded",
+        "GroupQuantizer",
+        _rounded("repaired_rounded"),
+        corpus=_coarse_repaired,
+        cases=vector_cases(np.float32, metadata="bfloat16", repaired=True),
+    ),
     _error_study("integer_point", zero="integer"),
     Study(
         _G + "clamped_point",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.flashcomm.allreduce import twostep_quantised_allreduce
 from commbounds.compressors import GroupQuantizer
+from commbounds.compressors.flashcomm.wire import wire_bytes
 from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
@@ -56,6 +57,23 @@ def _ring_over_twostep(ring: Any, case: Case) -> Outcome:
     return Outcome(ratio, {"P": len(stack)}, _WITHIN * ratio)
 
 
+def _own_kept(stack: Array, q: GroupQuantizer) -> Array:
+    """The two-step sum where owners add their own block as it is."""
+    P, n = stack.shape
+    total = np.empty(n)
+    for j, block in enumerate(np.array_split(np.arange(n), P)):
+        parts = [stack[p, block] if p == j else q(stack[p, block]) for p in range(P)]
+        total[block] = q(np.sum(parts, axis=0))
+    return total
+
+
+def _ring_over_own_kept(ring: Any, case: Case) -> Outcome:
+    stack, q = _normal_stack(case), GroupQuantizer(case.settings["width"])
+    other = rms(_own_kept(stack, q) - stack.astype(np.float64).sum(axis=0))
+    ratio = _rms_of(ring, stack, q) / other
+    return Outcome(ratio, {"P": len(stack)}, _WITHIN * ratio)
+
+
 def _mixed_ratio(allreduce: Any, case: Case) -> Outcome:
     stack, (first, second) = _normal_stack(case), case.settings["widths"]
     mixed = _rms_of(allreduce, stack, GroupQuantizer(first), GroupQuantizer(second))
@@ -64,7 +82,7 @@ def _mixed_ratio(allreduce: Any, case: Case) -> Outcome:
 
 
 def _rms_cases(budget: Budget) -> Iterator[Case]:
-    for P in (2, 4, 8, 16):
+    for P in (2, 3, 4, 8, 16):
         for width in (4, 8):
             for seed in range(1 + 2 * budget.level):
                 yield Case({"P": P, "width": width, "seed": seed, "group": 128})
@@ -135,7 +153,7 @@ def _counted(what: str) -> Trial:
         if what == "bridge" and P % 2:
             return None
         result, traffic = allreduce(stack, q, **node)
-        values = {"P": P, "coded_bytes": q.compress(stack[0]).bits // 8}
+        values = {"P": P, "coded_bytes": wire_bytes(q.compress(stack[0])).size}
         if what == "bridge":
             there, back = result.bridge_bytes(P // 2)
             return Outcome(there if there == back else -1, values)
@@ -189,6 +207,7 @@ EXPERIMENTS: dict[str, Study] = studies(
     _rms_study("flashcomm.ring.rms", _R),
     _rms_study("flashcomm.oneshot.rms", _O),
     _rms_study("flashcomm.ring.never_better", _R, _ring_over_twostep),
+    _rms_study("flashcomm.ring.never_better_own_kept", _R, _ring_over_own_kept),
     _rms_study("flashcomm.twostep.mixed_widths", _T, _mixed_ratio, _mixed_cases, widths=(4, 8)),
     _agreement("flashcomm.twostep.agreement", _T),
     _agreement("flashcomm.twostep.agreement_of_owners", _T, owner_reads_its_code=False),

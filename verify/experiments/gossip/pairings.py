@@ -23,7 +23,7 @@ def _topologies(P: int) -> list[str]:
 
 
 def _gossip_cases(P: int) -> Iterator[RankCase]:
-    """Every topology without failures and with, whatever is done about them."""
+    """Every topology without failures of peers and links and with, whatever is done about them."""
     stacks = list(spread_stacks(P, 31))
     for turn, topology in enumerate(_topologies(P)):
         for i, (failures, missing) in enumerate(((None, "self"), (3, "self"), (4, "renormalise"))):
@@ -37,8 +37,13 @@ def _gossip_cases(P: int) -> Iterator[RankCase]:
 def _gossip_arguments(case: RankCase) -> tuple[tuple[str, int], dict[str, Any]]:
     given, rounds = case.settings, case.settings["rounds"]
     seed = given["failures"]
-    alive = None if seed is None else np.random.default_rng([seed, 2]).random((rounds, len(case.stack))) < 0.7
-    return (given["topology"], rounds), {"start": given["start"], "alive": alive, "missing": given["missing"]}
+    options = {"start": given["start"], "missing": given["missing"]}
+    if seed is not None:
+        rng, P = np.random.default_rng([seed, 2]), len(case.stack)
+        options["alive"] = rng.random((rounds, P)) < 0.7
+        shapes = [TOPOLOGIES[given["topology"]](P, given["start"] + t).shape for t in range(rounds)]
+        options["delivered"] = [rng.random(shape) < 0.8 for shape in shapes]
+    return (given["topology"], rounds), options
 
 
 def _gossip(case: RankCase) -> tuple[list[RankResult], Traffic]:

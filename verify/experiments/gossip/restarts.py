@@ -27,12 +27,35 @@ def _attempts(less: int, implementation: Any, case: Case) -> Outcome | None:
     Attempts are alike and independent: if one fails, which it does with probability 1 - s, A more are expected.
     """
     N, p = case.settings["N"], Fraction(case.settings["p"])
+    if "attempts" in case.settings:
+        expected, slack = case.once(_seen_attempts, implementation)
+        return Outcome(expected - less, {"N": N, "failure": p}, slack)
     success, spent = Fraction(0), Fraction(0)
     for alive, probability in masks(N, 1, p):
         (_, attempts, done), _ = implementation(np.ones((N, 1)), alive=alive)
         success += probability * int(done)
         spent += probability * attempts
     return Outcome(spent / success - less, {"N": N, "failure": p})
+
+
+def _seen_attempts(implementation: Any, case: Case) -> tuple[float, float]:
+    """Attempts over all failures of several, as they were made, and how many more can be expected beyond these.
+
+    No use is made of what the attempts have to do with one another: that the mean is geometric is what is asked.
+    """
+    N, p, most = case.settings["N"], Fraction(case.settings["p"]), case.settings["attempts"]
+    total = Fraction(0)
+    for alive, probability in masks(N, most, p):
+        total += probability * implementation(np.ones((N, 1)), alive=alive)[0][1]
+    success = (1 - p) ** N
+    beyond = (1 - success) ** most / success
+    return float(total), float(beyond) + 8 * float(np.finfo(float).eps) * float(total)
+
+
+def _several(_budget: Any) -> Iterator[Case]:
+    """Few peers that fail often, and more that hardly fail: nearly all attempts that are ever made are seen."""
+    for N, p, attempts in ((1, "1/3", 8), (1, "1/100", 6), (2, "1/10", 4), (3, "1/50", 3), (5, "1/100", 1)):
+        yield settings(N=N, p=p, attempts=attempts)
 
 
 def _capped(implementation: Any, case: Case) -> Outcome | None:
@@ -85,6 +108,7 @@ def _restarts(statement: str, less: int) -> Study:
         "allreduce_with_restarts",
         partial(_attempts, less),
         grid=_rates,
+        corpus=_several,
         enumerated="all failures of one attempt, up to 6 peers; attempts are alike and independent",
         curves=partial(_attempt_curve, name),
     )

@@ -63,14 +63,14 @@ def _exact(implementation: Any, case: Case) -> Outcome | None:
 # --- the mean ----------------------------------------------------------------------------------------------------
 
 
-def _with_failures(missing: str, implementation: Any, case: Case) -> Outcome | None:
+def _renormalised(implementation: Any, case: Case) -> Outcome | None:
     """One round with the given peers down."""
     N, topology = case.settings["N"], case.settings["topology"]
     k = neighbours(topology, N)
     scale = int(np.lcm.reduce(np.arange(1, k + 2)))
     alive = np.array([case.settings["alive"] >> i & 1 for i in range(N)], np.bool_)
     x = identity(N, scale)
-    result, _ = implementation(x, topology, 1, alive=alive[None], missing=missing)
+    result, _ = implementation(x, topology, 1, alive=alive[None], missing="renormalise")
     return Outcome(mean_shift(x, result), {"N": N})
 
 
@@ -81,6 +81,74 @@ def _every_failure(level: int) -> Iterator[Case]:
                 yield settings(topology=topology, N=N, alive=alive)
     for seed in range(20):
         yield settings(topology="torus", N=9, alive=int(np.random.default_rng(seed).integers(2**9)))
+
+
+def _links_of_round(case: Case) -> Any:
+    """To whom the peers of a case send, (N, k), which of these links work, and which peers are there."""
+    N, topology = case.settings["N"], case.settings["topology"]
+    targets = TOPOLOGIES[topology](N, 0)
+    bits = case.settings.get("broken", 0)
+    works = np.array([not bits >> i & 1 for i in range(targets.size)], np.bool_).reshape(targets.shape)
+    alive = np.array([case.settings["alive"] >> i & 1 for i in range(N)], np.bool_)
+    return targets, works, alive
+
+
+def _own_instead(implementation: Any, case: Case) -> Outcome | None:
+    """One round with the given peers down and links broken."""
+    targets, works, alive = _links_of_round(case)
+    N = len(alive)
+    heard = np.zeros((N, N), np.int64)
+    for h in range(targets.shape[1]):
+        np.add.at(heard, (np.arange(N), targets[:, h]), works[:, h] & alive & alive[targets[:, h]])
+    values = {"N": N, "oneway": int(np.abs(heard - heard.T).sum()) // 2}
+    if not all(hypothesis.admits(**values) for hypothesis in claims()["gossip.mean.own_instead"].assumes):
+        return None
+    x = identity(N, int(np.lcm.reduce(np.arange(1, targets.shape[1] + 2))))
+    result, _ = implementation(x, case.settings["topology"], 1, alive=alive[None], delivered=[works], missing="self")
+    return Outcome(mean_shift(x, result), values)
+
+
+def _every_loss(level: int) -> Iterator[Case]:
+    yield from _every_failure(level)
+    for N in (1, 2, 3, *((4,) if level else ())):  # two links of every peer: 2^(2 N) ways
+        for broken in range(2 ** (2 * N)):
+            yield settings(topology="ring", N=N, alive=2**N - 1, broken=broken)
+    for N, topology in ((5, "ring"), (8, "ring"), (4, "torus"), (9, "torus")):
+        targets = TOPOLOGIES[topology](N, 0)
+        for seed in range(8):  # links that break both ways, and some peers down
+            rng = np.random.default_rng([seed, N])
+            cut = np.triu(rng.random((N, N)) < 0.4)
+            lost = (cut | cut.T)[np.arange(N)[:, None], targets].ravel()
+            alive = int(rng.integers(2**N)) if seed % 2 else 2**N - 1
+            yield settings(topology=topology, N=N, alive=alive, broken=sum(1 << int(i) for i in np.flatnonzero(lost)))
+
+
+def _one_way(implementation: Any, case: Case) -> Outcome | None:
+    """E ||shift||^2 of a round on a ring, over all ways for links to break."""
+    N, loss, x = case.settings["N"], Fraction(case.settings["loss"]), some_vectors(case.settings["N"], 2, 1, 3)
+    targets = TOPOLOGIES["ring"](N, 0)
+    total = Fraction(0)
+    for lost, moved in enumerate(case.once(_shifts_of_ring, implementation)):
+        down = lost.bit_count()
+        total += loss**down * (1 - loss) ** (targets.size - down) * moved
+    squares = np.square(x[:, None, :] - x[targets]).sum()
+    return Outcome(total, {"N": N, "loss": loss, "roughness": Fraction(int(squares), N)})
+
+
+def _shifts_of_ring(implementation: Any, case: Case) -> list[Fraction]:
+    """Squared distance that the mean moves, for every set of links that break."""
+    N, moved = case.settings["N"], []
+    x = some_vectors(N, 2, 1, 3)
+    for broken in range(2 ** (2 * N)):
+        works = np.array([not broken >> i & 1 for i in range(2 * N)], np.bool_).reshape(N, 2)
+        moved.append(mean_shift(x, implementation(x, "ring", 1, delivered=[works], missing="self")[0]))
+    return moved
+
+
+def _lossy_rings(level: int) -> Iterator[Case]:
+    for N in range(1, 5 + (level > 0)):
+        for loss in ("0", "1/3", "1") if N < 4 else ("1/5",):
+            yield settings(N=N, loss=loss)
 
 
 def _push(lost: str, implementation: Any, case: Case) -> Outcome | None:
@@ -213,13 +281,28 @@ EXPERIMENTS = studies(
     ),
     _gossip(
         "mean.own_instead",
-        partial(_with_failures, "self"),
-        _every_failure,
-        f"all failures on rings of up to 6 and the torus of 4, some on that of 9; {_UNIT}",
+        _own_instead,
+        _every_loss,
+        "all failures of peers on rings of up to 6 and the torus of 4, of links on rings of up to 3, some on others; "
+        + _UNIT,
+    ),
+    _gossip(
+        "mean.one_way",
+        _one_way,
+        _lossy_rings,
+        "all ways for links to break, rings of up to 4",
+        curves=partial(
+            curve_of,
+            "gossip.mean.one_way",
+            _one_way,
+            "loss",
+            "a ring of three",
+            [settings(N=3, loss=loss) for loss in ("0", "1/8", "1/4", "1/2", "3/4", "1")],
+        ),
     ),
     _gossip(
         "mean.renormalised",
-        partial(_with_failures, "renormalise"),
+        _renormalised,
         _every_failure,
         f"all failures on rings of up to 6 and the torus of 4, some on that of 9; {_UNIT}",
     ),

@@ -26,6 +26,7 @@ from commbounds.verify.experiments.moshpit.averaging import (
     settings,
     some_vectors,
     spanning,
+    whole_numbers,
 )
 from commbounds.verify.experiments.moshpit.random_groups import all_choices
 from commbounds.verify.finding import Series
@@ -44,6 +45,25 @@ def _preserved(implementation: Any, case: Case) -> Outcome | None:
 def _labelled(level: int) -> Iterator[Case]:
     for N, groups, seed in itertools.product(range(1, 7 + level), (1, 2, 3), range(6)):
         yield settings(N=N, n=3, groups=groups, seed=seed)
+
+
+def _of_group(implementation: Any, case: Case) -> Outcome | None:
+    """The largest squared distance from the mean of the group, in whole numbers that groups of any size divide."""
+    N, groups, seed = case.settings["N"], case.settings["groups"], case.settings["seed"]
+    x = some_vectors(N, case.settings["n"], seed, common_multiple(N, 1))
+    labels = np.random.default_rng(seed).integers(-1, groups, N)
+    result, _ = implementation(x, labels)
+    members = (labels[:, None] == labels) & (labels >= 0)
+    members[labels < 0] = np.eye(N, dtype=np.bool_)[labels < 0]
+    numbers, scale = whole_numbers(np.asarray(result, np.float64))
+    whole = members.astype(np.int64) @ x.astype(np.int64) // members.sum(axis=1)[:, None] * scale
+    return Outcome(Fraction(int(np.square(numbers - whole).sum(axis=1).max()), scale**2), {"N": N})
+
+
+def _grouped(level: int) -> Iterator[Case]:
+    for N, n, groups in itertools.product((1, 2, 3, 4, 5, 6, 8), (1, 2, 3, 5), (1, 2, 3)):
+        for seed in range(2 + 4 * level):
+            yield settings(N=N, n=n, groups=groups, seed=seed)
 
 
 def _one_way(implementation: Any, case: Case) -> Outcome | None:
@@ -144,6 +164,13 @@ def _traffic(statement: str, count: Callable[[Any], int], **options: Any) -> Stu
 FLOW_STUDIES = (
     grid_study(
         "mean.preserved", "group_average", _preserved, _labelled, "some labels of up to 6 peers, some sitting out"
+    ),
+    grid_study(
+        "mean.of_group",
+        "group_average",
+        _of_group,
+        _grouped,
+        "some labels of up to 8 peers, some sitting out; 1, 2, 3 and 5 entries",
     ),
     grid_study(
         "mean.one_way",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -130,17 +130,25 @@ def _repeated(case: Case, implementation: Any, rng: np.random.Generator, count: 
     return found
 
 
-def _streams(name: str, reading: str, implementation: Any) -> list[Stream]:
-    """D_1 / D_0 lies in [0, 1]: averaging is a projection."""
+def _streams(
+    name: str,
+    reading: str,
+    implementation: Any,
+    shapes: Sequence[tuple[int, int]] = ((12, 3), (40, 8)),
+    cost: int = 100,
+) -> list[Stream]:
+    """D_1 / D_0 lies in [0, 1]: averaging is a projection. A factor near 1/2 is told apart soonest, up and down."""
     streams = []
-    for N, r in ((12, 3), (40, 8)):
+    for N, r in shapes:
         case = settings(N=N, r=r, rounds=1, reading=reading, seed=1)
         claimed = float(claims()[name].bound(N=N, r=r, rounds=1))
 
         def draw(rng: np.random.Generator, count: int, case: Case = case, claimed: float = claimed) -> Any:
             return _repeated(case, implementation, rng, count) - claimed
 
-        streams.append(Stream(f"D_1/D_0, {reading}, N={N}, r={r}", draw, -claimed, 1 - claimed, unit=claimed, cost=100))
+        streams.append(
+            Stream(f"D_1/D_0, {reading}, N={N}, r={r}", draw, -claimed, 1 - claimed, unit=claimed, cost=cost)
+        )
     return streams
 
 
@@ -223,7 +231,9 @@ RANDOM_STUDIES = (
         "factor",
         partial(_grid, _CUT, (1, 2)),
         streams=lambda implementation: [
-            stream for reading in _CUT for stream in _streams("moshpit.random_groups.factor", reading, implementation)
+            stream
+            for reading in _CUT
+            for stream in _streams("moshpit.random_groups.factor", reading, implementation, ((9, 5),), 9)
         ],
         curves=partial(_curve, "moshpit.random_groups.factor", "cut"),
     ),

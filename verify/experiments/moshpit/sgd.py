@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -16,11 +17,18 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.moshpit.random_partitions import READINGS
 from commbounds.theory import claims
-from commbounds.verify.experiments.moshpit.averaging import curve_of, distortions, settings, some_vectors
+from commbounds.verify.experiments.moshpit.averaging import (
+    curve_of,
+    distortions,
+    mean_of,
+    settings,
+    some_vectors,
+    whole_numbers,
+)
 from commbounds.verify.experiments.moshpit.random_groups import all_choices
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Study
+from commbounds.verify.study import Case, Outcome, Stream, Study
 
 Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
@@ -28,89 +36,204 @@ _EPS = float(np.finfo(np.float64).eps)
 
 def _splits(N: int, r: int) -> list[Array]:
     """Every partition into r blocks, all of the same sizes: what a cut into equal groups gives, once each."""
+    if r in (1, N):
+        return [np.arange(N) % r]
     sizes = (N // r,) * r
     found = [READINGS["blocks"].labels(sizes, choices) for choices in all_choices("blocks", sizes)]
     return [labels for labels in found if labels is not None and set(np.bincount(labels)) == {N // r}]
 
 
-def _gradients(objective: str, h: float) -> Callable[[Array], Array]:
-    if objective == "quadratic":
-        return lambda x: h * x
-    if objective == "huber":
-        return lambda x: np.clip(x, -1.0, 1.0)
-    return lambda x: 2 * x / np.square(1 + np.square(x))  # of x^2/(1 + x^2): no convex function
+@dataclass(frozen=True)
+class _Bent:
+    """The convex f, with minimum 0 at 0, whose slope is c x, but at least -left and at most right, plus mu x."""
+
+    c: Fraction
+    left: Fraction
+    right: Fraction
+    mu: Fraction
+
+    @property
+    def smoothness(self) -> Fraction:
+        return self.c + self.mu
+
+    def gradient(self, x: Array) -> Array:
+        return np.asarray(np.clip(float(self.c) * x, -float(self.left), float(self.right)) + float(self.mu) * x)
+
+    def value(self, x: Any) -> Any:
+        """The value at a Fraction, or at floats."""
+        exact = isinstance(x, Fraction)
+        number: Any = Fraction if exact else float
+        c, left, right, mu = map(number, (self.c, self.left, self.right, self.mu))
+        total = mu * x * x / 2
+        if c:
+            within = min(max(x, -left / c), right / c) if exact else np.clip(x, -left / c, right / c)
+            total += c * within * within / 2 + c * within * (x - within)
+        return total
 
 
-def _value(objective: str, h: Fraction, x: Fraction) -> Fraction:
-    """f(x), with minimum 0 at 0."""
-    if objective == "quadratic":
-        return h * x * x / 2
-    if objective == "huber":
-        return x * x / 2 if abs(x) <= 1 else abs(x) - Fraction(1, 2)
-    return x * x / (1 + x * x)
+class _Ratio:
+    """x^2/(1 + x^2), which is not convex."""
+
+    smoothness, mu = Fraction(2), Fraction(0)
+
+    def gradient(self, x: Array) -> Array:
+        return np.asarray(2 * x / np.square(1 + np.square(x)))
+
+    def value(self, x: Any) -> Any:
+        return x * x / (1 + x * x)
 
 
-_SMOOTHNESS = {"huber": Fraction(1), "ratio": Fraction(2)}
+def _objective(given: Mapping[str, Any]) -> _Bent | _Ratio:
+    """What is minimised, in every coordinate: quadratic of curvature h, bent, or ratio."""
+    if given["objective"] == "ratio":
+        return _Ratio()
+    if given["objective"] == "quadratic":
+        return _Bent(Fraction(0), Fraction(0), Fraction(0), Fraction(given["h"]))
+    mu = Fraction(given.get("mu", "0"))
+    return _Bent(1 - mu, Fraction(given["left"]), Fraction(given["right"]), mu)
 
 
-def _paths(implementation: Any, case: Case, steps: int) -> Iterator[Any]:
-    """Every trajectory in one dimension, all equally likely: noise +1 or -1 at every peer and step, every grouping."""
+def _noises(kind: str, N: int, steps: int) -> tuple[Array, list[Fraction] | Array]:
+    """Unit noises of every outcome, an outcome a coordinate, (steps, N, outcomes), and their probabilities.
+
+    All signs at every peer and step, or in the first step alone: there only the number of peers with a plus counts.
+    Of more than eight, numbers more than ten standard deviations from the middle are left out: less than 10^-22.
+    """
+    if kind == "signs":
+        bits = np.arange(2 ** (steps * N)) >> np.arange(steps * N)[:, None] & 1
+        return (2.0 * bits - 1).reshape(steps, N, -1), [Fraction(1, bits.shape[1])] * bits.shape[1]
+    if N <= 8:
+        plus, chances = np.arange(N + 1), [Fraction(math.comb(N, j), 2**N) for j in range(N + 1)]
+    else:
+        wide = math.ceil(5 * math.sqrt(N))  # ten standard deviations; from one number to the next by (N - j)/(j + 1)
+        plus = np.arange(max(0, N // 2 - wide), min(N, N // 2 + wide) + 1)
+        ratios = np.cumprod((N - plus[:-1]) / (plus[:-1] + 1))
+        chances = np.concatenate(([1.0], ratios)) / (1.0 + ratios.sum())
+    noise = np.zeros((steps, N, plus.size))
+    if steps:
+        noise[0] = np.where(np.arange(N)[:, None] < plus, 1.0, -1.0)
+    return noise, chances
+
+
+def _run(implementation: Any, case: Case, steps: int) -> tuple[list[Any], Any, Fraction]:
+    """Trajectories of all outcomes for every grouping, probabilities of outcomes, the largest E V after an average."""
     N, r, period = (case.settings[key] for key in ("N", "r", "period"))
     gamma, start = float(Fraction(case.settings["gamma"])), float(case.settings["start"])
-    gradient = _gradients(case.settings["objective"], float(Fraction(case.settings.get("h", "1"))))
-    groupings = list(itertools.product(_splits(N, r), repeat=steps // period))
-    for signs in itertools.product((1.0, -1.0), repeat=steps * N):
-        noise = np.array(signs).reshape(steps, N, 1)
-        for groups in groupings:
-            yield implementation(np.full((N, 1), start), gradient, gamma, noise, period, [[g] for g in groups])[0]
+    noise, chances = _noises(case.settings["noise"], N, steps)
+    gradient, points = _objective(case.settings).gradient, np.full((N, noise.shape[2]), start)
+    splits, averages = _splits(N, r), steps // period
+    paths = [
+        implementation(points, gradient, gamma, noise, period, [[g] for g in groups])[0]
+        for groups in itertools.product(splits, repeat=averages)
+    ]
+    spreads = [Fraction(0)]
+    if case.settings["noise"] == "signs":  # all equally likely
+        for k in range(period, steps + 1, period):
+            total = sum((Fraction(float(path.spreads[k])) for path in paths), Fraction(0))
+            spreads.append(total / len(paths) / noise.shape[2])
+    else:  # of every outcome, since they are not
+        (groups,) = splits
+        for k in range(0, averages * period, period):
+            points = implementation(points, gradient, gamma, noise[k : k + period], period, [[groups]])[0].points
+            spreads.append(_mean(chances, np.asarray(points).var(axis=0)))
+    return paths, chances, max(spreads)
+
+
+def _mean(chances: Any, values: Any) -> Fraction:
+    """The expectation of a float per outcome."""
+    if isinstance(chances, list):
+        return sum((c * Fraction(float(v)) for c, v in zip(chances, values, strict=True)), Fraction(0))
+    return Fraction(float(chances @ values))
+
+
+def _error(objective: Any, path: Any, weights: list[int], chances: Any, exact: bool) -> Any:
+    """E f at the mean of the peers' means, weighted; of K of them."""
+    if not exact:
+        shares = np.array([float(Fraction(w, sum(weights))) for w in weights])
+        found = objective.value(shares @ path.means[: len(weights)])
+        return float(np.array([float(c) for c in chances]) @ found)
+    numbers, scale = whole_numbers(path.means[: len(weights)])
+    totals = np.array(weights, object) @ numbers.astype(object)
+    averages = (Fraction(int(total), scale * sum(weights)) for total in totals)
+    return sum((c * objective.value(x) for c, x in zip(chances, averages, strict=True)), Fraction(0))
+
+
+def _admitted(name: str, values: Mapping[str, Any]) -> bool:
+    """Whether the claim's hypotheses that are relations hold."""
+    return all(hypothesis.admits(**values) for hypothesis in claims()[name].assumes)
 
 
 def _descent(bounded: str, implementation: Any, case: Case) -> Outcome | None:
-    """The claim's quantity over all noises and groups, with the averaging quality that they turn out to have."""
-    N, K, period, objective = (case.settings[key] for key in ("N", "K", "period", "objective"))
-    gamma, h = Fraction(case.settings["gamma"]), Fraction(case.settings.get("h", "1"))
-    L = _SMOOTHNESS.get(objective, h)
-    steps = K if bounded == "nonconvex" else K - 1
-    small = 2 * gamma * L * max(1, period - 1) <= 1 if bounded == "nonconvex" else 4 * gamma * L <= 1
-    if not small or (bounded == "strongly_convex" and objective != "quadratic"):
-        return None
-    weights = [(1 - gamma * h) ** -(k + 1) if bounded == "strongly_convex" else Fraction(1) for k in range(K)]
-    total, count, spreads = Fraction(0), 0, [Fraction(0)] * (steps + 1)
-    for path in _paths(implementation, case, steps):
-        means = [Fraction(float(m)) for m in path.means.ravel()]
-        if bounded == "nonconvex":
-            slopes = [2 * m / (1 + m * m) ** 2 if objective == "ratio" else m * h for m in means[:K]]
-            total += sum((g * g for g in slopes), Fraction(0)) / K
-        else:
-            average = sum((w * m for w, m in zip(weights, means, strict=True)), Fraction(0)) / sum(weights)
-            total += _value(objective, h, average)
-        spreads = [s + Fraction(float(v)) for s, v in zip(spreads, path.spreads, strict=True)]
-        count += 1
-    averaged = [spreads[k] / count for k in range(period, steps + 1, period)]
-    start = Fraction(case.settings["start"])
+    """The claim's quantity over all outcomes and groups, with the averaging quality that they turn out to have."""
+    N, K, start = (case.settings[key] for key in ("N", "K", "start"))
+    objective, gamma = _objective(case.settings), Fraction(case.settings["gamma"])
     values = {
-        "N": N, "iterations": K, "stepsize": gamma, "period": period, "noise": Fraction(1), "smoothness": L,
-        "convexity": h, "distance": start, "excess": _value(objective, h, start),
-        "quality": sp.sqrt(sp.Rational(*(max(averaged, default=Fraction(0)) / gamma**2).as_integer_ratio())),
+        "N": N, "iterations": K, "stepsize": gamma, "period": case.settings["period"], "noise": Fraction(1),
+        "smoothness": objective.smoothness, "convexity": objective.mu, "distance": Fraction(start),
+        "excess": objective.value(Fraction(start)),
     }  # fmt: skip
-    measured = total / count
-    if objective == "ratio":  # gradients are rounded: K steps, each with a few operations on numbers below |start| + K
-        return Outcome(float(measured), values, 64 * K * _EPS * (abs(float(start)) + K))
-    return Outcome(measured, values)
+    if not _admitted(f"moshpit.sgd.{bounded}", values):
+        return None
+    steps = K if bounded == "nonconvex" else K - 1
+    paths, chances, largest = _run(implementation, case, steps)
+    values["quality"] = sp.sqrt(sp.Rational(*(largest / gamma**2).as_integer_ratio()))
+    exact = bounded != "nonconvex" and isinstance(chances, list) and N * K <= 32
+    if bounded == "nonconvex":
+        slopes = [np.square(objective.gradient(path.means[:K])).mean(axis=0) for path in paths]
+        total = sum(float(_mean(chances, slope)) for slope in slopes)
+    else:
+        base = 1 - gamma * objective.mu if bounded == "strongly_convex" else Fraction(1)
+        weights = [base.numerator ** (K - 1 - k) * base.denominator**k for k in range(K)]
+        total = sum(_error(objective, path, weights, chances, exact) for path in paths)
+    # in floats: K steps and as many terms of a mean, a few operations each on numbers below (|start| + K)^2
+    slack = 0.0 if exact else 64 * K * _EPS * (abs(float(start)) + K) ** 2
+    return Outcome(total / len(paths), values, slack)
 
 
-def _descents(bounded: str, level: int) -> Iterator[Case]:
-    objectives = (("quadratic", "1"), ("quadratic", "1/2"), ("huber", "1"))
-    for (objective, h), period, gamma in itertools.product(objectives, (1, 2), ("1/4", "1/8")):
-        for N, r, K in ((1, 1, 3), (2, 1, 4), (2, 2, 3), (4, 2, 2))[: 3 + (level > 0)]:
+def _small(bounded: str, level: int) -> Iterator[Case]:
+    """What floats compute without rounding: every sign of every noise, up to 4 peers and 4 steps."""
+    of_one = {"left": "1/4", "right": "1/2", "mu": "0" if bounded == "convex" else "1/4"}
+    objectives = [{"objective": "quadratic", "h": "1"}, {"objective": "quadratic", "h": "1/2"}]
+    objectives += [{"objective": "bent", **of_one}, {"objective": "bent", **of_one, "left": "1", "right": "1"}]
+    for objective, period, gamma in itertools.product(objectives, (1, 2), ("1/4", "1/8")):
+        for N, r, K in ((1, 1, 3), (1, 1, 6), (2, 1, 4), (2, 2, 3), (4, 2, 2), (4, 1, 3))[: 5 + (level > 0)]:
             for start in ("2", "0") if N < 4 else ("2",):
-                yield settings(objective=objective, h=h, gamma=gamma, period=period, N=N, r=r, K=K, start=start)
+                yield settings(**objective, gamma=gamma, period=period, N=N, r=r, K=K, start=start, noise="signs")
+
+
+def _bent(**given: Any) -> Case:
+    """A case of a bent function, in which the term of the spread, the variance or the start makes up the bound."""
+    return settings(**{"objective": "bent", "gamma": "1/4", "period": 1, "N": 1, "r": 1, "noise": "first", **given})
+
+
+def _hard(bounded: str, _budget: Any) -> Iterator[Case]:
+    """Far from the start and long; hundreds of peers that differ once; other numbers of peers."""
+    mu = "0" if bounded == "convex" else "1/16"
+    yield settings(objective="quadratic", h="1/4", gamma="1", period=1, N=1, r=1, K=32, start="64", noise="first")
+    for bend in ("1", "4"):  # the first is the slope that takes the whole run to come down
+        yield _bent(left=bend, right=bend, mu=mu, K=64, start="16")
+    # the mean of N noises is small, but peers are pushed from the steep side, so that their mean moves to the other
+    yield _bent(left="1/32", right="4", mu=mu, K=12, period=12, N=512, start="0")
+    yield _bent(left="1/32", right="4", mu=mu, K=12, N=512, r=512, start="0")
+    yield _bent(left="1/4", right="1/2", mu=mu, K=6, start="0", noise="signs")
+    for N, K in ((3, 3), (5, 2), (8, 2)):
+        yield _bent(left="1/4", right="1/2", mu=mu, K=K, N=N, start="1", noise="signs")
+
+
+def _hard_nonconvex(_budget: Any) -> Iterator[Case]:
+    """The same for the mean of the squared gradients; steps of 1/2, where there is an average after each."""
+    yield settings(objective="ratio", gamma="1/4", period=2, N=2, r=1, K=4, start="1", noise="signs")
+    yield settings(objective="quadratic", h="1", gamma="1/2", period=1, N=1, r=1, K=8, start="0", noise="signs")
+    for bend in ("2", "8"):
+        yield _bent(left=bend, right=bend, gamma="1/2", K=64, start="64")
+    yield _bent(left="1/16", right="4", gamma="1/2", K=8, N=512, r=512, start="0")
+    yield _bent(left="1/32", right="4", gamma="1/4", K=3, period=3, N=3000, start="0")
 
 
 def _nonconvex_cases() -> st.SearchStrategy[Case]:
     return st.builds(
         lambda N, K, start, gamma, period: settings(
-            objective="ratio", gamma=gamma, period=period, N=N, r=1, K=K, start=start
+            objective="ratio", gamma=gamma, period=period, N=N, r=1, K=K, start=start, noise="signs"
         ),
         whole(1, 2),
         whole(1, 3),
@@ -118,6 +241,115 @@ def _nonconvex_cases() -> st.SearchStrategy[Case]:
         among(("1/4", "1/8", "1/16")),
         whole(1, 2),
     )
+
+
+_LAW = (2.0, -0.5)
+"""Values of a noise of variance one, with probabilities 1/5 and 4/5."""
+
+
+def _one_sided_streams(bounded: str, implementation: Any) -> list[Stream]:
+    """A long walk on a slope that is steep on one side: f at the average of 64 points of one peer, over its bound."""
+    name, K, gamma = f"moshpit.sgd.{bounded}", 64, Fraction(1, 4)
+    objective = _Bent(Fraction(1), Fraction(1, 4), Fraction(1), Fraction(0))
+    if bounded == "strongly_convex":
+        objective = _Bent(Fraction(63, 64), Fraction(1, 4), Fraction(1), Fraction(1, 64))
+    values = {
+        "N": 1, "iterations": K, "stepsize": gamma, "period": 1, "noise": Fraction(1), "distance": Fraction(0),
+        "smoothness": objective.smoothness, "convexity": objective.mu, "quality": Fraction(0),
+    }  # fmt: skip
+    bound = float(claims()[name].bound(**values))
+    weights = float(1 - gamma * objective.mu) ** -np.arange(1.0, K + 1) if bounded == "strongly_convex" else np.ones(K)
+
+    def draw(rng: np.random.Generator, count: int) -> Array:
+        noise = np.where(rng.random((K - 1, 1, count)) < 0.2, *_LAW)
+        still = [[np.zeros(1, np.int64)]] * (K - 1)
+        path, _ = implementation(np.zeros((1, count)), objective.gradient, float(gamma), noise, 1, still)
+        return np.asarray(objective.value(weights / weights.sum() @ path.means[:K]) / bound - 1)
+
+    def in_parts(rng: np.random.Generator, count: int) -> Array:
+        return np.concatenate([draw(rng, min(4096, count - first)) for first in range(0, count, 4096)])
+
+    return [Stream("f over its bound, one peer, 64 steps", in_parts, -1.0, math.inf, two_sided=False, cost=10)]
+
+
+def _departures(implementation: Any, case: Case) -> Outcome | None:
+    """E f at the average of the means, over all noises, groups, and sets of peers that leave."""
+    N, r, period, start = (case.settings[key] for key in ("N", "r", "period", "start"))
+    stays = [int(size) for size in case.settings["stays"].split()]
+    objective, gamma, K = _objective(case.settings), Fraction(case.settings["gamma"]), period * len(stays) + 1
+    noise, chances = _noises("signs", N, K - 1)
+    spreads, total = [Fraction(0)] * (len(stays) + 1), Fraction(0)
+
+    def go_on(points: Array, peers: list[int], seen: list[Array], share: Fraction) -> None:
+        nonlocal total
+        done = len(seen)
+        if done == len(stays):
+            numbers, scale = whole_numbers(np.concatenate([*seen, points.mean(axis=0)[None]]))
+            averages = (Fraction(int(s), scale * K) for s in numbers.astype(object).sum(axis=0))
+            total += share * sum((objective.value(x) for x in averages), Fraction(0)) * chances[0]
+            return
+        given, splits = noise[done * period : (done + 1) * period, peers], _splits(len(peers), min(r, len(peers)))
+        kept = list(itertools.combinations(range(len(peers)), stays[done]))
+        for labels in splits:
+            path, _ = implementation(points, objective.gradient, float(gamma), given, period, [[labels]])
+            part = share / len(splits)
+            spreads[done + 1] += part * Fraction(float(path.spreads[-1])) * chances[0]
+            for chosen in kept:
+                left, before = [peers[i] for i in chosen], [*seen, path.means[:period]]
+                go_on(np.asarray(path.points)[list(chosen)], left, before, part / len(kept))
+
+    go_on(np.full((N, noise.shape[2]), float(start)), list(range(N)), [], Fraction(1))
+    values = {
+        "N": N, "survivors": stays[-1], "iterations": K, "stepsize": gamma, "period": period, "noise": Fraction(1),
+        "smoothness": objective.smoothness, "distance": Fraction(start),
+        "quality": sp.sqrt(sp.Rational(*(max(spreads) / gamma**2).as_integer_ratio())),
+    }  # fmt: skip
+    return Outcome(total, values) if _admitted("moshpit.sgd.departures", values) else None
+
+
+def _leaves(level: int) -> Iterator[Case]:
+    """From up to four peers some leave at once, or one after another, or all stay."""
+    plans = [(1, 1, 2, "1"), (2, 1, 1, "1"), (2, 2, 1, "2 1"), (2, 2, 2, "1"), (4, 2, 1, "2"), (4, 4, 1, "1")]
+    plans += [(4, 2, 1, "4 2"), (4, 4, 1, "2 1")] if level else []
+    bends = ({"objective": "quadratic", "h": "1"}, {"objective": "bent", "left": "1/4", "right": "1/2"})
+    for (N, r, period, stays), bend, start in itertools.product(plans, bends, ("0", "2")):
+        yield settings(**bend, gamma="1/4", period=period, N=N, r=r, stays=stays, start=start)
+
+
+def _departure_curve(implementation: Any, _seed: int) -> list[Series]:
+    """The bound and the error of two peers that average by themselves, one of which leaves at the end."""
+    cases = [
+        settings(objective="quadratic", h="1", gamma="1/4", period=t, N=2, r=2, stays="1", start="2") for t in (1, 2, 3)
+    ]
+    name = "moshpit.sgd.departures"
+    return curve_of(name, _departures, "iterations", "N = 2, of which one stays", cases, implementation, 0)
+
+
+def _leaving(implementation: Any, case: Case) -> Outcome | None:
+    """One step and an average on a quadratic, over all noises, groups and survivors."""
+    N, r, seed, stay = (case.settings[key] for key in ("N", "r", "seed", "stay"))
+    gamma, h = Fraction(case.settings["gamma"]), Fraction(case.settings["h"])
+    x, total, count = some_vectors(N, 2, seed, 4 * N), Fraction(0), 0
+    for signs in itertools.product((1.0, -1.0), repeat=N):
+        noise = np.array(signs).reshape(1, N, 1) * np.array([1.0, 0.0])
+        for labels in _splits(N, r):
+            path, _ = implementation(x, lambda y: float(h) * y, float(gamma), noise, 1, [[labels]])
+            for chosen in itertools.combinations(range(N), stay):
+                means = mean_of(np.asarray(path.points)[list(chosen)])
+                total, count = total + sum(m * m for m in means), count + 1
+    values = {
+        "N": N, "survivors": stay, "stepsize": gamma, "curvature": h, "noise": Fraction(1),
+        "spread": sum(distortions(x)), "square": sum(m * m for m in mean_of(x)), "mixing": Fraction(r - 1, N - 1),
+    }  # fmt: skip
+    return Outcome(total / count, values)
+
+
+def _leavers(level: int) -> Iterator[Case]:
+    for (N, r), (gamma, h) in itertools.product(
+        ((2, 1), (2, 2), (4, 1), (4, 2), (4, 4)), (("1/2", "1"), ("1/4", "2"), ("1", "0"))
+    ):
+        for stay, seed in itertools.product(range(1, N + 1), range(1 + level)):
+            yield settings(N=N, r=r, gamma=gamma, h=h, stay=stay, seed=seed)
 
 
 def _step(statement: str, implementation: Any, case: Case) -> Outcome | None:
@@ -162,15 +394,20 @@ def _quality(implementation: Any, case: Case) -> Outcome | None:
     """E V after averages, over all groups: a sum over unit noises, since the end is linear in the noise."""
     N, r, period, a = (case.settings[key] for key in ("N", "r", "period", "a"))
     h, K = float(Fraction(case.settings.get("h", "0"))), period * a
-    noise = np.eye(K * N).reshape(K, N, K * N)
-    groupings = list(itertools.product(_splits(N, r), repeat=a))
-    total = Fraction(0)
-    for groups in groupings:
-        path, _ = implementation(np.zeros((N, K * N)), lambda x: h * x, 0.5, noise, period, [[g] for g in groups])
-        total += Fraction(float(path.spreads[-1]))
+    noise, splits = np.eye(K * N).reshape(K, N, K * N), _splits(N, r)
+
+    def ends(points: Array, done: int) -> Fraction:
+        """V at the end, summed over the groups of the averages that are to come."""
+        total = Fraction(0)
+        for labels in splits:
+            given = noise[done * period : (done + 1) * period]
+            path, _ = implementation(points, lambda x: h * x, 0.5, given, period, [[labels]])
+            total += Fraction(float(path.spreads[-1])) if done == a - 1 else ends(path.points, done + 1)
+        return total
+
     rho = Fraction(r - 1, N - 1)
     values = {"N": N, "mixing": rho, "period": period, "periods": a, "noise": Fraction(1)}
-    return Outcome(4 * total / len(groupings), values)
+    return Outcome(4 * ends(np.zeros((N, K * N)), 0) / len(splits) ** a, values)
 
 
 def _flats(level: int) -> Iterator[Case]:
@@ -204,7 +441,8 @@ def _descent_curve(bounded: str, implementation: Any, seed: int) -> list[Series]
     """The bound, with the averaging quality that was measured, and means of 60 runs against the number of steps."""
     rng, N, n, r, period, gamma = np.random.default_rng(seed), 16, 10, 4, 4, 1 / 16
     lengths, objective = [8, 16, 32, 64, 128, 256], "ratio" if bounded == "nonconvex" else "quadratic"
-    gradient, start, runs = _gradients(objective, 1.0), np.full((N, n), 1.0), 60
+    gradient = _objective({"objective": objective, "h": "1"}).gradient
+    start, runs = np.full((N, n), 1.0), 60
     found, spreads = np.zeros(len(lengths)), np.zeros(lengths[-1] // period)
     for _ in range(runs):
         noise = rng.standard_normal((lengths[-1], N, n))
@@ -229,29 +467,50 @@ def _study(statement: str, trial: Any, **options: Any) -> Study:
     return Study(f"moshpit.sgd.{statement}", "moshpit_sgd", trial, **options)
 
 
-_NOISES = "all signs of unit noises and all groups of up to 4 peers and 4 steps; quadratics and a Huber function"
+_NOISES = (
+    "all signs of unit noises and all groups of up to 4 peers and 5 steps; quadratics, and functions steep on one side"
+)
 
 SGD_STUDIES = (
-    _study(
-        "convex",
-        partial(_descent, "convex"),
-        grid=partial(_descents, "convex"),
-        enumerated=_NOISES,
-        curves=partial(_descent_curve, "convex"),
-    ),
-    _study(
-        "strongly_convex",
-        partial(_descent, "strongly_convex"),
-        grid=partial(_descents, "strongly_convex"),
-        enumerated=_NOISES,
-        curves=partial(_descent_curve, "strongly_convex"),
+    *(
+        _study(
+            bounded,
+            partial(_descent, bounded),
+            grid=partial(_small, bounded),
+            enumerated=_NOISES,
+            corpus=partial(_hard, bounded),
+            streams=partial(_one_sided_streams, bounded),
+            curves=partial(_descent_curve, bounded),
+        )
+        for bounded in ("convex", "strongly_convex")
     ),
     _study(
         "nonconvex",
         partial(_descent, "nonconvex"),
-        corpus=lambda _budget: iter((settings(objective="ratio", gamma="1/4", period=2, N=2, r=1, K=4, start="1"),)),
+        corpus=_hard_nonconvex,
         cases=_nonconvex_cases,
         curves=partial(_descent_curve, "nonconvex"),
+    ),
+    _study(
+        "departures",
+        _departures,
+        grid=_leaves,
+        enumerated="all signs of unit noises, all groups and all sets that leave, of up to 4 peers and 2 averages",
+        curves=_departure_curve,
+    ),
+    _study(
+        "leaving",
+        _leaving,
+        grid=_leavers,
+        enumerated="all signs of unit noises, all groups and all survivors of up to 4 peers, one step",
+        curves=partial(
+            curve_of,
+            "moshpit.sgd.leaving",
+            _leaving,
+            "survivors",
+            "N = 4, r = 2, h = 1, a step and an average",
+            [settings(N=4, r=2, gamma="1/2", h="1", stay=stay, seed=0) for stay in range(1, 5)],
+        ),
     ),
     _study(
         "spread",

@@ -158,8 +158,20 @@ def _families(choices: Mapping[str, tuple[Any, ...]]) -> Callable[[Budget], Iter
                     case = _of_family(family, P, 2 * P * k, k, number, _turn(choices, number))
                     if case is not None:
                         yield case
+        if "4x-mean" in choices["balance"]:
+            yield from _uneven_winners(choices)
 
     return cases
+
+
+def _uneven_winners(choices: Mapping[str, tuple[Any, ...]]) -> Iterator[Case]:
+    """One rank owns all winners, P > 4 times the mean: where winners are balanced above four times the mean only."""
+    for number, (P, k) in enumerate(((5, 5), (8, 8), (8, 16))):
+        for turn in range(len(choices["allgather"])):
+            options = {**_turn(choices, number), "balance": "4x-mean", "allgather": choices["allgather"][turn]}
+            case = _of_family("tight6k", P, 2 * P * k, k, number, {**options, "cuts": choices["cuts"][-1]})
+            assert case is not None
+            yield case
 
 
 def _of_family(family: str, P: int, n: int, k: int, seed: int, options: dict[str, Any]) -> Case | None:
@@ -245,6 +257,9 @@ _EXTREMAL: Mapping[str, tuple[str, dict[str, Any], tuple[tuple[int, int], ...]]]
         "oktopk.both.perfect": ("all ranks own", {}, _SMALL),
         "oktopk.both.printed": ("tight6k", {}, _SMALL),
         "oktopk.split.rotation": ("all ranks own", {}, _SMALL),
+        "oktopk.split.steps": (
+            "tight6k", {"thresholds": _PASSES, "cuts": "even", "allgather": "bruck"}, (*_SMALL, (5, 5)),
+        ),
         "oktopk.split.unrotated": ("all ranks own", {"rotation": False}, _SMALL),
         "oktopk.boundaries.mean_of_quantiles": ("worst received", {}, _SMALL),
         "oktopk.boundaries.global_count": (

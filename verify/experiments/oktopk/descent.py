@@ -28,16 +28,17 @@ _ETA = 0.25
 # --- the iterates and the mean residual ---------------------------------------------------------------------------
 
 
-def _gradients_case(gradients: Array, k: int, period: int) -> Case:
-    """A run over given gradients (steps, P, n), with thresholds found anew every `period` steps."""
+def _gradients_case(gradients: Array, k: int, period: int, tau: int = 2) -> Case:
+    """A run over given gradients (steps, P, n): thresholds are found anew every `period` steps, regions every `tau`."""
     steps, P, n = gradients.shape
-    return Case({"P": P, "n": n, "k": k, "steps": steps, "tau_prime": period}, gradients.reshape(steps * P, n))
+    settings = {"P": P, "n": n, "k": k, "steps": steps, "tau_prime": period, "tau": tau}
+    return Case(settings, gradients.reshape(steps * P, n))
 
 
 def _iterate_trial(implementation: Any, case: Case) -> Outcome:
     s = case.settings
     assert case.x is not None
-    sgd = implementation(s["k"], _ETA, options={"tau_prime": s["tau_prime"], "tau": 2})
+    sgd = implementation(s["k"], _ETA, options={"tau_prime": s["tau_prime"], "tau": s["tau"]})
     state = sgd.start(np.zeros(s["n"]), s["P"])
     plain, worst = np.zeros(s["n"]), Fraction(0)
     for gradients in case.x.reshape(s["steps"], s["P"], s["n"]):
@@ -52,7 +53,7 @@ def _raw_trial(implementation: Any, case: Case) -> Outcome:
     """The step size is halved in every step; residuals hold gradients."""
     s = case.settings
     assert case.x is not None
-    sgd = implementation(s["k"], _ETA, accumulate="raw", options={"tau_prime": s["tau_prime"], "tau": 2})
+    sgd = implementation(s["k"], _ETA, accumulate="raw", options={"tau_prime": s["tau_prime"], "tau": s["tau"]})
     state = sgd.start(np.zeros(s["n"]), s["P"])
     plain, worst, eta = np.zeros(s["n"]), Fraction(0), _ETA
     for gradients in case.x.reshape(s["steps"], s["P"], s["n"]):
@@ -85,6 +86,18 @@ def _iterate_corpus(budget: Budget) -> Iterator[Case]:
             n = 2 * P * k
             if FAMILIES[family].fits(P, n, k):
                 yield _gradients_case(_whole_gradients(family, P, n, k, number, 5), k, 1 + number % 3)
+
+
+_LONG = 66
+"""Steps in which the published periods of 32 and 64 steps come round."""
+
+
+def _long_runs(budget: Budget) -> Iterator[Case]:
+    """The corpus, and runs with the published periods; P divides all gradients, so that means are exact, and not n."""
+    yield from _iterate_corpus(budget)
+    for P in (1, 2, 3, 5, 8):
+        gradients = P * _whole_gradients("iid", P, 2 * P + 1, 2, P, _LONG)
+        yield _gradients_case(gradients, 2, 32, 64)
 
 
 @st.composite
@@ -242,7 +255,7 @@ DESCENTS: tuple[Study, ...] = (
         "iterate",
         _iterate_trial,
         grid=_iterate_grid,
-        corpus=_iterate_corpus,
+        corpus=_long_runs,
         cases=_iterate_cases,
         enumerated="three steps of two ranks with two entries: every first gradient in {0, -1, 2}, three second ones",
     ),

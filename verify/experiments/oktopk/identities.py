@@ -125,41 +125,55 @@ def _identity(name: str, measure: Callable[[OkTopkRun], int]) -> Study:
 
 # --- thresholds that drifted --------------------------------------------------------------------------------------
 
-_Z = 1.5
-"""The threshold in standard deviations; 13 % of the entries pass where it was found."""
-_SCALES = (0.8, 1.0, 1.25, 2.0)
-_RANKS, _ENTRIES = 4, 250
+_DRIFTS = ((1, 1.5, 0.8), (2, 2.5, 1.0), (3, 1.5, 1.25), (5, 2.5, 2.0), (8, 1.0, 0.9))
+"""Ranks, threshold in standard deviations where it was found, and scale."""
+_ENTRIES = 1003
+"""Entries of a rank: P = 2, 3, 5 and 8 do not divide them."""
+
+
+def _in_strata(rng: np.random.Generator, P: int) -> Array:
+    """Stacks whose entries are standard normal each, and one of every rank in each of n equally likely intervals."""
+    from scipy.special import ndtri
+
+    ranks = rng.permuted(np.tile(np.arange(_ENTRIES), (P, 1)), axis=1)
+    # a uniform number of 0 gives minus infinity
+    return np.asarray(ndtri(np.maximum((ranks + rng.random((P, _ENTRIES))) / _ENTRIES, np.finfo(np.float64).tiny)))
+
+
+def _independent(rng: np.random.Generator, P: int) -> Array:
+    return rng.standard_normal((P, _ENTRIES))
 
 
 def _drift_streams(implementation: Any) -> Sequence[Stream]:
+    """Shares selected: of stratified entries, which are normal each and hardly vary in number, and independent ones."""
     from scipy.special import ndtr
 
     claim = claims()["oktopk.threshold.drift"]
-    found_at = 2.0 * float(ndtr(-_Z))  # the share that passed where the threshold was found
 
-    def draw(scale: float, p: float) -> Callable[[np.random.Generator, int], NDArray[np.float64]]:
+    def stream(stack: Callable[[np.random.Generator, int], Array], P: int, z: float, scale: float) -> Stream:
+        p = 2.0 * float(ndtr(-z)) * float(claim.bound(z=z, scale=scale))
+        # of the intervals only the two that hold +z/c and -z/c are neither in nor out
+        low, high = (-2.0 / _ENTRIES, 2.0 / _ENTRIES) if stack is _in_strata else (-p, 1.0 - p)
         state = OkTopkState(
             t=1,
             k=1,
-            local_thresholds=np.full(_RANKS, _Z),
+            local_thresholds=np.full(P, z),
             global_threshold=np.finfo(np.float64).max,
-            boundaries=np.array(even_cuts(_RANKS, _ENTRIES)),
+            boundaries=np.array(even_cuts(P, _ENTRIES)),
         )
 
         def draws(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
             found = np.empty(count)
             for i in range(count):
-                result, _, _ = implementation(scale * rng.standard_normal((_RANKS, _ENTRIES)), 1, state)
+                result, _, _ = implementation(scale * stack(rng, P), 1, state)
                 found[i] = np.mean(result.local_counts) / _ENTRIES - p
-            return found
+            # what is farther out than can be counts as far as can be
+            return np.clip(found, low, high)
 
-        return draws
+        name = "stratified" if stack is _in_strata else "independent"
+        return Stream(f"{name}, P = {P}, z = {z:g}, scale {scale:g}", draws, low, high, unit=p, cost=100)
 
-    streams = []
-    for scale in _SCALES:
-        p = found_at * claim.bound(z=_Z, scale=scale)
-        streams.append(Stream(f"scale {scale:g}", draw(scale, p), -p, 1.0 - p, unit=p, cost=100))
-    return streams
+    return [*(stream(_in_strata, *drift) for drift in _DRIFTS), stream(_independent, 4, 1.5, 1.25)]
 
 
 # --- boundaries ------------------------------------------------------------------------------------------------------
@@ -221,6 +235,6 @@ IDENTITIES: tuple[Study, ...] = (
         subject="oktopk_allreduce",
         trial=lambda _implementation, _case: None,
         streams=_drift_streams,
-        parameters={"threshold": f"{_Z} standard deviations", "entries": f"{_RANKS} ranks of {_ENTRIES}"},
+        parameters={"entries": f"{_ENTRIES} a rank"},
     ),
 )

@@ -214,6 +214,7 @@ _MEETS: Mapping[str, Callable[[OkTopkRun], bool]] = MappingProxyType(
         "always_balanced": lambda run: run.option("balance") == "always",
         "quarter_rule": lambda run: run.option("balance") == "4x-mean",
         "never_balanced": lambda run: run.option("balance") == "never",
+        "rotated": lambda run: run.option("rotation", True) is True,
         "unrotated": lambda run: run.option("rotation") is False,
         "last_gather_ring": lambda run: run.option("allgather") == "ring",
         "last_gather_bruck": lambda run: run.option("allgather") == "bruck",

@@ -38,13 +38,17 @@ from commbounds.verify.study import Case, Study
 def _grid(
     losses: tuple[Fraction, ...], least: int = 1, varied: bool = True, **axes: Callable[[int], range]
 ) -> Callable[[int], Iterator[Case]]:
-    """Every N, p, pattern and owner, small first; further axes by name, ranges that depend on N."""
+    """Every N, p, pattern and owner, small first, then N = 5 and 8 with some of them; further axes by name, by N."""
 
     def cases(level: int) -> Iterator[Case]:
-        for workers in range(least, (5, 6, 7)[level]):
+        every = range(least, (4, 6, 7)[level])
+        for workers in (*every, *(N for N in _LARGER if N not in every)):
+            few = workers not in every
             shown = range(patterns(workers).shape[1]) if varied else (0,)
+            # a unit vector, the ramp and the outlier
+            chosen = (0, workers, workers + 2) if few and varied else shown
             extra = [range_of(workers) for range_of in axes.values()]
-            for p, pattern, *rest in itertools.product(losses, shown, *extra):
+            for p, pattern, *rest in itertools.product(losses[:: 4 if few else 1], chosen, *extra):
                 named = dict(zip(axes, rest, strict=True))
                 # the owner of a unit vector's one, and another
                 for owner in sorted({0, workers - 1}):
@@ -53,6 +57,7 @@ def _grid(
     return cases
 
 
+_LARGER = (5, 8)
 _BASE = {"pattern": 0, "owner": 0}
 _RAMP: dict[str, Any] = {"N": 4, "pattern": 4, "owner": 3}
 
@@ -62,7 +67,7 @@ def _over_losses(claim: str, trial: Any, losses: tuple[Fraction, ...] = LOSSES, 
     return swept(claim, trial, shown, "p", [(float(p), {**_BASE, **held, "p": p}) for p in losses])
 
 
-_SETS = "every set of workers that gets through, for N up to 4 (6) workers"
+_SETS = "every set of workers that gets through, for N up to 3 (5, 6) workers, and for 5 and 8 with a few gradients"
 _REDUCE = "lossy_reduce_scatter"
 _no_p = (Fraction(1, 2),)
 

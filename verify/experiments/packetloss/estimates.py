@@ -1,6 +1,6 @@
 """Packet loss: what the reduce-scatter estimates, with every pattern of losses enumerated.
 
-All gradients are multiples of 720 and all divisors that occur divide them exactly, so that the kernel's floating-point
+All gradients are multiples of 2520 and all divisors that occur divide them exactly, so that the kernel's floating-point
 results are the rational numbers themselves.
 """
 
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from commbounds.collectives import layout
 from commbounds.verify.study import Case, Outcome
 
-UNIT = 720
+UNIT = 2520
 """Divisible by every K and every (1-p) N of the grids, quarters included."""
 EXACT_LOSSES = tuple(Fraction(i, 8) for i in range(9))
 QUARTERS = tuple(Fraction(i, 4) for i in range(4))
@@ -35,16 +36,19 @@ def patterns(workers: int) -> np.ndarray[Any, Any]:
 def _table(reduce: Any, estimator: str, workers: int, p: Fraction | None) -> tuple[Any, ...]:
     """Estimates (2^N, N owners, patterns), arrivals (2^N, N) and the sets of workers that get through (2^N, N).
 
-    All owners meet the same set at once.
+    All owners meet the same set at once. N does not divide the number of coordinates: the first N/2 shards are longer.
     """
     shown = patterns(workers)
-    stack = np.tile(shown * float(UNIT), workers)
+    width = shown.shape[1]
+    owner = layout(workers * width + workers // 2, workers).owner
+    starts = np.searchsorted(owner, np.arange(workers))
+    stack = float(UNIT) * shown[:, (np.arange(owner.size) - starts[owner]) % width]
     results, counts = [], []
     for there in itertools.product((False, True), repeat=workers):
         arrived = np.repeat(np.array(there)[:, None, None], workers, axis=1)
         reduced, _ = reduce(stack, arrived, estimator, p=None if p is None else float(p))
-        results.append(reduced.estimate.reshape(workers, -1))
-        counts.append(reduced.arrivals.reshape(workers, -1)[:, 0])
+        results.append(reduced.estimate[starts[:, None] + np.arange(width)])
+        counts.append(reduced.arrivals[starts])
     sets = np.array(list(itertools.product((False, True), repeat=workers)))
     return np.array(results), np.array(counts), sets
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.collectives import layout
 from commbounds.verify.study import Case, Outcome
 
 Floats = NDArray[np.float64]
@@ -64,21 +65,28 @@ def histories(broadcast: Any, receivers: int, steps: int, packets: int = 1, last
         2^(receivers * steps * packets) histories. `packets` of `steps` words each hold the same updates.
     last : bool
         Whether the shard is the last worker's, else the first's.
+
+    Notes
+    -----
+    For even `steps` the number of workers does not divide the number of coordinates: the others' shards are shorter by
+    one entry than the first's, or longer than the last's.
     """
     workers, shard = receivers + 1, packets * steps
     owner = workers - 1 if last else 0
     others = [i for i in range(workers) if i != owner]
-    where = slice(owner * shard, (owner + 1) * shard)
+    n = workers * shard + (receivers if last else -receivers) * (steps % 2 == 0)
+    cut, places = layout(n, workers, steps), np.arange(n)
+    where = slice(n - shard, n) if last else slice(0, shard)
     fates = list(itertools.product((True, False), repeat=receivers * packets))
-    states: list[tuple[tuple[int, ...], Floats]] = [((), np.zeros((workers, workers * shard)))]
+    states: list[tuple[tuple[int, ...], Floats]] = [((), np.zeros((workers, n)))]
     for step in range(steps):
         following = []
         for past, replicas in states:
-            owned = np.diagonal(replicas.reshape(workers, workers, shard)).T.reshape(-1).copy()
+            owned = replicas[cut.owner, places]
             owned[where.start + step : where.stop : steps] += 1.0
             for number, fate in enumerate(fates):
-                arrived = np.ones((workers, workers, packets), bool)
-                arrived[owner, others] = np.reshape(fate, (receivers, packets))
+                arrived = np.ones((workers, workers, cut.packets), bool)
+                arrived[owner, others, :packets] = np.reshape(fate, (receivers, packets))
                 after, _ = broadcast(replicas, owned, arrived, packet=steps)
                 following.append(((*past, number), after))
         states = following

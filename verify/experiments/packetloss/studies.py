@@ -9,6 +9,7 @@ from typing import Any
 
 from commbounds.collectives import Bernoulli, GilbertElliott
 from commbounds.verify.experiments.packetloss.curves import LOSSES, swept
+from commbounds.verify.experiments.packetloss.descent import DESCENTS
 from commbounds.verify.experiments.packetloss.draws import (
     broadcast_streams,
     drawn_only,
@@ -57,10 +58,6 @@ def _correlations(_receivers: int, _steps: int) -> Settings:
     return ({"rho": Fraction(i, 4)} for i in range(-4, 5))
 
 
-def _matching(_receivers: int, _steps: int) -> Settings:
-    return iter([{"rho": None}])
-
-
 def _windows(_receivers: int, _steps: int) -> Settings:
     return ({"window": w} for w in (1, 2, 3))
 
@@ -83,7 +80,7 @@ def _cuts(_receivers: int, _steps: int) -> Settings:
     return ({"packets": q} for q in range(1, 5))
 
 
-_SEVERAL = ((1, 4, 5, 6), (2, 3, 4, 4), (3, 2, 2, 3))
+_SEVERAL = ((1, 4, 5, 6), (2, 3, 4, 4), (3, 2, 2, 3), (4, 2, 2, 2), (7, 1, 1, 1))
 _GRIDS: dict[str, Callable[[int], Iterator[Case]]] = {
     "staleness.law": grid(varied=_stale),
     "staleness.never_updated": grid(varied=_never),
@@ -96,13 +93,12 @@ _GRIDS: dict[str, Callable[[int], Iterator[Case]]] = {
     "drift.consensus": grid(_SEVERAL),
     "drift.consensus_limit": grid(_SEVERAL),
     "drift.any_losses": grid(varied=_seeds, losses=_ONE),
-    "drift.published_with_correlated_updates": grid(varied=_matching),
     "drift.autoregressive": grid(varied=_correlations, losses=_SOME),
     "drift.autocovariance": grid(varied=_windows),
     "drift.sure_norm": grid(((2, 3, 4, 5),), _SOME, _signs),
     "drift.mean_norm": grid(((2, 3, 4, 5),), _SOME, _signs),
     "drift.owner_sure_norm": grid(((2, 3, 4, 5),), _SOME, _signs),
-    "workers.range": grid(((1, 4, 5, 6), (2, 3, 4, 5), (3, 3, 3, 4), (4, 2, 2, 3))),
+    "workers.range": grid(((1, 4, 5, 6), (2, 3, 4, 5), (3, 3, 3, 4), (4, 2, 2, 3), (7, 1, 1, 1))),
     "bursts.pair": grid(losses=_ONE, varied=_chains),
     "bursts.owner": grid(losses=_ONE, varied=_chains),
     "bursts.pair_limit": grid(losses=_ONE, varied=_chains),
@@ -122,7 +118,7 @@ _EXTREMAL: dict[str, dict[str, Any]] = {
     "versions.mean_square_gap": {},
     "drift.pair_limit": {},
     "drift.published": {"p": Fraction(1, 5), "t": 5},
-    "drift.published_with_correlated_updates": {"rho": None},
+    "drift.published_with_correlated_updates": {},
     "drift.autoregressive": {"rho": Fraction(1, 2)},
     "drift.autocovariance": {"window": 2},
     "drift.sure_norm": {"signs": (1, 1, 1, 1)},
@@ -212,4 +208,5 @@ EXPERIMENTS = studies(
         streams=staleness_streams("packetloss.workers.log_lower", False),
     ),
     *TRAINING,
+    *DESCENTS,
 )

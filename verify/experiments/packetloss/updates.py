@@ -81,9 +81,9 @@ def _lags(h: Histories, p: Fraction) -> list[Fraction]:
 
 
 def correlated(broadcast: Any, case: Case) -> Outcome | None:
-    """Updates of autocovariance sigma^2 rho^h."""
+    """Updates of autocovariance sigma^2 rho^h; where the case has no rho, the one of the published constant."""
     s = case.settings
-    p, rho = s["p"], s["rho"] if s["rho"] is not None else -1 / (2 - s["p"])
+    p, rho = s["p"], s.get("rho", -1 / (2 - s["p"]))
     if not -(1 + p) / 2 <= rho <= 1:
         return None
     lags = _lags(table(broadcast, case), p)

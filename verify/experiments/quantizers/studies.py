@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -15,6 +16,7 @@ from commbounds.theory import claims
 from commbounds.verify.compressor_run import CompressorRun
 from commbounds.verify.compressor_study import RATIONAL_NORMS, CompressorStudy
 from commbounds.verify.defects import IdempotenceDefect, ScaleDefect
+from commbounds.verify.encoding import elias_gamma, read_gamma
 from commbounds.verify.experiment import bound_at
 from commbounds.verify.experiments.binding import bind, both, moderate, ones, table
 from commbounds.verify.experiments.rounding_inputs import (
@@ -46,6 +48,50 @@ class Level(Measure):
     def read(self, run: CompressorRun) -> Reading | None:
         codes = run.c.compress_with(run.x, np.zeros_like(run.x)).codes
         return Reading(float(np.abs(codes.astype(np.int64)).max()))
+
+
+class EliasBits(Measure):
+    """E of the bits of an Elias-coded message: of real codes, which are read back, of the levels of every entry."""
+
+    def exact(self, run: CompressorRun) -> Exact:
+        raise TypeError("levels are read off messages, not off laws")
+
+    def read(self, run: CompressorRun) -> Reading | None:
+        x, law = run.x, run.kernel()
+        if not isinstance(law, Marginals):
+            return None
+        kind = np.finfo(x.dtype)
+        upper, lower = (run.c.compress_with(x, np.full_like(x, u)).codes for u in (0, 1 - kind.epsneg))
+        up, down = _elias_lengths(upper), _elias_lengths(lower)
+        # each probability is rounded up to the uniforms' grid, and its ratio was rounded three times
+        slack = float(np.abs(up - down).sum()) * (law.resolution + 4.0 * float(kind.eps) * run.c.levels)
+        return Reading(8 * x.itemsize + float((law.p * up + (1.0 - law.p) * down).sum()), slack)
+
+
+def _elias_lengths(codes: Array) -> Array:
+    """Bits of every entry: its sign, and its level plus one by `elias_gamma`."""
+    levels = np.abs(codes.astype(np.int64))
+    kept, back = np.unique(levels, return_inverse=True)
+    words = [elias_gamma([int(level) + 1]) for level in kept]
+    if read_gamma("".join(words)) != (kept + 1).tolist():
+        raise ValueError("Elias codes do not read as the levels that they were made of")
+    return 1 + np.array([len(word) for word in words])[back]
+
+
+def _root_levels(cls: Any, n: int) -> list[Any]:
+    """Few and many levels, and sqrt(n) where that is one."""
+    root = math.isqrt(n)
+    return [cls(levels) for levels in dict.fromkeys((1, 4, 127, *((root,) if root**2 == n else ())))]
+
+
+def _levels_squared(c: Any, x: Array) -> bool:
+    return all(h.admits(s=c.levels, n=x.size) for h in claims()["quantizers.qsgd.elias_printed"].assumes)
+
+
+def _one_below_a_power(c: Any, n: int) -> Array | None:
+    """Equal magnitudes, where all levels are 2^j - 1."""
+    level = math.isqrt(c.levels**2 // n)
+    return np.ones(n) if n * level**2 == c.levels**2 and (level + 1).bit_count() == 1 else None
 
 
 class ExpectedSupport(Measure):
@@ -150,6 +196,7 @@ _BASES = ScaleDefect(
 _ALPHA: dict[str, Any] = {"values": with_alpha}
 _TABLE: dict[str, Any] = {"values": _with_table}
 _NORM: dict[str, Any] = {"domain": RATIONAL_NORMS}
+_ELIAS: dict[str, Any] = {"measure": EliasBits(), "setups": _root_levels, "enumerable": False, "injectable": False}
 _LEVEL: dict[str, Any] = {"measure": Level(), "enumerable": False, "injectable": False, "worst": one_entry}
 
 
@@ -212,6 +259,8 @@ EXPERIMENTS = table(
     bind("quantizers.qsgd.level", "QSGD", **_LEVEL),
     bind("quantizers.qsgd.support", "QSGD", measure=ExpectedSupport(), worst=ones, **_NORM),
     bind("quantizers.qsgd.support_printed", "QSGD", measure=ExpectedSupport(), worst=ones, **_NORM),
+    bind("quantizers.qsgd.elias", "QSGD", worst=_one_below_a_power, **_ELIAS),
+    bind("quantizers.qsgd.elias_printed", "QSGD", admits=_levels_squared, worst=_one_below_a_power, **_ELIAS),
     bind("quantizers.qsgd.idempotence", "QSGD", admits=moderate, **_NORM),
     *_dithering("maxdithering", "MaxDithering", one_and_equal),
     bind("quantizers.maxdithering.level", "MaxDithering", **_LEVEL),

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from commbounds.collectives import Traffic
+from commbounds.theory import Hypothesis
+from commbounds.theory.sparse.terms import REGIONS_ALIKE
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.sparse.cases import (
     RANKS,
@@ -74,6 +76,11 @@ def _k_nonzeros(case: Case) -> bool:
     return bool(np.all(np.count_nonzero(case.x, axis=1) >= case.settings["k"]))
 
 
+def _meets(hypothesis: Hypothesis) -> Callable[[Case], bool]:
+    """Whether the sizes of a case meet the hypothesis."""
+    return lambda case: hypothesis.admits(**{name: case.settings[name] for name in ("P", "n", "k")})
+
+
 def _ones_from(P: int, n: int, k: int, family: str, first: Callable[[int], int], **options: Any) -> Case:
     """Every rank holds k ones, in a row from `first` of the rank."""
     x = np.zeros((P, n))
@@ -82,8 +89,9 @@ def _ones_from(P: int, n: int, k: int, family: str, first: Callable[[int], int],
     return Case({"P": P, "n": n, "k": k, **options, "family": family}, x)
 
 
-def _all_in_region_zero(P: int, c: int, **options: Any) -> Case:
-    return _ones_from(P, P * c, c, "all ranks fill region 0", lambda _p: 0, **options)
+def _all_in_region_zero(P: int, c: int, n: int | None = None, **options: Any) -> Case:
+    """Every rank holds `c` ones at the beginning; P regions of them, or `n` entries."""
+    return _ones_from(P, n or P * c, c, "all ranks fill region 0", lambda _p: 0, **options)
 
 
 def _disjoint_in_region_zero(P: int, k: int) -> Case:
@@ -116,7 +124,8 @@ def _region_study(
     shown = over_ranks(256, 16, "own regions", **choices[0])
 
     def points(seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
-        return ((P, typical, [*others, *worst(int(P))]) for P, typical, others in shown(seed))
+        every = ((P, typical, [*others, *worst(int(P))]) for P, typical, others in shown(seed))
+        return (point for point in every if admits(point[1][0]))
 
     return Study(
         name,
@@ -175,7 +184,16 @@ REGIONS = (
         _path,
         _RING,
         _BRUCK,
-        extremal=_sizes(_all_in_region_zero, (3, 2), (4, 5), (8, 4), (16, 10), **_RING),
+        extremal=_sizes(_all_in_region_zero, *((P, 1, 1) for P in (2, 3, 5, 8, 16)), **_RING),
+        worst=_crowded,
+        attacked=True,
+    ),
+    _region_study(
+        "topkdsa.upper_even",
+        _path,
+        _RING,
+        admits=_meets(REGIONS_ALIKE),
+        extremal=_sizes(_all_in_region_zero, (3, 2), (4, 5), (5, 3), (8, 4), (16, 10), **_RING),
         worst=_crowded,
         attacked=True,
     ),

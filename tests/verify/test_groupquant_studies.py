@@ -1,0 +1,98 @@
+"""What group quantisers do where scales are subnormal, saturated or no larger than rounding, in the studies' words."""
+
+import numpy as np
+import pytest
+
+from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer
+from commbounds.theory import claims
+from commbounds.verify.experiment import budgets
+from commbounds.verify.experiments import EXPERIMENTS
+from commbounds.verify.experiments.flashcomm.planes_and_spikes import _least_error, _with_spikes
+from commbounds.verify.study import Case
+
+pytestmark = pytest.mark.kernels
+G = "flashcomm.groupquant."
+
+
+def outcome(name, settings, x, cls=GroupQuantizer):
+    return EXPERIMENTS[name].trial(cls, Case(settings, x))
+
+
+@pytest.mark.parametrize(("scale", "times"), [(1e-4, 5), (1e-5, 50)])
+def test_a_subnormal_scale_breaks_the_bound_of_normal_numbers_and_keeps_the_other(scale, times):
+    settings, worst = {"width": 8, "group": 128, "metadata": "float16"}, 0.0
+    x = (np.random.default_rng(0).standard_normal(128 * 800) * scale).astype(np.float32)
+    c = GroupQuantizer(8, 128, "float16")
+    about, error = c.compress(x).ranges, np.abs(c(x).astype(np.float64) - x).reshape(-1, 128).max(axis=1)
+    for i, part in enumerate(x.reshape(-1, 128)):
+        u, span = 2.0**-11, float(np.ptp(part.astype(np.float64)))
+        worst = max(worst, error[i] / (float(about.scale[i]) / 2 + u * abs(float(part.min())) + u * span))
+    assert worst > times
+    found = outcome(G + "stored", settings, x)
+    bound = float(claims()[G + "stored"].bound(**found.values))
+    assert 0.8 * bound < found.measured <= bound + found.slack
+
+
+def test_a_log2_scale_saturates():
+    settings = {"width": 8, "group": 128, "scale": "log2", "theta": 32}
+    found = outcome(G + "log2_inflation", settings, np.random.default_rng(0).standard_normal(1280))
+    assert found.measured > 3.5 > 2 ** (1 / 32)
+    assert found.measured == pytest.approx(2.0**-4 / found.values["smallest_scale"], rel=1e-12)
+    with pytest.raises(ValueError, match="above"):
+        GroupQuantizer(8, 128, scale="log2", theta=32).compress(np.array([0.0, 1e5]))
+
+
+def test_rounding_in_the_dtype_is_nearly_a_whole_scale():
+    x = (2.0**23 + np.arange(257)).astype(np.float32)
+    found = outcome(G + "error_rounded", {"width": 8, "group": 257, "metadata": "float32"}, x)
+    step = float(found.values["span"]) / 255
+    assert 0.99 * step < found.measured < step
+    assert found.measured <= claims()[G + "error_rounded"].bound(**found.values)
+    # the term that is not the range's is needed
+    assert found.measured > step / 2 + 5 * float(found.values["own_roundoff"]) * float(found.values["span"])
+
+
+def test_the_range_is_needed_in_the_rounding_too():
+    name, share = G + "error_rounded", 0.0
+    for case in EXPERIMENTS[name].corpus(budgets["standard"]):
+        found = EXPERIMENTS[name].trial(GroupQuantizer, case)
+        if found.values["span"] >= (2 ** found.values["width"] - 1) * found.values["own_tiny"]:
+            half = found.values["span"] / (2 * (2 ** found.values["width"] - 1))
+            share = max(
+                share, float((found.measured - half) / (found.values["own_roundoff"] * found.values["magnitude"]))
+            )
+    assert share > 1.0
+
+
+def test_spikes_side_by_side_cost_more_than_plain_int4_and_the_bound_says_so():
+    isolated = [outcome("flashcomm.spikes.pays_isolated", {}, _with_spikes(4096, seed)) for seed in range(3)]
+    beside = [outcome("flashcomm.spikes.pays_isolated", {}, _with_spikes(4096, s, "side by side")) for s in range(3)]
+    bound = claims()["flashcomm.spikes.pays_isolated"].bound
+    assert all(found.measured <= bound(**found.values) < 1 for found in isolated)
+    assert all(4 < found.measured <= bound(**found.values) for found in beside)
+
+
+def test_levels_that_may_be_moved_err_at_least_by_the_least_error():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        x, step = rng.standard_normal(rng.integers(1, 9)), 0.1 + 3 * rng.random()
+        moved = np.linspace(0, step, 4001)
+        off = np.mod(x[:, None] - moved + step / 2, step) - step / 2
+        tried = float((off**2).sum(axis=0).min())
+        assert _least_error(x, step) <= tried + 1e-12
+        assert tried - _least_error(x, step) < x.size * (step / 4000) ** 2
+    assert _least_error(np.empty(0), 1.0) == 0.0
+    assert _least_error(np.array([1.0, 3.0]), 0.0) == 2.0
+
+
+@pytest.mark.parametrize("bias", [1e-2, 1e-3, 1e-5])
+def test_a_biased_kernel_is_heard_without_a_draw(bias):
+    class Biased(StochasticGroupQuantizer):
+        def _encode(self, x, about, groups, uniforms, codes):
+            super()._encode(x, about, groups, np.maximum(uniforms - x.dtype.type(bias), 0), codes)
+
+    study = EXPERIMENTS["flashcomm.stochastic.unbiased"]
+    cases = list(study.corpus(budgets["quick"]))
+    right = [study.trial(StochasticGroupQuantizer, case) for case in cases]
+    assert all(found.measured <= found.slack for found in right)
+    assert any(found.measured > found.slack for found in (study.trial(Biased, case) for case in cases))

@@ -1,0 +1,190 @@
+"""Messages as the bits that are sent: an encoding of every kind of message, and what a receiver makes of it.
+
+A size on the wire is confronted with the length of such an encoding. Both sides know the compressor, the shape and the
+dtype, and what follows from these: how many levels there are, how many entries are kept, whether a scale is sent.
+Numbers of a finite range are sent in the fewest bits that tell them apart, floats as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.compressors import Coded, Dense, Factors, Signs, Sparse
+
+Array = NDArray[Any]
+Bits = NDArray[np.uint8]
+
+
+def bit_count(c: Any, message: Any) -> int:
+    """Bits that `message` takes, encoded; a receiver that has them reads the same vector.
+
+    Parameters
+    ----------
+    c : Compressor
+        What made the message.
+    message : Message
+        Of a sparsifier, a quantiser or a low-rank approximation.
+
+    Raises
+    ------
+    TypeError
+        No encoding is known for such a message.
+    ValueError
+        A number does not fit its range, or what is read back is another vector.
+    """
+    sent = encoded(c, message)
+    read, meant = c.decompress(decoded(c, message, sent)), c.decompress(message)
+    if read.tobytes() != meant.tobytes():
+        raise ValueError(f"the encoding of a message of {c} reads as another vector")
+    return sent.size
+
+
+def encoded(c: Any, message: Any) -> Bits:
+    """The bits of `message`, 0 or 1 each."""
+    if isinstance(message, Dense):
+        return _raw(message.values)
+    if isinstance(message, Factors):
+        return np.concatenate([_raw(message.left), _raw(message.right)])
+    if isinstance(message, Signs):
+        codes = message.signs.astype(np.int64)
+        signs = _fixed((codes + 1) // 2, 2) if message.zero else _fixed(codes + 1, 3)
+        return _with_number(message.scale, message.dtype, signs)
+    if isinstance(message, Coded):
+        levels = message.codes.astype(np.int64) + message.levels
+        return _with_number(message.norm, message.dtype, _fixed(levels, 2 * message.levels + 1))
+    if isinstance(message, Sparse):
+        return np.concatenate([_positions(c, message.indices.astype(np.int64), *message.shape), _raw(message.values)])
+    raise TypeError(f"no encoding is known for {type(message).__name__}")
+
+
+def decoded(c: Any, known: Any, sent: Bits) -> Any:
+    """The message that `sent` stands for; of `known` only what both sides know beforehand is used."""
+    wire = _Reader(sent)
+    if isinstance(known, Dense):
+        return replace(known, values=wire.floats(known.values.size, known.dtype))
+    if isinstance(known, Factors):
+        left, right = (wire.floats(part.size, known.dtype).reshape(part.shape) for part in (known.left, known.right))
+        return replace(known, left=left, right=right)
+    (n,) = known.shape
+    if isinstance(known, Signs):
+        scale = None if known.scale is None else wire.floats(1, known.dtype)[0]
+        signs = 2 * wire.numbers(n, 2) - 1 if known.zero else wire.numbers(n, 3) - 1
+        return replace(known, signs=signs.astype(known.signs.dtype), scale=scale)
+    if isinstance(known, Coded):
+        norm = None if known.norm is None else wire.floats(1, known.dtype)[0]
+        codes = wire.numbers(n, 2 * known.levels + 1) - known.levels
+        return replace(known, codes=codes.astype(known.codes.dtype), norm=norm)
+    indices = _read_positions(c, wire, n)
+    return replace(known, indices=indices.astype(np.int32), values=wire.floats(indices.size, known.dtype))
+
+
+# --- which entries ----------------------------------------------------------------------------------------------------
+
+
+def _positions(c: Any, indices: Array, n: int) -> Bits:
+    """The bits that say which entries of `n` are sent."""
+    if hasattr(c, "block"):
+        return _fixed(np.unique(indices // c.block), -(-n // c.block))
+    if hasattr(c, "chunk"):
+        return _fixed(indices % c.chunk, c.chunk)
+    count = _fixed(np.array([indices.size]), n + 1) if hasattr(c, "threshold") else np.empty(0, np.uint8)
+    return np.concatenate([count, _fixed(indices, n)])
+
+
+def _read_positions(c: Any, wire: _Reader, n: int) -> Array:
+    if hasattr(c, "block"):
+        starts = wire.numbers(c.k, -(-n // c.block)) * c.block
+        indices: Array = (starts[:, None] + np.arange(c.block)).ravel()
+        return indices[indices < n]
+    if hasattr(c, "chunk"):
+        starts = np.arange(0, n, c.chunk, dtype=np.int64)
+        kept = np.minimum(c.k, np.minimum(c.chunk, n - starts))
+        within: Array = np.repeat(starts, kept) + wire.numbers(int(kept.sum()), c.chunk)
+        return within
+    if hasattr(c, "threshold"):
+        return wire.numbers(int(wire.numbers(1, n + 1)[0]), n)
+    return wire.numbers(min(getattr(c, "k", 1), n), n)
+
+
+# --- numbers as bits --------------------------------------------------------------------------------------------------
+
+
+def _width(count: int) -> int:
+    """Bits that `count` different numbers need: the least w with 2^w >= count."""
+    width = 0
+    while 2**width < count:
+        width += 1
+    return width
+
+
+def _fixed(numbers: Array, count: int) -> Bits:
+    """Numbers below `count`, each in as many bits as it takes, the lowest first."""
+    if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
+        raise ValueError(f"numbers must be in [0, {count}), got [{numbers.min()}, {numbers.max()}]")
+    bits: Bits = ((numbers[:, None] >> np.arange(_width(count))) & 1).astype(np.uint8).ravel()
+    return bits
+
+
+def _raw(values: Array) -> Bits:
+    return np.unpackbits(np.frombuffer(np.ascontiguousarray(values).tobytes(), np.uint8))
+
+
+def _with_number(value: Any, dtype: np.dtype[Any], bits: Bits) -> Bits:
+    return bits if value is None else np.concatenate([_raw(np.array([value], dtype)), bits])
+
+
+class _Reader:
+    """Takes numbers off a sequence of bits."""
+
+    def __init__(self, sent: Bits) -> None:
+        self._sent, self._at = sent, 0
+
+    def _next(self, count: int) -> Bits:
+        self._at += count
+        return self._sent[self._at - count : self._at]
+
+    def numbers(self, size: int, count: int) -> NDArray[np.int64]:
+        """The next `size` numbers below `count`."""
+        width = _width(count)
+        bits = self._next(size * width).reshape(size, width).astype(np.int64)
+        numbers: NDArray[np.int64] = (bits << np.arange(width)).sum(axis=1)
+        return numbers
+
+    def floats(self, size: int, dtype: np.dtype[Any]) -> Array:
+        """The next `size` floats."""
+        return np.packbits(self._next(8 * size * dtype.itemsize)).view(dtype)
+
+
+# --- codes of varying length ------------------------------------------------------------------------------------------
+
+
+def elias_gamma(numbers: Sequence[int]) -> str:
+    """Positive numbers one after another: floor(log2 v) zeros, then v in binary.
+
+    Examples
+    --------
+    >>> elias_gamma([1, 2, 5])
+    '101000101'
+    """
+    return "".join("0" * (int(v).bit_length() - 1) + f"{int(v):b}" for v in numbers)
+
+
+def read_gamma(sent: str) -> list[int]:
+    """The numbers that `elias_gamma` made `sent` of.
+
+    Examples
+    --------
+    >>> read_gamma("101000101")
+    [1, 2, 5]
+    """
+    numbers, at = [], 0
+    while at < len(sent):
+        zeros = sent.index("1", at) - at
+        at += 2 * zeros + 1
+        numbers.append(int(sent[at - zeros - 1 : at], 2))
+    return numbers
