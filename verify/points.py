@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -10,6 +13,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from commbounds.theory.functions import ExactFunction
 from commbounds.theory.mutation import Regime
 
 Array = NDArray[Any]
@@ -31,7 +35,8 @@ class ValuesAt:
 
     def __call__(self, expression: Any) -> Array:
         """(count,) values; not a number, or infinite, where the expression has none."""
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a mutant may ask for a point where an integral does not converge
             return np.broadcast_to(np.asarray(self._value(expression), np.float64), (self.count,))
 
     def size(self, expression: Any) -> Array:
@@ -81,7 +86,21 @@ class ValuesAt:
         operation = _OPERATIONS.get(e.func)
         if operation is not None:
             return operation(*(self._value(a) for a in e.args))
-        return _lambdified(e.func, len(e.args))(*(self._value(a) for a in e.args))
+        arguments = [self._value(a) for a in e.args]
+        if issubclass(e.func, ExactFunction):
+            return _one_by_one(e.func, np.broadcast_arrays(*arguments))
+        return _lambdified(e.func, len(e.args))(*arguments)
+
+
+def _one_by_one(function: Any, arguments: Sequence[Array]) -> Array:
+    """The values of an exact function; not a number where a mutant asks for what is outside its domain."""
+    values: Array = np.full(np.shape(arguments[0]), np.nan)
+    for index in np.ndindex(values.shape):
+        numbers = [float(a[index]) for a in arguments]
+        if np.isfinite(numbers).all():
+            with contextlib.suppress(ArithmeticError, ValueError, TypeError):
+                values[index] = float(function.exact(*(int(v) if v == int(v) else Fraction(v) for v in numbers)))
+    return values
 
 
 @cache

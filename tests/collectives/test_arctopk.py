@@ -124,6 +124,27 @@ def test_words_are_those_of_two_rings():
     assert traffic.critical_path == claims()["arctopk.allreduce.words"].bound(P=4, m=8, r=3, k=2, n=6)
 
 
+def test_words_depend_on_how_sums_are_made():
+    """What is said of rings does not hold of recursive doubling, from four ranks on."""
+    stack, rings = RNG.standard_normal((8, 8, 8)), claims()["arctopk.allreduce.words"]
+    for P, more in ((2, 0), (4, 16), (8, 40)):
+        options = {"allreduce": recursive_doubling_allreduce}
+        _, traffic = arctopk_allreduce(stack[:P], 2, 2, np.random.default_rng(0), **options)
+        values = {"P": P, "m": 8, "r": 2, "k": 2, "n": 8}
+        assert traffic.critical_path == rings.bound(**values) + more
+        assert traffic.critical_path == claims()["arctopk.allreduce.words_doubling"].bound(**values)
+    assert "two_rings" in [hypothesis.name for hypothesis in rings.assumes]
+
+
+def test_one_rank_alone_has_no_words_to_compare():
+    claim = claims()["arctopk.allreduce.words_against_gather"]
+    _, traffic = arctopk_allreduce(RNG.standard_normal((1, 4, 3)), 2, 2, np.random.default_rng(0))
+    assert traffic.received.max() == 0
+    values = {"P": 1, "m": 4, "r": 2, "k": 2, "n": 3}
+    assert claim.bound(**values) > 0
+    assert [hypothesis.name for hypothesis in claim.assumes if not hypothesis.admits(**values)] == ["arc_several_ranks"]
+
+
 @pytest.mark.parametrize("agree", [True, False])
 @pytest.mark.parametrize("shape", [(1, 3, 2), (2, 5, 1), (3, 4, 5), (4, 7, 3), (5, 2, 2)])
 def test_words_are_those_of_the_naive_twin(shape, agree):

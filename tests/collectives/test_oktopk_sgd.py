@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from naive import oktopk as naive
 
 from commbounds.collectives import OkTopkSGD
+from commbounds.theory import claims
 
 pytestmark = pytest.mark.kernels
 
@@ -92,6 +93,24 @@ def test_raw_accumulation_applies_the_step_size_of_the_day():
     state, _, _ = sgd.step(np.array([[4.0, 3.0]]), sgd.start([0.0, 0.0], 1))
     state, _, _ = sgd.step(np.array([[0.0, 0.0]]), state, step_size=0.5)
     assert state.weights.tolist() == [-4.0, -1.5]
+
+
+def test_gradients_that_cancel_leave_no_ratio_to_bound_the_residual_with():
+    """Two ranks, gradients (1, 1) and (1, 0), then (2, 0) and (-2, 0): the mean residual does not shrink by gamma."""
+    sgd = OkTopkSGD(1, 0.25, options={"tau_prime": 1})
+    state, *_ = sgd.step(np.array([[1.0, 1.0], [1.0, 0.0]]), sgd.start(np.zeros(2), 2))
+    before = float(np.linalg.norm(state.residuals.mean(axis=0)))
+    gradients = np.array([[2.0, 0.0], [-2.0, 0.0]])
+    mean = (state.residuals + 0.25 * gradients).mean(axis=0)
+    state, result, _ = sgd.step(gradients, state)
+    after = float(np.linalg.norm(state.residuals.mean(axis=0)))
+    assert (before, after) == (0.125, 0.125)
+    assert claims()["oktopk.sgd.residual"].bound(n=2, k=1, before=before, move=0.0, xi=1e9) == pytest.approx(
+        0.0884, abs=5e-5
+    )
+    assert not claims()["oktopk.sgd.residual"].assumes[0].admits(move=0.0)
+    missed = float(np.linalg.norm(mean * (np.abs(mean) == np.abs(mean).max()) - result.update / 2))
+    assert after <= claims()["oktopk.sgd.residual_missed"].bound(n=2, k=1, before=before, move=0.0, missed=missed)
 
 
 def test_what_cancels_stalls_for_ever():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from commbounds.collectives import arctopk_allreduce, row_count
+from commbounds.collectives import arctopk_allreduce, recursive_doubling_allreduce, ring_allreduce, row_count
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify import Method
 from mutants.record import Mutant
@@ -66,6 +66,34 @@ def one_sketch_forever(gradients, K, rank, rng=None, *, sketch=None, **options):
     return arctopk_allreduce(gradients, K, rank, sketch=V, **options)
 
 
+def one_seed_for_every_sketch(gradients, K, rank, rng=None, **options):
+    """Draws every sketch from the same seed."""
+    return arctopk_allreduce(gradients, K, rank, np.random.default_rng(0), **options)
+
+
+def sketch_of_one_column(gradients, K, rank, rng=None, *, sketch=None, **options):
+    """Ignores the rank: the sketch has one column."""
+    V = None if sketch is None else np.asarray(sketch)[:, :1]
+    return arctopk_allreduce(gradients, K, 1, rng, sketch=V, **options)
+
+
+def one_rank_dropped(gradients, K, rank, rng=None, **options):
+    """Leaves the last rank's gradient out of everything."""
+    stack = np.asarray(gradients).copy()
+    stack[-1] = 0
+    return arctopk_allreduce(stack, K, rank, rng, **options)
+
+
+def words_of_doubling(gradients, K, rank, rng=None, **options):
+    """Adds up by recursive doubling, whatever was asked for."""
+    return arctopk_allreduce(gradients, K, rank, rng, **{**options, "allreduce": recursive_doubling_allreduce})
+
+
+def words_of_rings(gradients, K, rank, rng=None, **options):
+    """Adds up by rings, whatever was asked for."""
+    return arctopk_allreduce(gradients, K, rank, rng, **{**options, "allreduce": ring_allreduce})
+
+
 def scores_of_last_column(gradients, K, rank, rng=None, *, sketch=None, **options):
     """Scores rows by their last column alone."""
     V = np.zeros((np.asarray(gradients).shape[2], rank))
@@ -118,6 +146,11 @@ MUTANTS = (
     Mutant(scaled_up, _ARC, _A + "contraction_two_rows", SEARCH),
     Mutant(one_sketch_forever, _ARC, _A + "contraction_orthogonal", SAMPLE),
     Mutant(kept_by_chance, _ARC, _A + "high_probability", SAMPLE),
+    Mutant(one_seed_for_every_sketch, _ARC, _A + "contraction_rho", SAMPLE),
+    Mutant(sketch_of_one_column, _ARC, _A + "contraction_rho", SAMPLE),
+    Mutant(one_rank_dropped, _ARC, _A + "high_probability", SAMPLE),
+    Mutant(words_of_doubling, _ARC, _A + "words", EXACT),
+    Mutant(words_of_rings, _ARC, _A + "words_doubling", EXACT),
     Mutant(scores_of_last_column, _ARC, _A + "parallel_and_one", SEARCH),
     Mutant(own_orders, _ARC, _A + "masks", SEARCH),
     Mutant(sketch_uncounted, _ARC, _A + "words", EXACT),

@@ -80,6 +80,27 @@ def step_drops_whole_worker(t, tau, overhead=0.0, **options):
     return replace(step, completed=np.where(full, step.completed, 0))
 
 
+def step_b_one_more_in_all(t, tau, overhead=0.0, preemption="A", **options):
+    """Tested after each micro-batch, one more than those in time counts for worker 0 alone."""
+    step = drop_step(t, tau, overhead, preemption=preemption, **options)
+    if preemption != "B":
+        return step
+    in_time = drop_step(t, tau, overhead, at_threshold=True)
+    return replace(step, completed=np.concatenate([step.completed[:1], in_time.completed[1:]]))
+
+
+def step_pays_for_stopping(t, tau, overhead=0.0, **options):
+    """A step that is stopped costs two overheads more."""
+    step = drop_step(t, tau, overhead, **options)
+    return replace(step, time=step.time + 2 * overhead * (step.slowest > step.time))
+
+
+def step_of_waits(t, tau, overhead=0.0, **options):
+    """All workers wait for one another after every micro-batch."""
+    step = drop_step(t, tau, overhead, **options)
+    return replace(step, time=min(tau, float(np.asarray(t, dtype=float).max(axis=0).sum())) + overhead)
+
+
 def trials_share_their_seed(law, N, M, tau, overhead=0.0, *, trials, seed, first=0, **options):
     """Every trial has the latencies of trial 0."""
     one = drop_trials(law, N, M, tau, overhead, trials=1, seed=seed, **options)
@@ -109,6 +130,18 @@ def trials_miss_one(law, N, M, tau, overhead=0.0, **options):
     return replace(found, completed=found.completed - (found.completed < N * M))
 
 
+def trials_five_per_cent_fast(law, N, M, tau, overhead=0.0, **options):
+    """Every step takes 5 % less time than it does."""
+    found = drop_trials(law, N, M, tau, overhead, **options)
+    return replace(found, time=0.95 * found.time)
+
+
+def trials_lose_one_in_twenty(law, N, M, tau, overhead=0.0, **options):
+    """Of every twenty micro-batches that count one is lost."""
+    found = drop_trials(law, N, M, tau, overhead, **options)
+    return replace(found, completed=found.completed - found.completed // 20)
+
+
 def threshold_on_a_grid(steps, overhead=0.0, **options):
     """Ten evenly spaced thresholds are tried in place of the elapsed times."""
     sums = np.cumsum(steps, axis=2)
@@ -127,6 +160,11 @@ def threshold_of_the_mean_worker(steps, overhead=0.0, **options):
     """The threshold is the mean time of a worker."""
     sums = np.cumsum(steps, axis=2)
     return replace(best_threshold(steps, overhead), tau=float(sums[:, :, -1].mean()) or 1.0)
+
+
+def threshold_of_own_latencies(steps, overhead=0.0, **options):
+    """Every worker takes its own latencies, which it lists first, for everybody's."""
+    return best_threshold(np.asarray(steps)[:, :1], overhead)
 
 
 def released_with_mean_time(steps, overhead=0.0):
@@ -176,6 +214,26 @@ def sgd_never_moves(start, gradient, noise, batches, learning_rate):
     return random_batch_sgd(start, gradient, noise, batches, learning_rate / np.shape(noise)[1] / 1024)
 
 
+def sgd_steps_four_times(start, gradient, noise, batches, learning_rate):
+    """Steps are four times too large."""
+    return random_batch_sgd(start, gradient, noise, batches, 4 * learning_rate)
+
+
+def sgd_steps_a_quarter_larger(start, gradient, noise, batches, learning_rate):
+    """Steps are a quarter too large."""
+    return random_batch_sgd(start, gradient, noise, batches, 1.25 * learning_rate)
+
+
+def sgd_half_steps(start, gradient, noise, batches, learning_rate):
+    """Steps are half as large as they should be."""
+    return random_batch_sgd(start, gradient, noise, batches, learning_rate / 2)
+
+
+def sgd_for_linear_gradients(start, gradient, noise, batches, learning_rate):
+    """The gradient is taken at twice the point and halved, which is the same on quadratics about zero."""
+    return random_batch_sgd(start, lambda x: gradient(2 * x) / 2, noise, batches, learning_rate)
+
+
 def maximum_of_one_more(N):
     """The largest of N + 1 in place of N."""
     return gaussian_maximum(N + 1)
@@ -213,13 +271,19 @@ MUTANTS = (
     Mutant(step_c_counts_a_half, "drop_step", "dropcompute.step.between_at_most", EXACT),
     Mutant(step_threshold_from_last_step, "drop_step", "dropcompute.step.time", SEARCH),
     Mutant(step_drops_whole_worker, "drop_step", "dropcompute.completed.exact", EXACT),
+    Mutant(step_b_one_more_in_all, "drop_step", "dropcompute.step.after_backward", EXACT),
+    Mutant(step_pays_for_stopping, "drop_step", "dropcompute.time.variance", EXACT),
+    Mutant(step_of_waits, "drop_step", "dropcompute.time.dependent", EXACT),
     Mutant(trials_share_their_seed, "drop_trials", "dropcompute.trials.time", SAMPLE),
     Mutant(trials_by_place, "drop_trials", "dropcompute.trials.alone", SEARCH),
     Mutant(trials_of_fewer_workers, "drop_trials", "dropcompute.trials.time", SAMPLE),
     Mutant(trials_workers_move_together, "drop_trials", "dropcompute.trials.time", SAMPLE),
     Mutant(trials_miss_one, "drop_trials", "dropcompute.trials.completed", SAMPLE),
+    Mutant(trials_five_per_cent_fast, "drop_trials", "dropcompute.trials.time", SAMPLE),
+    Mutant(trials_lose_one_in_twenty, "drop_trials", "dropcompute.trials.completed", SAMPLE),
     Mutant(threshold_on_a_grid, "best_threshold", "dropcompute.threshold.optimal", EXACT),
     Mutant(threshold_of_the_mean_worker, "best_threshold", "dropcompute.threshold.never_loses", EXACT),
+    Mutant(threshold_of_own_latencies, "best_threshold", "dropcompute.threshold.agreement", EXACT),
     Mutant(released_with_mean_time, "released_threshold", "dropcompute.released.optimistic", SEARCH),
     Mutant(backup_waits_for_one_fewer, "backup_step", "dropcompute.backup.dominated", EXACT),
     Mutant(local_sgd_meets_every_step, "local_sgd_period", "dropcompute.localsgd.subadditive", EXACT),
@@ -228,6 +292,10 @@ MUTANTS = (
     Mutant(gradient_of_whole_workers, "drop_gradient", "dropcompute.gradient.worker", EXACT),
     Mutant(sgd_divides_by_the_batch, "random_batch_sgd", "dropcompute.sgd.convex", EXACT),
     Mutant(sgd_never_moves, "random_batch_sgd", "dropcompute.sgd.nonconvex_tuned", SEARCH),
+    Mutant(sgd_steps_four_times, "random_batch_sgd", "dropcompute.sgd.nonconvex", EXACT),
+    Mutant(sgd_steps_a_quarter_larger, "random_batch_sgd", "dropcompute.sgd.convex", EXACT),
+    Mutant(sgd_half_steps, "random_batch_sgd", "dropcompute.sgd.convex_tuned", SEARCH),
+    Mutant(sgd_for_linear_gradients, "random_batch_sgd", "dropcompute.sgd.nonconvex", EXACT),
     Mutant(maximum_of_one_more, "gaussian_maximum", "dropcompute.maximum.harmonic", SEARCH),
     Mutant(LawOfSumsOfMaxima, "StepLaw", "dropcompute.time.increasing_rate", SEARCH),
     Mutant(LawWithJensen, "StepLaw", "dropcompute.gain.with_means", SEARCH),

@@ -8,7 +8,7 @@ import numpy as np
 from zoo.right import RECOVERS, mechanism
 
 from commbounds import compressors as c
-from commbounds.collectives import FeedbackSGD
+from commbounds.collectives import ArcRows, FeedbackSGD
 from commbounds.compressors import EF14, EF21, EF21M, FeedbackState, Plain
 from commbounds.verify import Method
 from commbounds.verify import conformance as cf
@@ -99,6 +99,56 @@ class DoublesTheStep(FeedbackSGD):
         return replace(after, weights=2 * after.weights - state.weights), traffic
 
 
+class QuartersTheStep(FeedbackSGD):
+    """Moves a quarter as far."""
+
+    def step(self, gradients, state, rng=None):
+        after, traffic = super().step(gradients, state, rng)
+        return replace(after, weights=state.weights + (after.weights - state.weights) / 4), traffic
+
+
+class QuadruplesTheStep(FeedbackSGD):
+    """Moves four times as far."""
+
+    def step(self, gradients, state, rng=None):
+        after, traffic = super().step(gradients, state, rng)
+        return replace(after, weights=4 * after.weights - 3 * state.weights), traffic
+
+
+class OctuplesTheStep(FeedbackSGD):
+    """Moves eight times as far."""
+
+    def step(self, gradients, state, rng=None):
+        after, traffic = super().step(gradients, state, rng)
+        return replace(after, weights=8 * after.weights - 7 * state.weights), traffic
+
+
+class SameDrawsInEveryStep(FeedbackSGD):
+    """Begins every step with the same seed, so that one sketch serves for ever."""
+
+    def step(self, gradients, state, rng=None):
+        return super().step(gradients, state, None if rng is None else np.random.default_rng(0))
+
+
+class SketchesOfOneColumn(FeedbackSGD):
+    """Ignores the rank of the sketch."""
+
+    def step(self, gradients, state, rng=None):
+        if isinstance(self.aggregator, ArcRows) and self.aggregator.rank > 1:
+            narrow = replace(self.aggregator, rank=1)
+            return FeedbackSGD(self.mechanism, self.step_size, narrow).step(gradients, state, rng)
+        return super().step(gradients, state, rng)
+
+
+class LastWorkerForgets(FeedbackSGD):
+    """Drops what the last worker remembers, in every step."""
+
+    def step(self, gradients, state, rng=None):
+        after, traffic = super().step(gradients, state, rng)
+        *others, last = after.workers
+        return replace(after, workers=(*others, replace(last, memory=np.zeros_like(last.memory)))), traffic
+
+
 class ForgetsTheEstimate(FeedbackSGD):
     """Takes the average correction for the estimate."""
 
@@ -144,6 +194,12 @@ MUTANTS = (
     Mutant(CorrectsByTheGradient, "EF21M", "feedback.ef21m.lag", SEARCH),
     Mutant(SumsInPlaceOfAverages, _SGD, "feedback.ef14.telescoping", EXACT),
     Mutant(DoublesTheStep, _SGD, "feedback.ef21.descent", EXACT),
+    Mutant(QuartersTheStep, _SGD, "feedback.ef14.rate", SEARCH),
+    Mutant(QuadruplesTheStep, _SGD, "feedback.ef14.rate_noisy", EXACT),
+    Mutant(OctuplesTheStep, _SGD, "feedback.ef21m.step", EXACT),
+    Mutant(LastWorkerForgets, _SGD, "feedback.arc.bound", SEARCH),
+    Mutant(SameDrawsInEveryStep, _SGD, "feedback.arc.single_node", EXACT),
+    Mutant(SketchesOfOneColumn, _SGD, "feedback.arc.speedup", SEARCH),
     Mutant(ForgetsTheEstimate, _SGD, "feedback.ef21.rate", SEARCH),
     Mutant(ForgetsTheWorkers, _SGD, "feedback.ef14.telescoping", SEARCH),
     Mutant(FirstWorkerDecides, _SGD, "feedback.arc.single_node", EXACT),

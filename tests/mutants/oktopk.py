@@ -375,6 +375,16 @@ class ResidualNotCleared(OkTopkSGD):
         return replace(after, residuals=kept), result, traffic
 
 
+class ResidualNotClearedWhereGradientsCancel(OkTopkSGD):
+    """Keeps in the residual what the update has applied, if the mean gradient is zero."""
+
+    def step(self, gradients, state, step_size=None):
+        after, result, traffic = super().step(gradients, state, step_size)
+        if np.mean(gradients, axis=0).any():
+            return after, result, traffic
+        return replace(after, residuals=state.residuals + self.step_size * np.asarray(gradients)), result, traffic
+
+
 class ResidualClearedTwice(OkTopkSGD):
     """Takes what was sent out of the residual twice."""
 
@@ -478,6 +488,7 @@ MUTANTS = (
         StepSizeForgotten,
     ),
     *_of("OkTopkSGD", Method.SEARCH, "sgd.iterate", ResidualDroppedEvery64thStep),
+    *_of("OkTopkSGD", Method.SEARCH, "sgd.residual_missed", ResidualNotClearedWhereGradientsCancel),
 )
 
 CONTROLS = (sparse(oktopk_allreduce, tau=1, tau_prime=1),)

@@ -133,6 +133,77 @@ def test_a_law_without_atoms_is_the_limit_of_its_histogram():
     assert time == pytest.approx(StepLaw(law, 32, 4).mean_time(), rel=1e-3)
 
 
+def formula_values(law, N, M):
+    step = StepLaw(law, N, M)
+    return {
+        "N": float(N),
+        "M": float(M),
+        "latency": law.mean,
+        "jitter": math.sqrt(law.variance),
+        "skewness": law.skewness,
+        "upper": step.quantile(1 - 1 / N),
+        "outer": step.quantile(1 - 1 / (math.e * N)),
+    }
+
+
+def error_and_hypotheses(statement, law, N, M):
+    """Error of a formula for E[T], per cent, and whether its claim of 1 % admits the case."""
+    values, book = formula_values(law, N, M), claims()
+    error = 100 * (float(book[f"dropcompute.time.{statement}"].bound(**values)) / StepLaw(law, N, M).mean_time() - 1)
+    return error, all(h.admits(**values) for h in book[f"dropcompute.time.{statement}_within_1"].assumes)
+
+
+def test_gamma_times_need_little_skew():
+    error, admitted = error_and_hypotheses("generalised", Gamma(0.05, 20.0), 32, 4)
+    assert error == pytest.approx(-2.78, abs=0.01)
+    assert not admitted
+    for shape, expected in ((1.0, 0.38), (0.5, 1.08), (0.2, 2.78)):  # the exponential law is the last that is good
+        error, admitted = error_and_hypotheses("generalised", Gamma(shape / 4, 4 / shape), 32, 4)
+        assert abs(error) == pytest.approx(expected, abs=0.01)
+        assert admitted == (abs(error) <= 1)
+
+
+def test_normal_times_need_a_small_spread():
+    error, admitted = error_and_hypotheses("printed", Normal(1.0, 1 / 3), 2, 1)
+    assert error == pytest.approx(-1.25, abs=0.005)
+    assert not admitted
+    assert error_and_hypotheses("printed", Normal(1.0, 1 / 3), 2, 2)[1]
+    error, admitted = error_and_hypotheses("printed", Normal(1.0, 0.25), 2, 1)
+    assert -1 < error < -0.97
+    assert admitted
+
+
+def test_two_latencies_need_to_be_near_each_other():
+    for low, expected in ((0.0, 6.50), (0.5, 4.32)):
+        error, _ = error_and_hypotheses("printed", bernoulli(low, 2 - low, 0.5), 10_000, 12)
+        assert error == pytest.approx(expected, abs=0.01)
+
+
+def test_the_published_bracket_is_furthest_off_at_six_workers():
+    claim = claims()["dropcompute.maximum.printed_above"]
+    excess = {N: float(claim.bound(N=float(N))) / gaussian_maximum(N) - 1 for N in range(3, 401)}
+    assert max(excess, key=excess.get) == 6
+    assert 100 * excess[6] == pytest.approx(2.599, abs=0.0005)
+
+
+def test_workers_whose_own_latencies_go_together():
+    """One of two workers takes 2 s for both of its micro-batches, the other no time: E T = 4 s."""
+    values = {"N": 2, "M": 2, "latency": 1, "jitter": 1, "timejitter": 2}
+    uncorrelated, any_way = (claims()[f"dropcompute.time.{name}"] for name in ("dependent", "dependent_within"))
+    assert float(uncorrelated.bound(**values)) == pytest.approx(2 + math.sqrt(2))
+    assert not all(h.admits(**values) for h in uncorrelated.assumes)
+    assert any_way.bound(**values) == 4
+    assert all(h.admits(**values) for h in any_way.assumes)
+
+
+def test_the_convex_bound_is_attained_on_a_tangent():
+    """From T, one unit a step at eta = 1/L: f is x - 1/2 at T, T - 1, .., 1, whose mean is T/2."""
+    for T in (1, 2, 7):
+        values = {"largest_batch": 1, "distance": T, "stepsize": 1, "samples": T, "noise": 0, "smoothness": 1}
+        assert sum(x - 0.5 for x in range(1, T + 1)) / T == claims()["dropcompute.sgd.convex"].bound(**values)
+        assert claims()["dropcompute.sgd.convex_tuned"].bound(**values) == T / 2
+
+
 def test_the_proxy_fails_from_sixteen_workers_on():
     claim = claims()["dropcompute.time.variance_as_proxy"]
     values = {"M": 1.0, "latency": 1.0, "jitter": 1.0}

@@ -86,3 +86,73 @@ def test_the_step_size_hypothesis_tells_both_sides():
 
 def test_three_workers_grow():
     assert BOOK["feedback.plain.growth"].bound(stepsize=Fraction(6, 11)) == 2
+
+
+def _potential_rise(q, gamma, e, v):
+    """Twice the rise of the potential over gamma, plus ||grad||^2, of one worker in one dimension; L = 1.
+
+    Its lag is e and its estimate v, so that x = v - e; it moves by -gamma v, and sends 1 - q of its correction.
+    """
+    x, after = v - e, v - e - gamma * v
+    lag = q**2 * (after - v) ** 2
+    potential = (after**2 - x**2) / 2 + gamma / (2 * (1 - q)) * (lag - e**2)
+    return 2 / gamma * potential + x**2
+
+
+def _potential_form(q, gamma):
+    """The same as a quadratic form in (e, v)."""
+    own = [_potential_rise(q, gamma, *state) for state in ((1, 0), (0, 1))]
+    mixed = (_potential_rise(q, gamma, 1, 1) - sum(own)) / 2
+    return np.array([[own[0], mixed], [mixed, own[1]]])
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5, 0.9, 0.99])
+def test_the_potential_of_ef21_needs_a_step_size_that_shrinks_like_alpha(q):
+    """It falls from every state exactly where 1 - L gamma >= gamma^2 L^2 beta/theta; EF21 itself bears longer steps."""
+    ratio = (q / (1 - q)) ** 2
+    longest = (np.sqrt(1 + 4 * ratio) - 1) / (2 * ratio)
+    assert 1 - longest == pytest.approx(longest**2 * ratio)
+    for share, falls in ((0.2, True), (0.999, True), (1.001, False), (2.0, False)):
+        assert (np.linalg.eigvalsh(_potential_form(q, share * longest)).max() <= 1e-12) == falls
+    assert 1 / (1 + np.sqrt(ratio)) <= longest <= 2 / (1 + np.sqrt(ratio))
+    for share, converges in ((0.999, True), (1.001, False)):
+        gamma = share * 2 * (1 + q) / (1 - q)
+        step = np.array([[1 - gamma * (1 - q), -gamma * q], [1 - q, q]])  # of (x, g)
+        assert (np.abs(np.linalg.eigvals(step)).max() < 1) == converges
+
+
+def test_a_weight_above_one_is_no_momentum():
+    """The lemma's right side is negative there, and what is measured is a square."""
+    claim = BOOK["feedback.ef21m.momentum"]
+    values = {"momentum_lag": 1, "smoothness": 1, "shift": 0, "variance": 0, "P": 1}
+    for eta in (Fraction(3, 2), Fraction(3)):
+        assert claim.bound(eta=eta, **values) < 0 < (1 - eta) ** 2
+        assert any(not h.admits(eta=eta) for h in claim.assumes)
+    assert claim.bound(eta=Fraction(1, 2), **values) >= Fraction(1, 4)
+    assert t.WEIGHT in BOOK["feedback.ef21m.bound"].assumes
+    assert t.WEIGHT in BOOK["feedback.arc.bound"].assumes
+
+
+def test_ef14s_noisy_bounds_are_the_others_without_noise():
+    values = {
+        "gap": 3, "stepsize": Fraction(1, 8), "horizon": 4, "smoothness": 1, "alpha": Fraction(3, 4), "reach": 2,
+        "P": 5,
+    }  # fmt: skip
+    for quiet, noisy in (("residual", "residual_noisy"), ("rate", "rate_noisy")):
+        without = BOOK[f"feedback.ef14.{quiet}"].bound(**values)
+        assert BOOK[f"feedback.ef14.{noisy}"].bound(**values, variance=0) == without
+    # q = 1/2: 2 L gamma sigma^2/P + 2 L^2 q^2/(1 - q) gamma^2 sigma^2
+    added = BOOK["feedback.ef14.rate_noisy"].bound(**values, variance=1) - BOOK["feedback.ef14.rate"].bound(**values)
+    assert added == Fraction(2, 40) + Fraction(1, 64)
+
+
+def test_small_steps_of_plain_descent_are_those_of_ef21():
+    claim = BOOK["feedback.plain.convergence"]
+    values = {
+        "smoothness": Fraction(103, 6),
+        "smoothness_apart": Fraction(69, 2),
+        "alpha": Fraction(1, 3),
+        "variance": 0,
+    }
+    assert all(h.admits(stepsize=Fraction(1, 200), **values) for h in claim.assumes)
+    assert not all(h.admits(stepsize=Fraction(1, 20), **values) for h in claim.assumes)

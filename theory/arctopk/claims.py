@@ -6,6 +6,7 @@ import sympy as sp
 
 from commbounds.theory.arctopk import terms as t
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.dense.terms import POWER_OF_TWO_RANKS, ceil_log2
 from commbounds.theory.quantities import LOCAL_ERROR, P, k, m, mu, n, r
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import CRITICAL_PATH
@@ -209,19 +210,28 @@ _AGREEMENT = (
 _WORDS = (
     Claim(
         name=_A + "words",
-        title="ARC-Top-K moves 2 (P - 1)/P (m r + K n) words",
+        title="With ring all-reduces ARC-Top-K moves 2 (P - 1)/P (m r + K n) words",
         relation=Eq(CRITICAL_PATH, 2 * (P - 1) / P * (m * r + k * n)),
-        assumes=(t.BLOCKS_OF_BOTH,),
+        assumes=(t.TWO_RINGS, t.BLOCKS_OF_BOTH),
         source=t.ARC_2025.second_hand(
             "its notation counts 2 K n + 2 m r", "Two ring all-reduces, of m r and of K n words, counted as they move."
         ),
         axis="P",
     ),
     Claim(
+        name=_A + "words_doubling",
+        title="With recursive doubling ARC-Top-K moves log2 P (m r + K n) words",
+        relation=Eq(CRITICAL_PATH, ceil_log2 * (m * r + k * n)),
+        assumes=(t.TWO_DOUBLINGS, POWER_OF_TWO_RANKS),
+        source=derived("Both vectors are sent whole in each of the log2 P rounds."),
+        axis="P",
+        note="From four ranks on that is more than rings move.",
+    ),
+    Claim(
         name=_A + "words_against_gather",
         title="Gathering Top-K of as many values moves P/(1 + m r/(K n)) times as many words",
         relation=Eq(t.WORDS_RATIO, P / (1 + m * r / (k * n))),
-        assumes=(t.BLOCKS_OF_BOTH,),
+        assumes=(t.SEVERAL_RANKS, t.TWO_RINGS, t.BLOCKS_OF_BOTH),
         source=derived("2 (P - 1) k n words against 2 (P - 1)/P (m r + k n), both counted as they move."),
         axis="P",
         note="At K/m = mu the gather alone exceeds a dense all-reduce once P mu > 1.",

@@ -97,6 +97,9 @@ LARGE_RANK = Hypothesis(
 ONE_ROW_CANCELS = Hypothesis("one_row_cancels", "Two ranks hold a row that is large and cancels in the average.")
 SAME_BITS = Hypothesis("same_bits", "Every rank ends the sketch's all-reduce with the same bits.")
 OWN_ORDERS = Hypothesis("own_orders", "Every rank gathers the sketches and adds them up beginning with its own.")
+TWO_RINGS = Hypothesis("two_rings", "Sketches and rows are added up by ring all-reduces.")
+TWO_DOUBLINGS = Hypothesis("two_doublings", "Sketches and rows are added up by recursive doubling.")
+SEVERAL_RANKS = Hypothesis("arc_several_ranks", "There are at least two ranks: one alone moves no words.", Ge(P, 2))
 BLOCKS_OF_BOTH = Hypothesis(
     "blocks_of_both", "P divides m r and k n.", Eq(sp.Mod(m * r, P), 0) & Eq(sp.Mod(k * n, P), 0)
 )

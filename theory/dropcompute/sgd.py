@@ -10,12 +10,12 @@ from commbounds.theory.dropcompute.terms import (
     CONVEX,
     FIXED_DIVISOR,
     GILADI_2023,
-    HALF_STEP,
     MEAN_GRADIENT,
     OF_LATENCY_ALONE,
     PICKED_SUBOPTIMALITY,
     SMALL_STEP,
     SMOOTH,
+    SOME_SAMPLE,
     SQUARED_GRADIENT,
     TUNED,
     TUNED_CONVEX,
@@ -79,8 +79,14 @@ CONVERGENCE: tuple[Claim, ...] = (
         "1; "
         "summed and divided by eta K/(2B).",
         kind=Kind.EXPECTED,
-        assumes=(SMOOTH, SMALL_STEP),
+        assumes=(SMOOTH, SMALL_STEP, SOME_SAMPLE),
+        tightness=1,
+        extremal="one step on L x^2/2 without noise, nothing dropped, eta = 1/L",
         axis="iterations",
+        note="The noise attains its term too: on L x^2/2, at eta = 1/L and from the minimiser, all steps but the first "
+        "see L eta sigma_g^2/B. Without noise and in many steps, an objective whose slope dips between the visited "
+        "points, and is the same at all of them, attains 2/3 at eta = 1/L, and 1 in the limit of small steps if the "
+        "bound is divided by 2 - eta L, as the proof allows.",
     ),
     claim(
         "sgd.nonconvex_tuned",
@@ -94,35 +100,47 @@ CONVERGENCE: tuple[Claim, ...] = (
             "The bound with any step size at eta = min(1/L, B sqrt(2 D/(K L sigma_g^2))); the constants are ours.",
         ),
         kind=Kind.EXPECTED,
-        assumes=(SMOOTH, TUNED),
+        assumes=(SMOOTH, TUNED, SOME_SAMPLE),
+        tightness=1,
+        extremal="one step on L x^2/2 without noise, nothing dropped",
         axis="iterations",
     ),
     claim(
         "sgd.convex",
-        "Convex SGD with random batches, any step size up to 1/(2L)",
+        "Convex SGD with random batches, any step size up to 1/L",
         Le(
             PICKED_SUBOPTIMALITY,
-            largest_batch * distance**2 / (stepsize * samples) + stepsize * noise**2 / largest_batch,
+            largest_batch * distance**2 / (2 * stepsize * samples) + stepsize * noise**2 / (2 * largest_batch),
         ),
-        "E|x+ - x*|^2 <= |x - x*|^2 - eta b/B (f - f*) + eta^2 b sigma^2/B^2, as |grad f|^2 <= 2L(f - f*) and "
-        "2 eta L <= 1; summed and divided by eta K/B.",
+        "E|x+ - x*|^2 <= |x - x*|^2 - 2 eta b/B <grad f, x - x*> + eta^2 b/B |grad f|^2 + eta^2 b sigma^2/B^2. A "
+        "convex f has <grad f, x - x*> >= f - f* + |grad f|^2/(2L), so that eta L <= 1 leaves -2 eta b/B (f - f*); "
+        "summed and divided by 2 eta K/B.",
         kind=Kind.EXPECTED,
-        assumes=(SMOOTH, CONVEX, HALF_STEP),
+        assumes=(SMOOTH, CONVEX, SMALL_STEP, SOME_SAMPLE),
+        tightness=1,
+        extremal="no noise, nothing dropped, eta = 1/L, and slope 1 until the minimiser is one step away: x^2/2, "
+        "continued by its tangents",
         axis="iterations",
+        note="With |grad f|^2 <= 2L (f - f*) in place of that inequality, step sizes up to 1/(2L) and twice the bound "
+        "come out: no case attains more than half of that.",
     ),
     claim(
         "sgd.convex_tuned",
         "Convex SGD with random batches: the rate depends on the samples computed alone",
         Le(
             PICKED_SUBOPTIMALITY,
-            2 * smoothness * largest_batch * distance**2 / samples + 2 * noise * distance / sp.sqrt(samples),
+            smoothness * largest_batch * distance**2 / (2 * samples) + noise * distance / sp.sqrt(samples),
         ),
         GILADI_2023.recalled(
             "convergence with stochastic batch sizes, up to constants",
-            "The bound with any step size at eta = min(1/(2L), B R/(sigma_g sqrt(K))); the constants are ours.",
+            "The bound with any step size at eta = min(1/L, B R/(sigma_g sqrt(K))): at 1/L the noise's term is at most "
+            "sigma_g R/(2 sqrt(K)), at the other each of the two is that. The constants are ours.",
         ),
         kind=Kind.EXPECTED,
-        assumes=(SMOOTH, CONVEX, TUNED_CONVEX),
+        assumes=(SMOOTH, CONVEX, TUNED_CONVEX, SOME_SAMPLE),
+        tightness=1,
+        extremal="no noise, nothing dropped, and slope 1 until the minimiser is one step away: x^2/2, continued by its "
+        "tangents",
         axis="iterations",
     ),
     claim(
@@ -131,7 +149,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         Le(SQUARED_GRADIENT, _GRADIENT_BOUND.subs(samples, iterations * largest_batch)),
         "Refuted by dropping: only what is computed counts.",
         kind=Kind.EXPECTED,
-        assumes=(SMOOTH, SMALL_STEP),
+        assumes=(SMOOTH, SMALL_STEP, SOME_SAMPLE),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="dropcompute.sgd.nonconvex",
         tightness=sp.oo,

@@ -16,8 +16,10 @@ from commbounds.theory.dropcompute.terms import (
     GAIN,
     GILADI_2023,
     PERIOD,
+    SHARED,
     STEP_TIME,
     TAKES_TIME,
+    THRESHOLD_DEFECT,
     TRIAL_DEFECT,
     M,
     N,
@@ -29,7 +31,6 @@ from commbounds.theory.dropcompute.terms import (
     longest,
     model,
     overhead,
-    reached,
     slowest,
     spare,
     synchronised,
@@ -60,15 +61,15 @@ STEPS: tuple[Claim, ...] = (
     ),
     claim(
         "step.after_backward",
-        "Tested after each micro-batch, one micro-batch more than those in time counts",
-        Eq(ALL_COMPLETED, sp.Min(M, reached + 1)),
+        "Tested after each micro-batch, all micro-batches count that begin at the threshold or before",
+        Eq(ALL_COMPLETED, begun),
         GILADI_2023.official_code(
             _CODE,
-            "For one worker: the first micro-batch that ends beyond tau has been accumulated when the test stops the "
-            "loop.",
+            "The first micro-batch of a worker that ends beyond tau has been accumulated when the test stops the loop, "
+            "and it began at tau or before: of worker n min(M, #{S_m <= tau} + 1) count, added up over the workers.",
         ),
         assumes=AFTER_BACKWARD,
-        axis="M",
+        note="One more than those in time for every worker that is late, not one more in all.",
     ),
     claim(
         "step.overshoot",
@@ -181,6 +182,20 @@ STEPS: tuple[Claim, ...] = (
         "The largest elapsed time is a candidate: everything is completed and min(tau, T) = T.",
         tightness=1,
         extremal="latencies that are all equal",
+    ),
+    claim(
+        "threshold.agreement",
+        "Workers that share their calibration choose the same threshold",
+        Eq(THRESHOLD_DEFECT, 0),
+        GILADI_2023.recalled(
+            "the choice of the threshold, which every worker makes for itself",
+            "The gain at a candidate depends on the gathered latencies through the number of elapsed times up to it "
+            "and the slowest worker, step by step; the candidates are a set, and ties go to the smallest. No order of "
+            "the workers enters, so that all maximise one function over one set.",
+        ),
+        assumes=SHARED,
+        note="Every worker may list itself first. What it must not do is to choose from its own latencies, or with an "
+        "overhead that it measured alone.",
     ),
     claim(
         "released.optimistic",

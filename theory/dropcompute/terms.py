@@ -34,10 +34,12 @@ late = Symbol("late", r"\Pr[T_n\ge\tau]", Fraction(1, 4), nonnegative=True)
 """P(T_n >= tau), that a worker is stopped."""
 below = Symbol("below", r"\textstyle\sum_m\Pr[S_m<\tau]", Fraction(3, 2), nonnegative=True)
 """Micro-batches that end before tau, of an average worker; sum over m of P(S_m < tau) where expected."""
-reached = Symbol("reached", example=1, nonnegative=True)
-"""Micro-batches of a worker that end at tau or before."""
 begun = Symbol("begun", example=Fraction(7, 4), nonnegative=True)
-"""Micro-batches that begin at tau or before, M at most; expected where the claim is about an expectation."""
+"""Micro-batches that begin at tau or before, of a worker where expected, else of all; M of a worker at most."""
+timejitter = Symbol("timejitter", r"\sigma_{T_n}", Fraction(2, 3), nonnegative=True)
+"""Standard deviation of a worker's time T_n without a threshold, in seconds."""
+slowestvariance = Symbol("slowestvariance", r"\operatorname{Var}T", Fraction(1), nonnegative=True)
+"""Variance of the slowest worker's time without a threshold, in seconds squared."""
 later = Symbol("later", example=2, nonnegative=True)
 """What is completed with a larger threshold."""
 longest = Symbol("longest", "b", Fraction(3), nonnegative=True)
@@ -82,6 +84,8 @@ noise = Symbol("noise", r"\sigma", Fraction(2), nonnegative=True)
 """Standard deviation of a sample's gradient."""
 smoothness = Symbol("smoothness", "L", Fraction(1), positive=True)
 """Lipschitz constant of the gradient."""
+curvature = Symbol("curvature", r"\inf f''", Fraction(-1, 2), real=True)
+"""Smallest curvature of the objective: not negative where it is convex."""
 distance = Symbol("distance", r"\lVert\theta^0-\theta^*\rVert", Fraction(3), nonnegative=True)
 """Distance of the start from a minimiser."""
 excess = Symbol("excess", r"\Delta_f", Fraction(4), nonnegative=True)
@@ -156,6 +160,14 @@ COMPLETED = Quantity(
     "completed", r"\mathbb{E}\,\tilde M(\tau)", "micro-batches that count, of an average worker, in a step"
 )
 ALL_COMPLETED = Quantity("all_completed", r"N\tilde M(\tau)", "micro-batches that count, of all workers together")
+TIME_VARIANCE = Quantity(
+    "time_variance", r"\operatorname{Var}t_{\mathrm{step}}", "variance of the time of a step, in seconds squared"
+)
+THRESHOLD_DEFECT = Quantity(
+    "threshold_defect",
+    r"\max_n\lvert\tau_n-\tau_1\rvert",
+    "largest difference between the thresholds that two workers choose, in seconds",
+)
 MEAN_TIME = Quantity("mean_time", r"\mathbb{E}\,T", "time of the slowest of N workers, in seconds, expected")
 WORK = Quantity("work", r"\mathbb{E}\,S_B", "when a worker stops that tests after each micro-batch, in seconds")
 PERIOD = Quantity("period_time", r"t_{\mathrm{period}}", "time of a period of local steps with one average, in seconds")
@@ -203,6 +215,16 @@ INDEPENDENT = Hypothesis(
     "independent_latencies", "Latencies are independent, of one law with mean mu and standard deviation sigma."
 )
 IDENTICAL = Hypothesis("identical_times", "The workers' times have one law each, which need not be independent.")
+UNCORRELATED = Hypothesis(
+    "uncorrelated_within",
+    "The variance of a worker's time is at most M sigma^2, as it is if a worker's latencies are uncorrelated with one "
+    "another.",
+    Le(timejitter**2, M * jitter**2),
+)
+SHARED = Hypothesis(
+    "shared_calibration",
+    "Every worker has gathered all workers' latencies of all calibration steps, and takes the same overheads.",
+)
 NORMAL_TIMES = Hypothesis("normal_times", "The workers' times are independent and normal.")
 IFR = Hypothesis("increasing_failure_rate", "The latency has an increasing failure rate; sums keep that.")
 DFR = Hypothesis("decreasing_failure_rate", "M = 1, and the latency has a decreasing failure rate.", Eq(M, 1))
@@ -233,11 +255,11 @@ SMOOTH = Hypothesis(
     "The gradient is Lipschitz with constant L; samples are unbiased with variance sigma_g^2, and independent of the "
     "batches.",
 )
-CONVEX = Hypothesis("convex_objective", "f is convex.")
+CONVEX = Hypothesis("convex_objective", "f is convex.", Ge(curvature, 0))
+SOME_SAMPLE = Hypothesis("some_sample", "At least one sample is computed in all steps together.", Ge(samples, 1))
 SMALL_STEP = Hypothesis("step_at_most_inverse", "eta <= 1/L.", Le(stepsize * smoothness, 1))
-HALF_STEP = Hypothesis("step_at_most_half_inverse", "eta <= 1/(2L).", Le(2 * stepsize * smoothness, 1))
 TUNED = Hypothesis("tuned_step", "eta = min(1/L, B sqrt(2 D/(K L sigma_g^2))), with D = f(x_1) - f*.")
-TUNED_CONVEX = Hypothesis("tuned_convex_step", "eta = min(1/(2L), B R/(sigma_g sqrt(K))), with R = ||x_1 - x*||.")
+TUNED_CONVEX = Hypothesis("tuned_convex_step", "eta = min(1/L, B R/(sigma_g sqrt(K))), with R = ||x_1 - x*||.")
 
 GILADI_2023 = Work(
     "N. Giladi, S. Gottlieb, M. Shkolnik, A. Karnieli, R. Banner, E. Hoffer, K. Y. Levy, D. Soudry, 2023, DropCompute: "

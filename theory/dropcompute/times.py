@@ -7,6 +7,7 @@ import sympy as sp
 from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing
 from commbounds.theory.dropcompute.terms import (
     BOUNDED,
+    CONTINUOUS,
     DFR,
     GAMMA,
     HARTLEY_1954,
@@ -15,6 +16,8 @@ from commbounds.theory.dropcompute.terms import (
     INDEPENDENT,
     LOGNORMAL_ONCE,
     MEAN_TIME,
+    TIME_VARIANCE,
+    UNCORRELATED,
     M,
     N,
     claim,
@@ -29,6 +32,7 @@ from commbounds.theory.dropcompute.terms import (
     shape,
     shortest,
     slowest,
+    slowestvariance,
 )
 
 _MEAN = M * latency
@@ -73,11 +77,36 @@ TIMES: tuple[Claim, ...] = (
         "Workers that depend on one another exceed the mean by sqrt(N - 1) standard deviations at most",
         Le(MEAN_TIME, _MEAN + _SPREAD * sp.sqrt(N - 1)),
         "With X_n = T_n - m: max X <= mean X + sqrt((N-1)/N sum (X_n - mean X)^2), and Jensen with sum E X_n^2 = N "
-        "sd^2.",
+        "Var T_n <= N M sigma^2.",
+        kind=Kind.EXPECTED,
+        assumes=(IDENTICAL, UNCORRELATED),
+        tightness=1,
+        extremal="M = 1, and one worker, any of them with equal chances, that is slow while all others are not",
+        note="Workers may depend on one another, a worker's own latencies may not: if one of two workers takes 2 s for "
+        "each of two micro-batches and the other no time, E T = 4 s, where this would give 2 + sqrt(2) s.",
+    ),
+    claim(
+        "time.dependent_within",
+        "Whatever depends on whatever, the slowest exceeds the mean by M sqrt(N - 1) standard deviations at most",
+        Le(MEAN_TIME, _MEAN + M * jitter * sp.sqrt(N - 1)),
+        "The same, with the standard deviation of a sum at most the sum of the standard deviations: Var T_n <= M^2 "
+        "sigma^2.",
         kind=Kind.EXPECTED,
         assumes=IDENTICAL,
         tightness=1,
-        extremal="one worker, any of them with equal chances, that is slow while all others are not",
+        extremal="one worker, any of them with equal chances, that is slow in every micro-batch, all others in none",
+    ),
+    claim(
+        "time.variance",
+        "With a threshold the time of a step varies no more than without",
+        Le(TIME_VARIANCE, slowestvariance),
+        "Var X = E (X - X')^2/2 for an independent copy X', and |min(tau, T) - min(tau, T')| <= |T - T'|: taking the "
+        "smaller of T and tau brings no two times further apart. The overhead, a constant, drops out.",
+        kind=Kind.EXPECTED,
+        assumes=CONTINUOUS,
+        tightness=1,
+        extremal="a threshold beyond every elapsed time",
+        note="Neither independence nor one law of the latencies is needed.",
     ),
     claim(
         "time.increasing",

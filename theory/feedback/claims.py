@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.feedback import terms as t
 from commbounds.theory.feedback.momentum import MOMENTUM_CLAIMS
-from commbounds.theory.quantities import alpha
+from commbounds.theory.quantities import P, alpha
 from commbounds.theory.sources import FOLKLORE, KARIMIREDDY_2019, derived
 
 _RESIDUAL = "Minkowski: ||e+|| <= sqrt(1 - alpha) (||e|| + M), a geometric series of ratio q = sqrt(1 - alpha)."
@@ -53,13 +53,56 @@ _EF14 = (
             t.MEAN_SQUARED_GRADIENT,
             4 * t.gap / (t.stepsize * t.horizon) + 2 * t.smoothness**2 * (1 - alpha) / (1 - t.root) ** 2 * t.reach**2,
         ),
-        assumes=(t.CONTRACTIVE, t.SMALL_GRADIENTS, t.SMOOTH, t.HALF_STEP),
+        assumes=(t.CONTRACTIVE, t.SMALL_GRADIENTS, t.FULL_GRADIENTS, t.SMOOTH, t.HALF_STEP),
         source=derived(
             "With y = x - mean e, y+ = y - gamma grad f(x), so f(y+) <= f(y) - (gamma/2)(1 - L gamma)||grad f(x)||^2 + "
             "gamma L^2/2 ||mean e||^2. Sum over the steps; y = x at first; the residual's bound does the rest."
         ),
         axis="horizon",
-        note="M is the largest norm of the step size times a worker's gradient, so the second term falls like gamma^2.",
+        note="M is the largest norm of the step size times a worker's gradient, so the second term falls like gamma^2. "
+        "Noisy gradients pass this bound: one worker that leaves nothing out, begun at the minimiser of x^2/2, has 0 "
+        "on the right and moves away.",
+    ),
+    Claim(
+        name="feedback.ef14.residual_noisy",
+        title="Noise enters the residual by q^2/(1 - q) times its own size, without the second 1/(1 - q)",
+        relation=Le(
+            t.RESIDUAL,
+            (1 - alpha) / (1 - t.root) ** 2 * t.reach**2 + (1 - alpha) / (1 - t.root) * t.stepsize**2 * t.variance,
+        ),
+        kind=Kind.EXPECTED,
+        assumes=(t.CONTRACTIVE, t.SMALL_MEANS, t.INDEPENDENT_NOISE),
+        source=derived(
+            "The residual does not know the next noise: E||e + gamma g||^2 = E||e + gamma grad||^2 + gamma^2 sigma^2. "
+            "With (a + b)^2 <= a^2/q + b^2/(1 - q), E||e+||^2 <= q E||e||^2 + q^2/(1 - q) M^2 + q^2 gamma^2 sigma^2: a "
+            "geometric series of ratio q."
+        ),
+        tightness=1,
+        extremal="the compressor that returns 1 - q of its input, equal gradients without noise, many steps",
+        axis="alpha",
+        note="With noise alone the shrinking compressor comes to 1/(1 + q) of it.",
+    ),
+    Claim(
+        name="feedback.ef14.rate_noisy",
+        title="Under noise the gradient falls as that of SGD with P workers, up to what the residual keeps",
+        relation=Le(
+            t.MEAN_SQUARED_GRADIENT,
+            4 * t.gap / (t.stepsize * t.horizon)
+            + 2 * t.smoothness * t.stepsize * t.variance / P
+            + 2 * t.smoothness**2 * (1 - alpha) / (1 - t.root) ** 2 * t.reach**2
+            + 2 * t.smoothness**2 * (1 - alpha) / (1 - t.root) * t.stepsize**2 * t.variance,
+        ),
+        kind=Kind.EXPECTED,
+        assumes=(t.CONTRACTIVE, t.SMALL_MEANS, t.SMOOTH, t.HALF_STEP, t.INDEPENDENT_NOISE),
+        source=derived(
+            "With y = x - mean e, y+ = y - gamma g, where E g = grad f(x) and E||g||^2 <= ||grad f(x)||^2 + sigma^2/P: "
+            "E f(y+) <= f(y) - (gamma/2)(1 - L gamma)||grad f(x)||^2 + gamma L^2/2 ||mean e||^2 + L gamma^2 "
+            "sigma^2/(2 P). Sum over the steps; y = x at first; ||mean e||^2 is at most the mean of the ||e||^2, which "
+            "the residual's bound holds."
+        ),
+        axis="horizon",
+        note="Of the noise only the term of plain SGD is divided by P: what compression leaves out need not cancel. "
+        "It falls like gamma^2, so that the first two terms decide for small steps.",
     ),
 )
 
@@ -84,7 +127,7 @@ _EF21 = (
         name="feedback.ef21.descent",
         title="At EF21's step size f plus gamma/(2 theta) of the lag falls by gamma/2 of the squared gradient",
         relation=Le(t.POTENTIAL, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
-        assumes=(t.CONTRACTIVE, t.SMOOTH, t.SMOOTH_APART, t.EF21_STEP),
+        assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.EF21_STEP),
         source=t.EF21_2021.official_code(
             "the step size in code of its authors; the inequality is recalled",
             _STEP.format("f+ <= f - gamma/2 ||grad f||^2 - (1/(2 gamma) - L/2)||x+ - x||^2 + gamma/2 G."),
@@ -95,7 +138,7 @@ _EF21 = (
         name="feedback.ef21.descent_at_one_over_l",
         title="EF21's potential falls at gradient descent's step size too",
         relation=Le(t.POTENTIAL, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
-        assumes=(t.CONTRACTIVE, t.SMOOTH, t.SMOOTH_APART, t.PLAIN_STEP),
+        assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.PLAIN_STEP),
         source=FOLKLORE.recalled(
             "hoped for where a step size is kept when compression is switched on",
             "Refuted by running it: the lag that a long step makes is not paid for.",
@@ -104,7 +147,11 @@ _EF21 = (
         corrected_by="feedback.ef21.descent",
         extremal="Top-1 on quadratics in four dimensions with step size 1/L",
         axis="stepsize",
-        note="The step size has to shrink like alpha: by L/(L + L~ sqrt(beta/theta)), sqrt(beta/theta) <= 2/alpha - 1.",
+        note="This potential does need a step size that shrinks like alpha: for one worker in one dimension, whose "
+        "compressor returns 1 - q of its input, it falls from every state exactly where 1 - L gamma >= gamma^2 L^2 "
+        "beta/theta, and sqrt(beta/theta) is about 2/alpha for small alpha. That is about the proof: EF21 itself "
+        "converges there up to L gamma = 2 (1 + q)/(1 - q). Whether some contractive compressor makes EF21 fail at "
+        "every step size above a multiple of alpha/L is not shown here.",
     ),
     Claim(
         name="feedback.ef21.rate",
@@ -113,15 +160,19 @@ _EF21 = (
             t.MEAN_SQUARED_GRADIENT,
             2 * t.gap / (t.stepsize * t.horizon) + t.lag / (t.theta * t.horizon),
         ),
-        assumes=(t.CONTRACTIVE, t.SMOOTH, t.SMOOTH_APART, t.EF21_STEP),
+        assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.EF21_STEP),
         source=t.EF21_2021.recalled("the non-convex rate", "The descent of the potential, summed."),
+        tightness=1,
+        extremal="one worker, nothing left out, a quadratic in one dimension, step size 1/L",
         axis="horizon",
+        note="It is about gradients without noise: on x^2/2 with noise of signs, begun at the minimiser, the bound "
+        "falls like 1/T and the gradient does not.",
     ),
     Claim(
         name="feedback.ef21.pl",
         title="Where the Polyak-Lojasiewicz inequality holds, EF21 converges linearly, by 1 - gamma mu",
         relation=Le(t.EXCESS, (1 - t.stepsize * t.convexity) ** t.horizon * t.potential),
-        assumes=(t.CONTRACTIVE, t.SMOOTH, t.SMOOTH_APART, t.PL, t.EF21_PL_STEP),
+        assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.PL, t.EF21_PL_STEP),
         source=t.EF21_2021.recalled(
             "the linear rate",
             _STEP.format("With gamma/theta in place of gamma/(2 theta), half of the lag's contraction is left:")
@@ -147,10 +198,14 @@ _PLAIN = (
     ),
     Claim(
         name="feedback.plain.convergence",
-        title="Compressed gradient descent without feedback does not leave the minimiser, for small steps",
+        title="Compressed gradient descent without feedback ends no farther from the minimiser, for small steps",
         relation=Le(t.GROWTH_STEPS, 1),
-        assumes=(t.CONTRACTIVE, t.SMOOTH),
-        source=FOLKLORE.recalled("hoped for", "Refuted by the three workers, at every step size."),
+        assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.EF21_STEP),
+        source=FOLKLORE.recalled(
+            "hoped for",
+            "Refuted by the three workers at step sizes with which EF21 converges; by the exact growth of a step, "
+            "1 + 11 gamma/6, at every other one too.",
+        ),
         stands=Standing.REFUTED,
         tightness=sp.oo,
         extremal="the three workers, Top-1, any step size: the distance grows by 1 + 11 gamma/6 in every step",

@@ -105,10 +105,26 @@ GROWTH_STEPS = Quantity(
     "growth_steps", r"\lVert x^T\rVert/\lVert x^0\rVert", "distance from the minimiser at the end, over that at first"
 )
 
+FLOORS = Quantity(
+    "floors",
+    r"\frac{F_P}{F_1}",
+    "noise floor of P workers, the mean squared gradient of a run from the minimiser, over that of one worker whose "
+    "noise is the root of P times the average of theirs",
+)
+STEP_DEFECT = Quantity(
+    "step_defect",
+    r"\left\lVert x^+-x+\tfrac\gamma P\sum_i g_i^+\right\rVert_\infty",
+    "largest difference between a step of the weights and the step size times the average of the workers' estimates",
+)
+
 CONTRACTIVE = Hypothesis(
     "feedback_contractive", "Every vector is compressed with ||C(x) - x||^2 <= (1 - alpha) ||x||^2, 0 < alpha <= 1."
 )
 SMALL_GRADIENTS = Hypothesis("small_gradients", "The step size times a gradient has norm at most M.")
+SMALL_MEANS = Hypothesis(
+    "small_means", "The step size times a worker's gradient without its noise has root mean square norm at most M."
+)
+FULL_GRADIENTS = Hypothesis("full_gradients", "Workers compute their gradients without noise.", Eq(variance, 0))
 SMOOTH = Hypothesis("feedback_smooth", "f is L-smooth and bounded below by f*.")
 SMOOTH_APART = Hypothesis(
     "smooth_apart", "Worker i's function is L_i-smooth; the second smoothness is the root of their mean square."
@@ -122,6 +138,7 @@ EF21_STEP = Hypothesis(
 PLAIN_STEP = Hypothesis(
     "gradient_descent_step", "The step size is at most 1/L, as for gradient descent.", Le(stepsize, 1 / smoothness)
 )
+WEIGHT = Hypothesis("momentum_weight", "The weight of a new gradient in the momentum is at most 1.", Le(eta, 1))
 PL = Hypothesis("polyak_lojasiewicz", "||grad f||^2 >= 2 mu (f - f*).")
 EF21_PL_STEP = Hypothesis(
     "ef21_pl_step",
@@ -146,6 +163,10 @@ ARC_ROWS = Hypothesis(
     "arc_rows", "The workers' vectors are compressed by ARC-Top-K, which contracts their average by 1 - alpha."
 )
 SAME_SKETCHES = Hypothesis("same_sketches", "Both runs draw the same sketches, and sums are exact.")
+NORMAL_NOISE = Hypothesis(
+    "normal_noise", "The noise is normal and alike on all workers, so that the root of P times its average has its law."
+)
+AT_THE_MINIMUM = Hypothesis("at_the_minimum", "f is a quadratic, and the run begins at its minimiser.")
 BIASED_NOISE = Hypothesis(
     "biased_noise",
     "The noise takes three values whose average is zero, and the average of whose largest entries is not.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
-from commbounds.theory.oktopk.terms import inbound
+from commbounds.theory.oktopk.terms import inbound, move
 from commbounds.theory.quantities import P, k
 
 # What is counted
@@ -22,6 +22,11 @@ REEVALUATION = Hypothesis("reevaluation_alone", "Counted is the gathering of all
 ALL_DATA = Hypothesis("all_data", "Counted are split, re-evaluation, balancing and all-gather.")
 SIZES = Hypothesis("sizes_alone", "Counted are the sizes alone, in an iteration that keeps its thresholds.")
 ORDINARY = Hypothesis("ordinary_iteration", "Neither thresholds nor boundaries are found anew; sizes are counted.")
+
+# What the gradients are
+MEAN_MOVES = Hypothesis(
+    "mean_gradient_not_zero", "The mean gradient is not zero, so that xi is defined.", sp.Gt(move, 0)
+)
 
 # What is selected, and where it lies
 K_SELECTED = Hypothesis("k_selected", "Every rank selects at most k entries.")

@@ -32,6 +32,8 @@ before = Symbol("before", r"\lVert\bar\epsilon\rVert", 2, nonnegative=True)
 """Norm of the ranks' mean residual before a step."""
 move = Symbol("move", r"\lVert\eta G\rVert", 1, nonnegative=True)
 """Norm of the step size times the mean gradient."""
+missed = Symbol("missed", r"\lVert\mathrm{TopK}(\bar a)-\frac1P u\rVert", Fraction(1, 2), nonnegative=True)
+"""Distance between the largest entries of the mean accumulated gradient and the mean update."""
 gap = Symbol("gap", "(f_0-f^*)", 3, nonnegative=True)
 """f(w_0) minus the infimum of f."""
 smooth = Symbol("smooth", "L", Fraction(2), positive=True)

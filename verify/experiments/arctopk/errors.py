@@ -185,12 +185,42 @@ def _stream(arc: Any, name: str, rows: Array, K: int, rank: int) -> Stream:
     return Stream(label, draw, -1.0, math.inf, two_sided=False, cost=40)
 
 
-def _streams(name: str, orthogonal: bool) -> Callable[[Any], list[Stream]]:
+def _kept_stream(arc: Any, rows: Array, K: int, rank: int, label: str, cost: float) -> Stream:
+    """Share of the bound by which what the implementation's own draws keep falls short of rho(m, r) K/m.
+
+    What is kept tells more than what is lost, of which K/m is a small part.
+    """
+    norms = np.square(rows).sum(axis=1)
+    least = (1.0 - float(claims()[_A + "contraction_rho"].bound(m=len(rows), k=K, r=rank))) * float(norms.sum())
+    stack, most = _stack(rows, 3), float(np.sort(norms)[-K:].sum())
+
+    def draw(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+        errors = np.array([np.square(arc(stack, K, rank, rng)[0].mean[0] - rows).sum() for _ in range(count)])
+        return np.asarray(1 - (norms.sum() - errors) / least)
+
+    room = 64 * len(rows) * _EPS * float(np.square(stack).max())
+    label = f"{label}, m = {len(rows)}, K = {K}, rank {rank}"
+    return Stream(label, draw, 1 - most / least - room, math.inf, two_sided=False, cost=cost)
+
+
+def _rho_streams(arc: Any) -> list[Stream]:
+    """Random rows; two rows at eight angles, of which every fixed direction misjudges one; decoys at a large rank."""
+    rng = np.random.default_rng(11)
+    streams = []
+    for rows in (rng.standard_normal((12, 4)), np.repeat(rng.standard_normal((3, 4)), 4, axis=0)):
+        streams += [_kept_stream(arc, rows, K, rank, "random rows", 60) for K, rank in ((1, 2), (3, 4))]
+    for j in range(8):
+        c, s = math.cos(j * math.pi / 8), math.sin(j * math.pi / 8)
+        rows = np.array([[c, s], [-0.22 * s, 0.22 * c]])  # tan(pi/16) < 0.22
+        streams.append(_kept_stream(arc, rows, 1, 1, f"a long row at {j}/8 pi", 8))
+    decoys = np.zeros((100, 21))
+    decoys[:80, 0], decoys[80:, 1:] = 1.0, 0.5 * np.eye(20)
+    return [*streams, _kept_stream(arc, decoys, 1, 256, "decoys", 12)]
+
+
+def _streams(name: str) -> Callable[[Any], list[Stream]]:
     def streams(arc: Any) -> list[Stream]:
-        rng = np.random.default_rng(11)
         rows = [np.diag([3.0, 2.0, 1.0, 1.0, 0.5]), np.diag(np.ones(8))]
-        if not orthogonal:
-            rows = [rng.standard_normal((12, 4)), np.repeat(rng.standard_normal((3, 4)), 4, axis=0)]
         return [_stream(arc, name, x, K, rank) for x in rows for K, rank in ((1, 2), (3, 4))]
 
     return streams
@@ -255,7 +285,7 @@ ERRORS = (
         _error,
         corpus=_orthogonal,
         extremal=_equal_orthogonal,
-        streams=_streams(_A + "contraction_orthogonal", orthogonal=True),
+        streams=_streams(_A + "contraction_orthogonal"),
         curves=_curves(_A + "contraction_orthogonal", _worst_orthogonal),
     ),
     Study(
@@ -275,7 +305,7 @@ ERRORS = (
         corpus=_planar,
         cases=_generated(),
         mutate=_moved,
-        streams=_streams(_A + "contraction_rho", orthogonal=False),
+        streams=_rho_streams,
         curves=_curves(_A + "contraction_rho", _worst_planar),
     ),
 )

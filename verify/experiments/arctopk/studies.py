@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.collectives.arctopk.allreduce import arctopk_allreduce
+from commbounds.collectives.dense.allreduce import recursive_doubling_allreduce, ring_allreduce
 from commbounds.collectives.sparse.topk_allgather import topk_allgather
 from commbounds.theory import claims
 from commbounds.verify import inputs
@@ -164,31 +165,42 @@ def _generated_stacks() -> st.SearchStrategy[Case]:
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
+_ALLREDUCES = {"two_rings": ring_allreduce, "two_doublings": recursive_doubling_allreduce}
+"""Hypothesis -> the all-reduce that it is about."""
+
+
 def _sizes(level: int) -> Iterator[Case]:
     for P in (*range(1, 9), 12, 16)[: 8 + 2 * level]:
-        for m, n, K, rank in ((4, 3, 1, 1), (8, 6, 3, 2), (16, 12, 5, 4), (24, 24, 24, 3)):
-            yield Case({"P": P, "m": P * m, "n": P * n, "K": K, "rank": rank})
-            yield Case({"P": P, "m": m, "n": n, "K": K, "rank": rank})
+        for (m, n, K, rank), by in itertools.product(
+            ((4, 3, 1, 1), (8, 6, 3, 2), (16, 12, 5, 4), (24, 24, 24, 3)), _ALLREDUCES
+        ):
+            yield Case({"P": P, "m": P * m, "n": P * n, "K": K, "rank": rank, "by": by})
+            yield Case({"P": P, "m": m, "n": n, "K": K, "rank": rank, "by": by})
 
 
-def _values(case: Case) -> dict[str, int] | None:
-    s = case.settings
-    if (s["m"] * s["rank"]) % s["P"] or (s["K"] * s["n"]) % s["P"]:
-        return None
-    return {"P": s["P"], "m": s["m"], "n": s["n"], "k": s["K"], "r": s["rank"]}
+def _values(name: str, case: Case) -> dict[str, int] | None:
+    """The bound's symbols; None where the case is none of the claim's."""
+    s, assumed = case.settings, claims()[_A + name].assumes
+    values = {"P": s["P"], "m": s["m"], "n": s["n"], "k": s["K"], "r": s["rank"]}
+    sums = {hypothesis.name for hypothesis in assumed} & set(_ALLREDUCES)
+    return values if sums <= {s["by"]} and all(hypothesis.admits(**values) for hypothesis in assumed) else None
 
 
-def _words(arc: Any, case: Case) -> Outcome | None:
-    values, s = _values(case), case.settings
-    if values is None:
-        return None
-    stack = np.ones((s["P"], s["m"], s["n"]), np.float32)
-    return Outcome(arc(stack, s["K"], s["rank"], np.random.default_rng(0))[1].critical_path, values)
+def _words(name: str) -> Callable[[Any, Case], Outcome | None]:
+    def trial(arc: Any, case: Case) -> Outcome | None:
+        values, s = _values(name, case), case.settings
+        if values is None:
+            return None
+        stack = np.ones((s["P"], s["m"], s["n"]), np.float32)
+        added = {"allreduce": _ALLREDUCES[s["by"]]}
+        return Outcome(arc(stack, s["K"], s["rank"], np.random.default_rng(0), **added)[1].critical_path, values)
+
+    return trial
 
 
 def _against_gather(arc: Any, case: Case) -> Outcome | None:
-    values, s = _values(case), case.settings
-    if values is None or s["P"] == 1:
+    values, s = _values("words_against_gather", case), case.settings
+    if values is None:
         return None
     stack = np.random.default_rng(s["m"]).standard_normal((s["P"], s["m"], s["n"]))
     mine = arc(stack, s["K"], s["rank"], np.random.default_rng(0))[1].received.max()
@@ -196,11 +208,11 @@ def _against_gather(arc: Any, case: Case) -> Outcome | None:
     return Outcome(Fraction(int(theirs), int(mine)), values)
 
 
-def _words_curves(name: str, trial: Any) -> Any:
+def _words_curves(name: str, trial: Any, by: str = "two_rings") -> Any:
     def curves(arc: Any, _seed: int) -> list[Series]:
         ranks, outcomes = [2, 4, 8, 16], []
         for P in ranks:
-            outcome = trial(arc, Case({"P": P, "m": 32, "n": 32, "K": 6, "rank": 4}))
+            outcome = trial(arc, Case({"P": P, "m": 32, "n": 32, "K": 6, "rank": 4, "by": by}))
             assert outcome is not None
             outcomes.append(outcome)
         bound = [float(claims()[name].bound(**o.values)) for o in outcomes]
@@ -218,22 +230,30 @@ def _only_drawn(_arc: Any, _case: Case) -> None:
 
 
 def _failures(arc: Any) -> list[Stream]:
+    """Random rows; and one row among many that are just too small to do, which sketches of a few columns mistake."""
+    eps = 0.5
+    nearly = math.sqrt(0.95 * (1 - eps) / (1 + eps))
     streams = []
-    for m, columns in ((8, 3), (20, 2)):
+    for m, columns, made in ((8, 3, False), (20, 2, False), (40, 16, True), (60, 8, True)):
         rows = np.random.default_rng(m).standard_normal((m, columns))
-        streams.append(_failure_stream(arc, rows, 0.5, 0.1))
+        if made:
+            rows *= nearly / np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
+            rows[m // 2] /= nearly
+        streams.append(_failure_stream(arc, rows, 1 if made else m // 4, eps, 0.1))
     return streams
 
 
-def _failure_stream(arc: Any, rows: Array, eps: float, delta: float) -> Stream:
-    rank, K = math.ceil(4 * math.log(2 * len(rows) / delta) / (eps**2 - eps**3)), len(rows) // 4
+def _failure_stream(arc: Any, rows: Array, K: int, eps: float, delta: float) -> Stream:
+    rank = math.ceil(4 * math.log(2 * len(rows) / delta) / (eps**2 - eps**3))
     best = float(np.sort(np.square(rows).sum(axis=1))[-K:].sum())
+    # the ranks' own gradients are large and cancel, so that every rank counts
+    stack, total = np.stack([rows, rows + 8.0, rows - 8.0]), float(np.square(rows).sum())
 
     def draw(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
-        kept = [np.square(arc(rows[None], K, rank, rng)[0].mean[0]).sum() for _ in range(count)]
-        return (np.array(kept) < (1 - eps) / (1 + eps) * best) / delta - 1.0
+        lost = [np.square(arc(stack, K, rank, rng)[0].mean[0] - rows).sum() for _ in range(count)]
+        return (total - np.array(lost) < (1 - eps) / (1 + eps) * best) / delta - 1.0
 
-    return Stream(f"m = {len(rows)}, rank {rank}", draw, -1.0, 1 / delta - 1, two_sided=False, cost=40)
+    return Stream(f"m = {len(rows)}, K = {K}, rank {rank}", draw, -1.0, 1 / delta - 1, two_sided=False, cost=40)
 
 
 EXPERIMENTS: dict[str, Study] = studies(
@@ -276,10 +296,18 @@ EXPERIMENTS: dict[str, Study] = studies(
     Study(
         _A + "words",
         _ARC,
-        _words,
+        _words("words"),
         grid=_sizes,
         enumerated="P = 1 .. 8 and more, several sizes; words counted as they move",
-        curves=_words_curves(_A + "words", _words),
+        curves=_words_curves(_A + "words", _words("words")),
+    ),
+    Study(
+        _A + "words_doubling",
+        _ARC,
+        _words("words_doubling"),
+        grid=_sizes,
+        enumerated="P = 1, 2, 4, 8 and more, several sizes; words counted as they move",
+        curves=_words_curves(_A + "words_doubling", _words("words_doubling"), "two_doublings"),
     ),
     Study(
         _A + "words_against_gather",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -93,75 +95,203 @@ def _gradient_study(claim: str, normalisation: str, correlated: bool = False) ->
 
 
 # --- SGD ---------------------------------------------------------------------------------------------------------
-# f(x) = L x^2 / 2 in one dimension: gradient L x, minimum 0, f(x_1) - f* = L x_1^2 / 2; samples' noise is +-sigma.
 
 
-def _expected_squares(random_batch_sgd: Any, case: Case) -> tuple[Fraction, Fraction]:
-    """E of the weighted mean of x_i^2, over every outcome of the noise, and the samples used."""
+class Objective:
+    """f on the line whose gradient is continuous and linear between knots, with L = 1: all about it in rationals.
+
+    Parameters
+    ----------
+    knots : sequence of (point, gradient), ascending in the point
+        Floats hold them.
+    left, right : int
+        Curvature before the first knot and after the last.
+    """
+
+    def __init__(self, knots: Sequence[tuple[Any, Any]], left: int, right: int) -> None:
+        self.points = [Fraction(x) for x, _ in knots]
+        self.gradients = [Fraction(g) for _, g in knots]
+        pairs = list(zip(itertools.pairwise(self.points), itertools.pairwise(self.gradients), strict=True))
+        self.slopes = [Fraction(left), *((g - f) / (y - x) for (x, y), (f, g) in pairs), Fraction(right)]
+        areas = ((f + g) / 2 * (y - x) for (x, y), (f, g) in pairs)
+        self._values = list(itertools.accumulate(areas, initial=Fraction(0)))
+        self._floats = [[float(v) for v in row] for row in (self.points, self.gradients, self.slopes)]
+        zeros = [x - g / s for x, g, s in zip(self.points, self.gradients, self.slopes[1:], strict=True) if s]
+        first = [self.points[0] - self.gradients[0] / self.slopes[0]] if self.slopes[0] else []
+        stationary = [x for x in (*first, *zeros, *self.points) if self.gradient(x) == 0]
+        self.infimum = min(self.value(x) for x in stationary)
+        self.minimisers = [x for x in stationary if self.value(x) == self.infimum]
+
+    def in_floats(self, x: float) -> float:
+        """The gradient, without rounding where floats hold it."""
+        points, gradients, slopes = self._floats
+        i = bisect.bisect_left(points, x)
+        j = max(i - 1, 0)
+        return gradients[j] + slopes[i] * (x - points[j])
+
+    def gradient(self, x: Fraction) -> Fraction:
+        """The gradient."""
+        i = bisect.bisect_left(self.points, x)
+        j = max(i - 1, 0)
+        return self.gradients[j] + self.slopes[i] * (x - self.points[j])
+
+    def value(self, x: Fraction) -> Fraction:
+        """f, zero at the first knot: the gradient is linear from the knot before x to x."""
+        j = max(bisect.bisect_left(self.points, x) - 1, 0)
+        return self._values[j] + (self.gradients[j] + self.gradient(x)) / 2 * (x - self.points[j])
+
+
+@cache
+def _objective(name: str, rate: Fraction, steps: int) -> Objective:
+    if name == "x^2/2":
+        return Objective([(0, 0)], 1, 1)
+    if name == "x^2/2 with tangents":  # from 1 on, and before -1
+        return Objective([(-1, -1), (1, 1)], 0, 0)
+    if name == "two wells":
+        return Objective([(-1, 1), (1, -1)], 1, 1)
+    if name == "waves":
+        return Objective([(2 * j - 5, (-1) ** (j + 1)) for j in range(6)], 0, 0)
+    # slope 1 wherever steps of that rate go, lower in between, and zero as soon as may be after the last
+    knots = [(-rate * i / 2, 1 - rate / 2 * (i % 2)) for i in range(2 * steps - 1)]
+    return Objective([(knots[-1][0] - 1, 0), *knots[::-1]], 0, 0)
+
+
+def _of_case(case: Case) -> Objective:
     s = case.settings
-    batches = np.array(s["batches"])
-    steps, B = len(batches), s["B"]
-    eta, curvature, sigma, start = (float(s[name]) for name in ("eta", "L", "sigma", "start"))
-    samples = int(batches.sum())
-    signs = list(itertools.product((-sigma, sigma), repeat=steps * B)) if sigma else [(0.0,) * (steps * B)]
-    total = Fraction(0)
-    for noise in signs:
-        visited = random_batch_sgd([start], lambda x: curvature * x, np.reshape(noise, (steps, B, 1)), batches, eta)
-        total += sum((int(b) * exactly(x) ** 2 for b, x in zip(batches, visited[:, 0], strict=True)), Fraction(0))
-    return total / len(signs) / samples, Fraction(samples)
+    return _objective(s["f"], Fraction(s["eta"]) * s["L"], len(s["batches"]))
 
 
-def _sgd_values(case: Case, samples: Fraction) -> dict[str, Any]:
-    s = case.settings
+def _expected(random_batch_sgd: Any, case: Case) -> tuple[Fraction, Fraction, float]:
+    """E |grad f|^2 and E f - f* at a visited point picked by batches, over every outcome of the samples' noise.
+
+    The noise of a sample is +-sigma with equal chances. And the largest |x| that is visited.
+    """
+    s, f = case.settings, _of_case(case)
+    batches, B, L = np.array(s["batches"]), s["B"], Fraction(s["L"])
+    used = np.arange(B) < batches[:, None]
+    count = int(used.sum())
+    noise = np.full((len(batches), B, 1), 64.0 * float(s["sigma"]))  # of samples that are not computed
+    scale = float(L)
+    weights: dict[float, int] = {}
+    ways = list(itertools.product((-1.0, 1.0), repeat=count)) if s["sigma"] else [(0.0,) * count]
+    for signs in ways:
+        noise[used, 0] = float(s["sigma"]) * np.array(signs)
+        visited = random_batch_sgd(
+            [float(s["start"])], lambda x: np.array([scale * f.in_floats(float(x[0]))]), noise, batches, float(s["eta"])
+        )[:, 0]
+        for b, x in zip(s["batches"], visited.tolist(), strict=True):
+            weights[x] = weights.get(x, 0) + b
+    square, excess = Fraction(0), Fraction(0)
+    for x, weight in weights.items():
+        at = exactly(x)
+        square += weight * f.gradient(at) ** 2
+        excess += weight * (f.value(at) - f.infimum)
+    picks = count * len(ways)
+    return L**2 * square / picks, L * excess / picks, max(map(abs, weights))
+
+
+def _sgd_values(case: Case) -> dict[str, Any]:
+    s, f, start = case.settings, _of_case(case), Fraction(case.settings["start"])
     return {
         "stepsize": s["eta"],
         "smoothness": s["L"],
         "noise": s["sigma"],
-        "excess": s["L"] * s["start"] ** 2 / 2,
-        "distance": abs(s["start"]),
+        "excess": s["L"] * (f.value(start) - f.infimum),
+        "distance": min(abs(start - x) for x in f.minimisers),
+        "curvature": s["L"] * min(f.slopes),
         "largest_batch": s["B"],
-        "samples": samples,
+        "samples": sum(s["batches"]),
         "iterations": len(s["batches"]),
     }
 
 
-def _nonconvex(random_batch_sgd: Any, case: Case) -> Outcome | None:
-    if not sum(case.settings["batches"]) or case.settings["eta"] * case.settings["L"] > 1:
-        return None
-    squares, samples = _expected_squares(random_batch_sgd, case)
-    return Outcome(case.settings["L"] ** 2 * squares, _sgd_values(case, samples))
+def _known(_random_batch_sgd: Any, case: Case) -> dict[str, Any]:
+    """The symbols of the bounds: all but the step size, where it is the tuned one."""
+    values: dict[str, Any] = case.once(_sgd_values if "f" in case.settings else _run_values)
+    return values
 
 
-def _convex(random_batch_sgd: Any, case: Case) -> Outcome | None:
-    if not sum(case.settings["batches"]) or 2 * case.settings["eta"] * case.settings["L"] > 1:
-        return None
-    squares, samples = _expected_squares(random_batch_sgd, case)
-    return Outcome(case.settings["L"] * squares / 2, _sgd_values(case, samples))
+def _exact_run(claim: str, random_batch_sgd: Any, case: Case) -> Outcome:
+    square, excess, _ = case.once(_expected, random_batch_sgd)
+    return Outcome(excess if claim == "convex" else square, case.once(_sgd_values))
+
+
+def _sgd_case(f: str, start: Any, batches: Sequence[int], B: int, rate: Any, sigma: Any = 0, L: Any = 1) -> Case:
+    """A run at the step size `rate`/L; the teeth fit that rate."""
+    eta = Fraction(rate) / Fraction(L)
+    batches = tuple(batches)
+    return Case({"f": f, "start": Fraction(start), "batches": batches, "B": B, "eta": eta, "L": L, "sigma": sigma})
+
+
+_STARTS = (
+    ("x^2/2", Fraction(1)),
+    ("x^2/2", Fraction(0)),
+    ("two wells", Fraction(1, 8)),
+    ("two wells", Fraction(3)),
+    ("waves", Fraction(15, 8)),
+)
+"""Objectives with the points where runs begin; the others begin where the number of steps says."""
+
+
+def _starts(steps: int) -> list[tuple[str, Fraction]]:
+    return [*_STARTS, ("x^2/2 with tangents", Fraction(steps)), ("teeth", Fraction(0))]
 
 
 def _sgd_grid(level: int) -> Iterator[Case]:
     # powers of two, so that every iterate is a float exactly
+    smoothness = itertools.cycle((1, 2, Fraction(1, 2)))
     for steps, B in ((1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (3, 2) if level else (4, 1)):
         for batches in itertools.product(range(B + 1), repeat=steps):
-            for eta, sigma, start in itertools.product(
-                (Fraction(1), Fraction(1, 2), Fraction(1, 4)), (0, 1, 4), (Fraction(1), Fraction(1, 4))
+            for rate, sigma, (f, start) in itertools.product(
+                (Fraction(1), Fraction(1, 2), Fraction(1, 4)), (0, 1, 4), _starts(steps)
             ):
-                yield Case({"batches": batches, "B": B, "eta": eta, "L": Fraction(1), "sigma": sigma, "start": start})
+                yield _sgd_case(f, start, batches, B, rate, sigma, next(smoothness))
 
 
-def _sampled(random_batch_sgd: Any, case: Case, tuned: Callable[[dict[str, Any], float], float], power: int) -> Any:
-    """Mean over seeded runs at the tuned step, by the exact recursion of second moments for its expectation."""
+def _long_runs(_budget: Budget) -> Iterator[Case]:
+    yield from itertools.islice(_sgd_grid(0), 0, None, 23)
+    for steps, rate in itertools.product((8, 24), (Fraction(1), Fraction(1, 2), Fraction(1, 8))):
+        for f, start in (
+            ("teeth", Fraction(0)),
+            ("x^2/2 with tangents", steps * rate),
+            ("two wells", Fraction(3)),
+            ("waves", Fraction(3, 2)),
+        ):
+            yield _sgd_case(f, start, (1,) * steps, 1, rate)
+            yield _sgd_case(f, start, (2, 0) * (steps // 2), 2, rate, L=Fraction(1, 4))
+
+
+def _one_step(_budget: Budget) -> Iterator[Case]:
+    for B, L in ((1, 1), (2, 4), (3, Fraction(1, 2))):
+        yield _sgd_case("x^2/2", Fraction(3, 4), (B,), B, 1, L=L)
+
+
+def _down_the_tangent(_budget: Budget) -> Iterator[Case]:
+    for steps, B, L in ((1, 1, 1), (2, 2, 4), (5, 1, Fraction(1, 2)), (16, 3, 1)):
+        yield _sgd_case("x^2/2 with tangents", steps, (B,) * steps, B, 1, L=L)
+
+
+def _run_batches(case: Case) -> Any:
     s = case.settings
     rng = np.random.default_rng(s["seed"])
+    steps, B = s["steps"], s["B"]
+    return np.where(rng.random(steps) < s["drop"], 0, rng.integers(0, B + 1, steps)) if s["drop"] else np.full(steps, B)
+
+
+def _run_values(case: Case) -> dict[str, Any]:
+    s = case.settings
+    L, start = s["L"], s["start"]
+    return {
+        "smoothness": L, "noise": s["sigma"], "excess": L * start**2 / 2, "distance": start, "curvature": L,
+        "largest_batch": float(s["B"]), "samples": float(_run_batches(case).sum()), "iterations": float(s["steps"]),
+    }  # fmt: skip
+
+
+def _on_a_quadratic(random_batch_sgd: Any, case: Case, tuned: Callable[[dict[str, Any]], float], power: int) -> Outcome:
+    """At the tuned step, on L x^2/2: by the exact recursion of second moments for its expectation."""
+    s, values, batches = case.settings, case.once(_run_values), _run_batches(case)
     steps, B, L, sigma, start = s["steps"], s["B"], s["L"], s["sigma"], s["start"]
-    batches = (
-        np.where(rng.random(steps) < s["drop"], 0, rng.integers(0, B + 1, steps)) if s["drop"] else np.full(steps, B)
-    )
-    samples = int(batches.sum())
-    if samples == 0:
-        return None
-    values = {"smoothness": L, "noise": sigma, "excess": L * start**2 / 2, "distance": start, "largest_batch": float(B)}
-    eta = tuned(values, float(samples))
+    eta = tuned(values)
     # an iterate is linear in start and noise: run the implementation on each unit alone, and add their squares
     zero = np.zeros((steps, B, 1))
     mean = random_batch_sgd([start], lambda x: L * x, zero, batches, eta)[:, 0]
@@ -172,32 +302,43 @@ def _sampled(random_batch_sgd: Any, case: Case, tuned: Callable[[dict[str, Any],
             unit[i, 0, 0] = sigma  # the samples of a step enter alike: one speaks for all that were used
             response = random_batch_sgd([0.0], lambda x: L * x, unit, batches, eta)[:, 0]
             second = second + batches[i] * response**2
-    measured = float(batches @ second) / samples * (L**2 if power == 2 else L / 2)
+    measured = float(batches @ second) / float(batches.sum()) * (L**2 if power == 2 else L / 2)
     slack = 64 * steps * np.finfo(float).eps * measured
-    return Outcome(measured, {**values, "samples": float(samples), "iterations": float(steps)}, slack)
+    return Outcome(measured, values, slack)
 
 
-def _eta_nonconvex(v: dict[str, Any], samples: float) -> float:
+def _eta_nonconvex(v: dict[str, Any]) -> float:
     if v["noise"] == 0:
         return 1 / float(v["smoothness"])
-    best = v["largest_batch"] * math.sqrt(2 * v["excess"] / (samples * v["smoothness"] * v["noise"] ** 2))
+    best = v["largest_batch"] * math.sqrt(2 * v["excess"] / (v["samples"] * v["smoothness"] * v["noise"] ** 2))
     return float(min(1 / v["smoothness"], best))
 
 
-def _eta_convex(v: dict[str, Any], samples: float) -> float:
+def _eta_convex(v: dict[str, Any]) -> float:
     if v["noise"] == 0:
-        return 0.5 / float(v["smoothness"])
-    return float(min(0.5 / v["smoothness"], v["largest_batch"] * v["distance"] / (v["noise"] * math.sqrt(samples))))
+        return 1 / float(v["smoothness"])
+    best = v["largest_batch"] * v["distance"] / (v["noise"] * math.sqrt(v["samples"]))
+    return float(min(1 / v["smoothness"], best))
 
 
-def _tuned(random_batch_sgd: Any, case: Case) -> Outcome | None:
-    found: Outcome | None = _sampled(random_batch_sgd, case, _eta_nonconvex, 2)
-    return found
+def _tuned_run(claim: str, random_batch_sgd: Any, case: Case) -> Outcome:
+    tuned, power = (_eta_convex, 1) if claim == "convex_tuned" else (_eta_nonconvex, 2)
+    if "f" not in case.settings:
+        return _on_a_quadratic(random_batch_sgd, case, tuned, power)
+    values = {name: float(value) for name, value in _sgd_values(case).items()}
+    eta = tuned(values)
+    # the objective stays that of the case; the step size is the tuned one
+    s = case.settings
+    run = partial(_with_step, random_batch_sgd, eta)
+    square, excess, furthest = _expected(run, case)
+    # every step rounds to a few units of the largest number in it, and at most doubles what was rounded before
+    largest = furthest + eta * (float(s["L"]) + len(s["batches"]) * float(s["sigma"])) + 1
+    slack = 16 * 2 ** len(s["batches"]) * float(np.finfo(float).eps) * (float(s["L"]) * largest) ** power
+    return Outcome(float(excess if power == 1 else square), values, slack * (largest if power == 1 else 1.0))
 
 
-def _tuned_convex(random_batch_sgd: Any, case: Case) -> Outcome | None:
-    found: Outcome | None = _sampled(random_batch_sgd, case, _eta_convex, 1)
-    return found
+def _with_step(random_batch_sgd: Any, eta: float, start: Any, gradient: Any, noise: Any, batches: Any, _: float) -> Any:
+    return random_batch_sgd(start, gradient, noise, batches, eta)
 
 
 @st.composite
@@ -221,31 +362,48 @@ def _runs_by_hand(budget: Budget) -> Iterator[Case]:
         (1, 20, 200 if budget.level else 80), (0.0, 1.0, 10.0), (0.0, 0.5, 0.9)
     ):
         yield _run_case(steps, 4, sigma, drop, 3)
+    for batches, sigma, L in itertools.product(((1,), (1, 1, 1), (2, 0, 1), (1, 2, 1)), (0, 1, 4), (1, 2)):
+        for f, start in _starts(len(batches)):
+            if start or f == "teeth":  # from a minimiser no step is tuned: it would be none
+                yield _sgd_case(f, start, batches, 2 if 2 in batches else 1, 1, sigma, L)
 
 
 def _one_then_nothing(_budget: Budget) -> Iterator[Case]:
     for steps in (16, 64):
-        batches = (1,) + (0,) * (steps - 1)
-        yield Case({"batches": batches, "B": 1, "eta": Fraction(1), "L": Fraction(1), "sigma": 0, "start": Fraction(1)})
+        yield _sgd_case("x^2/2", 1, (1,) + (0,) * (steps - 1), 1, 1)
 
 
 def _quiet_case(steps: int, kept: int) -> Case:
     """A sample in each of the first steps, none thereafter, no noise."""
     batches = (1,) * min(kept, steps) + (0,) * (steps - kept)
-    step = Fraction(1, 4)
-    return Case({"batches": batches, "B": 1, "eta": step, "L": Fraction(1), "sigma": 0, "start": Fraction(1)})
+    return _sgd_case("x^2/2", 1, batches, 1, Fraction(1, 4))
+
+
+def _teeth_case(steps: int) -> Case:
+    return _sgd_case("teeth", 0, (1,) * steps, 1, 1)
+
+
+def _tangent_case(steps: int) -> Case:
+    return _sgd_case("x^2/2 with tangents", steps, (1,) * steps, 1, 1)
 
 
 def _sgd_study(claim: str, trial: Any, **more: Any) -> Study:
-    points = [
-        (f"samples in {kept} steps, no noise", "iterations", [(float(n), _quiet_case(n, kept)) for n in _LENGTHS])
-        for kept in (4, 24)
+    drawn: list[tuple[str, Callable[[int], Case]]] = [
+        ("x^2/2, samples in 4 steps, no noise", lambda n: _quiet_case(n, 4)),
+        ("x^2/2, samples in 24 steps, no noise", lambda n: _quiet_case(n, 24)),
     ]
+    if claim == "convex":
+        drawn.append(("x^2/2 with tangents, no noise, eta = 1/L", _tangent_case))
+    else:
+        drawn.append(("a slope that dips between the points, no noise, eta = 1/L", _teeth_case))
+    points = [(label, "iterations", [(float(n), make(n)) for n in _LENGTHS]) for label, make in drawn]
     options = {
         "curves": law_curves(f"sgd.{claim}", trial, points),
+        "known": _known,
         "grid": _sgd_grid,
-        "corpus": lambda _budget: itertools.islice(_sgd_grid(0), 0, None, 11),
-        "enumerated": "every sequence of up to four batches and every outcome of the samples' signs, f(x) = x^2/2",
+        "corpus": _long_runs,
+        "enumerated": "every sequence of up to four batches and every outcome of the samples' signs; convex and other "
+        "objectives whose gradient is linear piece by piece",
         **more,
     }
     return Study(f"dropcompute.sgd.{claim}", "random_batch_sgd", trial, **options)
@@ -253,11 +411,26 @@ def _sgd_study(claim: str, trial: Any, **more: Any) -> Study:
 
 def _sgd_curves(claim: str, trial: Any) -> Callable[[Any, int], list[Series]]:
     lengths = (5, 10, 20, 40, 80)
-    drawn = [
-        (f"{drop:.0%} of the steps dropped", "iterations", [(float(n), _run_case(n, 4, 1.0, drop, 3)) for n in lengths])
-        for drop in (0.0, 0.9)
-    ]
+    drawn = []
+    for drop in (0.0, 0.9):
+        runs = [(float(n), _run_case(n, 4, 1.0, drop, 3)) for n in lengths]
+        some = [(n, case) for n, case in runs if _run_batches(case).any()]
+        drawn.append((f"{drop:.0%} of the steps dropped", "iterations", some))
     return law_curves(f"sgd.{claim}", trial, drawn)
+
+
+def _tuned_study(claim: str, extremal: Callable[[Budget], Iterator[Case]]) -> Study:
+    trial = partial(_tuned_run, claim)
+    return Study(
+        f"dropcompute.sgd.{claim}",
+        "random_batch_sgd",
+        trial,
+        known=_known,
+        corpus=_runs_by_hand,
+        cases=_runs,
+        extremal=extremal,
+        curves=_sgd_curves(claim, trial),
+    )
 
 
 SGD_STUDIES = (
@@ -265,23 +438,9 @@ SGD_STUDIES = (
     _gradient_study("computed", "computed"),
     _gradient_study("worker", "worker"),
     _gradient_study("correlated", "computed", correlated=True),
-    _sgd_study("nonconvex", _nonconvex),
-    Study(
-        "dropcompute.sgd.nonconvex_tuned",
-        "random_batch_sgd",
-        _tuned,
-        corpus=_runs_by_hand,
-        cases=_runs,
-        curves=_sgd_curves("nonconvex_tuned", _tuned),
-    ),
-    _sgd_study("convex", _convex),
-    Study(
-        "dropcompute.sgd.convex_tuned",
-        "random_batch_sgd",
-        _tuned_convex,
-        corpus=_runs_by_hand,
-        cases=_runs,
-        curves=_sgd_curves("convex_tuned", _tuned_convex),
-    ),
-    _sgd_study("drops_ignored", _nonconvex, extremal=_one_then_nothing),
+    _sgd_study("nonconvex", partial(_exact_run, "nonconvex"), extremal=_one_step),
+    _tuned_study("nonconvex_tuned", _one_step),
+    _sgd_study("convex", partial(_exact_run, "convex"), extremal=_down_the_tangent),
+    _tuned_study("convex_tuned", _down_the_tangent),
+    _sgd_study("drops_ignored", partial(_exact_run, "drops_ignored"), extremal=_one_then_nothing),
 )

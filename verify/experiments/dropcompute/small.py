@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -63,7 +64,7 @@ def _values(case: Case) -> dict[str, Any]:
         "M": M,
         "tau": tau,
         "latency": law.mean,
-        "jitter": sp.sqrt(sp.Rational(law.variance.numerator, law.variance.denominator)),
+        "jitter": _root(law.variance),
         "late": late,
         "capped": law.expect(M, lambda s: min(tau, s)),
         "below": sum((law.expect(m, lambda s: s < tau) for m in range(1, M + 1)), Fraction(0)),
@@ -103,7 +104,7 @@ def _passed(drop_step: Any, case: Case) -> Outcome | None:
         return None
     alone = Case({**case.settings, "N": 1})
     measured = _expected(alone, lambda t: Fraction(int(drop_step(t, float(tau)).completed[0] == M)))
-    # sigma^2 is rational: give it as a square root whose square sympy takes back
+    # sigma^2 is rational: it is given as a square root whose square sympy takes back
     return Outcome(measured, _values(case))
 
 
@@ -121,25 +122,62 @@ def _time_values(drop_step: Any, case: Case) -> Outcome:
     return Outcome(_mean_time(drop_step, case), _values(case))
 
 
-def _dependent(drop_step: Any, case: Case) -> Outcome:
-    """One worker, any with equal chances, takes `slow` seconds; the others take `quick`."""
-    N, quick, slow = (case.settings[name] for name in ("N", "quick", "slow"))
-    times = [[[slow if n == chosen else quick] for n in range(N)] for chosen in range(N)]
-    measured = sum((exactly(drop_step(t, float("inf")).time) for t in times), Fraction(0)) / N
+def _slow_workers(N: int, M: int, chosen: str) -> list[tuple[int, ...]]:
+    """Which worker is slow in each micro-batch: all equally likely ways of choosing it."""
+    if chosen == "anew":
+        return list(itertools.product(range(N), repeat=M))
+    return [tuple((first + m * (chosen == "in turn")) % N for m in range(M)) for first in range(N)]
+
+
+def _root(variance: Fraction) -> Any:
+    return sp.sqrt(sp.Rational(variance.numerator, variance.denominator))
+
+
+def _dependent_times(drop_step: Any, case: Case) -> tuple[Fraction, dict[str, Any]]:
+    """In every micro-batch one worker, any with equal chances, takes `slow` seconds, and the others take `quick`."""
+    N, M, quick, slow, chosen = (case.settings[name] for name in ("N", "M", "quick", "slow", "chosen"))
+    ways = _slow_workers(N, M, chosen)
+    times = [[[slow if n == way[m] else quick for m in range(M)] for n in range(N)] for way in ways]
+    measured = sum((exactly(drop_step(t, float("inf")).time) for t in times), Fraction(0)) / len(ways)
     mean = Fraction(slow + (N - 1) * quick, N)
     variance = Fraction(slow**2 + (N - 1) * quick**2, N) - mean**2
-    jitter = sp.sqrt(sp.Rational(variance.numerator, variance.denominator))
-    return Outcome(measured, {"N": N, "M": 1, "latency": mean, "jitter": jitter})
+    of_worker = sum((Fraction(sum(t[0])) ** 2 for t in times), Fraction(0)) / len(ways) - (M * mean) ** 2
+    values = {"N": N, "M": M, "latency": mean, "jitter": _root(variance), "timejitter": _root(of_worker)}
+    return measured, values
+
+
+def _dependent(drop_step: Any, case: Case) -> Outcome:
+    return Outcome(*case.once(_dependent_times, drop_step))
+
+
+def _slow_case(N: int, M: int = 1, quick: int = 1, slow: int = 5, chosen: str = "anew") -> Case:
+    return Case({"N": N, "M": M, "quick": quick, "slow": slow, "chosen": chosen})
 
 
 def _dependent_grid(level: int) -> Iterator[Case]:
     for N in range(1, (6, 12, 40)[level]):
         for quick, slow in ((0, 1), (1, 2), (3, 1), (1, 100), (2, 2)):
-            yield Case({"N": N, "quick": quick, "slow": slow})
+            yield _slow_case(N, 1, quick, slow)
+    for N, M in ((1, 2), (2, 2), (3, 2), (2, 3), (3, 3), *(((5, 2), (3, 5)) if level else ())):
+        for quick, slow in ((0, 2), (3, 1)):
+            for chosen in ("anew", "the same", "in turn"):
+                yield _slow_case(N, M, quick, slow, chosen)
 
 
 def _one_slow(_budget: Budget) -> Iterator[Case]:
-    yield from (Case({"N": N, "quick": 1, "slow": 5}) for N in (2, 3, 8))
+    yield from (_slow_case(N) for N in (2, 3, 8))
+
+
+def _one_always_slow(_budget: Budget) -> Iterator[Case]:
+    yield from (_slow_case(N, M, chosen="the same") for N, M in ((2, 1), (2, 2), (3, 4), (8, 5)))
+
+
+def _variance(drop_step: Any, case: Case) -> Outcome:
+    law, N, M, tau = _law(case)
+    times = [(exactly(drop_step(t, float(tau), 0.5).time), p) for t, p in law.outcomes(N, M)]
+    mean, square = (sum((p * s**power for s, p in times), Fraction(0)) for power in (1, 2))
+    slowest, squared = law.largest(N, M, lambda s: s), law.largest(N, M, lambda s: s * s)
+    return Outcome(square - mean**2, {"slowestvariance": squared - slowest**2})
 
 
 def _increasing(drop_step: Any, case: Case) -> Outcome | None:
@@ -183,6 +221,11 @@ def _beyond(_budget: Budget) -> Iterator[Case]:
         yield _small_case(name, 2, 2, Fraction(1000))
 
 
+def _beyond_varying(_budget: Budget) -> Iterator[Case]:
+    for name, N, M in (("1 (1/2) or 2 (1/2)", 2, 2), ("1 (9/10) or 9 (1/10)", 3, 1)):
+        yield _small_case(name, N, M, Fraction(1000))
+
+
 def _single(_budget: Budget) -> Iterator[Case]:
     for name in SMALL_LAWS:
         yield _small_case(name, 1, 2, Fraction(1))
@@ -197,7 +240,7 @@ def _study(claim: str, trial: Trial, **more: Any) -> Study:
     options = {"grid": _grid, "corpus": _corpus, "enumerated": _ENUMERATED, **more}
     if "dependent" in claim:
         points = [("1 s, and 5 s for one of the workers", "N", [(float(N), _slow_case(N)) for N in range(1, 30)])]
-    elif claim.startswith("time."):
+    elif claim.startswith("time.") and claim != "time.variance":
         points = [(law, "N", [(float(N), _small_case(law, N, 1, Fraction(1))) for N in range(1, 7)]) for law in _DRAWN]
     else:
         thresholds = [Fraction(j, 2) for j in range(1, 17)]
@@ -208,12 +251,12 @@ def _study(claim: str, trial: Trial, **more: Any) -> Study:
     return Study(f"dropcompute.{claim}", "drop_step", trial, **options)
 
 
-def _slow_case(N: int) -> Case:
-    return Case({"N": N, "quick": 1, "slow": 5})
-
-
 _DRAWN = ("1 (1/2) or 2 (1/2)", "1 (2/3) or 3 (1/3)")
-_DEPENDENT: dict[str, Any] = {"grid": _dependent_grid, "corpus": _one_slow, "extremal": _one_slow}
+_DEPENDENT: dict[str, Any] = {
+    "grid": _dependent_grid,
+    "corpus": _one_slow,
+    "enumerated": "which of up to N workers is slow, in each of up to three micro-batches: anew, the same, in turn",
+}
 
 SMALL_STUDIES = (
     _study("completed.exact", _completed_trial),
@@ -227,7 +270,9 @@ SMALL_STUDIES = (
     _study("time.exact", _exact_time),
     _study("time.at_least_mean", _time_values, extremal=_single),
     _study("time.ceiling", _time_values, extremal=_constant),
-    _study("time.dependent", _dependent, **{**_DEPENDENT, "enumerated": "which of up to N workers is slow"}),
+    _study("time.dependent", _dependent, extremal=_one_slow, **_DEPENDENT),
+    _study("time.dependent_within", _dependent, extremal=_one_always_slow, **_DEPENDENT),
+    _study("time.variance", _variance, extremal=_beyond_varying),
     _study("time.increasing", _increasing, extremal=lambda _b: iter([_small_case("2 (1)", 2, 1, Fraction(1))])),
     _study("time.concave", _concave, extremal=lambda _b: iter([_small_case("2 (1)", 2, 1, Fraction(1))])),
     _study("gain.calibrated", _calibrated, extremal=_constant),

@@ -72,8 +72,8 @@ def _slowest(case: Case) -> Fraction:
     return max(row[-1] for row in _sums(case))
 
 
-def _count(case: Case, tau: Any, strict: bool = True) -> int:
-    return sum(s < tau if strict else s <= tau for row in _sums(case) for s in row)
+def _count(case: Case, tau: Any) -> int:
+    return sum(s < tau for row in _sums(case) for s in row)
 
 
 def _common(case: Case) -> dict[str, Any]:
@@ -97,9 +97,7 @@ def _completed(drop_step: Any, case: Case) -> Outcome:
 
 
 def _after_backward(drop_step: Any, case: Case) -> Outcome:
-    first = Case(case.settings, None if case.x is None else case.x[:1])
-    step, M = _run(drop_step, first, preemption="B"), len(_sums(first)[0])
-    return Outcome(int(step.completed.sum()), {"M": M, "reached": _count(first, case.settings["tau"], strict=False)})
+    return Outcome(int(_run(drop_step, case, preemption="B").completed.sum()), {"begun": _begun(case)})
 
 
 def _overshoot(drop_step: Any, case: Case) -> Outcome:
@@ -198,6 +196,28 @@ def _optimal(best_threshold: Any, case: Case) -> Outcome | None:
     return Outcome(_objective(steps, tau, overhead), {"best": _objective(steps, exactly(chosen.tau), overhead)})
 
 
+def _agreement(best_threshold: Any, case: Case) -> Outcome | None:
+    """Every worker gathers the same latencies, and lists itself first, then the others in turn."""
+    if not case.array.any():
+        return None
+    steps, overhead = _shared_calibration(case), float(_paid(case))
+    chosen = [exactly(best_threshold(np.roll(steps, -n, axis=1), overhead).tau) for n in range(steps.shape[1])]
+    return Outcome(max(abs(tau - chosen[0]) for tau in chosen), {})
+
+
+def _shared_calibration(case: Case) -> Any:
+    """The rows of a case, and the same with every worker's micro-batches reversed: two steps, of 4 workers at most."""
+    t = case.array[:4]
+    return np.stack([t, t[:, ::-1]])
+
+
+def _calibrations(budget: Budget) -> Iterator[Case]:
+    yield from _corpus(budget)
+    for N, M in ((2, 1), (3, 2), (5, 4), (8, 3)):  # latencies that are no small integers: sums of them round
+        t = np.random.default_rng([31, N, M]).lognormal(size=(N, M))
+        yield _case(t, Fraction(1), Fraction(1, 2), N=N, M=M, latencies="lognormal")
+
+
 def _never_loses(best_threshold: Any, case: Case) -> Outcome | None:
     assert case.x is not None
     if not case.x.any():
@@ -294,5 +314,6 @@ STEP_STUDIES = (
     _study("backup.dominated_strictly", "backup_step", _backup(False), extremal=_one_micro_batch),
     _study("threshold.optimal", "best_threshold", _optimal, extremal=_chosen),
     _study("threshold.never_loses", "best_threshold", _never_loses, extremal=_equal),
+    _study("threshold.agreement", "best_threshold", _agreement, corpus=_calibrations),
     _study("released.optimistic", "released_threshold", _optimistic, grid=False),
 )

@@ -43,7 +43,7 @@ def _stream(label: str, law: str, N: int, M: int, share: float, what: str, drop_
 
     lowest = max(step.law.low, 0.0) if law != "normal, cv 0.2" else 0.0
     low = -mean / unit if what == "completed" else (min(M * lowest, tau) - mean) / unit
-    return Stream(label, draw, min(low, -1e-3), 1 - mean / unit, True, mean / unit, max(1, N * M // 8))
+    return Stream(label, draw, min(low, -1e-3), 1 - mean / unit, True, mean / unit, max(1.0, N * M / 240))
 
 
 def _streams(what: str) -> Callable[[Any], Sequence[Stream]]:
@@ -53,7 +53,7 @@ def _streams(what: str) -> Callable[[Any], Sequence[Stream]]:
         ("gamma, shape 4", 7, 4, 1.5),
         ("gamma, shape 1/4", 5, 6, 2.0),
         ("uniform", 9, 3, 1.3),
-        ("Bernoulli", 16, 3, 1.1),
+        ("Bernoulli", 16, 3, 1.25),
         ("released delay", 25, 4, 2.0),
         ("normal, cv 0.2", 100, 2, 1.4),
     )
@@ -117,7 +117,7 @@ TRIAL_STUDIES = (
     _top_study("maximum.simple", 1),
     _top_study("maximum.root", 2),
     _top_study("maximum.printed_above", 3),
-    _top_study("maximum.printed_close", 3),
+    _top_study("maximum.printed_close", 3, extremal=lambda _budget: iter([Case({"N": 6})])),
     _top_study("maximum.printed_at_two", 2),
     *(
         Study(

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from commbounds.compressors import EF14, EF21, EF21M, Feedback, TopK
+from commbounds.compressors import EF14, EF21, EF21M, Compressor, Feedback, TopK
 from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.feedback.runs import EPS, FeedbackRun, Quadratics, dyadic, lifted, root, square
+from commbounds.verify.experiments.feedback.runs import (
+    EPS,
+    FeedbackRun,
+    Quadratics,
+    Shrunk,
+    Wells,
+    dyadic,
+    lifted,
+    root,
+    square,
+)
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
+Array = NDArray[Any]
 _SGD = "FeedbackSGD"
 
 
@@ -32,13 +45,45 @@ def _constants(alpha: Fraction) -> tuple[Any, Any, float]:
     return 1 - q, q * q / (1 - q), q / (1 - q)
 
 
-def _problem(case: Case) -> Quadratics:
+def _problem(case: Case) -> Any:
+    """Quadratics, or wells that are not convex."""
     s = case.settings
+    if s.get("family") == "wells":
+        return Wells.drawn(s["P"], s["n"], s["seed"], s.get("apart", 1.0))
     return Quadratics.drawn(s["P"], s["n"], s["seed"], bool(s.get("exact")), s.get("apart", 1.0))
 
 
 def _alpha(case: Case) -> Fraction:
-    return Fraction(case.settings["k"], case.settings["n"])
+    s = case.settings
+    return 1 - Fraction(s["q"]) ** 2 if "q" in s else Fraction(s["k"], s["n"])
+
+
+def _compressor(case: Case) -> Compressor:
+    """Top-K, or the one that returns 1 - q of its input."""
+    return Shrunk(case.settings["q"]) if "q" in case.settings else TopK(case.settings["k"])
+
+
+def _admitted(name: str, values: dict[str, Any]) -> bool:
+    """Whether the claim's hypotheses that are relations hold."""
+    return all(hypothesis.admits(**values) for hypothesis in claims()[name].assumes)
+
+
+def _noises(case: Case) -> Iterator[Array]:
+    """All signs of a noise of size `sigma` that every worker can have in every step but the last, which nobody sees."""
+    s = case.settings
+    P, T = s["P"], s["steps"]
+    u = s.get("sigma", 0.0) * np.arange(1.0, s["n"] + 1.0)
+    for signs in itertools.product((1.0, -1.0), repeat=P * (T - 1) if u.any() else 0):
+        noise = np.zeros((T, P, s["n"]))
+        if signs:
+            noise[:-1] = np.reshape(signs, (T - 1, P, 1)) * u
+        yield noise
+
+
+def _variance(case: Case, exact: bool) -> Any:
+    """Of a worker's noise."""
+    u = case.settings.get("sigma", 0.0) * np.arange(1.0, case.settings["n"] + 1.0)
+    return square(lifted(u, exact))
 
 
 def _ran(sgd: Any, case: Case, mechanism: Feedback, gamma: float, steps: int) -> FeedbackRun:
@@ -54,8 +99,8 @@ def _room(case: Case, *sizes: Any) -> float:
 
 
 def _step_size(case: Case, most: float) -> float:
-    """The case's share of the largest step size, dyadic where it is to be exact."""
-    return dyadic(float(case.settings["rate"]) * most, bool(case.settings.get("exact")))
+    """The case's share of the largest step size: dyadic where it is to be exact, else below it by its rounding."""
+    return dyadic(float(case.settings["rate"]) * most * (1 - 8 * EPS), bool(case.settings.get("exact")))
 
 
 def _telescoping(sgd: Any, case: Case) -> Outcome:
@@ -68,22 +113,81 @@ def _telescoping(sgd: Any, case: Case) -> Outcome:
     return Outcome(defect, {}, _room(case, 1, np.abs(moved).max(), np.abs(problem.c).max()))
 
 
-def _ef14_rate(sgd: Any, case: Case) -> Outcome:
-    problem, s, exact = _problem(case), case.settings, bool(case.settings.get("exact"))
-    gamma = _step_size(case, 1 / (2 * float(problem.L)))
-    run = _ran(sgd, case, EF14(TopK(s["k"])), gamma, s["steps"])
-    size = Fraction(gamma) if exact else gamma
-    squares = [square(problem.mean(run.x(t))) for t in range(s["steps"])]
-    reach = max(square(size * row) for t in range(s["steps"]) for row in problem.own(run.x(t)))
+def _start(case: Case, problem: Any) -> Array:
+    """Zeros; or the minimiser, where the case begins there."""
+    return problem.best.copy() if case.settings.get("at_best") else np.zeros(case.settings["n"])
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a rate is about, over all signs of the noise: by steps, in expectation."""
+
+    problem: Any
+    gamma: float
+    squares: list[Any]
+    """||grad f(x^t)||^2 of every step."""
+    own: Any
+    """The largest E||grad f_i(x^t)||^2 of a worker and a step."""
+    lag: Any
+    """(1/P) sum_i ||g_i - grad f_i||^2 of the first step."""
+
+    @property
+    def size(self) -> Any:
+        """The step size, exact where the run is."""
+        return Fraction(self.gamma) if self.problem.exact else self.gamma
+
+
+def _rated(sgd: Any, case: Case, mechanism: Feedback, most: float) -> _Run:
+    problem, s = _problem(case), case.settings
+    gamma, P, T, x = _step_size(case, most), s["P"], s["steps"], _start(case, problem)
+    descent, zero = sgd(mechanism, gamma), lifted(0.0, problem.exact).item()
+    squares, own, lag, count = [zero] * T, lifted(np.zeros((T, P)), problem.exact), zero, 0
+    for noise in _noises(case):
+        run, count = FeedbackRun.of(descent, problem, x, T, noise), count + 1
+        for t in range(T):
+            gradients = problem.own(run.x(t))
+            squares[t] = squares[t] + square(gradients.sum(axis=0) / P)
+            own[t] += (gradients * gradients).sum(axis=1)
+        lag = lag + _lag(run, problem, 0)
+    return _Run(problem, gamma, [v / count for v in squares], own.max() / count, lag / count)
+
+
+def _rate(case: Case, run: _Run, **more: Any) -> tuple[Any, dict[str, Any], float]:
+    """The mean squared gradient, the symbols, and the room for rounding."""
+    s, problem = case.settings, run.problem
     values = {
-        "gap": problem.gap(run.x(0)), "stepsize": size, "horizon": s["steps"], "smoothness": problem.L,
-        "alpha": _alpha(case), "reach": root(reach) if reach else sp.Integer(0),
+        "gap": problem.gap(_start(case, problem)), "stepsize": run.size, "horizon": s["steps"], "P": s["P"],
+        "smoothness": problem.L, "alpha": _alpha(case), "variance": _variance(case, problem.exact), **more,
     }  # fmt: skip
-    return Outcome(sum(squares) / s["steps"], values, _room(case, *squares))
+    # at a minimiser workers' gradients cancel up to their rounding
+    return sum(run.squares) / s["steps"], values, _room(case, *run.squares, values["gap"], EPS * float(run.own))
+
+
+def _ef14_run(sgd: Any, case: Case) -> tuple[Any, dict[str, Any], float]:
+    """EF14's, at its share of 1/(2 L)."""
+    run = _rated(sgd, case, EF14(_compressor(case)), 1 / (2 * float(_problem(case).L)))
+    reach = run.size * run.size * run.own
+    return _rate(case, run, reach=root(reach) if reach else sp.Integer(0))
+
+
+def _ef21_run(sgd: Any, case: Case) -> tuple[Any, dict[str, Any], float]:
+    """EF21's, at its share of its largest step size."""
+    problem = _problem(case)
+    _, _, ratio = _constants(_alpha(case))
+    run = _rated(sgd, case, _ef21(case), _ef21_step(problem, ratio))
+    return _rate(case, run, lag=run.lag, smoothness_apart=root(problem.Lt_square))
+
+
+def _of_rate(name: str, run: Callable[[Any, Case], Any]) -> Callable[[Any, Case], Outcome | None]:
+    def trial(sgd: Any, case: Case) -> Outcome | None:
+        measured, values, room = case.once(run, sgd)
+        return Outcome(measured, values, room) if _admitted(name, values) else None
+
+    return trial
 
 
 def _ef21(case: Case) -> Feedback:
-    return EF21(TopK(case.settings["k"]), dense=case.settings.get("dense", True))
+    return EF21(_compressor(case), dense=case.settings.get("dense", True))
 
 
 def _ef21_step(problem: Quadratics, ratio: float, at_one_over_l: bool = False) -> float:
@@ -112,19 +216,6 @@ def _descent(at_one_over_l: bool) -> Callable[[Any, Case], Outcome]:
         return Outcome(after, values, _room(case, scale, after))
 
     return trial
-
-
-def _ef21_rate(sgd: Any, case: Case) -> Outcome:
-    problem, s = _problem(case), case.settings
-    _, _, ratio = _constants(_alpha(case))
-    gamma = _step_size(case, _ef21_step(problem, ratio))
-    run = _ran(sgd, case, _ef21(case), gamma, s["steps"])
-    squares = [square(problem.mean(run.x(t))) for t in range(s["steps"])]
-    values = {
-        "gap": problem.gap(run.x(0)), "stepsize": Fraction(gamma) if problem.exact else gamma, "horizon": s["steps"],
-        "lag": _lag(run, problem, 0), "alpha": _alpha(case),
-    }  # fmt: skip
-    return Outcome(sum(squares) / s["steps"], values, _room(case, *squares))
 
 
 def _ef21_pl(sgd: Any, case: Case) -> Outcome:
@@ -195,19 +286,62 @@ def _drawn(rates: tuple[float, ...] = (0.01, 0.5, 1.0), **more: Any) -> Callable
     return cases
 
 
-def _curve(name: str, trial: Callable[[Any, Case], Outcome], axis: str, values: list[float], **more: Any) -> Any:
+def _curve(name: str, trial: Callable[[Any, Case], Outcome | None], axis: str, values: list[float], **more: Any) -> Any:
     def curves(sgd: Any, seed: int) -> list[Series]:
         found = []
         for k in (1, 5):
             settings = {"P": 4, "n": 10, "k": k, "rate": 1.0, "steps": 20, "seed": seed % 2**31, "dense": True, **more}
             key = {"horizon": "steps", "stepsize": "rate"}[axis]
-            outcomes = [trial(sgd, Case({**settings, key: int(v) if key == "steps" else v})) for v in values]
+            trials = [trial(sgd, Case({**settings, key: int(v) if key == "steps" else v})) for v in values]
+            outcomes = [outcome for outcome in trials if outcome is not None]
             bound = [float(claims()[name].bound(**o.values)) for o in outcomes]
             x = [float(o.values.get(axis, v)) for o, v in zip(outcomes, values, strict=True)]
             found.append(Series(f"P = 4, n = 10, k = {k}", axis, x, bound, [float(o.measured) for o in outcomes]))
         return found
 
     return curves
+
+
+def _rate_grid(level: int) -> Iterator[Case]:
+    """Those of two steps, with noise and without; from the minimiser too."""
+    yield from _grid(2)(level)
+    for P, (n, k), rate, apart in itertools.product((1, 2, 4), _RATIONAL, (0.25, 1.0), (0.0, 1.0)):
+        settings = {"P": P, "n": n, "k": k, "rate": rate, "steps": 2 + (P == 1), "seed": 0, "exact": True}
+        yield Case({**settings, "sigma": 2.0, "apart": apart})
+
+
+def _rate_corpus(budget: Budget) -> Iterator[Case]:
+    """Quadratics and wells of several sizes, long runs, the worst compressor, starts at the minimiser, noise."""
+    for (P, n, k), rate, steps in itertools.product(
+        ((1, 1, 1), (3, 4, 1), (2, 20, 1), (5, 3, 2)), (0.1, 1.0), (1, 4, 40, 400)[: 3 + (budget.level > 0)]
+    ):
+        for family, apart in (("quadratics", 0.0), ("quadratics", 3.0), ("wells", 1.0)):
+            settings = {"P": P, "n": n, "k": k, "rate": rate, "steps": steps, "seed": 7, "apart": apart}
+            yield Case({**settings, "family": family, "dense": apart != 3.0})
+    for q, rate, family in itertools.product((0.25, 0.5, 0.875), (0.1, 1.0), ("quadratics", "wells")):
+        yield Case({"P": 2, "n": 2, "q": q, "rate": rate, "steps": 40, "seed": 3, "apart": 1.0, "family": family})
+    for P, n, k in ((2, 3, 1), (5, 4, 1), (8, 2, 1)):
+        yield Case({"P": P, "n": n, "k": k, "rate": 1.0, "steps": 10, "seed": 2, "at_best": True})
+    for P, n, k, steps in ((1, 1, 1, 8), (2, 3, 1, 4), (3, 2, 1, 3), (5, 2, 1, 2)):
+        for family, apart, rate in (("quadratics", 0.0, 1.0), ("quadratics", 0.0, 0.1), ("wells", 1.0, 1.0)):
+            settings = {"P": P, "n": n, "k": k, "rate": rate, "steps": steps, "seed": 5, "apart": apart}
+            yield Case({**settings, "family": family, "sigma": 1.0})
+
+
+@st.composite
+def _drawn_rates(draw: st.DrawFn) -> Case:
+    P, n = draw(inputs.among((1, 2, 3, 5, 8))), draw(inputs.whole(1, 5))
+    settings = {"P": P, "n": n, "k": draw(inputs.whole(1, n)), "rate": draw(inputs.among((0.01, 0.5, 1.0)))}
+    sigma = draw(inputs.among((0.0, 0.0, 1.0)))
+    steps = draw(inputs.whole(1, 1 + 5 // P if sigma else 12))
+    settings |= {"steps": steps, "sigma": sigma, "apart": draw(inputs.among((0.0, 1.0, 10.0)))}
+    settings |= {"family": draw(inputs.among(("quadratics", "wells"))), "dense": draw(inputs.among((True, False)))}
+    return Case({**settings, "seed": draw(inputs.whole(0, 2**31))})
+
+
+def _nothing_left_out(_budget: Budget) -> Iterator[Case]:
+    for steps in (1, 3, 20):
+        yield Case({"P": 1, "n": 1, "k": 1, "rate": 1.0, "steps": steps, "seed": 7, "apart": 3.0})
 
 
 _ENUMERATED = "P = 1, 2, 4 workers, a few steps, integer quadratics, step sizes of five binary digits; rational numbers"
@@ -235,6 +369,21 @@ def _study(
     )
 
 
+def _of_rates(name: str, run: Callable[[Any, Case], Any], extremal: Any = None, **more: Any) -> Study:
+    trial, steps = _of_rate(name, run), _STEPS if not more else [1.0, 2.0]
+    return Study(
+        name,
+        _SGD,
+        trial,
+        grid=_rate_grid,
+        corpus=_rate_corpus,
+        cases=_drawn_rates,
+        extremal=extremal,
+        curves=_curve(name, trial, "horizon", steps, **more),
+        enumerated=f"{_ENUMERATED}; all signs of the noise",
+    )
+
+
 DESCENTS = (
     Study(
         "feedback.ef14.telescoping",
@@ -245,7 +394,8 @@ DESCENTS = (
         cases=_drawn(),
         enumerated=_ENUMERATED,
     ),
-    _study("feedback.ef14.rate", _ef14_rate, 2, "horizon", _STEPS),
+    _of_rates("feedback.ef14.rate", _ef14_run),
+    _of_rates("feedback.ef14.rate_noisy", _ef14_run, sigma=0.5),
     _study("feedback.ef21.descent", _descent(False), 2, "stepsize", _RATES),
     Study(
         "feedback.ef21.descent_at_one_over_l",
@@ -255,7 +405,7 @@ DESCENTS = (
         cases=_drawn(),
         curves=_curve("feedback.ef21.descent_at_one_over_l", _descent(True), "stepsize", _RATES, steps=5),
     ),
-    _study("feedback.ef21.rate", _ef21_rate, 2, "horizon", _STEPS),
+    _of_rates("feedback.ef21.rate", _ef21_run, extremal=_nothing_left_out),
     _study("feedback.ef21.pl", _ef21_pl, 2, "horizon", _STEPS),
     _study("feedback.ef21m.descent", _ef21m_descent, 2, "stepsize", _RATES, eta=0.5),
 )

@@ -18,7 +18,16 @@ from commbounds.compressors import EF21M, TopK
 from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.feedback.runs import EPS, FeedbackRun, Quadratics, dyadic, lifted, square
+from commbounds.verify.experiments.feedback.runs import (
+    EPS,
+    FeedbackRun,
+    Quadratics,
+    Wells,
+    dyadic,
+    lifted,
+    root,
+    square,
+)
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
@@ -28,56 +37,81 @@ _PLAIN_SKETCH = {"sketch": [[1.0]]}
 """Of rows of one column: the rows of largest average, surely."""
 
 
+def _problem(case: Case) -> Any:
+    """Quadratics, or wells that are not convex."""
+    s = case.settings
+    if s.get("family") == "wells":
+        return Wells.drawn(s["P"], s["n"], s["seed"])
+    return Quadratics.drawn(s["P"], s["n"], s["seed"], bool(s.get("exact")))
+
+
 def _descent(sgd: Any, arc: bool, k: int, eta: float, gamma: float) -> Any:
     if arc:
         return sgd(EF21M(eta=eta), gamma, ArcRows(k, 1, _PLAIN_SKETCH))
     return sgd(EF21M(TopK(k), eta=eta), gamma)
 
 
-def _step_size(problem: Quadratics, arc: bool, alpha: float, eta: float) -> float:
+def _step_size(problem: Any, arc: bool, alpha: float, eta: float) -> float:
     """The largest that the bound admits."""
     smooth = float(problem.L) if arc else float(np.sqrt(float(problem.Lt_square)))
-    return dyadic(min(alpha / (20 * smooth), eta / (7 * float(problem.L))), problem.exact)
+    return dyadic(min(alpha / (20 * smooth), eta / (7 * float(problem.L))) * (1 - 8 * EPS), problem.exact)
 
 
-def _values(
-    problem: Quadratics, arc: bool, n: int, k: int, eta: float, gamma: float, T: int, s2: Any
-) -> dict[str, Any]:
+def _values(problem: Any, arc: bool, n: int, k: int, eta: float, gamma: float, T: int, s2: Any) -> dict[str, Any]:
     """The bound's symbols; the first gradients are sent whole, so that at first only their noise is off."""
     exact, P = problem.exact, len(problem.a)
     shared = {
         "gap": problem.gap(np.zeros(n)), "stepsize": Fraction(gamma) if exact else gamma, "horizon": T,
         "alpha": Fraction(k, n), "eta": Fraction(eta) if exact else eta, "variance": s2, "P": P, "momentum_lag": s2 / P,
+        "smoothness": problem.L, "smoothness_apart": root(problem.Lt_square),
     }  # fmt: skip
     return {**shared, "mean_lag": 0} if arc else {**shared, "lag": 0, "own_lag": s2}
 
 
-def _enumerated(arc: bool) -> Callable[[Any, Case], Outcome]:
+def _enumerated(arc: bool) -> Callable[[Any, Case], Outcome | None]:
     """Mean over all signs that the noise of every worker and step can have."""
+    name = "feedback.arc.bound" if arc else "feedback.ef21m.bound"
 
-    def trial(sgd: Any, case: Case) -> Outcome:
+    def trial(sgd: Any, case: Case) -> Outcome | None:
         s = case.settings
         P, n, k, T, exact = s["P"], s["n"], s["k"], s["steps"], bool(s.get("exact"))
-        problem = Quadratics.drawn(P, n, s["seed"], exact)
+        problem = _problem(case)
         gamma = _step_size(problem, arc, k / n, s["eta"])
         u = s["sigma"] * np.arange(1.0, n + 1.0)
-        total = lifted(0.0, exact).item()
-        for signs in itertools.product((1.0, -1.0), repeat=P * (T - 1)):
-            # the last step's gradient moves weights that nobody looks at
-            noise = np.array([*signs, *([1.0] * P)]).reshape(T, P, 1) * u
-            run = FeedbackRun.of(_descent(sgd, arc, k, s["eta"], gamma), problem, np.zeros(n), T - 1, noise)
-            total = total + sum(square(problem.mean(run.x(t))) for t in range(T))
-        measured = total / (2 ** (P * (T - 1)) * T)
         values = _values(problem, arc, n, k, s["eta"], gamma, T, square(lifted(u, exact)))
+        if not all(hypothesis.admits(**values) for hypothesis in claims()[name].assumes):
+            return None
+        total, count = lifted(0.0, exact).item(), 0
+        for signs in itertools.product((1.0, -1.0), repeat=P * (T - 1) if u.any() else 0):
+            # the last step's gradient moves weights that nobody looks at
+            noise = np.array([*signs, *([1.0] * P)]).reshape(T, P, 1) * u if signs else np.zeros((T, P, n))
+            run, count = (
+                FeedbackRun.of(_descent(sgd, arc, k, s["eta"], gamma), problem, np.zeros(n), T - 1, noise),
+                count + 1,
+            )
+            total = total + sum(square(problem.mean(run.x(t))) for t in range(T))
+        measured = total / (count * T)
         return Outcome(measured, values, 0.0 if exact else 64 * (P + n) * T * EPS * (1 + float(measured)))
 
     return trial
 
 
 def _noise_grid(level: int) -> Iterator[Case]:
-    for P, n, k, T in ((1, 2, 1, 3), (2, 2, 1, 3), (2, 3, 2, 2), (3, 4, 1, 2), (1, 4, 3, 4))[: 5 + level]:
+    for P, n, k, T in ((1, 2, 1, 3), (2, 2, 1, 3), (2, 3, 2, 2), (4, 3, 1, 2), (1, 4, 3, 4))[: 5 + level]:
         for eta, sigma, seed in itertools.product((0.5, 1.0), (0.0, 2.0), range(1 + level)):
             yield Case({"P": P, "n": n, "k": k, "steps": T, "eta": eta, "sigma": sigma, "seed": seed, "exact": True})
+
+
+def _noise_corpus(budget: Budget) -> Iterator[Case]:
+    """Long enough that a step size which is too short has not arrived; numbers of workers that are no power of two."""
+    for (P, n, k), (eta, T), family in itertools.product(
+        ((1, 1, 1), (3, 4, 1), (8, 2, 1)), ((0.2, 30), (1.0, 200 * (1 + budget.level))), ("quadratics", "wells")
+    ):
+        settings = {"P": P, "n": n, "k": k, "steps": T, "eta": eta, "sigma": 0.0}
+        yield Case({**settings, "seed": P + n, "family": family})
+    for P, n, k, T, eta in ((3, 2, 1, 3, 0.2), (5, 2, 1, 2, 1.0), (1, 3, 1, 7, 0.5)):
+        settings = {"P": P, "n": n, "k": k, "steps": T, "eta": eta, "sigma": 1.0}
+        yield Case({**settings, "seed": 1, "family": "wells"})
 
 
 def _run_streams(arc: bool) -> Callable[[Any], list[Stream]]:
@@ -134,28 +168,97 @@ def _bound_curves(arc: bool) -> Any:
     return curves
 
 
+# --- steps -----------------------------------------------------------------------------------------------------------
+
+
+def _step_of(sgd: Any, case: Case) -> Outcome | None:
+    """How far any step of a run is from the step size times the average of what the workers remember."""
+    s, exact = case.settings, bool(case.settings.get("exact"))
+    P, n, T, arc = s["P"], s["n"], s["steps"], s["arc"]
+    problem, gamma, dense = _problem(case), s["gamma"], s["dense"]
+    values = {"eta": Fraction(s["eta"])}
+    if not all(hypothesis.admits(**values) for hypothesis in claims()["feedback.ef21m.step"].assumes):
+        return None
+    descent = sgd(
+        EF21M(None if arc else TopK(s["k"]), eta=s["eta"], dense=dense),
+        gamma,
+        ArcRows(s["k"], 1, _PLAIN_SKETCH) if arc else None,
+    )
+    noise = np.random.default_rng(s["seed"]).integers(-2, 3, (T, P, n)).astype(float)
+    run = FeedbackRun.of(descent, problem, np.zeros(n), T, noise)
+    size = Fraction(gamma) if exact else gamma
+    farthest, largest = lifted(0.0, exact).item(), 1.0
+    for t in range(T):
+        estimates = run.memory(t, exact)
+        moved = lifted(run.x(t + 1), exact) - lifted(run.x(t), exact) + size * estimates.sum(axis=0) / P
+        farthest = max(farthest, *(abs(v) for v in moved.tolist()))
+        largest = max(largest, float(np.abs(problem.gradients(run.x(t)) + noise[t]).max()))
+    # the server's sum of T averages over P workers, and theirs of T corrections
+    return Outcome(farthest, values, 0.0 if exact else 16 * (P + T) * T * EPS * largest)
+
+
+def _step_grid(level: int) -> Iterator[Case]:
+    for P, (n, k), arc, dense in itertools.product(
+        (1, 2, 4, 8), ((2, 1), (3, 2), (4, 1)), (False, True), (True, False)
+    ):
+        for eta, seed in itertools.product((0.5, 1.0), range(1 + level)):
+            settings = {"P": P, "n": n, "k": k, "eta": eta, "gamma": 0.125, "steps": 4, "seed": seed, "exact": True}
+            yield Case({**settings, "arc": arc, "dense": dense})
+
+
+def _step_corpus(_budget: Budget) -> Iterator[Case]:
+    for P, n, k, arc in ((3, 5, 2, False), (5, 4, 1, True), (8, 3, 1, False), (1, 1, 1, True)):
+        settings = {"P": P, "n": n, "k": k, "eta": 0.3, "gamma": 0.05, "steps": 70, "seed": 4, "family": "wells"}
+        yield Case({**settings, "arc": arc, "dense": False})
+
+
 # --- one worker in place of many -------------------------------------------------------------------------------------
 
 
+class _Alone:
+    """EF21M of a single worker that sends its K rows of largest score; by the recursion, not by the implementation."""
+
+    def __init__(self, x: Array, K: int, rank: int, eta: float, gamma: float) -> None:
+        self.x, self._K, self._rank, self._eta, self._gamma = x.copy(), K, rank, eta, gamma
+        self._g: Array | None = None
+        self._h = x
+
+    def step(self, gradient: Array, rng: np.random.Generator) -> None:
+        """One step; the first gradient is sent whole."""
+        if self._g is None:
+            self._g, self._h = gradient.copy(), gradient.copy()
+        else:
+            sketch = rng.standard_normal((gradient.shape[1], self._rank))
+            self._h = (1 - self._eta) * self._h + self._eta * gradient
+            offered = self._h - self._g
+            scores = np.square(offered @ sketch).sum(axis=1)
+            rows = np.argsort(-scores, kind="stable")[: self._K]
+            self._g = self._g.copy()
+            self._g[rows] += offered[rows]
+        self.x = self.x - self._gamma * self._g
+
+
 def _single_node(sgd: Any, case: Case) -> Outcome:
-    """P workers, and one that is given their average: the same sketches, the same noise."""
+    """P workers, and one that is given their average: the same sketches, drawn anew in every step, the same noise."""
     s, exact = case.settings, bool(case.settings.get("exact"))
     P, shape, T = s["P"], (s["m"], s["n"]), s["steps"]
     rng = np.random.default_rng(s["seed"])
 
     def draw(*size: int) -> Array:
-        return rng.integers(-3, 4, size).astype(float) if exact else rng.standard_normal(size)
+        # thousands of values, so that no two rows score alike
+        return rng.integers(-2048, 2049, size).astype(float) if exact else rng.standard_normal(size)
 
-    a, c, noise = np.abs(draw(P, *shape)) + 1, draw(P, *shape), draw(T, P, *shape)
-    sketches, gamma = draw(T, s["n"], 1), 0.125
-    states = [sgd(EF21M(eta=0.5), gamma, ArcRows(s["K"])).start(np.zeros(shape), count) for count in (P, 1)]
+    a = rng.integers(1, 4, (P, *shape)).astype(float)
+    c, noise, gamma, eta = draw(P, *shape), draw(T, P, *shape), 0.125, 0.5
+    descent = sgd(EF21M(eta=eta), gamma, ArcRows(s["K"], s["rank"]))
+    state, one = descent.start(np.zeros(shape), P), _Alone(np.zeros(shape), s["K"], s["rank"], eta, gamma)
+    theirs, own_draws = np.random.default_rng(s["seed"]), np.random.default_rng(s["seed"])
     farthest, largest = 0.0, 1.0
     for t in range(T):
-        own = a * (states[0].weights - c) + noise[t]
-        one = (a * (states[1].weights - c) + noise[t]).mean(axis=0, keepdims=True)
-        descent = sgd(EF21M(eta=0.5), gamma, ArcRows(s["K"], 1, {"sketch": sketches[t]}))
-        states = [descent.step(g, state)[0] for g, state in zip((own, one), states, strict=True)]
-        farthest = max(farthest, float(np.abs(states[0].weights - states[1].weights).max()))
+        own = a * (state.weights - c) + noise[t]
+        one.step((a * (one.x - c) + noise[t]).mean(axis=0), own_draws)
+        state, _ = descent.step(own, state, theirs)
+        farthest = max(farthest, float(np.abs(state.weights - one.x).max()))
         largest = max(largest, float(np.abs(own).max()))
     if exact:
         return Outcome(Fraction(farthest), {})
@@ -164,14 +267,15 @@ def _single_node(sgd: Any, case: Case) -> Outcome:
 
 
 def _single_grid(level: int) -> Iterator[Case]:
-    for P, (m, n), K, T in itertools.product((1, 2, 4), ((3, 1), (4, 2), (2, 3)), (1, 2), (1, 2, 3)):
-        for seed in range(2 + 4 * level):
-            yield Case({"P": P, "m": m, "n": n, "K": K, "steps": T, "seed": seed, "exact": True})
+    for P, (m, n), K, T in itertools.product((1, 2, 4, 8), ((3, 1), (4, 2), (2, 3)), (1, 2), (1, 2, 4)):
+        for seed in range(1 + 4 * level):
+            settings = {"P": P, "m": m, "n": n, "K": K, "rank": 1 + (seed + T + K) % 3, "steps": T, "seed": seed}
+            yield Case({**settings, "exact": True})
 
 
 def _single_corpus(_budget: Budget) -> Iterator[Case]:
-    for P, m, n in ((3, 5, 2), (7, 8, 3)):
-        yield Case({"P": P, "m": m, "n": n, "K": 2, "steps": 6, "seed": 3})
+    for P, m, n, rank in ((3, 5, 2, 1), (5, 4, 3, 4), (7, 8, 3, 2)):
+        yield Case({"P": P, "m": m, "n": n, "K": 2, "rank": rank, "steps": 12, "seed": 3})
 
 
 # --- floors ----------------------------------------------------------------------------------------------------------
@@ -209,23 +313,43 @@ def floor(sgd: Any, arc: bool, P: int, eta: float, gamma: float, steps: int, see
     return sum(_descents(sgd, arc, P, eta, gamma, seed).squares(burn + steps)[burn:]) / steps
 
 
-def _order(arc: bool) -> Callable[[Any, Case], Outcome]:
-    def trial(sgd: Any, case: Case) -> Outcome:
-        s = case.settings
-        # the single worker's floor is as noisy as any: as many of its gradients are looked at as of all workers
-        one, many = (
-            floor(sgd, arc, P, s["eta"], s["gamma"], s["steps"] * (s["P"] // P), s["seed"]) for P in (1, s["P"])
-        )
-        return Outcome(abs(1 + math.log(many / one) / math.log(s["P"])), {})
+def _order(sgd: Any, case: Case) -> Outcome:
+    s = case.settings
+    # the single worker's floor is as noisy as any: as many of its gradients are looked at as of all workers
+    one, many = (floor(sgd, False, P, s["eta"], s["gamma"], s["steps"] * (s["P"] // P), s["seed"]) for P in (1, s["P"]))
+    return Outcome(abs(1 + math.log(many / one) / math.log(s["P"])), {})
 
-    return trial
+
+def _floors(sgd: Any, case: Case) -> Outcome | None:
+    """Floors on sum_ij a_ij x_ij^2 / 2 under normal noise: P workers, and the recursion of one with as much noise."""
+    s = case.settings
+    P, shape, burn, T = s["P"], (s["m"], s["n"]), s["steps"] // 2, s["steps"]
+    values = {"P": P, "eta": Fraction(s["eta"])}
+    if not all(hypothesis.admits(**values) for hypothesis in claims()["feedback.arc.speedup"].assumes):
+        return None
+    rng = np.random.default_rng([s["seed"], P])
+    a, gamma = 0.5 + rng.random(shape), s["gamma"]
+    descent = sgd(EF21M(eta=s["eta"]), gamma, ArcRows(s["K"], s["rank"]))
+    state, one = descent.start(np.zeros(shape), P), _Alone(np.zeros(shape), s["K"], s["rank"], s["eta"], gamma)
+    theirs, own_draws, squares = (*(np.random.default_rng(s["seed"]) for _ in range(2)), np.zeros((T, 2)))
+    for t in range(T):
+        squares[t] = square(a * state.weights), square(a * one.x)
+        noise = rng.standard_normal((P, *shape))
+        one.step(a * one.x + math.sqrt(P) * noise.mean(axis=0), own_draws)
+        state, _ = descent.step(a * state.weights + noise, state, theirs)
+    many, single = squares[burn:].mean(axis=0)
+    # differences of the two are rounding of T steps' entries, which the runs contract; relative to the ratio 1/P
+    return Outcome(float(many / single), values, 64 * T * shape[0] * shape[1] * EPS)
 
 
 def _arc_floors(budget: Budget) -> Iterator[Case]:
-    # a run holds about gamma steps/2 independent squares: 40 of them give log(F_P/F_1)/log P to 0.25/log P
-    for seed in range(1 + 2 * budget.level):
-        for P, eta in ((8, 1.0), (16, 0.5)):
-            yield Case({"P": P, "eta": eta, "gamma": 0.25, "steps": 320 * (1 + budget.level), "seed": seed})
+    """Sketches of one column and of more, of rows of two entries and of more, drawn anew in every step."""
+    for P, (m, n, K, rank), eta in itertools.product(
+        (1, 2, 3, 5, 8, 16), ((2, 2, 1, 1), (3, 2, 1, 2), (4, 3, 2, 1), (5, 4, 2, 3)), (0.3, 1.0)
+    ):
+        for seed in range(1 + budget.level):
+            settings = {"P": P, "m": m, "n": n, "K": K, "rank": rank, "eta": eta, "gamma": 0.05}
+            yield Case({**settings, "steps": 60 * (1 + budget.level), "seed": seed})
 
 
 def _topk_floors(budget: Budget) -> Iterator[Case]:
@@ -237,31 +361,46 @@ def _topk_floors(budget: Budget) -> Iterator[Case]:
 def _drawn_single(draw: st.DrawFn) -> Case:
     m, n = draw(inputs.whole(1, 4)), draw(inputs.whole(1, 3))
     settings = {"P": draw(inputs.among((1, 2, 4, 8))), "m": m, "n": n, "K": draw(inputs.whole(1, m))}
+    settings |= {"rank": draw(inputs.whole(1, 3))}
     return Case({**settings, "steps": draw(inputs.whole(1, 3)), "seed": draw(inputs.whole(0, 2**31)), "exact": True})
 
 
-def _order_curves(arc: bool) -> Any:
-    def curves(sgd: Any, seed: int) -> list[Series]:
-        workers, eta, gamma, steps = [4.0, 8.0, 16.0], 1.0, *((0.25, 320) if arc else (0.01, 600))
-        trials = [
-            _order(arc)(sgd, Case({"P": int(P), "eta": eta, "gamma": gamma, "steps": steps, "seed": seed % 2**31}))
-            for P in workers
-        ]
-        label = f"two dimensions, one entry kept, gamma = {gamma}"
-        return [Series(label, "P", workers, [0.5] * 3, [float(o.measured) for o in trials])]
+def _order_curves(sgd: Any, seed: int) -> list[Series]:
+    workers, eta, gamma, steps = [4.0, 8.0, 16.0], 1.0, 0.01, 600
+    trials = [
+        _order(sgd, Case({"P": int(P), "eta": eta, "gamma": gamma, "steps": steps, "seed": seed % 2**31}))
+        for P in workers
+    ]
+    label = f"two dimensions, one entry kept, gamma = {gamma}"
+    return [Series(label, "P", workers, [0.5] * 3, [float(o.measured) for o in trials])]
 
-    return curves
+
+def _floor_curves(sgd: Any, seed: int) -> list[Series]:
+    workers, settings = [1, 2, 4, 8, 16], {"m": 4, "n": 3, "K": 1, "rank": 1, "eta": 0.3, "gamma": 0.05, "steps": 100}
+    outcomes = [_floors(sgd, Case({**settings, "P": P, "seed": seed % 2**31})) for P in workers]
+    measured = [float(o.measured) for o in outcomes if o is not None]
+    label = "four rows of three weights, one kept, sketches of rank 1"
+    return [Series(label, "P", [float(P) for P in workers], [1 / P for P in workers], measured)]
 
 
 _SIGNS = "all signs of the noise of every worker and step, integer quadratics, dyadic step sizes; rational numbers"
 
 NOISY = (
+    Study(
+        "feedback.ef21m.step",
+        _SGD,
+        _step_of,
+        grid=_step_grid,
+        corpus=_step_corpus,
+        enumerated="P = 1, 2, 4, 8 workers, Top-K and rows, integer quadratics and noise; rational numbers",
+    ),
     *(
         Study(
             name,
             _SGD,
             _enumerated(arc),
             grid=_noise_grid,
+            corpus=_noise_corpus,
             streams=_run_streams(arc),
             curves=_bound_curves(arc),
             enumerated=_SIGNS,
@@ -275,8 +414,8 @@ NOISY = (
         grid=_single_grid,
         corpus=_single_corpus,
         cases=_drawn_single,
-        enumerated="P = 1, 2, 4 workers, matrices and sketches of integers; all sums exact",
+        enumerated="P = 1, 2, 4, 8 workers, matrices of integers, sketches of rank 1 to 3 as drawn; all sums exact",
     ),
-    Study("feedback.arc.speedup", _SGD, _order(True), corpus=_arc_floors, curves=_order_curves(True)),
-    Study("feedback.topk.speedup", _SGD, _order(False), corpus=_topk_floors, curves=_order_curves(False)),
+    Study("feedback.arc.speedup", _SGD, _floors, corpus=_arc_floors, curves=_floor_curves),
+    Study("feedback.topk.speedup", _SGD, _order, corpus=_topk_floors, curves=_order_curves),
 )

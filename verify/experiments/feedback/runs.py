@@ -103,6 +103,11 @@ class Quadratics:
         return mean, (a * c).sum(axis=0) / len(a) / mean
 
     @property
+    def best(self) -> Array:
+        """The minimiser, in floats."""
+        return np.asarray(self._centre[1], np.float64)
+
+    @property
     def L(self) -> Any:
         """Smoothness of the average."""
         return max(self._centre[0])
@@ -137,6 +142,65 @@ class Quadratics:
         return (mean * away * away).sum() / 2
 
 
+@dataclass(frozen=True, eq=False)
+class Wells:
+    """f_i(x) = sum_j a_ij w(x_j - c_ij) with w(z) = z^2 / (2 (1 + z^2)): bounded, smooth, not convex beyond 1/sqrt(3).
+
+    w' = z / (1 + z^2)^2, and w'' = (1 - 3 z^2) / (1 + z^2)^3 lies in [-1/4, 1]. It has what `Quadratics` has.
+    """
+
+    a: Array
+    c: Array
+    exact: bool = False
+
+    @classmethod
+    def drawn(cls, P: int, n: int, seed: int, spread: float = 1.0) -> Wells:
+        """Heights about 1, centres `spread` or so to one side of zero."""
+        rng = np.random.default_rng([seed, P, n, 2])
+        return cls(np.exp(rng.standard_normal((P, n))), spread * (1 + 0.5 * rng.standard_normal((P, n))))
+
+    @property
+    def L(self) -> float:
+        """Smoothness of the average, as w'' is at most 1."""
+        return float(self.a.mean(axis=0).max())
+
+    @property
+    def Lt_square(self) -> float:
+        """Mean squared smoothness of the workers' functions."""
+        return float(np.square(self.a.max(axis=1)).mean())
+
+    def gradients(self, x: Array) -> Array:
+        """Every worker's."""
+        z = x - self.c
+        return np.asarray(self.a * z / np.square(1 + z * z))
+
+    def own(self, x: Array) -> Array:
+        """The same."""
+        return self.gradients(x)
+
+    def mean(self, x: Array) -> Array:
+        """The average gradient."""
+        return np.asarray(self.gradients(x).mean(axis=0))
+
+    def _value(self, x: Array) -> Array:
+        """By entries, of any number of points (..., n)."""
+        z = x[..., None, :] - self.c
+        return np.asarray((self.a * (0.5 - 0.5 / (1 + z * z))).mean(axis=-2))
+
+    @cached_property
+    def lowest(self) -> float:
+        """At most the minimum: the least value on a lattice, less what an entry can fall within half of its width h."""
+        steps = 2000
+        low, high = self.c.min(axis=0), self.c.max(axis=0)  # no minimum lies outside
+        lattice = low + (high - low) * np.linspace(0, 1, steps + 1)[:, None]
+        room = self.a.mean(axis=0) * np.square((high - low) / steps) / 8  # L (h/2)^2 / 2
+        return float((self._value(lattice).min(axis=0) - room).sum())
+
+    def gap(self, x: Array) -> float:
+        """Excess over the minimum, or a little more."""
+        return float(self._value(np.asarray(x)).sum()) - self.lowest
+
+
 @dataclass(eq=False)
 class FeedbackRun:
     """A descent, step by step: the states after every step, beginning with the one before the first."""
@@ -144,7 +208,7 @@ class FeedbackRun:
     states: list[FeedbackSGDState]
 
     @classmethod
-    def of(cls, sgd: Any, problem: Quadratics, x: Array, steps: int, noise: Array | None = None) -> FeedbackRun:
+    def of(cls, sgd: Any, problem: Quadratics | Wells, x: Array, steps: int, noise: Array | None = None) -> FeedbackRun:
         """`steps` steps from x; `noise` (steps, P, n) is added to the gradients."""
         states = [sgd.start(x, len(problem.a))]
         for t in range(steps):

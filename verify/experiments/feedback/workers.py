@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import sympy as sp
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -53,6 +54,72 @@ def _residual(ef14: Any, case: Case) -> Outcome | None:
         0.0 if exact else 8 * case.array.size * EPS * float(claims()["feedback.ef14.residual_simple"].bound(**values))
     )
     return Outcome(most if exact else float(most), values, room)
+
+
+def _noisy_residual(ef14: Any, case: Case) -> Outcome | None:
+    """The largest expected squared residual of gradients with noise: all its signs."""
+    compressor, alpha = _compressor(case)
+    mechanism, exact, gradients = ef14(compressor), _exact(case), case.array
+    T, n = gradients.shape
+    u = case.settings["sigma"] * np.arange(1.0, n + 1.0)
+    squares, count = [lifted(0.0, exact).item()] * T, 0
+    for signs in itertools.product((1.0, -1.0), repeat=T if u.any() else 0):
+        noise, state = np.reshape(signs, (-1, 1)) * u if signs else np.zeros((T, n)), mechanism.start(gradients[0])
+        count += 1
+        for t, gradient in enumerate(gradients + noise):
+            _, state = mechanism.step(state, gradient)
+            squares[t] = squares[t] + square(lifted(state.memory, exact))
+    reach = max(square(row) for row in lifted(gradients, exact))
+    values = {
+        "alpha": alpha, "stepsize": 1, "variance": square(lifted(u, exact)),
+        "reach": root(reach) if reach else sp.Integer(0),
+    }  # fmt: skip
+    most = max(squares) / count
+    if exact:
+        return Outcome(most, values)
+    bound = float(claims()["feedback.ef14.residual_noisy"].bound(**values))
+    return Outcome(float(most), values, 8 * gradients.size * EPS * (bound + float(square(gradients) + square(u))))
+
+
+def _noisy_sequences(level: int) -> Iterator[Case]:
+    rng = np.random.default_rng(15)
+    for (n, k), T, sigma, mean in itertools.product(
+        ((4, 3), (9, 8), (3, 3)), (1, 2, 4 + level), (1.0, 3.0), (0.0, 1.0)
+    ):
+        gradients = mean * rng.integers(-3, 4, (T, n)).astype(float)
+        yield Case({"n": n, "k": k, "sigma": sigma, "exact": True}, gradients)
+
+
+def _noisy_corpus(_budget: Budget) -> Iterator[Case]:
+    for (n, k), mean, T in itertools.product(((1, 1), (2, 1), (5, 1), (8, 3)), (0.0, 1.0), (3, 7)):
+        yield Case({"n": n, "k": k, "sigma": 1.0, "family": f"{mean:g} and noise"}, np.full((T, n), mean))
+    for q, mean in itertools.product((0.25, 0.5, 0.75), (0.0, 0.1)):
+        yield Case({"n": 2, "q": q, "sigma": 1.0, "family": f"{mean:g} and noise"}, np.full((8, 2), mean))
+
+
+def _without_noise(_budget: Budget) -> Iterator[Case]:
+    for q in (0.25, 0.5, 0.75, 0.875):
+        yield Case({"n": 3, "q": q, "sigma": 0.0, "family": "constant"}, np.ones((120, 3)))
+
+
+@st.composite
+def _drawn_noisy(draw: st.DrawFn) -> Case:
+    n, T = draw(inputs.whole(1, 5)), draw(inputs.whole(1, 5))
+    rng = np.random.default_rng(draw(inputs.whole(0, 2**31)))
+    gradients = draw(inputs.among((0.0, 0.1, 1.0))) * rng.standard_normal((T, n))
+    return Case({"n": n, "k": draw(inputs.whole(1, n)), "sigma": draw(inputs.among((0.0, 0.1, 1.0)))}, gradients)
+
+
+def _noisy_curve(ef14: Any, _seed: int) -> list[Series]:
+    """Noise alone, the shrinking compressor."""
+    x, bound, measured = [], [], []
+    for q in (0.875, 0.75, 0.5, 0.25, 0.125):
+        outcome = _noisy_residual(ef14, Case({"n": 1, "q": q, "sigma": 1.0}, np.zeros((9, 1))))
+        assert outcome is not None
+        x.append(1 - q * q)
+        bound.append(float(claims()["feedback.ef14.residual_noisy"].bound(**outcome.values)))
+        measured.append(float(outcome.measured))
+    return [Series("noise alone, nine steps, the compressor that returns 1 - q", "alpha", x, bound, measured)]
 
 
 def _integer_sequences(level: int) -> Iterator[Case]:
@@ -197,6 +264,17 @@ WORKERS = (
             enumerated=_RESIDUALS,
         )
         for name in ("residual", "residual_simple")
+    ),
+    Study(
+        "feedback.ef14.residual_noisy",
+        "EF14",
+        _noisy_residual,
+        grid=_noisy_sequences,
+        corpus=_noisy_corpus,
+        cases=_drawn_noisy,
+        extremal=_without_noise,
+        curves=_noisy_curve,
+        enumerated="gradients and noise of small integers, all signs of the noise; rational numbers",
     ),
     Study(
         "feedback.ef21.contraction",

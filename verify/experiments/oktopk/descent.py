@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -109,11 +110,12 @@ def _iterate_cases(draw: st.DrawFn) -> Case:
     return _gradients_case(gradients, k, draw(whole(1, 4)))
 
 
-def _residual_case(family: str, P: int, n: int, k: int, seed: int, steps: int) -> Case:
-    return Case({"family": family, "P": P, "n": n, "k": k, "seed": seed, "steps": steps})
+def _residual_case(family: str, P: int, n: int, k: int, seed: int, steps: int, **more: Any) -> Case:
+    return Case({"family": family, "P": P, "n": n, "k": k, "seed": seed, "steps": steps, **more})
 
 
-def _residual_trial(implementation: Any, case: Case) -> Outcome | None:
+def _residual_run(implementation: Any, case: Case) -> tuple[float, dict[str, float], float]:
+    """Norm of the mean residual after the last step, the symbols of its bounds, and the slack."""
     s = case.settings
     P, n, k = s["P"], s["n"], s["k"]
     sgd = implementation(k, _ETA, options={"tau_prime": 1})
@@ -121,19 +123,31 @@ def _residual_trial(implementation: Any, case: Case) -> Outcome | None:
     before, move, acc, update, largest_acc = 0.0, 0.0, np.zeros(n), np.zeros(n), 0.0
     for t in range(s["steps"]):
         gradients = _near_equal(P, n) if s["family"] == "nearly equal" else _floats(s["family"], P, n, k, s["seed"] + t)
+        if s.get("cancels") and t == s["steps"] - 1:
+            gradients = _cancelling(gradients)
         before = float(np.linalg.norm(state.residuals.mean(axis=0)))
         move = float(np.linalg.norm(_ETA * gradients.mean(axis=0)))
         every = state.residuals + _ETA * gradients
         acc, largest_acc = every.mean(axis=0), float(np.linalg.norm(every))
         state, result, _ = sgd.step(gradients, state)
         update = result.update / P
-    if move == 0.0:
-        return None
-    xi = float(np.linalg.norm(kept_largest(acc, k) - update)) / move
+    missed = float(np.linalg.norm(kept_largest(acc, k) - update))
     # every entry of a residual, a mean and an update carries P + 3 roundings, a norm n/2 + 2 more
-    slack = (2 * P + n + 10) * _EPS * (largest_acc + before + (2.0 + xi) * move)
-    values = {"n": n, "k": k, "before": before, "move": move, "xi": xi}
-    return Outcome(float(np.linalg.norm(state.residuals.mean(axis=0))), values, slack)
+    slack = (2 * P + n + 10) * _EPS * (largest_acc + before + 2.0 * move + missed)
+    values = {"n": float(n), "k": float(k), "before": before, "move": move, "missed": missed}
+    if move > 0.0:
+        values["xi"] = missed / move
+    return float(np.linalg.norm(state.residuals.mean(axis=0))), values, slack
+
+
+def _residual_trial(implementation: Any, case: Case) -> Outcome:
+    return Outcome(*case.once(_residual_run, implementation))
+
+
+def _cancelling(gradients: Array) -> Array:
+    """The first ranks' gradients and, on the others, their opposites; zero on one that is left over."""
+    half = len(gradients) // 2
+    return np.concatenate([gradients[:half], -gradients[:half], np.zeros_like(gradients[: len(gradients) % 2])])
 
 
 def _floats(family: str, P: int, n: int, k: int, seed: int) -> Array:
@@ -150,6 +164,7 @@ def _residual_corpus(budget: Budget) -> Iterator[Case]:
             if FAMILIES[family].fits(P, 2 * P * k, k):
                 for steps in (1, 4):
                     yield _residual_case(family, P, 2 * P * k, k, number, steps)
+                yield _residual_case(family, P, 2 * P * k, k, number, 3, cancels=True)
 
 
 def _residual_extremal(_budget: Budget) -> Iterator[Case]:
@@ -161,17 +176,17 @@ def _residual_extremal(_budget: Budget) -> Iterator[Case]:
 def _residual_cases(draw: st.DrawFn) -> Case:
     P, n = draw(whole(1, 8)), draw(whole(1, 40))
     family = draw(among(("iid", "heavy-tailed", "common + noise", "identical", "same hot layers", "own hot layers")))
-    return _residual_case(family, P, n, draw(whole(1, n)), draw(whole(0, 2**31)), draw(whole(1, 8)))
+    k, seed, steps = draw(whole(1, n)), draw(whole(0, 2**31)), draw(whole(1, 8))
+    return _residual_case(family, P, n, k, seed, steps, **({"cancels": True} if draw(whole(0, 3)) == 3 else {}))
 
 
-def _residual_curve(implementation: Any, seed: int) -> Sequence[Series]:
+def _residual_curve(implementation: Any, seed: int, statement: str = "residual") -> Sequence[Series]:
     """Measured over bound, for k from one to all of 64 entries on 8 ranks."""
     ks = [1, 2, 4, 8, 16, 32, 64]
 
     def share(case: Case) -> float:
         outcome = _residual_trial(implementation, case)
-        assert outcome is not None
-        bound = claims()["oktopk.sgd.residual"].bound(**outcome.values)
+        bound = claims()[f"oktopk.sgd.{statement}"].bound(**outcome.values)
         return float(outcome.measured) / float(bound) if bound else 1.0
 
     drawn = [[share(_residual_case("iid", 8, 64, k, seed % 2**31 + 10 * j, 1 + j)) for j in range(12)] for k in ks]
@@ -266,13 +281,16 @@ DESCENTS: tuple[Study, ...] = (
         corpus=_iterate_corpus,
         enumerated="three steps of two ranks with two entries: every first gradient in {0, -1, 2}, three second ones",
     ),
-    _study(
-        "residual",
-        _residual_trial,
-        corpus=_residual_corpus,
-        cases=_residual_cases,
-        extremal=_residual_extremal,
-        curves=_residual_curve,
+    *(
+        _study(
+            statement,
+            _residual_trial,
+            corpus=_residual_corpus,
+            cases=_residual_cases,
+            extremal=_residual_extremal,
+            curves=partial(_residual_curve, statement=statement),
+        )
+        for statement in ("residual", "residual_missed")
     ),
     QUADRATIC,
     _study("assumption", _assumption_trial, corpus=_assumption_corpus, extremal=_assumption_extremal),

@@ -1,0 +1,79 @@
+"""What the studies of DropCompute are able to see."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from bindings import evidence, judged
+
+from commbounds.collectives import drop_step, random_batch_sgd
+from commbounds.theory.dropcompute.terms import UNCORRELATED
+from commbounds.verify import Method, Verdict
+from commbounds.verify.experiment import budgets
+from commbounds.verify.experiments import EXPERIMENTS
+from commbounds.verify.experiments.dropcompute.sgd import Objective
+from commbounds.verify.experiments.dropcompute.small import _dependent_times, _slow_case
+
+pytestmark = pytest.mark.kernels
+
+
+@pytest.mark.parametrize("name", ["dropcompute.trials.time", "dropcompute.trials.completed"])
+def test_simulated_steps_are_seen_to_a_few_per_cent(name):
+    assert evidence(name, Method.SAMPLE).detects <= 0.035
+
+
+def verdict(study, implementation, wanted):
+    """What the search says of the study's wanted cases by hand."""
+    cases = [*study.grid(0), *study.corpus(budgets["quick"])]
+    alone = replace(study, corpus=lambda budget: (case for case in cases if wanted(case)), extremal=None)
+    found = judged(alone, Method.SEARCH, implementations={study.subject: implementation})
+    return found.evidence[Method.SEARCH].verdict
+
+
+@pytest.mark.parametrize("factor", [2, 4, 8, 0.5])
+def test_wrong_step_sizes_are_seen_without_any_quadratic(factor):
+    def twin(start, gradient, noise, batches, learning_rate):
+        return random_batch_sgd(start, gradient, noise, batches, factor * learning_rate)
+
+    def wanted(case):
+        return case.settings["f"] in ("two wells", "waves", "teeth")
+
+    study = EXPERIMENTS["dropcompute.sgd.nonconvex"]
+    assert verdict(study, random_batch_sgd, wanted) is Verdict.SURVIVED
+    assert verdict(study, twin, wanted) is Verdict.REFUTED
+
+
+def test_the_grid_of_convex_runs_leaves_out_what_the_book_leaves_out():
+    study = EXPERIMENTS["dropcompute.sgd.convex"]
+    for case in list(study.grid(0))[::37]:
+        batches, f = case.settings["batches"], case.settings["f"]
+        computed, convex = sum(batches) > 0, f.startswith("x^2/2") or (f == "teeth" and len(batches) == 1)
+        facts = study.facts(random_batch_sgd, case)
+        admitted = all(h.admits(**{n: facts[n] for n in h.needs}) for h in study.statement.assumes)
+        assert admitted == (computed and convex)
+
+
+def test_objectives_are_what_they_are_said_to_be():
+    wells = Objective([(-1, 1), (1, -1)], 1, 1)
+    assert wells.minimisers == [-2, 2]
+    assert wells.value(Fraction(0)) - wells.infimum == 1  # half a unit up to -1, and half a unit more
+    assert [wells.gradient(Fraction(x)) for x in (-3, -2, -1, 0, 1, 2, 3)] == [-1, 0, 1, 0, -1, 0, 1]
+    assert [wells.in_floats(x) for x in (-3.0, -0.5, 0.25, 2.5)] == [-1, 0.5, -0.25, 0.5]
+    tangents = Objective([(-1, -1), (1, 1)], 0, 0)
+    assert [tangents.value(Fraction(x)) - tangents.infimum for x in (-3, -1, 0, 1, 4)] == [
+        Fraction(5, 2),
+        Fraction(1, 2),
+        0,
+        Fraction(1, 2),
+        Fraction(7, 2),
+    ]
+
+
+def test_latencies_of_a_worker_that_go_together_are_no_case_of_the_uncorrelated_claim():
+    case = _slow_case(2, 2, 0, 2, "the same")
+    measured, values = _dependent_times(drop_step, case)
+    assert measured == 4
+    assert (values["latency"], values["jitter"], values["timejitter"]) == (1, 1, 2)
+    assert not UNCORRELATED.admits(**values)
+    for chosen in ("anew", "in turn"):
+        assert UNCORRELATED.admits(**_dependent_times(drop_step, _slow_case(2, 2, 0, 2, chosen))[1])

@@ -1,0 +1,152 @@
+"""What the claims about error feedback and ARC-Top-K notice: wrong steps, reused seeds, ignored ranks, lost memories.
+
+Every one of these stand-ins went unnoticed by one of the claims named here.
+"""
+
+import numpy as np
+import pytest
+from bindings import STUDIES, evidence, judged
+from mutants import arctopk, feedback
+
+from commbounds.collectives import FeedbackSGD
+from commbounds.verify import Method, Verdict
+from commbounds.verify.experiments.feedback import descents
+from commbounds.verify.experiments.feedback.runs import Wells
+
+pytestmark = pytest.mark.kernels
+WRONG_STEPS = (
+    feedback.QuartersTheStep,
+    feedback.DoublesTheStep,
+    feedback.QuadruplesTheStep,
+    feedback.OctuplesTheStep,
+)
+
+
+@pytest.mark.parametrize("twin", WRONG_STEPS, ids=lambda twin: twin.__name__)
+@pytest.mark.parametrize("claim", ["feedback.ef21m.step", "feedback.ef14.telescoping"])
+@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")
+def test_identities_notice_every_wrong_step(claim, twin):
+    assert evidence(claim, Method.EXACT, {"FeedbackSGD": twin}).verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    "claim", ["feedback.ef14.rate", "feedback.ef21.rate", "feedback.ef21m.bound", "feedback.arc.bound"]
+)
+def test_rates_notice_a_step_that_is_too_short(claim):
+    found = evidence(claim, Method.SEARCH, {"FeedbackSGD": feedback.QuartersTheStep})
+    assert found.verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("twin", WRONG_STEPS[2:], ids=lambda twin: twin.__name__)
+@pytest.mark.parametrize("claim", ["feedback.ef14.rate", "feedback.ef21.rate"])
+@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")
+def test_rates_notice_a_step_that_is_too_long(claim, twin):
+    assert evidence(claim, Method.SEARCH, {"FeedbackSGD": twin}).verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    "twin",
+    [*WRONG_STEPS, feedback.SameDrawsInEveryStep, feedback.SketchesOfOneColumn, feedback.LastWorkerForgets],
+    ids=lambda twin: twin.__name__,
+)
+@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")
+def test_floors_notice_all_that_differs_from_the_recursion(twin):
+    found = evidence("feedback.arc.speedup", Method.SEARCH, {"FeedbackSGD": twin})
+    assert found.verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("claim", ["feedback.ef21m.bound", "feedback.arc.bound"])
+@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")
+def test_bounds_notice_a_worker_that_forgets(claim):
+    found = evidence(claim, Method.SEARCH, {"FeedbackSGD": feedback.LastWorkerForgets})
+    assert found.verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("claim", "twin"),
+    [
+        ("contraction_rho", arctopk.one_seed_for_every_sketch),
+        ("contraction_rho", arctopk.sketch_of_one_column),
+        ("high_probability", arctopk.sketch_of_one_column),
+        ("high_probability", arctopk.one_rank_dropped),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_expectations_notice_seeds_and_ranks(claim, twin):
+    found = evidence(f"arctopk.allreduce.{claim}", Method.SAMPLE, {"arctopk_allreduce": twin})
+    assert found.verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_no_fixed_direction_passes_the_two_rows_at_eight_angles(seed):
+    """Whatever the seed that is reused."""
+
+    def reused(gradients, K, rank, rng=None, **options):
+        return arctopk.arctopk_allreduce(gradients, K, rank, np.random.default_rng(seed), **options)
+
+    study = STUDIES["arctopk.allreduce.contraction_rho"]
+    found = judged(study, Method.SAMPLE, implementations={"arctopk_allreduce": reused})
+    assert found.evidence[Method.SAMPLE].verdict is Verdict.REFUTED
+
+
+def test_rates_are_confronted_where_f_is_not_convex():
+    """Their corpus holds wells, begun where the second derivative is negative."""
+    wells = [
+        case for case in descents._rate_corpus(descents.Budget(0, (), 0, 0, 0)) if "wells" in case.settings.values()
+    ]
+    assert len(wells) >= 10
+    problem = Wells.drawn(3, 4, 7)
+    step = 1e-4
+    for entry in np.eye(4):
+        slopes = [problem.mean(sign * step * entry) @ entry for sign in (1, -1)]
+        values = [problem.gap(sign * step * entry) for sign in (1, 0, -1)]
+        # the gradient is the value's difference; both are off by step^2 times third derivatives, which are below 10
+        assert (values[0] - values[2]) / (2 * step) == pytest.approx(problem.mean(0 * entry) @ entry, abs=1e-6)
+        assert abs(slopes[0] - slopes[1]) / (2 * step) <= problem.L
+    curvatures = [(problem.mean(step * e) - problem.mean(-step * e)) @ e / (2 * step) for e in np.eye(4)]
+    assert min(curvatures) < -0.01
+
+
+def test_the_lowest_value_of_wells_is_below_all_others_and_not_by_much():
+    problem = Wells.drawn(3, 2, 5, 2.0)
+    lattice = np.linspace(problem.c.min(), problem.c.max(), 301)
+    least = sum(
+        min(float(problem._value(np.where(np.arange(2) == j, v, 0.0))[j]) for v in lattice)
+        for j in range(problem.a.shape[1])
+    )
+    assert problem.lowest <= least
+    assert least - problem.lowest < 1e-3
+
+
+def test_wells_are_missed_by_a_step_that_is_too_short():
+    """Not only the quadratics notice."""
+    study = STUDIES["feedback.ef21.rate"]
+    worst = 0.0
+    for case in descents._rate_corpus(descents.Budget(0, (), 0, 0, 0)):
+        if case.settings.get("family") == "wells" and not case.settings.get("sigma"):
+            outcome = study.trial(feedback.QuartersTheStep, case)
+            worst = max(worst, float(outcome.measured) / float(study.statement.bound(**outcome.values)))
+    assert worst > 1
+
+
+@pytest.mark.parametrize("run", [descents._ef14_run, descents._ef21_run], ids=["ef14", "ef21"])
+def test_noise_breaks_the_rates_that_are_about_full_gradients(run):
+    """The hypothesis keeps such cases out; without it the claim would be refuted by them."""
+    name = "feedback.ef14.rate" if run is descents._ef14_run else "feedback.ef21.rate"
+    case = descents.Case(
+        {"P": 1, "n": 1, "k": 1, "rate": 1.0, "steps": 8, "seed": 5, "apart": 0.0, "sigma": 1.0, "exact": True}
+    )
+    measured, values, _ = run(FeedbackSGD, case)
+    study = STUDIES[name]
+    assert measured > study.statement.bound(**values)
+    assert study.trial(FeedbackSGD, case) is None
+    assert [h.name for h in study.statement.assumes if not h.admits(**values)] == ["full_gradients"]
+
+
+def test_ef14_with_noise_keeps_its_own_bound_where_the_other_breaks():
+    case = descents.Case(
+        {"P": 1, "n": 1, "k": 1, "rate": 1.0, "steps": 8, "seed": 5, "apart": 0.0, "sigma": 1.0, "exact": True}
+    )
+    study = STUDIES["feedback.ef14.rate_noisy"]
+    outcome = study.trial(FeedbackSGD, case)
+    assert 0 < outcome.measured <= study.statement.bound(**outcome.values)
