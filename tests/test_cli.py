@@ -136,6 +136,42 @@ def test_verify_exits_with_1_where_a_finding_is_not_as_the_book_says(monkeypatch
     assert json.loads(line)["as_stated"] is False
 
 
+def half_deaf(names, budget, seed):
+    found = {
+        "quantizers.qsgd.variance": {
+            "mutants": 9,
+            "untested": ("n - 1 for n",),
+            "regimes": {"n >= 4*s**2": 3, "otherwise": 0},
+        },
+        "sparsifiers.topk.wire": {"mutants": 16},
+    }
+    return [replace(engine_finding(name, budget, seed), verdict=Verdict.ENUMERATED, **found[name]) for name in names]
+
+
+def test_what_no_case_tested_is_listed(monkeypatch):
+    monkeypatch.setattr(engine, "confront_together", half_deaf)
+    pair = ("quantizers.qsgd.variance", "sparsifiers.topk.wire")
+    assert call("verify", *pair, "--deaf", "--jobs", "1").stdout.splitlines() == [
+        "quantizers.qsgd.variance  formula: n - 1 for n  no reason",
+        "quantizers.qsgd.variance  regime: otherwise  no reason",
+        "2 things that no case tested",
+    ]
+    *_, first, second, third, formulas, total = call("verify", *pair, "--jobs", "1").stdout.splitlines()
+    assert first.split() == ["column", "claims", "enumerated", "pinned"]
+    assert second.split() == ["sparsifiers", "1", "1", "16/16"]
+    assert third.split() == ["quantizers", "1", "1", "8/9"]
+    assert formulas == "formulas pinned down: 24/25 of their stronger neighbours refuted by some case"
+    assert total == "2 claims: 2 enumerated; all as the book says"
+
+
+def test_a_claim_is_shown_with_its_symbols_hypotheses_and_regimes():
+    output = call("claims", "--show", "quantizers.qsgd.variance").stdout
+    assert "\n  s: Positive quantisation levels.\n" in output
+    assert "\nregimes: \n  n >= 4*s**2\n  otherwise\n" in output
+    output = call("claims", "--show", "sparsifiers.topk.ceil_k").stdout
+    assert "\n  keeps_ceiling: The compressor keeps ceil(mu n) entries.\n" in output
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
