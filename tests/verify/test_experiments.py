@@ -1,5 +1,6 @@
 """The book, the experiments and the compressors know of one another."""
 
+from contextlib import suppress
 from math import floor
 
 import numpy as np
@@ -13,6 +14,8 @@ from commbounds.verify.compressor_run import exact_array
 from commbounds.verify.confront import confront
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.experiments.binding import ones, table
+from commbounds.verify.judgement import Judgement
+from commbounds.verify.search import Violation
 
 
 def test_every_claim_has_an_experiment_and_every_experiment_a_claim():
@@ -104,4 +107,11 @@ def test_the_subject_of_a_study_is_in_one_registry():
 @pytest.mark.parametrize("name", [name for name, study in STUDIES.items() if study.grid])
 def test_every_grid_begins_with_an_admissible_case(name):
     study = STUDIES[name]
-    assert any(study.trial(study.implementation({}), case) is not None for case in study.grid(0))
+    probe = Judgement(study, study.implementation({})).probe()
+
+    def admitted(case):
+        with suppress(Violation):
+            probe(case)
+        return probe.cases > 0
+
+    assert any(admitted(case) for case in study.grid(0))
