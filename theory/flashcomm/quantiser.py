@@ -197,7 +197,7 @@ _ERROR = (
         name=_G + "log2_inflation",
         title="A log2 scale is larger than the exact one by at most the factor 2^(1/theta), if it is not the smallest",
         relation=Le(t.INFLATION, sp.Max(2 ** (1 / t.theta), 2 ** (-128 / t.theta) / t.smallest_scale)),
-        assumes=(t.LOG2_SCALE,),
+        assumes=(t.LOG2_SCALE, t.SOME_RANGE),
         source=derived(
             "If j > -128, then j - 1 is too small: 2^((j-1)/theta) < s, so 2^(j/theta) < 2^(1/theta) s. Else the "
             "stored scale is 2^(-128/theta), whatever the exact one."
@@ -213,15 +213,15 @@ _ERROR = (
         name=_G + "wire",
         title="Size of a message of the group quantiser",
         relation=Eq(BITS, n * t.width + 2 * t.groups * t.metabits),
-        assumes=(t.WHOLE_GROUPS,),
+        assumes=(t.WHOLE_BYTES,),
         source=derived("Counted: codes, and for every group its scale and zero point.", "counted from the message"),
         note="What both sides know beforehand is not sent.",
     ),
     Claim(
         name=_G + "value_bits",
-        title="Bits for one entry, with float16 scale and zero point: b + 32/g",
+        title="Bits for one entry, with scale and zero point of 16 bits: b + 32/g",
         relation=Eq(t.VALUE_BITS, t.width + sp.Integer(32) / t.group),
-        assumes=(t.WHOLE_GROUPS,),
+        assumes=(t.WHOLE_GROUPS, t.SIXTEEN_BITS),
         source=FOLKLORE.recalled("bits of grouped formats", "n b + 32 n/g bits over n entries."),
         axis="width",
         note="At g = 128: 8.25, 6.25, 5.25, 4.25, 3.25 and 2.25. INT4 therefore cannot gain more than 16/4.25 = 3.76 "
