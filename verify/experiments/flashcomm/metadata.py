@@ -75,9 +75,21 @@ def _subnormal(_budget: Budget) -> Iterator[Case]:
             yield Case({**settings, "seed": seed, "scale_of_x": scale, "offset": offset}, x)
 
 
+def _rounded_away(_budget: Budget) -> Iterator[Case]:
+    """Metadata that rounding takes as far as it can: a zero point and a scale to zero, a scale by half a spacing."""
+    smallest = 2.0**-24
+    for low, span in ((0.49, 0.49), (0.0, 0.49)):
+        x = np.array([low, low + span]) * smallest
+        yield Case({"width": 1, "group": 2, "metadata": "float16", "family": "rounded to zero"}, x.astype(np.float32))
+    for power in (-10, 10):
+        x = np.array([0.0, 255.0, 100.0]) * (1 + 2.0**-8) * 2.0**power
+        yield Case({"width": 8, "group": 4, "metadata": "bfloat16", "family": "rounded down"}, x.astype(np.float32))
+
+
 def _stored_corpus(budget: Budget) -> Iterator[Case]:
     yield from formats(budget)
     yield from _subnormal(budget)
+    yield from _rounded_away(budget)
 
 
 def _inflation(cls: Any, case: Case) -> Outcome:

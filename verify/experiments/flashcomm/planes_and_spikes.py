@@ -177,6 +177,10 @@ def _spiky_vectors(budget: Budget) -> Iterator[Case]:
         for n in (1024, 4096, 16384)[: 2 + budget.level]:
             for seed in range(3 * (1 + budget.level)):
                 yield Case({"family": f"spikes, {where}", "n": n, "seed": seed}, _with_spikes(n, seed, where))
+    # ends that both read as they are; the others half-way between the levels of INT2, about one of INT4's
+    worst = np.tile([-110.5, 129.5, 0.0, 3.0, *[0.5] * 14, *[2.5] * 14], 4).astype(np.float32)
+    yield Case({"family": "half-way", "n": worst.size, "seed": 0}, worst)
+    yield Case({"family": "on the levels of INT4", "n": 200, "seed": 0}, (np.arange(200) % 16).astype(np.float32))
 
 
 def _mse_curves(spiky: bool) -> Any:

@@ -245,18 +245,49 @@ def _coarse(budget: Budget, **options: Any) -> Iterator[Case]:
             settings = {"width": width, "group": 512, "metadata": form, **options}
             whole = base + np.arange(2**width + 1)
             yield Case({**settings, "family": "whole numbers, far from zero"}, whole.astype(dtype))
-            few = np.arange(-3 * 2**width // 4, 3 * 2**width // 4 + 1) * float(kind.smallest_subnormal)
-            yield Case({**settings, "family": "multiples of the smallest number"}, few.astype(dtype))
+            # the second one's scale, nearly 2.5 of the smallest, is stored as two
+            for few in (
+                np.arange(-3 * 2**width // 4, 3 * 2**width // 4 + 1),
+                np.arange(0, 5 * 2 ** (width - 1) - 2, 2),
+            ):
+                multiples = few * float(kind.smallest_subnormal)
+                yield Case({**settings, "family": "multiples of the smallest number"}, multiples.astype(dtype))
             for seed in range(4 * (1 + budget.level)):
                 rng = np.random.default_rng([seed, width])
                 step = 0.5 + rng.random()
                 levels = (rng.integers(0, 2**width - 1, 200) + 0.5) * step
                 x = np.concatenate([[0.0, (2**width - 1) * step], levels]) - seed % 3 * 2.0 ** (width - 1) * step
+                x *= 2.0 ** (5 * (seed % 4))
                 yield Case({**settings, "family": "half-way", "seed": seed}, x.astype(dtype))
+
+
+def _twice_rounded(**options: Any) -> Iterator[Case]:
+    """Entries within two roundings of half-way, in ranges that are no numbers of few bits: found among 300 for each."""
+    for width, seed in ((3, 77), (4, 190), (6, 277), (8, 21)):
+        rng = np.random.default_rng([seed, width])
+        span = 0.5 + rng.random()
+        levels = (rng.integers(0, 2**width - 1, 200) + 0.5) / (2**width - 1) * span
+        near = levels * (1.0 + (rng.random(200) - 0.5) * 2.0**-22)
+        x = (np.concatenate([[0.0, span], near]) - span / 2).astype(np.float32) * np.float32(1024.0)
+        settings = {
+            "width": width,
+            "group": 512,
+            "metadata": "float32",
+            "family": "nearly half-way",
+            "seed": seed,
+            **options,
+        }
+        yield Case(settings, x)
+
+
+def _coarse_plain(budget: Budget) -> Iterator[Case]:
+    yield from _coarse(budget)
+    yield from _twice_rounded()
 
 
 def _coarse_repaired(budget: Budget) -> Iterator[Case]:
     yield from _coarse(budget, repaired=True)
+    yield from _twice_rounded(repaired=True)
 
 
 def _ends(cls: Any, case: Case) -> Outcome:
@@ -293,7 +324,10 @@ def _changed(cls: Any, case: Case) -> Outcome:
 
 QUANTISER = (
     _error_study("error", grid=True),
-    *(_study(name, _rounded(name), corpus=_coarse, cases=vector_cases()) for name in ("error_rounded", "ends_rounded")),
+    *(
+        _study(name, _rounded(name), corpus=_coarse_plain, cases=vector_cases())
+        for name in ("error_rounded", "ends_rounded")
+    ),
     _study(
         "ends",
         _ends,

@@ -181,7 +181,7 @@ def _dyadic(level: int) -> Iterator[Case]:
 def _sum_streams(allreduce: Any) -> list[Stream]:
     """Draws of the two-step sum at every entry, less the exact sum, over what it can be off at most."""
     streams = []
-    for P in (2, 4):
+    for P in (2, 5):
         stack = np.array([inputs.family("normal", 64, P + i, 1.0, np.float32) for i in range(P)])
         streams.append(_stream(allreduce, stack))
     return streams
