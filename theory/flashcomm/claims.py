@@ -106,7 +106,7 @@ _RMS = (
         sp.sqrt(2 * P),
         f"P quantisations of size e, and one of a sum whose scale is sqrt(P) times as large: {_INDEPENDENT}.",
         t.OWN_BLOCK_CODED,
-        t.SEVERAL_RANKS,
+        t.SUMS_CODED,
     ),
     _rms(
         _R + "rms",
@@ -159,7 +159,7 @@ _RMS = (
         title="Four and eight bits err 2.97 times as much as six and six, for the same bytes",
         relation=Eq(t.MIXED_RATIO, sp.sqrt((sp.Rational(1, 15**2) + sp.Rational(1, 255**2)) / sp.Rational(2, 63**2))),
         kind=Kind.APPROXIMATE,
-        assumes=(t.GAUSSIAN, t.MIXED_WIDTHS, t.SEVERAL_RANKS),
+        assumes=(t.GAUSSIAN, t.MIXED_WIDTHS, t.SUMS_CODED),
         source=t.FLASH_2024.second_hand(
             "its INT6 is reported to be four bits in the first stage and eight in the second",
             "Both stages contribute P e(b)^2, with e(b) proportional to 1/(2^b - 1).",

@@ -53,6 +53,11 @@ def has_integer_points(compressor: Any, x: Any) -> bool:
     return bool(compressor.zero == "integer" and (levels < 2.0**31).all())
 
 
+def has_clamped_points(compressor: Any) -> bool:
+    """Whether zero points are integers in the range of the codes."""
+    return bool(compressor.zero == "clamped")
+
+
 def has_log2_scales(compressor: Any, x: Any) -> bool:
     """Whether scales are powers of 2^(1/theta), the largest of which is large enough."""
     low, high = _ends(x, compressor.group)
@@ -64,6 +69,41 @@ def has_a_range(compressor: Any, x: Any) -> bool:
     """Whether the entries of some group differ."""
     low, high = _ends(x, compressor.group)
     return bool((high > low).any())
+
+
+def has_mixed_widths(widths: tuple[int, int]) -> bool:
+    """Whether one stage has four bits and the other eight."""
+    return set(widths) == {4, 8}
+
+
+def owners_read(owner_reads: bool) -> bool:
+    """Whether owners read the bytes that they send."""
+    return owner_reads
+
+
+def owners_keep(owner_reads: bool) -> bool:
+    """Whether owners keep their sums as they are."""
+    return not owner_reads
+
+
+def sides_read(both_read_both: bool) -> bool:
+    """Whether in the exchange all halves are read from what was sent."""
+    return both_read_both
+
+
+def sides_keep(both_read_both: bool) -> bool:
+    """Whether in the exchange a side keeps its own half as it is."""
+    return not both_read_both
+
+
+def nodes_are_equal(P: int, node: int) -> bool:
+    """Whether `P` ranks make nodes of `node` each."""
+    return P % node == 0
+
+
+def nodes_are_two(P: int, node: int) -> bool:
+    """Whether `P` ranks make two of them."""
+    return 2 * node == P
 
 
 def _ends(x: Any, group: int) -> tuple[Any, Any]:

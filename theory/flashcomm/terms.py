@@ -153,7 +153,7 @@ INTEGER_POINT = Hypothesis(
 CLAMPED_POINT = Hypothesis(
     "clamped_point",
     "The zero point is the integer round(-min/s), clamped to the codes' range.",
-    lambda compressor: compressor.zero == "clamped",
+    conditions.has_clamped_points,
 )
 LOG2_SCALE = Hypothesis(
     "log2_scale",
@@ -178,9 +178,7 @@ GAUSSIAN = Hypothesis(
     "The entries are independent standard normal numbers.",
     ensured="Every rank's entries are drawn so, in float32, from a seed of its own.",
 )
-SEVERAL_RANKS = Hypothesis(
-    "several_ranks", "P >= 2: what one rank quantises a second time lies on levels already.", Ge(P, 2)
-)
+SUMS_CODED = Hypothesis("sums_coded", "P >= 2: what one rank quantises a second time lies on levels already.", Ge(P, 2))
 LEVELS_MISS = Hypothesis(
     "levels_miss",
     "The entries that are no ends do not all lie on levels as far apart as INT4's.",
@@ -199,19 +197,17 @@ OWN_BLOCK_KEPT = Hypothesis(
 MIXED_WIDTHS = Hypothesis(
     "mixed_widths",
     "Four bits in one stage and eight in the other, against six in both.",
-    lambda widths: set(widths) == {4, 8},
+    conditions.has_mixed_widths,
 )
-OWNER_READS = Hypothesis("owner_reads", "Owners read the bytes that they send.", lambda owner_reads: owner_reads)
-OWNER_KEEPS = Hypothesis("owner_keeps", "Owners keep their sums as they are.", lambda owner_reads: not owner_reads)
+OWNER_READS = Hypothesis("owner_reads", "Owners read the bytes that they send.", conditions.owners_read)
+OWNER_KEEPS = Hypothesis("owner_keeps", "Owners keep their sums as they are.", conditions.owners_keep)
 SIDES_READ = Hypothesis(
     "sides_read",
     "In the exchange both sides add both halves as they were coded.",
-    lambda both_read_both: both_read_both,
+    conditions.sides_read,
 )
-SIDES_KEEP = Hypothesis(
-    "sides_keep", "In the exchange a side keeps its own half as it is.", lambda both_read_both: not both_read_both
-)
-EQUAL_NODES = Hypothesis("equal_nodes", "All nodes have as many ranks.", lambda P, node: P % node == 0)
+SIDES_KEEP = Hypothesis("sides_keep", "In the exchange a side keeps its own half as it is.", conditions.sides_keep)
+EQUAL_NODES = Hypothesis("equal_nodes", "All nodes have as many ranks.", conditions.nodes_are_equal)
 FULL_BLOCKS = Hypothesis(
     "full_blocks",
     "P groups divide n, and so do 8 P entries: every block is made of whole groups, its planes of whole bytes.",
@@ -222,7 +218,7 @@ TWO_HALVES = Hypothesis(
     "P is even, and a bridge joins the first half of the ranks to the second.",
     Eq(sp.Mod(P, 2), 0),
 )
-TWO_NODES = Hypothesis("two_nodes", "Two nodes of P/2 ranks each.", lambda P, node: 2 * node == P)
+TWO_NODES = Hypothesis("two_nodes", "Two nodes of P/2 ranks each.", conditions.nodes_are_two)
 
 FLASH_2024 = Work("Flash Communication, 2024, arXiv 2412.04964")
 FLASH_2025 = Work("FlashCommunication V2, 2025, arXiv 2508.03760")
