@@ -63,7 +63,9 @@ coded_bytes = Symbol("coded_bytes", "M", 60, integer=True, positive=True)
 
 
 ERROR_IN_STEPS = Quantity(
-    "error_in_steps", r"\max_i \frac{|\hat x_i-x_i|}{s}", "largest error of an entry, over the scale of its group"
+    "error_in_steps",
+    r"\max_i \frac{|\hat x_i-x_i|}{s}",
+    "largest error of an entry, over the scale of its group; beyond every bound where that is zero, and the error not",
 )
 LARGEST_ERROR = Quantity("largest_error", r"\max_i |\hat x_i-x_i|", "largest error of an entry of a group")
 END_ERROR = Quantity(
