@@ -70,7 +70,7 @@ def vector_grid(**options: Any) -> Callable[[int], Iterator[Case]]:
 
 @shared
 def vectors(dtype: Any = np.float64, **options: Any) -> Callable[[Budget], Iterator[Case]]:
-    """The hostile corpus at moderate scales, at several widths."""
+    """The hostile corpus at moderate scales, at several widths; and at both ends of the dtype."""
 
     def corpus(budget: Budget) -> Iterator[Case]:
         for n in budget.sizes:
@@ -80,6 +80,10 @@ def vectors(dtype: Any = np.float64, **options: Any) -> Callable[[Budget], Itera
                     for width in (1, 2, 4, 8):
                         settings = {"width": width, "group": 8, "family": name, "n": n, "offset": offset, **options}
                         yield Case({**settings, "scale_of_x": scale}, x)
+                # scales that are subnormal, and sums that almost overflow
+                for scale in (1e-40, 1e31) if dtype == np.float32 else (1e-310, 1e300):
+                    settings = {"width": 4, "group": 8, "family": name, "n": n, "scale_of_x": scale, **options}
+                    yield Case(settings, (make(n) * scale).astype(dtype))
 
     return corpus
 

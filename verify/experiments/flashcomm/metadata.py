@@ -16,7 +16,7 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.flashcomm.cases import made, quantiser_of, through, vector_cases, vectors
 from commbounds.verify.experiments.flashcomm.quantiser import formats, groups_of, rounding
 from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Study
+from commbounds.verify.study import Case, Outcome, Study, Unmeasured
 
 Array = NDArray[Any]
 _G = "flashcomm.groupquant."
@@ -92,12 +92,14 @@ def _stored_corpus(budget: Budget) -> Iterator[Case]:
     yield from _rounded_away(budget)
 
 
-def _inflation(cls: Any, case: Case) -> Outcome:
+def _inflation(cls: Any, case: Case) -> Outcome | Unmeasured:
     c = made(cls, case)
     wide = case.array.astype(np.float64)
     exact = np.array([np.ptp(wide[part]) for part in groups_of(wide, c.group)]) / c.top
     live = exact > 0
     stored = c.compress(case.array).ranges.scale[live].astype(np.float64)
+    if (exact[live] < stored * 1e-100).any():
+        return Unmeasured("a stored scale is more than 1e100 times the exact one: float64 holds no square of that")
     ratio = float((stored / exact[live]).max())
     # both scales are rounded to the dtype, and the power is computed with a few roundings
     slack = 16 * ratio * float(np.finfo(case.array.dtype).eps)
@@ -129,7 +131,9 @@ def _inflation_curves(cls: Any, _seed: int) -> list[Series]:
     worst = []
     for v, pair in zip(thetas, x, strict=True):
         case = Case({"width": 1, "group": 2, "scale": "log2", "theta": v}, pair)
-        worst.append(float(_inflation(cls, case).measured))
+        outcome = _inflation(cls, case)
+        assert isinstance(outcome, Outcome)
+        worst.append(float(outcome.measured))
     return [Series("scales just above a power", "theta", [float(v) for v in thetas], bound, worst)]
 
 
