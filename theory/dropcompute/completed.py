@@ -18,6 +18,7 @@ from commbounds.theory.dropcompute.terms import (
     LORDEN_1970,
     NBUE,
     NWUE,
+    ONE_MICRO_BATCH,
     PASSED,
     STEP_TIME,
     WORK,
@@ -34,18 +35,45 @@ from commbounds.theory.dropcompute.terms import (
     tau,
 )
 
+_EDGE = 1e-9
+"""Relative rounding of a threshold that is meant to be on an end of its range."""
+
+
+def _little_tail(family: str, shape: float, logwidth: float) -> bool:
+    """Normal, uniform, gamma of shape >= 4, lognormal of width <= 1/2, or the released delay."""
+    return (
+        family in ("normal", "uniform", "released")
+        or (family == "gamma" and shape >= 4)
+        or (family == "lognormal" and logwidth <= 1 / 2)
+    )
+
+
+def _near_the_mean(share: float, least: float) -> bool:
+    return least * (1 - _EDGE) <= share <= 3 / 2 * (1 + _EDGE)
+
+
+def _ends_close(family: str, shape: float, logwidth: float, M: int, tau: float, latency: float) -> bool:
+    """Whether the law, M and tau are on the 1 % map of completed micro-batches."""
+    return M >= 12 and _near_the_mean(tau / (M * latency), 3 / 4) and _little_tail(family, shape, logwidth)
+
+
+def _ends_near(family: str, shape: float, logwidth: float, M: int, tau: float, latency: float) -> bool:
+    """The same for the 5 % map."""
+    more = (family == "gamma" and shape == 1) or (family == "lognormal" and logwidth <= 1)
+    return M >= 12 and _near_the_mean(tau / (M * latency), 1 / 2) and (more or _little_tail(family, shape, logwidth))
+
+
 ENDS_CLOSE = Hypothesis(
     "ends_map_1",
     "M >= 12, 3/4 <= tau/(M mu) <= 3/2, and the latency is normal, uniform, gamma of shape >= 4, lognormal of width "
     "<= 1/2, or the delay that the released code injects.",
-    Ge(M, 12),
+    _ends_close,
 )
 ENDS_NEAR = Hypothesis(
     "ends_map_5",
     "M >= 12, 1/2 <= tau/(M mu) <= 3/2, and the latency is one of those, exponential, or lognormal of width <= 1.",
-    Ge(M, 12),
+    _ends_near,
 )
-ONE_MICRO_BATCH = Hypothesis("one_micro_batch", "M = 1.", Eq(M, 1))
 
 COMPLETIONS: tuple[Claim, ...] = (
     claim(
