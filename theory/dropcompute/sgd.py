@@ -77,16 +77,15 @@ CONVERGENCE: tuple[Claim, ...] = (
         "sgd.nonconvex",
         "SGD with random batches, any step size up to 1/L",
         Le(SQUARED_GRADIENT, _GRADIENT_BOUND),
-        "Descent: E f(x+) <= f(x) - gamma b/(2B) |grad f|^2 + L gamma^2 b sigma^2/(2 B^2), as (b/B)^2 <= b/B and gamma L <= "
-        "1; "
-        "summed and divided by gamma K/(2B).",
+        "Descent: E f(x+) <= f(x) - gamma b/(2B) |grad f|^2 + L gamma^2 b sigma^2/(2 B^2), as (b/B)^2 <= b/B and "
+        "gamma L <= 1; summed and divided by gamma K/(2B).",
         kind=Kind.EXPECTED,
         assumes=(SMOOTH, SMALL_STEP, SOME_SAMPLE),
         tightness=1,
         extremal="one step on L x^2/2 without noise, nothing dropped, gamma = 1/L",
         axis="steps",
-        note="The noise attains its term too: on L x^2/2, at gamma = 1/L and from the minimiser, all steps but the first "
-        "see L gamma sigma^2/B. Without noise and in many steps, an objective whose slope dips between the visited "
+        note="The noise attains its term too: on L x^2/2, at gamma = 1/L and from the minimiser, all steps but the "
+        "first see L gamma sigma^2/B. Without noise and in many steps, an objective whose slope dips between the visited "
         "points, and is the same at all of them, attains 2/3 at gamma = 1/L, and 1 in the limit of small steps if the "
         "bound is divided by 2 - gamma L, as the proof allows.",
     ),

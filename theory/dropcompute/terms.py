@@ -230,7 +230,9 @@ TAKES_TIME = Hypothesis(
     lambda x: bool((x[:, 0] > 0).all()),
 )
 SOME_TIME = Hypothesis(
-    "some_time", "Some micro-batch takes time: where none does, there is no positive threshold.", lambda x: bool(x.any())
+    "some_time",
+    "Some micro-batch takes time: where none does, there is no positive threshold.",
+    lambda x: bool(x.any()),
 )
 INDEPENDENT = Hypothesis(
     "independent_latencies",

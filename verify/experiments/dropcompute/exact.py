@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -29,7 +30,7 @@ _WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 512, 2048, 10_000)
 _GAMMAS = tuple(name for name, law in LAWS.items() if isinstance(law, Gamma))
 _EXPONENTIALS = ("exponential", "exponential, mean 3", "exponential, mean 1/4")
 _IFR = tuple(name for name, law in LAWS.items() if law.increasing_failure_rate)
-_HEAVY = (*LAWS, "1 (9/10) or 100")
+_HEAVY = (*LAWS, "1 (9/10) or 100", "constant")
 _LOGNORMALS = tuple(name for name, law in LAWS.items() if isinstance(law, Lognormal))
 _BOUNDED = tuple(name for name, law in LAWS.items() if math.isfinite(law.high))
 
@@ -149,10 +150,12 @@ def _study(claim: str, trial: Trial, curves: Sequence[Any] = (), subject: str = 
     return Study(f"dropcompute.{claim}", subject, trial, **options)
 
 
-def _only(names: Sequence[str], **grid: Any) -> dict[str, Any]:
+def _only(names: Sequence[str], also: Sequence[Case] = (), **grid: Any) -> dict[str, Any]:
     drawn = {key: value for key, value in grid.items() if key in ("workers", "batches", "overheads")}
     grid = {"workers": (1, 2, 1000), **grid}
-    return {"corpus": law_corpus(names, **grid), "cases": law_cases(names, **drawn)}
+    corpus = law_corpus(names, **grid)
+    by_hand = (lambda budget: itertools.chain(corpus(budget), also)) if also else corpus
+    return {"corpus": by_hand, "cases": law_cases(names, **drawn)}
 
 
 def _cases_of(*cases: Case) -> Callable[[Budget], Iterator[Case]]:
@@ -184,21 +187,21 @@ EXACT_STUDIES = (
         "time.gamma",
         _time(),
         [_over_workers("exponential", 12), _over_workers("gamma, shape 1/4", 12)],
-        **_only(_GAMMAS),
+        **_only(_GAMMAS, also=(law_case("gamma, shape 10^6", 10**9, 1),)),
         extremal=_cases_of(*(law_case(name, 1, M) for name in _GAMMAS for M in (1, 12))),
     ),
     _study(
         "time.bounded",
         _time(),
         [_over_workers("uniform", 12), _over_workers("released delay", 12)],
-        **_only(_BOUNDED),
+        **_only(_BOUNDED, also=(law_case("10 or 11", 10**9, 1024),)),
         extremal=_cases_of(law_case("uniform", 1, 1), law_case("Bernoulli", 1, 12)),
     ),
     _study(
         "time.lognormal",
         _time(),
         [_over_workers("lognormal, width 1", 1)],
-        **_only(_LOGNORMALS, batches=(1,)),
+        **_only((*_LOGNORMALS, "lognormal, width 0.1, median e^-5"), batches=(1,)),
     ),
     _study(
         "time.variance_as_proxy",

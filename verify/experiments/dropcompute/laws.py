@@ -59,6 +59,9 @@ MAPPED: dict[str, LatencyLaw] = {
     "gamma, shape 1/20": Gamma(0.05, 20.0),
     "1/5 or 1 (9/10)": bernoulli(0.2, 1.0, 0.9),
     "1 (9/10) or 100": bernoulli(1.0, 100.0, 0.1),
+    "10 or 11": bernoulli(10.0, 11.0, 0.5),
+    "gamma, shape 10^6": Gamma(1e6, 1e-6),
+    "lognormal, width 0.1, median e^-5": Lognormal(-5.0, 0.1),
     "constant": Lattice(1.0, 1.0, (1.0,)),
     "constant 3": Lattice(3.0, 1.0, (1.0,)),
 }
@@ -178,6 +181,20 @@ SMALL_LAWS = {
 }
 """By name; the first is constant, the last has a coefficient of variation above 1."""
 
+NAMED_LAWS = {
+    **SMALL_LAWS,
+    **{
+        str(law): law
+        for law in (
+            SmallLaw((0, 1), (3, 1)),
+            SmallLaw((0, 64), (3, 1)),
+            SmallLaw((0, 4), (1, 3)),
+            SmallLaw((0, 1), (1, 99)),
+        )
+    },
+}
+"""The same, and those that a single bound needs."""
+
 
 @cache
 def step_law(name: str, N: int, M: int) -> StepLaw:
@@ -220,6 +237,9 @@ def law_case(name: str, N: int, M: int, share: float = 1.0, overhead: float = 0.
     return Case({"law": name, "N": N, "M": M, "share": share, "overhead": overhead})
 
 
+_SHARES = tuple(sixteenths / 16 for sixteenths in range(1, 41))
+
+
 @st.composite
 def _law_cases(
     draw: st.DrawFn,
@@ -238,7 +258,7 @@ def law_cases(
     workers: Sequence[int] = (1, 2, 3, 8, 64, 200, 10_000),
     batches: Sequence[int] = (1, 2, 4, 12),
     overheads: Sequence[float] = (0.2, 0.0, 1.0),
-    shares: Sequence[float] = tuple(j / 16 for j in range(1, 41)),
+    shares: Sequence[float] = _SHARES,
 ) -> Callable[[], st.SearchStrategy[Case]]:
     """Generated cases of the same kind."""
     return partial(_law_cases, names, workers, batches, overheads, shares)

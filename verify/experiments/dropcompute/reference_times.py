@@ -1,4 +1,4 @@
-"""DropCompute: expected times by a second way, which shares no code with `StepLaw`: what bounds on gains are made of."""
+"""DropCompute: expected times by a second way, for bounds on gains: it shares no code with `StepLaw`."""
 
 from __future__ import annotations
 

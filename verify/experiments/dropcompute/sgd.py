@@ -267,6 +267,8 @@ def _sgd_grid(level: int) -> Iterator[Case]:
 
 def _long_runs(_budget: Budget) -> Iterator[Case]:
     yield from itertools.islice(_sgd_grid(0), 0, None, 23)
+    yield _sgd_case("x^2/2", 0, (1,) * 12, 1, 1, 1)  # nothing but noise, in all steps but the first
+    yield _sgd_case("x^2/2", 0, (2,) * 4, 2, 1, 1)
     for steps, rate in itertools.product((8, 24), (Fraction(1), Fraction(1, 2), Fraction(1, 8))):
         for f, start in (
             ("teeth", Fraction(0)),
@@ -370,8 +372,8 @@ def _runs(draw: st.DrawFn) -> Case:
     )
 
 
-def _run_case(steps: int, B: int, sigma: float, drop: float, seed: int, L: float = 1.0) -> Case:
-    return Case({"steps": steps, "B": B, "sigma": sigma, "drop": drop, "seed": seed, "L": L, "start": 2.0})
+def _run_case(steps: int, B: int, sigma: float, drop: float, seed: int, L: float = 1.0, start: float = 2.0) -> Case:
+    return Case({"steps": steps, "B": B, "sigma": sigma, "drop": drop, "seed": seed, "L": L, "start": start})
 
 
 def _runs_by_hand(budget: Budget) -> Iterator[Case]:
@@ -379,6 +381,9 @@ def _runs_by_hand(budget: Budget) -> Iterator[Case]:
         (1, 20, 200 if budget.level else 80), (0.0, 1.0, 10.0), (0.0, 0.5, 0.9)
     ):
         yield _run_case(steps, 4, sigma, drop, 3)
+    # noise and start weigh alike, far from the units in which all is about 1
+    for sigma, L, start in ((1000.0, 256.0, 2.0), (0.03, 1.0, 0.01), (500.0, 1.0, 100.0)):
+        yield _run_case(80, 1, sigma, 0.0, 3, L, start)
     for batches, sigma, L in itertools.product(((1,), (1, 1, 1), (2, 0, 1), (1, 2, 1)), (0, 1, 4), (1, 2)):
         for f, start in _starts(len(batches)):
             yield _sgd_case(f, start, batches, 2 if 2 in batches else 1, 1, sigma, L)

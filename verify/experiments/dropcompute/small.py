@@ -10,11 +10,11 @@ from typing import Any
 import sympy as sp
 
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.dropcompute.laws import SMALL_LAWS, SmallLaw, law_curves
+from commbounds.verify.experiments.dropcompute.laws import NAMED_LAWS, SMALL_LAWS, SmallLaw, law_curves
 from commbounds.verify.experiments.dropcompute.steps import exactly
 from commbounds.verify.study import Case, Outcome, Study
 
-_SIZES = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2))
+_SIZES = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (3, 1))
 _ENUMERATED = (
     "every outcome of up to four latencies with one, two or three whole values, rational probabilities; thresholds in "
     "steps of one half"
@@ -27,7 +27,7 @@ def _small_case(law: str, N: int, M: int, tau: Any) -> Case:
 
 
 def _grid(level: int) -> Iterator[Case]:
-    for N, M in _SIZES if level == 0 else (*_SIZES, (3, 1), (1, 4), (3, 2)):
+    for N, M in _SIZES if level == 0 else (*_SIZES, (1, 4), (3, 2)):
         for name, law in SMALL_LAWS.items():
             for doubled in range(1, 2 * max(law.values) * M + 3, 1 if level or M == 1 else 2):
                 yield _small_case(name, N, M, Fraction(doubled, 2))
@@ -56,7 +56,7 @@ def _times_corpus(_budget: Budget) -> Iterator[Case]:
 
 
 def _at_mean(law: str, N: int, M: int) -> Case:
-    return _small_case(law, N, M, M * SMALL_LAWS[law].mean)
+    return _small_case(law, N, M, M * NAMED_LAWS[law].mean)
 
 
 def _beyond_the_mean(law: str) -> Any:
@@ -75,6 +75,8 @@ def _mean_corpus(_budget: Budget) -> Iterator[Case]:
     for name in SMALL_LAWS:
         for N, M in ((1, 1), (1, 5)):
             yield _at_mean(name, N, M)
+    for name in ("0 (3/4) or 1 (1/4)", "0 (3/4) or 64 (1/4)"):
+        yield _at_mean(name, 1, 8)
 
 
 def _mean_constant(_budget: Budget) -> Iterator[Case]:
@@ -90,7 +92,7 @@ def _corpus(_budget: Budget) -> Iterator[Case]:
 
 def _law(case: Case) -> tuple[SmallLaw, int, int, Fraction]:
     s = case.settings
-    return SMALL_LAWS[s["law"]], s["N"], s["M"], s["tau"]
+    return NAMED_LAWS[s["law"]], s["N"], s["M"], s["tau"]
 
 
 def _expected(case: Case, value: Callable[[Any], Any]) -> Fraction:
@@ -139,12 +141,14 @@ def _work(drop_step: Any, case: Case) -> Outcome:
     # a worker goes on while what has elapsed is at most tau
     begun = sum((law.expect(m, lambda s: s <= tau) for m in range(M)), Fraction(0))
     alone = Case({**case.settings, "N": 1})
-    measured = _expected(alone, lambda t: exactly(drop_step(t, float(tau), preemption=case.settings["preemption"]).time))
+    measured = _expected(
+        alone, lambda t: exactly(drop_step(t, float(tau), preemption=case.settings["preemption"]).time)
+    )
     return Outcome(measured, {"latency": law.mean, "begun": begun})
 
 
 def _passed(drop_step: Any, case: Case) -> Outcome:
-    _law_, _N, M, tau = _law(case)
+    _, _N, M, tau = _law(case)
     alone = Case({**case.settings, "N": 1})
     measured = _expected(alone, lambda t: Fraction(int(drop_step(t, float(tau)).completed[0] == M)))
     # sigma^2 is rational: it is given as a square root whose square sympy takes back
@@ -251,6 +255,20 @@ def _calibrated(drop_step: Any, case: Case) -> Outcome:
     return Outcome(_expected(case, objective), {"truth": truth})
 
 
+def _long_overshoot(budget: Budget) -> Iterator[Case]:
+    """Besides, latencies of zero before the first that takes time, and a threshold that is nearly none."""
+    yield from _corpus(budget)
+    for name in ("0 (1/4) or 1 (3/4)", "0 (1/4) or 4 (3/4)"):
+        yield _small_case(name, 1, 6, Fraction(1, 1024))
+    yield _small_case("0 (3/4) or 1 (1/4)", 1, 8, Fraction(2))
+
+
+def _just_beyond(budget: Budget) -> Iterator[Case]:
+    """Besides, a threshold that hardly any time is below, just beyond the mean."""
+    yield from _corpus(budget)
+    yield _small_case("0 (1/100) or 1 (99/100)", 1, 1, Fraction(199, 200))
+
+
 def _constant(_budget: Budget) -> Iterator[Case]:
     for N, M in ((1, 3), (2, 3), (1, 4)):
         yield _small_case("2 (1)", N, M, Fraction(4))
@@ -329,10 +347,10 @@ SMALL_STUDIES = (
     _study("completed.work", _work, **_AFTER),
     _study("completed.accounting", _completed_trial),
     _study("completed.at_least", _completed_trial, extremal=_constant),
-    _study("completed.at_most", _completed_trial, extremal=_beyond),
+    _study("completed.at_most", _completed_trial, extremal=_beyond, corpus=_long_overshoot),
     _study("completed.new_better", _completed_trial, extremal=_beyond),
     _study("completed.at_the_mean", _completed_trial, extremal=_mean_constant, **_MEAN),
-    _study("completed.one_sided", _passed, extremal=_cantelli),
+    _study("completed.one_sided", _passed, extremal=_cantelli, corpus=_just_beyond),
     _study("time.exact", _exact_time, **_TIMES),
     _study("time.at_least_mean", _time_values, extremal=_single, **_TIMES),
     _study("time.ceiling", _time_values, extremal=_constant, **_TIMES),

@@ -41,7 +41,9 @@ def _stream(label: str, law: str, N: int, M: int, share: float, what: str, drop_
     lowest = max(step.law.low, 0.0) if law != "normal, cv 0.2" else 0.0
     low = -mean / unit if what == "completed" else (min(M * lowest, tau) - mean) / unit
     values = {"below" if what == "completed" else "capped": mean}
-    return Stream(label, draw, min(low, -1e-3), 1 - mean / unit, True, mean / unit, max(1.0, N * M / 240), values=values)
+    return Stream(
+        label, draw, min(low, -1e-3), 1 - mean / unit, True, mean / unit, max(1.0, N * M / 240), values=values
+    )
 
 
 def _streams(what: str) -> Callable[[Any], Sequence[Stream]]:
