@@ -85,8 +85,8 @@ CONVERGENCE: tuple[Claim, ...] = (
         extremal="one step on L x^2/2 without noise, nothing dropped, gamma = 1/L",
         axis="steps",
         note="The noise attains its term too: on L x^2/2, at gamma = 1/L and from the minimiser, all steps but the "
-        "first see L gamma sigma^2/B. Without noise and in many steps, an objective whose slope dips between the visited "
-        "points, and is the same at all of them, attains 2/3 at gamma = 1/L, and 1 in the limit of small steps if the "
+        "first see L gamma sigma^2/B. Without noise and in many steps, an objective whose slope dips between the "
+        "visited points, and is the same at all of them, attains 2/3 at gamma = 1/L, and 1 in the limit of small steps if the "
         "bound is divided by 2 - gamma L, as the proof allows.",
     ),
     claim(
@@ -105,6 +105,14 @@ CONVERGENCE: tuple[Claim, ...] = (
         tightness=1,
         extremal="one step on L x^2/2 without noise, nothing dropped",
         axis="steps",
+        unpinned=(
+            (
+                "0.9 times the term 2[*]sqrt(2)[*]sqrt(excess)*",
+                "On a quadratic half of the noise's term is attained at most, in the limit of many steps: what is left "
+                "of the start and what the noise adds are a quarter each. Nothing that attains more is known.",
+            ),
+            ("exponent -1/2 of 2", "Half of the noise's term: the same."),
+        ),
     ),
     claim(
         "sgd.convex",
@@ -143,6 +151,13 @@ CONVERGENCE: tuple[Claim, ...] = (
         extremal="no noise, nothing dropped, and slope 1 until the minimiser is one step away: x^2/2, continued by its "
         "tangents",
         axis="steps",
+        unpinned=(
+            (
+                "0.9 times the term distance[*]noise/sqrt(samples)",
+                "On a quadratic half of the noise's term is attained at most, in the limit of many steps: what is left "
+                "of the start and what the noise adds are a quarter each. Nothing that attains more is known.",
+            ),
+        ),
     ),
     claim(
         "sgd.drops_ignored",

@@ -173,9 +173,9 @@ TIMES: tuple[Claim, ...] = (
             ),
             (
                 "0.9 times the term log(N)",
-                "Loose by nature: log N, the exponential rate, is added to the Gaussian one. Where M k is so small that "
-                "the latter is little, the excess falls short of theta log N itself by about theta times log Gamma(M k) "
-                "+ (1 - M k) log log N.",
+                "Loose by nature: log N, the exponential rate, is added to the Gaussian one. Where M k is so small "
+                "that the latter is little, the excess falls short of theta log N itself by about theta times log "
+                "Gamma(M k) + (1 - M k) log log N.",
             ),
         ),
     ),

@@ -13,14 +13,14 @@ from commbounds.collectives import Gamma, LatencyLaw, Lattice, Normal
 
 Array = NDArray[np.float64]
 _CELLS = 1 << 16
-_PANELS = 400
+_PANELS = 128
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 class ReferenceTimes:
     """Sums of up to M latencies of a law, and the slowest of N workers.
 
-    Normal and gamma latencies by scipy's laws of their sums and one quadrature; latencies on a lattice by polynomial
+    Normal and gamma latencies by the laws of their sums and one quadrature; latencies on a lattice by polynomial
     multiplication; others are put on a lattice first.
 
     Parameters
@@ -40,6 +40,7 @@ class ReferenceTimes:
         self.law, self.M = law, M
         self.closed = isinstance(law, Normal | Gamma)
         self.error = 0.0
+        self._slowest: dict[int, float] = {}
         if self.closed:
             return
         if isinstance(law, Lattice):
@@ -54,35 +55,46 @@ class ReferenceTimes:
             self.error = M * self._unit / 2
         self._laws = _powers(weights, M)
 
-    def _sums(self, m: int) -> Any:
-        from scipy import stats
+    def _beyond(self, m: Any, x: Any) -> Array:
+        """P(S_m > x) where sums have a closed form."""
+        from scipy import special
 
         law = self.law
         if isinstance(law, Normal):
-            return stats.norm(m * law.average, law.deviation * math.sqrt(m))
+            return np.asarray(special.ndtr((m * law.average - x) / (law.deviation * np.sqrt(m))))
         assert isinstance(law, Gamma)
-        return stats.gamma(m * law.shape, m * law.base, law.scale)
+        return np.asarray(special.gammaincc(m * law.shape, np.maximum(x - m * law.base, 0.0) / law.scale))
 
     def slowest(self, N: int) -> float:
         """E of the largest of N sums of M latencies, in seconds."""
-        if not self.closed:
-            below = np.minimum(np.cumsum(self._laws[-1]), 1.0)
-            return float(self.M * self._base + self._unit * np.sum(1.0 - below**N))
-        sums = self._sums(self.M)
-        low = float(sums.ppf(1e-20)) if isinstance(self.law, Normal) else self.M * self.law.low
-        reach = float(sums.isf(1e-20 / N)) - low
+        if N not in self._slowest:
+            self._slowest[N] = self._integrated(N) if self.closed else self._summed(N)
+        return self._slowest[N]
+
+    def _summed(self, N: int) -> float:
+        below = np.minimum(np.cumsum(self._laws[-1]), 1.0)
+        return float(self.M * self._base + self._unit * np.sum(1.0 - below**N))
+
+    def _integrated(self, N: int) -> float:
+        law, M = self.law, self.M
+        mean, deviation = M * law.mean, math.sqrt(M * law.variance)
+        low = mean - 10 * deviation if isinstance(law, Normal) else max(M * law.low, mean - 40 * deviation)
+        reach = 2 * (mean - low) + deviation
+        while float(self._beyond(M, low + reach)) * N > 1e-20:
+            reach *= 1.25
         # x = low + reach s^8 resolves the singularity of a gamma law of small shape at its left end
         edges = np.linspace(0.0, 1.0, _PANELS + 1)
         half = 0.5 / _PANELS
         s = (edges[:-1] + half)[:, None] + half * _NODES
         with np.errstate(divide="ignore"):  # nobody has ended: log 0
-            beyond = -np.expm1(N * np.log1p(-sums.sf(low + reach * s**8)))
+            beyond = -np.expm1(N * np.log1p(-self._beyond(M, low + reach * s**8)))
         return float(low + reach * half * np.sum((beyond * 8 * s**7) @ _WEIGHTS))
 
     def below(self, tau: float) -> float:
         """Sum over m = 1 .. M of P(S_m < tau)."""
         if self.closed:
-            return float(sum(self._sums(m).cdf(tau) for m in range(1, self.M + 1)))
+            m = np.arange(1, self.M + 1)
+            return float(np.sum(1.0 - self._beyond(m, tau)))
         total = 0.0
         for m, law in enumerate(self._laws, 1):
             place = (tau - m * self._base) / self._unit

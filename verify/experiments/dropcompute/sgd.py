@@ -382,8 +382,9 @@ def _runs_by_hand(budget: Budget) -> Iterator[Case]:
     ):
         yield _run_case(steps, 4, sigma, drop, 3)
     # noise and start weigh alike, far from the units in which all is about 1
-    for sigma, L, start in ((1000.0, 256.0, 2.0), (0.03, 1.0, 0.01), (500.0, 1.0, 100.0)):
-        yield _run_case(80, 1, sigma, 0.0, 3, L, start)
+    for spread, curvature, far in ((1000.0, 256.0, 2.0), (0.03, 1.0, 0.01), (500.0, 1.0, 100.0)):
+        yield _run_case(80, 1, spread, 0.0, 3, curvature, far)
+    yield _run_case(1, 1, 0.0, 0.0, 3, 1.0, 0.5)
     for batches, sigma, L in itertools.product(((1,), (1, 1, 1), (2, 0, 1), (1, 2, 1)), (0, 1, 4), (1, 2)):
         for f, start in _starts(len(batches)):
             yield _sgd_case(f, start, batches, 2 if 2 in batches else 1, 1, sigma, L)
