@@ -11,6 +11,7 @@ import pytest
 import sympy as sp
 from bindings import COMPRESSED, judged
 from hypothesis import strategies as st
+from samples import first_of_each
 
 from commbounds.compressors import TopK
 from commbounds.theory import Standing, claims
@@ -30,6 +31,16 @@ TOPK, RANDK, QSGD = "sparsifiers.topk.contraction", "sparsifiers.randk.contracti
 
 EXACT, INJECT, SEARCH, ATTACK = Method.EXACT, Method.INJECT, Method.SEARCH, Method.ATTACK
 EXTREMAL, SAMPLE = Method.EXTREMAL, Method.SAMPLE
+
+
+def column(name):
+    """The column of the claim."""
+    return claims()[name].column
+
+
+def how_tested(name):
+    """What of the claim's compressor is drawn, and of which column it is."""
+    return column(name), COMPRESSED[name].tested
 
 
 def searched(study, budget, seed):
@@ -190,7 +201,7 @@ def planted(plant, bound, measure=None, corpus=(), **changes):
     )
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", first_of_each(range(5), lambda _: "any seed"))
 def test_a_planted_counterexample_is_found_and_shrinks_to_the_simplest(seed, plant):
     found, best = searched(planted(plant, sp.Integer(1)), Budget(0, (1,), 600, 0, 0), seed)
     assert found.verdict is Verdict.REFUTED
@@ -229,6 +240,7 @@ def test_without_a_reading_the_search_says_nothing(plant):
     assert searched(planted(plant, sp.Integer(1), Unreadable()), QUICK, 0)[0] is None
 
 
+@pytest.mark.wide  # five seconds and more
 def test_examples_depend_on_the_seed_alone(plant, tmp_path, monkeypatch):
     """On nothing that Hypothesis could pick up elsewhere: constants in loaded modules, profiles, databases."""
 
@@ -271,7 +283,7 @@ TIGHT = [
 
 
 @pytest.mark.kernels
-@pytest.mark.parametrize("name", TIGHT)
+@pytest.mark.parametrize("name", first_of_each(TIGHT, column))
 def test_tight_claims_are_attained_by_attack_from_nothing(name):
     found, best = attacked(EXPERIMENTS[name], replace(QUICK, evaluations=3000))
     assert found.verdict is Verdict.SURVIVED
@@ -330,7 +342,7 @@ def test_a_wrong_mean_raises_the_alarm(name, relation, plant):
     assert found.e_value > 1e8
 
 
-@pytest.mark.parametrize("name", [n for n, e in COMPRESSED.items() if e.tested])
+@pytest.mark.parametrize("name", first_of_each([n for n, e in COMPRESSED.items() if e.tested], how_tested))
 def test_the_right_mean_raises_none_and_the_finding_says_what_would(name):
     found = judged(EXPERIMENTS[name], SAMPLE, alpha=1e-8).evidence[SAMPLE]
     assert (found.method, found.verdict, found.alpha) == (Method.SAMPLE, Verdict.CONSISTENT, 1e-8)
