@@ -47,12 +47,12 @@ def _settled(family: str, shape: float, logwidth: float, N: int, M: int) -> bool
         or (family == "gamma" and shape in (1, 4))
         or (family == "lognormal" and logwidth == 1 / 2)
     )
-    return known and N >= 64 and M == 12
+    return known and N >= 4 and M == 12
 
 
 SEVERAL = Hypothesis(
     "settled_cells",
-    "N >= 64, M = 12, and latencies are normal, exponential, gamma of shape 4, lognormal of width 1/2, "
+    "N >= 4, M = 12, and latencies are normal, exponential, gamma of shape 4, lognormal of width 1/2, "
     "or the released delay.",
     _settled,
 )
@@ -213,12 +213,13 @@ GAINS: tuple[Claim, ...] = (
     ),
     claim(
         "threshold.settled",
-        "From 64 workers on, one threshold is as good as the best for any number of workers",
-        Le(REGRET, sp.Rational(1, 1000)),
+        "From four workers on, one threshold is as good as the best for any number of workers",
+        Le(REGRET, sp.Rational(1, 3000)),
         "Once P(T > tau) is nearly 1, S_eff is E[completed]/(tau + T_c) times what does not depend on tau. Measured "
         "against the exact law on the cells of the map; no proof of the constant.",
         kind=Kind.APPROXIMATE,
         assumes=(FIFTH, SEVERAL),
+        note="The most is lost by four workers of normal latency, 0.030 %; three lose 0.7 %, eight less than 1e-6.",
     ),
     claim(
         "gain.printed_within_5",

@@ -28,9 +28,9 @@ from commbounds.theory.dropcompute.terms import (
     largest_batch,
     noise,
     samples,
+    sgdsteps,
     share,
     smoothness,
-    steps,
     stepsize,
 )
 
@@ -83,11 +83,11 @@ CONVERGENCE: tuple[Claim, ...] = (
         assumes=(SMOOTH, SMALL_STEP, SOME_SAMPLE),
         tightness=1,
         extremal="one step on L x^2/2 without noise, nothing dropped, gamma = 1/L",
-        axis="steps",
+        axis="sgdsteps",
         note="The noise attains its term too: on L x^2/2, at gamma = 1/L and from the minimiser, all steps but the "
         "first see L gamma sigma^2/B. Without noise and in many steps, an objective whose slope dips between the "
-        "visited points, and is the same at all of them, attains 2/3 at gamma = 1/L, and 1 in the limit of small steps if the "
-        "bound is divided by 2 - gamma L, as the proof allows.",
+        "visited points, and is the same at all of them, attains 2/3 at gamma = 1/L, and 1 in the limit of small steps "
+        "if the bound is divided by 2 - gamma L, as the proof allows.",
     ),
     claim(
         "sgd.nonconvex_tuned",
@@ -104,7 +104,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         assumes=(SMOOTH, TUNED, SOME_SAMPLE, ELSEWHERE),
         tightness=1,
         extremal="one step on L x^2/2 without noise, nothing dropped",
-        axis="steps",
+        axis="sgdsteps",
         unpinned=(
             (
                 "0.9 times the term 2[*]sqrt(2)[*]sqrt(excess)*",
@@ -129,7 +129,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         tightness=1,
         extremal="no noise, nothing dropped, gamma = 1/L, and slope 1 until the minimiser is one step away: x^2/2, "
         "continued by its tangents",
-        axis="steps",
+        axis="sgdsteps",
         note="With |grad f|^2 <= 2L (f - f*) in place of that inequality, step sizes up to 1/(2L) and twice the bound "
         "come out: no case attains more than half of that.",
     ),
@@ -150,7 +150,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         tightness=1,
         extremal="no noise, nothing dropped, and slope 1 until the minimiser is one step away: x^2/2, continued by its "
         "tangents",
-        axis="steps",
+        axis="sgdsteps",
         unpinned=(
             (
                 "0.9 times the term distance[*]noise/sqrt(samples)",
@@ -162,7 +162,7 @@ CONVERGENCE: tuple[Claim, ...] = (
     claim(
         "sgd.drops_ignored",
         "The same bound with the samples of steps in which nothing is dropped",
-        Le(SQUARED_GRADIENT, _GRADIENT_BOUND.subs(samples, steps * largest_batch)),
+        Le(SQUARED_GRADIENT, _GRADIENT_BOUND.subs(samples, sgdsteps * largest_batch)),
         "Refuted by dropping: only what is computed counts.",
         kind=Kind.EXPECTED,
         assumes=(SMOOTH, SMALL_STEP, SOME_SAMPLE),
@@ -170,7 +170,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         corrected_by="dropcompute.sgd.nonconvex",
         tightness=sp.oo,
         extremal="noiseless samples, one of them in the first step and none thereafter",
-        axis="steps",
+        axis="sgdsteps",
         note="Dropping costs steps: with a share p dropped, 1/(1-p) times as many.",
     ),
 )

@@ -84,7 +84,7 @@ noise = Symbol("noise", r"\sigma", Fraction(2), nonnegative=True)
 """Standard deviation of a sample's gradient, sigma."""
 smoothness = Symbol("smoothness", "L", Fraction(1), positive=True)
 """Lipschitz constant of the gradient."""
-curvature = Symbol("curvature", r"\inf f''", Fraction(-1, 2), real=True)
+leastcurvature = Symbol("leastcurvature", r"\inf f''", Fraction(-1, 2), real=True)
 """Smallest curvature of the objective: not negative where it is convex."""
 distance = Symbol("distance", r"\lVert\theta^0-\theta^*\rVert", Fraction(3), nonnegative=True)
 """Distance of the start from a minimiser, R."""
@@ -94,7 +94,7 @@ samples = Symbol("samples", "K", Fraction(12), positive=True)
 """Samples used in all steps together, K."""
 largest_batch = Symbol("largest_batch", "B", 3, integer=True, positive=True)
 """Samples of a step in which nothing is dropped, B."""
-steps = Symbol("steps", r"n_{\mathrm{steps}}", 6, integer=True, positive=True)
+sgdsteps = Symbol("sgdsteps", r"n_{\mathrm{steps}}", 6, integer=True, positive=True)
 """Steps of SGD."""
 
 cv = jitter / latency
@@ -334,7 +334,7 @@ SMOOTH = Hypothesis(
     ensured="Objectives are functions on the line whose curvature is L at most; every sample adds sigma or -sigma with "
     "equal chances, whatever the batches.",
 )
-CONVEX = Hypothesis("convex_objective", "f is convex.", Ge(curvature, 0))
+CONVEX = Hypothesis("convex_objective", "f is convex.", Ge(leastcurvature, 0))
 SOME_SAMPLE = Hypothesis("some_sample", "At least one sample is computed in all steps together.", Ge(samples, 1))
 SMALL_STEP = Hypothesis("step_at_most_inverse", "gamma <= 1/L.", Le(stepsize * smoothness, 1))
 ELSEWHERE = Hypothesis(

@@ -263,8 +263,8 @@ MAP_STUDIES = (
     _study(
         "threshold.settled",
         _settled,
-        _cells(tuple((law, 12) for law in _SETTLED), (64, 200, 2048, 10_000)),
-        [_over_workers("released delay", 12, (64, 128, 512, 2048, 10_000))],
+        _cells(tuple((law, 12) for law in _SETTLED), (4, 8, 64, 2048, 10_000)),
+        [_over_workers("released delay", 12, (4, 8, 32, 128, 512, 2048, 10_000))],
     ),
     _study(
         "gain.printed_within_5",

@@ -93,17 +93,19 @@ class ReferenceTimes:
     def below(self, tau: float) -> float:
         """Sum over m = 1 .. M of P(S_m < tau)."""
         if self.closed:
-            m = np.arange(1, self.M + 1)
-            return float(np.sum(1.0 - self._beyond(m, tau)))
+            counts = np.arange(1, self.M + 1)
+            return float(np.sum(1.0 - self._beyond(counts, tau)))
         total = 0.0
-        for m, law in enumerate(self._laws, 1):
+        for m, weights in enumerate(self._laws, 1):
             place = (tau - m * self._base) / self._unit
             if self.error:  # a cell holds what is within half a unit of its centre
                 whole = math.floor(place + 0.5)
                 part = place + 0.5 - whole
             else:
                 whole, part = math.ceil(place - 1e-9), 0.0
-            total += law[: max(whole, 0)].sum() + (part * law[whole] if 0 <= whole < law.size else 0.0)
+            total += float(
+                weights[: max(whole, 0)].sum() + (part * weights[whole] if 0 <= whole < weights.size else 0.0)
+            )
         return float(total)
 
     @cached_property

@@ -215,10 +215,10 @@ def _sgd_values(case: Case) -> dict[str, Any]:
         "noise": s["sigma"],
         "excess": s["L"] * (f.value(start) - f.infimum),
         "distance": min(abs(start - x) for x in f.minimisers),
-        "curvature": s["L"] * min(f.slopes),
+        "leastcurvature": s["L"] * min(f.slopes),
         "largest_batch": s["B"],
         "samples": sum(s["batches"]),
-        "steps": len(s["batches"]),
+        "sgdsteps": len(s["batches"]),
     }
 
 
@@ -301,8 +301,8 @@ def _run_values(case: Case) -> dict[str, Any]:
     s = case.settings
     L, start = s["L"], s["start"]
     return {
-        "smoothness": L, "noise": s["sigma"], "excess": L * start**2 / 2, "distance": start, "curvature": L,
-        "largest_batch": float(s["B"]), "samples": float(_run_batches(case).sum()), "steps": float(s["steps"]),
+        "smoothness": L, "noise": s["sigma"], "excess": L * start**2 / 2, "distance": start,
+        "leastcurvature": L, "largest_batch": float(s["B"]), "samples": float(_run_batches(case).sum()), "sgdsteps": float(s["steps"]),
     }  # fmt: skip
 
 
@@ -418,7 +418,7 @@ def _sgd_study(claim: str, trial: Any, **more: Any) -> Study:
         drawn.append(("x^2/2 with tangents, no noise, eta = 1/L", _tangent_case))
     else:
         drawn.append(("a slope that dips between the points, no noise, eta = 1/L", _teeth_case))
-    points = [(label, "steps", [(float(n), make(n)) for n in _LENGTHS]) for label, make in drawn]
+    points = [(label, "sgdsteps", [(float(n), make(n)) for n in _LENGTHS]) for label, make in drawn]
     options = {
         "curves": law_curves(f"sgd.{claim}", trial, points),
         "known": _known,
@@ -437,7 +437,7 @@ def _sgd_curves(claim: str, trial: Any) -> Callable[[Any, int], list[Series]]:
     for drop in (0.0, 0.9):
         runs = [(float(n), _run_case(n, 4, 1.0, drop, 3)) for n in lengths]
         some = [(n, case) for n, case in runs if _run_batches(case).any()]
-        drawn.append((f"{drop:.0%} of the steps dropped", "steps", some))
+        drawn.append((f"{drop:.0%} of the steps dropped", "sgdsteps", some))
     return law_curves(f"sgd.{claim}", trial, drawn)
 
 
