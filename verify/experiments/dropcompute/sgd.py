@@ -302,7 +302,8 @@ def _run_values(case: Case) -> dict[str, Any]:
     L, start = s["L"], s["start"]
     return {
         "smoothness": L, "noise": s["sigma"], "excess": L * start**2 / 2, "distance": start,
-        "leastcurvature": L, "largest_batch": float(s["B"]), "samples": float(_run_batches(case).sum()), "sgdsteps": float(s["steps"]),
+        "leastcurvature": L, "largest_batch": float(s["B"]), "samples": float(_run_batches(case).sum()),
+        "sgdsteps": float(s["steps"]),
     }  # fmt: skip
 
 
