@@ -138,9 +138,9 @@ class Measurements:
         for mutant in formula_mutants(claim.relation.rhs):
             changed = self._points(mutant.bound)
             differs = np.isfinite(changed) & (np.abs(changed - bound) > room)
+            if not np.isfinite(changed).any():
+                continue  # has no value anywhere
             if isinstance(claim.relation, sp.Eq):
-                if not np.isfinite(changed).any():
-                    continue
                 refuted = np.abs(measured - changed) > slack + _room(measured, changed)
             else:
                 stronger = differs & (self._sign * (bound - changed) > 0.0)

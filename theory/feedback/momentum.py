@@ -46,6 +46,9 @@ _LEMMAS = (
             "(1 - alpha)(1 + alpha/2) <= 1 - alpha/2 and (1 - alpha)(1 + 2/alpha) <= 2/alpha; ||grad+ - h||^2 is at "
             "most twice ||grad - h||^2 plus twice ||grad+ - grad||^2."
         ),
+        tightness=1,
+        extremal="alpha towards 0: h - grad f is the gradient's change turned round, and g - h is 4 eta/alpha times "
+        "it; the compressor that returns 1 - q of its input",
         axis="eta",
     ),
     Claim(
@@ -64,6 +67,8 @@ _LEMMAS = (
             "f+ <= f - gamma/2 ||grad f||^2 - (1/(2 gamma) - L/2)||x+ - x||^2 + gamma/2 ||g - grad f||^2, "
             "L gamma <= 1/2, and ||g - grad f||^2 <= 2||g - h||^2 + 2||h - grad f||^2."
         ),
+        tightness=1,
+        extremal="one worker in one dimension, g - h = h - grad f, step size 1/(2 L)",
         axis="stepsize",
     ),
 )
