@@ -366,11 +366,12 @@ def _rate_corpus(budget: Budget) -> Iterator[Case]:
         yield Case({"P": 2, "n": 2, "q": q, "rate": rate, "steps": 40, "seed": 3, "apart": 1.0, "family": family})
     for q, rate in itertools.product((0.9, 31 / 32), (0.1, 1.0)):
         yield Case({"P": 1, "n": 1, "q": q, "rate": rate, "steps": 200, "seed": 3, "apart": 3.0, "dense": False})
-    for P, n, k in ((2, 3, 1), (5, 4, 1), (8, 2, 1)):
-        yield Case({"P": P, "n": n, "k": k, "rate": 1.0, "steps": 10, "seed": 2, "at_best": True})
-    for (P, n, k), apart, steepness in itertools.product(((2, 3, 1), (3, 8, 1)), (0.01, 100.0), (0.01, 100.0)):
-        settings = {"P": P, "n": n, "k": k, "rate": 1.0, "steps": 10, "seed": 2, "at_best": True}
-        yield Case({**settings, "apart": apart, "steepness": steepness})
+    for P, n, k, seed in ((2, 3, 1, 2), (3, 4, 3, 1), (5, 4, 1, 2), (8, 2, 1, 2)):
+        settings = {"P": P, "n": n, "k": k, "rate": 1.0, "steps": 40, "seed": seed, "at_best": True}
+        yield Case({**settings, "dense": False})
+    for (P, n, k), apart, steepness in itertools.product(((2, 3, 1), (3, 8, 1)), (1e-6, 1e6), (1e-6, 1e6)):
+        settings = {"P": P, "n": n, "k": k, "rate": 1.0, "steps": 40, "seed": 2, "at_best": True}
+        yield Case({**settings, "dense": False, "apart": apart, "steepness": steepness})
     for P, n, k, steps in ((1, 1, 1, 8), (2, 3, 1, 4), (3, 2, 1, 3), (5, 2, 1, 2)):
         for family, apart, rate in (("quadratics", 0.0, 1.0), ("quadratics", 0.0, 0.1), ("wells", 1.0, 1.0)):
             settings = {"P": P, "n": n, "k": k, "rate": rate, "steps": steps, "seed": 5, "apart": apart}

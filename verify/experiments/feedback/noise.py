@@ -52,10 +52,10 @@ def _unit(case: Case) -> float:
     return divisible(s["P"], s["steps"]) if s.get("exact") else 1.0
 
 
-def _descent(sgd: Any, arc: bool, k: int, eta: float, gamma: float) -> Any:
+def _descent(sgd: Any, arc: bool, k: int, eta: float, gamma: float, dense: bool = True) -> Any:
     if arc:
-        return sgd(EF21M(eta=eta), gamma, ArcRows(k, 1, _PLAIN_SKETCH))
-    return sgd(EF21M(TopK(k), eta=eta), gamma)
+        return sgd(EF21M(eta=eta, dense=dense), gamma, ArcRows(k, 1, _PLAIN_SKETCH))
+    return sgd(EF21M(TopK(k), eta=eta, dense=dense), gamma)
 
 
 def _step_size(problem: Any, arc: bool, alpha: float, eta: float) -> float:
@@ -65,7 +65,7 @@ def _step_size(problem: Any, arc: bool, alpha: float, eta: float) -> float:
 
 
 def _values(problem: Any, arc: bool, n: int, k: int, eta: float, gamma: float, T: int, s2: Any) -> dict[str, Any]:
-    """The bound's symbols; the first gradients are sent whole, so that at first only their noise is off."""
+    """The bound's symbols where the first gradients are sent whole, so that at first only their noise is off."""
     exact, P = problem.exact, len(problem.a)
     shared = {
         "gap": problem.gap(np.zeros(n)), "stepsize": Fraction(gamma) if exact else gamma, "horizon": T,
@@ -73,6 +73,12 @@ def _values(problem: Any, arc: bool, n: int, k: int, eta: float, gamma: float, T
         "smoothness": problem.L, "smoothness_apart": root(problem.Lt_square),
     }  # fmt: skip
     return {**shared, "mean_lag": 0} if arc else {**shared, "lag": 0, "own_lag": s2}
+
+
+def _first_lags(run: FeedbackRun, arc: bool) -> dict[str, Any]:
+    """How far estimates that began with zeros are from the first gradients, after the first step."""
+    apart = run.memory(0, False) - run.momentum(0, False)
+    return {"mean_lag": square(apart.mean(axis=0))} if arc else {"lag": square(apart) / len(apart)}
 
 
 def _known(arc: bool) -> Callable[[Any, Case], dict[str, Any]]:
@@ -99,15 +105,21 @@ def _enumerated(arc: bool) -> Callable[[Any, Case], Outcome]:
         gamma = _step_size(problem, arc, k / n, s["eta"])
         u = _unit(case) * s["sigma"] * np.arange(1.0, n + 1.0)
         values = _values(problem, arc, n, k, s["eta"], gamma, T, square(lifted(u, exact)))
-        total, count = lifted(0.0, exact).item(), 0
-        for signs in itertools.product((1.0, -1.0), repeat=P * (T - 1) if u.any() else 0):
-            # the last step's gradient moves weights that nobody looks at
-            noise = np.array([*signs, *([1.0] * P)]).reshape(T, P, 1) * u if signs else np.zeros((T, P, n))
-            run, count = (
-                FeedbackRun.of(_descent(sgd, arc, k, s["eta"], gamma), problem, np.zeros(n), T - 1, noise),
-                count + 1,
-            )
+        total, count, start = lifted(0.0, exact).item(), 0, np.zeros(n)
+        descent = _descent(sgd, arc, k, s["eta"], gamma, s.get("dense", True))
+        if s.get("at_best"):
+            start = problem.best
+            values["gap"] = problem.gap(start)
+        # the last step's gradient moves weights that nobody looks at
+        noisy = min(s.get("noisy", T), T - 1)
+        for signs in itertools.product((1.0, -1.0), repeat=P * noisy if u.any() else 0):
+            noise = np.zeros((T, P, n))
+            if signs:
+                noise[:noisy] = np.reshape(signs, (noisy, P, 1)) * u
+            run, count = FeedbackRun.of(descent, problem, start, T - 1, noise), count + 1
             total = total + sum(square(problem.mean(run.x(t))) for t in range(T))
+            if not s.get("dense", True):  # without noise
+                values |= _first_lags(run, arc)
         measured = total / (count * T)
         return Outcome(measured, values, 0.0 if exact else 64 * (P + n) * T * EPS * (1 + float(measured)))
 
@@ -138,6 +150,16 @@ def _noise_corpus(budget: Budget) -> Iterator[Case]:
     for P, n, k, T, eta in ((3, 2, 1, 3, 0.2), (5, 2, 1, 2, 1.0), (1, 3, 1, 7, 0.5)):
         settings = {"P": P, "n": n, "k": k, "steps": T, "eta": eta, "sigma": 1.0}
         yield Case({**settings, "seed": 1, "family": "wells"})
+    for P, n, k, at_best in ((3, 4, 3, True), (2, 3, 1, True), (5, 3, 1, False)):  # lags alone, or before a descent
+        settings = {"P": P, "n": n, "k": k, "steps": 60, "eta": 1.0, "sigma": 0.0, "seed": 1, "dense": False}
+        yield Case({**settings, "at_best": at_best})
+
+
+def _corpus_of_topk(budget: Budget) -> Iterator[Case]:
+    """The same; and noise in the first gradient alone, long remembered."""
+    yield from _noise_corpus(budget)
+    settings = {"P": 1, "n": 1, "k": 1, "steps": 2500, "eta": 1e-4, "sigma": 1.0, "noisy": 1}
+    yield Case({**settings, "seed": 1, "at_best": True})
 
 
 def _run_streams(arc: bool) -> Callable[[Any], list[Stream]]:
@@ -421,7 +443,7 @@ NOISY = (
             _enumerated(arc),
             known=_known(arc),
             grid=_noise_grid,
-            corpus=_noise_corpus,
+            corpus=_noise_corpus if arc else _corpus_of_topk,
             streams=_run_streams(arc),
             curves=_bound_curves(arc),
             enumerated=_SIGNS,
