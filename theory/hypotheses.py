@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Hypothesis
 from commbounds.theory.quantities import P, alpha, k, m, mu, n, r, s
+
+
+def adds_exactly(x: Any) -> bool:
+    """Whether all entries are whole and no sum of the rows needs more bits than a number of their dtype has."""
+    largest = 2.0 ** (24 if x.dtype.itemsize == 4 else 53)
+    return bool((x == x.round()).all() and abs(x).astype("float64").sum(axis=0).max() <= largest)
+
 
 # Inputs
 NO_ZERO_ENTRIES = Hypothesis("no_zero_entries", "No entry is zero.")
@@ -70,6 +79,9 @@ EXACT_ARITHMETIC = Hypothesis(
 )
 
 # Several workers
+EXACT_SUMS = Hypothesis(
+    "exact_sums", "All entries are whole numbers, and so small that sums over the workers are exact.", adds_exactly
+)
 NONZERO_AVERAGE = Hypothesis("nonzero_average", "The average of the workers' vectors is not zero.")
 SHARED_SUPPORT = Hypothesis("shared_support", "All workers keep the same random set of entries.")
 INDEPENDENT_SUPPORTS = Hypothesis("independent_supports", "Every worker draws its own set of entries, independently.")
