@@ -16,7 +16,7 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.oktopk.cases import corpus, generated, options_of
 from commbounds.verify.experiments.oktopk.runs import OkTopkRun, even_cuts, stack_case
 from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Stream, Study
+from commbounds.verify.study import Case, Outcome, Stream, Study, Unmeasured
 
 Array = NDArray[Any]
 _TOP = 2.0**12
@@ -171,7 +171,8 @@ def _drift_streams(implementation: Any) -> Sequence[Stream]:
             return np.clip(found, low, high)
 
         name = "stratified" if stack is _in_strata else "independent"
-        return Stream(f"{name}, P = {P}, z = {z:g}, scale {scale:g}", draws, low, high, unit=p, cost=100)
+        label = f"{name}, P = {P}, z = {z:g}, scale {scale:g}"
+        return Stream(label, draws, low, high, unit=p, cost=100, values={"z": z, "scale": scale})
 
     return [*(stream(_in_strata, *drift) for drift in _DRIFTS), stream(_independent, 4, 1.5, 1.25)]
 
@@ -233,7 +234,7 @@ IDENTITIES: tuple[Study, ...] = (
     Study(
         claim="oktopk.threshold.drift",
         subject="oktopk_allreduce",
-        trial=lambda _implementation, _case: None,
+        trial=lambda _implementation, _case: Unmeasured("only draws tell"),
         streams=_drift_streams,
         parameters={"entries": f"{_ENTRIES} a rank"},
     ),

@@ -48,7 +48,7 @@ def _quadratic_trial(implementation: Any, case: Case) -> Outcome:
 
     sgd = implementation(k, eta, options={"tau_prime": 1})
     state = sgd.start(np.zeros(n), P)
-    squares, xi, top = [], 0.0, 0.0
+    squares, xi, top, unexplained = [], 0.0, 0.0, 0.0
     for _ in range(s["steps"]):
         gradients = curvature * (state.weights - centre)
         gradient = gradients.mean(axis=0)
@@ -57,11 +57,16 @@ def _quadratic_trial(implementation: Any, case: Case) -> Outcome:
         state, result, _ = sgd.step(gradients, state)
         norm = float(np.linalg.norm(gradient))
         top = max(top, norm)
-        xi = max(xi, float(np.linalg.norm(kept_largest(acc, k) - result.update / P)) / (eta * norm) if norm else 0.0)
+        missed = float(np.linalg.norm(kept_largest(acc, k) - result.update / P))
+        if norm:
+            xi = max(xi, missed / (eta * norm))
+        else:
+            unexplained = max(unexplained, missed)
     best = (curvature * centre).sum(axis=0) / curvature.sum(axis=0)
     values = {
         "gap": objective(np.zeros(n)) - objective(best),
         "eta": eta, "horizon": s["steps"], "smooth": smooth, "moment": top, "k": k, "n": n, "xi": xi,
+        "unexplained": unexplained,
     }  # fmt: skip
     # a mean of squares of n-term sums over P ranks: so many roundings, relative to the largest square
     return Outcome(float(np.mean(squares)), values, (P + n + s["steps"]) * _EPS * top**2)
