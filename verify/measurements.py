@@ -137,10 +137,10 @@ class Measurements:
         mutants, untested = 0, []
         for mutant in formula_mutants(claim.relation.rhs):
             changed = self._points(mutant.bound)
+            if not np.isfinite(changed).any():
+                continue  # has no value anywhere
             differs = np.isfinite(changed) & (np.abs(changed - bound) > room)
             if isinstance(claim.relation, sp.Eq):
-                if not np.isfinite(changed).any():
-                    continue
                 refuted = np.abs(measured - changed) > slack + _room(measured, changed)
             else:
                 stronger = differs & (self._sign * (bound - changed) > 0.0)

@@ -35,6 +35,14 @@ from commbounds.theory.quantities import k, n
 from commbounds.theory.sources import derived
 
 _gamma = sp.sqrt(1 - k / n)
+_HALF = (
+    "Loose by nature: where w and x agree, half of the squared gradient is dropped, and no run seen comes to more than "
+    "half of the bound."
+)
+_SERIES = (
+    "Slack: the pair that stalls needs this term, its eta, L, M and xi; but 1/(1 - gamma) sums a geometric series as "
+    "if every step lost as much as any one may, and the runs stay below the term by orders of magnitude."
+)
 
 DESCENT: tuple[Claim, ...] = (
     Claim(
@@ -109,6 +117,27 @@ DESCENT: tuple[Claim, ...] = (
             "on the residual |w_t - x_t| <= eta M (gamma + xi)/(1 - gamma). Sum over t and divide by eta T."
         ),
         axis="horizon",
+        unpinned=(
+            *(
+                (name, _HALF)
+                for name in ("0.9 times the bound", "0.9 times the term ?*gap*", "horizon + 1 for horizon")
+            ),
+            ("0.9 times the term eta*moment**2*smooth", _HALF),
+            *(
+                (name, _SERIES)
+                for name in (
+                    "0.9 times the term eta*...",
+                    "*sqrt(-k/n + 1)*",
+                    "*of -k/n + 1",
+                    "*the term 1",
+                    "*the term -k/n",
+                    "without the factor 1/n",
+                    "0.9 times the term xi",
+                    "k + 1 for k",
+                    "n - 1 for n",
+                )
+            ),
+        ),
         note="No smallness of gamma is needed; 1/(1 - gamma) is about 2n/k, and the bound loose for small k/n. The "
         "published convergence statement, read in a summary, gives no constants.",
     ),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -125,7 +126,10 @@ def _residual_run(implementation: Any, case: Case) -> tuple[float, dict[str, flo
     state = sgd.start(np.zeros(n), P)
     before, move, acc, update, largest_acc = 0.0, 0.0, np.zeros(n), np.zeros(n), 0.0
     for t in range(s["steps"]):
-        gradients = _near_equal(P, n) if s["family"] == "nearly equal" else _floats(s["family"], P, n, k, s["seed"] + t)
+        if s["family"] == "along the residual" and t > 0:
+            gradients = np.tile(state.residuals.mean(axis=0), (P, 1))
+        else:
+            gradients = _floats(s["family"], P, n, k, s["seed"] + t)
         if s.get("cancels") and t == s["steps"] - 1:
             gradients = _cancelling(gradients)
         before = float(np.linalg.norm(state.residuals.mean(axis=0)))
@@ -154,14 +158,31 @@ def _cancelling(gradients: Array) -> Array:
 
 
 def _floats(family: str, P: int, n: int, k: int, seed: int) -> Array:
-    return stack(family, P, n, k, seed, np.float64)
+    made = _MADE.get(family)
+    return stack(family, P, n, k, seed, np.float64) if made is None else made(P, n)
 
 
 def _near_equal(P: int, n: int) -> Array:
     return np.tile(1.0 + 1e-6 * np.arange(n), (P, 1))
 
 
+def _opposed(P: int, n: int) -> Array:
+    """Ranks 0 and 1 nearly cancel, and select different entries: the mean is small, and the update is not."""
+    x = np.zeros((P, n))
+    x[:2, :2] = ((1.0 + 2e-6, -1.0), (-1.0, 1.0 + 1e-6))
+    return x
+
+
+_MADE: Mapping[str, Callable[[int, int], Array]] = MappingProxyType(
+    {"nearly equal": _near_equal, "along the residual": _near_equal, "opposed": _opposed}
+)
+"""Gradients, in the first step of those along the residual, that make the bounds on the residual tight."""
+
+
 def _residual_corpus(budget: Budget) -> Iterator[Case]:
+    for P, n, k in ((1, 100, 1), (2, 50, 1), (3, 50, 5), (5, 100, 10), (8, 100, 2)):
+        for family in ("nearly equal", "along the residual"):
+            yield _residual_case(family, P, n, k, 0, 2)
     for number, family in enumerate(FAMILIES):
         for P, k in ((1, 2), (2, 2), (4, 4), (7, 3), (16, 16))[: 4 + budget.level]:
             if FAMILIES[family].fits(P, 2 * P * k, k):
@@ -173,6 +194,8 @@ def _residual_corpus(budget: Budget) -> Iterator[Case]:
 def _residual_extremal(_budget: Budget) -> Iterator[Case]:
     for P, n, k in ((1, 4, 1), (3, 10, 2), (8, 50, 20)):
         yield _residual_case("nearly equal", P, n, k, 0, 1)
+    for P in (2, 3, 5, 8):
+        yield _residual_case("opposed", P, 2 * P, 1, 0, 1)
 
 
 @st.composite

@@ -98,13 +98,18 @@ def grid(
     return cases
 
 
+SMALL_STACKS = (
+    "every stack of 1..3 ranks and 2 entries from few small integers, every k; then one vector of P + 1 small "
+    "integers, shifted by 0..P from rank to rank, P = 3, 5, 8, k = 1, 2, P + 1"
+)
+"""What `every_small_stack` enumerates at first."""
 _SHAPES = ((1, 2), (2, 2), (3, 2), (2, 3), (4, 2), (3, 3))
 """(P, n), small first."""
 
 
 @shared
 def every_small_stack(*choices: dict[str, Any]) -> Callable[[int], Iterator[Case]]:
-    """Every stack of a few small integers, small first, with every k; larger ones from level 1 on."""
+    """Every stack of a few small integers, small first, with every k, larger ones from level 1 on; shifted ones."""
 
     def cases(level: int) -> Iterator[Case]:
         for P, n in _SHAPES[: (3, 5, 6)[level]]:
@@ -113,6 +118,11 @@ def every_small_stack(*choices: dict[str, Any]) -> Callable[[int], Iterator[Case
                 x = np.array(entries).reshape(P, n)
                 for k, options in itertools.product(range(1, n + 1), choices or ({},)):
                     yield Case({"P": P, "n": n, "k": k, **options}, x)
+        for P in (3, 5, 8):
+            first = np.resize((2.0, -1.0, 0.0, 1.0, -2.0, 3.0, 0.0), P + 1)
+            for shift, k, options in itertools.product(range(P + 1), (1, 2, P + 1), choices or ({},)):
+                x = np.array([np.roll(first, shift * p) for p in range(P)])
+                yield Case({"P": P, "n": P + 1, "k": k, **options}, x)
 
     return cases
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from commbounds.collectives import Traffic
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.sparse.cases import (
+    SMALL_STACKS,
     by_hand,
     curve,
     drawn,
@@ -59,7 +60,7 @@ def _words(claim: str, measure: Callable[[Case, Any, Traffic], Any]) -> Study:
         grid=every_small_stack(),
         corpus=by_hand(*choices),
         cases=drawn(*choices),
-        enumerated="every stack of 1..3 ranks and 2 entries from few small integers, every k",
+        enumerated=SMALL_STACKS,
         curves=curve(
             name, _SUBJECT, run, "P", "n = 256, k = 16, over the bound", over_ranks(256, 16, "one rank"), relative=True
         ),
@@ -226,7 +227,7 @@ def _symmetry() -> Study:
         grid=every_small_stack(),
         corpus=by_hand(),
         cases=drawn(ranks=2, largest=8),
-        enumerated="every stack of 1..3 ranks and 2 entries from few small integers, every k",
+        enumerated=SMALL_STACKS,
     )
 
 

@@ -13,6 +13,7 @@ from commbounds.collectives.cuts import even_cuts
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.sparse.cases import (
     RANKS,
+    SMALL_STACKS,
     by_hand,
     curve,
     data,
@@ -26,7 +27,6 @@ from commbounds.verify.experiments.sparse.cases import (
 from commbounds.verify.study import Case, Study
 
 _DSA = "topk_dsa"
-_EVERY = "every stack of 1..3 ranks and 2 entries from few small integers, every k"
 _Measure = Callable[[Case, Any, Traffic], Any]
 _Cases = Callable[[Budget], Iterator[Case]]
 
@@ -125,7 +125,7 @@ def _region_study(
         cases=drawn(*choices),
         mutate=neighbour if attacked else None,
         extremal=extremal,
-        enumerated=_EVERY,
+        enumerated=SMALL_STACKS,
         curves=curve(name, subject, run, "P", "n = 256, k = 16" + ", over the bound" * relative, points, relative),
     )
 
@@ -189,7 +189,12 @@ REGIONS = (
         "topkdsa.upper",
         _path,
         _RING,
-        extremal=_sizes(_disjoint_in_region_zero, (3, 1), (4, 2), (8, 3), (12, 1)),
+        extremal=lambda _budget: iter(
+            (
+                *(_disjoint_in_region_zero(P, k) for P, k in ((3, 1), (4, 2), (8, 3), (12, 1))),
+                *(_all_in_region_zero(P, 2, P + 1, **_RING) for P in (4, 5, 8)),
+            )
+        ),
         worst=_crowded,
         attacked=True,
     ),

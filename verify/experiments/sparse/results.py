@@ -11,6 +11,7 @@ import numpy as np
 
 from commbounds.collectives import Traffic
 from commbounds.verify.experiments.sparse.cases import (
+    SMALL_STACKS,
     by_hand,
     curve,
     drawn,
@@ -21,7 +22,6 @@ from commbounds.verify.experiments.sparse.cases import (
 )
 from commbounds.verify.study import Case, Study
 
-_EVERY = "every stack of 1..3 ranks and 2 entries from few small integers, every k"
 _Measure = Callable[[Case, Any, Traffic], Any]
 
 # --- mass --------------------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def _mass(claim: str, subject: str, *choices: dict[str, Any], shown: bool = Fals
         grid=every_small_stack(*choices),
         corpus=by_hand(*choices),
         cases=drawn(*choices),
-        enumerated=_EVERY,
+        enumerated=SMALL_STACKS,
         curves=curve(name, subject, run, "P", "n = 256, k = 16", over_ranks(256, 16, **choices[0])) if shown else None,
     )
 
@@ -115,7 +115,7 @@ def _update_study(claim: str, of_selections: bool, most_ranks: int = 32) -> Stud
         grid=every_small_stack(),
         cases=drawn(ranks=min(4, most_ranks), largest=8),
         corpus=by_hand(),
-        enumerated=_EVERY,
+        enumerated=SMALL_STACKS,
         curves=curve(name, "gtopk_allreduce", run, "P", "n = 64, k = 8", over_ranks(64, 8)) if most_ranks > 2 else None,
     )
 
