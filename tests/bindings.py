@@ -1,5 +1,7 @@
 """The studies by what they confront: compressors one by one, or several workers; and what one method says of one."""
 
+from dataclasses import replace
+
 from commbounds.verify import Method
 from commbounds.verify.compressor_study import CompressorStudy
 from commbounds.verify.confront import claim_alpha
@@ -12,10 +14,15 @@ COMPRESSED = {name: study for name, study in EXPERIMENTS.items() if isinstance(s
 STUDIES = {name: study for name, study in EXPERIMENTS.items() if isinstance(study, Study)}
 
 
+def asked_of(study, methods):
+    """The study for these methods alone: where injection is none of them, the grid is not gone through for it."""
+    return replace(study, injectable=False) if study.injectable and Method.INJECT not in methods else study
+
+
 def judged(study, *methods, budget=budgets["quick"], seed=0, implementations=None, alpha=None):
     """The judgement of one study by these methods alone; raises what they raised."""
     alpha = claim_alpha() if alpha is None else alpha
-    (judgement,) = judge([study], budget, seed, alpha, implementations or {}, methods)
+    (judgement,) = judge([asked_of(study, methods)], budget, seed, alpha, implementations or {}, methods)
     if judgement.error is not None:
         raise judgement.error
     return judgement

@@ -1,4 +1,4 @@
-"""How many processes run tests; Hypothesis: its files and its profiles dev, ci and thorough (HYPOTHESIS_PROFILE)."""
+"""How many processes run tests; Hypothesis: its files, and its profiles, of which HYPOTHESIS_PROFILE names one."""
 
 import os
 import tempfile
@@ -18,6 +18,7 @@ settings.register_profile(
     "dev", max_examples=50, database=DirectoryBasedExampleDatabase(_FOLDER / "examples"), **_COMMON
 )
 settings.register_profile("ci", max_examples=200, derandomize=True, database=None, **_COMMON)
+settings.register_profile("few", settings.get_profile("ci"), max_examples=20)
 settings.register_profile("thorough", settings.get_profile("dev"), max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 

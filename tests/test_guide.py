@@ -57,6 +57,7 @@ def agree(target, reports):
     assert failing[0] == failing[1]
 
 
+@pytest.mark.wide
 def test_the_blocks_that_stand_alone_run():
     space = {}
     runnable = [code for kind, code in BLOCKS if kind == "runnable"]

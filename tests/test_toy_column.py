@@ -36,6 +36,7 @@ def test_its_claims_are_in_the_book(folder):
     assert all(name in printed for name in NAMES)
 
 
+@pytest.mark.wide
 def test_it_gets_verdicts_figures_and_a_page(folder, tmp_path):
     run(folder, "report", "stars.*", "--out", tmp_path / "report")
     findings = [json.loads(line) for line in (tmp_path / "report" / "findings.jsonl").read_text("utf-8").splitlines()]
@@ -51,6 +52,7 @@ def test_it_gets_verdicts_figures_and_a_page(folder, tmp_path):
     assert len(re.findall("<svg", page)) >= 4
 
 
+@pytest.mark.wide
 def test_it_gets_test_vectors(folder, tmp_path):
     run(folder, "vectors", "Evens", "star_allreduce", "--out", tmp_path / "vectors")
     (star,) = (tmp_path / "vectors").rglob("star_allreduce.json")
@@ -85,6 +87,7 @@ EXPERIMENTS = studies(Study("moons.ring.alone", "ring_allreduce", _sent, grid=_g
 """What stands in ``ROOM/moons.py``."""
 
 
+@pytest.mark.wide
 def test_a_module_in_place_of_the_folder_will_do(tmp_path):
     for room, text in MOONS.items():
         (tmp_path / room).mkdir(parents=True)

@@ -86,17 +86,21 @@ class Source:
         How we know it.
     proof : str
         Our own proof sketch; required when `tag` is derived, welcome beside any other tag.
+    reading : str
+        What of the statement is not in the source but our reading of it: a quantifier that is not printed, an equality
+        for an approximation, hypotheses left out. Then the statement is ours.
     """
 
     work: str
     place: str
     tag: Tag
     proof: str = ""
+    reading: str = ""
 
     @property
     def origin(self) -> Origin:
         """Who makes the statement."""
-        if self.tag is Tag.DERIVED:
+        if self.tag is Tag.DERIVED or self.reading:
             return Origin.OWN
         return Origin.USAGE if self.work == COMMON_USAGE else Origin.PRINTED
 

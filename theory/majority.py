@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import cache, lru_cache
 from math import comb
@@ -142,38 +143,89 @@ VOTE_DISTORTION = Quantity(
 
 # --- hypotheses --------------------------------------------------------------------------------------------------
 
-SERVER = Hypothesis("vote_by_server", "Rank 0 is the server and a worker too.")
-SHARDS = Hypothesis("vote_by_shards", "Every rank is the server of a block of entries.")
-GATHERED = Hypothesis("vote_by_all_gather", "Every rank gets all ballots and counts them itself.")
+SERVER = Hypothesis("vote_by_server", "Rank 0 is the server and a worker too.", lambda way: way == "server")
+SHARDS = Hypothesis("vote_by_shards", "Every rank is the server of a block of entries.", lambda way: way == "shards")
+GATHERED = Hypothesis(
+    "vote_by_all_gather", "Every rank gets all ballots and counts them itself.", lambda way: way == "all-gather"
+)
 SEVERAL = Hypothesis("several_voters", "There are two ranks at least.", Ge(P, 2))
-WHOLE_BYTES = Hypothesis("whole_bytes", "Eight times the number of ranks divides n.", Eq(sp.Mod(n, 8 * P), 0))
+WHOLE_BYTES = Hypothesis("whole_byte_blocks", "Eight times the number of ranks divides n.", Eq(sp.Mod(n, 8 * P), 0))
 A_BIT = Hypothesis("a_bit_a_ballot", "Nobody abstains: a ballot takes a bit an entry.", Eq(votebits, 1))
-SCALES = Hypothesis("positive_scales", "Every worker's vector is multiplied by its own c > 0, and nothing underflows.")
-INDEPENDENT = Hypothesis("independent_noise", "The workers' noise is independent.")
+
+
+def _signs_survive(x: Any, scales: Any) -> bool:
+    """Whether the factors are positive, and the products finite and zero only where `x` is."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        scaled = scales * x
+    return bool((scales > 0).all() and np.isfinite(scaled).all() and ((scaled == 0) == (x == 0)).all())
+
+
+SCALES = Hypothesis(
+    "positive_scales",
+    "Every worker's vector is multiplied by its own c > 0, and nothing over- or underflows.",
+    _signs_survive,
+)
+INDEPENDENT = Hypothesis(
+    "independent_noise",
+    "The workers' noise is independent.",
+    ensured="Every pattern of right and wrong signs is voted on, and weighs the product of what its signs weigh.",
+)
 HONEST = Hypothesis("all_honest", "All workers send the signs that they have.", Eq(inverting + lying, 0))
 ALONE = Hypothesis("one_voter", "There is one worker.", Eq(P, 1))
-ONE_NOISE = Hypothesis("one_noise", "All workers have the same noise.")
+ONE_NOISE = Hypothesis(
+    "one_noise",
+    "All workers have the same noise.",
+    ensured="Two patterns are voted on, all signs right and all wrong, and weigh 1 - q and q.",
+)
 UNIMODAL = Hypothesis(
     "unimodal_noise",
     "The noise is symmetric and unimodal, its variance finite, and the entry of the gradient not zero.",
+    lambda unimodal, gradient: unimodal and gradient != 0,
 )
-ANY_NOISE = Hypothesis("any_noise", "The noise has mean zero and a finite variance, whatever its shape.")
+ANY_NOISE = Hypothesis(
+    "any_noise",
+    "The noise has mean zero and a finite variance, whatever its shape.",
+    ensured="Every law that the workers' noise follows has mean zero and a finite variance; one is not symmetric.",
+)
 EVEN = Hypothesis("even_voters", "The number of workers is even.", Eq(sp.Mod(P, 2), 0))
 FAIR = Hypothesis("fair_ties", "A tied vote is decided by a fair coin.", Eq(tieloss, sp.Rational(1, 2)))
-FAIR_OR_OPEN = Hypothesis("fair_or_open_ties", "A tied vote is decided by a fair coin, or is zero.")
-PLUS = Hypothesis("plus_ties", "A tied vote is +1.")
-BROKEN = Hypothesis("broken_ties", "Zeros and tied votes become +1 or -1, by a rule or by a coin.")
-OPEN = Hypothesis("open_ties", "The sign of zero is zero, for ballots and for the vote.")
+FAIR_OR_OPEN = Hypothesis(
+    "fair_or_open_ties",
+    "Zeros and tied votes are decided by fair coins, or stay zero.",
+    lambda zeros: zeros in ("coin", "abstain"),
+)
+PLUS = Hypothesis("plus_ties", "A tied vote is +1.", lambda zeros: zeros == "plus")
+NO_ATOM = Hypothesis(
+    "no_zero_ballots", "The noise has no atom: no entry of any worker is zero.", lambda zero_entries: not zero_entries
+)
+BROKEN = Hypothesis(
+    "broken_ties",
+    "Zeros and tied votes become +1 or -1, by a rule or by a coin.",
+    lambda zeros: zeros in ("plus", "coin"),
+)
+OPEN = Hypothesis(
+    "open_ties", "The sign of zero is zero, for ballots and for the vote.", lambda zeros: zeros == "abstain"
+)
 MINORITY = Hypothesis("minority", "A of the P workers are adversaries, A < P/2.", sp.Lt(2 * inverting, P))
 HALF = Hypothesis("half_or_more", "A of the P workers are adversaries, A >= P/2.", Ge(2 * inverting, P))
 INVERT = Hypothesis("inverting_adversaries", "Adversaries send the opposite of the signs that they have.", Eq(lying, 0))
-ANY_BALLOT = Hypothesis("any_ballot", "Adversaries send whatever signs they like.")
+ANY_BALLOT = Hypothesis(
+    "any_ballot",
+    "Adversaries send whatever signs they like.",
+    ensured="Some adversaries invert their signs and some vote against the true sign, in every proportion.",
+)
 LIARS = Hypothesis(
     "few_liars",
     "L adversaries always vote against the true sign, and no others invert; L < (1 - 2 q) H.",
     sp.And(sp.Lt(lying, (1 - 2 * flip) * honest), Eq(inverting, 0)),
 )
-NONZERO_MEAN = Hypothesis("nonzero_mean", "The average of the workers' vectors is not zero.")
+NONZERO_MEAN = Hypothesis(
+    "nonzero_mean",
+    "The average of the workers' vectors is not zero.",
+    lambda x: any(math.fsum(entries) for entries in x.T.tolist()),  # fsum rounds the exact sum
+)
 
 # --- claims: bytes -----------------------------------------------------------------------------------------------
 
@@ -205,7 +257,7 @@ _BYTES = (
         name="majority.server.thirty_two",
         title="32 times fewer bytes than full-precision SGD, by ring all-reduce",
         relation=Le(BUSIEST_BYTES, _ring / 32),
-        assumes=(SERVER, SEVERAL, WHOLE_BYTES, A_BIT),
+        assumes=(SERVER, WHOLE_BYTES, A_BIT),
         source=SUBMISSION.read(
             "Abstract: 32 times less communication per iteration than full-precision, distributed SGD; Section 4 "
             "compares with NCCL's all-reduce",
@@ -230,6 +282,7 @@ _BYTES = (
             ),
         ),
         assumes=(SHARDS,),
+        unpinned=(("0.9 times the term 1", "equivalent: a tenth of a ballot less fills no byte less"),),
         source=derived(
             "n mod P blocks have an entry more than the others. The owner of such a block, if there is one, sends the "
             "ballots on all other blocks, and the vote on its own to P - 1."
@@ -272,6 +325,16 @@ _CANTELLI = (
     "with u = 4/(9 S^2) < 1/3, 1/(1 - u)^2 - 1 = u (2 - u)/(1 - u)^2 <= 15/4 u < 4/S^2."
 )
 
+_MONOTONE = (
+    "The largest error is that of the largest q with all ties lost, since it grows with q: the vote is then wrong "
+    "where Bin(H, q) - Bin(A, q) >= c = (H - A)/2. For even P the derivative has the sign of c + (1 + z) m - A z, with "
+    "z = q/(1 - q) and m the mean of the weights C(H, c + j) C(A, j) z^(2 j). For these m (m + c) + v (1 - z^2) = z^2 "
+    "(A - m)(A - m + c), v their variance; they are a log-concave sequence times C(A, j), so v <= m (A - m)/A. Were m "
+    "+ c < z (A - m), then v (1 - z^2) <= A z (1 - z)/(1 + z) < z c (A + c), and the left side were less than the "
+    "right. For odd P pair inverting workers with honest ones: the sum of the pairs is symmetric, unimodal and wider "
+    "the larger q is, and that of the others leans less to the true side."
+)
+
 _VOTE = (
     Claim(
         name="majority.vote.scale",
@@ -301,6 +364,7 @@ _VOTE = (
             "with probability q: (1 - q) C(P - 1, P/2) q^(P/2) (1 - q)^(P/2 - 1)/2 either way."
         ),
         axis="P",
+        unpinned=(("0.9 times the term -1", "equivalent: of P - 0.9 workers, P - 1 are whole"),),
     ),
     Claim(
         name="majority.worker.gauss",
@@ -338,8 +402,10 @@ _VOTE = (
         assumes=(INDEPENDENT, HONEST, UNIMODAL),
         source=SIGNSGD.recalled(
             "proof of Theorem 2 (b), in the supplement; that it is by Gauss and Cantelli is said in Section 4",
-            _CANTELLI,
+            f"{_CANTELLI} The tightness is the tail at Gauss' bound, over the claim's.",
         ),
+        tightness=vote_error(P, 0, 0, gauss(snr), 1) * sp.sqrt(P) * snr,
+        extremal="the noise that attains Gauss' bound, all ties lost",
         axis="P",
         note="For every P, odd or even, and ties may all be lost. Never attained: the largest ratio is near 0.54, for "
         "two workers that lose their ties and S = 0.93; without ties 0.29 in the limit of many.",
@@ -413,6 +479,7 @@ _VOTE = (
 # --- claims: adversaries and ties --------------------------------------------------------------------------------
 
 _of_minority = 1 / ((1 - 2 * inverting / P) * sp.sqrt(P) * snr)
+_of_liars = sp.exp(-(((1 - 2 * flip) * honest - lying) ** 2) / (2 * honest))
 
 _ADVERSARIES = (
     Claim(
@@ -423,8 +490,11 @@ _ADVERSARIES = (
         kind=Kind.LAW,
         assumes=(INDEPENDENT, UNIMODAL, MINORITY, INVERT),
         source=SUBMISSION.recalled(
-            "proof of Theorem 2, in the appendix; the theorem, read, has the same factor 1/(1 - 2 a) sqrt(M)", _CANTELLI
+            "proof of Theorem 2, in the appendix; the theorem, read, has the same factor 1/(1 - 2 a) sqrt(M)",
+            f"{_CANTELLI} {_MONOTONE}",
         ),
+        tightness=vote_error(P - inverting, inverting, 0, gauss(snr), 1) / _of_minority,
+        extremal="the noise that attains Gauss' bound, all ties lost",
         axis="inverting",
     ),
     Claim(
@@ -453,13 +523,15 @@ _ADVERSARIES = (
         name="majority.adversaries.liars",
         title="Against L liars, fewer than (1 - 2 q) H, the vote errs with probability exp(-((1 - 2 q) H - L)^2/(2 "
         "H)) at most",
-        relation=Le(VOTE_ERROR, sp.exp(-(((1 - 2 * flip) * honest - lying) ** 2) / (2 * honest))),
+        relation=Le(VOTE_ERROR, _of_liars),
         kind=Kind.LAW,
         assumes=(INDEPENDENT, LIARS),
         source=derived(
             "The vote is wrong only if (H - L)/2 honest votes are, ((1 - 2 q) H - L)/2 more than the mean: "
-            "Hoeffding's bound."
+            "Hoeffding's bound. The tightness is the binomial tail, over it."
         ),
+        tightness=vote_error(honest, 0, lying, flip, 1) / _of_liars,
+        extremal="any noise, all ties lost",
         axis="lying",
         note="What takes the place of one half where adversaries know the sign, or guess it.",
     ),
@@ -511,7 +583,7 @@ _ADVERSARIES = (
         "even P",
         relation=Eq(DRIFT, sp.Piecewise((choose(P, P / 2) / 2**P, sp.Eq(sp.Mod(P, 2), 0)), (0, True))),
         kind=Kind.LAW,
-        assumes=(INDEPENDENT, PLUS),
+        assumes=(INDEPENDENT, PLUS, NO_ATOM),
         source=Work("J. Bernstein, README of github.com/jxbz/signSGD").official_code(
             "update of January 2021: sign(0) -> +1 in the code of the paper of 2019",
             "Untied votes balance by symmetry; tied are C(P, P/2) of 2^P.",

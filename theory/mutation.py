@@ -103,8 +103,8 @@ def _changed(bound: Any) -> Iterator[tuple[str, Any]]:
     yield from _in_nodes(bound, lambda changed: changed)
     for symbol in sorted(bound.free_symbols, key=lambda s: s.name):
         if symbol.is_integer:
-            yield f"{symbol} - 1 for {symbol}", bound.xreplace({symbol: symbol - 1})
-            yield f"{symbol} + 1 for {symbol}", bound.xreplace({symbol: symbol + 1})
+            yield f"{symbol} - 1 for {symbol}", _shifted(bound, symbol, -1)
+            yield f"{symbol} + 1 for {symbol}", _shifted(bound, symbol, 1)
 
 
 def _in_nodes(node: Any, put: Callable[[Any], Any]) -> Iterator[tuple[str, Any]]:
@@ -140,7 +140,23 @@ def _in_nodes(node: Any, put: Callable[[Any], Any]) -> Iterator[tuple[str, Any]]
 
 
 def _with(node: Any, number: int, argument: Any) -> Any:
-    return node.func(*node.args[:number], argument, *node.args[number + 1 :])
+    return _built(node, (*node.args[:number], argument, *node.args[number + 1 :]))
+
+
+def _built(node: Any, arguments: tuple[Any, ...]) -> Any:
+    """The node with other arguments; what compares is left as it is, since to decide it takes longer than all else."""
+    if isinstance(node, sp.Min | sp.Max | sp.Rel):
+        return node.func(*arguments, evaluate=False)
+    return node.func(*arguments)
+
+
+def _shifted(node: Any, symbol: Any, step: int) -> Any:
+    """The node with symbol + step for the symbol."""
+    if node == symbol:
+        return symbol + step
+    if symbol not in node.free_symbols:
+        return node
+    return _built(node, tuple(_shifted(argument, symbol, step) for argument in node.args))
 
 
 def _in_sum(node: Any, put: Callable[[Any], Any]) -> Iterator[tuple[str, Any]]:

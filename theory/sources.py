@@ -17,21 +17,21 @@ class Work:
 
     reference: str
 
-    def recalled(self, place: str, proof: str = "") -> Source:
+    def recalled(self, place: str, proof: str = "", reading: str = "") -> Source:
         """Source of a statement recalled from this work, with our own proof where we have one."""
-        return Source(self.reference, place, Tag.RECALLED, proof)
+        return Source(self.reference, place, Tag.RECALLED, proof, reading)
 
-    def second_hand(self, place: str, proof: str = "") -> Source:
+    def second_hand(self, place: str, proof: str = "", reading: str = "") -> Source:
         """Source of a statement that somebody else reports of this work; `place` says where it was read."""
-        return Source(self.reference, place, Tag.SECOND_HAND, proof)
+        return Source(self.reference, place, Tag.SECOND_HAND, proof, reading)
 
-    def official_code(self, place: str, proof: str = "") -> Source:
+    def official_code(self, place: str, proof: str = "", reading: str = "") -> Source:
         """Source of something read in the code that the authors published; `place` says where in it."""
-        return Source(self.reference, place, Tag.OFFICIAL_CODE, proof)
+        return Source(self.reference, place, Tag.OFFICIAL_CODE, proof, reading)
 
-    def read(self, place: str, proof: str = "") -> Source:
+    def read(self, place: str, proof: str = "", reading: str = "") -> Source:
         """Source of a statement read in the work itself, at `place`."""
-        return Source(self.reference, place, Tag.READ, proof)
+        return Source(self.reference, place, Tag.READ, proof, reading)
 
 
 def derived(proof: str, place: str = "derived here") -> Source:

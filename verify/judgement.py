@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from commbounds.verify.experiment import decimal
+from commbounds.verify.experiment import decimal, ratio
 from commbounds.verify.finding import Counterexample, Evidence, Method
 from commbounds.verify.measurements import Measurements, Scope
 from commbounds.verify.search import Violation
@@ -55,8 +55,8 @@ class Probe:
             if close > self.close:
                 self.close, self.best = close, case
             stated = study.statement.tightness_at(**outcome.values)
-            if stated is not None:
-                share = close / float(stated)
+            share = None if stated is None else ratio(close, float(stated))
+            if share is not None:
                 self.attained = max(self.attained, share)
                 room = outcome.slack / max(abs(decimal(outcome.measured)), abs(decimal(bound)), np.finfo(float).tiny)
                 if share > 1.0 + room + _EXCESS:

@@ -137,9 +137,9 @@ class Measurements:
         mutants, untested = 0, []
         for mutant in formula_mutants(claim.relation.rhs):
             changed = self._points(mutant.bound)
+            differs = np.isfinite(changed) & (np.abs(changed - bound) > room)
             if not np.isfinite(changed).any():
                 continue  # has no value anywhere
-            differs = np.isfinite(changed) & (np.abs(changed - bound) > room)
             if isinstance(claim.relation, sp.Eq):
                 refuted = np.abs(measured - changed) > slack + _room(measured, changed)
             else:

@@ -81,6 +81,7 @@ def print_claim(claim: Claim) -> None:
         ("stands", str(claim.stands) + (f", by {claim.corrected_by}" if claim.corrected_by else "")),
         ("tight", "" if claim.tightness is None else f"{claim.tightness}, at: {claim.extremal}"),
         ("source", f"{claim.source.work}; {claim.source.place} [{claim.source.tag}]"),
+        ("our reading", claim.source.reading),
         ("proof", claim.source.proof),
         ("note", claim.note),
     ]

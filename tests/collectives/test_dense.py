@@ -26,6 +26,7 @@ from commbounds.collectives.dense.fused import _recursive_doubling, _ring, fused
 from commbounds.collectives.dense.message_by_message import ALLREDUCE, _move, allreduced, phased
 from commbounds.collectives.dense.messages import core_size, first_of_core
 from commbounds.collectives.dense.streaming import streamed
+from commbounds.theory import claims
 
 pytestmark = pytest.mark.kernels
 
@@ -315,6 +316,26 @@ def test_sums_beyond_the_range_become_infinite(name):
     stack = np.full((3, 4), largest, np.float32)
     stack[:, 1] = -largest
     assert ALLREDUCES[name](stack)[0].tolist() == [[math.inf, -math.inf, math.inf, math.inf]] * 3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ALLREDUCES)
+def test_sums_within_the_range_may_be_rounded_beyond_it(name, dtype):
+    """Three ulps below the largest number, and four times three quarters: the sum is in range, one by one it is not."""
+    about = np.finfo(dtype)
+    ulp = np.ldexp(1.0, about.maxexp - about.nmant - 1)
+    terms = [float(about.max) - 3.0 * ulp, *(4 * [0.75 * ulp])]
+    stack = np.tile(
+        np.array([np.roll(terms, shift) for shift in range(5)], dtype), 5
+    )  # every place first in every block
+    assert math.fsum(terms) == about.max
+    with np.errstate(over="ignore"):
+        results, _ = ALLREDUCES[name](stack)
+    assert np.isinf(results).any()
+    (within,) = claims()[f"dense.{ALLREDUCES[name].__name__.removesuffix('_allreduce')}.rounding"].assumes
+    assert not within.admits(x=stack)
+    assert within.admits(x=stack / 2)
+    assert np.isfinite(ALLREDUCES[name](stack / 2)[0]).all()
 
 
 # --- traffic ----------------------------------------------------------------------------------------------------------

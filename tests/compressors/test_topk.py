@@ -8,6 +8,7 @@ from hostile_vectors import hostile_vectors
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import sparsifiers as naive
+from samples import each_once
 
 from commbounds.compressors import TopK, _blocks, _largest
 from commbounds.compressors._largest import largest
@@ -87,8 +88,9 @@ def test_a_sampled_level_finds_the_same_as_a_sort(name, threads, dtype, monkeypa
 
 
 @pytest.mark.skipif(not JIT, reason="long vectors need compiled kernels")
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", long_vectors(8, np.float32))
+@pytest.mark.parametrize(
+    ("dtype", "name"), each_once(DTYPES, long_vectors(8, np.float32), lambda dtype: dtype.__name__)
+)
 def test_long_vectors_agree_with_a_sort(name, dtype):
     n = (1 << 20) + 17
     x = long_vectors(n, dtype)[name]

@@ -151,6 +151,7 @@ def test_sources_show_how_we_know_them(page):
     assert "Another line: a < b & c > d." in text
 
 
+@pytest.mark.wide  # five seconds and more
 def test_same_findings_give_the_same_bytes_in_any_order(page, findings, book, tmp_path):
     assert report(findings[::-1], tmp_path, book).read_text("utf-8") == page
     stale = replace(findings[0], verdict=Verdict.REFUTED)

@@ -49,14 +49,15 @@ def _same_floats(value, expected):
     assert value == expected or (math.isnan(value) and math.isnan(expected))
 
 
+@pytest.mark.parametrize("points", [1, pytest.param(1 + POINTS, marks=pytest.mark.wide)])
 @pytest.mark.parametrize("column", sorted({claim.column for claim in BOOK.values()}))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # poles and overflow are numpy's business on both sides
-def test_the_book_is_evaluated_as_by_substitution(column):
+def test_the_book_is_evaluated_as_by_substitution(column, points):
     for claim in BOOK.values():
         if claim.column != column:
             continue
         rng = random.Random(claim.name)
-        for values in _points(claim.name):
+        for values in _points(claim.name)[:points]:
             _same(claim.bound(**values), substituted(claim.relation.rhs, values))
             floats = {
                 name: float(value) * (1 if isinstance(value, int) else rng.uniform(0.9, 1.1))
@@ -67,7 +68,7 @@ def test_the_book_is_evaluated_as_by_substitution(column):
             if claim.tightness is not None and claim.tightness is not sp.oo:
                 _same(claim.tightness_at(**values), substituted(claim.tightness, values))
             for hypothesis in claim.assumes:
-                if hypothesis.condition is not None:
+                if isinstance(hypothesis.condition, sp.Basic):
                     assert hypothesis.admits(**values) is substituted(hypothesis.condition, values)
 
 

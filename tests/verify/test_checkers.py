@@ -11,9 +11,10 @@ import pytest
 import sympy as sp
 from bindings import COMPRESSED, judged
 from hypothesis import strategies as st
+from samples import first_of_each
 
 from commbounds.compressors import TopK
-from commbounds.theory import Standing, claims
+from commbounds.theory import Hypothesis, Standing, claims
 from commbounds.theory.quantities import RELATIVE_ERROR, k, n, s
 from commbounds.verify import Method, Verdict
 from commbounds.verify.confront import confront
@@ -24,12 +25,23 @@ from commbounds.verify.measures import Measure, Reading
 from commbounds.verify.methods import ATTAINED
 
 QUICK = budgets["quick"]
+NEVER = (Hypothesis("never", "There is no such case.", lambda x: False),)
 E = RELATIVE_ERROR
 TOPK, RANDK, QSGD = "sparsifiers.topk.contraction", "sparsifiers.randk.contraction", "quantizers.qsgd.variance"
 
 
 EXACT, INJECT, SEARCH, ATTACK = Method.EXACT, Method.INJECT, Method.SEARCH, Method.ATTACK
 EXTREMAL, SAMPLE = Method.EXTREMAL, Method.SAMPLE
+
+
+def column(name):
+    """The column of the claim."""
+    return claims()[name].column
+
+
+def how_tested(name):
+    """What of the claim's compressor is drawn, and of which column it is."""
+    return column(name), COMPRESSED[name].tested
 
 
 def searched(study, budget, seed):
@@ -129,10 +141,11 @@ def test_the_true_bound_is_proved_and_its_tightness_measured(plant):
 
 def test_only_admissible_inputs_count(plant):
     everything = judged(plant(TOPK), EXACT).evidence[EXACT].cases
-    experiment = plant(TOPK, {"admits": lambda c, x: x[0] > 0}, relation=sp.Le(E, 1 - (k + 1) / n), tightness=None)
+    upward = (Hypothesis("upward", "The first entry is positive.", lambda x: x[0] > 0),)
+    experiment = plant(TOPK, assumes=upward, relation=sp.Le(E, 1 - (k + 1) / n), tightness=None)
     found = judged(experiment, EXACT).evidence[EXACT]
     assert found.counterexample.x == [1.0]
-    assert judged(plant(TOPK, {"admits": lambda c, x: x[0] > 0}), EXACT).evidence[EXACT].cases < everything / 2
+    assert judged(plant(TOPK, assumes=upward), EXACT).evidence[EXACT].cases < everything / 2
 
 
 # --- inject -----------------------------------------------------------------------------------------------------------
@@ -160,7 +173,7 @@ def test_injection_needs_a_kernel_law(plant):
 
 def test_a_grid_without_an_admissible_input_is_an_error(plant):
     with pytest.raises(ValueError, match="no admissible case"):
-        judged(plant(TOPK, {"admits": lambda c, x: False}), EXACT)
+        judged(plant(TOPK, assumes=NEVER), EXACT)
 
 
 # --- search -----------------------------------------------------------------------------------------------------------
@@ -183,14 +196,14 @@ class Planted(Measure):
 
 
 def planted(plant, bound, measure=None, corpus=(), **changes):
-    experiment = plant(TOPK, relation=sp.Le(E, bound), tightness=None, **changes)
+    experiment = plant(TOPK, relation=sp.Le(E, bound), tightness=None, assumes=(), **changes)
     domain = replace(experiment.domain, corpus=lambda sizes, dtype: iter(corpus), cases=lambda t: cases(dtype=t))
     return replace(
         experiment, domain=domain, measure=measure or Planted(), setups=lambda cls, n: [cls(1)], enumerable=False
     )
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", first_of_each(range(5), lambda _: "any seed"))
 def test_a_planted_counterexample_is_found_and_shrinks_to_the_simplest(seed, plant):
     found, best = searched(planted(plant, sp.Integer(1)), Budget(0, (1,), 600, 0, 0), seed)
     assert found.verdict is Verdict.REFUTED
@@ -229,6 +242,7 @@ def test_without_a_reading_the_search_says_nothing(plant):
     assert searched(planted(plant, sp.Integer(1), Unreadable()), QUICK, 0)[0] is None
 
 
+@pytest.mark.wide  # five seconds and more
 def test_examples_depend_on_the_seed_alone(plant, tmp_path, monkeypatch):
     """On nothing that Hypothesis could pick up elsewhere: constants in loaded modules, profiles, databases."""
 
@@ -271,7 +285,7 @@ TIGHT = [
 
 
 @pytest.mark.kernels
-@pytest.mark.parametrize("name", TIGHT)
+@pytest.mark.parametrize("name", first_of_each(TIGHT, column))
 def test_tight_claims_are_attained_by_attack_from_nothing(name):
     found, best = attacked(EXPERIMENTS[name], replace(QUICK, evaluations=3000))
     assert found.verdict is Verdict.SURVIVED
@@ -330,7 +344,7 @@ def test_a_wrong_mean_raises_the_alarm(name, relation, plant):
     assert found.e_value > 1e8
 
 
-@pytest.mark.parametrize("name", [n for n, e in COMPRESSED.items() if e.tested])
+@pytest.mark.parametrize("name", first_of_each([n for n, e in COMPRESSED.items() if e.tested], how_tested))
 def test_the_right_mean_raises_none_and_the_finding_says_what_would(name):
     found = judged(EXPERIMENTS[name], SAMPLE, alpha=1e-8).evidence[SAMPLE]
     assert (found.method, found.verdict, found.alpha) == (Method.SAMPLE, Verdict.CONSISTENT, 1e-8)
@@ -348,7 +362,7 @@ def test_a_draw_outside_the_sure_range_refutes(plant):
 
 def test_nothing_to_sample_is_an_error(plant):
     with pytest.raises(ValueError, match="no admissible input to sample"):
-        judged(plant(RANDK, {"admits": lambda c, x: False}), SAMPLE, alpha=1e-8).evidence[SAMPLE]
+        judged(plant(RANDK, assumes=NEVER), SAMPLE, alpha=1e-8).evidence[SAMPLE]
 
 
 # --- confront ---------------------------------------------------------------------------------------------------------
@@ -401,7 +415,7 @@ def test_an_interrupt_is_no_finding(plant):
 
 
 def test_a_claim_that_no_method_can_judge_is_an_error(plant):
-    experiment = plant(TOPK, {"admits": lambda c, x: False}, tightness=None)
+    experiment = plant(TOPK, assumes=NEVER, tightness=None)
     finding = found_by_all(replace(experiment, enumerable=False))
     assert finding.verdict is not Verdict.REFUTED
 

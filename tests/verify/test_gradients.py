@@ -134,6 +134,7 @@ def test_the_script_still_makes_the_trace():
         )
 
 
+@pytest.mark.wide  # five seconds and more
 def test_script_writes_the_same_file_twice(tmp_path, capsys):
     for name in ("a.npz", "b.npz"):
         make_gradients.main([str(tmp_path / name)])

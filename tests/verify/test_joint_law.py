@@ -79,6 +79,7 @@ def test_what_is_no_number_is_no_outcome():
     assert joint_log_e(COINS, [np.array([np.nan])]) == math.inf
 
 
+@pytest.mark.wide  # five seconds and more
 def test_the_detectable_divergence_is_detected_and_a_tenth_of_it_is_not():
     count, alpha = 2000, 1e-8
     divergence = detectable_divergence(2, count, alpha)

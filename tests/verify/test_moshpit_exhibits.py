@@ -40,6 +40,7 @@ def test_fixed_cells_cross_random_groups_at_three_quarters_and_keys_do_not():
     assert np.allclose(after["fixed cells"].y, exact, rtol=0.2)
 
 
+@pytest.mark.wide  # five seconds and more
 def test_printed_factors_are_above_the_law():
     one, excess = lines("moshpit.readings")
     assert all(y > 0 for y in one["printed"].y[:-1])

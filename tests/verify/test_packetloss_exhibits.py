@@ -66,6 +66,7 @@ def test_bursts_drift_by_their_length():
         assert panel["measured"].y[-1] > 10 * panel["as if independent"].y[-1]
 
 
+@pytest.mark.wide  # five seconds and more
 def test_training_stays_below_the_bound_and_learns():
     panels = lines("packetloss.training")
     for panel in panels[:3]:

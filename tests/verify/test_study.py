@@ -299,6 +299,13 @@ def test_what_pins_a_formula_down(confronted):
     assert finding.refuted_mutants == 1.0
 
 
+def test_where_the_stated_tightness_is_zero_so_must_be_what_is_measured(confronted):
+    given = {"tightness": sp.Max(0, 2 - k), "extremal": "k = 1", "study": CASES}
+    finding = confronted(sp.Le(W, n * k), lambda values: values["n"] * (values["k"] == 1), **given)
+    assert finding.as_stated
+    assert confronted(sp.Le(W, n * k), **given).message == "measured / bound came to inf times the stated tightness"
+
+
 def test_a_tightness_that_is_exceeded_is_told_for_every_standing(confronted):
     given = {"tightness": Fraction(1, 2), "extremal": "k = n", "study": {**CASES, "extremal": full}}
     finding = confronted(sp.Le(W, n), **given)

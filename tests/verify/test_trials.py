@@ -34,6 +34,7 @@ def test_chunks_make_one_run(tmp_path):
     assert np.array_equal(read, whole)
 
 
+@pytest.mark.wide
 def test_threads_and_processes_give_the_same_bits(tmp_path):
     whole = steps(0, 40)
     with ThreadPoolExecutor(3) as pool:
@@ -146,6 +147,7 @@ run_trials(simulate, 400, sys.argv[1], {"seed": 3}, chunk=2)
 """
 
 
+@pytest.mark.wide
 def test_a_killed_run_resumes_without_a_lost_or_repeated_trial(tmp_path):
     path = tmp_path / "t"
     for kills in range(2):

@@ -7,7 +7,7 @@ import sympy as sp
 from commbounds.theory.claim import Claim, Ge
 from commbounds.theory.cost import power_below
 from commbounds.theory.dense.builder import AllReduceClaims
-from commbounds.theory.dense.terms import CORE_BLOCKS_DIVIDE, SEVERAL_RANKS, ceil_log2, floor_log2
+from commbounds.theory.dense.terms import BITS_OF_REST, CORE_BLOCKS_DIVIDE, SEVERAL_RANKS, ceil_log2, floor_log2
 from commbounds.theory.quantities import P, n
 from commbounds.theory.schedules import DENSE_LOWER_BOUND
 from commbounds.theory.sources import derived
@@ -23,6 +23,9 @@ _core = power_below(P)
 _TWO_SHORT = 2 * n - sp.floor(n / P) - sp.floor((n + 1) / P)
 _ONCE = "Every block is added up at one rank and copied from there."
 _EVERY_BLOCK = "every block moves P - 1 times to be summed and P - 1 times to be known: 2n(P - 1) words in all."
+_WHOLE_WORDS = (
+    ("10/9 times the term 1", "equivalent: n is whole, and (n + 1)/P and (n + 10/9)/P have the same floor"),
+)
 _BIG = "1, 2^(m-1) and -2^(m-1) from three ranks, with m larger than the bits of the significand"
 
 _RING = (
@@ -45,6 +48,7 @@ _RING = (
             "blocks have floor(n/P) + floor((n+1)/P) words. Where P divides n that is 2n(P - 1)/P for every rank."
         ),
         SEVERAL_RANKS,
+        unpinned=_WHOLE_WORDS,
     ),
     RING.equal(
         "received",
@@ -53,6 +57,7 @@ _RING = (
         _TWO_SHORT,
         derived("What rank r sends, rank r + 1 receives."),
         SEVERAL_RANKS,
+        unpinned=_WHOLE_WORDS,
     ),
     RING.optimal(f"Around the ring {_EVERY_BLOCK}"),
     RING.exact_sum(),
@@ -112,7 +117,7 @@ _DOUBLING = (
 
 _HALVES = 2 * n * (_core - 1) / _core + n * _extra
 _RABENSEIFNER = (
-    *RABENSEIFNER.counted(),
+    *RABENSEIFNER.counted(BITS_OF_REST),
     RABENSEIFNER.printed(
         "three ranks, two words: 6 words, not 8/3",
         "Else 2n(P' - 1)/P' words for the largest power of two P' below P, and 2n to fold and unfold.",

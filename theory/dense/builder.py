@@ -50,8 +50,8 @@ class AllReduceClaims:
             **{"axis": "P", **more},
         )
 
-    def counted(self) -> tuple[Claim, ...]:
-        """Words and steps on the critical path, for every P and n."""
+    def counted(self, *unpinned: tuple[str, str]) -> tuple[Claim, ...]:
+        """Words and steps on the critical path, for every P and n; `unpinned` is about the words."""
         exact = EXACT[self.name]
         summed = "Steps and words of the schedule, summed by sympy. "
         return (
@@ -61,6 +61,7 @@ class AllReduceClaims:
                 "words on the critical path, for every P and n",
                 critical_words(exact),
                 derived(summed + exact.source.proof),
+                unpinned=unpinned,
             ),
             self.equal(
                 "steps", STEPS, "steps, for every P", critical_steps(exact), derived(summed + exact.source.proof)
@@ -106,14 +107,22 @@ class AllReduceClaims:
             source=HIGHAM_2002.recalled(
                 "error of a sum by a tree of additions",
                 f"Every entry passes through at most h = {why} additions, each of which multiplies by 1 + d with "
-                "|d| <= u/(1 + u), and additions do not underflow. So every term carries a factor within "
-                "(1 +- u/(1 + u))^h, and (1 + u)^h - 1 <= hu/(1 - hu). With two ranks 1 + u is rounded to 1, an error "
-                "of u/(1 + u); for larger h the second inequality loses more.",
+                "|d| <= u/(1 + u), and additions do not underflow. So every term carries a factor within (1 +- u/(1 + "
+                "u))^h, and (1 + u)^h - 1 <= hu/(1 - hu). With two ranks 1 + u is rounded to 1, an error of u/(1 + u); "
+                "for larger h the second inequality loses more.",
             ),
             assumes=(IN_RANGE,),
             tightness=(1 - unit) / (1 + unit),
             extremal="two ranks, which hold 1 and u",
             axis="P",
+            note="Half of the range is left to rounding: five terms that add up to the largest number may overflow, "
+            "added one by one.",
+            unpinned=(
+                (
+                    f"without the factor {depth}",
+                    "loose by nature: the denominator is of second order in u, as the slack",
+                ),
+            ),
         )
 
     def agreement(self, why: str) -> Claim:

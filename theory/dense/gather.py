@@ -10,6 +10,7 @@ from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Source, Standing
 from commbounds.theory.cost import critical_words
 from commbounds.theory.dense.terms import (
     ARRIVED_ELSEWHERE,
+    BITS_OF_REST,
     BLOCKS_DIVIDE,
     BY_BRUCK,
     BY_DOUBLING,
@@ -42,7 +43,7 @@ def _equal(
     )
 
 
-def _words(schedule: str, algorithm: str, statement: str, *assumes: Hypothesis) -> tuple[Claim, Claim]:
+def _words(schedule: str, algorithm: str, statement: str, *assumes: Hypothesis, **more: Any) -> tuple[Claim, Claim]:
     """The critical path of the all-gather, and of the reduce-scatter that is it backwards."""
     exact = EXACT[schedule]
     summed = f"The schedule's words, summed by sympy. {exact.source.proof}"
@@ -54,6 +55,7 @@ def _words(schedule: str, algorithm: str, statement: str, *assumes: Hypothesis) 
             critical_words(exact),
             derived(summed),
             *assumes,
+            **more,
         ),
         _equal(
             f"reduce_scatter.{statement}_words",
@@ -62,17 +64,31 @@ def _words(schedule: str, algorithm: str, statement: str, *assumes: Hypothesis) 
             critical_words(exact),
             derived(f"{_BACKWARDS} {summed}"),
             *assumes,
+            **more,
         ),
     )
 
 
+_ONE_RANK = "equivalent: they differ for one rank alone, where n mod P is zero and no block is left"
+_OF_BRUCK = (
+    BITS_OF_REST,
+    ("without the factor index_bits(P) - Max(0, index_bits(P) - 1)", _ONE_RANK),
+    ("index_bits(P) - 1 for Max(0, index_bits(P) - 1)", _ONE_RANK),
+)
 _printed = SCHEDULES["allgather_bruck"].printed
 assert _printed is not None
 
 GATHER: tuple[Claim, ...] = (
     *_words("allgather_ring", "Ring", "ring", BY_RING),
-    *_words("allgather_bruck", "Bruck's", "bruck", BY_BRUCK),
-    *_words("allgather_doubling", "Recursive doubling", "doubling", BY_DOUBLING, POWER_OF_TWO_RANKS),
+    *_words("allgather_bruck", "Bruck's", "bruck", BY_BRUCK, unpinned=_OF_BRUCK),
+    *_words(
+        "allgather_doubling",
+        "Recursive doubling",
+        "doubling",
+        BY_DOUBLING,
+        POWER_OF_TWO_RANKS,
+        unpinned=(BITS_OF_REST,),
+    ),
     _equal(
         "allgather.printed_words",
         "Bruck's all-gather of any blocks has n(P - 1)/P words on its critical path",

@@ -134,7 +134,8 @@ def _blocks(name: str, adds: bool) -> tuple[Phase, Phase]:
     )
 
 
-def _block_sizes(ranks: Any, steps: Any) -> tuple[tuple[Any, Any], ...]:
+def _block_sizes(ranks: Any, steps: Any = sp.oo) -> tuple[tuple[Any, Any], ...]:
+    """What the symbols of `_blocks` stand for; where `ranks` is a power of two, all of its doublings are steps."""
     rest = sp.Mod(n, ranks)
     return ((_whole, sp.floor(n / ranks)), (_rest, rest), (_long, sp.Min(index_bits(rest + 1), steps)))
 
@@ -168,7 +169,7 @@ EXACT = (
         "Rabenseifner's all-reduce; ranks beyond a power of two fold theirs in first",
         (_FOLD[0], *_blocks("reduce-scatter", True), *_blocks("all-gather", False), _FOLD[1]),
         _COUNTED,
-        where=(*_POWER_BELOW, *_block_sizes(power_below(P), floor_log2)),
+        where=(*_POWER_BELOW, *_block_sizes(power_below(P))),
     ),
     Schedule(
         "allgather_doubling",
@@ -176,7 +177,7 @@ EXACT = (
         _blocks("all-gather", False),
         _COUNTED,
         _POWERS,
-        ((doublings, ceil_log2), *_block_sizes(P, ceil_log2)),
+        ((doublings, ceil_log2), *_block_sizes(P)),
         kind="part",
     ),
     Schedule(

@@ -26,7 +26,6 @@ from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Study, studies
 
 Array = NDArray[Any]
-Trial = Callable[[Any, Case], Outcome | None]
 _ROOT3, _ROOT6 = sp.sqrt(3), sp.sqrt(6)
 
 # --- bytes -------------------------------------------------------------------------------------------------------
@@ -39,19 +38,17 @@ def _voted(implementation: Any, x: Array, way: str, zeros: str, heads: bool = Tr
     return votes, traffic
 
 
-def _admitted(name: str, values: dict[str, Any]) -> bool:
-    """Whether the claim's hypotheses that are relations hold."""
-    return all(hypothesis.admits(**values) for hypothesis in claims()[f"majority.{name}"].assumes)
+def _ballots(_implementation: Any, case: Case) -> dict[str, Any]:
+    """The symbols of the claims about bytes."""
+    bits = 2 if case.settings["zeros"] == "abstain" else 1
+    return {"P": case.settings["P"], "n": case.settings["n"], "votebits": bits}
 
 
-def _bytes(name: str, implementation: Any, case: Case) -> Outcome | None:
+def _bytes(name: str, implementation: Any, case: Case) -> Outcome:
     P, n, way, zeros = (case.settings[key] for key in ("P", "n", "way", "zeros"))
-    values = {"P": P, "n": n, "votebits": 2 if zeros == "abstain" else 1}
-    if way.replace("-", "_") != name.partition(".")[0] or not _admitted(name, values):
-        return None
     _, traffic = _voted(implementation, np.ones((P, n)), way, zeros)
     moved = np.maximum(traffic.sent, traffic.received)[1:] if name == "server.worker" else traffic.sent
-    return Outcome(int(moved.max()), values)
+    return Outcome(int(moved.max()), _ballots(implementation, case))
 
 
 def _sizes(level: int) -> Iterator[Case]:
@@ -74,6 +71,7 @@ def _of_bytes(statement: str, axis: str, label: str, cases: Sequence[Case], **op
         trial,
         grid=_sizes,
         curves=curves,
+        known=_ballots,
         enumerated="up to 8 ranks and 120 entries, every way and every rule for zeros",
         **options,
     )
@@ -148,47 +146,52 @@ def _lost(
     return tuple((i, j, Fraction(sum(lost), len(lost) * len(sides))) for (i, j), lost in counts.items())
 
 
-def _error(implementation: Any, case: Case) -> tuple[Fraction, dict[str, Any]]:
-    """The probability of a wrong vote, all signs of all workers enumerated, and the symbols."""
-    P, A, L, noise, r, kept, way, zeros, sign = (
-        case.settings[key] for key in ("P", "A", "L", "noise", "r", "kept", "way", "zeros", "sign")
-    )
-    H = P - A - L
-    q, snr = _flip(noise, Fraction(r), Fraction(kept))
+def _symbols(case: Case) -> dict[str, Any]:
+    """What the formulas call the numbers of the case."""
+    P, A, L, zeros, sign = (case.settings[key] for key in ("P", "A", "L", "zeros", "sign"))
+    q, snr = _flip(case.settings["noise"], *(Fraction(case.settings[key]) for key in ("r", "kept")))
+    ties = {"plus": Fraction(sign < 0), "coin": Fraction(1, 2), "abstain": Fraction(1)}[zeros]
+    return {"P": P, "honest": P - A - L, "inverting": A, "lying": L, "flip": q, "tieloss": ties, "snr": snr}
+
+
+def _known_of_votes(name: str, _implementation: Any, case: Case) -> dict[str, Any]:
+    """The symbols, and what the noise is like."""
+    values = dict(case.once(_symbols))
+    if name == "adversaries.negation_is_worst":  # those that lie are adversaries as those that invert
+        values["inverting"] += values["lying"]
+    return {**values, "unimodal": case.settings["noise"] in _UNIMODAL, "gradient": Fraction(case.settings["r"])}
+
+
+def _error(implementation: Any, case: Case) -> Fraction:
+    """The probability of a wrong vote, all signs of all workers enumerated."""
+    values = case.once(_symbols)
+    H, A, L, q = (values[key] for key in ("honest", "inverting", "lying", "flip"))
     error = Fraction(0)
-    for i, j, lost in _lost(implementation, H, A, L, way, zeros, sign):
+    for i, j, lost in _lost(implementation, H, A, L, *(case.settings[key] for key in ("way", "zeros", "sign"))):
         of_honest = math.comb(H, i) * q**i * (1 - q) ** (H - i)
         error += lost * of_honest * math.comb(A, j) * q**j * (1 - q) ** (A - j)
-    ties = {"plus": Fraction(sign < 0), "coin": Fraction(1, 2), "abstain": Fraction(1)}[zeros]
-    return error, {"P": P, "honest": H, "inverting": A, "lying": L, "flip": q, "tieloss": ties, "snr": snr}
+    return error
 
 
-def _fits(name: str, case: Case, values: dict[str, Any]) -> bool:
-    """Whether the case is one of the claim's."""
-    shaped = any(hypothesis.name == "unimodal_noise" for hypothesis in claims()[f"majority.{name}"].assumes)
-    return (case.settings["noise"] in _UNIMODAL or not shaped) and _admitted(name, values)
+_ABOUT_LIARS = ("adversaries.negation_is_worst", "adversaries.liars")
+"""Claims that say nothing new where no adversary lies; others about adversaries are about those that invert."""
 
 
-def _vote_error(name: str, implementation: Any, case: Case) -> Outcome | None:
-    error, values = case.once(_error, implementation)
-    if name == "adversaries.negation_is_worst":  # those that lie are adversaries as those that invert
-        values = {**values, "inverting": values["inverting"] + values["lying"]}
-    if not _fits(name, case, values):
-        return None
+def _vote_error(name: str, implementation: Any, case: Case) -> Outcome:
+    values = _known_of_votes(name, implementation, case)
     # erfc and exp are good to an ulp or so, and the error changes at most P times as much as a worker's
     slack = 4 * values["P"] * float(np.finfo(float).eps) if isinstance(values["snr"], float) else 0.0
-    return Outcome(error, values, slack)
+    active = not name.startswith("adversaries") or case.settings["L" if name in _ABOUT_LIARS else "A"] > 0
+    return Outcome(case.once(_error, implementation), values, slack, active)
 
 
-def _all_alike(name: str, implementation: Any, case: Case) -> Outcome | None:
+def _all_alike(name: str, implementation: Any, case: Case) -> Outcome:
     """The error where all workers have the same noise: two patterns, all wrong and all right."""
-    _, values = case.once(_error, implementation)
-    if not _fits(name, case, values):
-        return None
+    values = _known_of_votes(name, implementation, case)
     lost = _lost(implementation, *(case.settings[key] for key in ("P", "A", "L", "way", "zeros", "sign")))
     q = values["flip"]
     of_wrong = {i: share for i, _, share in lost}
-    return Outcome((1 - q) * of_wrong[0] + q * of_wrong[values["P"]], values)
+    return Outcome((1 - q) * of_wrong[0] + q * of_wrong[values["P"]], values, active=values["P"] > 1)
 
 
 def _votes(P: int, A: int = 0, L: int = 0, noise: str = "uniform", r: str = "1/2", **given: Any) -> Case:
@@ -224,6 +227,8 @@ def _votes_by_hand(_budget: Budget) -> Iterator[Case]:
     for noise, r in (("skewed", "1"), ("uniform", "1/2")):
         for P in (14, 15, 40):
             yield _votes(P, noise=noise, r=r)
+    for P in (10, 16):  # so many that nine tenths of them are a worker fewer
+        yield _votes(P, zeros="coin")
     for A, L in ((0, 44), (44, 0), (20, 24)):
         yield _votes(100, A, L, r="2/3")
 
@@ -239,10 +244,19 @@ def _drawn_votes(draw: st.DrawFn) -> Case:
     return _votes(P, A, L, noise, str(r), kept=str(kept), **how)
 
 
+_WORST = (("uniform", "1/10", "1"), ("uniform", "8/15", "1"), ("uniform", "2/3", "1"), ("spike", "2/3", "1/2"))
+"""(noise, r, kept) of laws that attain Gauss' bound."""
+
+
 def _worst_noise(P: Sequence[int], _budget: Budget) -> Iterator[Case]:
-    for workers, zeros in itertools.product(P, ("plus", "abstain")):
-        for noise, r, kept in (("uniform", "1/10", "1"), ("uniform", "2/3", "1"), ("spike", "2/3", "1/2")):
-            yield _votes(workers, noise=noise, r=r, kept=kept, zeros=zeros)
+    for workers, zeros, (noise, r, kept) in itertools.product(P, ("plus", "abstain"), _WORST):
+        yield _votes(workers, noise=noise, r=r, kept=kept, zeros=zeros)
+
+
+def _ties_lost(splits: Sequence[tuple[int, int, int]], _budget: Budget) -> Iterator[Case]:
+    """Under the worst noise, with these numbers of workers, of inverting and of lying ones."""
+    for (P, A, L), (noise, r, kept) in itertools.product(splits, _WORST):
+        yield _votes(P, A, L, noise, r, kept=kept, zeros="abstain")
 
 
 def _half(_budget: Budget) -> Iterator[Case]:
@@ -267,6 +281,7 @@ def _of_errors(
         cases=_drawn_votes,
         extremal=extremal,
         curves=partial(curve_of, name, trial, axis, label, cases),
+        known=partial(_known_of_votes, statement),
         enumerated="1, 2, 3, 5 and 8 workers, all signs of all of them; inverting and lying ones among them",
     )
 
@@ -285,20 +300,23 @@ _ERRORS = (
                [_votes(P, noise="normal", r="1/4", zeros="abstain") for P in _workers],
                partial(_worst_noise, (1, 2, 3, 8))),
     _of_errors("vote.bound", "P", "uniform noise, S = 0.346, ties lost",
-               [_votes(P, r="1/5", zeros="abstain") for P in _workers]),
+               [_votes(P, r="1/5", zeros="abstain") for P in _workers],
+               partial(_ties_lost, [(P, 0, 0) for P in (1, 2, 3, 8)])),
     _of_errors("vote.any_noise", "P", "50 with probability 1/10, else -1",
                [_votes(P, noise="skewed", r="1") for P in _workers],
                _refuting({"P": 15, "noise": "skewed", "r": "1"}, {"P": 100, "noise": "skewed", "r": "1"})),
     _of_errors("vote.shared_noise", "P", "uniform noise, S = 0.346",
                [_votes(P, r="1/5") for P in _workers], _refuting({"P": 40}, {"P": 100}), _all_alike),
     _of_errors("adversaries.inverting", "inverting", "25 workers, uniform noise, S = 0.866",
-               [_votes(25, A) for A in range(0, 13, 2)]),
+               [_votes(25, A) for A in range(0, 13, 2)],
+               partial(_ties_lost, [(2, 0, 0), (3, 1, 0), (5, 2, 0), (8, 3, 0)])),
     _of_errors("adversaries.negation_is_worst", "P",
                "44 % vote against the gradient; uniform noise, S = 1.155",
                [_votes(P, L=P * 11 // 25, r="2/3") for P in (25, 50, 75, 100, 150, 200)],
                _refuting({"P": 100, "L": 44, "r": "2/3"}, {"P": 200, "L": 88, "r": "2/3"})),
     _of_errors("adversaries.liars", "lying", "30 honest workers, uniform noise, S = 1.155",
-               [_votes(30 + L, L=L, r="2/3") for L in range(0, 20, 3)]),
+               [_votes(30 + L, L=L, r="2/3") for L in range(0, 20, 3)],
+               partial(_ties_lost, [(1, 0, 0), (2, 0, 0), (8, 0, 0), (30, 0, 1)])),
     _of_errors("adversaries.half", "P", "half and one invert; uniform noise, S = 0.346",
                [_votes(P, A=P // 2 + 1, r="1/5", zeros="coin") for P in (2, 4, 6, 8, 16, 32)], _half),
 )  # fmt: skip
@@ -310,32 +328,45 @@ def _every_ballot(P: int, entries: Sequence[float]) -> Array:
     return np.array(list(itertools.product(entries, repeat=P))).T
 
 
-def _values(rules: tuple[str, ...], implementation: Any, case: Case) -> Outcome | None:
-    P, zeros = case.settings["P"], case.settings["zeros"]
-    if zeros not in rules:
-        return None
-    x = _every_ballot(P, (1.0, -1.0, 0.0) if case.settings["zero_entries"] else (1.0, -1.0))
-    seen = [_voted(implementation, x, case.settings["way"], zeros, heads)[0] for heads in (True, False)]
-    return Outcome(int(np.unique(seen).size), {"P": P})
+def _all_votes(implementation: Any, case: Case) -> Array:
+    """The votes on all ballots, with all coins that matter, one column each: all equally likely."""
+    P, way, zeros, zero_entries = (case.settings[key] for key in ("P", "way", "zeros", "zero_entries"))
+    x = _every_ballot(P, (1.0, -1.0, 0.0) if zero_entries else (1.0, -1.0))
+    if zeros != "coin":
+        votes, _ = implementation(x, way, zeros)
+        return np.asarray(votes)
+    coins = np.array(list(itertools.product((False, True), repeat=P + 1)))
+    if not zero_entries:
+        coins = coins[:2]  # a tie's coin alone
+    tossed = np.tile(coins.T, x.shape[1])
+    votes, _ = implementation(np.repeat(x, len(coins), axis=1), way, zeros, coins=tossed)
+    return np.asarray(votes)
 
 
-def _drift(rules: tuple[str, ...], implementation: Any, case: Case) -> Outcome | None:
-    """Mean vote over all signs, which are all equally likely."""
-    P, zeros = case.settings["P"], case.settings["zeros"]
-    if zeros not in rules or case.settings["zero_entries"]:
-        return None
-    x = _every_ballot(P, (1.0, -1.0))
-    sums = [int(_voted(implementation, x, case.settings["way"], zeros, heads)[0][0].sum()) for heads in (True, False)]
-    return Outcome(Fraction(sum(sums), 2 * x.shape[1]), {"P": P})
+def _of_all_votes(measure: Callable[[Array], Any], implementation: Any, case: Case) -> Outcome:
+    P, undecided = case.settings["P"], case.settings["P"] % 2 == 0 or case.settings["zero_entries"]
+    return Outcome(measure(case.once(_all_votes, implementation)), {"P": P}, active=undecided)
+
+
+def _different(votes: Array) -> int:
+    return int(np.unique(votes).size)
+
+
+def _mean(votes: Array) -> Fraction:
+    return Fraction(int(votes[0].sum()), votes.shape[1])
 
 
 def _rules(level: int) -> Iterator[Case]:
     for P, way, zeros, zero_entries in itertools.product(range(1, 6 + level), WAYS, ZEROS, (False, True)):
         yield settings(P=P, way=way, zeros=zeros, zero_entries=zero_entries)
+    for way, zeros in itertools.product(WAYS, ZEROS):
+        yield settings(P=8, way=way, zeros=zeros, zero_entries=False)
 
 
-def _of_ties(name: str, trial: Trial, rule: str, ranks: Sequence[int], extremal: Sequence[int] = ()) -> Study:
-    name = f"majority.{name}"
+def _of_ties(
+    name: str, measure: Callable[[Array], Any], rule: str, ranks: Sequence[int], extremal: Sequence[int] = ()
+) -> Study:
+    name, trial = f"majority.{name}", partial(_of_all_votes, measure)
 
     def cases(numbers: Sequence[int]) -> list[Case]:
         return [settings(P=P, way="server", zeros=rule, zero_entries=False) for P in numbers]
@@ -347,16 +378,16 @@ def _of_ties(name: str, trial: Trial, rule: str, ranks: Sequence[int], extremal:
         grid=_rules,
         extremal=(lambda _budget: iter(cases(extremal))) if extremal else None,
         curves=partial(curve_of, name, trial, "P", f"zeros: {rule}", cases(ranks)),
-        enumerated="up to 5 workers, all signs, zeros too",
+        enumerated="up to 5 workers, all signs, zeros too, and all coins; of 8 workers all signs",
     )
 
 
 _some = range(1, 11)
 _TIES = (
-    _of_ties("ties.one_bit", partial(_values, ("abstain",)), "abstain", _some, (2, 4)),
-    _of_ties("ties.broken", partial(_values, ("plus", "coin")), "plus", _some, (1, 2, 5)),
-    _of_ties("ties.drift", partial(_drift, ("plus",)), "plus", range(1, 13)),
-    _of_ties("ties.fair", partial(_drift, ("coin", "abstain")), "coin", _some),
+    _of_ties("ties.one_bit", _different, "abstain", _some, (2, 4)),
+    _of_ties("ties.broken", _different, "plus", _some, (1, 2, 5)),
+    _of_ties("ties.drift", _mean, "plus", range(1, 13)),
+    _of_ties("ties.fair", _mean, "coin", _some),
 )
 
 # --- stacks ------------------------------------------------------------------------------------------------------
@@ -367,6 +398,7 @@ _FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
     "one outvoted": lambda rng, P, n: np.where(np.arange(P)[:, None] == 0, P + 1.0, -1.0) * np.ones(n),
     "normal": lambda rng, P, n: rng.standard_normal((P, n)),
     "of all sizes": lambda rng, P, n: rng.standard_normal((P, n)) * 10.0 ** rng.integers(-30, 31, (P, n)),
+    "subnormal": lambda rng, P, n: rng.standard_normal((P, n)) * 1e-318,
 }
 """Stacks by name, simplest first."""
 
@@ -376,17 +408,24 @@ def _stack_of(P: int, n: int, family: str, seed: int = 0, way: str = "server", z
     return Case({"P": P, "n": n, "family": family, "seed": seed, "way": way, "zeros": zeros}, x)
 
 
+_RULES = tuple(itertools.product(WAYS, ZEROS))
+
+
 def _small_stacks(level: int) -> Iterator[Case]:
-    ways, rules = itertools.cycle(WAYS), itertools.cycle(ZEROS)
-    for P, n in ((1, 1), (1, 2), (2, 1), (2, 2), (3, 1), *(((3, 2),) if level else ())):
-        for entries in itertools.product((0.0, 1.0, -1.0, 4.0, -4.0), repeat=P * n):
+    rules = itertools.cycle(_RULES)
+    every, two = (0.0, 1.0, -1.0, 4.0, -4.0), (4.0, -1.0)
+    shapes = [((P, n), every) for P, n in ((1, 1), (1, 2), (2, 1), (2, 2), (3, 1), *(((3, 2),) if level else ()))]
+    for (P, n), values in (*shapes, ((5, 1), two), ((8, 1), two)):
+        for entries in itertools.product(values, repeat=P * n):
+            way, zeros = next(rules)
             x = np.array(entries).reshape(P, n)
-            yield Case({"P": P, "n": n, "seed": 0, "way": next(ways), "zeros": next(rules)}, x)
+            yield Case({"P": P, "n": n, "seed": 0, "way": way, "zeros": zeros}, x)
 
 
 def _stacks_by_hand(_budget: Budget) -> Iterator[Case]:
+    rules = itertools.cycle(_RULES)
     for (P, n), family in itertools.product(((1, 5), (2, 3), (3, 8), (5, 17), (8, 40)), _FAMILIES):
-        for way, zeros in zip(WAYS, ZEROS, strict=True):
+        for way, zeros in itertools.islice(rules, 4):
             yield _stack_of(P, n, family, way=way, zeros=zeros)
 
 
@@ -396,23 +435,34 @@ def _drawn_stacks() -> st.SearchStrategy[Case]:
     )
 
 
+def _scales(case: Case) -> dict[str, Array]:
+    """A factor for every rank."""
+    P, seed = case.settings["P"], case.settings["seed"]
+    return {"scales": 10.0 ** np.random.default_rng(seed).uniform(-9, 9, (P, 1))}
+
+
+def _both_votes(implementation: Any, x: Array, case: Case) -> Array:
+    """The vote with all coins heads and with all tails: with other coins every entry is as in one of the two."""
+    way, zeros = case.settings["way"], case.settings["zeros"]
+    return np.array(
+        [_voted(implementation, x, way, zeros, heads)[0] for heads in (True, False)[: 1 + (zeros == "coin")]]
+    )
+
+
 def _overturned(implementation: Any, case: Case) -> Outcome:
-    x, way, zeros = case.array, case.settings["way"], case.settings["zeros"]
-    scales = 10.0 ** np.random.default_rng(case.settings["seed"]).uniform(-9, 9, (len(x), 1))
-    votes = [_voted(implementation, stack, way, zeros)[0] for stack in (x, scales * x)]
-    return Outcome(int(np.count_nonzero((votes[0] != votes[1]).any(axis=0))), {"P": len(x), "n": x.shape[1]})
+    x, scales = case.array, case.once(_scales)["scales"]
+    before, after = (_both_votes(implementation, stack, case) for stack in (x, scales * x))
+    return Outcome(int(np.count_nonzero((before != after).any(axis=(0, 1)))), {"P": len(x), "n": x.shape[1]})
 
 
-def _distortion(implementation: Any, case: Case) -> Outcome | None:
-    """In rational arithmetic, at the server's vote of the stack."""
+def _distortion(implementation: Any, case: Case) -> Outcome:
+    """In rational arithmetic, of rank 0's vote with the worst coins."""
     x = case.array
     P, n = x.shape
     mean = [sum(map(Fraction, column), Fraction(0)) / P for column in x.T.tolist()]
-    if not any(mean):
-        return None
-    votes, _ = _voted(implementation, x, case.settings["way"], case.settings["zeros"])
+    votes = _both_votes(implementation, x, case)[:, 0].T.tolist()
     scale = sum(map(abs, mean)) / n
-    error = sum((scale * Fraction(v) - m) ** 2 for v, m in zip(votes[0].tolist(), mean, strict=True))
+    error = sum(max((scale * Fraction(v) - m) ** 2 for v in of_entry) for of_entry, m in zip(votes, mean, strict=True))
     return Outcome(error / sum(m * m for m in mean), {"P": P, "n": n})
 
 
@@ -429,7 +479,8 @@ def _of_stacks(name: str, trial: Any, **options: Any) -> Study:
         grid=_small_stacks,
         corpus=_stacks_by_hand,
         cases=_drawn_stacks,
-        enumerated="every stack of 1 or 2 ranks and entries, or 3 ranks and one, of 0, 1, -1, 4 and -4",
+        enumerated="every stack of 1 or 2 ranks and entries, or 3 ranks and one, of 0, 1, -1, 4 and -4, or of 5 or 8 "
+        "ranks and an entry, of 4 and -1",
         **options,
     )
 
@@ -442,7 +493,7 @@ def _of_outvoted(name: str) -> Study:
 
 EXPERIMENTS = studies(
     *_BYTES,
-    _of_stacks("vote.scale", _overturned),
+    _of_stacks("vote.scale", _overturned, known=lambda _implementation, case: case.once(_scales)),
     *_ERRORS,
     *map(_of_outvoted, ("vote.no_expansion", "vote.distortion")),
     *_TIES,
@@ -507,7 +558,7 @@ def _bound(name: str, **values: Any) -> float:
 
 
 def _measured(cases: Sequence[Case]) -> list[float]:
-    return [float(_error(majority_vote, case)[0]) for case in cases]
+    return [float(_error(majority_vote, case)) for case in cases]
 
 
 def _errors(_budget: str, _seed: int) -> Exhibit:

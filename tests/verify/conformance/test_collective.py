@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import sympy as sp
+from samples import each_once, first_of_each
 
 from commbounds.collectives import (
     arctopk_allreduce,
@@ -29,6 +30,7 @@ from commbounds.verify.conformance.inputs import corpus
 
 P, n, k = sp.symbols("P n k")
 EXACT = [cf.Sums(), cf.RanksAgree()]
+FOUR_DTYPES = ["float16", "bfloat16", "float32", "float64"]
 
 
 def judged(run, claims, **options):
@@ -112,7 +114,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("name", first_of_each(RIGHT, lambda name: tuple(map(type, RIGHT[name][1]))))
 def test_the_collectives_of_this_package_keep_what_is_theirs(name):
     run, claims = RIGHT[name]
     report = judged(run, claims, effort=0.1)
@@ -148,8 +150,7 @@ def tree(stack):
     return np.repeat(rows[0][None], len(stack), 0)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("order", [up, down, wide, tree])
+@pytest.mark.parametrize(("order", "dtype"), each_once([up, down, wide, tree], FOUR_DTYPES, lambda f: f.__name__))
 def test_sums_may_be_taken_in_any_order_and_in_any_wider_dtype(order, dtype):
     report = judged(lambda stack, seed: order(stack), EXACT, dtype=dtype, shape=(5,), effort=0.3)
     assert report.passed, report
@@ -163,10 +164,14 @@ def by_the_reciprocal(stack):
     return up(stack) * (stack.dtype.type(1) / stack.dtype.type(len(stack)))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize(
-    "mean", [divided_before, by_the_reciprocal, lambda s: (up(s) / s.dtype.type(len(s))).astype(s.dtype)]
-)
+def divided_after(stack):
+    return (up(stack) / stack.dtype.type(len(stack))).astype(stack.dtype)
+
+
+MEANS = (divided_before, by_the_reciprocal, divided_after)
+
+
+@pytest.mark.parametrize(("mean", "dtype"), each_once(MEANS, FOUR_DTYPES, lambda f: f.__name__))
 def test_means_may_be_divided_before_or_after(mean, dtype):
     claims = [cf.Averages(), cf.RanksAgree()]
     report = judged(lambda stack, seed: mean(stack).astype(stack.dtype), claims, dtype=dtype, shape=(5,), effort=0.3)

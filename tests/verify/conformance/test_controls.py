@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from samples import first_of_each
 from zoo.alarms import RANDOMISED, SAMPLED, alarms
-from zoo.controls import COMPRESSORS, CONTROLS
+from zoo.controls import COLUMN_OF, COMPRESSORS, CONTROLS
 
 from commbounds.verify import conformance as cf
 
@@ -22,7 +23,7 @@ def passes(report):
     assert not [finding for finding in report.not_judged if "(" in finding.claim], report
 
 
-@pytest.mark.parametrize("subject", CONTROLS, ids=IDS)
+@pytest.mark.parametrize("subject", first_of_each(CONTROLS, lambda s: COLUMN_OF[s.name], lambda s: s.name))
 def test_a_right_subject_passes_a_tenth_of_a_quick_check(subject):
     report = cf.check(replace(subject, effort=0.1))
     assert report.passed, report
@@ -41,6 +42,7 @@ def test_a_right_subject_raises_no_alarm_under_a_hundred_seeds(subject):
     assert not alarms(subject, range(100))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "name", [pytest.param("topk", marks=pytest.mark.long), "dithering", "feedback", "ring", "halved"]
 )
@@ -67,6 +69,7 @@ def test_a_broken_torch_twin_fails(name):
     assert cf.check(subject, only=["Contraction" if name == "topk_by_value" else "Unbiased"]).failures
 
 
+@pytest.mark.wide
 def test_a_right_executable_in_c_passes_and_one_that_wraps_fails(tmp_path):
     compiler = shutil.which("cc")
     if compiler is None:
@@ -93,7 +96,7 @@ def half(x, seed):
 def nothing(x, seed):
     return np.zeros_like(x)
 
-@cf.conforms(cf.Codec(half, [cf.Contraction(0.75), cf.SignSymmetric()], shape=(2,)))
+@cf.conforms(cf.Codec(half, [cf.Contraction(0.75), cf.SignSymmetric()], shape=(2,), effort=0.1))
 def test_half():
     pass
 
@@ -103,6 +106,7 @@ def test_nothing(finding):
 """
 
 
+@pytest.mark.wide
 def test_the_plugin_makes_a_test_of_every_claim_and_shows_what_fails(tmp_path):
     (tmp_path / "test_mine.py").write_text(PLUGIN)
     command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "test_mine.py"]

@@ -19,6 +19,7 @@ def test_the_noises_are_what_they_say(noise):
     assert cf.check(subject, only=["Unbiased", "Variance"]).passed
 
 
+@pytest.mark.wide  # five seconds and more
 def test_violations_of_that_size_are_found_in_a_run():
     noise = NOISES[0]
     runs = 1

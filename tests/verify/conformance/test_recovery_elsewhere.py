@@ -1,5 +1,7 @@
 """Recovery of a memory in a process of its own, which holds one memory at a time."""
 
+import pytest
+
 from commbounds.verify import conformance as cf
 
 STICKY = """
@@ -17,11 +19,13 @@ subject = cf.Stateful(factory, [cf.RecoversAfterZero()], shape=(3,), effort=0.05
 """
 
 
-def test_a_memory_that_a_zero_breaks_is_found_in_a_process_of_its_own(tmp_path):
+@pytest.mark.parametrize(
+    "placed", [lambda subject: subject, pytest.param(cf.isolated, marks=pytest.mark.wide)], ids=["here", "isolated"]
+)
+def test_a_memory_that_a_zero_breaks_is_found(tmp_path, placed):
     path = tmp_path / "sticky_memory.py"
     path.write_text(STICKY, encoding="utf-8")
     (subject,) = cf.loaded(f"{path}:subject")
-    for judged in (subject, cf.isolated(subject)):
-        finding = cf.check(judged, only=["RecoversAfterZero"])["RecoversAfterZero"]
-        assert finding.verdict == "fail"
-        assert "all outputs are zero" in finding.message
+    finding = cf.check(placed(subject), only=["RecoversAfterZero"])["RecoversAfterZero"]
+    assert finding.verdict == "fail"
+    assert "all outputs are zero" in finding.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
@@ -26,7 +27,7 @@ _WINDOW = 12
 def sizes(level: int, **settings: Any) -> Iterator[Case]:
     """Every P up to 16 and some beyond, with vectors shorter and longer than P; small first."""
     ranks = (*range(1, 17), 17, 24, 31, 32, 33)
-    lengths: tuple[int, ...] = (1, 2, 3, 5, 8, 16, 31, 64)
+    lengths: tuple[int, ...] = (1, 2, 3, 5, 8, 15, 31, 64)
     if level:
         ranks, lengths = (*range(1, 34), 48, 63, 64, 65), (*range(1, 10), 15, 16, 17, 31, 32, 33, 65, 127, 128)
     if level > 1:
@@ -95,6 +96,7 @@ def _cancelling(rng: np.random.Generator, P: int, n: int) -> Array:
 
 FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
     "ones": lambda rng, P, n: np.ones((P, n)),
+    "places": lambda rng, P, n: np.tile(np.arange(1.0, n + 1.0), (P, 1)),
     "integers": lambda rng, P, n: rng.integers(-1000, 1001, (P, n)).astype(np.float64),
     "normal": lambda rng, P, n: rng.standard_normal((P, n)),
     "wide": lambda rng, P, n: rng.choice((-1.0, 1.0), (P, n)) * 2.0 ** rng.uniform(-30.0, 30.0, (P, n)),
@@ -112,7 +114,7 @@ def stack_of(case: Case) -> Array:
         return case.x
     settings = case.settings
     rng = np.random.default_rng([settings.get("seed", 0), settings["P"], settings["n"]])
-    made = FAMILIES[settings.get("family", "ones")](rng, settings["P"], settings["n"])
+    made = FAMILIES[settings.get("family", "places")](rng, settings["P"], settings["n"])
     return made.astype(settings.get("dtype", "float64"))
 
 
@@ -131,17 +133,41 @@ def digits(level: int, **settings: Any) -> Iterator[Case]:
             yield Case({**case.settings, "first rank": start, **settings}, stack)
 
 
+def _lost_one_by_one(dtype: str) -> Iterator[Array]:
+    """1, u and u, and 1, u, u/2 and u/2, in every order in every block: some order loses u twice, down any tree."""
+    unit = float(np.finfo(dtype).eps) / 2
+    for terms in ((1.0, unit, unit), (1.0, unit, unit / 2, unit / 2)):
+        orders = sorted(set(itertools.permutations(terms)))
+        yield np.tile(np.array(orders, dtype).T, len(terms))
+
+
+def _about_the_limit(dtype: str) -> Iterator[Array]:
+    """Sums of magnitudes that are half of the largest number, and all of it."""
+    about = np.finfo(dtype)
+    ulp = np.ldexp(1.0, about.maxexp - about.nmant - 1)
+    # 3 ulps to the largest number, and four times three quarters: as a sum the largest, one by one an ulp beyond
+    column = np.array([float(about.max) - 3.0 * ulp, *(4 * [0.75 * ulp])])
+    for share in (0.5, 1.0):
+        yield np.tile(np.array([np.roll(share * column, shift) for shift in range(5)], dtype), 5)
+
+
 def hostile(_budget: Budget) -> Iterator[Case]:
     """Every family at small sizes in both dtypes, and the textbook stacks on which the order of sums shows."""
+
+    def given(stack: Array, family: str) -> Case:
+        P, n = stack.shape
+        return Case({"P": P, "n": n, "dtype": stack.dtype.name, "family": family}, stack)
+
     for dtype in ("float64", "float32"):
         beyond = 2.0 ** (54 if dtype == "float64" else 25)
         for column in ((1.0, beyond, -beyond), (1.0, -beyond, beyond, 1.0), (beyond, 1.0, -beyond, 1.0, 1.0)):
-            stack = np.repeat(np.array(column, dtype)[:, None], 2, axis=1)
-            yield Case({"P": len(column), "n": 2, "dtype": dtype, "family": "beyond the significand"}, stack)
+            yield given(np.repeat(np.array(column, dtype)[:, None], 2, axis=1), "beyond the significand")
         # added to 1 one by one, three quarters of half an ulp are lost each time; among themselves they add up
         stack = np.full((12, 2), 0.75 / beyond * 2.0, dtype)
         stack[0] = 1.0
-        yield Case({"P": 12, "n": 2, "dtype": dtype, "family": "lost one by one"}, stack)
+        yield given(stack, "lost one by one")
+        yield from (given(stack, "lost one by one") for stack in _lost_one_by_one(dtype))
+        yield from (given(stack, "about the largest number") for stack in _about_the_limit(dtype))
         for name in FAMILIES:
             for P in (1, 2, 3, 4, 5, 6, 7, 8, 12):
                 case = Case({"P": P, "n": 5, "dtype": dtype, "family": name, "seed": 0})
@@ -217,11 +243,6 @@ def exact_error(result: Array, stack: Array) -> Fraction | float:
             if magnitude:
                 largest = max(largest, abs(Fraction(value) - total) / magnitude)
     return largest
-
-
-def fits(stack: Array) -> bool:
-    """Whether no sum of magnitudes leaves the range of the dtype."""
-    return bool(np.abs(stack.astype(np.longdouble)).sum(axis=0).max() <= np.finfo(stack.dtype).max)
 
 
 def joined(rows: Sequence[Array]) -> Array:

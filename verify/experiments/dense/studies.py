@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from commbounds.verify.experiments.dense.cases import (
     bits_differing,
     digits,
     exact_error,
-    fits,
     halfway,
     hostile,
     in_rank_order,
@@ -45,8 +44,6 @@ _SUBJECTS = {
     "allreduce": "recursive_doubling_allreduce",
     "gather_blocks": "gather_blocks",
 }
-_STATED = {"ring": "ring", "bruck": "bruck", "doubling": "recursive-doubling", "even": "bruck", "printed": "bruck"}
-"""The algorithm that the name of a claim about an all-gather or a reduce-scatter speaks of."""
 _READ: dict[str, Callable[[Any], Any]] = {
     "critical_path": lambda traffic: traffic.critical_path,
     "steps": lambda traffic: traffic.steps,
@@ -59,16 +56,17 @@ _READ: dict[str, Callable[[Any], Any]] = {
 """What a claim measures, read off a traffic."""
 _DRAWN_AT = 1000
 """Words of the vectors in the curves."""
+_SIZES = "P = 1 to 16, and some up to 33 and beyond, each with vectors of 1 to 64 words"
 _RANKS_DRAWN = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 20, 24, 28, 31, 32)
 
 
-@lru_cache(maxsize=1 << 15)
-def _admitted(name: str, P: int, n: int) -> bool:
-    return all(hypothesis.admits(P=P, n=n) for hypothesis in claims()[name].assumes)
+def _outcome_of(case: Case, measured: Any, active: bool = True) -> Outcome:
+    return Outcome(measured, {"P": case.settings["P"], "n": case.settings["n"]}, active=active)
 
 
-def _outcome_of(case: Case, measured: Any) -> Outcome:
-    return Outcome(measured, {"P": case.settings["P"], "n": case.settings["n"]})
+def _vectors(_implementation: Any, case: Case) -> dict[str, Any]:
+    """The stack, of cases that only tell how it is made too."""
+    return {"x": case.once(stack_of)}
 
 
 # --- traffic ----------------------------------------------------------------------------------------------------------
@@ -78,7 +76,7 @@ def _run(subject: str, implementation: Any, case: Case) -> Any:
     """Result and traffic of the collective on the case's stack; an all-gather gets the first row's blocks."""
     if subject == "gather_blocks":
         return None, implementation(lengths_of(case), case.settings["algorithm"])
-    stack = stack_of(case)
+    stack = case.once(stack_of)
     if subject == "allgatherv":
         return implementation(np.array_split(stack[0], len(stack)), case.settings["algorithm"])
     if subject == "reduce_scatter":
@@ -86,9 +84,7 @@ def _run(subject: str, implementation: Any, case: Case) -> Any:
     return implementation(stack)
 
 
-def _traffic_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | None:
-    if not _admitted(claim.name, case.settings["P"], case.settings["n"]):
-        return None
+def _traffic_trial(claim: Claim, implementation: Any, case: Case) -> Outcome:
     _, traffic = case.once(_run, _SUBJECTS[claim.subject], implementation)
     return _outcome_of(case, _READ[claim.quantity.name](traffic))
 
@@ -97,18 +93,19 @@ def _algorithms(claim: Claim) -> tuple[dict[str, str], ...]:
     """The settings that say by which algorithm."""
     if _SUBJECTS[claim.subject] not in ("allgatherv", "reduce_scatter", "gather_blocks"):
         return ({},)
-    stated = _STATED.get(claim.name.rpartition(".")[2].partition("_")[0])
-    return tuple({"algorithm": name} for name in ALGORITHMS if stated in (None, name))
+    return tuple({"algorithm": name} for name in ALGORITHMS)
 
 
 def _traffic_curves(claim: Claim, implementation: Any, _seed: int) -> Iterator[Series]:
     for settings in _algorithms(claim):
-        ranks = [P for P in _RANKS_DRAWN if _admitted(claim.name, P, _DRAWN_AT)]
-        outcomes = [_traffic_trial(claim, implementation, Case({"P": P, "n": _DRAWN_AT, **settings})) for P in ranks]
-        measured = [float(outcome.measured) for outcome in outcomes if outcome is not None]
-        bounds = [float(bound_at(claim, {"P": P, "n": _DRAWN_AT})) for P in ranks]
+        sizes = [{"P": P, "n": _DRAWN_AT, **settings} for P in _RANKS_DRAWN]
+        cases = [Case(size) for size in sizes if all(h.admits(**size) for h in claim.assumes)]
+        if not cases:
+            continue  # the claim is about another algorithm
+        measured = [float(_traffic_trial(claim, implementation, case).measured) for case in cases]
+        bounds = [float(bound_at(claim, case.settings)) for case in cases]
         label = f"n = {_DRAWN_AT}" + "".join(f", {name}" for name in settings.values())
-        yield Series(label, "P", [float(P) for P in ranks], bounds, measured)
+        yield Series(label, "P", [float(case.settings["P"]) for case in cases], bounds, measured)
 
 
 @shared
@@ -143,57 +140,45 @@ def _traffic(claim: Claim) -> Study:
         cases=_traffic_drawn(settings, untold),
         extremal=extremal if claim.tightness is not None else None,
         curves=lambda implementation, seed: tuple(_traffic_curves(claim, implementation, seed)),
-        enumerated="P = 1 to 16, and some up to 33 and beyond, each with vectors of 1 to 64 words"
-        + (", and 2^31 + 1 times as many, cut in three ways" if untold else ""),
+        enumerated=_SIZES + (", and 2^31 + 1 times as many, cut in three ways" if untold else ""),
     )
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-def _sum_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | None:
+def _sum_trial(claim: Claim, implementation: Any, case: Case) -> Outcome:
     """Entries that are not the exact sum, which is one of integers."""
-    stack = stack_of(case)
+    stack = case.once(stack_of)
     P, n = stack.shape
-    limit = 2.0**53 if stack.dtype == np.float64 else 2.0**24
-    if (stack != np.rint(stack)).any() or np.abs(stack).sum(axis=0).max() >= limit:
-        return None
     expected = stack.astype(np.int64).sum(axis=0).astype(stack.dtype)
     result, _ = case.once(_run, _SUBJECTS[claim.subject], implementation)
     if claim.subject != "reduce_scatter":
-        return _outcome_of(case, wrong_entries(result, expected, P))
+        return _outcome_of(case, wrong_entries(result, expected, P), bool(stack.any()))
     blocks = np.array_split(expected, P)
     if [len(block) for block in result] != [block.size for block in blocks]:
         return _outcome_of(case, n)
-    return _outcome_of(case, int((joined(result) != expected).sum()))
+    return _outcome_of(case, int((joined(result) != expected).sum()), bool(stack.any()))
 
 
-def _contents_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome | None:
-    stack = stack_of(case)
+def _contents_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome:
+    stack = case.once(stack_of)
     result, _ = case.once(_run, "allgatherv", implementation)
-    return _outcome_of(case, wrong_entries(result, stack[0], len(stack)))
+    return _outcome_of(case, wrong_entries(result, stack[0], len(stack)), bool(stack[0].any()))
 
 
-def _agreement_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | None:
-    stack = stack_of(case)
-    if not fits(stack):
-        return None
+def _agreement_trial(claim: Claim, implementation: Any, case: Case) -> Outcome:
     result, _ = case.once(_run, _SUBJECTS[claim.subject], implementation)
-    return _outcome_of(case, bits_differing(result, result[0]))
+    return _outcome_of(case, bits_differing(result, result[0]), len(result) > 1)
 
 
-def _order_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | None:
-    stack = stack_of(case)
-    if not fits(stack):
-        return None
+def _order_trial(claim: Claim, implementation: Any, case: Case) -> Outcome:
     result, _ = case.once(_run, _SUBJECTS[claim.subject], implementation)
-    return _outcome_of(case, bits_differing(result[0], in_rank_order(stack)))
+    return _outcome_of(case, bits_differing(result[0], in_rank_order(case.once(stack_of))), len(result) > 1)
 
 
-def _rounding_trial(claim: Claim, implementation: Any, case: Case) -> Outcome | None:
-    stack = stack_of(case)
-    if not fits(stack):
-        return None
+def _rounding_trial(claim: Claim, implementation: Any, case: Case) -> Outcome:
+    stack = case.once(stack_of)
     result, _ = case.once(_run, _SUBJECTS[claim.subject], implementation)
     unit = Fraction(1, 2**53 if stack.dtype == np.float64 else 2**24)
     return Outcome(exact_error(result, stack), {"P": len(stack), "unit": unit})
@@ -221,33 +206,37 @@ def _order_curves(claim: Claim, implementation: Any, seed: int) -> tuple[Series,
     measured = []
     for P in _RANKS_DRAWN:
         case = Case({"P": P, "n": _DRAWN_AT, "family": "normal", "seed": seed, "dtype": "float32"})
-        outcome = _order_trial(claim, implementation, case)
-        measured.append(float("nan") if outcome is None else float(outcome.measured))
+        measured.append(float(_order_trial(claim, implementation, case).measured))
     axis = [float(P) for P in _RANKS_DRAWN]
     return (Series(f"float32, {_DRAWN_AT} normal entries", "P", axis, [0.0] * len(axis), measured),)
 
 
 def _result(claim: Claim) -> Study:
-    symbol = claim.quantity.name
-    if symbol in ("wrong_sums", "misplaced_words"):
-        settings = _algorithms(claim)
+    symbol, settings = claim.quantity.name, _algorithms(claim)
+    if symbol == "misplaced_words":
+        return Study(
+            claim=claim.name,
+            subject=_SUBJECTS[claim.subject],
+            trial=partial(_contents_trial, claim),
+            grid=_traffic_grid(settings, False),
+            cases=_traffic_drawn(settings, False),
+            enumerated=_SIZES,
+        )
+    if symbol == "wrong_sums":
 
         def grid(level: int) -> Iterator[Case]:
             for case in digits(level):
                 for more in settings:
                     yield Case({**case.settings, **more}, case.x)
 
-        def drawn() -> Any:
-            return among(settings).flatmap(lambda more: sizes_drawn(**more))
-
         return Study(
             claim=claim.name,
             subject=_SUBJECTS[claim.subject],
-            trial=partial(_sum_trial if symbol == "wrong_sums" else _contents_trial, claim),
+            trial=partial(_sum_trial, claim),
             grid=grid,
-            cases=drawn,
-            enumerated="P = 1 to 16, and some up to 33 and beyond, each with vectors of 1 to 64 words; digits to base "
-            "4 tell every rank's share in every entry",
+            cases=_traffic_drawn(settings, False),
+            known=_vectors,
+            enumerated=f"{_SIZES}; digits to base 4 tell every rank's share in every entry",
         )
     trial, curves = {
         "relative_sum_error": (_rounding_trial, _rounding_curves),
@@ -263,6 +252,7 @@ def _result(claim: Claim) -> Study:
         mutate=nudged if trial is _rounding_trial else None,
         extremal=halfway if trial is _rounding_trial else None,
         curves=None if curves is None else partial(curves, claim),
+        known=_vectors,
     )
 
 
