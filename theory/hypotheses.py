@@ -77,6 +77,12 @@ def _two_workers(compressor: Any, x: Any) -> bool:
     return bool(x.shape == (2, 2) and compressor.k == 1 and x[0, 0] == x[1, 1] > 1.0 and x[0, 1] == x[1, 0] == -1.0)
 
 
+def adds_exactly(x: Any) -> bool:
+    """Whether all entries are whole and no sum of the rows needs more bits than a number of their dtype has."""
+    largest = 2.0 ** (24 if x.dtype.itemsize == 4 else 53)
+    return bool((x == x.round()).all() and abs(x).astype("float64").sum(axis=0).max() <= largest)
+
+
 # Inputs
 NONZERO = Hypothesis("nonzero", "Not all entries are zero.", lambda x: x.any())
 NO_ZERO_ENTRIES = Hypothesis("no_zero_entries", "No entry is zero.", lambda x: (x != 0).all())
@@ -199,6 +205,9 @@ EXACT_ARITHMETIC = Hypothesis(
 )
 
 # Several workers
+EXACT_SUMS = Hypothesis(
+    "exact_sums", "All entries are whole numbers, and so small that sums over the workers are exact.", adds_exactly
+)
 NONZERO_AVERAGE = Hypothesis("nonzero_average", "The average of the workers' vectors is not zero.", _average)
 SHARED_SUPPORT = Hypothesis(
     "shared_support",

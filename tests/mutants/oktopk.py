@@ -112,7 +112,8 @@ def means_against_the_threshold(acc, k, state=None, **options):
         if not alone:
             return kept(stack, keys, room)
         chosen = kept((stack / P).astype(stack.dtype), keys, room)
-        return replace(chosen, values=stack[0, chosen.indices])
+        # beyond what passed, indices are not set
+        return replace(chosen, values=np.take(stack[0], chosen.indices, mode="clip"))
 
     P, kept = len(acc), OKTOPK.passing
     with using(OKTOPK, passing=passing):

@@ -5,6 +5,7 @@ import math
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -220,8 +221,42 @@ def test_the_stalling_pair_admits_no_constant():
     for allowed in (1, 10, 1000):
         assert bound("sgd.stall", horizon=allowed + 1) > bound("sgd.assumption", xi=allowed)
     (pair,) = BOOK["oktopk.sgd.stall"].assumes
-    assert pair.admits(P=2, k=1)
-    assert not pair.admits(P=2, k=2)
+    run = {"P": 2, "k": 1, "B": 8, "steps": 7, "tau_prime": 1}
+    assert pair.admits(**run)
+    for change in ({"P": 3}, {"k": 2}, {"steps": 8}, {"tau_prime": 2}):
+        assert not pair.admits(**{**run, **change})
+
+
+def test_what_is_even_is_told_from_counts():
+    (split,) = (h for h in BOOK["oktopk.split.rotation"].assumes if h.name == "even_split")
+    (even,) = (h for h in BOOK["oktopk.both.perfect"].assumes if h.name == "even_regions")
+    ones, own = np.ones((2, 2), int), np.diag((5, 2))
+    assert split.admits(P=2, k=2, region_counts=ones)
+    assert split.admits(P=2, k=2, region_counts=ones + own)
+    assert own[0, 0] == 5
+    assert not split.admits(P=2, k=1, region_counts=ones)
+    assert even.admits(P=2, k=2, region_counts=ones, region_winners=ones[0])
+    assert not even.admits(P=2, k=2, region_counts=ones + own, region_winners=ones[0])
+    assert not even.admits(P=2, k=2, region_counts=ones, region_winners=own[0])
+
+
+def test_magnitudes_differ_and_enough_are_not_zero():
+    (distinct,) = (h for h in BOOK["oktopk.threshold.strict"].assumes if h.name == "distinct_magnitudes")
+    assert distinct.admits(x=np.array([[0.0, -1.0, 2.0]]), k=2)
+    assert not distinct.admits(x=np.array([[0.0, -1.0, 2.0]]), k=3)
+    assert not distinct.admits(x=np.array([[3.0, 1.0, 2.0], [0.0, -2.0, 2.0]]), k=1)
+
+
+def test_means_of_whole_gradients_are_exact_for_powers_of_two_and_multiples():
+    (exact,) = (h for h in BOOK["oktopk.sgd.iterate"].assumes if h.name == "exact_means")
+    ones = np.ones((6, 2))
+    assert exact.admits(x=ones, P=2)
+    assert not exact.admits(x=ones, P=3)
+    assert exact.admits(x=3 * ones, P=3)
+    assert not exact.admits(x=ones / 2, P=2)
+    assert not exact.admits(x=2.0**52 * ones, P=2)
+    assert exact.admits(x=(2.0**21 * ones).astype("float32"), P=2)
+    assert not exact.admits(x=(2.0**22 * ones).astype("float32"), P=2)
 
 
 # Sources

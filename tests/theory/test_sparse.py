@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -120,3 +121,46 @@ def test_code_switch_is_half_as_much_again():
     sparse = bound("topkdsa.gathered", P=4, union=20, n=60)
     assert bound("topkdsa.code_switch", P=4, union=20) == Fraction(3, 2) * sparse == 45
     assert bound("topkdsa.gathered", P=4, union=40, n=60) == 45
+
+
+def condition(claim, name):
+    return next(h for h in BOOK[f"sparse.{claim}"].assumes if h.name == name)
+
+
+def test_supports_are_alike_and_spread_over_uneven_regions():
+    even = condition("topkdsa.identical", "identical_even_supports")
+    x = np.zeros((2, 5))
+    x[:, [0, 3]] = ((1, 2), (-3, 4))  # regions of three and of two entries
+    assert even.admits(x=x, P=2, n=5, k=2)
+    assert not even.admits(x=x[:, :4], P=2, n=4, k=2)  # 2k = n
+    assert not even.admits(x=np.roll(x, 1, axis=1) + x, P=2, n=5, k=2)
+    assert not even.admits(x=x * ((1,), (0,)), P=2, n=5, k=2)
+    assert not even.admits(x=x[:, [0, 3, 1, 2, 4]], P=2, n=5, k=2)  # both in the first region
+
+
+def test_teams_divide_the_ranks():
+    fit = condition("spardl.mass", "teams_fit")
+    doubling, at_once = condition("spardl.r_sag_most", "r_sag"), condition("spardl.b_sag", "b_sag")
+    for P, teams, synchronise, ways in (
+        (6, 2, "r-sag", (True, False)),
+        (6, 3, "r-sag", (False, False)),
+        (6, 3, "b-sag", (False, True)),
+        (6, 4, "r-sag", (False, False)),
+        (6, 4, "b-sag", (False, False)),
+    ):
+        case = {"P": P, "teams": teams, "synchronise": synchronise}
+        assert (doubling.admits(**case), at_once.admits(**case), fit.admits(**case)) == (*ways, any(ways))
+
+
+def test_what_gaussianks_claims_ask_of_a_vector():
+    fixed = condition("gaussiank.any_input", "fixed_threshold")
+    assert fixed.admits(adapt="none", k=1, n=2)
+    assert not fixed.admits(adapt="none", k=2, n=2)
+    assert not fixed.admits(adapt="vgg", k=1, n=2)
+    mean = condition("gaussiank.any_input", "nonnegative_mean")
+    assert mean.admits(x=np.array([[1.0, -1.0]]))
+    assert not mean.admits(x=np.array([[1.0, -2.0]]))
+    heavy = condition("gaussiank.heavy_tails", "heavy_tails")
+    assert heavy.admits(law="laplace", k=10)
+    assert not heavy.admits(law="laplace", k=9)
+    assert not heavy.admits(law="normal", k=10)

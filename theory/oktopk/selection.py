@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
-from commbounds.theory.hypotheses import EXACT_ARITHMETIC
+from commbounds.theory.hypotheses import EXACT_SUMS
 from commbounds.theory.oktopk.hypotheses import (
     DISTINCT,
     FRESH_THRESHOLDS,
@@ -86,7 +86,7 @@ UPDATE: tuple[Claim, ...] = (
         name="oktopk.update.definition",
         title="With fresh thresholds the result is the k largest entries of the sum of the ranks' k largest",
         relation=Eq(UPDATE_DEFECT, 0),
-        assumes=(INCLUSIVE, FRESH_THRESHOLDS, EXACT_ARITHMETIC),
+        assumes=(INCLUSIVE, FRESH_THRESHOLDS, EXACT_SUMS),
         source=LI_HOEFLER_2022.second_hand(
             "Algorithm 1, read in a re-implementation",
             "Every region is summed by its owner from all entries sent there; ties at a threshold pass together, and "
@@ -99,7 +99,7 @@ UPDATE: tuple[Claim, ...] = (
         name="oktopk.update.indices",
         title="Every rank is told which of its selected entries are in the result",
         relation=Eq(INDEX_DEFECT, 0),
-        assumes=(INCLUSIVE, FRESH_THRESHOLDS, EXACT_ARITHMETIC),
+        assumes=(INCLUSIVE, FRESH_THRESHOLDS, EXACT_SUMS),
         source=LI_HOEFLER_2022.second_hand(
             "Algorithm 1, read in a re-implementation",
             "The indices returned are the intersection of those selected with those of the result.",
@@ -112,7 +112,7 @@ UPDATE: tuple[Claim, ...] = (
         name="oktopk.update.mass",
         title="Residuals and result together hold what the ranks brought",
         relation=Eq(MASS_DEFECT, 0),
-        assumes=(EXACT_ARITHMETIC,),
+        assumes=(EXACT_SUMS,),
         source=derived(
             "At an index in the result the sum of exactly those ranks' entries is applied that selected it, and "
             "exactly those clear it; elsewhere nothing is applied and nothing cleared."

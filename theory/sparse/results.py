@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from commbounds.theory.claim import Claim, Eq, Hypothesis, Source, Standing
+from commbounds.theory.hypotheses import EXACT_SUMS
 from commbounds.theory.sources import derived
 from commbounds.theory.sparse.terms import (
     CONSERVING,
@@ -10,6 +11,7 @@ from commbounds.theory.sparse.terms import (
     MISPLACED,
     PUBLISHED_PUTBACK,
     SHI_GTOPK_2019,
+    TEAMS,
     TWO_RANKS,
     ZHAO_2023,
 )
@@ -67,6 +69,7 @@ MASS: tuple[Claim, ...] = (
             "At an index of the update every contribution is sent on or kept at the rank that holds it; replicas in "
             "several teams hold the same, and one of them keeps it. At any other index every rank keeps its own entry.",
         ),
+        (TEAMS,),
     ),
 )
 
@@ -77,6 +80,7 @@ TRUE_TOPK: tuple[Claim, ...] = (
         name="sparse.gtopk.true_topk",
         title="gTopk's update is the top-k of the sum",
         relation=Eq(MISPLACED, 0),
+        assumes=(EXACT_SUMS,),
         source=SHI_GTOPK_2019.recalled("the global top-k", "A rank sends only its own k largest entries."),
         stands=Standing.REFUTED,
         extremal="two ranks, n = 2, k = 1, where an entry that no rank selects is the largest of the sum",
@@ -87,6 +91,7 @@ TRUE_TOPK: tuple[Claim, ...] = (
         name="sparse.gtopk.topk_of_selections",
         title="gTopk's update is the top-k of the sum of the ranks' top-k",
         relation=Eq(MISPLACED, 0),
+        assumes=(EXACT_SUMS,),
         source=SHI_GTOPK_2019.recalled("the global top-k of the ranks' selections", _MERGES),
         stands=Standing.REFUTED,
         extremal="three ranks, n = 2, k = 1, where one selects what the merge of the other two has dropped",
@@ -97,7 +102,7 @@ TRUE_TOPK: tuple[Claim, ...] = (
         name="sparse.gtopk.two_ranks",
         title="On two ranks gTopk's update is the top-k of the sum of their top-k",
         relation=Eq(MISPLACED, 0),
-        assumes=(TWO_RANKS,),
+        assumes=(TWO_RANKS, EXACT_SUMS),
         source=derived("The only merge sees all that the ranks selected."),
         axis="n",
     ),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
-from commbounds.theory.quantities import P, Quantity, k, mu, n
+from commbounds.theory.quantities import P, Quantity, k, n
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
 
@@ -72,9 +75,15 @@ UPDATE_ENTRIES = Quantity("update_entries", r"\lvert T\rvert", "entries of the u
 
 # What is counted
 DATA_WORDS = Hypothesis(
-    "data_words", "Counted are the words of entries and of dense blocks; announcements of sizes are counted apart."
+    "data_words",
+    "Counted are the words of entries and of dense blocks; announcements of sizes are counted apart.",
+    ensured="Words are read phase by phase, and the phase that announces sizes is left out.",
 )
-GATHERING = Hypothesis("gathering_alone", "Counted is the last exchange alone, sparse or dense.")
+GATHERING = Hypothesis(
+    "gathering_alone",
+    "Counted is the last exchange alone, sparse or dense.",
+    ensured="Words are read phase by phase, and those of the last exchange are taken.",
+)
 
 # Sizes
 AT_LEAST_THREE = Hypothesis("three_ranks", "There are at least three ranks.", Ge(P, 3))
@@ -85,47 +94,112 @@ REGIONS_ALIKE = Hypothesis("regions_alike", "P divides n: all regions are equall
 FEW_FOR_DENSE = Hypothesis("at_most_n_entries", "All ranks together select at most n entries.", Le(k * P, n))
 
 # Inputs
-K_NONZEROS = Hypothesis("k_nonzeros", "Every rank's vector has at least k entries that are not zero.")
+
+
+def spread_evenly(x: Any, P: int, n: int, k: int) -> bool:
+    """Whether all ranks hold nonzeros at the same k of n indices, k/P in every region, and 2k < n."""
+    held, (size, longer) = x != 0, divmod(n, P)
+    cuts = [r * size + min(r, longer) for r in range(P + 1)]
+    return bool(
+        2 * k < n and (held == held[0]).all() and all(P * held[0, a:b].sum() == k for a, b in itertools.pairwise(cuts))
+    )
+
+
+K_NONZEROS = Hypothesis(
+    "k_nonzeros",
+    "Every rank's vector has at least k entries that are not zero.",
+    lambda x, k: (x != 0).sum(axis=1).min() >= k,
+)
 GENERIC = Hypothesis(
     "generic_values",
     "An entry of the sum equals what a rank brought to it only where no other rank brought anything.",
+    lambda coincidences: coincidences == 0,
 )
 IDENTICAL_EVEN = Hypothesis(
-    "identical_even_supports", "All ranks select the same k indices, k/P of them in every region; 2k < n."
+    "identical_even_supports",
+    "All ranks hold nonzeros at the same k indices only, k/P of them in every region; 2k < n.",
+    spread_evenly,
 )
 
 # Variants
 MODEL_SWITCH = Hypothesis(
-    "model_switch", "Blocks travel densely if twice the number of indices that any rank selected reaches n."
+    "model_switch",
+    "Blocks travel densely if twice the number of indices that any rank selected reaches n.",
+    lambda switch: switch == "model",
 )
 CODE_SWITCH = Hypothesis(
-    "code_switch", "Blocks travel densely if three times the number of indices that any rank selected reaches n."
+    "code_switch",
+    "Blocks travel densely if three times the number of indices that any rank selected reaches n.",
+    lambda switch: switch == "code",
 )
-NEVER_DENSE = Hypothesis("never_dense", "Blocks never travel densely.")
-RING_GATHER = Hypothesis("ring_gather", "The all-gather goes around a ring.")
+NEVER_DENSE = Hypothesis("never_dense", "Blocks never travel densely.", lambda switch: switch == "never")
+RING_GATHER = Hypothesis("ring_gather", "The all-gather goes around a ring.", lambda allgather: allgather == "ring")
 PUBLISHED_PUTBACK = Hypothesis(
-    "published_putback", "A rank clears its own selected entries that are in the update, and keeps all others."
+    "published_putback",
+    "A rank clears its own selected entries that are in the update, and keeps all others.",
+    lambda putback: putback == "published",
 )
-CONSERVING = Hypothesis("conserving_putback", "A rank keeps, besides, what it dropped while merging.")
-ONE_TEAM = Hypothesis("one_team", "All ranks form one team.")
-R_SAG = Hypothesis("r_sag", "Teams agree by recursive doubling; their number is a power of two.")
-B_SAG = Hypothesis("b_sag", "Teams agree by an all-gather of each block's h largest entries, kd/P at most.")
+CONSERVING = Hypothesis(
+    "conserving_putback",
+    "A rank keeps, besides, what it dropped while merging.",
+    lambda putback: putback == "conserving",
+)
+ONE_TEAM = Hypothesis("one_team", "All ranks form one team.", lambda teams: teams == 1)
+
+
+def by_doubling(P: int, teams: int, synchronise: str) -> bool:
+    """Whether `teams`, a power of two that divides P, agree by recursive doubling."""
+    return synchronise == "r-sag" and P % teams == 0 and teams & (teams - 1) == 0
+
+
+def at_once(P: int, teams: int, synchronise: str) -> bool:
+    """Whether `teams`, a divisor of P, agree by one all-gather."""
+    return synchronise == "b-sag" and P % teams == 0
+
+
+R_SAG = Hypothesis(
+    "r_sag",
+    "Teams agree by recursive doubling; their number is a power of two that divides P.",
+    by_doubling,
+)
+B_SAG = Hypothesis(
+    "b_sag",
+    "Teams, whose number divides P, agree by an all-gather of each block's h largest entries, kd/P at most.",
+    at_once,
+)
+TEAMS = Hypothesis(
+    "teams_fit",
+    "The number of teams divides P, and is a power of two where they agree by recursive doubling.",
+    lambda P, teams, synchronise: by_doubling(P, teams, synchronise) or at_once(P, teams, synchronise),
+)
 
 # Gaussiank
-FIXED_THRESHOLD = Hypothesis("fixed_threshold", "The threshold is not adapted, and k < n.", sp.Lt(mu, 1))
-NONNEGATIVE_MEAN = Hypothesis("nonnegative_mean", "The mean of the vector's entries is not negative.")
+FIXED_THRESHOLD = Hypothesis(
+    "fixed_threshold",
+    "The threshold is not adapted, and k < n.",
+    lambda adapt, k, n: adapt == "none" and k < n,
+)
+NONNEGATIVE_MEAN = Hypothesis(
+    "nonnegative_mean", "The mean of the vector's entries is not negative.", lambda x: x[0].sum() >= 0
+)
 NORMAL_QUANTILES = Hypothesis(
-    "normal_quantiles", "The vector holds the quantiles of (i - 1/2)/n, i = 1..n, of the standard normal law."
+    "normal_quantiles",
+    "The vector holds the quantiles of (i - 1/2)/n, i = 1..n, of the standard normal law.",
+    lambda law: law == "normal",
 )
 LAPLACE_QUANTILES = Hypothesis(
-    "laplace_quantiles", "The vector holds the quantiles of (i - 1/2)/n, i = 1..n, of the Laplace law of variance one."
+    "laplace_quantiles",
+    "The vector holds the quantiles of (i - 1/2)/n, i = 1..n, of the Laplace law of variance one.",
+    lambda law: law == "laplace",
 )
 STUDENT_QUANTILES = Hypothesis(
     "student_quantiles",
     "The vector holds the quantiles of (i - 1/2)/n, i = 1..n, of Student's law with three degrees of freedom.",
+    lambda law: law == "student 3",
 )
 HEAVY_TAILS = Hypothesis(
     "heavy_tails",
     "The vector holds quantiles of a law with heavier tails than the normal: Laplace, or Student with 3, 2 or 1.5 "
     "degrees of freedom; k >= 10.",
+    lambda law, k: law != "normal" and k >= 10,
 )

@@ -78,7 +78,8 @@ def _combinations(choices: Mapping[str, tuple[Any, ...]]) -> int:
 ENUMERATED = (
     "every way in which P ranks can hold k of n entries, with every cut into P regions (or fresh boundaries), the "
     "ranks' values falling and rising in turn, as the options; (P, n, k) = (1, 2, 1), (2, 3, 1), (2, 4, 2), (3, 2, 1), "
-    "then (3, 3, 1), (2, 5, 2), (2, 5, 3), then (3, 4, 2)"
+    "then (3, 3, 1), (2, 5, 2), (2, 5, 3), then (3, 4, 2); for P = 3, 5, 8, n = 2P + 1, k = 1 and P every second "
+    "index, and then as many side by side, shifted by 0..2P from rank to rank"
 )
 _SIZES = (((1, 2, 1), (2, 3, 1), (2, 4, 2), (3, 2, 1)), ((3, 3, 1), (2, 5, 2), (2, 5, 3)), ((3, 4, 2),))
 
@@ -113,11 +114,24 @@ def _placements(left: Mapping[str, tuple[Any, ...]]) -> Callable[[int], Iterator
                     number += 1
                     options = {**_turn(choices, number // 2), "cuts": at}
                     yield stack_case(_powers_at(places, n, (P - 1) * (number % 2)), k, **options)
+        for P in (3, 5, 8):
+            n = 2 * P + 1
+            narrow = (0, *range(1, P), n)
+            for k, apart, shift in itertools.product((1, P), (2, 1), range(n)):
+                number += 1
+                at = "fresh" if fresh else narrow if number % 3 == 0 else even_cuts(P, n)
+                places = tuple(tuple(sorted((2 + apart * i + shift * p) % n for i in range(k))) for p in range(P))
+                yield stack_case(
+                    _powers_at(places, n, (P - 1) * (number % 2)), k, **{**_turn(choices, number), "cuts": at}
+                )
 
     return cases
 
 
-ORDERS = "every order of (1, -2, 3) and of (0, -1, 2) on one rank and on two, k = 1 to the number of nonzeros"
+ORDERS = (
+    "every order of (1, -2, 3) and of (0, -1, 2) on one rank and on two, and one after another on three, five and "
+    "eight, k = 1 to the number of nonzeros"
+)
 
 
 def orders(name: str) -> Callable[[int], Iterator[Case]]:
@@ -129,11 +143,17 @@ def orders(name: str) -> Callable[[int], Iterator[Case]]:
 def _orders(choices: Mapping[str, tuple[Any, ...]]) -> Callable[[int], Iterator[Case]]:
     def cases(_level: int) -> Iterator[Case]:
         number = 0
-        for P, values in itertools.product((1, 2), ((1.0, -2.0, 3.0), (0.0, -1.0, 2.0))):
-            for rows in itertools.product(itertools.permutations(values), repeat=P):
-                for k in range(1, 1 + np.count_nonzero(values)):
+        for P, entries in itertools.product((1, 2), ((1.0, -2.0, 3.0), (0.0, -1.0, 2.0))):
+            for rows in itertools.product(itertools.permutations(entries), repeat=P):
+                for k in range(1, 1 + np.count_nonzero(entries)):
                     number += 1
                     yield stack_case(np.array(rows), k, **_turn(choices, number))
+        for P, entries in itertools.product((3, 5, 8), ((1.0, -2.0, 3.0), (0.0, -1.0, 2.0))):
+            every = list(itertools.permutations(entries))
+            for first, k in itertools.product(range(len(every)), range(1, 1 + np.count_nonzero(entries))):
+                number += 1
+                shifted = [every[(first + p) % len(every)] for p in range(P)]
+                yield stack_case(np.array(shifted), k, **_turn(choices, number))
 
     return cases
 

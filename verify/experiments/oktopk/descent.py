@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,51 +30,52 @@ _ETA = 0.25
 # --- the iterates and the mean residual ---------------------------------------------------------------------------
 
 
-def _gradients_case(gradients: Array, k: int, period: int, tau: int = 2) -> Case:
-    """A run over given gradients (steps, P, n): thresholds are found anew every `period` steps, regions every `tau`."""
+def _gradients_case(gradients: Array, k: int, period: int, tau: int = 2, **more: Any) -> Case:
+    """A run over given gradients (steps, P, n): thresholds are found anew every `period` steps, regions every `tau`.
+
+    Residuals are scaled or raw, by `accumulate`; the step size is constant or `halved` in every step.
+    """
     steps, P, n = gradients.shape
     settings = {"P": P, "n": n, "k": k, "steps": steps, "tau_prime": period, "tau": tau}
+    settings |= {"accumulate": "scaled", "halved": False, **more}
     return Case(settings, gradients.reshape(steps * P, n))
 
 
 def _iterate_trial(implementation: Any, case: Case) -> Outcome:
     s = case.settings
     assert case.x is not None
-    sgd = implementation(s["k"], _ETA, options={"tau_prime": s["tau_prime"], "tau": s["tau"]})
+    sgd = implementation(
+        s["k"], _ETA, accumulate=s["accumulate"], options={"tau_prime": s["tau_prime"], "tau": s["tau"]}
+    )
     state = sgd.start(np.zeros(s["n"]), s["P"])
-    plain, worst = np.zeros(s["n"]), Fraction(0)
-    for gradients in case.x.reshape(s["steps"], s["P"], s["n"]):
-        state, _, _ = sgd.step(gradients, state)
-        plain = plain - _ETA * gradients.mean(axis=0)  # exact: small integers, powers of two
-        gap = state.weights - plain - state.residuals.mean(axis=0)
-        worst = max(worst, Fraction(float(np.abs(gap).max())))
-    return Outcome(worst, {})
-
-
-def _raw_trial(implementation: Any, case: Case) -> Outcome:
-    """The step size is halved in every step; residuals hold gradients."""
-    s = case.settings
-    assert case.x is not None
-    sgd = implementation(s["k"], _ETA, accumulate="raw", options={"tau_prime": s["tau_prime"], "tau": s["tau"]})
-    state = sgd.start(np.zeros(s["n"]), s["P"])
-    plain, worst, eta = np.zeros(s["n"]), Fraction(0), _ETA
+    plain, worst, eta, waited = np.zeros(s["n"]), Fraction(0), _ETA, False
     for gradients in case.x.reshape(s["steps"], s["P"], s["n"]):
         state, _, _ = sgd.step(gradients, state, step_size=eta)
-        plain = plain - eta * gradients.mean(axis=0)
-        gap = state.weights - plain - eta * state.residuals.mean(axis=0)
+        plain = plain - eta * gradients.mean(axis=0)  # exact: small integers, powers of two
+        unit = eta if s["accumulate"] == "raw" else 1.0
+        gap = state.weights - plain - unit * state.residuals.mean(axis=0)
         worst = max(worst, Fraction(float(np.abs(gap).max())))
-        eta /= 2
-    return Outcome(worst, {})
+        waited |= bool(state.residuals.any())
+        eta /= 2 if s["halved"] else 1
+    return Outcome(worst, {}, active=waited)
 
 
 def _iterate_grid(level: int) -> Iterator[Case]:
-    """Every first gradient of two ranks and two entries in {0, -1, 2}; the second as it was, exchanged or reversed."""
+    """Every first gradient of two ranks and two entries in {0, -1, 2}; the second as it was, exchanged or reversed.
+
+    Residuals are scaled and raw, step sizes constant and halved.
+    """
     for entries in itertools.product((0.0, -1.0, 2.0), repeat=4):
         first = np.array(entries).reshape(2, 2)
         for second in (first, first[::-1], -first[:, ::-1]):
             for k in (1, 2)[: 1 + level]:
                 for period in (1, 3)[: 1 + level]:
-                    yield _gradients_case(np.array([first, second, first]), k, period)
+                    for accumulate, halved in _VARIANTS:
+                        three = np.array([first, second, first])
+                        yield _gradients_case(three, k, period, accumulate=accumulate, halved=halved)
+
+
+_VARIANTS = (("scaled", False), ("scaled", True), ("raw", True))
 
 
 def _whole_gradients(family: str, P: int, n: int, k: int, seed: int, steps: int) -> Array:
@@ -86,7 +88,9 @@ def _iterate_corpus(budget: Budget) -> Iterator[Case]:
         for P, k in ((1, 2), (2, 2), (4, 4), (8, 8))[: 3 + budget.level]:
             n = 2 * P * k
             if FAMILIES[family].fits(P, n, k):
-                yield _gradients_case(_whole_gradients(family, P, n, k, number, 5), k, 1 + number % 3)
+                for accumulate, halved in _VARIANTS:
+                    gradients = _whole_gradients(family, P, n, k, number, 5)
+                    yield _gradients_case(gradients, k, 1 + number % 3, accumulate=accumulate, halved=halved)
 
 
 _LONG = 66
@@ -122,7 +126,10 @@ def _residual_run(implementation: Any, case: Case) -> tuple[float, dict[str, flo
     state = sgd.start(np.zeros(n), P)
     before, move, acc, update, largest_acc = 0.0, 0.0, np.zeros(n), np.zeros(n), 0.0
     for t in range(s["steps"]):
-        gradients = _near_equal(P, n) if s["family"] == "nearly equal" else _floats(s["family"], P, n, k, s["seed"] + t)
+        if s["family"] == "along the residual" and t > 0:
+            gradients = np.tile(state.residuals.mean(axis=0), (P, 1))
+        else:
+            gradients = _floats(s["family"], P, n, k, s["seed"] + t)
         if s.get("cancels") and t == s["steps"] - 1:
             gradients = _cancelling(gradients)
         before = float(np.linalg.norm(state.residuals.mean(axis=0)))
@@ -135,7 +142,7 @@ def _residual_run(implementation: Any, case: Case) -> tuple[float, dict[str, flo
     # every entry of a residual, a mean and an update carries P + 3 roundings, a norm n/2 + 2 more
     slack = (2 * P + n + 10) * _EPS * (largest_acc + before + 2.0 * move + missed)
     values = {"n": float(n), "k": float(k), "before": before, "move": move, "missed": missed}
-    if move > 0.0:
+    if move > 0.0:  # without, there is no xi, and no claim about it admits the case
         values["xi"] = missed / move
     return float(np.linalg.norm(state.residuals.mean(axis=0))), values, slack
 
@@ -151,14 +158,31 @@ def _cancelling(gradients: Array) -> Array:
 
 
 def _floats(family: str, P: int, n: int, k: int, seed: int) -> Array:
-    return stack(family, P, n, k, seed, np.float64)
+    made = _MADE.get(family)
+    return stack(family, P, n, k, seed, np.float64) if made is None else made(P, n)
 
 
 def _near_equal(P: int, n: int) -> Array:
     return np.tile(1.0 + 1e-6 * np.arange(n), (P, 1))
 
 
+def _opposed(P: int, n: int) -> Array:
+    """Ranks 0 and 1 nearly cancel, and select different entries: the mean is small, and the update is not."""
+    x = np.zeros((P, n))
+    x[:2, :2] = ((1.0 + 2e-6, -1.0), (-1.0, 1.0 + 1e-6))
+    return x
+
+
+_MADE: Mapping[str, Callable[[int, int], Array]] = MappingProxyType(
+    {"nearly equal": _near_equal, "along the residual": _near_equal, "opposed": _opposed}
+)
+"""Gradients, in the first step of those along the residual, that make the bounds on the residual tight."""
+
+
 def _residual_corpus(budget: Budget) -> Iterator[Case]:
+    for P, n, k in ((1, 100, 1), (2, 50, 1), (3, 50, 5), (5, 100, 10), (8, 100, 2)):
+        for family in ("nearly equal", "along the residual"):
+            yield _residual_case(family, P, n, k, 0, 2)
     for number, family in enumerate(FAMILIES):
         for P, k in ((1, 2), (2, 2), (4, 4), (7, 3), (16, 16))[: 4 + budget.level]:
             if FAMILIES[family].fits(P, 2 * P * k, k):
@@ -170,6 +194,8 @@ def _residual_corpus(budget: Budget) -> Iterator[Case]:
 def _residual_extremal(_budget: Budget) -> Iterator[Case]:
     for P, n, k in ((1, 4, 1), (3, 10, 2), (8, 50, 20)):
         yield _residual_case("nearly equal", P, n, k, 0, 1)
+    for P in (2, 3, 5, 8):
+        yield _residual_case("opposed", P, 2 * P, 1, 0, 1)
 
 
 @st.composite
@@ -204,13 +230,13 @@ def _residual_curve(implementation: Any, seed: int, statement: str = "residual")
 
 def _stalling_case(t: int, size: int, n: int = 2, allowed: int = 0) -> Case:
     """`t` steps of the pair whose large entries are +-`size` and cancel; `allowed` is the constant that xi may have."""
-    return Case({"P": 2, "n": n, "k": 1, "steps": t, "B": size, "xi": allowed})
+    return Case({"P": 2, "n": n, "k": 1, "steps": t, "B": size, "xi": allowed, "tau_prime": 1})
 
 
 def _realised_xi(implementation: Any, case: Case) -> Fraction:
     """The xi of the last step, exactly: all numbers are small integers times powers of two."""
     s = case.settings
-    sgd = implementation(1, _ETA, options={"tau_prime": 1})
+    sgd = implementation(1, _ETA, options={"tau_prime": s["tau_prime"]})
     weights = np.zeros(s["n"])
     weights[1] = 1.0
     state = sgd.start(weights, 2)
@@ -261,7 +287,7 @@ def _stall_curve(implementation: Any, _seed: int) -> Sequence[Series]:
     return (Series("P = 2, k = 1, B = 1024", "horizon", [float(t) for t in steps], bound, measured),)
 
 
-def _study(name: str, trial: Callable[[Any, Case], Outcome | None], **rest: Any) -> Study:
+def _study(name: str, trial: Callable[[Any, Case], Outcome], **rest: Any) -> Study:
     return Study(claim=f"oktopk.sgd.{name}", subject="OkTopkSGD", trial=trial, **rest)
 
 
@@ -272,14 +298,16 @@ DESCENTS: tuple[Study, ...] = (
         grid=_iterate_grid,
         corpus=_long_runs,
         cases=_iterate_cases,
-        enumerated="three steps of two ranks with two entries: every first gradient in {0, -1, 2}, three second ones",
+        enumerated="three steps of two ranks with two entries: every first gradient in {0, -1, 2}, three second ones, "
+        "step sizes constant or halved, residuals scaled or raw",
     ),
     _study(
         "iterate_raw",
-        _raw_trial,
+        _iterate_trial,
         grid=_iterate_grid,
-        corpus=_iterate_corpus,
-        enumerated="three steps of two ranks with two entries: every first gradient in {0, -1, 2}, three second ones",
+        corpus=_long_runs,
+        enumerated="three steps of two ranks with two entries: every first gradient in {0, -1, 2}, three second ones, "
+        "step sizes constant or halved, residuals scaled or raw",
     ),
     *(
         _study(

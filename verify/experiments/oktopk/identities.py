@@ -16,7 +16,7 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.oktopk.cases import corpus, generated, options_of
 from commbounds.verify.experiments.oktopk.runs import OkTopkRun, even_cuts, stack_case
 from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Stream, Study
+from commbounds.verify.study import Case, Outcome, Stream, Study, Unmeasured
 
 Array = NDArray[Any]
 _TOP = 2.0**12
@@ -67,7 +67,7 @@ def _trial(measure: Callable[[OkTopkRun], int]) -> Callable[[Any, Case], Outcome
 
 
 def _grid(name: str) -> Callable[[int], Iterator[Case]]:
-    """Every stack of two ranks, three entries in {0, -1, 2}; every cut and option in turn."""
+    """Every stack of two ranks, three entries in {0, -1, 2}, then shifted ones; every cut and option in turn."""
 
     def cases(level: int) -> Iterator[Case]:
         stale = not any(h.name == "fresh_thresholds" for h in claims()[name].assumes)
@@ -83,12 +83,20 @@ def _grid(name: str) -> Callable[[int], Iterator[Case]]:
                 if stale and at != "fresh" and number % 2:
                     options["thresholds"] = (1.0, 2.0)
                 yield stack_case(np.array(entries).reshape(2, 3), k, at, **options)
+        for P in (1, 3, 5, 8):
+            n = 2 * P + 1
+            first = np.resize((2.0, -1.0, 0.0, 1.0, -2.0), n)
+            for shift in range(n):
+                options = dict(zip(choices, combinations[(shift + P) % len(combinations)], strict=True))
+                x = np.array([(-1.0) ** (p * shift) * np.roll(first, shift * p) for p in range(P)])
+                yield stack_case(x, 1 + shift % n, "even" if shift % 2 else "fresh", **options)
 
     return cases
 
 
 _GRID = (
-    "every stack of two ranks and three entries in {0, -1, 2}, with k = 1 and 2, every cut, rule and all-gather in turn"
+    "every stack of two ranks and three entries in {0, -1, 2}, with k = 1 and 2, every cut, rule and all-gather in "
+    "turn; for P = 1, 3, 5, 8 and n = 2P + 1 one vector, shifted by 0..2P from rank to rank, k = 1..n"
 )
 _WIDE = 2**24 + 3
 """Entries of a vector whose last indices are no float32 numbers."""
@@ -171,7 +179,8 @@ def _drift_streams(implementation: Any) -> Sequence[Stream]:
             return np.clip(found, low, high)
 
         name = "stratified" if stack is _in_strata else "independent"
-        return Stream(f"{name}, P = {P}, z = {z:g}, scale {scale:g}", draws, low, high, unit=p, cost=100)
+        label = f"{name}, P = {P}, z = {z:g}, scale {scale:g}"
+        return Stream(label, draws, low, high, unit=p, cost=100, values={"z": z, "scale": scale})
 
     return [*(stream(_in_strata, *drift) for drift in _DRIFTS), stream(_independent, 4, 1.5, 1.25)]
 
@@ -196,8 +205,8 @@ def _boundaries_trial(implementation: Any, case: Case) -> Outcome:
 
 
 def _boundaries_grid(level: int) -> Iterator[Case]:
-    """Every choice of indices by two ranks out of three, then four, and by three ranks out of two."""
-    for P, n in ((1, 2), (2, 3), (3, 2), (2, 4))[: 3 + (level > 0)]:
+    """Every choice of indices by two ranks out of three, then four, by three out of two, five and eight out of one."""
+    for P, n in ((1, 2), (2, 3), (3, 2), (5, 1), (8, 1), (2, 4))[: 5 + (level > 0)]:
         subsets = [s for size in range(n + 1) for s in itertools.combinations(range(n), size)]
         for selected in itertools.product(subsets, repeat=P):
             yield _boundaries_case(selected, n)
@@ -228,12 +237,12 @@ IDENTITIES: tuple[Study, ...] = (
         grid=_boundaries_grid,
         corpus=_boundaries_corpus,
         cases=_boundaries_cases,
-        enumerated="every choice of indices by two ranks out of three and by three ranks out of two",
+        enumerated="every choice of indices by two ranks out of three, three out of two, five and eight out of one",
     ),
     Study(
         claim="oktopk.threshold.drift",
         subject="oktopk_allreduce",
-        trial=lambda _implementation, _case: None,
+        trial=lambda _implementation, _case: Unmeasured("only draws tell"),
         streams=_drift_streams,
         parameters={"entries": f"{_ENTRIES} a rank"},
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,17 +28,39 @@ def kept_largest(x: Array, k: int) -> Array:
     return out
 
 
-def _quadratic_case(P: int, n: int, k: int, seed: int, steps: int, rate: float, spread: float) -> Case:
-    """`rate` is the step size times the smoothness, `spread` how far the ranks' minimisers are apart."""
-    return Case({"P": P, "n": n, "k": k, "seed": seed, "steps": steps, "rate": rate, "spread": spread})
+def _quadratic_case(P: int, n: int, k: int, seed: int, steps: int, rate: float, spread: float, **units: float) -> Case:
+    """`rate` is the step size times the smoothness, `spread` how far the ranks' minimisers are apart.
+
+    Curvatures are measured in a unit of `curvature`, distances in one of `distance`.
+    """
+    settings = {"P": P, "n": n, "k": k, "seed": seed, "steps": steps, "rate": rate, "spread": spread}
+    return Case({**settings, "curvature": 1.0, "distance": 1.0, **units})
+
+
+def _stalled_case(steps: int, rate: float, **units: float) -> Case:
+    """The pair of ranks whose large entries cancel, so that it never moves: see `oktopk.sgd.stall`."""
+    return _quadratic_case(2, 2, 1, -1, steps, rate, 0.0, **units)
+
+
+def _quadratics(s: Mapping[str, Any]) -> tuple[Array, Array, Array]:
+    """(P, n) curvatures, minimisers, and slopes that cancel, of the ranks' quadratics."""
+    P, n = s["P"], s["n"]
+    if s["seed"] < 0:
+        curvature, centre = np.tile((0.0, 1.0), (P, 1)), np.tile((0.0, 1.0), (P, 1))
+        slopes = np.outer((1.0, -1.0), (2.0, 0.0))
+    else:
+        rng = np.random.default_rng([s["seed"], P, n])
+        curvature = np.exp(rng.standard_normal((P, n)))
+        centre = rng.standard_normal(n) + s["spread"] * rng.standard_normal((P, n))
+        slopes = np.zeros((P, n))
+    c, d = s["curvature"], s["distance"]
+    return c * curvature, d * centre, c * d * slopes
 
 
 def _quadratic_trial(implementation: Any, case: Case) -> Outcome:
     s = case.settings
     P, n, k = s["P"], s["n"], s["k"]
-    rng = np.random.default_rng([s["seed"], P, n])
-    curvature = np.exp(rng.standard_normal((P, n)))
-    centre = rng.standard_normal(n) + s["spread"] * rng.standard_normal((P, n))
+    curvature, centre, slopes = _quadratics(s)
     mean = curvature.mean(axis=0)
     smooth = float(mean.max())
     eta = s["rate"] / smooth
@@ -48,23 +70,31 @@ def _quadratic_trial(implementation: Any, case: Case) -> Outcome:
 
     sgd = implementation(k, eta, options={"tau_prime": 1})
     state = sgd.start(np.zeros(n), P)
-    squares, xi, top = [], 0.0, 0.0
+    squares, xi, top, unexplained = [], 0.0, 0.0, 0.0
     for _ in range(s["steps"]):
-        gradients = curvature * (state.weights - centre)
+        gradients = curvature * (state.weights - centre) + slopes
         gradient = gradients.mean(axis=0)
         acc = (state.residuals + eta * gradients).mean(axis=0)
         squares.append(float(gradient @ gradient))
         state, result, _ = sgd.step(gradients, state)
         norm = float(np.linalg.norm(gradient))
         top = max(top, norm)
-        xi = max(xi, float(np.linalg.norm(kept_largest(acc, k) - result.update / P)) / (eta * norm) if norm else 0.0)
-    best = (curvature * centre).sum(axis=0) / curvature.sum(axis=0)
+        missed = float(np.linalg.norm(kept_largest(acc, k) - result.update / P))
+        if norm:
+            xi = max(xi, missed / (eta * norm))
+        else:
+            unexplained = max(unexplained, missed)
+    best = (curvature * centre).sum(axis=0) / np.where(mean > 0.0, curvature.sum(axis=0), 1.0)
     values = {
         "gap": objective(np.zeros(n)) - objective(best),
         "eta": eta, "horizon": s["steps"], "smooth": smooth, "moment": top, "k": k, "n": n, "xi": xi,
+        "unexplained": unexplained,
     }  # fmt: skip
     # a mean of squares of n-term sums over P ranks: so many roundings, relative to the largest square
     return Outcome(float(np.mean(squares)), values, (P + n + s["steps"]) * _EPS * top**2)
+
+
+_UNITS = ((1.0, 1.0), (1e-6, 1.0), (1e6, 1.0), (1.0, 1e-3), (1.0, 1e3))
 
 
 def _quadratic_corpus(budget: Budget) -> Iterator[Case]:
@@ -73,6 +103,10 @@ def _quadratic_corpus(budget: Budget) -> Iterator[Case]:
         ((1, 1, 1), (2, 4, 1), (4, 20, 5), (4, 20, 20), (8, 40, 2)), steps, (0.1, 1.0), (0.0, 3.0)
     ):
         yield _quadratic_case(P, n, k, 0, T, rate, spread)
+    for curvature, distance in _UNITS:
+        for rate in (0.1, 1.0, 10.0):
+            yield _quadratic_case(1, 1, 1, 0, 1, rate, 0.0, curvature=curvature, distance=distance)
+        yield _stalled_case(300, 0.01, curvature=curvature, distance=distance)
 
 
 @st.composite

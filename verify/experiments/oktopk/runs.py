@@ -1,4 +1,4 @@
-"""One iteration of Ok-Topk as a case: how it is set up, which hypotheses it meets, what is measured on it."""
+"""One iteration of Ok-Topk as a case: how it is set up, and what is measured on it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,14 @@ Array = NDArray[Any]
 DATA = ("split", "balance", "allgather")
 """The phases that the published volume is about."""
 _OPTIONS = ("boundaries", "balance", "allgather", "threshold", "rotation")
-_MOSTLY = {"boundaries": "mean-of-quantiles", "balance": "always", "allgather": "ring"}
+_MOSTLY = {
+    "boundaries": "mean-of-quantiles",
+    "balance": "always",
+    "allgather": "ring",
+    "threshold": "inclusive",
+    "rotation": True,
+    "thresholds": None,
+}
 
 
 def even_cuts(P: int, n: int) -> tuple[int, ...]:
@@ -174,65 +181,6 @@ _COUNTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 
 
-def _power_of_two(P: int) -> bool:
-    return P & (P - 1) == 0
-
-
-def _even_split(run: OkTopkRun) -> bool:
-    off = run.region_counts - np.diag(np.diag(run.region_counts))
-    return bool((run.P * off <= run.k).all())
-
-
-def _even_regions(run: OkTopkRun) -> bool:
-    return bool((run.P * run.region_counts == run.k).all() and (run.P * run.winners == run.k).all())
-
-
-def _distinct(run: OkTopkRun) -> bool:
-    size = np.abs(run.x)
-    return all(np.unique(row).size == run.n and (row != 0).sum() >= run.k for row in size)
-
-
-_MEETS: Mapping[str, Callable[[OkTopkRun], bool]] = MappingProxyType(
-    {
-        **dict.fromkeys(_COUNTED, lambda run: True),
-        "ordinary_iteration": lambda run: run.option("thresholds") is not None,
-        "sizes_alone": lambda run: run.option("thresholds") is not None,
-        "k_selected": lambda run: max(map(len, run.selected)) <= run.k,
-        "k_winners": lambda run: int(run.winners.sum()) <= run.k,
-        "winners_divisible": lambda run: int(run.winners.sum()) % run.P == 0,
-        "even_split": _even_split,
-        "even_regions": _even_regions,
-        "any_boundaries": lambda run: True,
-        "fresh_mean_of_quantiles": lambda run: (
-            run.option("cuts") == "fresh" and run.option("boundaries") == "mean-of-quantiles"
-        ),
-        "global_count": lambda run: (
-            run.P >= 2 and run.option("cuts") == "fresh" and run.option("boundaries") == "global-count"
-        ),
-        "limited_inbound": lambda run: run.P * int(run.inbound.max()) <= (2 * run.P - 3) * run.k,
-        "at_least_two_ranks": lambda run: run.P >= 2,
-        "always_balanced": lambda run: run.option("balance") == "always",
-        "quarter_rule": lambda run: run.option("balance") == "4x-mean",
-        "never_balanced": lambda run: run.option("balance") == "never",
-        "rotated": lambda run: run.option("rotation", True) is True,
-        "unrotated": lambda run: run.option("rotation") is False,
-        "last_gather_ring": lambda run: run.option("allgather") == "ring",
-        "last_gather_bruck": lambda run: run.option("allgather") == "bruck",
-        "last_gather_doubling": lambda run: (
-            _power_of_two(run.P) and run.option("allgather") in ("bruck", "recursive-doubling")
-        ),
-        "no_duplicates": lambda run: run.option("allgather") != "recursive-doubling" or _power_of_two(run.P),
-        "inclusive_threshold": lambda run: run.option("threshold", "inclusive") == "inclusive",
-        "strict_threshold": lambda run: run.option("threshold") == "strict",
-        "fresh_thresholds": lambda run: run.option("thresholds") is None,
-        "stale_threshold": lambda run: run.option("thresholds") is not None,
-        "distinct_magnitudes": _distinct,
-        "gaussian_vectors": lambda run: run.option("family") == "iid",
-        "exact_arithmetic": lambda run: True,
-    }
-)
-"""Whether a run meets a hypothesis, by its name."""
-
 _MEASURED: Mapping[str, Callable[[OkTopkRun, Traffic], Any]] = MappingProxyType(
     {
         "most_sent": lambda run, t: t.sent.max(),
@@ -252,8 +200,8 @@ _MEASURED: Mapping[str, Callable[[OkTopkRun, Traffic], Any]] = MappingProxyType(
 """What is measured, by the quantity's symbol."""
 
 
-def values(run: OkTopkRun) -> dict[str, int]:
-    """The values of the bounds' symbols."""
+def values(run: OkTopkRun) -> dict[str, Any]:
+    """The values of the bounds' symbols, and what else hypotheses ask of a run."""
     return {
         "P": run.P,
         "n": run.n,
@@ -262,19 +210,27 @@ def values(run: OkTopkRun) -> dict[str, int]:
         "selected": max(map(len, run.selected)),
         "inbound": int(run.inbound.max()),
         "union": int(np.sum(run.result.nonzero_sums)),
+        "region_counts": run.region_counts,
+        "region_winners": run.winners,
     }
 
 
-def trial(name: str) -> Callable[[Any, Case], Outcome | None]:
-    """Runs a case and, if it meets the hypotheses of the claim, measures the claim's quantity."""
+def _active(claim: Claim, run: OkTopkRun) -> bool:
+    """Whether what the claim is about did anything: a balancing that moved winners, a rotation of several ranks."""
+    assumed = {h.name for h in claim.assumes}
+    if "always_balanced" in assumed and not run.traffic.phases["balance"].sent.any():
+        return False
+    return run.P > 1 or not assumed & {"rotated", "unrotated"}
 
-    def measured(implementation: Any, case: Case) -> Outcome | None:
+
+def trial(name: str) -> Callable[[Any, Case], Outcome]:
+    """Runs a case and measures the claim's quantity."""
+
+    def measured(implementation: Any, case: Case) -> Outcome:
         claim, run = claims()[name], case.once(OkTopkRun.of, implementation)
-        if not all(_MEETS[h.name](run) for h in claim.assumes):
-            return None
-        traffic = run.counted(claim)
+        traffic, active = run.counted(claim), _active(claim, run)
         if claim.quantity.name == "mean_received":
-            return Outcome(Fraction(int(traffic.received.sum()), run.P), values(run))
-        return Outcome(int(_MEASURED[claim.quantity.name](run, traffic)), values(run))
+            return Outcome(Fraction(int(traffic.received.sum()), run.P), values(run), active=active)
+        return Outcome(int(_MEASURED[claim.quantity.name](run, traffic)), values(run), active=active)
 
     return measured

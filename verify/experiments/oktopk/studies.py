@@ -9,6 +9,7 @@ import numpy as np
 
 from commbounds.theory import claims
 from commbounds.theory.oktopk.claims import CLAIMS
+from commbounds.verify.experiments.admission import admitted
 from commbounds.verify.experiments.oktopk.cases import (
     ENUMERATED,
     ORDERS,
@@ -55,7 +56,7 @@ def _curves(name: str) -> Any:
             for family in options_of(name)["family"]:
                 for number in range(3 if family == "iid" else 1):
                     case = family_case(family, P, 2 * P * k, k, seed % 2**31 + number, **options)
-                    outcome = None if case is None else measure(implementation, case)
+                    outcome = None if case is None else admitted(claim, measure, implementation, case)
                     if outcome is None:
                         continue
                     bound = float(claim.bound(**outcome.values))

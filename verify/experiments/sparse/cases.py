@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,17 @@ import sympy as sp
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from commbounds.collectives import Traffic
+from commbounds.collectives import COLLECTIVES, Traffic
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget, bound_at
+from commbounds.verify.experiments.admission import admitted
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, shared
+from commbounds.verify.study import Case, Outcome, Study, shared
 
 Array = NDArray[Any]
 Measure = Callable[[Case, Any, Traffic], Any]
-Values = Callable[[Case, Any, Traffic], dict[str, Any] | None]
+Values = Callable[[Case, Any, Traffic], dict[str, Any]]
 
 # --- stacks ------------------------------------------------------------------------------------------------------
 
@@ -96,13 +98,18 @@ def grid(
     return cases
 
 
+SMALL_STACKS = (
+    "every stack of 1..3 ranks and 2 entries from few small integers, every k; then one vector of P + 1 small "
+    "integers, shifted by 0..P from rank to rank, P = 3, 5, 8, k = 1, 2, P + 1"
+)
+"""What `every_small_stack` enumerates at first."""
 _SHAPES = ((1, 2), (2, 2), (3, 2), (2, 3), (4, 2), (3, 3))
 """(P, n), small first."""
 
 
 @shared
 def every_small_stack(*choices: dict[str, Any]) -> Callable[[int], Iterator[Case]]:
-    """Every stack of a few small integers, small first, with every k; larger ones from level 1 on."""
+    """Every stack of a few small integers, small first, with every k, larger ones from level 1 on; shifted ones."""
 
     def cases(level: int) -> Iterator[Case]:
         for P, n in _SHAPES[: (3, 5, 6)[level]]:
@@ -111,6 +118,11 @@ def every_small_stack(*choices: dict[str, Any]) -> Callable[[int], Iterator[Case
                 x = np.array(entries).reshape(P, n)
                 for k, options in itertools.product(range(1, n + 1), choices or ({},)):
                     yield Case({"P": P, "n": n, "k": k, **options}, x)
+        for P in (3, 5, 8):
+            first = np.resize((2.0, -1.0, 0.0, 1.0, -2.0, 3.0, 0.0), P + 1)
+            for shift, k, options in itertools.product(range(P + 1), (1, 2, P + 1), choices or ({},)):
+                x = np.array([np.roll(first, shift * p) for p in range(P)])
+                yield Case({"P": P, "n": P + 1, "k": k, **options}, x)
 
     return cases
 
@@ -167,9 +179,16 @@ def data(traffic: Traffic) -> Traffic:
     return traffic.only("split", "allgather", "dense")
 
 
-def teams_divide(case: Case) -> bool:
-    """Whether the teams divide the ranks."""
-    return bool(case.settings["P"] % case.settings.get("teams", 1) == 0)
+@cache
+def _defaults(subject: str) -> Mapping[str, Any]:
+    """What the collective's options are where a case does not set them."""
+    given = inspect.signature(COLLECTIVES[subject]).parameters.values()
+    return {option.name: option.default for option in given if option.default is not option.empty}
+
+
+def options_of(subject: str, case: Case) -> dict[str, Any]:
+    """Every option of the collective on the case."""
+    return {name: case.settings.get(name, default) for name, default in _defaults(subject).items()}
 
 
 def performed(implementation: Any, case: Case) -> tuple[Any, Traffic]:
@@ -182,28 +201,25 @@ def performed(implementation: Any, case: Case) -> tuple[Any, Traffic]:
 def trial(
     measure: Measure,
     values: Values | None = None,
-    admits: Callable[[Case], bool] = teams_divide,
     slack: Callable[[Case], float] | None = None,
-) -> Callable[[Any, Case], Outcome | None]:
-    """Runs the collective on a case and measures it.
+    active: Callable[[Case], bool] = lambda _case: True,
+) -> Callable[[Any, Case], Outcome]:
+    """Runs the collective on a case and measures it; `values` are the symbols that depend on the result."""
 
-    A case is not what the claim is about where `admits` says so, or where `values`, the symbols that depend on the
-    result, are None.
-    """
-
-    def run(implementation: Any, case: Case) -> Outcome | None:
-        if not admits(case):
-            return None
+    def run(implementation: Any, case: Case) -> Outcome:
         result, traffic = case.once(performed, implementation)
         known: dict[str, Any] = {
             name: case.settings[name] for name in ("P", "n", "k", "teams") if name in case.settings
         }
-        more: dict[str, Any] | None = {} if values is None else values(case, result, traffic)
-        if more is None:
-            return None
-        return Outcome(measure(case, result, traffic), {**known, **more}, slack(case) if slack else 0.0)
+        more = {} if values is None else values(case, result, traffic)
+        return Outcome(measure(case, result, traffic), {**known, **more}, slack(case) if slack else 0.0, active(case))
 
     return run
+
+
+def study(name: str, subject: str, run: Callable[[Any, Case], Outcome], **sources: Any) -> Study:
+    """The study of a claim of this column; hypotheses know all options of the collective."""
+    return Study(name, subject, run, known=lambda _implementation, case: options_of(subject, case), **sources)
 
 
 # --- what is drawn -----------------------------------------------------------------------------------------------
@@ -215,18 +231,19 @@ _DRAWS = 5
 
 def curve(
     claim: str,
-    run: Callable[[Any, Case], Outcome | None],
+    subject: str,
+    run: Callable[[Any, Case], Outcome],
     axis: str,
     label: str,
     points: Callable[[int], Iterator[tuple[float, Sequence[Case], Sequence[Case]]]],
     relative: bool = False,
 ) -> Callable[[Any, int], tuple[Series, ...]]:
-    """Bound against measurement along `axis`.
+    """Bound against measurement along `axis`, of cases that the claim's hypotheses admit.
 
     Parameters
     ----------
-    claim : str
-        Its name.
+    claim, subject : str
+        Names.
     run : callable
         The study's trial.
     axis, label : str
@@ -241,19 +258,25 @@ def curve(
         statement = claims()[claim]
         rows = []
         for value, typical, others in points(seed):
-            pairs = []
-            for case in (*typical, *others):
-                outcome = run(implementation, case)
+            pairs, ours = [], 0
+            for number, case in enumerate((*typical, *others)):
+                outcome = admitted(statement, run, implementation, case, options_of(subject, case))
                 if outcome is not None:
-                    pairs.append((float(outcome.measured), float(bound_at(statement, outcome.values))))
-            scaled = [(a / b, 1.0) for a, b in pairs if b] if relative else pairs
-            bound = scaled[0][1]
-            measured = [a for a, _ in scaled]
+                    bound = float(bound_at(statement, outcome.values))
+                    if bound or not relative:
+                        pairs.append(
+                            (float(outcome.measured) / (bound if relative else 1.0), 1.0 if relative else bound)
+                        )
+                        ours += number < len(typical)
+            if not ours:
+                continue
+            bound = pairs[0][1]
+            measured = [a for a, _ in pairs]
             if isinstance(statement.relation, sp.Ge):
                 worst = min(measured)
             else:
                 worst = max(measured, key=lambda a: a if isinstance(statement.relation, sp.Le) else abs(a - bound))
-            quantiles = np.quantile(measured[: len(typical)], (0.05, 0.5, 0.95))
+            quantiles = np.quantile(measured[:ours], (0.05, 0.5, 0.95))
             rows.append((float(value), bound, worst, *map(float, quantiles)))
         x, bounds, worsts, low, mid, high = (list(column) for column in zip(*rows, strict=True))
         return (Series(label, axis, x, bounds, worsts, low, mid, high, relative=relative),)

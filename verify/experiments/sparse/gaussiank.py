@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from commbounds.collectives import Traffic
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.sparse.cases import (
+    SMALL_STACKS,
     by_hand,
     curve,
     drawn,
@@ -22,6 +23,7 @@ from commbounds.verify.experiments.sparse.cases import (
     neighbour,
     over_ranks,
     performed,
+    study,
     trial,
 )
 from commbounds.verify.inputs import among, whole
@@ -51,15 +53,17 @@ def _mean_received(_case: Case, _result: Any, traffic: Traffic) -> Fraction:
 def _words(claim: str, measure: Callable[[Case, Any, Traffic], Any]) -> Study:
     name, run = f"sparse.gaussiank.{claim}", trial(measure, _selected)
     choices: tuple[dict[str, Any], ...] = ({}, {"allgather": "ring", "adapt": "vgg"})
-    return Study(
+    return study(
         name,
         _SUBJECT,
         run,
         grid=every_small_stack(),
         corpus=by_hand(*choices),
         cases=drawn(*choices),
-        enumerated="every stack of 1..3 ranks and 2 entries from few small integers, every k",
-        curves=curve(name, run, "P", "n = 256, k = 16, over the bound", over_ranks(256, 16, "one rank"), relative=True),
+        enumerated=SMALL_STACKS,
+        curves=curve(
+            name, _SUBJECT, run, "P", "n = 256, k = 16, over the bound", over_ranks(256, 16, "one rank"), relative=True
+        ),
     )
 
 
@@ -140,39 +144,26 @@ def _long(law: str) -> Callable[[Budget], Iterator[Case]]:
     return lambda _budget: (_of_quantiles(law, 1_000_000, density) for density in (0.01, 0.1, 0.3))
 
 
-def _law_study(
-    claim: str, *laws: str, extremal: Callable[[Budget], Iterator[Case]] | None = None, fewest: int = 1
-) -> Study:
+def _law_study(claim: str, *laws: str, extremal: Callable[[Budget], Iterator[Case]] | None = None) -> Study:
     name = f"sparse.gaussiank.{claim}"
-    run = trial(_share, _normal_units, admits=lambda case: bool(case.settings["k"] >= fewest), slack=_threshold_slack)
+    run = trial(_share, _normal_units, slack=_threshold_slack)
 
     def points(_seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
         for density in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5):
             yield density, [_of_quantiles(law, 100_000, density) for law in laws], []
 
-    return Study(
+    return study(
         name,
         _SUBJECT,
         run,
         corpus=_by_law(*laws),
         cases=_drawn_law(*laws),
         extremal=extremal,
-        curves=curve(name, run, "k/n", f"quantiles ({', '.join(laws)}), n = 100000", points),
+        curves=curve(name, _SUBJECT, run, "k/n", f"quantiles ({', '.join(laws)}), n = 100000", points),
     )
 
 
 # --- any vector --------------------------------------------------------------------------------------------------
-
-
-def _nonnegative(case: Case) -> bool:
-    assert case.x is not None
-    return case.settings["k"] < case.settings["n"] and float(case.x[0].sum()) >= 0
-
-
-def _turned(case: Case) -> Case:
-    """The case with the sign of its vector turned where its mean is negative."""
-    assert case.x is not None
-    return Case(case.settings, -case.x if case.x[0].sum() < 0 else case.x)
 
 
 def _scaled(case: Case, scale: float) -> Case:
@@ -192,17 +183,14 @@ def _two_values(n: int, density: float) -> Case:
 
 def _chebyshev() -> Study:
     name = "sparse.gaussiank.any_input"
-    run = trial(_share, _normal_units, admits=_nonnegative, slack=_threshold_slack)
-
-    def cases() -> st.SearchStrategy[Case]:
-        return drawn(ranks=1, largest=60)().map(_turned)
+    run = trial(_share, _normal_units, slack=_threshold_slack)
 
     def corpus(budget: Budget) -> Iterator[Case]:
         for case in _by_law(*LAWS)(budget):
             if case.settings["n"] <= 10_000:
                 yield case
                 yield _scaled(case, 2.0**-4)
-        yield from (_turned(case) for case in by_hand()(budget) if case.settings["P"] == 1)
+        yield from by_hand()(budget)
 
     def attained(_budget: Budget) -> Iterator[Case]:
         return (_two_values(20_000, density) for density in (0.01, 0.02, 0.1, 0.2))
@@ -212,15 +200,15 @@ def _chebyshev() -> Study:
             laws = [_of_quantiles(law, 20_000, density) for law in LAWS]
             yield density, laws, [_two_values(20_000, density)]
 
-    return Study(
+    return study(
         name,
         _SUBJECT,
         run,
         corpus=corpus,
-        cases=cases,
+        cases=drawn(largest=60),
         mutate=neighbour,
         extremal=attained,
-        curves=curve(name, run, "k/n", "n = 20000", points),
+        curves=curve(name, _SUBJECT, run, "k/n", "n = 20000", points),
     )
 
 
@@ -232,14 +220,14 @@ def _asymmetry(implementation: Any, case: Case) -> int:
 
 
 def _symmetry() -> Study:
-    return Study(
+    return study(
         "sparse.gaussiank.sign_symmetry",
         _SUBJECT,
         lambda implementation, case: Outcome(_asymmetry(implementation, case), case.settings),
         grid=every_small_stack(),
         corpus=by_hand(),
         cases=drawn(ranks=2, largest=8),
-        enumerated="every stack of 1..3 ranks and 2 entries from few small integers, every k",
+        enumerated=SMALL_STACKS,
     )
 
 
@@ -248,7 +236,7 @@ GAUSSIANK = (
     _words("mean_received", _mean_received),
     _chebyshev(),
     _symmetry(),
-    _law_study("heavy_tails", "laplace", "student 3", "student 2", "student 1.5", extremal=_long("laplace"), fewest=10),
+    _law_study("heavy_tails", "laplace", "student 3", "student 2", "student 1.5", extremal=_long("laplace")),
     _law_study("normal_least", "normal", extremal=_long("normal")),
     _law_study("normal_most", "normal", extremal=_long("normal")),
     _law_study("laplace_least", "laplace", extremal=_long("laplace")),

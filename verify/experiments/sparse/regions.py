@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from commbounds.collectives import Traffic
-from commbounds.theory import Hypothesis
-from commbounds.theory.sparse.terms import REGIONS_ALIKE
+from commbounds.collectives.cuts import even_cuts
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.sparse.cases import (
     RANKS,
+    SMALL_STACKS,
     by_hand,
     curve,
     data,
@@ -21,12 +21,12 @@ from commbounds.verify.experiments.sparse.cases import (
     every_small_stack,
     neighbour,
     over_ranks,
+    study,
     trial,
 )
 from commbounds.verify.study import Case, Study
 
 _DSA = "topk_dsa"
-_EVERY = "every stack of 1..3 ranks and 2 entries from few small integers, every k"
 _Measure = Callable[[Case, Any, Traffic], Any]
 _Cases = Callable[[Budget], Iterator[Case]]
 
@@ -59,26 +59,15 @@ def _union(_case: Case, result: Any, _traffic: Traffic) -> dict[str, Any]:
     return {"union": len({i for s in result.selected for i in s.tolist()})}
 
 
-def _support(case: Case, result: Any, _traffic: Traffic) -> dict[str, Any] | None:
-    """Entries of the sum; None where a rank that is not alone at an index brings the sum itself."""
+def _support(case: Case, result: Any, _traffic: Traffic) -> dict[str, Any]:
+    """Entries of the sum, and those of them that one of several ranks brought already."""
     assert case.x is not None
     chosen = np.zeros_like(case.x)
     for x, own, indices in zip(case.x, chosen, result.selected, strict=True):
         own[indices] = x[indices]
     shared = np.count_nonzero(chosen, axis=0) > 1
-    if np.any(shared & (result.update != 0) & np.any(chosen == result.update, axis=0)):
-        return None
-    return {"nonzeros": int(np.count_nonzero(result.update))}
-
-
-def _k_nonzeros(case: Case) -> bool:
-    assert case.x is not None
-    return bool(np.all(np.count_nonzero(case.x, axis=1) >= case.settings["k"]))
-
-
-def _meets(hypothesis: Hypothesis) -> Callable[[Case], bool]:
-    """Whether the sizes of a case meet the hypothesis."""
-    return lambda case: hypothesis.admits(**{name: case.settings[name] for name in ("P", "n", "k")})
+    brought = shared & (result.update != 0) & np.any(chosen == result.update, axis=0)
+    return {"nonzeros": int(np.count_nonzero(result.update)), "coincidences": int(np.count_nonzero(brought))}
 
 
 def _ones_from(P: int, n: int, k: int, family: str, first: Callable[[int], int], **options: Any) -> Case:
@@ -102,10 +91,12 @@ def _own_regions(P: int, c: int, k: int, **options: Any) -> Case:
     return _ones_from(P, P * c, k, "own regions", lambda p: p * c, **options)
 
 
-def _identical_even(P: int, a: int, c: int, **options: Any) -> Case:
-    """All ranks hold the first `a` of the `c` entries of every region."""
-    x = np.tile((np.arange(P * c) % c < a).astype(np.float64), (P, 1))
-    return Case({"P": P, "n": P * c, "k": P * a, **options, "family": "identical, even"}, x)
+def _identical_even(P: int, a: int, c: int, longer: int = 0, **options: Any) -> Case:
+    """All ranks hold the first `a` entries of every region, of `c` entries; the first `longer` have one more."""
+    cuts = even_cuts(P * c + longer, P)
+    x = np.zeros((P, P * c + longer))
+    x[:, (cuts[:-1, None] + np.arange(a)).ravel()] = 1.0
+    return Case({"P": P, "n": x.shape[1], "k": P * a, **options, "family": "identical, even"}, x)
 
 
 def _region_study(
@@ -113,21 +104,19 @@ def _region_study(
     measure: _Measure,
     *choices: dict[str, Any],
     values: Any = None,
-    admits: Callable[[Case], bool] = lambda _case: True,
     extremal: _Cases | None = None,
     worst: Callable[[int], list[Case]] = lambda _P: [],
     relative: bool = False,
     subject: str = _DSA,
     attacked: bool = False,
 ) -> Study:
-    name, run = f"sparse.{claim}", trial(measure, values, admits)
+    name, run = f"sparse.{claim}", trial(measure, values)
     shown = over_ranks(256, 16, "own regions", **choices[0])
 
     def points(seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
-        every = ((P, typical, [*others, *worst(int(P))]) for P, typical, others in shown(seed))
-        return (point for point in every if admits(point[1][0]))
+        return ((P, typical, [*others, *worst(int(P))]) for P, typical, others in shown(seed))
 
-    return Study(
+    return study(
         name,
         subject,
         run,
@@ -136,8 +125,8 @@ def _region_study(
         cases=drawn(*choices),
         mutate=neighbour if attacked else None,
         extremal=extremal,
-        enumerated=_EVERY,
-        curves=curve(name, run, "P", "n = 256, k = 16" + ", over the bound" * relative, points, relative),
+        enumerated=SMALL_STACKS,
+        curves=curve(name, subject, run, "P", "n = 256, k = 16" + ", over the bound" * relative, points, relative),
     )
 
 
@@ -154,7 +143,7 @@ def _identical_grid(level: int) -> Iterator[Case]:
     for P in range(1, 33 if level else 17):
         for a in (1, 2, 3):
             for allgather in ("ring", "bruck"):
-                yield _identical_even(P, a, 2 * a + 1, allgather=allgather)
+                yield _identical_even(P, a, 2 * a + 1, a % P, allgather=allgather)
 
 
 def _identical_curve() -> Study:
@@ -163,13 +152,13 @@ def _identical_curve() -> Study:
     def points(_seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
         return ((P, [_identical_even(P, 4, 9)], []) for P in RANKS)
 
-    return Study(
+    return study(
         name,
         _DSA,
         run,
         grid=_identical_grid,
-        enumerated="P = 1..16, 1, 2, 3 of 3, 5, 7 entries of every region, ring and Bruck",
-        curves=curve(name, run, "P", "k = 4P, n = 9P", points),
+        enumerated="P = 1..16, 1, 2, 3 of 3, 5, 7 entries of every region, some one longer, ring and Bruck",
+        curves=curve(name, _DSA, run, "P", "k = 4P, n = 9P", points),
     )
 
 
@@ -192,7 +181,6 @@ REGIONS = (
         "topkdsa.upper_even",
         _path,
         _RING,
-        admits=_meets(REGIONS_ALIKE),
         extremal=_sizes(_all_in_region_zero, (3, 2), (4, 5), (5, 3), (8, 4), (16, 10), **_RING),
         worst=_crowded,
         attacked=True,
@@ -201,16 +189,20 @@ REGIONS = (
         "topkdsa.upper",
         _path,
         _RING,
-        extremal=_sizes(_disjoint_in_region_zero, (3, 1), (4, 2), (8, 3), (12, 1)),
+        extremal=lambda _budget: iter(
+            (
+                *(_disjoint_in_region_zero(P, k) for P, k in ((3, 1), (4, 2), (8, 3), (12, 1))),
+                *(_all_in_region_zero(P, 2, P + 1, **_RING) for P in (4, 5, 8)),
+            )
+        ),
         worst=_crowded,
         attacked=True,
     ),
-    _region_study("topkdsa.printed_lower", _mean, _RING, admits=_k_nonzeros),
+    _region_study("topkdsa.printed_lower", _mean, _RING),
     _region_study(
         "topkdsa.lower_with_switch",
         _mean,
         _RING,
-        admits=_k_nonzeros,
         extremal=lambda _budget: iter(
             (*(_identical_even(P, 2, 9) for P in (2, 3, 8, 13)), *(_own_regions(P, 4, 4) for P in (2, 3, 4)))
         ),

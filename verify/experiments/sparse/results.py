@@ -10,10 +10,18 @@ from typing import Any
 import numpy as np
 
 from commbounds.collectives import Traffic
-from commbounds.verify.experiments.sparse.cases import by_hand, curve, drawn, every_small_stack, over_ranks, trial
+from commbounds.verify.experiments.sparse.cases import (
+    SMALL_STACKS,
+    by_hand,
+    curve,
+    drawn,
+    every_small_stack,
+    over_ranks,
+    study,
+    trial,
+)
 from commbounds.verify.study import Case, Study
 
-_EVERY = "every stack of 1..3 ranks and 2 entries from few small integers, every k"
 _Measure = Callable[[Case, Any, Traffic], Any]
 
 # --- mass --------------------------------------------------------------------------------------------------------
@@ -44,15 +52,15 @@ def _mass_slack(case: Case) -> float:
 
 def _mass(claim: str, subject: str, *choices: dict[str, Any], shown: bool = False) -> Study:
     name, run = f"sparse.{claim}", trial(_mass_defect, slack=_mass_slack)
-    return Study(
+    return study(
         name,
         subject,
         run,
         grid=every_small_stack(*choices),
         corpus=by_hand(*choices),
         cases=drawn(*choices),
-        enumerated=_EVERY,
-        curves=curve(name, run, "P", "n = 256, k = 16", over_ranks(256, 16, **choices[0])) if shown else None,
+        enumerated=SMALL_STACKS,
+        curves=curve(name, subject, run, "P", "n = 256, k = 16", over_ranks(256, 16, **choices[0])) if shown else None,
     )
 
 
@@ -99,19 +107,16 @@ def _misplaced(of_selections: bool) -> _Measure:
 
 
 def _update_study(claim: str, of_selections: bool, most_ranks: int = 32) -> Study:
-    def admits(case: Case) -> bool:
-        return _whole_numbers(case) and bool(case.settings["P"] <= most_ranks)
-
-    name, run = f"sparse.gtopk.{claim}", trial(_misplaced(of_selections), admits=admits)
-    return Study(
+    name, run = f"sparse.gtopk.{claim}", trial(_misplaced(of_selections))
+    return study(
         name,
         "gtopk_allreduce",
         run,
         grid=every_small_stack(),
         cases=drawn(ranks=min(4, most_ranks), largest=8),
         corpus=by_hand(),
-        enumerated=_EVERY,
-        curves=curve(name, run, "P", "n = 64, k = 8", over_ranks(64, 8)) if most_ranks > 2 else None,
+        enumerated=SMALL_STACKS,
+        curves=curve(name, "gtopk_allreduce", run, "P", "n = 64, k = 8", over_ranks(64, 8)) if most_ranks > 2 else None,
     )
 
 

@@ -14,6 +14,7 @@ from commbounds.verify.experiments.sparse.cases import (
     drawn,
     grid,
     over_ranks,
+    study,
     trial,
 )
 from commbounds.verify.study import Case, Study
@@ -57,17 +58,11 @@ def _counted(
     claim: str,
     subject: str,
     measure: _Measure,
-    admits: Callable[[Case], bool] = lambda _case: True,
     extremal: Callable[[Budget], Iterator[Case]] | None = None,
 ) -> Study:
     """A count that the input does not matter to."""
-    name, run = f"sparse.{claim}", trial(measure, admits=admits)
-    shown = over_ranks(256, 64)
-
-    def points(seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
-        return ((P, typical, others) for P, typical, others in shown(seed) if admits(typical[0]))
-
-    return Study(
+    name, run = f"sparse.{claim}", trial(measure)
+    return study(
         name,
         subject,
         run,
@@ -75,7 +70,7 @@ def _counted(
         cases=drawn(),
         extremal=extremal,
         enumerated=_GRID_SAYS,
-        curves=curve(name, run, "P", "n = 256, k = 64", points),
+        curves=curve(name, subject, run, "P", "n = 256, k = 64", over_ranks(256, 64)),
     )
 
 
@@ -84,24 +79,23 @@ def _cases(*sizes: tuple[int, int, int]) -> Callable[[Budget], Iterator[Case]]:
     return lambda _budget: (case_of(*size, family) for size in sizes for family in FAMILIES)
 
 
-def _along_k(claim: str, run: Any, P: int, n: int) -> Any:
+def _along_k(claim: str, subject: str, run: Any, P: int, n: int) -> Any:
     def points(seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
         for k in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64):
             yield k, [case_of(P, n, k, "normal", seed % 2**31)], []
 
-    return curve(claim, run, "k", f"P = {P}, n = {n}", points)
+    return curve(claim, subject, run, "k", f"P = {P}, n = {n}", points)
 
 
 def _limited(
     claim: str,
     subject: str,
-    admits: Callable[[Case], bool],
     attained: Callable[[Budget], Iterator[Case]],
     drawn_at: tuple[int, int],
 ) -> Study:
     """A bound on the critical path under a condition on P, n, k; drawn over k."""
-    name, run = f"sparse.{claim}", trial(_path, admits=admits)
-    return Study(
+    name, run = f"sparse.{claim}", trial(_path)
+    return study(
         name,
         subject,
         run,
@@ -109,7 +103,7 @@ def _limited(
         cases=drawn(),
         extremal=attained,
         enumerated=_GRID_SAYS,
-        curves=_along_k(name, run, *drawn_at),
+        curves=_along_k(name, subject, run, *drawn_at),
     )
 
 
@@ -122,8 +116,6 @@ def _in_teams(synchronise: str) -> Callable[[int], Iterator[Case]]:
     def cases(level: int) -> Iterator[Case]:
         for P in range(1, 25 if level else 17):
             for d in (d for d in range(1, P + 1) if P % d == 0):
-                if synchronise == "r-sag" and d & (d - 1):
-                    continue
                 for k in (1, 7, 16) if not level else range(1, 17):
                     h = k // (P // d)
                     for sag in {h, -(-h // d)} if synchronise == "b-sag" else {None}:
@@ -141,7 +133,7 @@ def _team_study(claim: str, measure: _Measure, synchronise: str) -> Study:
         sag = case.settings["sag_entries"]
         return {"kept": h if sag is None else sag}
 
-    run = trial(measure, values)
+    run = trial(measure, values, active=lambda case: case.settings["teams"] > 1)
 
     def points(seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
         for d in (1, 2, 4, 8, 16, 32):
@@ -152,14 +144,14 @@ def _team_study(claim: str, measure: _Measure, synchronise: str) -> Study:
         for P, d in ((4, 2), (6, 3), (12, 4), (12, 6)):
             yield case_of(P, 48, 24, teams=d, synchronise=synchronise, sag_entries=None)
 
-    return Study(
+    return study(
         name,
         "spardl_allreduce",
         run,
         grid=_in_teams(synchronise),
         extremal=attained,
         enumerated="P = 1..16, every number of teams, n = 16, k = 1, 7, 16",
-        curves=curve(name, run, "teams", "P = 32, n = 256, k = 64", points),
+        curves=curve(name, "spardl_allreduce", run, "teams", "P = 32, n = 256, k = 64", points),
     )
 
 
@@ -172,20 +164,17 @@ WORDS = (
         "topka.above_oktopk",
         _TOPKA,
         _path,
-        lambda case: case.settings["P"] >= 3,
         _cases((3, 8, 1), (3, 20, 7), (3, 9, 9)),
     ),
     _limited(
         "topka.below_oktopk",
         _TOPKA,
-        lambda case: case.settings["P"] <= 3,
         _cases((3, 8, 1), (3, 20, 7), (3, 9, 9)),
         (3, 64),
     ),
     _limited(
         "topka.below_dense",
         _TOPKA,
-        lambda case: case.settings["k"] * case.settings["P"] <= case.settings["n"],
         _cases((2, 4, 2), (5, 15, 3), (16, 32, 2)),
         (4, 256),
     ),
@@ -193,14 +182,12 @@ WORDS = (
     _counted("gtopk.steps", _GTOPK, _steps),
     _counted("gtopk.received", _GTOPK, _received),
     _counted("gtopk.sent", _GTOPK, _sent),
-    _counted("gtopk.below_topka", _GTOPK, _path, lambda case: case.settings["P"] >= 7, _cases((7, 12, 3), (9, 20, 7))),
+    _counted("gtopk.below_topka", _GTOPK, _path, _cases((7, 12, 3), (9, 20, 7))),
     _counted("gtopk.above_oktopk", _GTOPK, _path, extremal=_cases((2, 5, 2), (2, 30, 11))),
     _counted("spardl.most", _SPARDL, _most),
     _counted("spardl.least", _SPARDL, _least),
     _counted("spardl.steps", _SPARDL, _steps),
-    _limited(
-        "spardl.below_even_split", _SPARDL, lambda _case: True, _cases((2, 8, 2), (5, 20, 15), (16, 64, 32)), (8, 64)
-    ),
+    _limited("spardl.below_even_split", _SPARDL, _cases((2, 8, 2), (5, 20, 15), (16, 64, 32)), (8, 64)),
     _counted("spardl.entries", _SPARDL, _entries),
     _counted("spardl.k_entries", _SPARDL, _entries),
     _team_study("spardl.r_sag_most", _most, "r-sag"),
