@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from commbounds.theory import Hypothesis
 from commbounds.verify.experiment import decimal, ratio
 from commbounds.verify.finding import Counterexample, Evidence, Method
 from commbounds.verify.measurements import Measurements, Scope
 from commbounds.verify.search import Violation
-from commbounds.verify.study import AnyStudy, Case, Outcome, Unmeasured
+from commbounds.verify.study import AnyStudy, Case, Outcome, Unmeasured, admitted
 
 _EXCESS = 1e-9
 """Share by which float64 may exceed a stated tightness that is attained exactly."""
@@ -74,29 +75,14 @@ class Probe:
         """What is measured on the case; None where a hypothesis keeps it out, or where nothing can be measured."""
         study, counts = self.study, self.measurements
         facts = study.facts(self.implementation, case)
-        later = []
-        for hypothesis in study.statement.assumes:
-            if not all(name in facts for name in hypothesis.needs):
-                later.append(hypothesis)  # told by what is measured
-            elif not hypothesis.admits(**{name: facts[name] for name in hypothesis.needs}):
-                counts.left_out[hypothesis.name] += 1
-                return None
-        outcome = study.trial(self.implementation, case)
-        if outcome is None or isinstance(outcome, Unmeasured):
-            counts.unmeasured["no reason given" if outcome is None else outcome.reason] += 1
+        found = admitted(study.statement, facts, lambda: study.trial(self.implementation, case))
+        if isinstance(found, Hypothesis):
+            counts.left_out[found.name] += 1
             return None
-        for hypothesis in later:
-            if not hypothesis.admits(
-                **{name: facts[name] for name in hypothesis.needs if name in facts},
-                **{
-                    name: outcome.values[name]
-                    for name in hypothesis.needs
-                    if name not in facts and name in outcome.values
-                },
-            ):
-                counts.left_out[hypothesis.name] += 1
-                return None
-        return outcome
+        if isinstance(found, Unmeasured):
+            counts.unmeasured[found.reason] += 1
+            return None
+        return found
 
     @property
     def tightness(self) -> float | None:

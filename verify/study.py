@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives import COLLECTIVES
 from commbounds.compressors import COMPRESSORS, MECHANISMS
-from commbounds.theory import Claim, claims
+from commbounds.theory import Claim, Hypothesis, claims
 from commbounds.verify.experiment import Budget, Implementations, bound_at, decimal, ratio, violates
 from commbounds.verify.finding import Counterexample, Series
 
@@ -156,6 +156,48 @@ def _frozen(value: Any) -> Any:
     return type(value), value
 
 
+def admitted(claim: Claim, facts: Mapping[str, Any], measure: Callable[[], Any]) -> Outcome | Unmeasured | Hypothesis:
+    """What is measured on a case if the hypotheses of its claim admit it.
+
+    Parameters
+    ----------
+    claim : Claim
+        Its hypotheses decide, and nothing else.
+    facts : mapping
+        What they may ask of the case; hypotheses that ask for more are asked after the measurement.
+    measure : callable () -> Outcome or Unmeasured
+        The trial on the case.
+
+    Returns
+    -------
+    Outcome, Unmeasured or Hypothesis
+        The outcome, or the first hypothesis that keeps the case out.
+
+    Raises
+    ------
+    TypeError
+        The trial gives something else, or a hypothesis asks for what nobody knows.
+    """
+    later = []
+    for hypothesis in claim.assumes:
+        if not all(name in facts for name in hypothesis.needs):
+            later.append(hypothesis)
+        elif not hypothesis.admits(**{name: facts[name] for name in hypothesis.needs}):
+            return hypothesis
+    outcome = measure()
+    if isinstance(outcome, Unmeasured):
+        return outcome
+    if not isinstance(outcome, Outcome):
+        raise TypeError(f"a trial measures or raises, got {outcome!r}: what leaves a case out is a hypothesis")
+    for hypothesis in later:
+        known = {
+            name: source[name] for source in (outcome.values, facts) for name in hypothesis.needs if name in source
+        }
+        if not hypothesis.admits(**known):
+            return hypothesis
+    return outcome
+
+
 _NUMBERS_ONLY = ("setup", "seed", "size")
 """Settings that only number the cases."""
 
@@ -190,7 +232,7 @@ class AnyStudy:
     may_be_unreadable: bool = False
     """Whether it is no error that no case can be measured without drawing."""
 
-    def trial(self, implementation: Any, case: Case) -> Outcome | Unmeasured | None:
+    def trial(self, implementation: Any, case: Case) -> Outcome | Unmeasured:
         """What is measured on a case that the claim's hypotheses admit."""
         raise NotImplementedError
 
@@ -312,7 +354,7 @@ class Study(AnyStudy):
 
     claim: str
     subject: str
-    trial: Callable[[Any, Case], Outcome | Unmeasured | None] | None = None  # type: ignore[assignment]
+    trial: Callable[[Any, Case], Outcome | Unmeasured] | None = None  # type: ignore[assignment]
     grid: Callable[[int], Iterator[Case]] | None = None
     corpus: Callable[[Budget], Iterator[Case]] | None = None
     cases: Callable[[], st.SearchStrategy[Case]] | None = None

@@ -182,3 +182,9 @@ def test_a_correction_that_is_not_in_the_book_is_refused(monkeypatch):
 def test_the_book_can_be_read_in_any_order(monkeypatch):
     pair = (BOOK["sparsifiers.topk.floor_k"], replace(BOOK["sparsifiers.topk.ceil_k"], note="as before"))
     assert list(_book_of(monkeypatch, *pair)) == [claim.name for claim in pair]
+
+
+def test_every_hypothesis_runs_on_a_case_or_says_how_all_cases_meet_it():
+    for claim in claims().values():
+        for hypothesis in claim.assumes:
+            assert (hypothesis.condition is None) == bool(hypothesis.ensured), (claim.name, hypothesis.name)

@@ -20,6 +20,7 @@ from commbounds.verify.study import Case, Outcome, Stream, Study, studies
 
 QUICK = budgets["quick"]
 MEASURED = Quantity("words_moved", "w", "what the test's collective gives")
+FITS = Hypothesis("fits", "k is at most n.", sp.Le(k, n))
 SOURCE = Source("this test", "made up", Tag.DERIVED, proof="By looking.")
 
 
@@ -35,8 +36,6 @@ def twice(values):
 
 def trial(implementation, case):
     values = {"n": case.settings["n"], "k": case.settings["k"]}
-    if values["k"] > values["n"]:
-        return None
     return Outcome(implementation(values), values)
 
 
@@ -69,7 +68,7 @@ def confronted(monkeypatch):
     studying, confronting = (import_module(f"commbounds.verify.{name}") for name in ("study", "confront"))
 
     def run(relation, implementation=moves, study=None, **claim):
-        about = Claim("made.up.claim", "made up", relation, SOURCE, **claim)
+        about = Claim("made.up.claim", "made up", relation, SOURCE, **{"assumes": (FITS,), **claim})
         study = {"trial": trial, **(study or {"grid": grid, "enumerated": "n below 4"})}
         bound = Study("made.up.claim", "made_up", **study)
         book = {"made.up.claim": about}
@@ -270,6 +269,15 @@ def test_a_hypothesis_keeps_cases_out_and_the_finding_says_how_many(confronted):
 def test_a_hypothesis_that_nobody_can_answer_is_an_error(confronted):
     finding = confronted(sp.Le(W, n), study=CASES, assumes=(Hypothesis("odd", "P is odd.", lambda P: P % 2),))
     assert (finding.verdict, finding.message) == (Verdict.ERROR, "TypeError: condition of odd needs P")
+
+
+def test_a_filter_hidden_in_a_trial_is_an_error(confronted):
+    def hiding(implementation, case):
+        return None if case.settings["k"] == 2 else Outcome(case.settings["k"], case.settings)
+
+    finding = confronted(sp.Le(W, n), study={**CASES, "trial": hiding})
+    assert finding.verdict is Verdict.ERROR
+    assert finding.message.startswith("TypeError: a trial measures or raises, got None")
 
 
 def test_a_regime_without_a_case_is_told(confronted):

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from commbounds.theory import Claim
+from commbounds.verify import study
 from commbounds.verify.study import Case, Outcome, Unmeasured
 
-Trial = Callable[[Any, Case], Outcome | Unmeasured | None]
+Trial = Callable[[Any, Case], Outcome | Unmeasured]
 
 
 def admitted(
@@ -28,11 +29,5 @@ def admitted(
         What hypotheses may ask besides the case's settings, its vectors and what is measured.
     """
     facts = {"x": case.x, **case.settings, **(known or {})}
-    before = [h for h in claim.assumes if all(name in facts for name in h.needs)]
-    if not all(h.admits(**facts) for h in before):
-        return None
-    outcome = trial(implementation, case)
-    if not isinstance(outcome, Outcome):
-        return None
-    after = (h for h in claim.assumes if h not in before)
-    return outcome if all(h.admits(**{**outcome.values, **facts}) for h in after) else None
+    found = study.admitted(claim, facts, lambda: trial(implementation, case))
+    return found if isinstance(found, Outcome) else None
