@@ -176,9 +176,9 @@ MUTANTS = (
     Mutant(LowRankUnit, "LowRank", "lowrank.lowrank.contraction", Method.SEARCH),
     Mutant(LowRankUnsigned, "LowRank", "lowrank.lowrank.idempotence", Method.SEARCH),
     Mutant(LowRankLeftOnly, "LowRank", "lowrank.lowrank.wire", Method.EXACT),
-    Mutant(ForgetsAThird, "EF14", "lowrank.powersgd.feedback_telescoping", Method.SEARCH),
-    Mutant(ReusesOneSketch, "EF14", "lowrank.powersgd.feedback_residual", Method.SAMPLE),
-    Mutant(HandsOnHalfAgain, "EF14", "lowrank.powersgd.warm_start_growth", Method.SEARCH),
+    Mutant(ForgetsAThird, "EF14", "lowrank.powersgd_ef14.telescoping", Method.SEARCH),
+    Mutant(ReusesOneSketch, "EF14", "lowrank.powersgd_ef14.residual", Method.SAMPLE),
+    Mutant(HandsOnHalfAgain, "EF14", "lowrank.powersgd_ef14.warm_start_growth", Method.SEARCH),
 )
 
 CONTROLS = tuple(

@@ -49,6 +49,7 @@ EQUAL_GRADIENT = Hypothesis(
     "Every step has the same gradient, with two equal singular values and norm M.",
     lambda sequence: sequence == "constant",
 )
+THREE_STEPS = Hypothesis("three_steps", "There are at most three steps.", Le(horizon, 3))
 WITHOUT_ROUNDING = Hypothesis(
     "sums_without_rounding",
     "Sums are exact; in floating point two roundings a step, of e + g and of the residual, are allowed for.",
@@ -66,7 +67,7 @@ _STEP = (
 
 FEEDBACK: tuple[Claim, ...] = (
     Claim(
-        name="lowrank.powersgd.feedback_telescoping",
+        name="lowrank.powersgd_ef14.telescoping",
         title="With error feedback, what PowerSGD sent and the residual add up to all gradients",
         relation=Eq(LOST, 0),
         assumes=(WITHOUT_ROUNDING,),
@@ -74,7 +75,7 @@ FEEDBACK: tuple[Claim, ...] = (
         axis="horizon",
     ),
     Claim(
-        name="lowrank.powersgd.feedback_steps",
+        name="lowrank.powersgd_ef14.steps",
         title="With a fresh sketch in every step, the residual is q + q^2 + ... + q^t times the largest gradient",
         relation=Le(RESIDUAL, (root * (1 - root**horizon) / (1 - root)) ** 2 * reach**2),
         kind=Kind.EXPECTED,
@@ -86,7 +87,7 @@ FEEDBACK: tuple[Claim, ...] = (
         unpinned=(_NO_ROOT,),
     ),
     Claim(
-        name="lowrank.powersgd.feedback_residual",
+        name="lowrank.powersgd_ef14.residual",
         title="With a fresh sketch in every step, the residual stays below q/(1 - q) times the largest gradient",
         relation=Le(RESIDUAL, _FRESH),
         kind=Kind.EXPECTED,
@@ -96,7 +97,7 @@ FEEDBACK: tuple[Claim, ...] = (
         unpinned=(
             (
                 "*",
-                "a weaker form of lowrank.powersgd.feedback_steps, which the same runs pin down: t goes to infinity; "
+                "a weaker form of lowrank.powersgd_ef14.steps, which the same runs pin down: t goes to infinity; "
                 "how good it is then is not known",
             ),
         ),
@@ -105,7 +106,7 @@ FEEDBACK: tuple[Claim, ...] = (
         "gradients mainly across what was lost.",
     ),
     Claim(
-        name="lowrank.powersgd.feedback_two",
+        name="lowrank.powersgd_ef14.two",
         title="With rank 1 and two singular values, the residual stays below 3/2 of the largest squared gradient",
         relation=Le(RESIDUAL, sp.Rational(3, 2) * reach**2),
         kind=Kind.EXPECTED,
@@ -127,7 +128,7 @@ FEEDBACK: tuple[Claim, ...] = (
         ),
     ),
     Claim(
-        name="lowrank.powersgd.feedback_equal",
+        name="lowrank.powersgd_ef14.equal",
         title="With rank 1 and a constant gradient of two equal singular values, the residual is 1/2, 1, 7/6 M^2",
         relation=Eq(
             RESIDUAL,
@@ -142,7 +143,7 @@ FEEDBACK: tuple[Claim, ...] = (
             FRESH_SKETCHES,
             TWO_SINGULAR_VALUES,
             EQUAL_GRADIENT,
-            Hypothesis("three_steps", "There are at most three steps.", Le(horizon, 3)),
+            THREE_STEPS,
         ),
         source=derived(
             "Let the gradient be c times the identity of the plane, M^2 = 2 c^2. Step 1 keeps c times a projection. "
@@ -156,7 +157,7 @@ FEEDBACK: tuple[Claim, ...] = (
 
 WARM: tuple[Claim, ...] = (
     Claim(
-        name="lowrank.powersgd.warm_start_residual",
+        name="lowrank.powersgd_ef14.warm_start_residual",
         title="With a warm start the residual obeys the bound of fresh sketches",
         relation=Le(RESIDUAL, _FRESH),
         kind=Kind.EXPECTED,
@@ -173,11 +174,11 @@ WARM: tuple[Claim, ...] = (
         note="A sketch that misses once is zero from then on. It need not miss: a constant gradient of equal singular "
         "values keeps the sketch where it was, the same r of min(m, n) directions are sent in every step, and the "
         "residual is sqrt(1 - r/min(m, n)) t M, however the first sketch was drawn. Both are exact, and neither is "
-        "stable: a part of the sketch along what is lost grows like t!^2, and in float64, from a sketch that was drawn, "
+        "stable: a part of the sketch along what is lost grows like t!^2; in float64, from a sketch that was drawn, "
         "rounding ends the second after a dozen steps.",
     ),
     Claim(
-        name="lowrank.powersgd.warm_start_growth",
+        name="lowrank.powersgd_ef14.warm_start_growth",
         title="With a warm start from any sketch, the residual grows by at most the largest gradient a step",
         relation=Le(RESIDUAL, (horizon * reach) ** 2),
         assumes=(WARM_START, SMALL_GRADIENTS),
@@ -187,7 +188,7 @@ WARM: tuple[Claim, ...] = (
         axis="horizon",
     ),
     Claim(
-        name="lowrank.powersgd.warm_start_gaussian",
+        name="lowrank.powersgd_ef14.warm_start_gaussian",
         title="With a warm start from a Gaussian sketch, only the first step contracts",
         relation=Le(RESIDUAL, (horizon - 1 + root) ** 2 * reach**2),
         kind=Kind.EXPECTED,

@@ -20,7 +20,7 @@ from commbounds.verify.study import Case, Outcome, Stream, Study
 
 Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
-_P = "lowrank.powersgd."
+_P = "lowrank.powersgd_ef14."
 
 
 def _equal(m: int, n: int) -> Array:
@@ -38,15 +38,16 @@ def _single(shape: tuple[int, ...], i: int) -> Array:
 def _along(residual: Array, t: int, rank: int) -> Array:
     """Along what was lost; equal singular values where nothing was."""
     norm = float(np.linalg.norm(residual))
-    return residual / norm if norm > 0 else _equal(*residual.shape)
+    out: Array = residual / norm if norm > 0 else _equal(*residual.shape)
+    return out
 
 
 def _across(residual: Array, t: int, rank: int) -> Array:
     """0.54 along every direction that was lost to 1 along the others."""
     u, sigma, vt = np.linalg.svd(residual, full_matrices=False)
     weights = np.where(np.arange(sigma.size) < (sigma.size - rank if t else 0), 0.54, 1.0)
-    out: Array = (u * weights) @ vt
-    return out / np.linalg.norm(weights)
+    out: Array = (u * (weights / np.linalg.norm(weights))) @ vt
+    return out
 
 
 SEQUENCES: dict[str, Callable[[Array, int, int], Array]] = {
@@ -118,7 +119,7 @@ def _values(case: Case, reach: float) -> dict[str, Any]:
 def _room(case: Case, reach: float) -> float:
     """Of a squared residual: products with m + n terms in every step, relative to (t M)^2."""
     s = case.settings
-    return 16 * (s["m"] + s["n"]) * s["steps"] * _EPS * (s["steps"] * reach) ** 2
+    return float(16 * (s["m"] + s["n"]) * s["steps"] * _EPS * (s["steps"] * reach) ** 2)
 
 
 # --- what is sent and what is kept -----------------------------------------------------------------------------------
@@ -232,7 +233,7 @@ def _fresh_stream(ef14: Any, name: str, case: Case, equal: bool = False) -> Stre
     high = (s["steps"] * s["M"]) ** 2 / bound - 1.0 if equal else math.inf
     label = f"{s['m']} x {s['n']}, rank {s['r']}, {s['sequence']}, {s['steps']} steps"
     return Stream(
-        label, draw, -1.0, high, two_sided=equal, cost=20 * s["steps"] if equal else 60 * s["steps"],
+        label, draw, -1.0, high, two_sided=equal, cost=(20 if equal else 40) * s["steps"],
         values=values if equal else {},
     )  # fmt: skip
 
@@ -244,7 +245,7 @@ def _fresh_streams(name: str, *which: tuple[int, int, int, str, int]) -> Callabl
                 ef14,
                 _P + name,
                 Case({"m": m, "n": n, "r": r, "sequence": sequence, "steps": steps, "M": 1.0}),
-                name == "feedback_equal",
+                name == "equal",
             )
             for m, n, r, sequence, steps in which
         ]
@@ -344,46 +345,46 @@ def _warm_curve(name: str, sketch: str, *sequences: str) -> Any:
 
 
 FEEDBACK = (
-    Study(_P + "feedback_telescoping", "EF14", _lost, corpus=_telescoped, cases=_drawn),
+    Study(_P + "telescoping", "EF14", _lost, corpus=_telescoped, cases=_drawn),
     Study(
-        _P + "feedback_steps",
+        _P + "steps",
         "EF14",
         _expected,
         corpus=_early,
         extremal=_first_steps,
-        streams=_fresh_streams("feedback_steps", (2, 2, 1, "across", 3), (5, 4, 1, "constant", 4)),
-        curves=_fresh_curve("feedback_steps", 5, 4, 2, ("constant", "across"), (1, 2, 3, 5, 10)),
+        streams=_fresh_streams("steps", (2, 2, 1, "across", 3), (5, 4, 1, "constant", 4)),
+        curves=_fresh_curve("steps", 5, 4, 2, ("constant", "across"), (1, 2, 3, 5, 10)),
     ),
     Study(
-        _P + "feedback_residual",
+        _P + "residual",
         "EF14",
         _expected,
         corpus=_early,
         streams=_fresh_streams(
-            "feedback_residual",
+            "residual",
             (2, 2, 1, "constant", 12),
             (3, 2, 1, "across", 12),
             (2, 3, 1, "turning", 4),
             (5, 4, 1, "along", 4),
             (5, 4, 2, "alternating", 5),
         ),
-        curves=_fresh_curve("feedback_residual", 4, 5, 2, ("constant", "along"), (1, 2, 3, 5, 10)),
+        curves=_fresh_curve("residual", 4, 5, 2, ("constant", "along"), (1, 2, 3, 5, 10)),
     ),
     Study(
-        _P + "feedback_two",
+        _P + "two",
         "EF14",
         _expected,
         corpus=_early,
-        streams=_fresh_streams("feedback_two", (2, 2, 1, "across", 8), (3, 2, 1, "constant", 8)),
-        curves=_fresh_curve("feedback_two", 2, 2, 1, ("across", "constant"), (1, 2, 3, 5, 10)),
+        streams=_fresh_streams("two", (2, 2, 1, "across", 8), (3, 2, 1, "constant", 8)),
+        curves=_fresh_curve("two", 2, 2, 1, ("across", "constant"), (1, 2, 3, 5, 10)),
     ),
     Study(
-        _P + "feedback_equal",
+        _P + "equal",
         "EF14",
         _expected,
         corpus=_early,
-        streams=_fresh_streams("feedback_equal", (2, 2, 1, "constant", 3), (3, 2, 1, "constant", 2)),
-        curves=_fresh_curve("feedback_equal", 2, 2, 1, ("constant",), (1, 2, 3)),
+        streams=_fresh_streams("equal", (2, 2, 1, "constant", 3), (3, 2, 1, "constant", 2)),
+        curves=_fresh_curve("equal", 2, 2, 1, ("constant",), (1, 2, 3)),
     ),
     Study(
         _P + "warm_start_residual",
