@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.claim import ASKED_OF_ALL, Claim, Eq, Hypothesis, Kind, Le, Standing
-from commbounds.theory.hypotheses import ANY_FACTOR
+from commbounds.theory.hypotheses import ANY_FACTOR, MIDDLE_RANGE, NONZERO
 from commbounds.theory.quantities import (
     BIAS,
     BITS,
@@ -16,8 +16,16 @@ from commbounds.theory.quantities import (
     SCALE_DEFECT,
     SHRUNK_ERROR,
     SIGN_DEFECT,
+    index_bits,
 )
 from commbounds.theory.sources import derived
+
+_WHOLE = (
+    (
+        "10/9 times the term 1",
+        "Equivalent: what is told apart is counted by a whole number, and a ninth more of one takes no further bit.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,7 @@ class CompressorClaims:
             assumes=assumes,
             source=derived(f"Counted: {counted}.", "counted from the message's fields"),
             axis=axis,
+            unpinned=_WHOLE if any(count.args[0].is_Add for count in sp.sympify(bits).atoms(index_bits)) else (),
             note=f"{counted[0].upper()}{counted[1:]}; what both sides know beforehand is not sent.",
         )
 
@@ -100,13 +109,19 @@ class CompressorClaims:
         return self._no_symmetry(SIGN_DEFECT, statement, "commutes with a change of sign", where, assumes)
 
     def scale_equivariance(
-        self, why: str, assumes: tuple[Hypothesis, ...] = (ANY_FACTOR,), statement: str = "scale_equivariance"
+        self,
+        why: str,
+        assumes: tuple[Hypothesis, ...] = (ANY_FACTOR, MIDDLE_RANGE),
+        statement: str = "scale_equivariance",
     ) -> Claim:
         """C(c x) is distributed like c C(x)."""
         return self._symmetry(SCALE_DEFECT, statement, "commutes with scaling", why, assumes)
 
     def no_scale_equivariance(
-        self, where: str, assumes: tuple[Hypothesis, ...] = (ANY_FACTOR,), statement: str = "scale_equivariance"
+        self,
+        where: str,
+        assumes: tuple[Hypothesis, ...] = (ANY_FACTOR, MIDDLE_RANGE),
+        statement: str = "scale_equivariance",
     ) -> Claim:
         """The same, refuted by the input described in `where`."""
         return self._no_symmetry(SCALE_DEFECT, statement, "commutes with scaling", where, assumes)
@@ -133,7 +148,7 @@ class CompressorClaims:
             title=f"{self._subject} divided by 1 + omega is contractive with alpha = 1/(1 + omega)",
             relation=relation(SHRUNK_ERROR, bound),
             kind=Kind.EXPECTED,
-            assumes=assumes,
+            assumes=(NONZERO, *assumes),
             source=derived(
                 "C is unbiased with variance v ||x||^2, v <= omega: the squared error of C/(1+omega) is its variance "
                 "v/(1+omega)^2 and its squared bias (omega/(1+omega))^2, together at most omega/(1+omega), with "

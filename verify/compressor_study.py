@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from hypothesis import assume
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -17,7 +17,7 @@ from commbounds.verify import inputs
 from commbounds.verify.compressor_run import CompressorRun, exact_array, law_gap
 from commbounds.verify.compressor_streams import streams
 from commbounds.verify.experiment import Budget, Implementations
-from commbounds.verify.measures import Measure, symbol_values
+from commbounds.verify.measures import Measure, counts, symbol_values
 from commbounds.verify.study import AnyStudy, Case, Outcome, Stream, Unmeasured
 
 Array = NDArray[Any]
@@ -25,6 +25,9 @@ Setups = Callable[[Any, int], Sequence[Any]]
 """(class, n) -> instances."""
 Sweep = Callable[[Any, int], tuple[str, Sequence[tuple[float, Any]]]]
 """(class, n) -> (axis label, [(value, instance)])."""
+
+
+_UNREAD = "its law cannot be read off the kernel"
 
 
 def _last(shape: tuple[int, ...]) -> int:
@@ -66,6 +69,7 @@ def _vector_grid(level: int) -> Iterator[Any]:
     tops = ((3, 3, 2), (4, 4, 3, 2), (6, 6, 4, 3, 2))[level]
     for n, top in enumerate(tops, start=1):
         yield from inputs.grid(n, top)
+        yield (Fraction(0),) * n
 
 
 def _rational_norm_grid(level: int) -> Iterator[Any]:
@@ -73,11 +77,13 @@ def _rational_norm_grid(level: int) -> Iterator[Any]:
         yield from inputs.rational_norm_grid(n)
     # a few irrational norms, so that the square root is not always left out
     yield from inputs.grid(2, 1)
+    yield from ((Fraction(0),), (Fraction(0),) * 3)
 
 
 def _matrix_grid(level: int) -> Iterator[Any]:
     for m, n in ((1, 1), (1, 2), (2, 1), (2, 2), (2, 3))[: 4 + (level > 1)]:
         yield from inputs.matrix_grid(m, n, 2 if m * n < 4 or level else 1)
+        yield ((Fraction(0),) * n,) * m
 
 
 def _matrix_corpus(sizes: tuple[int, ...], dtype: type) -> Iterator[tuple[str, Array]]:
@@ -189,9 +195,7 @@ class _Generated:
         @st.composite
         def cases(draw: st.DrawFn) -> Case:
             x = draw(self.of.domain.cases(draw(inputs.among((np.float32, np.float64)))))
-            count = self.of.count(x.shape)
-            assume(count > 0)
-            return Case({"setup": draw(inputs.whole(0, count - 1))}, x)
+            return Case({"setup": draw(inputs.whole(0, self.of.count(x.shape) - 1))}, x)
 
         return cases()
 
@@ -213,8 +217,10 @@ class _Extremal:
 # --- the study --------------------------------------------------------------------------------------------------------
 
 
-def _admit_all(_c: Any, _x: Any) -> bool:
-    return True
+def _asked(run: CompressorRun) -> dict[str, Any]:
+    """What hypotheses may ask of a compressor and its input."""
+    x = exact_array(run.x) if run.exact else run.x
+    return {**counts(run.c, x.shape), "compressor": run.c, "x": x, "exact": run.exact}
 
 
 @dataclass(frozen=True)
@@ -233,8 +239,6 @@ class CompressorStudy(AnyStudy):
         Hyper-parameters to try on an input of size n, see `Domain.size`.
     domain : Domain
         Where inputs come from.
-    admits : callable (compressor, array) -> bool
-        The claim's hypotheses; takes arrays, exact inputs are converted for it.
     worst : callable (compressor, n) -> array or None
         The input that theory calls extremal, or None where that compressor has none at n.
     tested : str
@@ -261,7 +265,6 @@ class CompressorStudy(AnyStudy):
     measure: Measure
     setups: Setups
     domain: Domain = VECTORS
-    admits: Callable[[Any, Array], bool] = _admit_all
     worst: Callable[[Any, int], Array | None] | None = None
     tested: str = ""
     spread: Callable[[Any, Array], tuple[float, float]] | None = None
@@ -318,24 +321,28 @@ class CompressorStudy(AnyStudy):
     def shown(self, implementation: Any, case: Case) -> str:
         return str(self.run(implementation, case).c)
 
-    def trial(self, implementation: Any, case: Case) -> Outcome | Unmeasured | None:
+    def trial(self, implementation: Any, case: Case) -> Outcome | Unmeasured:
         return self.outcome(self.run(implementation, case))
 
     def facts(self, implementation: Any, case: Case) -> Mapping[str, Any]:
-        run = self.run(implementation, case)
-        return {"compressor": run.c, "x": exact_array(run.x) if run.exact else run.x}
+        asked: Mapping[str, Any] = self.run(implementation, case).once(_asked)
+        return asked
 
-    def outcome(self, run: CompressorRun) -> Outcome | Unmeasured | None:
-        """What is measured in a run; None where it is not admissible."""
+    def admits(self, c: Any, x: Array) -> bool:
+        """Whether the claim's hypotheses admit this compressor on this array."""
+        run = CompressorRun(c, x)
+        facts, wanted = _asked(run), self.statement.assumes
+        if any(name not in facts for hypothesis in wanted for name in hypothesis.needs):
+            facts = {**run.once(self.values), **facts}
+        return all(hypothesis.admits(**facts) for hypothesis in wanted)
+
+    def outcome(self, run: CompressorRun) -> Outcome | Unmeasured:
+        """What is measured in a run on an input that the claim's hypotheses admit."""
         if run.exact:
-            if not self.admits(run.c, exact_array(run.x)):
-                return None
             return Outcome(self.measure.exact(run), run.once(self.values))
-        if not self.admits(run.c, run.x):
-            return None
         reading = self.measure.read(run)
         if reading is None:
-            return Unmeasured("its law cannot be read off the kernel")
+            return Unmeasured(_UNREAD + (": draws are tested" if self.tested else ""))
         return Outcome(reading.value, run.once(self.values), reading.slack)
 
     def law_gap(self, implementation: Any, case: Case) -> tuple[float, float] | None:

@@ -66,9 +66,9 @@ def kernel_law(compressor: Compressor, x: Array) -> Marginals | Outcomes | None:
     -------
     Marginals, Outcomes or None
         Marginals for elementwise kernels; Outcomes for deterministic ones (a single outcome), for Rand-K up to six
-        entries (all draws of Floyd's algorithm), for one uniform up to 8 entries (bisection), and for a one-column
-        sketch in the plane (quadrature over its angle, converged to rounding); None where the law cannot be
-        read off.
+        entries (all draws of Floyd's algorithm), for one uniform up to 8 entries (bisection), for a one-column
+        sketch in the plane (quadrature over its angle, converged to rounding) and for a sketch of the smaller side's
+        rank (one outcome, with probability one); None where the law cannot be read off.
     """
     if not compressor.randomised:
         return Outcomes(np.ones(1), compressor(x).astype(np.float64).reshape(1, -1))
@@ -122,7 +122,13 @@ def _one_uniform(compressor: Any, x: Array) -> Outcomes | None:
 
 
 def _all_angles(compressor: Any, x: Array) -> Outcomes | None:
-    """A Gaussian column in the plane matters only by its angle, uniform on the half circle: midpoint rule."""
+    """A Gaussian column in the plane matters only by its angle, uniform on the half circle: midpoint rule.
+
+    As many columns as the smaller side of the matrix catch all of it, whichever they are.
+    """
+    if compressor.rank >= min(x.shape):
+        sketch = np.random.default_rng(0).standard_normal((x.shape[1], compressor.rank))
+        return Outcomes(np.ones(1), _restore(compressor, compressor.compress_with(x, sketch.astype(x.dtype)))[None])
     if x.shape[1] != 2 or compressor.rank != 1:
         return None
     wide = x.astype(np.float64).ravel()

@@ -18,6 +18,7 @@ from commbounds.verify.encoding import bit_count
 from commbounds.verify.marginals import Marginals
 
 Array = NDArray[Any]
+_RELATIVE_TO_ZERO = "nothing is relative to a zero input: the claim has to assume that x is not zero"
 _SYMBOLS = {"levels": "s", "base": "b", "rank": "r"}
 
 
@@ -32,6 +33,11 @@ class Reading:
 def flat(x: Any) -> tuple[Fraction, ...]:
     """An exact vector or matrix as a flat tuple."""
     return tuple(v for row in x for v in row) if isinstance(x[0], tuple) else tuple(x)
+
+
+def counts(c: Compressor, shape: tuple[int, ...]) -> dict[str, Any]:
+    """Hyper-parameters and the shape of the input, by the book's symbols."""
+    return {**_hyper_parameters(c), **({"m": shape[0], "n": shape[1]} if len(shape) == 2 else {"n": shape[0]})}
 
 
 def _hyper_parameters(c: Compressor) -> dict[str, Any]:
@@ -131,7 +137,7 @@ class Distortion(Measure):
     center : int
         1 for an error, 0 for a second moment.
     relative : bool
-        Whether to divide by the squared norm of the input (a zero input then reads zero).
+        Whether to divide by the squared norm of the input, which is then not zero.
     """
 
     gain: Callable[[Compressor, int], Exact] | None = None
@@ -145,9 +151,11 @@ class Distortion(Measure):
     def exact(self, run: CompressorRun) -> Exact:
         gain = self._gain(run.c, len(flat(run.x)))
         squares, second, cross = run.once(_moments)
+        if self.relative and not squares:
+            raise ValueError(_RELATIVE_TO_ZERO)
         # ||gain y - center x||^2, expanded, so that an irrational gain meets rational sums
         total = gain * gain * second - 2 * gain * self.center * cross + self.center * squares
-        return total / squares if self.relative and squares else total
+        return total / squares if self.relative else total
 
     def of(self, c: Any, x: Array, outputs: Sequence[Array]) -> NDArray[np.float64]:
         """The value for each output, of x's size; where there is no gain, whatever the compressor."""
@@ -162,7 +170,7 @@ class Distortion(Measure):
     def read(self, run: CompressorRun) -> Reading | None:
         c, x = run.c, run.x
         if self.relative and not x.any():
-            return None  # zero over zero
+            raise ValueError(_RELATIVE_TO_ZERO)
         law = run.kernel()
         if law is None:
             return None
@@ -188,7 +196,7 @@ class Distortion(Measure):
         slack = 8.0 * float(kind.eps) * (square + value) + apart
         slack += 2.0 * step * np.sqrt(x.size * value) + x.size * step**2
         slack += x.size * float(np.finfo(np.float64).eps) * (square + value)
-        unit = 1.0 / float(wide / top @ (wide / top)) if self.relative and wide.any() else top**2
+        unit = 1.0 / float(wide / top @ (wide / top)) if self.relative else top**2
         return Reading(value * unit, slack * unit)
 
     def draws(self, run: CompressorRun, count: int) -> NDArray[np.float64]:

@@ -361,7 +361,7 @@ def _draws(study: CompressorStudy, shape: tuple[int, ...]) -> int:
 
 def _measured(study: CompressorStudy, run: CompressorRun) -> Pair | None:
     """Measured value and bound at one input; None if it is not admissible or can be neither read nor sampled well."""
-    if not run.x.any() or not study.admits(run.c, run.x):
+    if not study.admits(run.c, run.x):
         return None
     claim = study.statement
     bound = float(bound_at(claim, run.once(study.values)))

@@ -286,7 +286,7 @@ class Study(AnyStudy):
         Name in `COMPRESSORS`, `COLLECTIVES` or `MECHANISMS`; what a stand-in replaces.
     trial : callable (implementation, case) -> Outcome, or Unmeasured
         Measures one case that the claim's hypotheses admit. What several claims need of a case is computed through
-        `Case.once`.
+        `Case.once`. None where nothing but `streams` is given.
     grid : callable (level) -> iterator of cases
         Every one of a finite set, small first: all randomness enumerated, all arithmetic exact. Outcomes that are not
         exact numbers are refused here.
@@ -312,7 +312,7 @@ class Study(AnyStudy):
 
     claim: str
     subject: str
-    trial: Callable[[Any, Case], Outcome | Unmeasured | None]  # type: ignore[assignment]
+    trial: Callable[[Any, Case], Outcome | Unmeasured | None] | None = None  # type: ignore[assignment]
     grid: Callable[[int], Iterator[Case]] | None = None
     corpus: Callable[[Budget], Iterator[Case]] | None = None
     cases: Callable[[], st.SearchStrategy[Case]] | None = None
@@ -331,6 +331,8 @@ class Study(AnyStudy):
     def __post_init__(self) -> None:
         if not any((self.grid, self.corpus, self.cases, self.streams)):
             raise ValueError(f"the study of {self.claim} has nothing to confront the claim with")
+        if self.trial is None and any((self.grid, self.corpus, self.cases)):
+            raise ValueError(f"the study of {self.claim} has cases, and no trial to measure them")
         if self.grid is not None and not self.enumerated:
             raise ValueError(f"the study of {self.claim} must say what its grid enumerates")
 

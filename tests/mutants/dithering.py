@@ -33,6 +33,10 @@ class QSGDNearest(Nearest, QSGD):
     """Rounds to the nearest level."""
 
 
+class QSGDCeiling(Ceiling, QSGD):
+    """Rounds up, always."""
+
+
 class QSGDSquared(Squared, QSGD):
     """Squares its uniforms: too many entries go up."""
 

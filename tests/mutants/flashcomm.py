@@ -253,6 +253,13 @@ def ring_quantises_twice(stack, quantiser, *more):
     return QuantisedSum(result.values + stack[-1], result.moves), traffic
 
 
+def ring_codes_finer(stack, quantiser, *more):
+    """Codes at two bits more than it was given."""
+    finer = replace(quantiser, width=min(8, quantiser.width + 2))
+    result, _ = ring_quantised_allreduce(stack, finer, *more)
+    return result, ring_quantised_allreduce(stack, quantiser, *more)[1]
+
+
 def oneshot_own_exact(stack, quantiser, *more):
     """Every rank adds a coarser code of its own vector."""
     result, traffic = oneshot_quantised_allreduce(stack, quantiser, *more)
@@ -305,6 +312,7 @@ MUTANTS = (
     Mutant(second_stage_uncounted, _TWO, _T + "bytes", EXACT),
     Mutant(ring_counts_floats, _RING, _R + "bytes", EXACT),
     Mutant(ring_quantises_twice, _RING, _R + "error", SEARCH),
+    Mutant(ring_codes_finer, _RING, _R + "never_better_own_kept", SEARCH),
     Mutant(oneshot_own_exact, _ONE, "flashcomm.oneshot.error", SEARCH),
     Mutant(sides_keep_their_sums, _NODES, "flashcomm.hierarchical.agreement", SEARCH),
     Mutant(bridge_crossed_twice, _NODES, "flashcomm.hierarchical.bridge", EXACT),

@@ -187,6 +187,11 @@ def step_eight_times_too_long(points, gradient, gamma, noise, period=1, groups=(
     return moshpit_sgd(points, gradient, 8 * gamma, noise, period, groups)
 
 
+def step_a_quarter_longer(points, gradient, gamma, noise, period=1, groups=()):
+    """Steps are a quarter longer than they should be."""
+    return moshpit_sgd(points, gradient, 1.25 * gamma, noise, period, groups)
+
+
 def step_four_times_too_short(points, gradient, gamma, noise, period=1, groups=()):
     """Steps are a quarter as long as they should be."""
     return moshpit_sgd(points, gradient, gamma / 4, noise, period, groups)
@@ -216,5 +221,6 @@ MUTANTS = (
     Mutant(noise_shared_by_peers, "moshpit_sgd", "moshpit.sgd.mean_square", Method.EXACT),
     Mutant(step_four_times_too_long, "moshpit_sgd", "moshpit.sgd.convex", Method.SAMPLE),
     Mutant(step_eight_times_too_long, "moshpit_sgd", "moshpit.sgd.strongly_convex", Method.SAMPLE),
+    Mutant(step_a_quarter_longer, "moshpit_sgd", "moshpit.sgd.departures", Method.EXACT),
     Mutant(step_four_times_too_short, "moshpit_sgd", "moshpit.sgd.nonconvex", Method.SEARCH),
 )

@@ -28,6 +28,7 @@ MUTANTS = (
     Mutant(sg.ScaledSignFree, "ScaledSign", "quantizers.scaledsign.wire", EXACT),
     Mutant(d.QSGDFloor, "QSGD", "quantizers.qsgd.unbiased", INJECT),
     Mutant(d.QSGDNearest, "QSGD", "quantizers.qsgd.unbiased", INJECT),
+    Mutant(d.QSGDCeiling, "QSGD", "quantizers.qsgd.elias", SEARCH),
     Mutant(d.QSGDSquared, "QSGD", "quantizers.qsgd.unbiased", SAMPLE),
     Mutant(d.QSGDUnsigned, "QSGD", "quantizers.qsgd.unbiased", INJECT),
     Mutant(d.QSGDMaxNorm, "QSGD", "quantizers.qsgd.variance", INJECT),

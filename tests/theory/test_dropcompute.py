@@ -136,6 +136,10 @@ def test_a_law_without_atoms_is_the_limit_of_its_histogram():
 def formula_values(law, N, M):
     step = StepLaw(law, N, M)
     return {
+        "family": {Gamma: "gamma", Normal: "normal"}.get(type(law), "two, alike"),
+        "shape": getattr(law, "shape", 0.0),
+        "logwidth": 0.0,
+        "shortest": max(law.low, 0.0),
         "N": float(N),
         "M": float(M),
         "latency": law.mean,
@@ -175,8 +179,12 @@ def test_normal_times_need_a_small_spread():
 
 def test_two_latencies_need_to_be_near_each_other():
     for low, expected in ((0.0, 6.50), (0.5, 4.32)):
-        error, _ = error_and_hypotheses("printed", bernoulli(low, 2 - low, 0.5), 10_000, 12)
+        law = bernoulli(low, 2 - low, 0.5)
+        error, _ = error_and_hypotheses("printed", law, 10_000, 12)
         assert error == pytest.approx(expected, abs=0.01)
+        near = claims()["dropcompute.time.printed_within_5"]
+        values = formula_values(law, 10_000, 12)
+        assert all(h.admits(**{name: values[name] for name in h.needs}) for h in near.assumes) == (expected <= 5)
 
 
 def test_the_published_bracket_is_furthest_off_at_six_workers():

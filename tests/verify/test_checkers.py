@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from samples import first_of_each
 
 from commbounds.compressors import TopK
-from commbounds.theory import Standing, claims
+from commbounds.theory import Hypothesis, Standing, claims
 from commbounds.theory.quantities import RELATIVE_ERROR, k, n, s
 from commbounds.verify import Method, Verdict
 from commbounds.verify.confront import confront
@@ -25,6 +25,7 @@ from commbounds.verify.measures import Measure, Reading
 from commbounds.verify.methods import ATTAINED
 
 QUICK = budgets["quick"]
+NEVER = (Hypothesis("never", "There is no such case.", lambda x: False),)
 E = RELATIVE_ERROR
 TOPK, RANDK, QSGD = "sparsifiers.topk.contraction", "sparsifiers.randk.contraction", "quantizers.qsgd.variance"
 
@@ -140,10 +141,11 @@ def test_the_true_bound_is_proved_and_its_tightness_measured(plant):
 
 def test_only_admissible_inputs_count(plant):
     everything = judged(plant(TOPK), EXACT).evidence[EXACT].cases
-    experiment = plant(TOPK, {"admits": lambda c, x: x[0] > 0}, relation=sp.Le(E, 1 - (k + 1) / n), tightness=None)
+    upward = (Hypothesis("upward", "The first entry is positive.", lambda x: x[0] > 0),)
+    experiment = plant(TOPK, assumes=upward, relation=sp.Le(E, 1 - (k + 1) / n), tightness=None)
     found = judged(experiment, EXACT).evidence[EXACT]
     assert found.counterexample.x == [1.0]
-    assert judged(plant(TOPK, {"admits": lambda c, x: x[0] > 0}), EXACT).evidence[EXACT].cases < everything / 2
+    assert judged(plant(TOPK, assumes=upward), EXACT).evidence[EXACT].cases < everything / 2
 
 
 # --- inject -----------------------------------------------------------------------------------------------------------
@@ -171,7 +173,7 @@ def test_injection_needs_a_kernel_law(plant):
 
 def test_a_grid_without_an_admissible_input_is_an_error(plant):
     with pytest.raises(ValueError, match="no admissible case"):
-        judged(plant(TOPK, {"admits": lambda c, x: False}), EXACT)
+        judged(plant(TOPK, assumes=NEVER), EXACT)
 
 
 # --- search -----------------------------------------------------------------------------------------------------------
@@ -194,7 +196,7 @@ class Planted(Measure):
 
 
 def planted(plant, bound, measure=None, corpus=(), **changes):
-    experiment = plant(TOPK, relation=sp.Le(E, bound), tightness=None, **changes)
+    experiment = plant(TOPK, relation=sp.Le(E, bound), tightness=None, assumes=(), **changes)
     domain = replace(experiment.domain, corpus=lambda sizes, dtype: iter(corpus), cases=lambda t: cases(dtype=t))
     return replace(
         experiment, domain=domain, measure=measure or Planted(), setups=lambda cls, n: [cls(1)], enumerable=False
@@ -360,7 +362,7 @@ def test_a_draw_outside_the_sure_range_refutes(plant):
 
 def test_nothing_to_sample_is_an_error(plant):
     with pytest.raises(ValueError, match="no admissible input to sample"):
-        judged(plant(RANDK, {"admits": lambda c, x: False}), SAMPLE, alpha=1e-8).evidence[SAMPLE]
+        judged(plant(RANDK, assumes=NEVER), SAMPLE, alpha=1e-8).evidence[SAMPLE]
 
 
 # --- confront ---------------------------------------------------------------------------------------------------------
@@ -413,7 +415,7 @@ def test_an_interrupt_is_no_finding(plant):
 
 
 def test_a_claim_that_no_method_can_judge_is_an_error(plant):
-    experiment = plant(TOPK, {"admits": lambda c, x: False}, tightness=None)
+    experiment = plant(TOPK, assumes=NEVER, tightness=None)
     finding = found_by_all(replace(experiment, enumerable=False))
     assert finding.verdict is not Verdict.REFUTED
 

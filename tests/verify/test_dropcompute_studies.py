@@ -6,11 +6,14 @@ from fractions import Fraction
 import pytest
 from bindings import evidence, judged
 
-from commbounds.collectives import drop_step, random_batch_sgd
+from commbounds.collectives import StepLaw, drop_step, random_batch_sgd
+from commbounds.theory import claims
 from commbounds.theory.dropcompute.terms import UNCORRELATED
 from commbounds.verify import Method, Verdict
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
+from commbounds.verify.experiments.dropcompute.laws import MAPPED, NAMED_LAWS
+from commbounds.verify.experiments.dropcompute.reference_times import reference_times
 from commbounds.verify.experiments.dropcompute.sgd import Objective
 from commbounds.verify.experiments.dropcompute.small import _dependent_times, _slow_case
 
@@ -77,3 +80,69 @@ def test_latencies_of_a_worker_that_go_together_are_no_case_of_the_uncorrelated_
     assert not UNCORRELATED.admits(**values)
     for chosen in ("anew", "in turn"):
         assert UNCORRELATED.admits(**_dependent_times(drop_step, _slow_case(2, 2, 0, 2, chosen))[1])
+
+
+def test_every_hypothesis_runs_or_says_how_it_is_ensured():
+    for claim in claims().values():
+        if claim.column == "dropcompute":
+            for hypothesis in claim.assumes:
+                assert hypothesis.condition is not None or hypothesis.ensured, (claim.name, hypothesis.name)
+
+
+@pytest.mark.parametrize(
+    ("name", "hypothesis"),
+    [
+        ("dropcompute.step.completed", "all_the_time"),
+        ("dropcompute.step.completed", "ends_before_tau"),
+        ("dropcompute.step.after_backward", "after_backward"),
+        ("dropcompute.step.between_at_most", "between_halves"),
+        ("dropcompute.backup.dominated", "waited_for_takes_time"),
+        ("dropcompute.threshold.optimal", "first_takes_time"),
+        ("dropcompute.threshold.never_loses", "some_time"),
+        ("dropcompute.released.optimistic", "seven_micro_batches"),
+        ("dropcompute.completed.new_better", "new_better_than_used"),
+        ("dropcompute.completed.one_sided", "beyond_the_mean"),
+        ("dropcompute.gradient.computed", "some_computed"),
+        ("dropcompute.sgd.convex_tuned", "begins_elsewhere"),
+        ("dropcompute.gain.bounded", "never_free"),
+        ("dropcompute.maximum.printed_above", "at_least_three"),
+    ],
+)
+def test_what_a_claim_is_not_about_is_kept_out_by_name(name, hypothesis):
+    study = EXPERIMENTS[name]
+    cases = [*(study.grid(0) if study.grid else ()), *study.corpus(budgets["quick"])]
+    conditions = {h.name: h for h in study.statement.assumes}
+    asked = conditions[hypothesis]
+    facts = (study.facts(study.implementation({}), case) for case in cases)
+    assert any(not asked.admits(**{n: known[n] for n in asked.needs}) for known in facts)
+
+
+@pytest.mark.parametrize("law", ["exponential", "gamma, shape 1/4", "normal, mean 2", "released delay", "uniform"])
+def test_expected_times_come_out_alike_by_both_ways(law):
+    for N, M in ((1, 1), (32, 4), (10_000, 12)):
+        step, reference = StepLaw(MAPPED[law], N, M), reference_times(MAPPED[law], M)
+        assert reference.slowest(N) == pytest.approx(step.mean_time(), rel=1e-7)
+        tau = 0.7 * M * step.law.mean
+        assert reference.below(tau) == pytest.approx(step.completed(tau), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["with_means", "at_the_mean", "new_better", "degenerate"])
+def test_bounds_on_gains_do_not_go_wrong_with_the_times_that_are_measured(name):
+    class Slower(StepLaw):
+        """The slowest worker takes half as long again, in measured gains alone, or less long."""
+
+        factor = 1.5 if name == "new_better" else 2 / 3
+
+        def mean_time(self):
+            return self.factor * super().mean_time()
+
+    study = EXPERIMENTS[f"dropcompute.gain.{name}"]
+    found = judged(study, Method.SEARCH, implementations={"StepLaw": Slower})
+    assert found.evidence[Method.SEARCH].verdict is Verdict.REFUTED
+
+
+def test_zeros_before_the_first_latency_attain_lordens_bound():
+    law = NAMED_LAWS["0 (3/4) or 1 (1/4)"]
+    assert (law.mean, law.variance) == (Fraction(1, 4), Fraction(3, 16))
+    before = sum(law.expect(m, lambda s: s < Fraction(1, 1024)) for m in range(1, 60))
+    assert before == pytest.approx(float(law.variance / law.mean**2), rel=1e-6)

@@ -1,16 +1,19 @@
 """The book, the experiments and the compressors know of one another."""
 
 from contextlib import suppress
+from math import floor
 
+import numpy as np
 import pytest
 from bindings import COMPRESSED, STUDIES
 
 from commbounds.collectives import COLLECTIVES
-from commbounds.compressors import COMPRESSORS, MECHANISMS
+from commbounds.compressors import COMPRESSORS, MECHANISMS, PowerSGD
 from commbounds.theory import Standing, claims
 from commbounds.verify.compressor_run import exact_array
+from commbounds.verify.confront import confront
 from commbounds.verify.experiments import EXPERIMENTS
-from commbounds.verify.experiments.binding import both, moderate, ones, table
+from commbounds.verify.experiments.binding import ones, table
 from commbounds.verify.judgement import Judgement
 from commbounds.verify.search import Violation
 
@@ -64,15 +67,34 @@ def test_two_experiments_for_one_claim_are_refused():
 
 
 def test_conditions():
+    """A study asks its claim's hypotheses, those in the bound's symbols too, and nothing else."""
     x = ones(None, 3)
     assert x.tolist() == [1, 1, 1]
-    assert moderate(None, x)
-    assert moderate(None, 0 * x)
-    assert not moderate(None, x * 1e13)
-    assert not moderate(None, x * 1e-13)
-    assert moderate(None, x.astype(float) * 1e13)
-    assert both(moderate, lambda c, x: x[0] > 0)(None, x)
-    assert not both(moderate, lambda c, x: x[0] < 0)(None, x)
+    share, determinant = EXPERIMENTS["sparsifiers.topk.ceil_k"], EXPERIMENTS["lowrank.powersgd.determinant"]
+    for c in share.instances({}, x.shape):
+        assert share.admits(c, x)
+        assert not share.admits(c, 0 * x)
+        assert not EXPERIMENTS["sparsifiers.topk.floor_k"].admits(c, x) or c.kept(3) == max(1, floor(c.mu * 3))
+    assert [determinant.admits(PowerSGD(rank), np.eye(side)) for rank, side in ((1, 2), (2, 2), (1, 3))] == [
+        True,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_hypotheses_about_compressors_run_or_say_how_cases_are_made_so(name):
+    for hypothesis in claims()[name].assumes:
+        assert (hypothesis.condition is None) == bool(hypothesis.ensured), hypothesis.name
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("name", ["sparsifiers.randk.variance", "quantizers.qsgd.level", "lowrank.lowrank.idempotence"])
+def test_what_is_not_measured_has_a_reason_and_what_is_left_out_a_hypothesis(name):
+    finding = confront(name, drawn=False)
+    assert finding.as_stated
+    assert set(finding.left_out) <= {hypothesis.name for hypothesis in claims()[name].assumes}
+    assert set(finding.unmeasured) <= {"its law cannot be read off the kernel: draws are tested"}
 
 
 def test_the_subject_of_a_study_is_in_one_registry():

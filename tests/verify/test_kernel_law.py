@@ -103,6 +103,16 @@ def test_sketches_in_the_plane(x, dtype):
     assert error == pytest.approx(abs(np.linalg.det(wide)), abs=4 * np.finfo(dtype).eps * (wide**2).sum())
 
 
+@pytest.mark.parametrize("shape", [(1, 3), (2, 3), (4, 2)], ids=str)
+def test_a_sketch_of_the_smaller_sides_rank_has_one_outcome(shape):
+    x = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
+    law = kernel_law(PowerSGD(min(shape)), x)
+    assert law.p.tolist() == [1.0]
+    assert law.y[0] == pytest.approx(x.ravel(), rel=1e-13)  # the matrix itself, up to a few roundings
+    x[:, 0] = 0  # the first columns alone would not span the rest
+    assert kernel_law(PowerSGD(min(shape)), x).y[0] == pytest.approx(x.ravel(), rel=1e-13)
+
+
 def test_a_deterministic_compressor_has_one_outcome():
     x = np.array([1.0, -3.0, 2.0])
     law = kernel_law(TopK(2), x)
@@ -118,7 +128,7 @@ def test_a_deterministic_compressor_has_one_outcome():
         (RandK(1), np.ones(7)),
         (AdaptiveSparsification(), np.ones(17)),
         (PowerSGD(1), np.ones((2, 3))),
-        (PowerSGD(2), np.eye(2)),
+        (PowerSGD(2), np.ones((3, 4))),
     ],
     ids=str,
 )

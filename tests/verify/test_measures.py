@@ -84,7 +84,9 @@ def test_distortion_in_its_variants():
     assert Distortion(center=0).exact(CompressorRun(c, x)) == 3
     assert Distortion(relative=False).exact(CompressorRun(c, x)) == 18
     assert Distortion(gain=lambda c, n: Fraction(1, 3)).exact(CompressorRun(c, x)) == Fraction(2, 3)
-    assert Distortion().read(CompressorRun(c, np.zeros(3))) is None  # nothing to be relative to
+    for nothing in (np.zeros(3), (Fraction(0),) * 3):
+        with pytest.raises(ValueError, match="nothing is relative to a zero input"):
+            (Distortion().exact if isinstance(nothing, tuple) else Distortion().read)(CompressorRun(c, nothing))
     assert Distortion(relative=False).read(CompressorRun(c, np.zeros(3))) == Reading(0.0, pytest.approx(0.0))
     assert Distortion().of(TopK(1), np.array([3.0, 4.0]), [np.array([0.0, 4.0])]) == pytest.approx(
         9 / 25,
@@ -120,6 +122,28 @@ def test_defects_of_laws():
     x = np.array([1.0, 1.0])
     assert IdempotenceDefect().read(CompressorRun(RandK(1, scaled=False), x)).value == pytest.approx(0.5)
     assert SignDefect().read(CompressorRun(QSGD(2), np.array([1.0, -2.0, 0.3]))).value == 0.0
+
+
+class OtherDraws(RandK):
+    """Draws anew what it keeps of a vector whose sum is negative: the same law, by other draws."""
+
+    def compress(self, x, rng=None):
+        return super().compress(x, rng.spawn(1)[0] if np.sum(x) < 0 else rng)
+
+
+class Growing(RandK):
+    """Keeps more of a large vector."""
+
+    def compress(self, x, rng=None):
+        return RandK(2 if np.abs(x).max() > 1 else self.k, False).compress(x, rng)
+
+
+def test_where_a_law_cannot_be_read_off_the_same_draws_are_compared():
+    x = np.ones(9)
+    for measure in (SignDefect(), ScaleDefect()):
+        assert measure.read(CompressorRun(RandK(1), x)).value == 0.0
+    assert SignDefect().read(CompressorRun(OtherDraws(1), x)).value > 0.0  # never less than the total variation
+    assert ScaleDefect().read(CompressorRun(Growing(1, False), x)).value == 1.0
 
 
 def test_a_law_that_favours_a_sign_has_a_defect():
@@ -169,6 +193,6 @@ def test_grids_hold_every_sign_pattern_ties_and_zeros_and_small_inputs_first():
     inputs = list(VECTORS.grid(0))
     assert len(set(inputs)) == len(inputs)
     assert {(1, 1), (0, -1), (-1, 0), (3, -3), (1, 1, 1), (0, 0, -2)} <= set(inputs)
-    assert all(any(x) for x in inputs)
+    assert [x for x in inputs if not any(x)] == [(0,), (0, 0), (0, 0, 0)]
     assert inputs[0] == (1,)
     assert [len(x) for x in inputs] == sorted(len(x) for x in inputs)

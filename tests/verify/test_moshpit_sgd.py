@@ -51,3 +51,27 @@ def test_a_wrong_step_size_is_noticed(bounded, factor):
 
     found = confront(f"moshpit.sgd.{bounded}", implementations={"moshpit_sgd": wrong}, drawn=False)
     assert found.verdict is Verdict.REFUTED
+
+
+def test_every_term_of_the_bound_with_departures_is_needed():
+    study = EXPERIMENTS["moshpit.sgd.departures"]
+    cases = [*study.corpus(budgets["quick"]), *study.extremal(budgets["quick"])]
+    outcomes = [study.trial(study.implementation({}), case) for case in cases]
+    bound = claims()[study.claim].relation.rhs
+    terms = sp.Add.make_args(bound)
+    assert len(terms) == 3
+    for term in (sp.S.Zero, *terms):
+        broken = []
+        for o in outcomes:
+            values = {s: sp.nsimplify(o.values[s.name]) for s in bound.free_symbols}
+            broken.append(float(o.measured) > decimal((bound - term).subs(values)) + o.slack)
+        assert any(broken) == (term != 0), term
+
+
+def test_who_stays_has_the_noise_of_its_own_steps_alone():
+    study = EXPERIMENTS["moshpit.sgd.departures"]
+    leaving = [case for case in study.extremal(budgets["quick"]) if case.settings["stays"] == "1"]
+    assert len(leaving) == 2
+    for case in leaving:
+        outcome = study.trial(study.implementation({}), case)
+        assert outcome.measured == study.statement.bound(**outcome.values)

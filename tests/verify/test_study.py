@@ -240,6 +240,8 @@ def test_a_study_says_what_it_does():
         Study("a.b.c", "made_up", trial)
     with pytest.raises(ValueError, match="must say what its grid enumerates"):
         Study("a.b.c", "made_up", trial, grid=grid)
+    with pytest.raises(ValueError, match="no trial to measure them"):
+        Study("a.b.c", "made_up", cases=generated)
     study = Study("a.b.c", "made_up", trial, cases=generated)
     with pytest.raises(ValueError, match="two studies for one claim"):
         studies(study, study)

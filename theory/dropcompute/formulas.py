@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing
@@ -14,6 +16,7 @@ from commbounds.theory.dropcompute.terms import (
     NORMAL_TIMES,
     SOME_WORKERS,
     TOP,
+    TWO_WORKERS,
     VAN_ZWET_1964,
     M,
     N,
@@ -35,11 +38,60 @@ _MEAN = M * latency
 _SPREAD = jitter * sp.sqrt(M)
 
 
+def _time_close(
+    family: str, shape: float, logwidth: float, shortest: float, latency: float, jitter: float, M: int
+) -> bool:
+    """Whether the law and M are on the 1 % map of E[T]."""
+    if family == "normal":
+        return True
+    if family == "lognormal":
+        return logwidth == 1 / 10 and M >= 12
+    return M >= 64 and (
+        (family == "gamma" and shape == 16)
+        or (family == "uniform" and shortest == 0)
+        or (family == "two, alike" and math.isclose(3 * jitter, latency))
+    )
+
+
+def _time_near(
+    family: str, shape: float, logwidth: float, shortest: float, latency: float, jitter: float, M: int
+) -> bool:
+    """Whether the law and M are on the 5 % map of E[T]."""
+    if family == "released":
+        return M >= 64
+    if family == "gamma":
+        return (shape == 16 and M >= 4) or (shape in (1, 4) and M >= 64)
+    if family == "lognormal":
+        return (logwidth == 1 / 10 and M >= 4) or (logwidth == 1 / 2 and M >= 64)
+    if family == "uniform":
+        return shortest == 0 and M >= 12
+    if family == "two, alike":
+        return 2 * shortest >= latency and M >= 12
+    return _time_close(family, shape, logwidth, shortest, latency, jitter, M)
+
+
+def _skew_close(family: str, shape: float, logwidth: float, N: int, M: int) -> bool:
+    """Whether the law, N and M are on the 1 % map of the formula that is corrected for skewness."""
+    known = (
+        family in ("normal", "released")
+        or (family == "gamma" and (shape == 1 or shape >= 4))
+        or (family == "lognormal" and logwidth == 1 / 10)
+    )
+    return known and M >= 12 and 2 <= N <= 10**4
+
+
+def _quantile_close(family: str, logwidth: float, N: int, M: int) -> bool:
+    """Whether the law, N and M are on the 1 % map of the bracket with true quantiles."""
+    known = family in ("normal", "uniform", "gamma", "released") or (family == "lognormal" and logwidth <= 1 / 2)
+    return known and M >= 4 and 32 <= N <= 10**4
+
+
 WORKERS = Hypothesis("up_to_ten_thousand", "2 <= N <= 10^4.", Ge(N, 2) & Le(N, 10**4))
 TIME_CLOSE = Hypothesis(
     "time_map_1",
     "Latencies are normal; lognormal of width 1/10 with M >= 12; or, with M >= 64, gamma of shape 16, uniform on "
     "[0, 2 mu], or mu (2/3) and mu (4/3) with equal chances.",
+    _time_close,
 )
 NARROW = Hypothesis(
     "narrow_times",
@@ -51,18 +103,24 @@ TIME_NEAR = Hypothesis(
     "The same; lognormal of width 1/10 or gamma of shape 16 with M >= 4; uniform on [0, 2 mu], or two equally likely "
     "values of mu/2 or more, with M >= 12; or, with M >= 64, exponential, gamma of shape 4, lognormal of width 1/2, or "
     "the released delay.",
+    _time_near,
 )
-RELEASED_TWELVE = Hypothesis("released_delay_at_12", "M = 12, and the delay is the one that the released code injects.")
+RELEASED_TWELVE = Hypothesis(
+    "released_delay_at_12",
+    "M = 12, and the delay is the one that the released code injects.",
+    lambda family, M: family == "released" and M == 12,
+)
 SKEW_CLOSE = Hypothesis(
     "skew_map_1",
     "M >= 12, 2 <= N <= 10^4, and latencies are normal, exponential, gamma of shape >= 4, lognormal of width 1/10, or "
     "the released delay.",
+    _skew_close,
 )
 QUANTILE_CLOSE = Hypothesis(
     "quantile_map_1",
     "Latencies are normal, uniform, exponential, gamma, lognormal of width <= 1/2, or the released delay; M >= 4 and "
     "32 <= N <= 10^4.",
-    Ge(M, 4) & Ge(N, 32) & Le(N, 10**4),
+    _quantile_close,
 )
 LITTLE_SKEW = Hypothesis(
     "little_skew",
@@ -97,6 +155,7 @@ FORMULAS: tuple[Claim, ...] = (
         ),
         kind=Kind.EXPECTED,
         assumes=NORMAL_TIMES,
+        unpinned=(("exponent 0 of N + 1", "No number: the quantile at 0."),),
     ),
     claim(
         "maximum.harmonic",
@@ -121,6 +180,12 @@ FORMULAS: tuple[Claim, ...] = (
         "E max <= log(N E exp(l Z))/l = log(N)/l + l/2, at l = sqrt(2 log N).",
         kind=Kind.EXPECTED,
         assumes=NORMAL_TIMES,
+        unpinned=(
+            (
+                "exponent 3/2 of log(N)",
+                "Asks for more at N = 2 alone, 0.82 where the bound is 1.18: the largest of two is 0.56.",
+            ),
+        ),
     ),
     claim(
         "maximum.printed_above",
@@ -129,6 +194,7 @@ FORMULAS: tuple[Claim, ...] = (
         "Computed for every N from 3 to 400 and on a logarithmic grid to 1e9; no proof.",
         kind=Kind.APPROXIMATE,
         assumes=(NORMAL_TIMES, SOME_WORKERS),
+        unpinned=(("exponent 0 of N", "No number: the quantile at 0."),),
     ),
     claim(
         "maximum.printed_close",
@@ -138,6 +204,7 @@ FORMULAS: tuple[Claim, ...] = (
         "2.599 %; no proof.",
         kind=Kind.APPROXIMATE,
         assumes=(NORMAL_TIMES, SOME_WORKERS),
+        unpinned=(("exponent 0 of N", "No number: the quantile at 0."),),
         tightness=1,
         extremal="six workers",
     ),
@@ -147,7 +214,7 @@ FORMULAS: tuple[Claim, ...] = (
         Le(TOP, bracket),
         "Refuted at N = 2: E max = 1/sqrt(pi) = 0.5642, the bracket is 0.5197.",
         kind=Kind.APPROXIMATE,
-        assumes=NORMAL_TIMES,
+        assumes=(NORMAL_TIMES, TWO_WORKERS),
         stands=Standing.REFUTED,
         extremal="two workers",
         note="At N = 2 the bracket is 7.9 % too small, at every larger N that was tried it is too large.",
@@ -161,7 +228,7 @@ FORMULAS: tuple[Claim, ...] = (
             "The central limit theorem for T_n and the Gumbel limit of the largest; an equality of no law.",
         ),
         kind=Kind.APPROXIMATE,
-        assumes=INDEPENDENT,
+        assumes=(INDEPENDENT, TWO_WORKERS),
         stands=Standing.REFUTED,
         extremal="exponential latency and M = 1: half of the truth at N = 10^4",
         note="As an equality it never holds. Too small for latencies skewed to the right, so that predicted gains are "
@@ -205,7 +272,7 @@ FORMULAS: tuple[Claim, ...] = (
         "Cornish and Fisher's expansion of the quantile of T_n to first order in its skewness, skewness/sqrt(M); an "
         "equality for normal latencies.",
         kind=Kind.APPROXIMATE,
-        assumes=INDEPENDENT,
+        assumes=(INDEPENDENT, TWO_WORKERS),
         stands=Standing.REFUTED,
         extremal="one lognormal micro-batch of width 1",
         note="An approximation, better than the printed one wherever skewness/sqrt(M) is small.",
@@ -217,6 +284,7 @@ FORMULAS: tuple[Claim, ...] = (
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,
         assumes=SKEW_CLOSE,
+        unpinned=(("0.9 times the bound", "A round figure: the largest that was seen on the map is 0.64 %."),),
     ),
     claim(
         "time.generalised",
@@ -224,7 +292,7 @@ FORMULAS: tuple[Claim, ...] = (
         Eq(MEAN_TIME, (1 - sp.EulerGamma) * upper + sp.EulerGamma * outer),
         "The Gumbel limit alone: the largest of N is about q(1-1/N) + gamma (q(1-1/(eN)) - q(1-1/N)).",
         kind=Kind.APPROXIMATE,
-        assumes=INDEPENDENT,
+        assumes=(INDEPENDENT, TWO_WORKERS),
         stands=Standing.REFUTED,
         extremal="one worker's law with a bounded support, N = 2",
         note="An approximation that keeps the law's own tail.",
@@ -236,6 +304,7 @@ FORMULAS: tuple[Claim, ...] = (
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,
         assumes=(QUANTILE_CLOSE, LITTLE_SKEW),
+        unpinned=(("0.9 times the bound", "A round figure: the largest that was seen on the map is 0.61 %."),),
         note="For gamma times the error depends on N and on M times the shape alone: at N = 32 it is 0.4 % for 1, the "
         "exponential law, 1.1 % for 1/2 and 2.8 % for 1/5, as with M = 4 and latencies of shape 1/20.",
     ),

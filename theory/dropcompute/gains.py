@@ -5,6 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing
+from commbounds.theory.dropcompute.formulas import TIME_NEAR
 from commbounds.theory.dropcompute.terms import (
     AT_THE_MEAN,
     BEST_TAU,
@@ -38,18 +39,30 @@ from commbounds.theory.dropcompute.terms import (
 _KEPT = 1 - cv / (2 * sp.sqrt(M)) - sp.Integer(1) / M
 _CAP = (M * longest + overhead) / (M * shortest + overhead)
 
+
+def _settled(family: str, shape: float, logwidth: float, N: int, M: int) -> bool:
+    """Whether the cell is one of those where a threshold was seen to settle."""
+    known = (
+        family in ("normal", "released")
+        or (family == "gamma" and shape in (1, 4))
+        or (family == "lognormal" and logwidth == 1 / 2)
+    )
+    return known and N >= 4 and M == 12
+
+
 SEVERAL = Hypothesis(
     "settled_cells",
-    "N >= 64, M = 12, T_c = M mu/5, and latencies are normal, exponential, gamma of shape 4, lognormal of width 1/2, "
-    "or "
-    "the released delay.",
-    Ge(N, 64),
+    "N >= 4, M = 12, and latencies are normal, exponential, gamma of shape 4, lognormal of width 1/2, "
+    "or the released delay.",
+    _settled,
 )
-GAIN_NEAR = Hypothesis(
-    "gain_map_5",
-    "tau maximises the exact gain, N >= 32, T_c = M mu/5, and law and M are on the 5 % map of E[T] with M >= 12.",
-    Ge(N, 32) & Ge(M, 12),
+NEVER_FREE = Hypothesis(
+    "never_free", "A step without any latency takes time: M a + T_c > 0.", sp.Gt(M * shortest + overhead, 0)
 )
+FIFTH = Hypothesis(
+    "overhead_of_a_fifth", "T_c = M mu/5.", ensured="The trial works the overhead out from the case's law and M."
+)
+GAIN_NEAR = Hypothesis("gain_map_5", "N >= 32 and M >= 12.", Ge(N, 32) & Ge(M, 12))
 
 GAINS: tuple[Claim, ...] = (
     claim(
@@ -84,13 +97,20 @@ GAINS: tuple[Claim, ...] = (
     claim(
         "gain.at_the_mean",
         "A threshold at a worker's mean time gains nearly all that ideal workers would",
-        Ge(GAIN, _KEPT * ideal),
+        Ge(GAIN, sp.Max(0, _KEPT) * ideal),
         "E min(M mu, T) <= M mu, and the bound on what is completed at the mean. So the best threshold's gain grows "
         "without bound with N whenever E[T] does, that is, for every law with unbounded support.",
         kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, AT_THE_MEAN),
         tightness=1,
         extremal="constant latency",
+        unpinned=(
+            (
+                "0.9 times the term -jitter/(2[*]sqrt(M)[*]latency)",
+                "Loose by nature, as the bound on what is completed at the mean is: 0.40 of the 0.50 standard "
+                "deviations are dropped when there are many micro-batches.",
+            ),
+        ),
     ),
     claim(
         "gain.new_better",
@@ -134,7 +154,7 @@ GAINS: tuple[Claim, ...] = (
         "and "
         "c/(a c + T_c) grows with c.",
         kind=Kind.EXPECTED,
-        assumes=(CONTINUOUS, INDEPENDENT, BOUNDED),
+        assumes=(CONTINUOUS, INDEPENDENT, BOUNDED, NEVER_FREE),
         tightness=1,
         extremal="constant latency",
     ),
@@ -182,8 +202,8 @@ GAINS: tuple[Claim, ...] = (
     claim(
         "gain.degenerate",
         "Exponential latency and no overhead: dropping nearly everything gains nearly as much as ideal workers",
-        Ge(GAIN, (1 - tau / latency) * ideal),
-        "mu completed = E min(tau, T_n) >= tau P(t > tau) >= tau (1 - tau/mu), and E min(tau, T) <= tau.",
+        Ge(GAIN, sp.exp(-tau / latency) * slowest / (M * latency)),
+        "mu completed = E min(tau, T_n) >= tau P(t > tau) = tau exp(-tau/mu), and E min(tau, T) <= tau.",
         kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, EXPONENTIAL, FREE_STEP),
         tightness=1,
@@ -193,12 +213,13 @@ GAINS: tuple[Claim, ...] = (
     ),
     claim(
         "threshold.settled",
-        "From 64 workers on, one threshold is as good as the best for any number of workers",
-        Le(REGRET, sp.Rational(1, 1000)),
+        "From four workers on, one threshold is as good as the best for any number of workers",
+        Le(REGRET, sp.Rational(1, 3000)),
         "Once P(T > tau) is nearly 1, S_eff is E[completed]/(tau + T_c) times what does not depend on tau. Measured "
         "against the exact law on the cells of the map; no proof of the constant.",
         kind=Kind.APPROXIMATE,
-        assumes=SEVERAL,
+        assumes=(FIFTH, SEVERAL),
+        note="The most is lost by four workers of normal latency, 0.030 %; three lose 0.7 %, eight less than 1e-6.",
     ),
     claim(
         "gain.printed_within_5",
@@ -206,6 +227,7 @@ GAINS: tuple[Claim, ...] = (
         Le(GAP, sp.Rational(1, 20)),
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,
-        assumes=GAIN_NEAR,
+        assumes=(BEST_TAU, FIFTH, GAIN_NEAR, TIME_NEAR),
+        unpinned=(("0.9 times the bound", "A round figure: the largest that was seen on the map is 3.5 %."),),
     ),
 )

@@ -8,6 +8,7 @@ from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.dropcompute.terms import (
     COMPUTED_DIVISOR,
     CONVEX,
+    ELSEWHERE,
     FIXED_DIVISOR,
     GILADI_2023,
     MEAN_GRADIENT,
@@ -15,6 +16,7 @@ from commbounds.theory.dropcompute.terms import (
     PICKED_SUBOPTIMALITY,
     SMALL_STEP,
     SMOOTH,
+    SOME_COMPUTED,
     SOME_SAMPLE,
     SQUARED_GRADIENT,
     TUNED,
@@ -23,10 +25,10 @@ from commbounds.theory.dropcompute.terms import (
     claim,
     distance,
     excess,
-    iterations,
     largest_batch,
     noise,
     samples,
+    sgdsteps,
     share,
     smoothness,
     stepsize,
@@ -49,7 +51,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         Eq(MEAN_GRADIENT, 1),
         "Given the latencies, the mean of whatever counts has the full gradient for its mean.",
         kind=Kind.EXPECTED,
-        assumes=(OF_LATENCY_ALONE, COMPUTED_DIVISOR),
+        assumes=(OF_LATENCY_ALONE, COMPUTED_DIVISOR, SOME_COMPUTED),
     ),
     claim(
         "gradient.worker",
@@ -65,7 +67,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         Eq(MEAN_GRADIENT, 1),
         "Refuted by micro-batches whose gradient is their latency: what ends in time is the small ones.",
         kind=Kind.EXPECTED,
-        assumes=COMPUTED_DIVISOR,
+        assumes=(COMPUTED_DIVISOR, SOME_COMPUTED),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="dropcompute.gradient.computed",
         extremal="gradients equal to latencies, 1 and 2 with equal chances",
@@ -75,18 +77,17 @@ CONVERGENCE: tuple[Claim, ...] = (
         "sgd.nonconvex",
         "SGD with random batches, any step size up to 1/L",
         Le(SQUARED_GRADIENT, _GRADIENT_BOUND),
-        "Descent: E f(x+) <= f(x) - eta b/(2B) |grad f|^2 + L eta^2 b sigma^2/(2 B^2), as (b/B)^2 <= b/B and eta L <= "
-        "1; "
-        "summed and divided by eta K/(2B).",
+        "Descent: E f(x+) <= f(x) - gamma b/(2B) |grad f|^2 + L gamma^2 b sigma^2/(2 B^2), as (b/B)^2 <= b/B and "
+        "gamma L <= 1; summed and divided by gamma K/(2B).",
         kind=Kind.EXPECTED,
         assumes=(SMOOTH, SMALL_STEP, SOME_SAMPLE),
         tightness=1,
-        extremal="one step on L x^2/2 without noise, nothing dropped, eta = 1/L",
-        axis="iterations",
-        note="The noise attains its term too: on L x^2/2, at eta = 1/L and from the minimiser, all steps but the first "
-        "see L eta sigma_g^2/B. Without noise and in many steps, an objective whose slope dips between the visited "
-        "points, and is the same at all of them, attains 2/3 at eta = 1/L, and 1 in the limit of small steps if the "
-        "bound is divided by 2 - eta L, as the proof allows.",
+        extremal="one step on L x^2/2 without noise, nothing dropped, gamma = 1/L",
+        axis="sgdsteps",
+        note="The noise attains its term too: on L x^2/2, at gamma = 1/L and from the minimiser, all steps but the "
+        "first see L gamma sigma^2/B. Without noise and in many steps, an objective whose slope dips between the "
+        "visited points, and is the same at all of them, attains 2/3 at gamma = 1/L, and 1 in the limit of small steps "
+        "if the bound is divided by 2 - gamma L, as the proof allows.",
     ),
     claim(
         "sgd.nonconvex_tuned",
@@ -97,13 +98,21 @@ CONVERGENCE: tuple[Claim, ...] = (
         ),
         GILADI_2023.recalled(
             "convergence with stochastic batch sizes, up to constants",
-            "The bound with any step size at eta = min(1/L, B sqrt(2 D/(K L sigma_g^2))); the constants are ours.",
+            "The bound with any step size at gamma = min(1/L, B sqrt(2 Delta/(K L sigma^2))); the constants are ours.",
         ),
         kind=Kind.EXPECTED,
-        assumes=(SMOOTH, TUNED, SOME_SAMPLE),
+        assumes=(SMOOTH, TUNED, SOME_SAMPLE, ELSEWHERE),
         tightness=1,
         extremal="one step on L x^2/2 without noise, nothing dropped",
-        axis="iterations",
+        axis="sgdsteps",
+        unpinned=(
+            (
+                "0.9 times the term 2[*]sqrt(2)[*]sqrt(excess)*",
+                "On a quadratic half of the noise's term is attained at most, in the limit of many steps: what is left "
+                "of the start and what the noise adds are a quarter each. Nothing that attains more is known.",
+            ),
+            ("exponent -1/2 of 2", "Half of the noise's term: the same."),
+        ),
     ),
     claim(
         "sgd.convex",
@@ -112,15 +121,15 @@ CONVERGENCE: tuple[Claim, ...] = (
             PICKED_SUBOPTIMALITY,
             largest_batch * distance**2 / (2 * stepsize * samples) + stepsize * noise**2 / (2 * largest_batch),
         ),
-        "E|x+ - x*|^2 <= |x - x*|^2 - 2 eta b/B <grad f, x - x*> + eta^2 b/B |grad f|^2 + eta^2 b sigma^2/B^2. A "
-        "convex f has <grad f, x - x*> >= f - f* + |grad f|^2/(2L), so that eta L <= 1 leaves -2 eta b/B (f - f*); "
-        "summed and divided by 2 eta K/B.",
+        "E|x+ - x*|^2 <= |x - x*|^2 - 2 gamma b/B <grad f, x - x*> + gamma^2 b/B |grad f|^2 + gamma^2 b sigma^2/B^2. A "
+        "convex f has <grad f, x - x*> >= f - f* + |grad f|^2/(2L), so that gamma L <= 1 leaves -2 gamma b/B (f - f*); "
+        "summed and divided by 2 gamma K/B.",
         kind=Kind.EXPECTED,
         assumes=(SMOOTH, CONVEX, SMALL_STEP, SOME_SAMPLE),
         tightness=1,
-        extremal="no noise, nothing dropped, eta = 1/L, and slope 1 until the minimiser is one step away: x^2/2, "
+        extremal="no noise, nothing dropped, gamma = 1/L, and slope 1 until the minimiser is one step away: x^2/2, "
         "continued by its tangents",
-        axis="iterations",
+        axis="sgdsteps",
         note="With |grad f|^2 <= 2L (f - f*) in place of that inequality, step sizes up to 1/(2L) and twice the bound "
         "come out: no case attains more than half of that.",
     ),
@@ -133,20 +142,27 @@ CONVERGENCE: tuple[Claim, ...] = (
         ),
         GILADI_2023.recalled(
             "convergence with stochastic batch sizes, up to constants",
-            "The bound with any step size at eta = min(1/L, B R/(sigma_g sqrt(K))): at 1/L the noise's term is at most "
-            "sigma_g R/(2 sqrt(K)), at the other each of the two is that. The constants are ours.",
+            "The bound with any step size at gamma = min(1/L, B R/(sigma sqrt(K))): at 1/L the noise's term is at most "
+            "sigma R/(2 sqrt(K)), at the other each of the two is that. The constants are ours.",
         ),
         kind=Kind.EXPECTED,
-        assumes=(SMOOTH, CONVEX, TUNED_CONVEX, SOME_SAMPLE),
+        assumes=(SMOOTH, CONVEX, TUNED_CONVEX, SOME_SAMPLE, ELSEWHERE),
         tightness=1,
         extremal="no noise, nothing dropped, and slope 1 until the minimiser is one step away: x^2/2, continued by its "
         "tangents",
-        axis="iterations",
+        axis="sgdsteps",
+        unpinned=(
+            (
+                "0.9 times the term distance[*]noise/sqrt(samples)",
+                "On a quadratic half of the noise's term is attained at most, in the limit of many steps: what is left "
+                "of the start and what the noise adds are a quarter each. Nothing that attains more is known.",
+            ),
+        ),
     ),
     claim(
         "sgd.drops_ignored",
         "The same bound with the samples of steps in which nothing is dropped",
-        Le(SQUARED_GRADIENT, _GRADIENT_BOUND.subs(samples, iterations * largest_batch)),
+        Le(SQUARED_GRADIENT, _GRADIENT_BOUND.subs(samples, sgdsteps * largest_batch)),
         "Refuted by dropping: only what is computed counts.",
         kind=Kind.EXPECTED,
         assumes=(SMOOTH, SMALL_STEP, SOME_SAMPLE),
@@ -154,7 +170,7 @@ CONVERGENCE: tuple[Claim, ...] = (
         corrected_by="dropcompute.sgd.nonconvex",
         tightness=sp.oo,
         extremal="noiseless samples, one of them in the first step and none thereafter",
-        axis="iterations",
+        axis="sgdsteps",
         note="Dropping costs steps: with a share p dropped, 1/(1-p) times as many.",
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Le, Standing
 from commbounds.theory.dropcompute.terms import (
     AFTER_BACKWARD,
     ALL_COMPLETED,
@@ -17,6 +17,7 @@ from commbounds.theory.dropcompute.terms import (
     GILADI_2023,
     PERIOD,
     SHARED,
+    SOME_TIME,
     STEP_TIME,
     TAKES_TIME,
     THRESHOLD_DEFECT,
@@ -38,6 +39,17 @@ from commbounds.theory.dropcompute.terms import (
 )
 
 _CODE = "paper-submissions/dropcompute, training loops"
+
+WAITED_FOR = Hypothesis(
+    "waited_for_takes_time",
+    "The last worker waited for takes time: its time is the threshold, and that is positive.",
+    lambda x, spare: sorted(x.sum(axis=1))[len(x) - 1 - spare] > 0,
+)
+SEVENTH = Hypothesis(
+    "seven_micro_batches",
+    "M >= 7: the released search looks at elapsed times from the seventh micro-batch on.",
+    lambda x: x.shape[1] >= 7,
+)
 
 STEPS: tuple[Claim, ...] = (
     claim(
@@ -144,7 +156,7 @@ STEPS: tuple[Claim, ...] = (
             "chosen "
             "anew in every step: this says nothing of a fixed threshold.",
         ),
-        assumes=(CONTINUOUS, ENDS_AT_TAU),
+        assumes=(CONTINUOUS, ENDS_AT_TAU, WAITED_FOR),
         tightness=1,
         extremal="no backup worker, or backup workers that end nothing in time",
     ),
@@ -156,7 +168,7 @@ STEPS: tuple[Claim, ...] = (
             "the definition of the completed micro-batches, put together with backup workers",
             "Refuted: the last worker waited for ends its last micro-batch exactly at tau.",
         ),
-        assumes=(CONTINUOUS, ENDS_BEFORE_TAU),
+        assumes=(CONTINUOUS, ENDS_BEFORE_TAU, WAITED_FOR),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="dropcompute.backup.dominated",
         tightness=sp.oo,
@@ -180,6 +192,7 @@ STEPS: tuple[Claim, ...] = (
         "The best threshold on calibration steps never does worse than none",
         Ge(GAIN, 1),
         "The largest elapsed time is a candidate: everything is completed and min(tau, T) = T.",
+        assumes=SOME_TIME,
         tightness=1,
         extremal="latencies that are all equal",
     ),
@@ -193,7 +206,7 @@ STEPS: tuple[Claim, ...] = (
             "and the slowest worker, step by step; the candidates are a set, and ties go to the smallest. No order of "
             "the workers enters, so that all maximise one function over one set.",
         ),
-        assumes=SHARED,
+        assumes=(SHARED, SOME_TIME),
         note="Every worker may list itself first. What it must not do is to choose from its own latencies, or with an "
         "overhead that it measured alone.",
     ),
@@ -205,6 +218,7 @@ STEPS: tuple[Claim, ...] = (
             "paper-submissions/dropcompute, search for the threshold",
             "It takes the step to end at the largest elapsed time below tau, which is at most min(tau, T).",
         ),
+        assumes=(SOME_TIME, SEVENTH),
         note="It reports up to twelve times too much with two workers; above 32 workers and 12 micro-batches less than "
         "3 % too much was seen.",
     ),

@@ -79,22 +79,22 @@ gammascale = Symbol("gammascale", r"\theta", Fraction(1, 2), positive=True)
 share = Symbol("share", example=Fraction(3, 4), nonnegative=True)
 """Expected share of the micro-batches that are completed; where said, probability that a worker completes one."""
 stepsize = Symbol("stepsize", r"\gamma", Fraction(1, 8), positive=True)
-"""Step size of SGD."""
+"""Step size of SGD, gamma."""
 noise = Symbol("noise", r"\sigma", Fraction(2), nonnegative=True)
-"""Standard deviation of a sample's gradient."""
+"""Standard deviation of a sample's gradient, sigma."""
 smoothness = Symbol("smoothness", "L", Fraction(1), positive=True)
 """Lipschitz constant of the gradient."""
-curvature = Symbol("curvature", r"\inf f''", Fraction(-1, 2), real=True)
+leastcurvature = Symbol("leastcurvature", r"\inf f''", Fraction(-1, 2), real=True)
 """Smallest curvature of the objective: not negative where it is convex."""
 distance = Symbol("distance", r"\lVert\theta^0-\theta^*\rVert", Fraction(3), nonnegative=True)
-"""Distance of the start from a minimiser."""
+"""Distance of the start from a minimiser, R."""
 excess = Symbol("excess", r"\Delta_f", Fraction(4), nonnegative=True)
-"""f at the start, less its infimum."""
+"""f at the start, less its infimum: Delta."""
 samples = Symbol("samples", "K", Fraction(12), positive=True)
 """Samples used in all steps together, K."""
 largest_batch = Symbol("largest_batch", "B", 3, integer=True, positive=True)
 """Samples of a step in which nothing is dropped, B."""
-iterations = Symbol("iterations", "K", 6, integer=True, positive=True)
+sgdsteps = Symbol("sgdsteps", r"n_{\mathrm{steps}}", 6, integer=True, positive=True)
 """Steps of SGD."""
 
 cv = jitter / latency
@@ -205,16 +205,46 @@ TRIAL_DEFECT = Quantity(
     "largest difference between a trial drawn among others and drawn alone, in seconds or micro-batches",
 )
 
-CONTINUOUS = Hypothesis("all_the_time", "Elapsed time is tested all the time: variant A.")
-AFTER_BACKWARD = Hypothesis("after_backward", "Elapsed time is tested after every micro-batch: variant B.")
-BETWEEN = Hypothesis("between_halves", "Elapsed time is tested before every forward and every backward: variant C.")
-ENDS_AT_TAU = Hypothesis("ends_at_tau", "A micro-batch that ends exactly at tau counts.")
-TAKES_TIME = Hypothesis("first_takes_time", "The first micro-batch of every worker and step takes time.")
-ENDS_BEFORE_TAU = Hypothesis("ends_before_tau", "A micro-batch that ends exactly at tau does not count.")
-INDEPENDENT = Hypothesis(
-    "independent_latencies", "Latencies are independent, of one law with mean mu and standard deviation sigma."
+CONTINUOUS = Hypothesis(
+    "all_the_time", "Elapsed time is tested all the time: variant A.", lambda preemption: preemption == "A"
 )
-IDENTICAL = Hypothesis("identical_times", "The workers' times have one law each, which need not be independent.")
+AFTER_BACKWARD = Hypothesis(
+    "after_backward",
+    "Elapsed time is tested after every micro-batch: variant B.",
+    lambda preemption: preemption == "B",
+)
+BETWEEN = Hypothesis(
+    "between_halves",
+    "Elapsed time is tested before every forward and every backward: variant C.",
+    lambda preemption: preemption == "C",
+)
+ENDS_AT_TAU = Hypothesis(
+    "ends_at_tau", "A micro-batch that ends exactly at tau counts.", lambda at_threshold: at_threshold
+)
+ENDS_BEFORE_TAU = Hypothesis(
+    "ends_before_tau", "A micro-batch that ends exactly at tau does not count.", lambda at_threshold: not at_threshold
+)
+TAKES_TIME = Hypothesis(
+    "first_takes_time",
+    "The first micro-batch of every worker and step takes time.",
+    lambda x: bool((x[:, 0] > 0).all()),
+)
+SOME_TIME = Hypothesis(
+    "some_time",
+    "Some micro-batch takes time: where none does, there is no positive threshold.",
+    lambda x: bool(x.any()),
+)
+INDEPENDENT = Hypothesis(
+    "independent_latencies",
+    "Latencies are independent, of one law with mean mu and standard deviation sigma.",
+    ensured="A case names one law; its latencies are enumerated with the products of their probabilities, drawn each "
+    "from its own counter, or their sums have the law's convolutions.",
+)
+IDENTICAL = Hypothesis(
+    "identical_times",
+    "The workers' times have one law each, which need not be independent.",
+    ensured="Which worker is slow is enumerated, and all workers take their turns alike.",
+)
 UNCORRELATED = Hypothesis(
     "uncorrelated_within",
     "The variance of a worker's time is at most M sigma^2, as it is if a worker's latencies are uncorrelated with one "
@@ -224,42 +254,102 @@ UNCORRELATED = Hypothesis(
 SHARED = Hypothesis(
     "shared_calibration",
     "Every worker has gathered all workers' latencies of all calibration steps, and takes the same overheads.",
+    ensured="All workers search in one array of latencies with one overhead; each lists itself first.",
 )
-NORMAL_TIMES = Hypothesis("normal_times", "The workers' times are independent and normal.")
-IFR = Hypothesis("increasing_failure_rate", "The latency has an increasing failure rate; sums keep that.")
-DFR = Hypothesis("decreasing_failure_rate", "M = 1, and the latency has a decreasing failure rate.", Eq(M, 1))
+NORMAL_TIMES = Hypothesis(
+    "normal_times",
+    "The workers' times are independent and normal.",
+    ensured="What is computed is the largest of N independent standard normals.",
+)
+IFR = Hypothesis(
+    "increasing_failure_rate",
+    "The latency has an increasing failure rate; sums keep that.",
+    lambda failure_rate: failure_rate in ("increasing", "constant"),
+)
+ONE_MICRO_BATCH = Hypothesis("one_micro_batch", "M = 1.", Eq(M, 1))
+DFR = Hypothesis(
+    "decreasing_failure_rate",
+    "The latency has a decreasing failure rate.",
+    lambda failure_rate: failure_rate in ("decreasing", "constant"),
+)
 NBUE = Hypothesis(
-    "new_better_than_used", "The latency is new better than used: E[t - x | t > x] <= E[t] for every x >= 0."
+    "new_better_than_used",
+    "The latency is new better than used: E[t - x | t > x] <= E[t] for every x >= 0.",
+    lambda new_better: new_better,
 )
-NWUE = Hypothesis("new_worse_than_used", "The latency is new worse than used: E[t - x | t > x] >= E[t] for every x.")
-EXPONENTIAL = Hypothesis("exponential_latency", "The latency is exponential.")
-GAMMA = Hypothesis("gamma_latency", "The latency is gamma distributed.")
-LOGNORMAL_ONCE = Hypothesis(
-    "lognormal_once",
-    "M = 1, the latency is lognormal, and its width is at most sqrt(2 ln N).",
-    Eq(M, 1) & Le(logwidth, sp.sqrt(2 * sp.log(N))),
+NWUE = Hypothesis(
+    "new_worse_than_used",
+    "The latency is new worse than used: E[t - x | t > x] >= E[t] for every x.",
+    lambda new_worse: new_worse,
 )
-BOUNDED = Hypothesis("bounded_latency", "The latency lies between its smallest and its longest value.")
+EXPONENTIAL = Hypothesis(
+    "exponential_latency", "The latency is exponential.", lambda family, shape: family == "gamma" and shape == 1
+)
+GAMMA = Hypothesis("gamma_latency", "The latency is gamma distributed.", lambda family: family == "gamma")
+LOGNORMAL = Hypothesis("lognormal_latency", "The latency is lognormal.", lambda family: family == "lognormal")
+NARROW_LOGNORMAL = Hypothesis(
+    "narrow_lognormal", "The lognormal's width is at most sqrt(2 ln N).", Le(logwidth, sp.sqrt(2 * sp.log(N)))
+)
+BOUNDED = Hypothesis(
+    "bounded_latency",
+    "The latency lies between its smallest and its longest value.",
+    lambda longest: longest < float("inf"),
+)
 BEYOND_MEAN = Hypothesis("beyond_the_mean", "tau exceeds M mu.", sp.Gt(tau, M * latency))
 AT_THE_MEAN = Hypothesis("threshold_at_the_mean", "tau is M mu.", Eq(tau, M * latency))
 ONE_WORKER = Hypothesis("one_worker", "There is one worker.", Eq(N, 1))
+TWO_WORKERS = Hypothesis("at_least_two", "There are two workers or more.", Ge(N, 2))
 SOME_WORKERS = Hypothesis("at_least_three", "There are three workers or more.", Ge(N, 3))
 FREE_STEP = Hypothesis("no_overhead", "A step has no overhead, T_c = 0.", Eq(overhead, 0))
-BEST_TAU = Hypothesis("best_threshold", "tau maximises S_eff.")
-OF_LATENCY_ALONE = Hypothesis("independent_of_data", "Latencies do not depend on the data.")
-FIXED_DIVISOR = Hypothesis("fixed_divisor", "The sum of the gradients is divided by N M.")
-COMPUTED_DIVISOR = Hypothesis("computed_divisor", "It is divided by what was computed, given that something was.")
-WORKER_DIVISOR = Hypothesis("worker_divisor", "Every worker takes the mean of what it computed, then all average.")
+BEST_TAU = Hypothesis(
+    "best_threshold",
+    "tau maximises S_eff.",
+    ensured="Measured is the largest gain of all thresholds between the smallest and the largest elapsed time.",
+)
+OF_LATENCY_ALONE = Hypothesis(
+    "independent_of_data", "Latencies do not depend on the data.", lambda gradients: gradients == "free"
+)
+FIXED_DIVISOR = Hypothesis(
+    "fixed_divisor",
+    "The sum of the gradients is divided by N M.",
+    lambda normalisation: normalisation == "fixed",
+)
+COMPUTED_DIVISOR = Hypothesis(
+    "computed_divisor",
+    "It is divided by what was computed, given that something was.",
+    lambda normalisation: normalisation == "computed",
+)
+SOME_COMPUTED = Hypothesis(
+    "some_computed", "Something can be computed: tau exceeds the smallest latency.", sp.Gt(tau, shortest)
+)
+WORKER_DIVISOR = Hypothesis(
+    "worker_divisor",
+    "Every worker takes the mean of what it computed, then all average.",
+    lambda normalisation: normalisation == "worker",
+)
 SMOOTH = Hypothesis(
     "smooth_objective",
-    "The gradient is Lipschitz with constant L; samples are unbiased with variance sigma_g^2, and independent of the "
+    "The gradient is Lipschitz with constant L; samples are unbiased with variance sigma^2, and independent of the "
     "batches.",
+    ensured="Objectives are functions on the line whose curvature is L at most; every sample adds sigma or -sigma with "
+    "equal chances, whatever the batches.",
 )
-CONVEX = Hypothesis("convex_objective", "f is convex.", Ge(curvature, 0))
+CONVEX = Hypothesis("convex_objective", "f is convex.", Ge(leastcurvature, 0))
 SOME_SAMPLE = Hypothesis("some_sample", "At least one sample is computed in all steps together.", Ge(samples, 1))
-SMALL_STEP = Hypothesis("step_at_most_inverse", "eta <= 1/L.", Le(stepsize * smoothness, 1))
-TUNED = Hypothesis("tuned_step", "eta = min(1/L, B sqrt(2 D/(K L sigma_g^2))), with D = f(x_1) - f*.")
-TUNED_CONVEX = Hypothesis("tuned_convex_step", "eta = min(1/L, B R/(sigma_g sqrt(K))), with R = ||x_1 - x*||.")
+SMALL_STEP = Hypothesis("step_at_most_inverse", "gamma <= 1/L.", Le(stepsize * smoothness, 1))
+ELSEWHERE = Hypothesis(
+    "begins_elsewhere", "The run does not begin at a minimiser, for which the tuned step is none.", sp.Gt(excess, 0)
+)
+TUNED = Hypothesis(
+    "tuned_step",
+    "gamma = min(1/L, B sqrt(2 Delta/(K L sigma^2))), with Delta = f(x_1) - f*.",
+    ensured="The trial works the step size out by this formula.",
+)
+TUNED_CONVEX = Hypothesis(
+    "tuned_convex_step",
+    "gamma = min(1/L, B R/(sigma sqrt(K))), with R = ||x_1 - x*||.",
+    ensured="The trial works the step size out by this formula.",
+)
 
 GILADI_2023 = Work(
     "N. Giladi, S. Gottlieb, M. Shkolnik, A. Karnieli, R. Banner, E. Hoffer, K. Y. Levy, D. Soudry, 2023, DropCompute: "

@@ -95,7 +95,7 @@ def _rms(name: str, title: str, c: sp.Expr, why: str, *more: Hypothesis) -> Clai
         assumes=(t.GAUSSIAN, *more),
         source=derived(why),
         axis="P",
-        note="Approximate: confronted within 5 % at P = 2 .. 16, four and eight bits, groups of 128.",
+        note="Approximate: confronted within 5 % at up to 16 ranks, four and eight bits, groups of 128.",
     )
 
 
@@ -106,6 +106,7 @@ _RMS = (
         sp.sqrt(2 * P),
         f"P quantisations of size e, and one of a sum whose scale is sqrt(P) times as large: {_INDEPENDENT}.",
         t.OWN_BLOCK_CODED,
+        t.SUMS_CODED,
     ),
     _rms(
         _R + "rms",
@@ -158,7 +159,7 @@ _RMS = (
         title="Four and eight bits err 2.97 times as much as six and six, for the same bytes",
         relation=Eq(t.MIXED_RATIO, sp.sqrt((sp.Rational(1, 15**2) + sp.Rational(1, 255**2)) / sp.Rational(2, 63**2))),
         kind=Kind.APPROXIMATE,
-        assumes=(t.GAUSSIAN, t.MIXED_WIDTHS),
+        assumes=(t.GAUSSIAN, t.MIXED_WIDTHS, t.SUMS_CODED),
         source=t.FLASH_2024.second_hand(
             "its INT6 is reported to be four bits in the first stage and eight in the second",
             "Both stages contribute P e(b)^2, with e(b) proportional to 1/(2^b - 1).",
@@ -207,13 +208,13 @@ _AGREEMENT = (
     _agreement(
         _H + "agreement",
         "All ranks of the hierarchy end with the same bits",
-        (t.SIDES_READ,),
+        (t.EQUAL_NODES, t.SIDES_READ),
         "Both sides add the same bytes in the same order, and blocks are read from the same bytes within a node.",
     ),
     _agreement(
         _H + "agreement_of_sides",
         "All ranks of the hierarchy end with the same bits when a side keeps its own half",
-        (t.SIDES_KEEP,),
+        (t.EQUAL_NODES, t.SIDES_KEEP),
         "Each side adds its own sum as it is to the other's as quantised.",
         "a half's sum that lies on no level",
     ),
@@ -258,7 +259,7 @@ _COSTS = (
         t.BYTES_SENT,
         (P - 1) * t.coded_bytes,
         "the whole vector to P - 1 ranks",
-        (t.FULL_BLOCKS,),
+        (),
     ),
     _bytes(
         _T + "steps",

@@ -38,6 +38,7 @@ _SPIKES = (
         name="flashcomm.spikes.range",
         title="Reserving the spikes never widens the range of the others",
         relation=Le(t.RANGE_WITHOUT_SPIKES, 1),
+        assumes=(t.SOME_RANGE,),
         source=t.FLASH_2025.second_hand("spike reserving, from its abstract", "A subset has no larger range."),
         tightness=1,
         extremal="tied extremes: only one of each is reserved",

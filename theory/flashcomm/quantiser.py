@@ -13,6 +13,11 @@ _G = "flashcomm.groupquant."
 _HALF = sp.Rational(1, 2)
 _WIDE = sp.Max(t.span, (2**t.width - 1) * t.own_tiny)
 """The range of a group, at least what makes its scale a normal number."""
+_NOT_AT_ONCE = "The roundings of scale, level, product and sum are not all at their worst in one entry: "
+_SUBNORMAL = (
+    "Where scales are subnormal and sums exact the error is at most u N t, a sixth of the bound; the rest is for what "
+    "the last rounding may double."
+)
 _HALF_WAY = "an entry half-way between two levels"
 
 _ERROR = (
@@ -54,29 +59,49 @@ _ERROR = (
     ),
     Claim(
         name=_G + "error_rounded",
-        title="In the vector's own arithmetic an entry is read within s/2 + u (max|x| + 5 (hi - lo))",
-        relation=Le(t.LARGEST_ERROR, t.span / (2 * (2**t.width - 1)) + t.own_roundoff * (t.magnitude + 5 * _WIDE)),
+        title="In the vector's own arithmetic an entry is read within s/2 + u (max|x| + 4 (hi - lo))",
+        relation=Le(
+            t.LARGEST_ERROR, t.span / (2 * (2**t.width - 1)) + t.own_roundoff * (t.magnitude + 3 * t.span + _WIDE)
+        ),
         assumes=(t.OWN_METADATA,),
         source=derived(
             "R = hi - lo and N = 2^b - 1; every operation errs by a factor 1 + d, |d| <= u. The scale is (R/N)(1 + d1)"
             "(1 + d2), an entry's level is (x - lo)/s (1 + d3)(1 + d4), at most N + 1/2, and its code is off by r, "
             "|r| <= 1/2. So code times scale is (x - lo)(1 + d3)(1 + d4) + r s, and reading rounds a product of at "
             "most R (1 + u)^2 and a sum of at most max|x| + 3.1 u R. Together R/(2 N) + u (R/N + 2 R + R + max|x|) + 7 "
-            "u^2 R, and R/N <= R, 7 u <= 1. Where R/N is below the smallest normal number t, the scale is off by u t, "
-            "which the N levels above the first add up to u N t."
+            "u^2 R, and R/N + 7 u R <= R for N >= 3; two levels leave out d2 and the product's rounding. Where R/N is "
+            "below the smallest normal number t, the scale is off by u t, which the N levels above the first add up to "
+            "u N t, and products of subnormal scales are exact."
         ),
         axis="width",
+        unpinned=(
+            ("0.9 times the term 3*span", _NOT_AT_ONCE + "R/(2 N) + u (max|x| + 1.7 R) is the most that was found."),
+            ("own_tiny*(2**width - 1) for Max(*", _NOT_AT_ONCE + "without that R, 3 u R are left, still not found."),
+            (
+                "10/9 times the term -1",
+                "A ninth of u t, less than the half step beside it, which no end of a group has.",
+            ),
+        ),
         note="What exact arithmetic leaves out is no small change: 2^23 + 0, 1, .., 256 in float32 has scales 256/255 "
         "at eight bits, and the error is 0.996 s.",
     ),
     Claim(
         name=_G + "ends_rounded",
-        title="In the vector's own arithmetic both ends of a group are read within u (max|x| + 5 (hi - lo))",
-        relation=Le(t.END_ERROR, t.own_roundoff * (t.magnitude + 5 * _WIDE)),
+        title="In the vector's own arithmetic both ends of a group are read within 6 u (hi - lo)",
+        relation=Le(t.END_ERROR, 6 * t.own_roundoff * _WIDE),
         assumes=(t.OWN_METADATA,),
         source=derived(
             "The smallest entry has code 0 and is read as it is. The largest has code 2^b - 1, whose product with the "
-            "scale is R (1 + d1)(1 + d2)(1 + d5), or off by u N t besides, and the sum is rounded once."
+            "scale is R (1 + d1)(1 + d2)(1 + d5), |d| <= u/(1 + u), off by at most 3 u R; or by 2 u R + u N t where "
+            "the scale is below the smallest normal number t. The sum is rounded to the nearest number of the dtype; "
+            "hi is one, so that rounding is no larger than the distance to hi, and at most doubles it."
+        ),
+        note="However far the group lies from zero.",
+        unpinned=(
+            ("0.9 times the bound", _NOT_AT_ONCE + "2.7 u (hi - lo) is the most that was found."),
+            ("0.9 times the term 2**width", _SUBNORMAL),
+            ("exponent width - 1 of 2", _SUBNORMAL),
+            ("10/9 times the term -1", _SUBNORMAL),
         ),
         axis="width",
     ),
@@ -162,6 +187,15 @@ _ERROR = (
             "is off by at most 1/2, and code times scale is at most N s. Reading rounds that product and a sum of at "
             "most max|x| + s/2 + 4 u N s. Together s/2 + u (2 N s + N s + max|x| + s/2) + 6 u^2 N s, and s/2 <= N s/2."
         ),
+        unpinned=tuple(
+            (name, _NOT_AT_ONCE + "of the four u N s, 1.7 is the most that was found.")
+            for name in (
+                "0.9 times the term step*(4*2**width - 4)",
+                "0.9 times the term 4*2**width",
+                "10/9 times the term -4",
+                "exponent width - 1 of 2",
+            )
+        ),
         axis="width",
     ),
     Claim(
@@ -197,7 +231,7 @@ _ERROR = (
         name=_G + "log2_inflation",
         title="A log2 scale is larger than the exact one by at most the factor 2^(1/theta), if it is not the smallest",
         relation=Le(t.INFLATION, sp.Max(2 ** (1 / t.theta), 2 ** (-128 / t.theta) / t.smallest_scale)),
-        assumes=(t.LOG2_SCALE,),
+        assumes=(t.LOG2_SCALE, t.SOME_RANGE),
         source=derived(
             "If j > -128, then j - 1 is too small: 2^((j-1)/theta) < s, so 2^(j/theta) < 2^(1/theta) s. Else the "
             "stored scale is 2^(-128/theta), whatever the exact one."
@@ -213,15 +247,15 @@ _ERROR = (
         name=_G + "wire",
         title="Size of a message of the group quantiser",
         relation=Eq(BITS, n * t.width + 2 * t.groups * t.metabits),
-        assumes=(t.WHOLE_GROUPS,),
+        assumes=(t.WHOLE_BYTES,),
         source=derived("Counted: codes, and for every group its scale and zero point.", "counted from the message"),
         note="What both sides know beforehand is not sent.",
     ),
     Claim(
         name=_G + "value_bits",
-        title="Bits for one entry, with float16 scale and zero point: b + 32/g",
+        title="Bits for one entry, with scale and zero point of 16 bits: b + 32/g",
         relation=Eq(t.VALUE_BITS, t.width + sp.Integer(32) / t.group),
-        assumes=(t.WHOLE_GROUPS,),
+        assumes=(t.WHOLE_GROUPS, t.SIXTEEN_BITS),
         source=FOLKLORE.recalled("bits of grouped formats", "n b + 32 n/g bits over n entries."),
         axis="width",
         note="At g = 128: 8.25, 6.25, 5.25, 4.25, 3.25 and 2.25. INT4 therefore cannot gain more than 16/4.25 = 3.76 "

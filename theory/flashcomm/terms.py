@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import sympy as sp
 
-from commbounds.theory.claim import Eq, Hypothesis
+from commbounds.theory.claim import Eq, Ge, Hypothesis
+from commbounds.theory.flashcomm import conditions
 from commbounds.theory.quantities import P, Quantity, n
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
@@ -62,7 +63,9 @@ coded_bytes = Symbol("coded_bytes", "M", 60, integer=True, positive=True)
 
 
 ERROR_IN_STEPS = Quantity(
-    "error_in_steps", r"\max_i \frac{|\hat x_i-x_i|}{s}", "largest error of an entry, over the scale of its group"
+    "error_in_steps",
+    r"\max_i \frac{|\hat x_i-x_i|}{s}",
+    "largest error of an entry, over the scale of its group; beyond every bound where that is zero, and the error not",
 )
 LARGEST_ERROR = Quantity("largest_error", r"\max_i |\hat x_i-x_i|", "largest error of an entry of a group")
 END_ERROR = Quantity(
@@ -115,58 +118,109 @@ EXACT_METADATA = Hypothesis(
     "exact_metadata",
     "Arithmetic is exact, and scales and zero points are stored exactly. A kernel that computes and stores in the "
     "vector's dtype meets the claim up to its rounding, which can be as large as a scale: see the claims *_rounded.",
+    conditions.stored_exactly,
 )
 OWN_METADATA = Hypothesis(
     "own_metadata",
     "Scales and zero points are computed and stored in the vector's dtype, rounded to nearest; no range overflows.",
+    conditions.stored_as_the_vector,
 )
 STORED_METADATA = Hypothesis(
     "stored_metadata",
     "Scales and zero points fit float32, float16 or bfloat16 and are stored there; codes are relative to those.",
+    conditions.stored_in_few_bits,
 )
 EXACT_THEN_STORED = Hypothesis(
-    "exact_then_stored", "Codes are relative to the exact scale and zero point; the receiver has the stored ones."
+    "exact_then_stored",
+    "Codes are relative to the exact scale and zero point; the receiver has the stored ones, which fit their format.",
+    conditions.coded_then_stored,
 )
 REPAIRED = Hypothesis(
     "repaired",
-    "The zero point is rounded down, the scale is taken from there and rounded up, codes use both as stored.",
+    "The zero point is rounded down, the scale is taken from there and rounded up, codes use both as stored; no entry "
+    "exceeds a quarter of the largest number of their format.",
+    conditions.repaired,
 )
 EXACT_CODES = Hypothesis(
     "exact_codes",
     "Codes and what is read of them are computed exactly; a kernel that computes in the vector's dtype meets the claim "
     "up to its rounding: see flashcomm.groupquant.repaired_rounded.",
+    ensured="Errors are allowed what coding and reading round in the vector's dtype, by repaired_rounded.",
 )
 INTEGER_POINT = Hypothesis(
-    "integer_point", "The zero point is the integer round(-min/s), of at most 32 bits and not clamped."
+    "integer_point",
+    "The zero point is the integer round(-min/s), of at most 32 bits and not clamped.",
+    conditions.has_integer_points,
 )
-CLAMPED_POINT = Hypothesis("clamped_point", "The zero point is the integer round(-min/s), clamped to the codes' range.")
+CLAMPED_POINT = Hypothesis(
+    "clamped_point",
+    "The zero point is the integer round(-min/s), clamped to the codes' range.",
+    conditions.has_clamped_points,
+)
 LOG2_SCALE = Hypothesis(
     "log2_scale",
     "The scale is the smallest 2^(j/theta), j = -128 .. 127, that is not below the exact one; there is one.",
+    conditions.has_log2_scales,
+)
+SOME_RANGE = Hypothesis("some_range", "The entries of some group are not all equal.", conditions.has_a_range)
+SIXTEEN_BITS = Hypothesis(
+    "sixteen_bits", "Scales and zero points take 16 bits each: float16 or bfloat16.", Eq(metabits, 16)
 )
 WHOLE_GROUPS = Hypothesis(
     "whole_groups", "The group divides n, and 8 divides n.", Eq(sp.Mod(n, group), 0) & Eq(sp.Mod(n, 8), 0)
 )
 WHOLE_BYTES = Hypothesis("whole_bytes", "8 divides n.", Eq(sp.Mod(n, 8), 0))
-NO_SPIKE = Hypothesis("no_spike", "The entry is neither the smallest nor the largest of its group.")
-GAUSSIAN = Hypothesis("gaussian", "The entries are independent standard normal numbers.")
+NO_SPIKE = Hypothesis(
+    "no_spike",
+    "The entry is neither the smallest nor the largest of its group.",
+    ensured="Errors are taken over the entries that are not reserved.",
+)
+GAUSSIAN = Hypothesis(
+    "gaussian",
+    "The entries are independent standard normal numbers.",
+    ensured="Every rank's entries are drawn so, in float32, from a seed of its own.",
+)
+SUMS_CODED = Hypothesis("sums_coded", "P >= 2: what one rank quantises a second time lies on levels already.", Ge(P, 2))
 LEVELS_MISS = Hypothesis(
     "levels_miss",
     "The entries that are no ends do not all lie on levels as far apart as INT4's.",
     sp.Gt(least_error, 0),
 )
 OWN_BLOCK_CODED = Hypothesis(
-    "own_block_coded", "In the two-step every rank quantises its own block too, before it adds the others'."
+    "own_block_coded",
+    "In the two-step every rank quantises its own block too, before it adds the others'.",
+    ensured="The two-step of this package does.",
 )
-OWN_BLOCK_KEPT = Hypothesis("own_block_kept", "In the two-step every rank adds its own block as it is.")
-MIXED_WIDTHS = Hypothesis("mixed_widths", "Four bits in one stage and eight in the other, against six in both.")
-OWNER_READS = Hypothesis("owner_reads", "Owners read the bytes that they send.")
-OWNER_KEEPS = Hypothesis("owner_keeps", "Owners keep their sums as they are.")
-SIDES_READ = Hypothesis("sides_read", "In the exchange both sides add both halves as they were coded.")
-SIDES_KEEP = Hypothesis("sides_keep", "In the exchange a side keeps its own half as it is.")
-FULL_BLOCKS = Hypothesis("full_blocks", "P groups divide n, so that every block is made of whole groups.")
-TWO_HALVES = Hypothesis("two_halves", "P is even, and a bridge joins the first half of the ranks to the second.")
-TWO_NODES = Hypothesis("two_nodes", "Two nodes of P/2 ranks each.", Eq(sp.Mod(P, 2), 0))
+OWN_BLOCK_KEPT = Hypothesis(
+    "own_block_kept",
+    "In the two-step every rank adds its own block as it is.",
+    ensured="The ring is measured beside a two-step that does.",
+)
+MIXED_WIDTHS = Hypothesis(
+    "mixed_widths",
+    "Four bits in one stage and eight in the other, against six in both.",
+    conditions.has_mixed_widths,
+)
+OWNER_READS = Hypothesis("owner_reads", "Owners read the bytes that they send.", conditions.owners_read)
+OWNER_KEEPS = Hypothesis("owner_keeps", "Owners keep their sums as they are.", conditions.owners_keep)
+SIDES_READ = Hypothesis(
+    "sides_read",
+    "In the exchange both sides add both halves as they were coded.",
+    conditions.sides_read,
+)
+SIDES_KEEP = Hypothesis("sides_keep", "In the exchange a side keeps its own half as it is.", conditions.sides_keep)
+EQUAL_NODES = Hypothesis("equal_nodes", "All nodes have as many ranks.", conditions.nodes_are_equal)
+FULL_BLOCKS = Hypothesis(
+    "full_blocks",
+    "P groups divide n, and so do 8 P entries: every block is made of whole groups, its planes of whole bytes.",
+    Eq(sp.Mod(n, P * group), 0) & Eq(sp.Mod(n, 8 * P), 0),
+)
+TWO_HALVES = Hypothesis(
+    "two_halves",
+    "P is even, and a bridge joins the first half of the ranks to the second.",
+    Eq(sp.Mod(P, 2), 0),
+)
+TWO_NODES = Hypothesis("two_nodes", "Two nodes of P/2 ranks each.", conditions.nodes_are_two)
 
 FLASH_2024 = Work("Flash Communication, 2024, arXiv 2412.04964")
 FLASH_2025 = Work("FlashCommunication V2, 2025, arXiv 2508.03760")

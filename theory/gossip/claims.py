@@ -12,6 +12,7 @@ from commbounds.theory.gossip.terms import (
     CAPPED,
     MUTUAL_LOSSES,
     NO_SHIFT_TWICE,
+    NOT_AGREED,
     ONE_WAY_LOSSES,
     OWN_INSTEAD,
     PATIENT,
@@ -19,6 +20,7 @@ from commbounds.theory.gossip.terms import (
     RENORMALISED,
     SHARES_GONE,
     SHARES_KEPT,
+    SOME_SUCCESS,
     TORUS,
 )
 from commbounds.theory.gossip.traffic import TRAFFIC_CLAIMS
@@ -73,7 +75,7 @@ CLAIMS: tuple[Claim, ...] = (
         "ring",
         "Ring of N peers, weights 1/3: the distortion shrinks by ((1 + 2 cos(2 pi/N))/3)^2 a round",
         (1 + 2 * sp.cos(2 * sp.pi / N)) / 3,
-        (NO_FAILURES, SEVERAL_PEERS),
+        (NO_FAILURES, SEVERAL_PEERS, NOT_AGREED),
         XIAO_2004.recalled(
             "averaging by powers of a weight matrix",
             _SPECTRAL
@@ -85,7 +87,7 @@ CLAIMS: tuple[Claim, ...] = (
         "torus",
         "Torus of m x m peers, weights 1/5: the distortion shrinks by ((3 + 2 cos(2 pi/m))/5)^2 a round",
         (3 + 2 * sp.cos(2 * sp.pi / sp.sqrt(N))) / 5,
-        (NO_FAILURES, TORUS),
+        (NO_FAILURES, TORUS, NOT_AGREED),
         XIAO_2004.recalled(
             "averaging by powers of a weight matrix",
             _SPECTRAL + "Eigenvalues (1 + 2 cos a + 2 cos b)/5, a and b multiples of 2 pi/m; for m = 2 the smallest, "
@@ -97,7 +99,7 @@ CLAIMS: tuple[Claim, ...] = (
         "exponential",
         "Static exponential graph, N a power of two: the distortion shrinks by ((log2 N - 1)/(log2 N + 1))^2 a round",
         (index_bits(N) - 1) / (index_bits(N) + 1),
-        (NO_FAILURES, POWER_OF_TWO, SEVERAL_PEERS),
+        (NO_FAILURES, POWER_OF_TWO, SEVERAL_PEERS, NOT_AGREED),
         YING_2021.recalled(
             "spectral gap of the static exponential graph, 2/(1 + ceil(log2 N))",
             _SPECTRAL
@@ -224,7 +226,7 @@ CLAIMS: tuple[Claim, ...] = (
         name="gossip.push_sum.range",
         title="The range of push-sum's estimates never grows",
         relation=Le(RANGE_RATIO, 1),
-        assumes=(),
+        assumes=(NOT_AGREED,),
         source=ASSRAN_2019.recalled(
             "push-sum with weights",
             "A new estimate is the mean of old ones with the shares of their weights: it lies between them.",
@@ -238,7 +240,7 @@ CLAIMS: tuple[Claim, ...] = (
         title="All-reduce that starts again at every failure: (1 - p)^-N attempts are expected",
         relation=Eq(ATTEMPTS, 1 / _success),
         kind=Kind.EXPECTED,
-        assumes=(PATIENT,),
+        assumes=(PATIENT, SOME_SUCCESS),
         source=derived("Attempts are independent, and succeed with probability (1 - p)^N: a geometric law."),
         axis="N",
     ),
@@ -247,7 +249,7 @@ CLAIMS: tuple[Claim, ...] = (
         title="(1 - p)^-N restarts are expected",
         relation=Eq(RESTARTS, 1 / _success),
         kind=Kind.EXPECTED,
-        assumes=(PATIENT,),
+        assumes=(PATIENT, SOME_SUCCESS),
         source=FOLKLORE.recalled("attempts and restarts taken for one another", "The first attempt is no restart."),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="gossip.restarts.restarts",
@@ -260,7 +262,7 @@ CLAIMS: tuple[Claim, ...] = (
         title="(1 - p)^-N - 1 restarts are expected",
         relation=Eq(RESTARTS, 1 / _success - 1),
         kind=Kind.EXPECTED,
-        assumes=(PATIENT,),
+        assumes=(PATIENT, SOME_SUCCESS),
         source=derived("One less than the attempts."),
         axis="N",
     ),
@@ -269,7 +271,7 @@ CLAIMS: tuple[Claim, ...] = (
         title="With at most c attempts, (1 - (1 - s)^c)/s are expected, s = (1 - p)^N",
         relation=Eq(ATTEMPTS, (1 - (1 - _success) ** cap) / _success),
         kind=Kind.EXPECTED,
-        assumes=(CAPPED, PATIENT),
+        assumes=(CAPPED, SOME_SUCCESS),
         source=derived("The sum over a < c of the probability that the first a attempts fail."),
         axis="failure",
     ),

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from math import isqrt
+
 import sympy as sp
 
-from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
+from commbounds.theory.claim import Eq, Hypothesis, Le
 from commbounds.theory.moshpit.terms import N, failure, oneway, rounds
 from commbounds.theory.quantities import index_bits
 
-TORUS = Hypothesis("torus", "The peers are on a square torus with sides of at least 3.", Ge(N, 9))
+TORUS = Hypothesis(
+    "torus", "The peers are on a square torus with sides of at least 3.", lambda N: N >= 9 and isqrt(N) ** 2 == N
+)
 POWER_OF_TWO = Hypothesis("power_of_two", "The number of peers is a power of two.", Eq(2 ** index_bits(N), N))
 ALL_SHIFTS_ONCE = Hypothesis(
     "all_shifts_once", "Every shift has its turn once: ceil(log2 N) rounds.", Eq(rounds, index_bits(N))
 )
 NO_SHIFT_TWICE = Hypothesis("no_shift_twice", "No shift has its turn twice.", Le(rounds, index_bits(N)))
 OWN_INSTEAD = Hypothesis(
-    "own_instead", "On a ring or a torus; in place of a vector that does not come a peer takes its own."
+    "own_instead",
+    "On a ring or a torus; in place of a vector that does not come a peer takes its own.",
+    ensured="Rounds are run with this rule, on these graphs.",
 )
 MUTUAL_LOSSES = Hypothesis(
     "mutual_losses",
@@ -23,11 +29,35 @@ MUTUAL_LOSSES = Hypothesis(
     Eq(oneway, 0),
 )
 ONE_WAY_LOSSES = Hypothesis(
-    "one_way_losses", "One round on a ring; every link delivers or not, each way independently of all else."
+    "one_way_losses",
+    "One round on a ring; every link delivers or not, each way independently of all else.",
+    ensured="Every set of links is broken once, and weighed with its probability.",
 )
-RENORMALISED = Hypothesis("renormalised", "A peer divides by the number of the vectors that it has.")
-SHARES_KEPT = Hypothesis("shares_kept", "A share that a broken link does not take stays with its sender.")
-SHARES_GONE = Hypothesis("shares_gone", "A share that is sent over a broken link is lost, value and weight.")
-PATIENT = Hypothesis("patient", "There is no limit on attempts, and p < 1.", sp.Lt(failure, 1))
-CAPPED = Hypothesis("capped", "At most c attempts are made; the last counts whether it succeeds or not.")
-NO_LOSS = Hypothesis("no_loss", "All links work.")
+RENORMALISED = Hypothesis(
+    "renormalised",
+    "A peer divides by the number of the vectors that it has.",
+    ensured="Rounds are run with this rule.",
+)
+SHARES_KEPT = Hypothesis(
+    "shares_kept",
+    "A share that a broken link does not take stays with its sender.",
+    ensured="Rounds are run with this rule.",
+)
+SHARES_GONE = Hypothesis(
+    "shares_gone",
+    "A share that is sent over a broken link is lost, value and weight.",
+    ensured="Rounds are run with this rule.",
+)
+NOT_AGREED = Hypothesis(
+    "not_agreed", "Not all peers' vectors are equal at the start.", lambda x: bool((x != x[0]).any())
+)
+SOME_SUCCESS = Hypothesis("some_success", "An attempt may succeed: p < 1.", sp.Lt(failure, 1))
+PATIENT = Hypothesis(
+    "patient", "There is no limit on attempts.", ensured="Those beyond the attempts that are run are added, or bounded."
+)
+CAPPED = Hypothesis(
+    "capped",
+    "At most c attempts are made; the last counts whether it succeeds or not.",
+    ensured="So many attempts are handed over, or asked for.",
+)
+NO_LOSS = Hypothesis("no_loss", "All links work.", ensured="No link is broken.")

@@ -11,6 +11,8 @@ from commbounds.theory.hypotheses import (
     ANY_SKETCH,
     EXACT_ARITHMETIC,
     FRESH_GAUSSIAN_SKETCH,
+    MIDDLE_RANGE,
+    NONZERO,
     SPECTRAL_GAP,
     TWO_SINGULAR_VALUES,
 )
@@ -30,7 +32,7 @@ POWERSGD: tuple[Claim, ...] = (
         title="PowerSGD with a fresh Gaussian sketch is contractive with alpha = r/min(m, n) in expectation",
         relation=Le(RELATIVE_ERROR, 1 - r / _q),
         kind=Kind.EXPECTED,
-        assumes=(FRESH_GAUSSIAN_SKETCH,),
+        assumes=(NONZERO, FRESH_GAUSSIAN_SKETCH),
         source=VOGELS_2019.recalled(
             "the compressor; whether that work states this factor was not checked",
             "In bases of singular vectors the sketch G stays Gaussian, and C(M) projects diag(sigma) onto the range "
@@ -48,7 +50,7 @@ POWERSGD: tuple[Claim, ...] = (
         name="lowrank.powersgd.warm_start_contraction",
         title="Warm-started PowerSGD is contractive with alpha = r/min(m, n) at every step",
         relation=Le(RELATIVE_ERROR, 1 - r / _q),
-        assumes=(ANY_SKETCH,),
+        assumes=(NONZERO, ANY_SKETCH),
         source=FOLKLORE.recalled(
             "the factor of a fresh sketch, used for the warm start",
             "A sketch orthogonal to the row space of M gives M Q = 0 and C(M) = 0: ratio 1.",
@@ -63,7 +65,7 @@ POWERSGD: tuple[Claim, ...] = (
         name="lowrank.powersgd.nonexpansive",
         title="PowerSGD errs by at most the matrix's own squared norm, whatever the sketch",
         relation=Le(RELATIVE_ERROR, 1),
-        assumes=(ANY_SKETCH,),
+        assumes=(NONZERO, ANY_SKETCH),
         source=derived("C(M) is an orthogonal projection of M's columns, and so is the error."),
         tightness=1,
         extremal="a sketch orthogonal to the row space of M",
@@ -87,7 +89,7 @@ POWERSGD: tuple[Claim, ...] = (
     _powersgd.wire((m + n) * r * itembits, _FACTORS, axis="r"),
     _powersgd.sign_symmetry("For one sketch, M Q and -M Q span the same columns.", (EXACT_ARITHMETIC,)),
     _powersgd.scale_equivariance(
-        "For one sketch, M Q and c M Q span the same columns.", (EXACT_ARITHMETIC, ANY_FACTOR)
+        "For one sketch, M Q and c M Q span the same columns.", (EXACT_ARITHMETIC, ANY_FACTOR, MIDDLE_RANGE)
     ),
     _powersgd.idempotence(
         "The output has rank at most r; a second Gaussian sketch of it spans its columns with probability 1.",
@@ -100,6 +102,7 @@ LOWRANK: tuple[Claim, ...] = (
         name="lowrank.lowrank.contraction",
         title="The best rank-r approximation is contractive with alpha = r/min(m, n)",
         relation=Le(RELATIVE_ERROR, 1 - r / _q),
+        assumes=(NONZERO,),
         source=ECKART_1936.recalled(
             "the best approximation keeps the largest singular values", "Top-K's proof for the squared singular values."
         ),
@@ -114,7 +117,7 @@ LOWRANK: tuple[Claim, ...] = (
     ),
     _lowrank.scale_equivariance(
         "Scaling keeps the singular vectors and the order of the singular values.",
-        (SPECTRAL_GAP, EXACT_ARITHMETIC, ANY_FACTOR),
+        (SPECTRAL_GAP, EXACT_ARITHMETIC, ANY_FACTOR, MIDDLE_RANGE),
     ),
     _lowrank.idempotence("The output has rank at most r and is its own best approximation.", (EXACT_ARITHMETIC,)),
 )

@@ -122,7 +122,7 @@ RANDOM_CLAIMS = (
         title="Slots filled with replacement: r/N of the distortion about the initial mean stays",
         relation=Eq(FACTOR, r / N),
         kind=Kind.EXPECTED,
-        assumes=(REFILLED_SLOTS, NO_FAILURES, ONE_ROUND),
+        assumes=(REFILLED_SLOTS, NO_FAILURES, ONE_ROUND, SEVERAL_PEERS),
         source=derived(
             "A group of M_i slots holds the mean of M_i independent draws, which is D_0/M_i from the initial mean in "
             "the mean square; M_i of N slots hold it, and the sum over the groups is r/N."
@@ -163,6 +163,13 @@ RANDOM_CLAIMS = (
     ),
     Claim(
         name="moshpit.trials.random",
+        unpinned=(
+            (
+                "* times the term -failure[*][*]M",
+                "a change of two percent, which draws do not tell; groups and failures of few peers, enumerated, pin "
+                "the same formula down in moshpit.random_groups.skip",
+            ),
+        ),
         title="Counter-based trials of random groups of M: the factor of one round",
         relation=Eq(FACTOR, (N / M * (1 - failure**M) + failure * N - 1) / (N - 1)),
         kind=Kind.EXPECTED,
@@ -172,6 +179,13 @@ RANDOM_CLAIMS = (
     ),
     Claim(
         name="moshpit.trials.fixed",
+        unpinned=(
+            (
+                "* times the term -1",
+                "a change of the factor by 1/30 at most, which draws do not tell; failures on small grids, enumerated, "
+                "pin the same formula down in moshpit.grid.failures",
+            ),
+        ),
         title="Counter-based trials of a full grid of fixed cells: the factor of d rounds",
         relation=Eq(FACTOR, (N * (failure + (1 - failure**M) / M) ** dims - 1) / (N - 1)),
         kind=Kind.EXPECTED,

@@ -203,6 +203,12 @@ RANGE_RATIO = Quantity(
 SUBOPTIMALITY = Quantity(
     "suboptimality", r"\mathbb{E}\,f(\bar\theta^K)-f^*", "f at the weighted average of the means, less its minimum"
 )
+REMAINING_ERROR = Quantity(
+    "remaining_error",
+    r"\mathbb{E}\,f(\bar\theta^K)-f^*+\frac{\mathbb{E}\,\lVert\theta^K-\theta^*\rVert^2}{\gamma K}",
+    "f at the average of the K means before the steps, less its minimum; and the squared distance of the mean of those "
+    "that stay from a minimiser, at the end, over gamma K",
+)
 GRADIENT_NORM = Quantity(
     "gradient_norm",
     r"\frac1K\sum_{k<K}\mathbb{E}\,\lVert\nabla f(\theta^k)\rVert^2",
@@ -217,59 +223,129 @@ AVERAGED_SPREAD = Quantity(
 )
 
 FULL_GRID = Hypothesis("full_grid", "There are as many peers as cells, and M of them to every key.", Eq(N, M**dims))
-NO_FAILURES = Hypothesis("no_failures", "Nobody fails.")
-KEYS_ONE_SHORT = Hypothesis("keys_one_short", "Keys have d - 1 digits: the last d - 1 chunk indices.")
-KEYS_OF_D_DIGITS = Hypothesis("keys_of_d_digits", "Keys have d digits: the last d chunk indices.")
-ONE_ROUND_MORE = Hypothesis("one_round_more", "There are d + 1 rounds; chunk indices are ranks in the group.")
+NO_FAILURES = Hypothesis("no_failures", "Nobody fails.", ensured="All peers are there in all rounds.")
+KEYS_ONE_SHORT = Hypothesis(
+    "keys_one_short",
+    "Keys have d - 1 digits: the last d - 1 chunk indices.",
+    ensured="Runs begin with such keys, and rounds keep their length.",
+)
+KEYS_OF_D_DIGITS = Hypothesis(
+    "keys_of_d_digits",
+    "Keys have d digits: the last d chunk indices.",
+    ensured="Runs begin with such keys, and rounds keep their length.",
+)
+ONE_ROUND_MORE = Hypothesis(
+    "one_round_more",
+    "There are d + 1 rounds; chunk indices are ranks in the group.",
+    ensured="So many rounds are run, with ranks.",
+)
 FIRST_SWEEP = Hypothesis("first_sweep", "No axis has had its turn twice.", Le(rounds, dims))
-ONE_SWEEP = Hypothesis("one_sweep", "Every axis of the grid has its turn once.")
+ONE_SWEEP = Hypothesis(
+    "one_sweep", "Every axis of the grid has its turn once.", ensured="There are as many rounds as axes."
+)
 RECTANGULAR = Hypothesis(
     "rectangular", "M groups of N/M <= M peers each; chunk indices are ranks in the group; d = 2.", Le(N, M**2)
 )
-SKIPPED = Hypothesis("skipped", "A peer that fails keeps its vector, and its group goes on without it.")
-ABORTED = Hypothesis("aborted", "If a member fails, the whole group does nothing in that round.")
+SKIPPED = Hypothesis(
+    "skipped",
+    "A peer that fails keeps its vector, and its group goes on without it.",
+    ensured="Failures are dealt with by this rule, which is the one unless another is asked for.",
+)
+ABORTED = Hypothesis(
+    "aborted", "If a member fails, the whole group does nothing in that round.", lambda rule: rule == "abort"
+)
 REGROUPED = Hypothesis(
     "regrouped",
     "Those that are there form floor(A/M) groups of M, and the rest are dealt out to them; with A < M nobody averages.",
+    ensured="Groups are formed of those that are there, in every order of theirs.",
 )
-FIXED_CELLS = Hypothesis("fixed_cells", "Every peer keeps its cell of the grid; lines along one axis after another.")
-RANDOM_CELLS = Hypothesis("random_cells", "Peers are in random cells of an M x M grid, at most one in each.")
-EQUAL_GROUPS = Hypothesis("equal_groups", "A random permutation is cut into groups of M members each.")
+FIXED_CELLS = Hypothesis(
+    "fixed_cells",
+    "Every peer keeps its cell of the grid; lines along one axis after another.",
+    ensured="Cells are given at the start, for all rounds.",
+)
+RANDOM_CELLS = Hypothesis(
+    "random_cells",
+    "Peers are in random cells of an M x M grid, at most one in each.",
+    ensured="All choices of N cells are taken, each as often.",
+)
+EQUAL_GROUPS = Hypothesis(
+    "equal_groups",
+    "A random permutation is cut into groups of M members each.",
+    lambda N, r, reading: reading == "cut" and N % r == 0,
+)
 CUT_GROUPS = Hypothesis(
     "cut_groups",
     "In every round, independently, the peers are split into r groups, none empty: a random permutation cut into any "
     "prescribed sizes, a uniformly random set partition into r blocks, or uniform labels given that all occur.",
     Le(r, N),
 )
-FREE_LABELS = Hypothesis("free_labels", "Every peer draws its group independently and uniformly; groups may be empty.")
-ANY_PARTITION = Hypothesis("any_partition", "Groups are a set partition, all equally likely.")
-REFILLED_SLOTS = Hypothesis("refilled_slots", "N slots are filled with peers, drawn with replacement.")
+FREE_LABELS = Hypothesis(
+    "free_labels",
+    "Every peer draws its group independently and uniformly; groups may be empty.",
+    lambda reading: reading == "labels",
+)
+ANY_PARTITION = Hypothesis(
+    "any_partition", "Groups are a set partition, all equally likely.", lambda reading: reading == "partitions"
+)
+REFILLED_SLOTS = Hypothesis(
+    "refilled_slots", "N slots are filled with peers, drawn with replacement.", lambda reading: reading == "slots"
+)
 EXCHANGEABLE = Hypothesis(
-    "exchangeable", "The law of the groups does not change if peers are renamed; peers by themselves are groups."
+    "exchangeable",
+    "The law of the groups does not change if peers are renamed; peers by themselves are groups.",
+    lambda reading: reading != "slots",
 )
 SEVERAL_PEERS = Hypothesis("several_peers", "There are at least two peers.", sp.Gt(N, 1))
-ONE_ROUND = Hypothesis("one_round", "One round of random groups is averaged.")
-RANDOM_SURVIVORS = Hypothesis("random_survivors", "After the rounds a uniformly random set of peers stays.")
+ONE_ROUND = Hypothesis("one_round", "One round of random groups is averaged.", Eq(rounds, 1))
+RANDOM_SURVIVORS = Hypothesis(
+    "random_survivors",
+    "After the rounds a uniformly random set of peers stays.",
+    ensured="All sets of that size are taken, each as often.",
+)
 DIVISIBLE = Hypothesis("divisible", "The members of a full group divide the vector into equal chunks.", Eq(n % M, 0))
-EQUAL_STARTS = Hypothesis("equal_starts", "All peers start at the same point, and nobody leaves.")
+EQUAL_STARTS = Hypothesis(
+    "equal_starts", "All peers start at the same point, and nobody leaves.", ensured="All runs begin so."
+)
 LEAVING = Hypothesis(
     "leaving",
     "All peers start at the same point; after an average some leave for good, a uniformly random set whose size does "
     "not depend on anything, and n' stay to the end.",
     Le(survivors, N),
 )
-CONVEX = Hypothesis("convex", "f is convex and smooth.")
-STRONGLY_CONVEX = Hypothesis("strongly_convex", "f is strongly convex and smooth.")
-SMOOTH = Hypothesis("smooth", "f is smooth and bounded below; it need not be convex.")
+CONVEX = Hypothesis("convex", "f is convex and smooth.", lambda convexity: convexity >= 0)
+STRONGLY_CONVEX = Hypothesis("strongly_convex", "f is strongly convex and smooth.", lambda convexity: convexity > 0)
+SMOOTH = Hypothesis(
+    "smooth",
+    "f is smooth and bounded below; it need not be convex.",
+    ensured="Functions are quadratics, or their slope is bounded; their infimum is 0.",
+)
 SMALL_STEP = Hypothesis("small_step", "gamma is at most 1/(4 L).", Le(4 * stepsize * smoothness, 1))
 SMALLER_STEP = Hypothesis(
     "smaller_step",
     "gamma is at most 1/(2 L) and 1/(2 L (tau - 1)).",
     Le(2 * stepsize * smoothness * sp.Max(1, period - 1), 1),
 )
-QUADRATIC = Hypothesis("quadratic", "f(x) = h ||x||^2 / 2, and noise is added, of variance sigma^2 at every peer.")
-FLAT = Hypothesis("flat", "f is constant, and noise of variance sigma^2 is added at every peer.")
-STABLE_STEP = Hypothesis("stable_step", "gamma is at most 2/L, so that a step of gradient descent does not expand.")
+QUADRATIC = Hypothesis(
+    "quadratic",
+    "f(x) = h ||x||^2 / 2, and noise is added, of variance sigma^2 at every peer.",
+    ensured="Every peer's noise is sigma or -sigma in one direction, in all combinations.",
+)
+FLAT = Hypothesis(
+    "flat",
+    "f is constant, and noise of variance sigma^2 is added at every peer.",
+    lambda smoothness: smoothness == 0,
+)
+STABLE_STEP = Hypothesis(
+    "stable_step",
+    "gamma is at most 2/L, so that a step of gradient descent does not expand.",
+    Le(stepsize * smoothness, 2),
+)
+MIXES = Hypothesis(
+    "mixes",
+    "An average takes the expected distortion down, rho < 1: not all peers are by themselves.",
+    sp.Lt(mixing, 1),
+)
 
 RYABININ_2021 = Work(
     "M. Ryabinin, E. Gorbunov, V. Plokhotnyuk, G. Pekhimenko, 2021, Moshpit SGD: communication-efficient decentralized "

@@ -16,10 +16,12 @@ from commbounds.theory.packetloss.quantities import (
     MEAN_INVERSE,
     NOT_MORE_THAN_ALL,
     ONE_EXPECTATION,
+    OWNER_OFF_MEAN,
     OWNER_PULL,
     PACKET_LOSS,
     SHARE,
     TWO_WORKERS_OR_MORE,
+    UNCANCELLED,
     VARIANCE_GIVEN_ARRIVALS,
     WEIGHT_SUM,
 )
@@ -123,7 +125,7 @@ CLAIMS = (
         relation=Eq(SHARE, 1 - p**N),
         kind=Kind.EXPECTED,
         source=derived("E ghat = P(K >= 1) gbar, as the estimate is unbiased given K >= 1 and 0 otherwise."),
-        assumes=_GIVEN,
+        assumes=(*_GIVEN, UNCANCELLED),
         axis="p",
     ),
     Claim(
@@ -147,7 +149,7 @@ CLAIMS = (
             f"{_UNBIASED}; this reading drops the assumption of one expectation",
             "Fails: the owner's weight is E[1/K] > 1/N as soon as p > 0.",
         ),
-        assumes=(*_GIVEN, BELOW_ONE, TWO_WORKERS_OR_MORE),
+        assumes=(*_GIVEN, BELOW_ONE, TWO_WORKERS_OR_MORE, OWNER_OFF_MEAN),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="packetloss.owner.bias",
         extremal="two workers with gradients 0 and 1, at any loss rate in (0, 1)",
@@ -165,7 +167,7 @@ CLAIMS = (
             "The owner's weight is w = E[1/K] = (1 - p^N)/(N(1-p)), the others share 1 - w equally, so E ghat = "
             "gbar + (w N - 1)/(N - 1) (g_own - gbar), and (w N - 1)/(N - 1) = (p - p^N)/((1-p)(N-1))."
         ),
-        assumes=(*_GIVEN, BELOW_ONE, TWO_WORKERS_OR_MORE),
+        assumes=(*_GIVEN, BELOW_ONE, TWO_WORKERS_OR_MORE, OWNER_OFF_MEAN),
         axis="p",
     ),
     Claim(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Eq, Hypothesis
+from commbounds.theory.claim import Eq, Hypothesis, Le
 from commbounds.theory.packetloss.terms import (
     N,
     age,
@@ -125,26 +125,60 @@ REPLICA_GAP = Quantity("replica_gap", r"\lVert\theta_i-\theta_j\rVert", "distanc
 
 BELOW_ONE = Hypothesis("loss_below_one", "The loss probability is below 1.", p < 1)
 INDEPENDENT_LOSSES = Hypothesis(
-    "independent_losses", "Packets get lost independently, over receivers and steps, with one probability."
+    "independent_losses",
+    "Packets get lost independently, over receivers and steps, with one probability.",
+    ensured="Every pattern of losses is weighed with its probability under this law, and draws are of it.",
 )
-EQUAL_START = Hypothesis("equal_start", "All replicas are equal before the first of the t steps.")
+EQUAL_START = Hypothesis(
+    "equal_start", "All replicas are equal before the first of the t steps.", ensured="All runs begin so."
+)
 WHITE_UPDATES = Hypothesis(
-    "white_updates", "Updates have mean zero and variance sigma^2, are uncorrelated, and do not depend on the losses."
+    "white_updates",
+    "Updates have mean zero and variance sigma^2, are uncorrelated, and do not depend on the losses.",
+    ensured="Every update has a direction of its own, and adds sigma^2 where it is missed.",
 )
-GIVEN_UPDATES = Hypothesis("given_updates", "The updates do not depend on the losses.")
+GIVEN_UPDATES = Hypothesis(
+    "given_updates", "The updates do not depend on the losses.", ensured="They are chosen before any loss."
+)
 AUTOREGRESSIVE = Hypothesis(
     "autoregressive_updates",
     "Updates have variance sigma^2 and autocovariance sigma^2 rho^h, and do not depend on the losses.",
     (rho >= -(1 + p) / 2) & (rho <= 1),
 )
 NONNEGATIVE_AUTOCOVARIANCE = Hypothesis(
-    "nonnegative_autocovariance", "The updates' autocovariance is nowhere negative; they do not depend on the losses."
+    "nonnegative_autocovariance",
+    "The updates' autocovariance is nowhere negative; they do not depend on the losses.",
+    ensured="Updates are sums of the last few of independent ones.",
 )
-BOUNDED_UPDATES = Hypothesis("bounded_updates", "No update's norm exceeds G, whatever else the updates depend on.")
-FIXED_GRADIENTS = Hypothesis("fixed_gradients", "The gradients are given; only the losses are random.")
-ONE_EXPECTATION = Hypothesis("one_expectation", "All workers' gradients have the same expectation.")
+BOUNDED_UPDATES = Hypothesis(
+    "bounded_updates",
+    "No update's norm exceeds G, whatever else the updates depend on.",
+    ensured="Every update is G, 0 or -G times one unit vector.",
+)
+FIXED_GRADIENTS = Hypothesis(
+    "fixed_gradients",
+    "The gradients are given; only the losses are random.",
+    ensured="The same gradients meet every pattern of losses.",
+)
+UNCANCELLED = Hypothesis(
+    "uncancelled_gradients",
+    "The workers' gradients do not cancel in their mean.",
+    lambda gradients: sum(gradients) != 0,
+)
+OWNER_OFF_MEAN = Hypothesis(
+    "owner_off_mean",
+    "The owner's own gradient is not the mean of all.",
+    lambda gradients, owner: len(gradients) * gradients[owner] != sum(gradients),
+)
+ONE_EXPECTATION = Hypothesis(
+    "one_expectation",
+    "All workers' gradients have the same expectation.",
+    ensured="All workers have the same gradient, whose factor is the sum of the weights.",
+)
 INDEPENDENT_GRADIENTS = Hypothesis(
-    "independent_gradients", "The workers' gradients are independent, of one mean and of variance sigma^2."
+    "independent_gradients",
+    "The workers' gradients are independent, of one mean and of variance sigma^2.",
+    ensured="Such gradients' variance is sigma^2 times the weights' squares, which unit vectors show.",
 )
 TWO_WORKERS_OR_MORE = Hypothesis("two_workers_or_more", "There are at least two workers.", N >= 2)
 NOT_MORE_THAN_ALL = Hypothesis("not_more_than_all", "No more arrive than there are.", arrived <= N)
@@ -156,30 +190,44 @@ AGES_IN_ORDER = Hypothesis(
 TWO_STATE_LOSSES = Hypothesis(
     "two_state_losses",
     "A link is good or bad, starts in its stationary law, and loses every packet while bad; receivers' links are "
-    "independent.",
-    (lossrate < 1) & (recovery <= 1),
+    "independent. Its stationary share of bad links is pi: a good one fails with probability b pi/(1 - pi).",
+    (lossrate < 1) & (recovery <= 1) & Le(recovery * lossrate, 1 - lossrate),
 )
 LONG_BURSTS = Hypothesis(
     "long_bursts", "A bad link recovers more rarely than if its steps were independent.", recovery < 1 - lossrate
 )
-SHARED_FATE = Hypothesis("shared_fate", "All receivers of a packet get it, or none.")
+SHARED_FATE = Hypothesis(
+    "shared_fate",
+    "All receivers of a packet get it, or none.",
+    ensured="Patterns in which their fates differ have probability zero.",
+)
 ANY_INDEPENDENT_LOSSES = Hypothesis(
-    "any_independent_losses", "Receivers' losses are independent of one another and alike, whatever they are over time."
+    "any_independent_losses",
+    "Receivers' losses are independent of one another and alike, whatever they are over time.",
+    ensured="A probability of loss is drawn for every step; receivers' losses are weighed as independent.",
 )
 NOTHING_LOST = Hypothesis("nothing_lost", "No packet gets lost.", Eq(p, 0))
 ALL_LOST = Hypothesis("all_lost", "Every packet gets lost.", Eq(p, 1))
-LIPSCHITZ_GRADIENT = Hypothesis("lipschitz_gradient", "The gradient is Lipschitz with constant L.")
+LIPSCHITZ_GRADIENT = Hypothesis(
+    "lipschitz_gradient",
+    "The gradient is Lipschitz with constant L.",
+    ensured="Functions are sums of cosines, L = 1, and quadratics of curvature L.",
+)
 OWN_GRADIENTS = Hypothesis(
     "own_gradients",
     "f is the mean of the workers' functions, whose gradients are Lipschitz with constant L; every worker has the "
     "gradient of its own at its own replica, and owners make plain steps with the estimates.",
+    ensured="Workers have quadratics of curvature L at most, or cosines, L = 1.",
 )
 MEAN_OF_ARRIVALS = Hypothesis(
     "mean_of_arrivals",
     "Owners take the mean of the contributions that arrive, their own may get lost too, and leave their shard as it is "
     "where none does.",
+    ensured="Training runs so unless it is told otherwise.",
 )
-BOUNDED_BELOW = Hypothesis("bounded_below", "f has a finite infimum f*.")
+BOUNDED_BELOW = Hypothesis(
+    "bounded_below", "f has a finite infimum f*.", ensured="Quadratics and cosines have one, which is computed."
+)
 EVEN_SHARDS = Hypothesis("even_shards", "N divides the number of parameters.", Eq(sp.Mod(coordinates, N), 0))
 SOME_LOSS = Hypothesis("some_loss", "Some packets get lost, and some do not.", (p > 0) & (p < 1))
 

@@ -126,6 +126,7 @@ CLAIMS = (
             ("* times the term -sqrt(p)", _LOOSE),
             ("*the term 1", _LOOSE),
             ("exponent * of p", _LOOSE),
+            ("exponent 3 of eta", _LOOSE),
             ("*factor N - 1", _LOOSE),
             ("exponent -2 of N", _LOOSE),
             ("N - 1 for N", _LOOSE),

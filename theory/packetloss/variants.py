@@ -36,6 +36,13 @@ from commbounds.theory.packetloss.terms import (
 from commbounds.theory.sources import derived
 
 _LOSS = (INDEPENDENT_LOSSES, EQUAL_START)
+_MEAN_OF_STEPS = (
+    (
+        "*",
+        "draws alone reach the trials, and tell changes of some percent; this is the mean over the steps of a formula "
+        "that every history of losses pins down",
+    ),
+)
 _WHITE = (*_LOSS, WHITE_UPDATES, BELOW_ONE)
 
 _stays = 1 - recovery
@@ -88,6 +95,7 @@ CLAIMS = (
         source=derived("Geometric sums of the exact gap after s = 1 ... t steps."),
         assumes=(TWO_STATE_LOSSES, EQUAL_START, WHITE_UPDATES),
         axis="recovery",
+        unpinned=_MEAN_OF_STEPS,
     ),
     Claim(
         name="packetloss.average.pair",
@@ -106,6 +114,7 @@ CLAIMS = (
         source=derived("Geometric sums of the exact gap after s = 1 ... t steps."),
         assumes=_WHITE,
         axis="p",
+        unpinned=_MEAN_OF_STEPS,
     ),
     Claim(
         name="packetloss.average.owner",
@@ -115,6 +124,7 @@ CLAIMS = (
         source=derived("Geometric sums of the exact gap after s = 1 ... t steps."),
         assumes=_WHITE,
         axis="p",
+        unpinned=_MEAN_OF_STEPS,
     ),
     Claim(
         name="packetloss.average.differ",
@@ -124,6 +134,7 @@ CLAIMS = (
         source=derived("Geometric sum of 2p/(1+p) (1 - p^(2s)) over s = 1 ... t."),
         assumes=(*_LOSS, BELOW_ONE),
         axis="p",
+        unpinned=_MEAN_OF_STEPS,
     ),
     Claim(
         name="packetloss.shared.pair",

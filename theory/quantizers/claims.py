@@ -9,6 +9,7 @@ from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.hypotheses import (
     EXACT_ARITHMETIC,
     NO_ZERO_ENTRIES,
+    NONZERO,
     ONE_SPARSE,
     SOME_ALPHA,
     ZERO_IS_PLUS_ONE,
@@ -36,7 +37,7 @@ SIGN: tuple[Claim, ...] = (
         name="quantizers.sign.contraction",
         title="Replacing entries by their signs is contractive with some alpha > 0",
         relation=Le(RELATIVE_ERROR, 1 - alpha),
-        assumes=(SOME_ALPHA,),
+        assumes=(NONZERO, SOME_ALPHA),
         source=BERNSTEIN_2018.recalled(
             "the sign operator, whose scale is left to the step size; not a claim of that work",
             "x = (t), t > 0: ratio (1 - t)^2/t^2, without limit as t -> 0.",
@@ -62,7 +63,7 @@ SCALEDSIGN: tuple[Claim, ...] = (
         name="quantizers.scaledsign.error",
         title="The exact error of the sign scaled by the mean magnitude",
         relation=Eq(RELATIVE_ERROR, 1 - norm1**2 / (n * norm2**2)),
-        assumes=(ZERO_IS_PLUS_ONE,),
+        assumes=(NONZERO, ZERO_IS_PLUS_ONE),
         source=KARIMIREDDY_2019.recalled(
             "the scaled sign and its density",
             "With c = ||x||_1/n: ||x||^2 - 2 c ||x||_1 + n c^2 = ||x||_2^2 - ||x||_1^2/n.",
@@ -72,6 +73,7 @@ SCALEDSIGN: tuple[Claim, ...] = (
         name="quantizers.scaledsign.contraction",
         title="Scaled sign compression is contractive with alpha = 1/n",
         relation=Le(RELATIVE_ERROR, 1 - 1 / n),
+        assumes=(NONZERO,),
         source=KARIMIREDDY_2019.recalled(
             "the worst density",
             "||x||_1 >= ||x||_2 in the exact error; with sign(0) = 0 every zero entry saves c^2 besides.",

@@ -6,7 +6,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.compression import CompressorClaims
-from commbounds.theory.hypotheses import EXACT_ARITHMETIC, LEVELS_SQUARED
+from commbounds.theory.hypotheses import EXACT_ARITHMETIC, LEVELS_SQUARED, MIDDLE_RANGE, NONZERO, NORM_FITS
 from commbounds.theory.quantities import (
     ELIAS_BITS,
     LEVEL,
@@ -59,12 +59,16 @@ _MAX_PROOF = (
 )
 
 QSGD: tuple[Claim, ...] = (
-    _qsgd.unbiased(_MEAN),
+    _qsgd.unbiased(_MEAN, (NORM_FITS,)),
     Claim(
         name="quantizers.qsgd.variance",
         title="The exact variance factor of QSGD",
         relation=Le(RELATIVE_ERROR, QSGD_OMEGA),
         kind=Kind.EXPECTED,
+        assumes=(
+            NONZERO,
+            NORM_FITS,
+        ),
         source=derived(_QSGD_PROOF),
         tightness=1,
         extremal=_QSGD_EXTREMAL,
@@ -75,6 +79,10 @@ QSGD: tuple[Claim, ...] = (
         title="QSGD has variance at most min(n/s^2, sqrt(n)/s)",
         relation=Le(RELATIVE_ERROR, QSGD_PRINTED),
         kind=Kind.EXPECTED,
+        assumes=(
+            NONZERO,
+            NORM_FITS,
+        ),
         source=ALISTARH_2017.recalled(
             "the variance bound of the quantiser", "Implied by quantizers.qsgd.variance, which is never larger."
         ),
@@ -89,6 +97,10 @@ QSGD: tuple[Claim, ...] = (
         title="QSGD multiplies the expected squared norm by at most 1 + omega",
         relation=Le(SECOND_MOMENT, sp.piecewise_fold(1 + QSGD_OMEGA)),
         kind=Kind.EXPECTED,
+        assumes=(
+            NONZERO,
+            NORM_FITS,
+        ),
         source=derived("Unbiased: the second moment is the squared norm plus the variance."),
         tightness=1,
         extremal=_QSGD_EXTREMAL,
@@ -98,6 +110,10 @@ QSGD: tuple[Claim, ...] = (
         title="QSGD multiplies the expected squared norm by at most min(n/s^2, sqrt(n)/s)",
         relation=Le(SECOND_MOMENT, QSGD_PRINTED),
         kind=Kind.EXPECTED,
+        assumes=(
+            NONZERO,
+            NORM_FITS,
+        ),
         source=FOLKLORE.recalled(
             "the variance factor, used as a bound on the second moment",
             "The second moment of an unbiased quantiser is at least 1: for n < s^2 the bound n/s^2 is below it.",
@@ -107,11 +123,12 @@ QSGD: tuple[Claim, ...] = (
         extremal="any x, n < s^2: measured >= 1, bound n/s^2 < 1",
         note="The printed factor bounds the variance; the second moment needs one more.",
     ),
-    _qsgd.shrunk_contraction(QSGD_OMEGA, extremal=_QSGD_EXTREMAL),
+    _qsgd.shrunk_contraction(QSGD_OMEGA, (NORM_FITS,), extremal=_QSGD_EXTREMAL),
     Claim(
         name="quantizers.qsgd.level",
         title="No level of QSGD exceeds s",
         relation=Le(LEVEL, s),
+        assumes=(NORM_FITS,),
         source=derived(
             "|x_i| <= ||x||, also after rounding the norm to the dtype, which is monotone: s |x_i|/||x|| <= s."
         ),
@@ -125,6 +142,7 @@ QSGD: tuple[Claim, ...] = (
         title="QSGD leaves at most min(n, s sqrt(n)) entries in expectation",
         relation=Le(SUPPORT, sp.Min(n, s * sp.sqrt(n))),
         kind=Kind.EXPECTED,
+        assumes=(NORM_FITS,),
         source=derived(
             "Entry i survives with probability min(1, a_i), a_i = s |x_i|/||x||, and sum a_i = s ||x||_1/||x||_2 <= "
             "s sqrt(n)."
@@ -137,18 +155,20 @@ QSGD: tuple[Claim, ...] = (
         title="QSGD leaves at most s (s + sqrt(n)) entries in expectation",
         relation=Le(SUPPORT, s * (s + sp.sqrt(n))),
         kind=Kind.EXPECTED,
+        assumes=(NORM_FITS,),
         source=ALISTARH_2017.recalled(
             "the sparsity of the quantised vector", "Implied by quantizers.qsgd.support, which is smaller."
         ),
         tightness=sp.Min(n, s * sp.sqrt(n)) / (s * (s + sp.sqrt(n))),
         extremal="all entries equal in magnitude",
     ),
-    _qsgd.wire(itembits + n * index_bits(2 * s + 1), _CODES),
+    _qsgd.wire(itembits + n * index_bits(2 * s + 1), _CODES, (NORM_FITS,)),
     Claim(
         name="quantizers.qsgd.elias",
         title="Elias-coded, QSGD takes at most n (2 + 2 log2(1 + s/sqrt(n))) bits and a norm in expectation",
         relation=Le(ELIAS_BITS, itembits + n * (2 + 2 * sp.log(1 + s / sp.sqrt(n), 2))),
         kind=Kind.EXPECTED,
+        assumes=(NORM_FITS,),
         source=derived(
             "Level l takes a sign and 2 floor(log2(l + 1)) + 1 bits, at most 2 + 2 log2(l + 1). The logarithm is "
             "concave: the mean over draws and entries is at most that at the mean level, s ||x||_1/(n ||x||_2) <= "
@@ -162,7 +182,7 @@ QSGD: tuple[Claim, ...] = (
         title="With s = sqrt(n) levels, Elias-coded QSGD takes at most 2.8 n + 32 bits in expectation",
         relation=Le(ELIAS_BITS, itembits + sp.Rational(14, 5) * n),
         kind=Kind.EXPECTED,
-        assumes=(LEVELS_SQUARED,),
+        assumes=(NORM_FITS, LEVELS_SQUARED),
         source=ALISTARH_2017.recalled(
             "the size of a message with sqrt(n) levels; read without the o(1) that its code lengths leave out",
             "Equal magnitudes all have level one, which takes a sign and three bits: 4 n + 32.",
@@ -172,10 +192,11 @@ QSGD: tuple[Claim, ...] = (
         extremal="equal magnitudes: 4 n + 32 bits, also with Elias omega codes",
         note="With s = sqrt(n) no message takes more than 4 n + 32 bits in expectation; equal magnitudes do.",
     ),
-    _qsgd.sign_symmetry(_ODD),
+    _qsgd.sign_symmetry(_ODD, (NORM_FITS,)),
     _qsgd.scale_equivariance(_RATIOS),
     _qsgd.no_idempotence(
-        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded once more"
+        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded once more",
+        (MIDDLE_RANGE,),
     ),
 )
 
@@ -186,6 +207,7 @@ MAXDITHERING: tuple[Claim, ...] = (
         title="The exact variance factor of dithering relative to the largest entry",
         relation=Le(RELATIVE_ERROR, MAX_OMEGA),
         kind=Kind.EXPECTED,
+        assumes=(NONZERO,),
         source=derived(_MAX_PROOF),
         tightness=1,
         extremal="one entry 1, all others 1/(s + sqrt(s^2 + n - 1))",
@@ -207,7 +229,7 @@ MAXDITHERING: tuple[Claim, ...] = (
     _maxdithering.idempotence(
         "The largest entry is at level s surely, so the output has the same largest entry, and all of its entries are "
         "levels, which do not move.",
-        (EXACT_ARITHMETIC,),
+        (EXACT_ARITHMETIC, MIDDLE_RANGE),
     ),
 )
 
@@ -218,6 +240,7 @@ TERNGRAD: tuple[Claim, ...] = (
         title="The exact variance of TernGrad",
         relation=Eq(RELATIVE_ERROR, (norminf * norm1 - norm2**2) / norm2**2),
         kind=Kind.EXPECTED,
+        assumes=(NONZERO,),
         source=WEN_2017.recalled(
             "the ternarisation, without clipping and layers",
             "An entry is max|x| with probability p = |x_i|/max|x|, else 0: variance max|x|^2 p (1 - p) = "
@@ -229,6 +252,7 @@ TERNGRAD: tuple[Claim, ...] = (
         title="The exact variance factor of TernGrad",
         relation=Le(RELATIVE_ERROR, TERN_OMEGA),
         kind=Kind.EXPECTED,
+        assumes=(NONZERO,),
         source=derived("Max-norm dithering with one level. " + _MAX_PROOF),
         tightness=1,
         extremal="one entry 1, all others 1/(1 + sqrt(n))",

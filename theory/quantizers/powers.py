@@ -10,7 +10,11 @@ from commbounds.theory.hypotheses import (
     EXACT_ARITHMETIC,
     FACTOR_POWER_OF_BASE,
     FACTOR_POWER_OF_TWO,
+    MIDDLE_RANGE,
+    NONZERO,
+    NORM_FITS,
     NORMAL_ENTRIES,
+    OTHER_FACTOR,
     POWER_ENTRIES,
     WITHIN_LARGEST_POWER,
     WITHIN_LEVELS,
@@ -54,7 +58,7 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
         title="Natural compression has variance at most 1/8",
         relation=Le(RELATIVE_ERROR, NATURAL_OMEGA),
         kind=Kind.EXPECTED,
-        assumes=_IN_RANGE,
+        assumes=(NONZERO, *_IN_RANGE),
         source=HORVATH_2019.recalled(
             "the variance of natural compression",
             "For |x_i| = t 2^a, 1 <= t <= 2, the relative variance (t - 1)(2 - t)/t^2 is largest at t = 4/3: 1/8.",
@@ -67,6 +71,7 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
         title="Natural compression has variance at most 1/8 on every finite vector",
         relation=Le(RELATIVE_ERROR, NATURAL_OMEGA),
         kind=Kind.EXPECTED,
+        assumes=(NONZERO,),
         source=HORVATH_2019.recalled(
             "the same statement, for real numbers",
             "A subnormal value y lies between 0 and the smallest normal power u, where no code is: its relative "
@@ -81,7 +86,7 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
         name="quantizers.naturalcompression.fixed_points",
         title="Natural compression leaves powers of two alone",
         relation=Eq(RELATIVE_ERROR, 0),
-        assumes=(POWER_ENTRIES,),
+        assumes=(NONZERO, POWER_ENTRIES),
         source=derived("The probability of going up is the mantissa's fraction, which is 0."),
     ),
     _naturalcompression.biased(
@@ -92,18 +97,24 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
     _naturalcompression.sign_symmetry(_ODD),
     _naturalcompression.scale_equivariance(_SHIFT, (*_IN_RANGE, FACTOR_POWER_OF_TWO)),
     _naturalcompression.no_scale_equivariance(
-        "x = (1), factor 3/2: C(3/2) is 1 or 2, but 3/2 C(1) = 3/2", statement="scale_equivariance_any"
+        "x = (1), factor 3/2: C(3/2) is 1 or 2, but 3/2 C(1) = 3/2",
+        assumes=(OTHER_FACTOR, MIDDLE_RANGE),
+        statement="scale_equivariance_any",
     ),
     _naturalcompression.idempotence(_FIXED),
 )
 
 NATURALDITHERING: tuple[Claim, ...] = (
-    _naturaldithering.unbiased(_MEAN),
+    _naturaldithering.unbiased(_MEAN, (NORM_FITS,)),
     Claim(
         name="quantizers.naturaldithering.variance",
         title="The variance factor of natural dithering, from its Lagrangian dual",
         relation=Le(RELATIVE_ERROR, NATURAL_DITHERING_OMEGA),
         kind=Kind.EXPECTED,
+        assumes=(
+            NONZERO,
+            NORM_FITS,
+        ),
         source=derived(
             "Let y_i = |x_i|/||x||, sum y_i^2 = 1, u = 2^(1-s) the smallest level, A = sqrt(n) u. Above u an entry "
             "contributes at most y^2/8 (natural compression), below it y (u - y). For w >= 1/8 no contribution exceeds "
@@ -122,6 +133,10 @@ NATURALDITHERING: tuple[Claim, ...] = (
         title="Natural dithering has variance at most 1/8 + A min(1, A), A = 2^(1-s) sqrt(n)",
         relation=Le(RELATIVE_ERROR, NATURAL_DITHERING_PRINTED),
         kind=Kind.EXPECTED,
+        assumes=(
+            NONZERO,
+            NORM_FITS,
+        ),
         source=HORVATH_2019.recalled(
             "the variance of natural dithering with the Euclidean norm",
             "Above the smallest level u an entry contributes at most y^2/8; below it y (u - y) <= y u, in sum at most "
@@ -133,17 +148,21 @@ NATURALDITHERING: tuple[Claim, ...] = (
         note="Approached where A is large or small; in between up to 81/25 too large.",
     ),
     _naturaldithering.shrunk_contraction(
-        NATURAL_DITHERING_OMEGA, axis="s", extremal="as for quantizers.naturaldithering.variance"
+        NATURAL_DITHERING_OMEGA, (NORM_FITS,), axis="s", extremal="as for quantizers.naturaldithering.variance"
     ),
     _naturaldithering.wire(
-        itembits + n * index_bits(2 * s + 1), "a norm, and n codes of ceil(log2(2 s + 1)) bits", axis="s"
+        itembits + n * index_bits(2 * s + 1),
+        "a norm, and n codes of ceil(log2(2 s + 1)) bits",
+        (NORM_FITS,),
+        axis="s",
     ),
-    _naturaldithering.sign_symmetry(_ODD),
+    _naturaldithering.sign_symmetry(_ODD, (NORM_FITS,)),
     _naturaldithering.scale_equivariance(
         "Levels depend on the ratios |x_i|/norm alone, which scaling leaves as they are; the norm scales."
     ),
     _naturaldithering.no_idempotence(
-        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded once more"
+        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded once more",
+        (MIDDLE_RANGE,),
     ),
 )
 
@@ -154,7 +173,7 @@ STOCHASTICPOWER: tuple[Claim, ...] = (
         title="Stochastic rounding to the powers of b has variance at most (b - 1)^2/(4 b)",
         relation=Le(RELATIVE_ERROR, BASE_OMEGA),
         kind=Kind.EXPECTED,
-        assumes=(WITHIN_LEVELS, EXACT_ARITHMETIC),
+        assumes=(NONZERO, WITHIN_LEVELS, EXACT_ARITHMETIC),
         source=BEZNOSIKOV_2020.recalled(
             "unbiased rounding to exponential levels, second moment (b + 1/b + 2)/4",
             "For |x_i| = t b^a, 1 <= t <= b, the relative variance (t - 1)(b - t)/t^2 is largest at t = 2 b/(b + 1): "
@@ -175,7 +194,9 @@ STOCHASTICPOWER: tuple[Claim, ...] = (
         "Multiplying with a power of the base shifts the levels onto each other.", (WITHIN_LEVELS, FACTOR_POWER_OF_BASE)
     ),
     _stochasticpower.no_scale_equivariance(
-        "x = (1), b = 2, factor 3/2: C(3/2) is 1 or 2, but 3/2 C(1) = 3/2", statement="scale_equivariance_any"
+        "x = (1), b = 2, factor 3/2: C(3/2) is 1 or 2, but 3/2 C(1) = 3/2",
+        assumes=(OTHER_FACTOR, MIDDLE_RANGE),
+        statement="scale_equivariance_any",
     ),
     _stochasticpower.idempotence(_FIXED),
 )
@@ -185,7 +206,7 @@ NEARESTPOWER: tuple[Claim, ...] = (
         name="quantizers.nearestpower.contraction",
         title="Rounding to the nearest power of two is contractive with 1 - alpha = 1/9",
         relation=Le(RELATIVE_ERROR, sp.Rational(1, 9)),
-        assumes=_IN_RANGE,
+        assumes=(NONZERO, *_IN_RANGE),
         source=BEZNOSIKOV_2020.recalled(
             "rounding to the nearest power of two",
             "For |x_i| = t 2^a, 1 <= t <= 2, the error min(t - 1, 2 - t)/t is largest at t = 3/2: 1/3, squared 1/9.",
@@ -198,7 +219,9 @@ NEARESTPOWER: tuple[Claim, ...] = (
     _nearestpower.sign_symmetry(_ODD),
     _nearestpower.scale_equivariance(_SHIFT, (*_IN_RANGE, FACTOR_POWER_OF_TWO)),
     _nearestpower.no_scale_equivariance(
-        "x = (1), factor 3/2: C(3/2) = 1, but 3/2 C(1) = 3/2", statement="scale_equivariance_any"
+        "x = (1), factor 3/2: C(3/2) = 1, but 3/2 C(1) = 3/2",
+        assumes=(OTHER_FACTOR, MIDDLE_RANGE),
+        statement="scale_equivariance_any",
     ),
     _nearestpower.idempotence(_FIXED),
 )

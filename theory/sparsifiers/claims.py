@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from commbounds.theory.claim import Claim, Eq, Le, Standing
 from commbounds.theory.compression import CompressorClaims
-from commbounds.theory.hypotheses import SOME_ALPHA
+from commbounds.theory.hypotheses import NONZERO, SOME_ALPHA
 from commbounds.theory.quantities import (
     ABSOLUTE_ERROR,
     RELATIVE_ERROR,
@@ -38,6 +38,7 @@ HARDTHRESHOLD: tuple[Claim, ...] = (
         name="sparsifiers.hardthreshold.nonexpansive",
         title="Hard thresholding errs by at most the vector's own squared norm",
         relation=Le(RELATIVE_ERROR, 1),
+        assumes=(NONZERO,),
         source=derived("The error consists of entries of x."),
         tightness=1,
         extremal="all entries below the threshold",
@@ -47,7 +48,7 @@ HARDTHRESHOLD: tuple[Claim, ...] = (
         name="sparsifiers.hardthreshold.contraction",
         title="Hard thresholding is contractive with some alpha > 0",
         relation=Le(RELATIVE_ERROR, 1 - alpha),
-        assumes=(SOME_ALPHA,),
+        assumes=(NONZERO, SOME_ALPHA),
         source=FOLKLORE.recalled(
             "thresholding treated as a contractive sparsifier",
             "A vector below the threshold is lost altogether: ratio 1 > 1 - alpha for every alpha > 0.",
@@ -73,6 +74,7 @@ IDENTITY: tuple[Claim, ...] = (
         name="sparsifiers.identity.contraction",
         title="The identity does not err",
         relation=Eq(RELATIVE_ERROR, 0),
+        assumes=(NONZERO,),
         source=derived("C(x) = x.", "by construction"),
     ),
     _identity.unbiased("C(x) = x."),

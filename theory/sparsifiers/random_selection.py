@@ -7,8 +7,11 @@ import sympy as sp
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.hypotheses import (
+    GAIN_FITS,
     INDEPENDENT_SUPPORTS,
+    MIDDLE_RANGE,
     NO_ZERO_ENTRIES,
+    NONZERO,
     NONZERO_AVERAGE,
     SCALED,
     SHARED_SUPPORT,
@@ -47,7 +50,7 @@ RANDK: tuple[Claim, ...] = (
         title="Unscaled Rand-K errs by exactly 1 - k/n in expectation",
         relation=Eq(RELATIVE_ERROR, 1 - k / n),
         kind=Kind.EXPECTED,
-        assumes=(UNSCALED,),
+        assumes=(NONZERO, UNSCALED),
         source=STICH_2018.recalled(
             "Rand-K as a k-contraction", f"{_INCLUSION}, and contributes its square to the error where it is not."
         ),
@@ -58,17 +61,17 @@ RANDK: tuple[Claim, ...] = (
         title="Unscaled Rand-K shrinks every entry by the factor k/n in expectation",
         relation=Eq(BIAS, 1 - k / n),
         kind=Kind.EXPECTED,
-        assumes=(UNSCALED,),
+        assumes=(NONZERO, UNSCALED),
         source=derived(f"{_INCLUSION}, so that E C(x) = (k/n) x."),
         axis="k",
     ),
-    _randk.unbiased(f"{_INCLUSION} and multiplied by n/k where it is.", (SCALED,)),
+    _randk.unbiased(f"{_INCLUSION} and multiplied by n/k where it is.", (SCALED, GAIN_FITS)),
     Claim(
         name="sparsifiers.randk.variance",
         title="Scaled Rand-K has variance exactly n/k - 1",
         relation=Eq(RELATIVE_ERROR, n / k - 1),
         kind=Kind.EXPECTED,
-        assumes=(SCALED,),
+        assumes=(NONZERO, GAIN_FITS, SCALED),
         source=STICH_2018.recalled(
             "variance of random sparsification",
             f"{_INCLUSION}: its scaled value has second moment (n/k) x_i^2 and mean x_i.",
@@ -80,16 +83,17 @@ RANDK: tuple[Claim, ...] = (
         title="Scaled Rand-K multiplies the expected squared norm by exactly n/k",
         relation=Eq(SECOND_MOMENT, n / k),
         kind=Kind.EXPECTED,
-        assumes=(SCALED,),
+        assumes=(NONZERO, GAIN_FITS, SCALED),
         source=derived(f"{_INCLUSION}: its scaled value has second moment (k/n) (n/k)^2 x_i^2."),
         axis="k",
         note="One plus the variance: the two are often confused.",
     ),
-    _randk.shrunk_contraction(n / k - 1, (SCALED,), axis="k"),
+    _randk.shrunk_contraction(n / k - 1, (SCALED, GAIN_FITS), axis="k"),
     Claim(
         name="sparsifiers.randk.support",
         title="Rand-K leaves at most k entries",
         relation=Le(SUPPORT, k),
+        assumes=(GAIN_FITS,),
         source=derived("k entries are sent; some of them may be zero.", "by construction"),
         tightness=1,
         extremal="no entry is zero",
@@ -140,16 +144,24 @@ RANDK: tuple[Claim, ...] = (
         title="The exact error of the average of scaled Rand-K with independent supports",
         relation=Eq(GLOBAL_ERROR, (n / k - 1) * sumsq / (P * norm2bar) ** 2),
         kind=Kind.EXPECTED,
-        assumes=(SCALED, INDEPENDENT_SUPPORTS, NONZERO_AVERAGE),
+        assumes=(GAIN_FITS, SCALED, INDEPENDENT_SUPPORTS, NONZERO_AVERAGE),
         source=derived("No bias; the workers' variances (n/k - 1) ||x_i||^2 add up and are divided by P^2."),
         axis="k",
         note="For equal vectors the variance falls like 1/P.",
     ),
-    _randk.wire(k * (index_bits(n) + itembits), "k entries, each an index in ceil(log2 n) bits and a value", axis="k"),
-    _randk.sign_symmetry("The set of kept entries does not look at x, and what is kept is a multiple of x."),
+    _randk.wire(
+        k * (index_bits(n) + itembits),
+        "k entries, each an index in ceil(log2 n) bits and a value",
+        (GAIN_FITS,),
+        axis="k",
+    ),
+    _randk.sign_symmetry(
+        "The set of kept entries does not look at x, and what is kept is a multiple of x.", (GAIN_FITS,)
+    ),
     _randk.scale_equivariance("The set of kept entries does not look at x, and what is kept is a multiple of x."),
     _randk.no_idempotence(
-        "x = (1, 1), k = 1: the second draw keeps the other entry half of the time, and the scaled output never recurs"
+        "x = (1, 1), k = 1: the second draw keeps the other entry half of the time, and the scaled output never recurs",
+        (MIDDLE_RANGE,),
     ),
     Claim(
         name="sparsifiers.randk.idempotence_defect",
@@ -169,6 +181,7 @@ ADAPTIVE: tuple[Claim, ...] = (
         title="The exact expected error of keeping entry i with probability |x_i|/||x||_1",
         relation=Eq(RELATIVE_ERROR, 1 - norm3**3 / (norm1 * norm2**2)),
         kind=Kind.EXPECTED,
+        assumes=(NONZERO,),
         source=BEZNOSIKOV_2020.recalled(
             "adaptive random sparsification",
             "Keeping entry i leaves ||x||^2 - x_i^2; weighted with |x_i|/||x||_1 that is "
@@ -180,6 +193,7 @@ ADAPTIVE: tuple[Claim, ...] = (
         title="Adaptive random sparsification is contractive with alpha = 1/n",
         relation=Le(RELATIVE_ERROR, 1 - 1 / n),
         kind=Kind.EXPECTED,
+        assumes=(NONZERO,),
         source=BEZNOSIKOV_2020.recalled(
             "its contraction factor",
             "Chebyshev's sum inequality for |x_i| and x_i^2, which have the same order: n ||x||_3^3 >= "

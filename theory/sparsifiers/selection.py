@@ -6,7 +6,14 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Le, Standing
 from commbounds.theory.compression import CompressorClaims
-from commbounds.theory.hypotheses import KEEPS_CEILING, KEEPS_FLOOR, NONZERO_AVERAGE, TWO_WORKERS
+from commbounds.theory.hypotheses import (
+    KEEPS_CEILING,
+    KEEPS_FLOOR,
+    NONZERO,
+    NONZERO_AVERAGE,
+    SHARE_AT_MOST_ONE,
+    TWO_WORKERS,
+)
 from commbounds.theory.quantities import (
     GLOBAL_ERROR,
     LOCAL_ERROR,
@@ -43,6 +50,7 @@ TOPK: tuple[Claim, ...] = (
         name="sparsifiers.topk.contraction",
         title="Top-K is contractive with alpha = k/n",
         relation=Le(RELATIVE_ERROR, 1 - k / n),
+        assumes=(NONZERO,),
         source=STICH_2018.recalled(
             "Top-K as a k-contraction; also in Alistarh et al. 2018",
             "The mean square of the n - k entries left out is at most that of the k entries kept, hence at most that "
@@ -65,7 +73,7 @@ TOPK: tuple[Claim, ...] = (
         name="sparsifiers.topk.ceil_k",
         title="A compressor that keeps the ceil(mu n) largest entries contracts by 1 - mu",
         relation=Le(RELATIVE_ERROR, 1 - mu),
-        assumes=(KEEPS_CEILING,),
+        assumes=(NONZERO, KEEPS_CEILING),
         source=derived("Top-K's factor 1 - k/n with k = ceil(mu n) >= mu n."),
         tightness=1,
         extremal="mu n an integer, all entries equal in magnitude",
@@ -75,7 +83,7 @@ TOPK: tuple[Claim, ...] = (
         name="sparsifiers.topk.floor_k",
         title="A compressor that keeps the floor(mu n) largest entries contracts by 1 - mu",
         relation=Le(RELATIVE_ERROR, 1 - mu),
-        assumes=(KEEPS_FLOOR,),
+        assumes=(NONZERO, KEEPS_FLOOR),
         source=FOLKLORE.recalled(
             "implementations compute k = max(1, int(mu n)) and quote the factor 1 - mu",
             "k = floor(mu n) < mu n whenever mu n is no integer, and equal magnitudes attain 1 - k/n > 1 - mu: "
@@ -92,6 +100,7 @@ TOPK: tuple[Claim, ...] = (
         name="sparsifiers.topk.local_contraction",
         title="Top-K on every worker contracts the workers' vectors taken together",
         relation=Le(LOCAL_ERROR, 1 - k / n),
+        assumes=(NONZERO,),
         source=derived("Top-K's contraction for every worker, summed over the workers."),
         tightness=1,
         extremal="on every worker, all entries equal in magnitude",
@@ -152,6 +161,7 @@ BLOCKTOPK: tuple[Claim, ...] = (
         name="sparsifiers.blocktopk.contraction",
         title="Keeping k of the B = ceil(n/block) blocks is contractive with alpha = k/B",
         relation=Le(RELATIVE_ERROR, 1 - k / _blocks),
+        assumes=(NONZERO,),
         source=FOLKLORE.recalled(
             "Top-K on blocks ranked by norm",
             "Top-K's proof for the B squared block norms in place of the n squared entries; a short last block is one "
@@ -165,6 +175,10 @@ BLOCKTOPK: tuple[Claim, ...] = (
         name="sparsifiers.blocktopk.kept_share",
         title="Keeping k blocks is contractive with alpha = k block/n, the share of the entries kept",
         relation=Le(RELATIVE_ERROR, 1 - k * block / n),
+        assumes=(
+            NONZERO,
+            SHARE_AT_MOST_ONE,
+        ),
         source=FOLKLORE.recalled(
             "the factor for blocks that divide n, used where they do not",
             "With a short last block B > n/block, and equal block norms attain 1 - k/B > 1 - k block/n: x = (1, 1, c) "
@@ -192,6 +206,7 @@ CHUNKTOPK: tuple[Claim, ...] = (
         name="sparsifiers.chunktopk.contraction",
         title="Keeping k entries in every chunk is contractive with alpha the smallest share kept in a chunk",
         relation=Le(RELATIVE_ERROR, sp.Max(0, 1 - k / sp.Min(n, chunk))),
+        assumes=(NONZERO,),
         source=FOLKLORE.recalled(
             "Top-K within chunks",
             "Top-K's contraction in every chunk, summed. A full chunk keeps the share k/chunk and a short one more, so "

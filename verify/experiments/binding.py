@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -54,8 +53,6 @@ def bind(name: str, compressor: str, variant: str = "", **options: Any) -> Compr
     defaults: dict[str, Any] = {"setups": SETUPS[key], "sweep": SWEEPS.get(key)}
     if quantity in MEASURES:
         defaults["measure"] = MEASURES[quantity]
-    if quantity == "scale_defect":
-        defaults["admits"] = moderate
     return CompressorStudy(claim=name, subject=compressor, **{**defaults, **options})
 
 
@@ -65,18 +62,6 @@ def table(*experiments: CompressorStudy) -> dict[str, CompressorStudy]:
     if len(by_name) != len(experiments):
         raise ValueError("two experiments for one claim")
     return by_name
-
-
-def moderate(_c: Any, x: Array) -> bool:
-    """Whether entries can be scaled by small powers of two, squared and summed without leaving the normal range."""
-    sizes = np.abs(x[x != 0])
-    room = 1e12 if x.dtype == np.float32 else 1e100
-    return bool(sizes.size == 0 or (sizes.min() > 1 / room and sizes.max() < room))
-
-
-def both(*conditions: Callable[[Any, Array], bool]) -> Callable[[Any, Array], bool]:
-    """All of the conditions."""
-    return lambda c, x: all(condition(c, x) for condition in conditions)
 
 
 def ones(_c: Any, n: int) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -66,7 +67,7 @@ class GlobalError(Measure):
     def read(self, run: CompressorRun) -> Reading | None:
         c, x = run.c, run.x
         wide = x.astype(np.float64)
-        goal = wide.mean(axis=0)
+        goal = mean_of_workers(x)
         laws = [run.kernel(row) for row in x]
         if any(law is None or isinstance(law, Marginals) for law in laws):
             return None
@@ -86,7 +87,7 @@ class GlobalError(Measure):
         return Reading(value / unit, slack / unit)
 
     def draws(self, run: CompressorRun, count: int) -> NDArray[np.float64]:
-        goal = run.x.astype(np.float64).mean(axis=0)
+        goal = mean_of_workers(run.x)
         means = run.drawn(count, _mean_of_shared if self.shared else _mean)
         result: NDArray[np.float64] = np.square(np.array(means, np.float64) - goal).sum(axis=1) / float(goal @ goal)
         return result
@@ -111,18 +112,25 @@ class LocalError(Measure):
     def read(self, run: CompressorRun) -> Reading | None:
         c, x = run.c, run.x
         wide = x.astype(np.float64)
-        top = float(np.abs(wide).max()) or 1.0
+        top = float(np.abs(wide).max())
         outputs = np.array([c(row) for row in x], dtype=np.float64)
-        value = float((((outputs - wide) / top) ** 2).sum()) / (float(((wide / top) ** 2).sum()) or 1.0)
+        value = float((((outputs - wide) / top) ** 2).sum()) / float(((wide / top) ** 2).sum())
         return Reading(value, 4.0 * x.size * float(np.finfo(np.float64).eps))
 
 
 # --- inputs ------------------------------------------------------------------------------------------------------
 
 
+_ROWS = tuple(tuple(map(Fraction, row)) for row in ((1, 0), (1, 1), (2, -1)))
+
+
 def _grid(level: int) -> Iterator[ExactStack]:
-    """Every stack of two workers and two or three entries, small integers."""
+    """Every stack of two workers and two or three entries, small integers; zero; and more workers of two kinds."""
     yield from inputs.matrix_grid(2, 2, 2 + (level > 0))
+    yield ((Fraction(0),) * 2,) * 2
+    for P in (1, 3, 5, 8):
+        for u, v in itertools.product(_ROWS, repeat=2):
+            yield (*(u,) * (P - P // 2), *(v,) * (P // 2))
     if level > 0:
         yield from inputs.matrix_grid(2, 3, 1)
         yield from inputs.matrix_grid(3, 2, 1)
@@ -132,11 +140,10 @@ def _corpus(sizes: tuple[int, ...], dtype: type) -> Iterator[tuple[str, Array]]:
     for n in sizes:
         for name, make in inputs.CORPUS.items():
             x = make(n)
+            for P in (1, 3, 5, 8) if n == 3 and dtype is np.float64 else (3,):
+                shifts: Array = np.array([np.roll(x, i) for i in range(P)], dtype=dtype)
+                yield f"{P} workers hold shifts of {name}, n={n}", shifts
             yield f"two workers hold {name}, n={n}", np.array([x, x], dtype=dtype)
-            yield (
-                f"three workers hold shifts of {name}, n={n}",
-                np.array([np.roll(x, i) for i in range(3)], dtype=dtype),
-            )
             yield f"two workers nearly cancel on {name}, n={n}", np.array([x + 0.5, 0.25 - x], dtype=dtype)
 
 
@@ -183,10 +190,9 @@ TWO_WORKERS = Domain(
 )
 
 
-def nonzero_average(_c: Any, x: Array) -> bool:
-    """Whether the average is not zero and, in floating point, not lost in the workers' rounding."""
-    mean = np.abs(x.astype(np.float64).mean(axis=0)).max()
-    return bool(mean > 1e-5 * np.abs(x).max())
+def mean_of_workers(x: Array) -> NDArray[np.float64]:
+    """The average of the workers' vectors, entries summed exactly: zero only where it is."""
+    return np.array([math.fsum(column) for column in x.T]) / len(x)
 
 
 def stack_values(run: CompressorRun) -> dict[str, Any]:
@@ -205,7 +211,7 @@ def stack_values(run: CompressorRun) -> dict[str, Any]:
     else:
         wide = x.astype(np.float64)
         extra = {
-            "norm2bar": float(np.linalg.norm(wide.mean(axis=0))),
+            "norm2bar": float(np.linalg.norm(mean_of_workers(x))),
             "sumsq": float((wide**2).sum()),
             "e": float(wide[0, 0]) - 1.0,
         }

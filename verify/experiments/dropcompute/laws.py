@@ -17,6 +17,7 @@ from commbounds.collectives import (
     Gamma,
     Histogram,
     LatencyLaw,
+    Lattice,
     Lognormal,
     Normal,
     StepLaw,
@@ -44,19 +45,61 @@ LAWS: dict[str, LatencyLaw] = {
     "lognormal, width 1": Lognormal(-0.5, 1.0),
     "released delay": released_noise(2 / 3),
     "histogram": Histogram(0.5, 0.125, (1, 3, 6, 4, 2, 1, 0, 1)),
+    "exponential, mean 3": Exponential(3.0),
+    "exponential, mean 1/4": Exponential(0.25),
+    "normal, mean 2": Normal(2.0, 0.5),
+    "1/2 or 4 (1/4)": bernoulli(0.5, 4.0, 0.25),
 }
-"""Laws with mean 1, or nearly, by name."""
+"""Laws by name; with mean 1, or nearly, where it does not say otherwise."""
 
 MAPPED: dict[str, LatencyLaw] = {
     **LAWS,
     "normal, cv 1/3": Normal(1.0, 1 / 3),
     "mu/2 or 3 mu/2": bernoulli(0.5, 1.5, 0.5),
     "gamma, shape 1/20": Gamma(0.05, 20.0),
+    "1/5 or 1 (9/10)": bernoulli(0.2, 1.0, 0.9),
+    "1 (9/10) or 100": bernoulli(1.0, 100.0, 0.1),
+    "10 or 11": bernoulli(10.0, 11.0, 0.5),
+    "gamma, shape 10^6": Gamma(1e6, 1e-6),
+    "lognormal, width 0.1, median e^-5": Lognormal(-5.0, 0.1),
+    "constant": Lattice(1.0, 1.0, (1.0,)),
+    "constant 3": Lattice(3.0, 1.0, (1.0,)),
 }
-"""The same, and those at which formulas fail or nearly do."""
+"""The same, and those at which formulas fail or nearly do, or bounds are attained."""
 
 NEW_BETTER = tuple(name for name, law in LAWS.items() if law.new_better_than_used)
 """Names of the laws that are known to be new better than used in expectation."""
+
+_FAMILIES: dict[type, str] = {Normal: "normal", Lognormal: "lognormal", Gamma: "gamma", Uniform: "uniform"}
+
+
+@cache
+def law_facts(name: str) -> dict[str, Any]:
+    """What hypotheses ask of a law in `MAPPED`: its family, its numbers, and how it ages as far as that is known."""
+    law = MAPPED[name]
+    family = "released" if name == "released delay" else _FAMILIES.get(type(law), "other")
+    if isinstance(law, Lattice) and law.weights.tolist() == [0.5, 0.5]:
+        family = "two, alike"
+    known = law.increasing_failure_rate
+    rate = "not known" if known is None else ("increasing" if known else "decreasing")
+    if isinstance(law, Gamma) and law.shape == 1 and law.base == 0:
+        rate = "constant"
+    return {
+        "family": family,
+        "shape": law.shape if isinstance(law, Gamma) else 0.0,
+        "gammascale": law.scale if isinstance(law, Gamma) else 0.0,
+        "logwidth": law.shape if isinstance(law, Lognormal) else 0.0,
+        "location": law.location if isinstance(law, Lognormal) else 0.0,
+        "failure_rate": rate,
+        "new_better": law.new_better_than_used is True,
+        "new_worse": rate in ("decreasing", "constant"),
+        "latency": law.mean,
+        "jitter": math.sqrt(law.variance),
+        "skewness": law.skewness,
+        "longest": law.high,
+        "shortest": max(law.low, 0.0),
+        "preemption": "A",
+    }
 
 
 class SmallLaw:
@@ -138,6 +181,20 @@ SMALL_LAWS = {
 }
 """By name; the first is constant, the last has a coefficient of variation above 1."""
 
+NAMED_LAWS = {
+    **SMALL_LAWS,
+    **{
+        str(law): law
+        for law in (
+            SmallLaw((0, 1), (3, 1)),
+            SmallLaw((0, 64), (3, 1)),
+            SmallLaw((0, 4), (1, 3)),
+            SmallLaw((0, 1), (1, 99)),
+        )
+    },
+}
+"""The same, and those that a single bound needs."""
+
 
 @cache
 def step_law(name: str, N: int, M: int) -> StepLaw:
@@ -180,6 +237,9 @@ def law_case(name: str, N: int, M: int, share: float = 1.0, overhead: float = 0.
     return Case({"law": name, "N": N, "M": M, "share": share, "overhead": overhead})
 
 
+_SHARES = tuple(sixteenths / 16 for sixteenths in range(1, 41))
+
+
 @st.composite
 def _law_cases(
     draw: st.DrawFn,
@@ -187,9 +247,10 @@ def _law_cases(
     workers: Sequence[int],
     batches: Sequence[int],
     overheads: Sequence[float],
+    shares: Sequence[float],
 ) -> Case:
     name, N, M = draw(inputs.among(names)), draw(inputs.among(workers)), draw(inputs.among(batches))
-    return law_case(name, N, M, draw(inputs.whole(1, 40)) / 16, draw(inputs.among(overheads)))
+    return law_case(name, N, M, draw(inputs.among(shares)), draw(inputs.among(overheads)))
 
 
 def law_cases(
@@ -197,25 +258,23 @@ def law_cases(
     workers: Sequence[int] = (1, 2, 3, 8, 64, 200, 10_000),
     batches: Sequence[int] = (1, 2, 4, 12),
     overheads: Sequence[float] = (0.2, 0.0, 1.0),
+    shares: Sequence[float] = _SHARES,
 ) -> Callable[[], st.SearchStrategy[Case]]:
     """Generated cases of the same kind."""
-    return partial(_law_cases, names, workers, batches, overheads)
+    return partial(_law_cases, names, workers, batches, overheads, shares)
 
 
 def law_curves(
     claim: str,
-    trial: Callable[[Any, Case], Outcome | None],
+    trial: Callable[[Any, Case], Outcome],
     cases: Sequence[tuple[str, str, Sequence[tuple[float, Case]]]],
 ) -> Callable[[Any, int], list[Series]]:
-    """Bound against measurement, one series for each (label, axis, points) with an admissible case."""
+    """Bound against measurement, one series for each (label, axis, points)."""
 
     def curves(implementation: Any, _seed: int) -> list[Series]:
         drawn = []
         for label, axis, points in cases:
-            outcomes = [(x, trial(implementation, case)) for x, case in points]
-            measured = [(x, o) for x, o in outcomes if o is not None]
-            if not measured:
-                continue
+            measured = [(x, trial(implementation, case)) for x, case in points]
             bounds = [float(claims()[f"dropcompute.{claim}"].bound(**o.values)) for _, o in measured]
             drawn.append(
                 Series(label, axis, [x for x, _ in measured], bounds, [float(o.measured) for _, o in measured])

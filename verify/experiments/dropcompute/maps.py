@@ -12,7 +12,7 @@ import numpy as np
 from commbounds.collectives.dropcompute.step_law import gaussian_moments
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.dropcompute.laws import MAPPED, law_curves, rounding, step_law
+from commbounds.verify.experiments.dropcompute.laws import MAPPED, law_curves, law_facts, rounding, step_law
 from commbounds.verify.study import Case, Outcome, Study
 
 Cells = Sequence[tuple[str, int]]
@@ -156,6 +156,11 @@ def _gap(statement: str) -> Callable[[Any, Case], Outcome]:
     return trial
 
 
+def _known(_law_of: Any, case: Case) -> dict[str, Any]:
+    s = case.settings
+    return {**law_facts(s["law"]), "tau": s["share"] * s["M"] * MAPPED[s["law"]].mean}
+
+
 def _settled(law_of: Any, case: Case) -> Outcome:
     s = case.settings
     step, many = (law_of(MAPPED[s["law"]], N, s["M"]) for N in (s["N"], 10**5))
@@ -180,7 +185,7 @@ def _over_workers(law: str, M: int, workers: Sequence[int] = _WORKERS) -> Any:
 
 def _study(claim: str, trial: Any, corpus: Any, curves: Sequence[Any]) -> Study:
     drawn = law_curves(claim, trial, curves)
-    return Study(f"dropcompute.{claim}", "StepLaw", trial, corpus=corpus, curves=drawn)
+    return Study(f"dropcompute.{claim}", "StepLaw", trial, corpus=corpus, curves=drawn, known=_known)
 
 
 _SHARES = tuple(j / 8 for j in range(2, 14))
@@ -258,8 +263,8 @@ MAP_STUDIES = (
     _study(
         "threshold.settled",
         _settled,
-        _cells(tuple((law, 12) for law in _SETTLED), (64, 200, 2048, 10_000)),
-        [_over_workers("released delay", 12, (64, 128, 512, 2048, 10_000))],
+        _cells(tuple((law, 12) for law in _SETTLED), (4, 8, 64, 2048, 10_000)),
+        [_over_workers("released delay", 12, (4, 8, 32, 128, 512, 2048, 10_000))],
     ),
     _study(
         "gain.printed_within_5",

@@ -27,19 +27,37 @@ _LAWS = ("1 (1/2) or 2 (1/2)", "1 (2/3) or 3 (1/3)", "0 (1/4) or 1 (3/4)", "1 (1
 # --- gradients ---------------------------------------------------------------------------------------------------
 
 
+_KINDS = tuple(itertools.product(("fixed", "computed", "worker"), ("free", "latencies")))
+"""What the sum is divided by; and gradients that are 1 or 3 with equal chances, or that are the latencies."""
+
+
+def _gradient_case(law: str, N: int, M: int, tau: Fraction, normalisation: str, gradients: str = "free") -> Case:
+    return Case({"law": law, "N": N, "M": M, "tau": tau, "normalisation": normalisation, "gradients": gradients})
+
+
 def _gradient_grid(level: int) -> Iterator[Case]:
     for N, M in ((1, 1), (1, 2), (2, 1), (2, 2))[: 4 if level else 3]:
-        for law in _LAWS:
-            for doubled in range(1, 10):
-                yield Case({"law": law, "N": N, "M": M, "tau": Fraction(doubled, 2)})
+        for law, doubled, kind in itertools.product(_LAWS, range(1, 10), _KINDS):
+            yield _gradient_case(law, N, M, Fraction(doubled, 2), *kind)
 
 
-def _mean_gradient(drop_gradient: Any, case: Case, normalisation: str, correlated: bool = False) -> Outcome | None:
-    """E of the step's gradient, over latencies and over gradients 1 and 3 with equal chances, whose mean is 2."""
+def _gradient_corpus(_budget: Budget) -> Iterator[Case]:
+    for number, (law, doubled) in enumerate(itertools.product(_LAWS, range(1, 10))):
+        for kind in _KINDS if number % 7 == 0 else ():
+            yield _gradient_case(law, 2, 2, Fraction(doubled, 2), *kind)
+
+
+def _gradient_facts(_drop_gradient: Any, case: Case) -> dict[str, Any]:
+    return {"shortest": min(SMALL_LAWS[case.settings["law"]].values)}
+
+
+def _mean_gradient(drop_gradient: Any, case: Case) -> Outcome:
+    """E of the step's gradient over that of all, given that something was computed if that is the divisor."""
     from commbounds.collectives import drop_step
 
     s, law = case.settings, SMALL_LAWS[case.settings["law"]]
-    N, M, tau = s["N"], s["M"], s["tau"]
+    N, M, tau, normalisation = s["N"], s["M"], s["tau"], s["normalisation"]
+    correlated = s["gradients"] == "latencies"
     total, something, kept, anybody = Fraction(0), Fraction(0), Fraction(0), Fraction(0)
     for t, p in law.outcomes(N, M):
         completed = drop_step(t, float(tau)).completed
@@ -56,11 +74,10 @@ def _mean_gradient(drop_gradient: Any, case: Case, normalisation: str, correlate
             * sum(_rational(drop_gradient(g[:, :, None], completed, normalisation)[0]) for g in gradients)
             / len(gradients)
         )
-    if something == 0:
-        return None
     mean = law.mean if correlated else Fraction(2)
     share = anybody if normalisation == "worker" else kept
-    return Outcome(total / something / mean, {"share": share})
+    # where everything is completed there is nothing to shrink or to favour
+    return Outcome(total / something / mean, {"share": share}, active=kept < 1)
 
 
 def _rational(value: float) -> Fraction:
@@ -68,29 +85,29 @@ def _rational(value: float) -> Fraction:
     return Fraction(float(value)).limit_denominator(64)
 
 
-def _gradients(normalisation: str, correlated: bool = False) -> Callable[[Any, Case], Outcome | None]:
-    return lambda drop_gradient, case: _mean_gradient(drop_gradient, case, normalisation, correlated)
+def _gradient_points(normalisation: str, gradients: str, first: int) -> Any:
+    """Over thresholds from the first that something can be computed by."""
+    return [
+        (
+            f"{law}; N = M = 2",
+            "tau",
+            [(j / 2, _gradient_case(law, 2, 2, Fraction(j, 2), normalisation, gradients)) for j in range(first, 10)],
+        )
+        for law in _LAWS[:2]
+    ]
 
 
-_GRADIENT_POINTS = [
-    (
-        f"{law}; N = M = 2",
-        "tau",
-        [(j / 2, Case({"law": law, "N": 2, "M": 2, "tau": Fraction(j, 2)})) for j in range(1, 10)],
-    )
-    for law in _LAWS[:2]
-]
-
-
-def _gradient_study(claim: str, normalisation: str, correlated: bool = False) -> Study:
+def _gradient_study(claim: str, normalisation: str, gradients: str = "free") -> Study:
+    points = _gradient_points(normalisation, gradients, 3 if normalisation == "computed" else 1)
     return Study(
         f"dropcompute.gradient.{claim}",
         "drop_gradient",
-        _gradients(normalisation, correlated),
+        _mean_gradient,
         grid=_gradient_grid,
-        corpus=lambda _budget: itertools.islice(_gradient_grid(1), 0, None, 7),
-        curves=law_curves(f"gradient.{claim}", _gradients(normalisation, correlated), _GRADIENT_POINTS),
+        corpus=_gradient_corpus,
+        curves=law_curves(f"gradient.{claim}", _mean_gradient, points),
         enumerated="every outcome of the latencies and gradients of up to two workers with up to two micro-batches",
+        known=_gradient_facts,
     )
 
 
@@ -198,10 +215,10 @@ def _sgd_values(case: Case) -> dict[str, Any]:
         "noise": s["sigma"],
         "excess": s["L"] * (f.value(start) - f.infimum),
         "distance": min(abs(start - x) for x in f.minimisers),
-        "curvature": s["L"] * min(f.slopes),
+        "leastcurvature": s["L"] * min(f.slopes),
         "largest_batch": s["B"],
         "samples": sum(s["batches"]),
-        "iterations": len(s["batches"]),
+        "sgdsteps": len(s["batches"]),
     }
 
 
@@ -250,6 +267,8 @@ def _sgd_grid(level: int) -> Iterator[Case]:
 
 def _long_runs(_budget: Budget) -> Iterator[Case]:
     yield from itertools.islice(_sgd_grid(0), 0, None, 23)
+    yield _sgd_case("x^2/2", 0, (1,) * 12, 1, 1, 1)  # nothing but noise, in all steps but the first
+    yield _sgd_case("x^2/2", 0, (2,) * 4, 2, 1, 1)
     for steps, rate in itertools.product((8, 24), (Fraction(1), Fraction(1, 2), Fraction(1, 8))):
         for f, start in (
             ("teeth", Fraction(0)),
@@ -282,8 +301,9 @@ def _run_values(case: Case) -> dict[str, Any]:
     s = case.settings
     L, start = s["L"], s["start"]
     return {
-        "smoothness": L, "noise": s["sigma"], "excess": L * start**2 / 2, "distance": start, "curvature": L,
-        "largest_batch": float(s["B"]), "samples": float(_run_batches(case).sum()), "iterations": float(s["steps"]),
+        "smoothness": L, "noise": s["sigma"], "excess": L * start**2 / 2, "distance": start,
+        "leastcurvature": L, "largest_batch": float(s["B"]), "samples": float(_run_batches(case).sum()),
+        "sgdsteps": float(s["steps"]),
     }  # fmt: skip
 
 
@@ -353,8 +373,8 @@ def _runs(draw: st.DrawFn) -> Case:
     )
 
 
-def _run_case(steps: int, B: int, sigma: float, drop: float, seed: int, L: float = 1.0) -> Case:
-    return Case({"steps": steps, "B": B, "sigma": sigma, "drop": drop, "seed": seed, "L": L, "start": 2.0})
+def _run_case(steps: int, B: int, sigma: float, drop: float, seed: int, L: float = 1.0, start: float = 2.0) -> Case:
+    return Case({"steps": steps, "B": B, "sigma": sigma, "drop": drop, "seed": seed, "L": L, "start": start})
 
 
 def _runs_by_hand(budget: Budget) -> Iterator[Case]:
@@ -362,10 +382,13 @@ def _runs_by_hand(budget: Budget) -> Iterator[Case]:
         (1, 20, 200 if budget.level else 80), (0.0, 1.0, 10.0), (0.0, 0.5, 0.9)
     ):
         yield _run_case(steps, 4, sigma, drop, 3)
+    # noise and start weigh alike, far from the units in which all is about 1
+    for spread, curvature, far in ((1000.0, 256.0, 2.0), (0.03, 1.0, 0.01), (500.0, 1.0, 100.0)):
+        yield _run_case(80, 1, spread, 0.0, 3, curvature, far)
+    yield _run_case(1, 1, 0.0, 0.0, 3, 1.0, 0.5)
     for batches, sigma, L in itertools.product(((1,), (1, 1, 1), (2, 0, 1), (1, 2, 1)), (0, 1, 4), (1, 2)):
         for f, start in _starts(len(batches)):
-            if start or f == "teeth":  # from a minimiser no step is tuned: it would be none
-                yield _sgd_case(f, start, batches, 2 if 2 in batches else 1, 1, sigma, L)
+            yield _sgd_case(f, start, batches, 2 if 2 in batches else 1, 1, sigma, L)
 
 
 def _one_then_nothing(_budget: Budget) -> Iterator[Case]:
@@ -396,7 +419,7 @@ def _sgd_study(claim: str, trial: Any, **more: Any) -> Study:
         drawn.append(("x^2/2 with tangents, no noise, eta = 1/L", _tangent_case))
     else:
         drawn.append(("a slope that dips between the points, no noise, eta = 1/L", _teeth_case))
-    points = [(label, "iterations", [(float(n), make(n)) for n in _LENGTHS]) for label, make in drawn]
+    points = [(label, "sgdsteps", [(float(n), make(n)) for n in _LENGTHS]) for label, make in drawn]
     options = {
         "curves": law_curves(f"sgd.{claim}", trial, points),
         "known": _known,
@@ -415,7 +438,7 @@ def _sgd_curves(claim: str, trial: Any) -> Callable[[Any, int], list[Series]]:
     for drop in (0.0, 0.9):
         runs = [(float(n), _run_case(n, 4, 1.0, drop, 3)) for n in lengths]
         some = [(n, case) for n, case in runs if _run_batches(case).any()]
-        drawn.append((f"{drop:.0%} of the steps dropped", "iterations", some))
+        drawn.append((f"{drop:.0%} of the steps dropped", "sgdsteps", some))
     return law_curves(f"sgd.{claim}", trial, drawn)
 
 
@@ -437,7 +460,7 @@ SGD_STUDIES = (
     _gradient_study("fixed", "fixed"),
     _gradient_study("computed", "computed"),
     _gradient_study("worker", "worker"),
-    _gradient_study("correlated", "computed", correlated=True),
+    _gradient_study("correlated", "computed", "latencies"),
     _sgd_study("nonconvex", partial(_exact_run, "nonconvex"), extremal=_one_step),
     _tuned_study("nonconvex_tuned", _one_step),
     _sgd_study("convex", partial(_exact_run, "convex"), extremal=_down_the_tangent),

@@ -10,16 +10,16 @@ from typing import Any
 import sympy as sp
 
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.dropcompute.laws import SMALL_LAWS, SmallLaw, law_curves
+from commbounds.verify.experiments.dropcompute.laws import NAMED_LAWS, SMALL_LAWS, SmallLaw, law_curves
 from commbounds.verify.experiments.dropcompute.steps import exactly
 from commbounds.verify.study import Case, Outcome, Study
 
-_SIZES = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2))
+_SIZES = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (3, 1))
 _ENUMERATED = (
     "every outcome of up to four latencies with one, two or three whole values, rational probabilities; thresholds in "
     "steps of one half"
 )
-Trial = Callable[[Any, Case], Outcome | None]
+Trial = Callable[[Any, Case], Outcome]
 
 
 def _small_case(law: str, N: int, M: int, tau: Any) -> Case:
@@ -27,10 +27,61 @@ def _small_case(law: str, N: int, M: int, tau: Any) -> Case:
 
 
 def _grid(level: int) -> Iterator[Case]:
-    for N, M in _SIZES if level == 0 else (*_SIZES, (3, 1), (1, 4), (3, 2)):
+    for N, M in _SIZES if level == 0 else (*_SIZES, (1, 4), (3, 2)):
         for name, law in SMALL_LAWS.items():
             for doubled in range(1, 2 * max(law.values) * M + 3, 1 if level or M == 1 else 2):
                 yield _small_case(name, N, M, Fraction(doubled, 2))
+
+
+def _grid_after(level: int) -> Iterator[Case]:
+    yield from (Case({**case.settings, "preemption": "B"}) for case in _grid(level))
+
+
+def _corpus_after(budget: Budget) -> Iterator[Case]:
+    yield from (Case({**case.settings, "preemption": "B"}) for case in _corpus(budget))
+
+
+def _times_grid(level: int) -> Iterator[Case]:
+    """Without a threshold: the slowest of up to eight workers."""
+    for N, M in ((1, 1), (2, 1), (3, 1), (5, 1), (8, 1), (1, 2), (2, 2), (1, 3), (1, 4), *(((3, 2),) if level else ())):
+        for name, law in SMALL_LAWS.items():
+            if N < 8 or len(law.values) < 3:
+                yield _small_case(name, N, M, Fraction(1))
+
+
+def _times_corpus(_budget: Budget) -> Iterator[Case]:
+    for name in SMALL_LAWS:
+        for N, M in ((1, 1), (3, 1), (1, 4)):
+            yield _small_case(name, N, M, Fraction(1))
+
+
+def _at_mean(law: str, N: int, M: int) -> Case:
+    return _small_case(law, N, M, M * NAMED_LAWS[law].mean)
+
+
+def _beyond_the_mean(law: str) -> Any:
+    mean = 3 * SMALL_LAWS[law].mean
+    thresholds = [t for t in (Fraction(j, 2) for j in range(1, 17)) if t > mean]
+    return (f"{law}; M = 3", "tau", [(float(t), _small_case(law, 1, 3, t)) for t in thresholds])
+
+
+def _mean_grid(level: int) -> Iterator[Case]:
+    for N, M in ((1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (1, 3), (1, 4), (1, 6), *(((1, 8),) if level else ())):
+        for name in SMALL_LAWS:
+            yield _at_mean(name, N, M)
+
+
+def _mean_corpus(_budget: Budget) -> Iterator[Case]:
+    for name in SMALL_LAWS:
+        for N, M in ((1, 1), (1, 5)):
+            yield _at_mean(name, N, M)
+    for name in ("0 (3/4) or 1 (1/4)", "0 (3/4) or 64 (1/4)"):
+        yield _at_mean(name, 1, 8)
+
+
+def _mean_constant(_budget: Budget) -> Iterator[Case]:
+    for N, M in ((1, 2), (2, 2), (1, 3)):
+        yield _small_case("2 (1)", N, M, Fraction(2 * M))
 
 
 def _corpus(_budget: Budget) -> Iterator[Case]:
@@ -41,7 +92,7 @@ def _corpus(_budget: Budget) -> Iterator[Case]:
 
 def _law(case: Case) -> tuple[SmallLaw, int, int, Fraction]:
     s = case.settings
-    return SMALL_LAWS[s["law"]], s["N"], s["M"], s["tau"]
+    return NAMED_LAWS[s["law"]], s["N"], s["M"], s["tau"]
 
 
 def _expected(case: Case, value: Callable[[Any], Any]) -> Fraction:
@@ -50,10 +101,11 @@ def _expected(case: Case, value: Callable[[Any], Any]) -> Fraction:
     return sum((p * value(t) for t, p in law.outcomes(N, M)), Fraction(0))
 
 
-def _completed(drop_step: Any, case: Case, **options: Any) -> Fraction:
+def _completed(drop_step: Any, case: Case) -> Fraction:
+    # sums are whole: a threshold between them may be rounded to a float
     tau = float(case.settings["tau"])
     N = case.settings["N"]
-    return _expected(case, lambda t: Fraction(int(drop_step(t, tau, **options).completed.sum()), N))
+    return _expected(case, lambda t: Fraction(int(drop_step(t, tau).completed.sum()), N))
 
 
 def _values(case: Case) -> dict[str, Any]:
@@ -70,15 +122,18 @@ def _values(case: Case) -> dict[str, Any]:
         "below": sum((law.expect(m, lambda s: s < tau) for m in range(1, M + 1)), Fraction(0)),
         "begun": sum((law.expect(m, lambda s: s < tau) for m in range(M)), Fraction(0)),
         "longest": max(law.values),
+        "shortest": min(law.values),
     }
 
 
 def _completed_trial(drop_step: Any, case: Case) -> Outcome:
-    return Outcome(_completed(drop_step, case), _values(case))
+    return Outcome(case.once(_completed, drop_step), case.once(_values))
 
 
-def _better_trial(drop_step: Any, case: Case) -> Outcome | None:
-    return _completed_trial(drop_step, case) if _law(case)[0].new_better_than_used else None
+def _known(_drop_step: Any, case: Case) -> dict[str, Any]:
+    """The symbols, when elapsed time is tested, and whether the law is new better than used."""
+    law = _law(case)[0]
+    return {**case.once(_values), "preemption": "A", "new_better": law.new_better_than_used, **case.settings}
 
 
 def _work(drop_step: Any, case: Case) -> Outcome:
@@ -86,40 +141,35 @@ def _work(drop_step: Any, case: Case) -> Outcome:
     # a worker goes on while what has elapsed is at most tau
     begun = sum((law.expect(m, lambda s: s <= tau) for m in range(M)), Fraction(0))
     alone = Case({**case.settings, "N": 1})
-    measured = _expected(alone, lambda t: exactly(drop_step(t, float(tau), preemption="B").time))
+    measured = _expected(
+        alone, lambda t: exactly(drop_step(t, float(tau), preemption=case.settings["preemption"]).time)
+    )
     return Outcome(measured, {"latency": law.mean, "begun": begun})
 
 
-def _at_the_mean(drop_step: Any, case: Case) -> Outcome | None:
-    law, N, M, _ = _law(case)
-    if law.mean == 0 or (M * law.mean).denominator & ((M * law.mean).denominator - 1):
-        return None  # the threshold must be a float, exactly
-    there = _small_case(case.settings["law"], N, M, M * law.mean)
-    return _completed_trial(drop_step, there)
-
-
-def _passed(drop_step: Any, case: Case) -> Outcome | None:
-    law, _N, M, tau = _law(case)
-    if tau <= M * law.mean:
-        return None
+def _passed(drop_step: Any, case: Case) -> Outcome:
+    _, _N, M, tau = _law(case)
     alone = Case({**case.settings, "N": 1})
     measured = _expected(alone, lambda t: Fraction(int(drop_step(t, float(tau)).completed[0] == M)))
     # sigma^2 is rational: it is given as a square root whose square sympy takes back
-    return Outcome(measured, _values(case))
+    return Outcome(measured, case.once(_values))
 
 
-def _mean_time(drop_step: Any, case: Case, N: int | None = None) -> Fraction:
-    sized = case if N is None else Case({**case.settings, "N": N})
-    return _expected(sized, lambda t: exactly(drop_step(t, float("inf")).time))
+def _mean_time(drop_step: Any, more: int, case: Case) -> Fraction:
+    """E of the slowest of N + `more` workers; of nobody: 0."""
+    N = case.settings["N"] + more
+    if N == 0:
+        return Fraction(0)
+    return _expected(Case({**case.settings, "N": N}), lambda t: exactly(drop_step(t, float("inf")).time))
 
 
 def _exact_time(drop_step: Any, case: Case) -> Outcome:
     law, N, M, _ = _law(case)
-    return Outcome(_mean_time(drop_step, case), {"slowest": law.largest(N, M, lambda s: s)})
+    return Outcome(case.once(_mean_time, drop_step, 0), {"slowest": law.largest(N, M, lambda s: s)})
 
 
 def _time_values(drop_step: Any, case: Case) -> Outcome:
-    return Outcome(_mean_time(drop_step, case), _values(case))
+    return Outcome(case.once(_mean_time, drop_step, 0), case.once(_values))
 
 
 def _slow_workers(N: int, M: int, chosen: str) -> list[tuple[int, ...]]:
@@ -177,23 +227,17 @@ def _variance(drop_step: Any, case: Case) -> Outcome:
     times = [(exactly(drop_step(t, float(tau), 0.5).time), p) for t, p in law.outcomes(N, M)]
     mean, square = (sum((p * s**power for s, p in times), Fraction(0)) for power in (1, 2))
     slowest, squared = law.largest(N, M, lambda s: s), law.largest(N, M, lambda s: s * s)
-    return Outcome(square - mean**2, {"slowestvariance": squared - slowest**2})
+    # a threshold that no worker reaches changes nothing
+    return Outcome(square - mean**2, {"slowestvariance": squared - slowest**2}, active=tau < M * max(law.values))
 
 
-def _increasing(drop_step: Any, case: Case) -> Outcome | None:
-    N = case.settings["N"]
-    if N < 2:
-        return None
-    return Outcome(_mean_time(drop_step, case), {"fewer": _mean_time(drop_step, case, N - 1)})
+def _increasing(drop_step: Any, case: Case) -> Outcome:
+    return Outcome(case.once(_mean_time, drop_step, 0), {"fewer": case.once(_mean_time, drop_step, -1)})
 
 
-def _concave(drop_step: Any, case: Case) -> Outcome | None:
-    N, M = case.settings["N"], case.settings["M"]
-    if (N + 1) * M > 4:
-        return None
-    fewer = _mean_time(drop_step, case, N - 1) if N > 1 else Fraction(0)  # of nobody: 0
-    more = _mean_time(drop_step, case, N + 1)
-    return Outcome(more, {"slowest": _mean_time(drop_step, case), "fewer": fewer})
+def _concave(drop_step: Any, case: Case) -> Outcome:
+    fewer, slowest, more = (case.once(_mean_time, drop_step, change) for change in (-1, 0, 1))
+    return Outcome(more, {"slowest": slowest, "fewer": fewer})
 
 
 def _calibrated(drop_step: Any, case: Case) -> Outcome:
@@ -205,15 +249,29 @@ def _calibrated(drop_step: Any, case: Case) -> Outcome:
         share = Fraction(int(step.completed.sum()), N * M)
         return exactly(step.slowest) / exactly(step.time) * share
 
-    below = _values(case)["below"]
+    below = case.once(_values)["below"]
     spent = law.largest(N, M, lambda s: min(tau, s)) + overhead
     truth = below * (law.largest(N, M, lambda s: s) + overhead) / (M * spent)
     return Outcome(_expected(case, objective), {"truth": truth})
 
 
+def _long_overshoot(budget: Budget) -> Iterator[Case]:
+    """Besides, latencies of zero before the first that takes time, and a threshold that is nearly none."""
+    yield from _corpus(budget)
+    for name in ("0 (1/4) or 1 (3/4)", "0 (1/4) or 4 (3/4)"):
+        yield _small_case(name, 1, 6, Fraction(1, 1024))
+    yield _small_case("0 (3/4) or 1 (1/4)", 1, 8, Fraction(2))
+
+
+def _just_beyond(budget: Budget) -> Iterator[Case]:
+    """Besides, a threshold that hardly any time is below, just beyond the mean."""
+    yield from _corpus(budget)
+    yield _small_case("0 (1/100) or 1 (99/100)", 1, 1, Fraction(199, 200))
+
+
 def _constant(_budget: Budget) -> Iterator[Case]:
-    for N, M in ((1, 1), (2, 2), (1, 3)):
-        yield _small_case("2 (1)", N, M, Fraction(2))
+    for N, M in ((1, 3), (2, 3), (1, 4)):
+        yield _small_case("2 (1)", N, M, Fraction(4))
 
 
 def _beyond(_budget: Budget) -> Iterator[Case]:
@@ -237,15 +295,24 @@ def _cantelli(_budget: Budget) -> Iterator[Case]:
 
 
 def _study(claim: str, trial: Trial, **more: Any) -> Study:
-    options = {"grid": _grid, "corpus": _corpus, "enumerated": _ENUMERATED, **more}
+    options = {"grid": _grid, "corpus": _corpus, "enumerated": _ENUMERATED, "known": _known, **more}
     if "dependent" in claim:
         points = [("1 s, and 5 s for one of the workers", "N", [(float(N), _slow_case(N)) for N in range(1, 30)])]
     elif claim.startswith("time.") and claim != "time.variance":
         points = [(law, "N", [(float(N), _small_case(law, N, 1, Fraction(1))) for N in range(1, 7)]) for law in _DRAWN]
+    elif claim == "completed.at_the_mean":
+        points = [(law, "M", [(float(M), _at_mean(law, 1, M)) for M in range(1, 7)]) for law in _DRAWN]
+    elif claim == "completed.one_sided":
+        points = [_beyond_the_mean(law) for law in _DRAWN]
     else:
         thresholds = [Fraction(j, 2) for j in range(1, 17)]
         points = [
             (f"{law}; M = 3", "tau", [(float(t), _small_case(law, 1, 3, t)) for t in thresholds]) for law in _DRAWN
+        ]
+    if claim == "completed.work":
+        points = [
+            (label, axis, [(x, Case({**c.settings, "preemption": "B"})) for x, c in drawn])
+            for label, axis, drawn in points
         ]
     options["curves"] = law_curves(claim, trial, points)
     return Study(f"dropcompute.{claim}", "drop_step", trial, **options)
@@ -256,24 +323,41 @@ _DEPENDENT: dict[str, Any] = {
     "grid": _dependent_grid,
     "corpus": _one_slow,
     "enumerated": "which of up to N workers is slow, in each of up to three micro-batches: anew, the same, in turn",
+    "known": None,
 }
+_TIMES: dict[str, Any] = {
+    "grid": _times_grid,
+    "corpus": _times_corpus,
+    "enumerated": "every outcome of latencies with one, two or three whole values, rational probabilities",
+}
+_AFTER: dict[str, Any] = {"grid": _grid_after, "corpus": _corpus_after}
+_MEAN: dict[str, Any] = {
+    "grid": _mean_grid,
+    "corpus": _mean_corpus,
+    "enumerated": "every outcome of up to six latencies with one, two or three whole values, at the mean of their sum",
+}
+
+
+def _two_constant(_budget: Budget) -> Iterator[Case]:
+    yield _small_case("2 (1)", 2, 1, Fraction(1))
+
 
 SMALL_STUDIES = (
     _study("completed.exact", _completed_trial),
-    _study("completed.work", _work),
+    _study("completed.work", _work, **_AFTER),
     _study("completed.accounting", _completed_trial),
     _study("completed.at_least", _completed_trial, extremal=_constant),
-    _study("completed.at_most", _completed_trial, extremal=_beyond),
-    _study("completed.new_better", _better_trial, extremal=_beyond),
-    _study("completed.at_the_mean", _at_the_mean, extremal=_constant),
-    _study("completed.one_sided", _passed, extremal=_cantelli),
-    _study("time.exact", _exact_time),
-    _study("time.at_least_mean", _time_values, extremal=_single),
-    _study("time.ceiling", _time_values, extremal=_constant),
+    _study("completed.at_most", _completed_trial, extremal=_beyond, corpus=_long_overshoot),
+    _study("completed.new_better", _completed_trial, extremal=_beyond),
+    _study("completed.at_the_mean", _completed_trial, extremal=_mean_constant, **_MEAN),
+    _study("completed.one_sided", _passed, extremal=_cantelli, corpus=_just_beyond),
+    _study("time.exact", _exact_time, **_TIMES),
+    _study("time.at_least_mean", _time_values, extremal=_single, **_TIMES),
+    _study("time.ceiling", _time_values, extremal=_constant, **_TIMES),
     _study("time.dependent", _dependent, extremal=_one_slow, **_DEPENDENT),
     _study("time.dependent_within", _dependent, extremal=_one_always_slow, **_DEPENDENT),
     _study("time.variance", _variance, extremal=_beyond_varying),
-    _study("time.increasing", _increasing, extremal=lambda _b: iter([_small_case("2 (1)", 2, 1, Fraction(1))])),
-    _study("time.concave", _concave, extremal=lambda _b: iter([_small_case("2 (1)", 2, 1, Fraction(1))])),
+    _study("time.increasing", _increasing, extremal=_two_constant, **_TIMES),
+    _study("time.concave", _concave, extremal=_two_constant, **_TIMES),
     _study("gain.calibrated", _calibrated, extremal=_constant),
 )

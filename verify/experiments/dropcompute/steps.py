@@ -16,7 +16,7 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
-Trial = Callable[[Any, Case], Outcome | None]
+Trial = Callable[[Any, Case], Outcome]
 _SIZES = ((1, 1), (1, 2), (2, 1), (2, 2), (1, 3))
 _ENUMERATED = "latencies 1, 2, 3 of every worker and micro-batch, thresholds in steps of one half, overhead 0 and 1/2"
 
@@ -24,6 +24,15 @@ _ENUMERATED = "latencies 1, 2, 3 of every worker and micro-batch, thresholds in 
 def exactly(value: Any) -> Fraction:
     """A float as the rational that it is; latencies here are small integers, whose sums and halves floats hold."""
     return Fraction(float(value))
+
+
+_VARIANTS: tuple[dict[str, Any], ...] = (
+    {"preemption": "A", "at_threshold": False},
+    {"preemption": "A", "at_threshold": True},
+    {"preemption": "B"},
+    {"preemption": "C"},
+)
+"""When elapsed time is tested, and whether what ends exactly at the threshold counts."""
 
 
 def _case(t: Any, tau: Any, overhead: Any = 0, **more: Any) -> Case:
@@ -40,6 +49,15 @@ def _grid(level: int) -> Iterator[Case]:
                     yield _case(t, Fraction(doubled, 2), overhead)
 
 
+def _with(case: Case, **more: Any) -> Case:
+    return Case({**case.settings, **more}, case.x)
+
+
+def _each_variant(source: Callable[[Any], Iterator[Case]]) -> Callable[[Any], Iterator[Case]]:
+    """The cases of a source, in each variant."""
+    return lambda level: (_with(case, **variant) for case in source(level) for variant in _VARIANTS)
+
+
 def _drawn(
     N: int, M: int, top: int, seed: int, tau: Fraction, overhead: Fraction = Fraction(1, 2), least: int = 0
 ) -> Case:
@@ -53,6 +71,11 @@ def _cases(draw: st.DrawFn) -> Case:
     tau = Fraction(draw(inputs.whole(1, 4 * top * M)), 4)
     seed, overhead = draw(inputs.whole(0, 2**31)), Fraction(draw(inputs.whole(0, 8)), 4)
     return _drawn(N, M, top, seed, tau, overhead, draw(inputs.whole(0, 1)))
+
+
+@st.composite
+def _variant_cases(draw: st.DrawFn) -> Case:
+    return _with(draw(_cases()), **draw(inputs.among(_VARIANTS)))
 
 
 def _corpus(_budget: Budget) -> Iterator[Case]:
@@ -81,10 +104,25 @@ def _common(case: Case) -> dict[str, Any]:
     return {"tau": tau, "overhead": overhead, "slowest": _slowest(case)}
 
 
+def _variant(_implementation: Any, case: Case) -> dict[str, Any]:
+    """When time is tested in this case, and what counts at the threshold."""
+    return {"at_threshold": False, **case.settings}
+
+
+def _spare(_implementation: Any, case: Case) -> dict[str, Any]:
+    """The number of backup workers besides."""
+    return {**_variant(None, case), "spare": int(case.settings["tau"] * 2) % len(case.array)}
+
+
+def _counted_at_tau(_implementation: Any, _case: Case) -> dict[str, Any]:
+    """What the search for a threshold takes to count."""
+    return {"at_threshold": True}
+
+
 def _run(drop_step: Any, case: Case, tau: Any = None, **options: Any) -> Any:
-    return drop_step(
-        case.x, float(case.settings["tau"] if tau is None else tau), float(case.settings["overhead"]), **options
-    )
+    s = case.settings
+    variant = {name: s[name] for name in ("preemption", "at_threshold") if name in s}
+    return drop_step(case.x, float(s["tau"] if tau is None else tau), float(s["overhead"]), **variant, **options)
 
 
 def _time(drop_step: Any, case: Case) -> Outcome:
@@ -97,12 +135,12 @@ def _completed(drop_step: Any, case: Case) -> Outcome:
 
 
 def _after_backward(drop_step: Any, case: Case) -> Outcome:
-    return Outcome(int(_run(drop_step, case, preemption="B").completed.sum()), {"begun": _begun(case)})
+    return Outcome(int(_run(drop_step, case).completed.sum()), {"begun": _begun(case)})
 
 
 def _overshoot(drop_step: Any, case: Case) -> Outcome:
     assert case.x is not None
-    step = _run(drop_step, case, preemption="B")
+    step = _run(drop_step, case)
     return Outcome(exactly(step.time), {**_common(case), "longest": exactly(case.x.max())})
 
 
@@ -113,12 +151,12 @@ def _begun(case: Case) -> int:
 
 def _between(drop_step: Any, case: Case) -> Outcome:
     # a half and a quarter of small integers are exact, a third is not
-    counts = [int(_run(drop_step, case, preemption="C", forward=f).completed.sum()) for f in (0.0, 0.25, 0.5, 1.0)]
+    counts = [int(_run(drop_step, case, forward=f).completed.sum()) for f in (0.0, 0.25, 0.5, 1.0)]
     return Outcome(min(counts), {"below": _count(case, case.settings["tau"])})
 
 
 def _between_most(drop_step: Any, case: Case) -> Outcome:
-    counts = [int(_run(drop_step, case, preemption="C", forward=f).completed.sum()) for f in (0.0, 0.25, 0.5, 1.0)]
+    counts = [int(_run(drop_step, case, forward=f).completed.sum()) for f in (0.0, 0.25, 0.5, 1.0)]
     return Outcome(max(counts), {"begun": _begun(case)})
 
 
@@ -143,22 +181,17 @@ def _period(local_sgd_period: Any, case: Case) -> Outcome:
     return Outcome(measured, {"synchronised": synchronised, "overhead": overhead})
 
 
-def _backup(at_threshold: bool) -> Trial:
-    def trial(backup_step: Any, case: Case) -> Outcome | None:
-        from commbounds.collectives import drop_step
+def _backup(backup_step: Any, case: Case) -> Outcome:
+    from commbounds.collectives import drop_step
 
-        assert case.x is not None
-        N, M = case.x.shape
-        spare = int(case.settings["tau"] * 2) % N
-        waited = backup_step(case.x, spare)
-        if waited.time <= 0:
-            return None  # a threshold must be positive
-        step = drop_step(case.x, waited.time, at_threshold=at_threshold)
-        # what backup workers keep must be what they are said to keep, and in the same time
-        honest = int(waited.completed.sum()) == (N - spare) * M and step.time == waited.time
-        return Outcome(int(step.completed.sum()) if honest else -1, {"N": N, "M": M, "spare": spare})
-
-    return trial
+    N, M = case.array.shape
+    spare = _spare(None, case)["spare"]
+    waited = backup_step(case.x, spare)
+    step = _run(drop_step, _with(case, overhead=0), waited.time)
+    # what backup workers keep must be what they are said to keep, and in the same time
+    honest = int(waited.completed.sum()) == (N - spare) * M and step.time == waited.time
+    # without spare workers there is nothing to lose
+    return Outcome(int(step.completed.sum()) if honest else -1, {"N": N, "M": M, "spare": spare}, active=spare > 0)
 
 
 def _calibration(case: Case) -> Any:
@@ -168,14 +201,12 @@ def _calibration(case: Case) -> Any:
     return case.x.reshape(-1, 2, M) if N % 2 == 0 else case.x.reshape(N, 1, M)
 
 
-def _objective(steps: Any, tau: Fraction, overhead: Fraction, strict: bool = False) -> Fraction | None:
+def _objective(steps: Any, tau: Fraction, overhead: Fraction, strict: bool = False) -> Fraction:
     total = Fraction(0)
     for step in steps:
         sums = [list(itertools.accumulate(exactly(v) for v in row)) for row in step]
         slowest = max(row[-1] for row in sums)
         spent = min(tau, slowest) + overhead
-        if spent == 0:
-            return None
         done = sum(s < tau if strict else s <= tau for row in sums for s in row)
         total += Fraction(done, step.size) * (slowest + overhead) / spent
     return total / len(steps)
@@ -186,23 +217,18 @@ def _paid(case: Case) -> Fraction:
     return Fraction(case.settings["overhead"]) + Fraction(1, 2)
 
 
-def _optimal(best_threshold: Any, case: Case) -> Outcome | None:
-    assert case.x is not None
-    if not (case.x[:, 0] > 0).all():  # first_takes_time
-        return None
+def _optimal(best_threshold: Any, case: Case) -> Outcome:
     steps, overhead = _calibration(case), _paid(case)
     chosen = best_threshold(steps, float(overhead))
     tau = exactly(chosen.tau) if case.settings.get("chosen") else case.settings["tau"]
     return Outcome(_objective(steps, tau, overhead), {"best": _objective(steps, exactly(chosen.tau), overhead)})
 
 
-def _agreement(best_threshold: Any, case: Case) -> Outcome | None:
+def _agreement(best_threshold: Any, case: Case) -> Outcome:
     """Every worker gathers the same latencies, and lists itself first, then the others in turn."""
-    if not case.array.any():
-        return None
     steps, overhead = _shared_calibration(case), float(_paid(case))
     chosen = [exactly(best_threshold(np.roll(steps, -n, axis=1), overhead).tau) for n in range(steps.shape[1])]
-    return Outcome(max(abs(tau - chosen[0]) for tau in chosen), {})
+    return Outcome(max(abs(tau - chosen[0]) for tau in chosen), {}, active=len(chosen) > 1)
 
 
 def _shared_calibration(case: Case) -> Any:
@@ -218,22 +244,15 @@ def _calibrations(budget: Budget) -> Iterator[Case]:
         yield _case(t, Fraction(1), Fraction(1, 2), N=N, M=M, latencies="lognormal")
 
 
-def _never_loses(best_threshold: Any, case: Case) -> Outcome | None:
-    assert case.x is not None
-    if not case.x.any():
-        return None
+def _never_loses(best_threshold: Any, case: Case) -> Outcome:
     steps, overhead = _calibration(case), _paid(case)
     return Outcome(_objective(steps, exactly(best_threshold(steps, float(overhead)).tau), overhead), {})
 
 
-def _optimistic(released_threshold: Any, case: Case) -> Outcome | None:
-    assert case.x is not None
-    if case.x.shape[1] < 7 or not case.x.any():
-        return None
+def _optimistic(released_threshold: Any, case: Case) -> Outcome:
     steps, overhead = _calibration(case), _paid(case)
     found = released_threshold(steps, float(overhead))
     model = _objective(steps, exactly(found.tau), overhead, strict=True)
-    assert model is not None
     # the search adds len(steps) quotients of sums of at most M latencies in floats
     slack = 8 * (steps.size + 8) * np.finfo(float).eps * float(model)
     return Outcome(found.gain, {"model": float(model)}, slack)
@@ -271,13 +290,13 @@ def _one_micro_batch(_budget: Budget) -> Iterator[Case]:
     yield _case([[1.0]], Fraction(1), N=1, M=1)
 
 
-def _over_tau(claim: str, trial: Trial) -> Callable[[Any, int], list[Series]]:
+def _over_tau(claim: str, trial: Trial, variant: dict[str, Any]) -> Callable[[Any, int], list[Series]]:
     """The claim at growing thresholds, for one draw of latencies."""
 
     def curves(implementation: Any, _seed: int) -> list[Series]:
         thresholds = [Fraction(j, 2) for j in range(1, 45)]
-        outcomes = [(tau, trial(implementation, _drawn(8, 7, 5, 1, tau, least=1))) for tau in thresholds]
-        measured = [(float(tau), o) for tau, o in outcomes if o is not None]
+        drawn = [(float(tau), _with(_drawn(8, 7, 5, 1, tau, least=1), **variant)) for tau in thresholds]
+        measured = [(tau, trial(implementation, case)) for tau, case in drawn]
         bound = [float(claims()[f"dropcompute.{claim}"].bound(**o.values)) for _, o in measured]
         return [
             Series(
@@ -293,26 +312,40 @@ def _over_tau(claim: str, trial: Trial) -> Callable[[Any, int], list[Series]]:
 
 
 def _study(claim: str, subject: str, trial: Trial, grid: bool = True, **more: Any) -> Study:
-    if claim.startswith(("step.", "threshold.optimal")) and claim != "step.subadditive":
-        more = {"curves": _over_tau(claim, trial), **more}
+    if claim == "threshold.optimal":
+        more = {"curves": _over_tau(claim, trial, {}), **more}
     if grid:
         more = {"grid": _grid, "enumerated": _ENUMERATED, **more}
     return Study(f"dropcompute.{claim}", subject, trial, **{"corpus": _corpus, "cases": _cases, **more})
 
 
+def _variant_study(claim: str, subject: str, trial: Trial, variant: str, extremal: Any = None, **more: Any) -> Study:
+    """A study of a claim about some variants: all are among the cases, and its hypotheses take theirs."""
+    sources = {"grid": _VARIANT_GRID, "corpus": _VARIANT_CORPUS, "cases": _variant_cases, "known": _variant}
+    if extremal is not None:
+        more = {"extremal": _each_variant(extremal), **more}
+    if claim.startswith("step."):
+        more = {"curves": _over_tau(claim, trial, {"preemption": variant}), **more}
+    return Study(f"dropcompute.{claim}", subject, trial, **{**sources, "enumerated": _VARIANTS_ENUMERATED, **more})
+
+
+_VARIANT_GRID = _each_variant(_grid)
+_VARIANT_CORPUS = _each_variant(_corpus)
+_VARIANTS_ENUMERATED = f"{_ENUMERATED}, tested all the time, after each micro-batch, or twice in each"
+
 STEP_STUDIES = (
-    _study("step.time", "drop_step", _time),
-    _study("step.completed", "drop_step", _completed),
-    _study("step.after_backward", "drop_step", _after_backward),
-    _study("step.overshoot", "drop_step", _overshoot, extremal=_equal),
-    _study("step.between_at_least", "drop_step", _between, extremal=_far),
-    _study("step.between_at_most", "drop_step", _between_most, extremal=_far),
-    _study("step.monotone", "drop_step", _monotone, extremal=_far),
+    _variant_study("step.time", "drop_step", _time, "A"),
+    _variant_study("step.completed", "drop_step", _completed, "A"),
+    _variant_study("step.after_backward", "drop_step", _after_backward, "B"),
+    _variant_study("step.overshoot", "drop_step", _overshoot, "B", _equal),
+    _variant_study("step.between_at_least", "drop_step", _between, "C", _far),
+    _variant_study("step.between_at_most", "drop_step", _between_most, "C", _far),
+    _variant_study("step.monotone", "drop_step", _monotone, "A", _far),
     _study("step.subadditive", "drop_step", _subadditive, extremal=_one_slow),
     _study("localsgd.subadditive", "local_sgd_period", _period, extremal=_one_slow),
-    _study("backup.dominated", "backup_step", _backup(True), extremal=_no_spare),
-    _study("backup.dominated_strictly", "backup_step", _backup(False), extremal=_one_micro_batch),
-    _study("threshold.optimal", "best_threshold", _optimal, extremal=_chosen),
+    _variant_study("backup.dominated", "backup_step", _backup, "A", _no_spare, known=_spare),
+    _variant_study("backup.dominated_strictly", "backup_step", _backup, "A", _one_micro_batch, known=_spare),
+    _study("threshold.optimal", "best_threshold", _optimal, extremal=_chosen, known=_counted_at_tau),
     _study("threshold.never_loses", "best_threshold", _never_loses, extremal=_equal),
     _study("threshold.agreement", "best_threshold", _agreement, corpus=_calibrations),
     _study("released.optimistic", "released_threshold", _optimistic, grid=False),

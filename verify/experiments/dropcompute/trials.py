@@ -13,7 +13,7 @@ from commbounds.verify.experiments.dropcompute.laws import LAWS, law_case, law_c
 from commbounds.verify.experiments.dropcompute.steps import exactly
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
-Trial = Callable[[Any, Case], Outcome | None]
+Trial = Callable[[Any, Case], Outcome]
 
 
 def _maximum(gaussian_maximum: Any, case: Case) -> Outcome:
@@ -22,12 +22,9 @@ def _maximum(gaussian_maximum: Any, case: Case) -> Outcome:
     return Outcome(gaussian_maximum(N), {"N": float(N)}, 4096 * np.finfo(float).eps * 12)
 
 
-def _counts(least: int) -> Callable[[Budget], Iterator[Case]]:
-    def corpus(budget: Budget) -> Iterator[Case]:
-        yield from (Case({"N": N}) for N in range(least, 401 if budget.level else 65))
-        yield from (Case({"N": int(10 ** (j / 4))}) for j in range(8, 37))
-
-    return corpus
+def _counts(budget: Budget) -> Iterator[Case]:
+    yield from (Case({"N": N}) for N in range(1, 401 if budget.level else 65))
+    yield from (Case({"N": int(10 ** (j / 4))}) for j in range(8, 37))
 
 
 def _stream(label: str, law: str, N: int, M: int, share: float, what: str, drop_trials: Any) -> Stream:
@@ -43,7 +40,10 @@ def _stream(label: str, law: str, N: int, M: int, share: float, what: str, drop_
 
     lowest = max(step.law.low, 0.0) if law != "normal, cv 0.2" else 0.0
     low = -mean / unit if what == "completed" else (min(M * lowest, tau) - mean) / unit
-    return Stream(label, draw, min(low, -1e-3), 1 - mean / unit, True, mean / unit, max(1.0, N * M / 240))
+    values = {"below" if what == "completed" else "capped": mean}
+    return Stream(
+        label, draw, min(low, -1e-3), 1 - mean / unit, True, mean / unit, max(1.0, N * M / 240), values=values
+    )
 
 
 def _streams(what: str) -> Callable[[Any], Sequence[Stream]]:
@@ -84,7 +84,7 @@ def _simulated(what: str) -> Trial:
 def _top_study(claim: str, least: int, **more: Any) -> Study:
     points = [(float(N), Case({"N": N})) for N in (*range(max(2, least), 33, 3), *(10**j for j in range(2, 10)))]
     curves = law_curves(claim, _maximum, [("normal", "N", points)])
-    return Study(f"dropcompute.{claim}", "gaussian_maximum", _maximum, corpus=_counts(least), curves=curves, **more)
+    return Study(f"dropcompute.{claim}", "gaussian_maximum", _maximum, corpus=_counts, curves=curves, **more)
 
 
 def _alone(drop_trials: Any, case: Case) -> Outcome:
@@ -111,11 +111,11 @@ _OVER_TAU = (
 
 TRIAL_STUDIES = (
     Study("dropcompute.trials.alone", "drop_trials", _alone, corpus=_alone_corpus),
-    _top_study("maximum.logarithm", 2, extremal=lambda _budget: iter([Case({"N": 2})])),
-    _top_study("maximum.rank", 2),
+    _top_study("maximum.logarithm", 1, extremal=lambda _budget: iter([Case({"N": 2})])),
+    _top_study("maximum.rank", 1),
     _top_study("maximum.harmonic", 1),
     _top_study("maximum.simple", 1),
-    _top_study("maximum.root", 2),
+    _top_study("maximum.root", 1),
     _top_study("maximum.printed_above", 3),
     _top_study("maximum.printed_close", 3, extremal=lambda _budget: iter([Case({"N": 6})])),
     _top_study("maximum.printed_at_two", 2),

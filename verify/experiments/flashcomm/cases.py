@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from commbounds.compressors import GroupQuantizer
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.study import Case, shared
@@ -30,20 +31,25 @@ def through(c: Any, x: Array) -> Array:
     return read
 
 
-def fits(c: Any, x: Array) -> bool:
-    """Whether every zero point and every scale of `x` lies well inside its format."""
-    if x.dtype == object:
-        return True
-    wide = x.astype(np.float64)
-    starts = np.arange(0, wide.size, c.group)
-    low, high = np.minimum.reduceat(wide, starts), np.maximum.reduceat(wide, starts)
-    scale = (high - low) / c.top
-    if c.scale == "log2" and scale.max() >= 2.0 ** (126 / c.theta):
-        return False
-    if c.zero == "integer":
-        live = scale > 0
-        return bool((np.abs(low[live]) < 2.0**30 * scale[live]).all())
-    return bool(c.metadata != "float16" or max(np.abs(wide).max(), scale.max()) < 6e4)
+def quantiser_of(cls: Any, case: Case) -> dict[str, Any]:
+    """What hypotheses ask of the quantiser."""
+    return {"compressor": case.once(made, cls)}
+
+
+def plain_quantiser(_allreduce: Any, case: Case) -> dict[str, Any]:
+    """The same where a collective is confronted, of the quantiser that it is given."""
+    return {"compressor": case.once(made, GroupQuantizer)}
+
+
+NEVER = 2**64
+"""More steps than any claim allows."""
+
+
+def in_steps(error: Any, step: Any) -> Any:
+    """An error over a scale; where that is zero, nothing for no error, and more than any bound else."""
+    if step:
+        return error / step
+    return 0 * error if not error else NEVER
 
 
 @shared
@@ -64,7 +70,7 @@ def vector_grid(**options: Any) -> Callable[[int], Iterator[Case]]:
 
 @shared
 def vectors(dtype: Any = np.float64, **options: Any) -> Callable[[Budget], Iterator[Case]]:
-    """The hostile corpus at moderate scales, at several widths."""
+    """The hostile corpus at moderate scales, at several widths; and at both ends of the dtype."""
 
     def corpus(budget: Budget) -> Iterator[Case]:
         for n in budget.sizes:
@@ -74,6 +80,10 @@ def vectors(dtype: Any = np.float64, **options: Any) -> Callable[[Budget], Itera
                     for width in (1, 2, 4, 8):
                         settings = {"width": width, "group": 8, "family": name, "n": n, "offset": offset, **options}
                         yield Case({**settings, "scale_of_x": scale}, x)
+                # scales that are subnormal, and sums that almost overflow
+                for scale in (1e-40, 1e31) if dtype == np.float32 else (1e-310, 1e300):
+                    settings = {"width": 4, "group": 8, "family": name, "n": n, "scale_of_x": scale, **options}
+                    yield Case(settings, (make(n) * scale).astype(dtype))
 
     return corpus
 
@@ -103,7 +113,7 @@ def _stack(family: str, P: int, n: int, seed: int) -> Array:
 
 def stacks(budget: Budget, **options: Any) -> Iterator[Case]:
     """Stacks of several families and numbers of ranks."""
-    for P in (1, 2, 3, 4, 8):
+    for P in (1, 2, 3, 5, 8):
         for family in ("normal", "small integers", "student", "sparse"):
             for n in (1, 5, *budget.sizes[-1:]):
                 for width in (1, 2, 4):

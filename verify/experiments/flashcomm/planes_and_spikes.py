@@ -13,9 +13,9 @@ from commbounds.compressors.flashcomm.bit_planes import unpacked
 from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.flashcomm.cases import made, through, vector_cases, vectors
+from commbounds.verify.experiments.flashcomm.cases import in_steps, made, quantiser_of, through, vector_cases, vectors
 from commbounds.verify.experiments.flashcomm.metadata import largest_errors
-from commbounds.verify.experiments.flashcomm.quantiser import groups_of, rounding
+from commbounds.verify.experiments.flashcomm.quantiser import groups_of, rounding, worst_in_steps
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
@@ -23,7 +23,7 @@ Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def _lossless(packed: Any, case: Case) -> Outcome | None:
+def _lossless(packed: Any, case: Case) -> Outcome:
     bits, codes = case.settings["width"], case.array
     return Outcome(int((unpacked(packed(codes, bits), bits, codes.size) != codes).sum()), {"width": bits})
 
@@ -35,10 +35,8 @@ def _every_code(level: int) -> Iterator[Case]:
             yield Case({"width": bits, "shift": shift}, np.concatenate([codes[:shift], codes, codes[: 3 * level]]))
 
 
-def _plane_bytes(packed: Any, case: Case) -> Outcome | None:
+def _plane_bytes(packed: Any, case: Case) -> Outcome:
     codes = case.array
-    if codes.size % 8:
-        return None
     planes = packed(codes, case.settings["width"])
     return Outcome(sum(plane.nbytes for plane in planes), {"n": codes.size, "width": case.settings["width"]})
 
@@ -49,15 +47,13 @@ def _code_lengths(_level: int) -> Iterator[Case]:
             yield Case({"width": bits, "n": n}, np.zeros(n, np.uint8))
 
 
-def _range_ratio(cls: Any, case: Case) -> Outcome | None:
+def _range_ratio(cls: Any, case: Case) -> Outcome:
     c = made(cls, case)
     about = c.compress(case.array).ranges
     whole = np.array([np.ptp(case.array[part]) for part in groups_of(case.array, c.group)], np.float64)
     rest = about.exact_scale.astype(np.float64) * c.top
-    if not whole.any():
-        return None
     # a difference, a quotient and a product are rounded
-    ratio = float((rest[whole > 0] / whole[whole > 0]).max())
+    ratio = max(float(in_steps(without, all_of_it)) for without, all_of_it in zip(rest, whole, strict=True))
     return Outcome(ratio, {"group": c.group}, 4 * float(np.finfo(case.array.dtype).eps) * ratio)
 
 
@@ -67,7 +63,7 @@ def _tied_extremes(_budget: Budget) -> Iterator[Case]:
         yield Case({"width": 2, "group": group, "spikes": True, "family": "tied extremes"}, x)
 
 
-def _spike_error(cls: Any, case: Case) -> Outcome | None:
+def _spike_error(cls: Any, case: Case) -> Outcome:
     """Error in steps of the entries that are no spikes."""
     c = made(cls, case)
     about, y, wide = (
@@ -75,19 +71,18 @@ def _spike_error(cls: Any, case: Case) -> Outcome | None:
         through(c, case.array).astype(np.float64),
         case.array.astype(np.float64),
     )
-    worst, slack = 0.0, 0.0
+    groups = []
     for g, part in enumerate(groups_of(wide, c.group)):
         kept = np.ones(wide[part].size, bool)
         kept[about.positions[g]] = False
-        s = float(about.scale[g])
-        if s > 0 and kept.any() and np.ptp(wide[part][kept]) > 0:
-            largest, room = np.abs(y[part] - wide[part])[kept].max() / s, rounding(case.array[part][kept]) / s
-            if largest - room > worst - slack:
-                worst, slack = float(largest), float(room)
-    return Outcome(worst, {"width": c.width}, slack)
+        if kept.any():
+            error = float(np.abs(y[part] - wide[part])[kept].max())
+            groups.append((error, float(about.scale[g]), rounding(case.array[part][kept])))
+    error, slack = worst_in_steps(groups)
+    return Outcome(error, {"width": c.width}, slack, active=bool(groups))
 
 
-def _kept(cls: Any, case: Case) -> Outcome | None:
+def _kept(cls: Any, case: Case) -> Outcome:
     """Largest error of the ends of groups: exact, as spikes are stored in the dtype of the vector."""
     y, x = through(made(cls, case), case.array), case.array
     ends = [
@@ -108,12 +103,10 @@ def _half_way_spikes(_budget: Budget) -> Iterator[Case]:
         yield Case({"width": width, "group": 5, "spikes": True, "family": "half-way"}, x)
 
 
-def _mse_ratio(cls: Any, case: Case) -> Outcome | None:
+def _mse_ratio(cls: Any, case: Case) -> Outcome:
     x, wide = case.array, case.array.astype(np.float64)
     errors = [float(((through(c, x).astype(np.float64) - wide) ** 2).sum()) for c in _two_and_four(cls)]
-    if not errors[1]:
-        return None
-    ratio = errors[0] / errors[1]
+    ratio = float(in_steps(*errors))
     return Outcome(ratio, {"n": x.size}, 4 * x.size * _EPS * ratio)
 
 
@@ -136,11 +129,9 @@ def _least_error(x: Array, step: float) -> float:
     return max(0.0, float((squares - total**2 / around.size).min()))
 
 
-def _isolated(cls: Any, case: Case) -> Outcome | None:
+def _isolated(cls: Any, case: Case) -> Outcome:
     """The same, with what INT2 can err by at most, and what INT4 errs by at least."""
     outcome = _mse_ratio(cls, case)
-    if outcome is None:
-        return None
     x, wide = case.array, case.array.astype(np.float64)
     two, four = _two_and_four(GroupQuantizer)
     about = two.compress(x).ranges
@@ -158,8 +149,6 @@ def _isolated(cls: Any, case: Case) -> Outcome | None:
         off = np.sqrt(others.size) * rounding(x[part])
         least += max(0.0, float(np.sqrt(_least_error(others, float(scale)))) - off) ** 2
     values = {**outcome.values, "reserved_error": reserved, "least_error": least}
-    if not all(h.admits(**values) for h in claims()["flashcomm.spikes.pays_isolated"].assumes):
-        return None
     return Outcome(outcome.measured, values, outcome.slack)
 
 
@@ -188,6 +177,10 @@ def _spiky_vectors(budget: Budget) -> Iterator[Case]:
         for n in (1024, 4096, 16384)[: 2 + budget.level]:
             for seed in range(3 * (1 + budget.level)):
                 yield Case({"family": f"spikes, {where}", "n": n, "seed": seed}, _with_spikes(n, seed, where))
+    # ends that both read as they are; the others half-way between the levels of INT2, about one of INT4's
+    worst = np.tile([-110.5, 129.5, 0.0, 3.0, *[0.5] * 14, *[2.5] * 14], 4).astype(np.float32)
+    yield Case({"family": "half-way", "n": worst.size, "seed": 0}, worst)
+    yield Case({"family": "on the levels of INT4", "n": 200, "seed": 0}, (np.arange(200) % 16).astype(np.float32))
 
 
 def _mse_curves(spiky: bool) -> Any:
@@ -197,8 +190,7 @@ def _mse_curves(spiky: bool) -> Any:
         claim = claims()["flashcomm.spikes.pays_isolated" if spiky else "flashcomm.spikes.pays"]
         worst, bound = [], []
         for n in sizes:
-            tried = [(_isolated if spiky else _mse_ratio)(cls, Case({}, make(n, seed))) for seed in range(5)]
-            outcomes = [o for o in tried if o is not None]
+            outcomes = [(_isolated if spiky else _mse_ratio)(cls, Case({}, make(n, seed))) for seed in range(5)]
             worst.append(max(float(o.measured) for o in outcomes))
             bound.append(min(float(claim.bound(**o.values)) for o in outcomes))
         label = "one spike in every 64" if spiky else "normal entries"
@@ -216,17 +208,24 @@ PLANES_AND_SPIKES = (
         "flashcomm.spikes.range",
         "GroupQuantizer",
         _range_ratio,
+        known=quantiser_of,
         corpus=vectors(spikes=True),
         extremal=_tied_extremes,
         cases=vector_cases(spikes=True),
     ),
     Study(
-        "flashcomm.spikes.kept", "GroupQuantizer", _kept, corpus=vectors(spikes=True), cases=vector_cases(spikes=True)
+        "flashcomm.spikes.kept",
+        "GroupQuantizer",
+        _kept,
+        known=quantiser_of,
+        corpus=vectors(spikes=True),
+        cases=vector_cases(spikes=True),
     ),
     Study(
         "flashcomm.spikes.error",
         "GroupQuantizer",
         _spike_error,
+        known=quantiser_of,
         corpus=vectors(spikes=True),
         extremal=_half_way_spikes,
         cases=vector_cases(spikes=True),

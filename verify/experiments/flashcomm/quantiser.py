@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -11,9 +11,18 @@ from numpy.typing import NDArray
 
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.flashcomm.cases import fits, made, through, vector_cases, vector_grid, vectors
+from commbounds.verify.experiments.flashcomm.cases import (
+    NEVER,
+    in_steps,
+    made,
+    quantiser_of,
+    through,
+    vector_cases,
+    vector_grid,
+    vectors,
+)
 from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Study
+from commbounds.verify.study import Case, Outcome, Study, Unmeasured
 
 Array = NDArray[Any]
 _G = "flashcomm.groupquant."
@@ -29,9 +38,11 @@ def rounding(x: Array) -> float:
     """What one coding and reading may be off by rounding, at most.
 
     By ``flashcomm.groupquant.error_rounded`` u (max|x| + 5 (hi - lo)) <= 11 u max|x| where scales are normal numbers;
-    by ``repaired_rounded`` u (max|x| + 4 N s), with stored levels N s that reach little further than the range.
+    by ``repaired_rounded`` u (max|x| + 4 N s), with stored levels N s that reach little further than the range. Where
+    scales are no normal numbers, 5 u N t more: 638 of the smallest numbers, at eight bits.
     """
-    return 8.0 * float(np.finfo(x.dtype).eps) * float(np.abs(x).max())
+    kind = np.finfo(x.dtype)
+    return 8.0 * float(kind.eps) * float(np.abs(x).max()) + 638.0 * float(kind.smallest_subnormal)
 
 
 def _read(cls: Any, case: Case) -> tuple[Any, Any]:
@@ -43,34 +54,48 @@ def _read(cls: Any, case: Case) -> tuple[Any, Any]:
     return case.array, through(c, case.array).astype(np.float64)
 
 
-def _error_in_steps(cls: Any, case: Case) -> Outcome | None:
+def _error_in_steps(cls: Any, case: Case) -> Outcome:
     """Largest error over the scale of the group: exact scales on exact input, stored ones else."""
     c = made(cls, case)
-    if not fits(c, case.array):
-        return None
     x, y = case.once(_read, cls)
     values = {"width": c.width}
     if case.settings.get("exact"):
         worst = Fraction(0)
         for part in groups_of(x, c.group):
-            span = max(x[part]) - min(x[part])
-            if span:
-                worst = max(
-                    worst, *(abs(a - b) * (2**c.width - 1) / span for a, b in zip(x[part], y[part], strict=True))
-                )
+            step = (max(x[part]) - min(x[part])) / (2**c.width - 1)
+            worst = max(worst, *(in_steps(abs(a - b), step) for a, b in zip(x[part], y[part], strict=True)))
         return Outcome(worst, values)
     wide = case.array.astype(np.float64)
-    if c.metadata == "float64" and c.scale == "float":
+    if c.metadata == "float64" and c.scale == "float" and not c.repaired:
         steps = np.array([np.ptp(wide[part]) for part in groups_of(x, c.group)]) / (2**c.width - 1)
     else:
         steps = c.compress(case.array).ranges.scale.astype(np.float64)
-    error, slack = 0.0, 0.0
-    for part, s in zip(groups_of(x, c.group), steps, strict=True):
-        if s > 0 and np.ptp(wide[part]) > 0:
-            largest, room = np.abs(y[part] - wide[part]).max() / s, rounding(case.array[part]) / s
-            if largest - room > error - slack:
-                error, slack = largest, room
-    return Outcome(float(error), values, float(slack))
+    error, slack = worst_in_steps(
+        (float(np.abs(y[part] - wide[part]).max()), float(s), rounding(case.array[part]))
+        for part, s in zip(groups_of(x, c.group), steps, strict=True)
+    )
+    return Outcome(error, values, slack)
+
+
+def _stored_error_in_steps(cls: Any, case: Case) -> Outcome | Unmeasured:
+    """The same where scales may be stored as zero."""
+    outcome = _error_in_steps(cls, case)
+    if outcome.measured >= NEVER:
+        return Unmeasured("a scale is stored as zero, and no number of zeros is the error")
+    return outcome
+
+
+def worst_in_steps(groups: Iterable[tuple[float, float, float]]) -> tuple[float, float]:
+    """The largest error in steps, beyond rounding, and that rounding, of groups given by error, scale and rounding.
+
+    An error that rounding explains is none where the scale is zero.
+    """
+    worst = 0.0, 0.0
+    for error, step, room in groups:
+        found = (error / step, room / step) if step else (float(in_steps(float(error > room), 0.0)), 0.0)
+        if found[0] - found[1] > worst[0] - worst[1]:
+            worst = found
+    return worst
 
 
 def _half_way(_budget: Budget, **options: Any) -> Iterator[Case]:
@@ -143,18 +168,19 @@ def _curve(options: dict[str, Any]) -> Any:
 
 
 def _measured(cls: Any, case: Case) -> float:
-    outcome = _error_in_steps(cls, case)
-    assert outcome is not None
-    return float(outcome.measured)
+    return float(_error_in_steps(cls, case).measured)
+
+
+def _study(name: str, trial: Callable[[Any, Case], Outcome | Unmeasured], **sources: Any) -> Study:
+    return Study(_G + name, "GroupQuantizer", trial, known=quantiser_of, **sources)
 
 
 def _error_study(name: str, grid: bool = False, **options: Any) -> Study:
     """A study of the error in steps, with the corpus and the search at the given options."""
     form = options.get("metadata", "float64")
     dtype = np.float64 if form == "float64" else np.float32
-    return Study(
-        _G + name,
-        "GroupQuantizer",
+    return _study(
+        name,
         _error_in_steps,
         grid=vector_grid(**options) if grid else None,
         enumerated=ENUMERATED if grid else "",
@@ -186,13 +212,11 @@ def _farthest(x: Array, y: Array, places: Any) -> Fraction:
     return abs(Fraction(float(y[at])) - Fraction(float(x[at])))
 
 
-def _rounded(what: str) -> Callable[[Any, Case], Outcome | None]:
+def _rounded(what: str) -> Callable[[Any, Case], Outcome]:
     """The group whose error comes closest to the claim's bound, both in Fractions: nothing is left to rounding."""
 
-    def trial(cls: Any, case: Case) -> Outcome | None:
+    def trial(cls: Any, case: Case) -> Outcome:
         c, x = made(cls, case), case.array
-        if c.repaired and not fits(c, x):
-            return None
         y, steps = through(c, x), c.compress(x).ranges.scale if c.repaired else None
         found, closest = None, Fraction(-1)
         for g, part in enumerate(groups_of(x, c.group)):
@@ -206,6 +230,7 @@ def _rounded(what: str) -> Callable[[Any, Case], Outcome | None]:
             share = error / bound if bound else Fraction(int(error > 0))
             if share > closest:
                 found, closest = Outcome(error, values), share
+        assert found is not None
         return found
 
     return trial
@@ -220,21 +245,52 @@ def _coarse(budget: Budget, **options: Any) -> Iterator[Case]:
             settings = {"width": width, "group": 512, "metadata": form, **options}
             whole = base + np.arange(2**width + 1)
             yield Case({**settings, "family": "whole numbers, far from zero"}, whole.astype(dtype))
-            few = np.arange(-3 * 2**width // 4, 3 * 2**width // 4 + 1) * float(kind.smallest_subnormal)
-            yield Case({**settings, "family": "multiples of the smallest number"}, few.astype(dtype))
+            # the second one's scale, nearly 2.5 of the smallest, is stored as two
+            for few in (
+                np.arange(-3 * 2**width // 4, 3 * 2**width // 4 + 1),
+                np.arange(0, 5 * 2 ** (width - 1) - 2, 2),
+            ):
+                multiples = few * float(kind.smallest_subnormal)
+                yield Case({**settings, "family": "multiples of the smallest number"}, multiples.astype(dtype))
             for seed in range(4 * (1 + budget.level)):
                 rng = np.random.default_rng([seed, width])
                 step = 0.5 + rng.random()
                 levels = (rng.integers(0, 2**width - 1, 200) + 0.5) * step
                 x = np.concatenate([[0.0, (2**width - 1) * step], levels]) - seed % 3 * 2.0 ** (width - 1) * step
+                x *= 2.0 ** (5 * (seed % 4))
                 yield Case({**settings, "family": "half-way", "seed": seed}, x.astype(dtype))
+
+
+def _twice_rounded(**options: Any) -> Iterator[Case]:
+    """Entries within two roundings of half-way, in ranges that are no numbers of few bits: found among 300 for each."""
+    for width, seed in ((3, 77), (4, 190), (6, 277), (8, 21)):
+        rng = np.random.default_rng([seed, width])
+        span = 0.5 + rng.random()
+        levels = (rng.integers(0, 2**width - 1, 200) + 0.5) / (2**width - 1) * span
+        near = levels * (1.0 + (rng.random(200) - 0.5) * 2.0**-22)
+        x = (np.concatenate([[0.0, span], near]) - span / 2).astype(np.float32) * np.float32(1024.0)
+        settings = {
+            "width": width,
+            "group": 512,
+            "metadata": "float32",
+            "family": "nearly half-way",
+            "seed": seed,
+            **options,
+        }
+        yield Case(settings, x)
+
+
+def _coarse_plain(budget: Budget) -> Iterator[Case]:
+    yield from _coarse(budget)
+    yield from _twice_rounded()
 
 
 def _coarse_repaired(budget: Budget) -> Iterator[Case]:
     yield from _coarse(budget, repaired=True)
+    yield from _twice_rounded(repaired=True)
 
 
-def _ends(cls: Any, case: Case) -> Outcome | None:
+def _ends(cls: Any, case: Case) -> Outcome:
     c = made(cls, case)
     x, y = case.once(_read, cls)
     worst: Any = Fraction(0)
@@ -245,7 +301,7 @@ def _ends(cls: Any, case: Case) -> Outcome | None:
     return Outcome(worst if exact else float(worst), {}, 0.0 if exact else rounding(case.array))
 
 
-def _inversions(cls: Any, case: Case) -> Outcome | None:
+def _inversions(cls: Any, case: Case) -> Outcome:
     c = made(cls, case)
     x, y = case.once(_read, cls)
     turned = 0
@@ -255,7 +311,7 @@ def _inversions(cls: Any, case: Case) -> Outcome | None:
     return Outcome(turned, {})
 
 
-def _changed(cls: Any, case: Case) -> Outcome | None:
+def _changed(cls: Any, case: Case) -> Outcome:
     """Entries that a second coding moves by more than rounding."""
     c = made(cls, case)
     _, y = case.once(_read, cls)
@@ -269,66 +325,59 @@ def _changed(cls: Any, case: Case) -> Outcome | None:
 QUANTISER = (
     _error_study("error", grid=True),
     *(
-        Study(_G + name, "GroupQuantizer", _rounded(name), corpus=_coarse, cases=vector_cases())
+        _study(name, _rounded(name), corpus=_coarse_plain, cases=vector_cases())
         for name in ("error_rounded", "ends_rounded")
     ),
-    Study(
-        _G + "ends",
-        "GroupQuantizer",
+    _study(
+        "ends",
         _ends,
         grid=vector_grid(),
         enumerated=ENUMERATED,
         corpus=vectors(),
         cases=vector_cases(),
     ),
-    Study(
-        _G + "order",
-        "GroupQuantizer",
+    _study(
+        "order",
         _inversions,
         grid=vector_grid(),
         enumerated=ENUMERATED,
         corpus=vectors(np.float32),
         cases=vector_cases(np.float32, metadata="bfloat16"),
     ),
-    Study(
-        _G + "idempotence",
-        "GroupQuantizer",
+    _study(
+        "idempotence",
         _changed,
         grid=vector_grid(),
         enumerated=ENUMERATED,
         corpus=vectors(),
         cases=vector_cases(),
     ),
-    Study(
-        _G + "half_step_stored",
-        "GroupQuantizer",
-        _error_in_steps,
+    _study(
+        "half_step_stored",
+        _stored_error_in_steps,
         corpus=formats,
         extremal=_far_stored,
         cases=vector_cases(np.float32, metadata="bfloat16"),
         curves=_curve({"metadata": "bfloat16"}),
     ),
-    Study(
-        _G + "exact_then_stored",
-        "GroupQuantizer",
-        _error_in_steps,
+    _study(
+        "exact_then_stored",
+        _stored_error_in_steps,
         extremal=_far_exact_then_stored,
         corpus=vectors(np.float32, metadata="bfloat16", quantise_with="exact"),
         cases=vector_cases(np.float32, metadata="bfloat16", quantise_with="exact"),
         curves=_curve({"metadata": "bfloat16", "quantise_with": "exact"}),
     ),
     _error_study("repaired", metadata="bfloat16", repaired=True),
-    Study(
-        _G + "repaired_rounded",
-        "GroupQuantizer",
+    _study(
+        "repaired_rounded",
         _rounded("repaired_rounded"),
         corpus=_coarse_repaired,
         cases=vector_cases(np.float32, metadata="bfloat16", repaired=True),
     ),
     _error_study("integer_point", zero="integer"),
-    Study(
-        _G + "clamped_point",
-        "GroupQuantizer",
+    _study(
+        "clamped_point",
         _error_in_steps,
         extremal=_one_sign,
         corpus=vectors(zero="clamped"),

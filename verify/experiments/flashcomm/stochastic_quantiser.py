@@ -11,8 +11,15 @@ from numpy.typing import NDArray
 
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.flashcomm.cases import made, vector_cases, vector_grid, vectors
-from commbounds.verify.experiments.flashcomm.quantiser import ENUMERATED, groups_of, rounding
+from commbounds.verify.experiments.flashcomm.cases import (
+    in_steps,
+    made,
+    quantiser_of,
+    vector_cases,
+    vector_grid,
+    vectors,
+)
+from commbounds.verify.experiments.flashcomm.quantiser import ENUMERATED, groups_of, rounding, worst_in_steps
 from commbounds.verify.marginals import Marginals, kernel_marginals
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
@@ -28,7 +35,7 @@ def _law_moments(c: Any, case: Case) -> tuple[list[Fraction], list[Fraction]]:
     return means, [q - m * m for q, m in zip(squares, means, strict=True)]
 
 
-def _bias(cls: Any, case: Case) -> Outcome | None:
+def _bias(cls: Any, case: Case) -> Outcome:
     if not case.settings.get("exact"):
         return _kernel_bias(cls, case)
     means, _ = _law_moments(made(cls, case), case)
@@ -54,16 +61,15 @@ def _kernel_room(law: Marginals, x: Array) -> Array:
     return law.resolution * np.abs(law.upper - law.lower) + rounding(x)
 
 
-def _variance(cls: Any, case: Case) -> Outcome | None:
+def _variance(cls: Any, case: Case) -> Outcome:
     c = made(cls, case)
     if not case.settings.get("exact"):
         return _kernel_variance(cls, case)
     _, variances = _law_moments(c, case)
     x, worst = [Fraction(v) for v in case.array], Fraction(0)
     for part in groups_of(x, c.group):
-        span = max(x[part]) - min(x[part])
-        if span:
-            worst = max(worst, max(variances[part]) * (2**c.width - 1) ** 2 / span**2)
+        step = (max(x[part]) - min(x[part])) / (2**c.width - 1)
+        worst = max(worst, in_steps(max(variances[part]), step**2))
     return Outcome(worst, {"width": c.width})
 
 
@@ -93,30 +99,24 @@ def _kernel_vectors(budget: Budget) -> Iterator[Case]:
                     yield Case({**settings, "seed": 10 * width + seed, "offset": offset}, x.astype(dtype))
 
 
-def _largest_draw(cls: Any, case: Case) -> Outcome | None:
+def _largest_draw(cls: Any, case: Case) -> Outcome:
     """The largest error in steps over all outcomes, or with the two extreme uniforms injected."""
     c = made(cls, case)
     if case.settings.get("exact"):
         x, worst = [Fraction(v) for v in case.array], Fraction(0)
         for part in groups_of(x, c.group):
-            span = max(x[part]) - min(x[part])
-            for _, y in c.law(case.array) if span else ():
-                worst = max(
-                    worst, *(abs(a - b) * (2**c.width - 1) / span for a, b in zip(x[part], y[part], strict=True))
-                )
+            step = (max(x[part]) - min(x[part])) / (2**c.width - 1)
+            for _, y in c.law(case.array):
+                worst = max(worst, *(in_steps(abs(a - b), step) for a, b in zip(x[part], y[part], strict=True)))
         return Outcome(worst, {"width": c.width})
-    steps, worst_float, slack = c.compress_with(case.array, np.zeros_like(case.array)).ranges.scale, 0.0, 0.0
-    for u in (0.0, 1 - 2.0**-53 if case.array.dtype == np.float64 else 1 - 2.0**-24):
-        y = c.decompress(c.compress_with(case.array, np.full_like(case.array, u)))
-        for part, s in zip(groups_of(y, c.group), steps, strict=True):
-            if s > 0 and np.ptp(case.array[part]) > 0:
-                largest, room = (
-                    float(np.abs(y[part] - case.array[part]).max() / s),
-                    rounding(case.array[part]) / float(s),
-                )
-                if largest - room > worst_float - slack:
-                    worst_float, slack = largest, room
-    return Outcome(worst_float, {"width": c.width}, slack)
+    x_in, one = case.array, 1 - float(np.finfo(case.array.dtype).epsneg)
+    steps = c.compress_with(x_in, np.zeros_like(x_in)).ranges.scale
+    error, slack = worst_in_steps(
+        (float(np.abs(y[part] - x_in[part]).max()), float(s), rounding(x_in[part]))
+        for y in (c.decompress(c.compress_with(x_in, np.full_like(x_in, u))) for u in (0.0, one))
+        for part, s in zip(groups_of(y, c.group), steps, strict=True)
+    )
+    return Outcome(error, {"width": c.width}, slack)
 
 
 def _above_a_level(_budget: Budget) -> Iterator[Case]:
@@ -163,6 +163,7 @@ STOCHASTIC = (
         _S + "unbiased",
         "StochasticGroupQuantizer",
         _bias,
+        known=quantiser_of,
         grid=vector_grid(),
         enumerated=ENUMERATED,
         corpus=_kernel_vectors,
@@ -172,6 +173,7 @@ STOCHASTIC = (
         _S + "variance",
         "StochasticGroupQuantizer",
         _variance,
+        known=quantiser_of,
         grid=vector_grid(),
         enumerated=ENUMERATED,
         corpus=_kernel_vectors,
@@ -181,6 +183,7 @@ STOCHASTIC = (
         _S + "error",
         "StochasticGroupQuantizer",
         _largest_draw,
+        known=quantiser_of,
         grid=vector_grid(),
         enumerated=ENUMERATED,
         corpus=vectors(),

@@ -24,7 +24,7 @@ from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study, studies
 
 Array = NDArray[Any]
-Trial = Callable[[Any, Case], Outcome | None]
+Trial = Callable[[Any, Case], Outcome]
 _T, _R, _O = "twostep_quantised_allreduce", "ring_quantised_allreduce", "oneshot_quantised_allreduce"
 _H = "hierarchical_quantised_allreduce"
 _WITHIN = 0.05
@@ -48,7 +48,8 @@ def _rms_of(allreduce: Any, stack: Array, *quantisers: GroupQuantizer) -> float:
 def _rms_ratio(allreduce: Any, case: Case) -> Outcome:
     stack, q = _normal_stack(case), GroupQuantizer(case.settings["width"])
     ratio = _rms_of(allreduce, stack, q) / rms(q(stack[0]) - stack[0].astype(np.float64))
-    return Outcome(ratio, {"P": len(stack)}, _WITHIN * ratio)
+    # of one rank nothing but that quantisation is left
+    return Outcome(ratio, {"P": len(stack)}, _WITHIN * ratio if len(stack) > 1 else 0.0)
 
 
 def _ring_over_twostep(ring: Any, case: Case) -> Outcome:
@@ -82,14 +83,14 @@ def _mixed_ratio(allreduce: Any, case: Case) -> Outcome:
 
 
 def _rms_cases(budget: Budget) -> Iterator[Case]:
-    for P in (2, 3, 4, 8, 16):
+    for P in (1, 2, 3, 5, 8, 16):
         for width in (4, 8):
             for seed in range(1 + 2 * budget.level):
                 yield Case({"P": P, "width": width, "seed": seed, "group": 128})
 
 
 def _mixed_cases(budget: Budget) -> Iterator[Case]:
-    for P in (2, 4, 8):
+    for P in (1, 2, 3, 5, 8):
         for widths in ((4, 8), (8, 4)):
             for seed in range(1 + 2 * budget.level):
                 yield Case({"P": P, "widths": widths, "seed": seed, "group": 128})
@@ -99,9 +100,8 @@ def _rms_curves(name: str, trial: Trial, **options: Any) -> Any:
     def curves(allreduce: Any, seed: int) -> list[Series]:
         ranks, measured = [2, 3, 4, 6, 8, 16], []
         for P in ranks:
-            outcome = trial(allreduce, Case({"P": P, "width": 4, "seed": seed % 1000, **options}))
-            assert outcome is not None
-            measured.append(float(outcome.measured))
+            case = Case({"P": P, "width": 4, "seed": seed % 1000, **options})
+            measured.append(float(trial(allreduce, case).measured))
         bound = [float(claims()[name].bound(P=P)) for P in ranks]
         return [
             Series("2^15 normal entries, four bits, groups of 128", "P", [float(P) for P in ranks], bound, measured)
@@ -118,14 +118,11 @@ def _rms_study(name: str, subject: str, trial: Trial = _rms_ratio, corpus: Any =
 
 
 def _disagreeing(**options: Any) -> Trial:
-    def trial(allreduce: Any, case: Case) -> Outcome | None:
-        s, more = case.settings, dict(options)
-        if "node" in s:
-            if s["P"] % s["node"]:
-                return None
-            more["node"] = s["node"]
+    def trial(allreduce: Any, case: Case) -> Outcome:
+        s = case.settings
+        more = {**options, "node": s["node"]} if "node" in s else options
         values = allreduce(case.array, GroupQuantizer(s["width"], s["group"], "float64"), **more)[0].values
-        return Outcome(sum(row.tobytes() != values[0].tobytes() for row in values), {})
+        return Outcome(sum(row.tobytes() != values[0].tobytes() for row in values), {}, active=s["P"] > 1)
 
     return trial
 
@@ -136,22 +133,29 @@ def _noded(budget: Budget) -> Iterator[Case]:
 
 
 def _agreement(name: str, subject: str, **options: Any) -> Study:
-    if subject == _H:
-        return Study(name, subject, _disagreeing(**options), corpus=_noded, cases=stack_cases(node=2))
-    return Study(name, subject, _disagreeing(**options), corpus=stacks, cases=stack_cases())
+    def known(_allreduce: Any, _case: Case) -> dict[str, bool]:
+        reads = bool(options.get("owner_reads_its_code", True))  # the ring has no other way
+        return {"owner_reads": reads, "both_read_both": options.get("both_read_both", True)}
+
+    noded = subject == _H
+    return Study(
+        name,
+        subject,
+        _disagreeing(**options),
+        known=known,
+        corpus=_noded if noded else stacks,
+        cases=stack_cases(node=2) if noded else stack_cases(),
+    )
 
 
 # --- bytes and steps -------------------------------------------------------------------------------------------------
 
 
 def _counted(what: str) -> Trial:
-    def trial(allreduce: Any, case: Case) -> Outcome | None:
-        P, groups, width = (case.settings[name] for name in ("P", "groups", "width"))
-        n, q = 8 * P * groups, GroupQuantizer(width, 8, metadata="float16")
-        stack = np.linspace(-1, 1, P * n).astype(np.float32).reshape(P, n)
-        node = {"node": P // 2} if "node" in case.settings else {}
-        if what == "bridge" and P % 2:
-            return None
+    def trial(allreduce: Any, case: Case) -> Outcome:
+        P, n, width, group = (case.settings[name] for name in ("P", "n", "width", "group"))
+        q, stack = GroupQuantizer(width, group, metadata="float16"), _steady(P, n)
+        node = {"node": case.settings["node"]} if "node" in case.settings else {}
         result, traffic = allreduce(stack, q, **node)
         values = {"P": P, "coded_bytes": wire_bytes(q.compress(stack[0])).size}
         if what == "bridge":
@@ -162,38 +166,47 @@ def _counted(what: str) -> Trial:
     return trial
 
 
-def _sizes(**options: Any) -> Callable[[int], Iterator[Case]]:
-    def grid(level: int) -> Iterator[Case]:
-        for P in (*range(1, 9), 12, 16, *((24, 32) if level else ())):
-            for groups in (1, 3):
-                for width in (2, 3, 8):
-                    yield Case({"P": P, "groups": groups, "width": width, **options})
-
-    return grid
+def _steady(P: int, n: int) -> Array:
+    return np.linspace(-1, 1, P * n).astype(np.float32).reshape(P, n)
 
 
-def _count_curves(name: str, what: str, **options: Any) -> Any:
+def _sizes(level: int, noded: bool = False) -> Iterator[Case]:
+    for P in (*range(1, 9), 12, 16, *((24, 32) if level else ())):
+        node = {"node": max(1, P // 2)} if noded else {}
+        for width in (3, 8):
+            for n in (8 * P, 24 * P, 8 * P + 5):  # the last is one that more than one rank does not divide
+                yield Case({"P": P, "n": n, "width": width, "group": 8, **node})
+        yield Case({"P": P, "n": 8 * P, "width": 2, "group": 4, **node})
+        yield Case({"P": P, "n": 4 * P, "width": 2, "group": 4, **node})
+
+
+def _noded_sizes(level: int) -> Iterator[Case]:
+    yield from _sizes(level, noded=True)
+
+
+def _count_curves(name: str, what: str, noded: bool) -> Any:
     def curves(allreduce: Any, _seed: int) -> list[Series]:
-        outcomes = [
-            (P, outcome)
-            for P in (2, 4, 6, 8, 12, 16)
-            if (outcome := _counted(what)(allreduce, Case({"P": P, "groups": 4, "width": 4, **options}))) is not None
+        ranks = [2, 4, 6, 8, 12, 16]
+        nodes = [{"node": P // 2} if noded else {} for P in ranks]
+        cases = [
+            Case({"P": P, "n": 32 * P, "width": 4, "group": 8, **node}) for P, node in zip(ranks, nodes, strict=True)
         ]
-        bound = [float(claims()[name].bound(**outcome.values)) for _, outcome in outcomes]
-        measured = [float(outcome.measured) for _, outcome in outcomes]
-        return [Series("four groups of 8 a block, four bits", "P", [float(P) for P, _ in outcomes], bound, measured)]
+        outcomes = [_counted(what)(allreduce, case) for case in cases]
+        bound = [float(claims()[name].bound(**outcome.values)) for outcome in outcomes]
+        measured = [float(outcome.measured) for outcome in outcomes]
+        return [Series("four groups of 8 a block, four bits", "P", [float(P) for P in ranks], bound, measured)]
 
     return curves
 
 
-def _count_study(name: str, subject: str, what: str, **options: Any) -> Study:
+def _count_study(name: str, subject: str, what: str) -> Study:
     return Study(
         name,
         subject,
         _counted(what),
-        grid=_sizes(**options),
+        grid=_noded_sizes if subject == _H else _sizes,
         enumerated="P = 1 .. 8, 12, 16, several sizes and widths; bytes counted as they move",
-        curves=_count_curves(name, what, **options),
+        curves=_count_curves(name, what, subject == _H),
     )
 
 
@@ -221,5 +234,5 @@ EXPERIMENTS: dict[str, Study] = studies(
     _count_study("flashcomm.ring.steps", _R, "steps"),
     _count_study("flashcomm.twostep.bridge", _T, "bridge"),
     _count_study("flashcomm.ring.bridge", _R, "bridge"),
-    _count_study("flashcomm.hierarchical.bridge", _H, "bridge", node=True),
+    _count_study("flashcomm.hierarchical.bridge", _H, "bridge"),
 )

@@ -14,7 +14,7 @@ from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer
 from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.flashcomm.cases import stack_cases, stacks
+from commbounds.verify.experiments.flashcomm.cases import plain_quantiser, stack_cases, stacks
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
@@ -137,6 +137,7 @@ def _error_study(name: str, subject: str, extremal: Any = None, mixed: bool = Fa
         name,
         subject,
         _sum_error(name),
+        known=plain_quantiser,
         corpus=_mixed_stacks if mixed else stacks,
         cases=stack_cases(**options),
         extremal=extremal,
@@ -172,15 +173,15 @@ def _dyadic(level: int) -> Iterator[Case]:
     for first, second in itertools.product(quarters, repeat=2):
         # each rank's block is its only entry but for the ends 0 and 1, so that groups are known
         stack = np.array([[0.0, 1.0, first, 0.0, 0.0, 0.0], [0.0, 1.0, second, 0.0, 0.0, 0.0]])
-        yield Case({"P": 2, "n": 6, "width": 1, "uniforms": 8}, stack)
+        yield Case({"P": 2, "n": 6, "width": 1, "group": 6, "uniforms": 8}, stack)
     for entry in quarters[: 2 + level]:
-        yield Case({"P": 1, "n": 3, "width": 2, "uniforms": 12}, np.array([[0.0, 3.0, entry]]))
+        yield Case({"P": 1, "n": 3, "width": 2, "group": 3, "uniforms": 12}, np.array([[0.0, 3.0, entry]]))
 
 
 def _sum_streams(allreduce: Any) -> list[Stream]:
     """Draws of the two-step sum at every entry, less the exact sum, over what it can be off at most."""
     streams = []
-    for P in (2, 4):
+    for P in (2, 5):
         stack = np.array([inputs.family("normal", 64, P + i, 1.0, np.float32) for i in range(P)])
         streams.append(_stream(allreduce, stack))
     return streams
@@ -215,6 +216,7 @@ ERRORS = (
         "flashcomm.twostep.unbiased",
         _T,
         _sum_bias,
+        known=plain_quantiser,
         grid=_dyadic,
         enumerated="small stacks at one and two bits, every combination of uniforms; rational arithmetic",
         streams=_sum_streams,

@@ -21,7 +21,7 @@ from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
 
-def _attempts(less: int, implementation: Any, case: Case) -> Outcome | None:
+def _attempts(less: int, implementation: Any, case: Case) -> Outcome:
     """Expected attempts A, less one or not, from all failures of one attempt: A = (attempts of one, expected) / s.
 
     Attempts are alike and independent: if one fails, which it does with probability 1 - s, A more are expected.
@@ -58,7 +58,7 @@ def _several(_budget: Any) -> Iterator[Case]:
         yield settings(N=N, p=p, attempts=attempts)
 
 
-def _capped(implementation: Any, case: Case) -> Outcome | None:
+def _capped(implementation: Any, case: Case) -> Outcome:
     N, c, p = case.settings["N"], case.settings["cap"], Fraction(case.settings["p"])
     total = Fraction(0)
     for alive, probability in masks(N, c, p):
@@ -67,13 +67,20 @@ def _capped(implementation: Any, case: Case) -> Outcome | None:
     return Outcome(total, {"N": N, "cap": c, "failure": p})
 
 
+def _rate(_implementation: Any, case: Case) -> dict[str, Fraction]:
+    """The probability of failure, for hypotheses."""
+    return {"failure": Fraction(case.settings["p"])}
+
+
 def _rates(level: int) -> Iterator[Case]:
-    for N, p in itertools.product(range(1, 7 + level), ("0", "1/100", "1/3")):
+    for N, p in itertools.product((1, 2, 3, 4, 5, 6, 8), ("0", "1/100", "1/3", "1")):
         yield settings(N=N, p=p)
 
 
 def _caps(level: int) -> Iterator[Case]:
-    for (N, cap), p in itertools.product(((1, 1), (1, 4), (2, 1), (2, 3), (3, 2), (4, 2)), ("0", "1/100", "1/3")):
+    for (N, cap), p in itertools.product(
+        ((1, 1), (1, 4), (2, 1), (2, 3), (3, 2), (4, 2), (5, 1), (8, 1)), ("0", "1/100", "1/3", "1")
+    ):
         yield settings(N=N, cap=cap, p=p)
     if level:
         yield settings(N=3, cap=4, p="1/5")
@@ -95,9 +102,8 @@ def _capped_streams(implementation: Any) -> list[Stream]:
 def _attempt_curve(name: str, implementation: Any, _seed: int) -> list[Series]:
     sizes = [1, 2, 3, 4, 6, 8]
     less = 0 if name == "gossip.restarts.attempts" else 1
-    outcomes = [_attempts(less, implementation, settings(N=N, p="1/5")) for N in sizes]
+    measured = [float(_attempts(less, implementation, settings(N=N, p="1/5")).measured) for N in sizes]
     bounds = [float(claims()[name].bound(N=N, failure=Fraction(1, 5))) for N in sizes]
-    measured = [float(o.measured) for o in outcomes if o is not None]
     return [Series("p = 1/5", "N", [float(N) for N in sizes], bounds, measured)]
 
 
@@ -109,7 +115,8 @@ def _restarts(statement: str, less: int) -> Study:
         partial(_attempts, less),
         grid=_rates,
         corpus=_several,
-        enumerated="all failures of one attempt, up to 6 peers; attempts are alike and independent",
+        known=_rate,
+        enumerated="all failures of one attempt, up to 8 peers; attempts are alike and independent",
         curves=partial(_attempt_curve, name),
     )
 
@@ -123,7 +130,8 @@ RESTART_STUDIES = (
         "allreduce_with_restarts",
         _capped,
         grid=_caps,
-        enumerated="all failures of all attempts, up to 4 peers and 4 attempts",
+        known=_rate,
+        enumerated="all failures of all attempts, up to 8 peers and 4 attempts",
         streams=_capped_streams,
         curves=partial(
             curve_of,

@@ -39,7 +39,7 @@ def _hops(N: int) -> int:
 # --- averages over inputs, exactness -----------------------------------------------------------------------------
 
 
-def _iid(topology: str, implementation: Any, case: Case) -> Outcome | None:
+def _iid(topology: str, implementation: Any, case: Case) -> Outcome:
     N, rounds = case.settings["N"], case.settings["rounds"]
     x = identity(N, (neighbours(topology, N) + 1) ** rounds)
     result, _ = implementation(x, topology, rounds)
@@ -47,23 +47,22 @@ def _iid(topology: str, implementation: Any, case: Case) -> Outcome | None:
 
 
 def _iid_curve(topology: str, rounds: list[int], implementation: Any, _seed: int) -> list[Series]:
-    outcomes = [_iid(topology, implementation, settings(N=16, rounds=T)) for T in rounds]
-    measured = [float(o.measured) for o in outcomes if o is not None]
+    measured = [float(_iid(topology, implementation, settings(N=16, rounds=T)).measured) for T in rounds]
     name = "gossip.ring.iid" if topology == "ring" else "gossip.one_peer.factor"
     bounds = [float(claims()[name].bound(N=16, rounds=T)) for T in rounds]
     return [Series("N = 16", "rounds", [float(T) for T in rounds], bounds, measured)]
 
 
-def _exact(implementation: Any, case: Case) -> Outcome | None:
+def _exact(implementation: Any, case: Case) -> Outcome:
     N, hops = case.settings["N"], _hops(case.settings["N"])
     result, _ = implementation(identity(N, 2**hops), "one-peer", hops, start=hops * case.settings.get("sweep", 0))
-    return Outcome(sum(distortions(result)), {"N": N, "rounds": hops})
+    return Outcome(sum(distortions(result)), {"N": N, "rounds": hops}, active=N > 1)
 
 
 # --- the mean ----------------------------------------------------------------------------------------------------
 
 
-def _renormalised(implementation: Any, case: Case) -> Outcome | None:
+def _renormalised(implementation: Any, case: Case) -> Outcome:
     """One round with the given peers down."""
     N, topology = case.settings["N"], case.settings["topology"]
     k = neighbours(topology, N)
@@ -93,19 +92,23 @@ def _links_of_round(case: Case) -> Any:
     return targets, works, alive
 
 
-def _own_instead(implementation: Any, case: Case) -> Outcome | None:
-    """One round with the given peers down and links broken."""
+def _one_way_links(_implementation: Any, case: Case) -> dict[str, int]:
+    """How many links do not deliver while the same link the other way does."""
     targets, works, alive = _links_of_round(case)
     N = len(alive)
     heard = np.zeros((N, N), np.int64)
     for h in range(targets.shape[1]):
         np.add.at(heard, (np.arange(N), targets[:, h]), works[:, h] & alive & alive[targets[:, h]])
-    values = {"N": N, "oneway": int(np.abs(heard - heard.T).sum()) // 2}
-    if not all(hypothesis.admits(**values) for hypothesis in claims()["gossip.mean.own_instead"].assumes):
-        return None
+    return {"oneway": int(np.abs(heard - heard.T).sum()) // 2}
+
+
+def _own_instead(implementation: Any, case: Case) -> Outcome:
+    """One round with the given peers down and links broken."""
+    targets, works, alive = _links_of_round(case)
+    N = len(alive)
     x = identity(N, int(np.lcm.reduce(np.arange(1, targets.shape[1] + 2))))
     result, _ = implementation(x, case.settings["topology"], 1, alive=alive[None], delivered=[works], missing="self")
-    return Outcome(mean_shift(x, result), values)
+    return Outcome(mean_shift(x, result), {"N": N}, active=not (works.all() and alive.all()))
 
 
 def _every_loss(level: int) -> Iterator[Case]:
@@ -123,7 +126,7 @@ def _every_loss(level: int) -> Iterator[Case]:
             yield settings(topology=topology, N=N, alive=alive, broken=sum(1 << int(i) for i in np.flatnonzero(lost)))
 
 
-def _one_way(implementation: Any, case: Case) -> Outcome | None:
+def _one_way(implementation: Any, case: Case) -> Outcome:
     """E ||shift||^2 of a round on a ring, over all ways for links to break."""
     N, loss, x = case.settings["N"], Fraction(case.settings["loss"]), some_vectors(case.settings["N"], 2, 1, 3)
     targets = TOPOLOGIES["ring"](N, 0)
@@ -146,24 +149,24 @@ def _shifts_of_ring(implementation: Any, case: Case) -> list[Fraction]:
 
 
 def _lossy_rings(level: int) -> Iterator[Case]:
-    for N in range(1, 5 + (level > 0)):
-        for loss in ("0", "1/3", "1") if N < 4 else ("1/5",):
+    for N in range(1, 6):
+        for loss in ("0", "1/3", "1") if N < 4 or level else ("1/5",):
             yield settings(N=N, loss=loss)
 
 
-def _push(lost: str, implementation: Any, case: Case) -> Outcome | None:
+def _push(lost: str, implementation: Any, case: Case) -> Outcome:
     """How far the weighted mean of the estimates moves, for the given broken links."""
-    N, rounds, x, delivered = _links(case)
+    N, rounds, x, delivered = _links(case, 2)
     (sums, weights), _ = implementation(x, case.settings["topology"], rounds, delivered=delivered, lost=lost)
     held, scale = whole_numbers(np.asarray(weights, np.float64))
     estimates = [Fraction(int(held.sum()), scale * N)]
     after = [total / estimates[0] for total in mean_of(sums)]
     shift = sum(((a - b) ** 2 for a, b in zip(after, mean_of(x), strict=True)), Fraction(0))
-    return Outcome(shift, {"N": N})
+    return Outcome(shift, {"N": N}, active=not all(works.all() for works in delivered))
 
 
-def _links(case: Case) -> tuple[int, int, Any, Any]:
-    """Peers, rounds, inputs, and which links work: bit by bit, or drawn."""
+def _links(case: Case, n: int) -> tuple[int, int, Any, Any]:
+    """Peers, rounds, vectors of n entries, and which links work: bit by bit, or drawn."""
     N, rounds, topology = (case.settings[key] for key in ("N", "rounds", "topology"))
     shapes = [TOPOLOGIES[topology](N, t).shape for t in range(rounds)]
     if "seed" in case.settings:
@@ -173,25 +176,25 @@ def _links(case: Case) -> tuple[int, int, Any, Any]:
         bits = iter(case.settings["works"] >> i & 1 == 1 for i in range(sum(a * b for a, b in shapes)))
         delivered = [np.array([next(bits) for _ in range(a * b)], np.bool_).reshape(a, b) for a, b in shapes]
     share = neighbours(topology, N) + 1
-    return N, rounds, some_vectors(N, 2, 1, share**rounds), delivered
+    return N, rounds, some_vectors(N, n, 1, share**rounds), delivered
 
 
 def _every_link(level: int) -> Iterator[Case]:
     # shares of one half are exact; three peers and more rounds make 2^9 ways and beyond
-    for N, rounds in ((1, 1), (2, 1), (2, 2), (3, 2), (4, 2), *(((3, 3), (5, 2)) if level else ())):
+    for N, rounds in ((1, 1), (2, 1), (2, 2), (3, 2), (4, 2), (5, 1), (8, 1), *(((3, 3), (5, 2)) if level else ())):
         for works in range(2 ** (N * rounds if N > 1 else 0)):
             yield settings(topology="one-peer", N=N, rounds=rounds, works=works)
 
 
-def _ranges(implementation: Any, case: Case) -> Outcome | None:
-    N, rounds, x, delivered = _links(case)
-    if N < 2:
-        return None
-    x = x[:, :1]
+def _numbers(_implementation: Any, case: Case) -> dict[str, Any]:
+    """The peers' numbers, for hypotheses."""
+    return {"x": _links(case, 1)[2]}
+
+
+def _ranges(implementation: Any, case: Case) -> Outcome:
+    N, rounds, x, delivered = _links(case, 1)
     (sums, weights), _ = implementation(x, case.settings["topology"], rounds, delivered=delivered)
     estimates, start = sums[:, 0] / weights, float(np.ptp(x))
-    if start == 0.0:
-        return None
     # a share is rounded once, a sum of k + 1 shares k times, a ratio once more; both ends of the range
     slack = 2 * (rounds * (neighbours(case.settings["topology"], N) + 2) + 2) * _EPS * float(np.abs(x).max()) / start
     return Outcome(float(np.ptp(estimates) / start), {"N": N, "rounds": rounds}, slack)
@@ -200,7 +203,7 @@ def _ranges(implementation: Any, case: Case) -> Outcome | None:
 def _lossy() -> st.SearchStrategy[Case]:
     return st.builds(
         lambda N, rounds, topology, loss, seed: settings(N=N, rounds=rounds, topology=topology, loss=loss, seed=seed),
-        whole(2, 12),
+        whole(1, 12),
         whole(0, 6),
         among(("one-peer", "ring", "exponential")),
         among((0.0, 0.2, 0.9)),
@@ -216,10 +219,10 @@ def _all_broken(_budget: Any) -> Iterator[Case]:
 # --- words -------------------------------------------------------------------------------------------------------
 
 
-def _words(topology: str, implementation: Any, case: Case) -> Outcome | None:
+def _words(topology: str, implementation: Any, case: Case) -> Outcome:
     N, n, rounds = (case.settings[key] for key in ("N", "n", "rounds"))
     _, traffic = implementation(np.ones((N, n)), topology, rounds)
-    return Outcome(int(traffic.sent.max()), {"N": N, "n": n, "rounds": rounds})
+    return Outcome(int(traffic.sent.max()), {"N": N, "n": n, "rounds": rounds}, active=rounds > 0)
 
 
 def _word_cases(topology: str, level: int) -> Iterator[Case]:
@@ -230,9 +233,8 @@ def _word_cases(topology: str, level: int) -> Iterator[Case]:
 
 def _word_curve(statement: str, topology: str, implementation: Any, _seed: int) -> list[Series]:
     sizes = [1, 4, 16, 64, 256]
-    outcomes = [_words(topology, implementation, settings(N=16, n=n, rounds=4)) for n in sizes]
+    measured = [float(_words(topology, implementation, settings(N=16, n=n, rounds=4)).measured) for n in sizes]
     bounds = [float(claims()[f"gossip.{statement}.words"].bound(N=16, n=n, rounds=4)) for n in sizes]
-    measured = [float(o.measured) for o in outcomes if o is not None]
     return [Series("N = 16, four rounds", "n", [float(n) for n in sizes], bounds, measured)]
 
 
@@ -259,21 +261,23 @@ EXPERIMENTS = studies(
     _gossip(
         "ring.iid",
         partial(_iid, "ring"),
-        lambda level: (settings(N=N, rounds=T) for N in range(2, 9) for T in range(5 + level)),
+        lambda level: (settings(N=N, rounds=T) for N in range(1, 9) for T in range(5 + level)),
         f"up to 8 peers and 4 rounds; {_UNIT}",
         curves=partial(_iid_curve, "ring", [0, 1, 2, 4, 8]),
     ),
     _gossip(
         "one_peer.factor",
         partial(_iid, "one-peer"),
-        lambda level: (settings(N=2**h, rounds=T) for h in range(1, 5 + level) for T in range(h + 1)),
+        lambda level: (
+            settings(N=N, rounds=T) for N in (*range(1, 9), 16, 32)[: 9 + level] for T in range(_hops(N) + 2)
+        ),
         f"up to 16 peers, every number of rounds; {_UNIT}",
         curves=partial(_iid_curve, "one-peer", [0, 1, 2, 3, 4]),
     ),
     _gossip(
         "one_peer.exact",
         _exact,
-        lambda level: (settings(N=2**h, sweep=s) for h in range(6 + level) for s in range(2)),
+        lambda level: (settings(N=N, sweep=s) for N in (*range(1, 9), 16, 32, 64)[: 10 + level] for s in range(2)),
         f"up to 32 peers; {_UNIT}",
     ),
     _gossip(
@@ -285,12 +289,13 @@ EXPERIMENTS = studies(
         _every_loss,
         "all failures of peers on rings of up to 6 and the torus of 4, of links on rings of up to 3, some on others; "
         + _UNIT,
+        known=_one_way_links,
     ),
     _gossip(
         "mean.one_way",
         _one_way,
         _lossy_rings,
-        "all ways for links to break, rings of up to 4",
+        "all ways for links to break, rings of up to 5",
         curves=partial(
             curve_of,
             "gossip.mean.one_way",
@@ -310,14 +315,14 @@ EXPERIMENTS = studies(
         "push_sum.mean",
         partial(_push, "kept"),
         _every_link,
-        "all ways for links to break, up to 4 peers and 2 rounds",
+        "all ways for links to break, up to 8 peers and 2 rounds",
         subject="push_sum",
     ),
     _gossip(
         "push_sum.losing",
         partial(_push, "gone"),
         _every_link,
-        "all ways for links to break, up to 4 peers and 2 rounds",
+        "all ways for links to break, up to 8 peers and 2 rounds",
         subject="push_sum",
     ),
     Study(
@@ -327,6 +332,7 @@ EXPERIMENTS = studies(
         corpus=lambda _budget: iter(()),
         cases=_lossy,
         extremal=_all_broken,
+        known=_numbers,
         curves=partial(
             curve_of,
             "gossip.push_sum.range",

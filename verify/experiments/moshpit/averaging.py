@@ -103,6 +103,12 @@ def farthest(study: Study | str, ratios: list[Fraction], values: dict[str, Any])
     return max(ratios) if kind == "LessThan" else min(ratios)
 
 
+def of_grid(_implementation: Any, case: Case) -> dict[str, int]:
+    """What hypotheses ask about the full grid of a case: its cells, all with peers, and dimensions."""
+    M, d = case.settings["M"], case.settings["d"]
+    return {"N": M**d, "dims": d}
+
+
 def settings(**given: Any) -> Case:
     """A case of plain words and numbers."""
     return Case(given)
@@ -113,7 +119,7 @@ def curve_of(
 ) -> list[Series]:
     """The claim `name` against what `trial` measures of `cases`, over the symbol `axis`."""
     claim = claims()[name]
-    outcomes = [outcome for outcome in (trial(implementation, case) for case in cases) if outcome is not None]
+    outcomes = [trial(implementation, case) for case in cases]
     x = [float(outcome.values[axis]) for outcome in outcomes]
     bounds = [float(claim.bound(**outcome.values)) for outcome in outcomes]
     return [Series(label, axis, x, bounds, [float(outcome.measured) for outcome in outcomes])]

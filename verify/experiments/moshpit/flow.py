@@ -23,6 +23,7 @@ from commbounds.verify.experiments.moshpit.averaging import (
     mean_of,
     mean_shift,
     no_corpus,
+    of_grid,
     settings,
     some_vectors,
     spanning,
@@ -34,20 +35,25 @@ from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Study
 
 
-def _preserved(implementation: Any, case: Case) -> Outcome | None:
+def _preserved(implementation: Any, case: Case) -> Outcome:
     N, groups, seed = case.settings["N"], case.settings["groups"], case.settings["seed"]
     x = some_vectors(N, case.settings["n"], seed, common_multiple(N, 1))
     labels = np.random.default_rng(seed).integers(-1, groups, N)
     result, _ = implementation(x, labels)
-    return Outcome(mean_shift(x, result), {"N": N})
+    return Outcome(mean_shift(x, result), {"N": N}, active=_somebody_averages(labels))
+
+
+def _somebody_averages(labels: Any) -> bool:
+    """Whether any group has two members."""
+    return bool((np.bincount(labels[labels >= 0]) > 1).any())
 
 
 def _labelled(level: int) -> Iterator[Case]:
-    for N, groups, seed in itertools.product(range(1, 7 + level), (1, 2, 3), range(6)):
+    for N, groups, seed in itertools.product((1, 2, 3, 4, 5, 6, 8), (1, 2, 3), range(6 + 4 * level)):
         yield settings(N=N, n=3, groups=groups, seed=seed)
 
 
-def _of_group(implementation: Any, case: Case) -> Outcome | None:
+def _of_group(implementation: Any, case: Case) -> Outcome:
     """The largest squared distance from the mean of the group, in whole numbers that groups of any size divide."""
     N, groups, seed = case.settings["N"], case.settings["groups"], case.settings["seed"]
     x = some_vectors(N, case.settings["n"], seed, common_multiple(N, 1))
@@ -57,7 +63,8 @@ def _of_group(implementation: Any, case: Case) -> Outcome | None:
     members[labels < 0] = np.eye(N, dtype=np.bool_)[labels < 0]
     numbers, scale = whole_numbers(np.asarray(result, np.float64))
     whole = members.astype(np.int64) @ x.astype(np.int64) // members.sum(axis=1)[:, None] * scale
-    return Outcome(Fraction(int(np.square(numbers - whole).sum(axis=1).max()), scale**2), {"N": N})
+    error = Fraction(int(np.square(numbers - whole).sum(axis=1).max()), scale**2)
+    return Outcome(error, {"N": N}, active=_somebody_averages(labels))
 
 
 def _grouped(level: int) -> Iterator[Case]:
@@ -66,7 +73,7 @@ def _grouped(level: int) -> Iterator[Case]:
             yield settings(N=N, n=n, groups=groups, seed=seed)
 
 
-def _one_way(implementation: Any, case: Case) -> Outcome | None:
+def _one_way(implementation: Any, case: Case) -> Outcome:
     """E ||shift||^2 over all groups and all ways to be deaf."""
     N, r, q = case.settings["N"], case.settings["r"], Fraction(case.settings["q"])
     x, admitted = spanning(N, common_multiple(N, 1)), all_choices("blocks", (*(1,) * (r - 1), N - r + 1))
@@ -76,18 +83,27 @@ def _one_way(implementation: Any, case: Case) -> Outcome | None:
             result, _ = implementation(x, r, 1, reading="blocks", choices=[choices], receives=receives)
             moved = zip(mean_of(x), mean_of(result), strict=True)
             totals = [t + probability * (a - b) ** 2 for t, (a, b) in zip(totals, moved, strict=True)]
-    values = {"N": N, "r": r, "deaf": q, "spread": Fraction(1)}
-    ratios = [t / len(admitted) / start for t, start in zip(totals, distortions(x), strict=True) if start]
-    return Outcome(farthest("moshpit.mean.one_way", ratios, values), values)
+    return _at_farthest(
+        "moshpit.mean.one_way", [t / len(admitted) for t in totals], x, {"N": N, "r": r, "deaf": q, "rounds": 1}
+    )
+
+
+def _at_farthest(name: str, shifts: list[Fraction], x: Any, values: dict[str, Any]) -> Outcome:
+    """Of the columns, all of which share a bound relative to their distortion, the one that is farthest from it."""
+    pairs = [(shift, start) for shift, start in zip(shifts, distortions(x), strict=True) if start]
+    ratios = [shift / start for shift, start in pairs]
+    shift, start = pairs[ratios.index(farthest(name, ratios, {**values, "spread": Fraction(1)}))]
+    return Outcome(shift, {**values, "spread": start})
 
 
 def _deaf(level: int) -> Iterator[Case]:
     for N in range(2, 5 + (level > 0)):
         for r, q in itertools.product(range(1, N + 1), ("0", "1/3", "1")):
-            yield settings(N=N, r=r, q=q)
+            yield settings(N=N, r=r, q=q, rounds=1)
+    yield settings(N=5, r=2, q="1/3", rounds=1)
 
 
-def _leaving(implementation: Any, case: Case) -> Outcome | None:
+def _leaving(implementation: Any, case: Case) -> Outcome:
     """E ||shift||^2 over all groups and all sets of survivors, of one column."""
     N, r, rounds, stay = (case.settings[key] for key in ("N", "r", "rounds", "stay"))
     x, admitted = spanning(N, common_multiple(N, rounds)), all_choices("blocks", (*(1,) * (r - 1), N - r + 1))
@@ -98,9 +114,8 @@ def _leaving(implementation: Any, case: Case) -> Outcome | None:
             moved = zip(mean_of(x), mean_of(result[list(survivors)]), strict=True)
             totals = [t + (a - b) ** 2 for t, (a, b) in zip(totals, moved, strict=True)]
             count += 1
-    values = {"N": N, "r": r, "rounds": rounds, "survivors": stay, "spread": Fraction(1)}
-    ratios = [t / count / start for t, start in zip(totals, distortions(x), strict=True) if start]
-    return Outcome(farthest("moshpit.mean.leaving", ratios, values), values)
+    values = {"N": N, "r": r, "rounds": rounds, "survivors": stay}
+    return _at_farthest("moshpit.mean.leaving", [t / count for t in totals], x, values)
 
 
 def _departures(level: int) -> Iterator[Case]:
@@ -108,18 +123,17 @@ def _departures(level: int) -> Iterator[Case]:
         for r, rounds, stay in itertools.product(range(1, N + 1), (0, 1), range(1, N + 1)):
             yield settings(N=N, r=r, rounds=rounds, stay=stay)
     yield settings(N=3, r=2, rounds=2, stay=2)
+    yield settings(N=5, r=2, rounds=1, stay=2)
 
 
 # --- what is sent ------------------------------------------------------------------------------------------------
 
 
-def _sent(count: Callable[[Any], int], divides: bool, implementation: Any, case: Case) -> Outcome | None:
+def _sent(count: Callable[[Any], int], implementation: Any, case: Case) -> Outcome:
     M, d, n, rounds = (case.settings[key] for key in ("M", "d", "n", "rounds"))
-    if divides and n % M:
-        return None
     x = np.arange(float(M**d * n)).reshape(M**d, n)
     _, traffic = implementation(x, initial_keys(M**d, M, d), M, rounds, slots="rank")
-    return Outcome(int(count(traffic)), {"N": M**d, "M": M, "n": n, "rounds": rounds})
+    return Outcome(int(count(traffic)), {"N": M**d, "M": M, "n": n, "rounds": rounds}, active=M > 1 and rounds > 0)
 
 
 def _sizes(level: int) -> Iterator[Case]:
@@ -143,27 +157,24 @@ def _any_size() -> st.SearchStrategy[Case]:
 
 
 def _word_curve(name: str, count: Callable[[Any], int], implementation: Any, _seed: int) -> list[Series]:
-    sizes, M = [1, 2, 3, 4, 6, 8, 16, 64, 256], 4
-    cases = [settings(M=M, d=2, n=n, rounds=2) for n in sizes]
-    found = [_sent(count, name.endswith("equal_chunks"), implementation, case) for case in cases]
-    pairs = [(n, outcome) for n, outcome in zip(sizes, found, strict=True) if outcome is not None]
-    bounds = [float(claims()[name].bound(**outcome.values)) for _, outcome in pairs]
-    label = "M = 4, two rounds"
-    return [Series(label, "n", [float(n) for n, _ in pairs], bounds, [float(o.measured) for _, o in pairs])]
+    sizes = [4, 8, 16, 64, 256] if name.endswith("equal_chunks") else [1, 2, 3, 4, 6, 8, 16, 64, 256]
+    found = [_sent(count, implementation, settings(M=4, d=2, n=n, rounds=2)) for n in sizes]
+    bounds = [float(claims()[name].bound(**outcome.values)) for outcome in found]
+    return [Series("M = 4, two rounds", "n", list(map(float, sizes)), bounds, [float(o.measured) for o in found])]
 
 
 def _traffic(statement: str, count: Callable[[Any], int], **options: Any) -> Study:
     name = f"moshpit.traffic.{statement}"
-    trial = partial(_sent, count, statement == "equal_chunks")
+    trial = partial(_sent, count)
     drawn = statement in ("words", "equal_chunks", "critical_path")
     curves = partial(_word_curve, name, count) if drawn else None
     shown = "sides, dimensions, lengths and rounds up to 5, 2, 12 and 3"
-    return Study(name, "moshpit", trial, grid=_sizes, enumerated=shown, curves=curves, **options)
+    return Study(name, "moshpit", trial, grid=_sizes, enumerated=shown, curves=curves, known=of_grid, **options)
 
 
 FLOW_STUDIES = (
     grid_study(
-        "mean.preserved", "group_average", _preserved, _labelled, "some labels of up to 6 peers, some sitting out"
+        "mean.preserved", "group_average", _preserved, _labelled, "some labels of up to 8 peers, some sitting out"
     ),
     grid_study(
         "mean.of_group",
@@ -184,7 +195,7 @@ FLOW_STUDIES = (
             _one_way,
             "deaf",
             "N = 4, r = 2",
-            [settings(N=4, r=2, q=q) for q in ("0", "1/8", "1/4", "1/2", "3/4", "1")],
+            [settings(N=4, r=2, q=q, rounds=1) for q in ("0", "1/8", "1/4", "1/2", "3/4", "1")],
         ),
     ),
     grid_study(

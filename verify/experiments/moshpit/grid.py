@@ -22,13 +22,14 @@ from commbounds.verify.experiments.moshpit.averaging import (
     identity,
     masks,
     no_corpus,
+    of_grid,
     settings,
 )
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Stream
 
-_GRIDS = ((1, 1), (1, 2), (2, 1), (3, 1), (2, 2), (3, 2), (2, 3), (4, 2), (2, 4), (3, 3))
+_GRIDS = ((1, 1), (1, 2), (2, 1), (3, 1), (5, 1), (8, 1), (2, 2), (3, 2), (2, 3), (4, 2), (2, 4), (3, 3))
 _SLOTS = "every way to deal out chunk indices on grids 2 and 2 x 2, some on larger ones; a unit vector for each peer"
 
 
@@ -62,23 +63,21 @@ def _swept(implementation: Any, case: Case, x: Any, rounds: int, keys: Any = Non
     return implementation(x, keys, M, rounds, rng, slots=slots)
 
 
-def _exact(implementation: Any, case: Case) -> Outcome | None:
+def _exact(implementation: Any, case: Case) -> Outcome:
     M, d = case.settings["M"], case.settings["d"]
     (result, _), _ = _swept(implementation, case, identity(M**d, M**d), d)
-    return Outcome(sum(distortions(result)), {"N": M**d, "M": M, "dims": d})
+    return Outcome(sum(distortions(result)), {"N": M**d, "M": M, "dims": d}, active=M > 1)
 
 
-def _iid(implementation: Any, case: Case) -> Outcome | None:
+def _iid(implementation: Any, case: Case) -> Outcome:
     M, d, t = (case.settings[key] for key in ("M", "d", "rounds"))
-    if M**d == 1:
-        return None
     x = identity(M**d, M**t)
     (result, _), _ = _swept(implementation, case, x, t)
     left, start = sum(distortions(result)), sum(distortions(x))
     return Outcome(Fraction(left) / start, {"N": M**d, "M": M, "dims": d, "rounds": t})
 
 
-def _repeats(implementation: Any, case: Case) -> Outcome | None:
+def _repeats(implementation: Any, case: Case) -> Outcome:
     """How often two peers get the same mean of distinct powers of two, round by round."""
     M, d = case.settings["M"], case.settings["d"]
     N, keys = M**d, initial_keys(M**d, M, d)
@@ -89,10 +88,10 @@ def _repeats(implementation: Any, case: Case) -> Outcome | None:
         (result, keys), _ = implementation(identity(N, M), keys, M, 1, rng, slots=slots)
         meetings += (result[:, None, :] == result[None, :, :]).all(axis=2)
     np.fill_diagonal(meetings, 0)
-    return Outcome(int(meetings.max()), {"N": N, "M": M, "dims": d})
+    return Outcome(int(meetings.max()), {"N": N, "M": M, "dims": d}, active=M > 1)
 
 
-def _key_of_d_digits(more: int, implementation: Any, case: Case) -> Outcome | None:
+def _key_of_d_digits(more: int, implementation: Any, case: Case) -> Outcome:
     M, d = case.settings["M"], case.settings["d"]
     N = M**d
     keys = np.array([[i // M**j % M for j in range(d)] for i in range(N)])
@@ -100,12 +99,12 @@ def _key_of_d_digits(more: int, implementation: Any, case: Case) -> Outcome | No
     return Outcome(sum(distortions(result)), {"N": N, "M": M, "dims": d})
 
 
-def _rectangular(implementation: Any, case: Case) -> Outcome | None:
+def _rectangular(implementation: Any, case: Case) -> Outcome:
     M, size = case.settings["M"], case.settings["size"]
     N = M * size
     keys = np.arange(N)[:, None] // size
     (result, _), _ = implementation(identity(N, N), keys, M, 2, slots="rank")
-    return Outcome(sum(distortions(result)), {"N": N, "M": M})
+    return Outcome(sum(distortions(result)), {"N": N, "M": M}, active=N > 1)
 
 
 def _full(level: int) -> Iterator[Case]:
@@ -115,13 +114,13 @@ def _full(level: int) -> Iterator[Case]:
         yield settings(M=2, d=2, slots=f"way {number}")
     for number in range(4096 if level else 0):
         yield settings(M=2, d=3, slots=f"way {number}")
-    for M, d in _GRIDS[: 8 + level]:
+    for M, d in _GRIDS[: 10 + level]:
         for slots, before in (("rank", 0), ("sample 1", 0), ("sample 2", 1), ("rank", d)):
             yield settings(M=M, d=d, slots=slots, before=before)
 
 
 def _partial_sweeps(level: int) -> Iterator[Case]:
-    for M, d in _GRIDS[1 : 8 + level]:
+    for M, d in _GRIDS[: 10 + level]:
         for t, slots in itertools.product(range(d + 1), ("rank", "sample 1")):
             yield settings(M=M, d=d, rounds=t, slots=slots)
 
@@ -150,7 +149,7 @@ def _cells(M: int, d: int) -> NDArray[np.int64]:
     return np.array(list(itertools.product(range(M), repeat=d)))
 
 
-def _failing_grid(implementation: Any, case: Case) -> Outcome | None:
+def _failing_grid(implementation: Any, case: Case) -> Outcome:
     """E D_d of independent inputs of unit variance, over all failures."""
     M, d, p = case.settings["M"], case.settings["d"], Fraction(case.settings["p"])
     N, scale = M**d, common_multiple(M, d)
@@ -203,7 +202,7 @@ def _failure_curve(implementation: Any, seed: int) -> list[Series]:
     return [Series("8 x 8, means of 60 runs", "failure", rates, bounds, means)]
 
 
-def _partial_grid(implementation: Any, case: Case) -> Outcome | None:
+def _partial_grid(implementation: Any, case: Case) -> Outcome:
     """E D_2 over all places of N peers in an M x M grid."""
     N, M = case.settings["N"], case.settings["M"]
     scale, count, total = common_multiple(M, 2), 0, Fraction(0)
@@ -221,8 +220,7 @@ def _partial_grids(level: int) -> Iterator[Case]:
 
 
 def _sweep_curve(implementation: Any, _seed: int) -> list[Series]:
-    found = [_iid(implementation, settings(M=4, d=3, rounds=t, slots="sample 1")) for t in range(4)]
-    outcomes = [outcome for outcome in found if outcome is not None]
+    outcomes = [_iid(implementation, settings(M=4, d=3, rounds=t, slots="sample 1")) for t in range(4)]
     bounds = [float(claims()["moshpit.grid.factor"].bound(**o.values)) for o in outcomes]
     return [Series("4 x 4 x 4", "rounds", [0.0, 1.0, 2.0, 3.0], bounds, [float(o.measured) for o in outcomes])]
 
@@ -245,6 +243,7 @@ GRID_STUDIES = (
         _iid,
         _partial_sweeps,
         "every number of rounds on small grids; a unit vector for every peer",
+        known=of_grid,
         curves=_sweep_curve,
     ),
     grid_study(

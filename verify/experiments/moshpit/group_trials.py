@@ -14,7 +14,7 @@ from commbounds.verify.experiments.moshpit.averaging import (
     some_vectors,
 )
 from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Stream, Study
+from commbounds.verify.study import Stream, Study
 
 
 def _trials(kind: str, name: str, shapes: tuple[tuple[int, int, int, float], ...], implementation: Any) -> list[Stream]:
@@ -23,7 +23,8 @@ def _trials(kind: str, name: str, shapes: tuple[tuple[int, int, int, float], ...
     for N, M, rounds, p in shapes:
         x = some_vectors(N, 5, 2, 1)
         start = float(sum(distortions(x)))
-        claimed = float(claims()[name].bound(N=N, M=M, rounds=rounds, failure=p, dims=2))
+        values = {"N": N, "M": M, "rounds": rounds, "failure": p, "dims": 2}
+        claimed = float(claims()[name].bound(**values))
         groups = N // M if kind == "random" else M
 
         def draw(
@@ -33,7 +34,8 @@ def _trials(kind: str, name: str, shapes: tuple[tuple[int, int, int, float], ...
             found = implementation(x, kind, groups, rounds, count, int(rng.integers(2**63)), p=p)
             return np.asarray(found[:, -1] / start - claimed, np.float64)
 
-        streams.append(Stream(f"{kind}, N={N}, M={M}, p={p}", draw, -claimed, 1 - claimed, unit=claimed, cost=2))
+        label = f"{kind}, N={N}, M={M}, p={p}"
+        streams.append(Stream(label, draw, -claimed, 1 - claimed, unit=claimed, cost=2, values=values))
     return streams
 
 
@@ -51,16 +53,12 @@ def _trial_curve(kind: str, name: str, N: int, M: int, implementation: Any, seed
 def _trial_study(kind: str, shapes: tuple[tuple[int, int, int, float], ...]) -> Study:
     name = f"moshpit.trials.{kind}"
     curves = partial(_trial_curve, kind, name, *shapes[-1][:2]) if kind != "keys" else None
-    return Study(name, "group_trials", _no_case, streams=partial(_trials, kind, name, shapes), curves=curves)
-
-
-def _no_case(_implementation: Any, _case: Case) -> Outcome | None:
-    return None
+    return Study(name, "group_trials", streams=partial(_trials, kind, name, shapes), curves=curves)
 
 
 TRIAL_STUDIES = (
-    _trial_study("random", ((24, 6, 1, 0.0), (60, 12, 1, 0.0), (24, 6, 1, 0.2))),
-    _trial_study("fixed", ((16, 4, 2, 0.05), (16, 4, 2, 0.3))),
-    _trial_study("keys", ((16, 4, 1, 0.0), (36, 6, 1, 0.0))),
+    _trial_study("random", ((4, 2, 1, 0.0), (6, 2, 1, 0.5), (24, 6, 1, 0.2))),
+    _trial_study("fixed", ((4, 2, 2, 0.05), (4, 2, 2, 0.5), (16, 4, 2, 0.3))),
+    _trial_study("keys", ((4, 2, 1, 0.0), (36, 6, 1, 0.0))),
 )
 """One study for every kind of trial."""

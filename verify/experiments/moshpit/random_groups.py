@@ -47,7 +47,7 @@ def all_choices(reading: str, sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
     return [choices for choices in itertools.product(*ranges) if found.labels(sizes, choices) is not None]
 
 
-def _factor(name: str, implementation: Any, case: Case) -> Outcome | None:
+def _factor(name: str, implementation: Any, case: Case) -> Outcome:
     """E D_T / D_0 over all groups and failures, on the spanning input that is farthest from the bound."""
     N, r, rounds = (case.settings[key] for key in ("N", "r", "rounds"))
     reading, rule = case.settings.get("reading", "cut"), case.settings.get("rule", "skip")
@@ -84,20 +84,21 @@ def _expected_blocks(reading: str, sizes: tuple[int, ...], p: Fraction, rule: st
 
 
 def _grid(readings: tuple[str, ...], rounds: tuple[int, ...], level: int) -> Iterator[Case]:
-    for N in range(2, 5 + (level > 1)):
+    for N in range(1, 5 + (level > 1)):
         for r, reading, T in itertools.product(range(1, N + 1), readings, rounds):
             if T == 1 or (9 + 7 * level >= N**T and r**N <= 81):
                 yield settings(N=N, r=r, rounds=T, reading=reading)
     if "cut" in readings:
+        yield settings(N=5, r=2, rounds=1, reading="cut")
         for sizes in ("1+3", "3+1", "1+1+2"):
             yield settings(N=4, r=sizes.count("+") + 1, rounds=1, reading="cut", sizes=sizes)
         if level:
-            for N, r in ((5, 1), (5, 2), (5, 3), (6, 2)):
+            for N, r in ((5, 1), (5, 3), (6, 2)):
                 yield settings(N=N, r=r, rounds=1, reading="cut")
 
 
 def _failing(rule: str, level: int) -> Iterator[Case]:
-    for (N, r), p in itertools.product(((2, 1), (2, 2), (3, 1), (4, 2)), ("0", "1/5", "1/2", "1")):
+    for (N, r), p in itertools.product(((2, 1), (2, 2), (3, 1), (3, 2), (4, 2)), ("0", "1/5", "1/2", "1")):
         yield settings(N=N, r=r, rounds=1, reading="cut", p=p, rule=rule)
     if level:
         for p in ("1/5", "1/2"):
@@ -202,7 +203,7 @@ def _single_peers(_budget: Any) -> Iterator[Case]:
         yield settings(N=N, r=N, rounds=1, reading="cut")
 
 
-def _regrouped(implementation: Any, case: Case) -> Outcome | None:
+def _regrouped(implementation: Any, case: Case) -> Outcome:
     """E D_1 / D_0 over all failures and orders."""
     N, M, p = case.settings["N"], case.settings["M"], Fraction(case.settings["p"])
     name = "moshpit.random_groups.regrouping"
@@ -211,7 +212,7 @@ def _regrouped(implementation: Any, case: Case) -> Outcome | None:
     for alive, probability in masks(N, 1, p):
         orders = list(itertools.permutations(np.flatnonzero(alive[0]).tolist()))
         for order in orders:
-            result, _ = implementation(x, M, 1, orders=[order], alive=alive)
+            result, _ = implementation(x, M, case.settings["rounds"], orders=[order], alive=alive)
             left = distortions(result, x)
             totals = [t + probability / len(orders) * value for t, value in zip(totals, left, strict=True)]
     values = {"N": N, "M": M, "failure": p}
@@ -222,7 +223,7 @@ def _regrouped(implementation: Any, case: Case) -> Outcome | None:
 def _regrouping_grid(level: int) -> Iterator[Case]:
     for N in range(2, 5 + level):
         for M, p in itertools.product(range(1, N + 2), ("0", "1/3")):
-            yield settings(N=N, M=M, p=p)
+            yield settings(N=N, M=M, p=p, rounds=1)
 
 
 RANDOM_STUDIES = (
@@ -306,7 +307,7 @@ RANDOM_STUDIES = (
             _regrouped,
             "failure",
             "N = 4, M = 2",
-            [settings(N=4, M=2, p=p) for p in ("0", "1/8", "1/4", "1/2", "3/4", "1")],
+            [settings(N=4, M=2, p=p, rounds=1) for p in ("0", "1/8", "1/4", "1/2", "3/4", "1")],
         ),
     ),
 )

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from commbounds.collectives.moshpit.random_partitions import READINGS
 from commbounds.theory import claims
 from commbounds.verify.experiments.moshpit.averaging import (
+    common_multiple,
     curve_of,
     distortions,
     mean_of,
@@ -74,7 +75,8 @@ class _Bent:
 class _Ratio:
     """x^2/(1 + x^2), which is not convex."""
 
-    smoothness, mu = Fraction(2), Fraction(0)
+    smoothness, mu = Fraction(2), Fraction(-1, 2)
+    """Largest curvature, and the least: 2 (1 - 3 x^2)/(1 + x^2)^3 at 1."""
 
     def gradient(self, x: Array) -> Array:
         return np.asarray(2 * x / np.square(1 + np.square(x)))
@@ -146,34 +148,33 @@ def _mean(chances: Any, values: Any) -> Fraction:
     return Fraction(float(chances @ values))
 
 
-def _error(objective: Any, path: Any, weights: list[int], chances: Any, exact: bool) -> Any:
+def _error(objective: Any, means: Array, weights: list[int], chances: Any, exact: bool) -> Any:
     """E f at the mean of the peers' means, weighted; of K of them."""
     if not exact:
         shares = np.array([float(Fraction(w, sum(weights))) for w in weights])
-        found = objective.value(shares @ path.means[: len(weights)])
+        found = objective.value(shares @ means)
         return float(np.array([float(c) for c in chances]) @ found)
-    numbers, scale = whole_numbers(path.means[: len(weights)])
+    numbers, scale = whole_numbers(means)
     totals = np.array(weights, object) @ numbers.astype(object)
     averages = (Fraction(int(total), scale * sum(weights)) for total in totals)
     return sum((c * objective.value(x) for c, x in zip(chances, averages, strict=True)), Fraction(0))
 
 
-def _admitted(name: str, values: Mapping[str, Any]) -> bool:
-    """Whether the claim's hypotheses that are relations hold."""
-    return all(hypothesis.admits(**values) for hypothesis in claims()[name].assumes)
+def _known(_implementation: Any, case: Case) -> dict[str, Any]:
+    """What hypotheses ask about f and the step size."""
+    objective = _objective(case.settings)
+    gamma = Fraction(case.settings["gamma"])
+    return {"stepsize": gamma, "smoothness": objective.smoothness, "convexity": objective.mu}
 
 
-def _descent(bounded: str, implementation: Any, case: Case) -> Outcome | None:
+def _descent(bounded: str, implementation: Any, case: Case) -> Outcome:
     """The claim's quantity over all outcomes and groups, with the averaging quality that they turn out to have."""
     N, K, start = (case.settings[key] for key in ("N", "K", "start"))
     objective, gamma = _objective(case.settings), Fraction(case.settings["gamma"])
     values = {
-        "N": N, "iterations": K, "stepsize": gamma, "period": case.settings["period"], "noise": Fraction(1),
-        "smoothness": objective.smoothness, "convexity": objective.mu, "distance": Fraction(start),
-        "excess": objective.value(Fraction(start)),
+        **_known(implementation, case), "N": N, "iterations": K, "period": case.settings["period"],
+        "noise": Fraction(1), "distance": Fraction(start), "excess": objective.value(Fraction(start)),
     }  # fmt: skip
-    if not _admitted(f"moshpit.sgd.{bounded}", values):
-        return None
     steps = K if bounded == "nonconvex" else K - 1
     paths, chances, largest = _run(implementation, case, steps)
     values["quality"] = sp.sqrt(sp.Rational(*(largest / gamma**2).as_integer_ratio()))
@@ -184,7 +185,7 @@ def _descent(bounded: str, implementation: Any, case: Case) -> Outcome | None:
     else:
         base = 1 - gamma * objective.mu if bounded == "strongly_convex" else Fraction(1)
         weights = [base.numerator ** (K - 1 - k) * base.denominator**k for k in range(K)]
-        total = sum(_error(objective, path, weights, chances, exact) for path in paths)
+        total = sum(_error(objective, path.means[:K], weights, chances, exact) for path in paths)
     # in floats: K steps and as many terms of a mean, a few operations each on numbers below (|start| + K)^2
     slack = 0.0 if exact else 64 * K * _EPS * (abs(float(start)) + K) ** 2
     return Outcome(total / len(paths), values, slack)
@@ -272,101 +273,131 @@ def _one_sided_streams(bounded: str, implementation: Any) -> list[Stream]:
     return [Stream("f over its bound, one peer, 64 steps", in_parts, -1.0, math.inf, two_sided=False, cost=10)]
 
 
-def _departures(implementation: Any, case: Case) -> Outcome | None:
-    """E f at the average of the means, over all noises, groups, and sets of peers that leave."""
-    N, r, period, start = (case.settings[key] for key in ("N", "r", "period", "start"))
+def _departures(implementation: Any, case: Case) -> Outcome:
+    """E f at the average of the means, and what is left of the distance, over all noises, groups, and who leaves."""
+    N, r, period, start, kind = (case.settings[key] for key in ("N", "r", "period", "start", "noise"))
     stays = [int(size) for size in case.settings["stays"].split()]
-    objective, gamma, K = _objective(case.settings), Fraction(case.settings["gamma"]), period * len(stays) + 1
-    noise, chances = _noises("signs", N, K - 1)
+    objective, gamma, K = _objective(case.settings), Fraction(case.settings["gamma"]), period * len(stays)
+    sigma, (noise, chances) = case.settings["sigma"], _noises(kind, N, K)
     spreads, total = [Fraction(0)] * (len(stays) + 1), Fraction(0)
 
     def go_on(points: Array, peers: list[int], seen: list[Array], share: Fraction) -> None:
         nonlocal total
         done = len(seen)
         if done == len(stays):
-            numbers, scale = whole_numbers(np.concatenate([*seen, points.mean(axis=0)[None]]))
-            averages = (Fraction(int(s), scale * K) for s in numbers.astype(object).sum(axis=0))
-            total += share * sum((objective.value(x) for x in averages), Fraction(0)) * chances[0]
+            error = _error(objective, np.concatenate(seen), [1] * K, chances, kind == "signs")
+            left = _mean(chances, np.square(points.mean(axis=0))) / (gamma * K)
+            total += share * (Fraction(error) + left)
             return
         given, splits = noise[done * period : (done + 1) * period, peers], _splits(len(peers), min(r, len(peers)))
         kept = list(itertools.combinations(range(len(peers)), stays[done]))
         for labels in splits:
-            path, _ = implementation(points, objective.gradient, float(gamma), given, period, [[labels]])
+            path, _ = implementation(points, objective.gradient, float(gamma), sigma * given, period, [[labels]])
             part = share / len(splits)
-            spreads[done + 1] += part * Fraction(float(path.spreads[-1])) * chances[0]
+            spreads[done + 1] += part * _mean(chances, np.asarray(path.points).var(axis=0))
             for chosen in kept:
                 left, before = [peers[i] for i in chosen], [*seen, path.means[:period]]
                 go_on(np.asarray(path.points)[list(chosen)], left, before, part / len(kept))
 
     go_on(np.full((N, noise.shape[2]), float(start)), list(range(N)), [], Fraction(1))
     values = {
-        "N": N, "survivors": stays[-1], "iterations": K, "stepsize": gamma, "period": period, "noise": Fraction(1),
-        "smoothness": objective.smoothness, "distance": Fraction(start),
+        **_known(implementation, case), "N": N, "survivors": stays[-1], "iterations": K, "period": period,
+        "noise": Fraction(sigma), "distance": Fraction(start),
         "quality": sp.sqrt(sp.Rational(*(max(spreads) / gamma**2).as_integer_ratio())),
     }  # fmt: skip
-    return Outcome(total, values) if _admitted("moshpit.sgd.departures", values) else None
+    # as in `_descent`, and the distance over gamma K
+    slack = 0.0 if kind == "signs" else 64 * K * _EPS * (abs(float(start)) + K) ** 2 * (1 + 1 / float(gamma * K))
+    return Outcome(total, values, slack, active=stays[-1] < N)
+
+
+_STEEP_ON_ONE_SIDE = {"objective": "bent", "left": "1/4", "right": "1/2"}
 
 
 def _leaves(level: int) -> Iterator[Case]:
     """From up to four peers some leave at once, or one after another, or all stay."""
     plans = [(1, 1, 2, "1"), (2, 1, 1, "1"), (2, 2, 1, "2 1"), (2, 2, 2, "1"), (4, 2, 1, "2"), (4, 4, 1, "1")]
-    plans += [(4, 2, 1, "4 2"), (4, 4, 1, "2 1")] if level else []
-    bends = ({"objective": "quadratic", "h": "1"}, {"objective": "bent", "left": "1/4", "right": "1/2"})
+    plans += [(2, 2, 3, "1"), (8, 8, 1, "1"), (4, 2, 1, "4 2"), (4, 4, 1, "2 1")][: 4 if level else 2]
+    bends = ({"objective": "quadratic", "h": "1"}, _STEEP_ON_ONE_SIDE, {"objective": "quadratic", "h": "0"})
     for (N, r, period, stays), bend, start in itertools.product(plans, bends, ("0", "2")):
-        yield settings(**bend, gamma="1/4", period=period, N=N, r=r, stays=stays, start=start)
+        yield _leaving_case(**bend, period=period, N=N, r=r, stays=stays, start=start)
+    # steps that the bound does not hold for
+    yield _leaving_case(objective="quadratic", h="2", period=1, N=2, r=2, stays="1", start="2")
+
+
+def _leaving_case(**given: Any) -> Case:
+    return settings(**{"gamma": "1/4", "noise": "signs", "sigma": 1 + given["period"] % 2, **given})
+
+
+def _disagreeing(_budget: Any) -> Iterator[Case]:
+    """Hundreds of peers that differ once, on a slope that is steep on one side, so that their mean moves."""
+    bend = {"objective": "bent", "left": "1/32", "right": "4", "noise": "first", "sigma": 1, "start": "0"}
+    yield _leaving_case(**bend, N=512, r=1, period=12, stays="512")
+    yield _leaving_case(**bend, N=512, r=512, period=1, stays=" ".join(["512"] * 12))
+
+
+def _no_spread(_budget: Any) -> Iterator[Case]:
+    """A constant f: whoever averages with nobody, or stays, has the noise of its own steps, and no other."""
+    for N, r, period, stays in ((2, 2, 2, "1"), (4, 4, 1, "1"), (4, 4, 1, "4"), (2, 1, 3, "2")):
+        yield _leaving_case(objective="quadratic", h="0", N=N, r=r, period=period, stays=stays, start="2")
 
 
 def _departure_curve(implementation: Any, _seed: int) -> list[Series]:
     """The bound and the error of two peers that average by themselves, one of which leaves at the end."""
-    cases = [
-        settings(objective="quadratic", h="1", gamma="1/4", period=t, N=2, r=2, stays="1", start="2") for t in (1, 2, 3)
-    ]
+    cases = [_leaving_case(objective="quadratic", h="1", period=t, N=2, r=2, stays="1", start="2") for t in (1, 2, 3)]
     name = "moshpit.sgd.departures"
     return curve_of(name, _departures, "iterations", "N = 2, of which one stays", cases, implementation, 0)
 
 
-def _leaving(implementation: Any, case: Case) -> Outcome | None:
+def _noisy(case: Case) -> int:
+    """Standard deviation of the noise: 1, and 2 for every other step size."""
+    return 2 if case.settings["gamma"] == "1/4" else 1
+
+
+def _leaving(implementation: Any, case: Case) -> Outcome:
     """One step and an average on a quadratic, over all noises, groups and survivors."""
     N, r, seed, stay = (case.settings[key] for key in ("N", "r", "seed", "stay"))
     gamma, h = Fraction(case.settings["gamma"]), Fraction(case.settings["h"])
     x, total, count = some_vectors(N, 2, seed, 4 * N), Fraction(0), 0
+    sigma = _noisy(case) * (N if N % 2 else 1)  # of odd N, multiples of N have means without rounding
     for signs in itertools.product((1.0, -1.0), repeat=N):
-        noise = np.array(signs).reshape(1, N, 1) * np.array([1.0, 0.0])
+        noise = np.array(signs).reshape(1, N, 1) * np.array([float(sigma), 0.0])
         for labels in _splits(N, r):
             path, _ = implementation(x, lambda y: float(h) * y, float(gamma), noise, 1, [[labels]])
             for chosen in itertools.combinations(range(N), stay):
                 means = mean_of(np.asarray(path.points)[list(chosen)])
                 total, count = total + sum(m * m for m in means), count + 1
     values = {
-        "N": N, "survivors": stay, "stepsize": gamma, "curvature": h, "noise": Fraction(1),
+        "N": N, "survivors": stay, "stepsize": gamma, "curvature": h, "noise": Fraction(sigma),
         "spread": sum(distortions(x)), "square": sum(m * m for m in mean_of(x)), "mixing": Fraction(r - 1, N - 1),
     }  # fmt: skip
-    return Outcome(total / count, values)
+    return Outcome(total / count, values, active=stay < N)
 
 
 def _leavers(level: int) -> Iterator[Case]:
     for (N, r), (gamma, h) in itertools.product(
-        ((2, 1), (2, 2), (4, 1), (4, 2), (4, 4)), (("1/2", "1"), ("1/4", "2"), ("1", "0"))
+        ((2, 1), (2, 2), (3, 1), (4, 1), (4, 2), (4, 4), (5, 1)), (("1/2", "1"), ("1/4", "2"), ("1", "0"))
     ):
         for stay, seed in itertools.product(range(1, N + 1), range(1 + level)):
             yield settings(N=N, r=r, gamma=gamma, h=h, stay=stay, seed=seed)
 
 
-def _step(statement: str, implementation: Any, case: Case) -> Outcome | None:
+def _step(statement: str, implementation: Any, case: Case) -> Outcome:
     """One step on a quadratic from given points, over all noises, and all groups where it averages."""
     N, r, seed, averaged = (case.settings[key] for key in ("N", "r", "seed", "averaged"))
     gamma, h, n = Fraction(case.settings["gamma"]), Fraction(case.settings["h"]), 2
-    x, period = some_vectors(N, n, seed, 4), 1 if averaged else 2
+    # of odd N, multiples of N: means and their squares' sums are whole numbers
+    odd = N if N % 2 else 1
+    x, period = some_vectors(N, n, seed, 4 * odd), 1 if averaged else 2
     splits = [[[labels]] for labels in _splits(N, r)] if averaged else [[]]
     total, count = Fraction(0), 0
     for signs in itertools.product((1.0, -1.0), repeat=N):
-        noise = np.array(signs).reshape(1, N, 1) * np.array([1.0, 0.0])  # of variance one, in one direction
+        noise = np.array(signs).reshape(1, N, 1) * np.array([float(odd * _noisy(case)), 0.0])  # in one direction
         for groups in splits:
             path, _ = implementation(x, lambda y: float(h) * y, float(gamma), noise, period, groups)
             found = path.spreads[1] if statement == "spread" else np.square(path.means[1]).sum()
             total, count = total + Fraction(float(found)), count + 1
     values = {
-        "N": N, "stepsize": gamma, "curvature": h, "noise": Fraction(1), "spread": sum(distortions(x)),
+        "N": N, "stepsize": gamma, "curvature": h, "noise": Fraction(odd * _noisy(case)), "spread": sum(distortions(x)),
         "square": sum((Fraction(float(m)) ** 2 for m in x.mean(axis=0)), Fraction(0)),
         "mixing": (Fraction(r - 1, N - 1) if N > 1 else Fraction(0)) if averaged else Fraction(1),
     }  # fmt: skip
@@ -384,17 +415,27 @@ def _step_curve(statement: str, implementation: Any, seed: int) -> list[Series]:
 
 def _steps(level: int) -> Iterator[Case]:
     for (N, r), (gamma, h), averaged in itertools.product(
-        ((1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (4, 4)), (("1/2", "1"), ("1/4", "2"), ("1", "0")), (False, True)
+        ((1, 1), (2, 1), (2, 2), (3, 1), (4, 1), (4, 2), (4, 4), (5, 1), (8, 1)),
+        (("1/2", "1"), ("1/4", "2"), ("1", "0")),
+        (False, True),
     ):
         for seed in range(1 + level):
             yield settings(N=N, r=r, gamma=gamma, h=h, averaged=averaged, seed=seed)
 
 
-def _quality(implementation: Any, case: Case) -> Outcome | None:
+def _bend_of(_implementation: Any, case: Case) -> dict[str, Any]:
+    """What hypotheses ask about the quadratic, the step size and the groups."""
+    N, r, h = (case.settings[key] for key in ("N", "r", "h"))
+    mixing = Fraction(r - 1, N - 1) if N > 1 else Fraction(0)
+    return {"stepsize": Fraction(1, 2), "smoothness": Fraction(h), "convexity": Fraction(h), "mixing": mixing}
+
+
+def _quality(implementation: Any, case: Case) -> Outcome:
     """E V after averages, over all groups: a sum over unit noises, since the end is linear in the noise."""
     N, r, period, a = (case.settings[key] for key in ("N", "r", "period", "a"))
-    h, K = float(Fraction(case.settings.get("h", "0"))), period * a
-    noise, splits = np.eye(K * N).reshape(K, N, K * N), _splits(N, r)
+    h, K, sigma = float(Fraction(case.settings["h"])), period * a, 1 + a % 2
+    scale = common_multiple(N, a) if N % 2 else 1
+    noise, splits = np.eye(K * N).reshape(K, N, K * N) * (scale * sigma), _splits(N, r)
 
     def ends(points: Array, done: int) -> Fraction:
         """V at the end, summed over the groups of the averages that are to come."""
@@ -402,34 +443,31 @@ def _quality(implementation: Any, case: Case) -> Outcome | None:
         for labels in splits:
             given = noise[done * period : (done + 1) * period]
             path, _ = implementation(points, lambda x: h * x, 0.5, given, period, [[labels]])
-            total += Fraction(float(path.spreads[-1])) if done == a - 1 else ends(path.points, done + 1)
+            last = done == a - 1
+            total += sum(distortions(path.points), Fraction(0)) if last else ends(path.points, done + 1)
         return total
 
-    rho = Fraction(r - 1, N - 1)
-    values = {"N": N, "mixing": rho, "period": period, "periods": a, "noise": Fraction(1)}
-    return Outcome(4 * ends(np.zeros((N, K * N)), 0) / len(splits) ** a, values)
+    values = {"N": N, "period": period, "periods": a, "noise": Fraction(sigma)}
+    measured = 4 * ends(np.zeros((N, K * N)), 0) / scale**2 / len(splits) ** a
+    return Outcome(measured, {**_bend_of(implementation, case), **values})
 
 
 def _flats(level: int) -> Iterator[Case]:
-    for (N, r), period in itertools.product(((2, 1), (4, 1), (4, 2)), (1, 2, 3)):
-        for a in range(1, 4 + level):
-            yield settings(N=N, r=r, period=period, a=a)
-
-
-def _curved(level: int) -> Iterator[Case]:
-    for case in _flats(level):
-        for h in ("0", "1", "2", "4"):
-            yield settings(**case.settings, h=h)
+    """Of constant functions, and of quadratics."""
+    for (N, r), period in itertools.product(((1, 1), (2, 1), (2, 2), (3, 1), (4, 1), (4, 2), (8, 1)), (1, 2, 3)):
+        for a, h in itertools.product(range(1, 4 + level), ("0", "1", "2", "4", "8")):
+            if N in (2, 4) or (a < 3 and h in ("0", "2")):
+                yield settings(N=N, r=r, period=period, a=a, h=h)
 
 
 def _many_averages(_budget: Any) -> Iterator[Case]:
-    yield settings(N=4, r=2, period=1, a=7)
+    yield settings(N=4, r=2, period=1, a=7, h="0")
 
 
 def _flat_curve(name: str, implementation: Any, _seed: int) -> list[Series]:
-    outcomes = [_quality(implementation, settings(N=4, r=2, period=2, a=a)) for a in range(1, 6)]
-    measured = [float(o.measured) for o in outcomes if o is not None]
-    bounds = [float(claims()[name].bound(**o.values)) for o in outcomes if o is not None]
+    outcomes = [_quality(implementation, settings(N=4, r=2, period=2, a=a, h="0")) for a in range(1, 6)]
+    measured = [float(o.measured) for o in outcomes]
+    bounds = [float(claims()[name].bound(**o.values)) for o in outcomes]
     return [
         Series(
             "f constant, N = 4, r = 2, an average every 2 steps", "periods", [1.0, 2.0, 3.0, 4.0, 5.0], bounds, measured
@@ -479,6 +517,7 @@ SGD_STUDIES = (
             grid=partial(_small, bounded),
             enumerated=_NOISES,
             corpus=partial(_hard, bounded),
+            known=_known,
             streams=partial(_one_sided_streams, bounded),
             curves=partial(_descent_curve, bounded),
         )
@@ -488,6 +527,7 @@ SGD_STUDIES = (
         "nonconvex",
         partial(_descent, "nonconvex"),
         corpus=_hard_nonconvex,
+        known=_known,
         cases=_nonconvex_cases,
         curves=partial(_descent_curve, "nonconvex"),
     ),
@@ -495,14 +535,17 @@ SGD_STUDIES = (
         "departures",
         _departures,
         grid=_leaves,
-        enumerated="all signs of unit noises, all groups and all sets that leave, of up to 4 peers and 2 averages",
+        corpus=_disagreeing,
+        extremal=_no_spread,
+        known=_known,
+        enumerated="all signs of noises, all groups and all sets that leave, of up to 8 peers and 2 averages",
         curves=_departure_curve,
     ),
     _study(
         "leaving",
         _leaving,
         grid=_leavers,
-        enumerated="all signs of unit noises, all groups and all survivors of up to 4 peers, one step",
+        enumerated="all signs of noises, all groups and all survivors of up to 5 peers, one step",
         curves=partial(
             curve_of,
             "moshpit.sgd.leaving",
@@ -517,27 +560,29 @@ SGD_STUDIES = (
         partial(_step, "spread"),
         grid=_steps,
         curves=partial(_step_curve, "spread"),
-        enumerated="all signs of unit noises and all groups of up to 4 peers, one step",
+        enumerated="all signs of noises and all groups of up to 8 peers, one step",
     ),
     _study(
         "mean_square",
         partial(_step, "mean_square"),
         grid=_steps,
         curves=partial(_step_curve, "mean_square"),
-        enumerated="all signs of unit noises and all groups of up to 4 peers, one step",
+        enumerated="all signs of noises and all groups of up to 8 peers, one step",
     ),
     _study(
         "flat",
         _quality,
         grid=_flats,
-        enumerated="all groups of 2 and 4 peers, up to 3 averages; a unit noise at every peer and step",
+        known=_bend_of,
+        enumerated="all groups of up to 8 peers, up to 3 averages; a noise at every peer and step",
         curves=partial(_flat_curve, "moshpit.sgd.flat"),
     ),
     _study(
         "averaging_quality",
         _quality,
-        grid=_curved,
-        enumerated="all groups of 2 and 4 peers, up to 3 averages; a unit noise at every peer and step; quadratics",
+        grid=_flats,
+        known=_bend_of,
+        enumerated="all groups of up to 8 peers, up to 3 averages; a noise at every peer and step; quadratics",
         extremal=_many_averages,
         curves=partial(_flat_curve, "moshpit.sgd.averaging_quality"),
     ),

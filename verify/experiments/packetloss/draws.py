@@ -12,18 +12,13 @@ from commbounds.collectives import Bernoulli, GilbertElliott, layout
 from commbounds.theory import claims
 from commbounds.verify import gradients
 from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Stream
+from commbounds.verify.study import Stream
 
 Floats = NDArray[np.float64]
 Loss = Bernoulli | GilbertElliott
 _WORKERS, _STEPS = 9, 6
 TRIALS = 5
 """Steps of a drawn drift trial: few, so that the range of a draw stays close to its mean."""
-
-
-def drawn_only(_implementation: Any, _case: Case) -> Outcome | None:
-    """The trial of a study that nothing but draws can judge."""
-    return None
 
 
 def _name(loss: Loss) -> str:
@@ -92,7 +87,8 @@ def drift_streams(claim: str, field: str, losses: Sequence[Loss]) -> Callable[[A
 
     def streams(trials: Any) -> list[Stream]:
         def stream(loss: Loss) -> Stream:
-            mean = float(claims()[claim].bound(elapsed=TRIALS, **_values(loss)))
+            values = {"elapsed": TRIALS, **_values(loss)}
+            mean = float(claims()[claim].bound(**values))
             squares = (TRIALS + 1) * (2 * TRIALS + 1) / 6.0
             # gaps lie within the partial sums of up to s updates of size 1: their range is s at most, and the mean over
             # the n (n-1) / 2 pairs of a squared difference is largest with one half at either end: n s^2 / (2 (n-1))
@@ -103,7 +99,7 @@ def drift_streams(claim: str, field: str, losses: Sequence[Loss]) -> Callable[[A
                 drift = trials(workers, TRIALS, loss, count, int(rng.integers(2**63)))
                 return np.asarray(getattr(drift, field)) / mean - 1.0
 
-            return Stream(_name(loss), draw, -1.0, most / mean - 1.0, cost=1)
+            return Stream(_name(loss), draw, -1.0, most / mean - 1.0, cost=1, values=values)
 
         return [stream(loss) for loss in losses]
 

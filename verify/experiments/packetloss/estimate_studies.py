@@ -16,6 +16,7 @@ from commbounds.verify.experiments.packetloss.estimates import (
     expected_variance,
     given_arrivals,
     iid_variance,
+    known,
     mean_inverse,
     patterns,
     pull,
@@ -36,12 +37,12 @@ from commbounds.verify.study import Case, Study
 
 
 def _grid(
-    losses: tuple[Fraction, ...], least: int = 1, varied: bool = True, **axes: Callable[[int], range]
+    losses: tuple[Fraction, ...], varied: bool = True, **axes: Callable[[int], range]
 ) -> Callable[[int], Iterator[Case]]:
     """Every N, p, pattern and owner, small first, then N = 5 and 8 with some of them; further axes by name, by N."""
 
     def cases(level: int) -> Iterator[Case]:
-        every = range(least, (4, 6, 7)[level])
+        every = range(1, (4, 6, 7)[level])
         for workers in (*every, *(N for N in _LARGER if N not in every)):
             few = workers not in every
             shown = range(patterns(workers).shape[1]) if varied else (0,)
@@ -73,7 +74,7 @@ _no_p = (Fraction(1, 2),)
 
 
 def _estimate(claim: str, trial: Any, grid: Any, **options: Any) -> Study:
-    return Study(claim, _REDUCE, trial, grid, enumerated=_SETS, **options)
+    return Study(claim, _REDUCE, trial, grid, enumerated=_SETS, known=known, **options)
 
 
 ESTIMATES = (
@@ -125,11 +126,11 @@ ESTIMATES = (
         weight_sum,
         _grid(_no_p, varied=False, set=lambda workers: range(2**workers)),
     ),
-    _estimate("packetloss.owner.unbiased_for_given_gradients", pull, _grid(EXACT_LOSSES, 2)),
+    _estimate("packetloss.owner.unbiased_for_given_gradients", pull, _grid(EXACT_LOSSES)),
     _estimate(
         "packetloss.owner.bias",
         pull,
-        _grid(EXACT_LOSSES, 2),
+        _grid(EXACT_LOSSES),
         curves=_over_losses("packetloss.owner.bias", pull, **_RAMP),
         streams=means("owner", bias_target, (0.1, 0.4)),
     ),

@@ -68,6 +68,11 @@ def _gradients(case: Case) -> list[Fraction]:
     return [Fraction(int(g)) for g in patterns(case.settings["N"])[:, case.settings["pattern"]]]
 
 
+def known(_reduce: Any, case: Case) -> dict[str, Any]:
+    """What hypotheses ask about the gradients of a case."""
+    return {"gradients": _gradients(case)}
+
+
 def _readings(reduce: Any, case: Case, estimator: str) -> tuple[Any, Any, list[Fraction]]:
     """The case's estimates and arrivals by set, and the sets' probabilities."""
     s = case.settings
@@ -77,10 +82,10 @@ def _readings(reduce: Any, case: Case, estimator: str) -> tuple[Any, Any, list[F
     return estimates[:, s["owner"], s["pattern"]], arrivals[:, s["owner"]], weights
 
 
-def given_arrivals(moment: int) -> Callable[[Any, Case], Outcome | None]:
+def given_arrivals(moment: int) -> Callable[[Any, Case], Outcome]:
     """The moment of ghat given K = k, about the mean for the second; sets of one size are equally likely."""
 
-    def trial(reduce: Any, case: Case) -> Outcome | None:
+    def trial(reduce: Any, case: Case) -> Outcome:
         s = case.settings
         estimates, _, sets = _table(reduce, "arrivals", s["N"], None)
         chosen = estimates[sets.sum(axis=1) == s["arrived"], s["owner"], s["pattern"]]
@@ -88,7 +93,8 @@ def given_arrivals(moment: int) -> Callable[[Any, Case], Outcome | None]:
         mean, share = sum(g, Fraction(0)) / s["N"], [Fraction(1, len(chosen))] * len(chosen)
         first = _mean(chosen, share)
         if moment == 1:
-            return Outcome(first - mean, {})
+            # of equal gradients, or of all, there is one estimate
+            return Outcome(first - mean, {}, active=len(set(g)) > 1 and s["arrived"] < s["N"])
         squares = sum(((v - mean) ** 2 for v in g), Fraction(0)) / max(1, s["N"] - 1)
         return Outcome(_mean(chosen, share, 2) - first**2, {"N": s["N"], "arrived": s["arrived"], "S": _root(squares)})
 
@@ -100,11 +106,9 @@ def _root(value: Fraction) -> Any:
     return sp.sqrt(sp.Rational(value.numerator, value.denominator))
 
 
-def variance(reduce: Any, case: Case) -> Outcome | None:
+def variance(reduce: Any, case: Case) -> Outcome:
     """Variance of the mean of what arrives, given that something does."""
     s = case.settings
-    if s["p"] >= 1:
-        return None
     values, arrivals, weights = _readings(reduce, case, "arrivals")
     weights = [w * (k > 0) / (1 - s["p"] ** s["N"]) for w, k in zip(weights, arrivals, strict=True)]
     g = _gradients(case)
@@ -137,12 +141,10 @@ def empty(reduce: Any, case: Case) -> Outcome:
     return Outcome(nothing, {"N": case.settings["N"], "p": case.settings["p"]})
 
 
-def zero_fill(reduce: Any, case: Case) -> Outcome | None:
+def zero_fill(reduce: Any, case: Case) -> Outcome:
     """Mean of the estimate that is zero where nothing arrives, relative to the mean of the gradients."""
     values, _, weights = _readings(reduce, case, "arrivals")
     mean = sum(_gradients(case), Fraction(0)) / case.settings["N"]
-    if mean == 0:
-        return None
     return Outcome(_mean(values, weights) / mean, {"N": case.settings["N"], "p": case.settings["p"]})
 
 
@@ -152,21 +154,17 @@ def weight_sum(reduce: Any, case: Case) -> Outcome:
     return Outcome(Fraction(float(estimates[case.settings["set"], case.settings["owner"], -1])) / (3 * UNIT), {})
 
 
-def pull(reduce: Any, case: Case) -> Outcome | None:
+def pull(reduce: Any, case: Case) -> Outcome:
     """How far the owner's estimate is pulled from the mean towards its own gradient, in expectation."""
     s, g = case.settings, _gradients(case)
     mean = sum(g, Fraction(0)) / s["N"]
-    if s["p"] >= 1 or g[s["owner"]] == mean:
-        return None
     values, _, weights = _readings(reduce, case, "owner")
     return Outcome((_mean(values, weights) - mean) / (g[s["owner"]] - mean), {"N": s["N"], "p": s["p"]})
 
 
-def iid_variance(reduce: Any, case: Case) -> Outcome | None:
+def iid_variance(reduce: Any, case: Case) -> Outcome:
     """sigma^2 times the expected sum of the squared weights, which the unit vectors show."""
     s = case.settings
-    if s["p"] >= 1:
-        return None
     estimates, _, sets = _table(reduce, "owner", s["N"], None)
     weights = _weights(sets, s["p"])
     measured = sum((_mean(estimates[:, s["owner"], i], weights, 2) for i in range(s["N"])), Fraction(0))
@@ -174,19 +172,17 @@ def iid_variance(reduce: Any, case: Case) -> Outcome | None:
     return Outcome(sigma**2 * measured, {"N": s["N"], "p": s["p"], "sigma": sigma})
 
 
-def expected_bias(reduce: Any, case: Case) -> Outcome | None:
+def expected_bias(reduce: Any, case: Case) -> Outcome:
     """Bias of the estimate that divides by what arrives on average."""
-    if case.settings["p"] >= 1:
-        return None
     values, _, weights = _readings(reduce, case, "expected")
-    return Outcome(_mean(values, weights) - sum(_gradients(case), Fraction(0)) / case.settings["N"], {})
+    g = _gradients(case)
+    lossy = case.settings["p"] > 0 and any(g)  # else there is one estimate, the mean itself
+    return Outcome(_mean(values, weights) - sum(g, Fraction(0)) / len(g), {}, active=lossy)
 
 
-def expected_variance(reduce: Any, case: Case) -> Outcome | None:
+def expected_variance(reduce: Any, case: Case) -> Outcome:
     """Variance of the estimate that divides by what arrives on average."""
     s = case.settings
-    if s["p"] >= 1:
-        return None
     values, _, weights = _readings(reduce, case, "expected")
     squares = sum((g**2 for g in _gradients(case)), Fraction(0))
     first = _mean(values, weights)

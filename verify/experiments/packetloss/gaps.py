@@ -22,7 +22,7 @@ from commbounds.verify.study import Case, Outcome
 Floats = NDArray[np.float64]
 Weights = Callable[["Histories"], list[Fraction]]
 """Probability of every history."""
-Trial = Callable[[Any, Case], Outcome | None]
+Trial = Callable[[Any, Case], Outcome]
 SIGMA = Fraction(3, 2)
 """Standard deviation of an update."""
 

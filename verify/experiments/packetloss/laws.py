@@ -129,11 +129,9 @@ def _owner_gap(h: Histories) -> Floats:
     return h.lacks[:, -1, 0]
 
 
-def relaxation(broadcast: Any, case: Case) -> Outcome | None:
+def relaxation(broadcast: Any, case: Case) -> Outcome:
     """What the gap lacks of its limit, as a share."""
     p, h = case.settings["p"], table(broadcast, case)
-    if p == 0:
-        return None
     measured = expectation(h, bernoulli(p), (h.gap**2).sum(axis=1))
     return Outcome(1 - measured * (1 - p**2) / (2 * p), base(case))
 

@@ -58,8 +58,8 @@ def given_updates(broadcast: Any, case: Case) -> Outcome:
     return Outcome(measured, {**base(case), "lagged": lagged, "discounted": discounted})
 
 
-def one_step(broadcast: Any, case: Case) -> Outcome | None:
-    """The gap after t steps, beside the one before and the one given that exactly one of the two receives."""
+def one_step(broadcast: Any, case: Case) -> Outcome:
+    """The gap after t steps, beside the one before and the one given that just one of the two receives, if it can."""
     s, updates = case.settings, _updates(case)
     h, p = table(broadcast, case), s["p"]
     measured = expectation(h, bernoulli(p), _squared(h.gap, updates))
@@ -68,9 +68,8 @@ def one_step(broadcast: Any, case: Case) -> Outcome | None:
         shorter = histories(broadcast, s["receivers"], s["t"] - 1, 1, s["last"])
         before = expectation(shorter, bernoulli(p), _squared(shorter.gap, updates[:-1]))
     one = h.lost[:, -1, 0, 0] != h.lost[:, -1, 1, 0]
-    if p in (0, 1):
-        return None
-    onesided = expectation(h, bernoulli(p), _squared(h.gap, updates) * one) / (2 * p * (1 - p))
+    chance = 2 * p * (1 - p)
+    onesided = expectation(h, bernoulli(p), _squared(h.gap, updates) * one) / chance if chance else Fraction(0)
     return Outcome(measured, {**base(case), "driftbefore": before, "onesided": onesided})
 
 
@@ -80,12 +79,10 @@ def _lags(h: Histories, p: Fraction) -> list[Fraction]:
     return [expectation(h, bernoulli(p), (gap[:, : steps - lag] * gap[:, lag:]).sum(axis=1)) for lag in range(steps)]
 
 
-def correlated(broadcast: Any, case: Case) -> Outcome | None:
+def correlated(broadcast: Any, case: Case) -> Outcome:
     """Updates of autocovariance sigma^2 rho^h; where the case has no rho, the one of the published constant."""
     s = case.settings
     p, rho = s["p"], s.get("rho", -1 / (2 - s["p"]))
-    if not -(1 + p) / 2 <= rho <= 1:
-        return None
     lags = _lags(table(broadcast, case), p)
     total = lags[0] + 2 * sum((rho**lag * value for lag, value in enumerate(lags) if lag), Fraction(0))
     return Outcome(SIGMA**2 * total, {**base(case), "rho": rho})

@@ -21,7 +21,7 @@ def _blocks(cls: Any, n: int) -> list[Any]:
 
 
 def _chunks(cls: Any, n: int) -> list[Any]:
-    return [cls(k, chunk) for chunk in (1, 2, 5) for k in sorted({1, (chunk + 1) // 2}) if chunk <= max(n, 2)]
+    return [cls(k, chunk) for chunk in (1, 2, 5) for k in sorted({1, (chunk + 1) // 2})]
 
 
 SETUPS: Mapping[str, Setups] = {

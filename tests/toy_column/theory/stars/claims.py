@@ -3,6 +3,7 @@
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Le
+from commbounds.theory.hypotheses import NONZERO
 from commbounds.theory.quantities import BITS, RELATIVE_ERROR, Quantity, itembits, n
 from commbounds.theory.sources import derived
 from commbounds.theory.symbols import Symbol
@@ -22,6 +23,7 @@ CLAIMS = (
         name="stars.evens.no_expansion",
         title="Leaving entries out is no expansion",
         relation=Le(RELATIVE_ERROR, 1),
+        assumes=(NONZERO,),
         source=derived("what is left out is part of x"),
         tightness=1,
         extremal="a vector whose only nonzero entry has an odd position",
