@@ -260,7 +260,7 @@ def _fresh_curve(name: str, m: int, n: int, r: int, sequences: tuple[str, ...], 
         found = []
         for sequence in sequences:
             case = Case({"m": m, "n": n, "r": r, "sequence": sequence, "steps": max(steps), "M": 1.0})
-            rng, runs = np.random.default_rng([seed, m]), 40
+            rng, runs = np.random.default_rng([seed, m]), 25
             total = np.zeros(max(steps))
             for _ in range(runs):
                 total += [_square(residual) for _, _, residual in _fresh_steps(ef14, case, rng)]
