@@ -121,11 +121,13 @@ class Measurements:
 
         A bound that is loose by a factor that the claim states is held to the sharper bound, that factor included.
         """
-        claim = self._claim
-        if claim.stands is not Standing.HOLDS or not (self._kept or self._heard):
+        if self._claim.stands is not Standing.HOLDS or not (self._kept or self._heard):
             return Pinned(0, ())
-        if not self._kept:
-            return self._pinned_by_streams()
+        with np.errstate(all="ignore"):  # bounds may be infinite, and mutants have no value at some points
+            return self._pinned_by_cases() if self._kept else self._pinned_by_streams()
+
+    def _pinned_by_cases(self) -> Pinned:
+        claim = self._claim
         pairs = np.array(list(self._kept.values()), np.float64)
         measured, slack = pairs[:, 0], pairs[:, 1]
         bound = self._points(claim.relation.rhs)
@@ -137,6 +139,7 @@ class Measurements:
         mutants, untested = 0, []
         for mutant in formula_mutants(claim.relation.rhs):
             changed = self._points(mutant.bound)
+            changed = np.where(np.isfinite(changed), changed, np.nan)  # it asks for nothing there
             differs = np.isfinite(changed) & (np.abs(changed - bound) > room)
             if isinstance(claim.relation, sp.Eq):
                 if not np.isfinite(changed).any():
