@@ -141,9 +141,9 @@ class Measurements:
             changed = self._points(mutant.bound)
             changed = np.where(np.isfinite(changed), changed, np.nan)  # it asks for nothing there
             differs = np.isfinite(changed) & (np.abs(changed - bound) > room)
+            if not np.isfinite(changed).any():
+                continue  # has no value anywhere
             if isinstance(claim.relation, sp.Eq):
-                if not np.isfinite(changed).any():
-                    continue
                 refuted = np.abs(measured - changed) > slack + _room(measured, changed)
             else:
                 stronger = differs & (self._sign * (bound - changed) > 0.0)

@@ -9,6 +9,7 @@ import pytest
 import sympy as sp
 
 from commbounds.theory import Claim, Hypothesis, Source, Standing, Tag
+from commbounds.theory.mutation import formula_mutants
 from commbounds.theory.quantities import Quantity, k, n
 from commbounds.verify import Method, Series, Verdict
 from commbounds.verify.confront import confront
@@ -292,6 +293,12 @@ def test_a_loose_term_is_told(confronted):
     assert "without the term 4*n" not in confronted(sp.Eq(W, k), study=CASES).untested
     explained = confronted(sp.Le(W, k + 4 * n), study=CASES, unpinned=(("*", "the made-up bound is loose"),))
     assert (explained.untested, explained.explained) == ((), finding.untested)
+
+
+def test_a_neighbour_without_a_value_anywhere_is_none(confronted):
+    bound = 4 * k / sp.sqrt(1 - 1 / (n + 3))
+    assert "without the term 1" in [mutant.name for mutant in formula_mutants(bound)]
+    assert "without the term 1" not in confronted(sp.Le(W, bound), study=CASES).untested
 
 
 def test_what_pins_a_formula_down(confronted):

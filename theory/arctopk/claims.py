@@ -51,7 +51,7 @@ _CONTRACTION = (
         title="ARC-Top-K contracts the average by 1 - K/m",
         relation=Le(_E, 1 - k / m),
         kind=Kind.EXPECTED,
-        assumes=(t.SHARED_SKETCH,),
+        assumes=(t.SHARED_SKETCH, t.NONZERO_ROWS),
         source=t.ARC_2025.second_hand(
             "reported to keep Top-K's contraction; whether its theorem has this constant, or a condition, was not read",
             "Refuted in closed form by three rows: (1, 0), (1, 0) and (0, sqrt(0.6)), one kept, rank 1.",
@@ -77,7 +77,7 @@ _CONTRACTION = (
         title="On orthogonal rows ARC-Top-K contracts by 1 - K/m at every rank of the sketch",
         relation=Le(_E, 1 - k / m),
         kind=Kind.EXPECTED,
-        assumes=(t.SHARED_SKETCH, t.ORTHOGONAL_ROWS),
+        assumes=(t.SHARED_SKETCH, t.NONZERO_ROWS, t.ORTHOGONAL_ROWS),
         source=derived(
             "Scores are w_j q_j with q_j independent and alike, so a row of larger norm is selected at least as often "
             "(couple the two q's by exchanging them). Chances rise with w_j and add up to K: by Chebyshev's sum "
@@ -93,7 +93,7 @@ _CONTRACTION = (
         title="Of two rows ARC-Top-K keeps at least half, whatever their angle",
         relation=Le(_E, 1 - k / m),
         kind=Kind.EXPECTED,
-        assumes=(t.SHARED_SKETCH, t.ONE_KEPT_OF_TWO),
+        assumes=(t.SHARED_SKETCH, t.NONZERO_ROWS, t.ONE_KEPT_OF_TWO),
         source=derived(
             "s_1 - s_2 is a quadratic form of V with one eigenvalue of each sign and trace w_1 - w_2 >= 0: it is "
             "distributed "
@@ -102,13 +102,14 @@ _CONTRACTION = (
         tightness=1,
         extremal="two rows of equal norm",
         axis="r",
+        unpinned=(("without the factor k", "Equivalent: one row is kept."),),
     ),
     Claim(
         name=_A + "contraction_rho",
         title="On any rows ARC-Top-K contracts by 1 - rho(m, r) K/m",
         relation=Le(_E, 1 - t.retained(m, r) * k / m),
         kind=Kind.EXPECTED,
-        assumes=(t.SHARED_SKETCH,),
+        assumes=(t.SHARED_SKETCH, t.NONZERO_ROWS),
         source=derived(
             "What is kept is the sum over S of s_j/q_j >= (K/m) sum_j w_j q_j / max q. Each E[q_j / max q] is least "
             "when q_j "
@@ -117,6 +118,10 @@ _CONTRACTION = (
         axis="m",
         note="rho tends to 1 when r is large against ln m; it is about three times smaller than the worst that was "
         "found.",
+        unpinned=tuple(
+            (pattern, "Loose by nature: what is kept is about three times rho K/m on the worst rows that were found.")
+            for pattern in ("10/9 times the term -k*retained(m, r)/m", "k + 1 for k", "r + 1 for r")
+        ),
     ),
     Claim(
         name=_A + "high_probability",

@@ -78,27 +78,83 @@ WORDS_RATIO = Quantity(
     "words that a rank receives when Top-K of k n entries is gathered, over those of ARC-Top-K of k rows",
 )
 
-SHARED_SKETCH = Hypothesis("shared_sketch", "All ranks use one sketch, drawn anew for every call.")
-EXACT_SUMS = Hypothesis("exact_sums", "Sums are exact: entries are integers, or arithmetic is.")
-ORTHOGONAL_ROWS = Hypothesis("orthogonal_rows", "The rows of the average gradient are mutually orthogonal.")
+
+def _averages_exactly(x: Any) -> bool:
+    """Whether the ranks' entries are integers below 2^20 and every sum over the ranks a multiple of P's odd part."""
+    ranks = len(x)
+    odd = ranks // (ranks & -ranks)
+    return bool((x == x.round()).all() and (abs(x) < 2**20).all() and (x.sum(axis=0) % odd == 0).all())
+
+
+def _orthogonal(x: Any) -> bool:
+    """Whether different rows of a matrix have inner product zero."""
+    return not any((x[i + 1 :] @ x[i]).any() for i in range(len(x) - 1))
+
+
+def _parallel_and_one(x: Any, k: int, r: int) -> bool:
+    """Whether all rows but the last are one vector of norm 1, orthogonal to it; and K = r = 1."""
+    first, last = x[0], x[-1]
+    return len(x) >= 2 and k == r == 1 and bool((x[:-1] == first).all() and first @ first == 1 and first @ last == 0)
+
+
+def _one_row_cancels(x: Any) -> bool:
+    """Whether a row of one rank is the other's negative, and larger than any other row."""
+    if len(x) != 2:
+        return False
+    sizes = (x * x).sum(axis=(0, 2))
+    largest = int(sizes.argmax())
+    return bool((x[0, largest] == -x[1, largest]).all() and (sizes < sizes[largest]).sum() == len(sizes) - 1)
+
+
+SHARED_SKETCH = Hypothesis(
+    "shared_sketch",
+    "All ranks use one sketch, drawn anew for every call.",
+    ensured="A call has one sketch: it draws it from its generator, or, where all directions of a sketch are gone "
+    "through, it is given each.",
+)
+EXACT_SUMS = Hypothesis(
+    "exact_sums",
+    "Sums and averages are exact: entries are integers whose average is a binary fraction.",
+    _averages_exactly,
+)
+NONZERO_ROWS = Hypothesis("nonzero_rows", "The average gradient is not zero.", lambda x: bool(x.any()))
+ORTHOGONAL_ROWS = Hypothesis(
+    "orthogonal_rows", "The rows of the average gradient are mutually orthogonal.", _orthogonal
+)
 ONE_KEPT_OF_TWO = Hypothesis("one_kept_of_two", "One of two rows is kept.", Eq(m, 2) & Eq(k, 1))
 PARALLEL_AND_ONE = Hypothesis(
     "parallel_and_one",
     "m - 1 rows are one vector of norm 1, the last is orthogonal to them; one row is kept, the sketch has rank 1.",
-    Eq(k, 1) & Eq(r, 1) & Ge(m, 2),
+    _parallel_and_one,
 )
-FLOOR_ROWS = Hypothesis("floor_rows", "max(1, floor(mu m)) rows are kept, as in published hooks.")
-CEILING_ROWS = Hypothesis("ceiling_rows", "ceil(mu m) rows are kept.")
+FLOOR_ROWS = Hypothesis(
+    "floor_rows", "max(1, floor(mu m)) rows are kept, as in published hooks.", lambda rule: rule == "floor"
+)
+CEILING_ROWS = Hypothesis("ceiling_rows", "ceil(mu m) rows are kept.", lambda rule: rule == "ceil")
 LARGE_RANK = Hypothesis(
     "large_rank",
     "The sketch has rank r >= 4 ln(2 m/delta)/(eps^2 - eps^3).",
     Ge(r, 4 * sp.log(2 * m / delta) / (eps**2 - eps**3)),
 )
-ONE_ROW_CANCELS = Hypothesis("one_row_cancels", "Two ranks hold a row that is large and cancels in the average.")
-SAME_BITS = Hypothesis("same_bits", "Every rank ends the sketch's all-reduce with the same bits.")
-OWN_ORDERS = Hypothesis("own_orders", "Every rank gathers the sketches and adds them up beginning with its own.")
-TWO_RINGS = Hypothesis("two_rings", "Sketches and rows are added up by ring all-reduces.")
-TWO_DOUBLINGS = Hypothesis("two_doublings", "Sketches and rows are added up by recursive doubling.")
+ONE_ROW_CANCELS = Hypothesis(
+    "one_row_cancels", "Two ranks hold a row that is large and cancels in the average.", _one_row_cancels
+)
+SAME_BITS = Hypothesis(
+    "same_bits",
+    "Every rank ends the sketch's all-reduce with the same bits.",
+    lambda sums: sums == "one order",
+)
+OWN_ORDERS = Hypothesis(
+    "own_orders",
+    "Every rank gathers the sketches and adds them up beginning with its own.",
+    lambda sums: sums == "own orders",
+)
+TWO_RINGS = Hypothesis(
+    "two_rings", "Sketches and rows are added up by ring all-reduces.", lambda allreduce: allreduce == "ring"
+)
+TWO_DOUBLINGS = Hypothesis(
+    "two_doublings", "Sketches and rows are added up by recursive doubling.", lambda allreduce: allreduce == "doubling"
+)
 SEVERAL_RANKS = Hypothesis("arc_several_ranks", "There are at least two ranks: one alone moves no words.", Ge(P, 2))
 BLOCKS_OF_BOTH = Hypothesis(
     "blocks_of_both", "P divides m r and k n.", Eq(sp.Mod(m * r, P), 0) & Eq(sp.Mod(k * n, P), 0)

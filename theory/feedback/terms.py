@@ -7,7 +7,7 @@ from fractions import Fraction
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Hypothesis, Le
-from commbounds.theory.quantities import P, Quantity, alpha, n
+from commbounds.theory.quantities import Quantity, alpha
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
 
@@ -118,16 +118,31 @@ STEP_DEFECT = Quantity(
 )
 
 CONTRACTIVE = Hypothesis(
-    "feedback_contractive", "Every vector is compressed with ||C(x) - x||^2 <= (1 - alpha) ||x||^2, 0 < alpha <= 1."
+    "feedback_contractive",
+    "Every vector is compressed with ||C(x) - x||^2 <= (1 - alpha) ||x||^2, 0 < alpha <= 1.",
+    ensured="The compressor is Top-K, with alpha = K/n, or returns 1 - q of its input, with alpha = 1 - q^2.",
 )
-SMALL_GRADIENTS = Hypothesis("small_gradients", "The step size times a gradient has norm at most M.")
+SMALL_GRADIENTS = Hypothesis(
+    "small_gradients",
+    "The step size times a gradient has norm at most M.",
+    ensured="M is the largest of these norms in the case.",
+)
 SMALL_MEANS = Hypothesis(
-    "small_means", "The step size times a worker's gradient without its noise has root mean square norm at most M."
+    "small_means",
+    "The step size times a worker's gradient without its noise has root mean square norm at most M.",
+    ensured="M is the largest of these norms in the case.",
 )
 FULL_GRADIENTS = Hypothesis("full_gradients", "Workers compute their gradients without noise.", Eq(variance, 0))
-SMOOTH = Hypothesis("feedback_smooth", "f is L-smooth and bounded below by f*.")
+SMOOTH = Hypothesis(
+    "feedback_smooth",
+    "f is L-smooth and bounded below by f*.",
+    ensured="f is an average of quadratics, or of bounded functions that are not convex; L is its largest curvature "
+    "or a bound on it, and f* its minimum or a little less.",
+)
 SMOOTH_APART = Hypothesis(
-    "smooth_apart", "Worker i's function is L_i-smooth; the second smoothness is the root of their mean square."
+    "smooth_apart",
+    "Worker i's function is L_i-smooth; the second smoothness is the root of their mean square.",
+    ensured="Every L_i is the largest curvature of the worker's function, or a bound on it.",
 )
 HALF_STEP = Hypothesis("half_step", "The step size is at most 1/(2 L).", Le(stepsize, 1 / (2 * smoothness)))
 EF21_STEP = Hypothesis(
@@ -139,7 +154,7 @@ PLAIN_STEP = Hypothesis(
     "gradient_descent_step", "The step size is at most 1/L, as for gradient descent.", Le(stepsize, 1 / smoothness)
 )
 WEIGHT = Hypothesis("momentum_weight", "The weight of a new gradient in the momentum is at most 1.", Le(eta, 1))
-PL = Hypothesis("polyak_lojasiewicz", "||grad f||^2 >= 2 mu (f - f*).")
+PL = Hypothesis("polyak_lojasiewicz", "||grad f||^2 >= 2 mu (f - f*), mu > 0.", lambda family: family == "quadratics")
 EF21_PL_STEP = Hypothesis(
     "ef21_pl_step",
     "The step size is at most 1/(L + L~ sqrt(2 beta/theta)) and theta/(2 mu).",
@@ -157,24 +172,40 @@ ARC_STEP = Hypothesis(
     Le(stepsize, alpha / (20 * smoothness)) & Le(stepsize, eta / (7 * smoothness)),
 )
 INDEPENDENT_NOISE = Hypothesis(
-    "feedback_noise", "Stochastic gradients are unbiased, independent, of variance at most sigma^2 per worker."
+    "feedback_noise",
+    "Stochastic gradients are unbiased, independent, of variance at most sigma^2 per worker.",
+    ensured="Every worker's noise is drawn anew in every step: a vector times a sign, all signs gone through, one of "
+    "three vectors that add up to zero, or normal.",
 )
 ARC_ROWS = Hypothesis(
-    "arc_rows", "The workers' vectors are compressed by ARC-Top-K, which contracts their average by 1 - alpha."
+    "arc_rows",
+    "The workers' vectors are compressed by ARC-Top-K, which contracts their average by 1 - alpha.",
+    ensured="Rows have one entry and the sketch is 1, so that the rows of largest average are sent: alpha = K/m.",
 )
-SAME_SKETCHES = Hypothesis("same_sketches", "Both runs draw the same sketches, and sums are exact.")
+SAME_SKETCHES = Hypothesis(
+    "same_sketches",
+    "Both runs draw the same sketches, and sums are exact.",
+    ensured="Their generators have one seed; sums are of integers, or their rounding is allowed for.",
+)
 NORMAL_NOISE = Hypothesis(
-    "normal_noise", "The noise is normal and alike on all workers, so that the root of P times its average has its law."
+    "normal_noise",
+    "The noise is normal and alike on all workers, so that the root of P times its average has its law.",
+    ensured="It is drawn so, and the single worker is given the root of P times the average of what was drawn.",
 )
-AT_THE_MINIMUM = Hypothesis("at_the_minimum", "f is a quadratic, and the run begins at its minimiser.")
+AT_THE_MINIMUM = Hypothesis(
+    "at_the_minimum",
+    "f is a quadratic, and the run begins at its minimiser.",
+    ensured="f(x) is half the sum of a_ij x_ij^2, and the run begins at zero.",
+)
 BIASED_NOISE = Hypothesis(
     "biased_noise",
     "The noise takes three values whose average is zero, and the average of whose largest entries is not.",
+    ensured="It takes (2, 3), (3, 3) and (-5, -6), one as likely as another.",
 )
 THREE_WORKERS = Hypothesis(
     "three_workers",
     "f_i(x) = <a_i, x>^2 + ||x||^2/4 with a_1 = (-3, 2, 2) and its rotations; Top-1; x^0 has equal entries.",
-    Eq(P, 3) & Eq(n, 3),
+    ensured="Every case is this problem, with another start or step size.",
 )
 
 EF21_2021 = Work(

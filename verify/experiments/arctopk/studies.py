@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -18,9 +18,9 @@ from commbounds.collectives.sparse.topk_allgather import topk_allgather
 from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.arctopk.errors import ERRORS
+from commbounds.verify.experiments.arctopk.errors import ERRORS, known
 from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Stream, Study, studies
+from commbounds.verify.study import Case, Outcome, Stream, Study, Unmeasured, studies
 
 Array = NDArray[Any]
 _A, _ARC = "arctopk.allreduce.", "arctopk_allreduce"
@@ -40,7 +40,7 @@ def _commutation(arc: Any, case: Case) -> Outcome:
 
 
 def _integer_stacks(level: int) -> Iterator[Case]:
-    """Two ranks, three rows of one or two columns, small integers: dyadic averages, exact in floats."""
+    """Small integers: all of two ranks and three rows, and at random; times P where it is odd: so are their means."""
     values = (-1, 0, 2)
     for flat in itertools.product(values, repeat=6):
         stack = np.array(flat, np.float64).reshape(2, 3, 1)
@@ -48,8 +48,8 @@ def _integer_stacks(level: int) -> Iterator[Case]:
             yield Case({"P": 2, "m": 3, "n": 1, "K": K, "sketch": ((1,),)}, stack)
     rng = np.random.default_rng(3)
     for _ in range(200 * (1 + level)):
-        P, m, n = int(rng.choice((1, 2, 4))), int(rng.integers(1, 5)), int(rng.integers(1, 4))
-        stack = rng.integers(-4, 5, (P, m, n)).astype(np.float64)
+        P, m, n = int(rng.choice((1, 2, 3, 5, 8))), int(rng.integers(1, 5)), int(rng.integers(1, 4))
+        stack = (P if P % 2 else 1) * rng.integers(-4, 5, (P, m, n)).astype(np.float64)
         sketch = tuple(tuple(row) for row in rng.integers(-3, 4, (n, 1)).tolist())
         yield Case({"P": P, "m": m, "n": n, "K": int(rng.integers(1, m + 1)), "sketch": sketch}, stack)
 
@@ -83,37 +83,34 @@ def _local_curve(arc: Any, _seed: int) -> list[Series]:
 _NONE = Budget(0, (), 0, 0, 0)
 
 
-def _rows_error(row_count: Any, case: Case, rule: str) -> Outcome:
+def _rows_error(row_count: Any, case: Case) -> Outcome:
     """Error on orthogonal rows of norm one: those that are not kept, exactly."""
-    m, share = case.settings["m"], Fraction(case.settings["mu"])
-    K = row_count(m, share, rule)
-    mean = arctopk_allreduce(np.eye(m)[None], K, 1, np.random.default_rng(m))[0].mean[0]
-    return Outcome(Fraction(float(np.square(mean - np.eye(m)).sum())) / m, {"mu": share})
+    m, share, rows = case.settings["m"], Fraction(case.settings["mu"]), case.array
+    K = row_count(m, share, case.settings["rule"])
+    mean = arctopk_allreduce(rows[None], K, 1, np.random.default_rng(m))[0].mean[0]
+    return Outcome(Fraction(float(np.square(mean - rows).sum())) / m, {"mu": share})
 
 
-def _floor(row_count: Any, case: Case) -> Outcome:
-    return _rows_error(row_count, case, "floor")
-
-
-def _ceiling(row_count: Any, case: Case) -> Outcome:
-    return _rows_error(row_count, case, "ceil")
+def _rows_case(m: int, share: str, rule: str) -> Case:
+    return Case({"m": m, "mu": share, "rule": rule}, np.eye(m))
 
 
 def _shares(level: int) -> Iterator[Case]:
     for m in range(1, 13 + 8 * level):
         for share in sorted({Fraction(a, b) for b in (2, 3, 5, 10, 100) for a in (1, 2, 29, 70) if a <= b}):
-            yield Case({"m": m, "mu": str(share)})
+            yield _rows_case(m, str(share), "floor")
+            yield _rows_case(m, str(share), "ceil")
 
 
 def _whole_shares(_budget: Budget) -> Iterator[Case]:
     for m, share in ((5, "1/5"), (10, "3/10"), (100, "29/100"), (7, "1")):
-        yield Case({"m": m, "mu": share})
+        yield _rows_case(m, share, "ceil")
 
 
 def _rows_curve(rule: str) -> Any:
     def curves(row_count: Any, _seed: int) -> list[Series]:
         sizes = [1, 2, 4, 5, 9, 14, 20, 25]
-        trials = [_rows_error(row_count, Case({"m": m, "mu": "1/5"}), rule) for m in sizes]
+        trials = [_rows_error(row_count, _rows_case(m, "1/5", rule)) for m in sizes]
         worst = [float(o.measured) for o in trials]
         bound = float(claims()["arctopk.rows.ceiling"].bound(mu=Fraction(1, 5)))
         return [Series("mu = 1/5, orthogonal rows", "m", [float(m) for m in sizes], [bound] * len(sizes), worst)]
@@ -124,29 +121,32 @@ def _rows_curve(rule: str) -> Any:
 # --- agreement -------------------------------------------------------------------------------------------------------
 
 
-def _masks(agree: bool) -> Any:
-    def trial(arc: Any, case: Case) -> Outcome:
-        s = case.settings
-        rows = arc(case.array, s["K"], s["rank"], np.random.default_rng(s["seed"]), agree=agree)[0].rows
-        return Outcome(int((rows != rows[0]).any(axis=1).sum()), {})
+_ORDERS = {"one order": True, "own orders": False}
+"""How ranks add the sketches up -> the argument that says so."""
 
-    return trial
+
+def _masks(arc: Any, case: Case) -> Outcome:
+    s = case.settings
+    rows = arc(case.array, s["K"], s["rank"], np.random.default_rng(s["seed"]), agree=_ORDERS[s["sums"]])[0].rows
+    return Outcome(int((rows != rows[0]).any(axis=1).sum()), {}, active=s["P"] > 1 and s["K"] < s["m"])
 
 
 def _stacks(budget: Budget) -> Iterator[Case]:
     """Gradients that nearly cancel, in float32."""
     for P in (1, 2, 3, 5, 8):
-        for seed in range(4 * (1 + budget.level)):
+        for seed, sums in itertools.product(range(4 * (1 + budget.level)), _ORDERS):
             rng = np.random.default_rng([seed, P])
             stack = rng.standard_normal((P, 16, 3)).astype(np.float32)
             stack[-1] -= (1 - 1e-6) * stack.sum(axis=0)
-            yield Case({"P": P, "m": 16, "n": 3, "K": 4, "rank": 2, "seed": seed, "family": "cancelling"}, stack)
+            settings = {"P": P, "m": 16, "n": 3, "K": 4, "rank": 2, "seed": seed, "sums": sums}
+            yield Case({**settings, "family": "cancelling"}, stack)
 
 
 def _three_sketches(_budget: Budget) -> Iterator[Case]:
     # in float32, (2^24 + 1) - 2^24 = 0 and (2^24 - 2^24) + 1 = 1: the first row scores 0 or 1, the second 1/4
     stack = np.array([[[2.0**24], [0.5]], [[1.0], [0.0]], [[-(2.0**24)], [0.0]]], np.float32)
-    yield Case({"P": 3, "m": 2, "n": 1, "K": 1, "rank": 1, "seed": 0, "family": "2^24, 1, -2^24"}, stack)
+    settings = {"P": 3, "m": 2, "n": 1, "K": 1, "rank": 1, "seed": 0, "sums": "own orders"}
+    yield Case({**settings, "family": "2^24, 1, -2^24"}, stack)
 
 
 def _generated_stacks() -> st.SearchStrategy[Case]:
@@ -157,7 +157,8 @@ def _generated_stacks() -> st.SearchStrategy[Case]:
             st.lists(inputs.among((*inputs.SMALL, 2.0**24, -(2.0**24))), min_size=P * m * n, max_size=P * m * n)
         )
         settings = {"P": P, "m": m, "n": n, "K": draw(inputs.whole(1, m)), "rank": draw(inputs.whole(1, 3))}
-        return Case({**settings, "seed": draw(inputs.whole(0, 99))}, np.array(entries, np.float32).reshape(P, m, n))
+        settings |= {"seed": draw(inputs.whole(0, 99)), "sums": draw(inputs.among(tuple(_ORDERS)))}
+        return Case(settings, np.array(entries, np.float32).reshape(P, m, n))
 
     return cases()
 
@@ -165,56 +166,44 @@ def _generated_stacks() -> st.SearchStrategy[Case]:
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
-_ALLREDUCES = {"two_rings": ring_allreduce, "two_doublings": recursive_doubling_allreduce}
-"""Hypothesis -> the all-reduce that it is about."""
+_ALLREDUCES = {"ring": ring_allreduce, "doubling": recursive_doubling_allreduce}
 
 
 def _sizes(level: int) -> Iterator[Case]:
     for P in (*range(1, 9), 12, 16)[: 8 + 2 * level]:
-        for (m, n, K, rank), by in itertools.product(
+        for (m, n, K, rank), allreduce in itertools.product(
             ((4, 3, 1, 1), (8, 6, 3, 2), (16, 12, 5, 4), (24, 24, 24, 3)), _ALLREDUCES
         ):
-            yield Case({"P": P, "m": P * m, "n": P * n, "K": K, "rank": rank, "by": by})
-            yield Case({"P": P, "m": m, "n": n, "K": K, "rank": rank, "by": by})
+            yield Case({"P": P, "m": P * m, "n": P * n, "K": K, "rank": rank, "allreduce": allreduce})
+            yield Case({"P": P, "m": m, "n": n, "K": K, "rank": rank, "allreduce": allreduce})
 
 
-def _values(name: str, case: Case) -> dict[str, int] | None:
-    """The bound's symbols; None where the case is none of the claim's."""
-    s, assumed = case.settings, claims()[_A + name].assumes
-    values = {"P": s["P"], "m": s["m"], "n": s["n"], "k": s["K"], "r": s["rank"]}
-    sums = {hypothesis.name for hypothesis in assumed} & set(_ALLREDUCES)
-    return values if sums <= {s["by"]} and all(hypothesis.admits(**values) for hypothesis in assumed) else None
+def _symbols(case: Case) -> dict[str, int]:
+    s = case.settings
+    return {"P": s["P"], "m": s["m"], "n": s["n"], "k": s["K"], "r": s["rank"]}
 
 
-def _words(name: str) -> Callable[[Any, Case], Outcome | None]:
-    def trial(arc: Any, case: Case) -> Outcome | None:
-        values, s = _values(name, case), case.settings
-        if values is None:
-            return None
-        stack = np.ones((s["P"], s["m"], s["n"]), np.float32)
-        added = {"allreduce": _ALLREDUCES[s["by"]]}
-        return Outcome(arc(stack, s["K"], s["rank"], np.random.default_rng(0), **added)[1].critical_path, values)
-
-    return trial
+def _words(arc: Any, case: Case) -> Outcome:
+    s = case.settings
+    stack = np.ones((s["P"], s["m"], s["n"]), np.float32)
+    added = {"allreduce": _ALLREDUCES[s["allreduce"]]}
+    result = arc(stack, s["K"], s["rank"], np.random.default_rng(0), **added)
+    return Outcome(result[1].critical_path, _symbols(case))
 
 
-def _against_gather(arc: Any, case: Case) -> Outcome | None:
-    values, s = _values("words_against_gather", case), case.settings
-    if values is None:
-        return None
+def _against_gather(arc: Any, case: Case) -> Outcome:
+    s = case.settings
     stack = np.random.default_rng(s["m"]).standard_normal((s["P"], s["m"], s["n"]))
-    mine = arc(stack, s["K"], s["rank"], np.random.default_rng(0))[1].received.max()
+    added = {"allreduce": _ALLREDUCES[s["allreduce"]]}
+    mine = arc(stack, s["K"], s["rank"], np.random.default_rng(0), **added)[1].received.max()
     theirs = topk_allgather(stack.reshape(s["P"], -1), s["K"] * s["n"])[1].received.max()
-    return Outcome(Fraction(int(theirs), int(mine)), values)
+    return Outcome(Fraction(int(theirs), int(mine)), _symbols(case))
 
 
-def _words_curves(name: str, trial: Any, by: str = "two_rings") -> Any:
+def _words_curves(name: str, trial: Any, allreduce: str = "ring") -> Any:
     def curves(arc: Any, _seed: int) -> list[Series]:
-        ranks, outcomes = [2, 4, 8, 16], []
-        for P in ranks:
-            outcome = trial(arc, Case({"P": P, "m": 32, "n": 32, "K": 6, "rank": 4, "by": by}))
-            assert outcome is not None
-            outcomes.append(outcome)
+        ranks, settings = [2, 4, 8, 16], {"m": 32, "n": 32, "K": 6, "rank": 4, "allreduce": allreduce}
+        outcomes = [trial(arc, Case({**settings, "P": P})) for P in ranks]
         bound = [float(claims()[name].bound(**o.values)) for o in outcomes]
         measured = [float(o.measured) for o in outcomes]
         return [Series("32 x 32, 6 rows kept, rank 4", "P", [float(P) for P in ranks], bound, measured)]
@@ -225,8 +214,8 @@ def _words_curves(name: str, trial: Any, by: str = "two_rings") -> Any:
 # --- high probability ------------------------------------------------------------------------------------------------
 
 
-def _only_drawn(_arc: Any, _case: Case) -> None:
-    """A probability has no single case to measure: the claim is judged by draws alone."""
+def _only_drawn(_arc: Any, _case: Case) -> Unmeasured:
+    return Unmeasured("a probability over sketches of a hundred columns and more: draws alone tell")
 
 
 def _failures(arc: Any) -> list[Stream]:
@@ -270,7 +259,7 @@ EXPERIMENTS: dict[str, Study] = studies(
     Study(
         "arctopk.rows.floor",
         "row_count",
-        _floor,
+        _rows_error,
         grid=_shares,
         enumerated="numbers of rows and shares; rational arithmetic",
         curves=_rows_curve("floor"),
@@ -278,17 +267,17 @@ EXPERIMENTS: dict[str, Study] = studies(
     Study(
         "arctopk.rows.ceiling",
         "row_count",
-        _ceiling,
+        _rows_error,
         grid=_shares,
         enumerated="numbers of rows and shares; rational arithmetic",
         extremal=_whole_shares,
         curves=_rows_curve("ceil"),
     ),
-    Study(_A + "masks", _ARC, _masks(True), corpus=_stacks, cases=_generated_stacks),
+    Study(_A + "masks", _ARC, _masks, corpus=_stacks, cases=_generated_stacks),
     Study(
         _A + "masks_of_own_orders",
         _ARC,
-        _masks(False),
+        _masks,
         corpus=_stacks,
         extremal=_three_sketches,
         cases=_generated_stacks,
@@ -296,23 +285,26 @@ EXPERIMENTS: dict[str, Study] = studies(
     Study(
         _A + "words",
         _ARC,
-        _words("words"),
+        _words,
+        known=known,
         grid=_sizes,
         enumerated="P = 1 .. 8 and more, several sizes; words counted as they move",
-        curves=_words_curves(_A + "words", _words("words")),
+        curves=_words_curves(_A + "words", _words),
     ),
     Study(
         _A + "words_doubling",
         _ARC,
-        _words("words_doubling"),
+        _words,
+        known=known,
         grid=_sizes,
         enumerated="P = 1, 2, 4, 8 and more, several sizes; words counted as they move",
-        curves=_words_curves(_A + "words_doubling", _words("words_doubling"), "two_doublings"),
+        curves=_words_curves(_A + "words_doubling", _words, "doubling"),
     ),
     Study(
         _A + "words_against_gather",
         _ARC,
         _against_gather,
+        known=known,
         grid=_sizes,
         enumerated="P = 2 .. 8 and more, several sizes; words counted as they move",
         curves=_words_curves(_A + "words_against_gather", _against_gather),

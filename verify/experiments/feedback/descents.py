@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import sympy as sp
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -23,6 +22,7 @@ from commbounds.verify.experiments.feedback.runs import (
     Quadratics,
     Shrunk,
     Wells,
+    divisible,
     dyadic,
     lifted,
     root,
@@ -47,10 +47,17 @@ def _constants(alpha: Fraction) -> tuple[Any, Any, float]:
 
 def _problem(case: Case) -> Any:
     """Quadratics, or wells that are not convex."""
+    return case.once(_drawn_problem)
+
+
+def _drawn_problem(case: Case) -> Any:
     s = case.settings
     if s.get("family") == "wells":
         return Wells.drawn(s["P"], s["n"], s["seed"], s.get("apart", 1.0))
-    return Quadratics.drawn(s["P"], s["n"], s["seed"], bool(s.get("exact")), s.get("apart", 1.0))
+    # descents look one step further
+    return Quadratics.drawn(
+        s["P"], s["n"], s["seed"], bool(s.get("exact")), s.get("apart", 1.0), s["steps"] + 1
+    ).steeper(s.get("steepness", 1.0))
 
 
 def _alpha(case: Case) -> Fraction:
@@ -63,16 +70,52 @@ def _compressor(case: Case) -> Compressor:
     return Shrunk(case.settings["q"]) if "q" in case.settings else TopK(case.settings["k"])
 
 
-def _admitted(name: str, values: dict[str, Any]) -> bool:
-    """Whether the claim's hypotheses that are relations hold."""
-    return all(hypothesis.admits(**values) for hypothesis in claims()[name].assumes)
+def _known(most: Callable[[Case], float]) -> Callable[[Any, Case], dict[str, Any]]:
+    """The symbols that hypotheses ask, where the case's share is one of the step size `most`; in floats."""
+
+    def known(_sgd: Any, case: Case) -> dict[str, Any]:
+        problem = _problem(case)
+        return {
+            "family": "quadratics", **case.settings, "stepsize": _step_size(case, most(case)),
+            "alpha": float(_alpha(case)), "smoothness": float(problem.L), "smoothness_apart": _apart(problem),
+            "convexity": float(problem.mu) if isinstance(problem, Quadratics) else 0.0,
+            "variance": float(_variance(case, False)),
+        }  # fmt: skip
+
+    return known
+
+
+def _apart(problem: Any) -> float:
+    """The root of the workers' mean squared smoothness."""
+    return float(np.sqrt(float(problem.Lt_square)))
+
+
+def _half(case: Case) -> float:
+    """1/(2 L)."""
+    return 1 / (2 * float(_problem(case).L))
+
+
+def _whole(case: Case) -> float:
+    """1/L."""
+    return 1 / float(_problem(case).L)
+
+
+def _ef21_step(case: Case, stretch: float = 1.0) -> float:
+    """1/(L + stretch L~ sqrt(beta/theta))."""
+    problem, (_, _, ratio) = _problem(case), _constants(_alpha(case))
+    return 1 / (float(problem.L) + stretch * _apart(problem) * ratio)
+
+
+def _pl_step(case: Case) -> float:
+    """The largest with which EF21 converges linearly, as the book says."""
+    theta, _, _ = _constants(_alpha(case))
+    return min(_ef21_step(case, 2**0.5), float(theta) / (2 * float(_problem(case).mu)))
 
 
 def _noises(case: Case) -> Iterator[Array]:
     """All signs of a noise of size `sigma` that every worker can have in every step but the last, which nobody sees."""
-    s = case.settings
+    s, u = case.settings, _noise(case)
     P, T = s["P"], s["steps"]
-    u = s.get("sigma", 0.0) * np.arange(1.0, s["n"] + 1.0)
     for signs in itertools.product((1.0, -1.0), repeat=P * (T - 1) if u.any() else 0):
         noise = np.zeros((T, P, s["n"]))
         if signs:
@@ -80,10 +123,16 @@ def _noises(case: Case) -> Iterator[Array]:
         yield noise
 
 
+def _noise(case: Case) -> Array:
+    """What is added to a gradient, or subtracted."""
+    s = case.settings
+    unit = divisible(s["P"], s["steps"]) if s.get("exact") else 1.0
+    return np.asarray(unit * s.get("sigma", 0.0) * np.arange(1.0, s["n"] + 1.0))
+
+
 def _variance(case: Case, exact: bool) -> Any:
     """Of a worker's noise."""
-    u = case.settings.get("sigma", 0.0) * np.arange(1.0, case.settings["n"] + 1.0)
-    return square(lifted(u, exact))
+    return square(lifted(_noise(case), exact))
 
 
 def _ran(sgd: Any, case: Case, mechanism: Feedback, gamma: float, steps: int) -> FeedbackRun:
@@ -105,8 +154,8 @@ def _step_size(case: Case, most: float) -> float:
 
 def _telescoping(sgd: Any, case: Case) -> Outcome:
     problem, s, exact = _problem(case), case.settings, bool(case.settings.get("exact"))
-    gamma = _step_size(case, 1 / float(problem.L))
-    run = _ran(sgd, case, EF14(TopK(s["k"])), gamma, s["steps"])
+    gamma = _step_size(case, _whole(case))
+    run = _ran(sgd, case, EF14(_compressor(case)), gamma, s["steps"])
     moved = sum(problem.mean(run.x(t)) for t in range(s["steps"])) * (Fraction(gamma) if exact else gamma)
     residual = run.memory(s["steps"] - 1, exact).sum(axis=0) / s["P"]
     defect = max(abs(v) for v in lifted(run.x(s["steps"]), exact) - residual - lifted(run.x(0), exact) + moved)
@@ -165,23 +214,19 @@ def _rate(case: Case, run: _Run, **more: Any) -> tuple[Any, dict[str, Any], floa
 
 def _ef14_run(sgd: Any, case: Case) -> tuple[Any, dict[str, Any], float]:
     """EF14's, at its share of 1/(2 L)."""
-    run = _rated(sgd, case, EF14(_compressor(case)), 1 / (2 * float(_problem(case).L)))
-    reach = run.size * run.size * run.own
-    return _rate(case, run, reach=root(reach) if reach else sp.Integer(0))
+    run = _rated(sgd, case, EF14(_compressor(case)), _half(case))
+    return _rate(case, run, reach=root(run.size * run.size * run.own))
 
 
 def _ef21_run(sgd: Any, case: Case) -> tuple[Any, dict[str, Any], float]:
     """EF21's, at its share of its largest step size."""
-    problem = _problem(case)
-    _, _, ratio = _constants(_alpha(case))
-    run = _rated(sgd, case, _ef21(case), _ef21_step(problem, ratio))
-    return _rate(case, run, lag=run.lag, smoothness_apart=root(problem.Lt_square))
+    run = _rated(sgd, case, _ef21(case), _ef21_step(case))
+    return _rate(case, run, lag=run.lag)
 
 
-def _of_rate(name: str, run: Callable[[Any, Case], Any]) -> Callable[[Any, Case], Outcome | None]:
-    def trial(sgd: Any, case: Case) -> Outcome | None:
-        measured, values, room = case.once(run, sgd)
-        return Outcome(measured, values, room) if _admitted(name, values) else None
+def _of_rate(run: Callable[[Any, Case], Any]) -> Callable[[Any, Case], Outcome]:
+    def trial(sgd: Any, case: Case) -> Outcome:
+        return Outcome(*case.once(run, sgd))
 
     return trial
 
@@ -190,21 +235,16 @@ def _ef21(case: Case) -> Feedback:
     return EF21(_compressor(case), dense=case.settings.get("dense", True))
 
 
-def _ef21_step(problem: Quadratics, ratio: float, at_one_over_l: bool = False) -> float:
-    top = 1 / float(problem.L)
-    return top if at_one_over_l else 1 / (float(problem.L) + float(np.sqrt(float(problem.Lt_square))) * ratio)
-
-
 def _lag(run: FeedbackRun, problem: Quadratics, t: int) -> Any:
     """Mean squared lag of the estimates of step t, behind the gradients that they were made for."""
     return square(run.memory(t, problem.exact) - problem.own(run.x(t))) / len(problem.a)
 
 
-def _descent(at_one_over_l: bool) -> Callable[[Any, Case], Outcome]:
+def _descent(most: Callable[[Case], float]) -> Callable[[Any, Case], Outcome]:
     def trial(sgd: Any, case: Case) -> Outcome:
         problem, s = _problem(case), case.settings
-        theta, _, ratio = _constants(_alpha(case))
-        gamma = _step_size(case, _ef21_step(problem, ratio, at_one_over_l))
+        theta, _, _ = _constants(_alpha(case))
+        gamma = _step_size(case, most(case))
         run, t = _ran(sgd, case, _ef21(case), gamma, s["steps"] + 1), s["steps"] - 1
         size = Fraction(gamma) if problem.exact else gamma
         after = problem.gap(run.x(t + 1)) + size / (2 * theta) * _lag(run, problem, t + 1)
@@ -220,9 +260,8 @@ def _descent(at_one_over_l: bool) -> Callable[[Any, Case], Outcome]:
 
 def _ef21_pl(sgd: Any, case: Case) -> Outcome:
     problem, s = _problem(case), case.settings
-    theta, _, ratio = _constants(_alpha(case))
-    most = min(_ef21_step(problem, ratio * 2**0.5), float(theta) / (2 * float(problem.mu)))
-    gamma = _step_size(case, most)
+    theta, _, _ = _constants(_alpha(case))
+    gamma = _step_size(case, _pl_step(case))
     run, T = _ran(sgd, case, _ef21(case), gamma, s["steps"] + 1), s["steps"]
     size = Fraction(gamma) if problem.exact else gamma
     ends = [problem.gap(run.x(t)) + size / theta * _lag(run, problem, t) for t in (0, T)]
@@ -233,8 +272,8 @@ def _ef21_pl(sgd: Any, case: Case) -> Outcome:
 def _ef21m_descent(sgd: Any, case: Case) -> Outcome:
     """One step of a run with gradients as they are, of the weights of step t."""
     problem, s, exact = _problem(case), case.settings, bool(case.settings.get("exact"))
-    gamma = _step_size(case, 1 / (2 * float(problem.L)))
-    run, t = _ran(sgd, case, EF21M(TopK(s["k"]), eta=s["eta"]), gamma, s["steps"]), s["steps"] - 1
+    gamma = _step_size(case, _half(case))
+    run, t = _ran(sgd, case, EF21M(_compressor(case), eta=s["eta"]), gamma, s["steps"]), s["steps"] - 1
     g, h = (v.sum(axis=0) / s["P"] for v in (run.memory(t, exact), run.momentum(t, exact)))
     slope = problem.mean(run.x(t))
     values = {
@@ -248,13 +287,15 @@ def _ef21m_descent(sgd: Any, case: Case) -> Outcome:
 
 # --- cases -----------------------------------------------------------------------------------------------------------
 
-_RATIONAL = ((4, 3), (9, 8), (2, 2))
-"""(n, k) with rational sqrt(1 - k/n)."""
+_RATIONAL = (
+    (1, 4, 3), (1, 2, 2), (1, 9, 8), (2, 4, 3), (2, 9, 8), (3, 4, 3), (3, 2, 2), (5, 4, 3), (8, 4, 3)
+)  # fmt: skip
+"""(P, n, k) with rational sqrt(1 - k/n)."""
 
 
 def _grid(top: int, **more: Any) -> Callable[[int], Iterator[Case]]:
     def cases(level: int) -> Iterator[Case]:
-        for P, (n, k), rate, steps in itertools.product((1, 2, 4), _RATIONAL, (0.25, 1.0), range(1, top + 1)):
+        for (P, n, k), rate, steps in itertools.product(_RATIONAL, (0.25, 1.0), range(1, top + 1)):
             for seed in range(1 + level):
                 yield Case({"P": P, "n": n, "k": k, "rate": rate, "steps": steps, "seed": seed, "exact": True, **more})
 
@@ -269,6 +310,9 @@ def _corpus(rates: tuple[float, ...] = (0.1, 1.0), **more: Any) -> Callable[[Bud
             for apart in (0.0, 3.0):
                 settings = {"P": P, "n": n, "k": k, "rate": rate, "steps": steps, "seed": 7, "apart": apart}
                 yield Case({**settings, **more, "dense": apart == 0.0})
+        for q, rate, (P, steepness) in itertools.product((0.25, 31 / 32), (0.01, 1.0), ((1, 1.0), (8, 1e-3))):
+            settings = {"P": P, "n": 1, "q": q, "rate": rate, "steps": 1, "seed": 7, "apart": 3.0, "dense": False}
+            yield Case({**settings, **more, "steepness": steepness})
 
     return cases
 
@@ -286,14 +330,13 @@ def _drawn(rates: tuple[float, ...] = (0.01, 0.5, 1.0), **more: Any) -> Callable
     return cases
 
 
-def _curve(name: str, trial: Callable[[Any, Case], Outcome | None], axis: str, values: list[float], **more: Any) -> Any:
+def _curve(name: str, trial: Callable[[Any, Case], Outcome], axis: str, values: list[float], **more: Any) -> Any:
     def curves(sgd: Any, seed: int) -> list[Series]:
         found = []
         for k in (1, 5):
             settings = {"P": 4, "n": 10, "k": k, "rate": 1.0, "steps": 20, "seed": seed % 2**31, "dense": True, **more}
             key = {"horizon": "steps", "stepsize": "rate"}[axis]
-            trials = [trial(sgd, Case({**settings, key: int(v) if key == "steps" else v})) for v in values]
-            outcomes = [outcome for outcome in trials if outcome is not None]
+            outcomes = [trial(sgd, Case({**settings, key: int(v) if key == "steps" else v})) for v in values]
             bound = [float(claims()[name].bound(**o.values)) for o in outcomes]
             x = [float(o.values.get(axis, v)) for o, v in zip(outcomes, values, strict=True)]
             found.append(Series(f"P = 4, n = 10, k = {k}", axis, x, bound, [float(o.measured) for o in outcomes]))
@@ -305,9 +348,10 @@ def _curve(name: str, trial: Callable[[Any, Case], Outcome | None], axis: str, v
 def _rate_grid(level: int) -> Iterator[Case]:
     """Those of two steps, with noise and without; from the minimiser too."""
     yield from _grid(2)(level)
-    for P, (n, k), rate, apart in itertools.product((1, 2, 4), _RATIONAL, (0.25, 1.0), (0.0, 1.0)):
-        settings = {"P": P, "n": n, "k": k, "rate": rate, "steps": 2 + (P == 1), "seed": 0, "exact": True}
-        yield Case({**settings, "sigma": 2.0, "apart": apart})
+    for (P, n, k), (rate, apart) in itertools.product(_RATIONAL, ((0.25, 0.0), (1.0, 0.0), (1.0, 1.0))):
+        if P < 8 or apart:  # of eight workers' noise there are 256 signs
+            settings = {"P": P, "n": n, "k": k, "rate": rate, "steps": 2 + (P == 1), "seed": 0, "exact": True}
+            yield Case({**settings, "sigma": 2.0, "apart": apart})
 
 
 def _rate_corpus(budget: Budget) -> Iterator[Case]:
@@ -320,8 +364,14 @@ def _rate_corpus(budget: Budget) -> Iterator[Case]:
             yield Case({**settings, "family": family, "dense": apart != 3.0})
     for q, rate, family in itertools.product((0.25, 0.5, 0.875), (0.1, 1.0), ("quadratics", "wells")):
         yield Case({"P": 2, "n": 2, "q": q, "rate": rate, "steps": 40, "seed": 3, "apart": 1.0, "family": family})
-    for P, n, k in ((2, 3, 1), (5, 4, 1), (8, 2, 1)):
-        yield Case({"P": P, "n": n, "k": k, "rate": 1.0, "steps": 10, "seed": 2, "at_best": True})
+    for q, rate in itertools.product((0.9, 31 / 32), (0.1, 1.0)):
+        yield Case({"P": 1, "n": 1, "q": q, "rate": rate, "steps": 200, "seed": 3, "apart": 3.0, "dense": False})
+    for P, n, k, seed in ((2, 3, 1, 2), (3, 4, 3, 1), (5, 4, 1, 2), (8, 2, 1, 2)):
+        settings = {"P": P, "n": n, "k": k, "rate": 1.0, "steps": 40, "seed": seed, "at_best": True}
+        yield Case({**settings, "dense": False})
+    for (P, n, k), apart, steepness in itertools.product(((2, 3, 1), (3, 8, 1)), (1e-6, 1e6), (1e-6, 1e6)):
+        settings = {"P": P, "n": n, "k": k, "rate": 1.0, "steps": 40, "seed": 2, "at_best": True}
+        yield Case({**settings, "dense": False, "apart": apart, "steepness": steepness})
     for P, n, k, steps in ((1, 1, 1, 8), (2, 3, 1, 4), (3, 2, 1, 3), (5, 2, 1, 2)):
         for family, apart, rate in (("quadratics", 0.0, 1.0), ("quadratics", 0.0, 0.1), ("wells", 1.0, 1.0)):
             settings = {"P": P, "n": n, "k": k, "rate": rate, "steps": steps, "seed": 5, "apart": apart}
@@ -344,9 +394,16 @@ def _nothing_left_out(_budget: Budget) -> Iterator[Case]:
         yield Case({"P": 1, "n": 1, "k": 1, "rate": 1.0, "steps": steps, "seed": 7, "apart": 3.0})
 
 
-_ENUMERATED = "P = 1, 2, 4 workers, a few steps, integer quadratics, step sizes of five binary digits; rational numbers"
+_ENUMERATED = "1 to 8 workers, a few steps, integer quadratics, step sizes of five binary digits; rational numbers"
 _STEPS = [1.0, 3.0, 10.0, 30.0, 100.0]
 _RATES = [0.03, 0.1, 0.3, 0.6, 1.0]
+
+
+def _aligned_descents(_budget: Budget) -> Iterator[Case]:
+    """Of two steps, whose second begins with g - h = h - grad f: eta = 1/(1 + q)."""
+    for q, apart in itertools.product((0.5, 0.9), (0.1, 300.0)):
+        settings = {"P": 1, "n": 1, "q": q, "rate": 1.0, "steps": 2, "seed": 7, "apart": apart}
+        yield Case({**settings, "eta": 1 / (1 + q)})
 
 
 def _far(_budget: Budget) -> Iterator[Case]:
@@ -355,26 +412,38 @@ def _far(_budget: Budget) -> Iterator[Case]:
 
 
 def _study(
-    name: str, trial: Callable[[Any, Case], Outcome], top: int, axis: str, values: list[float], **more: Any
+    name: str,
+    trial: Callable[[Any, Case], Outcome],
+    most: Callable[[Case], float],
+    top: int,
+    axis: str,
+    values: list[float],
+    extremal: Any = None,
+    **more: Any,
 ) -> Study:
     return Study(
         name,
         _SGD,
         trial,
+        known=_known(most),
         grid=_grid(top, **more),
         corpus=_corpus(**more),
         cases=_drawn(**more),
+        extremal=extremal,
         curves=_curve(name, trial, axis, values, **more),
         enumerated=_ENUMERATED,
     )
 
 
-def _of_rates(name: str, run: Callable[[Any, Case], Any], extremal: Any = None, **more: Any) -> Study:
-    trial, steps = _of_rate(name, run), _STEPS if not more else [1.0, 2.0]
+def _of_rates(
+    name: str, run: Callable[[Any, Case], Any], most: Callable[[Case], float], extremal: Any = None, **more: Any
+) -> Study:
+    trial, steps = _of_rate(run), _STEPS if not more else [1.0, 2.0]
     return Study(
         name,
         _SGD,
         trial,
+        known=_known(most),
         grid=_rate_grid,
         corpus=_rate_corpus,
         cases=_drawn_rates,
@@ -394,18 +463,19 @@ DESCENTS = (
         cases=_drawn(),
         enumerated=_ENUMERATED,
     ),
-    _of_rates("feedback.ef14.rate", _ef14_run),
-    _of_rates("feedback.ef14.rate_noisy", _ef14_run, sigma=0.5),
-    _study("feedback.ef21.descent", _descent(False), 2, "stepsize", _RATES),
+    _of_rates("feedback.ef14.rate", _ef14_run, _half),
+    _of_rates("feedback.ef14.rate_noisy", _ef14_run, _half, sigma=0.5),
+    _study("feedback.ef21.descent", _descent(_ef21_step), _ef21_step, 2, "stepsize", _RATES),
     Study(
         "feedback.ef21.descent_at_one_over_l",
         _SGD,
-        _descent(True),
+        _descent(_whole),
+        known=_known(_whole),
         corpus=_far,
         cases=_drawn(),
-        curves=_curve("feedback.ef21.descent_at_one_over_l", _descent(True), "stepsize", _RATES, steps=5),
+        curves=_curve("feedback.ef21.descent_at_one_over_l", _descent(_whole), "stepsize", _RATES, steps=5),
     ),
-    _of_rates("feedback.ef21.rate", _ef21_run, extremal=_nothing_left_out),
-    _study("feedback.ef21.pl", _ef21_pl, 2, "horizon", _STEPS),
-    _study("feedback.ef21m.descent", _ef21m_descent, 2, "stepsize", _RATES, eta=0.5),
+    _of_rates("feedback.ef21.rate", _ef21_run, _ef21_step, extremal=_nothing_left_out),
+    _study("feedback.ef21.pl", _ef21_pl, _pl_step, 2, "horizon", _STEPS),
+    _study("feedback.ef21m.descent", _ef21m_descent, _half, 2, "stepsize", _RATES, _aligned_descents, eta=0.5),
 )

@@ -15,7 +15,7 @@ from commbounds.compressors import FeedbackState, TopK
 from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.feedback.runs import EPS, Quadratics, lifted, root, square
+from commbounds.verify.experiments.feedback.runs import EPS, Quadratics, Shrunk, lifted, root, square
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
@@ -36,6 +36,11 @@ def _one_step(case: Case) -> tuple[Quadratics, Array, Array, Array, Array, Array
         return rng.integers(-2, 3, shape).astype(float) if exact else rng.standard_normal(shape)
 
     x, y, h, g, u = draw(n), s["move"] * draw(n), draw(P, n), draw(P, n), s["sigma"] * draw(n)
+    if "q" in s:  # the gradient's change, what h lacks of it and what g lacks of h go along one another
+        x, y = np.zeros(n), s["move"] * np.ones(n)
+        turn = problem.gradients(y) - problem.gradients(x)
+        h = problem.gradients(x) - turn
+        g = h - 4 * s["eta"] / (1 - s["q"] ** 2) * turn
     if s.get("aligned"):  # every difference of h and the gradient is -(1 - eta)/eta times the gradient's change
         x, y = np.zeros(n), np.ones(n)
         h = problem.gradients(x) - (1 - s["eta"]) / s["eta"] * (problem.gradients(x + y) - problem.gradients(x))
@@ -64,13 +69,15 @@ def _momentum(ef21m: Any, case: Case) -> Outcome:
 def _own_lag(ef21m: Any, case: Case) -> Outcome:
     problem, x, y, h, g, u = _one_step(case)
     s, exact, P, n = case.settings, bool(case.settings.get("exact")), case.settings["P"], case.settings["n"]
-    mechanism, total = ef21m(TopK(s["k"]), eta=s["eta"]), lifted(0.0, exact).item()
+    compressor = Shrunk(s["q"]) if "q" in s else TopK(s["k"])
+    mechanism, total = ef21m(compressor, eta=s["eta"]), lifted(0.0, exact).item()
     for p, sign in itertools.product(range(P), (1.0, -1.0)):
         _, state = mechanism.step(FeedbackState(g[p], h[p]), problem.gradients(y)[p] + sign * u)
         total = total + square(lifted(state.memory, exact) - lifted(state.momentum, exact))
     hs, gs = lifted(h, exact), lifted(g, exact)
     values = {
-        "alpha": Fraction(s["k"], n), "eta": Fraction(s["eta"]), "lag": square(gs - hs) / P,
+        "alpha": 1 - Fraction(s["q"]) ** 2 if "q" in s else Fraction(s["k"], n), "eta": Fraction(s["eta"]),
+        "lag": square(gs - hs) / P,
         "own_lag": square(hs - problem.own(x)) / P, "smoothness_apart": root(problem.Lt_square),
         "shift": square(lifted(y, exact) - lifted(x, exact)), "variance": square(lifted(u, exact)),
     }  # fmt: skip
@@ -79,7 +86,7 @@ def _own_lag(ef21m: Any, case: Case) -> Outcome:
 
 
 def _noise_grid(level: int) -> Iterator[Case]:
-    sizes = ((1, 1, 1), (1, 3, 1), (2, 2, 1), (2, 4, 3), (3, 3, 2))
+    sizes = ((1, 1, 1), (1, 3, 1), (2, 2, 1), (2, 4, 3), (3, 3, 2), (5, 3, 1), (8, 2, 1))
     for (P, n, k), eta, move, sigma in itertools.product(sizes, (0.25, 0.5, 1.0), (0.0, 1.0), (0.0, 2.0)):
         for seed in range(1 + 3 * level):
             yield Case({"P": P, "n": n, "k": k, "eta": eta, "move": move, "sigma": sigma, "seed": seed, "exact": True})
@@ -88,12 +95,19 @@ def _noise_grid(level: int) -> Iterator[Case]:
 def _noise_corpus(budget: Budget) -> Iterator[Case]:
     for P, n, k, eta in itertools.product((1, 2, 4), (1, 5), (1,), (0.01, 0.1, 0.9)):
         yield Case({"P": P, "n": n, "k": k, "eta": eta, "move": 0.3, "sigma": 1.0, "seed": P + n})
+    for P, eta, q, sigma in itertools.product((1, 8), (0.05, 0.5), (63 / 64, 0.5), (0.1, 10.0)):  # noise alone
+        yield Case({"P": P, "n": 1, "q": q, "eta": eta, "move": 0.0, "sigma": sigma, "seed": P})
 
 
 def _aligned_momenta(_budget: Budget) -> Iterator[Case]:
     for eta in (0.25, 0.5, 0.75):
         # one entry, so that every turn is along the steepest curvature
         yield Case({"P": 2, "n": 1, "k": 1, "eta": eta, "move": 1.0, "sigma": 0.0, "seed": 1, "aligned": True})
+
+
+def _aligned_lags(_budget: Budget) -> Iterator[Case]:
+    for P, eta, q, seed in itertools.product((1, 3), (0.05, 0.5, 1.0), (63 / 64, 0.99), (1, 4)):
+        yield Case({"P": P, "n": 1, "q": q, "eta": eta, "move": 1.0, "sigma": 0.0, "seed": seed})
 
 
 @st.composite
@@ -138,6 +152,7 @@ MOMENTA = (
         grid=_noise_grid,
         corpus=_noise_corpus,
         cases=_drawn_noise,
+        extremal=_aligned_lags,
         curves=_eta_curve("feedback.ef21m.lag", _own_lag),
         enumerated=_NOISES,
     ),

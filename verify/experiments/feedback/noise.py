@@ -23,6 +23,7 @@ from commbounds.verify.experiments.feedback.runs import (
     FeedbackRun,
     Quadratics,
     Wells,
+    divisible,
     dyadic,
     lifted,
     root,
@@ -42,13 +43,19 @@ def _problem(case: Case) -> Any:
     s = case.settings
     if s.get("family") == "wells":
         return Wells.drawn(s["P"], s["n"], s["seed"])
-    return Quadratics.drawn(s["P"], s["n"], s["seed"], bool(s.get("exact")))
+    return Quadratics.drawn(s["P"], s["n"], s["seed"], bool(s.get("exact")), steps=s["steps"])
 
 
-def _descent(sgd: Any, arc: bool, k: int, eta: float, gamma: float) -> Any:
+def _unit(case: Case) -> float:
+    """What noise is a multiple of, so that averages over the workers are exact where the case is."""
+    s = case.settings
+    return divisible(s["P"], s["steps"]) if s.get("exact") else 1.0
+
+
+def _descent(sgd: Any, arc: bool, k: int, eta: float, gamma: float, dense: bool = True) -> Any:
     if arc:
-        return sgd(EF21M(eta=eta), gamma, ArcRows(k, 1, _PLAIN_SKETCH))
-    return sgd(EF21M(TopK(k), eta=eta), gamma)
+        return sgd(EF21M(eta=eta, dense=dense), gamma, ArcRows(k, 1, _PLAIN_SKETCH))
+    return sgd(EF21M(TopK(k), eta=eta, dense=dense), gamma)
 
 
 def _step_size(problem: Any, arc: bool, alpha: float, eta: float) -> float:
@@ -58,7 +65,7 @@ def _step_size(problem: Any, arc: bool, alpha: float, eta: float) -> float:
 
 
 def _values(problem: Any, arc: bool, n: int, k: int, eta: float, gamma: float, T: int, s2: Any) -> dict[str, Any]:
-    """The bound's symbols; the first gradients are sent whole, so that at first only their noise is off."""
+    """The bound's symbols where the first gradients are sent whole, so that at first only their noise is off."""
     exact, P = problem.exact, len(problem.a)
     shared = {
         "gap": problem.gap(np.zeros(n)), "stepsize": Fraction(gamma) if exact else gamma, "horizon": T,
@@ -68,28 +75,51 @@ def _values(problem: Any, arc: bool, n: int, k: int, eta: float, gamma: float, T
     return {**shared, "mean_lag": 0} if arc else {**shared, "lag": 0, "own_lag": s2}
 
 
-def _enumerated(arc: bool) -> Callable[[Any, Case], Outcome | None]:
-    """Mean over all signs that the noise of every worker and step can have."""
-    name = "feedback.arc.bound" if arc else "feedback.ef21m.bound"
+def _first_lags(run: FeedbackRun, arc: bool) -> dict[str, Any]:
+    """How far estimates that began with zeros are from the first gradients, after the first step."""
+    apart = run.memory(0, False) - run.momentum(0, False)
+    return {"mean_lag": square(apart.mean(axis=0))} if arc else {"lag": square(apart) / len(apart)}
 
-    def trial(sgd: Any, case: Case) -> Outcome | None:
+
+def _known(arc: bool) -> Callable[[Any, Case], dict[str, Any]]:
+    """The symbols of the step size's hypotheses, in floats."""
+
+    def known(_sgd: Any, case: Case) -> dict[str, Any]:
+        s, problem = case.settings, _problem(case)
+        alpha = s["k"] / s["n"]
+        return {
+            "alpha": alpha, "stepsize": _step_size(problem, arc, alpha, s["eta"]), "smoothness": float(problem.L),
+            "smoothness_apart": float(np.sqrt(float(problem.Lt_square))),
+        }  # fmt: skip
+
+    return known
+
+
+def _enumerated(arc: bool) -> Callable[[Any, Case], Outcome]:
+    """Mean over all signs that the noise of every worker and step can have."""
+
+    def trial(sgd: Any, case: Case) -> Outcome:
         s = case.settings
         P, n, k, T, exact = s["P"], s["n"], s["k"], s["steps"], bool(s.get("exact"))
         problem = _problem(case)
         gamma = _step_size(problem, arc, k / n, s["eta"])
-        u = s["sigma"] * np.arange(1.0, n + 1.0)
+        u = _unit(case) * s["sigma"] * np.arange(1.0, n + 1.0)
         values = _values(problem, arc, n, k, s["eta"], gamma, T, square(lifted(u, exact)))
-        if not all(hypothesis.admits(**values) for hypothesis in claims()[name].assumes):
-            return None
-        total, count = lifted(0.0, exact).item(), 0
-        for signs in itertools.product((1.0, -1.0), repeat=P * (T - 1) if u.any() else 0):
-            # the last step's gradient moves weights that nobody looks at
-            noise = np.array([*signs, *([1.0] * P)]).reshape(T, P, 1) * u if signs else np.zeros((T, P, n))
-            run, count = (
-                FeedbackRun.of(_descent(sgd, arc, k, s["eta"], gamma), problem, np.zeros(n), T - 1, noise),
-                count + 1,
-            )
+        total, count, start = lifted(0.0, exact).item(), 0, np.zeros(n)
+        descent = _descent(sgd, arc, k, s["eta"], gamma, s.get("dense", True))
+        if s.get("at_best"):
+            start = problem.best
+            values["gap"] = problem.gap(start)
+        # the last step's gradient moves weights that nobody looks at
+        noisy = min(s.get("noisy", T), T - 1)
+        for signs in itertools.product((1.0, -1.0), repeat=P * noisy if u.any() else 0):
+            noise = np.zeros((T, P, n))
+            if signs:
+                noise[:noisy] = np.reshape(signs, (noisy, P, 1)) * u
+            run, count = FeedbackRun.of(descent, problem, start, T - 1, noise), count + 1
             total = total + sum(square(problem.mean(run.x(t))) for t in range(T))
+            if not s.get("dense", True):  # without noise
+                values |= _first_lags(run, arc)
         measured = total / (count * T)
         return Outcome(measured, values, 0.0 if exact else 64 * (P + n) * T * EPS * (1 + float(measured)))
 
@@ -97,7 +127,15 @@ def _enumerated(arc: bool) -> Callable[[Any, Case], Outcome | None]:
 
 
 def _noise_grid(level: int) -> Iterator[Case]:
-    for P, n, k, T in ((1, 2, 1, 3), (2, 2, 1, 3), (2, 3, 2, 2), (4, 3, 1, 2), (1, 4, 3, 4))[: 5 + level]:
+    for P, n, k, T in (
+        (1, 2, 1, 3),
+        (2, 2, 1, 3),
+        (2, 3, 2, 2),
+        (3, 3, 1, 2),
+        (1, 4, 3, 4),
+        (5, 2, 1, 2),
+        (8, 2, 1, 2),
+    ):
         for eta, sigma, seed in itertools.product((0.5, 1.0), (0.0, 2.0), range(1 + level)):
             yield Case({"P": P, "n": n, "k": k, "steps": T, "eta": eta, "sigma": sigma, "seed": seed, "exact": True})
 
@@ -112,6 +150,16 @@ def _noise_corpus(budget: Budget) -> Iterator[Case]:
     for P, n, k, T, eta in ((3, 2, 1, 3, 0.2), (5, 2, 1, 2, 1.0), (1, 3, 1, 7, 0.5)):
         settings = {"P": P, "n": n, "k": k, "steps": T, "eta": eta, "sigma": 1.0}
         yield Case({**settings, "seed": 1, "family": "wells"})
+    for P, n, k, at_best in ((3, 4, 3, True), (2, 3, 1, True), (5, 3, 1, False)):  # lags alone, or before a descent
+        settings = {"P": P, "n": n, "k": k, "steps": 60, "eta": 1.0, "sigma": 0.0, "seed": 1, "dense": False}
+        yield Case({**settings, "at_best": at_best})
+
+
+def _corpus_of_topk(budget: Budget) -> Iterator[Case]:
+    """The same; and noise in the first gradient alone, long remembered."""
+    yield from _noise_corpus(budget)
+    settings = {"P": 1, "n": 1, "k": 1, "steps": 2500, "eta": 1e-4, "sigma": 1.0, "noisy": 1}
+    yield Case({**settings, "seed": 1, "at_best": True})
 
 
 def _run_streams(arc: bool) -> Callable[[Any], list[Stream]]:
@@ -171,20 +219,17 @@ def _bound_curves(arc: bool) -> Any:
 # --- steps -----------------------------------------------------------------------------------------------------------
 
 
-def _step_of(sgd: Any, case: Case) -> Outcome | None:
+def _step_of(sgd: Any, case: Case) -> Outcome:
     """How far any step of a run is from the step size times the average of what the workers remember."""
     s, exact = case.settings, bool(case.settings.get("exact"))
     P, n, T, arc = s["P"], s["n"], s["steps"], s["arc"]
     problem, gamma, dense = _problem(case), s["gamma"], s["dense"]
-    values = {"eta": Fraction(s["eta"])}
-    if not all(hypothesis.admits(**values) for hypothesis in claims()["feedback.ef21m.step"].assumes):
-        return None
     descent = sgd(
         EF21M(None if arc else TopK(s["k"]), eta=s["eta"], dense=dense),
         gamma,
         ArcRows(s["k"], 1, _PLAIN_SKETCH) if arc else None,
     )
-    noise = np.random.default_rng(s["seed"]).integers(-2, 3, (T, P, n)).astype(float)
+    noise = np.random.default_rng(s["seed"]).integers(-2, 3, (T, P, n)) * _unit(case)
     run = FeedbackRun.of(descent, problem, np.zeros(n), T, noise)
     size = Fraction(gamma) if exact else gamma
     farthest, largest = lifted(0.0, exact).item(), 1.0
@@ -194,12 +239,12 @@ def _step_of(sgd: Any, case: Case) -> Outcome | None:
         farthest = max(farthest, *(abs(v) for v in moved.tolist()))
         largest = max(largest, float(np.abs(problem.gradients(run.x(t)) + noise[t]).max()))
     # the server's sum of T averages over P workers, and theirs of T corrections
-    return Outcome(farthest, values, 0.0 if exact else 16 * (P + T) * T * EPS * largest)
+    return Outcome(farthest, {}, 0.0 if exact else 16 * (P + T) * T * EPS * largest)
 
 
 def _step_grid(level: int) -> Iterator[Case]:
     for P, (n, k), arc, dense in itertools.product(
-        (1, 2, 4, 8), ((2, 1), (3, 2), (4, 1)), (False, True), (True, False)
+        (1, 2, 3, 5, 8), ((2, 1), (3, 2), (4, 1)), (False, True), (True, False)
     ):
         for eta, seed in itertools.product((0.5, 1.0), range(1 + level)):
             settings = {"P": P, "n": n, "k": k, "eta": eta, "gamma": 0.125, "steps": 4, "seed": seed, "exact": True}
@@ -246,7 +291,7 @@ def _single_node(sgd: Any, case: Case) -> Outcome:
 
     def draw(*size: int) -> Array:
         # thousands of values, so that no two rows score alike
-        return rng.integers(-2048, 2049, size).astype(float) if exact else rng.standard_normal(size)
+        return rng.integers(-2048, 2049, size) * _unit(case) if exact else rng.standard_normal(size)
 
     a = rng.integers(1, 4, (P, *shape)).astype(float)
     c, noise, gamma, eta = draw(P, *shape), draw(T, P, *shape), 0.125, 0.5
@@ -267,7 +312,7 @@ def _single_node(sgd: Any, case: Case) -> Outcome:
 
 
 def _single_grid(level: int) -> Iterator[Case]:
-    for P, (m, n), K, T in itertools.product((1, 2, 4, 8), ((3, 1), (4, 2), (2, 3)), (1, 2), (1, 2, 4)):
+    for P, (m, n), K, T in itertools.product((1, 2, 3, 5, 8), ((3, 1), (4, 2), (2, 3)), (1, 2), (1, 2, 4)):
         for seed in range(1 + 4 * level):
             settings = {"P": P, "m": m, "n": n, "K": K, "rank": 1 + (seed + T + K) % 3, "steps": T, "seed": seed}
             yield Case({**settings, "exact": True})
@@ -320,13 +365,10 @@ def _order(sgd: Any, case: Case) -> Outcome:
     return Outcome(abs(1 + math.log(many / one) / math.log(s["P"])), {})
 
 
-def _floors(sgd: Any, case: Case) -> Outcome | None:
+def _floors(sgd: Any, case: Case) -> Outcome:
     """Floors on sum_ij a_ij x_ij^2 / 2 under normal noise: P workers, and the recursion of one with as much noise."""
     s = case.settings
     P, shape, burn, T = s["P"], (s["m"], s["n"]), s["steps"] // 2, s["steps"]
-    values = {"P": P, "eta": Fraction(s["eta"])}
-    if not all(hypothesis.admits(**values) for hypothesis in claims()["feedback.arc.speedup"].assumes):
-        return None
     rng = np.random.default_rng([s["seed"], P])
     a, gamma = 0.5 + rng.random(shape), s["gamma"]
     descent = sgd(EF21M(eta=s["eta"]), gamma, ArcRows(s["K"], s["rank"]))
@@ -339,7 +381,7 @@ def _floors(sgd: Any, case: Case) -> Outcome | None:
         state, _ = descent.step(a * state.weights + noise, state, theirs)
     many, single = squares[burn:].mean(axis=0)
     # differences of the two are rounding of T steps' entries, which the runs contract; relative to the ratio 1/P
-    return Outcome(float(many / single), values, 64 * T * shape[0] * shape[1] * EPS)
+    return Outcome(float(many / single), {"P": P}, 64 * T * shape[0] * shape[1] * EPS)
 
 
 def _arc_floors(budget: Budget) -> Iterator[Case]:
@@ -360,7 +402,7 @@ def _topk_floors(budget: Budget) -> Iterator[Case]:
 @st.composite
 def _drawn_single(draw: st.DrawFn) -> Case:
     m, n = draw(inputs.whole(1, 4)), draw(inputs.whole(1, 3))
-    settings = {"P": draw(inputs.among((1, 2, 4, 8))), "m": m, "n": n, "K": draw(inputs.whole(1, m))}
+    settings = {"P": draw(inputs.among((1, 2, 3, 5, 8))), "m": m, "n": n, "K": draw(inputs.whole(1, m))}
     settings |= {"rank": draw(inputs.whole(1, 3))}
     return Case({**settings, "steps": draw(inputs.whole(1, 3)), "seed": draw(inputs.whole(0, 2**31)), "exact": True})
 
@@ -378,7 +420,7 @@ def _order_curves(sgd: Any, seed: int) -> list[Series]:
 def _floor_curves(sgd: Any, seed: int) -> list[Series]:
     workers, settings = [1, 2, 4, 8, 16], {"m": 4, "n": 3, "K": 1, "rank": 1, "eta": 0.3, "gamma": 0.05, "steps": 100}
     outcomes = [_floors(sgd, Case({**settings, "P": P, "seed": seed % 2**31})) for P in workers]
-    measured = [float(o.measured) for o in outcomes if o is not None]
+    measured = [float(o.measured) for o in outcomes]
     label = "four rows of three weights, one kept, sketches of rank 1"
     return [Series(label, "P", [float(P) for P in workers], [1 / P for P in workers], measured)]
 
@@ -392,15 +434,16 @@ NOISY = (
         _step_of,
         grid=_step_grid,
         corpus=_step_corpus,
-        enumerated="P = 1, 2, 4, 8 workers, Top-K and rows, integer quadratics and noise; rational numbers",
+        enumerated="1 to 8 workers, Top-K and rows, integer quadratics and noise; rational numbers",
     ),
     *(
         Study(
             name,
             _SGD,
             _enumerated(arc),
+            known=_known(arc),
             grid=_noise_grid,
-            corpus=_noise_corpus,
+            corpus=_noise_corpus if arc else _corpus_of_topk,
             streams=_run_streams(arc),
             curves=_bound_curves(arc),
             enumerated=_SIGNS,
@@ -414,7 +457,7 @@ NOISY = (
         grid=_single_grid,
         corpus=_single_corpus,
         cases=_drawn_single,
-        enumerated="P = 1, 2, 4, 8 workers, matrices of integers, sketches of rank 1 to 3 as drawn; all sums exact",
+        enumerated="1 to 8 workers, matrices of integers, sketches of rank 1 to 3 as drawn; all sums exact",
     ),
     Study("feedback.arc.speedup", _SGD, _floors, corpus=_arc_floors, curves=_floor_curves),
     Study("feedback.topk.speedup", _SGD, _order, corpus=_topk_floors, curves=_order_curves),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -70,9 +70,9 @@ def dyadic(value: float, exact: bool) -> float:
     return float(np.floor(below * 2.0**-exponent) * 2.0**exponent)
 
 
-def work(*parts: float) -> float:
-    """Room for the rounding of a run in float64: 32 roundings for every number that is added up, relative to 1."""
-    return 32 * EPS * float(np.prod(parts))
+def divisible(P: int, averages: int) -> float:
+    """The number that can be divided so often by P without remainder but binary digits: a power of P's odd part."""
+    return float((P // (P & -P)) ** averages)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +84,20 @@ class Quadratics:
     exact: bool
 
     @classmethod
-    def drawn(cls, P: int, n: int, seed: int, exact: bool, spread: float = 1.0) -> Quadratics:
-        """Curvatures between 1 and 8 (powers of two where exact), centres integers or normal, `apart`."""
+    def drawn(cls, P: int, n: int, seed: int, exact: bool, spread: float = 1.0, steps: int = 0) -> Quadratics:
+        """Curvatures between 1 and 8 (powers of two where exact), centres integers or normal, `apart`.
+
+        Exact centres are multiples of what keeps so many averages over P workers exact.
+        """
         rng = np.random.default_rng([seed, P, n])
         if exact:
-            return cls(2.0 ** rng.integers(0, 3, (P, n)), spread * rng.integers(-3, 4, (P, n)), True)
+            unit = divisible(P, steps) * spread
+            return cls(2.0 ** rng.integers(0, 3, (P, n)), unit * rng.integers(-3, 4, (P, n)), True)
         return cls(np.exp(rng.standard_normal((P, n))), spread * rng.standard_normal((P, n)), False)
+
+    def steeper(self, times: float) -> Quadratics:
+        """With curvatures that are so many times larger."""
+        return self if times == 1.0 else replace(self, a=times * self.a)
 
     @cached_property
     def _lifted(self) -> tuple[Array, Array]:
