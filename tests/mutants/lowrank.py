@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from zoo.right import SYMMETRIC, contracts, control
 
-from commbounds.compressors import Factors, LowRank, PowerSGD
+from commbounds.compressors import EF14, Factors, FeedbackState, LowRank, PowerSGD
 from commbounds.verify import Method
 from mutants.record import Mutant, native
 
@@ -141,6 +141,28 @@ class LowRankLeftOnly(LowRank):
         return _left_only(super().compress(x))
 
 
+class ForgetsAThird(EF14):
+    """Keeps two thirds of what was left out."""
+
+    def after(self, state, offered, momentum, sent):
+        kept = super().after(state, offered, momentum, sent).memory
+        return FeedbackState(kept * kept.dtype.type(2 / 3))
+
+
+class ReusesOneSketch(EF14):
+    """Hands the compressor a generator of the same seed in every step."""
+
+    def step(self, state, gradient, rng=None):
+        return super().step(state, gradient, np.random.default_rng(0))
+
+
+class HandsOnHalfAgain(EF14):
+    """Offers one and a half of the residual."""
+
+    def offered(self, state, gradient):
+        return state.memory.dtype.type(1.5) * state.memory + gradient, None
+
+
 MUTANTS = (
     Mutant(PowerSGDNormalised, "PowerSGD", "lowrank.powersgd.idempotence", Method.SEARCH),
     Mutant(PowerSGDProjected, "PowerSGD", "lowrank.powersgd.contraction", Method.SAMPLE),
@@ -154,6 +176,9 @@ MUTANTS = (
     Mutant(LowRankUnit, "LowRank", "lowrank.lowrank.contraction", Method.SEARCH),
     Mutant(LowRankUnsigned, "LowRank", "lowrank.lowrank.idempotence", Method.SEARCH),
     Mutant(LowRankLeftOnly, "LowRank", "lowrank.lowrank.wire", Method.EXACT),
+    Mutant(ForgetsAThird, "EF14", "lowrank.powersgd_ef14.telescoping", Method.SEARCH),
+    Mutant(ReusesOneSketch, "EF14", "lowrank.powersgd_ef14.residual", Method.SAMPLE),
+    Mutant(HandsOnHalfAgain, "EF14", "lowrank.powersgd_ef14.warm_start_growth", Method.SEARCH),
 )
 
 CONTROLS = tuple(

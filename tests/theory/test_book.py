@@ -17,8 +17,12 @@ from commbounds.theory import Hypothesis, Kind, Standing, Tag, book, claims
 
 BOOK = claims()
 _OF_COMPRESSORS = [column for column, found in parts("compressors") if hasattr(found, "COMPRESSORS")]
-COMPRESSED = {name: claim for name, claim in BOOK.items() if claim.column in _OF_COMPRESSORS}
-"""The claims about compressors."""
+COMPRESSED = {
+    name: claim
+    for name, claim in BOOK.items()
+    if claim.column in _OF_COMPRESSORS and not claim.subject.endswith("_ef14")
+}
+"""The claims about compressors, without those about a compressor inside error feedback."""
 MODULES = [import_module(m.name) for m in pkgutil.walk_packages(theory.__path__, "commbounds.theory.")]
 SYMBOLS = {value for module in MODULES for value in vars(module).values() if isinstance(value, sp.Symbol)}
 ASKED_OF_ALL = {"unbiased", "wire", "sign_symmetry", "scale_equivariance", "idempotence"}

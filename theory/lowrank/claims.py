@@ -16,6 +16,7 @@ from commbounds.theory.hypotheses import (
     SPECTRAL_GAP,
     TWO_SINGULAR_VALUES,
 )
+from commbounds.theory.lowrank.feedback import FEEDBACK, WARM
 from commbounds.theory.quantities import ABSOLUTE_ERROR, RELATIVE_ERROR, absdet, itembits, m, n, r
 from commbounds.theory.sources import ECKART_1936, FOLKLORE, VOGELS_2019, derived
 
@@ -121,4 +122,4 @@ LOWRANK: tuple[Claim, ...] = (
     _lowrank.idempotence("The output has rank at most r and is its own best approximation.", (EXACT_ARITHMETIC,)),
 )
 
-CLAIMS: tuple[Claim, ...] = (*POWERSGD, *LOWRANK)
+CLAIMS: tuple[Claim, ...] = (*POWERSGD, *FEEDBACK, *WARM, *LOWRANK)

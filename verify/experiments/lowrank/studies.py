@@ -13,7 +13,9 @@ from commbounds.verify.compressor_run import CompressorRun
 from commbounds.verify.compressor_study import MATRICES, CompressorStudy
 from commbounds.verify.defects import IdempotenceDefect, ScaleDefect, SignDefect
 from commbounds.verify.experiments.binding import bind, table
+from commbounds.verify.experiments.lowrank.feedback import FEEDBACK
 from commbounds.verify.measures import Distortion, Measure, Reading, symbol_values
+from commbounds.verify.study import AnyStudy, studies
 
 Array = NDArray[Any]
 
@@ -142,4 +144,4 @@ _LOWRANK: tuple[CompressorStudy, ...] = (
     ),
 )
 
-EXPERIMENTS = table(*_POWERSGD, *_LOWRANK)
+EXPERIMENTS: dict[str, AnyStudy] = {**table(*_POWERSGD, *_LOWRANK), **studies(*FEEDBACK)}
