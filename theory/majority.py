@@ -296,6 +296,7 @@ _BYTES = (
         source=SUBMISSION.read(
             "Section 5 expects a further speed-up of fragmenting the server over all machines; no number is given",
             "2 (P - 1) blocks of n/P bits, against 2 (P - 1) blocks of n/P words of 32 bits.",
+            reading="The factor 32: the source gives no number for shards.",
         ),
         tightness=1,
         extremal="any vectors",

@@ -55,6 +55,7 @@ _CONTRACTION = (
         source=t.ARC_2025.second_hand(
             "reported to keep Top-K's contraction; whether its theorem has this constant, or a condition, was not read",
             "Refuted in closed form by three rows: (1, 0), (1, 0) and (0, sqrt(0.6)), one kept, rank 1.",
+            reading="For any rows.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_A + "contraction_rho",
@@ -165,6 +166,7 @@ _ROWS = (
         source=t.ARC_2025.official_code(
             "the number of rows in a public derivative of its hooks; that the bound is meant with it is our reading",
             "Refuted by equal rows: 9 of them at mu = 1/5 keep one, and the error is 8/9, not 4/5.",
+            reading="That the bound is meant with this number of rows.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="arctopk.rows.ceiling",

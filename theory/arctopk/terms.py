@@ -113,7 +113,7 @@ SHARED_SKETCH = Hypothesis(
     "through, it is given each.",
 )
 EXACT_SUMS = Hypothesis(
-    "exact_sums",
+    "exact_averages",
     "Sums and averages are exact: entries are integers whose average is a binary fraction.",
     _averages_exactly,
 )

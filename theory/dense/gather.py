@@ -99,6 +99,7 @@ GATHER: tuple[Claim, ...] = (
             SCHEDULES["allgather_bruck"].source.place,
             SCHEDULES["allgather_bruck"].source.tag,
             "Exact if P divides n: every step then moves equal blocks, and min(1, P - 1) + ... adds up to P - 1.",
+            "For blocks of any sizes: it is printed for equal ones.",
         ),
         BY_BRUCK,
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -183,6 +184,7 @@ GATHER: tuple[Claim, ...] = (
             "the bandwidth term of the lower bound, read as one for every rank",
             "Refuted by recursive doubling with three ranks: the folded rank receives the result alone, n words. The "
             "bound is one on the mean, and so on the maximum.",
+            reading="Of every rank: the bound is one for some rank, or for the mean.",
         ),
         stands=Standing.REFUTED,
         tightness=2 * (P - 1) / P,

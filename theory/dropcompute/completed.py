@@ -216,6 +216,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         GILADI_2023.recalled(
             "the expected number of completed micro-batches",
             "The central limit theorem for every S_m; an equality for normal latencies only.",
+            reading="As an equality: it is printed as an approximation.",
         ),
         kind=Kind.APPROXIMATE,
         assumes=(CONTINUOUS, INDEPENDENT),

@@ -226,6 +226,7 @@ FORMULAS: tuple[Claim, ...] = (
         GILADI_2023.recalled(
             "the expected time of the slowest worker",
             "The central limit theorem for T_n and the Gumbel limit of the largest; an equality of no law.",
+            reading="As an equality: it is printed as an approximation.",
         ),
         kind=Kind.APPROXIMATE,
         assumes=(INDEPENDENT, TWO_WORKERS),

@@ -167,6 +167,7 @@ STEPS: tuple[Claim, ...] = (
         GILADI_2023.recalled(
             "the definition of the completed micro-batches, put together with backup workers",
             "Refuted: the last worker waited for ends its last micro-batch exactly at tau.",
+            reading="The definition, put together with backup workers.",
         ),
         assumes=(CONTINUOUS, ENDS_BEFORE_TAU, WAITED_FOR),
         stands=Standing.HOLDS_AS_CORRECTED,

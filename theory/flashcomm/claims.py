@@ -131,6 +131,7 @@ _RMS = (
             "fewer quantisations, hence smaller errors",
             "sqrt((P + 1)/4) is below 1 for P = 2: there the ring quantises a sum of one and a sum of two, the "
             "two-step two of one and a sum of two.",
+            reading="For every number of ranks.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_R + "never_better_own_kept",

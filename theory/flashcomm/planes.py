@@ -71,6 +71,7 @@ _SPIKES = (
         source=t.FLASH_2025.second_hand(
             "spike reserving makes two bits usable; read as a statement for any data",
             "Refuted on normal numbers: the error of INT2 with spikes is some nine times that of INT4.",
+            reading="For any data.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="flashcomm.spikes.pays_isolated",

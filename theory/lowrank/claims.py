@@ -41,6 +41,7 @@ POWERSGD: tuple[Claim, ...] = (
             "others. The leverage of i is h/(1 + h) with h = sigma_i^2 u'(B + sigma_j^2 v v')^-1 u; swap u and v, and "
             "that of j is the same with the two sigmas exchanged, which is no larger. So E l_i >= E l_j, and by "
             "Chebyshev's sum inequality the expected capture is at least r/min(m, n) of sum sigma_i^2.",
+            reading="This factor: whether that work states it was not checked.",
         ),
         tightness=1,
         extremal="all singular values equal",

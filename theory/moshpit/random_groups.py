@@ -80,6 +80,7 @@ RANDOM_CLAIMS = (
         source=RYABININ_2021.recalled(
             _PLACE + ", read as an upper bound",
             "(r-1)/N + r/N^2 - (r-1)/(N-1) = (N - r)/(N^2 (N-1)) >= 0, with equality only for r = N.",
+            reading="As an upper bound.",
         ),
         tightness=1,
         extremal="as many groups as peers: nobody averages, and both factors are 1",

@@ -53,6 +53,7 @@ BALANCE: tuple[Claim, ...] = (
             "the rule for when to balance, beside Equation 2",
             "A load of four times the mean on a quarter of the ranks is left as it is, and recursive doubling sends a "
             "rank's own block in every step: 2k(3 - 4/P) words, up to 3/2 of 4k(P - 1)/P.",
+            reading="The bound of Equation 2, put together with that rule.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="oktopk.balance.quarter",

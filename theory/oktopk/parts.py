@@ -122,6 +122,7 @@ BOUNDARIES: tuple[Claim, ...] = (
             "the consensus on boundaries averages the ranks' quantiles",
             "An average of quantiles is no quantile of the union: if rank 0 alone selects far to the right, all "
             "boundaries move beyond the entries of all others.",
+            reading="As a bound on every region.",
         ),
         stands=Standing.REFUTED,
         tightness=P,
@@ -182,6 +183,7 @@ REEVALUATIONS: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.second_hand(
             "abstract, 'less than 6k', taken for every iteration",
             "With disjoint supports the gathering of all sums makes ranks send up to 2kP words more.",
+            reading="Of every iteration.",
         ),
         stands=Standing.REFUTED,
         extremal="disjoint supports on many ranks",

@@ -93,6 +93,7 @@ RECEIVED: tuple[Claim, ...] = (
             "Equation 3, read in a summary, taken without hypotheses",
             "The mean of the ranks' quantiles is no quantile of their union: one rank far away moves every boundary, "
             "and (P - 1) k entries enter region 0.",
+            reading="Of what is received, whatever the vectors.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="oktopk.received.worst",
@@ -109,6 +110,7 @@ RECEIVED: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.recalled(
             "the consensus on boundaries as a remedy for uneven regions",
             "With few entries a region the counts fluctuate; below one entry a region the quantiles coincide.",
+            reading="As a bound on what a rank receives.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="oktopk.received.worst",
@@ -165,6 +167,7 @@ LOWER: tuple[Claim, ...] = (
             "Theorem 3.1, read in a summary",
             "Where sums cancel or few entries are not zero, fewer than k values have to be told: |T| takes the place "
             "of k.",
+            reading="Whatever the vectors: with k for the number of winners.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="oktopk.lower.most",
@@ -181,6 +184,7 @@ LOWER: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.second_hand(
             "Theorem 3.1, read in a summary, taken for every rank",
             "If only rank 0 holds anything, and its region is all of it, it has the result to begin with.",
+            reading="Of every rank.",
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,

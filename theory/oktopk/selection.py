@@ -56,6 +56,7 @@ THRESHOLDS: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.second_hand(
             "Algorithm 1 in a re-implementation, taken for every vector",
             "All entries equal in magnitude pass together.",
+            reading="For every vector, ties included.",
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,

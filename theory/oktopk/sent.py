@@ -107,6 +107,7 @@ SENT: tuple[Claim, ...] = (
             "Equation 3, read in a summary, taken without hypotheses",
             "Where a rank selects nothing in its own region the split sends k entries and not k(P - 1)/P: "
             "(3P - 2)/(3P - 3) of the bound is attained.",
+            reading="Whatever the vectors: its hypotheses are left out.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="oktopk.sent.any_split",
@@ -123,6 +124,7 @@ SENT: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.second_hand(
             "abstract, 'less than 6k', in the iterations between two evaluations of the thresholds",
             "If all entries grow past the old threshold, every rank selects all n of them.",
+            reading="In the iterations between two evaluations of the thresholds as well.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="oktopk.sent.general",
@@ -188,6 +190,7 @@ BOTH: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.second_hand(
             "Equation 3, read in a summary, taken as volume in both directions",
             "Perfectly even regions move 8k(P - 1)/P words already.",
+            reading="Of the volume in both directions.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="oktopk.both.even_split",

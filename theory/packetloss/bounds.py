@@ -48,6 +48,7 @@ CLAIMS = (
         source=PACKET_LOSS.second_hand(
             f"{_STATED}. Here sigma^2 is left out and the constant is read as a probability",
             "q_t = 2p/(1+p) (1 - p^(2t)), from q_t = 2p(1-p) + p^2 q_(t-1).",
+            reading="The constant, as a probability.",
         ),
         assumes=_LOSS,
         tightness=1,
@@ -104,6 +105,7 @@ CLAIMS = (
             f"{_STATED}; the meaning of sigma^2 is not known, here it is the variance of one update",
             "Fails: whenever exactly one of two receives, the other is 1 + L updates behind, 1/(1-p) on average, not "
             "one. With that, the recursion E' = p^2 E + 2p(1-p) V gives 2p/(1-p^2).",
+            reading="For white updates, with sigma^2 their variance: what sigma^2 means was not read.",
         ),
         assumes=(*_WHITE, SOME_LOSS),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -126,6 +128,7 @@ CLAIMS = (
             f"{_STATED}; this is a law of updates under which it is right",
             "Insert rho = -1/(2-p) in 2p (1 + p rho)/((1-p^2)(1 - p rho)); rho >= -(1+p)/2, so that the gap grows "
             "with t.",
+            reading="For one law of updates under which the constant is right.",
         ),
         assumes=(*_LOSS, MATCHING_CORRELATION),
         tightness=1,

@@ -148,6 +148,7 @@ CLAIMS = (
         source=PACKET_LOSS.second_hand(
             f"{_UNBIASED}; this reading drops the assumption of one expectation",
             "Fails: the owner's weight is E[1/K] > 1/N as soon as p > 0.",
+            reading="Without the assumption that all gradients share one expectation.",
         ),
         assumes=(*_GIVEN, BELOW_ONE, TWO_WORKERS_OR_MORE, OWNER_OFF_MEAN),
         stands=Standing.HOLDS_AS_CORRECTED,

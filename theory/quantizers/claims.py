@@ -41,6 +41,7 @@ SIGN: tuple[Claim, ...] = (
         source=BERNSTEIN_2018.recalled(
             "the sign operator, whose scale is left to the step size; not a claim of that work",
             "x = (t), t > 0: ratio (1 - t)^2/t^2, without limit as t -> 0.",
+            reading="As a contraction: not a claim of that work.",
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,
@@ -95,7 +96,9 @@ SCALEDSIGN: tuple[Claim, ...] = (
         relation=Eq(RELATIVE_ERROR, 1 - 1 / n),
         assumes=(ZERO_IS_ZERO, ONE_SPARSE),
         source=FOLKLORE.recalled(
-            "one nonzero entry as the extremal input, whatever sign(0) is", "The entry becomes x/n: (1 - 1/n)^2."
+            "one nonzero entry as the extremal input, whatever sign(0) is",
+            "The entry becomes x/n: (1 - 1/n)^2.",
+            reading="With sign(0) = 0.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="quantizers.scaledsign.one_sparse",

@@ -186,6 +186,7 @@ QSGD: tuple[Claim, ...] = (
         source=ALISTARH_2017.recalled(
             "the size of a message with sqrt(n) levels; read without the o(1) that its code lengths leave out",
             "Equal magnitudes all have level one, which takes a sign and three bits: 4 n + 32.",
+            reading="Without the o(1) that its code lengths leave out.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="quantizers.qsgd.elias",

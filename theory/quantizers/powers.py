@@ -76,6 +76,7 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
             "the same statement, for real numbers",
             "A subnormal value y lies between 0 and the smallest normal power u, where no code is: its relative "
             "variance is u/y - 1.",
+            reading="On every finite float: it is stated for real numbers.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="quantizers.naturalcompression.variance",

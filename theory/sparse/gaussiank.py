@@ -110,6 +110,7 @@ GAUSSIANK: tuple[Claim, ...] = (
         source=SHI_GAUSSIANK_2019.official_code(
             "the signed mean is added to the threshold",
             "Not so: the mean enters with its sign, while magnitudes are compared.",
+            reading="That the sign of the vector should not matter.",
         ),
         stands=Standing.REFUTED,
         extremal="x = (1, 1): none exceeds 1; of -x both exceed -1",

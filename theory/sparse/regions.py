@@ -195,6 +195,7 @@ LOWER_BOUND: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.second_hand(
             "Theorem 3.1, if it is read as a statement about every rank",
             "The rank whose entries are all there are has nothing to receive: Gaussiank sends it nothing.",
+            reading="Of every rank.",
         ),
         stands=Standing.REFUTED,
         extremal="only rank 0 has nonzero entries: it receives nothing",

@@ -233,7 +233,11 @@ SPARDL: tuple[Claim, ...] = (
         "SparDL's update has k entries",
         UPDATE_ENTRIES,
         k,
-        ZHAO_2023.recalled("k entries, as of any top-k method", "k - P floor(k/P) entries are lost to rounding."),
+        ZHAO_2023.recalled(
+            "k entries, as of any top-k method",
+            "k - P floor(k/P) entries are lost to rounding.",
+            reading="For every k and P.",
+        ),
         assumes=(ONE_TEAM,),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sparse.spardl.entries",
