@@ -243,7 +243,8 @@ def _by_source(entries: Sequence[Entry]) -> list[tuple[str, str, int, dict[str, 
         for tag in Tag:
             stands = [e.claim.stands for e in entries if (e.claim.source.origin, e.claim.source.tag) == (origin, tag)]
             if stands:
-                rows.append((origin.value, tag.value, len(stands), {s.value: stands.count(s) for s in Standing}))
+                who = "our reading" if origin is Origin.OWN and tag is not Tag.DERIVED else origin.value
+                rows.append((who, tag.value, len(stands), {s.value: stands.count(s) for s in Standing}))
     return rows
 
 

@@ -11,6 +11,15 @@ from commbounds.theory.claim import Eq, Hypothesis, Le
 from commbounds.theory.quantities import alpha, block, k, m, mu, n, r, s
 
 
+def signs_survive(x: Any, scales: Any) -> bool:
+    """Whether the factors are positive, and the products finite and zero only where `x` is."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        scaled = scales * x
+    return bool((scales > 0).all() and np.isfinite(scaled).all() and ((scaled == 0) == (x == 0)).all())
+
+
 def _sizes_between(x: Any, low: float, high: float) -> bool:
     """Whether every entry of x is zero or has a magnitude in [low, high]."""
     sizes = abs(x[x != 0])

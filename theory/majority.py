@@ -15,6 +15,7 @@ from commbounds.theory.column import Column
 from commbounds.theory.cost import critical_words
 from commbounds.theory.dense.schedules import PRINTED
 from commbounds.theory.functions import ExactFunction
+from commbounds.theory.hypotheses import signs_survive
 from commbounds.theory.quantities import P, Quantity, choose, n
 from commbounds.theory.sources import FOLKLORE, Work, derived
 from commbounds.theory.symbols import Symbol
@@ -153,19 +154,10 @@ WHOLE_BYTES = Hypothesis("whole_byte_blocks", "Eight times the number of ranks d
 A_BIT = Hypothesis("a_bit_a_ballot", "Nobody abstains: a ballot takes a bit an entry.", Eq(votebits, 1))
 
 
-def _signs_survive(x: Any, scales: Any) -> bool:
-    """Whether the factors are positive, and the products finite and zero only where `x` is."""
-    import numpy as np
-
-    with np.errstate(all="ignore"):
-        scaled = scales * x
-    return bool((scales > 0).all() and np.isfinite(scaled).all() and ((scaled == 0) == (x == 0)).all())
-
-
 SCALES = Hypothesis(
     "positive_scales",
     "Every worker's vector is multiplied by its own c > 0, and nothing over- or underflows.",
-    _signs_survive,
+    signs_survive,
 )
 INDEPENDENT = Hypothesis(
     "independent_noise",

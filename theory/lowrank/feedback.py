@@ -17,7 +17,7 @@ RESIDUAL = Quantity(
 )
 LOST = Quantity(
     "lost",
-    r"\Bigl\lVert\sum_{s<t}g^s-\sum_{s<t}C(p^s)-e^t\Bigr\rVert_\infty",
+    r"\left\lVert\sum_{s<t}g^s-\sum_{s<t}C(p^s)-e^t\right\rVert_\infty",
     "largest entry of what is neither sent nor in the residual: gradients less messages, summed over the steps, less "
     "the residual",
 )

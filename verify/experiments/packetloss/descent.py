@@ -92,7 +92,7 @@ def _exact(x: Floats) -> Any:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _Histories:
     """What all histories of a run hold: by step, the squares at its outset and the estimates', with their weights.
 
     `links` packets are waited for in a step; `at_outset[s]` is a list of (weights, |grad f|^2, |gbar|^2, f) before step
@@ -111,7 +111,7 @@ class _Run:
 
 
 @lru_cache(maxsize=64)
-def _histories(training: Any, workers: int, n: int, steps: int, curvatures: str, rate: Fraction) -> _Run:
+def _histories(training: Any, workers: int, n: int, steps: int, curvatures: str, rate: Fraction) -> _Histories:
     """`steps` steps of training under every history of losses; histories with the same replicas go on as one."""
     curvature = np.resize(_CURVATURES[curvatures], workers)
     centre = _UNIT * (np.arange(workers)[:, None] - 2.0 * (np.arange(n) % 2))
@@ -149,7 +149,7 @@ def _histories(training: Any, workers: int, n: int, steps: int, curvatures: str,
         estimates.append(squares)
         states = list(following.values())
     workers_links = workers * min(n, workers)
-    return _Run(2 * workers_links - min(n, workers), problem.least, outset, estimates)
+    return _Histories(2 * workers_links - min(n, workers), problem.least, outset, estimates)
 
 
 def _expectations(training: Any, case: Case) -> tuple[list[Fraction], list[Fraction], dict[str, Any]]:

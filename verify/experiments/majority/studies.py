@@ -1,4 +1,4 @@
-"""Majority vote: the claims confronted with it, its ranks beside it, its test vectors and its figures."""
+"""Claims about the majority vote: bytes, the vote's error, ties and whole stacks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,8 @@ import sympy as sp
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from commbounds.collectives.majority import WAYS, ZEROS, majority_vote
-from commbounds.collectives.ranks import Communicator
+from commbounds.collectives.majority import WAYS, ZEROS
 from commbounds.collectives.traffic import Traffic
-from commbounds.theory import claims
-from commbounds.verify import pairing
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.moshpit.averaging import curve_of, settings
 from commbounds.verify.inputs import among, whole
@@ -162,7 +158,7 @@ def _known_of_votes(name: str, _implementation: Any, case: Case) -> dict[str, An
     return {**values, "unimodal": case.settings["noise"] in _UNIMODAL, "gradient": Fraction(case.settings["r"])}
 
 
-def _error(implementation: Any, case: Case) -> Fraction:
+def error(implementation: Any, case: Case) -> Fraction:
     """The probability of a wrong vote, all signs of all workers enumerated."""
     values = case.once(_symbols)
     H, A, L, q = (values[key] for key in ("honest", "inverting", "lying", "flip"))
@@ -182,7 +178,7 @@ def _vote_error(name: str, implementation: Any, case: Case) -> Outcome:
     # erfc and exp are good to an ulp or so, and the error changes at most P times as much as a worker's
     slack = 4 * values["P"] * float(np.finfo(float).eps) if isinstance(values["snr"], float) else 0.0
     active = not name.startswith("adversaries") or case.settings["L" if name in _ABOUT_LIARS else "A"] > 0
-    return Outcome(case.once(_error, implementation), values, slack, active)
+    return Outcome(case.once(error, implementation), values, slack, active)
 
 
 def _all_alike(name: str, implementation: Any, case: Case) -> Outcome:
@@ -194,7 +190,7 @@ def _all_alike(name: str, implementation: Any, case: Case) -> Outcome:
     return Outcome((1 - q) * of_wrong[0] + q * of_wrong[values["P"]], values, active=values["P"] > 1)
 
 
-def _votes(P: int, A: int = 0, L: int = 0, noise: str = "uniform", r: str = "1/2", **given: Any) -> Case:
+def votes(P: int, A: int = 0, L: int = 0, noise: str = "uniform", r: str = "1/2", **given: Any) -> Case:
     """A case of P workers, A of them inverting and L lying."""
     how = {"kept": "1/2", "way": "server", "zeros": "plus", "sign": 1, **given}
     return settings(P=P, A=A, L=L, noise=noise, r=r, **how)
@@ -217,20 +213,20 @@ def _every_vote(level: int) -> Iterator[Case]:
         for (A, L), (noise, r, kept) in itertools.product(splits, _NOISES if P < 8 else _NOISES[1::3]):
             for zeros, sign in (("plus", 1), ("plus", -1), ("coin", 1), ("abstain", -1)):
                 way = next(ways)
-                yield _votes(P, A, L, noise, r, kept=kept, zeros=zeros, sign=sign, way=way)
+                yield votes(P, A, L, noise, r, kept=kept, zeros=zeros, sign=sign, way=way)
 
 
 def _votes_by_hand(_budget: Budget) -> Iterator[Case]:
     for P, noise, r in itertools.product((1, 2, 3, 4, 9, 16), ("normal", "laplace"), ("1/100", "1/4", "1", "2", "4")):
-        yield _votes(P, noise=noise, r=r, zeros="abstain")
-        yield _votes(P, A=(P - 1) // 2, noise=noise, r=r, zeros="coin")
+        yield votes(P, noise=noise, r=r, zeros="abstain")
+        yield votes(P, A=(P - 1) // 2, noise=noise, r=r, zeros="coin")
     for noise, r in (("skewed", "1"), ("uniform", "1/2")):
         for P in (14, 15, 40):
-            yield _votes(P, noise=noise, r=r)
+            yield votes(P, noise=noise, r=r)
     for P in (10, 16):  # so many that nine tenths of them are a worker fewer
-        yield _votes(P, zeros="coin")
+        yield votes(P, zeros="coin")
     for A, L in ((0, 44), (44, 0), (20, 24)):
-        yield _votes(100, A, L, r="2/3")
+        yield votes(100, A, L, r="2/3")
 
 
 @st.composite
@@ -241,7 +237,7 @@ def _drawn_votes(draw: st.DrawFn) -> Case:
     noise = draw(among((*_UNIMODAL, "skewed")))
     r, kept = Fraction(draw(whole(1, 40)), 16), Fraction(draw(whole(1, 8)), 8)
     how = {"zeros": draw(among(ZEROS)), "sign": draw(among((1, -1))), "way": draw(among(WAYS))}
-    return _votes(P, A, L, noise, str(r), kept=str(kept), **how)
+    return votes(P, A, L, noise, str(r), kept=str(kept), **how)
 
 
 _WORST = (("uniform", "1/10", "1"), ("uniform", "8/15", "1"), ("uniform", "2/3", "1"), ("spike", "2/3", "1/2"))
@@ -250,22 +246,22 @@ _WORST = (("uniform", "1/10", "1"), ("uniform", "8/15", "1"), ("uniform", "2/3",
 
 def _worst_noise(P: Sequence[int], _budget: Budget) -> Iterator[Case]:
     for workers, zeros, (noise, r, kept) in itertools.product(P, ("plus", "abstain"), _WORST):
-        yield _votes(workers, noise=noise, r=r, kept=kept, zeros=zeros)
+        yield votes(workers, noise=noise, r=r, kept=kept, zeros=zeros)
 
 
 def _ties_lost(splits: Sequence[tuple[int, int, int]], _budget: Budget) -> Iterator[Case]:
     """Under the worst noise, with these numbers of workers, of inverting and of lying ones."""
     for (P, A, L), (noise, r, kept) in itertools.product(splits, _WORST):
-        yield _votes(P, A, L, noise, r, kept=kept, zeros="abstain")
+        yield votes(P, A, L, noise, r, kept=kept, zeros="abstain")
 
 
 def _half(_budget: Budget) -> Iterator[Case]:
     for P in (2, 4, 8):
-        yield _votes(P, A=P // 2, zeros="coin")
+        yield votes(P, A=P // 2, zeros="coin")
 
 
 def _refuting(*given: dict[str, Any]) -> Callable[[Budget], Iterator[Case]]:
-    return lambda _budget: (_votes(**each) for each in given)
+    return lambda _budget: (votes(**each) for each in given)
 
 
 def _of_errors(
@@ -290,35 +286,35 @@ _workers = [1, 2, 3, 4, 5, 8, 9, 16, 25, 36, 64, 100]
 
 _ERRORS = (
     _of_errors("vote.law", "honest", "uniform noise, S = 0.346; two more invert, one lies",
-               [_votes(H + 3, 2, 1, r="1/5", zeros="coin") for H in (0, 1, 2, 4, 8, 16, 32)]),
+               [votes(H + 3, 2, 1, r="1/5", zeros="coin") for H in (0, 1, 2, 4, 8, 16, 32)]),
     _of_errors("vote.even_worker", "P", "uniform noise, S = 0.346",
-               [_votes(P, r="1/5", zeros="coin") for P in (2, 4, 6, 8, 16, 32)]),
+               [votes(P, r="1/5", zeros="coin") for P in (2, 4, 6, 8, 16, 32)]),
     _of_errors("worker.gauss", "snr", "normal noise",
-               [_votes(1, noise="normal", r=f"{S}/10") for S in (1, 2, 4, 6, 8, 10, 12, 15, 20, 30)],
+               [votes(1, noise="normal", r=f"{S}/10") for S in (1, 2, 4, 6, 8, 10, 12, 15, 20, 30)],
                partial(_worst_noise, (1,))),
     _of_errors("vote.sharp", "P", "normal noise, S = 1/4, ties lost",
-               [_votes(P, noise="normal", r="1/4", zeros="abstain") for P in _workers],
+               [votes(P, noise="normal", r="1/4", zeros="abstain") for P in _workers],
                partial(_worst_noise, (1, 2, 3, 8))),
     _of_errors("vote.bound", "P", "uniform noise, S = 0.346, ties lost",
-               [_votes(P, r="1/5", zeros="abstain") for P in _workers],
+               [votes(P, r="1/5", zeros="abstain") for P in _workers],
                partial(_ties_lost, [(P, 0, 0) for P in (1, 2, 3, 8)])),
     _of_errors("vote.any_noise", "P", "50 with probability 1/10, else -1",
-               [_votes(P, noise="skewed", r="1") for P in _workers],
+               [votes(P, noise="skewed", r="1") for P in _workers],
                _refuting({"P": 15, "noise": "skewed", "r": "1"}, {"P": 100, "noise": "skewed", "r": "1"})),
     _of_errors("vote.shared_noise", "P", "uniform noise, S = 0.346",
-               [_votes(P, r="1/5") for P in _workers], _refuting({"P": 40}, {"P": 100}), _all_alike),
+               [votes(P, r="1/5") for P in _workers], _refuting({"P": 40}, {"P": 100}), _all_alike),
     _of_errors("adversaries.inverting", "inverting", "25 workers, uniform noise, S = 0.866",
-               [_votes(25, A) for A in range(0, 13, 2)],
+               [votes(25, A) for A in range(0, 13, 2)],
                partial(_ties_lost, [(2, 0, 0), (3, 1, 0), (5, 2, 0), (8, 3, 0)])),
     _of_errors("adversaries.negation_is_worst", "P",
                "44 % vote against the gradient; uniform noise, S = 1.155",
-               [_votes(P, L=P * 11 // 25, r="2/3") for P in (25, 50, 75, 100, 150, 200)],
+               [votes(P, L=P * 11 // 25, r="2/3") for P in (25, 50, 75, 100, 150, 200)],
                _refuting({"P": 100, "L": 44, "r": "2/3"}, {"P": 200, "L": 88, "r": "2/3"})),
     _of_errors("adversaries.liars", "lying", "30 honest workers, uniform noise, S = 1.155",
-               [_votes(30 + L, L=L, r="2/3") for L in range(0, 20, 3)],
+               [votes(30 + L, L=L, r="2/3") for L in range(0, 20, 3)],
                partial(_ties_lost, [(1, 0, 0), (2, 0, 0), (8, 0, 0), (30, 0, 1)])),
     _of_errors("adversaries.half", "P", "half and one invert; uniform noise, S = 0.346",
-               [_votes(P, A=P // 2 + 1, r="1/5", zeros="coin") for P in (2, 4, 6, 8, 16, 32)], _half),
+               [votes(P, A=P // 2 + 1, r="1/5", zeros="coin") for P in (2, 4, 6, 8, 16, 32)], _half),
 )  # fmt: skip
 
 # --- ties --------------------------------------------------------------------------------------------------------
@@ -498,125 +494,3 @@ EXPERIMENTS = studies(
     *map(_of_outvoted, ("vote.no_expansion", "vote.distortion")),
     *_TIES,
 )
-
-# --- ranks beside one process, and test vectors ------------------------------------------------------------------
-
-
-def _telling(P: int) -> Iterator[pairing.RankCase]:
-    """Ties, zeros of both signs, lengths about a byte and below P, both dtypes; every way and every rule."""
-    rng = np.random.default_rng([P, 7])
-    stacks: dict[str, Array] = {
-        "small integers": rng.integers(-1, 2, (P, 17)).astype(np.float64),
-        "cancelling": np.outer((-1.0) ** np.arange(P), np.ones(8)).astype(np.float32),
-        "fewer entries than ranks": rng.standard_normal((P, max(1, P - 1))),
-        "negative zeros": -np.zeros((P, 9), np.float32),
-    }
-    for (name, stack), way, zeros in itertools.product(stacks.items(), WAYS, ZEROS):
-        yield pairing.RankCase({"input": name, "n": stack.shape[1], "way": way, "zeros": zeros}, stack)
-
-
-def _tossed(case: pairing.RankCase) -> dict[str, Any]:
-    given = {key: case.settings[key] for key in ("way", "zeros")}
-    return given | ({"rng": np.random.default_rng(5)} if given["zeros"] == "coin" else {})
-
-
-def _in_one_process(case: pairing.RankCase) -> tuple[list[pairing.RankResult], Traffic]:
-    votes, traffic = majority_vote(case.stack, **_tossed(case))
-    return [{"vote": vote} for vote in votes], traffic
-
-
-def _on_rank(comm: Communicator, case: pairing.RankCase) -> pairing.RankResult:
-    return {"vote": majority_vote.on_rank(comm, case.stack[comm.rank], **_tossed(case))}
-
-
-PAIRINGS = (pairing.Pairing("majority_vote", _telling, _in_one_process, _on_rank),)
-
-
-def subjects() -> list[Any]:
-    """What has test vectors here."""
-    from commbounds.verify.vectors import collectives as made  # it asks this module what it holds
-    from commbounds.verify.vectors.inputs import array, mask
-
-    def cases() -> Iterator[Any]:
-        for way in WAYS:
-            yield from made.full_sizes({"way": way, "zeros": "plus"}, key=83)
-        tied = array([[1, -1, 0, -0.0, 2, 0, -3, 1, 1], [-1, -1, 0, 0, 1, 5, -2, -4, 1]], "float32")
-        for way, zeros in itertools.product(WAYS, ZEROS):
-            coins = {"coins": mask(84, (3, 9), 0.5)} if zeros == "coin" else {}
-            why = "Two ranks: ties, zeros of both signs, and an entry more than a byte has."
-            yield made.case_of(why, {"stack": tied}, {"way": way, "zeros": zeros}, coins, about="ties")
-        yield made.case_of("There is no such way.", {"stack": tied}, {"way": "tree"}, about="tree", refused=True)
-
-    return [made.collective("majority_vote", cases, made.called(majority_vote, "votes", "traffic"), unit="bytes")]
-
-
-# --- figures -----------------------------------------------------------------------------------------------------
-
-
-def _bound(name: str, **values: Any) -> float:
-    return float(claims()[f"majority.{name}"].bound(**values))
-
-
-def _measured(cases: Sequence[Case]) -> list[float]:
-    return [float(_error(majority_vote, case)) for case in cases]
-
-
-def _errors(_budget: str, _seed: int) -> Exhibit:
-    """The vote's error by workers, and by adversaries."""
-    S, odd = 0.5, [1, 3, 5, 9, 15, 25, 41, 65, 101]
-    x = [float(P) for P in odd]
-    r = {"uniform": str(Fraction(S / math.sqrt(3)).limit_denominator(10**6)), "normal": "1/2", "laplace": "1/2"}
-    lines = [
-        Line("printed: 1/(sqrt(P) S)", x, [min(1.0, _bound("vote.bound", P=P, snr=S)) for P in odd], "bound"),
-        *(Line(f"{noise} noise", x, _measured([_votes(P, noise=noise, r=r[noise]) for P in odd])) for noise in r),
-        Line("50 or -1, S = 0.27", x, _measured([_votes(P, noise="skewed", r="1") for P in odd])),
-    ]
-    workers, most = 101, 50
-    adversaries = list(range(0, most + 1, 2))
-    shares = [A / workers for A in adversaries]
-    printed = [
-        min(1.0, _bound("adversaries.inverting", P=workers, inverting=A, snr=2 / math.sqrt(3))) for A in adversaries
-    ]
-    against = [
-        Line("printed: 1/((1 - 2a) sqrt(P) S)", shares, printed, "bound"),
-        Line("they invert", shares, _measured([_votes(workers, A, r="2/3") for A in adversaries])),
-        Line("they vote against g", shares, _measured([_votes(workers, L=A, r="2/3") for A in adversaries])),
-    ]
-    return Exhibit(
-        "majority.errors",
-        "More workers mend the vote under unimodal noise; constant votes break it long before one half",
-        "The exact law of the error. Left: no adversaries, S = 1/2; the skewed noise has mean 4.1, and most of its "
-        "signs are wrong. Right: 101 workers, uniform noise with S = 2/sqrt(3), where one sign of six is wrong.",
-        (
-            Panel("Workers", "workers P", "probability of a wrong vote", tuple(lines), xscale="log", yscale="log"),
-            Panel("Adversaries among 101", "fraction of adversaries", "probability of a wrong vote", tuple(against)),
-        ),
-    )
-
-
-def _moved(_budget: str, _seed: int) -> Exhibit:
-    """Bytes of the busiest rank, over n."""
-    n = 8 * 27720
-    ranks = [2, 3, 4, 6, 8, 11, 20, 33, 63, 126]
-    x = [float(P) for P in ranks]
-    ring = [32 * _bound("shards.thirty_two", P=P, n=n) / n for P in ranks]
-    server, shards, gathered = (
-        [_bound(f"{name}.busiest", P=P, n=n, votebits=1) / n for P in ranks]
-        for name in ("server", "shards", "all_gather")
-    )
-    lines = (
-        Line("full precision, ring all-reduce", x, ring, "reference"),
-        Line("vote by one server, or all-gather", x, server, "exact"),
-        Line("vote by shards", x, shards, "exact"),
-        Line("1/32 of the ring", x, [value / 32 for value in ring], "printed"),
-    )
-    assert server == gathered
-    return Exhibit(
-        "majority.bytes",
-        "A single server sends P/2 times the claimed bytes; shards of it send just these",
-        "Sent by the rank that sends most, for every entry; float32 on the ring.",
-        (Panel("Bytes", "ranks P", "bytes sent per entry", lines, xscale="log", yscale="log"),),
-    )
-
-
-EXHIBITS: dict[str, Maker] = {"majority.errors": _errors, "majority.bytes": _moved}

@@ -1,0 +1,1 @@
+"""Sign SGD with majority vote: the claims confronted with their implementation."""
