@@ -57,6 +57,8 @@ def encoded(c: Any, message: Any) -> Bits:
     if isinstance(message, Coded):
         levels = message.codes.astype(np.int64) + message.levels
         return _with_number(message.norm, message.dtype, _fixed(levels, 2 * message.levels + 1))
+    if isinstance(message, Sparse) and message.position_bits == 0:
+        return _raw(message.values)  # which entries they are both sides know
     if isinstance(message, Sparse):
         return np.concatenate([_positions(c, message.indices.astype(np.int64), *message.shape), _raw(message.values)])
     raise TypeError(f"no encoding is known for {type(message).__name__}")
@@ -79,7 +81,7 @@ def decoded(c: Any, known: Any, sent: Bits) -> Any:
         norm = None if known.norm is None else wire.floats(1, known.dtype)[0]
         codes = wire.numbers(n, 2 * known.levels + 1) - known.levels
         return replace(known, codes=codes.astype(known.codes.dtype), norm=norm)
-    indices = _read_positions(c, wire, n)
+    indices = known.indices if known.position_bits == 0 else _read_positions(c, wire, n)
     return replace(known, indices=indices.astype(np.int32), values=wire.floats(indices.size, known.dtype))
 
 

@@ -31,7 +31,7 @@ def step_max_of_micro_batches(t, tau, overhead=0.0, **options):
 
 def step_counts_ends_at_tau(t, tau, overhead=0.0, **options):
     """A micro-batch that ends exactly at tau counts."""
-    return drop_step(t, tau, overhead, **{"at_threshold": True, **options})
+    return drop_step(t, tau, overhead, **{**options, "at_threshold": True})
 
 
 def step_without_overhead(t, tau, overhead=0.0, **options):
@@ -247,10 +247,13 @@ class LawOfSumsOfMaxima(StepLaw):
 
 
 class LawWithJensen(StepLaw):
-    """E[min(tau, T)] is taken for min(tau, E[T])."""
+    """A step is charged a thousandth more than min(tau, E[T]), which is more than E[min(tau, T)] where T is steady."""
+
+    def mean_time(self):
+        return StepLaw(self.law, self.N, self.M).mean_time()
 
     def capped(self, tau):
-        return np.minimum(tau, StepLaw(self.law, self.N, self.M).mean_time()) * 1.001
+        return np.minimum(tau, self.mean_time()) * 1.001
 
 
 class LawCountsStarts(StepLaw):
