@@ -97,14 +97,12 @@ def _noisy_corpus(_budget: Budget) -> Iterator[Case]:
         yield Case({"n": 1, "q": q, "sigma": 1.0, "gamma": gamma, "family": "noise alone"}, np.zeros((5, 1)))
 
 
+_CONSTANT = ((0.25, 120, 1.0), (0.5, 120, 0.125), (0.75, 120, 8.0), (0.875, 120, 1.0), (63 / 64, 900, 1.0))
+"""q, steps and size of constant gradients that bring the memory to its limit."""
+
+
 def _without_noise(_budget: Budget) -> Iterator[Case]:
-    for q, steps, size in (
-        (0.25, 120, 1.0),
-        (0.5, 120, 0.125),
-        (0.75, 120, 8.0),
-        (0.875, 120, 1.0),
-        (63 / 64, 900, 1.0),
-    ):
+    for q, steps, size in _CONSTANT:
         yield Case({"n": 3, "q": q, "sigma": 0.0, "family": "constant"}, np.full((steps, 3), size))
 
 
@@ -149,13 +147,7 @@ def _sequences(budget: Budget) -> Iterator[Case]:
 
 
 def _shrunk_sequences(_budget: Budget) -> Iterator[Case]:
-    for q, steps, size in (
-        (0.25, 120, 1.0),
-        (0.5, 120, 0.125),
-        (0.75, 120, 8.0),
-        (0.875, 120, 1.0),
-        (63 / 64, 900, 1.0),
-    ):
+    for q, steps, size in _CONSTANT:
         yield Case({"n": 3, "q": q, "family": "constant"}, np.full((steps, 3), size))
 
 
