@@ -102,16 +102,17 @@ class Entry:
     @property
     def pinned(self) -> str:
         """How many neighbours of the formula some case refutes, and which none does."""
-        finding = self.finding
-        asked = finding.mutants - len(finding.explained)
-        words = f"{asked - len(finding.untested)} of {asked} neighbours are refuted by some case"
-        return words + (f"; not tested: {', '.join(finding.untested)}" if finding.untested else "")
+        refuted, asked = self.finding.pinned
+        words = f"{refuted} of {asked} neighbours are refuted by some case"
+        return words + (f"; not tested: {', '.join(self.finding.untested)}" if self.finding.untested else "")
 
     @property
     def slack(self) -> list[str]:
-        """What no case tests, with the book's reason."""
-        reasons = (*self.claim.unpinned, *self.claim.unentered)
-        return [f"{pattern}: {reason}" for pattern, reason in reasons]
+        """What no case tests, by reason."""
+        by_reason: dict[str, list[str]] = {}
+        for name, why in (*self.finding.explained.items(), *self.claim.unentered):
+            by_reason.setdefault(why, []).append(name)
+        return [f"{', '.join(names)}: {why}" for why, names in by_reason.items()]
 
     @property
     def search(self) -> str:

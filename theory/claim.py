@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
@@ -193,6 +194,11 @@ def Ge(left: Any, right: Any) -> Any:
 def Eq(left: Any, right: Any) -> Any:
     """The relation left = right, likewise."""
     return sp.Eq(left, right, evaluate=False)
+
+
+def reason(name: str, reasons: tuple[tuple[str, str], ...]) -> str:
+    """The reason that belongs to the first pattern (shell style) that `name` matches; empty where none does."""
+    return next((why for pattern, why in reasons if fnmatchcase(name, pattern)), "")
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from functools import cache
 from importlib.metadata import version
 
 from commbounds.theory import Claim, Standing
+from commbounds.theory.claim import reason
 from commbounds.verify.experiment import Implementations, budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Evidence, Finding, Method, Series, Verdict
@@ -17,6 +17,7 @@ from commbounds.verify.series import series_of
 
 FALSE_ALARM = 1e-6
 """Probability that a whole run refutes any true statistical claim."""
+_ROOM = "still true: the stated tightness leaves room for it"
 _ORDER = (Verdict.ENUMERATED, Verdict.SURVIVED, Verdict.CONSISTENT)
 
 
@@ -112,7 +113,7 @@ def _disagreement(claim: Claim, verdict: Verdict, judgement: Judgement) -> str:
     if verdict is Verdict.REFUTED:
         return "the book says holds, but a counterexample was found"
     for name, cases in judgement.measurements.regimes().items():
-        if not cases and judgement.measured and not any(fnmatchcase(name, pattern) for pattern, _ in claim.unentered):
+        if not cases and judgement.measured and not reason(name, claim.unentered):
             return f"no case entered {name}, a regime of the bound"
     if claim.tightness is not None and judgement.attained < ATTAINED:
         return f"only {judgement.attained:.4g} of the stated tightness was attained"
@@ -132,7 +133,8 @@ def _finding(
     shares = [e.tightness for e in evidence if e.tightness is not None]
     kept = j.measurements
     pinned = kept.pinned()
-    explained = [name for name in pinned.untested if any(fnmatchcase(name, p) for p, _ in j.study.statement.unpinned)]
+    reasons = {name: reason(name, j.study.statement.unpinned) for name in pinned.untested}
+    explained = {name: why or _ROOM for name, why in reasons.items() if why or name in pinned.room}
     return Finding(
         claim=j.study.claim,
         verdict=verdict,
@@ -150,5 +152,5 @@ def _finding(
         regimes=kept.regimes(),
         mutants=pinned.mutants,
         untested=tuple(name for name in pinned.untested if name not in explained),
-        explained=tuple(explained),
+        explained=explained,
     )

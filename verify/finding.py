@@ -185,9 +185,9 @@ class Finding:
     mutants : int
         Formula mutants of a claim that holds: neighbours of its bound that ask for more, see `theory.mutation`.
     untested : tuple of str
-        Those of them that no case refutes, without those that the claim explains.
-    explained : tuple of str
-        Those that no case refutes, as the claim says.
+        Those of them that no case refutes, for no known reason.
+    explained : dict of str to str
+        Those that no case refutes, with the reason: the book's, or that the stated tightness leaves room for them.
     """
 
     claim: str
@@ -206,13 +206,13 @@ class Finding:
     regimes: dict[str, int] = field(default_factory=dict)
     mutants: int = 0
     untested: tuple[str, ...] = ()
-    explained: tuple[str, ...] = ()
+    explained: dict[str, str] = field(default_factory=dict)
 
     @property
-    def refuted_mutants(self) -> float | None:
-        """Share of the formula mutants that the claim does not explain and that some case refutes; None without any."""
+    def pinned(self) -> tuple[int, int]:
+        """How many formula mutants some case refutes, and of how many: without those that are explained."""
         asked = self.mutants - len(self.explained)
-        return 1.0 - len(self.untested) / asked if asked else None
+        return asked - len(self.untested), asked
 
     @property
     def counterexample(self) -> Counterexample | None:
@@ -271,8 +271,7 @@ def finding_from_json(line: str) -> Finding:
             for e in data.pop("evidence")
         )
         series = tuple(Series(**s) for s in data.pop("series"))
-        for name in ("untested", "explained"):
-            data[name] = tuple(data[name])
+        data["untested"] = tuple(data["untested"])
         return Finding(**{**data, "verdict": Verdict(data["verdict"])}, evidence=evidence, series=series)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"not a finding: {error}") from error

@@ -57,10 +57,13 @@ class Pinned:
         Formula mutants that ask for more than the claim does, somewhere among the measured cases.
     untested : tuple of str
         Those that no case refutes, by name.
+    room : tuple of str
+        Those of them that stay true by the stated tightness: they are nowhere below that share of the bound.
     """
 
     mutants: int
     untested: tuple[str, ...]
+    room: tuple[str, ...] = ()
 
 
 class Measurements:
@@ -117,10 +120,7 @@ class Measurements:
         return {regime.name: int(counts[self._points.entered(regime)].sum()) for regime in listed}
 
     def pinned(self) -> Pinned:
-        """The formula mutants against all that was measured.
-
-        A bound that is loose by a factor that the claim states is held to the sharper bound, that factor included.
-        """
+        """The formula mutants against all that was measured."""
         if self._claim.stands is not Standing.HOLDS or not (self._kept or self._heard):
             return Pinned(0, ())
         with np.errstate(all="ignore"):  # bounds may be infinite, and mutants have no value at some points
@@ -131,16 +131,13 @@ class Measurements:
         pairs = np.array(list(self._kept.values()), np.float64)
         measured, slack = pairs[:, 0], pairs[:, 1]
         bound = self._points(claim.relation.rhs)
-        factor: Any = 1.0
-        if claim.tightness is not None and claim.tightness != sp.oo and not isinstance(claim.relation, sp.Eq):
-            factor = self._points(claim.tightness)
-            factor = 1.0 / factor if isinstance(claim.relation, sp.Ge) else factor
-        room = 1e-12 * np.maximum(np.abs(bound), self._points.size(claim.relation.rhs))
-        mutants, untested = 0, []
+        sharp = None if claim.tightness is None else self._points(claim.tightness) ** self._sign * bound
+        digits = 1e-12 * np.maximum(np.abs(bound), self._points.size(claim.relation.rhs))
+        mutants, untested, room = 0, [], []
         for mutant in formula_mutants(claim.relation.rhs):
             changed = self._points(mutant.bound)
             changed = np.where(np.isfinite(changed), changed, np.nan)  # it asks for nothing there
-            differs = np.isfinite(changed) & (np.abs(changed - bound) > room)
+            differs = np.isfinite(changed) & (np.abs(changed - bound) > digits)
             if not np.isfinite(changed).any():
                 continue  # has no value anywhere
             if isinstance(claim.relation, sp.Eq):
@@ -149,23 +146,26 @@ class Measurements:
                 stronger = differs & (self._sign * (bound - changed) > 0.0)
                 if differs.any() and not stronger.any():
                     continue  # asks for less wherever it asks for something else
-                wanted = factor * changed
-                refuted = stronger & (self._sign * (measured - wanted) > slack + _room(measured, wanted))
+                refuted = stronger & (self._sign * (measured - changed) > slack + _room(measured, changed))
             mutants += 1
             if not (refuted & differs).any():
                 untested.append(mutant.name)
-        return Pinned(mutants, tuple(untested))
+                if sharp is not None and differs.any() and (self._sign * (sharp - changed) <= digits)[differs].all():
+                    room.append(mutant.name)
+        return Pinned(mutants, tuple(untested), tuple(room))
 
     def _pinned_by_streams(self) -> Pinned:
         """The same where draws alone were seen."""
         points, detects = self._at(self._heard), np.array(list(self._heard.values()))
-        bound, untested = points(self._claim.relation.rhs), []
-        mutants = formula_mutants(self._claim.relation.rhs)
-        for mutant in mutants:
+        bound, mutants, untested = points(self._claim.relation.rhs), 0, []
+        for mutant in formula_mutants(self._claim.relation.rhs):
             changed = points(mutant.bound)
+            if not np.isfinite(changed).any():
+                continue  # has no value anywhere
+            mutants += 1
             if not (np.isfinite(changed) & (np.abs(changed - bound) > detects * np.abs(bound))).any():
                 untested.append(mutant.name)
-        return Pinned(len(mutants), tuple(untested))
+        return Pinned(mutants, tuple(untested))
 
 
 def _room(measured: NDArray[np.float64], bound: Any) -> NDArray[np.float64]:

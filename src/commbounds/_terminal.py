@@ -76,8 +76,8 @@ def print_claim(claim: Claim) -> None:
         ("kind", str(claim.kind)),
         ("where", "".join(f"\n  {name}: {meaning}" for name, meaning in definitions(claim).items())),
         ("assumes", "".join(f"\n  {_hypothesis(h)}" for h in claim.assumes) or "nothing"),
-        ("regimes", "".join(f"\n  {r.name}{_reason(r.name, claim.unentered)}" for r in regimes(claim.relation.rhs))),
-        ("not tested", "".join(f"\n  {pattern}: {reason}" for pattern, reason in claim.unpinned)),
+        ("regimes", "".join(f"\n  {regime.name}" for regime in regimes(claim.relation.rhs))),
+        ("not tested", "".join(f"\n  {pattern}: {reason}" for pattern, reason in (*claim.unpinned, *claim.unentered))),
         ("stands", str(claim.stands) + (f", by {claim.corrected_by}" if claim.corrected_by else "")),
         ("tight", "" if claim.tightness is None else f"{claim.tightness}, at: {claim.extremal}"),
         ("source", f"{claim.source.work}; {claim.source.place} [{claim.source.tag}]"),
@@ -95,13 +95,6 @@ def _hypothesis(hypothesis: Hypothesis) -> str:
     if hypothesis.ensured:
         return f"{hypothesis.name}: {hypothesis.statement} (ensured: {hypothesis.ensured})"
     return f"{hypothesis.name}: {hypothesis.statement}"
-
-
-def _reason(name: str, reasons: Sequence[tuple[str, str]]) -> str:
-    """Why no case is there, if the book says so."""
-    from fnmatch import fnmatchcase
-
-    return next((f": no case, {reason}" for pattern, reason in reasons if fnmatchcase(name, pattern)), "")
 
 
 def print_findings(findings: list[Finding]) -> None:
@@ -141,9 +134,9 @@ def print_findings(findings: list[Finding]) -> None:
 
 
 def _pinned(findings: Sequence[Finding]) -> str:
-    """Formula mutants that some case refutes, of those that the book does not explain: ``7/8``; empty without any."""
-    asked = sum(f.mutants - len(f.explained) for f in findings)
-    return f"{asked - sum(len(f.untested) for f in findings)}/{asked}" if asked else ""
+    """Formula mutants that some case refutes, of those that are not explained: ``7/8``; empty without any."""
+    refuted, asked = (sum(counts) for counts in zip(*(f.pinned for f in findings), strict=True))
+    return f"{refuted}/{asked}" if asked else ""
 
 
 def _by_column(findings: Sequence[Finding]) -> Any:
@@ -167,28 +160,20 @@ def _by_column(findings: Sequence[Finding]) -> Any:
 
 
 def print_deaf(findings: Sequence[Finding]) -> None:
-    """Print what no case tested, one line each: terms of bounds, regimes, cases that could not be measured."""
-    from fnmatch import fnmatchcase
-
+    """Print what no case tested, one line each, with the reason where one is known: parts of formulas, and regimes."""
     from commbounds import theory
+    from commbounds.theory.claim import reason
 
-    lines = 0
+    told = []
     for finding in findings:
-        claim = theory.claims()[finding.claim]
-        told = [(f"formula: {name}", "") for name in finding.untested]
-        told += [
-            (f"formula: {name}", next(why for pattern, why in claim.unpinned if fnmatchcase(name, pattern)))
-            for name in finding.explained
-        ]
-        told += [
-            (f"regime: {name}", next((why for pattern, why in claim.unentered if fnmatchcase(name, pattern)), ""))
-            for name, cases in finding.regimes.items()
-            if not cases
-        ]
-        for what, reason in told:
-            click.echo(f"{finding.claim}  {what}  " + (f"[{reason}]" if reason else click.style("no reason", fg="red")))
-        lines += len(told)
-    click.echo(f"{lines} things that no case tested")
+        unentered = theory.claims()[finding.claim].unentered
+        told += [(finding.claim, f"formula: {name}", "") for name in finding.untested]
+        told += [(finding.claim, f"formula: {name}", why) for name, why in finding.explained.items()]
+        empty = [name for name, cases in finding.regimes.items() if not cases]
+        told += [(finding.claim, f"regime: {name}", reason(name, unentered)) for name in empty]
+    for claim, what, why in told:
+        click.echo(f"{claim}  {what}  " + (f"[{why}]" if why else click.style("no reason", fg="red")))
+    click.echo(f"{len(told)} things that no case tested")
 
 
 WORKER_OPTIONS = (

@@ -300,7 +300,18 @@ def test_a_loose_term_is_told(confronted):
     assert "without the term k" in finding.untested
     assert "without the term 4*n" not in confronted(sp.Eq(W, k), study=CASES).untested
     explained = confronted(sp.Le(W, k + 4 * n), study=CASES, unpinned=(("*", "the made-up bound is loose"),))
-    assert (explained.untested, explained.explained) == ((), finding.untested)
+    assert explained.untested == ()
+    assert explained.explained == dict.fromkeys(finding.untested, "the made-up bound is loose")
+
+
+def test_what_the_stated_tightness_leaves_room_for_is_no_gap_and_what_it_does_not_is(confronted):
+    half = {"tightness": Fraction(1, 2), "extremal": "any", "study": {**CASES, "extremal": full}}
+    finding = confronted(sp.Le(W, 2 * k), **half)
+    assert finding.as_stated, finding.message
+    assert finding.untested == ()  # 2 is less than k where k is 3, and 2 (k - 1) where k is 1
+    assert finding.explained == {"0.9 times the bound": "still true: the stated tightness leaves room for it"}
+    slack = confronted(sp.Le(W, 2 * k), lambda values: max(1, values["k"] - 1), study=CASES)
+    assert "0.9 times the bound" in slack.untested
 
 
 def test_a_neighbour_without_a_value_anywhere_is_none(confronted):
@@ -313,7 +324,7 @@ def test_what_pins_a_formula_down(confronted):
     finding = confronted(sp.Eq(W, k), study=CASES)
     assert finding.mutants > 0
     assert finding.untested == ()
-    assert finding.refuted_mutants == 1.0
+    assert finding.pinned == (finding.mutants, finding.mutants)
 
 
 def test_where_the_stated_tightness_is_zero_so_must_be_what_is_measured(confronted):
