@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from commbounds.figures.curves import claim_of, draw
 from commbounds.figures.exhibits import draw_exhibit
-from commbounds.figures.files import rendered, written
+from commbounds.figures.files import rendered
 from commbounds.figures.formula import mathml
 from commbounds.figures.status import MEANING, Status, number, ratio, status
 from commbounds.figures.svg import inlined
@@ -26,6 +26,7 @@ from commbounds.theory import book as contents
 from commbounds.theory.definitions import definitions
 from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding, Verdict
+from commbounds.verify.writing import written
 
 KINDS = {
     Kind.SURE: "for every input and every outcome of the algorithm's own randomness",
