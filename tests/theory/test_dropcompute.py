@@ -96,8 +96,8 @@ def best_near(step, overhead, expected, unit=1.0):
     return float(best / unit), float(gains.max())
 
 
-# base 0.45 s, M = 12, overhead 0.5 s: E[T], published E[T], best threshold, its gain, share dropped, at N = 200; gain at
-# N = 2048. The other program printed 1.207 for Bernoulli's gain, whose exact value is 1.207554.., and 7.38 and
+# base 0.45 s, M = 12, overhead 0.5 s: E[T], published E[T], best threshold, its gain, share dropped, at N = 200; its
+# gain at N = 2048. The other program printed 1.207 for Bernoulli's gain, whose exact value is 1.207554.., and 7.38 and
 # 12.7 for the released noise: its thresholds were too far apart to meet the best one, 7.3975, which gains 1.32875 where
 # 7.38 gains 1.32866.
 SHAPE = math.sqrt(math.log(2.0))
