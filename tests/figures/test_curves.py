@@ -123,7 +123,7 @@ def test_rounding_does_not_stretch_the_axis(findings, book):
 def test_labels_along_x_keep_apart(findings, book):
     x = [2 / 2410, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0]
     (ax,) = draw(replace(findings[0], series=(Series("", "k/n", x, [1.0] * 7, [1.0] * 7),)), book).axes
-    assert list(ax.xaxis.get_major_locator().locs) == pytest.approx([x[0], 0.01, 0.03, 0.1, 0.3, 1.0])
+    assert list(ax.xaxis.get_major_locator().locs) == [x[0], 0.01, 0.03, 0.1, 0.3, 1.0]
     assert [ax.xaxis.get_major_formatter()(v) for v in (x[0], 1 / 64, 1.125, 2.0**27)] == [
         "0.00083",
         "1/64",

@@ -24,7 +24,6 @@ WRONG_STEPS = (
 
 @pytest.mark.parametrize("twin", WRONG_STEPS, ids=lambda twin: twin.__name__)
 @pytest.mark.parametrize("claim", ["feedback.ef21m.step", "feedback.ef14.telescoping"])
-@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")
 def test_identities_notice_every_wrong_step(claim, twin):
     assert evidence(claim, Method.EXACT, {"FeedbackSGD": twin}).verdict is Verdict.REFUTED
 
@@ -39,7 +38,6 @@ def test_rates_notice_a_step_that_is_too_short(claim):
 
 @pytest.mark.parametrize("twin", WRONG_STEPS[2:], ids=lambda twin: twin.__name__)
 @pytest.mark.parametrize("claim", ["feedback.ef14.rate", "feedback.ef21.rate"])
-@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")
 def test_rates_notice_a_step_that_is_too_long(claim, twin):
     assert evidence(claim, Method.SEARCH, {"FeedbackSGD": twin}).verdict is Verdict.REFUTED
 
@@ -49,14 +47,12 @@ def test_rates_notice_a_step_that_is_too_long(claim, twin):
     [*WRONG_STEPS, feedback.SameDrawsInEveryStep, feedback.SketchesOfOneColumn, feedback.LastWorkerForgets],
     ids=lambda twin: twin.__name__,
 )
-@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")
 def test_floors_notice_all_that_differs_from_the_recursion(twin):
     found = evidence("feedback.arc.speedup", Method.SEARCH, {"FeedbackSGD": twin})
     assert found.verdict is Verdict.REFUTED
 
 
 @pytest.mark.parametrize("claim", ["feedback.ef21m.bound", "feedback.arc.bound"])
-@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")
 def test_bounds_notice_a_worker_that_forgets(claim):
     found = evidence(claim, Method.SEARCH, {"FeedbackSGD": feedback.LastWorkerForgets})
     assert found.verdict is Verdict.REFUTED
@@ -101,7 +97,7 @@ def test_rates_are_confronted_where_f_is_not_convex():
         slopes = [problem.mean(sign * step * entry) @ entry for sign in (1, -1)]
         values = [problem.gap(sign * step * entry) for sign in (1, 0, -1)]
         # the gradient is the value's difference; both are off by step^2 times third derivatives, which are below 10
-        assert (values[0] - values[2]) / (2 * step) == pytest.approx(problem.mean(0 * entry) @ entry, abs=1e-6)
+        assert (values[0] - values[2]) / (2 * step) == pytest.approx(problem.mean(0 * entry) @ entry, abs=10 * step**2)
         assert abs(slopes[0] - slopes[1]) / (2 * step) <= problem.L
     curvatures = [(problem.mean(step * e) - problem.mean(-step * e)) @ e / (2 * step) for e in np.eye(4)]
     assert min(curvatures) < -0.01
