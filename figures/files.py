@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,6 +17,7 @@ from commbounds.figures.style import DPI
 from commbounds.theory import Claim
 from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding
+from commbounds.verify.writing import written
 
 _METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None},
@@ -41,20 +40,6 @@ def rendered(figure: Figure, form: str) -> bytes:
         return buffer.getvalue()
     text = buffer.getvalue().decode()
     return _TAG.sub(lambda tag: _DECIMALS.sub(r"\1", tag[0]), text).encode()
-
-
-def written(path: Path, content: bytes) -> None:
-    """Put `content` at `path` in one step: readers see the old file or the new one, never half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
 
 
 def save(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from commbounds.verify.executors import lost_its_worker
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Finding, Verdict, finding_from_json
+from commbounds.verify.writing import replaced
 
 _START = '{"as_stated": '
 """How every line begins."""
@@ -220,14 +221,3 @@ def _append(path: Path, finding: Finding) -> None:
         file.write(finding.to_json() + "\n")
         file.flush()
         os.fsync(file.fileno())
-
-
-def replaced(path: Path, lines: Sequence[str]) -> None:
-    """Write the file anew with these lines, atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in lines)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)

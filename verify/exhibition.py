@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from commbounds.verify.confront import versions
-from commbounds.verify.engine import replaced
 from commbounds.verify.executors import TaskLost, lost_its_worker
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
 from commbounds.verify.exhibits import EXHIBITS
+from commbounds.verify.writing import replaced
 
 
 def select_exhibits(patterns: Iterable[str] = ("*",)) -> list[str]:

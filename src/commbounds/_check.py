@@ -66,7 +66,7 @@ def check(
     def finished() -> int:
         """The exit code, when there are no more reports to come."""
         if out is not None:
-            from commbounds.verify.engine import replaced
+            from commbounds.verify.writing import replaced
 
             replaced(out, [report.to_json() for report in reports])
         return 1 if wrong(reports, known, print_unmatched=not only) else 0

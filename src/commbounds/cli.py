@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from commbounds import __version__
+from commbounds._certificates import certificates, certify
 from commbounds._check import check
 from commbounds._cost import cost
 from commbounds._ranks import ranks
@@ -247,6 +248,8 @@ def bench(quick: bool, entries: int, parts: tuple[str, ...]) -> None:
     )
 
 
+main.add_command(certificates)
+main.add_command(certify)
 main.add_command(check)
 main.add_command(cost)
 main.add_command(ranks)

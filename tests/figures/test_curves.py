@@ -8,10 +8,11 @@ import pytest
 import sympy as sp
 
 from commbounds.figures import draw, save
-from commbounds.figures.files import rendered, written
+from commbounds.figures.files import rendered
 from commbounds.figures.style import COLOURS
 from commbounds.figures.svg import inlined
 from commbounds.verify.finding import Series
+from commbounds.verify.writing import written
 
 
 @pytest.mark.parametrize(

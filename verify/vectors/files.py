@@ -5,8 +5,6 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from commbounds.verify.vectors.case import vector_json
 from commbounds.verify.vectors.numbers import text_of
 from commbounds.verify.vectors.schema import README, VERSION, schema
 from commbounds.verify.vectors.subjects import LEFT_OUT, subjects
+from commbounds.verify.writing import written as put
 
 INDEX, ABOUT, FORM = "index.json", "README.md", "schema.json"
 FOLDERS = {"compressor": "compressors", "mechanism": "compressors", "collective": "collectives"}
@@ -99,7 +98,7 @@ def written(folder: Path, patterns: Sequence[str] = ()) -> list[str]:
     checked_folder(folder)
     files, before = contents(patterns), set(_listed(folder))
     for path, text in files.items():
-        _replace(folder / path, text)
+        put(folder / path, text.encode())
     for path in sorted(before - set(files)):
         (folder / path).unlink(missing_ok=True)
     return list(files)
@@ -141,16 +140,3 @@ def parsed(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return held if isinstance(held, dict) else {}
-
-
-def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(text.encode())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise

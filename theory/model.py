@@ -1,0 +1,200 @@
+"""What a proof speaks of: `Model`, a claim's quantity in exact arithmetic, and `Goal`, what is to be shown of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Goal:
+    """That an expression is nowhere negative, or is zero, wherever the model's conditions are met.
+
+    Everything is a rational function, with rational coefficients, of symbols and of powers with symbolic exponents
+    (``p**t``), which count as symbols of their own.
+
+    Parameters
+    ----------
+    name : str
+        Short; unique among the model's goals at one instance.
+    show : sympy expression
+        What is to be shown not to be negative.
+    equal : bool
+        Whether it is to be shown to be zero instead.
+    given : mapping from str to sympy expression
+        What the model knows not to be negative, by name.
+    positive : mapping from str to sympy expression
+        What it knows to be positive.
+    zero : mapping from str to sympy expression
+        What it knows to be zero.
+    vectors : sequence of symbol
+        Symbols that stand for vectors. Everything is then a form of degree 0 or 2 in them, and a product of two of them
+        is an inner product: what is shown holds in every dimension.
+    hints : sequence of sympy expression
+        Whose squares a solver may try. A proof need not use them.
+    """
+
+    name: str
+    show: Any
+    equal: bool = False
+    given: Mapping[str, Any] = field(default_factory=dict)
+    positive: Mapping[str, Any] = field(default_factory=dict)
+    zero: Mapping[str, Any] = field(default_factory=dict)
+    vectors: Sequence[Any] = ()
+    hints: Sequence[Any] = ()
+
+    def __post_init__(self) -> None:
+        names = [*self.given, *self.positive, *self.zero]
+        if len(set(names)) < len(names):
+            raise ValueError(f"conditions of {self.name} must have different names, got {', '.join(names)}")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A claim's measured quantity in exact arithmetic: what a certificate proves the claim of.
+
+    Parameters
+    ----------
+    claim : str
+        Name of the claim.
+    words : str
+        What the symbols stand for, and why the goals say what the claim says.
+    scope : str
+        For which inputs and parameters the goals prove the claim; ``{P}`` where the values of an enumerated parameter
+        stand. ``every x in R^n, every n >= k >= 1``.
+    goals : function
+        Of the claim's bound (its right-hand side) and, by name, of the enumerated parameters: the goals that together
+        prove the claim there.
+    tie : tuple of str
+        What ties the model to the implementation: claims of the book whose enumeration, or tests
+        (``tests/FILE.py::NAME``) whose cases, run the kernel and compare it with the model.
+    instances : sequence of mapping
+        Values of the enumerated parameters for which a certificate is looked for; one may prove fewer.
+    """
+
+    claim: str
+    words: str
+    scope: str
+    goals: Callable[..., Sequence[Goal]]
+    tie: tuple[str, ...]
+    instances: Sequence[Mapping[str, Any]] = ({},)
+
+    def __post_init__(self) -> None:
+        for name in ("words", "scope"):
+            if not getattr(self, name).strip():
+                raise ValueError(f"{name} of the model of {self.claim} must not be empty")
+        if not self.tie:
+            raise ValueError(f"the model of {self.claim} must name what ties it to the implementation")
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the enumerated parameters."""
+        return tuple(inspect.signature(self.goals).parameters)[1:]
+
+    def goals_at(self, bound: Any, at: Mapping[str, Any]) -> dict[str, Goal]:
+        """The goals at one instance, by name.
+
+        Parameters
+        ----------
+        bound : sympy expression
+            The claim's right-hand side.
+        at : mapping from str to int or Fraction
+            A value for every enumerated parameter.
+
+        Raises
+        ------
+        ValueError
+            There are none, two have one name, or the instance has other parameters than the model.
+        """
+        if set(at) != set(self.parameters):
+            raise ValueError(f"the model of {self.claim} is enumerated over {self.parameters}, got {tuple(at)}")
+        goals = tuple(self.goals(bound, **at))
+        named = {goal.name: goal for goal in goals}
+        if not named or len(named) < len(goals):
+            raise ValueError(f"the model of {self.claim} must have goals of different names, got {len(goals)}")
+        return named
+
+    def scope_of(self, instances: Sequence[Mapping[str, Any]]) -> str:
+        """The scope in words, where these instances are proved.
+
+        Raises
+        ------
+        ValueError
+            There are none, or one has other parameters than the model.
+        """
+        if not instances:
+            raise ValueError(f"a certificate of {self.claim} must prove at least one instance")
+        if any(set(at) != set(self.parameters) for at in instances):
+            raise ValueError(f"the model of {self.claim} is enumerated over {self.parameters}, got {instances}")
+        if len(self.parameters) > 1:
+            listed = "; ".join(", ".join(f"{name} = {at[name]}" for name in self.parameters) for at in instances)
+            return self.scope.format_map(dict.fromkeys(self.parameters, f"({listed})"))
+        return self.scope.format_map({name: ranges([at[name] for at in instances]) for name in self.parameters})
+
+
+def ranges(values: Sequence[Any]) -> str:
+    """Numbers in words, runs of integers as one: ``2..16, 32``.
+
+    Examples
+    --------
+    >>> ranges([2, 3, 4, 8])
+    '2..4, 8'
+    """
+    runs: list[list[Any]] = []
+    for value in sorted(set(values)):
+        if runs and isinstance(value, int) and runs[-1][-1] == value - 1:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    return ", ".join(f"{run[0]}..{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+def recurrence(
+    closed: Any, index: Any, first: Any, step: Callable[[Any, Any], Any], start: int = 0
+) -> tuple[Goal, ...]:
+    """The two goals of a proof by induction that a closed form solves a recurrence.
+
+    Parameters
+    ----------
+    closed : sympy expression
+        The closed form, in `index`.
+    index : symbol
+        What the induction runs over.
+    first : sympy expression
+        The value at `start`, by the model.
+    step : function
+        Of the value at some index, and that index: the value at the next, by the model.
+    start : int
+        Where the induction begins.
+
+    Returns
+    -------
+    tuple of Goal
+        That the closed form has the first value, and that it makes the step.
+    """
+    return (
+        Goal("first", closed.subs(index, start) - first, equal=True),
+        Goal("step", closed.subs(index, index + 1) - step(closed, index), equal=True),
+    )
+
+
+def in_range(symbol: Any, low: Any = 0, high: Any = 1) -> dict[str, Any]:
+    """The two conditions low <= symbol <= high, by name."""
+    return {f"{symbol} - {low}" if low != 0 else str(symbol): symbol - low, f"{high} - {symbol}": high - symbol}
+
+
+def by_claim(*models: Model) -> dict[str, Model]:
+    """Models by the name of their claim.
+
+    Raises
+    ------
+    ValueError
+        A claim has two.
+    """
+    named = {model.claim: model for model in models}
+    if len(named) < len(models):
+        raise ValueError("a claim has one model")
+    return named

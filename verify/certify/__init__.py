@@ -1,0 +1,6 @@
+"""Certificates: proofs of claims for every input of a scope, checked in exact arithmetic."""
+
+from commbounds.verify.certify.certificate import Certificate, CertificateError, files, from_json, load, models
+from commbounds.verify.certify.checker import check
+
+__all__ = ["Certificate", "CertificateError", "check", "files", "from_json", "load", "models"]

@@ -1,0 +1,219 @@
+"""Whether a certificate proves its claim: in rational arithmetic, by identities of polynomials, trusting no solver.
+
+A goal says that an expression ``show`` is not negative wherever the conditions of a model hold. A proof of it is an
+identity, which one multiplication checks::
+
+    clear * show = sum of  coefficient * product of conditions * square  +  sum of  multiplier * zero
+
+where ``clear`` is a product of conditions that are positive, every coefficient is a positive number, every square is
+that of a polynomial, and every ``zero`` is zero by the model. Farkas multipliers, sums of squares, the multipliers of
+performance estimation and plain identities all have this form. Of one variable in an interval, Sturm's theorem
+counts roots instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import sympy as sp
+
+from commbounds import theory
+from commbounds.theory.model import Goal, Model
+from commbounds.verify.certify.certificate import Certificate, CertificateError, models
+from commbounds.verify.certify.polynomials import Polynomials, is_zero
+
+_KINDS = ("identity", "linear", "products", "squares", "sturm")
+
+
+def check(certificate: Certificate, bound: Any = None, model: Model | None = None) -> None:
+    """Check a certificate; None where it proves its claim for its scope.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        What is checked.
+    bound : sympy expression
+        The bound that the model's goals are about; the claim's, if nothing is said.
+    model : Model
+        The model; the book's for the claim, if nothing is said.
+
+    Raises
+    ------
+    CertificateError
+        It does not, with the first reason found.
+    """
+    claim = theory.claims().get(certificate.claim)
+    model = model if model is not None else models().get(certificate.claim)
+    if model is None or (claim is None and bound is None):
+        raise CertificateError(f"{certificate.claim} has no model that a certificate could prove")
+    bound = bound if bound is not None else claim.relation.rhs  # type: ignore[union-attr]
+    try:
+        scope = model.scope_of(certificate.instances)
+    except ValueError as error:
+        raise CertificateError(str(error)) from error
+    if certificate.scope != scope:
+        raise CertificateError(f"the scope must be {scope!r}")
+    if certificate.kind != kind_of(certificate):
+        raise CertificateError(f"the kind must be {kind_of(certificate)}, got {certificate.kind}")
+    left: dict[tuple[int, str], Mapping[str, Any]] = {}
+    for proof in certificate.proofs:
+        key = proof.get("at", 0), proof.get("goal", "")
+        if key in left:
+            raise CertificateError(f"{key} is proved twice")
+        left[key] = proof
+    for i, at in enumerate(certificate.instances):
+        for name, goal in model.goals_at(bound, at).items():
+            if (i, name) not in left:
+                raise CertificateError(f"no proof of {_where(name, at)}")
+            try:
+                prove(goal, left.pop((i, name)))
+            except CertificateError as error:
+                raise CertificateError(f"{_where(name, at)}: {error}") from error
+    if left:
+        raise CertificateError(f"a proof of what is no goal: {next(iter(left))}")
+
+
+def kind_of(certificate: Certificate) -> str:
+    """The strongest tool that a certificate's proofs use.
+
+    ``identity``: both sides are the same. ``linear``: one condition a term. ``products`` of conditions. ``squares`` of
+    polynomials. ``sturm``: roots are counted.
+    """
+    kinds = {0}
+    for proof in certificate.proofs:
+        if "sturm" in proof:
+            kinds.add(4)
+        for term in proof.get("terms", ()):
+            kinds.add(3 if len(term) > 2 else 2 if _whole(term) > 1 else 1)
+    return _KINDS[max(kinds)]
+
+
+def _whole(term: Any) -> int:
+    try:
+        return sum(term[1].values())
+    except (IndexError, AttributeError, TypeError) as error:
+        raise CertificateError(f"a term is [coefficient, {{condition: power}}] or with a square, got {term}") from error
+
+
+def _where(goal: str, at: Mapping[str, Any]) -> str:
+    return f"goal {goal!r}" + "".join(f", {name} = {value}" for name, value in at.items())
+
+
+def prove(goal: Goal, proof: Mapping[str, Any]) -> None:
+    """Check the proof of one goal.
+
+    Raises
+    ------
+    CertificateError
+        It does not prove it.
+    """
+    unknown = set(proof) - {"at", "goal", "clear", "terms", "zero", "sturm"}
+    if unknown:
+        raise CertificateError(f"a proof has no {', '.join(sorted(unknown))}")
+    if "sturm" in proof:
+        _sturm(goal, proof)
+        return
+    terms, zero, clear = proof.get("terms", ()), proof.get("zero", {}), proof.get("clear", {})
+    if goal.equal and terms:
+        raise CertificateError("what is to be zero must be so by an identity: no terms")
+    conditions = {**goal.given, **goal.positive}
+    space = Polynomials([goal.show, *conditions.values(), *goal.zero.values()])
+    known = {name: space.of(expression) for name, expression in conditions.items()}
+    total = [_product(space, _chosen(clear, goal.positive), known, space.of(goal.show))]
+    for term in terms:
+        coefficient, chosen = _coefficient(term[0]), _chosen(term[1], conditions)
+        square = space.read(term[2]) if len(term) > 2 else space.ring.one
+        if goal.vectors:
+            _one_form(space, goal, [(known[name][0], power) for name, power in chosen.items()], square)
+        start = -coefficient * square**2, space.ring.one
+        total.append(_product(space, chosen, known, start))
+    for name, multiplier in zero.items():
+        if name not in goal.zero:
+            raise CertificateError(f"the model does not know that {name!r} is zero")
+        numerator, denominator = space.of(goal.zero[name])
+        if goal.vectors:
+            _one_form(space, goal, [(numerator, 1), (space.read(multiplier), 1)], space.ring.one)
+        total.append((-space.read(multiplier) * numerator, denominator))
+    if goal.vectors:
+        if not space.degree(total[0][0], goal.vectors) <= {0, 2}:
+            raise CertificateError("what is shown must be a form of degree 0 or 2 in the vectors")
+        if any(space.degree(denominator, goal.vectors) != {0} for _, denominator in total):
+            raise CertificateError("denominators must not have vectors")
+    if not is_zero(total):
+        raise CertificateError("the two sides are not the same polynomial")
+
+
+def _coefficient(text: Any) -> Any:
+    try:
+        value = Fraction(text)
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        raise CertificateError(f"a coefficient must be a rational number, got {text!r}") from error
+    if value <= 0 or isinstance(text, float):
+        raise CertificateError(f"a coefficient must be an exact positive number, got {text!r}")
+    return sp.QQ(value.numerator, value.denominator)
+
+
+def _chosen(powers: Any, conditions: Mapping[str, Any]) -> dict[str, int]:
+    if not isinstance(powers, Mapping):
+        raise CertificateError(f"conditions are given with their powers, got {powers!r}")
+    for name, power in powers.items():
+        if name not in conditions:
+            raise CertificateError(f"the model has no condition {name!r} of this kind")
+        if type(power) is not int or power < 1:
+            raise CertificateError(f"the power of {name!r} must be a positive whole number, got {power!r}")
+    return dict(powers)
+
+
+def _product(space: Polynomials, chosen: Mapping[str, int], known: Mapping[str, Any], start: Any) -> Any:
+    numerator, denominator = start
+    for name, power in chosen.items():
+        numerator, denominator = numerator * known[name][0] ** power, denominator * known[name][1] ** power
+    return numerator, denominator
+
+
+def _one_form(space: Polynomials, goal: Goal, factors: Any, square: Any) -> None:
+    """Whether a product is a form of inner products: one factor of degree 2, or one square of a combination of them."""
+    degrees = [space.degree(factor, goal.vectors) for factor, power in factors for _ in range(power)]
+    degrees.append({2 * d for d in space.degree(square, goal.vectors)})
+    if any(d - {0, 2} for d in degrees) or sum(2 in d for d in degrees) > 1:
+        raise CertificateError("a term must be a form of degree 0 or 2 in the vectors, and not a product of such")
+
+
+def _sturm(goal: Goal, proof: Mapping[str, Any]) -> None:
+    """Sturm's theorem: no root of odd order within an interval, and a positive value there."""
+    try:
+        low, high = (goal.given[name] for name in proof["sturm"])
+    except (KeyError, ValueError) as error:
+        raise CertificateError("sturm names the two conditions low <= symbol and symbol <= high") from error
+    symbols = low.free_symbols | high.free_symbols
+    if len(symbols) != 1 or goal.vectors or goal.equal:
+        raise CertificateError("Sturm's theorem is about one symbol")
+    (x,) = symbols
+    least, most = x - low, x + high
+    if least.free_symbols or most.free_symbols:
+        raise CertificateError("sturm names the two conditions low <= symbol and symbol <= high")
+    numerator, denominator = sp.fraction(sp.together(goal.show))
+    polynomial = sp.Poly(numerator * denominator, x, domain="QQ")  # of the sign of the quotient
+    if polynomial.is_zero:
+        return
+    crossing = sp.Poly(1, x, domain="QQ")
+    for factor, order in polynomial.sqf_list()[1]:
+        crossing *= factor if order % 2 else 1
+    crossing = crossing.quo(sp.gcd(crossing, sp.Poly((x - least) * (x - most), x, domain="QQ")))
+    chain = [crossing, crossing.diff()]
+    while not chain[-1].is_zero:
+        chain.append(-chain[-2].rem(chain[-1]))
+    changes = [_changes([f.eval(end) for f in chain[:-1]]) for end in (least, most)]
+    if changes[0] != changes[1]:
+        raise CertificateError(f"{changes[0] - changes[1]} changes of sign between {least} and {most}")
+    steps = polynomial.degree() + 2  # more points within than there are roots
+    if not any(polynomial.eval(least + (most - least) * sp.Rational(i, steps)) > 0 for i in range(1, steps)):
+        raise CertificateError(f"negative between {least} and {most}")
+
+
+def _changes(values: Any) -> int:
+    signs = [value > 0 for value in values if value != 0]
+    return sum(a != b for a, b in pairwise(signs))
