@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing, for_one_reason
 from commbounds.theory.column import Column
 from commbounds.theory.cost import critical_words
 from commbounds.theory.dense.schedules import PRINTED
@@ -323,9 +323,9 @@ _HOEFFDING = (
     "tail, over exp(-2 (k - H q)^2/H), is largest where H q is k"
 )
 _LARGEST_SHARE = (
-    "How large a share of the claim: beyond S = 2/sqrt 3 it falls with S, as the tail grows at least like sqrt q. Below, "
-    "e = S/(2 sqrt 3). For two workers it "
-    "is sqrt(6)/4 (3 u - 2 u^2 - u^3) with u = S/sqrt 3, which is largest at u = (sqrt(13) - 2)/3. For other P: "
+    "How large a share of the claim: beyond S = 2/sqrt 3 it falls with S, as the tail grows at least like sqrt q. "
+    "Below, e = S/(2 sqrt 3). For two workers it is sqrt(6)/4 (3 u - 2 u^2 - u^3) with u = S/sqrt 3, which is largest "
+    "at u = (sqrt(13) - 2)/3. For other P: "
     f"{_HOEFFDING}. At q = 1/2 the tail is 1/2 for odd P, 1/2 + C(P, P/2)/2^(P + 1) for even P, so the share is at "
     "most that times 2 sqrt 3 y exp(-2 y^2) <= 1.051, y = e sqrt(P): less than 0.526 for odd P, than 0.5385 for even P "
     "above 1018. For even P from 4 to 1018 it was computed: at most 0.483."
@@ -512,8 +512,8 @@ _ADVERSARIES = (
         unpinned=(
             (
                 "0.9 times the bound",
-                "loose by nature: by Cantelli's inequality, of whose bound a binomial tail is 0.54 at most where nobody "
-                "inverts, and was not seen above 0.434 elsewhere",
+                "loose by nature: a binomial tail is 0.54 of Cantelli's bound at most where nobody inverts; elsewhere "
+                "0.434 is the most seen",
             ),
             ("P + 1 for P", "still true: a worker more changes so little that 0.66 is the most, among sixty workers"),
         ),
@@ -555,13 +555,11 @@ _ADVERSARIES = (
         ),
         tightness=sp.Rational(3, 4),
         unpinned=(
-            *(
-                (
-                    pattern,
-                    "still true: exp(-1/(2 H)) is more than 3/4 from two honest workers on, more than 1/2 for one, and "
-                    "no vote errs more often",
-                )
-                for pattern in ("without the factor (honest[*](1 - 2[*]flip) - lying)[*][*]2", "lying + 1 for lying")
+            *for_one_reason(
+                "still true: exp(-1/(2 H)) is more than 3/4 from two honest workers on, more than 1/2 for one, and no "
+                "vote errs more often",
+                "without the factor (honest*(1 - 2*flip) - lying)**2",
+                "lying + 1 for lying",
             ),
             ("honest + 1 for honest", "still true: 3/4 is the most again, among 79 honest workers"),
         ),

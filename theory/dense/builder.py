@@ -127,7 +127,7 @@ class AllReduceClaims:
                 "loose by nature: in the denominator hu is of second order in u, and so is the slack; hu itself is "
                 "changed by other neighbours, which cases refute",
                 f"without the factor {depth}",
-                "without the factor 1/(-unit[*]*",
+                "without the factor 1/(-unit*",
                 "without the term P",
             ),
         )
