@@ -174,7 +174,7 @@ _ARC_LOOSE = (
     ),
     *for_one_reason(
         "Still true where gradients are exact: estimates that begin with zeros lag by ||grad f||^2 <= 2 L gap, for "
-        "which the first term has 20 times as much; with noise in the first gradients (2/eta + 16 eta/alpha^2) times the "
+        "which the first term has 20 times as much; with noise in them (2/eta + 16 eta/alpha^2) times the "
         "momentum's lag is more, as 2/eta + 16 eta/alpha^2 > 4/alpha.",
         "without the term 4*mean_lag/(alpha*horizon)",
         "0.9 times the term 4*mean_lag/(alpha*horizon)",
