@@ -212,7 +212,7 @@ def _first_steps(_budget: Budget) -> Iterator[Case]:
 
 def _early(budget: Budget) -> Iterator[Case]:
     yield from _first_steps(budget)
-    for (m, n), M in (((2, 2), 1.0), ((3, 2), 3.0), ((2, 3), 0.25)):
+    for (m, n), M in (((2, 2), 1.0), ((3, 2), 3.0), ((2, 3), 0.25), ((2, 2), 30.0)):
         yield Case({"m": m, "n": n, "r": 1, "steps": 2, "M": M, "sequence": "constant"})
     yield Case({"m": 2, "n": 2, "r": 1, "steps": 3, "M": 3.0, "sequence": "constant"})
 
