@@ -39,7 +39,8 @@ def test_it_does_what_the_naive_twin_does(shape, rank, seed, data):
     rows, mean = arc(stack.tolist(), K, V.tolist())
     result, _ = arctopk_allreduce(stack, K, rank, sketch=V)
     ranked = np.sort(result.scores[0])[::-1]
-    if shape[1] > K and ranked[K - 1] - ranked[K] < 1e-12 * max(ranked[0], 1e-300):
+    terms = ((np.abs(stack).sum(axis=0) @ np.abs(V)) ** 2).sum(axis=1).max()  # what cancels is rounded all the same
+    if shape[1] > K and ranked[K - 1] - ranked[K] <= 1e-12 * terms:
         return  # equal up to rounding: which row wins depends on the order of the sums
     assert result.rows.tolist() == [rows] * shape[0]
     assert result.mean.tolist() == [mean] * shape[0]
@@ -200,6 +201,7 @@ def disagreement(form, cancellation, dtype=np.float32):
     return wrong / (60 * 16)
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="240 draws with 16 rows each need compiled kernels")
 def test_sketches_in_few_bits_lose_the_average_where_ranks_cancel():
     coarse = [disagreement("bfloat16", c) for c in (1, 10, 100, 1000)]
     assert coarse == sorted(coarse)
