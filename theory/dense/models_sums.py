@@ -43,7 +43,7 @@ def bruck(P: int) -> Steps:
 
 
 def doubling(P: int) -> Steps:
-    """Members of the core exchange all that their groups have; folded ranks hand in theirs before, and get all after."""
+    """Members of the core exchange what their groups have; folded ranks hand in theirs before, and get all after."""
     core = 1 << (P.bit_length() - 1)
     first = [member + min(member, P - core) for member in range(core + 1)]
     odd = range(1, 2 * (P - core), 2)
@@ -80,7 +80,7 @@ def _in_core(P: int, steps: Steps) -> Steps:
 
 def _exchanges(P: int) -> list[Part]:
     core = 1 << (P.bit_length() - 1)
-    steps = [[(member, member ^ 2**j, (0,)) for member in range(core)] for j in range(core.bit_length() - 1)]
+    steps: Steps = [[(member, member ^ 2**j, (0,)) for member in range(core)] for j in range(core.bit_length() - 1)]
     return _folded(P, 1, [(_in_core(P, steps), True)])
 
 
@@ -181,9 +181,9 @@ SUMS: tuple[Model, ...] = (
     *(
         Model(
             f"dense.{name}.sum",
-            "What every rank holds in the end, as a linear form in the ranks' entries x0, x1, ...: the schedule carried "
-            "out, message by message; every form that occurs, in any block of any rank. Its difference from the sum is "
-            "the bound, zero.",
+            "What every rank holds in the end, as a linear form in the ranks' entries x0, x1, ...: the schedule "
+            "carried out, message by message; every form that occurs, in any block of any rank. Its difference from the "
+            "sum is the bound, zero.",
             "every entry, P = {P}; exact additions",
             _sums(name),
             (f"{TIE}test_schedules",),
@@ -214,8 +214,8 @@ SUMS: tuple[Model, ...] = (
         Model(
             f"dense.{name}.rounding",
             f"A term of the sum passes through at most h = {why} additions, each of which multiplies it by 1 + error, "
-            "|error| <= unit (fl(a + b) = (a + b)(1 + error) as long as nothing overflows, below the normal range too); "
-            "an addition that it does not pass through has error 0. By induction on the additions its factor is "
+            "|error| <= unit (fl(a + b) = (a + b)(1 + error) as long as nothing overflows, below the normal range "
+            "too); an addition that it does not pass through has error 0. By induction on the additions its factor is "
             "between 1 - g(h) and 1 + g(h), where g is the bound as a function of h: for a factor f >= 0 in that range "
             "f (1 + error) is in the next. So the error of the sum is at most g(h) times the sum of the magnitudes.",
             f"every input whose sums do not overflow, every P with {why} < 1/unit",

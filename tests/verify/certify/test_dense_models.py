@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense import COLLECTIVES, allgatherv, gather_blocks, reduce_scatter
 from commbounds.collectives.dense.gathering import gather_counts
@@ -191,7 +194,7 @@ def test_gathers(algorithm):
         lengths = block_lengths(P, n)
         cuts = even_cuts(n, P)
         counts = gather_counts(lengths, algorithm)
-        _, traffic = allgatherv([np.ones(b - a) for a, b in zip(cuts, cuts[1:], strict=False)], algorithm)
+        _, traffic = allgatherv([np.ones(b - a) for a, b in itertools.pairwise(cuts)], algorithm)
         _, scatter = reduce_scatter(np.ones((P, n)), algorithm)
         assert traffic.critical_path == scatter.critical_path == busiest(counts).sum()
         assert traffic.steps == scatter.steps == counts.shape[1]
