@@ -96,6 +96,7 @@ def _until_all(bound: Any) -> tuple[Goal, ...]:
     """The first number of doublings after which one block has become P."""
     taken = bound.xreplace({ceil_log2: doublings})
     return (
+        one_rank(bound),
         *named("blocks", recurrence(2**doublings, doublings, 1, lambda blocks, _: 2 * blocks)),
         Goal("enough", 2**taken - P, given={"P <= 2**ceil(log2 P)": 2**doublings - P}),
         Goal(
@@ -165,7 +166,8 @@ GATHERED: tuple[Model, ...] = (
     _model(
         "allgather.bruck_steps",
         "After t steps a rank has min(2^t, P) blocks: twice as many as before, until it has all. `doublings` is "
-        "ceil(log2 P): 2^(doublings - 1) < P <= 2^doublings. That many steps are enough, and one fewer is not.",
+        "ceil(log2 P): 2^(doublings - 1) < P <= 2^doublings. That many steps are enough, and from two ranks on "
+        "one fewer is not.",
         _until_all,
         "test_gathers",
         "every P",

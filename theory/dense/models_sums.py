@@ -182,8 +182,8 @@ SUMS: tuple[Model, ...] = (
         Model(
             f"dense.{name}.sum",
             "What every rank holds in the end, as a linear form in the ranks' entries x0, x1, ...: the schedule "
-            "carried out, message by message; every form that occurs, in any block of any rank. Its difference from the "
-            "sum is the bound, zero.",
+            "carried out, message by message; every form that occurs, in any block of any rank. Its difference from "
+            "the sum is the bound, zero.",
             "every entry, P = {P}; exact additions",
             _sums(name),
             (f"{TIE}test_schedules",),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from commbounds.theory.model import by_claim
+from commbounds.theory.sparse.models_quantiles import QUANTILES
 from commbounds.theory.sparse.models_regions import REGIONS
 from commbounds.theory.sparse.models_words import WORDS
 
-MODELS = by_claim(*WORDS, *REGIONS)
+MODELS = by_claim(*WORDS, *QUANTILES, *REGIONS)

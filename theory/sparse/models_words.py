@@ -134,6 +134,7 @@ def _tree_steps(bound: Any) -> tuple[Goal, ...]:
     """Half of the steps are the first number of doublings that reaches P."""
     half = bound.xreplace({_bits: levels}) / 2
     return (
+        one_rank(bound),
         *named("ranks below a root", recurrence(2**levels, levels, 1, lambda ranks, _: 2 * ranks)),
         Goal("enough", 2**half - P, given={"P <= 2**levels": 2**levels - P}),
         Goal("not one level fewer", P - 1 - 2 ** (half - 1), given={"2**(levels - 1) < P": P - 1 - 2**levels / 2}),
@@ -194,7 +195,8 @@ _GTOPK = (
     Model(
         "sparse.gtopk.steps",
         "Up and down the same number of levels; after t of them a root speaks for up to 2^t ranks, twice as many as "
-        "before. `levels` = ceil(log2 P): 2^(levels - 1) < P <= 2^levels. So many are enough, and one fewer is not.",
+        "before. `levels` = ceil(log2 P): 2^(levels - 1) < P <= 2^levels. So many are enough, and from two ranks on one "
+        "fewer is not.",
         "every P",
         _tree_steps,
         (f"{TIE}test_gtopk",),
@@ -404,7 +406,7 @@ _SPARDL = (
     Model(
         "sparse.spardl.steps",
         "Either half has as many steps as the first number of doublings, `levels`, after which one block has become P: "
-        "2^(levels - 1) < P <= 2^levels. So many are enough, and one fewer is not.",
+        "2^(levels - 1) < P <= 2^levels. So many are enough, and from two ranks on one fewer is not.",
         "every P, one team",
         _tree_steps,
         (f"{TIE}test_spardl",),

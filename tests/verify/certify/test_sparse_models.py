@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri, stdtr
 
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.sparse import (
@@ -17,6 +17,7 @@ from commbounds.collectives.sparse import (
     topk_allgather,
     topk_dsa,
 )
+from commbounds.verify.experiments.sparse.gaussiank import quantiles
 
 GATHERS = ("ring", "bruck", "recursive-doubling")
 RANKS = (1, 2, 3, 4, 5, 7, 8, 9)
@@ -93,6 +94,28 @@ def test_gaussiank_selection():
 def test_a_constant_vector_selects_nothing():
     result, _ = gaussiank_allreduce(np.full((1, 8), 2.0), 2)
     assert result.selected[0].size == 0
+
+
+@pytest.mark.parametrize(("law", "variance"), [("normal", 1.0), ("laplace", 1.0), ("student 3", 3.0)])
+def test_quantiles(law, variance):
+    for n, density in itertools.product((2, 9, 10, 101, 1000), (0.02, 0.11, 0.3, 0.47)):
+        k = max(1, round(density * n))
+        x, z = quantiles(law, n), -float(ndtri(k / n / 2))
+        sd = float(np.std(x))
+        assert sd < np.sqrt(variance)
+        side, odd = divmod(gaussiank_allreduce(x[np.newaxis], k)[0].selected[0].size, 2)
+        assert odd == 0
+        tails = {
+            "normal": lambda t: 2 * ndtr(-t),
+            "laplace": lambda t: np.exp(-np.sqrt(2) * t),
+            "student 3": lambda t: 2 * stdtr(3, -t),
+        }
+        assert 2 * side - 1 < n * tails[law](z * sd) <= 2 * side + 1
+        assert 2 * side + 1 >= n * tails[law](np.sqrt(variance) * z)
+        if law == "normal":
+            assert 2 * side >= k
+        if law == "student 3":
+            assert np.isclose(tails[law](np.sqrt(3) * z), 1 - 2 * (np.arctan(z) + z / (1 + z**2)) / np.pi)
 
 
 def test_spardl():
