@@ -195,8 +195,8 @@ _GTOPK = (
     Model(
         "sparse.gtopk.steps",
         "Up and down the same number of levels; after t of them a root speaks for up to 2^t ranks, twice as many as "
-        "before. `levels` = ceil(log2 P): 2^(levels - 1) < P <= 2^levels. So many are enough, and from two ranks on one "
-        "fewer is not.",
+        "before. `levels` = ceil(log2 P): 2^(levels - 1) < P <= 2^levels. So many are enough, and from two ranks on "
+        "one fewer is not.",
         "every P",
         _tree_steps,
         (f"{TIE}test_gtopk",),
