@@ -91,7 +91,7 @@ def longest_neighbours(bound: Any, times: int = 1, before: Any = 0) -> tuple[Goa
     """That a bound in `doublings` and `early` adds up the longest messages of 1, 2, 4, ... neighbouring blocks."""
 
     def at(d: Any, e: Any) -> Any:
-        return bound.subs({doublings: d, early: e}, simultaneous=True)
+        return bound.xreplace({doublings: sp.sympify(d), early: sp.sympify(e)})
 
     d = doublings
     return (

@@ -355,7 +355,7 @@ def _in_teams(bound: Any) -> Any:
 
 
 def _spardl_rsag(bound: Any) -> tuple[Goal, ...]:
-    closed = _in_teams(bound).subs({P: m * 2**levels, teams: 2**levels}, simultaneous=True)
+    closed = _in_teams(bound).xreplace({P: m * 2**levels, teams: 2**levels})
     return (
         _long_enough(),
         *_bruck_blocks(),
