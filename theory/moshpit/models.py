@@ -1,0 +1,8 @@
+"""What certificates about Moshpit prove."""
+
+from __future__ import annotations
+
+from commbounds.theory.moshpit.models_grid import GRID_MODELS
+from commbounds.theory.moshpit.models_groups import GROUP_MODELS
+
+MODELS = {**GRID_MODELS, **GROUP_MODELS}
