@@ -14,6 +14,7 @@ from commbounds.collectives.moshpit.allreduce import grid_average, initial_keys,
 from commbounds.collectives.moshpit.group_average import group_average
 from commbounds.collectives.moshpit.random_groups import random_groups
 from commbounds.collectives.moshpit.random_partitions import READINGS
+from commbounds.collectives.moshpit.sgd import moshpit_sgd
 from commbounds.theory import claims
 from commbounds.theory.moshpit import terms
 from commbounds.theory.moshpit.models_groups import made, per_group
@@ -218,3 +219,71 @@ def test_chunks(M, n):
             assert failing(goal, M=M, full=full, over=over, own=size, rounds=2) == []
     assert traffic.critical_path == 2 * (M - 1) * max(own)
     assert comb(M, 2) * 4 == traffic.messages.sum()
+
+
+def _signs(steps, N):
+    """Noise of every sign at every peer and step, an outcome a coordinate."""
+    bits = np.arange(2 ** (steps * N)) >> np.arange(steps * N)[:, None] & 1
+    return (2.0 * bits - 1).reshape(steps, N, -1)
+
+
+@pytest.mark.parametrize(("N", "h"), [(1, "1/2"), (2, "1/2"), (2, "0"), (4, "1")])
+def test_sgd_on_quadratics(N, h):
+    """Differences of points and noises have no product in the mean, and a step makes of the squares what it should."""
+    h, gamma = Fraction(h), Fraction(1, 4)
+    noise = _signs(2, N)
+    one, _ = moshpit_sgd(np.zeros((N, noise.shape[2])), lambda x: float(h) * x, float(gamma), noise[:1], 3)
+    two, _ = moshpit_sgd(np.zeros((N, noise.shape[2])), lambda x: float(h) * x, float(gamma), noise, 3)
+    if N > 1:
+        d, u, w = one.points[0] - one.points[1], noise[1, 0], noise[1, 1]
+        assert np.mean(d * u) == np.mean(d * w) == np.mean(u * w) == 0 and np.mean(u * u) == 1
+        made = (1 - gamma * h) ** 2 * Fraction(np.mean(d * d)) + 2 * gamma**2
+        assert Fraction(np.mean((two.points[0] - two.points[1]) ** 2)) == made
+    given = {"stepsize": gamma, "curvature": h, "noise": 1, "N": N, "mixing": 1}
+    before, after = (Fraction(path.spreads[-1]) / noise.shape[2] for path in (one, two))
+    assert bound_of("moshpit.sgd.spread", spread=before, **given) == after
+    before, after = (Fraction(np.mean(path.means[-1] ** 2)) for path in (one, two))
+    assert bound_of("moshpit.sgd.mean_square", square=before, **given) == after
+
+
+@pytest.mark.parametrize(("N", "mu", "period"), [(1, "0", 1), (2, "0", 2), (2, "1/4", 1), (2, "1/4", 3)])
+def test_sgd_on_bent_functions(N, mu, period):
+    """Every step and peer of runs with every sign of every noise, against what the rates are made of."""
+    mu, gamma, steps = Fraction(mu), Fraction(1, 8), 3
+    L = 1 + mu
+
+    def slope(x):
+        return np.clip(x, -0.25, 0.5) + float(mu) * x
+
+    def value(x):
+        within = np.clip(x, -0.25, 0.5)
+        return float(mu) * x * x / 2 + within * within / 2 + within * (x - within)
+
+    noise = _signs(steps, N)
+    paths = [
+        moshpit_sgd(
+            np.full((N, noise.shape[2]), 1.5), slope, float(gamma), noise[:k], period, [[[0] * N]] * (k // period)
+        )[0]
+        for k in range(steps + 1)
+    ]
+    given = {"stepsize": gamma, "smoothness": L, "convexity": mu, "noise": 1, "N": N, "period": period}
+    claim = "moshpit.sgd.strongly_convex" if mu else "moshpit.sgd.convex"
+    of = goals(claim)
+    for path in paths[1:]:
+        m, points = path.means[-1], path.points
+        for i, c in itertools.product(range(N), range(0, noise.shape[2], 7)):
+            at_peer = {"x": points[i, c], "m": m[c], "g": slope(points[i, c]), "s": slope(m[c])}
+            assert failing(of["one peer"], **at_peer, f_x=value(points[i, c]), f_m=value(m[c]), **given) == []
+            d, g = points[i, c] - m[c], slope(points[i, c]) - slope(m[c])
+            assert failing(of["no expansion"], d=d, g=g, **given) == []
+    averaged = [Fraction(path.spreads[-1]) / noise.shape[2] for path in paths[::period]]
+    limit = gamma**2 * (max(averaged) / gamma**2 + (period - 1))
+    decay, total, weights = 1 - gamma * mu, Fraction(0), Fraction(0)
+    for k in range(steps):
+        squares = [Fraction(np.mean(path.means[-1] ** 2)) for path in paths[k : k + 2]]
+        weight, F = 1 / decay ** (k + 1), Fraction(np.mean(value(paths[k].means[-1])))
+        values = {"now": squares[0] / decay**k, "next": squares[1] * weight, "sum": total, "weights": weights}
+        values |= {"value": F, "spread": Fraction(paths[k].spreads[-1]) / noise.shape[2], "limit": limit}
+        share = gamma**2 / N
+        assert failing(of["one more step"], **values, weight=weight, share=share, distance="3/2", **given) == []
+        total, weights = total + weight * F, weights + weight
