@@ -50,18 +50,13 @@ def blocks_of_skipped(became: Any) -> tuple[Goal, ...]:
     )
 
 
-def moved(show: Any) -> tuple[Goal, ...]:
-    """The second moment of a sum of vectors, of which each is there with probability `deaf`; and what it comes to."""
-    x, total = sp.symbols("x total")
-    squares = sp.Symbol("squares")
-    moment = deaf * (1 - deaf) * squares + deaf**2 * total**2
-    longer = deaf * (1 - deaf) * (squares + x**2) + deaf**2 * (total + x) ** 2
-    return (
-        Goal(
-            "one more vector", longer - (moment + 2 * deaf**2 * total * x + deaf * x**2), equal=True, vectors=(x, total)
-        ),
-        show,
-    )
+def second_moment(probability: Any) -> Goal:
+    """That p (1 - p) squares + p^2 total^2 is the second moment of a sum of vectors, each there with probability p."""
+    x, total, squares = sp.symbols("x total squares")
+    moment = probability * (1 - probability) * squares + probability**2 * total**2
+    longer = probability * (1 - probability) * (squares + x**2) + probability**2 * (total + x) ** 2
+    added = 2 * probability**2 * total * x + probability * x**2
+    return Goal("one more vector", longer - moment - added, equal=True, vectors=(x, total))
 
 
 def _general(bound: Any) -> tuple[Goal, ...]:
@@ -137,18 +132,15 @@ def _regrouping(bound: Any) -> tuple[Goal, ...]:
 
 def _one_way(bound: Any) -> tuple[Goal, ...]:
     after, squares = sp.symbols("after squares", nonnegative=True)
-    return moved(
-        Goal(
-            "shift of the mean",
-            bound - deaf * (1 - deaf) * squares / N**2,
-            equal=True,
-            positive={"N": N, **_several},
-            zero={
-                **projection(r),
-                "what is left is a of what there was": after - _a * spread,
-                "squared distances from the groups' means": squares - N * (spread - after),
-            },
-        )
+    shift = deaf * (1 - deaf) * squares / N**2
+    zero = {
+        **projection(r),
+        "what is left is a of what there was": after - _a * spread,
+        "squared distances from the groups' means": squares - N * (spread - after),
+    }
+    return (
+        second_moment(deaf),
+        Goal("shift of the mean", bound - shift, equal=True, positive={"N": N, **_several}, zero=zero),
     )
 
 

@@ -236,7 +236,8 @@ def test_sgd_on_quadratics(N, h):
     two, _ = moshpit_sgd(np.zeros((N, noise.shape[2])), lambda x: float(h) * x, float(gamma), noise, 3)
     if N > 1:
         d, u, w = one.points[0] - one.points[1], noise[1, 0], noise[1, 1]
-        assert np.mean(d * u) == np.mean(d * w) == np.mean(u * w) == 0 and np.mean(u * u) == 1
+        assert np.mean(d * u) == np.mean(d * w) == np.mean(u * w) == 0
+        assert np.mean(u * u) == 1
         made = (1 - gamma * h) ** 2 * Fraction(np.mean(d * d)) + 2 * gamma**2
         assert Fraction(np.mean((two.points[0] - two.points[1]) ** 2)) == made
     given = {"stepsize": gamma, "curvature": h, "noise": 1, "N": N, "mixing": 1}
