@@ -44,6 +44,17 @@ def _exact(bound: Any) -> tuple[Goal, ...]:
     return whole_mean(bound, M, dims)
 
 
+def _no_repeats(bound: Any) -> tuple[Goal, ...]:
+    again = sp.Symbol("again", integer=True, positive=True)
+    digit, other = sp.symbols("digit other", integer=True)
+    apart = {"again >= 0": again, "different whole numbers": (digit - other) ** 2 - 1}
+    same = {"equal keys": digit - other}
+    return (
+        Goal("one meeting", bound - 1, given={}),
+        Goal("two meetings contradict", bound - 1 - again, given=apart, zero=same),
+    )
+
+
 def _rectangular(bound: Any) -> tuple[Goal, ...]:
     after = off_the_mean(_held * M, 1 / _held / M)
     positive = {"N": N, "held": _held, "M": M}
@@ -182,6 +193,15 @@ GRID_MODELS = by_claim(
         scope=_GRID + ", chunk indices by rank",
         goals=_exact,
         tie=("moshpit.grid.late", "tests/verify/certify/test_moshpit_models.py::test_weights_of_late_grids"),
+    ),
+    Model(
+        claim="moshpit.grid.no_repeats",
+        words="Two peers that share a group get different chunk indices there, `digit` and `other`, which stay in "
+        "their keys for the next d - 1 rounds. If they met `again` within them their keys would be equal: of whole "
+        "numbers with a difference that is zero, and whose square is one or more, everything follows.",
+        scope="every side M, every d, N = M^d, every way to deal out chunk indices",
+        goals=_no_repeats,
+        tie=("moshpit.grid.no_repeats", "tests/verify/certify/test_moshpit_models.py::test_indices_stay_in_keys"),
     ),
     Model(
         claim="moshpit.grid.rectangular",

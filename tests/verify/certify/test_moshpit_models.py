@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from goal_values import at, bound_of, failing, goals
 
-from commbounds.collectives.moshpit.allreduce import grid_average, initial_keys, moshpit
+from commbounds.collectives.moshpit.allreduce import grid_average, initial_keys, meetings, moshpit
 from commbounds.collectives.moshpit.group_average import group_average
 from commbounds.collectives.moshpit.random_groups import random_groups
 from commbounds.collectives.moshpit.random_partitions import READINGS
@@ -162,6 +162,25 @@ def _whole(weights, N, claim, M, d):
     for row in weights.tolist():
         held = sum(w != 0 for w in row)
         assert failing(goal, N=N, M=M, dims=d, held=held, weight=Fraction(max(row)).limit_denominator(N)) == []
+
+
+@pytest.mark.parametrize(("M", "d"), [(2, 2), (3, 2), (2, 3), (3, 3)])
+@pytest.mark.parametrize("slots", ["rank", "sample"])
+def test_indices_stay_in_keys(M, d, slots):
+    """Peers of one group differ in the digit that they get there, as long as it is in their keys."""
+    N, keys = M**d, initial_keys(M**d, M, d)
+    met = {}
+    for t in range(2 * d):
+        groups, after = meetings(N, keys, M, 1, np.random.default_rng(t), slots=slots)
+        for i, j in itertools.combinations(range(N), 2):
+            if groups[0][i] == groups[0][j]:
+                assert np.array_equal(keys[i], keys[j])
+                assert t - met.get((i, j), t - d) >= d
+                met[i, j] = t
+            elif (i, j) in met and t - met[i, j] < d:
+                place = d - 1 - (t - met[i, j])
+                assert (int(keys[i, place]) - int(keys[j, place])) ** 2 >= 1
+        keys = after
 
 
 @pytest.mark.parametrize(("M", "d"), [(2, 1), (3, 1), (2, 2), (3, 2), (2, 3)])
