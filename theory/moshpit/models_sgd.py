@@ -248,7 +248,6 @@ def _nonconvex(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-_LAW = "real arithmetic"
 _NORMAL = "every step size, curvature and noise, every N, every dimension, real arithmetic"
 _V = (
     "V is the expected distortion, at most gamma^2 delta^2 after an average by what delta is, and 0 at the start; a "
