@@ -14,23 +14,34 @@ _chances, _squares, _kept = sp.symbols("chances squares kept", nonnegative=True)
 _chance, _square = sp.symbols("chance square", nonnegative=True)
 _rows = sp.Symbol("rows", nonnegative=True)
 _sketch_block, _row_block, _d = sp.symbols("sketch_block row_block d", nonnegative=True)
+_average_score = sp.Symbol("average_score", real=True)
 _TESTS = "tests/verify/certify/test_arctopk_models.py::"
 _A = "arctopk.allreduce."
 
 
-def _commutes(bound: Any, P: int) -> tuple[Goal, ...]:
-    entries, others = sp.symbols(f"g1:{P + 1}", real=True), sp.symbols(f"h1:{P + 1}", real=True)
-    v, w, selected, average = sp.symbols("v w selected average", real=True)
-    sketch = sum(g * v + h * w for g, h in zip(entries, others, strict=True)) / P
-    own = sum(entries) / P
+def _commutes(bound: Any) -> tuple[Goal, ...]:
+    g, v, gs, scores, selected, kept = sp.symbols("g v gs scores selected kept", real=True)
+    entries, ranks = {"entries before": scores - P * _average_score}, {"ranks before": kept - selected * gs}
     return (
-        Goal("sketches", sketch - (own * v + sum(others) / P * w) - bound, equal=True),
         Goal(
-            "entries kept",
-            sum(selected * g for g in entries) / P - selected * average - bound,
+            "scores, one more entry",
+            (scores + gs * v) - P * (_average_score + gs / P * v) - bound,
             equal=True,
-            zero={"the average": average - own},
+            positive={"P": P},
+            zero=entries,
         ),
+        Goal(
+            "scores, one more rank",
+            (gs * v + g * v) - (gs + g) * v - bound,
+            equal=True,
+        ),
+        Goal(
+            "entries kept, one more rank",
+            (kept + selected * g) - selected * (gs + g) - bound,
+            equal=True,
+            zero=ranks,
+        ),
+        Goal("average kept", kept / P - selected * (gs / P) - bound, equal=True, positive={"P": P}, zero=ranks),
     )
 
 
@@ -105,29 +116,31 @@ def _against_gather(bound: Any) -> tuple[Goal, ...]:
 MODELS = by_claim(
     Model(
         claim=_A + "commutes",
-        words="Two entries g and h of a row on every rank, and of a column of the sketch, v and w: a row's sketch is "
-        "the sum over its entries, so that the averaged sketch is the average's. Rows are selected by it alone, so "
-        "all ranks, and the average, have the same: an entry is kept, `selected` = 1, or not, 0.",
-        scope="all gradients and sketches, every size of the matrix, P = {P}; exact arithmetic",
+        words="A row's sketch is the sum over its entries of entry times `v`, the sketch's: `scores` is the sum over "
+        "the ranks, `average_score` that of the average, `gs` the sum over the ranks of an entry; inductions on the "
+        "entries and on the ranks. So the average has the same sketches, and the same rows are selected of it: an "
+        "entry `g` is kept, `selected` = 1, or not, 0, on all ranks, and `kept` is the sum of what is.",
+        scope="all gradients and sketches, every size of the matrix, every P; exact arithmetic",
         goals=_commutes,
         tie=(_A + "commutes",),
-        instances=tuple({"P": count} for count in range(1, 17)),
     ),
     Model(
         claim=_A + "contraction_orthogonal",
-        words="Row j has squared norm w_j and is selected with chance c_j; scores are w_j q_j, with q_j independent and "
-        "alike, so exchanging two q's shows that chances rise with squares: (c_i - c_j)(w_i - w_j) >= 0. `chances`, "
-        "`squares` and `kept` are the sums of c, of w and of c w over the `rows` before, `chance` and `square` those of "
-        "one more row: Chebyshev's sum inequality by induction on the rows; then over all m.",
+        words="Row j has squared norm w_j and is selected with chance c_j; scores are w_j q_j, with q_j independent "
+        "and alike, so exchanging two q's shows that chances rise with squares: (c_i - c_j)(w_i - w_j) >= 0. "
+        "`chances`, "
+        "`squares` and `kept` are the sums of c, of w and of c w over the `rows` before, `chance` and `square` those "
+        "of one more row: Chebyshev's sum inequality by induction on the rows; then over all m.",
         scope="all orthogonal rows, not all zero, every m >= k >= 1 and every rank of the sketch; exact arithmetic",
         goals=_orthogonal,
         tie=(_TESTS + "test_chances_rise_with_squares",),
     ),
     Model(
         claim=_A + "contraction_two_rows",
-        words="Squares `first` >= `second` of the two rows. The difference of the scores is a quadratic form with trace "
-        "first - second >= 0 and one eigenvalue of each sign, l and -l': as l chi and l' chi' are alike but for l >= l', "
-        "the larger row is selected with `chance` >= 1/2.",
+        words="Squares `first` >= `second` of the two rows. The difference of the scores is a quadratic form with "
+        "trace first - second >= 0 and one eigenvalue of each sign, l and -l': as l chi and l' chi' are alike but for "
+        "l >= "
+        "l', the larger row is selected with `chance` >= 1/2.",
         scope="every two rows, not both zero, every rank of the sketch; exact arithmetic",
         goals=_two_rows,
         tie=(_TESTS + "test_the_larger_of_two_rows",),

@@ -12,48 +12,45 @@ from commbounds.theory.oktopk.terms import union, winners
 from commbounds.theory.quantities import P, k, n
 
 _TESTS = "tests/verify/certify/test_oktopk_models.py::"
-_RANKS = tuple({"P": count} for count in range(1, 17))
 _EVERY = "all vectors and boundaries, every k >= 1"
 
+# --- the least that is received, and what a re-evaluation brings ------------------------------------------------------
 
-def _of_ranks(name: str, count: int) -> Any:
-    return sp.symbols(f"{name}1:{count + 1}", nonnegative=True)
-
-
-# --- the least that is received ---------------------------------------------------------------------------------------
+_ranks, _total, _owned, _own, _received, _most = sp.symbols("ranks total owned own received most", nonnegative=True)
+_OWNER = {"every one has one owner": _owned - winners}
 
 
-def _told(P: int) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
-    """What every rank receives, that it has to be told what others own, and that winners have one owner each."""
-    own, received = _of_ranks("own", P), _of_ranks("received", P)
-    given = {f"rank {p + 1} is told what others own": received[p] - (winners - own[p]) for p in range(P)}
-    return received, given, {"every winner has one owner": sum(own) - winners}
+def _told(ranks: Any) -> Any:
+    """How much more than what others own some ranks have received, all together: not less than nothing."""
+    return _total - (ranks * winners - _owned)
 
 
-def _lower_most(bound: Any, P: int) -> tuple[Goal, ...]:
-    received, given, zero = _told(P)
-    most = sp.Symbol("most", nonnegative=True)
-    largest = {f"rank {p + 1} receives no more than the most": most - received[p] for p in range(P)}
-    return (Goal("most", 2 * most - _at(bound, P), given={**given, **largest}, zero=zero),)
+_ONE_MORE = Goal(
+    "one more rank",
+    _told(_ranks + 1).xreplace({_total: _total + _received, _owned: _owned + _own}),
+    given={"ranks before": _told(_ranks), "a rank is told what others own": _received - (winners - _own)},
+)
 
 
-def _lower_mean(bound: Any, P: int) -> tuple[Goal, ...]:
-    received, given, zero = _told(P)
-    return (Goal("mean", sp.Rational(2, P) * sum(received) - _at(bound, P), given=given, zero=zero),)
+def _lower_most(bound: Any) -> tuple[Goal, ...]:
+    given = {"all ranks": _told(P), "none receives more than the most, summed": P * _most - _total}
+    return (_ONE_MORE, Goal("most", 2 * _most - bound, given=given, positive=POSITIVE, zero=_OWNER))
 
 
-def _at(bound: Any, count: int) -> Any:
-    return bound.subs(P, count)
+def _lower_mean(bound: Any) -> tuple[Goal, ...]:
+    show = 2 * _total / P - bound
+    return (_ONE_MORE, Goal("mean", show, given={"all ranks": _told(P)}, positive=POSITIVE, zero=_OWNER))
 
 
-# --- re-evaluation ----------------------------------------------------------------------------------------------------
-
-
-def _mean_gathered(bound: Any, P: int) -> tuple[Goal, ...]:
-    own, received = _of_ranks("own", P), _of_ranks("received", P)
-    zero = {f"rank {p + 1} is told what others own, once": received[p] - (union - own[p]) for p in range(P)}
-    zero["every sum has one owner"] = sum(own) - union
-    return (Goal("mean", sp.Rational(2, P) * sum(received) - _at(bound, P), equal=True, zero=zero),)
+def _mean_gathered(bound: Any) -> tuple[Goal, ...]:
+    told = _total - (_ranks * union - _owned)
+    one_more = {_total: _total + _received, _owned: _owned + _own, _ranks: _ranks + 1}
+    one = {"ranks before": told, "a rank is told what others own, once": _received - (union - _own)}
+    every = {"all ranks": told.subs(_ranks, P), "every sum has one owner": _owned - union}
+    return (
+        Goal("one more rank", told.xreplace(one_more), equal=True, zero=one),
+        Goal("mean", 2 * _total / P - bound, equal=True, positive=POSITIVE, zero=every),
+    )
 
 
 def branches(bound: Any) -> tuple[tuple[str, Any], ...]:
@@ -71,10 +68,9 @@ def _mean_worst(bound: Any) -> tuple[Goal, ...]:
 
 
 def _most_gathered(bound: Any) -> tuple[Goal, ...]:
-    own, received = sp.symbols("own received", nonnegative=True)
-    given = {**_UNION, "own >= 0": own}
-    zero = {"the rank is told what others own, once": received - (union - own)}
-    return tuple(Goal(name, at - 2 * received, given=given, zero=zero) for name, at in branches(bound))
+    given = {**_UNION, "own >= 0": _own}
+    zero = {"the rank is told what others own, once": _received - (union - _own)}
+    return tuple(Goal(name, at - 2 * _received, given=given, zero=zero) for name, at in branches(bound))
 
 
 # --- thresholds and regions -------------------------------------------------------------------------------------------
@@ -144,28 +140,28 @@ SELECTION = (
     Model(
         claim="oktopk.lower.most",
         words="Every rank ends with all winners. It does not know the sum of one that another rank owns unless it "
-        "receives a pair for it, whatever the boundaries, the balancing and the all-gather.",
-        scope=f"{_EVERY}, any number of winners, P = {{P}}",
+        "receives a pair for it, whatever the boundaries, the balancing and the all-gather. `total` and `owned` are "
+        "sums over the `ranks` before, `received` and `own` those of one more: induction on the ranks.",
+        scope=f"{_EVERY}, any number of winners, every P >= 1",
         goals=_lower_most,
         tie=(_TESTS + "test_what_ranks_are_told",),
-        instances=_RANKS,
     ),
     Model(
         claim="oktopk.lower.mean",
         words="Every rank ends with all winners. It does not know the sum of one that another rank owns unless it "
-        "receives a pair for it, whatever the boundaries, the balancing and the all-gather.",
-        scope=f"{_EVERY}, any number of winners, P = {{P}}",
+        "receives a pair for it, whatever the boundaries, the balancing and the all-gather. `total` and `owned` are "
+        "sums over the `ranks` before, `received` and `own` those of one more: induction on the ranks.",
+        scope=f"{_EVERY}, any number of winners, every P >= 1",
         goals=_lower_mean,
         tie=(_TESTS + "test_what_ranks_are_told",),
-        instances=_RANKS,
     ),
     Model(
         claim="oktopk.reevaluation.mean",
-        words="A rank receives a pair for every sum that is not zero and that another rank owns, once.",
-        scope=f"{_EVERY}, any number of sums, P = {{P}}, an all-gather that sends nothing twice",
+        words="A rank receives a pair for every sum that is not zero and that another rank owns, once. "
+        "`total` and `owned` are sums over the `ranks` before, `received` and `own` those of one more: induction.",
+        scope=f"{_EVERY}, any number of sums, every P >= 1, an all-gather that sends nothing twice",
         goals=_mean_gathered,
         tie=(_TESTS + "test_what_ranks_are_told",),
-        instances=_RANKS,
     ),
     Model(
         claim="oktopk.reevaluation.mean_worst",
