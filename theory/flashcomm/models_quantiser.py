@@ -70,6 +70,21 @@ def _repaired(bound: Any) -> tuple[Goal, ...]:
     return (*_within(_read, _read + _N * _scale, given), *_nearest(bound, _read, _scale, {"scale": _scale}))
 
 
+def _integer_point(bound: Any) -> tuple[Goal, ...]:
+    point, level = sp.Symbol("point", integer=True), _x / _scale
+    given = {
+        **_ENTRY,
+        "point - (-low/s) >= -1/2": point * _scale + _low + _scale / 2,
+        "point - (-low/s) <= 1/2": _scale / 2 - (point * _scale + _low),
+    }
+    zero, positive = {"s (2^b - 1) = high - low": _high - _low - _N * _scale}, {"scale": _scale}
+    return (
+        Goal("no level below -1/2", level + point + _HALF, given=given, positive=positive),
+        Goal("no level above 2^b - 1/2", _N + _HALF - (level + point), given=given, positive=positive, zero=zero),
+        *_nearest(bound, 0, _scale, positive),
+    )
+
+
 def _unbiased(bound: Any) -> tuple[Goal, ...]:
     mean = _part * (_code + 1) + (1 - _part) * _code
     return (Goal("mean", mean - (_code + _part) - bound, equal=True),)
@@ -314,7 +329,8 @@ QUANTISER = (
         "s = (R/N)(1 + d1)(1 + d2). Where R <= N t the quotient may be off by u t instead; then an entry may lie more "
         "than half a step above the last level: it is read there if codes are clamped, and on the nearest step if they "
         "are not. A scale rounded to zero reads all as lo. Two levels: R is not divided, and its product is exact.",
-        scope="every group of floats whose range is finite, subnormal scales included, every width b <= 8 and unit "
+        scope="every group of floats of which neither the range nor what is read overflows, subnormal scales "
+        "included, every width b <= 8 and unit "
         "roundoff u <= 2^-24",
         goals=_error_rounded,
         tie=(_TESTS + "test_rounded_levels",),
@@ -324,7 +340,8 @@ QUANTISER = (
         words="u is the unit roundoff; an operation errs by a factor 1 + d, |d| <= v = u/(1 + u). The smallest entry "
         "is read as it is. The largest has code 2^b - 1, whose product with the scale is R (1 + d1)(1 + d2)(1 + d5); "
         "the sum is rounded to the nearest number of the dtype, and hi is one: that at most doubles the distance.",
-        scope="every group of floats whose range is finite and at least (2^b - 1) t, where the scale is no subnormal "
+        scope="every group of floats of which neither the range nor what is read overflows, with a range of at "
+        "least (2^b - 1) t, where the scale is no subnormal "
         "number, every width b <= 8 and unit roundoff u <= 2^-24",
         goals=_ends_rounded,
         tie=(_TESTS + "test_rounded_levels",),
@@ -350,10 +367,27 @@ QUANTISER = (
         claim=_G + "repaired_rounded",
         words=_FLOATS + _CHAIN + "lo is the stored zero point, and x - lo is at most N = 2^b - 1 times the stored "
         "scale, or 1 + u times that where the vector's dtype is coarser than the scale's format, which is read in it.",
-        scope="every group of floats whose range is finite, every width b <= 8 and format, every unit roundoff "
+        scope="every group of floats of which neither the range nor what is read overflows, every width b <= 8 "
+        "and format, every unit roundoff "
         "u <= 2^-24",
         goals=_repaired_rounded,
         tie=(_TESTS + "test_rounded_levels",),
+    ),
+    Model(
+        claim=_G + "integer_point",
+        words="`point` = round(-lo/s); x/s + point lies between -1/2 and 2^b - 1/2, so clamping changes no code but "
+        "that of an entry half-way between two levels, which is then read on its other neighbour. x/s: " + _LEVEL,
+        scope="every group of real numbers, every width; exact arithmetic",
+        goals=_integer_point,
+        tie=(_G + "integer_point",),
+    ),
+    Model(
+        claim="flashcomm.spikes.error",
+        words="The entries that are no spikes, as a group of their own: `low` and `high` are its ends. Levels go from "
+        "lo to lo + (2^b - 1) s = hi, and no entry lies outside. " + _LEVEL,
+        scope="every group of real numbers, every width; exact arithmetic",
+        goals=_error,
+        tie=("flashcomm.spikes.error",),
     ),
     Model(
         claim=_G + "value_bits",

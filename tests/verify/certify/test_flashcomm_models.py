@@ -257,3 +257,14 @@ def test_errors_of_the_ring(P):
         assert held.tolist() == result[block].tolist()
         for i in range(4):
             summed(claim, {"errors": errors[i], "ring_scales": sums}, errors[i], sums / 2)
+
+
+@pytest.mark.parametrize("claim", ["error_rounded", "ends_rounded", "stored"])
+def test_what_is_read_of_the_largest_number_overflows(claim):
+    (hypothesis,) = claims()[_G + claim].assumes
+    largest = np.finfo(np.float32).max
+    q = GroupQuantizer(5, 2)
+    for top, finite in ((largest, False), (largest * np.float32(1 - 2.0**-20), True)):
+        x = np.array([0.0, top], np.float32)
+        assert np.isfinite(q(x)).all() == finite
+        assert hypothesis.admits(compressor=q, x=x) == finite
