@@ -14,9 +14,9 @@ from commbounds.theory import claims
 from commbounds.theory.oktopk.models_words import TIE
 from commbounds.verify.certify import models
 from commbounds.verify.experiment import budgets
-from commbounds.verify.experiments.admission import admitted
-from commbounds.verify.experiments.oktopk.cases import corpus, extremal, grid
-from commbounds.verify.experiments.oktopk.runs import OkTopkRun, trial
+from commbounds.verify.experiments.oktopk.runs import OkTopkRun
+from commbounds.verify.experiments.oktopk.studies import EXPERIMENTS
+from commbounds.verify.study import Outcome
 
 COUNTED = [name for name, model in models().items() if model.tie[-len(TIE) :] == TIE or model.tie[: len(TIE)] == TIE]
 """Claims whose models count what single ranks send and receive."""
@@ -24,12 +24,13 @@ COUNTED = [name for name, model in models().items() if model.tie[-len(TIE) :] ==
 
 def runs(claim, most=8):
     """Some of the book's cases that the claim's hypotheses admit, each with its run and what was measured."""
-    sources = [found(budgets["quick"]) for found in (extremal(claim), corpus(claim)) if found is not None]
-    cases = [*itertools.islice(itertools.chain(*sources), 60), *itertools.islice(grid(claim)(0), 0, 3000, 97)]
+    study = EXPERIMENTS[claim]
+    sources = [found(budgets["quick"]) for found in (study.extremal, study.corpus) if found is not None]
+    cases = [*itertools.islice(itertools.chain(*sources), 60), *itertools.islice(study.grid(0), 0, 3000, 97)]
     rng, found = np.random.default_rng(13), 0
     for number in rng.permutation(len(cases)):
-        outcome = admitted(claims()[claim], trial(claim), oktopk_allreduce, cases[number])
-        if outcome is not None:
+        outcome = study.admitted(oktopk_allreduce, cases[number])
+        if isinstance(outcome, Outcome):
             yield OkTopkRun.of(oktopk_allreduce, cases[number]), outcome
             found += 1
         if found == most:
