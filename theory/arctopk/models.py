@@ -78,9 +78,10 @@ def _two_rows(bound: Any) -> tuple[Goal, ...]:
     return (
         Goal(
             "error",
-            bound.subs({m: 2, k: 1}) - (1 - kept / (first + second)),
+            bound - (1 - kept / (first + second)),
             given={"the larger row's chance": chance - sp.Rational(1, 2), "first is larger": first - second},
-            positive={"not both zero": first + second},
+            positive={"m": m, "not both zero": first + second},
+            zero={"two rows": m - 2, "one is kept": k - 1},
         ),
     )
 

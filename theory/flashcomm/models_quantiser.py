@@ -261,10 +261,10 @@ def _error_rounded(bound: Any) -> tuple[Goal, ...]:
 
 def _ends_rounded(bound: Any) -> tuple[Goal, ...]:
     v, R = sp.Symbol("v", real=True), t.span
-    normal, _ = _own_branches(bound)
-    at = normal.subs(_u, v / (1 - v))
+    wide = sp.Symbol("wide", real=True)
+    at = bound.xreplace({sp.Max(R, _N * t.own_tiny): wide}).subs(_u, v / (1 - v))
     off = R * (1 + _d1) * (1 + _d2) * (1 + _d5) - R
-    given: dict[str, Any] = {"R >= 0": R, "v": v}
+    given: dict[str, Any] = {"R >= 0": R, "v": v, "wide is no smaller than R": wide - R}
     for d in (_d1, _d2, _d5):
         given |= {f"{d} <= v": v - d, f"{d} >= -v": v + d}
     positive = {"1 - v": 1 - v}
@@ -339,7 +339,8 @@ QUANTISER = (
         claim=_G + "ends_rounded",
         words="u is the unit roundoff; an operation errs by a factor 1 + d, |d| <= v = u/(1 + u). The smallest entry "
         "is read as it is. The largest has code 2^b - 1, whose product with the scale is R (1 + d1)(1 + d2)(1 + d5); "
-        "the sum is rounded to the nearest number of the dtype, and hi is one: that at most doubles the distance.",
+        "the sum is rounded to the nearest number of the dtype, and hi is one: that at most doubles the distance. "
+        "`wide` is the larger of R and (2^b - 1) t.",
         scope="every group of floats of which neither the range nor what is read overflows, with a range of at "
         "least (2^b - 1) t, where the scale is no subnormal "
         "number, every width b <= 8 and unit roundoff u <= 2^-24",

@@ -52,7 +52,7 @@ def test_the_larger_of_two_rows(rank, angle, larger):
     kept, room = kept_of_planar_rows([[larger, 0.0], [np.cos(angle), np.sin(angle)]], 1, rank)
     chance = 0.5 if larger == 1.0 else (kept - 1.0) / (first - 1.0)
     assert chance >= 0.5 - 8 * room - 2.0**-48
-    values = {"first": first, "second": 1.0, "chance": max(chance, 0.5)}
+    values = {"first": first, "second": 1.0, "chance": max(chance, 0.5), "m": 2, "k": 1}
     (shown,) = met(claim, values).values()
     assert float(shown) == pytest.approx(0.5 - (1 - kept / (first + 1)), abs=8 * room + 2.0**-48)
 

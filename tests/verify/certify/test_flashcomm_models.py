@@ -152,7 +152,7 @@ def test_rounded_levels(width):
             assert {"level, not above", "level, not below", "read, not above", "read, not below"} <= set(shown)
             assert (shown["read, not below"] - shown["read, not above"]) / 2 == Fraction(float(read)) - X
         v = u / (1 + u)
-        ends = {**known, "v": v, "d5": rounded(number(top) * s, top * Fraction(float(s)))}
+        ends = {**known, "wide": span, "v": v, "d5": rounded(number(top) * s, top * Fraction(float(s)))}
         assert sum(name.startswith("largest") for _, name in met(_G + "ends_rounded", ends)) == 2
         assert abs(Fraction(float(kernel[x.argmax()])) - Fraction(float(high))) <= 6 * u * span
 
