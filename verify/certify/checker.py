@@ -195,7 +195,7 @@ def _sturm(goal: Goal, proof: Mapping[str, Any]) -> None:
         low, high = (goal.given[name] for name in proof["sturm"])
     except (KeyError, ValueError) as error:
         raise CertificateError("sturm names the two conditions low <= symbol and symbol <= high") from error
-    symbols = low.free_symbols | high.free_symbols
+    symbols = low.free_symbols | high.free_symbols | sp.sympify(goal.show).free_symbols
     if len(symbols) != 1 or goal.vectors or goal.equal:
         raise CertificateError("Sturm's theorem is about one symbol")
     (x,) = symbols
