@@ -1,6 +1,7 @@
 """The goals of a model at the values that its symbols have in one run of a kernel."""
 
 from fractions import Fraction
+from functools import cache
 
 import sympy as sp
 
@@ -8,7 +9,22 @@ from commbounds import theory
 from commbounds.verify import certify
 
 
-def sympified(value):
+@cache
+def _goals(claim, at):
+    return certify.models()[claim].goals_at(theory.claims()[claim].relation.rhs, dict(at))
+
+
+@cache
+def _compiled(claim, name, at):
+    goal = _goals(claim, at)[name]
+    expressions = [*goal.given.values(), *goal.positive.values(), *goal.zero.values(), goal.show]
+    expressions = [sp.sympify(e) for e in expressions]
+    symbols = sorted(set().union(*(e.free_symbols for e in expressions)), key=str)
+    return [s.name for s in symbols], sp.lambdify(symbols, expressions, modules="sympy")
+
+
+def exact(value):
+    """A number as sympy's, without its rounding."""
     return sp.Rational(value.numerator, value.denominator) if isinstance(value, Fraction) else sp.sympify(value)
 
 
@@ -17,26 +33,19 @@ def check_goals(claim, names, values, **at):
 
     Returns the values of what is to be shown, so that a case of equality can be told from others.
     """
-    goals = certify.models()[claim].goals_at(theory.claims()[claim].relation.rhs, at)
-    shown = []
+    shown, at = [], tuple(at.items())
     for name in names:
-        goal = goals[name]
-        every = [goal.show, *goal.given.values(), *goal.positive.values(), *goal.zero.values()]
-        symbols = set().union(*(sp.sympify(e).free_symbols for e in every))
-        point = {s: sympified(values[s.name]) for s in symbols}
-
-        def at_point(expression, point=point):
-            # by xreplace, so that no assumption about a symbol decides anything
-            value = sp.sympify(expression).xreplace(point)
-            return value if value.is_Rational else sp.simplify(value.doit())
-
-        for condition, expression in goal.given.items():
-            assert at_point(expression) >= 0, (claim, name, condition, values)
-        for condition, expression in goal.positive.items():
-            assert at_point(expression) > 0, (claim, name, condition, values)
-        for condition, expression in goal.zero.items():
-            assert at_point(expression) == 0, (claim, name, condition, values)
-        value = at_point(goal.show)
-        assert value == 0 if goal.equal else value >= 0, (claim, name, values)
-        shown.append(value)
+        goal = _goals(claim, at)[name]
+        symbols, function = _compiled(claim, name, at)
+        *conditions, show = (sp.radsimp(sp.sympify(v)) for v in function(*(exact(values[s]) for s in symbols)))
+        context = claim, name, values
+        for condition, value in zip([*goal.given, *goal.positive, *goal.zero], conditions, strict=True):
+            if condition in goal.given:
+                assert value >= 0, (condition, *context)
+            elif condition in goal.positive:
+                assert value > 0, (condition, *context)
+            else:
+                assert sp.simplify(value) == 0, (condition, *context)
+        assert sp.simplify(show) == 0 if goal.equal else show >= 0, context
+        shown.append(show)
     return shown

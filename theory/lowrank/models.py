@@ -207,7 +207,7 @@ MODELS = by_claim(
         "the error.",
         scope="every matrix of two singular values a, b > 0, r = 1, a Gaussian sketch, in real arithmetic",
         goals=_determinant,
-        tie=("lowrank.powersgd.determinant", f"{_TEST}::test_leverages"),
+        tie=("lowrank.powersgd.determinant", f"{_TEST}::test_pairs_and_determinant"),
     ),
     Model(
         claim="lowrank.powersgd_ef14.telescoping",
@@ -237,7 +237,7 @@ MODELS = by_claim(
         "|x|^2 + |y|^2 <= M^2. By lowrank.powersgd.determinant the expected squared norm of the next one is the area "
         "|(s u + x) ^ y| <= s |y| + |x| |y|, which is at most s^2/3 + M^2. Induction on the steps for the expectation "
         "`expected`, from 0.",
-        scope=f"every number of steps, every matrix of two singular values, r = 1, gradients of norm at most M, {_REAL}",
+        scope=f"every number of steps, matrices of two singular values, r = 1, gradients of norm at most M, {_REAL}",
         goals=_two,
         tie=("lowrank.powersgd_ef14.two", "lowrank.powersgd.determinant", f"{_TEST}::test_area"),
     ),

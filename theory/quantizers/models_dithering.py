@@ -207,31 +207,35 @@ DITHERING = (
         for statement, more in (("support", "Both branches of the Min. "), ("support_printed", ""))
     ),
     unbiased_model(
-        "maxdithering", "every x in R^n, every n >= 1 and s >= 1, in real arithmetic", "test_level_conditions"
+        "maxdithering",
+        "every x in R^n, every n >= 1 and s >= 1, in real arithmetic",
+        "test_levels_relative_to_the_largest",
     ),
     Model(
         claim="quantizers.maxdithering.variance",
         words=_LARGEST,
         scope=_EVERY,
         goals=_max_variance,
-        tie=("quantizers.maxdithering.variance", f"{_TEST}::test_level_conditions"),
+        tie=("quantizers.maxdithering.variance", f"{_TEST}::test_levels_relative_to_the_largest"),
     ),
     shrunk_model("maxdithering", "`ratio` is the root in omega.", _EVERY, _max_shrunk(_ROOT, MAX_OMEGA)),
-    unbiased_model("terngrad", "every x in R^n, every n >= 1, in real arithmetic", "test_level_conditions"),
+    unbiased_model(
+        "terngrad", "every x in R^n, every n >= 1, in real arithmetic", "test_levels_relative_to_the_largest"
+    ),
     Model(
         claim="quantizers.terngrad.error",
         words="The claim, times norm2^2, which is `squares`. Induction on the entries, norminf being what it is at the "
         "end: one of magnitude `magnitude` becomes norminf with probability magnitude/norminf, else 0.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_tern_error,
-        tie=("quantizers.terngrad.error", f"{_TEST}::test_level_conditions"),
+        tie=("quantizers.terngrad.error", f"{_TEST}::test_levels_relative_to_the_largest"),
     ),
     Model(
         claim="quantizers.terngrad.variance",
         words=_LARGEST + "Here s = 1: the other entries are between levels 0 and 1.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_tern_variance,
-        tie=("quantizers.terngrad.variance", f"{_TEST}::test_level_conditions"),
+        tie=("quantizers.terngrad.variance", f"{_TEST}::test_levels_relative_to_the_largest"),
     ),
     shrunk_model(
         "terngrad",

@@ -12,7 +12,8 @@ from commbounds.theory.quantities import b, index_bits, itembits, n, s
 from commbounds.theory.quantizers.models_dithering import shrunk, shrunk_model, unbiased_model
 from commbounds.theory.quantizers.powers import BASE_OMEGA, NATURAL_DITHERING_OMEGA, NATURAL_OMEGA
 
-_TEST = "tests/verify/certify/test_quantizers_models.py::test_power_conditions"
+_FILE = "tests/verify/certify/test_quantizers_models.py"
+_TEST, _DITHERING = f"{_FILE}::test_power_conditions", f"{_FILE}::test_dithering_conditions"
 _t = sp.Symbol("t", positive=True)
 _w, _U = sp.symbols("w U", positive=True)
 _y, _v = sp.symbols("y v", nonnegative=True)
@@ -140,21 +141,21 @@ POWERS = (
         lambda bound: (shrunk(bound, NATURAL_OMEGA, {}),),
     ),
     unbiased_model(
-        "naturaldithering", "every x in R^n, every n >= 1 and s >= 1, in real arithmetic", "test_power_conditions"
+        "naturaldithering", "every x in R^n, every n >= 1 and s >= 1, in real arithmetic", "test_dithering_conditions"
     ),
     Model(
         claim="quantizers.naturaldithering.variance",
         words=_BOTH_LEVELS + "Where 64 n >= 81 4^s, L = w/U - 1 >= 1/8; else L = 1/8.",
         scope=_REAL,
         goals=_dithering,
-        tie=("quantizers.naturaldithering.variance", _TEST),
+        tie=("quantizers.naturaldithering.variance", _DITHERING),
     ),
     Model(
         claim="quantizers.naturaldithering.variance_printed",
         words=_BOTH_LEVELS + "For each branch of the Min: L = 1/8 + w/U for the branch 1, else 1/8.",
         scope=_REAL,
         goals=_dithering_printed,
-        tie=("quantizers.naturaldithering.variance_printed", _TEST),
+        tie=("quantizers.naturaldithering.variance_printed", _DITHERING),
     ),
     shrunk_model("naturaldithering", "w is the root of n, U = 2^s; either case of omega.", _REAL, _dithering_shrunk),
     unbiased_model("stochasticpower", "every real x_i between two neighbouring powers of b", "test_power_conditions"),
