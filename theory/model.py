@@ -37,6 +37,9 @@ class Goal:
         is an inner product: what is shown holds in every dimension.
     hints : sequence of sympy expression
         Whose squares a solver may try. A proof need not use them.
+    run : str
+        A name in `commbounds.verify.certify.exhaustion.RUNS`: the goal is that the kernel which it runs on every bit
+        pattern is its definition, and that `show` is the number zero.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Goal:
     zero: Mapping[str, Any] = field(default_factory=dict)
     vectors: Sequence[Any] = ()
     hints: Sequence[Any] = ()
+    run: str = ""
 
     def __post_init__(self) -> None:
         names = [*self.given, *self.positive, *self.zero]

@@ -26,6 +26,10 @@ _SUMMED = (
     "For every entry (bound - L) s^2/n + L a^2 - variance >= 0; summed over the n entries, bound s^2 is at least the "
     "sum of the variances, and that is s^2 times the relative error. "
 )
+UNBIASED = (
+    "An entry `value` between neighbouring levels `low` and `high` becomes `high` with probability (value - low)/"
+    "(high - low), else `low`; its mean less itself. One that is a level stays. "
+)
 
 
 def unbiased(bound: Any) -> tuple[Goal, ...]:
@@ -43,11 +47,7 @@ def shrunk(bound: Any, omega: Any, positive: Mapping[str, Any], name: str = "shr
 def unbiased_model(name: str, scope: str, tie: str) -> Model:
     """The model of a claim that a quantiser is unbiased."""
     claim = f"quantizers.{name}.unbiased"
-    words = (
-        "An entry `value` between neighbouring levels `low` and `high` becomes `high` with probability (value - low)/"
-        "(high - low), else `low`; its mean less itself. One that is a level stays."
-    )
-    return Model(claim, words, scope, unbiased, (claim, f"{_TEST}::{tie}"))
+    return Model(claim, UNBIASED, scope, unbiased, (claim, f"{_TEST}::{tie}"))
 
 
 def shrunk_model(name: str, words: str, scope: str, goals: Callable[[Any], tuple[Goal, ...]]) -> Model:

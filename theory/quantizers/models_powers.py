@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import sympy as sp
 
 from commbounds.theory.model import Goal, Model, cases
 from commbounds.theory.quantities import b, index_bits, itembits, n, s
-from commbounds.theory.quantizers.models_dithering import shrunk, shrunk_model, unbiased_model
+from commbounds.theory.quantizers.models_dithering import UNBIASED, shrunk, shrunk_model, unbiased, unbiased_model
 from commbounds.theory.quantizers.powers import BASE_OMEGA, NATURAL_DITHERING_OMEGA, NATURAL_OMEGA
 
 _FILE = "tests/verify/certify/test_quantizers_models.py"
@@ -113,6 +114,34 @@ def _dithering_shrunk(bound: Any) -> tuple[Goal, ...]:
     )
 
 
+def _run(name: str, bound: Any = sp.S.Zero) -> Goal:
+    return Goal("every float32", bound, equal=True, run=f"{name}.float32")
+
+
+def _kernel(name: str, bound: Any) -> tuple[Goal, ...]:
+    return (_run(name, bound),)
+
+
+_KERNEL = (
+    "the kernel on every finite float32 (all 2^32 bit patterns were run when the certificate was made, a check runs "
+    "every 1021st)"
+)
+_NATURAL = (
+    "The kernel, on every finite float32 2^e (1 + m/2^23): with the sign of x, 2^(e+1) for every uniform below m/2^23 "
+    "(a multiple of the uniforms' grid), else 2^e; 2^127 where that is the most; subnormal ones lie m/2^23 of the way "
+    "from 0 to 2^-126. "
+)
+_NEAREST = (
+    "The kernel, on every finite float32 2^e (1 + m/2^23): with the sign of x, 2^(e+1) if m/2^23 > 1/2, else 2^e; "
+    "2^127 where that is the most; subnormal ones lie m/2^23 of the way from 0 to 2^-126. "
+)
+_OF_THE_DEFINITION = {
+    "fixed_points": "For a power of two m = 0, and it stays.",
+    "sign_symmetry": "But for the sign, which is that of x, nothing depends on it.",
+    "scale_equivariance": "A power of two as a factor adds to e and leaves m: where x and its multiple are normal and "
+    "at most 2^127, the outcomes are multiplied and their probabilities stay.",
+    "idempotence": "For an outcome, zero or a power of two, m = 0, and it stays.",
+}
 _NORMAL = "every n >= 1, every x in R^n but zero, of entries that are 0 or between the smallest and the largest power"
 _REAL = "every x in R^n but zero, every n >= 1 and s >= 1, in real arithmetic"
 _BOTH_LEVELS = (
@@ -123,16 +152,32 @@ _BOTH_LEVELS = (
 )
 
 POWERS = (
-    unbiased_model(
-        "naturalcompression", "every real x_i between two neighbouring powers of two", "test_power_conditions"
+    Model(
+        claim="quantizers.naturalcompression.unbiased",
+        words=UNBIASED + _NATURAL,
+        scope=f"every real x_i between two neighbouring powers of two; {_KERNEL} of at most 2^127",
+        goals=lambda bound: (*unbiased(bound), _run("naturalcompression")),
+        tie=("quantizers.naturalcompression.unbiased", _TEST),
     ),
     Model(
         claim="quantizers.naturalcompression.variance",
         words="An entry, t times a power of two with 1 <= t <= 2, becomes 1 or 2 times it with mean t: variance "
-        "(t - 1) (2 - t), in the square of that power, against `bound` t^2. Summed over the entries.",
-        scope=_NORMAL,
-        goals=_variance(2, 3 * _t - 4, {}),
+        "(t - 1) (2 - t), in the square of that power, against `bound` t^2. Summed over the entries. " + _NATURAL,
+        scope=f"{_NORMAL}; {_KERNEL}",
+        goals=lambda bound: (*_variance(2, 3 * _t - 4, {})(bound), _run("naturalcompression")),
         tie=("quantizers.naturalcompression.variance", _TEST),
+    ),
+    *(
+        Model(
+            claim=f"quantizers.{name}.{statement}",
+            words=words + why,
+            scope=f"{_KERNEL}",
+            goals=partial(_kernel, name),
+            tie=(f"quantizers.{name}.{statement}",),
+        )
+        for name, words in (("naturalcompression", _NATURAL), ("nearestpower", _NEAREST))
+        for statement, why in _OF_THE_DEFINITION.items()
+        if (name, statement) != ("nearestpower", "fixed_points")
     ),
     shrunk_model(
         "naturalcompression",
@@ -176,9 +221,9 @@ POWERS = (
     Model(
         claim="quantizers.nearestpower.contraction",
         words="An entry, t times a power of two with 1 <= t <= 2, becomes 1 times it where t <= 3/2, else 2 times it: "
-        "the squared error, in the square of that power, against `bound` t^2. Summed over the entries.",
-        scope=_NORMAL,
-        goals=_nearest,
+        "the squared error, in the square of that power, against `bound` t^2. Summed over the entries. " + _NEAREST,
+        scope=f"{_NORMAL}; {_KERNEL}",
+        goals=lambda bound: (*_nearest(bound), _run("nearestpower")),
         tie=("quantizers.nearestpower.contraction", _TEST),
     ),
     *(

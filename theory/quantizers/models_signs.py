@@ -50,6 +50,10 @@ def _one_sparse(bound: Any) -> tuple[Goal, ...]:
     return (Goal("error", bound * _magnitude**2 - error**2, equal=True),)
 
 
+def _kernel(bound: Any) -> tuple[Goal, ...]:
+    return (Goal("every float32", bound, equal=True, run="sign.float32"),)
+
+
 SIGNS = (
     Model(
         claim="quantizers.sign.error",
@@ -83,5 +87,21 @@ SIGNS = (
         scope="every x in R^n with one nonzero entry, every n >= 1, in real arithmetic",
         goals=_one_sparse,
         tie=("quantizers.scaledsign.one_sparse", _TEST),
+    ),
+    *(
+        Model(
+            claim=f"quantizers.sign.{statement}",
+            words="The kernel, on every finite float32: 1 or -1 by the sign bit, but for 0 and -0 what sign(0) is. "
+            + why,
+            scope="every finite float32 (all 2^32 bit patterns were run when the certificate was made, a check runs "
+            "every 1021st)",
+            goals=_kernel,
+            tie=(f"quantizers.sign.{statement}",),
+        )
+        for statement, why in (
+            ("sign_symmetry", "No entry is 0, and the sign bit turns."),
+            ("sign_symmetry_ternary", "sign(0) = 0: zeros stay zero, and the sign bit of others turns."),
+            ("idempotence", "The sign of 1, -1 and, where it is an outcome, of 0 is that number."),
+        )
     ),
 )

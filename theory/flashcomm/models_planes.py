@@ -1,0 +1,41 @@
+"""What certificates about bit planes prove."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from commbounds.theory.flashcomm.terms import width
+from commbounds.theory.model import Goal, Model
+from commbounds.theory.quantities import n
+
+
+def _lossless(bound: Any) -> tuple[Goal, ...]:
+    return (Goal("every code at every place", bound, equal=True, run="bitplanes"),)
+
+
+def _bytes(bound: Any, b: int) -> tuple[Goal, ...]:
+    planes = {1: (1,), 2: (2,), 3: (2, 1), 4: (4,), 5: (4, 1), 6: (4, 2), 7: (4, 2, 1), 8: (8,)}[b]
+    return (Goal("bytes", bound.subs(width, b) - sum(n * w / 8 for w in planes), equal=True),)
+
+
+PLANES = (
+    Model(
+        claim="flashcomm.bitplanes.lossless",
+        words="A byte of a plane is made by OR from the bits of at most eight codes, each at its own place. If a code "
+        "changed what is read of another, it would do so in company of any third ones: it is enough that nine codes "
+        "survive of which one is anything, at any place, and the others any other number.",
+        scope="every vector of codes of 1 to 8 bits (every code at every place was run among all others when the "
+        "certificate was made, a check runs every 1021st case)",
+        goals=_lossless,
+        tie=("flashcomm.bitplanes.lossless",),
+    ),
+    Model(
+        claim="flashcomm.bitplanes.bytes",
+        words="A plane of w bits of n codes takes n w/8 bytes, a whole number where 8 divides n; the planes of a code "
+        "of b bits are those of the implementation's table.",
+        scope="every n that 8 divides, b = {b}",
+        goals=_bytes,
+        tie=("flashcomm.bitplanes.bytes",),
+        instances=tuple({"b": b} for b in range(1, 9)),
+    ),
+)
