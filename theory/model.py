@@ -38,7 +38,7 @@ class Goal:
     hints : sequence of sympy expression
         Whose squares a solver may try. A proof need not use them.
     run : str
-        A name in `commbounds.verify.certify.exhaustion.RUNS`: the goal is that the kernel which it runs on every bit
+        A name in `commbounds.verify.certify.exhaustion.runs`: the goal is that the kernel which it runs on every bit
         pattern is its definition, and that `show` is the number zero.
     """
 

@@ -56,18 +56,22 @@ def _not_nearest_code(values, scale, top, got):  # type: ignore[no-untyped-def]
     wrong = 0
     for i in range(values.size):
         word, other = np.int64(values[i]), np.int64(scale)
-        first, second = max((word >> 10) & 31, 1), max((other >> 10) & 31, 1)
+        first, second = (word >> 10) & 31, (other >> 10) & 31
         above, below = word & 0x3FF, other & 0x3FF
-        if word & 0x7C00:
+        if first:
             above |= 0x400
-        if other & 0x7C00:
+        if second:
             below |= 0x400
-        above, below = above << max(first - second, 0), below << max(second - first, 0)
+        apart = first + (first == 0) - second - (second == 0)
+        if apart > 0:
+            above <<= apart
+        else:
+            below <<= -apart
         code, rest = above // below, above % below
         if 2 * rest > below or (2 * rest == below and code & 1 == 1):
             code += 1
-        code = 0 if word >> 15 == 1 else min(code, top)
-        wrong += np.int64(got[i]) != code
+        expected = 0 if word >> 15 == 1 else min(code, top)
+        wrong += np.int64(got[i]) != expected
     return wrong
 
 

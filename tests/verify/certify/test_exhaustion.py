@@ -19,7 +19,19 @@ CLAIM = "quantizers.naturalcompression.unbiased"
 @pytest.fixture
 def patterns():
     """Of float32: ends of the format, ties, and some of all."""
-    edges = [0, 1, 2**22, 2**23 - 1, 2**23, 2**23 + 1, 127 << 23, (127 << 23) + 2**22, (254 << 23) + 5, 255 << 23, 2**31]
+    edges = [
+        0,
+        1,
+        2**22,
+        2**23 - 1,
+        2**23,
+        2**23 + 1,
+        127 << 23,
+        (127 << 23) + 2**22,
+        (254 << 23) + 5,
+        255 << 23,
+        2**31,
+    ]
     drawn = np.random.default_rng(0).integers(0, 2**32, 4000)
     return np.concatenate([np.array(edges + [2**31 + e for e in edges[:-1]]), drawn]).astype(np.uint32)
 
@@ -100,7 +112,7 @@ def test_a_record_that_lies_is_refused(key):
     proof = certificate.proofs[place]
     lie = {**proof["run"], key: 2**32 - 1 if key == "patterns" else "0" * 64}
     proofs = [*certificate.proofs[:place], {**proof, "run": lie}, *certificate.proofs[place + 1 :]]
-    with pytest.raises(certify.CertificateError, match="record|another"):
+    with pytest.raises(certify.CertificateError, match=r"record|another"):
         certify.check(replace(certificate, proofs=tuple(proofs)))
 
 

@@ -1,4 +1,4 @@
-"""What certificates about bit planes prove."""
+"""What certificates prove about kernels of Flash Communication that were run on all of their inputs, and bit planes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ def _lossless(bound: Any) -> tuple[Goal, ...]:
     return (Goal("every code at every place", bound, equal=True, run="bitplanes"),)
 
 
+def _order(bound: Any) -> tuple[Goal, ...]:
+    return (Goal("every code of every float16", bound, equal=True, run="groupquant.float16"),)
+
+
 def _bytes(bound: Any, b: int) -> tuple[Goal, ...]:
     planes = {1: (1,), 2: (2,), 3: (2, 1), 4: (4,), 5: (4, 1), 6: (4, 2), 7: (4, 2, 1), 8: (8,)}[b]
     return (Goal("bytes", bound.subs(width, b) - sum(n * w / 8 for w in planes), equal=True),)
 
 
-PLANES = (
+KERNELS = (
     Model(
         claim="flashcomm.bitplanes.lossless",
         words="A byte of a plane is made by OR from the bits of at most eight codes, each at its own place. If a code "
@@ -37,5 +41,15 @@ PLANES = (
         goals=_bytes,
         tie=("flashcomm.bitplanes.bytes",),
         instances=tuple({"b": b} for b in range(1, 9)),
+    ),
+    Model(
+        claim="flashcomm.groupquant.order",
+        words="The kernel, at every pair of a finite float16 and a positive finite float16 scale whose quotient is "
+        "below 2^20: the code is the integer nearest to the quotient, halves to even, within [0, 255]. That does not "
+        "decrease with the entry, and what is read, code times scale, is exact in float32.",
+        scope="groups of float16 numbers the smallest of which is 0, in float32, at 8 bits, scales stored in float16 "
+        "(all 2^32 pairs were run when the certificate was made, a check runs every 1021st scale)",
+        goals=_order,
+        tie=("flashcomm.groupquant.order",),
     ),
 )
