@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.model import Goal, Model, cases
-from commbounds.theory.quantities import n, norm1, norm2, norminf, s
+from commbounds.theory.quantities import itembits, n, norm1, norm2, norminf, s
 from commbounds.theory.quantizers.dithering import MAX_OMEGA, QSGD_OMEGA, TERN_OMEGA
 
 _TEST = "tests/verify/certify/test_quantizers_models.py"
@@ -17,6 +17,7 @@ _ratio = sp.Symbol("ratio", positive=True)
 _f, _up = sp.symbols("f up", nonnegative=True)
 _level = sp.Symbol("level", nonnegative=True)
 _value, _low, _high, _slack = sp.symbols("value low high slack", nonnegative=True)
+_log, _slope, _bits = sp.symbols("log2 slope bits", nonnegative=True)
 _magnitude, _squares = sp.symbols("magnitude squares", nonnegative=True)
 
 _LARGE = sp.Ge(n, 4 * s**2)
@@ -118,6 +119,16 @@ def _qsgd_support(bound: Any) -> tuple[Goal, ...]:
     return tuple(goals)
 
 
+def _qsgd_elias(bound: Any) -> tuple[Goal, ...]:
+    least = bound.xreplace({sp.log(1 + s / sp.sqrt(n)): _log * sp.log(2)})
+    mean = 1 + s / _w
+    tangent = 2 + 2 * _log + 2 * _slope * (1 + _value - mean) / mean
+    show = (_of_w(least) - itembits) / _w**2 + _slope / mean * (_w / s) * (_value**2 - s**2 / _w**2) - _bits
+    positive = {"w": _w, "s": s, "w + s": _w + s}
+    known = {"concavity": sp.cancel((tangent - _bits) * (_w + s)), "slope": _slope}
+    return (Goal("entry", show, given=known, positive=positive, hints=(_w * _value - s,)),)
+
+
 _ROOT = sp.sqrt(1 + (n - 1) / s**2)
 
 
@@ -205,6 +216,18 @@ DITHERING = (
             tie=(f"quantizers.qsgd.{statement}", f"{_TEST}::test_level_conditions"),
         )
         for statement, more in (("support", "Both branches of the Min. "), ("support_printed", ""))
+    ),
+    Model(
+        claim="quantizers.qsgd.elias",
+        words="w is the root of n, `value` a = s |x|/||x|| of an entry, whose squares sum to s^2, and the mean of its "
+        "level L. `bits` is what it takes in expectation: at most 2 + 2 E log2(1 + L), as level l takes a sign and 2 "
+        "floor(log2(1 + l)) + 1 bits. The logarithm is concave, so it is below its tangent at 1 + s/w, where it is "
+        "`log2` and has the slope `slope`/(1 + s/w), slope = 1/ln 2: E log2(1 + L) <= log2 + slope (a - s/w)/(1 + s/w) "
+        "(times w + s). For every entry (bound - itembits)/n + K (a^2 - s^2/n) - bits >= 0 with K = slope w/(s (1 + "
+        "s/w)); summed over the entries, the bound is at least itembits and all bits.",
+        scope=_EVERY,
+        goals=_qsgd_elias,
+        tie=("quantizers.qsgd.elias", f"{_TEST}::test_level_conditions"),
     ),
     unbiased_model(
         "maxdithering",

@@ -6,7 +6,10 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from commbounds import _certificates
+from commbounds.cli import main
 from commbounds.compressors import NaturalCompression, NearestPower
 from commbounds.compressors.flashcomm import metadata
 from commbounds.verify import certify
@@ -144,3 +147,20 @@ def test_what_was_run_before_is_found_again_and_the_rest_must_be_run():
 
 def fails(name):
     raise certify.CertificateError(f"{name} differs")
+
+
+def test_the_command_runs_every_pattern_once_and_says_so(monkeypatch, tmp_path):
+    seen = []
+    small = exhaustion.Run("made up", 4000, lambda numbers: seen.append(numbers.size) or 0, (fails,), (exact,))
+    monkeypatch.setattr(exhaustion, "runs", lambda: {"bitplanes": small})
+    command = ["certify", "--exhaustive", "flashcomm.bitplanes.lossless", "--out", str(tmp_path)]
+    try:
+        result = CliRunner().invoke(main, command)
+    finally:
+        _certificates._run_all.cache_clear()
+        exhaustion._counted.cache_clear()
+    assert result.exit_code == 0, result.output
+    assert sum(seen[:-1]) == 4000
+    assert seen[-1] == 4  # the share that a check runs
+    written = certify.from_json((tmp_path / "flashcomm.bitplanes.lossless.json").read_text("utf-8"))
+    assert (written.kind, written.proofs[0]["run"]["patterns"]) == ("exhaustion", 4000)

@@ -1,5 +1,6 @@
 """Models of the column quantizers against its kernels and their exact laws."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -74,6 +75,10 @@ def test_level_conditions(x, levels):
         values = {**more, "value": a, "up": sum(p for p, o in pairs if o)}
         check_goals("quantizers.qsgd.support", ["n", "sqrt(n)*s"], values)
         check_goals("quantizers.qsgd.support_printed", ["s*(sqrt(n) + s)"], values)
+        bits = sum(p * (2 * (int(o) + 1).bit_length()) for p, o in steps)  # a sign, and a gamma code of level + 1
+        mean = 1 + levels / math.sqrt(n)
+        tangent = 2 + 2 * math.log2(mean) + 2 * (1 + float(a) - mean) / (mean * math.log(2))
+        assert bits <= tangent * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("x", VECTORS[1:])
