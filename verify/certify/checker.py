@@ -65,7 +65,11 @@ def check(certificate: Certificate, bound: Any = None, model: Model | None = Non
             raise CertificateError(f"{key} is proved twice")
         left[key] = proof
     for i, at in enumerate(certificate.instances):
-        for name, goal in model.goals_at(bound, at).items():
+        try:
+            goals = model.goals_at(bound, at)
+        except ValueError as error:
+            raise CertificateError(str(error)) from error
+        for name, goal in goals.items():
             if (i, name) not in left:
                 raise CertificateError(f"no proof of {_where(name, at)}")
             try:
