@@ -5,6 +5,7 @@ Nothing here is trusted: what is found is written down, and `commbounds.verify.c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -132,9 +133,10 @@ def _linear_programme(goal: Goal, degree: int, seconds: float) -> dict[str, Any]
 
     conditions = {**goal.given, **goal.positive}
     space = Polynomials([goal.show, *conditions.values(), *goal.zero.values(), *goal.hints])
-    known = {name: space.of(expression)[0] for name, expression in conditions.items()}
+    whole = {name: _cleared(expression, goal, space) for name, expression in conditions.items()}
+    known = {name: polynomial for name, (_, polynomial) in whole.items()}
     zeros = {name: space.of(expression)[0] for name, expression in goal.zero.items()}
-    clear, target = _cleared(goal, space)
+    clear, target = _cleared(goal.show, goal, space)
     terms: list[tuple[dict[str, int], Any]] = []
     columns: list[Any] = []
     squares = [None, *(space.of(hint)[0] for hint in goal.hints)]
@@ -149,7 +151,8 @@ def _linear_programme(goal: Goal, degree: int, seconds: float) -> dict[str, Any]
                     if goal.vectors and not space.degree(column, goal.vectors) <= {0, 2}:
                         continue
                     columns.append(column)
-                    terms.append(({name: names.count(name) for name in names}, square))
+                    factors = [Counter(names), *(Counter(whole[name][0]) for name in names)]
+                    terms.append((dict(sum(factors, Counter())), square))
                 if len(columns) > _MOST_COLUMNS:
                     return None
     free: list[tuple[str, Any]] = []
@@ -200,19 +203,19 @@ def _linear_programme(goal: Goal, degree: int, seconds: float) -> dict[str, Any]
     return proof
 
 
-def _cleared(goal: Goal, space: Polynomials) -> tuple[dict[str, int], Any]:
-    """Powers of positive conditions that clear the goal's denominator, and the goal times their product."""
-    numerator, denominator = space.of(goal.show)
+def _cleared(expression: Any, goal: Goal, space: Polynomials) -> tuple[dict[str, int], Any]:
+    """Powers of positive conditions that clear an expression's denominator, and the expression times their product."""
+    numerator, denominator = space.of(expression)
     common = numerator.gcd(denominator)
     numerator, denominator = numerator.quo(common), denominator.quo(common)
     clear: dict[str, int] = {}
-    for name, expression in goal.positive.items():
-        factor = space.of(expression)[0]
+    for name, condition in goal.positive.items():
+        factor = space.of(condition)[0]
         while not factor.is_ground and denominator.rem(factor) == 0:
             denominator = denominator.quo(factor)
             clear[name] = clear.get(name, 0) + 1
     if not denominator.is_ground:
-        raise NotFoundError(f"the denominator of goal {goal.name!r} is no product of the model's positive conditions")
+        raise NotFoundError(f"a denominator in goal {goal.name!r} is no product of the model's positive conditions")
     return clear, numerator * (1 / denominator.LC)
 
 

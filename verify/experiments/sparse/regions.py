@@ -126,7 +126,7 @@ def _region_study(
         mutate=neighbour if attacked else None,
         extremal=extremal,
         enumerated=SMALL_STACKS,
-        curves=curve(name, subject, run, "P", "n = 256, k = 16" + ", over the bound" * relative, points, relative),
+        curves=curve("P", "n = 256, k = 16" + ", over the bound" * relative, points, relative),
     )
 
 
@@ -158,7 +158,7 @@ def _identical_curve() -> Study:
         run,
         grid=_identical_grid,
         enumerated="P = 1..16, 1, 2, 3 of 3, 5, 7 entries of every region, some one longer, ring and Bruck",
-        curves=curve(name, _DSA, run, "P", "k = 4P, n = 9P", points),
+        curves=curve("P", "k = 4P, n = 9P", points),
     )
 
 

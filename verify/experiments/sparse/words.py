@@ -70,7 +70,7 @@ def _counted(
         cases=drawn(),
         extremal=extremal,
         enumerated=_GRID_SAYS,
-        curves=curve(name, subject, run, "P", "n = 256, k = 64", over_ranks(256, 64)),
+        curves=curve("P", "n = 256, k = 64", over_ranks(256, 64)),
     )
 
 
@@ -79,12 +79,12 @@ def _cases(*sizes: tuple[int, int, int]) -> Callable[[Budget], Iterator[Case]]:
     return lambda _budget: (case_of(*size, family) for size in sizes for family in FAMILIES)
 
 
-def _along_k(claim: str, subject: str, run: Any, P: int, n: int) -> Any:
+def _along_k(P: int, n: int) -> Any:
     def points(seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
         for k in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64):
             yield k, [case_of(P, n, k, "normal", seed % 2**31)], []
 
-    return curve(claim, subject, run, "k", f"P = {P}, n = {n}", points)
+    return curve("k", f"P = {P}, n = {n}", points)
 
 
 def _limited(
@@ -103,7 +103,7 @@ def _limited(
         cases=drawn(),
         extremal=attained,
         enumerated=_GRID_SAYS,
-        curves=_along_k(name, subject, run, *drawn_at),
+        curves=_along_k(*drawn_at),
     )
 
 
@@ -151,7 +151,7 @@ def _team_study(claim: str, measure: _Measure, synchronise: str) -> Study:
         grid=_in_teams(synchronise),
         extremal=attained,
         enumerated="P = 1..16, every number of teams, n = 16, k = 1, 7, 16",
-        curves=curve(name, "spardl_allreduce", run, "teams", "P = 32, n = 256, k = 64", points),
+        curves=curve("teams", "P = 32, n = 256, k = 64", points),
     )
 
 
