@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from commbounds.compressors.flashcomm import _kernels, bit_planes, metadata
-from commbounds.verify.certify.exhaustion import Patterns, Run
+from commbounds.verify.certify.run import Patterns, Run
 
 
 @njit(cache=True, nogil=True)

@@ -7,7 +7,7 @@ from numba import njit
 
 from commbounds.compressors import NaturalCompression, NearestPower, Sign
 from commbounds.compressors.quantizers import message, powers, signs
-from commbounds.verify.certify.exhaustion import Patterns, Run
+from commbounds.verify.certify.run import Patterns, Run
 
 _INFINITE = np.uint32(0x7F800000)
 

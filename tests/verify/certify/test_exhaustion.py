@@ -15,6 +15,7 @@ from commbounds.compressors.flashcomm import metadata
 from commbounds.verify import certify
 from commbounds.verify.certify import exhaustion, runs_flashcomm, runs_quantizers
 from commbounds.verify.certify.finder import NotFoundError, find
+from commbounds.verify.certify.run import Run
 
 CLAIM = "quantizers.naturalcompression.unbiased"
 
@@ -95,7 +96,7 @@ def test_a_kernel_that_errs_at_one_pattern_is_found(monkeypatch):
 
 def test_a_run_counts_all_numbers_once():
     seen = []
-    run = exhaustion.Run("made up", 100_001, lambda numbers: seen.extend(numbers.tolist()) or 0, (), (), share=7)
+    run = Run("made up", 100_001, lambda numbers: seen.extend(numbers.tolist()) or 0, (), (), share=7)
     shares = []
     assert run.count(1, shares.append) == 0
     assert seen == list(range(100_001))
@@ -151,7 +152,7 @@ def fails(name):
 
 def test_the_command_runs_every_pattern_once_and_says_so(monkeypatch, tmp_path):
     seen = []
-    small = exhaustion.Run("made up", 4000, lambda numbers: seen.append(numbers.size) or 0, (fails,), (exact,))
+    small = Run("made up", 4000, lambda numbers: seen.append(numbers.size) or 0, (fails,), (exact,))
     monkeypatch.setattr(exhaustion, "runs", lambda: {"bitplanes": small})
     exhaustion._counted.cache_clear()
     command = ["certify", "--exhaustive", "flashcomm.bitplanes.lossless", "--out", str(tmp_path)]
