@@ -13,7 +13,7 @@ import sympy as sp
 
 from commbounds.theory.feedback import terms as t
 from commbounds.theory.model import Goal, Model, by_claim
-from commbounds.theory.quantities import P, alpha
+from commbounds.theory.quantities import alpha
 
 _q = sp.Symbol("q", nonnegative=True)
 _e, _g, _new, _d, _move = sp.symbols("e g new d move")
