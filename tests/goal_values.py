@@ -1,30 +1,50 @@
-"""Whether what a model takes as given holds of a run, and what it shows: at the run's numbers, exactly."""
+"""The goals of a claim's model at numbers from a run: whether the conditions hold there, and what is shown."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import sympy as sp
 
 from commbounds.theory import claims
+from commbounds.theory.evaluation import evaluator
 from commbounds.theory.model import Goal
-from commbounds.verify.certify.certificate import models
+from commbounds.verify.certify import models
 
 
 def goals(claim: str, **instance: Any) -> dict[str, Goal]:
     """The goals of a claim's model, about the claim's bound, by name."""
-    return models()[claim].goals_at(claims()[claim].relation.rhs, instance)
+    return _goals(claim, tuple(instance.items()))
 
 
-def at(expression: Any, **values: Any) -> Any:
-    """An expression at numbers, by the symbols' names; symbols without one stay."""
-    whole = sp.sympify(expression)
-    return whole.subs({s: sp.Rational(values[s.name]) for s in whole.free_symbols if s.name in values})
+@cache
+def _goals(claim: str, instance: Any) -> dict[str, Goal]:
+    return models()[claim].goals_at(claims()[claim].relation.rhs, dict(instance))
+
+
+def exact(number: Any) -> Any:
+    """A number as sympy's, without its rounding."""
+    return sp.Rational(number.numerator, number.denominator) if isinstance(number, Fraction) else sp.sympify(number)
+
+
+def value(expression: Any, values: Mapping[str, Any]) -> Any:
+    """A rational function at numbers by name: a Fraction, or sympy's number where one of them is irrational."""
+    given = {name: Fraction(v) if isinstance(v, float | str) else v for name, v in values.items()}
+    found = evaluator(sp.sympify(expression))(given, str(expression))
+    return sp.simplify(sp.radsimp(found)) if isinstance(found, sp.Expr) else found
 
 
 def bound_of(claim: str, **values: Any) -> Any:
-    """A claim's bound at numbers, by the symbols' names."""
-    return at(claims()[claim].relation.rhs, **values)
+    """A claim's bound at numbers, by the symbols' names; symbols without one stay."""
+    bound = claims()[claim].relation.rhs
+    return bound.subs({s: exact(values[s.name]) for s in bound.free_symbols if s.name in values})
+
+
+def _names(expression: Any) -> set[str]:
+    return {symbol.name for symbol in sp.sympify(expression).free_symbols}
 
 
 def failing(goal: Goal, **values: Any) -> list[str]:
@@ -37,11 +57,46 @@ def failing(goal: Goal, **values: Any) -> list[str]:
         name
         for conditions, holds in kinds
         for name, condition in conditions.items()
-        if not (value := at(condition, **values)).free_symbols and not holds(value)
+        if _names(condition) <= set(values) and not holds(value(condition, values))
     ]
-    shown = at(goal.show, **values)
-    if shown.free_symbols:
-        raise ValueError(f"{goal.name} needs values of {shown.free_symbols}")
+    shown = value(goal.show, values)
     if not (shown == 0 if goal.equal else shown >= 0):
         wrong.append("show")
     return wrong
+
+
+def check_goals(claim: str, names: Any, values: Mapping[str, Any], **instance: Any) -> list[Any]:
+    """Assert that the conditions of the goals `names` hold, and what is to be shown, at `values`, by symbol name.
+
+    Returns the values of what is to be shown, so that a case of equality can be told from others.
+    """
+    chosen = [goals(claim, **instance)[name] for name in names]
+    for goal in chosen:
+        everything = [goal.show, *goal.given.values(), *goal.positive.values(), *goal.zero.values()]
+        assert set().union(*map(_names, everything)) <= set(values), (claim, goal.name)
+        wrong = failing(goal, **values)
+        assert not wrong, (wrong, claim, goal.name, values)
+    return [value(goal.show, values) for goal in chosen]
+
+
+def met(claim: str, values: Mapping[str, Any], instance: Any = ()) -> dict[Any, Any]:
+    """The goals of the claim's model that have conditions, and values for all symbols, and meet the conditions there.
+
+    By number and name, each with what it shows there.
+    """
+    found = {}
+    for number, goal in enumerate(goals(claim, **dict(instance)).values()):
+        everything = [goal.show, *goal.given.values(), *goal.positive.values(), *goal.zero.values()]
+        if (goal.given or goal.zero) and set().union(*map(_names, everything)) <= set(values):
+            wrong = failing(goal, **values)
+            if not set(wrong) - {"show"}:
+                found[number, goal.name] = value(goal.show, values)
+    return found
+
+
+def confirm(claim: str, values: Mapping[str, Any], bound: Any, measured: Any, instance: Any = ()) -> None:
+    """That the model covers this run, and says that bound and measured are as far from each other as they are."""
+    shown = met(claim, values, instance)
+    assert shown, f"{claim}: no goal's conditions are met at {values}"
+    away = measured - bound if claims()[claim].relation.rel_op == ">=" else bound - measured
+    assert min(shown.values()) == away >= 0, f"{claim}: {shown}, measured {measured}, bound {bound}, at {values}"

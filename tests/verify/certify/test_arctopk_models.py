@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from model_values import confirm, met
+from goal_values import confirm, met
 
 from commbounds.collectives.arctopk.allreduce import arctopk_allreduce
 from commbounds.collectives.arctopk.law import kept_of_planar_rows

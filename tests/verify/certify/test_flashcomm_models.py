@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from model_values import met
+from goal_values import met
 
 from commbounds.collectives.flashcomm.allreduce import (
     oneshot_quantised_allreduce,

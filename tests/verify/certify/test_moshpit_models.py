@@ -8,7 +8,7 @@ from math import comb, factorial, lcm
 
 import numpy as np
 import pytest
-from goal_values import at, bound_of, failing, goals
+from goal_values import bound_of, failing, goals, value
 
 from commbounds.collectives.moshpit.allreduce import grid_average, initial_keys, meetings, moshpit
 from commbounds.collectives.moshpit.group_average import group_average
@@ -99,7 +99,7 @@ def test_blocks_of_skipped(M, p):
     p = Fraction(p)
     blocks = _became(M, p, "skip")
     became = per_group(claims()["moshpit.random_groups.skip"].relation.rhs)
-    assert at(became, groups=3, M=M, failure=p) == blocks
+    assert value(became, {"groups": 3, "M": M, "failure": p}) == blocks
     if M < 4:
         (M_goal,) = (g for g in goals("moshpit.random_groups.skip").values() if g.name == "one more member")
         assert failing(M_goal, groups=2, M=M, failure=p) == []
@@ -113,7 +113,7 @@ def test_blocks_of_aborted(M, p):
     """One group that does nothing where a member fails."""
     p = Fraction(p)
     became = per_group(claims()["moshpit.random_groups.abort"].relation.rhs)
-    assert at(became, groups=2, M=M, failure=p) == _became(M, p, "abort")
+    assert value(became, {"groups": 2, "M": M, "failure": p}) == _became(M, p, "abort")
 
 
 @pytest.mark.parametrize("sizes", [(2, 1), (3,), (2, 2), (3, 1)])

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from model_values import confirm, met, value
+from goal_values import confirm, met, value
 
 from commbounds.collectives.dense.gathering import gather_blocks, gather_counts
 from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
