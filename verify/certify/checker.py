@@ -182,7 +182,7 @@ def _sturm(goal: Goal, proof: Mapping[str, Any]) -> None:
     except (KeyError, ValueError) as error:
         raise CertificateError("sturm names the two conditions low <= symbol and symbol <= high") from error
     symbols = low.free_symbols | high.free_symbols
-    if len(symbols) != 1 or goal.vectors or goal.equal:
+    if len(symbols) != 1 or goal.show.free_symbols - symbols or goal.vectors or goal.equal:
         raise CertificateError("Sturm's theorem is about one symbol")
     (x,) = symbols
     least, most = x - low, x + high

@@ -5,10 +5,13 @@ Nothing here is trusted: what is found is written down, and `commbounds.verify.c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import reduce
 from itertools import combinations_with_replacement
 from math import inf
+from operator import or_
 from time import perf_counter
 from typing import Any
 
@@ -75,12 +78,12 @@ def proof_of(goal: Goal, degree: int = 6, deadline: float = inf) -> tuple[dict[s
     """
     if not goal.zero and _proves(goal, {}):
         return {}, "nothing to find"
-    for most in range(1, degree + 1):
+    for factor, most in [*((None, most) for most in range(degree + 1)), *((name, degree) for name in goal.positive)]:
         if (left := deadline - perf_counter()) <= 0.0:
             raise NotFoundError(f"no proof of goal {goal.name!r} in the time given")
-        proof = _linear_programme(goal, most, left)
+        proof = _linear_programme(goal, most, left, factor)
         if proof is not None and _proves(goal, proof):
-            return proof, f"scipy's HiGHS, products of up to {most} conditions, solved again exactly"
+            return proof, f"scipy's HiGHS, products of up to {max(1, most)} conditions, solved again exactly"
     if not goal.equal and (sturm := _by_sturm(goal)) is not None:
         return sturm, "Sturm's theorem"
     raise NotFoundError(f"no proof of goal {goal.name!r} with products of up to {degree} conditions")
@@ -102,16 +105,27 @@ def _by_sturm(goal: Goal) -> dict[str, Any] | None:
     return None
 
 
-def _linear_programme(goal: Goal, degree: int, seconds: float) -> dict[str, Any] | None:
-    """Multipliers of products of up to `degree` conditions, and of the zeros times single monomials."""
+def _linear_programme(goal: Goal, degree: int, seconds: float, factor: str | None = None) -> dict[str, Any] | None:
+    """Multipliers of products of up to `degree` conditions, and of the zeros times single monomials.
+
+    For `degree` 0, of single conditions, all over one common denominator. What is shown is multiplied by the positive
+    condition `factor`, if there is one.
+    """
     from scipy.optimize import linprog
     from scipy.sparse import csc_array
 
     conditions = {**goal.given, **goal.positive}
     space = Polynomials([goal.show, *conditions.values(), *goal.zero.values(), *goal.hints])
-    known = {name: space.of(expression)[0] for name, expression in conditions.items()}
+    clear, target = _cleared(goal.show, goal, space)
+    if factor is not None:
+        clear, target = _over({**clear, factor: clear.get(factor, 0) + 1}, clear, target, goal, space)
+    with_others = {name: _cleared(expression, goal, space) for name, expression in conditions.items()}
+    if degree == 0:
+        degree, common = 1, dict(reduce(or_, (Counter(powers) for powers, _ in [(clear, target), *with_others.values()])))
+        clear, target = _over(common, clear, target, goal, space)
+        with_others = {name: _over(common, *with_one, goal, space) for name, with_one in with_others.items()}
+    known = {name: polynomial for name, (_, polynomial) in with_others.items()}
     zeros = {name: space.of(expression)[0] for name, expression in goal.zero.items()}
-    clear, target = _cleared(goal, space)
     terms: list[tuple[dict[str, int], Any]] = []
     columns: list[Any] = []
     squares = [None, *(space.of(hint)[0] for hint in goal.hints)]
@@ -126,7 +140,10 @@ def _linear_programme(goal: Goal, degree: int, seconds: float) -> dict[str, Any]
                     if goal.vectors and not space.degree(column, goal.vectors) <= {0, 2}:
                         continue
                     columns.append(column)
-                    terms.append(({name: names.count(name) for name in names}, square))
+                    powers = Counter(names)
+                    for name in names:
+                        powers.update(with_others[name][0])
+                    terms.append((dict(powers), square))
                 if len(columns) > _MOST_COLUMNS:
                     return None
     free: list[tuple[str, Any]] = []
@@ -173,24 +190,33 @@ def _linear_programme(goal: Goal, degree: int, seconds: float) -> dict[str, Any]
             number = str(Fraction(int(value.numerator), int(value.denominator)))
             proof.setdefault("terms", []).append([number, powers, *([space.write(square)] if square else [])])
     if multipliers:
-        proof["zero"] = {name: space.write(polynomial) for name, polynomial in multipliers.items()}
+        denominators = {name: space.of(goal.zero[name])[1] for name in multipliers}
+        proof["zero"] = {name: space.write(polynomial * denominators[name]) for name, polynomial in multipliers.items()}
     return proof
 
 
-def _cleared(goal: Goal, space: Polynomials) -> tuple[dict[str, int], Any]:
-    """Powers of positive conditions that clear the goal's denominator, and the goal times their product."""
-    numerator, denominator = space.of(goal.show)
+def _cleared(expression: Any, goal: Goal, space: Polynomials) -> tuple[dict[str, int], Any]:
+    """Powers of positive conditions that clear an expression's denominator, and the expression times their product."""
+    numerator, denominator = space.of(expression)
     common = numerator.gcd(denominator)
     numerator, denominator = numerator.quo(common), denominator.quo(common)
     clear: dict[str, int] = {}
-    for name, expression in goal.positive.items():
-        factor = space.of(expression)[0]
+    for name, positive in goal.positive.items():
+        factor = space.of(positive)[0]
         while not factor.is_ground and denominator.rem(factor) == 0:
             denominator = denominator.quo(factor)
             clear[name] = clear.get(name, 0) + 1
     if not denominator.is_ground:
-        raise NotFoundError(f"the denominator of goal {goal.name!r} is no product of the model's positive conditions")
+        raise NotFoundError(f"a denominator in goal {goal.name!r} is no product of the model's positive conditions")
     return clear, numerator * (1 / denominator.LC)
+
+
+def _over(common: Any, powers: Any, polynomial: Any, goal: Goal, space: Polynomials) -> tuple[dict[str, int], Any]:
+    """An expression that was cleared by powers of positive conditions, cleared by `common` ones, which are more."""
+    for name in common:
+        numerator, denominator = space.of(goal.positive[name])
+        polynomial *= numerator ** (common[name] - powers.get(name, 0)) / denominator.LC
+    return dict(common), polynomial
 
 
 def _solved(rows: Mapping[Any, int], columns: Sequence[Any], target: Any) -> list[Any] | None:
