@@ -24,8 +24,10 @@ from commbounds.figures.svg import inlined
 from commbounds.theory import Claim, Kind, Origin, Standing, Tag, claims
 from commbounds.theory import book as contents
 from commbounds.theory.definitions import definitions
+from commbounds.theory.model import Model
+from commbounds.verify.certify import models
 from commbounds.verify.exhibit import Exhibit
-from commbounds.verify.finding import Finding, Verdict
+from commbounds.verify.finding import Evidence, Finding, Method, Verdict
 from commbounds.verify.writing import written
 
 KINDS = {
@@ -36,6 +38,8 @@ KINDS = {
 }
 
 VERDICTS = {
+    Verdict.PROVED: "a certificate, checked in exact arithmetic, proves a model of the claim for every input of a "
+    "stated scope; the implementation was confronted with the claim as well, and with the model by what ties it",
     Verdict.ENUMERATED: "all randomness was enumerated in exact arithmetic, on every input of the grids named",
     Verdict.SURVIVED: "a search for a counterexample found none",
     Verdict.CONSISTENT: "a sequential test saw no violation at its declared false-alarm rate",
@@ -106,6 +110,17 @@ class Entry:
         refuted, asked = self.finding.pinned
         words = f"{refuted} of {asked} neighbours are refuted by some case"
         return words + (f"; not tested: {', '.join(self.finding.untested)}" if self.finding.untested else "")
+
+    @property
+    def model(self) -> Model:
+        """What the claim's certificate proves."""
+        model: Model = models()[self.claim.name]
+        return model
+
+    @property
+    def proof(self) -> Evidence:
+        """What the claim's certificate contributed."""
+        return next(e for e in self.finding.evidence if e.method is Method.CERTIFICATE)
 
     @property
     def slack(self) -> list[str]:
@@ -194,6 +209,7 @@ def report(
         columns=list(_columns(entries)),
         entries=entries,
         failing=[e for e in entries if e.failing and e.printed],
+        proved=[e for e in entries if e.finding.proved_for],
         lacking=[e for e in entries if e.claim.stands is not Standing.HOLDS and not e.printed],
         surprises=[e for e in entries if not e.finding.as_stated],
         by_name={e.id: e for e in entries},

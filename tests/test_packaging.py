@@ -57,12 +57,14 @@ def test_data_files_match_a_pattern(folders):
                 and path.suffix not in (".py", ".pyc", ".nbi", ".nbc")
                 and "__pycache__" not in path.parts
             ):
-                package = ".".join(("commbounds", *path.parent.relative_to(ROOT).parts))
-                assert any(path.match(p) for p in patterns.get(package, [])), path
+                folder = next(parent for parent in path.parents if (parent / "__init__.py").is_file())
+                package = ".".join(("commbounds", *folder.relative_to(ROOT).parts))
+                found = [*patterns["*"], *patterns.get(package, [])]
+                assert any(path in folder.glob(pattern) for pattern in found), path
     for package, globs in patterns.items():
-        folder = ROOT / folders[package]
+        places = [ROOT / folder for folder in folders.values()] if package == "*" else [ROOT / folders[package]]
         for pattern in globs:
-            assert list(folder.glob(pattern)), (package, pattern)
+            assert any(list(folder.glob(pattern)) for folder in places), (package, pattern)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="symbolic links need privileges there")

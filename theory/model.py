@@ -123,10 +123,12 @@ class Model:
         Raises
         ------
         ValueError
-            There are none.
+            There are none, or one has other parameters than the model.
         """
         if not instances:
             raise ValueError(f"a certificate of {self.claim} must prove at least one instance")
+        if any(set(at) != set(self.parameters) for at in instances):
+            raise ValueError(f"the model of {self.claim} is enumerated over {self.parameters}, got {instances}")
         if len(self.parameters) > 1:
             listed = "; ".join(", ".join(f"{name} = {at[name]}" for name in self.parameters) for at in instances)
             return self.scope.format_map(dict.fromkeys(self.parameters, f"({listed})"))

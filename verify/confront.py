@@ -18,7 +18,7 @@ from commbounds.verify.series import series_of
 FALSE_ALARM = 1e-6
 """Probability that a whole run refutes any true statistical claim."""
 _ROOM = "still true: the stated tightness leaves room for it"
-_ORDER = (Verdict.ENUMERATED, Verdict.SURVIVED, Verdict.CONSISTENT)
+_ORDER = (Verdict.PROVED, Verdict.ENUMERATED, Verdict.SURVIVED, Verdict.CONSISTENT)
 
 
 @cache
@@ -99,6 +99,8 @@ def _verdict(evidence: tuple[Evidence, ...]) -> Verdict:
     judging = [e.verdict for e in evidence if e.method is not Method.EXTREMAL]
     if Verdict.REFUTED in judging:
         return Verdict.REFUTED
+    if set(judging) <= {Verdict.PROVED}:
+        return Verdict.ERROR  # a proof is about a model: nothing confronted the implementation
     return next((v for v in _ORDER if v in judging), Verdict.ERROR)
 
 

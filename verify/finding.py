@@ -12,6 +12,8 @@ from typing import Any
 class Verdict(StrEnum):
     """What was found, strongest first."""
 
+    PROVED = "proved"
+    """A certificate proves a model of the claim for every input of its scope; the implementation keeps the claim."""
     ENUMERATED = "enumerated"
     """All randomness enumerated in exact arithmetic, on every input of the grids whose shapes the evidence names."""
     SURVIVED = "survived"
@@ -27,6 +29,8 @@ class Verdict(StrEnum):
 class Method(StrEnum):
     """How a claim was confronted with its implementation."""
 
+    CERTIFICATE = "certificate"
+    """A proof was checked in exact arithmetic; it is about a model, which the evidence names a tie for."""
     EXACT = "exact"
     INJECT = "inject"
     """The kernel was fed random inputs at and around every edge, and agreed with the law."""
@@ -74,7 +78,7 @@ class Evidence:
     verdict : Verdict
         What it says on its own.
     cases : int
-        Inputs enumerated, examples searched, or samples drawn.
+        Inputs enumerated, examples searched, samples drawn, or goals of the model proved.
     detail : str
         In one sentence what was done: sizes, families, parameters.
     tightness : float or None
@@ -91,7 +95,8 @@ class Evidence:
         Of the cases, those that could have broken the claim: both sides not zero, the mechanism in question active.
         None where cases are samples.
     scope : dict of str to str
-        Which values every setting and every symbol that counts something took: ``{"P": "1, 2, 3, 5, 8"}``.
+        Which values every setting and every symbol that counts something took: ``{"P": "1, 2, 3, 5, 8"}``. Of a
+        certificate under ``for`` its scope.
     """
 
     method: Method
@@ -213,6 +218,11 @@ class Finding:
         """How many formula mutants some case refutes, and of how many: without those that are explained."""
         asked = self.mutants - len(self.explained)
         return asked - len(self.untested), asked
+
+    @property
+    def proved_for(self) -> str:
+        """The scope of the claim's certificate, in words; empty without one."""
+        return next((e.scope["for"] for e in self.evidence if e.method is Method.CERTIFICATE), "")
 
     @property
     def counterexample(self) -> Counterexample | None:

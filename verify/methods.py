@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.theory import Standing
+from commbounds.verify import certify
 from commbounds.verify.experiment import Budget, Implementations
 from commbounds.verify.finding import Counterexample, Evidence, Method, Verdict
 from commbounds.verify.judgement import Judgement, Probe
@@ -462,10 +463,31 @@ def _sampled(j: Judgement, budget: Budget, seed: int, alpha: float) -> Evidence:
     return Evidence(Method.SAMPLE, verdict, count, detail, e_value=e_value, alpha=alpha, detects=detects)
 
 
+# --- certificates -----------------------------------------------------------------------------------------------------
+
+
+def certified(judgements: Judgements, _budget: Budget, _seed: int = 0, _alpha: float = 0.0) -> None:
+    """The certificates of claims about the book's own implementations: a proof says nothing of a stand-in."""
+    for j in judgements:
+        name = j.study.claim
+        if j.error is None and name in certify.files() and j.implementation is j.study.implementation({}):
+            try:
+                certificate = certify.load(name)
+                certify.check(certificate)
+            except certify.CertificateError as error:
+                j.error = error
+                continue
+            tie = ", ".join(certify.models()[name].tie)
+            detail = f"{certificate.kind}; the model is tied to the implementation by {tie}"
+            goals, scope = len(certificate.proofs), {"for": certificate.scope}
+            j.take(Method.CERTIFICATE, Evidence(Method.CERTIFICATE, Verdict.PROVED, goals, detail, scope=scope))
+
+
 # --- all together -----------------------------------------------------------------------------------------------------
 
 METHODS: Mapping[Method, Callable[[Judgements, Budget, int, float], None]] = MappingProxyType(
     {
+        Method.CERTIFICATE: certified,
         Method.EXACT: enumerate_grids,
         Method.INJECT: enumerate_grids,
         Method.SEARCH: search,

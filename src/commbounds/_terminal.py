@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _COLOURS = {
+    "proved": "green",
     "enumerated": "green",
     "survived": "green",
     "consistent": "green",
@@ -78,6 +79,7 @@ def print_claim(claim: Claim) -> None:
         ("assumes", "".join(f"\n  {_hypothesis(h)}" for h in claim.assumes) or "nothing"),
         ("regimes", "".join(f"\n  {regime.name}" for regime in regimes(claim.relation.rhs))),
         ("not tested", "".join(f"\n  {pattern}: {reason}" for pattern, reason in (*claim.unpinned, *claim.unentered))),
+        ("proved", _proved(claim)),
         ("stands", str(claim.stands) + (f", by {claim.corrected_by}" if claim.corrected_by else "")),
         ("tight", "" if claim.tightness is None else f"{claim.tightness}, at: {claim.extremal}"),
         ("source", f"{claim.source.work}; {claim.source.place} [{claim.source.tag}]"),
@@ -97,6 +99,16 @@ def _hypothesis(hypothesis: Hypothesis) -> str:
     return f"{hypothesis.name}: {hypothesis.statement}"
 
 
+def _proved(claim: Claim) -> str:
+    """Scope, model and tie of the claim's certificate; empty without one."""
+    from commbounds.verify import certify
+
+    if claim.name not in certify.files():
+        return ""
+    model, certificate = certify.models()[claim.name], certify.load(claim.name)
+    return f"for {certificate.scope}\n  model: {model.words}\n  tied to the implementation by {', '.join(model.tie)}"
+
+
 def print_findings(findings: list[Finding]) -> None:
     """Print one line a finding, and how many of each verdict there are."""
     from collections import Counter
@@ -114,9 +126,11 @@ def print_findings(findings: list[Finding]) -> None:
         stands = theory.claims()[finding.claim].stands
         tightness = "" if finding.tightness is None else f"{finding.tightness:.4g}"
         evidence = ", ".join(f"{e.method} {e.cases}" for e in finding.evidence)
+        if finding.proved_for:
+            evidence = f"proved for {finding.proved_for}; {evidence}"
         agrees = str(stands) if finding.as_stated else f"[bold red]{stands}: {escape(finding.message)}[/]"
         verdict = f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]"
-        table.add_row(finding.claim, verdict, agrees, tightness, _pinned([finding]), evidence)
+        table.add_row(finding.claim, verdict, agrees, tightness, _pinned([finding]), escape(evidence))
     terminal = console()
     terminal.print(table)
     if len({f.claim.partition(".")[0] for f in findings}) > 1:

@@ -18,7 +18,7 @@ from vector_reading import entries_of, read
 from commbounds.cli import main
 from commbounds.collectives import COLLECTIVES
 from commbounds.compressors import COMPRESSORS, MECHANISMS, TopK
-from commbounds.verify import vectors
+from commbounds.verify import vectors, writing
 from commbounds.verify.vectors import checking, files
 from commbounds.verify.vectors.case import expected_of
 from commbounds.verify.vectors.numbers import array_json, json_of, text_of
@@ -389,7 +389,7 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
     def fail(_source, _target):
         raise OSError("no room")
 
-    monkeypatch.setattr(files.os, "replace", fail)
+    monkeypatch.setattr(writing.os, "replace", fail)
     with pytest.raises(OSError, match="no room"):
         vectors.written(tmp_path, ["row_count"])
     assert {path: (tmp_path / path).read_bytes() for path in files.present(tmp_path)} == before

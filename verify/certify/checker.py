@@ -50,8 +50,12 @@ def check(certificate: Certificate, bound: Any = None, model: Model | None = Non
     if model is None or (claim is None and bound is None):
         raise CertificateError(f"{certificate.claim} has no model that a certificate could prove")
     bound = bound if bound is not None else claim.relation.rhs  # type: ignore[union-attr]
-    if certificate.scope != model.scope_of(certificate.instances):
-        raise CertificateError(f"the scope must be {model.scope_of(certificate.instances)!r}")
+    try:
+        scope = model.scope_of(certificate.instances)
+    except ValueError as error:
+        raise CertificateError(str(error)) from error
+    if certificate.scope != scope:
+        raise CertificateError(f"the scope must be {scope!r}")
     if certificate.kind != kind_of(certificate):
         raise CertificateError(f"the kind must be {kind_of(certificate)}, got {certificate.kind}")
     left: dict[tuple[int, str], Mapping[str, Any]] = {}
@@ -133,8 +137,11 @@ def prove(goal: Goal, proof: Mapping[str, Any]) -> None:
         if goal.vectors:
             _one_form(space, goal, [(numerator, 1), (space.read(multiplier), 1)], space.ring.one)
         total.append((-space.read(multiplier) * numerator, denominator))
-    if goal.vectors and not space.degree(total[0][0], goal.vectors) <= {0, 2}:
-        raise CertificateError("what is shown must be a form of degree 0 or 2 in the vectors")
+    if goal.vectors:
+        if not space.degree(total[0][0], goal.vectors) <= {0, 2}:
+            raise CertificateError("what is shown must be a form of degree 0 or 2 in the vectors")
+        if any(space.degree(denominator, goal.vectors) != {0} for _, denominator in total):
+            raise CertificateError("denominators must not have vectors")
     if not is_zero(total):
         raise CertificateError("the two sides are not the same polynomial")
 
