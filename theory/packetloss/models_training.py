@@ -32,14 +32,14 @@ _norm, _sum, _far = sp.symbols("norm sum far", positive=True)
 
 
 def _triangle(bound: Any, reach: Any, longer: Any) -> tuple[Goal, ...]:
-    """That a norm below `reach`, `norm` itself, grows by at most a vector's norm `far`: to `longer` at most."""
+    """That a sum of norm `norm`, at most `reach`, is at most `longer` with one more vector, of norm `far`."""
     lengths = {"length of x": _x**2 - _norm**2, "length of u": _u**2 - _far**2}
     positive = {"norm": _norm, "far": _far}
     return (
         Goal("not negative", longer, given={"sum": _sum, "held": reach - _norm}, positive=positive),
         Goal(
             "a vector more",
-            (longer**2 - (_x + _u) ** 2) / (_norm * _far),
+            (longer**2 - (_x + _u) ** 2) * _norm * _far,
             given={"sum": _sum, "held": reach - _norm, "parallelogram": (_far * _x - _norm * _u) ** 2},
             positive=positive,
             zero=lengths,
