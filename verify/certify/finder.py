@@ -155,6 +155,8 @@ def _linear_programme(goal: Goal, degree: int, seconds: float, factor: str | Non
                 monomial = space.ring.one
                 for generator in generators:
                     monomial *= generator
+                if goal.vectors and not space.degree(monomial * polynomial, goal.vectors) <= {0, 2}:
+                    continue
                 free.append((name, monomial))
                 columns.append(monomial * polynomial)
     if not columns:
