@@ -9,7 +9,6 @@ import sympy as sp
 from commbounds.theory.dropcompute.models_steps import at_branches
 from commbounds.theory.dropcompute.terms import (
     M,
-    N,
     begun,
     below,
     capped,
@@ -30,7 +29,7 @@ from commbounds.theory.dropcompute.terms import (
     tau,
     truth,
 )
-from commbounds.theory.model import Goal, Model, by_claim, in_range, recurrence
+from commbounds.theory.model import Goal, Model, by_claim
 
 _TEST = "tests/verify/certify/test_dropcompute_models.py::"
 COMPLETED = f"{_TEST}test_completed_micro_batches_obey_the_conditions"
@@ -146,21 +145,11 @@ def _positive() -> dict[str, Any]:
 
 def _with_means(bound: Any) -> tuple[Goal, ...]:
     capped_by = {"at most tau": tau - capped, "at most the slowest": slowest - capped}
-    given = {**capped_by, "below": below, "slowest + overhead": slowest + overhead}
+    positive = {**_positive(), "tau + overhead": tau + overhead, "slowest + overhead": slowest + overhead}
     return tuple(
-        Goal(
-            f"{name} is the smaller",
-            below * _OF_ALL - at,
-            given=given,
-            positive={**_positive(), f"{name} + overhead": sp.Symbol(name, **_assumed(name)) + overhead},
-        )
+        Goal(f"{name} is the smaller", below * _OF_ALL - at, given={**capped_by, "below": below}, positive=positive)
         for name, at in at_branches(bound, sp.Min)
     )
-
-
-def _assumed(name: str) -> dict[str, bool]:
-    """The assumptions of the symbol tau, or of the slowest's time."""
-    return dict((tau if name == str(tau) else slowest).assumptions0)
 
 
 def _calibrated(bound: Any) -> tuple[Goal, ...]:
@@ -191,23 +180,24 @@ def _gain_at_the_mean(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-_NEW_BETTER = {
-    "completed at most": _worker - latency * _done,
-    "of one worker, at most of the slowest": capped - _worker,
-    "at most the mean": M * latency - _worker,
-    "overhead": overhead,
-    "one worker's": _worker,
-    "slowest + overhead": slowest + overhead,
-}
-
-
 def _gain_new_better(bound: Any) -> tuple[Goal, ...]:
-    positive = {**_positive(), "mu": latency, "M mu + overhead": M * latency + overhead}
-    return (Goal("ideal", bound - _done * _OF_ALL, given=_NEW_BETTER, positive=positive),)
+    given = {
+        "completed at most": _worker - latency * _done,
+        "of one worker, at most of the slowest": capped - _worker,
+        "no more than all": M - _done,
+        "overhead": overhead,
+        "slowest + overhead": slowest + overhead,
+    }
+    positive = {**_positive(), "M mu + overhead": M * latency + overhead}
+    return (Goal("ideal", bound - _done * _OF_ALL, given=given, positive=positive),)
 
 
 def _gain_single(bound: Any) -> tuple[Goal, ...]:
-    given = {"completed at most": capped - latency * _done, "at most the mean": M * latency - capped, "overhead": overhead}
+    given = {
+        "completed at most": capped - latency * _done,
+        "at most the mean": M * latency - capped,
+        "overhead": overhead,
+    }
     alone = (_done * _OF_ALL).subs(slowest, M * latency)
     return (Goal("alone", bound - alone, given=given, positive={**_positive(), "mu": latency}),)
 
@@ -232,9 +222,10 @@ def _gain_degenerate(bound: Any) -> tuple[Goal, ...]:
         "at most tau": tau - capped,
         "completed": _done,
         "slowest": slowest,
+        "power": _power,
     }
     at = bound.xreplace({sp.exp(-tau / latency): _power})
-    positive = {"M": M, "mu": latency, "capped": sp.Symbol("capped", **capped.assumptions0)}
+    positive = {"M": M, "mu": latency, "capped": capped}
     return (Goal("small threshold", (_done * _OF_ALL).subs(overhead, 0) - at, given=given, positive=positive),)
 
 
@@ -244,10 +235,6 @@ def _computed(bound: Any) -> tuple[Goal, ...]:
 
 
 _STEP = {"gamma": stepsize, "B": largest_batch, "L": smoothness}
-
-
-def _small_steps() -> dict[str, Any]:
-    return {"gamma <= 1/L": 1 - stepsize * smoothness, "b <= B": largest_batch - _batch, "batch": _batch}
 
 
 def _nonconvex(bound: Any) -> tuple[Goal, ...]:
@@ -260,8 +247,6 @@ def _nonconvex(bound: Any) -> tuple[Goal, ...]:
     descent = _falls - stepsize * _batch / largest_batch * _g**2 + smoothness * stepsize**2 / 2 * square
     slope = {"batch, L gamma": _batch * (1 - smoothness * stepsize) * _g**2,
              "batch, B - b": _batch * smoothness * stepsize * (largest_batch - _batch) * _g**2}  # fmt: skip
-    noisy = 1 - smoothness * stepsize
-    del noisy
     given = {"before": left(_fallen, _used, _sum), "smooth": descent, **slope}
     more = left(_fallen + _falls, _used + _batch, _sum + _batch * _g**2)
     positive = {**_STEP, "samples": samples}
@@ -286,7 +271,6 @@ def _convex(bound: Any) -> tuple[Goal, ...]:
     given = {
         "before": left(distance**2 - _away, _used, _sum),
         "nearer": nearer,
-        "nearer, not": -nearer,
         "smooth and convex": _batch * (_g * _z - _above - _g**2 / (2 * smoothness)),
         "batch, L gamma": _batch * (1 - smoothness * stepsize) * _g**2 / smoothness,
         "batch, B - b": _batch * stepsize * (largest_batch - _batch) * _g**2,
@@ -325,7 +309,6 @@ def _tuned(bound: Any) -> tuple[Goal, ...]:
         Goal(
             "the other is smaller",
             at - any_step.subs(gamma, tuned),
-            given={"noise, size": noise},
             positive={**positive, "noise": noise},
             zero=root,
         ),
@@ -349,7 +332,6 @@ def _tuned_convex(bound: Any) -> tuple[Goal, ...]:
         Goal(
             "the other is smaller",
             at - any_step.subs(gamma, tuned),
-            given={},
             positive={**positive, "noise": noise, "distance": distance},
         ),
     )
@@ -377,8 +359,8 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.completed.accounting",
-        words="Of an outcome of probability `weight`: where the worker is late it has begun one more than the `count` that "
-        "it completed, else as many. Induction on the outcomes.",
+        words="Of an outcome of probability `weight`: where the worker is late it has begun one more than the "
+        "`count` that it completed, else as many. Induction on the outcomes.",
         scope="every law of the latencies, every M and tau",
         goals=_accounting,
         tie=("dropcompute.completed.accounting", COMPLETED),
@@ -392,42 +374,44 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.completed.new_better",
-        words=f"{_WALD_IN_WORDS}: min(tau, T_n), and for a late worker what is then left of the one under way, whose mean "
-        "is at most mu whenever it began.",
+        words=f"{_WALD_IN_WORDS}: min(tau, T_n), and for a late worker what is then left of the one under way, whose "
+        "mean is at most mu whenever it began.",
         scope=f"{_INDEPENDENT} that are new better than used, every M and tau",
         goals=_new_better,
         tie=("dropcompute.completed.new_better", COMPLETED),
     ),
     Model(
         claim="dropcompute.completed.new_worse",
-        words=f"{_WALD_IN_WORDS}: min(tau, T_n), and for a late worker what is then left of the one under way, whose mean "
-        "is at least mu whenever it began, if none ends exactly at tau. Where one does with some probability, thresholds "
-        "a little smaller, at which none does, have the claim, and both of its sides tend to those at tau.",
+        words=f"{_WALD_IN_WORDS}: min(tau, T_n), and for a late worker what is then left of the one under way, whose "
+        "mean is at least mu whenever it began, if none ends exactly at tau. Where one does with some probability, "
+        "thresholds a little smaller, at which none does, have the claim, and both of its sides tend to those at "
+        "tau.",
         scope=f"{_INDEPENDENT} that are new worse than used, every M and tau",
         goals=_new_worse,
         tie=("dropcompute.completed.new_worse", COMPLETED),
     ),
     Model(
         claim="dropcompute.completed.exponential",
-        words=f"{_WALD_IN_WORDS}: min(tau, T_n), and for a late worker what is then left of the one under way, of mean mu: "
-        "the law has no memory.",
+        words=f"{_WALD_IN_WORDS}: min(tau, T_n), and for a late worker what is then left of the one under way, of "
+        "mean mu: the law has no memory.",
         scope="independent exponential latencies of every mean, every M and tau",
         goals=_exponential,
         tie=("dropcompute.completed.exponential", COMPLETED),
     ),
     Model(
         claim="dropcompute.completed.at_the_mean",
-        words=f"{_WALD_IN_WORDS}, which is min(M mu, T_n) or later; M mu less its mean is half the mean `deviation` of T_n "
-        "from M mu, whose square is at most the variance M sigma^2. `root`^2 is M. The claim, times a factor that is "
-        "positive but for constant latency.",
+        words=f"{_WALD_IN_WORDS}, which is min(M mu, T_n) or later; M mu less its mean is half the mean `deviation` "
+        "of T_n from M mu, whose square is at most the variance M sigma^2. `root`^2 is M. The claim, times a factor "
+        "that is positive but for constant latency.",
         scope=f"{_INDEPENDENT} with a variance, every M, tau = M mu",
         goals=_at_the_mean,
         tie=("dropcompute.completed.at_the_mean", COMPLETED),
     ),
     Model(
         claim="dropcompute.completed.one_sided",
-        words="With a = tau - M mu, `beyond`, and u = M sigma^2/a: where T_n - M mu = `x` >= a, (x + u)^2 >= (a + u)^2, and "
-        "elsewhere the square is >= 0. The mean of the square is M sigma^2 + u^2; `passed` is P(T_n < tau).",
+        words="With a = tau - M mu, `beyond`, and u = M sigma^2/a: where T_n - M mu = `x` >= a, (x + u)^2 >= (a + "
+        "u)^2, and elsewhere the square is >= 0. The mean of the square is M sigma^2 + u^2; `passed` is P(T_n < "
+        "tau).",
         scope=f"{_INDEPENDENT} with a variance, every M, every tau > M mu",
         goals=_one_sided,
         tie=("dropcompute.completed.one_sided",),
@@ -441,25 +425,25 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.gain.with_means",
-        words=f"{_GAIN_IN_WORDS}, `below`; min(tau, T) is at most each of the two, and so is its mean at most tau and E T. "
-        "The claim's bound for both of the two that may be the smaller.",
+        words=f"{_GAIN_IN_WORDS}, `below`; min(tau, T) is at most each of the two, and so is its mean at most tau "
+        "and E T. The claim's bound for both of the two that may be the smaller.",
         scope="every law of the latencies with a mean, every N, M, tau and T_c",
         goals=_with_means,
         tie=("dropcompute.gain.with_means", GAINS),
     ),
     Model(
         claim="dropcompute.gain.calibrated",
-        words=f"{_GAIN_IN_WORDS}, and `paid` the mean of A = min(tau, T) + T_c: that is the truth. The calibration's mean "
-        "is `both`/M, of the factor R = (T + T_c)/A times what is completed; `ratio` is E R. In the independent latencies "
-        "A and R grow and what is completed falls: Harris' inequality gives both <= ratio done, and paid ratio <= E A R "
-        "= E T + T_c.",
+        words=f"{_GAIN_IN_WORDS}, and `paid` the mean of A = min(tau, T) + T_c: that is the truth. The calibration's "
+        "mean is `both`/M, of the factor R = (T + T_c)/A times what is completed; `ratio` is E R. In the "
+        "independent latencies A and R grow and what is completed falls: Harris' inequality gives both <= ratio "
+        "done, and paid ratio <= E A R = E T + T_c.",
         scope=f"{_INDEPENDENT} with a mean, every N, M, tau, every T_c, min(tau, T) + T_c not always 0",
         goals=_calibrated,
         tie=("dropcompute.gain.calibrated", GAINS),
     ),
     Model(
         claim="dropcompute.gain.at_the_mean",
-        words=f"{_GAIN_IN_WORDS}: at least as many as packetloss-free accounting says in dropcompute.completed.at_the_mean; "
+        words=f"{_GAIN_IN_WORDS}: at least as many as dropcompute.completed.at_the_mean says; "
         "min(tau, T) <= tau = M mu. `root`^2 is M. At least the larger of two is at least each.",
         scope=f"{_INDEPENDENT} with a variance, every N, M and T_c, tau = M mu",
         goals=_gain_at_the_mean,
@@ -467,7 +451,7 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.gain.new_better",
-        words=f"{_GAIN_IN_WORDS}. `worker` is E min(tau, T_n): at most M mu and at most E min(tau, T), and at least mu "
+        words=f"{_GAIN_IN_WORDS}, at most M. `worker` is E min(tau, T_n): at most E min(tau, T), and at least mu "
         "done by dropcompute.completed.new_better.",
         scope=f"{_INDEPENDENT} that are new better than used, every N, M, tau and T_c",
         goals=_gain_new_better,
@@ -475,42 +459,44 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.gain.single",
-        words=f"{_GAIN_IN_WORDS}. One worker is the slowest: E T = M mu, and min(tau, T) is its own, at most M mu and at "
-        "least mu done by dropcompute.completed.new_better.",
+        words=f"{_GAIN_IN_WORDS}. One worker is the slowest: E T = M mu, and min(tau, T) is its own, at most M mu "
+        "and at least mu done by dropcompute.completed.new_better.",
         scope=f"{_INDEPENDENT} that are new better than used, N = 1, every M, tau and T_c",
         goals=_gain_single,
         tie=("dropcompute.gain.single", "dropcompute.completed.new_better", GAINS),
     ),
     Model(
         claim="dropcompute.gain.bounded",
-        words=f"{_GAIN_IN_WORDS}: at most M. Each completed took a or longer within min(tau, T), and no worker takes longer "
-        "than M b.",
+        words=f"{_GAIN_IN_WORDS}: at most M. Each completed took a or longer within min(tau, T), and no worker takes "
+        "longer than M b.",
         scope=f"{_INDEPENDENT} in [a, b], every N, M, tau and T_c with M a + T_c > 0",
         goals=_gain_bounded,
         tie=("dropcompute.gain.bounded", GAINS),
     ),
     Model(
         claim="dropcompute.gain.degenerate",
-        words=f"{_GAIN_IN_WORDS}, here T_c = 0. mu done = E min(tau, T_n) by dropcompute.completed.exponential, and that is "
-        "tau where the first micro-batch takes longer, with probability `power` = exp(-tau/mu); min(tau, T) <= tau.",
+        words=f"{_GAIN_IN_WORDS}, here T_c = 0. mu done = E min(tau, T_n) by dropcompute.completed.exponential, and "
+        "that is tau where the first micro-batch takes longer, with probability `power` = exp(-tau/mu); min(tau, T) "
+        "<= tau.",
         scope="independent exponential latencies of every mean, every N, M and tau, T_c = 0",
         goals=_gain_degenerate,
         tie=("dropcompute.gain.degenerate", "dropcompute.completed.exponential", GAINS),
     ),
     Model(
         claim="dropcompute.gradient.computed",
-        words="Given the latencies, `count` >= 1 micro-batches have the `weight` 1/count each, and each the full gradient "
-        "for its mean.",
+        words="Given the latencies, `count` >= 1 micro-batches have the `weight` 1/count each, and each the full "
+        "gradient for its mean.",
         scope="every law of latencies that do not depend on the data, every N, M and tau",
         goals=_computed,
         tie=("dropcompute.gradient.computed",),
     ),
     Model(
         claim="dropcompute.sgd.nonconvex",
-        words="Given the batches. `g` is the gradient before a step of `batch` samples, whose step is gamma/B times their "
-        "sum: of mean gamma b/B g, and of mean square gamma^2 (b^2/B^2 ||g||^2 + b sigma^2/B^2). Smoothness: f falls by "
-        "`falls` >= gamma b/B ||g||^2 less L/2 times that. `fallen`, `used` and `sum` are the falls, the samples and the "
-        "squared gradients times their batches before. Induction on the steps; in all f falls by at most Delta.",
+        words="Given the batches. `g` is the gradient before a step of `batch` samples, whose step is gamma/B times "
+        "their sum: of mean gamma b/B g, and of mean square gamma^2 (b^2/B^2 ||g||^2 + b sigma^2/B^2). Smoothness: "
+        "f falls by `falls` >= gamma b/B ||g||^2 less L/2 times that. `fallen`, `used` and `sum` are the falls, the "
+        "samples and the squared gradients times their batches before. Induction on the steps; in all f falls by at "
+        "most Delta.",
         scope=_SGD,
         goals=_nonconvex,
         tie=("dropcompute.sgd.nonconvex", DESCENT),
@@ -518,25 +504,25 @@ MODELS = by_claim(
     Model(
         claim="dropcompute.sgd.convex",
         words="Given the batches. `g` is the gradient before a step of `batch` samples and `z` the point less the "
-        "minimiser, whose mean squared norm is `away` before and `next` after: away - 2 gamma b/B <g, z> + gamma^2 (b^2/"
-        "B^2 ||g||^2 + b sigma^2/B^2). A convex L-smooth f has <g, z> >= f - f* + ||g||^2/(2L); `above` is f - f*, `sum` "
-        "its sum times batches before, `used` the samples before. Induction on the steps.",
+        "minimiser, whose mean squared norm is `away` before and `next` after: away - 2 gamma b/B <g, z> + gamma^2 "
+        "(b^2/B^2 ||g||^2 + b sigma^2/B^2). A convex L-smooth f has <g, z> >= f - f* + ||g||^2/(2L); `above` is f - "
+        "f*, `sum` its sum times batches before, `used` the samples before. Induction on the steps.",
         scope=_SGD.replace("L-smooth", "convex L-smooth"),
         goals=_convex,
         tie=("dropcompute.sgd.convex", DESCENT),
     ),
     Model(
         claim="dropcompute.sgd.nonconvex_tuned",
-        words="The bound of dropcompute.sgd.nonconvex at gamma = 1/L where that is at most B sqrt(2 Delta/(K L sigma^2)), "
-        "and at the latter else. `delta`^2 is Delta, `curved`^2 L, `many`^2 K and `two`^2 2.",
+        words="The bound of dropcompute.sgd.nonconvex at gamma = 1/L where that is at most B sqrt(2 Delta/(K L "
+        "sigma^2)), and at the latter else. `delta`^2 is Delta, `curved`^2 L, `many`^2 K and `two`^2 2.",
         scope=_SGD.replace("gamma <= 1/L", "Delta > 0, gamma as tuned"),
         goals=_tuned,
         tie=("dropcompute.sgd.nonconvex_tuned", "dropcompute.sgd.nonconvex"),
     ),
     Model(
         claim="dropcompute.sgd.convex_tuned",
-        words="The bound of dropcompute.sgd.convex at gamma = 1/L where that is at most B R/(sigma sqrt(K)), and at the "
-        "latter else. `many`^2 is K.",
+        words="The bound of dropcompute.sgd.convex at gamma = 1/L where that is at most B R/(sigma sqrt(K)), and at "
+        "the latter else. `many`^2 is K.",
         scope=_SGD.replace("L-smooth", "convex L-smooth").replace("gamma <= 1/L", "R > 0, gamma as tuned"),
         goals=_tuned_convex,
         tie=("dropcompute.sgd.convex_tuned", "dropcompute.sgd.convex"),

@@ -15,8 +15,8 @@ from commbounds.theory.dropcompute.terms import (
     best,
     fewer,
     jitter,
-    later,
     latency,
+    later,
     longest,
     overhead,
     slowest,
@@ -131,11 +131,22 @@ def _optimal(bound: Any) -> tuple[Goal, ...]:
     between = {"tau - candidate": tau - _candidate}
     paid = {"overhead": overhead}
     ratio = (slowest + overhead) / (_candidate + overhead)
-    some = {"candidate + overhead": _candidate + overhead, "tau + overhead": tau + overhead, "T + overhead": slowest + overhead}
+    some = {
+        "candidate + overhead": _candidate + overhead,
+        "tau + overhead": tau + overhead,
+        "T + overhead": slowest + overhead,
+    }
     return (
         Goal("nothing in time", bound, given={"best": best}),
-        Goal("stopped in both", ratio - (slowest + overhead) / (tau + overhead), given={**between, **paid}, positive=some),
-        Goal("stopped at the candidate alone", ratio - 1, given={**paid, "T - candidate": slowest - _candidate}, positive=some),
+        Goal(
+            "stopped in both", ratio - (slowest + overhead) / (tau + overhead), given={**between, **paid}, positive=some
+        ),
+        Goal(
+            "stopped at the candidate alone",
+            ratio - 1,
+            given={**paid, "T - candidate": slowest - _candidate},
+            positive=some,
+        ),
         Goal("of all", bound - _gain, given={"the best candidate": best - _seen, "no better between": _seen - _gain}),
     )
 
@@ -177,6 +188,7 @@ def _universal(bound: Any) -> tuple[Goal, ...]:
 
 def _exceeds(bound: Any, spread: Any) -> tuple[Goal, ...]:
     """That the slowest's mean excess over the workers' mean, squared, is within N - 1 variances."""
+
     def at(expression: Any) -> Any:
         return expression.subs({N: _width**2 + 1, M: _root**2}, simultaneous=True)
 
@@ -277,17 +289,18 @@ _LAWS = "every law of the latencies with a variance"
 MODELS = by_claim(
     Model(
         claim="dropcompute.step.time",
-        words="A worker stops at its `time` T_n, or at tau where that comes first, and T_c is paid once. Where T <= tau "
-        "no worker stops after T, and the slowest stops then; where tau <= T none stops after tau, and the slowest then.",
+        words="A worker stops at its `time` T_n, or at tau where that comes first, and T_c is paid once. Where T <= "
+        "tau no worker stops after T, and the slowest stops then; where tau <= T none stops after tau, and the "
+        "slowest then.",
         scope=_EACH,
         goals=_step_time,
         tie=("dropcompute.step.time", STEPS),
     ),
     Model(
         claim="dropcompute.step.overshoot",
-        words="Of a worker's last micro-batch, begun at `begin` <= tau and taking `took` <= b: it ends with the step less "
-        "T_c, for the worker that stops last; its sum of all latencies is no smaller. At most the smaller of two is at "
-        "most each.",
+        words="Of a worker's last micro-batch, begun at `begin` <= tau and taking `took` <= b: it ends with the "
+        "step less T_c, for the worker that stops last; its sum of all latencies is no smaller. At most the smaller "
+        "of two is at most each.",
         scope=_EACH,
         goals=_overshoot,
         tie=("dropcompute.step.overshoot", STEPS),
@@ -311,8 +324,8 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.step.monotone",
-        words="Induction on the micro-batches, `count` before tau and `later` before `other` >= tau. One that ends before "
-        "tau ends before `other`; another does or does not.",
+        words="Induction on the micro-batches, `count` before tau and `later` before `other` >= tau. One that ends "
+        "before tau ends before `other`; another does or does not.",
         scope=f"{_ALL}, every N and M, every two thresholds",
         goals=_monotone,
         tie=("dropcompute.step.monotone",),
@@ -327,64 +340,65 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.localsgd.subadditive",
-        words="Of any worker, induction on the local steps: `time`, with the overhead that is paid once, grows by `took`, "
-        "the sum by `other`, the slowest worker's for that step.",
+        words="Of any worker, induction on the local steps: `time`, with the overhead that is paid once, grows by "
+        "`took`, the sum by `other`, the slowest worker's for that step.",
         scope=f"{_ALL}, every N, every number of local steps, every T_c",
         goals=_period,
         tie=("dropcompute.localsgd.subadditive",),
     ),
     Model(
         claim="dropcompute.backup.dominated",
-        words="N - spare workers are waited for: their `time` T_n is at most tau, and each of their micro-batches ends at "
-        "`end` <= T_n. All M of each count; `count` >= 0 of the others'.",
+        words="N - spare workers are waited for: their `time` T_n is at most tau, and each of their micro-batches "
+        "ends at `end` <= T_n. All M of each count; `count` >= 0 of the others'.",
         scope=f"{_ALL}, every N and M, every number of backup workers below N",
         goals=_backup,
         tie=("dropcompute.backup.dominated", STEPS),
     ),
     Model(
         claim="dropcompute.threshold.optimal",
-        words="`candidate` is the largest elapsed time of all steps that is at most tau; below the first nothing counts, "
-        "and the gain is 0. Micro-batches in time are the same at both, in every step, and their factor (T + T_c)/(min("
-        "tau, T) + T_c) is no larger at tau: for T <= candidate it is 1 at both, for T >= tau and in between as shown. "
-        "So the `gain`, the mean of the products, is at most the one `seen` at the candidate.",
+        words="`candidate` is the largest elapsed time of all steps that is at most tau; below the first nothing "
+        "counts, and the gain is 0. Micro-batches in time are the same at both, in every step, and their factor (T "
+        "+ T_c)/(min(tau, T) + T_c) is no larger at tau: for T <= candidate it is 1 at both, for T >= tau and in "
+        "between as shown. So the `gain`, the mean of the products, is at most the one `seen` at the candidate.",
         scope="all latencies whose first micro-batch takes time, every number of steps, every N, M, T_c and tau",
         goals=_optimal,
         tie=("dropcompute.threshold.optimal", CALIBRATION),
     ),
     Model(
         claim="dropcompute.threshold.never_loses",
-        words="The largest elapsed time is a candidate: all N M micro-batches of every step count, and min(tau, T) = T. "
-        "The mean of the steps' gains there is 1, and `gain` is the best candidate's.",
+        words="The largest elapsed time is a candidate: all N M micro-batches of every step count, and min(tau, T) "
+        "= T. The mean of the steps' gains there is 1, and `gain` is the best candidate's.",
         scope="all latencies that are not all zero, every number of steps, every N, M and T_c",
         goals=_never_loses,
         tie=("dropcompute.threshold.never_loses", CALIBRATION),
     ),
     Model(
         claim="dropcompute.time.universal",
-        words="E T - M mu is the integral over u in (0, 1) of the worker's centred quantile `q` times `h`(u) = N u^(N-1) - "
-        "1: an inner product. q has the squared norm M sigma^2, the variance of a sum of independent latencies, h "
-        "N^2/(2N-1) - 1 = (N-1)^2/(2N-1). `width`^2 is 2N - 1, `root`^2 is M. Cauchy and Schwarz, times a factor that is "
-        "positive for N >= 2 and sigma > 0; else E T = M mu.",
+        words="E T - M mu is the integral over u in (0, 1) of the worker's centred quantile `q` times `h`(u) = N "
+        "u^(N-1) - 1: an inner product. q has the squared norm M sigma^2, the variance of a sum of independent "
+        "latencies, h N^2/(2N-1) - 1 = (N-1)^2/(2N-1). `width`^2 is 2N - 1, `root`^2 is M. Cauchy and Schwarz, "
+        "times a factor that is positive for N >= 2 and sigma > 0; else E T = M mu.",
         scope=f"{_LAWS}, every N and M",
         goals=_universal,
         tie=("dropcompute.time.universal", SLOWEST),
     ),
     Model(
         claim="dropcompute.time.dependent",
-        words="Of an outcome: `excess` is T less the workers' mean time, `spread` the sum of squares about that mean. The "
-        "others' deviations sum to -excess, so that N - 1 times their squares is at least excess^2. In expectation, "
-        "`mean` is that of the excess, E T - M mu, `seen` that of its square, and `spread` at most N variances, each at "
-        "most M sigma^2. `width`^2 is N - 1, `root`^2 is M. The claim, times a factor that is positive where sigma > 0 "
-        "and N >= 2; else E T = M mu.",
+        words="Of an outcome: `excess` is T less the workers' mean time, `spread` the sum of squares about that "
+        "mean. The others' deviations sum to -excess, so that N - 1 times their squares is at least excess^2. In "
+        "expectation, `mean` is that of the excess, E T - M mu, `seen` that of its square, and `spread` at most N "
+        "variances, each at most M sigma^2. `width`^2 is N - 1, `root`^2 is M. The claim, times a factor that is "
+        "positive where sigma > 0 and N >= 2; else E T = M mu.",
         scope=f"{_LAWS}, workers dependent in any way, latencies of a worker uncorrelated, every N and M",
         goals=_dependent,
         tie=("dropcompute.time.dependent", SLOWEST),
     ),
     Model(
         claim="dropcompute.time.dependent_within",
-        words="As dropcompute.time.dependent, with M^2 sigma^2 for the variance of a worker's time. That by induction on "
-        "the micro-batches, here `mean` in number: `q` is their centred sum, of deviation `spread` > 0, at most as many "
-        "sigma, `h` one centred latency more, of deviation sigma; a sum of deviation 0 is constant.",
+        words="As dropcompute.time.dependent, with M^2 sigma^2 for the variance of a worker's time. That by "
+        "induction on the micro-batches, here `mean` in number: `q` is their centred sum, of deviation `spread` > "
+        "0, at most as many sigma, `h` one centred latency more, of deviation sigma; a sum of deviation 0 is "
+        "constant.",
         scope=f"{_LAWS}, dependent in any way, every N and M",
         goals=_dependent_within,
         tie=("dropcompute.time.dependent_within", SLOWEST),
@@ -400,16 +414,16 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.time.increasing",
-        words="Of an outcome of probability `weight`: the slowest of the fewer takes `other`, the new worker `took`, and "
-        "both together the larger of the two. Induction on the outcomes.",
+        words="Of an outcome of probability `weight`: the slowest of the fewer takes `other`, the new worker "
+        "`took`, and both together the larger of the two. Induction on the outcomes.",
         scope="every law of the latencies with a mean, every N and M",
         goals=_increasing,
         tie=("dropcompute.time.increasing",),
     ),
     Model(
         claim="dropcompute.time.concave",
-        words="E T is the integral of 1 - F^N. `x` is F and `y` is F^(N-1), of N - 1 workers, over a short time `weight`. "
-        "Induction on short times.",
+        words="E T is the integral of 1 - F^N. `x` is F and `y` is F^(N-1), of N - 1 workers, over a short time "
+        "`weight`. Induction on short times.",
         scope="every law of independent latencies with a mean, every N >= 2, every M",
         goals=_concave,
         tie=("dropcompute.time.concave", SLOWEST),

@@ -41,7 +41,9 @@ _NORM = (
     "the versions between. Induction on t, the limit being a fixed point."
 )
 _UPDATES = "every p < 1, every t, every sequence of updates of norm at most G, which may depend on the losses"
-_FROM_EXACT = "The exact law after t steps, which the enumeration of {} confirms, against the bound, with 0 <= p^t <= 1."
+_FROM_EXACT = (
+    "The exact law after t steps, which the enumeration of {} confirms, against the bound, with 0 <= p^t <= 1."
+)
 _SUMS = "t times the mean grows in step t + 1 by the gap after t + 1 steps, in its exact form. Induction on t."
 _WHITE_SCOPE = "every p < 1, every t, every sigma"
 _CORRELATED = (
@@ -154,7 +156,9 @@ def _later(rate: Any) -> tuple[Any, Any, Any]:
 
 
 def _autoregressive(bound: Any) -> tuple[Goal, ...]:
-    return _correlated(bound, rho, {"1 - rho": 1 - rho, "rho + (1 + p)/2": rho + (1 + p) / 2}, {"1 - p*rho": 1 - p * rho})
+    return _correlated(
+        bound, rho, {"1 - rho": 1 - rho, "rho + (1 + p)/2": rho + (1 + p) / 2}, {"1 - p*rho": 1 - p * rho}
+    )
 
 
 def _matching(bound: Any) -> tuple[Goal, ...]:

@@ -172,9 +172,7 @@ def _packets(bound: Any) -> tuple[Goal, ...]:
         split,
         t,
         0,
-        lambda drift, steps: drift
-        + _one * exactly_one(missed(p, steps))
-        + _other * exactly_one(missed(p, steps)),
+        lambda drift, steps: drift + _one * exactly_one(missed(p, steps)) + _other * exactly_one(missed(p, steps)),
     )
 
 
@@ -260,9 +258,10 @@ MODELS = by_claim(
     ),
     Model(
         claim="packetloss.drift.two_updates",
-        words="Of ages 0 and b: exactly one receives, and the other lacked, a step earlier, the update that was then of "
-        "age b - 1, with probability p^b. A step later: neither receives and both updates lay in the gap, or exactly "
-        "one receives and the other lacked the older one, of age b, and with it both. Induction on a, b - a held.",
+        words="Of ages 0 and b: exactly one receives, and the other lacked, a step earlier, the update that was "
+        "then of age b - 1, with probability p^b. A step later: neither receives and both updates lay in the gap, "
+        "or exactly one receives and the other lacked the older one, of age b, and with it both. Induction on a, b "
+        "- a held.",
         scope="every p in [0, 1], all ages a <= b",
         goals=_two_updates,
         tie=("packetloss.drift.two_updates", STEP),
@@ -377,4 +376,3 @@ MODELS = by_claim(
     ),
 )
 """By claim."""
-

@@ -93,7 +93,9 @@ def _numbers() -> Goal:
     """What a number of arrivals adds to the mean of 1/K, less p times that with one worker fewer."""
     change = _term(_chosen, _here, N) / _here - p * _term(_less, _here, N - 1) / _here
     positive = {"k": _here, "N": N, "p**k": p**_here}
-    return Goal("a number of arrivals", change - _term(_chosen, _here, N) / N, equal=True, positive=positive, zero=_PASCAL)
+    return Goal(
+        "a number of arrivals", change - _term(_chosen, _here, N) / N, equal=True, positive=positive, zero=_PASCAL
+    )
 
 
 def _inverse_recurrence(bound: Any) -> tuple[Goal, ...]:
@@ -108,8 +110,11 @@ def _inverse_sum(bound: Any) -> tuple[Goal, ...]:
         before = onefewer if (size, loss) == (N, p) else inverse_arrivals(size - 1, loss)
         return loss * before + (1 - loss**size) / size
 
+    def of_one(size: Any, loss: Any) -> Any:
+        return 1 - loss if size == 1 else inverse_arrivals(size, loss)
+
     return (
-        Goal("one worker", bound.subs(N, 1).replace(inverse_arrivals, lambda size, loss: 1 - loss**size) - _q, equal=True),
+        Goal("one worker", bound.subs(N, 1).replace(inverse_arrivals, of_one) - _q, equal=True),
         _numbers(),
         Goal(
             "sum",
@@ -231,7 +236,8 @@ MODELS = by_claim(
         claim="packetloss.arrivals.mean_inverse_recurrence",
         words="K is binomial. `here` is a number k >= 1 of arrivals, `chosen` is C(N, k), `less` C(N - 1, k), `fewer` "
         "C(N - 1, k - 1): chosen = less + fewer, and k chosen = N fewer. What k adds to E[1/K], less p times what it "
-        "adds with one worker fewer, is P(K = k)/N; over k >= 1 that sums to `some`/N, P(K >= 1)/N. For p = 0 by continuity.",
+        "adds with one worker fewer, is P(K = k)/N; over k >= 1 that sums to `some`/N, P(K >= 1)/N. For p = 0 by "
+        "continuity.",
         scope="every p in [0, 1], every N",
         goals=_inverse_recurrence,
         tie=("packetloss.arrivals.mean_inverse_recurrence", SAMPLES),
@@ -246,8 +252,8 @@ MODELS = by_claim(
     Model(
         claim="packetloss.arrivals.zero_fill",
         words="Given K >= 1 the estimate is unbiased, by packetloss.arrivals.unbiased, and 0 otherwise: its mean over "
-        "gbar is the probability that something arrives. Of one worker more something arrives if it did before, or else "
-        "if the new packet does. Induction on N.",
+        "gbar is the probability that something arrives. Of one worker more something arrives if it did before, or "
+        "else if the new packet does. Induction on N.",
         scope=f"{_GRADIENTS} that do not cancel, every p in [0, 1], every N",
         goals=_zero_fill,
         tie=("packetloss.arrivals.zero_fill",),
@@ -283,16 +289,16 @@ MODELS = by_claim(
     ),
     Model(
         claim="packetloss.expected.unbiased",
-        words="Every gradient is in the sum with probability 1 - p, and the sum is divided by (1 - p) N; `sum` is that of "
-        "all gradients.",
+        words="Every gradient is in the sum with probability 1 - p, and the sum is divided by (1 - p) N; `sum` is "
+        "that of all gradients.",
         scope=f"{_GRADIENTS}, every p < 1, every N",
         goals=_expected,
         tie=("packetloss.expected.unbiased",),
     ),
     Model(
         claim="packetloss.expected.variance",
-        words="Independent indicators whose squares are themselves: mean square 1 - p, squared mean (1 - p)^2. Each goes "
-        "with g_i/((1 - p) N), and variances add up.",
+        words="Independent indicators whose squares are themselves: mean square 1 - p, squared mean (1 - p)^2. Each "
+        "goes with g_i/((1 - p) N), and variances add up.",
         scope=f"{_GRADIENTS}, every p < 1, every N",
         goals=_expected_variance,
         tie=("packetloss.expected.variance",),

@@ -136,28 +136,32 @@ _STEP = (
     "steps before of falls, of estimates and of what the claim bounds; `root`^2 is p, `later` the drift after the "
     "step. A receiver's gap x to an owner becomes x + u with probability p, of the losses of that broadcast alone, "
     "else 0: E||x'||^2 = p E||x + u||^2, at most root ||x||^2 + p/(1 - root) ||u||^2 in every dimension; N - 1 of N "
-    "workers receive a shard, and u = -eta ghat. Smoothness, with E ghat = (1 - p^N) b given the replicas: falls >= eta "
-    "(1 - p^N) <a, b> - L eta^2 estimate/2. Lipschitz gradients: ||a - b||^2 <= L^2 drift. Induction on t: t times the "
-    "bound, less the sum of squares, is at least the drift that is still to be paid for, its weight over 1 - root."
+    "workers receive a shard, and u = -eta ghat. Smoothness, with E ghat = (1 - p^N) b given the replicas: falls >= "
+    "eta (1 - p^N) <a, b> - L eta^2 estimate/2. Lipschitz gradients: ||a - b||^2 <= L^2 drift. Induction on t: t "
+    "times the bound, less the sum of squares, is at least the drift that is still to be paid for, its weight over 1 "
+    "- root."
 )
-_RUNS = "every p < 1, every N, every t, every dimension, all L-smooth functions of the workers, every eta > 0; real arithmetic"
+_RUNS = (
+    "every p < 1, every N, every t, every dimension, all L-smooth functions of the workers, every eta > 0; real "
+    "arithmetic"
+)
 
 MODELS = by_claim(
     Model(
         claim="packetloss.training.replica_gap",
-        words="`x` is the sum of some updates between the versions, of norm `norm` > 0, at most the bound at the `sum` of "
-        "their norms; `u` is one more, of norm `far` > 0. Cauchy and Schwarz by the square of far x - norm u. Where one "
-        "of the two vectors is zero, the sum is the other. Induction on the updates.",
+        words="`x` is the sum of some updates between the versions, of norm `norm` > 0, at most the bound at the "
+        "`sum` of their norms; `u` is one more, of norm `far` > 0. Cauchy and Schwarz by the square of far x - norm "
+        "u. Where one of the two vectors is zero, the sum is the other. Induction on the updates.",
         scope="every number of updates, every dimension; real arithmetic",
         goals=_replica_gap,
         tie=("packetloss.training.replica_gap", STEP),
     ),
     Model(
         claim="packetloss.training.stale_gradients",
-        words="`x` is the sum over some workers of the gradient at the replica less that at the reference point, of norm "
-        "`norm` > 0, at most N times the bound where the distances, times L, have the `sum`; `u` is that of one worker "
-        "more, and `far` > 0 its norm, at most L times the distance. Where one of the two vectors is zero, the sum is "
-        "the other. Induction on the workers.",
+        words="`x` is the sum over some workers of the gradient at the replica less that at the reference point, of "
+        "norm `norm` > 0, at most N times the bound where the distances, times L, have the `sum`; `u` is that of "
+        "one worker more, and `far` > 0 its norm, at most L times the distance. Where one of the two vectors is "
+        "zero, the sum is the other. Induction on the workers.",
         scope="every N, every dimension, every gradient with Lipschitz constant L; real arithmetic",
         goals=_stale_gradients,
         tie=("packetloss.training.stale_gradients",),

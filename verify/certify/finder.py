@@ -121,7 +121,10 @@ def _linear_programme(goal: Goal, degree: int, seconds: float, factor: str | Non
         clear, target = _over({**clear, factor: clear.get(factor, 0) + 1}, clear, target, goal, space)
     with_others = {name: _cleared(expression, goal, space) for name, expression in conditions.items()}
     if degree == 0:
-        degree, common = 1, dict(reduce(or_, (Counter(powers) for powers, _ in [(clear, target), *with_others.values()])))
+        degree, common = (
+            1,
+            dict(reduce(or_, (Counter(powers) for powers, _ in [(clear, target), *with_others.values()]))),
+        )
         clear, target = _over(common, clear, target, goal, space)
         with_others = {name: _over(common, *with_one, goal, space) for name, with_one in with_others.items()}
     known = {name: polynomial for name, (_, polynomial) in with_others.items()}
@@ -140,10 +143,10 @@ def _linear_programme(goal: Goal, degree: int, seconds: float, factor: str | Non
                     if goal.vectors and not space.degree(column, goal.vectors) <= {0, 2}:
                         continue
                     columns.append(column)
-                    powers = Counter(names)
+                    all_powers = Counter(names)
                     for name in names:
-                        powers.update(with_others[name][0])
-                    terms.append((dict(powers), square))
+                        all_powers.update(with_others[name][0])
+                    terms.append((dict(all_powers), square))
                 if len(columns) > _MOST_COLUMNS:
                     return None
     free: list[tuple[str, Any]] = []

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
-from operator import mul
 from typing import Any
 
 import sympy as sp
