@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from commbounds.verify import Method
+from commbounds.verify import Method, Verdict
 from commbounds.verify.compressor_study import CompressorStudy
 from commbounds.verify.confront import claim_alpha
 from commbounds.verify.experiment import budgets
@@ -31,3 +31,9 @@ def judged(study, *methods, budget=budgets["quick"], seed=0, implementations=Non
 def evidence(claim, method, implementations=None, **options):
     """What one method alone says of the claim; None where it does not apply."""
     return judged(EXPERIMENTS[claim], method, implementations=implementations, **options).evidence.get(Method(method))
+
+
+def refuted(claim, method, implementations):
+    """Whether one method alone refutes the claim; it stops at the first violation, which does not shrink."""
+    first = replace(budgets["quick"], first=True)
+    return evidence(claim, method, implementations, budget=first).verdict is Verdict.REFUTED

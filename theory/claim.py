@@ -196,6 +196,11 @@ def Eq(left: Any, right: Any) -> Any:
     return sp.Eq(left, right, evaluate=False)
 
 
+def for_one_reason(why: str, *patterns: str) -> tuple[tuple[str, str], ...]:
+    """The patterns, each with the one reason: entries of `Claim.unpinned` or `Claim.unentered`."""
+    return tuple((pattern, why) for pattern in patterns)
+
+
 def reason(name: str, reasons: tuple[tuple[str, str], ...]) -> str:
     """The reason that belongs to the first pattern (shell style) that `name` matches; empty where none does."""
     return next((why for pattern, why in reasons if fnmatchcase(name, pattern)), "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import sympy as sp
@@ -125,22 +125,21 @@ def _in_nodes(node: Any, put: Callable[[Any], Any]) -> Iterator[tuple[str, Any]]
             yield f"branch {number + 1} everywhere, {_short(branch)}", put(branch)
             if not branch.is_Add and not branch.is_zero:
                 for factor, words in ((_LESS, "0.9"), (1 / _LESS, "10/9")):
-                    scaled = ExprCondPair(factor * branch, node.args[number].cond)
-                    yield f"{words} times branch {number + 1}, {_short(branch)}", put(_with(node, number, scaled))
+                    scaled = _put_argument(put, node, number, factor * branch)
+                    yield f"{words} times branch {number + 1}, {_short(branch)}", scaled
     for number, argument in enumerate(node.args):
         if node.is_Pow and number == 1:
             continue  # exponents are changed by one, above
-        if isinstance(argument, ExprCondPair):
-            yield from _in_nodes(
-                argument.expr,
-                lambda e, number=number, c=argument.cond: put(_with(node, number, ExprCondPair(e, c))),  # type: ignore[misc]
-            )
-        elif isinstance(argument, sp.Expr):
-            yield from _in_nodes(argument, lambda e, number=number: put(_with(node, number, e)))  # type: ignore[misc]
+        expression = argument.expr if isinstance(argument, ExprCondPair) else argument
+        if isinstance(expression, sp.Expr):
+            yield from _in_nodes(expression, partial(_put_argument, put, node, number))
 
 
-def _with(node: Any, number: int, argument: Any) -> Any:
-    return _built(node, (*node.args[:number], argument, *node.args[number + 1 :]))
+def _put_argument(put: Callable[[Any], Any], node: Any, number: int, changed: Any) -> Any:
+    """The whole with another argument of a node; a branch of a Piecewise keeps its condition."""
+    if isinstance(node.args[number], ExprCondPair):
+        changed = ExprCondPair(changed, node.args[number].cond)
+    return put(_built(node, (*node.args[:number], changed, *node.args[number + 1 :])))
 
 
 def _built(node: Any, arguments: tuple[Any, ...]) -> Any:

@@ -65,13 +65,9 @@ def _draws(study: Any, c: Any, x: Array, rng: np.random.Generator, count: int) -
     return drawn
 
 
-def _bound(study: Any, c: Any, x: Array) -> float:
-    return float(bound_at(study.statement, CompressorRun(c, x).once(study.values)))
-
-
 def _at_most(study: Any, c: Any, x: Array) -> Stream | None:
     """Draws over the bound have mean at most one."""
-    bound = _bound(study, c, x)
+    bound = float(bound_at(study.statement, study.values(CompressorRun(c, x))))
     # rounding to the dtype may lift a draw by its relative precision; the test must not see that
     limit = bound * (1.0 + 16.0 * float(np.finfo(x.dtype).eps))
     if bound <= 0.0:
@@ -83,7 +79,8 @@ def _at_most(study: Any, c: Any, x: Array) -> Stream | None:
 
 def _equal(study: Any, c: Any, x: Array) -> Stream | None:
     """Draws have the stated mean, within their sure range."""
-    mean, (low, high) = _bound(study, c, x), study.spread(c, x)
+    values = study.values(CompressorRun(c, x))
+    mean, (low, high) = float(bound_at(study.statement, values)), study.spread(c, x)
     width = high - low
     if width <= 1e-6 * abs(mean):  # every draw is the same: nothing random to test
         return None
@@ -99,7 +96,7 @@ def _equal(study: Any, c: Any, x: Array) -> Stream | None:
         1.001 * (low - mean) / width,
         1.001 * (high - mean) / width,
         unit=mean / width,
-        values=CompressorRun(c, x).once(study.values),
+        values=values,
     )
 
 

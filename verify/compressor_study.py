@@ -206,8 +206,8 @@ class _Extremal:
     worst: Callable[[Any, int], Array | None]
 
     def __call__(self, budget: Budget) -> Iterator[Case]:
-        """Inputs of the budget's sizes and of 64 entries."""
-        for n in (*budget.sizes, 64):
+        """Inputs of the budget's sizes, of 64 and of 256 entries."""
+        for n in (*budget.sizes, 64, 256):
             for number, c in enumerate(_instances(self.of.setups, COMPRESSORS[self.of.compressor], n)):
                 x = self.worst(c, n)
                 if x is not None:

@@ -2,7 +2,8 @@
 
 A size on the wire is confronted with the length of such an encoding. Both sides know the compressor, the shape and the
 dtype, and what follows from these: how many levels there are, how many entries are kept, whether a scale is sent.
-Numbers of a finite range are sent in the fewest bits that tell them apart, floats as they are.
+Numbers of a finite range are sent in the fewest bits that tell them apart, floats as they are. A sparsifier that sends
+the same entries of every vector of n states them as ``positions(n)``; then nothing is sent to say which they are.
 """
 
 from __future__ import annotations
@@ -57,8 +58,6 @@ def encoded(c: Any, message: Any) -> Bits:
     if isinstance(message, Coded):
         levels = message.codes.astype(np.int64) + message.levels
         return _with_number(message.norm, message.dtype, _fixed(levels, 2 * message.levels + 1))
-    if isinstance(message, Sparse) and _known_beforehand(c, message):
-        return _raw(message.values)
     if isinstance(message, Sparse):
         return np.concatenate([_positions(c, message.indices.astype(np.int64), *message.shape), _raw(message.values)])
     raise TypeError(f"no encoding is known for {type(message).__name__}")
@@ -81,23 +80,17 @@ def decoded(c: Any, known: Any, sent: Bits) -> Any:
         norm = None if known.norm is None else wire.floats(1, known.dtype)[0]
         codes = wire.numbers(n, 2 * known.levels + 1) - known.levels
         return replace(known, codes=codes.astype(known.codes.dtype), norm=norm)
-    indices = known.indices if _known_beforehand(c, known) else _read_positions(c, wire, n)
+    indices = _read_positions(c, wire, n)
     return replace(known, indices=indices.astype(np.int32), values=wire.floats(indices.size, known.dtype))
 
 
 # --- which entries ----------------------------------------------------------------------------------------------------
 
 
-def _known_beforehand(c: Any, message: Sparse) -> bool:
-    """Whether both sides know which entries are sent: none is paid for, and other vectors have the same ones sent."""
-    if message.position_bits or c.randomised:
-        return False
-    ramp = np.arange(1.0, message.shape[0] + 1).astype(message.dtype)
-    return all(np.array_equal(c.compress(x).indices, message.indices) for x in (ramp, ramp[::-1].copy()))
-
-
 def _positions(c: Any, indices: Array, n: int) -> Bits:
-    """The bits that say which entries of `n` are sent."""
+    """The bits that say which entries of `n` are sent; none where the compressor states them for every vector."""
+    if hasattr(c, "positions"):
+        return np.empty(0, np.uint8)
     if hasattr(c, "block"):
         return _fixed(np.unique(indices // c.block), -(-n // c.block))
     if hasattr(c, "chunk"):
@@ -107,6 +100,8 @@ def _positions(c: Any, indices: Array, n: int) -> Bits:
 
 
 def _read_positions(c: Any, wire: _Reader, n: int) -> Array:
+    if hasattr(c, "positions"):
+        return np.asarray(c.positions(n))
     if hasattr(c, "block"):
         starts = wire.numbers(c.k, -(-n // c.block)) * c.block
         indices: Array = (starts[:, None] + np.arange(c.block)).ravel()

@@ -34,6 +34,9 @@ class Budget:
         Entries (elementwise compressors) or draws that the sequential test sees.
     evaluations : int
         Evaluations of the attack, in all.
+    first : bool
+        Whether the first violation that a search or a stream of draws finds is enough, as found: where only the verdict
+        is asked for.
     """
 
     level: int
@@ -41,6 +44,7 @@ class Budget:
     examples: int
     observations: int
     evaluations: int
+    first: bool = False
 
 
 budgets: dict[str, Budget] = {

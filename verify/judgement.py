@@ -15,7 +15,7 @@ from commbounds.verify.experiment import decimal, ratio
 from commbounds.verify.finding import Counterexample, Evidence, Method
 from commbounds.verify.measurements import Measurements, Scope
 from commbounds.verify.search import Violation
-from commbounds.verify.study import AnyStudy, Case, Outcome, Unmeasured, admitted
+from commbounds.verify.study import AnyStudy, Case, Outcome, Unmeasured
 
 _EXCESS = 1e-9
 """Share by which float64 may exceed a stated tightness that is attained exactly."""
@@ -73,9 +73,8 @@ class Probe:
 
     def _admitted(self, case: Case) -> Outcome | None:
         """What is measured on the case; None where a hypothesis keeps it out, or where nothing can be measured."""
-        study, counts = self.study, self.measurements
-        facts = study.facts(self.implementation, case)
-        found = admitted(study.statement, facts, lambda: study.trial(self.implementation, case))
+        counts = self.measurements
+        found = self.study.admitted(self.implementation, case)
         if isinstance(found, Hypothesis):
             counts.left_out[found.name] += 1
             return None

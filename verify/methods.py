@@ -179,16 +179,11 @@ def search(judgements: Judgements, budget: Budget, seed: int, _alpha: float = 0.
         j.searched = j.probe()
     for name in ("extremal", "corpus"):
         for source, members in _by_source(wanted, name):
-            for case in _cases(source, budget, members):
-                for j in members:
-                    if j.error is None:
-                        _remembered(j, case, found)
+            _gone_through(_cases(source, budget, members), members, budget, found)
     by_hand = {id(j): j.searched.cases for j in wanted if j.searched is not None}
     for source, members in _by_source(wanted, "cases"):
-        for case in _cases(_generated(source, members[0].study.subject, seed), budget.examples, members):
-            for j in members:
-                if j.error is None:
-                    _remembered(j, case, found)
+        cases = _cases(_generated(source, members[0].study.subject, seed), budget.examples, members)
+        _gone_through(cases, members, budget, found)
     for j in wanted:
         if j.error is None:
             try:
@@ -197,16 +192,28 @@ def search(judgements: Judgements, budget: Budget, seed: int, _alpha: float = 0.
                 j.error = error
 
 
-def _remembered(j: Judgement, case: Case, found: dict[int, tuple[Case, Counterexample]]) -> None:
-    assert j.searched is not None
-    if not _tried(j, j.searched, case):
-        assert j.searched.violation is not None
-        found.setdefault(id(j), (case, j.searched.violation))
+def _gone_through(
+    cases: Iterator[Case], members: Judgements, budget: Budget, found: dict[int, tuple[Case, Counterexample]]
+) -> None:
+    """Measures the cases for each that is still open; the first violation of each goes into `found`."""
+    for case in cases:
+        open_ = [j for j in members if j.error is None and not (budget.first and id(j) in found)]
+        if not open_:
+            return
+        for j in open_:
+            assert j.searched is not None
+            if not _tried(j, j.searched, case):
+                assert j.searched.violation is not None
+                found.setdefault(id(j), (case, j.searched.violation))
 
 
 def _conclude(j: Judgement, budget: Budget, seed: int, by_hand: int, first: tuple[Case, Counterexample] | None) -> None:
     probe, study = j.searched, j.study
     assert probe is not None
+    if budget.first and first is not None:
+        detail = f"the first of {probe.cases} cases that breaks it"
+        j.take(Method.SEARCH, _evidence(Method.SEARCH, Verdict.REFUTED, probe, detail), probe)
+        return
     shrunk = None
     climbs = study.statement.tightness is None and not isinstance(study.statement.relation, sp.Eq)
     if study.cases is not None and (first is not None or climbs or study.statement.stands is not Standing.HOLDS):
@@ -441,6 +448,8 @@ def _sampled(j: Judgement, budget: Budget, seed: int, alpha: float) -> Evidence:
     part = alpha / len(streams)
     log_e, detects, count, refuted, outside = -np.inf, 0.0, 0, False, ""
     for stream, rng in zip(streams, rngs, strict=True):
+        if refuted and budget.first:
+            break
         test = SequentialTest(stream.low, stream.high, two_sided=stream.two_sided)
         draws = max(1, int(budget.observations / (len(streams) * stream.cost)))
         try:

@@ -156,48 +156,6 @@ def _frozen(value: Any) -> Any:
     return type(value), value
 
 
-def admitted(claim: Claim, facts: Mapping[str, Any], measure: Callable[[], Any]) -> Outcome | Unmeasured | Hypothesis:
-    """What is measured on a case if the hypotheses of its claim admit it.
-
-    Parameters
-    ----------
-    claim : Claim
-        Its hypotheses decide, and nothing else.
-    facts : mapping
-        What they may ask of the case; hypotheses that ask for more are asked after the measurement.
-    measure : callable () -> Outcome or Unmeasured
-        The trial on the case.
-
-    Returns
-    -------
-    Outcome, Unmeasured or Hypothesis
-        The outcome, or the first hypothesis that keeps the case out.
-
-    Raises
-    ------
-    TypeError
-        The trial gives something else, or a hypothesis asks for what nobody knows.
-    """
-    later = []
-    for hypothesis in claim.assumes:
-        if not all(name in facts for name in hypothesis.needs):
-            later.append(hypothesis)
-        elif not hypothesis.admits(**{name: facts[name] for name in hypothesis.needs}):
-            return hypothesis
-    outcome = measure()
-    if isinstance(outcome, Unmeasured):
-        return outcome
-    if not isinstance(outcome, Outcome):
-        raise TypeError(f"a trial measures or raises, got {outcome!r}: what leaves a case out is a hypothesis")
-    for hypothesis in later:
-        known = {
-            name: source[name] for source in (outcome.values, facts) for name in hypothesis.needs if name in source
-        }
-        if not hypothesis.admits(**known):
-            return hypothesis
-    return outcome
-
-
 _NUMBERS_ONLY = ("setup", "seed", "size")
 """Settings that only number the cases."""
 
@@ -239,6 +197,39 @@ class AnyStudy:
     def facts(self, _implementation: Any, case: Case) -> Mapping[str, Any]:
         """What hypotheses may ask of a case before it is measured, by name; the rest is among the outcome's values."""
         return {"x": case.x, **case.settings}
+
+    def admitted(self, implementation: Any, case: Case) -> Outcome | Unmeasured | Hypothesis:
+        """What is measured on a case if the hypotheses of the claim admit it; they decide, and nothing else.
+
+        Returns
+        -------
+        Outcome, Unmeasured or Hypothesis
+            What the trial gives, or the first hypothesis that keeps the case out. Hypotheses that ask for more than
+            `facts` are asked after the measurement.
+
+        Raises
+        ------
+        TypeError
+            The trial gives something else, or a hypothesis asks for what nobody knows.
+        """
+        facts, later = self.facts(implementation, case), []
+        for hypothesis in self.statement.assumes:
+            if not all(name in facts for name in hypothesis.needs):
+                later.append(hypothesis)
+            elif not hypothesis.admits(**{name: facts[name] for name in hypothesis.needs}):
+                return hypothesis
+        outcome = self.trial(implementation, case)
+        if isinstance(outcome, Unmeasured):
+            return outcome
+        if not isinstance(outcome, Outcome):
+            raise TypeError(f"a trial measures or raises, got {outcome!r}: what leaves a case out is a hypothesis")
+        for hypothesis in later:
+            known = {
+                name: source[name] for source in (outcome.values, facts) for name in hypothesis.needs if name in source
+            }
+            if not hypothesis.admits(**known):
+                return hypothesis
+        return outcome
 
     def is_nontrivial(self, case: Case, outcome: Outcome, bound: Any) -> bool:
         """Whether both sides are not zero; where the claim is that something is zero, whether the input is not."""

@@ -10,6 +10,7 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from naive.arctopk import arc, own_rows, planar_error, words
+from printed import printed
 
 from commbounds.collectives import (
     arctopk_allreduce,
@@ -38,7 +39,8 @@ def test_it_does_what_the_naive_twin_does(shape, rank, seed, data):
     rows, mean = arc(stack.tolist(), K, V.tolist())
     result, _ = arctopk_allreduce(stack, K, rank, sketch=V)
     ranked = np.sort(result.scores[0])[::-1]
-    if shape[1] > K and ranked[K - 1] - ranked[K] < 1e-12 * max(ranked[0], 1e-300):
+    terms = ((np.abs(stack).sum(axis=0) @ np.abs(V)) ** 2).sum(axis=1).max()  # what cancels is rounded all the same
+    if shape[1] > K and ranked[K - 1] - ranked[K] <= 1e-12 * terms:
         return  # equal up to rounding: which row wins depends on the order of the sums
     assert result.rows.tolist() == [rows] * shape[0]
     assert result.mean.tolist() == [mean] * shape[0]
@@ -52,25 +54,26 @@ def test_ties_go_to_the_lower_row():
 def test_the_three_by_two_example_in_closed_form():
     w = sp.Rational(3, 5)
     exact = claims()["arctopk.allreduce.parallel_and_one"].bound(m=3, odd_square=w) * (2 + w)
-    assert float(exact) == pytest.approx(1.76783, abs=5e-6)
+    assert float(exact) == printed("1.76783")
     assert float(exact) > 1.73333 > (1 - 1 / 3) * 2.6 - 1e-5
     kept, error = kept_of_planar_rows([[1, 0], [1, 0], [0, math.sqrt(0.6)]], 1, 1)
-    assert 2.6 - kept == pytest.approx(float(exact), abs=max(error, 1e-14))
+    # besides, a few roundings of numbers below 4
+    assert 2.6 - kept == pytest.approx(float(exact), abs=error + 8 * np.finfo(float).eps)
 
 
 def test_what_decoys_leave_of_the_contraction():
-    """Parallel unit rows beside an orthogonal one: alpha over K/m falls towards 0.7767."""
+    """Parallel unit rows beside an orthogonal one: alpha over K/m falls towards 0.7767 like 1/m."""
     w = 0.296
     shares = [
         kept_of_planar_rows([[1, 0]] * (m - 1) + [[0, math.sqrt(w)]], 1, 1)[0] * m / (m - 1 + w) for m in (3, 30, 300)
     ]
     assert shares == sorted(shares, reverse=True)
     limit = 1 - 2 / math.pi * math.atan(math.sqrt(w)) * (1 - w)
-    assert shares[-1] == pytest.approx(limit, rel=4 / 300)
-    assert limit == pytest.approx(0.7767, abs=5e-5)
+    assert math.log10((shares[1] - limit) / (shares[2] - limit)) == pytest.approx(1, abs=1 / 4)  # neither 1/2 nor 3/2
+    assert limit == printed("0.7767")
 
 
-@pytest.mark.parametrize(("m", "ratio"), [(10, 1.49), (100, 3.69)])
+@pytest.mark.parametrize(("m", "ratio"), [(10, "1.49"), (100, "3.69")])
 def test_one_heavy_row_among_weak_parallel_ones(m, ratio):
     """All rows but one are kept, and the error passes (1 - K/m) F by this factor, the weak rows at their worst size."""
     best = 0.0
@@ -78,7 +81,7 @@ def test_one_heavy_row_among_weak_parallel_ones(m, ratio):
         rows = [[1.0, 0.0]] + [[0.0, float(weak)]] * (m - 1)
         total = 1 + (m - 1) * weak**2
         best = max(best, (total - kept_of_planar_rows(rows, m - 1, 1)[0]) * m / total)
-    assert best == pytest.approx(ratio, abs=0.01)
+    assert best == printed(ratio)
 
 
 @pytest.mark.parametrize("K", [1, 2, 3])
@@ -111,7 +114,7 @@ def test_sectors_in_a_kernel_are_those_of_the_arrays():
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_orthogonal_rows_agree_with_planar_ones(rank):
     (one, e), (two, f) = kept_of_orthogonal_rows([4.0, 1.0], 1, rank), kept_of_planar_rows([[2, 0], [0, 1]], 1, rank)
-    assert one == pytest.approx(two, abs=10 * (e + f) + 1e-9)
+    assert one == pytest.approx(two, abs=e + f)
     assert kept_of_orthogonal_rows([4.0, 1.0, 0.0], 2, rank) == (5.0, 0.0)
 
 
@@ -198,6 +201,7 @@ def disagreement(form, cancellation, dtype=np.float32):
     return wrong / (60 * 16)
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="240 draws with 16 rows each need compiled kernels")
 def test_sketches_in_few_bits_lose_the_average_where_ranks_cancel():
     coarse = [disagreement("bfloat16", c) for c in (1, 10, 100, 1000)]
     assert coarse == sorted(coarse)

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import numba
 import numpy as np
 import pytest
 from naive.feedback import descent, top
@@ -119,6 +120,7 @@ def test_workers_draw_from_one_stream_or_their_own(shared):
     assert (np.count_nonzero(state.weights) == 1) == shared
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="thousands of steps need compiled kernels")
 def test_plain_compression_drives_three_workers_apart_and_ef21_does_not():
     problem = three_workers()
     theta, ratio = 1 - np.sqrt(2 / 3), np.sqrt(2 / 3) / (1 - np.sqrt(2 / 3))
@@ -128,6 +130,7 @@ def test_plain_compression_drives_three_workers_apart_and_ef21_does_not():
     assert np.linalg.norm(state.weights) < 1e-9
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="thousands of steps need compiled kernels")
 def test_ef21_meets_its_linear_rate_on_real_digits():
     problem, k = logistic_digits(), 20
     alpha = k / problem.best.size

@@ -162,7 +162,8 @@ def test_regrouping_is_its_twin(N, M, failed):
     result, _ = regrouping(x, M, orders=[order], alive=alive)
     assert np.array_equal(result, np.array(naive.group_average(x, labels.tolist())[0]))
     drawn, _ = regrouping(x, M, 2, rng)
-    assert np.allclose(drawn.mean(axis=0), x.mean(axis=0))
+    # two rounds of means and the mean of all, each of at most N entries: half a unit an addition, on either side
+    assert np.abs(drawn.mean(axis=0) - x.mean(axis=0)).max() <= 2 * N * np.finfo(float).eps * np.abs(x).max()
 
 
 @pytest.mark.parametrize("period", [1, 2, 3])

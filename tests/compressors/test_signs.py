@@ -41,7 +41,7 @@ def test_the_scale_is_the_mean_magnitude_rounded_as_promised(dtype, name):
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 1000])
 def test_equal_entries_at_the_largest_finite_value_do_not_overflow(dtype, n):
     x = np.full(n, np.finfo(dtype).max)
-    assert ScaledSign()(x).tolist() == pytest.approx(x.tolist(), rel=2.0**-40)
+    assert ScaledSign()(x).tolist() == pytest.approx(x.tolist(), rel=(n / 64 + 10) * 2.0**-53)  # as above
     assert np.isfinite(ScaledSign()(-x)).all()
 
 

@@ -24,7 +24,13 @@ COMPRESSED = {
 }
 """The claims about compressors, without those about a compressor inside error feedback."""
 MODULES = [import_module(m.name) for m in pkgutil.walk_packages(theory.__path__, "commbounds.theory.")]
-SYMBOLS = {value for module in MODULES for value in vars(module).values() if isinstance(value, sp.Symbol)}
+SYMBOLS = {
+    value
+    for module in MODULES
+    if not module.__name__.rpartition(".")[2].startswith("models")  # a model's symbols are its own, as are its goals
+    for value in vars(module).values()
+    if isinstance(value, sp.Symbol)
+}
 ASKED_OF_ALL = {"unbiased", "wire", "sign_symmetry", "scale_equivariance", "idempotence"}
 
 FLOATS = {name: float(value) for name, value in VALUES.items()}

@@ -3,12 +3,16 @@
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
+import sympy as sp
+from printed import printed
 
 from commbounds.collectives import (
     Exponential,
     Gamma,
     Histogram,
+    Lattice,
     Lognormal,
     Normal,
     StepLaw,
@@ -27,7 +31,7 @@ LAWS = {
     "released": released_noise(),
 }
 WORKERS = (2, 8, 32, 128, 512, 2048, 10_000)
-# error of the published E[T], per cent, over WORKERS; rounded to the digits given
+# error of the published E[T], per cent, over WORKERS, as it was printed: -3 has no digit behind the point, -3.0 has one
 TABLE = {
     ("normal", 1): (-0.8, 0.6, 0.4, 0.3, 0.2, 0.1, 0.1),
     ("gamma 4", 1): (-1.1, -4.3, -11, -17, -22, -26, -29),
@@ -52,85 +56,118 @@ def printed_time(law, N, M):
 def test_errors_of_the_published_time(name, M):
     for N, expected in zip(WORKERS, TABLE[name, M], strict=True):
         error = 100 * (printed_time(LAWS[name], N, M) / StepLaw(LAWS[name], N, M).mean_time() - 1)
-        assert abs(error - expected) <= (0.55 if isinstance(expected, int) else 0.055), N
+        assert error == printed(str(expected)), N
 
 
 @pytest.mark.parametrize(
-    ("N", "expected", "digits"),
+    ("N", "expected"),
     [
-        (2, -7.9, 1),
-        (3, 0.8, 1),
-        (5, 2.5, 1),
-        (32, 1.5, 1),
-        (112, 0.9, 1),
-        (200, 0.7, 1),
-        (2048, 0.35, 2),
-        (10**4, 0.23, 2),
+        (2, "-7.9"),
+        (3, "0.8"),
+        (5, "2.5"),
+        (32, "1.5"),
+        (112, "0.9"),
+        (200, "0.7"),
+        (2048, "0.35"),
+        (10**4, "0.23"),
     ],
 )
-def test_errors_of_the_published_bracket(N, expected, digits):
+def test_errors_of_the_published_bracket(N, expected):
     bracket = float(claims()["dropcompute.maximum.printed_above"].bound(N=float(N)))
-    assert 100 * (bracket / gaussian_maximum(N) - 1) == pytest.approx(expected, abs=0.55 * 10.0**-digits)
+    assert 100 * (bracket / gaussian_maximum(N) - 1) == printed(expected)
 
 
-# base 0.45 s, M = 12, overhead 0.5 s: E[T], published E[T], best threshold, its gain, share dropped, at N = 200
+def best_near(step, overhead, expected, unit=1.0):
+    """The best threshold in `unit`, of ten units of the last digit of `expected` on either side, and its gain.
+
+    `StepLaw.best` compares candidates that are further apart. It must gain as much as the worst threshold that is no
+    further from the best one than candidates are from each other, and none outside these twenty units gains more.
+    """
+    last, candidates = 10.0 ** -len(expected.partition(".")[2]), step.times.candidates(step.N)
+    near = unit * (float(expected) + last * np.linspace(-10, 10, 2001))
+    if isinstance(step.law, Lattice):  # gains jump up where a sum of latencies is waited for, and fall in between
+        sums = [m * step.law.base + step.law.unit * np.arange(m * step.law.weights.size) for m in range(1, step.M + 1)]
+        candidates = np.union1d(candidates, np.concatenate(sums) * (1 + 1e-9))
+    near = np.union1d(near, candidates[(near[0] <= candidates) & (candidates <= near[-1])])
+    gains = step.speedup(near, overhead)
+    best = near[gains.argmax()]
+    apart = np.diff(step.times.candidates(step.N)).max()
+    assert gains[abs(near - best) <= apart].min() <= step.best(overhead)[1] <= gains.max()
+    return float(best / unit), float(gains.max())
+
+
+# base 0.45 s, M = 12, overhead 0.5 s: E[T], published E[T], best threshold, its gain, share dropped, at N = 200; its
+# gain at N = 2048. The other program printed 1.207 for Bernoulli's gain, whose exact value is 1.207554.., and 7.38 and
+# 12.7 for the released noise: its thresholds were too far apart to meet the best one, 7.3975, which gains 1.32875 where
+# 7.38 gains 1.32866.
 SHAPE = math.sqrt(math.log(2.0))
 SWEEP = {
-    "lognormal": (Lognormal(math.log(0.225) - SHAPE**2 / 2, SHAPE, 0.45), 11.39, 10.26, 7.57, 1.318, 10.5, 1.521),
-    "normal": (Normal(0.675, 0.225), 10.24, 10.26, 7.43, 1.186, 12.4, 1.246),
-    "Bernoulli": (bernoulli(0.45, 0.9, 0.5), 10.12, 10.26, 7.20, 1.207, 12.5, 1.253),
-    "exponential": (Exponential(0.225, 0.45), 10.74, 10.26, 7.49, 1.245, 11.5, 1.343),
-    "released": (released_noise(0.45), 11.49, 10.60, 7.38, 1.329, 12.7, 1.462),
+    "lognormal": (
+        Lognormal(math.log(0.225) - SHAPE**2 / 2, SHAPE, 0.45),
+        ("11.39", "10.26", "7.57", "1.318", "10.5", "1.521"),
+    ),
+    "normal": (Normal(0.675, 0.225), ("10.24", "10.26", "7.43", "1.186", "12.4", "1.246")),
+    "Bernoulli": (bernoulli(0.45, 0.9, 0.5), ("10.12", "10.26", "7.20", "1.208", "12.5", "1.253")),
+    "exponential": (Exponential(0.225, 0.45), ("10.74", "10.26", "7.49", "1.245", "11.5", "1.343")),
+    "released": (released_noise(0.45), ("11.49", "10.60", "7.40", "1.329", "12.5", "1.462")),
 }
 
 
 @pytest.mark.parametrize("noise", SWEEP)
 def test_noise_sweep(noise):
-    law, time, printed, tau, gain, dropped, gain_at_2048 = SWEEP[noise]
+    law, (time, published, tau, gain, dropped, gain_at_2048) = SWEEP[noise]
     step = StepLaw(law, 200, 12)
-    found, best = step.best(0.5)
-    assert step.mean_time() == pytest.approx(time, abs=0.0055)
-    assert printed_time(law, 200, 12) == pytest.approx(printed, abs=0.0055)
-    # the gain is flat about its maximum: the threshold's second digit is not determined
-    assert found == pytest.approx(tau, abs=0.05)
-    assert best == pytest.approx(gain, abs=0.0011)
-    assert 100 * (1 - step.completed(found) / 12) == pytest.approx(dropped, abs=0.6)
-    assert StepLaw(law, 2048, 12).best(0.5)[1] == pytest.approx(gain_at_2048, abs=0.0011)
+    found, best = best_near(step, 0.5, tau)
+    assert step.mean_time() == printed(time)
+    assert printed_time(law, 200, 12) == printed(published)
+    assert found == printed(tau)
+    assert best == printed(gain)
+    assert 100 * (1 - step.completed(found) / 12) == printed(dropped)
+    assert StepLaw(law, 2048, 12).best(0.5)[1] == printed(gain_at_2048)
 
 
+# for the released noise the other program printed 0.944, for the same reason: among 64, that gains 1.2128, 0.946 1.2129
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("normal", 0.996), ("gamma 4", 0.918), ("exponential", 0.781), ("lognormal 0.5", 0.909), ("released", 0.944)],
+    [
+        ("normal", "0.996"),
+        ("gamma 4", "0.918"),
+        ("exponential", "0.781"),
+        ("lognormal 0.5", "0.909"),
+        ("released", "0.946"),
+    ],
 )
 def test_thresholds_for_many_workers(name, expected):
     law = LAWS[name]
     mean = 12 * law.mean
     for N in (64, 1000):
-        assert StepLaw(law, N, 12).best(0.2 * mean)[0] / mean == pytest.approx(expected, abs=0.006)
+        assert best_near(StepLaw(law, N, 12), 0.2 * mean, expected, mean)[0] == printed(expected)
 
 
 def test_scale_graph():
     mean = 12 * 0.675
-    for N, efficiency in ((8, 85.5), (32, 78.6), (112, 73.7), (200, 71.7), (2048, 65.2)):
+    for N, efficiency in ((8, "85.5"), (32, "78.6"), (112, "73.7"), (200, "71.7"), (2048, "65.2")):
         step = StepLaw(released_noise(0.45), N, 12)
         without = (mean + 0.5) / (step.mean_time() + 0.5)
-        assert 100 * without == pytest.approx(efficiency, abs=0.055)
-        assert 100 * without * step.best(0.5)[1] == pytest.approx(95.3, abs=0.055)
+        assert 100 * without == printed(efficiency)
+        assert 100 * without * step.best(0.5)[1] == printed("95.3")
 
 
 def test_local_sgd():
     law = released_noise()
-    for steps, expected in ((1, 3.36), (4, 1.86), (16, 1.35), (64, 1.15)):
-        assert StepLaw(law, 200, steps).mean_time() / steps / law.mean == pytest.approx(expected, abs=0.0055)
+    for steps, expected in ((1, "3.36"), (4, "1.86"), (16, "1.35"), (64, "1.15")):
+        assert StepLaw(law, 200, steps).mean_time() / steps / law.mean == printed(expected)
 
 
 def test_a_law_without_atoms_is_the_limit_of_its_histogram():
+    """The error falls with the square of the width."""
     law = Gamma(4.0, 0.25)
-    width = 1 / 64
-    edges = [width * i for i in range(64 * 8 + 1)]
-    counts = [float(law.cdf(b) - law.cdf(a)) for a, b in pairwise(edges)]
-    time = StepLaw(Histogram(0.0, width, counts), 32, 4).mean_time()
-    assert time == pytest.approx(StepLaw(law, 32, 4).mean_time(), rel=1e-3)
+    limit, errors = StepLaw(law, 32, 4).mean_time(), []
+    for bins in (16, 64):  # per unit of time; beyond 8 comes with probability 8e-11
+        edges = [i / bins for i in range(bins * 8 + 1)]
+        counts = [float(law.cdf(b) - law.cdf(a)) for a, b in pairwise(edges)]
+        errors.append(StepLaw(Histogram(0.0, 1 / bins, counts), 32, 4).mean_time() - limit)
+    assert math.log(errors[0] / errors[1], 4) == pytest.approx(2, abs=1 / 4)  # neither 3/2 nor 5/2
 
 
 def formula_values(law, N, M):
@@ -159,17 +196,21 @@ def error_and_hypotheses(statement, law, N, M):
 
 def test_gamma_times_need_little_skew():
     error, admitted = error_and_hypotheses("generalised", Gamma(0.05, 20.0), 32, 4)
-    assert error == pytest.approx(-2.78, abs=0.01)
+    assert error == printed("-2.78")
     assert not admitted
-    for shape, expected in ((1.0, 0.38), (0.5, 1.08), (0.2, 2.78)):  # the exponential law is the last that is good
+    for shape, expected in (
+        (1.0, "0.38"),
+        (0.5, "1.08"),
+        (0.2, "2.78"),
+    ):  # the exponential law is the last that is good
         error, admitted = error_and_hypotheses("generalised", Gamma(shape / 4, 4 / shape), 32, 4)
-        assert abs(error) == pytest.approx(expected, abs=0.01)
+        assert abs(error) == printed(expected)
         assert admitted == (abs(error) <= 1)
 
 
 def test_normal_times_need_a_small_spread():
     error, admitted = error_and_hypotheses("printed", Normal(1.0, 1 / 3), 2, 1)
-    assert error == pytest.approx(-1.25, abs=0.005)
+    assert error == printed("-1.25")
     assert not admitted
     assert error_and_hypotheses("printed", Normal(1.0, 1 / 3), 2, 2)[1]
     error, admitted = error_and_hypotheses("printed", Normal(1.0, 0.25), 2, 1)
@@ -178,27 +219,27 @@ def test_normal_times_need_a_small_spread():
 
 
 def test_two_latencies_need_to_be_near_each_other():
-    for low, expected in ((0.0, 6.50), (0.5, 4.32)):
+    for low, expected in ((0.0, "6.50"), (0.5, "4.32")):
         law = bernoulli(low, 2 - low, 0.5)
         error, _ = error_and_hypotheses("printed", law, 10_000, 12)
-        assert error == pytest.approx(expected, abs=0.01)
+        assert error == printed(expected)
         near = claims()["dropcompute.time.printed_within_5"]
         values = formula_values(law, 10_000, 12)
-        assert all(h.admits(**{name: values[name] for name in h.needs}) for h in near.assumes) == (expected <= 5)
+        assert all(h.admits(**{name: values[name] for name in h.needs}) for h in near.assumes) == (error <= 5)
 
 
 def test_the_published_bracket_is_furthest_off_at_six_workers():
     claim = claims()["dropcompute.maximum.printed_above"]
     excess = {N: float(claim.bound(N=float(N))) / gaussian_maximum(N) - 1 for N in range(3, 401)}
     assert max(excess, key=excess.get) == 6
-    assert 100 * excess[6] == pytest.approx(2.599, abs=0.0005)
+    assert 100 * excess[6] == printed("2.599")
 
 
 def test_workers_whose_own_latencies_go_together():
     """One of two workers takes 2 s for both of its micro-batches, the other no time: E T = 4 s."""
     values = {"N": 2, "M": 2, "latency": 1, "jitter": 1, "timejitter": 2}
     uncorrelated, any_way = (claims()[f"dropcompute.time.{name}"] for name in ("dependent", "dependent_within"))
-    assert float(uncorrelated.bound(**values)) == pytest.approx(2 + math.sqrt(2))
+    assert uncorrelated.bound(**values) == 2 + sp.sqrt(2)
     assert not all(h.admits(**values) for h in uncorrelated.assumes)
     assert any_way.bound(**values) == 4
     assert all(h.admits(**values) for h in any_way.assumes)

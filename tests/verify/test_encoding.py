@@ -59,6 +59,17 @@ def test_a_message_that_counts_itself_otherwise_has_no_size():
     assert MessageBits().read(CompressorRun(TopK(1), np.ones(4, np.float32))).value == 2 + 32
 
 
+def test_positions_that_are_stated_take_no_bits_if_they_are_those_that_are_sent():
+    class Stated(TopK):
+        def positions(self, n):
+            return np.arange(self.k)
+
+    falling, rising = np.float32([3, 2, 1]), np.float32([1, 2, 3])
+    assert bit_count(Stated(2), TopK(2).compress(falling)) == 2 * 32
+    with pytest.raises(ValueError, match="reads as another vector"):
+        bit_count(Stated(2), TopK(2).compress(rising))
+
+
 def test_another_vector_is_told():
     class Restless(TopK):
         def decompress(self, message):

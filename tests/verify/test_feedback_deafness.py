@@ -5,11 +5,11 @@ Every one of these stand-ins went unnoticed by one of the claims named here.
 
 import numpy as np
 import pytest
-from bindings import STUDIES, evidence, judged
+from bindings import STUDIES, refuted
 from mutants import arctopk, feedback
 
 from commbounds.collectives import FeedbackSGD
-from commbounds.verify import Method, Verdict
+from commbounds.verify import Method
 from commbounds.verify.experiments.feedback import descents
 from commbounds.verify.experiments.feedback.runs import Wells
 
@@ -24,24 +24,21 @@ WRONG_STEPS = (
 
 @pytest.mark.parametrize("twin", WRONG_STEPS, ids=lambda twin: twin.__name__)
 @pytest.mark.parametrize("claim", ["feedback.ef21m.step", "feedback.ef14.telescoping"])
-@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")
 def test_identities_notice_every_wrong_step(claim, twin):
-    assert evidence(claim, Method.EXACT, {"FeedbackSGD": twin}).verdict is Verdict.REFUTED
+    assert refuted(claim, Method.EXACT, {"FeedbackSGD": twin})
 
 
 @pytest.mark.parametrize(
     "claim", ["feedback.ef14.rate", "feedback.ef21.rate", "feedback.ef21m.bound", "feedback.arc.bound"]
 )
 def test_rates_notice_a_step_that_is_too_short(claim):
-    found = evidence(claim, Method.SEARCH, {"FeedbackSGD": feedback.QuartersTheStep})
-    assert found.verdict is Verdict.REFUTED
+    assert refuted(claim, Method.SEARCH, {"FeedbackSGD": feedback.QuartersTheStep})
 
 
 @pytest.mark.parametrize("twin", WRONG_STEPS[2:], ids=lambda twin: twin.__name__)
 @pytest.mark.parametrize("claim", ["feedback.ef14.rate", "feedback.ef21.rate"])
-@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")
 def test_rates_notice_a_step_that_is_too_long(claim, twin):
-    assert evidence(claim, Method.SEARCH, {"FeedbackSGD": twin}).verdict is Verdict.REFUTED
+    assert refuted(claim, Method.SEARCH, {"FeedbackSGD": twin})
 
 
 @pytest.mark.parametrize(
@@ -49,17 +46,13 @@ def test_rates_notice_a_step_that_is_too_long(claim, twin):
     [*WRONG_STEPS, feedback.SameDrawsInEveryStep, feedback.SketchesOfOneColumn, feedback.LastWorkerForgets],
     ids=lambda twin: twin.__name__,
 )
-@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")
 def test_floors_notice_all_that_differs_from_the_recursion(twin):
-    found = evidence("feedback.arc.speedup", Method.SEARCH, {"FeedbackSGD": twin})
-    assert found.verdict is Verdict.REFUTED
+    assert refuted("feedback.arc.speedup", Method.SEARCH, {"FeedbackSGD": twin})
 
 
 @pytest.mark.parametrize("claim", ["feedback.ef21m.bound", "feedback.arc.bound"])
-@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")
 def test_bounds_notice_a_worker_that_forgets(claim):
-    found = evidence(claim, Method.SEARCH, {"FeedbackSGD": feedback.LastWorkerForgets})
-    assert found.verdict is Verdict.REFUTED
+    assert refuted(claim, Method.SEARCH, {"FeedbackSGD": feedback.LastWorkerForgets})
 
 
 @pytest.mark.parametrize(
@@ -73,8 +66,7 @@ def test_bounds_notice_a_worker_that_forgets(claim):
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_expectations_notice_seeds_and_ranks(claim, twin):
-    found = evidence(f"arctopk.allreduce.{claim}", Method.SAMPLE, {"arctopk_allreduce": twin})
-    assert found.verdict is Verdict.REFUTED
+    assert refuted(f"arctopk.allreduce.{claim}", Method.SAMPLE, {"arctopk_allreduce": twin})
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -84,9 +76,7 @@ def test_no_fixed_direction_passes_the_two_rows_at_eight_angles(seed):
     def reused(gradients, K, rank, rng=None, **options):
         return arctopk.arctopk_allreduce(gradients, K, rank, np.random.default_rng(seed), **options)
 
-    study = STUDIES["arctopk.allreduce.contraction_rho"]
-    found = judged(study, Method.SAMPLE, implementations={"arctopk_allreduce": reused})
-    assert found.evidence[Method.SAMPLE].verdict is Verdict.REFUTED
+    assert refuted("arctopk.allreduce.contraction_rho", Method.SAMPLE, {"arctopk_allreduce": reused})
 
 
 def test_rates_are_confronted_where_f_is_not_convex():
@@ -101,7 +91,7 @@ def test_rates_are_confronted_where_f_is_not_convex():
         slopes = [problem.mean(sign * step * entry) @ entry for sign in (1, -1)]
         values = [problem.gap(sign * step * entry) for sign in (1, 0, -1)]
         # the gradient is the value's difference; both are off by step^2 times third derivatives, which are below 10
-        assert (values[0] - values[2]) / (2 * step) == pytest.approx(problem.mean(0 * entry) @ entry, abs=1e-6)
+        assert (values[0] - values[2]) / (2 * step) == pytest.approx(problem.mean(0 * entry) @ entry, abs=10 * step**2)
         assert abs(slopes[0] - slopes[1]) / (2 * step) <= problem.L
     curvatures = [(problem.mean(step * e) - problem.mean(-step * e)) @ e / (2 * step) for e in np.eye(4)]
     assert min(curvatures) < -0.01

@@ -56,7 +56,8 @@ def test_draws_of_a_subset(x, scaled, dtype):
         c = RandK(k, scaled=scaled)
         law = kernel_law(c, np.array(x, dtype))
         assert len(law.p) == np.prod([len(x) - k + j + 1 for j in range(k)])
-        assert merged(law) == pytest.approx(merged(c.law(x)), abs=1e-12)
+        # sums of at most all probabilities: half a unit an addition
+        assert merged(law) == pytest.approx(merged(c.law(x)), abs=len(law.p) * 2.0**-53)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

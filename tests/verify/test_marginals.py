@@ -89,7 +89,9 @@ def steps(breaks, levels):
     """The output that takes levels[i][k] between the breaks k - 1 and k of entry i."""
 
     def output(places):
-        return np.array([v[int(np.searchsorted(b, u, side="right"))] for b, v, u in zip(breaks, levels, places)])  # noqa: B905
+        return np.array(
+            [v[int(np.searchsorted(b, u, side="right"))] for b, v, u in zip(breaks, levels, places, strict=True)]
+        )
 
     return output
 

@@ -74,7 +74,7 @@ def test_distortion_neither_over_nor_underflows(scale, dtype):
     x = (np.array([1.0, -2.0, 3.0, 0.0]) * scale).astype(dtype)
     reading = Distortion().read(CompressorRun(TopK(1), x))
     wide = x.astype(np.float64) / np.abs(x).max()
-    assert reading.value == pytest.approx(float((wide[:2] ** 2).sum() / (wide**2).sum()), abs=1e-12)
+    assert reading.value == pytest.approx(float((wide[:2] ** 2).sum() / (wide**2).sum()), abs=8 * np.finfo(float).eps)
 
 
 def test_distortion_in_its_variants():
@@ -87,7 +87,7 @@ def test_distortion_in_its_variants():
     for nothing in (np.zeros(3), (Fraction(0),) * 3):
         with pytest.raises(ValueError, match="nothing is relative to a zero input"):
             (Distortion().exact if isinstance(nothing, tuple) else Distortion().read)(CompressorRun(c, nothing))
-    assert Distortion(relative=False).read(CompressorRun(c, np.zeros(3))) == Reading(0.0, pytest.approx(0.0))
+    assert Distortion(relative=False).read(CompressorRun(c, np.zeros(3))) == Reading(0.0, 0.0)
     assert Distortion().of(TopK(1), np.array([3.0, 4.0]), [np.array([0.0, 4.0])]) == pytest.approx(
         9 / 25,
         rel=8 * np.finfo(float).eps,  # a handful of operations, all on positive numbers
@@ -97,7 +97,7 @@ def test_distortion_in_its_variants():
 def test_bias():
     assert Bias().exact(CompressorRun(TopK(1), (Fraction(2), Fraction(1)))) == Fraction(1, 2)
     assert Bias().exact(CompressorRun(RandK(1), (Fraction(2), Fraction(1)))) == 0
-    assert Bias().read(CompressorRun(RandK(1, scaled=False), np.array([2.0, 1.0]))).value == pytest.approx(0.5)
+    assert Bias().read(CompressorRun(RandK(1, scaled=False), np.array([2.0, 1.0]))).value == 0.5
     assert Bias().exact(CompressorRun(QSGD(2), (Fraction(1), Fraction(2)))) == 0  # irrational on the way
     assert Bias().read(CompressorRun(RandK(1), np.ones(9))) is None
 
@@ -120,7 +120,7 @@ def test_defects_of_laws():
     assert IdempotenceDefect().exact(CompressorRun(TopK(1), two)) == 0
     assert IdempotenceDefect().exact(CompressorRun(RandK(1), two)) == 1  # the factor 2 comes in again
     x = np.array([1.0, 1.0])
-    assert IdempotenceDefect().read(CompressorRun(RandK(1, scaled=False), x)).value == pytest.approx(0.5)
+    assert IdempotenceDefect().read(CompressorRun(RandK(1, scaled=False), x)).value == 0.5
     assert SignDefect().read(CompressorRun(QSGD(2), np.array([1.0, -2.0, 0.3]))).value == 0.0
 
 
@@ -163,7 +163,7 @@ def test_values_of_the_symbols():
     x = ((Fraction(3), Fraction(-4)),)
     exact, measured = exact_values(TopK(1), x[0]), float_values(TopK(1), np.array([3.0, -4.0]))
     assert exact == {"k": 1, "n": 2, "norm1": 7, "norm2": 5, "norm3": exact["norm3"], "norminf": 4, "itembits": 32}
-    assert float(exact["norm3"]) == pytest.approx(measured["norm3"])
+    assert float(exact["norm3"]) == pytest.approx(measured["norm3"], rel=4 * np.finfo(float).eps)
     assert {**measured, "norm3": 0, "itembits": 32} == {**exact, "norm2": 5.0, "norm3": 0}
     assert float_values(Identity(), np.ones((2, 3), np.float32)) | {"norm3": 0, "norm2": 0} == {
         "m": 2,
@@ -175,7 +175,7 @@ def test_values_of_the_symbols():
         "itembits": 32,
     }
     huge = np.full(4, 1e300)
-    assert float_values(Identity(), huge)["norm2"] == pytest.approx(2e300)
+    assert float_values(Identity(), huge)["norm2"] == 2e300
 
 
 def test_flat_and_simplified():

@@ -70,7 +70,8 @@ def test_only_push_sum_with_kept_shares_finds_the_mean():
 def test_second_eigenvectors_lie_on_the_bound():
     for panel in lines("gossip.spectra"):
         bound = np.array(panel["bound by the second eigenvalue"].y)
-        assert np.allclose(panel["second eigenvector"].y, bound, rtol=1e-9)
+        # so exactly was measured, not derived: the vectors shrink by powers of eigenvalues that numpy finds
+        assert np.allclose(panel["second eigenvector"].y, bound, rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize("name", ["gossip.costs", "gossip.restarts", "moshpit.published_figure"])

@@ -5,7 +5,7 @@ from pathlib import Path
 import contract_checks
 import mutants
 import pytest
-from bindings import evidence
+from bindings import evidence, refuted
 from mutants import MUTANTS
 from mutants.matrix import claims_of, row
 from samples import first_of_each
@@ -71,8 +71,7 @@ def test_mutants_are_expected_to_be_killed_by_claims_that_hold():
 @pytest.mark.parametrize("mutant", first_of_each(BY_CLAIM, lambda m: (column_of(m), m.method), lambda m: m.name))
 @pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")  # on the way to the verdict
 def test_a_claim_kills(mutant):
-    found = evidence(mutant.claim, mutant.method, mutant.implementations)
-    assert found.verdict is Verdict.REFUTED, mutant.broken
+    assert refuted(mutant.claim, mutant.method, mutant.implementations), mutant.broken
 
 
 @pytest.mark.parametrize("mutant", BY_CHECK, ids=lambda m: m.name)

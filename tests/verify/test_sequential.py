@@ -152,7 +152,7 @@ def test_both_sides_are_seen_by_the_two_sided_test_alone():
     above = SequentialTest(-1.0, math.inf)
     above.feed(-below)
     assert above.refutes(1e-6)
-    assert above.e_value == pytest.approx(math.exp(above.log_e))
+    assert above.e_value == math.exp(above.log_e)
 
 
 def test_an_alarm_stays():
@@ -168,7 +168,7 @@ def test_wealth_too_large_for_a_float_is_capped():
     test = SequentialTest(-1.0, math.inf)
     test.feed(np.full(100, 1e30))
     assert test.log_e > 700
-    assert test.e_value == pytest.approx(1e300)
+    assert test.e_value == math.exp(math.log(1e300))
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 0.0), (1.0, 2.0), (math.nan, 1.0), (-1.0, -2.0)])

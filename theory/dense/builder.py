@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from commbounds.theory.claim import Claim, Eq, Hypothesis, Le, Source, Standing
+from commbounds.theory.claim import Claim, Eq, Hypothesis, Le, Source, Standing, for_one_reason
 from commbounds.theory.cost import critical_steps, critical_words
 from commbounds.theory.dense.terms import (
     DIFFERING,
@@ -123,11 +123,12 @@ class AllReduceClaims:
             axis="P",
             note="Half of the range is left to rounding: five terms that add up to the largest number may overflow, "
             "added one by one.",
-            unpinned=(
-                (
-                    f"without the factor {depth}",
-                    "loose by nature: the denominator is of second order in u, as the slack",
-                ),
+            unpinned=for_one_reason(
+                "loose by nature: in the denominator hu is of second order in u, and so is the slack; hu itself is "
+                "changed by other neighbours, which cases refute",
+                f"without the factor {depth}",
+                "without the factor 1/(-unit*",
+                "without the term P",
             ),
         )
 

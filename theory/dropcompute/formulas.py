@@ -155,7 +155,6 @@ FORMULAS: tuple[Claim, ...] = (
         ),
         kind=Kind.EXPECTED,
         assumes=NORMAL_TIMES,
-        unpinned=(("exponent 0 of N + 1", "No number: the quantile at 0."),),
     ),
     claim(
         "maximum.harmonic",
@@ -194,7 +193,6 @@ FORMULAS: tuple[Claim, ...] = (
         "Computed for every N from 3 to 400 and on a logarithmic grid to 1e9; no proof.",
         kind=Kind.APPROXIMATE,
         assumes=(NORMAL_TIMES, SOME_WORKERS),
-        unpinned=(("exponent 0 of N", "No number: the quantile at 0."),),
     ),
     claim(
         "maximum.printed_close",
@@ -204,7 +202,6 @@ FORMULAS: tuple[Claim, ...] = (
         "2.599 %; no proof.",
         kind=Kind.APPROXIMATE,
         assumes=(NORMAL_TIMES, SOME_WORKERS),
-        unpinned=(("exponent 0 of N", "No number: the quantile at 0."),),
         tightness=1,
         extremal="six workers",
     ),

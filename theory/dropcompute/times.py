@@ -73,7 +73,6 @@ TIMES: tuple[Claim, ...] = (
         assumes=INDEPENDENT,
         tightness=1,
         extremal="M = 1, and the latency t = u^(N-1) of a uniform u: for N = 2 the uniform law",
-        unpinned=(("without the term 2[*]N", "No number: the root of -1."),),
     ),
     claim(
         "time.dependent",
@@ -85,7 +84,6 @@ TIMES: tuple[Claim, ...] = (
         assumes=(IDENTICAL, UNCORRELATED),
         tightness=1,
         extremal="M = 1, and one worker, any of them with equal chances, that is slow while all others are not",
-        unpinned=(("without the term N", "No number: the root of -1."),),
         note="Workers may depend on one another, a worker's own latencies may not: if one of two workers takes 2 s for "
         "each of two micro-batches and the other no time, E T = 4 s, where this would give 2 + sqrt(2) s.",
     ),
@@ -99,7 +97,6 @@ TIMES: tuple[Claim, ...] = (
         assumes=IDENTICAL,
         tightness=1,
         extremal="one worker, any of them with equal chances, that is slow in every micro-batch, all others in none",
-        unpinned=(("without the term N", "No number: the root of -1."),),
     ),
     claim(
         "time.variance",

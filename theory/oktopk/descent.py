@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Le, Standing, for_one_reason
 from commbounds.theory.oktopk.hypotheses import (
     ALWAYS_MOVES,
     EXACT_MEANS,
@@ -119,24 +119,33 @@ DESCENT: tuple[Claim, ...] = (
         ),
         axis="horizon",
         unpinned=(
-            *(
-                (name, _HALF)
-                for name in ("0.9 times the bound", "0.9 times the term ?*gap*", "horizon + 1 for horizon")
+            *for_one_reason(
+                _HALF,
+                "0.9 times the bound",
+                "0.9 times the term 2*gap/(eta*horizon)",
+                "0.9 times the term eta*moment**2*smooth",
+                "horizon + 1 for horizon",
             ),
-            ("0.9 times the term eta*moment**2*smooth", _HALF),
-            *(
-                (name, _SERIES)
-                for name in (
-                    "0.9 times the term eta*...",
-                    "*sqrt(-k/n + 1)*",
-                    "*of -k/n + 1",
-                    "*the term 1",
-                    "*the term -k/n",
-                    "without the factor 1/n",
-                    "0.9 times the term xi",
-                    "k + 1 for k",
-                    "n - 1 for n",
-                )
+            *for_one_reason(
+                _SERIES,
+                "0.9 times the term eta**2*moment**2*smooth**2*",
+                "without the factor (1 - sqrt(-k/n + 1))**(-2)",
+                "exponent -1 of 1 - sqrt(-k/n + 1)",
+                "0.9 times the term -sqrt(-k/n + 1)",
+                "10/9 times the term -sqrt(-k/n + 1)",
+                "exponent 3 of xi + sqrt(-k/n + 1)",
+                "without the term sqrt(-k/n + 1)",
+                "0.9 times the term sqrt(-k/n + 1)",
+                "0.9 times the term xi",
+                "exponent -1/2 of -k/n + 1",
+                "exponent 3/2 of -k/n + 1",
+                "10/9 times the term -k/n",
+                "without the factor 1/n",
+                "without the term 1",
+                "0.9 times the term 1",
+                "10/9 times the term 1",
+                "k + 1 for k",
+                "n - 1 for n",
             ),
         ),
         note="No smallness of gamma is needed; 1/(1 - gamma) is about 2n/k, and the bound loose for small k/n. The "

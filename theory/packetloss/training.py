@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Ge, Kind, Le
+from commbounds.theory.claim import Claim, Ge, Kind, Le, for_one_reason
 from commbounds.theory.functions import harmonic_number
 from commbounds.theory.packetloss.quantities import (
     BELOW_ONE,
@@ -144,7 +144,36 @@ CLAIMS = (
         assumes=(*_LOSS, OWN_GRADIENTS, MEAN_OF_ARRIVALS, BOUNDED_BELOW),
         axis="p",
         unpinned=(
-            ("*", "a weaker form of packetloss.training.descent, which the same runs pin down: half is left out"),
+            *for_one_reason(
+                "a weaker form of packetloss.training.descent, which the same runs pin down: half is left out",
+                "0.9 times the bound",
+                "0.9 times the term 2*gap/(elapsed*eta*(1 - p**N))",
+                "elapsed + 1 for elapsed",
+                "0.9 times the term -p**N",
+                "N + 1 for N",
+                "N - 1 for N",
+                "without the factor 1/(1 - p**N)",
+                "10/9 times the term 1",
+                "0.9 times the term estimatesquare*",
+                "0.9 times the term eta*smooth/(1 - p**N)",
+                "without the factor eta*smooth/(1 - p**N) + *",
+            ),
+            *for_one_reason(
+                _LOOSE,
+                "0.9 times the term eta**2*p*",
+                "without the term eta**2*p*",
+                "0.9 times the term -sqrt(p)",
+                "without the factor (1 - sqrt(p))*",
+                "exponent -1 of 1 - sqrt(p)",
+                "exponent -1/2 of p",
+                "exponent 3/2 of p",
+                "exponent -2 of N",
+                "without the factor N - 1",
+                "without the term 1",
+                "exponent 1 of smooth",
+                "without the factor smooth**2",
+                "exponent 3 of eta",
+            ),
         ),
         note="With a step size like 1/sqrt(t) the bound falls like 1/sqrt(t) at every p < 1; the loss enters by "
         "q = 1 - p^N and by a term like 1/t. The work states no such rate where it could be read; this one is ours.",

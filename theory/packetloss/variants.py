@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing, for_one_reason
 from commbounds.theory.packetloss.quantities import (
     ALL_LOST,
     ALL_STALE,
@@ -36,12 +36,13 @@ from commbounds.theory.packetloss.terms import (
 from commbounds.theory.sources import derived
 
 _LOSS = (INDEPENDENT_LOSSES, EQUAL_START)
-_MEAN_OF_STEPS = (
-    (
-        "*",
-        "draws alone reach the trials, and tell changes of some percent; this is the mean over the steps of a formula "
-        "that every history of losses pins down",
-    ),
+_DRAWN = (
+    "draws alone reach the trials, and tell changes of some percent; this is the mean over the steps of a formula that "
+    "every history of losses pins down"
+)
+_MEAN_OF_STEPS = for_one_reason(_DRAWN, "0.9 times the term *", "10/9 times the term *")
+_SIZE_ONE = for_one_reason(
+    "updates of the trials have variance 1", "exponent 1 of sigma", "exponent 3 of sigma", "without the factor sigma**2"
 )
 _WHITE = (*_LOSS, WHITE_UPDATES, BELOW_ONE)
 
@@ -95,7 +96,19 @@ CLAIMS = (
         source=derived("Geometric sums of the exact gap after s = 1 ... t steps."),
         assumes=(TWO_STATE_LOSSES, EQUAL_START, WHITE_UPDATES),
         axis="recovery",
-        unpinned=_MEAN_OF_STEPS,
+        unpinned=(
+            *_MEAN_OF_STEPS,
+            *_SIZE_ONE,
+            *for_one_reason(
+                _DRAWN,
+                "exponent -2 of 2 - recovery",
+                "exponent 1 of 1 - recovery",
+                "exponent 3 of 1 - recovery",
+                "without the factor 1 - (1 - recovery)**(2*elapsed)",
+                "without the term -recovery",
+                "without the term 1",
+            ),
+        ),
     ),
     Claim(
         name="packetloss.average.pair",
@@ -114,7 +127,22 @@ CLAIMS = (
         source=derived("Geometric sums of the exact gap after s = 1 ... t steps."),
         assumes=_WHITE,
         axis="p",
-        unpinned=_MEAN_OF_STEPS,
+        unpinned=(
+            *_MEAN_OF_STEPS,
+            *_SIZE_ONE,
+            *for_one_reason(
+                _DRAWN,
+                "exponent -1 of 1 - p**2",
+                "exponent -3 of 1 - p**2",
+                "without the factor (1 - p**2)**(-2)",
+                "exponent -2 of elapsed",
+                "exponent ? of p",
+                "without the factor 1 - p**elapsed",
+                "without the factor 1 - p**(2*elapsed)",
+                "without the term p**4*",
+                "without the term 1",
+            ),
+        ),
     ),
     Claim(
         name="packetloss.average.owner",
@@ -124,7 +152,11 @@ CLAIMS = (
         source=derived("Geometric sums of the exact gap after s = 1 ... t steps."),
         assumes=_WHITE,
         axis="p",
-        unpinned=_MEAN_OF_STEPS,
+        unpinned=(
+            *_MEAN_OF_STEPS,
+            *_SIZE_ONE,
+            *for_one_reason(_DRAWN, "without the factor 1 - p**elapsed", "elapsed ? 1 for elapsed"),
+        ),
     ),
     Claim(
         name="packetloss.average.differ",
@@ -134,7 +166,17 @@ CLAIMS = (
         source=derived("Geometric sum of 2p/(1+p) (1 - p^(2s)) over s = 1 ... t."),
         assumes=(*_LOSS, BELOW_ONE),
         axis="p",
-        unpinned=_MEAN_OF_STEPS,
+        unpinned=(
+            *_MEAN_OF_STEPS,
+            *for_one_reason(
+                _DRAWN,
+                "elapsed ? 1 for elapsed",
+                "exponent -2 of 1 - p**2",
+                "exponent 3 of p",
+                "without the factor 1 - p**(2*elapsed)",
+                "without the factor 1/(1 - p**2)",
+            ),
+        ),
     ),
     Claim(
         name="packetloss.shared.pair",

@@ -90,6 +90,13 @@ QSGD: tuple[Claim, ...] = (
             (1 - s / sp.sqrt(n), sp.Ge(n, 4 * s**2)), (sp.sqrt(n) / (4 * s), sp.Ge(n, s**2)), (sp.Rational(1, 4), True)
         ),
         extremal=_QSGD_EXTREMAL,
+        unpinned=(
+            (
+                "n - 1 for n",
+                "still true: a single entry has no error, and from two on (n - 1)/s^2 and sqrt(n - 1)/s are more than "
+                "quantizers.qsgd.variance says, as sqrt(n) - sqrt(n - 1) < s",
+            ),
+        ),
         note="Valid, four times too large for n <= s^2, twice for n = 4 s^2, and right in the limit of large n/s^2.",
     ),
     Claim(

@@ -146,6 +146,13 @@ NATURALDITHERING: tuple[Claim, ...] = (
         tightness=NATURAL_DITHERING_OMEGA / NATURAL_DITHERING_PRINTED,
         extremal="as for quantizers.naturaldithering.variance",
         axis="s",
+        unpinned=(
+            (
+                "n - 1 for n",
+                "still true: a single entry has no error; from two on A is 1/sqrt 2 of what it was at least, and less "
+                "by 1 at most, and quantizers.naturaldithering.variance stays below",
+            ),
+        ),
         note="Approached where A is large or small; in between up to 81/25 too large.",
     ),
     _naturaldithering.shrunk_contraction(

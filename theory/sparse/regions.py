@@ -12,6 +12,7 @@ from commbounds.theory.sources import derived
 from commbounds.theory.sparse.terms import (
     CODE_SWITCH,
     DATA_WORDS,
+    EVEN_GATHER,
     GATHERING,
     GENERIC,
     IDENTICAL_EVEN,
@@ -127,7 +128,7 @@ TOPK_DSA: tuple[Claim, ...] = (
         name="sparse.topkdsa.identical",
         title="On identical, evenly spread supports TopkDSA's critical path is 4k(P - 1)/P words",
         relation=Eq(CRITICAL_PATH, critical_words(SCHEDULES["topk_dsa"])),
-        assumes=(DATA_WORDS, IDENTICAL_EVEN),
+        assumes=(DATA_WORDS, IDENTICAL_EVEN, MODEL_SWITCH, EVEN_GATHER),
         source=LI_HOEFLER_2022.recalled(_PRINTED, "All messages of the split hold k/P entries, and so do all blocks."),
         axis="P",
     ),

@@ -134,6 +134,11 @@ CODE_SWITCH = Hypothesis(
 )
 NEVER_DENSE = Hypothesis("never_dense", "Blocks never travel densely.", lambda switch: switch == "never")
 RING_GATHER = Hypothesis("ring_gather", "The all-gather goes around a ring.", lambda allgather: allgather == "ring")
+EVEN_GATHER = Hypothesis(
+    "even_gather",
+    "The all-gather goes around a ring or is Bruck's, or P is a power of two.",
+    lambda allgather, P: allgather != "recursive-doubling" or P & (P - 1) == 0,
+)
 PUBLISHED_PUTBACK = Hypothesis(
     "published_putback",
     "A rank clears its own selected entries that are in the update, and keeps all others.",

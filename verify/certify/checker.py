@@ -65,7 +65,7 @@ def check(certificate: Certificate, bound: Any = None, model: Model | None = Non
             raise CertificateError(f"{key} is proved twice")
         left[key] = proof
     for i, at in enumerate(certificate.instances):
-        for name, goal in model.goals_at(bound, at).items():
+        for name, goal in _goals(model, bound, at).items():
             if (i, name) not in left:
                 raise CertificateError(f"no proof of {_where(name, at)}")
             try:
@@ -74,6 +74,13 @@ def check(certificate: Certificate, bound: Any = None, model: Model | None = Non
                 raise CertificateError(f"{_where(name, at)}: {error}") from error
     if left:
         raise CertificateError(f"a proof of what is no goal: {next(iter(left))}")
+
+
+def _goals(model: Model, bound: Any, at: Mapping[str, Any]) -> dict[str, Goal]:
+    try:
+        return model.goals_at(bound, at)
+    except (ArithmeticError, ValueError) as error:
+        raise CertificateError(f"the model has no goals for the bound {bound}: {error}") from error
 
 
 def kind_of(certificate: Certificate) -> str:

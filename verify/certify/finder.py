@@ -119,15 +119,13 @@ def _linear_programme(goal: Goal, degree: int, seconds: float, factor: str | Non
     clear, target = _cleared(goal.show, goal, space)
     if factor is not None:
         clear, target = _over({**clear, factor: clear.get(factor, 0) + 1}, clear, target, goal, space)
-    with_others = {name: _cleared(expression, goal, space) for name, expression in conditions.items()}
+    whole = {name: _cleared(expression, goal, space) for name, expression in conditions.items()}
     if degree == 0:
-        degree, common = (
-            1,
-            dict(reduce(or_, (Counter(powers) for powers, _ in [(clear, target), *with_others.values()]))),
-        )
+        every = [Counter(powers) for powers, _ in [(clear, target), *whole.values()]]
+        degree, common = 1, dict(reduce(or_, every))
         clear, target = _over(common, clear, target, goal, space)
-        with_others = {name: _over(common, *with_one, goal, space) for name, with_one in with_others.items()}
-    known = {name: polynomial for name, (_, polynomial) in with_others.items()}
+        whole = {name: _over(common, *cleared, goal, space) for name, cleared in whole.items()}
+    known = {name: polynomial for name, (_, polynomial) in whole.items()}
     zeros = {name: space.of(expression)[0] for name, expression in goal.zero.items()}
     terms: list[tuple[dict[str, int], Any]] = []
     columns: list[Any] = []
@@ -143,10 +141,8 @@ def _linear_programme(goal: Goal, degree: int, seconds: float, factor: str | Non
                     if goal.vectors and not space.degree(column, goal.vectors) <= {0, 2}:
                         continue
                     columns.append(column)
-                    all_powers = Counter(names)
-                    for name in names:
-                        all_powers.update(with_others[name][0])
-                    terms.append((dict(all_powers), square))
+                    factors = [Counter(names), *(Counter(whole[name][0]) for name in names)]
+                    terms.append((dict(sum(factors, Counter())), square))
                 if len(columns) > _MOST_COLUMNS:
                     return None
     free: list[tuple[str, Any]] = []
@@ -206,8 +202,8 @@ def _cleared(expression: Any, goal: Goal, space: Polynomials) -> tuple[dict[str,
     common = numerator.gcd(denominator)
     numerator, denominator = numerator.quo(common), denominator.quo(common)
     clear: dict[str, int] = {}
-    for name, positive in goal.positive.items():
-        factor = space.of(positive)[0]
+    for name, condition in goal.positive.items():
+        factor = space.of(condition)[0]
         while not factor.is_ground and denominator.rem(factor) == 0:
             denominator = denominator.quo(factor)
             clear[name] = clear.get(name, 0) + 1

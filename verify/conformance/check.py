@@ -141,7 +141,7 @@ def recheck(subject: Subject, claim: str, x: ArrayLike, seed: int = 0) -> str:
     if not subject.takes(case.x):
         raise ValueError(f"{subject.name} does not take an array of shape {case.x.shape}")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # what a subject warns of is its own affair
         try:
             return judged.violation(Bench(subject, BUDGETS["quick"], 0, FALSE_ALARM), case) or "holds here"
         except NotHere as error:

@@ -125,7 +125,7 @@ class Actor:
         try:
             # what a program prints must not get into the report
             with warnings.catch_warnings(), np.errstate(all="ignore"), redirect_stdout(sys.stderr):
-                warnings.simplefilter("ignore")
+                warnings.simplefilter("ignore")  # what a subject warns of is its own affair
                 return OwnAnswer(own_outcome(self._act(wire, x, seed), x))
         except Unusable as error:
             return OwnAnswer(error=str(error), unusable=True)

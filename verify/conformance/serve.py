@@ -94,7 +94,7 @@ def _serve(server: _Server, requests: IO[bytes], replies: IO[bytes]) -> None:
     while (message := read_message(requests.readline, exactly)) is not None:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
+                warnings.simplefilter("ignore")  # what a subject warns of is its own affair
                 header, answers = server.reply(*message)
             data = encoded(header, answers)
         except Unusable as error:

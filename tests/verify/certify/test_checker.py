@@ -299,7 +299,14 @@ def test_a_certificate_proves_its_claim_and_none_of_its_stronger_neighbours(name
             certify.check(certificate, mutant.bound)
 
 
-STILL_TRUE: dict[str, tuple[str, ...]] = {}
+_FOR_ONE_RANK = (
+    "without the factor index_bits(P) - Max(0, index_bits(P) - 1)",
+    "index_bits(P) - 1 for Max(0, index_bits(P) - 1)",
+)
+STILL_TRUE: dict[str, tuple[str, ...]] = {
+    "dense.allgather.bruck_words": _FOR_ONE_RANK,  # differ in terms that are zero for one rank
+    "dense.reduce_scatter.bruck_words": _FOR_ONE_RANK,
+}
 """Neighbours that are the same within the scope of the model."""
 
 

@@ -240,10 +240,10 @@ def test_an_actor_tells_what_a_call_changed():
     def act(wire, x, seed):
         kept[0] = seed
         x += 1.0
-        np.random.random()  # noqa: NPY002
+        np.random.random()  # noqa: NPY002 - that it draws from the global generator is the defect
         return kept
 
-    state = np.random.get_state()[1].tolist()  # noqa: NPY002
+    state = np.random.get_state()[1].tolist()  # noqa: NPY002 - the global generator is what is looked at
     actor = Actor(act)
     assert actor.answer(None, X.copy(), 1, 0).earlier is None
     own = actor.answer(None, X.copy(), 2, 7)

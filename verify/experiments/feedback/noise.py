@@ -43,7 +43,7 @@ def _problem(case: Case) -> Any:
     s = case.settings
     if s.get("family") == "wells":
         return Wells.drawn(s["P"], s["n"], s["seed"])
-    return Quadratics.drawn(s["P"], s["n"], s["seed"], bool(s.get("exact")), steps=s["steps"])
+    return Quadratics.drawn(s["P"], s["n"], s["seed"], bool(s.get("exact")), s.get("apart", 1.0), s["steps"])
 
 
 def _unit(case: Case) -> float:
@@ -123,7 +123,27 @@ def _enumerated(arc: bool) -> Callable[[Any, Case], Outcome]:
         measured = total / (count * T)
         return Outcome(measured, values, 0.0 if exact else 64 * (P + n) * T * EPS * (1 + float(measured)))
 
-    return trial
+    return lambda sgd, case: _superposed(arc, sgd, case) if case.settings.get("linear") else trial(sgd, case)
+
+
+def _superposed(arc: bool, sgd: Any, case: Case) -> Outcome:
+    """Mean over the noise of a run that nothing is left out of, from the minimiser, the first gradients without noise.
+
+    It is linear in the noise: its mean square is the sum of those of all single noises. The noise of one worker in the
+    second step tells those of all others, which act as much, and as much later.
+    """
+    s = case.settings
+    P, T, eta, sigma = s["P"], s["steps"], s["eta"], s["sigma"]
+    problem = _problem(case)
+    gamma = _step_size(problem, arc, 1.0, eta)
+    values = {**_values(problem, arc, 1, 1, eta, gamma, T, sigma**2), "gap": 0.0, "momentum_lag": 0.0}
+    values["mean_lag" if arc else "own_lag"] = 0.0
+    noise = np.zeros((T, P, 1))
+    noise[1, 0] = sigma
+    run = FeedbackRun.of(_descent(sgd, arc, 1, eta, gamma), problem, problem.best, T - 1, noise)
+    of_one = np.array([float(square(problem.mean(run.x(t)))) for t in range(T)])
+    measured = P * float(of_one @ np.arange(T, 0, -1)) / T  # the noise of step s is that of the second, s - 1 later
+    return Outcome(measured, values, 64 * (P + 1) * T * EPS * (1 + measured))
 
 
 def _noise_grid(level: int) -> Iterator[Case]:
@@ -154,12 +174,14 @@ def _noise_corpus(budget: Budget) -> Iterator[Case]:
         settings = {"P": P, "n": n, "k": k, "steps": 60, "eta": 1.0, "sigma": 0.0, "seed": 1, "dense": False}
         yield Case({**settings, "at_best": at_best})
 
-
-def _corpus_of_topk(budget: Budget) -> Iterator[Case]:
-    """The same; and noise in the first gradient alone, long remembered."""
-    yield from _noise_corpus(budget)
-    settings = {"P": 1, "n": 1, "k": 1, "steps": 2500, "eta": 1e-4, "sigma": 1.0, "noisy": 1}
-    yield Case({**settings, "seed": 1, "at_best": True})
+    settings = {"P": 1, "n": 1, "k": 1, "steps": 2500, "eta": 1e-3, "noisy": 1}
+    for sigma in (1.0, 1e3):  # noise in the first gradient alone, long remembered
+        yield Case({**settings, "sigma": sigma, "seed": 1, "at_best": True})
+    settings = {"P": 4, "n": 16, "k": 1, "steps": 300, "eta": 1.0, "sigma": 0.0, "seed": 1, "dense": False}
+    yield Case({**settings, "apart": 1e4, "at_best": True})
+    for P, eta, T in ((1, 1 / 256, 3000), (64, 1 / 16, 200)):
+        settings = {"P": P, "n": 1, "k": 1, "steps": T, "eta": eta, "sigma": 1e3, "seed": 1, "linear": True}
+        yield Case(settings)
 
 
 def _run_streams(arc: bool) -> Callable[[Any], list[Stream]]:
@@ -443,7 +465,7 @@ NOISY = (
             _enumerated(arc),
             known=_known(arc),
             grid=_noise_grid,
-            corpus=_noise_corpus if arc else _corpus_of_topk,
+            corpus=_noise_corpus,
             streams=_run_streams(arc),
             curves=_bound_curves(arc),
             enumerated=_SIGNS,

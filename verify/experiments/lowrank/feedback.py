@@ -212,7 +212,7 @@ def _first_steps(_budget: Budget) -> Iterator[Case]:
 
 def _early(budget: Budget) -> Iterator[Case]:
     yield from _first_steps(budget)
-    for (m, n), M in (((2, 2), 1.0), ((3, 2), 3.0), ((2, 3), 0.25)):
+    for (m, n), M in (((2, 2), 1.0), ((3, 2), 3.0), ((2, 3), 0.25), ((2, 2), 30.0)):
         yield Case({"m": m, "n": n, "r": 1, "steps": 2, "M": M, "sequence": "constant"})
     yield Case({"m": 2, "n": 2, "r": 1, "steps": 3, "M": 3.0, "sequence": "constant"})
 
@@ -271,6 +271,17 @@ def _fresh_curve(name: str, m: int, n: int, r: int, sequences: tuple[str, ...], 
         return found
 
     return curves
+
+
+def _fresh_study(
+    name: str,
+    streamed: Sequence[tuple[int, int, int, str, int]],
+    curve: Any,
+    extremal: Callable[[Budget], Iterator[Case]] | None = None,
+) -> Study:
+    """Expectations worked out after the first steps, means of draws after later ones."""
+    streams = _fresh_streams(name, *streamed)
+    return Study(_P + name, "EF14", _expected, corpus=_early, extremal=extremal, streams=streams, curves=curve)
 
 
 # --- warm start ------------------------------------------------------------------------------------------------------
@@ -346,45 +357,32 @@ def _warm_curve(name: str, sketch: str, *sequences: str) -> Any:
 
 FEEDBACK = (
     Study(_P + "telescoping", "EF14", _lost, corpus=_telescoped, cases=_drawn),
-    Study(
-        _P + "steps",
-        "EF14",
-        _expected,
-        corpus=_early,
+    _fresh_study(
+        "steps",
+        ((2, 2, 1, "across", 3), (5, 4, 1, "constant", 4)),
+        _fresh_curve("steps", 5, 4, 2, ("constant", "across"), (1, 2, 3, 5, 10)),
         extremal=_first_steps,
-        streams=_fresh_streams("steps", (2, 2, 1, "across", 3), (5, 4, 1, "constant", 4)),
-        curves=_fresh_curve("steps", 5, 4, 2, ("constant", "across"), (1, 2, 3, 5, 10)),
     ),
-    Study(
-        _P + "residual",
-        "EF14",
-        _expected,
-        corpus=_early,
-        streams=_fresh_streams(
-            "residual",
+    _fresh_study(
+        "residual",
+        (
             (2, 2, 1, "constant", 12),
             (3, 2, 1, "across", 12),
             (2, 3, 1, "turning", 4),
             (5, 4, 1, "along", 4),
             (5, 4, 2, "alternating", 5),
         ),
-        curves=_fresh_curve("residual", 4, 5, 2, ("constant", "along"), (1, 2, 3, 5, 10)),
+        _fresh_curve("residual", 4, 5, 2, ("constant", "along"), (1, 2, 3, 5, 10)),
     ),
-    Study(
-        _P + "two",
-        "EF14",
-        _expected,
-        corpus=_early,
-        streams=_fresh_streams("two", (2, 2, 1, "across", 8), (3, 2, 1, "constant", 8)),
-        curves=_fresh_curve("two", 2, 2, 1, ("across", "constant"), (1, 2, 3, 5, 10)),
+    _fresh_study(
+        "two",
+        ((2, 2, 1, "across", 8), (3, 2, 1, "constant", 8)),
+        _fresh_curve("two", 2, 2, 1, ("across", "constant"), (1, 2, 3, 5, 10)),
     ),
-    Study(
-        _P + "equal",
-        "EF14",
-        _expected,
-        corpus=_early,
-        streams=_fresh_streams("equal", (2, 2, 1, "constant", 3), (3, 2, 1, "constant", 2)),
-        curves=_fresh_curve("equal", 2, 2, 1, ("constant",), (1, 2, 3)),
+    _fresh_study(
+        "equal",
+        ((2, 2, 1, "constant", 3), (3, 2, 1, "constant", 2)),
+        _fresh_curve("equal", 2, 2, 1, ("constant",), (1, 2, 3)),
     ),
     Study(
         _P + "warm_start_residual",

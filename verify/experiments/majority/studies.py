@@ -216,6 +216,12 @@ def _every_vote(level: int) -> Iterator[Case]:
                 yield votes(P, A, L, noise, r, kept=kept, zeros=zeros, sign=sign, way=way)
 
 
+_WORST = (("uniform", "1/10", "1"), ("uniform", "8/15", "1"), ("uniform", "2/3", "1"), ("spike", "2/3", "1/2"))
+"""(noise, r, kept) of laws that attain Gauss' bound."""
+_SPLITS = ((1, 0, 0), (2, 0, 0), (3, 0, 0), (3, 1, 0), (5, 2, 0), (8, 0, 0), (8, 3, 0), (30, 0, 1))
+"""(workers, inverting, lying) that lose their ties under them."""
+
+
 def _votes_by_hand(_budget: Budget) -> Iterator[Case]:
     for P, noise, r in itertools.product((1, 2, 3, 4, 9, 16), ("normal", "laplace"), ("1/100", "1/4", "1", "2", "4")):
         yield votes(P, noise=noise, r=r, zeros="abstain")
@@ -227,6 +233,13 @@ def _votes_by_hand(_budget: Budget) -> Iterator[Case]:
         yield votes(P, zeros="coin")
     for A, L in ((0, 44), (44, 0), (20, 24)):
         yield votes(100, A, L, r="2/3")
+    # majorities that are small for so many workers: there the numbers of adversaries, and q, weigh most
+    yield votes(200, r="1/1000")
+    yield votes(298, L=148, r="247/250", zeros="abstain")
+    yield votes(151, A=75, noise="spike", r="2/3")
+    yield votes(58, A=28, noise="spike", r="2/3", kept="1/7", zeros="abstain")
+    for (P, A, L), (noise, r, kept) in itertools.product(_SPLITS, _WORST):
+        yield votes(P, A, L, noise, r, kept=kept, zeros="abstain")
 
 
 @st.composite
@@ -240,19 +253,15 @@ def _drawn_votes(draw: st.DrawFn) -> Case:
     return votes(P, A, L, noise, str(r), kept=str(kept), **how)
 
 
-_WORST = (("uniform", "1/10", "1"), ("uniform", "8/15", "1"), ("uniform", "2/3", "1"), ("spike", "2/3", "1/2"))
-"""(noise, r, kept) of laws that attain Gauss' bound."""
-
-
 def _worst_noise(P: Sequence[int], _budget: Budget) -> Iterator[Case]:
     for workers, zeros, (noise, r, kept) in itertools.product(P, ("plus", "abstain"), _WORST):
         yield votes(workers, noise=noise, r=r, kept=kept, zeros=zeros)
 
 
-def _ties_lost(splits: Sequence[tuple[int, int, int]], _budget: Budget) -> Iterator[Case]:
-    """Under the worst noise, with these numbers of workers, of inverting and of lying ones."""
-    for (P, A, L), (noise, r, kept) in itertools.product(splits, _WORST):
-        yield votes(P, A, L, noise, r, kept=kept, zeros="abstain")
+def _two_alone(r: str, _budget: Budget) -> Iterator[Case]:
+    """Two workers that lose their ties, uniform noise on [-1/r, 1/r] times the gradient."""
+    for way, sign in itertools.product(WAYS, (1, -1)):
+        yield votes(2, r=r, zeros="abstain", way=way, sign=sign)
 
 
 def _half(_budget: Budget) -> Iterator[Case]:
@@ -297,22 +306,21 @@ _ERRORS = (
                partial(_worst_noise, (1, 2, 3, 8))),
     _of_errors("vote.bound", "P", "uniform noise, S = 0.346, ties lost",
                [votes(P, r="1/5", zeros="abstain") for P in _workers],
-               partial(_ties_lost, [(P, 0, 0) for P in (1, 2, 3, 8)])),
+               partial(_two_alone, "8/15")),
     _of_errors("vote.any_noise", "P", "50 with probability 1/10, else -1",
                [votes(P, noise="skewed", r="1") for P in _workers],
                _refuting({"P": 15, "noise": "skewed", "r": "1"}, {"P": 100, "noise": "skewed", "r": "1"})),
     _of_errors("vote.shared_noise", "P", "uniform noise, S = 0.346",
                [votes(P, r="1/5") for P in _workers], _refuting({"P": 40}, {"P": 100}), _all_alike),
     _of_errors("adversaries.inverting", "inverting", "25 workers, uniform noise, S = 0.866",
-               [votes(25, A) for A in range(0, 13, 2)],
-               partial(_ties_lost, [(2, 0, 0), (3, 1, 0), (5, 2, 0), (8, 3, 0)])),
+               [votes(25, A) for A in range(0, 13, 2)]),
     _of_errors("adversaries.negation_is_worst", "P",
                "44 % vote against the gradient; uniform noise, S = 1.155",
                [votes(P, L=P * 11 // 25, r="2/3") for P in (25, 50, 75, 100, 150, 200)],
                _refuting({"P": 100, "L": 44, "r": "2/3"}, {"P": 200, "L": 88, "r": "2/3"})),
     _of_errors("adversaries.liars", "lying", "30 honest workers, uniform noise, S = 1.155",
                [votes(30 + L, L=L, r="2/3") for L in range(0, 20, 3)],
-               partial(_ties_lost, [(1, 0, 0), (2, 0, 0), (8, 0, 0), (30, 0, 1)])),
+               partial(_two_alone, "1/10000")),
     _of_errors("adversaries.half", "P", "half and one invert; uniform noise, S = 0.346",
                [votes(P, A=P // 2 + 1, r="1/5", zeros="coin") for P in (2, 4, 6, 8, 16, 32)], _half),
 )  # fmt: skip

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from commbounds.theory import claims
 from commbounds.theory.oktopk.claims import CLAIMS
-from commbounds.verify.experiments.admission import admitted
 from commbounds.verify.experiments.oktopk.cases import (
     ENUMERATED,
     ORDERS,
@@ -26,7 +27,7 @@ from commbounds.verify.experiments.oktopk.identities import IDENTITIES
 from commbounds.verify.experiments.oktopk.runs import family_case, trial
 from commbounds.verify.finding import Series
 from commbounds.verify.stack_families import FAMILIES
-from commbounds.verify.study import Study, studies
+from commbounds.verify.study import Outcome, Study, studies
 
 _CLIMBED = (
     "oktopk.sent.any_split",
@@ -42,45 +43,41 @@ _CLIMBED = (
 _APART = {study.claim for study in (*IDENTITIES, *DESCENTS)}
 
 
-def _curves(name: str) -> Any:
+def _curves(study: Study, implementation: Any, seed: int) -> Sequence[Series]:
     """Bound and measurement over P at k = P: every family for the worst, Gaussian vectors for the band."""
-
-    def series(implementation: Any, seed: int) -> Sequence[Series]:
-        claim, measure = claims()[name], trial(name)
-        options = {option: listed[0] for option, listed in options_of(name).items() if option not in ("family", "cuts")}
-        data = {"winners", "selected", "inbound", "union"} & set(claim.parameters)
-        x, bounds, worst = [], [], []
-        drawn: list[list[float]] = []
-        for P in (2, 4, 8, 16):
-            found, random, k = [], [], P
-            for family in options_of(name)["family"]:
-                for number in range(3 if family == "iid" else 1):
-                    case = family_case(family, P, 2 * P * k, k, seed % 2**31 + number, **options)
-                    outcome = None if case is None else admitted(claim, measure, implementation, case)
-                    if outcome is None:
-                        continue
-                    bound = float(claim.bound(**outcome.values))
-                    value = float(outcome.measured)
-                    found.append((value / bound if data and bound else value, 1.0 if data else bound))
-                    if family == "iid":
-                        random.append(found[-1][0])
-            if found:
-                reached = [value for value, _ in found]
-                lower = claim.relation.rel_op == ">="
-                x.append(float(P))
-                worst.append(min(reached) if lower else max(reached))
-                bounds.append(found[0][1])
-                drawn.append(random)
-        if not x:
-            return ()
-        bands: dict[str, Any] = {}
-        if all(drawn):
-            low, mid, high = zip(*(np.quantile(values, (0.05, 0.5, 0.95)).tolist() for values in drawn), strict=True)
-            bands = {"random_low": list(low), "random_mid": list(mid), "random_high": list(high)}
-        label = "k = P, n = 2Pk, all families"
-        return (Series(label, "P", x, bounds, worst, relative=bool(data), **bands),)
-
-    return series
+    claim, name = study.statement, study.claim
+    options = {option: listed[0] for option, listed in options_of(name).items() if option not in ("family", "cuts")}
+    data = {"winners", "selected", "inbound", "union"} & set(claim.parameters)
+    x, bounds, worst = [], [], []
+    drawn: list[list[float]] = []
+    for P in (2, 4, 8, 16):
+        found, random, k = [], [], P
+        for family in options_of(name)["family"]:
+            for number in range(3 if family == "iid" else 1):
+                case = family_case(family, P, 2 * P * k, k, seed % 2**31 + number, **options)
+                outcome = None if case is None else study.admitted(implementation, case)
+                if not isinstance(outcome, Outcome):
+                    continue
+                bound = float(claim.bound(**outcome.values))
+                value = float(outcome.measured)
+                found.append((value / bound if data and bound else value, 1.0 if data else bound))
+                if family == "iid":
+                    random.append(found[-1][0])
+        if found:
+            reached = [value for value, _ in found]
+            lower = claim.relation.rel_op == ">="
+            x.append(float(P))
+            worst.append(min(reached) if lower else max(reached))
+            bounds.append(found[0][1])
+            drawn.append(random)
+    if not x:
+        return ()
+    bands: dict[str, Any] = {}
+    if all(drawn):
+        low, mid, high = zip(*(np.quantile(values, (0.05, 0.5, 0.95)).tolist() for values in drawn), strict=True)
+        bands = {"random_low": list(low), "random_mid": list(mid), "random_high": list(high)}
+    label = "k = P, n = 2Pk, all families"
+    return (Series(label, "P", x, bounds, worst, relative=bool(data), **bands),)
 
 
 def _enumeration(name: str) -> dict[str, Any]:
@@ -94,7 +91,7 @@ def _enumeration(name: str) -> dict[str, Any]:
 
 
 def _volume(name: str) -> Study:
-    return Study(
+    study = Study(
         claim=name,
         subject="oktopk_allreduce",
         trial=trial(name),
@@ -102,10 +99,10 @@ def _volume(name: str) -> Study:
         cases=generated(name),
         mutate=neighbour if name in _CLIMBED else None,
         extremal=extremal(name),
-        curves=_curves(name),
         **_enumeration(name),
         parameters={"families": str(len(FAMILIES))},
     )
+    return replace(study, curves=partial(_curves, study))
 
 
 EXPERIMENTS = studies(*(_volume(claim.name) for claim in CLAIMS if claim.name not in _APART), *IDENTITIES, *DESCENTS)

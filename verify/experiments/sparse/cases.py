@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -14,9 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.collectives import COLLECTIVES, Traffic
-from commbounds.theory import claims
 from commbounds.verify.experiment import Budget, bound_at
-from commbounds.verify.experiments.admission import admitted
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Study, shared
@@ -217,9 +216,16 @@ def trial(
     return run
 
 
-def study(name: str, subject: str, run: Callable[[Any, Case], Outcome], **sources: Any) -> Study:
-    """The study of a claim of this column; hypotheses know all options of the collective."""
-    return Study(name, subject, run, known=lambda _implementation, case: options_of(subject, case), **sources)
+def study(
+    name: str,
+    subject: str,
+    run: Callable[[Any, Case], Outcome],
+    curves: Callable[[Study, Any, int], tuple[Series, ...]] | None = None,
+    **sources: Any,
+) -> Study:
+    """The study of a claim of this column; hypotheses know all options of the collective, and curves the study."""
+    bare = Study(name, subject, run, known=lambda _implementation, case: options_of(subject, case), **sources)
+    return bare if curves is None else replace(bare, curves=partial(curves, bare))
 
 
 # --- what is drawn -----------------------------------------------------------------------------------------------
@@ -230,22 +236,15 @@ _DRAWS = 5
 
 
 def curve(
-    claim: str,
-    subject: str,
-    run: Callable[[Any, Case], Outcome],
     axis: str,
     label: str,
     points: Callable[[int], Iterator[tuple[float, Sequence[Case], Sequence[Case]]]],
     relative: bool = False,
-) -> Callable[[Any, int], tuple[Series, ...]]:
+) -> Callable[[Study, Any, int], tuple[Series, ...]]:
     """Bound against measurement along `axis`, of cases that the claim's hypotheses admit.
 
     Parameters
     ----------
-    claim, subject : str
-        Names.
-    run : callable
-        The study's trial.
     axis, label : str
         As for `Series`.
     points : callable (seed) -> iterator of (value, random cases, other cases)
@@ -254,14 +253,13 @@ def curve(
         Whether to divide by the bound, case by case.
     """
 
-    def drawn_curve(implementation: Any, seed: int) -> tuple[Series, ...]:
-        statement = claims()[claim]
-        rows = []
+    def drawn_curve(study: Study, implementation: Any, seed: int) -> tuple[Series, ...]:
+        statement, rows = study.statement, []
         for value, typical, others in points(seed):
             pairs, ours = [], 0
             for number, case in enumerate((*typical, *others)):
-                outcome = admitted(statement, run, implementation, case, options_of(subject, case))
-                if outcome is not None:
+                outcome = study.admitted(implementation, case)
+                if isinstance(outcome, Outcome):
                     bound = float(bound_at(statement, outcome.values))
                     if bound or not relative:
                         pairs.append(

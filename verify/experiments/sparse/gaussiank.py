@@ -61,9 +61,7 @@ def _words(claim: str, measure: Callable[[Case, Any, Traffic], Any]) -> Study:
         corpus=by_hand(*choices),
         cases=drawn(*choices),
         enumerated=SMALL_STACKS,
-        curves=curve(
-            name, _SUBJECT, run, "P", "n = 256, k = 16, over the bound", over_ranks(256, 16, "one rank"), relative=True
-        ),
+        curves=curve("P", "n = 256, k = 16, over the bound", over_ranks(256, 16, "one rank"), relative=True),
     )
 
 
@@ -159,7 +157,7 @@ def _law_study(claim: str, *laws: str, extremal: Callable[[Budget], Iterator[Cas
         corpus=_by_law(*laws),
         cases=_drawn_law(*laws),
         extremal=extremal,
-        curves=curve(name, _SUBJECT, run, "k/n", f"quantiles ({', '.join(laws)}), n = 100000", points),
+        curves=curve("k/n", f"quantiles ({', '.join(laws)}), n = 100000", points),
     )
 
 
@@ -210,7 +208,7 @@ def _chebyshev() -> Study:
         cases=drawn(largest=60),
         mutate=neighbour,
         extremal=attained,
-        curves=curve(name, _SUBJECT, run, "k/n", "n = 20000", points),
+        curves=curve("k/n", "n = 20000", points),
     )
 
 

@@ -126,7 +126,7 @@ def _region_study(
         mutate=neighbour if attacked else None,
         extremal=extremal,
         enumerated=SMALL_STACKS,
-        curves=curve(name, subject, run, "P", "n = 256, k = 16" + ", over the bound" * relative, points, relative),
+        curves=curve("P", "n = 256, k = 16" + ", over the bound" * relative, points, relative),
     )
 
 
@@ -142,7 +142,7 @@ _NEVER = {"switch": "never"}
 def _identical_grid(level: int) -> Iterator[Case]:
     for P in range(1, 33 if level else 17):
         for a in (1, 2, 3):
-            for allgather in ("ring", "bruck"):
+            for allgather in ("ring", "bruck", "recursive-doubling"):
                 yield _identical_even(P, a, 2 * a + 1, a % P, allgather=allgather)
 
 
@@ -157,8 +157,8 @@ def _identical_curve() -> Study:
         _DSA,
         run,
         grid=_identical_grid,
-        enumerated="P = 1..16, 1, 2, 3 of 3, 5, 7 entries of every region, some one longer, ring and Bruck",
-        curves=curve(name, _DSA, run, "P", "k = 4P, n = 9P", points),
+        enumerated="P = 1..16, 1, 2, 3 of 3, 5, 7 entries of every region, some one longer, every all-gather",
+        curves=curve("P", "k = 4P, n = 9P", points),
     )
 
 

@@ -59,6 +59,7 @@ def _counted(
     subject: str,
     measure: _Measure,
     extremal: Callable[[Budget], Iterator[Case]] | None = None,
+    choices: tuple[dict[str, Any], ...] = (),
 ) -> Study:
     """A count that the input does not matter to."""
     name, run = f"sparse.{claim}", trial(measure)
@@ -67,10 +68,10 @@ def _counted(
         subject,
         run,
         grid=_GRID,
-        cases=drawn(),
+        cases=drawn(*choices),
         extremal=extremal,
         enumerated=_GRID_SAYS,
-        curves=curve(name, subject, run, "P", "n = 256, k = 64", over_ranks(256, 64)),
+        curves=curve("P", "n = 256, k = 64", over_ranks(256, 64)),
     )
 
 
@@ -79,12 +80,12 @@ def _cases(*sizes: tuple[int, int, int]) -> Callable[[Budget], Iterator[Case]]:
     return lambda _budget: (case_of(*size, family) for size in sizes for family in FAMILIES)
 
 
-def _along_k(claim: str, subject: str, run: Any, P: int, n: int) -> Any:
+def _along_k(P: int, n: int) -> Any:
     def points(seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
         for k in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64):
             yield k, [case_of(P, n, k, "normal", seed % 2**31)], []
 
-    return curve(claim, subject, run, "k", f"P = {P}, n = {n}", points)
+    return curve("k", f"P = {P}, n = {n}", points)
 
 
 def _limited(
@@ -92,6 +93,7 @@ def _limited(
     subject: str,
     attained: Callable[[Budget], Iterator[Case]],
     drawn_at: tuple[int, int],
+    choices: tuple[dict[str, Any], ...] = (),
 ) -> Study:
     """A bound on the critical path under a condition on P, n, k; drawn over k."""
     name, run = f"sparse.{claim}", trial(_path)
@@ -100,10 +102,10 @@ def _limited(
         subject,
         run,
         grid=_GRID,
-        cases=drawn(),
+        cases=drawn(*choices),
         extremal=attained,
         enumerated=_GRID_SAYS,
-        curves=_along_k(name, subject, run, *drawn_at),
+        curves=_along_k(*drawn_at),
     )
 
 
@@ -151,32 +153,36 @@ def _team_study(claim: str, measure: _Measure, synchronise: str) -> Study:
         grid=_in_teams(synchronise),
         extremal=attained,
         enumerated="P = 1..16, every number of teams, n = 16, k = 1, 7, 16",
-        curves=curve(name, "spardl_allreduce", run, "teams", "P = 32, n = 256, k = 64", points),
+        curves=curve("teams", "P = 32, n = 256, k = 64", points),
     )
 
 
 _TOPKA, _GTOPK, _SPARDL = "topk_allgather", "gtopk_allreduce", "spardl_allreduce"
+_GATHERS = tuple({"allgather": algorithm} for algorithm in ("bruck", "ring", "recursive-doubling"))
 
 WORDS = (
-    _counted("topka.received", _TOPKA, _received),
-    _counted("topka.critical_path", _TOPKA, _path),
+    _counted("topka.received", _TOPKA, _received, choices=_GATHERS),
+    _counted("topka.critical_path", _TOPKA, _path, choices=_GATHERS),
     _counted(
         "topka.above_oktopk",
         _TOPKA,
         _path,
         _cases((3, 8, 1), (3, 20, 7), (3, 9, 9)),
+        _GATHERS,
     ),
     _limited(
         "topka.below_oktopk",
         _TOPKA,
         _cases((3, 8, 1), (3, 20, 7), (3, 9, 9)),
         (3, 64),
+        _GATHERS,
     ),
     _limited(
         "topka.below_dense",
         _TOPKA,
         _cases((2, 4, 2), (5, 15, 3), (16, 32, 2)),
         (4, 256),
+        _GATHERS,
     ),
     _counted("gtopk.critical_path", _GTOPK, _path),
     _counted("gtopk.steps", _GTOPK, _steps),
