@@ -25,7 +25,7 @@ from commbounds.theory.dropcompute.terms import (
     synchronised,
     tau,
 )
-from commbounds.theory.model import Goal, Model, by_claim, in_range, recurrence
+from commbounds.theory.model import Goal, Model, by_claim, in_range
 
 _TEST = "tests/verify/certify/test_dropcompute_models.py::"
 STEPS = f"{_TEST}test_steps_obey_the_conditions"
@@ -154,13 +154,6 @@ def _optimal(bound: Any) -> tuple[Goal, ...]:
 def _never_loses(bound: Any) -> tuple[Goal, ...]:
     everything = N * M / (N * M) * (slowest + overhead) / (slowest + overhead)
     return (Goal("the last candidate", _gain - bound, given={"the best candidate": _gain - everything}),)
-
-
-def _at_least_mean(bound: Any) -> tuple[Goal, ...]:
-    return (
-        *recurrence(bound, M, 0, lambda time, _: time + latency),
-        Goal("slowest", _time - bound, given={"the first worker": _time - bound}),
-    )
 
 
 def _universal(bound: Any) -> tuple[Goal, ...]:
