@@ -151,11 +151,6 @@ def _optimal(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-def _never_loses(bound: Any) -> tuple[Goal, ...]:
-    everything = N * M / (N * M) * (slowest + overhead) / (slowest + overhead)
-    return (Goal("the last candidate", _gain - bound, given={"the best candidate": _gain - everything}),)
-
-
 def _universal(bound: Any) -> tuple[Goal, ...]:
     def at(expression: Any) -> Any:
         return expression.subs({N: (_width**2 + 1) / 2, M: _root**2}, simultaneous=True)
@@ -356,14 +351,6 @@ MODELS = by_claim(
         scope="all latencies whose first micro-batch takes time, every number of steps, every N, M, T_c and tau",
         goals=_optimal,
         tie=("dropcompute.threshold.optimal", CALIBRATION),
-    ),
-    Model(
-        claim="dropcompute.threshold.never_loses",
-        words="The largest elapsed time is a candidate: all N M micro-batches of every step count, and min(tau, T) "
-        "= T. The mean of the steps' gains there is 1, and `gain` is the best candidate's.",
-        scope="all latencies that are not all zero, every number of steps, every N, M and T_c",
-        goals=_never_loses,
-        tie=("dropcompute.threshold.never_loses", CALIBRATION),
     ),
     Model(
         claim="dropcompute.time.universal",
