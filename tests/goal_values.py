@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -33,7 +33,7 @@ def exact(number: Any) -> Any:
 def value(expression: Any, values: Mapping[str, Any]) -> Any:
     """A rational function at numbers by name: a Fraction, or sympy's number where one of them is irrational."""
     given = {name: Fraction(v) if isinstance(v, float | str) else v for name, v in values.items()}
-    found = evaluator(sp.sympify(expression))(given, str(expression))
+    found = evaluator(sp.sympify(expression))(given, "a goal")
     return sp.simplify(sp.radsimp(found)) if isinstance(found, sp.Expr) else found
 
 
@@ -43,8 +43,16 @@ def bound_of(claim: str, **values: Any) -> Any:
     return bound.subs({s: exact(values[s.name]) for s in bound.free_symbols if s.name in values})
 
 
+@cache
 def _names(expression: Any) -> set[str]:
     return {symbol.name for symbol in sp.sympify(expression).free_symbols}
+
+
+@cache
+def _everything(claim: str, instance: Any, name: str) -> set[str]:
+    goal = _goals(claim, instance)[name]
+    expressions = [goal.show, *goal.given.values(), *goal.positive.values(), *goal.zero.values()]
+    return set().union(*map(_names, expressions))
 
 
 def failing(goal: Goal, **values: Any) -> list[str]:
@@ -52,17 +60,18 @@ def failing(goal: Goal, **values: Any) -> list[str]:
 
     Values are by the symbols' names; conditions that speak of other symbols are left out, what is shown is not.
     """
-    kinds = ((goal.given, lambda v: v >= 0), (goal.positive, lambda v: v > 0), (goal.zero, lambda v: v == 0))
-    wrong = [
-        name
-        for conditions, holds in kinds
-        for name, condition in conditions.items()
-        if _names(condition) <= set(values) and not holds(value(condition, values))
-    ]
-    shown = value(goal.show, values)
+    wrong, shown = list(_broken(goal, values)), value(goal.show, values)
     if not (shown == 0 if goal.equal else shown >= 0):
         wrong.append("show")
     return wrong
+
+
+def _broken(goal: Goal, values: Mapping[str, Any]) -> Iterator[str]:
+    kinds = ((goal.given, lambda v: v >= 0), (goal.positive, lambda v: v > 0), (goal.zero, lambda v: v == 0))
+    for conditions, holds in kinds:
+        for name, condition in conditions.items():
+            if _names(condition) <= set(values) and not holds(value(condition, values)):
+                yield name
 
 
 def check_goals(claim: str, names: Any, values: Mapping[str, Any], **instance: Any) -> list[Any]:
@@ -72,8 +81,7 @@ def check_goals(claim: str, names: Any, values: Mapping[str, Any], **instance: A
     """
     chosen = [goals(claim, **instance)[name] for name in names]
     for goal in chosen:
-        everything = [goal.show, *goal.given.values(), *goal.positive.values(), *goal.zero.values()]
-        assert set().union(*map(_names, everything)) <= set(values), (claim, goal.name)
+        assert _everything(claim, tuple(instance.items()), goal.name) <= set(values), (claim, goal.name)
         wrong = failing(goal, **values)
         assert not wrong, (wrong, claim, goal.name, values)
     return [value(goal.show, values) for goal in chosen]
@@ -86,11 +94,9 @@ def met(claim: str, values: Mapping[str, Any], instance: Any = ()) -> dict[Any, 
     """
     found = {}
     for number, goal in enumerate(goals(claim, **dict(instance)).values()):
-        everything = [goal.show, *goal.given.values(), *goal.positive.values(), *goal.zero.values()]
-        if (goal.given or goal.zero) and set().union(*map(_names, everything)) <= set(values):
-            wrong = failing(goal, **values)
-            if not set(wrong) - {"show"}:
-                found[number, goal.name] = value(goal.show, values)
+        told = _everything(claim, tuple(instance), goal.name) <= set(values)
+        if told and (goal.given or goal.zero) and next(_broken(goal, values), None) is None:
+            found[number, goal.name] = value(goal.show, values)
     return found
 
 
