@@ -20,8 +20,8 @@ _TOUCHING = 1.0 - 1e-12
 def sectors(w: Floats, z: NDArray[np.complex128], a: float) -> tuple[Floats, Floats]:
     """Middles and widths of the intervals of psi in [0, 2 pi] on which scores w + a Re(z exp(-i psi)) keep their order.
 
-    Two scores cross where |z_i - z_j| cos(psi - arg(z_i - z_j)) = (w_j - w_i) / a; where they only touch, up to rounding,
-    an interval ends as well, so that no middle is there.
+    Two scores cross where |z_i - z_j| cos(psi - arg(z_i - z_j)) = (w_j - w_i) / a; where they only touch (up to
+    rounding) an interval ends as well, so that no middle is there.
 
     Parameters
     ----------
