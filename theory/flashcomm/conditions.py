@@ -15,6 +15,7 @@ def stored_exactly(compressor: Any, x: Any) -> bool:
     return bool(
         compressor.scale == "float"
         and (x.dtype == object or _SIGNIFICANT[compressor.metadata] >= _SIGNIFICANT[x.dtype.name])
+        and _is_read(compressor, x)
     )
 
 

@@ -117,7 +117,8 @@ BRIDGE_BYTES = Quantity("bridge_bytes", r"\mathrm{bridge}", "bytes over the brid
 EXACT_METADATA = Hypothesis(
     "exact_metadata",
     "Arithmetic is exact, and scales and zero points are stored exactly. A kernel that computes and stores in the "
-    "vector's dtype meets the claim up to its rounding, which can be as large as a scale: see the claims *_rounded.",
+    "vector's dtype meets the claim up to its rounding, which can be as large as a scale: see the claims *_rounded; no "
+    "entry exceeds 1 - 8u times its largest number.",
     conditions.stored_exactly,
 )
 OWN_METADATA = Hypothesis(
