@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,30 +23,47 @@ SIZES = [(1, 2, 1), (2, 3, 1), (3, 4, 3), (2, 2, 2)]
 STEPS = 2
 
 
-def value(expression: Any, numbers: dict[str, float], vectors: dict[str, Any]) -> float:
-    """An expression's value: products of two vectors are inner products."""
-    expression = sp.sympify(expression)
-    names = [s for s in expression.free_symbols if s.name in vectors]
-    at = {s: numbers[s.name] for s in expression.free_symbols if s.name not in vectors}
-    if not names:
-        return float(expression.subs(at))
-    total = 0.0
-    for powers, coefficient in sp.Poly(expression, *names).terms():
-        factors = [vectors[s.name] for s, power in zip(names, powers, strict=True) for _ in range(power)]
-        assert len(factors) in (0, 2)
-        total += float(coefficient.subs(at)) * (float((factors[0] * factors[1]).sum()) if factors else 1.0)
-    return total
+class Form:
+    """An expression to be evaluated: products of two vectors are inner products."""
+
+    def __init__(self, expression: Any, vectors: set[str]) -> None:
+        expression = sp.sympify(expression)
+        names = [s for s in expression.free_symbols if s.name in vectors]
+        terms = sp.Poly(expression, *names).terms() if names else [((), expression)]
+        coefficients = [coefficient for _, coefficient in terms]
+        symbols = sorted(set().union(*(c.free_symbols for c in coefficients)), key=str)
+        self._numbers = [s.name for s in symbols]
+        self._coefficients = sp.lambdify(symbols, coefficients)
+        self._factors = [[s.name for s, e in zip(names, powers, strict=True) for _ in range(e)] for powers, _ in terms]
+        assert {len(factors) for factors in self._factors} <= {0, 2}
+
+    def __call__(self, numbers: dict[str, float], vectors: dict[str, Any]) -> float:
+        coefficients = self._coefficients(*(numbers[name] for name in self._numbers))
+        products = [(vectors[f[0]] * vectors[f[1]]).sum() if f else 1.0 for f in self._factors]
+        return float(sum(c * p for c, p in zip(coefficients, products, strict=True)))
+
+
+@cache
+def forms(claim: str) -> dict[str, dict[str, Form]]:
+    """By goal: its conditions, zeros, and what it shows."""
+    return {
+        goal.name: {
+            name: Form(expression, {s.name for s in goal.vectors})
+            for name, expression in {
+                **goal.given,
+                **goal.positive,
+                **{name: -abs(sp.expand(zero)) for name, zero in goal.zero.items()},
+                "what is shown": goal.show,
+            }.items()
+        }
+        for goal in MODELS[claim].goals(BOOK[claim].relation.rhs)
+    }
 
 
 def agrees(claim: str, goal: str, numbers: dict[str, float], vectors: dict[str, Any] | None = None) -> None:
     """Whether the conditions of a goal are met, and what it shows is true, for these values."""
-    model, vectors, numbers = MODELS[claim], vectors or {}, {"root": 2**0.5, **numbers}
-    (found,) = (g for name, g in model.goals_at(BOOK[claim].relation.rhs, {}).items() if name == goal)
-    assert {s.name for s in found.vectors} <= set(vectors)
-    for name, condition in {**found.given, **found.positive, "what is shown": found.show}.items():
-        assert value(condition, numbers, vectors) >= -1e-9, (claim, goal, name)
-    for name, condition in found.zero.items():
-        assert abs(value(condition, numbers, vectors)) < 1e-9, (claim, goal, name)
+    for name, form in forms(claim)[goal].items():
+        assert form({"root": 2**0.5, **numbers}, vectors or {}) >= -1e-9, (claim, goal, name)
 
 
 def runs(mechanism: Feedback, problem: Quadratics, gamma: float, sigma: float) -> Iterator[FeedbackRun]:
