@@ -191,6 +191,26 @@ _EF21 = (
                 "Stronger for theta above 1/2 alone, where estimates that begin with C(grad f) leave a small lag.",
             ),
         ),
+        note="The step size is smaller than need be, see feedback.ef21.descent_sharp: for L~ = L and s = q/(1 - q) by "
+        "the factor 2 (1 + s)/(1 + sqrt(1 + 4 s^2)), which is 5/4 at s = 2/3 and less elsewhere; for other L~ at s "
+        "L~/L in place of s.",
+    ),
+    Claim(
+        name="feedback.ef21.descent_sharp",
+        title="EF21's potential falls so at every step size with L gamma + (L~ gamma)^2 beta/theta <= 1",
+        relation=Le(t.POTENTIAL, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
+        assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.EF21_LARGEST_STEP),
+        source=derived(
+            "The proof of feedback.ef21.descent needs no more: what is left of ||x+ - x||^2 has the coefficient "
+            "-(1 - L gamma - (L~ gamma)^2 beta/theta)/(2 gamma)."
+        ),
+        tightness=1,
+        extremal="one worker, x^2/2 and the compressor that returns 1 - q of its input, at the largest step size, with "
+        "an estimate of 1/(1 - q gamma L/(1 - q)) times the gradient: after one step for q = 0.42",
+        axis="stepsize",
+        unpinned=(("10/9 times the bound", "Equivalent: the bound is not negative, but for rounding."),),
+        note="No larger step size will do for this potential: one worker in one dimension needs exactly this, see "
+        "feedback.ef21.descent_at_one_over_l.",
     ),
     Claim(
         name="feedback.ef21.descent_at_one_over_l",

@@ -208,7 +208,15 @@ def _descent(bound: Any) -> tuple[Goal, ...]:
 
 
 def _descent_sharp(bound: Any) -> tuple[Goal, ...]:
-    return (*_contracts(_LAG), _falls(bound))
+    squares = (1 - _q) ** 2 * (_root**2 - t.smoothness**2) - 4 * t.smoothness_apart**2 * _q**2
+    largest = Goal(
+        "step size",
+        _bears(1),
+        given={"2 - gamma (L + root)": 2 - t.stepsize * (t.smoothness + _root), "root": _root},
+        positive={**_GAMMA, **_LESS},
+        zero={"root^2 = L^2 + 4 L~^2 beta/theta": squares},
+    )
+    return (*_contracts(_LAG), largest, _falls(bound))
 
 
 def _ef21_rate(bound: Any) -> tuple[Goal, ...]:
@@ -336,6 +344,13 @@ MODELS = by_claim(
         words=_EF21_STEP,
         scope=f"{_EF21_SCOPE}, every step size up to 1/(L + L~ q/(1 - q)), in real arithmetic",
         goals=_descent,
+        tie=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
+    ),
+    Model(
+        claim="feedback.ef21.descent_sharp",
+        words=f"{_EF21_STEP} root is the one of the step size 2/(L + root).",
+        scope=f"{_EF21_SCOPE}, every step size with L gamma + (L~ gamma q/(1 - q))^2 <= 1, in real arithmetic",
+        goals=_descent_sharp,
         tie=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
     ),
     Model(

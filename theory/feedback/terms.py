@@ -150,6 +150,11 @@ EF21_STEP = Hypothesis(
     "The step size is at most 1/(L + L~ sqrt(beta/theta)).",
     Le(stepsize, 1 / (smoothness + smoothness_apart * sp.sqrt(beta / theta))),
 )
+EF21_LARGEST_STEP = Hypothesis(
+    "ef21_largest_step",
+    "The step size gamma has L gamma + (L~ gamma)^2 beta/theta <= 1.",
+    Le(stepsize, 2 / (smoothness + sp.sqrt(smoothness**2 + 4 * smoothness_apart**2 * beta / theta))),
+)
 PLAIN_STEP = Hypothesis(
     "gradient_descent_step", "The step size is at most 1/L, as for gradient descent.", Le(stepsize, 1 / smoothness)
 )
