@@ -277,6 +277,27 @@ _EF21 = (
         ),
         note="On the three workers that plain compression drives apart, it converges.",
     ),
+    Claim(
+        name="feedback.ef21.strongly_convex",
+        title="EF21 with one worker: q ||grad f||^2 + ||g - grad f||^2 falls by z^2, where z^2 = (1 - q) k z + q",
+        relation=Le(t.ENERGY, (((1 - t.root) * t.spread + t.waved) / 2) ** 2 * (t.root * t.slope + t.lag)),
+        assumes=(t.CONTRACTIVE, t.ONE_CONVEX_WORKER, t.EF21_CONVEX_STEP),
+        source=t.THOMSEN_2025.official_code(
+            "step size, potential and rate in certificates/EF21/upper_bound_CAS.wls and theory_helpers.py",
+            "With c = (1 - q)/(1 + q), ||grad - grad+ - c g||^2 <= k^2 c^2 ||g||^2 by smoothness and convexity. "
+            "z^2 (q ||grad||^2 + ||g - grad||^2) - q ||grad+||^2 - ||g+ - grad+||^2 is what contraction leaves over, "
+            "q (1 + q) z^2/(z^2 - q) times what this leaves over, and the square of (1 + q)(z^2 grad - q grad+) - "
+            "(z^2 - q^2) g over (1 + q)(z^2 - q).",
+            "The code writes the rate as q + (1 + q)(L - mu) lambda/4, where lambda has a root of its own; that it is "
+            "the square of z, the positive root of z^2 = (1 - q) k z + q with k = (L - mu)/(L + mu), is derived here.",
+        ),
+        tightness=1,
+        extremal="x^2/2 times mu or L, the compressor that returns 1 - q of its input, and the estimate for which the "
+        "square is zero",
+        axis="alpha",
+        note="Without compression z = k, gradient descent's factor; for q near 1, 1 - z^2 is about (1 - q)(1 - k). "
+        "About one step: whether the same state comes again is not said.",
+    ),
 )
 
 _PLAIN = (

@@ -13,7 +13,7 @@ import sympy as sp
 
 from commbounds import theory
 from commbounds.collectives import FeedbackSGD
-from commbounds.compressors import EF14, EF21, EF21M, Feedback, TopK
+from commbounds.compressors import EF14, EF21, EF21M, Feedback, FeedbackState, TopK
 from commbounds.verify.certify.certificate import models
 from commbounds.verify.experiments.feedback.runs import FeedbackRun, Quadratics, Shrunk
 
@@ -227,3 +227,20 @@ def test_steps_of_ef21m(sigma, eta, P, n, k):
         agrees("feedback.ef21m.bound", goal, {**numbers, "lag": lags[0], "lags": sum(lags)})
         if P == 1:  # ARC-Top-K of one worker is its compressor
             agrees("feedback.arc.bound", goal, {**numbers, "lag": lags[0], "lags": sum(lags)})
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 1), (4, 3)])
+def test_convex_steps_of_ef21(n, k):
+    for seed in range(10):
+        rng, q, middle = np.random.default_rng([seed, n]), (1 - k / n) ** 0.5, 2.0
+        spread = 0.1 + 0.8 * rng.random()
+        z = ((1 - q) * spread + np.sqrt((1 - q) ** 2 * spread**2 + 4 * q)) / 2
+        basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
+        hessian = (basis * (middle * (1 + spread * rng.uniform(-1, 1, n)))) @ basis.T
+        x, estimate = rng.standard_normal(n), rng.standard_normal(n)
+        after = x - (1 - q) / (1 + q) / middle * estimate
+        _, state = EF21(TopK(k)).step(FeedbackState(estimate), hessian @ after)
+        vectors = {"slope_at_x": hessian @ x, "d": estimate, "turn": hessian @ after}
+        vectors["new"] = state.memory - vectors["turn"]
+        for goal in ("root", "step"):
+            agrees("feedback.ef21.strongly_convex", goal, {"q": q, "z": z, "middle": middle}, vectors)
