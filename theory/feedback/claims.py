@@ -300,7 +300,44 @@ _EF21 = (
     ),
 )
 
+_CGD_FACTOR = (((1 + t.root) * t.smoothness - (1 - t.root) * t.convexity) ** 2) / (
+    (1 + t.root) * t.smoothness + (1 - t.root) * t.convexity
+) ** 2
+
 _PLAIN = (
+    Claim(
+        name="feedback.cgd.factor",
+        title="One worker's compressed gradient descent: f - f* falls by ((kappa - 1)/(kappa + 1))^2, "
+        "kappa = (1 + r) L/((1 - r) mu)",
+        relation=Le(t.EXCESS_AFTER, _CGD_FACTOR * t.gap),
+        assumes=(t.CONTRACTIVE, t.ONE_CONVEX_WORKER, t.CGD_STEP),
+        source=t.THOMSEN_2025.official_code(
+            "the rate in certificates/CGD_superiority.wls, the step size in theory_helpers.py since 24 October 2025",
+            "With the factor's root phi and step size eta: phi times the interpolation inequality of x and x+, phi "
+            "(1 - phi) times that of x* and x, 1 - phi times that of x* and x+, eta phi/(2 r) times contraction, and "
+            "two squares.",
+        ),
+        tightness=1,
+        extremal="x^2/2 times mu, of whose gradient 1 - r is returned; times L, 1 + r",
+        axis="alpha",
+        note="About f - f*, not about gradients: where the curvature differs by directions and what is returned is not "
+        "along the gradient, the gradient's norm can rise in such a step, by 1.1 for mu = 0.1, L = 1, r = 1/2.",
+    ),
+    Claim(
+        name="feedback.cgd.first_step",
+        title="The same factor at the step size 2/((1 + r)(mu + L))",
+        relation=Le(t.EXCESS_AFTER, _CGD_FACTOR * t.gap),
+        assumes=(t.CONTRACTIVE, t.ONE_CONVEX_WORKER, t.CGD_FIRST_STEP),
+        source=t.THOMSEN_2025.official_code(
+            "theory_helpers.py as of 5 October 2025, as the optimal step size; corrected there on 24 October 2025",
+            "Refuted by running it: the step is too short for curvature mu.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="feedback.cgd.factor",
+        extremal="x^2/2 times mu, of whose gradient 1 - r is returned",
+        axis="alpha",
+        note="At mu = 0.1, L = 1, r = 1/2 the squared factor is 0.8825 instead of 0.8751.",
+    ),
     Claim(
         name="feedback.plain.growth",
         title="Without feedback, Top-1 multiplies the three workers' weights by 1 + 11 gamma/6",

@@ -301,6 +301,42 @@ def _strongly_convex(bound: Any) -> tuple[Goal, ...]:
 # --- no feedback ------------------------------------------------------------------------------------------------------
 
 
+def _cgd(bound: Any) -> tuple[Goal, ...]:
+    r, x, plus, sent = _q, _e, _turn, _d
+    low, high = (1 - r) * t.convexity, (1 + r) * t.smoothness
+    total, apart, wide = high + low, high - low, t.smoothness - t.convexity
+    after = x - 2 / total * sent
+    both = r * (1 + r) * wide
+
+    def between(f: Any, x: Any, g: Any, other_f: Any, other: Any, slope: Any) -> Any:
+        """What the interpolation inequality of two points leaves over."""
+        away, turn = x - other, g - slope
+        bent = turn**2 / t.smoothness + t.convexity * away**2 - 2 * t.convexity / t.smoothness * turn * away
+        return f - other_f - slope * away - t.smoothness / (2 * wide) * bent
+
+    return (
+        Goal(
+            "step",
+            both * total**3 * (_in_q(bound) - _after),
+            given={
+                "x and x+": both * apart * total * between(t.gap, x, _slope, _after, after, plus),
+                "x* and x": both * apart * low * between(0, 0, 0, t.gap, x, _slope),
+                "x* and x+": both * total * low * between(0, 0, 0, _after, after, plus),
+                "contraction": (1 + r) * wide * apart * (r**2 * _slope**2 - (sent - _slope) ** 2),
+            },
+            positive={"r": r, "1 - r": 1 - r, "(1 + r) L + (1 - r) mu": total},
+            vectors=(x, _slope, plus, sent),
+            hints=(
+                apart * (sent - _slope) + r * total * plus,
+                2 * t.smoothness * (1 + r) * t.convexity * x
+                - high * (_slope + plus)
+                - 2 * t.convexity * sent
+                + low * (_slope - plus),
+            ),
+        ),
+    )
+
+
 def _growth(bound: Any) -> tuple[Goal, ...]:
     u = sp.Symbol("u")
     x, sent, goals = sp.Matrix([u, u, u]), sp.zeros(3, 1), []
@@ -418,6 +454,16 @@ MODELS = by_claim(
         tie=("tests/verify/certify/test_feedback_models.py::test_convex_steps_of_ef21",),
     ),
     *MOMENTUM_MODELS,
+    Model(
+        claim="feedback.cgd.factor",
+        words="e is x - x*, slope_at_x and turn are the gradients at x and x+, d what the compressor returns of the "
+        "first; q stands for r = sqrt(1 - alpha). Every condition, and what is shown, is multiplied by positive "
+        "numbers: r, 1 + r, L - mu, and (1 + r) L plus or minus (1 - r) mu.",
+        scope="one worker, every dimension, every compressor with ||C(x) - x||^2 <= r^2 ||x||^2, every r in (0, 1), "
+        "every L-smooth mu-strongly convex f, 0 < mu < L, the step size 2/((1 - r) mu + (1 + r) L), in real arithmetic",
+        goals=_cgd,
+        tie=("tests/verify/certify/test_feedback_models.py::test_convex_steps_without_feedback",),
+    ),
     Model(
         claim="feedback.plain.growth",
         words="The three workers at (u, u, u): every worker sends the entry of its own number, which is the largest by "

@@ -174,6 +174,16 @@ EF21_CONVEX_STEP = Hypothesis(
     "The step size is 2/(L + mu) times (1 - q)/(1 + q), q = sqrt(1 - alpha).",
     ensured="Every case makes one step of this size.",
 )
+CGD_STEP = Hypothesis(
+    "cgd_step",
+    "The step size is 2/((1 - r) mu + (1 + r) L), r = sqrt(1 - alpha).",
+    ensured="Every case makes one step of this size.",
+)
+CGD_FIRST_STEP = Hypothesis(
+    "cgd_first_step",
+    "The step size is 2/((1 + r)(mu + L)), r = sqrt(1 - alpha).",
+    ensured="Every case makes one step of this size.",
+)
 PLAIN_STEP = Hypothesis(
     "gradient_descent_step", "The step size is at most 1/L, as for gradient descent.", Le(stepsize, 1 / smoothness)
 )

@@ -13,7 +13,7 @@ import sympy as sp
 
 from commbounds import theory
 from commbounds.collectives import FeedbackSGD
-from commbounds.compressors import EF14, EF21, EF21M, Feedback, FeedbackState, TopK
+from commbounds.compressors import EF14, EF21, EF21M, Feedback, FeedbackState, Plain, TopK
 from commbounds.verify.certify.certificate import models
 from commbounds.verify.experiments.feedback.runs import FeedbackRun, Quadratics, Shrunk
 
@@ -244,3 +244,18 @@ def test_convex_steps_of_ef21(n, k):
         vectors["new"] = state.memory - vectors["turn"]
         for goal in ("root", "step"):
             agrees("feedback.ef21.strongly_convex", goal, {"q": q, "z": z, "middle": middle}, vectors)
+
+
+@pytest.mark.parametrize("compressor", [TopK(1), Shrunk(0.5), Shrunk(-0.5)])
+def test_convex_steps_without_feedback(compressor):
+    for seed in range(10):
+        rng, L, mu, n = np.random.default_rng(seed), 2.0, 0.3, 2
+        r = 0.5**0.5 if isinstance(compressor, TopK) else 0.5
+        basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
+        hessian, x = (basis * rng.choice([mu, L], n)) @ basis.T, rng.standard_normal(n)
+        descent = FeedbackSGD(Plain(compressor), 2 / ((1 - r) * mu + (1 + r) * L))
+        after = descent.step((hessian @ x)[None], descent.start(x, 1))[0].weights
+        sent = (x - after) * ((1 - r) * mu + (1 + r) * L) / 2
+        numbers = {"q": r, "smoothness": L, "convexity": mu, "gap": x @ hessian @ x / 2}
+        vectors = {"e": x, "slope_at_x": hessian @ x, "turn": hessian @ after, "d": sent}
+        agrees("feedback.cgd.factor", "step", {**numbers, "after": after @ hessian @ after / 2}, vectors)

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from commbounds.compressors import FeedbackState, TopK
+from commbounds.compressors import FeedbackState, Plain, TopK
 from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
@@ -106,7 +106,85 @@ def _rate_curve(ef21: Any, _seed: int) -> list[Series]:
     return found
 
 
+# --- without feedback ------------------------------------------------------------------------------------------------
+
+
+def _excess(first: bool) -> Any:
+    """One step of f(x) = sum_j a_j x_j^2 / 2 without feedback; rows of the array are a and x."""
+
+    def trial(sgd: Any, case: Case) -> Outcome:
+        s, (a, x) = case.settings, case.array
+        exact, r, number = bool(s.get("exact")), abs(s["q"]), Fraction if s.get("exact") else float
+        L, mu = number(s["L"]), number(s["mu"])
+        gamma = 2 / ((1 + r) * (mu + L) if first else (1 - r) * mu + (1 + r) * L)
+        descent = sgd(Plain(TopK(s["k"]) if "k" in s else Shrunk(s["q"])), float(gamma))
+        after = descent.step((a * x)[None], descent.start(x, 1))[0].weights
+        values = {"alpha": 1 - Fraction(r) ** 2, "smoothness": L, "convexity": mu, "gap": _half(a, x, exact)}
+        measured = _half(a, after, exact)
+        return Outcome(measured, values, 0.0 if exact else 64 * EPS * float(values["gap"] + measured))
+
+    return trial
+
+
+def _half(a: Array, x: Array, exact: bool) -> Any:
+    """f(x) - f*."""
+    return (lifted(a, exact) * lifted(x, exact) * lifted(x, exact)).sum() / 2
+
+
+def _dyadic_steps(level: int) -> Iterator[Case]:
+    """Curvatures of dyadic step sizes at r = 1/2."""
+    rng = np.random.default_rng(33)
+    for (L, mu), _ in itertools.product(((5.0, 1.0), (4.5, 2.5), (2.5, 0.5)), range(20 * (1 + 4 * level))):
+        rows = np.array([rng.choice([mu, L], 4), rng.integers(-9, 10, 4)], np.float64)
+        for more in ({"k": 3, "q": 0.5}, {"q": 0.5}, {"q": -0.5}):
+            yield Case({"L": L, "mu": mu, "exact": True, **more}, rows)
+
+
+def _worst_curvatures(_budget: Budget) -> Iterator[Case]:
+    for q, (L, mu) in itertools.product((0.125, 0.5, 0.9), ((1.0, 0.5), (1.0, 0.1), (40.0, 39.0))):
+        for a, sign in ((mu, 1), (L, -1)):
+            yield Case({"q": sign * q, "L": L, "mu": mu}, np.array([[a], [3.0]]))
+
+
+def _points(_budget: Budget) -> Iterator[Case]:
+    rng = np.random.default_rng(34)
+    for (n, k), mu in itertools.product(((1, 1), (3, 1), (20, 5)), (0.01, 0.5, 0.99)):
+        settings = {"q": float(np.sqrt(1 - k / n)), "k": k, "L": 1.0, "mu": mu}
+        yield Case(settings, np.array([np.linspace(1.0, mu, n), rng.standard_normal(n)]))
+    yield from _worst_curvatures(_budget)
+
+
+@st.composite
+def _drawn_points(draw: st.DrawFn) -> Case:
+    case = draw(_drawn_states())
+    return Case(case.settings, case.array[:2])
+
+
+def _factor_curve(sgd: Any, _seed: int) -> list[Series]:
+    """Curvature mu, over alpha."""
+    cases = [Case({"q": q, "L": 1.0, "mu": 0.1}, np.array([[0.1], [1.0]])) for q in (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)]
+    outcomes = [_excess(False)(sgd, case) for case in cases]
+    bound = [float(claims()["feedback.cgd.factor"].bound(**o.values)) for o in outcomes]
+    alphas = [float(o.values["alpha"]) for o in outcomes]
+    return [
+        Series("mu = 0.1 L, of which 1 - r is returned", "alpha", alphas, bound, [float(o.measured) for o in outcomes])
+    ]
+
+
 CONVEX = (
+    Study(
+        "feedback.cgd.factor",
+        "FeedbackSGD",
+        _excess(False),
+        grid=_dyadic_steps,
+        corpus=_points,
+        cases=_drawn_points,
+        extremal=_worst_curvatures,
+        curves=_factor_curve,
+        enumerated="curvatures of dyadic step sizes, integer weights; three of four entries kept, or 1 - r or 1 + r of "
+        "all; rational numbers",
+    ),
+    Study("feedback.cgd.first_step", "FeedbackSGD", _excess(True), corpus=_points, cases=_drawn_points),
     Study(
         "feedback.ef21.strongly_convex",
         "EF21",
