@@ -158,3 +158,13 @@ def test_small_steps_of_plain_descent_are_those_of_ef21():
     }
     assert all(h.admits(stepsize=Fraction(1, 200), **values) for h in claim.assumes)
     assert not all(h.admits(stepsize=Fraction(1, 20), **values) for h in claim.assumes)
+
+
+@pytest.mark.parametrize(("q", "L", "mu"), [(0.25, 1.0, 0.1), (0.5, 3.0, 2.0), (0.9, 10.0, 0.01)])
+def test_ef21s_convex_rate_is_the_one_of_its_authors_code(q, L, mu):
+    step = 2 / (L + mu) * (1 - q) / (1 + q)
+    inner = np.sqrt((L - mu) ** 2 + 16 * L * mu * q / (1 + q) ** 2)
+    multiplier = step / (L + mu) * ((1 - q) * (L - mu) + (1 + q) * inner)
+    values = {"alpha": 1 - q * q, "smoothness": L, "convexity": mu, "slope": 0, "lag": 1}
+    bound = BOOK["feedback.ef21.strongly_convex"].bound(**values)
+    assert float(bound) == pytest.approx(q + (1 + q) * (L - mu) * multiplier / 4)

@@ -191,6 +191,26 @@ _EF21 = (
                 "Stronger for theta above 1/2 alone, where estimates that begin with C(grad f) leave a small lag.",
             ),
         ),
+        note="The step size is smaller than need be, see feedback.ef21.descent_sharp: for L~ = L and s = q/(1 - q) by "
+        "the factor 2 (1 + s)/(1 + sqrt(1 + 4 s^2)), which is 5/4 at s = 2/3 and less elsewhere; for other L~ at s "
+        "L~/L in place of s.",
+    ),
+    Claim(
+        name="feedback.ef21.descent_sharp",
+        title="EF21's potential falls so at every step size with L gamma + (L~ gamma)^2 beta/theta <= 1",
+        relation=Le(t.POTENTIAL, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
+        assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.EF21_LARGEST_STEP),
+        source=derived(
+            "The proof of feedback.ef21.descent needs no more: what is left of ||x+ - x||^2 has the coefficient "
+            "-(1 - L gamma - (L~ gamma)^2 beta/theta)/(2 gamma)."
+        ),
+        tightness=1,
+        extremal="one worker, x^2/2 and the compressor that returns 1 - q of its input, at the largest step size, with "
+        "an estimate of 1/(1 - q gamma L/(1 - q)) times the gradient: after one step for q = 0.42",
+        axis="stepsize",
+        unpinned=(("10/9 times the bound", "Equivalent: the bound is not negative, but for rounding."),),
+        note="No larger step size will do for this potential: one worker in one dimension needs exactly this, see "
+        "feedback.ef21.descent_at_one_over_l.",
     ),
     Claim(
         name="feedback.ef21.descent_at_one_over_l",
@@ -257,9 +277,67 @@ _EF21 = (
         ),
         note="On the three workers that plain compression drives apart, it converges.",
     ),
+    Claim(
+        name="feedback.ef21.strongly_convex",
+        title="EF21 with one worker: q ||grad f||^2 + ||g - grad f||^2 falls by z^2, where z^2 = (1 - q) k z + q",
+        relation=Le(t.ENERGY, (((1 - t.root) * t.spread + t.waved) / 2) ** 2 * (t.root * t.slope + t.lag)),
+        assumes=(t.CONTRACTIVE, t.ONE_CONVEX_WORKER, t.EF21_CONVEX_STEP),
+        source=t.THOMSEN_2025.official_code(
+            "step size, potential and rate in certificates/EF21/upper_bound_CAS.wls and theory_helpers.py",
+            "With c = (1 - q)/(1 + q), ||grad - grad+ - c g||^2 <= k^2 c^2 ||g||^2 by smoothness and convexity. "
+            "z^2 (q ||grad||^2 + ||g - grad||^2) - q ||grad+||^2 - ||g+ - grad+||^2 is what contraction leaves over, "
+            "q (1 + q) z^2/(z^2 - q) times what this leaves over, and the square of (1 + q)(z^2 grad - q grad+) - "
+            "(z^2 - q^2) g over (1 + q)(z^2 - q).",
+            "The code writes the rate as q + (1 + q)(L - mu) lambda/4, where lambda has a root of its own; that it is "
+            "the square of z, the positive root of z^2 = (1 - q) k z + q with k = (L - mu)/(L + mu), is derived here.",
+        ),
+        tightness=1,
+        extremal="x^2/2 times mu or L, the compressor that returns 1 - q of its input, and the estimate for which the "
+        "square is zero",
+        axis="alpha",
+        note="Without compression z = k, gradient descent's factor; for q near 1, 1 - z^2 is about (1 - q)(1 - k). "
+        "About one step: whether the same state comes again is not said.",
+    ),
 )
 
+_CGD_FACTOR = (((1 + t.root) * t.smoothness - (1 - t.root) * t.convexity) ** 2) / (
+    (1 + t.root) * t.smoothness + (1 - t.root) * t.convexity
+) ** 2
+
 _PLAIN = (
+    Claim(
+        name="feedback.cgd.factor",
+        title="One worker's compressed gradient descent: f - f* falls by ((kappa - 1)/(kappa + 1))^2, "
+        "kappa = (1 + r) L/((1 - r) mu)",
+        relation=Le(t.EXCESS_AFTER, _CGD_FACTOR * t.gap),
+        assumes=(t.CONTRACTIVE, t.ONE_CONVEX_WORKER, t.CGD_STEP),
+        source=t.THOMSEN_2025.official_code(
+            "the rate in certificates/CGD_superiority.wls, the step size in theory_helpers.py since 24 October 2025",
+            "With the factor's root phi and step size eta: phi times the interpolation inequality of x and x+, phi "
+            "(1 - phi) times that of x* and x, 1 - phi times that of x* and x+, eta phi/(2 r) times contraction, and "
+            "two squares.",
+        ),
+        tightness=1,
+        extremal="x^2/2 times mu, of whose gradient 1 - r is returned; times L, 1 + r",
+        axis="alpha",
+        note="About f - f*, not about gradients: where the curvature differs by directions and what is returned is not "
+        "along the gradient, the gradient's norm can rise in such a step, by 1.1 for mu = 0.1, L = 1, r = 1/2.",
+    ),
+    Claim(
+        name="feedback.cgd.first_step",
+        title="The same factor at the step size 2/((1 + r)(mu + L))",
+        relation=Le(t.EXCESS_AFTER, _CGD_FACTOR * t.gap),
+        assumes=(t.CONTRACTIVE, t.ONE_CONVEX_WORKER, t.CGD_FIRST_STEP),
+        source=t.THOMSEN_2025.official_code(
+            "theory_helpers.py as of 5 October 2025, as the optimal step size; corrected there on 24 October 2025",
+            "Refuted by running it: the step is too short for curvature mu.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="feedback.cgd.factor",
+        extremal="x^2/2 times mu, of whose gradient 1 - r is returned",
+        axis="alpha",
+        note="At mu = 0.1, L = 1, r = 1/2 the squared factor is 0.8825 instead of 0.8751.",
+    ),
     Claim(
         name="feedback.plain.growth",
         title="Without feedback, Top-1 multiplies the three workers' weights by 1 + 11 gamma/6",

@@ -1,7 +1,8 @@
 """What certificates about error feedback prove.
 
-A worker's vectors stand for one worker: where a lemma is a mean over workers or an expectation, it is summed, and
-squared norms of means are at most means of squared norms. With q = sqrt(1 - alpha) all is rational in q.
+Vectors of expectations are random vectors, whose inner product is the expected one. Where a lemma is a mean over
+workers, a vector stands for all workers' vectors, one below the other, and the inner product is the mean of theirs:
+contraction of every worker's is contraction of the whole. With q = sqrt(1 - alpha) all is rational in q.
 """
 
 from __future__ import annotations
@@ -12,41 +13,348 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback import terms as t
+from commbounds.theory.feedback.models_momentum import MOMENTUM_MODELS
 from commbounds.theory.model import Goal, Model, by_claim
-from commbounds.theory.quantities import alpha
+from commbounds.theory.quantities import P, alpha
 
 _q = sp.Symbol("q", nonnegative=True)
-_e, _g, _new, _d, _move = sp.symbols("e g new d move")
+_e, _g, _new, _d, _turn = sp.symbols("e g new d turn")
+_slope, _at_y, _move, _lag = sp.symbols("slope_at_x slope_at_y estimate mean_lag")
+_before, _after, _lag_after, _slopes, _residuals, _root = sp.symbols("before after lag_after slopes residuals root")
+_z, _middle = sp.symbols("z middle", positive=True)
 _SHRINKS: Mapping[str, Any] = {"q": _q}
 _LESS: Mapping[str, Any] = {"1 - q": 1 - _q}
-_SCOPE = "every dimension, every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every q in [0, 1)"
+_CONTRACTIVE = "every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every q in [0, 1)"
+_SCOPE = f"every dimension, {_CONTRACTIVE}"
+_GAMMA: Mapping[str, Any] = {"gamma": t.stepsize}
+_STEPS: Mapping[str, Any] = {**_GAMMA, "T": t.horizon}
+_HALF: Mapping[str, Any] = {"1 - 2 L gamma": 1 - 2 * t.smoothness * t.stepsize}
+_RATIO = _q / (1 - _q)
+"""sqrt(beta/theta)."""
 
 
 def _in_q(bound: Any) -> Any:
     return bound.subs(alpha, 1 - _q**2)
 
 
+def _smooth(before: Any, after: Any, slope: Any, step: Any, more: Any = 0) -> dict[str, Any]:
+    """That f falls as smoothness says: a step along -`step` from gradient `slope`; `more` is added to its square."""
+    ahead = before - slope * step + t.smoothness / 2 * (step**2 + more) - after
+    return {"L-smooth: f - <grad f, step> + L/2 ||step||^2 - f+": ahead}
+
+
 # --- error feedback of 2014 -------------------------------------------------------------------------------------------
 
 
+def _limit(noise: Any = 0) -> Any:
+    return _q**2 * t.reach**2 / (1 - _q) ** 2 + _q**2 / (1 - _q) * noise
+
+
+def _keeps(noise: Any = 0) -> Goal:
+    limit = _limit(noise)
+    return Goal(
+        "residual",
+        limit - _new**2,
+        given={
+            "new residual: q^2 (||e + g||^2 + noise) - ||new||^2": _q**2 * ((_e + _g) ** 2 + noise) - _new**2,
+            "old residual: limit - ||e||^2": limit - _e**2,
+            "step: M^2 - ||g||^2": t.reach**2 - _g**2,
+            **_SHRINKS,
+        },
+        positive=_LESS,
+        vectors=(_e, _g, _new),
+        hints=((1 - _q) * _e - _q * _g,),
+    )
+
+
 def _residual(bound: Any) -> tuple[Goal, ...]:
-    limit = _q**2 * t.reach**2 / (1 - _q) ** 2
+    return _stays(bound, 0)
+
+
+def _residual_noisy(bound: Any) -> tuple[Goal, ...]:
+    return _stays(bound, t.stepsize**2 * t.variance)
+
+
+def _stays(bound: Any, noise: Any) -> tuple[Goal, ...]:
+    sizes = {"M^2": t.reach**2, **({"noise": noise} if noise else {})}
+    return (
+        _keeps(noise),
+        Goal("bound", _in_q(bound) - _limit(noise), given={**sizes, **_SHRINKS}, positive={**_LESS, "1 + q": 1 + _q}),
+    )
+
+
+def _ef14_rate(bound: Any) -> tuple[Goal, ...]:
+    return _ef14_rated(bound, 0)
+
+
+def _ef14_rate_noisy(bound: Any) -> tuple[Goal, ...]:
+    return _ef14_rated(bound, t.variance)
+
+
+def _ef14_rated(bound: Any, variance: Any) -> tuple[Goal, ...]:
+    noise, own = variance / P, t.stepsize**2 * variance
+    paid = t.stepsize * t.smoothness**2 / 2
+    gains = t.smoothness * t.stepsize**2 * noise / 2
+    workers = {"P": P} if variance else {}
+    return (
+        _keeps(own),
+        Goal(
+            "step",
+            _before - _after - t.stepsize / 4 * _slope**2 + paid * _e**2 + gains,
+            given={
+                **_smooth(_before, _after, _at_y, t.stepsize * _slope, t.stepsize**2 * noise),
+                "gradients at x and y: L^2 ||e||^2 - ||difference||^2": t.smoothness**2 * _e**2 - (_slope - _at_y) ** 2,
+                **_HALF,
+            },
+            positive={**_GAMMA, **workers},
+            vectors=(_e, _slope, _at_y),
+            hints=(_slope, _at_y),
+        ),
+        Goal(
+            "sum",
+            _in_q(bound) - _slopes / t.horizon,
+            given={
+                "all steps: f - f* - gamma/4 slopes + gamma L^2/2 residuals + noise": t.gap
+                - t.stepsize / 4 * _slopes
+                + paid * _residuals
+                + t.horizon * gains,
+                "all residuals: T limit - residuals": t.horizon * _limit(own) - _residuals,
+                "L": t.smoothness,
+                **_SHRINKS,
+            },
+            positive={**_STEPS, **_LESS, **workers},
+        ),
+    )
+
+
+_EF14_RATE = (
+    "{} g is the step size times a worker's gradient and e its residual in 'residual', whose limit is there by "
+    "induction. In 'step' e is the mean of the workers' residuals, whose square is at most the mean of theirs, and y = "
+    "x - e, which moves by gamma times the mean gradient. {}'sum' adds up the steps: slopes are the squared gradients, "
+    "residuals the squared mean residuals; y = x at first, and f >= f*."
+)
+
+# --- error feedback of 2021 -------------------------------------------------------------------------------------------
+
+
+def _contracts(bound: Any) -> tuple[Goal, ...]:
+    return (
+        Goal(
+            "contraction",
+            _in_q(bound).subs({t.lag: _d**2, t.turn: _turn**2}) - _new**2,
+            given={"new lag: q^2 ||d - turn||^2 - ||new||^2": _q**2 * (_d - _turn) ** 2 - _new**2, **_SHRINKS},
+            positive=_LESS,
+            vectors=(_d, _turn, _new),
+            hints=((1 - _q) * _d + _q * _turn,),
+        ),
+    )
+
+
+def _bears(factor: int) -> Any:
+    """What a step size must leave over for the descent to pay for the lag: `factor` times (L~ gamma)^2 beta/theta."""
+    return 1 - t.smoothness * t.stepsize - factor * (t.smoothness_apart * t.stepsize * _RATIO) ** 2
+
+
+_FAST = _RATIO * t.smoothness_apart * t.stepsize
+_SIZES: Mapping[str, Any] = {
+    "L gamma": t.smoothness * t.stepsize,
+    "L~ gamma": t.smoothness_apart * t.stepsize,
+    **_SHRINKS,
+}
+
+
+def _small_step(factor: int) -> Goal:
+    """That the printed step size bears the lag: 1 - u - v^2 = (1 - u - v) + v (1 - v), and 1 - v = (1 - u - v) + u."""
+    zero, stretch = ({}, 1) if factor == 1 else ({"root^2 = 2": _root**2 - 2}, _root)
+    known = {"1 - L gamma - L~ gamma sqrt(...)": 1 - t.smoothness * t.stepsize - stretch * _FAST}
+    return Goal(
+        "step size",
+        _bears(factor),
+        given={**known, **_SIZES, **({"root": _root} if zero else {})},
+        positive=_LESS,
+        zero=zero,
+    )
+
+
+def _step_of_ef21(factor: int) -> dict[str, Any]:
+    """What is known of a step from x along the mean estimate, whose lag is `mean_lag`."""
+    return {
+        **_smooth(t.gap, _after, _slope, t.stepsize * _move),
+        "mean estimate: lag - ||estimate - grad f||^2": t.lag - (_move - _slope) ** 2,
+        "lags: q lag + beta L~^2 ||x+ - x||^2 - lag+": _q * t.lag
+        + _q**2 / (1 - _q) * (t.smoothness_apart * t.stepsize) ** 2 * _move**2
+        - _lag_after,
+        "step size": _bears(factor),
+        **_SHRINKS,
+    }
+
+
+def _falls(fallen: Any) -> Goal:
+    return Goal(
+        "descent",
+        (1 - _q) ** 2 * (_in_q(fallen).subs(t.slope, _slope**2) - _after - t.stepsize / (2 * (1 - _q)) * _lag_after),
+        given=_step_of_ef21(1),
+        positive={**_GAMMA, **_LESS},
+        vectors=(_slope, _move),
+        hints=(_move,),
+    )
+
+
+_LAG = (1 - t.theta) * t.lag + t.beta * t.turn
+_FALLEN = t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope
+
+
+def _descent(bound: Any) -> tuple[Goal, ...]:
+    return (*_contracts(_LAG), _small_step(1), _falls(bound))
+
+
+def _descent_sharp(bound: Any) -> tuple[Goal, ...]:
+    squares = (1 - _q) ** 2 * (_root**2 - t.smoothness**2) - 4 * t.smoothness_apart**2 * _q**2
+    largest = Goal(
+        "step size",
+        _bears(1),
+        given={"2 - gamma (L + root)": 2 - t.stepsize * (t.smoothness + _root), "root": _root},
+        positive={**_GAMMA, **_LESS},
+        zero={"root^2 = L^2 + 4 L~^2 beta/theta": squares},
+    )
+    return (*_contracts(_LAG), largest, _falls(bound))
+
+
+def _ef21_rate(bound: Any) -> tuple[Goal, ...]:
+    first = t.gap + t.stepsize / (2 * (1 - _q)) * t.lag
+    return (
+        *_descent(_FALLEN),
+        Goal(
+            "sum",
+            _in_q(bound) - _slopes / t.horizon,
+            given={"all steps: potential - gamma/2 slopes": first - t.stepsize / 2 * _slopes},
+            positive={**_STEPS, **_LESS},
+        ),
+    )
+
+
+def _ef21_pl(bound: Any) -> tuple[Goal, ...]:
+    now, after = (f + t.stepsize / (1 - _q) * lag for f, lag in ((t.gap, t.lag), (_after, _lag_after)))
+    return (
+        *_contracts(_LAG),
+        _small_step(2),
+        Goal(
+            "fall",
+            (1 - _q) ** 2 * ((1 - t.stepsize * t.convexity) * now - after),
+            given={
+                **_step_of_ef21(2),
+                "Polyak-Lojasiewicz: ||grad f||^2 - 2 mu (f - f*)": _slope**2 - 2 * t.convexity * t.gap,
+                "theta - 2 gamma mu": 1 - _q - 2 * t.stepsize * t.convexity,
+                "lag": t.lag,
+            },
+            positive={**_GAMMA, **_LESS},
+            vectors=(_slope, _move),
+            hints=(_move,),
+        ),
+        Goal("first", bound.subs(t.horizon, 0) - t.potential, equal=True),
+        Goal("step", bound.subs(t.horizon, t.horizon + 1) - (1 - t.stepsize * t.convexity) * bound, equal=True),
+    )
+
+
+_EF21_STEP = (
+    "'contraction': d is g - grad, turn is grad+ - grad, new is g+ - grad+, of all workers. In 'descent' slope_at_x is "
+    "grad f, estimate the mean of the workers' estimates, along which the weights move; its squared distance from grad "
+    "f is at most the mean of theirs, and the mean of the squared turns at most L~^2 ||x+ - x||^2. What falls is "
+    "multiplied by theta^2 > 0."
+)
+_EF21_SCOPE = f"every number of workers, {_SCOPE}, every L-smooth f of L_i-smooth f_i, L~^2 the mean of their squares"
+
+
+def _strongly_convex(bound: Any) -> tuple[Goal, ...]:
+    spread = (_z**2 - _q) / ((1 - _q) * _z)
+    curvatures = {t.smoothness: _middle * (1 + spread), t.convexity: _middle * (1 - spread)}
+    root = t.waved.subs(alpha, 1 - _q**2)
+    step, own = (1 - _q) / (1 + _q) / _middle, {t.slope: _slope**2, t.lag: (_d - _slope) ** 2}
+    limit = _in_q(bound).subs(root, _z + _q / _z).subs(curvatures).subs(own)
+    move = step * _d
+    return (
+        Goal(
+            "root",
+            ((_z + _q / _z) ** 2 - root**2).subs(curvatures),
+            equal=True,
+            positive={"z": _z, "1 - q": 1 - _q, "middle": _middle},
+        ),
+        Goal(
+            "step",
+            (1 + _q) * (_z**2 - _q) * (limit - _q * _turn**2 - _new**2),
+            given={
+                "smooth and convex: (L + mu) <grad - grad+, step> - L mu ||step||^2 - ||grad - grad+||^2": (
+                    (t.smoothness + t.convexity) * (_slope - _turn) * move
+                    - t.smoothness * t.convexity * move**2
+                    - (_slope - _turn) ** 2
+                ).subs(curvatures),
+                "new lag: q^2 ||g - grad+||^2 - ||new||^2": _q**2 * (_d - _turn) ** 2 - _new**2,
+                **_SHRINKS,
+            },
+            positive={"z": _z, "z^2 - q": _z**2 - _q, "1 + q": 1 + _q, **_LESS, "middle": _middle},
+            vectors=(_d, _slope, _turn, _new),
+            hints=((1 + _q) * (_z**2 * _slope - _q * _turn) - (_z**2 - _q**2) * _d,),
+        ),
+    )
+
+
+# --- no feedback ------------------------------------------------------------------------------------------------------
+
+
+def _cgd(bound: Any) -> tuple[Goal, ...]:
+    r, x, plus, sent = _q, _e, _turn, _d
+    low, high = (1 - r) * t.convexity, (1 + r) * t.smoothness
+    total, apart, wide = high + low, high - low, t.smoothness - t.convexity
+    after = x - 2 / total * sent
+    both = r * (1 + r) * wide
+
+    def between(f: Any, x: Any, g: Any, other_f: Any, other: Any, slope: Any) -> Any:
+        """What the interpolation inequality of two points leaves over."""
+        away, turn = x - other, g - slope
+        bent = turn**2 / t.smoothness + t.convexity * away**2 - 2 * t.convexity / t.smoothness * turn * away
+        return f - other_f - slope * away - t.smoothness / (2 * wide) * bent
+
     return (
         Goal(
             "step",
-            limit - _new**2,
+            both * total**3 * (_in_q(bound) - _after),
             given={
-                "new residual: q^2 ||e + g||^2 - ||new||^2": _q**2 * (_e + _g) ** 2 - _new**2,
-                "old residual: limit - ||e||^2": limit - _e**2,
-                "step: M^2 - ||g||^2": t.reach**2 - _g**2,
-                **_SHRINKS,
+                "x and x+": both * apart * total * between(t.gap, x, _slope, _after, after, plus),
+                "x* and x": both * apart * low * between(0, 0, 0, t.gap, x, _slope),
+                "x* and x+": both * total * low * between(0, 0, 0, _after, after, plus),
+                "contraction": (1 + r) * wide * apart * (r**2 * _slope**2 - (sent - _slope) ** 2),
             },
-            positive=_LESS,
-            vectors=(_e, _g, _new),
-            hints=((1 - _q) * _e - _q * _g,),
+            positive={"r": r, "1 - r": 1 - r, "(1 + r) L + (1 - r) mu": total},
+            vectors=(x, _slope, plus, sent),
+            hints=(
+                apart * (sent - _slope) + r * total * plus,
+                2 * t.smoothness * (1 + r) * t.convexity * x
+                - high * (_slope + plus)
+                - 2 * t.convexity * sent
+                + low * (_slope - plus),
+            ),
         ),
-        Goal("bound", _in_q(bound) - limit, given={"M^2": t.reach**2, **_SHRINKS}, positive={**_LESS, "1 + q": 1 + _q}),
     )
+
+
+def _growth(bound: Any) -> tuple[Goal, ...]:
+    u = sp.Symbol("u")
+    x, sent, goals = sp.Matrix([u, u, u]), sp.zeros(3, 1), []
+    for worker in range(3):
+        a = sp.Matrix([-3 if j == worker else 2 for j in range(3)])
+        gradient = 2 * a.dot(x) * a + x / 2
+        sent[worker] += gradient[worker]
+        goals += [
+            Goal(
+                f"worker {worker + 1} sends entry {worker + 1} rather than {j + 1}",
+                gradient[worker] ** 2 - gradient[j] ** 2 - u**2,
+                hints=(u,),
+            )
+            for j in range(3)
+            if j != worker
+        ]
+    after = x - t.stepsize * sent / 3
+    return (*goals, *(Goal(f"entry {j + 1}", bound * u - after[j], equal=True) for j in range(3)))
 
 
 MODELS = by_claim(
@@ -56,13 +364,112 @@ MODELS = by_claim(
         "there is no residual, and the limit is not negative.",
         scope=f"{_SCOPE}, every M, any number of steps",
         goals=_residual,
-        tie=("feedback.ef14.telescoping",),
+        tie=("feedback.ef14.telescoping", "tests/verify/certify/test_feedback_models.py::test_residuals"),
     ),
     Model(
         claim="feedback.ef14.residual_simple",
         words="As feedback.ef14.residual, whose bound is the smaller one.",
-        scope=f"{_SCOPE} and below 1, every M, any number of steps",
+        scope=f"{_SCOPE}, every M, any number of steps",
         goals=_residual,
-        tie=("feedback.ef14.telescoping",),
+        tie=("feedback.ef14.telescoping", "tests/verify/certify/test_feedback_models.py::test_residuals"),
+    ),
+    Model(
+        claim="feedback.ef14.rate",
+        words=_EF14_RATE.format("Without noise.", ""),
+        scope=f"every number of workers, {_SCOPE}, every L-smooth f bounded below, every step size up to 1/(2 L), "
+        "every M, any number of steps, in real arithmetic",
+        goals=_ef14_rate,
+        tie=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef14",),
+    ),
+    Model(
+        claim="feedback.ef14.residual_noisy",
+        words="e is the residual, g the step size times the gradient without its noise, which is independent of both "
+        "and has mean zero: E||e + g + noise||^2 = E||e + g||^2 + gamma^2 sigma^2. Induction: at first there is no "
+        "residual, and the limit is not negative.",
+        scope=f"{_SCOPE}, every M, every independent noise of variance at most sigma^2, any number of steps, in real "
+        "arithmetic",
+        goals=_residual_noisy,
+        tie=("tests/verify/certify/test_feedback_models.py::test_residuals",),
+    ),
+    Model(
+        claim="feedback.ef14.rate_noisy",
+        words=_EF14_RATE.format(
+            "With noise, which is independent of e and x and has mean zero.",
+            "The noise of a step has mean zero given y, and the mean of P workers' has variance sigma^2/P at most. ",
+        ),
+        scope=f"every number of workers, {_SCOPE}, every L-smooth f bounded below, every step size up to 1/(2 L), "
+        "every M, every independent noise of variance at most sigma^2 per worker, any number of steps, in real "
+        "arithmetic",
+        goals=_ef14_rate_noisy,
+        tie=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef14",),
+    ),
+    Model(
+        claim="feedback.ef21.contraction",
+        words="d is g - grad, turn is grad+ - grad, new is g+ - grad+ = C(grad+ - g) - (grad+ - g).",
+        scope=f"{_SCOPE}, in real arithmetic",
+        goals=_contracts,
+        tie=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
+    ),
+    Model(
+        claim="feedback.ef21.descent",
+        words=_EF21_STEP,
+        scope=f"{_EF21_SCOPE}, every step size up to 1/(L + L~ q/(1 - q)), in real arithmetic",
+        goals=_descent,
+        tie=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
+    ),
+    Model(
+        claim="feedback.ef21.descent_sharp",
+        words=f"{_EF21_STEP} root is the one of the step size 2/(L + root).",
+        scope=f"{_EF21_SCOPE}, every step size with L gamma + (L~ gamma q/(1 - q))^2 <= 1, in real arithmetic",
+        goals=_descent_sharp,
+        tie=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
+    ),
+    Model(
+        claim="feedback.ef21.rate",
+        words=f"{_EF21_STEP} 'sum' adds up the steps: slopes are the squared gradients, and the potential is never "
+        "negative.",
+        scope=f"{_EF21_SCOPE}, f bounded below, every step size up to 1/(L + L~ q/(1 - q)), any number of steps, in "
+        "real arithmetic",
+        goals=_ef21_rate,
+        tie=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
+    ),
+    Model(
+        claim="feedback.ef21.pl",
+        words=f"{_EF21_STEP} The potential of 'fall' is f - f* + gamma/theta G; root is sqrt(2). 'first' and 'step' "
+        "are the induction, as 1 - gamma mu >= 0.",
+        scope=f"{_EF21_SCOPE}, ||grad f||^2 >= 2 mu (f - f*), every step size up to 1/(L + sqrt(2) L~ q/(1 - q)) and "
+        "(1 - q)/(2 mu), any number of steps, in real arithmetic",
+        goals=_ef21_pl,
+        tie=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
+    ),
+    Model(
+        claim="feedback.ef21.strongly_convex",
+        words="slope_at_x is grad f(x), d the estimate g along which x moves, turn grad f(x+), new what g+ lacks of "
+        "it; middle is (L + mu)/2. Every k in (0, 1) is (z^2 - q)/((1 - q) z) for one z > 0, with z^2 > q; 'root' says "
+        "that the root in the bound is then z + q/z. The sum of the two interpolation inequalities of x and x+ is "
+        "what smoothness and convexity give. What falls is multiplied by (1 + q)(z^2 - q) > 0.",
+        scope=f"one worker, {_SCOPE}, every L-smooth mu-strongly convex f, 0 < mu < L, the step size "
+        "2/(L + mu) (1 - q)/(1 + q), in real arithmetic",
+        goals=_strongly_convex,
+        tie=("tests/verify/certify/test_feedback_models.py::test_convex_steps_of_ef21",),
+    ),
+    *MOMENTUM_MODELS,
+    Model(
+        claim="feedback.cgd.factor",
+        words="e is x - x*, slope_at_x and turn are the gradients at x and x+, d what the compressor returns of the "
+        "first; q stands for r = sqrt(1 - alpha). Every condition, and what is shown, is multiplied by positive "
+        "numbers: r, 1 + r, L - mu, and (1 + r) L plus or minus (1 - r) mu.",
+        scope="one worker, every dimension, every compressor with ||C(x) - x||^2 <= r^2 ||x||^2, every r in (0, 1), "
+        "every L-smooth mu-strongly convex f, 0 < mu < L, the step size 2/((1 - r) mu + (1 + r) L), in real arithmetic",
+        goals=_cgd,
+        tie=("tests/verify/certify/test_feedback_models.py::test_convex_steps_without_feedback",),
+    ),
+    Model(
+        claim="feedback.plain.growth",
+        words="The three workers at (u, u, u): every worker sends the entry of its own number, which is the largest by "
+        "more than u^2 in square; the weights move by gamma/3 times the sum of what is sent.",
+        scope="every step size, every start (u, u, u) with u not zero, in real arithmetic",
+        goals=_growth,
+        tie=("feedback.plain.growth",),
     ),
 )

@@ -213,7 +213,9 @@ _BOUNDS = (
         unpinned=_EF21M_LOOSE,
         note="The terms that compression adds have no 1/P. It fails with eta well above 1, where the momentum goes up "
         "by (eta - 1)^2 in a step. A bound from above cannot tell a step size that is a few times too large, as this "
-        "one keeps to a tenth of what EF21 bears: that the weights move by gamma is a claim of its own.",
+        "one keeps to a tenth of what EF21 bears: that the weights move by gamma is a claim of its own. The proof "
+        "bears more than twice as much, gamma <= alpha/(8 L~) and eta/(3 L): the squared steps' coefficient keeps its "
+        "sign, as 16/64 + 2/9 < 1/2.",
     ),
     Claim(
         name="feedback.arc.bound",
@@ -232,7 +234,8 @@ _BOUNDS = (
         ),
         axis="P",
         unpinned=_ARC_LOOSE,
-        note="The step size needs L where EF21M needs L~; the rates of the paper itself were not read.",
+        note="The step size needs L where EF21M needs L~, and alpha/(8 L) and eta/(3 L) would do; the rates of the "
+        "paper itself were not read.",
     ),
 )
 

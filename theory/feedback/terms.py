@@ -49,6 +49,10 @@ potential = Symbol("potential", r"\Psi^0", Fraction(5), nonnegative=True)
 root = sp.sqrt(1 - alpha)
 theta = 1 - root
 beta = (1 - alpha) / (1 - root)
+spread = (smoothness - convexity) / (smoothness + convexity)
+"""k: how far apart the curvatures are; the factor of gradient descent at 2/(L + mu)."""
+waved = sp.sqrt((1 - root) ** 2 * spread**2 + 4 * root)
+"""Square root of the discriminant of z^2 = (1 - q) k z + q."""
 
 
 TELESCOPING = Quantity(
@@ -77,6 +81,11 @@ EXCESS = Quantity(
     "excess_potential",
     r"f(x^T)-f^*+\frac{\gamma}{\theta}G^T",
     "excess of f and gamma/theta times the mean squared lag of the estimates, at the end",
+)
+ENERGY = Quantity(
+    "energy_after",
+    r"q\lVert\nabla f(x^+)\rVert^2+\lVert g^+-\nabla f(x^+)\rVert^2",
+    "squared gradient times q = sqrt(1 - alpha), and the estimate's squared lag, after a step",
 )
 EXCESS_AFTER = Quantity("excess_after", r"f(x^+)-f^*", "excess of f after a step")
 MOMENTUM_LAG = Quantity(
@@ -150,6 +159,31 @@ EF21_STEP = Hypothesis(
     "The step size is at most 1/(L + L~ sqrt(beta/theta)).",
     Le(stepsize, 1 / (smoothness + smoothness_apart * sp.sqrt(beta / theta))),
 )
+EF21_LARGEST_STEP = Hypothesis(
+    "ef21_largest_step",
+    "The step size gamma has L gamma + (L~ gamma)^2 beta/theta <= 1.",
+    Le(stepsize, 2 / (smoothness + sp.sqrt(smoothness**2 + 4 * smoothness_apart**2 * beta / theta))),
+)
+ONE_CONVEX_WORKER = Hypothesis(
+    "one_convex_worker",
+    "One worker, whose function is L-smooth and mu-strongly convex, 0 < mu < L, and whose gradients have no noise.",
+    ensured="The function is a quadratic of curvatures between mu and L.",
+)
+EF21_CONVEX_STEP = Hypothesis(
+    "ef21_convex_step",
+    "The step size is 2/(L + mu) times (1 - q)/(1 + q), q = sqrt(1 - alpha).",
+    ensured="Every case makes one step of this size.",
+)
+CGD_STEP = Hypothesis(
+    "cgd_step",
+    "The step size is 2/((1 - r) mu + (1 + r) L), r = sqrt(1 - alpha).",
+    ensured="Every case makes one step of this size.",
+)
+CGD_FIRST_STEP = Hypothesis(
+    "cgd_first_step",
+    "The step size is 2/((1 + r)(mu + L)), r = sqrt(1 - alpha).",
+    ensured="Every case makes one step of this size.",
+)
 PLAIN_STEP = Hypothesis(
     "gradient_descent_step", "The step size is at most 1/L, as for gradient descent.", Le(stepsize, 1 / smoothness)
 )
@@ -211,5 +245,8 @@ THREE_WORKERS = Hypothesis(
 EF21_2021 = Work(
     "P. Richtárik, I. Sokolov, I. Fatkhullin, 2021, EF21: a new, simpler, theoretically better, and practically faster "
     "error feedback"
+)
+THOMSEN_2025 = Work(
+    "D. Berg Thomsen, A. Taylor, A. Dieuleveut, 2025, Tight analyses of first-order methods with error feedback"
 )
 EF21M_2023 = Work("I. Fatkhullin, A. Tyurin, P. Richtárik, 2023, Momentum provably improves error feedback!")

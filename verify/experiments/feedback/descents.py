@@ -106,6 +106,13 @@ def _ef21_step(case: Case, stretch: float = 1.0) -> float:
     return 1 / (float(problem.L) + stretch * _apart(problem) * ratio)
 
 
+def _largest_step(case: Case) -> float:
+    """2/(L + sqrt(L^2 + 4 L~^2 beta/theta))."""
+    problem, (_, _, ratio) = _problem(case), _constants(_alpha(case))
+    L = float(problem.L)
+    return 2 / (L + float(np.hypot(L, 2 * _apart(problem) * ratio)))
+
+
 def _pl_step(case: Case) -> float:
     """The largest with which EF21 converges linearly, as the book says."""
     theta, _, _ = _constants(_alpha(case))
@@ -406,6 +413,17 @@ def _aligned_descents(_budget: Budget) -> Iterator[Case]:
         yield Case({**settings, "eta": 1 / (1 + q)})
 
 
+_OVERSHOT = 0.4201190705582751
+"""Root of (1 - (1 - q) gamma)(1 - q gamma/(1 - q)) = 1 - gamma at the largest step size gamma, L = 1."""
+
+
+def _overshooting_descents(_budget: Budget) -> Iterator[Case]:
+    """Of two steps: after the first the estimate is 1/(1 - q gamma L/(1 - q)) times the gradient."""
+    for apart, steepness in itertools.product((0.1, 3.0, 300.0), (1.0, 1e-3)):
+        settings = {"P": 1, "n": 1, "q": _OVERSHOT, "rate": 1.0, "steps": 2, "seed": 7, "apart": apart}
+        yield Case({**settings, "steepness": steepness})
+
+
 def _far(_budget: Budget) -> Iterator[Case]:
     for seed, steps in itertools.product(range(4), (2, 5, 10)):
         yield Case({"P": 3, "n": 4, "k": 1, "rate": 1.0, "steps": steps, "seed": seed, "apart": 3.0})
@@ -466,6 +484,15 @@ DESCENTS = (
     _of_rates("feedback.ef14.rate", _ef14_run, _half),
     _of_rates("feedback.ef14.rate_noisy", _ef14_run, _half, sigma=0.5),
     _study("feedback.ef21.descent", _descent(_ef21_step), _ef21_step, 2, "stepsize", _RATES),
+    _study(
+        "feedback.ef21.descent_sharp",
+        _descent(_largest_step),
+        _largest_step,
+        2,
+        "stepsize",
+        _RATES,
+        _overshooting_descents,
+    ),
     Study(
         "feedback.ef21.descent_at_one_over_l",
         _SGD,

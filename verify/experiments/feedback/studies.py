@@ -12,6 +12,7 @@ import numpy as np
 from commbounds.compressors import Plain, TopK
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.feedback.convex import CONVEX
 from commbounds.verify.experiments.feedback.descents import DESCENTS
 from commbounds.verify.experiments.feedback.momenta import MOMENTA
 from commbounds.verify.experiments.feedback.noise import NOISY
@@ -82,6 +83,7 @@ EXPERIMENTS: dict[str, Study] = studies(
     *WORKERS,
     *MOMENTA,
     *DESCENTS,
+    *CONVEX,
     *NOISY,
     Study(
         "feedback.plain.growth",

@@ -1,0 +1,261 @@
+"""What the models of error feedback take as given, against runs of the mechanisms: every condition, every goal."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from commbounds import theory
+from commbounds.collectives import FeedbackSGD
+from commbounds.compressors import EF14, EF21, EF21M, Feedback, FeedbackState, Plain, TopK
+from commbounds.verify.certify.certificate import models
+from commbounds.verify.experiments.feedback.runs import FeedbackRun, Quadratics, Shrunk
+
+BOOK, MODELS = theory.claims(), models()
+SIZES = [(1, 2, 1), (2, 3, 1), (3, 4, 3), (2, 2, 2)]
+"""P, n, k."""
+STEPS = 2
+
+
+class Form:
+    """An expression to be evaluated: products of two vectors are inner products."""
+
+    def __init__(self, expression: Any, vectors: set[str]) -> None:
+        expression = sp.sympify(expression)
+        names = [s for s in expression.free_symbols if s.name in vectors]
+        terms = sp.Poly(expression, *names).terms() if names else [((), expression)]
+        coefficients = [coefficient for _, coefficient in terms]
+        symbols = sorted(set().union(*(c.free_symbols for c in coefficients)), key=str)
+        self._numbers = [s.name for s in symbols]
+        self._coefficients = sp.lambdify(symbols, coefficients)
+        self._factors = [[s.name for s, e in zip(names, powers, strict=True) for _ in range(e)] for powers, _ in terms]
+        assert {len(factors) for factors in self._factors} <= {0, 2}
+
+    def __call__(self, numbers: dict[str, float], vectors: dict[str, Any]) -> float:
+        coefficients = self._coefficients(*(numbers[name] for name in self._numbers))
+        products = [(vectors[f[0]] * vectors[f[1]]).sum() if f else 1.0 for f in self._factors]
+        return float(sum(c * p for c, p in zip(coefficients, products, strict=True)))
+
+
+@cache
+def forms(claim: str) -> dict[str, dict[str, Form]]:
+    """By goal: its conditions, zeros, and what it shows."""
+    return {
+        goal.name: {
+            name: Form(expression, {s.name for s in goal.vectors})
+            for name, expression in {
+                **goal.given,
+                **goal.positive,
+                **{name: -abs(sp.expand(zero)) for name, zero in goal.zero.items()},
+                "what is shown": goal.show,
+            }.items()
+        }
+        for goal in MODELS[claim].goals(BOOK[claim].relation.rhs)
+    }
+
+
+def agrees(claim: str, goal: str, numbers: dict[str, float], vectors: dict[str, Any] | None = None) -> None:
+    """Whether the conditions of a goal are met, and what it shows is true, for these values."""
+    for name, form in forms(claim)[goal].items():
+        assert form(numbers, vectors or {}) >= -1e-9, (claim, goal, name)
+
+
+def runs(mechanism: Feedback, problem: Quadratics, gamma: float, sigma: float) -> Iterator[FeedbackRun]:
+    """Of all signs of a noise of the workers in every step."""
+    P, n = problem.a.shape
+    for signs in itertools.product((1.0, -1.0), repeat=P * (STEPS + 1) if sigma else 0):
+        noise = np.reshape(signs, (STEPS + 1, P, 1)) * np.full(n, sigma / n**0.5) if signs else None
+        yield FeedbackRun.of(FeedbackSGD(mechanism, gamma), problem, np.zeros(n), STEPS + 1, noise)
+
+
+def stacked(values: Sequence[Any]) -> Any:
+    """A random vector: equally likely values one below the other, so that inner products are expected ones."""
+    return np.array(values) / np.sqrt(len(values))
+
+
+def of_all(values: Any) -> Any:
+    """Equally likely values (P, n) of all workers' vectors: the inner product is the mean of the workers'."""
+    return stacked(values) / np.sqrt(np.shape(values)[1])
+
+
+def squared(vector: Any) -> float:
+    return float((vector * vector).sum())
+
+
+@pytest.mark.parametrize("sigma", [0.0, 1.5])
+def test_residuals(sigma):
+    claims = ["residual_noisy"] if sigma else ["residual", "residual_simple", "residual_noisy"]
+    for seed, (n, compressor, q) in itertools.product(
+        range(3), ((3, TopK(1), (2 / 3) ** 0.5), (4, TopK(3), 0.5), (2, Shrunk(0.75), 0.75))
+    ):
+        rng, gamma = np.random.default_rng([seed, n]), 0.5
+        gradients = rng.standard_normal((4, n))
+        numbers = {"q": q, "reach": gamma * float(np.linalg.norm(gradients, axis=1).max()), "stepsize": gamma}
+        numbers |= {"variance": sigma**2}
+        memories = []
+        for signs in itertools.product((1.0, -1.0), repeat=4 if sigma else 0):
+            noise = np.reshape(signs, (4, 1)) * np.full(n, sigma / n**0.5) if signs else np.zeros((4, n))
+            state, residuals = EF14(compressor).start(gradients[0]), [np.zeros(n)]
+            for gradient in gamma * (gradients + noise):
+                _, state = EF14(compressor).step(state, gradient)
+                residuals.append(state.memory)
+            memories.append(residuals)
+        for t in range(4):
+            vectors = {
+                "e": stacked([m[t] for m in memories]),
+                "g": stacked([gamma * gradients[t]] * len(memories)),
+                "new": stacked([m[t + 1] for m in memories]),
+            }
+            for claim in claims:
+                agrees(f"feedback.ef14.{claim}", "residual", numbers, vectors)
+                agrees(f"feedback.ef14.{claim}", "bound", numbers)
+
+
+@pytest.mark.parametrize(("claim", "sigma"), [("rate", 0.0), ("rate_noisy", 1.5)])
+@pytest.mark.parametrize(("P", "n", "k"), SIZES)
+def test_steps_of_ef14(claim, sigma, P, n, k):
+    name, problem = f"feedback.ef14.{claim}", Quadratics.drawn(P, n, 5, False)
+    gamma, count = 1 / (2 * problem.L), 0
+    found = list(runs(EF14(TopK(k)), problem, gamma, sigma))
+    count = len(found)
+    own = [stacked([problem.own(run.x(t)) for run in found]) for t in range(STEPS + 1)]
+    reach = gamma * max(np.sqrt((g * g).sum(axis=(0, 2)).max()) for g in own)
+    numbers = {"q": (1 - k / n) ** 0.5, "stepsize": gamma, "smoothness": problem.L, "variance": sigma**2}
+    numbers |= {"reach": reach, "P": P, "horizon": STEPS, "gap": problem.gap(np.zeros(n))}
+    slopes = residuals = 0.0
+    for t in range(STEPS):
+        before = [run.memory(t - 1, False) if t else np.zeros((P, n)) for run in found]
+        after = [run.memory(t, False) for run in found]
+        for p in range(P):
+            vectors = {"e": stacked([e[p] for e in before]), "g": gamma * own[t][:, p]}
+            agrees(name, "residual", numbers, {**vectors, "new": stacked([e[p] for e in after])})
+        here = [run.x(t) - e.mean(axis=0) for run, e in zip(found, before, strict=True)]
+        there = [run.x(t + 1) - e.mean(axis=0) for run, e in zip(found, after, strict=True)]
+        vectors = {
+            "e": stacked([e.mean(axis=0) for e in before]),
+            "slope_at_x": own[t].mean(axis=1),
+            "slope_at_y": stacked([problem.mean(y) for y in here]),
+        }
+        gaps = {"before": sum(map(problem.gap, here)) / count, "after": sum(map(problem.gap, there)) / count}
+        agrees(name, "step", {**numbers, **gaps}, vectors)
+        slopes, residuals = slopes + squared(vectors["slope_at_x"]), residuals + squared(vectors["e"])
+    agrees(name, "sum", {**numbers, "slopes": slopes, "residuals": residuals})
+
+
+@pytest.mark.parametrize(("P", "n", "k"), SIZES)
+@pytest.mark.parametrize("claim", ["descent", "descent_sharp", "rate", "pl", "contraction"])
+def test_steps_of_ef21(claim, P, n, k):
+    name, problem, q = f"feedback.ef21.{claim}", Quadratics.drawn(P, n, 6, False), (1 - k / n) ** 0.5
+    stretch, apart = (2**0.5 if claim == "pl" else 1.0), float(np.sqrt(problem.Lt_square))
+    gamma = 1 / (problem.L + stretch * apart * q / (1 - q)) * (1 - 1e-12)
+    largest = float(np.hypot(problem.L, 2 * apart * q / (1 - q)))
+    if claim == "pl":
+        gamma = min(gamma, (1 - q) / (2 * problem.mu))
+    if claim == "descent_sharp":
+        gamma = 2 / (problem.L + largest) * (1 - 1e-12)
+    (run,) = runs(EF21(TopK(k), dense=False), problem, gamma, 0.0)
+    lags = [of_all([run.memory(t, False) - problem.own(run.x(t))]) for t in range(STEPS + 1)]
+    gaps = [problem.gap(run.x(t)) for t in range(STEPS + 1)]
+    numbers = {"q": q, "stepsize": gamma, "smoothness": problem.L, "smoothness_apart": apart, "horizon": STEPS}
+    numbers |= {"convexity": problem.mu, "root": largest if claim == "descent_sharp" else 2**0.5}
+    slopes = 0.0
+    for t in range(STEPS):
+        turn = of_all([problem.own(run.x(t + 1)) - problem.own(run.x(t))])
+        agrees(name, "contraction", numbers, {"d": lags[t], "turn": turn, "new": lags[t + 1]})
+        slope, estimate = problem.mean(run.x(t)), run.memory(t, False).mean(axis=0)
+        slopes += squared(slope)
+        if claim == "contraction":
+            continue
+        agrees(name, "step size", numbers)
+        now = {"gap": gaps[t], "after": gaps[t + 1], "lag": squared(lags[t]), "lag_after": squared(lags[t + 1])}
+        goal = "fall" if claim == "pl" else "descent"
+        agrees(name, goal, {**numbers, **now}, {"slope_at_x": slope, "estimate": estimate})
+    if claim == "rate":
+        agrees(name, "sum", {**numbers, "gap": gaps[0], "lag": squared(lags[0]), "slopes": slopes})
+
+
+@pytest.mark.parametrize("eta", [0.25, 1.0])
+@pytest.mark.parametrize("sigma", [0.0, 1.5])
+@pytest.mark.parametrize(("P", "n", "k"), SIZES)
+def test_steps_of_ef21m(sigma, eta, P, n, k):
+    problem, alpha = Quadratics.drawn(P, n, 7, False), k / n
+    apart = float(np.sqrt(problem.Lt_square))
+    gamma = min(alpha / (8 * apart), eta / (3 * problem.L)) * (1 - 1e-12)
+    found = list(runs(EF21M(TopK(k), eta=eta, dense=False), problem, gamma, sigma))
+    numbers = {"alpha": alpha, "eta": eta, "stepsize": gamma, "smoothness": problem.L, "smoothness_apart": apart}
+    numbers |= {"variance": sigma**2, "P": P, "horizon": STEPS}
+    slopes, shifts, lags, mean_lags, momenta, owns = [], [], [], [], [], []
+    for t in range(STEPS):
+        x, y = ([run.x(s) for run in found] for s in (t, t + 1))
+        g, h = [run.memory(t, False) for run in found], [run.momentum(t, False) for run in found]
+        g_after, h_after = [run.memory(t + 1, False) for run in found], [run.momentum(t + 1, False) for run in found]
+        grad, grad_after = np.array([problem.own(v) for v in x]), np.array([problem.own(v) for v in y])
+        slope, estimate, momentum = (stacked(np.mean(v, axis=1)) for v in (grad, g, h))
+        shift = squared(stacked(y) - stacked(x))
+        new = stacked(np.mean(h_after - grad_after, axis=1))
+        vectors = {"d": momentum - slope, "turn": slope - stacked(np.mean(grad_after, axis=1)), "new": new}
+        agrees("feedback.ef21m.momentum", "momentum", {**numbers, "shift": shift}, vectors)
+        own = of_all(h - grad)
+        vectors = {"d": own, "turn": of_all(grad - grad_after), "new": of_all(h_after - grad_after)}
+        agrees("feedback.ef21m.bound", "own momenta", {**numbers, "shift": shift}, vectors)
+        lag = of_all(np.array(h) - np.array(g))
+        new = of_all(np.array(g_after) - np.array(h_after))
+        vectors = {"a": lag, "d": -own, "turn": of_all(grad_after - grad), "new": new}
+        agrees("feedback.ef21m.lag", "lag", {**numbers, "shift": shift}, vectors)
+        gaps = {
+            "gap": float(np.mean([problem.gap(v) for v in x])),
+            "after": float(np.mean([problem.gap(v) for v in y])),
+        }
+        vectors = {"slope_at_x": slope, "estimate": estimate, "momentum": momentum}
+        agrees("feedback.ef21m.descent", "descent", {**numbers, **gaps}, vectors)
+        slopes.append(squared(slope))
+        shifts.append(shift)
+        lags.append(squared(lag))
+        mean_lags.append(squared(estimate - momentum))
+        momenta.append(squared(momentum - slope))
+        owns.append(squared(own))
+    numbers |= {"gap": problem.gap(np.zeros(n)), "slopes": sum(slopes), "shifts": sum(shifts)}
+    numbers |= {"momentum_lag": momenta[0], "momentum_lags": sum(momenta), "own_lag": owns[0], "own_lags": sum(owns)}
+    assert all(mean <= every + 1e-12 for mean, every in zip(mean_lags, lags, strict=True))
+    for goal in ("half step", "square of alpha", "square of eta", "step size", "sum"):
+        agrees("feedback.ef21m.bound", goal, {**numbers, "lag": lags[0], "lags": sum(lags)})
+        if P == 1:  # ARC-Top-K of one worker is its compressor
+            agrees("feedback.arc.bound", goal, {**numbers, "lag": lags[0], "lags": sum(lags)})
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 1), (4, 3)])
+def test_convex_steps_of_ef21(n, k):
+    for seed in range(10):
+        rng, q, middle = np.random.default_rng([seed, n]), (1 - k / n) ** 0.5, 2.0
+        spread = 0.1 + 0.8 * rng.random()
+        z = ((1 - q) * spread + np.sqrt((1 - q) ** 2 * spread**2 + 4 * q)) / 2
+        basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
+        hessian = (basis * (middle * (1 + spread * rng.uniform(-1, 1, n)))) @ basis.T
+        x, estimate = rng.standard_normal(n), rng.standard_normal(n)
+        after = x - (1 - q) / (1 + q) / middle * estimate
+        _, state = EF21(TopK(k)).step(FeedbackState(estimate), hessian @ after)
+        vectors = {"slope_at_x": hessian @ x, "d": estimate, "turn": hessian @ after}
+        vectors["new"] = state.memory - vectors["turn"]
+        for goal in ("root", "step"):
+            agrees("feedback.ef21.strongly_convex", goal, {"q": q, "z": z, "middle": middle}, vectors)
+
+
+@pytest.mark.parametrize("compressor", [TopK(1), Shrunk(0.5), Shrunk(-0.5)])
+def test_convex_steps_without_feedback(compressor):
+    for seed in range(10):
+        rng, L, mu, n = np.random.default_rng(seed), 2.0, 0.3, 2
+        r = 0.5**0.5 if isinstance(compressor, TopK) else 0.5
+        basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
+        hessian, x = (basis * rng.choice([mu, L], n)) @ basis.T, rng.standard_normal(n)
+        descent = FeedbackSGD(Plain(compressor), 2 / ((1 - r) * mu + (1 + r) * L))
+        after = descent.step((hessian @ x)[None], descent.start(x, 1))[0].weights
+        sent = (x - after) * ((1 - r) * mu + (1 + r) * L) / 2
+        numbers = {"q": r, "smoothness": L, "convexity": mu, "gap": x @ hessian @ x / 2}
+        vectors = {"e": x, "slope_at_x": hessian @ x, "turn": hessian @ after, "d": sent}
+        agrees("feedback.cgd.factor", "step", {**numbers, "after": after @ hessian @ after / 2}, vectors)
