@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -204,6 +205,7 @@ def report(
     environment.filters["ratio"] = ratio
     environment.filters["vector"] = _vector
     environment.filters["breakable"] = _breakable
+    environment.filters["coded"] = _coded
     page = environment.get_template("report.html.j2").render(
         style=Markup(files("commbounds.figures").joinpath("report.css").read_text("utf-8")),
         columns=list(_columns(entries)),
@@ -295,6 +297,11 @@ def _by_column(exhibits: Sequence[Exhibit]) -> dict[str, list[tuple[Exhibit, Mar
 def _breakable(name: str) -> Markup:
     """`name`, which may be broken after a full stop or an underscore."""
     return Markup(html.escape(name).replace(".", ".<wbr>").replace("_", "_<wbr>"))
+
+
+def _coded(words: str) -> Markup:
+    """`words`, with what stands in backticks as code."""
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(words)))
 
 
 def _vector(x: Sequence[Any]) -> str:

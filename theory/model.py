@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import sympy as sp
+
 
 @dataclass(frozen=True)
 class Goal:
@@ -35,6 +37,9 @@ class Goal:
         is an inner product: what is shown holds in every dimension.
     hints : sequence of sympy expression
         Whose squares a solver may try. A proof need not use them.
+    run : str
+        A name in `commbounds.verify.certify.exhaustion.runs`: the goal is that the kernel which it runs on every bit
+        pattern is its definition, and that `show` is the number zero.
     """
 
     name: str
@@ -45,6 +50,7 @@ class Goal:
     zero: Mapping[str, Any] = field(default_factory=dict)
     vectors: Sequence[Any] = ()
     hints: Sequence[Any] = ()
+    run: str = ""
 
     def __post_init__(self) -> None:
         names = [*self.given, *self.positive, *self.zero]
@@ -179,6 +185,28 @@ def recurrence(
         Goal("first", closed.subs(index, start) - first, equal=True),
         Goal("step", closed.subs(index, index + 1) - step(closed, index), equal=True),
     )
+
+
+def cases(bound: Any, condition: Any) -> tuple[Any, Any]:
+    """What a bound is where a condition holds, and where it does not.
+
+    Parameters
+    ----------
+    bound : sympy expression
+        A Piecewise of two branches, of which the first has the condition; or a bound without cases.
+    condition : sympy relation
+        The model's own.
+
+    Raises
+    ------
+    ValueError
+        The bound has other cases.
+    """
+    if not bound.has(sp.Piecewise):
+        return bound, bound
+    if not isinstance(bound, sp.Piecewise) or [c for _, c in bound.args] != [condition, sp.true]:
+        raise ValueError(f"the bound must have the cases {condition} and otherwise, got {bound}")
+    return bound.args[0][0], bound.args[1][0]
 
 
 def in_range(symbol: Any, low: Any = 0, high: Any = 1) -> dict[str, Any]:

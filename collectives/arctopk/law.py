@@ -13,12 +13,15 @@ from commbounds.compressors.base import checked_count
 
 Floats = NDArray[np.float64]
 _ACCURACY = 1e-9
+_TOUCHING = 1.0 - 1e-12
+"""Two scores whose largest and smallest difference are this close in size are taken to touch."""
 
 
 def sectors(w: Floats, z: NDArray[np.complex128], a: float) -> tuple[Floats, Floats]:
     """Middles and widths of the intervals of psi in [0, 2 pi] on which scores w + a Re(z exp(-i psi)) keep their order.
 
-    Two scores cross where |z_i - z_j| cos(psi - arg(z_i - z_j)) = (w_j - w_i) / a.
+    Two scores cross where |z_i - z_j| cos(psi - arg(z_i - z_j)) = (w_j - w_i) / a; where they only touch (up to
+    rounding) an interval ends as well, so that no middle is there.
 
     Parameters
     ----------
@@ -32,8 +35,8 @@ def sectors(w: Floats, z: NDArray[np.complex128], a: float) -> tuple[Floats, Flo
     i, j = np.triu_indices(w.size, 1)
     gap, level = z[i] - z[j], w[j] - w[i]
     size = a * np.abs(gap)
-    crossing = size > np.abs(level)
-    spread, centre = np.arccos(level[crossing] / size[crossing]), np.angle(gap[crossing])
+    crossing = (size > 0.0) & (size >= _TOUCHING * np.abs(level))
+    spread, centre = np.arccos(np.clip(level[crossing] / size[crossing], -1.0, 1.0)), np.angle(gap[crossing])
     ends: list[Any] = [[0.0, 2 * math.pi], (centre + spread) % (2 * math.pi), (centre - spread) % (2 * math.pi)]
     psi = np.sort(np.concatenate(ends))
     return (psi[1:] + psi[:-1]) / 2, np.diff(psi)
@@ -49,8 +52,8 @@ def _kept_at(w, x, y, K, a, ends, scores):  # type: ignore[no-untyped-def]
         for j in range(i + 1, m):
             real, imaginary, level = x[i] - x[j], y[i] - y[j], w[j] - w[i]
             size = a * math.hypot(real, imaginary)
-            if size > abs(level):
-                spread, centre = math.acos(level / size), math.atan2(imaginary, real)
+            if size > 0.0 and size >= _TOUCHING * abs(level):
+                spread, centre = math.acos(min(max(level / size, -1.0), 1.0)), math.atan2(imaginary, real)
                 ends[count], ends[count + 1] = (centre + spread) % full, (centre - spread) % full
                 count += 2
     for i in range(1, count):  # few numbers: by insertion

@@ -17,7 +17,8 @@ def nearest(x, group, lows, scales, top, codes):  # type: ignore[no-untyped-def]
         low, scale = lows[g], scales[g]
         if scale > 0:
             for i in range(part.size):
-                out[i] = np.uint8(min(max(np.int32(np.rint((part[i] - low) / scale)), np.int32(0)), np.int32(top)))
+                code = np.float64(np.rint((part[i] - low) / scale))
+                out[i] = np.uint8(min(max(code, 0.0), np.float64(top)))
         else:
             out[:] = 0
 

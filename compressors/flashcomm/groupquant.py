@@ -75,7 +75,8 @@ class GroupQuantizer(Compressor):
     In exact arithmetic |error| <= s / 2, attained half-way between two levels; lo and hi are reproduced, and order is
     kept. With metadata of unit roundoff u the error is at most s~/2 + u |lo| + u (hi - lo) ("stored"). A group of equal
     entries is coded as zeros. A scale that underflows in its format makes its group constant, unless repaired. A scale
-    or zero point that overflows its format is a ValueError, and so are NaN and infinities, also among spikes.
+    or zero point that overflows its format is a ValueError, and so are NaN and infinities, also among spikes. A level
+    within 8u of the dtype's largest number may round to infinity, and an entry there is read so.
     float32 codes are those of numpy's ``rint((x - lo) / s)``, bit for bit.
 
     Examples

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,15 @@ def certificates(patterns: tuple[str, ...]) -> None:
     sys.exit(1 if refused else 0)
 
 
+@cache
+def _run_all(name: str) -> dict[str, Any]:
+    """The record of a run over every bit pattern, with a bar on the terminal; claims share it."""
+    from commbounds.verify.certify.exhaustion import ran
+
+    with click.progressbar(length=1000, label=name, file=sys.stderr) as bar:
+        return ran(name, lambda share: bar.update(int(1000 * share) - bar.pos))
+
+
 @click.command()
 @click.argument("patterns", nargs=-1, required=True)
 @click.option(
@@ -54,7 +64,8 @@ def certificates(patterns: tuple[str, ...]) -> None:
     "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="For a claim."
 )
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder; the book's own if not given.")
-def certify(patterns: tuple[str, ...], degree: int, seconds: float, out: Path | None) -> None:
+@click.option("--exhaustive", is_flag=True, help="Run kernels on every bit pattern again: minutes for each.")
+def certify(patterns: tuple[str, ...], degree: int, seconds: float, out: Path | None, exhaustive: bool) -> None:
     """Look for certificates of the claims that match PATTERNS, check them and write them down.
 
     Exits with 1 if one was not found. That says nothing about its claim.
@@ -73,7 +84,7 @@ def certify(patterns: tuple[str, ...], degree: int, seconds: float, out: Path | 
             raise click.UsageError(f"the column of {name} has no folder: say --out")
         start = perf_counter()
         try:
-            found = find(proofs.models()[name], degree, seconds)
+            found = find(proofs.models()[name], degree, seconds, _run_all if exhaustive else None)
             save(found, where)
             line = f"{found.kind:8}  {name}: {found.scope}"
         except NotFoundError as error:

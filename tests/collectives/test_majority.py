@@ -15,7 +15,7 @@ from commbounds.collectives import majority as module
 from commbounds.collectives.majority import WAYS, ZEROS, majority_vote
 from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.theory import claims
-from commbounds.theory.majority import gauss, vote_error
+from commbounds.theory.majority.terms import gauss, vote_error
 from commbounds.verify.experiments.majority.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 

@@ -57,7 +57,7 @@ def test_every_compressor_has_mutants_in_the_order_of_the_registry():
 
 
 def test_every_method_kills_some_mutant_and_so_does_every_check():
-    assert {m.method for m in BY_CLAIM} == set(Method)
+    assert {m.method for m in BY_CLAIM} == set(Method) - {Method.CERTIFICATE}  # which says nothing of a stand-in
     named = {check.__name__ for check in contract_checks.CHECKS}
     assert {m.check for m in BY_CHECK} <= named
 

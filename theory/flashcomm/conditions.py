@@ -15,13 +15,19 @@ def stored_exactly(compressor: Any, x: Any) -> bool:
     return bool(
         compressor.scale == "float"
         and (x.dtype == object or _SIGNIFICANT[compressor.metadata] >= _SIGNIFICANT[x.dtype.name])
+        and _is_read(compressor, x)
     )
 
 
 def stored_as_the_vector(compressor: Any, x: Any) -> bool:
-    """Whether scales and zero points have the dtype of `x`, and no range overflows it."""
+    """Whether scales and zero points have the dtype of `x`, which no range overflows, and nothing that is read."""
     low, high = _ends(x, compressor.group)
-    return _rounded_to_nearest(compressor) and compressor.metadata == x.dtype.name and _spans_fit(low, high)
+    return (
+        _rounded_to_nearest(compressor)
+        and compressor.metadata == x.dtype.name
+        and _spans_fit(low, high)
+        and _is_read(compressor, x)
+    )
 
 
 def stored_in_few_bits(compressor: Any, x: Any) -> bool:
@@ -31,6 +37,7 @@ def stored_in_few_bits(compressor: Any, x: Any) -> bool:
         and compressor.metadata != "float64"
         and compressor.quantise_with == "stored"
         and _fits(compressor, x)
+        and _is_read(compressor, x)
     )
 
 
@@ -127,6 +134,14 @@ def _spans_fit(low: Any, high: Any) -> bool:
 
     with np.errstate(over="ignore"):
         return bool(np.isfinite(high - low).all())
+
+
+def _is_read(compressor: Any, x: Any) -> bool:
+    """Whether levels, off by at most 8 u max|x|, stay below the largest number of the dtype of `x`."""
+    if x.dtype == object:
+        return True
+    u = 2.0 ** -min(_SIGNIFICANT[compressor.metadata], _SIGNIFICANT[x.dtype.name])
+    return bool(float(abs(x).max()) <= (1.0 - 8.0 * u) * _largest(x.dtype.name))
 
 
 def _fits(compressor: Any, x: Any) -> bool:

@@ -70,8 +70,8 @@ _ERROR = (
             "|r| <= 1/2. So code times scale is (x - lo)(1 + d3)(1 + d4) + r s, and reading rounds a product of at "
             "most R (1 + u)^2 and a sum of at most max|x| + 3.1 u R. Together R/(2 N) + u (R/N + 2 R + R + max|x|) + 7 "
             "u^2 R, and R/N + 7 u R <= R for N >= 3; two levels leave out d2 and the product's rounding. Where R/N is "
-            "below the smallest normal number t, the scale is off by u t, which the N levels above the first add up to "
-            "u N t, and products of subnormal scales are exact."
+            "below the smallest normal number t, the scale is off by u t instead: half a step by u t/2, and the last "
+            "level, above which codes are clamped, by u N t."
         ),
         axis="width",
         unpinned=(

@@ -117,17 +117,20 @@ BRIDGE_BYTES = Quantity("bridge_bytes", r"\mathrm{bridge}", "bytes over the brid
 EXACT_METADATA = Hypothesis(
     "exact_metadata",
     "Arithmetic is exact, and scales and zero points are stored exactly. A kernel that computes and stores in the "
-    "vector's dtype meets the claim up to its rounding, which can be as large as a scale: see the claims *_rounded.",
+    "vector's dtype meets the claim up to its rounding, which can be as large as a scale: see the claims *_rounded; no "
+    "entry exceeds 1 - 8u times its largest number.",
     conditions.stored_exactly,
 )
 OWN_METADATA = Hypothesis(
     "own_metadata",
-    "Scales and zero points are computed and stored in the vector's dtype, rounded to nearest; no range overflows.",
+    "Scales and zero points are computed and stored in the vector's dtype, rounded to nearest; no range overflows, and "
+    "no entry exceeds 1 - 8u times the largest number, so that nothing that is read does.",
     conditions.stored_as_the_vector,
 )
 STORED_METADATA = Hypothesis(
     "stored_metadata",
-    "Scales and zero points fit float32, float16 or bfloat16 and are stored there; codes are relative to those.",
+    "Scales and zero points fit float32, float16 or bfloat16 and are stored there; codes are relative to those. No "
+    "entry exceeds 1 - 8u times the largest number of the vector's dtype, so that nothing that is read does.",
     conditions.stored_in_few_bits,
 )
 EXACT_THEN_STORED = Hypothesis(

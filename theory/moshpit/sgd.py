@@ -148,7 +148,7 @@ SGD_CLAIMS = (
         relation=Le(
             GRADIENT_NORM,
             2 * excess / (stepsize * iterations)
-            + 2 * smoothness * _VARIANCE
+            + smoothness * _VARIANCE
             + sp.E * smoothness**2 * stepsize**2 * _DISAGREEMENT,
         ),
         kind=Kind.EXPECTED,
@@ -168,8 +168,8 @@ SGD_CLAIMS = (
                 "iterations + 1 for iterations",
             ),
             *for_one_reason(
-                "loose by nature: cases reach less than half of the second term, as the proof leaves a factor of two",
-                "0.9 times the term 2*noise**2*smoothness*stepsize/N",
+                "loose by nature: noise alone comes to L gamma/(2 - L gamma) of sigma^2/N, a third of the second term",
+                "0.9 times the term noise**2*smoothness*stepsize/N",
                 "exponent -2 of N",
                 "N + 1 for N",
                 "exponent 3 of noise",
@@ -183,8 +183,7 @@ SGD_CLAIMS = (
                 *_LAST,
             ),
         ),
-        note="The proof leaves a factor of two in the term of the variance, which peers that leave would take up. No "
-        "term can be left out; cases reach half of the first, and two hundredths of the last.",
+        note="No term can be left out; cases reach half of the first, and two hundredths of the last.",
     ),
     Claim(
         name="moshpit.sgd.departures",

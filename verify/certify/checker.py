@@ -8,7 +8,7 @@ identity, which one multiplication checks::
 where ``clear`` is a product of conditions that are positive, every coefficient is a positive number, every square is
 that of a polynomial, and every ``zero`` is zero by the model. Farkas multipliers, sums of squares, the multipliers of
 performance estimation and plain identities all have this form. Of one variable in an interval, Sturm's theorem
-counts roots instead.
+counts roots instead; that a kernel is its definition, the record of a run over every bit pattern says.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from commbounds.theory.model import Goal, Model
 from commbounds.verify.certify.certificate import Certificate, CertificateError, models
 from commbounds.verify.certify.polynomials import Polynomials, is_zero
 
-_KINDS = ("identity", "linear", "products", "squares", "sturm")
+_KINDS = ("identity", "linear", "products", "squares", "sturm", "exhaustion")
 
 
 def check(certificate: Certificate, bound: Any = None, model: Model | None = None) -> None:
@@ -87,12 +87,11 @@ def kind_of(certificate: Certificate) -> str:
     """The strongest tool that a certificate's proofs use.
 
     ``identity``: both sides are the same. ``linear``: one condition a term. ``products`` of conditions. ``squares`` of
-    polynomials. ``sturm``: roots are counted.
+    polynomials. ``sturm``: roots are counted. ``exhaustion``: a kernel was run on every bit pattern.
     """
     kinds = {0}
     for proof in certificate.proofs:
-        if "sturm" in proof:
-            kinds.add(4)
+        kinds |= {i for i, name in ((4, "sturm"), (5, "run")) if name in proof}
         for term in proof.get("terms", ()):
             kinds.add(3 if len(term) > 2 else 2 if _whole(term) > 1 else 1)
     return _KINDS[max(kinds)]
@@ -117,9 +116,12 @@ def prove(goal: Goal, proof: Mapping[str, Any]) -> None:
     CertificateError
         It does not prove it.
     """
-    unknown = set(proof) - {"at", "goal", "clear", "terms", "zero", "sturm"}
+    unknown = set(proof) - {"at", "goal", "clear", "terms", "zero", "sturm", "run"}
     if unknown:
         raise CertificateError(f"a proof has no {', '.join(sorted(unknown))}")
+    if goal.run or "run" in proof:
+        _run(goal, proof)
+        return
     if "sturm" in proof:
         _sturm(goal, proof)
         return
@@ -151,6 +153,17 @@ def prove(goal: Goal, proof: Mapping[str, Any]) -> None:
             raise CertificateError("denominators must not have vectors")
     if not is_zero(total):
         raise CertificateError("the two sides are not the same polynomial")
+
+
+def _run(goal: Goal, proof: Mapping[str, Any]) -> None:
+    """A kernel that was run on every bit pattern, and is its definition: `exhaustion` checks the record."""
+    from commbounds.verify.certify.exhaustion import check_record
+
+    if not goal.run or set(proof) - {"at", "goal"} != {"run"}:
+        raise CertificateError("a goal about every bit pattern, and no other, is shown by the record of a run alone")
+    if goal.show != 0:
+        raise CertificateError(f"a run shows that something is zero, not {goal.show}")
+    check_record(goal.run, proof["run"])
 
 
 def _coefficient(text: Any) -> Any:
@@ -195,7 +208,7 @@ def _sturm(goal: Goal, proof: Mapping[str, Any]) -> None:
         low, high = (goal.given[name] for name in proof["sturm"])
     except (KeyError, ValueError) as error:
         raise CertificateError("sturm names the two conditions low <= symbol and symbol <= high") from error
-    symbols = low.free_symbols | high.free_symbols
+    symbols = low.free_symbols | high.free_symbols | sp.sympify(goal.show).free_symbols
     if len(symbols) != 1 or goal.vectors or goal.equal:
         raise CertificateError("Sturm's theorem is about one symbol")
     (x,) = symbols

@@ -6,10 +6,12 @@ Nothing here is trusted: what is found is written down, and `commbounds.verify.c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import reduce
 from itertools import combinations_with_replacement
 from math import inf
+from operator import or_
 from time import perf_counter
 from typing import Any
 
@@ -19,7 +21,7 @@ from sympy.polys.matrices import DomainMatrix
 
 from commbounds import theory
 from commbounds.theory.model import Goal, Model
-from commbounds.verify.certify.certificate import Certificate, CertificateError
+from commbounds.verify.certify.certificate import Certificate, CertificateError, files, load
 from commbounds.verify.certify.checker import check, kind_of, prove
 from commbounds.verify.certify.polynomials import Polynomials
 
@@ -30,7 +32,12 @@ class NotFoundError(Exception):
     """No certificate was found within the stated effort. That says nothing about the claim."""
 
 
-def find(model: Model, degree: int = 6, seconds: float = 60.0) -> Certificate:
+def find(
+    model: Model,
+    degree: int = 6,
+    seconds: float = 60.0,
+    exhaustive: Callable[[str], Mapping[str, Any]] | None = None,
+) -> Certificate:
     """A certificate of a claim's model.
 
     Parameters
@@ -41,6 +48,9 @@ def find(model: Model, degree: int = 6, seconds: float = 60.0) -> Certificate:
         Most conditions in a product that are tried.
     seconds : float
         After which no further linear programme is begun, and one that runs is stopped.
+    exhaustive : function
+        Of a run's name: runs a kernel on every bit pattern, and returns the record. If None, the record of the claim's
+        present certificate is taken, where it still checks.
 
     Returns
     -------
@@ -57,13 +67,28 @@ def find(model: Model, degree: int = 6, seconds: float = 60.0) -> Certificate:
     proofs, ways = [], set()
     for i, at in enumerate(model.instances):
         for goal in model.goals_at(bound, at).values():
-            proof, way = proof_of(goal, degree, deadline)
+            proof, way = _ran(goal, model, exhaustive) if goal.run else proof_of(goal, degree, deadline)
             ways.add(way)
             proofs.append({"at": i, "goal": goal.name, **proof})
     draft = Certificate(model.claim, "", model.scope_of(model.instances), tuple(model.instances), tuple(proofs), "")
     found = Certificate(**{**draft.__dict__, "kind": kind_of(draft), "found": "; ".join(sorted(ways))})
     check(found, model=model)
     return found
+
+
+def _ran(goal: Goal, model: Model, exhaustive: Callable[[str], Mapping[str, Any]] | None) -> tuple[Any, str]:
+    """The record of a goal's run, made now or before."""
+    way = "run on every bit pattern"
+    if exhaustive is not None:
+        try:
+            return {"run": exhaustive(goal.run)}, way
+        except CertificateError as error:
+            raise NotFoundError(str(error)) from error
+    known = load(model.claim).proofs if model.claim in files() else ()
+    for proof in known:
+        if proof["goal"] == goal.name and "run" in proof and _proves(goal, {"run": proof["run"]}):
+            return {"run": proof["run"]}, way
+    raise NotFoundError(f"goal {goal.name!r} is about every bit pattern: say --exhaustive")
 
 
 def proof_of(goal: Goal, degree: int = 6, deadline: float = inf) -> tuple[dict[str, Any], str]:
@@ -76,12 +101,12 @@ def proof_of(goal: Goal, degree: int = 6, deadline: float = inf) -> tuple[dict[s
     """
     if not goal.zero and _proves(goal, {}):
         return {}, "nothing to find"
-    for most in range(1, degree + 1):
+    for factor, most in [*((None, most) for most in range(degree + 1)), *((name, degree) for name in goal.positive)]:
         if (left := deadline - perf_counter()) <= 0.0:
             raise NotFoundError(f"no proof of goal {goal.name!r} in the time given")
-        proof = _linear_programme(goal, most, left)
+        proof = _linear_programme(goal, most, left, factor)
         if proof is not None and _proves(goal, proof):
-            return proof, f"scipy's HiGHS, products of up to {most} conditions, solved again exactly"
+            return proof, f"scipy's HiGHS, products of up to {max(1, most)} conditions, solved again exactly"
     if not goal.equal and (sturm := _by_sturm(goal)) is not None:
         return sturm, "Sturm's theorem"
     raise NotFoundError(f"no proof of goal {goal.name!r} with products of up to {degree} conditions")
@@ -103,17 +128,28 @@ def _by_sturm(goal: Goal) -> dict[str, Any] | None:
     return None
 
 
-def _linear_programme(goal: Goal, degree: int, seconds: float) -> dict[str, Any] | None:
-    """Multipliers of products of up to `degree` conditions, and of the zeros times single monomials."""
+def _linear_programme(goal: Goal, degree: int, seconds: float, factor: str | None = None) -> dict[str, Any] | None:
+    """Multipliers of products of up to `degree` conditions, and of the zeros times single monomials.
+
+    For `degree` 0, of single conditions, all over one common denominator. What is shown is multiplied by the positive
+    condition `factor`, if there is one.
+    """
     from scipy.optimize import linprog
     from scipy.sparse import csc_array
 
     conditions = {**goal.given, **goal.positive}
     space = Polynomials([goal.show, *conditions.values(), *goal.zero.values(), *goal.hints])
+    clear, target = _cleared(goal.show, goal, space)
+    if factor is not None:
+        clear, target = _over({**clear, factor: clear.get(factor, 0) + 1}, clear, target, goal, space)
     whole = {name: _cleared(expression, goal, space) for name, expression in conditions.items()}
+    if degree == 0:
+        every = [Counter(powers) for powers, _ in [(clear, target), *whole.values()]]
+        degree, common = 1, dict(reduce(or_, every))
+        clear, target = _over(common, clear, target, goal, space)
+        whole = {name: _over(common, *cleared, goal, space) for name, cleared in whole.items()}
     known = {name: polynomial for name, (_, polynomial) in whole.items()}
     zeros = {name: space.of(expression)[0] for name, expression in goal.zero.items()}
-    clear, target = _cleared(goal.show, goal, space)
     terms: list[tuple[dict[str, int], Any]] = []
     columns: list[Any] = []
     squares = [None, *(space.of(hint)[0] for hint in goal.hints)]
@@ -141,6 +177,8 @@ def _linear_programme(goal: Goal, degree: int, seconds: float) -> dict[str, Any]
                 monomial = space.ring.one
                 for generator in generators:
                     monomial *= generator
+                if goal.vectors and not space.degree(monomial * polynomial, goal.vectors) <= {0, 2}:
+                    continue
                 free.append((name, monomial))
                 columns.append(monomial * polynomial)
     if not columns:
@@ -176,7 +214,8 @@ def _linear_programme(goal: Goal, degree: int, seconds: float) -> dict[str, Any]
             number = str(Fraction(int(value.numerator), int(value.denominator)))
             proof.setdefault("terms", []).append([number, powers, *([space.write(square)] if square else [])])
     if multipliers:
-        proof["zero"] = {name: space.write(polynomial) for name, polynomial in multipliers.items()}
+        denominators = {name: space.of(goal.zero[name])[1] for name in multipliers}
+        proof["zero"] = {name: space.write(polynomial * denominators[name]) for name, polynomial in multipliers.items()}
     return proof
 
 
@@ -194,6 +233,14 @@ def _cleared(expression: Any, goal: Goal, space: Polynomials) -> tuple[dict[str,
     if not denominator.is_ground:
         raise NotFoundError(f"a denominator in goal {goal.name!r} is no product of the model's positive conditions")
     return clear, numerator * (1 / denominator.LC)
+
+
+def _over(common: Any, powers: Any, polynomial: Any, goal: Goal, space: Polynomials) -> tuple[dict[str, int], Any]:
+    """An expression that was cleared by powers of positive conditions, cleared by `common` ones, which are more."""
+    for name in common:
+        numerator, denominator = space.of(goal.positive[name])
+        polynomial *= numerator ** (common[name] - powers.get(name, 0)) / denominator.LC
+    return dict(common), polynomial
 
 
 def _solved(rows: Mapping[Any, int], columns: Sequence[Any], target: Any) -> list[Any] | None:

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
-from operator import mul
 from typing import Any
 
 import sympy as sp
@@ -174,9 +173,6 @@ def _evaluate(node: ast.expr, names: dict[str, Any]) -> Any:
 
 def is_zero(fractions: Sequence[tuple[PolyElement, PolyElement]]) -> bool:
     """Whether a sum of quotients is zero, as an identity."""
-    denominators = list(dict.fromkeys(denominator for _, denominator in fractions))
-    total = 0
-    for common in denominators:
-        others = reduce(mul, (d for d in denominators if d != common), 1)
-        total += sum(numerator for numerator, denominator in fractions if denominator == common) * others
+    common = reduce(lambda a, b: a.lcm(b), dict.fromkeys(denominator for _, denominator in fractions))
+    total = sum(numerator * common.quo(denominator) for numerator, denominator in fractions)
     return not total

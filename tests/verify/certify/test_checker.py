@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import sympy as sp
+from samples import first_of_each
 
 from commbounds import theory
 from commbounds.theory.model import Goal, Model, ranges, recurrence
@@ -289,9 +290,15 @@ def test_every_certificate_is_of_a_model_that_is_tied_to_the_implementation():
 
 
 @pytest.mark.parametrize("name", list(certify.files()))
-def test_a_certificate_proves_its_claim_and_none_of_its_stronger_neighbours(name):
+def test_a_certificate_proves_its_claim(name):
+    certify.check(certify.load(name))
+
+
+@pytest.mark.parametrize(
+    "name", first_of_each(certify.files(), lambda name: (name.partition(".")[0], certify.load(name).kind))
+)
+def test_a_certificate_proves_no_stronger_neighbour_of_its_claim(name):
     certificate = certify.load(name)
-    certify.check(certificate)
     for mutant in formula_mutants(theory.claims()[name].relation.rhs):
         if mutant.name in STILL_TRUE.get(name, ()):
             continue

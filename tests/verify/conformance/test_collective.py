@@ -295,13 +295,17 @@ def test_a_rank_that_rounds_what_it_keeps_disagrees():
 
 @pytest.mark.parametrize(
     "broken",
-    [
-        lambda s, seed: up(s),
-        lambda s, seed: up(s) / np.float32(max(1, len(s) - 1)),
-        lambda s, seed: up(s) / np.float32(np.maximum(1, np.count_nonzero(s, axis=0))),
-        lambda s, seed: up(s) / np.float32(2 ** (len(s) - 1).bit_length()),
-        lambda s, seed: np.repeat(np.median(s, axis=0)[None].astype(s.dtype), len(s), 0),
-    ],
+    first_of_each(
+        [
+            lambda s, seed: up(s) / np.float32(2 ** (len(s) - 1).bit_length()),
+            lambda s, seed: up(s),
+            lambda s, seed: up(s) / np.float32(max(1, len(s) - 1)),
+            lambda s, seed: up(s) / np.float32(np.maximum(1, np.count_nonzero(s, axis=0))),
+            lambda s, seed: np.repeat(np.median(s, axis=0)[None].astype(s.dtype), len(s), 0),
+        ],
+        lambda broken: "wrong count",
+        lambda broken: "mean",
+    ),
 )
 def test_means_over_the_wrong_count_are_found(broken):
     report = judged(broken, [cf.Averages(), cf.RanksAgree()])
@@ -341,7 +345,7 @@ BROKEN_RESIDUALS = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN_RESIDUALS)
+@pytest.mark.parametrize("name", first_of_each(BROKEN_RESIDUALS, lambda name: name.startswith("last")))
 def test_what_is_lost_or_kept_twice_is_found(name):
     report = judged(keeping(BROKEN_RESIDUALS[name]), [cf.Conserves(), cf.RanksAgree()])
     assert verdicts(report) == {"Conserves()": "fail", "RanksAgree()": "pass"}

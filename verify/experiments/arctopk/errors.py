@@ -117,6 +117,7 @@ def _planar(budget: Budget) -> Iterator[Case]:
 
 def _two_rows(budget: Budget) -> Iterator[Case]:
     for rank in (1, 2, 3, 8):
+        yield _case([[0.0, 0.0], [1.0, 0.0]], 1, rank, "nothing and a row")  # scores that touch at one direction
         for angle in (0.0, 0.3, math.pi / 4, math.pi / 2):
             for size, P in ((1.0, 2), (0.9, 5), (0.1, 1)):
                 rows = [[1.0, 0.0], [size * math.cos(angle), size * math.sin(angle)]]

@@ -1,0 +1,167 @@
+"""Runs over every bit pattern: definitions against exact laws, kernels that err, records that lie."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from commbounds import _certificates
+from commbounds.cli import main
+from commbounds.compressors import NaturalCompression, NearestPower
+from commbounds.compressors.flashcomm import metadata
+from commbounds.verify import certify
+from commbounds.verify.certify import exhaustion, runs_flashcomm, runs_quantizers
+from commbounds.verify.certify.finder import NotFoundError, find
+from commbounds.verify.certify.run import Run
+
+CLAIM = "quantizers.naturalcompression.unbiased"
+
+
+@pytest.fixture
+def patterns():
+    """Of float32: ends of the format, ties, and some of all."""
+    edges = [
+        0,
+        1,
+        2**22,
+        2**23 - 1,
+        2**23,
+        2**23 + 1,
+        127 << 23,
+        (127 << 23) + 2**22,
+        (254 << 23) + 5,
+        255 << 23,
+        2**31,
+    ]
+    drawn = np.random.default_rng(0).integers(0, 2**32, 4000)
+    return np.concatenate([np.array(edges + [2**31 + e for e in edges[:-1]]), drawn]).astype(np.uint32)
+
+
+@pytest.mark.parametrize("name", exhaustion.runs())
+def test_kernels_are_their_definitions_at_edges_and_at_drawn_patterns(name, patterns):
+    run = exhaustion.runs()[name]
+    assert run.differences(patterns % np.uint32(run.patterns) if run.patterns < 2**32 else patterns) == 0
+
+
+def exact(word):
+    return Fraction(float(np.array([word], np.uint32).view(np.float32)[0]))
+
+
+@pytest.mark.parametrize("word", [0x3F800000, 0x3FAAAAAB, 0x3FC00000, 0x3FC00001, 0xC2480001, 0x00800001])
+def test_definitions_in_integers_are_those_of_the_exact_laws(word):
+    pattern, mantissa = np.array([word], np.uint32), word & 0x7FFFFF
+    law = {value: p for p, (value,) in NaturalCompression().law([exact(word)]) if p}
+    assert law.get(max(law, key=abs)) == (Fraction(mantissa, 2**23) if mantissa else 1)
+    for count in (0, max(2 * mantissa - 1, 0), 2 * mantissa, 2**24 - 1):
+        value = max(law, key=abs) if count < 2 * mantissa else min(law, key=abs)
+        got = np.array([float(value)], np.float32).view(np.uint32)
+        assert not runs_quantizers._not_neighbouring_power(pattern, np.array([count], np.uint32), got)
+        assert runs_quantizers._not_neighbouring_power(pattern, np.array([count], np.uint32), got + np.uint32(1))
+    ((_, (value,)),) = NearestPower().law([exact(word)])
+    got = np.array([float(value)], np.float32).view(np.uint32)
+    assert not runs_quantizers._not_nearest_power(pattern, got)
+
+
+def test_the_definition_of_bfloat16_is_its_nearest_number(patterns):
+    x = patterns[(patterns & 0x7FFFFFFF) <= 0x7F7F0000][:300]
+    numbers = np.arange(2**16, dtype=np.uint16)
+    numbers = numbers[(numbers & 0x7F80) != 0x7F80]
+    numbers = numbers[numbers != 0x8000]
+    table = numbers.view(ml_dtypes.bfloat16).astype(np.float64)
+    for word in x:
+        value = float(word.reshape(1).view(np.float32)[0])
+        off = np.abs(table - value)
+        nearest = [n for n in numbers[off == off.min()] if off[off == off.min()].size == 1 or n % 2 == 0]
+        below, above = numbers[table <= value], numbers[table >= value]
+        best = nearest[0], below[table[table <= value].argmax()], above[table[table >= value].argmin()]
+        for way, expected in zip((0, -1, 1), best, strict=True):
+            assert not runs_flashcomm._not_rounded(word.reshape(1), 7, 1, way, np.array([expected], np.uint16))
+
+
+def test_a_kernel_that_errs_at_one_pattern_is_found(monkeypatch):
+    right = metadata.stored
+
+    def wrong(values, form, what):
+        rounded = right(values, form, what)
+        rounded[values == np.float32(1.5)] = 2
+        return rounded
+
+    monkeypatch.setattr(metadata, "stored", wrong)
+    word = np.array([1.25, 1.5], np.float32).view(np.uint32)
+    assert exhaustion.runs()["metadata.bfloat16"].differences(word) > 0
+
+
+def test_a_run_counts_all_numbers_once():
+    seen = []
+    run = Run("made up", 100_001, lambda numbers: seen.extend(numbers.tolist()) or 0, (), (), share=7)
+    shares = []
+    assert run.count(1, shares.append) == 0
+    assert seen == list(range(100_001))
+    assert shares[-1] == 1
+    assert shares == sorted(shares)
+    seen.clear()
+    assert run.count(run.share) == 0
+    assert seen == list(range(0, 100_001, 7))
+    assert replace(run, differences=lambda numbers: int((numbers == 49).sum())).count(7) == 1
+
+
+@pytest.mark.parametrize("key", ["patterns", "kernel", "definition", "trust"])
+def test_a_record_that_lies_is_refused(key):
+    certificate = certify.load(CLAIM)
+    certify.check(certificate)
+    (place,) = (i for i, proof in enumerate(certificate.proofs) if "run" in proof)
+    proof = certificate.proofs[place]
+    lie = {**proof["run"], key: 2**32 - 1 if key == "patterns" else "0" * 64}
+    proofs = [*certificate.proofs[:place], {**proof, "run": lie}, *certificate.proofs[place + 1 :]]
+    with pytest.raises(certify.CertificateError, match=r"record|another"):
+        certify.check(replace(certificate, proofs=tuple(proofs)))
+
+
+def test_a_run_shows_nothing_else():
+    certificate = certify.load("quantizers.naturalcompression.sign_symmetry")
+    with pytest.raises(certify.CertificateError, match="zero"):
+        certify.check(certificate, bound=1)
+    (proof,) = certificate.proofs
+    for wrong in ({**proof, "run": None}, {"at": 0, "goal": proof["goal"]}, {**proof, "terms": []}):
+        with pytest.raises(certify.CertificateError):
+            certify.check(replace(certificate, proofs=(wrong,)))
+
+
+def test_a_goal_about_other_things_is_not_shown_by_a_run():
+    certificate, run = certify.load("sparsifiers.topk.contraction"), certify.load(CLAIM).proofs[-1]["run"]
+    proofs = tuple({"at": proof["at"], "goal": proof["goal"], "run": run} for proof in certificate.proofs)
+    with pytest.raises(certify.CertificateError, match="no other"):
+        certify.check(replace(certificate, kind="exhaustion", proofs=proofs))
+
+
+def test_what_was_run_before_is_found_again_and_the_rest_must_be_run():
+    model = certify.models()[CLAIM]
+    assert find(model) == certify.load(CLAIM)
+    asked = []
+    with pytest.raises(NotFoundError, match="differ"):
+        find(model, exhaustive=lambda name: asked.append(name) or fails(name))
+    assert asked == ["naturalcompression.float32"]
+
+
+def fails(name):
+    raise certify.CertificateError(f"{name} differs")
+
+
+def test_the_command_runs_every_pattern_once_and_says_so(monkeypatch, tmp_path):
+    seen = []
+    small = Run("made up", 4000, lambda numbers: seen.append(numbers.size) or 0, (fails,), (exact,))
+    monkeypatch.setattr(exhaustion, "runs", lambda: {"bitplanes": small})
+    exhaustion._counted.cache_clear()
+    command = ["certify", "--exhaustive", "flashcomm.bitplanes.lossless", "--out", str(tmp_path)]
+    try:
+        result = CliRunner().invoke(main, command)
+    finally:
+        _certificates._run_all.cache_clear()
+        exhaustion._counted.cache_clear()
+    assert result.exit_code == 0, result.output
+    assert seen == [4000, 4]  # all of them, and the share that a check runs
+    written = certify.from_json((tmp_path / "flashcomm.bitplanes.lossless.json").read_text("utf-8"))
+    assert (written.kind, written.proofs[0]["run"]["patterns"]) == ("exhaustion", 4000)

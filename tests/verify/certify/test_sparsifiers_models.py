@@ -1,0 +1,126 @@
+"""Models of the column sparsifiers against its kernels and their exact laws."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy as sp
+from goal_values import check_goals
+
+from commbounds.compressors import AdaptiveSparsification, BlockTopK, ChunkTopK, HardThreshold, RandK, TopK
+
+SEEDS = range(12)
+
+
+def integers(seed, n):
+    """Small integers with ties and zeros, not all zero; float64 sums and squares of them are exact."""
+    x = np.random.default_rng(seed).integers(-4, 4, n, endpoint=True).astype(np.float64)
+    x[0] += not x.any()
+    return x
+
+
+def parts(compressor, x):
+    """Sums of squares: of what the kernel sends, which is sent as it is, and of the rest."""
+    sent = compressor(x)
+    assert (sent[sent != 0] == x[sent != 0]).all()
+    return int(sent @ sent), int((x - sent) @ (x - sent))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_topk_conditions(seed):
+    n = 1 + seed % 7
+    for k in range(1, n + 1):
+        kept, rest = parts(TopK(k), integers(seed, n))
+        values = {"n": n, "k": k, "kept": kept, "rest": rest}
+        check_goals("sparsifiers.topk.contraction", ["contraction"], values)
+        for mu in (Fraction(k, n), Fraction(2 * k - 1, 2 * n)):
+            check_goals("sparsifiers.topk.ceil_k", ["contraction, times n"], {**values, "mu": mu})
+        workers = [integers(100 * seed + i, n) for i in range(3)]
+        workers[0][0] += not sum(workers).any()
+        sums = [sum(column) for column in zip(*(parts(TopK(k), x) for x in workers), strict=True)]
+        check_goals("sparsifiers.topk.local_contraction", ["contraction"], {**values, "kept": sums[0], "rest": sums[1]})
+        off = sum(TopK(k)(x) - x for x in workers)
+        average = sum(workers)
+        check_goals(
+            "sparsifiers.topk.global_error",
+            ["average"],
+            {
+                **{"n": n, "k": k, "P": 3, "lost": sums[1], "sumsq": sum(sums)},
+                "mean_error": Fraction(int(off @ off), 9),
+                "norm2bar": sp.sqrt(sp.Rational(int(average @ average), 9)),
+            },
+        )
+
+
+def test_topk_of_equal_entries_meets_the_bound():
+    kept, rest = parts(TopK(2), np.ones(5))
+    values = {"n": 5, "k": 2, "kept": kept, "rest": rest}
+    assert check_goals("sparsifiers.topk.contraction", ["contraction"], values) == [0]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_grouped_conditions(seed):
+    n = 1 + seed % 9
+    x = integers(seed, n)
+    for block in range(1, n + 1):
+        blocks = -(-n // block)
+        for k in range(1, blocks + 1):
+            kept, rest = parts(BlockTopK(k, block), x)
+            values = {"blocks": blocks, "k": k, "kept": kept, "rest": rest}
+            check_goals("sparsifiers.blocktopk.contraction", ["contraction"], values)
+    for chunk in range(1, n + 3):
+        for k in range(1, chunk + 1):
+            message = ChunkTopK(k, chunk).compress(x)
+            sent, bits = ChunkTopK(k, chunk).decompress(message), 0
+            for start in range(0, n, chunk):
+                piece, own = x[start : start + chunk], sent[start : start + chunk]
+                values = {
+                    **{"n": n, "chunk": chunk, "k": k, "length": piece.size},
+                    **{"kept": int(own @ own), "rest": int((piece - own) @ (piece - own))},
+                }
+                one = "one short chunk" if n < chunk else "a chunk"
+                most = "k entries or more" if piece.size >= k else "fewer than k"
+                assert piece.size >= k or not values["rest"]
+                check_goals("sparsifiers.chunktopk.contraction", [f"{one} of {most}"], values)
+                bits += min(k, piece.size) * (64 + (chunk - 1).bit_length())
+            assert bits == message.bits  # what the steps of the induction add up to
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_threshold_conditions(seed):
+    n = 1 + seed % 7
+    for threshold in (0.5, 2.0, 3.0, 9.0):
+        compressor, x = HardThreshold(threshold), integers(seed, n)
+        kept, rest = parts(compressor, x)
+        count = int((compressor(x) != x).sum())
+        values = {"n": n, "kept": kept, "rest": rest, "lost": rest, "count": count, "threshold": Fraction(threshold)}
+        check_goals("sparsifiers.hardthreshold.nonexpansive", ["error"], values)
+        check_goals("sparsifiers.hardthreshold.absolute_error", ["error"], values)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_adaptive_conditions(seed):
+    n = 2 + seed % 4
+    x = [abs(int(v)) for v in integers(seed, n)]
+    x[0] += 1
+    first, second, third = (sum(v**power for v in x) for power in (1, 2, 3))
+    law = AdaptiveSparsification().law(x)
+    error = sum(p * sum((v - Fraction(o)) ** 2 for v, o in zip(x, output, strict=True)) for p, output in law)
+    assert first * error == sum(v * (second - v**2) for v in x)  # what the induction adds up
+    before = {"n": n - 1, "magnitude": x[-1], "first": first - x[-1]}
+    before |= {"second": second - x[-1] ** 2, "third": third - x[-1] ** 3}
+    (slack,) = check_goals("sparsifiers.adaptivesparsification.contraction", ["one more entry"], before)
+    assert slack == ((1 - Fraction(1, n)) * second - error) * first
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (3, 1), (3, 2), (4, 2), (5, 3)])
+def test_randk_inclusion(n, k, scaled):
+    law = RandK(k, scaled=scaled).law(range(1, n + 1))
+    gain = Fraction(n, k) if scaled else 1
+    for i in range(n):
+        marginal = {}
+        for probability, output in law:
+            marginal[output[i]] = marginal.get(output[i], 0) + probability
+        kept = Fraction(k, n)
+        assert marginal == {value: p for value, p in (((i + 1) * gain, kept), (0, 1 - kept)) if p}

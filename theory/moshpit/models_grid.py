@@ -1,0 +1,307 @@
+"""What certificates about Moshpit all-reduce on grids, about the mean and about what is sent prove."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.moshpit.models_groups import blocks_of_skipped
+from commbounds.theory.moshpit.terms import M, N, dims, mean_overlap, rounds
+from commbounds.theory.quantities import n
+
+_full, _over, _own = sp.symbols("full over own", integer=True, nonnegative=True)
+_held, _weight = sp.symbols("held weight", positive=True)
+
+
+def off_the_mean(held: Any, weight: Any) -> Any:
+    """Squared distance of `held` equal weights, and N - held zeros, from the weights 1/N of the mean."""
+    return held * (weight - 1 / N) ** 2 + (N - held) / N**2
+
+
+def whole_mean(bound: Any, side: Any, count: Any) -> tuple[Goal, ...]:
+    """That `count` rounds among `side` peers each, who hold means of disjoint sets, end with the mean of all peers."""
+    ones = {"the weights add up to 1": _held * _weight - 1}
+    sizes = {"peers": N - side**count, "held": _held - side**count}
+    return (
+        Goal("one more round", (_held * side) * (_weight / side) - 1, equal=True, zero=ones),
+        Goal("distortion", bound - off_the_mean(_held, _weight), equal=True, positive={"N": N}, zero={**sizes, **ones}),
+    )
+
+
+def by_size_of_sets(variance: Any, side: Any) -> tuple[Goal, ...]:
+    """That a variance starts at one and is divided by `side` in every round."""
+    return recurrence(variance, rounds, 1, lambda before, _: before / side)
+
+
+def variance_of_factor(factor: Any) -> Any:
+    """A peer's variance, by the factor that is left of the expected distortion of independent inputs."""
+    return sp.expand(factor * (N - 1)) / N + 1 / N
+
+
+def _exact(bound: Any) -> tuple[Goal, ...]:
+    return whole_mean(bound, M, dims)
+
+
+def _no_repeats(bound: Any) -> tuple[Goal, ...]:
+    again = sp.Symbol("again", integer=True, positive=True)
+    digit, other = sp.symbols("digit other", integer=True)
+    apart = {"again >= 0": again, "different whole numbers": (digit - other) ** 2 - 1}
+    same = {"equal keys": digit - other}
+    return (
+        Goal("one meeting", bound - 1, given={}),
+        Goal("two meetings contradict", bound - 1 - again, given=apart, zero=same),
+    )
+
+
+def _rectangular(bound: Any) -> tuple[Goal, ...]:
+    after = off_the_mean(_held * M, 1 / _held / M)
+    positive = {"N": N, "held": _held, "M": M}
+    return (Goal("distortion", bound - after, equal=True, positive=positive, zero={"peers": N - _held * M}),)
+
+
+def _factor(bound: Any) -> tuple[Goal, ...]:
+    return by_size_of_sets(variance_of_factor(bound), M)
+
+
+def _failures_of(variance: Any) -> tuple[Goal, ...]:
+    axis = variance.subs(dims, 1)
+    return (
+        *recurrence(variance, dims, 1, lambda before, _: before * axis),
+        *blocks_of_skipped(sp.expand(M * axis)),
+    )
+
+
+def _failures(bound: Any) -> tuple[Goal, ...]:
+    return _failures_of(bound + 1 / N)
+
+
+def _failures_factor(bound: Any) -> tuple[Goal, ...]:
+    return _failures_of(sp.expand(bound * (N - 1)) / N + 1 / N)
+
+
+def _partial(bound: Any) -> tuple[Goal, ...]:
+    overlap, variance, column, rows = sp.symbols("overlap variance column rows", positive=True)
+    claimed = bound.subs(mean_overlap(N, M), (overlap + rows / column) / N)
+    measured = (variance + column * (rows / column**2)) / N - 1 / N
+    return (
+        Goal(
+            "one more column",
+            claimed - measured,
+            equal=True,
+            positive={"N": N},
+            zero={"the columns before": overlap - variance},
+        ),
+    )
+
+
+def _preserved(bound: Any) -> tuple[Goal, ...]:
+    group, others = sp.symbols("group others")
+    moved = (others + _held * (group / _held) - others - group) / N
+    return (Goal("one more group", bound - moved**2, equal=True, vectors=(group, others)),)
+
+
+# --- traffic -----------------------------------------------------------------------------------------------------
+
+
+def with_chunk(bound: Any, largest: Any) -> Any:
+    """The bound where n = M full + over, by the largest chunk."""
+    return bound.subs(sp.ceiling(n / M), largest).subs(n, M * _full + _over)
+
+
+def _per_round(bound: Any) -> Any:
+    return sp.expand(bound.subs(rounds, rounds + 1)) - sp.expand(bound)
+
+
+_several = {"M >= 2": M - 2}
+
+
+def _words(bound: Any) -> tuple[Goal, ...]:
+    sent = (_full * M + _over - _own) + (M - 1) * _own
+    equal, unequal = with_chunk(bound, _full).subs(_over, 0), with_chunk(bound, _full + 1)
+    return (
+        Goal("no round", bound.subs(rounds, 0), equal=True),
+        Goal("alone", bound.subs(M, 1), equal=True),
+        Goal("equal chunks", _per_round(equal) - sent.subs({_over: 0, _own: _full}), given=_several),
+        Goal("unequal chunks", _per_round(unequal) - sent, given={"chunks": _full + 1 - _own, **_several}),
+    )
+
+
+def _equal_chunks(bound: Any) -> tuple[Goal, ...]:
+    return recurrence(bound.subs(n, M * _full), rounds, 0, lambda sent, _: sent + (M * _full - _full) + (M - 1) * _full)
+
+
+def _critical_path(bound: Any) -> tuple[Goal, ...]:
+    goals = [Goal("no round", bound.subs(rounds, 0), equal=True)]
+    for name, largest, over in (("equal", _full, sp.Integer(0)), ("unequal", _full + 1, _over)):
+        step = _per_round(with_chunk(bound, largest).subs(_over, over))
+        given = {
+            "M >= 1": M - 1,
+            "own chunk <= largest": largest - _own,
+            "own chunk >= n/M, rounded down": _own - _full,
+        }
+        most = step / 2 - (M * _full + over - _own)
+        goals += [
+            Goal(f"{name} chunks: both steps", step - 2 * (M - 1) * largest, equal=True),
+            Goal(f"{name} chunks: nobody receives more", step / 2 - (M - 1) * _own, given=given),
+            Goal(f"{name} chunks: nobody sends more", most, given={"over <= M - 1": M - 1 - over, **given}),
+        ]
+    return tuple(goals)
+
+
+def _messages(bound: Any) -> tuple[Goal, ...]:
+    return recurrence(bound, rounds, 0, lambda sent, _: sent + (M - 1) + (M - 1))
+
+
+def _steps(bound: Any) -> tuple[Goal, ...]:
+    more = sp.Symbol("more", integer=True, nonnegative=True)
+    return (
+        Goal("alone", bound.subs(M, 1), equal=True),
+        *recurrence(bound.subs(M, more + 2), rounds, 0, lambda steps, _: steps + 1 + 1),
+    )
+
+
+_LAW = "every stack of vectors, real arithmetic"
+_GRID = f"every side M, every d, N = M^d, {_LAW}"
+_WEIGHTS = (
+    "A peer's vector is a weighted sum of the initial ones: `held` equal weights. A group's members hold means of "
+    "disjoint sets, since they differ in the digit that their chunk indices gave, so that a round multiplies `held` by "
+    "M and divides the weights by M. "
+)
+_CHUNKS = (
+    "n = M full + over, 0 <= over < M: chunks have `full` or full + 1 entries, and full + 1 if over > 0 for some. A "
+    "member with a chunk of `own` entries sends n - own words to the owners of the other chunks, and its averaged "
+    "chunk to the M - 1 others. Two cases, over = 0 and over >= 1. "
+)
+_SENT = "every M, n and T, every chunk index"
+
+GRID_MODELS = by_claim(
+    Model(
+        claim="moshpit.grid.exact",
+        words=_WEIGHTS
+        + "By induction they add up to one; there are M^d = N after d rounds, and their squared distance "
+        "from the weights of the mean is zero.",
+        scope=_GRID,
+        goals=_exact,
+        tie=("moshpit.grid.exact", "tests/verify/certify/test_moshpit_models.py::test_weights_on_full_grids"),
+    ),
+    Model(
+        claim="moshpit.grid.late",
+        words="In the first round all are by themselves: weights stay, and with all last digits zero a full grid of d "
+        "axes is left. " + _WEIGHTS + "There are M^d = N after d more rounds.",
+        scope=_GRID + ", chunk indices by rank",
+        goals=_exact,
+        tie=("moshpit.grid.late", "tests/verify/certify/test_moshpit_models.py::test_weights_of_late_grids"),
+    ),
+    Model(
+        claim="moshpit.grid.no_repeats",
+        words="Two peers that share a group get different chunk indices there, `digit` and `other`, which stay in "
+        "their keys for the next d - 1 rounds. If they met `again` within them their keys would be equal: of whole "
+        "numbers with a difference that is zero, and whose square is one or more, everything follows.",
+        scope="every side M, every d, N = M^d, every way to deal out chunk indices",
+        goals=_no_repeats,
+        tie=("moshpit.grid.no_repeats", "tests/verify/certify/test_moshpit_models.py::test_indices_stay_in_keys"),
+    ),
+    Model(
+        claim="moshpit.grid.rectangular",
+        words="`held` = N/M peers are in every first group, so that all hold means of `held`; the second groups have "
+        "one member of each of the M first ones, and means of `held` M = N are left.",
+        scope=f"every M, every multiple N <= M^2 of M, {_LAW}, chunk indices by rank",
+        goals=_rectangular,
+        tie=("moshpit.grid.rectangular", "tests/verify/certify/test_moshpit_models.py::test_weights_of_rectangles"),
+    ),
+    Model(
+        claim="moshpit.grid.factor",
+        words="A peer holds the mean of disjoint means, M a round: the variance v of its vector is divided by M. The "
+        "mean of all has the variance 1/N, so the expected distortion is v - 1/N, of 1 - 1/N at the start: v by the "
+        "claim is shown to be 1 and then divided by M. Induction on t.",
+        scope="every side M, every d, N = M^d >= 2, every t <= d, real arithmetic",
+        goals=_factor,
+        tie=("moshpit.grid.factor", "tests/verify/certify/test_moshpit_models.py::test_weights_on_full_grids"),
+    ),
+    Model(
+        claim="moshpit.trials.keys",
+        words="As moshpit.grid.factor: inputs in random cells are exchangeable, so that the factor is that of "
+        "independent inputs. Induction on t.",
+        scope="every side M, every d, N = M^d >= 2, every t <= d, real arithmetic; the law that trials draw from",
+        goals=_factor,
+        tie=("moshpit.grid.factor", "moshpit.trials.keys"),
+    ),
+    Model(
+        claim="moshpit.grid.failures",
+        words="v = E D + 1/N is the expected sum of squared weights of one peer's vector. Averaging a line multiplies "
+        "it by h, the expected squared norm of a row of the line's averaging matrix, which is (number of blocks)/M in "
+        "the mean; axes are independent, each is used once: induction on d, where h is v of one axis. M h is the "
+        "number of blocks: induction on M, as in moshpit.random_groups.skip.",
+        scope="every side M, every d, N = M^d, every p, real arithmetic",
+        goals=_failures,
+        tie=("moshpit.grid.failures", "tests/verify/certify/test_moshpit_models.py::test_blocks_of_skipped"),
+    ),
+    Model(
+        claim="moshpit.trials.fixed",
+        words="As moshpit.grid.failures, over 1 - 1/N: inputs in random cells are exchangeable, so that the factor is "
+        "that of independent inputs. Induction on d and on M.",
+        scope="every side M, every d, N = M^d >= 2, every p, real arithmetic; the law that trials draw from",
+        goals=_failures_factor,
+        tie=("moshpit.grid.failures", "moshpit.trials.fixed"),
+    ),
+    Model(
+        claim="moshpit.grid.partial",
+        words="A row's mean has the variance 1/n_row, and row means are independent. A peer's vector at the end is the "
+        "mean over its column of row means: variance `rows`/`column`^2, with `column` the peers of the column and "
+        "`rows` the sum over them of 1/n_row. `overlap` and `variance` are the sums over the columns before of the "
+        "peers' 1/(n_row n_col) and of their variances, equal by induction; the mean overlap is the expectation of the "
+        "one over N, and the mean of all has the variance 1/N.",
+        scope="every side M, every N <= M^2, real arithmetic",
+        goals=_partial,
+        tie=("moshpit.grid.partial", "tests/verify/certify/test_moshpit_models.py::test_columns"),
+    ),
+    Model(
+        claim="moshpit.mean.preserved",
+        words="`group` is the sum of a group's `held` vectors, peers that fail being groups of one, and `others` that "
+        "of the groups before, which is what it was. All members get group/held.",
+        scope=f"every N, every partition into groups in every round, every failures, {_LAW}",
+        goals=_preserved,
+        tie=("moshpit.mean.preserved", "tests/verify/certify/test_moshpit_models.py::test_projection"),
+    ),
+    Model(
+        claim="moshpit.traffic.words",
+        words=_CHUNKS + "Induction on the rounds; a group of one sends nothing.",
+        scope=_SENT,
+        goals=_words,
+        tie=("moshpit.traffic.words", "tests/verify/certify/test_moshpit_models.py::test_chunks"),
+    ),
+    Model(
+        claim="moshpit.traffic.equal_chunks",
+        words="All chunks have `full` = n/M entries. A member sends n - full words to the owners of the other chunks, "
+        "and its averaged chunk to the M - 1 others. Induction on the rounds.",
+        scope="every M, every multiple n of M, every T",
+        goals=_equal_chunks,
+        tie=("moshpit.traffic.equal_chunks", "tests/verify/certify/test_moshpit_models.py::test_chunks"),
+    ),
+    Model(
+        claim="moshpit.traffic.critical_path",
+        words=_CHUNKS + "In reduce-scatter it receives M - 1 copies of its own chunk and sends the rest of its vector, "
+        "in all-gather the other way round. The largest is what the owner of a largest chunk receives, and sends: "
+        "nobody does more. Induction on the rounds.",
+        scope=_SENT,
+        goals=_critical_path,
+        tie=("moshpit.traffic.critical_path", "tests/verify/certify/test_moshpit_models.py::test_chunks"),
+    ),
+    Model(
+        claim="moshpit.traffic.messages",
+        words="A member sends a chunk to each of the M - 1 others, and its averaged chunk. Induction on the rounds.",
+        scope="every M and T, every n >= 1",
+        goals=_messages,
+        tie=("moshpit.traffic.messages",),
+    ),
+    Model(
+        claim="moshpit.traffic.steps",
+        words="A round has a reduce-scatter and an all-gather where groups have M = more + 2 members, and no step "
+        "where they have one. Induction on the rounds.",
+        scope="every M and T, every n >= 1",
+        goals=_steps,
+        tie=("moshpit.traffic.steps",),
+    ),
+)

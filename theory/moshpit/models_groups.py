@@ -1,0 +1,272 @@
+"""What certificates about averaging in random groups prove."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.moshpit.terms import (
+    M,
+    N,
+    blocks,
+    deaf,
+    failure,
+    mean_blocks,
+    r,
+    regrouped,
+    rounds,
+    spread,
+    survivors,
+)
+
+_a, _b = sp.symbols("a b", real=True)
+_groups = sp.Symbol("groups", integer=True, positive=True)
+_several = {"N - 1": N - 1}
+
+
+def projection(expected: Any) -> dict[str, Any]:
+    """What E A = a I + b J meets, by the expected number of groups: its rows add up to one, and its trace."""
+    return {"a row of A adds up to 1": _a + _b * N - 1, "the trace of A is E R": N * (_a + _b) - expected}
+
+
+def made(factor: Any) -> Any:
+    """The expected number of groups with which one round has such a factor."""
+    return factor * (N - 1) + 1
+
+
+def per_group(factor: Any) -> Any:
+    """The expected number of blocks that a group of M becomes, of those with which one round has such a factor."""
+    return (made(factor) / _groups).subs(N, _groups * M)
+
+
+def blocks_of_skipped(became: Any) -> tuple[Goal, ...]:
+    """That M members make so many blocks if each of them fails, and is then by itself: induction on M."""
+    more = became + failure + (1 - failure) * failure**M
+    return (
+        Goal("one member", became.subs(M, 1) - 1, equal=True),
+        Goal("one more member", became.subs(M, M + 1) - more, equal=True),
+    )
+
+
+def second_moment(probability: Any) -> Goal:
+    """That p (1 - p) squares + p^2 total^2 is the second moment of a sum of vectors, each there with probability p."""
+    x, total, squares = sp.symbols("x total squares")
+    moment = probability * (1 - probability) * squares + probability**2 * total**2
+    longer = probability * (1 - probability) * (squares + x**2) + probability**2 * (total + x) ** 2
+    added = 2 * probability**2 * total * x + probability * x**2
+    return Goal("one more vector", longer - moment - added, equal=True, vectors=(x, total))
+
+
+def _general(bound: Any) -> tuple[Goal, ...]:
+    return (Goal("one round", bound - _a, equal=True, positive=_several, zero=projection(blocks)),)
+
+
+def _factor(bound: Any) -> tuple[Goal, ...]:
+    start, step = recurrence(bound, rounds, 1, lambda factor, _: _a * factor)
+    return start, Goal("step", step.show, equal=True, positive=_several, zero=projection(r))
+
+
+def _upper(bound: Any) -> tuple[Goal, ...]:
+    exact = sp.Symbol("exact", nonnegative=True)
+    given = {"r >= 1": r - 1, "N >= r": N - r, "exact": exact, "the bound of these rounds": bound - exact}
+    more = bound.subs(rounds, rounds + 1) - (r - 1) / (N - 1) * exact
+    return (
+        Goal("first", bound.subs(rounds, 0) - 1, equal=True),
+        Goal("step", more, given=given, positive={"N": N, **_several}),
+    )
+
+
+def _labels(bound: Any) -> tuple[Goal, ...]:
+    one = bound.subs(rounds, 1)
+    occupied = made(one)
+    more = occupied.subs(N, N + 1) - occupied - (1 - occupied / r)
+    return (
+        *recurrence(bound, rounds, 1, lambda factor, _: factor * one),
+        Goal("two peers", occupied.subs(N, 2) - (1 + (1 - 1 / r)), equal=True),
+        Goal("one more peer", more, equal=True),
+    )
+
+
+def _all_partitions(bound: Any) -> tuple[Goal, ...]:
+    partitions, following, total = sp.symbols("partitions following total", positive=True)
+    bound = bound.subs(mean_blocks(N), following / partitions - 1)
+    one = bound.subs(rounds, 1)
+    return (
+        *recurrence(bound, rounds, 1, lambda factor, _: factor * one),
+        Goal(
+            "blocks",
+            made(one) - total / partitions,
+            equal=True,
+            positive={"partitions": partitions},
+            zero={"a further peer joins one of the blocks, or none": following - (total + partitions)},
+        ),
+    )
+
+
+def _with_replacement(bound: Any) -> tuple[Goal, ...]:
+    slots = sp.Symbol("slots", positive=True)
+    return recurrence(bound, r, 0, lambda left, _: left + slots / N * (1 / slots))
+
+
+def _skip(bound: Any) -> tuple[Goal, ...]:
+    return blocks_of_skipped(per_group(bound))
+
+
+def _abort(bound: Any) -> tuple[Goal, ...]:
+    became = per_group(bound)
+    whole = (M - became) / (M - 1)
+    return (
+        Goal("one member", became.subs(M, 1) - 1, equal=True),
+        Goal("two members", whole.subs(M, 2) - (1 - failure) ** 2, equal=True),
+        Goal("one more member", whole.subs(M, M + 1) - (1 - failure) * whole, equal=True),
+    )
+
+
+def _regrouping(bound: Any) -> tuple[Goal, ...]:
+    there = sp.Symbol("there", nonnegative=True)
+    alone = made(bound.subs(regrouped(N, M, failure), there)) - there
+    return recurrence(alone, N, 0, lambda peers, _: peers + failure)
+
+
+def _one_way(bound: Any) -> tuple[Goal, ...]:
+    after, squares = sp.symbols("after squares", nonnegative=True)
+    shift = deaf * (1 - deaf) * squares / N**2
+    zero = {
+        **projection(r),
+        "what is left is a of what there was": after - _a * spread,
+        "squared distances from the groups' means": squares - N * (spread - after),
+    }
+    return (
+        second_moment(deaf),
+        Goal("shift of the mean", bound - shift, equal=True, positive={"N": N, **_several}, zero=zero),
+    )
+
+
+def _leaving(bound: Any) -> tuple[Goal, ...]:
+    one, both = survivors / N, survivors * (survivors - 1) / (N * (N - 1))
+    x, total = sp.symbols("x total")
+    squares = sp.Symbol("squares")
+    step = recurrence(bound, rounds, 0, lambda shift, _: _a * shift)[1]
+    moment, more = (one - both) * squares + both * total**2, (one - both) * x**2 + both * (2 * total * x + x**2)
+    longer = (one - both) * (squares + x**2) + both * (total + x) ** 2
+    return (
+        Goal("one more vector", longer - (moment + more), equal=True, vectors=(x, total)),
+        Goal("first", bound.subs(rounds, 0) - (one - both) * N * spread / survivors**2, equal=True),
+        Goal("step", step.show, equal=True, positive={"n'": survivors, **_several}, zero=projection(r)),
+    )
+
+
+_COUNTING = (
+    "Averaging within groups is a symmetric projection A, and its rank R is the number of groups, peers by themselves "
+    "included. If renaming peers does not change the law, E A = a I + b J: every entry of the diagonal is a + b, every "
+    "other b. Rows of A add up to one, so a + b N = 1; the trace is the rank, so N (a + b) = E R. The squared norm of "
+    "A x is <x, A x>, in the mean a times that of x where x has no mean, as J x = 0: a is the factor of a round. "
+)
+_INVERSE = _COUNTING + "So E R = 1 + (N - 1) a, which is what the goals are about. "
+_ROUNDS = "Rounds are independent: induction on T. "
+_LAW = "every stack of vectors, real arithmetic"
+
+GROUP_MODELS = by_claim(
+    Model(
+        claim="moshpit.random_groups.general",
+        words=_COUNTING + "Solved for a.",
+        scope=f"every N >= 2, every law of groups that does not change if peers are renamed, {_LAW}",
+        goals=_general,
+        tie=("moshpit.random_groups.general", "tests/verify/certify/test_moshpit_models.py::test_projection"),
+    ),
+    Model(
+        claim="moshpit.random_groups.factor",
+        words=_COUNTING + "R = r. " + _ROUNDS,
+        scope=f"every N >= 2, every r <= N, every T, {_LAW}",
+        goals=_factor,
+        tie=("moshpit.random_groups.factor", "tests/verify/certify/test_moshpit_models.py::test_projection"),
+    ),
+    Model(
+        claim="moshpit.random_groups.upper",
+        words="`exact` is the factor of T rounds, which the next multiplies by (r - 1)/(N - 1), as "
+        "moshpit.random_groups.factor says; by induction it is no more than the bound.",
+        scope=f"every N >= 2, every r <= N, every T, {_LAW}",
+        goals=_upper,
+        tie=("moshpit.random_groups.factor", "moshpit.random_groups.upper"),
+    ),
+    Model(
+        claim="moshpit.random_groups.labels",
+        words=_INVERSE + "R counts the labels that occur. A further peer has a new one with probability 1 - R/r: "
+        "induction on N, from two peers, whose labels are equal with probability 1/r. " + _ROUNDS,
+        scope=f"every N >= 2, every r >= 1, every T, {_LAW}",
+        goals=_labels,
+        tie=("moshpit.random_groups.labels", "tests/verify/certify/test_moshpit_models.py::test_labels"),
+    ),
+    Model(
+        claim="moshpit.random_groups.all_partitions",
+        words=_INVERSE + "`partitions` is the number B(N) of set partitions, `total` that of their blocks, `following` "
+        "is B(N + 1): a further peer joins one of the R blocks or is by itself, so that every partition is followed by "
+        "R + 1. " + _ROUNDS,
+        scope=f"every N >= 2, every T, {_LAW}",
+        goals=_all_partitions,
+        tie=("moshpit.random_groups.all_partitions", "tests/verify/certify/test_moshpit_models.py::test_partitions"),
+    ),
+    Model(
+        claim="moshpit.random_groups.with_replacement",
+        words="A group of `slots` slots, of N, holds the mean of as many independent draws from the peers: its squared "
+        "distance from the initial mean is D_0/slots in the mean. Induction on the number of groups.",
+        scope=f"every N >= 2, every r, every size of groups, {_LAW}",
+        goals=_with_replacement,
+        tie=("moshpit.random_groups.with_replacement",),
+    ),
+    Model(
+        claim="moshpit.random_groups.skip",
+        words=_INVERSE + "There are N/M groups. A further member of a group fails, and is one more block; or is there, "
+        "and makes a block if all others fail, p^M. Induction on M.",
+        scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}",
+        goals=_skip,
+        tie=("moshpit.random_groups.skip", "tests/verify/certify/test_moshpit_models.py::test_blocks_of_skipped"),
+    ),
+    Model(
+        claim="moshpit.random_groups.abort",
+        words=_INVERSE + "There are N/M groups. A group becomes one block with the probability w that all are there, "
+        "else M blocks: M - (M - 1) w, solved for w; a further member is there with probability 1 - p. A group of one "
+        "is one block. Induction on M, from two.",
+        scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}",
+        goals=_abort,
+        tie=("moshpit.random_groups.abort", "tests/verify/certify/test_moshpit_models.py::test_blocks_of_aborted"),
+    ),
+    Model(
+        claim="moshpit.random_groups.regrouping",
+        words=_INVERSE + "`there` is the expected number of groups of those that are there, which the claim's function "
+        "sums up. What is left is the number of the others: p for each of the N peers, by induction.",
+        scope=f"every N >= 2, every M, every p, {_LAW}",
+        goals=_regrouping,
+        tie=("moshpit.random_groups.regrouping",),
+    ),
+    Model(
+        claim="moshpit.trials.random",
+        words=_INVERSE + "As in moshpit.random_groups.skip: induction on the members M of a group.",
+        scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}; the law that trials draw from",
+        goals=_skip,
+        tie=("moshpit.random_groups.skip", "moshpit.trials.random"),
+    ),
+    Model(
+        claim="moshpit.mean.one_way",
+        words="The mean moves by the sum of the deaf peers' x_i - (their groups' means), over N; these vectors add up "
+        "to zero over all peers. The second moment of a sum of vectors x_i, each there with probability q, is q (1 - "
+        "q) sum ||x_i||^2 + q^2 ||sum x_i||^2: one more vector adds 2 q <x, q total> + q ||x||^2, by independence. "
+        "`squares` is what the sum of the squares is in the mean: N times the distortion that a round takes away. "
+        + _COUNTING,
+        scope=f"every N >= 2, every r <= N, every q, {_LAW}",
+        goals=_one_way,
+        tie=("moshpit.mean.one_way", "tests/verify/certify/test_moshpit_models.py::test_deaf_peers"),
+    ),
+    Model(
+        claim="moshpit.mean.leaving",
+        words="Of N vectors that add up to zero n' are drawn without replacement: each with probability n'/N, two of "
+        "them with n' (n' - 1)/(N (N - 1)). The second moment of the drawn ones' sum is (one - both) sum ||x_i||^2 + "
+        "both ||sum x_i||^2, by induction over the vectors; the sum of the squares is N V with no round, V the "
+        "distortion, and every round multiplies the mean by a. " + _COUNTING,
+        scope=f"every N >= 2, every n' <= N, every r <= N, every T, {_LAW}",
+        goals=_leaving,
+        tie=("moshpit.mean.leaving", "tests/verify/certify/test_moshpit_models.py::test_projection"),
+    ),
+)

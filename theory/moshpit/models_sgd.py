@@ -1,0 +1,368 @@
+"""What certificates about Moshpit SGD prove."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.moshpit.terms import (
+    N,
+    convexity,
+    curvature,
+    distance,
+    excess,
+    iterations,
+    mixing,
+    noise,
+    period,
+    periods,
+    quality,
+    smoothness,
+    spread,
+    square,
+    stepsize,
+    survivors,
+)
+
+_x, _m, _g, _s, _d, _u, _w = sp.symbols("x m g s d u w")
+"""Vectors: a peer's point and the mean, less a minimiser, gradients there, a difference of points, two noises."""
+_fx, _fm = sp.symbols("f_x f_m", nonnegative=True)
+_value, _now, _next, _sum, _weights = sp.symbols("value now next sum weights", nonnegative=True)
+_age = sp.Symbol("age", integer=True, nonnegative=True)
+_limit, _share = sp.symbols("limit share", nonnegative=True)
+"""Limit of V between averages, and gamma^2 sigma^2 over the number of peers."""
+_expansion, _weight = sp.symbols("expansion weight", positive=True)
+_euler = sp.Symbol("e", positive=True)
+_several = {"N - 1": N - 1}
+_noisy = noise**2 * (1 - 1 / N)
+
+
+def _pair() -> Goal:
+    """What a step makes of the squared distance of two peers, expected over their noises."""
+    zero = {
+        "<d, u>": _d * _u, "<d, w>": _d * _w, "<u, w>": _u * _w,
+        "variance of u": _u**2 - noise**2, "variance of w": _w**2 - noise**2,
+    }  # fmt: skip
+    after = (1 - stepsize * curvature) * _d - stepsize * (_u - _w)
+    made = (1 - stepsize * curvature) ** 2 * _d**2 + 2 * stepsize**2 * noise**2
+    return Goal("two peers", after**2 - made, equal=True, zero=zero, vectors=(_d, _u, _w))
+
+
+def _spread_after() -> Any:
+    """The distortion after a step and an average: over all ordered pairs, of which N are of one peer."""
+    pairs = (1 - stepsize * curvature) ** 2 * 2 * N**2 * spread + N * (N - 1) * 2 * stepsize**2 * noise**2
+    return mixing * pairs / (2 * N**2)
+
+
+def _spread(bound: Any) -> tuple[Goal, ...]:
+    return _pair(), Goal("all pairs", bound - _spread_after(), equal=True)
+
+
+def _mean_square(bound: Any) -> tuple[Goal, ...]:
+    shrunk = (1 - stepsize * curvature) * _m
+    added = (bound - (1 - stepsize * curvature) ** 2 * square) * N**2 / stepsize**2
+    of_sum = sp.expand(sp.cancel(added))
+    zero = {"<m, u>": _m * _u, "variance of u": _u**2 - _now}
+    step = (shrunk - stepsize * _u) ** 2 - ((1 - stepsize * curvature) ** 2 * _m**2 + stepsize**2 * _now)
+    return (
+        Goal("the mean", step, equal=True, zero=zero, vectors=(_m, _u)),
+        *recurrence(of_sum, N, 0, lambda variance, _: variance + noise**2),
+    )
+
+
+def _leaving(bound: Any) -> tuple[Goal, ...]:
+    one, both = survivors / N, survivors * (survivors - 1) / (N * (N - 1))
+    mean = (1 - stepsize * curvature) ** 2 * square + stepsize**2 * noise**2 / N
+    moment, longer = (
+        (one - both) * squares + both * total**2 for squares, total in ((_now, _x), (_now + _u**2, _x + _u))
+    )
+    drawn = longer - (moment + one * _u**2 + 2 * both * _x * _u)
+    return (
+        _pair(),
+        Goal("one more vector", drawn, equal=True, vectors=(_x, _u)),
+        Goal("those that stay", bound - mean - (one - both) * N * _spread_after() / survivors**2, equal=True),
+    )
+
+
+def _flat(bound: Any) -> tuple[Goal, ...]:
+    return _pair(), *recurrence(bound, periods, 0, lambda before, _: mixing * (before + period * _noisy))
+
+
+def _no_expansion() -> Goal:
+    """That a step of gradient descent brings two points no further apart, times L."""
+    shown = smoothness * (_d**2 - (_d - stepsize * _g) ** 2)
+    given = {"cocoercive": _d * _g * smoothness - _g**2, "gamma <= 2/L": 2 - stepsize * smoothness, "gamma": stepsize}
+    return Goal("no expansion", shown, given=given, vectors=(_d, _g), hints=(_g,))
+
+
+def _averaging_quality(bound: Any) -> tuple[Goal, ...]:
+    given = {"rho": mixing, "noise**2": noise**2, "tau": period, **_several}
+    positive = {"1 - rho": 1 - mixing, "N": N}
+    before = sp.cancel((bound - _now) * (1 - mixing) * N)
+    more = bound - mixing * (_now + period * _noisy)
+    return (
+        _no_expansion(),
+        Goal("at the start", bound, given=given, positive=positive),
+        Goal("one more average", more, given={"up to here, times (1 - rho) N": before, **given}, positive=positive),
+    )
+
+
+# --- rates -------------------------------------------------------------------------------------------------------
+
+_small = {"gamma": stepsize, "L": smoothness}
+_squares = {"quality**2": quality**2, "noise**2": noise**2, "gamma**2": stepsize**2}
+_largest = stepsize**2 * (quality**2 + (period - 1) * noise**2)
+
+
+def _one_peer(mu: Any) -> Goal:
+    """What a peer adds to the squared distance of the mean from a minimiser: m and x, with the slopes s and g there."""
+    drift = stepsize * smoothness * (1 + 2 * stepsize * smoothness) * (_x - _m) ** 2
+    most = drift - 2 * stepsize * (1 - 2 * stepsize * smoothness) * _fm - stepsize * mu * _x**2
+    given = {
+        "convex": _g * _x - _fx - mu * _x**2 / 2,
+        "smooth": _fx + _g * (_m - _x) + smoothness * (_m - _x) ** 2 / 2 - _fm,
+        "slopes": smoothness**2 * (_x - _m) ** 2 - (_g - _s) ** 2,
+        "slope at the mean": 2 * smoothness * _fm - _s**2,
+        **_small,
+    }
+    shown = most - (stepsize**2 * _g**2 - 2 * stepsize * _g * _m)
+    return Goal("one peer", shown, given=given, vectors=(_x, _m, _g, _s), hints=(_g - 2 * _s,))
+
+
+def _between_averages(growth: Any = 1, expansion: Any = 1, most: Any = 1) -> tuple[Goal, ...]:
+    """That V is at most `most` times gamma^2 (delta^2 + (tau - 1) sigma^2), where a step multiplies it by `growth`."""
+    limit = expansion * stepsize**2 * (quality**2 + _age * noise**2)
+    following = growth * expansion * stepsize**2 * (quality**2 + (_age + 1) * noise**2)
+    given = {"age": _age, "up to here": limit - spread, "V": spread, **_squares}
+    if growth != 1:
+        given |= {"growth >= 1": growth - 1, "expansion >= 1": expansion - 1, "expansion <= e": most - expansion}
+    last = {"age <= tau - 1": period - 1 - _age, "tau": period - 1}
+    return (
+        Goal("V after one more step", following - (growth * spread + stepsize**2 * noise**2), given=given),
+        Goal("V between averages", most * _largest - spread, given={**given, **last}),
+    )
+
+
+def _steps(peers: Any, weight: Any) -> tuple[Goal, Any]:
+    """One more step, weighted; and the condition that all steps leave, times `peers`."""
+    cost = stepsize * sp.Rational(3, 2) * smoothness * _limit + _share
+    left = distance**2 + cost * _weights - _now - stepsize * _sum
+    grown = distance**2 + cost * (_weights + weight) - _next - stepsize * (_sum + weight * _value)
+    drift = stepsize * smoothness * (1 + 2 * stepsize * smoothness) * spread
+    given = {
+        "up to here": left,
+        "the step": _now + weight * (drift - 2 * stepsize * (1 - 2 * stepsize * smoothness) * _value + _share) - _next,
+        "gamma <= 1/(4 L)": 1 - 4 * stepsize * smoothness,
+        "f": _value,
+        "V": spread,
+        "V between averages": _limit - spread,
+        "weight": weight,
+        **_small,
+    }
+    left = sp.expand(peers * left.subs({_limit: _largest, _share: stepsize**2 * noise**2 / peers}))
+    return Goal("one more step", grown, given=given), left
+
+
+def _convex(bound: Any) -> tuple[Goal, ...]:
+    step, left = _steps(N, sp.Integer(1))
+    given = {"the steps, times peers": left.subs(_weights, iterations), "now": _now}
+    positive = {"K": iterations, "gamma": stepsize, "N": N}
+    return (
+        _no_expansion(),
+        *_between_averages(),
+        _one_peer(sp.Integer(0)),
+        step,
+        Goal("the average", bound - _sum / iterations, given=given, positive=positive),
+    )
+
+
+def _strongly_convex(bound: Any) -> tuple[Goal, ...]:
+    step, left = _steps(N, _weight)
+    decayed = (1 - stepsize * convexity) ** iterations
+    given = {
+        "the steps, times peers": left,
+        "now": _now,
+        "distance**2": distance**2,
+        "the last weight": _weights * decayed - 1,
+    }
+    positive = {"weights": _weights, "gamma": stepsize, "N": N}
+    return (
+        _no_expansion(),
+        *_between_averages(),
+        _one_peer(convexity),
+        step,
+        Goal("the average", bound - _sum / _weights, given=given, positive=positive),
+    )
+
+
+def _departures(bound: Any) -> tuple[Goal, ...]:
+    step, left = _steps(survivors, sp.Integer(1))
+    given = {"the steps, times peers": left.subs(_weights, iterations)}
+    positive = {"K": iterations, "gamma": stepsize, "n'": survivors}
+    measured = _sum / iterations + _now / (stepsize * iterations)
+    return (
+        _no_expansion(),
+        *_between_averages(),
+        _one_peer(sp.Integer(0)),
+        step,
+        Goal("the average", bound - measured, given=given, positive=positive),
+    )
+
+
+def _nonconvex(bound: Any) -> tuple[Goal, ...]:
+    growth = (1 + stepsize * smoothness) ** 2
+    grown = Goal(
+        "expansion",  # times L
+        smoothness * (growth * _d**2 - (_d - stepsize * _g) ** 2),
+        given={"slopes": smoothness**2 * _d**2 - _g**2, **_small},
+        vectors=(_d, _g),
+        hints=(smoothness * _d + _g,),
+    )
+    cost = stepsize * smoothness**2 * _limit + smoothness * _share
+    left = 2 * (excess - _value) + cost * _weights - stepsize * _sum
+    fallen = _value - stepsize * _s * _g + smoothness * (stepsize**2 * _g**2 + _share) / 2
+    step = Goal(
+        "one more step",
+        2 * (excess - _next) + cost * (_weights + 1) - stepsize * (_sum + _s**2),
+        given={
+            "up to here": left,
+            "descent": fallen - _next,
+            "gamma <= 1/(2 L)": 1 - 2 * stepsize * smoothness,
+            "slopes": smoothness**2 * spread - (_g - _s) ** 2,
+            "V between averages": _limit - spread,
+            **_small,
+        },
+        vectors=(_s, _g),
+        hints=(_g,),
+    )
+    final = bound.subs(sp.E, _euler) - _sum / iterations
+    at_end = {_weights: iterations, _limit: _euler * _largest, _share: stepsize**2 * noise**2 / N}
+    given = {"the steps, times N": sp.expand(N * left.subs(at_end)), "f": _value, "noise**2": noise**2, **_small}
+    return (
+        grown,
+        *_between_averages(growth, _expansion, _euler),
+        step,
+        Goal("the average", final, given=given, positive={"K": iterations, "gamma > 0": stepsize, "N": N}),
+    )
+
+
+_NORMAL = "every step size, curvature and noise, every N, every dimension, real arithmetic"
+_V = (
+    "V is the expected distortion, at most gamma^2 delta^2 after an average by what delta is, and 0 at the start; a "
+    "step multiplies differences by no more than one (`d` and `g`: the difference of two points and that of the slopes "
+    "there, which is cocoercive) and adds noise of variance gamma^2 sigma^2 at most: induction over the steps since, "
+    "`age` <= tau - 1. "
+)
+_PEER = (
+    "A peer's point `x` and the mean `m`, less a minimiser, with f there, `f_x` and `f_m`, less the minimum, and the "
+    "slopes `g` and `s`: convexity between x and the minimiser, smoothness between x and m, twice between slopes. Over "
+    "the peers <g, m> adds up to that of the mean slope, ||g||^2 to its square at least (Jensen), ||x - m||^2 to V, "
+    "||x||^2 to ||m||^2 at least; the mean of independent noises adds gamma^2 sigma^2/{peers}. So the expected squared "
+    "distance makes `the step`. "
+)
+_TELESCOPE = (
+    "`now` and `next` are expected squared distances before and after a step, `value` is the expected f at the mean, "
+    "less the minimum, `sum` that of all steps: induction over the steps, from distance^2. f at the average of the "
+    "means is at most sum/K, by convexity."
+)
+
+SGD_MODELS = by_claim(
+    Model(
+        claim="moshpit.sgd.spread",
+        words="`d` is the difference of two peers' vectors, `u` and `w` their noises, independent of all else and of "
+        "mean zero: products of different ones are zero in the mean. V is the sum over all ordered pairs of ||d||^2, "
+        "over 2 N^2; N (N - 1) of them get noise. An average multiplies the expectation by rho.",
+        scope=_NORMAL,
+        goals=_spread,
+        tie=("moshpit.sgd.spread", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_quadratics"),
+    ),
+    Model(
+        claim="moshpit.sgd.mean_square",
+        words="Averages keep the mean `m`; `u` is the mean of the peers' noises, of variance `now`, independent of m. "
+        "N^2 `now` is the variance of their sum, by the claim: every peer adds sigma^2. Induction on N.",
+        scope=_NORMAL,
+        goals=_mean_square,
+        tie=("moshpit.sgd.mean_square", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_quadratics"),
+    ),
+    Model(
+        claim="moshpit.sgd.leaving",
+        words="The mean square of all N after the step is that of moshpit.sgd.mean_square, the distortion that of "
+        "moshpit.sgd.spread. Of N vectors about their mean n' are drawn without replacement: each with probability "
+        "`one` = n'/N, two of them with n' (n' - 1)/(N (N - 1)). The second moment of the drawn ones' sum is (one - "
+        "both) times the sum of squares, N times the distortion, and both times the square of the sum, which is zero.",
+        scope=_NORMAL + ", every n' <= N, N >= 2",
+        goals=_leaving,
+        tie=("moshpit.sgd.leaving", "moshpit.sgd.mean_square", "moshpit.sgd.spread"),
+    ),
+    Model(
+        claim="moshpit.sgd.flat",
+        words="Where f is constant a step adds to the distortion, over gamma^2, sigma^2 (1 - 1/N): that of N "
+        "independent noises. tau steps and an average make the recurrence; induction on the averages.",
+        scope="every rho < 1, every tau, N and sigma, every number of averages, real arithmetic",
+        goals=_flat,
+        tie=("moshpit.sgd.flat", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_quadratics"),
+    ),
+    Model(
+        claim="moshpit.sgd.averaging_quality",
+        words="`d` is the difference of two peers' points and `g` that of the slopes there, cocoercive as f is convex "
+        "and smooth: a step brings points no further apart, noise of variance sigma^2 at most adds sigma^2 (1 - 1/N) "
+        "to the distortion over gamma^2, `now`; an average multiplies by rho. Induction on the averages.",
+        scope="every convex and smooth f, every gamma <= 2/L, every rho < 1, every tau, N and sigma, every number of "
+        "averages, real arithmetic",
+        goals=_averaging_quality,
+        tie=(
+            "moshpit.sgd.averaging_quality",
+            "tests/verify/certify/test_moshpit_models.py::test_sgd_on_bent_functions",
+        ),
+    ),
+    Model(
+        claim="moshpit.sgd.convex",
+        words=_V + _PEER.format(peers="N") + _TELESCOPE,
+        scope="every convex and L-smooth f in every dimension, every gamma <= 1/(4 L), every tau, N, K and sigma, real "
+        "arithmetic",
+        goals=_convex,
+        tie=("moshpit.sgd.convex", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_bent_functions"),
+    ),
+    Model(
+        claim="moshpit.sgd.strongly_convex",
+        words=_V
+        + _PEER.format(peers="N")
+        + "Step k has the weight (1 - gamma mu)^-(k+1), and `weights` is their sum, at least the last of them. `now` "
+        "and `next` are expected squared distances before and after a step, times the weight of the step before, "
+        "`value` is the expected f at the mean, less the minimum, `sum` that of all steps, weighted: induction over "
+        "the steps, from distance^2. f at the weighted average of the means is at most sum/weights, by convexity.",
+        scope="every mu-strongly convex and L-smooth f in every dimension, every gamma <= 1/(4 L), every tau, N, K and "
+        "sigma, real arithmetic",
+        goals=_strongly_convex,
+        tie=("moshpit.sgd.strongly_convex", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_bent_functions"),
+    ),
+    Model(
+        claim="moshpit.sgd.departures",
+        words=_V
+        + _PEER.format(peers="n'")
+        + "Here `m` is the mean of the peers' points with weights w that do not depend on them, of which those that "
+        "stay are the mean at the end: w >= 0, they add up to one and their squares to 1/n' at most; E w is the same "
+        "for all peers, so that sum w_i ||x_i - m||^2 is V at most in the mean, and f at the peers' mean is at most "
+        "the mean of "
+        "f(m). " + _TELESCOPE,
+        scope="every convex and L-smooth f in every dimension, every gamma <= 1/(4 L), every tau, N, n', K and sigma, "
+        "departures at random, real arithmetic",
+        goals=_departures,
+        tie=("moshpit.sgd.departures",),
+    ),
+    Model(
+        claim="moshpit.sgd.nonconvex",
+        words="`d` is the difference of two peers' points, `g` that of the slopes there, L ||d|| at most: a step "
+        "multiplies V by (1 + gamma L)^2 at most, `expansion` since the last average, and adds gamma^2 sigma^2 at "
+        "most; `age` <= tau - 1 steps expand by (1 + gamma L)^(2 (tau - 1)) <= exp(2 gamma L (tau - 1)) <= e, as 1 + "
+        "x <= exp(x) and gamma <= 1/(2 L (tau - 1)). Then `s` is the slope at the mean and `g` the mean slope, L^2 V "
+        "apart at most in the mean square (Jensen); `value` and `next` are expected f at the mean, less the infimum: "
+        "the descent lemma. Induction over the steps, from `excess`; `sum` adds up ||s||^2.",
+        scope="every L-smooth f that is bounded below, in every dimension, every gamma <= 1/(2 L) and 1/(2 L (tau - "
+        "1)), every tau, N, K and sigma, real arithmetic",
+        goals=_nonconvex,
+        tie=("moshpit.sgd.nonconvex",),
+    ),
+)

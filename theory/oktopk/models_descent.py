@@ -1,0 +1,154 @@
+"""What certificates about Ok-Topk SGD prove."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.oktopk.terms import before, eta, gap, horizon, missed, moment, move, smooth, xi
+from commbounds.theory.quantities import k, n
+
+_gamma, _residual, _rest, _accumulated = sp.symbols("gamma residual rest accumulated", nonnegative=True)
+_TESTS = "tests/verify/certify/test_oktopk_models.py::"
+
+
+def _with_gamma(bound: Any) -> Any:
+    """The bound with gamma for sqrt(1 - k/n)."""
+    return bound.xreplace({sp.sqrt(1 - k / n): _gamma})
+
+
+_TRIANGLES = {
+    "residual <= |A - TopK(A)| + |TopK(A) - u/P|": _rest + missed - _residual,
+    "|A - TopK(A)| <= gamma |A|": _gamma * _accumulated - _rest,
+    "|A| <= before + move": before + move - _accumulated,
+    "gamma >= 0": _gamma,
+}
+_NORMS = (
+    "A is the mean accumulated gradient, with norm `accumulated`; `rest` is that of A - TopK(A), which is at most "
+    "gamma = sqrt(1 - k/n) times it, by sparsifiers.topk.contraction. The mean residual is A - u/P, by conservation of "
+    "mass. "
+)
+
+
+def _residual_missed(bound: Any) -> tuple[Goal, ...]:
+    return (Goal("residual", _with_gamma(bound) - _residual, given=_TRIANGLES),)
+
+
+def _residual_xi(bound: Any) -> tuple[Goal, ...]:
+    zero = {"definition of xi": missed - xi * move}
+    return (Goal("residual", _with_gamma(bound) - _residual, given=_TRIANGLES, zero=zero),)
+
+
+def _gradient(bound: Any) -> tuple[Goal, ...]:
+    size, nearer = sp.symbols("size nearer", nonnegative=True)  # bounds of residuals
+    drop, away = sp.symbols("drop away", real=True)
+    w, x = sp.symbols("grad_w grad_x", real=True)
+    grows = eta * moment * (_gamma + xi)
+    most = grows / (1 - _gamma)
+    positive = {"1 - gamma": 1 - _gamma, "eta": eta, "T": horizon, "L": smooth}
+    at = _with_gamma(bound).subs(gap, horizon * drop)
+    return (
+        Goal(
+            "residuals stay bounded",
+            most - nearer,
+            given={
+                "oktopk.sgd.residual": _gamma * size + grows - nearer,
+                "before: as much": grows - (1 - _gamma) * size,
+                "gamma >= 0": _gamma,
+            },
+            positive=positive,
+        ),
+        Goal("none at first", most, given={"gamma": _gamma, "xi": xi, "M": moment}, positive=positive),
+        Goal(
+            "a step",
+            at - w**2,
+            given={
+                "smoothness, f(x) - f(x') >= eta <grad f(x), G> - L eta^2 |G|^2/2": drop
+                - eta * w * x
+                + smooth * eta**2 * w**2 / 2,
+                "smoothness, gradients differ by at most L |w - x|": smooth**2 * away - (w - x) ** 2,
+                "|w - x| is the mean residual": grows**2 - (1 - _gamma) ** 2 * away,
+                "|G| <= M": moment**2 - w**2,
+            },
+            positive=positive,
+            vectors=(w, x),
+            hints=(x,),
+        ),
+    )
+
+
+def _iterates(bound: Any) -> tuple[Goal, ...]:
+    w, x, w_next, x_next, before_, after, step, update = sp.symbols(
+        "w x w_next x_next before_ after step update", real=True
+    )
+    zero = {
+        "the claim before the step": w - x - before_,
+        "Ok-Topk's step": w_next - (w - update),
+        "plain step": x_next - (x - step),
+        "conservation of mass, divided by P": update + after - before_ - step,
+    }
+    first = {"both begin at one point": w - x, "residuals begin at zero": before_}
+    return (
+        Goal("first", w - x - before_ - bound, equal=True, zero=first),
+        Goal("step", w_next - x_next - after - bound, equal=True, zero=zero),
+    )
+
+
+def _stalling(bound: Any) -> tuple[Goal, ...]:
+    B = sp.Symbol("B", positive=True)
+    given = {"B >= t + 1": B - horizon - 1, "t >= 1": horizon - 1}
+    positive = {"eta": eta}
+    larger = eta * B * horizon - eta * horizon
+    return (
+        *recurrence(bound * eta, horizon, eta, lambda missed, t: missed + eta, start=1),
+        Goal("x_0 stays the larger entry on both ranks", larger - eta, given=given, positive=positive),
+    )
+
+
+DESCENT = (
+    Model(
+        claim="oktopk.sgd.iterate",
+        words="One entry: w and x before and after a step, the ranks' mean residual before and after it, `step` the "
+        "step size times the mean gradient, `update` u/P. Induction on the steps.",
+        scope="all gradients, step sizes, P, k, thresholds and boundaries, every number of steps; exact arithmetic",
+        goals=_iterates,
+        tie=("oktopk.sgd.iterate", "oktopk.update.mass"),
+    ),
+    Model(
+        claim="oktopk.sgd.residual",
+        words=_NORMS + "xi times the norm `move` is what the update misses.",
+        scope="all gradients, every n >= k >= 1 and P, where the mean gradient is not zero; exact arithmetic",
+        goals=_residual_xi,
+        tie=(_TESTS + "test_residuals",),
+    ),
+    Model(
+        claim="oktopk.sgd.residual_missed",
+        words=_NORMS,
+        scope="all gradients, every n >= k >= 1 and P; exact arithmetic",
+        goals=_residual_missed,
+        tie=(_TESTS + "test_residuals",),
+    ),
+    Model(
+        claim="oktopk.sgd.gradient",
+        words="w are Ok-Topk's iterates, x = w - the mean residual makes plain steps with the gradient at w. `size` "
+        "and `nearer` are norms of the mean residual before and after a step, bounded by induction, `away` the square "
+        "of |w - x|; `grad_w` and `grad_x` are the gradients of f at w and x. f falls by `drop` in a step: summed "
+        "over T steps and divided by T the bound on |grad_w|^2 has the mean of the drops, at most gap/T, in place of "
+        "drop.",
+        scope="every L-smooth f bounded below with exact gradients (not quadratics alone), every n >= k >= 1, every "
+        "number of steps in each of which the realised ratio is at most xi; exact arithmetic",
+        goals=_gradient,
+        tie=("oktopk.sgd.gradient", "oktopk.sgd.residual", "oktopk.sgd.iterate"),
+    ),
+    Model(
+        claim="oktopk.sgd.stall",
+        words="After t steps the residuals are +-eta B t in x_0, on one rank and the other, and eta t in x_1, whose "
+        "gradient stays 1: x_0 is selected, cancels, and nothing is applied. What is missed, eta t, grows by eta in "
+        "every step, and eta is the norm of the plain step.",
+        scope="every B > t, every t >= 1, every step size; exact arithmetic",
+        goals=_stalling,
+        tie=("oktopk.sgd.stall",),
+    ),
+)

@@ -1,0 +1,337 @@
+"""What certificates about the words of Ok-Topk prove: the counts of one rank, for every number of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.model import Goal, Model
+from commbounds.theory.oktopk.terms import inbound, selected, winners
+from commbounds.theory.quantities import P, k
+
+_split, leaves, enters, gathered, _entered, _heard = sp.symbols(
+    "split leaves enters gathered entered heard", nonnegative=True
+)
+_begin, _end, _low, share, quotient, remainder = sp.symbols("begin end low share quotient remainder", nonnegative=True)
+_high = _low + share
+
+COUNTS = (
+    "Counts of one rank, in entries of two words. It sends `split` entries in the split, and `entered` enter its "
+    "region. The winners, in their order, are an interval; the rank's own go from `begin` to `end`, and its target, of "
+    "`share` winners, from `low` on. Balancing leaves in place what lies in both, whose length is that of [max(begin, "
+    "low), min(end, low + share)], or zero: one case for each value of the maximum and of the minimum. `leaves` and "
+    "`enters` are what balancing takes from and brings to the rank; in the all-gather it sends `gathered` entries and "
+    "receives `heard`. "
+)
+TIE = ("tests/verify/certify/test_oktopk_models.py::test_counts_of_every_rank",)
+ANY_P = "all vectors and boundaries, every k >= 1 and P >= 1, every rank"
+
+Conditions = dict[str, Any]
+
+
+def overlaps(total: Any) -> Iterator[tuple[str, Any, Conditions]]:
+    """The four cases of what balancing leaves in place, its length, and what is then true of `leaves` and `enters`.
+
+    Parameters
+    ----------
+    total : sympy expression
+        Number of winners.
+    """
+    interval = {
+        "begin >= 0": _begin,
+        "end >= begin": _end - _begin,
+        "end <= winners": total - _end,
+        "low >= 0": _low,
+        "high <= winners": total - _high,
+        "share >= 0": share,
+    }
+    for last, end in (("own part", _end), ("target", _high)):
+        for first, begin in (("own part", _begin), ("target", _low)):
+            stays = end - begin
+            yield (
+                f"overlap from where the {first} begins to where the {last} ends",
+                stays,
+                {
+                    **interval,
+                    "this is where the overlap ends": _high - _end if last == "own part" else _end - _high,
+                    "this is where the overlap begins": _begin - _low if first == "own part" else _low - _begin,
+                    "leaves <= own - overlap": _end - _begin - stays - leaves,
+                    "enters <= share - overlap": share - stays - enters,
+                },
+            )
+
+
+POSITIVE = {"P": P}
+RANKS = {"P >= 1": P - 1}
+WINNERS = {"winners <= k": k - P * share}
+_EVEN_OUT = {"split: at most k/P to each other rank": (P - 1) * k - P * _split}
+_EVEN_IN = {"split: at most k/P of each other rank": (P - 1) * k - P * _entered}
+GATHERED = {"all-gather: P - 1 shares": gathered - (P - 1) * share}
+_HEARD = {"all-gather: all shares but the own": _heard - (P - 1) * share}
+_TARGET = {"balancing brings no more than the target": share - enters}
+DIVIDES = (
+    "P divides the winners, and the all-gather of P equal shares sends P - 1 of them and receives the P - 1 others. "
+)
+
+
+def _cases(show: Any, total: Any, given: Mapping[str, Any], zero: Mapping[str, Any]) -> tuple[Goal, ...]:
+    return tuple(
+        Goal(name, show, given={**case, **given, **RANKS}, positive=POSITIVE, zero=zero)
+        for name, _, case in overlaps(total)
+    )
+
+
+def _even_sent(bound: Any) -> tuple[Goal, ...]:
+    return _cases(bound - 2 * (_split + leaves + gathered), P * share, {**WINNERS, **_EVEN_OUT}, GATHERED)
+
+
+def _any_sent(bound: Any) -> tuple[Goal, ...]:
+    given = {**WINNERS, "split: at most all selected entries": k - _split}
+    return _cases(bound - 2 * (_split + leaves + gathered), P * share, given, GATHERED)
+
+
+def by_remainder(bound: Any) -> Iterator[tuple[str, Any, Any, Any, Conditions]]:
+    """With winners = P quotient + remainder: the bound, the smallest and largest share, and what is true of them."""
+    of = winners / P
+    bounds = {"remainder < P": P - 1 - remainder, "quotient >= 0": quotient}
+    for name, most, more in (
+        ("P divides the winners", quotient, {"remainder = 0": -remainder}),
+        ("a remainder is left", quotient + 1, {"remainder >= 1": remainder - 1}),
+    ):
+        at = bound.xreplace({sp.floor(of): quotient, sp.ceiling(of): most})
+        yield name, at.subs(winners, P * quotient + remainder), quotient, most, {**bounds, **more}
+
+
+def _general_sent(bound: Any) -> tuple[Goal, ...]:
+    found = []
+    for name, at, least, most, numbers in by_remainder(bound):
+        given = {
+            **numbers,
+            "the rank's target is no smaller than the smallest": share - least,
+            "split: at most all selected entries": selected - _split,
+            "all-gather: P - 1 of the largest shares": (P - 1) * most - gathered,
+        }
+        for case, _, overlap in overlaps(P * quotient + remainder):
+            found.append(
+                Goal(
+                    f"{name}; {case}",
+                    at - 2 * (_split + leaves + gathered),
+                    given={**overlap, **given, **RANKS},
+                    positive=POSITIVE,
+                )
+            )
+    return tuple(found)
+
+
+def _ring_sent(bound: Any) -> tuple[Goal, ...]:
+    given = {
+        "split: at most all selected entries": selected - _split,
+        "selected <= k": k - selected,
+        "winners <= k": k - winners,
+        "balancing takes no more than the rank has": winners - leaves,
+        "on a ring no share is sent twice": winners - gathered,
+    }
+    return (Goal("sent", bound - 2 * (_split + leaves + gathered), given=given),)
+
+
+def _even_received(bound: Any) -> tuple[Goal, ...]:
+    given = {**WINNERS, **_EVEN_IN, **_TARGET, **RANKS}
+    return (Goal("received", bound - 2 * (_entered + enters + _heard), given=given, positive=POSITIVE, zero=_HEARD),)
+
+
+def _received(bound: Any, total: Any, given: Mapping[str, Any]) -> tuple[Goal, ...]:
+    """What enters in the split and after it, with balancing and without."""
+    show = bound - 2 * (_entered + enters + _heard)
+    balanced = {**_TARGET, "all-gather: all winners but the share": total - share - _heard}
+    own = _end - _begin
+    left = {
+        "balancing brings nothing": -enters,
+        "all-gather: all winners but the own": total - own - _heard,
+        "end >= begin": own,
+    }
+    return tuple(
+        Goal(name, show, given={**given, **RANKS, **case}, positive=POSITIVE)
+        for name, case in (("balanced", balanced), ("not balanced", left))
+    )
+
+
+def _inbound_received(bound: Any) -> tuple[Goal, ...]:
+    return _received(bound, winners, {"the busiest region": inbound - _entered})
+
+
+def _limited_received(bound: Any) -> tuple[Goal, ...]:
+    given = {
+        "the busiest region": inbound - _entered,
+        "inbound <= (2 - 3/P) k": (2 * P - 3) * k - P * inbound,
+        "winners <= k": k - winners,
+    }
+    return _received(bound, winners, given)
+
+
+def _worst_received(bound: Any) -> tuple[Goal, ...]:
+    given = {"at most k entries of each other rank": (P - 1) * k - _entered, "winners <= k": k - winners}
+    return _received(bound, winners, given)
+
+
+def _counted_received(bound: Any) -> tuple[Goal, ...]:
+    given = {
+        "oktopk.boundaries.global_count": k + P - 2 - _entered,
+        "winners <= k": k - winners,
+    }
+    return _received(bound, winners, given)
+
+
+def _path(bound: Any) -> tuple[Goal, ...]:
+    steps = sp.symbols("split_path balance_path gather_path", nonnegative=True)
+    given = {
+        **WINNERS,
+        **RANKS,
+        "split: P - 1 steps of at most k/P entries": (P - 1) * k - P * steps[0],
+        "balancing: at most P - 1 steps of at most a target": (P - 1) * share - steps[1],
+        "all-gather: P - 1 shares": (P - 1) * share - steps[2],
+    }
+    return (Goal("path", bound - 2 * sum(steps), given=given, positive=POSITIVE),)
+
+
+def both_ways() -> Iterator[tuple[str, Conditions]]:
+    """What a rank's place, and where its own part lies, say of what balancing moves, both ways together."""
+    total = P * share
+    firsts = (
+        ("first", {"begins at 0": -_begin, "target begins at 0": -_low}),
+        ("after another", {"a target before": _low - share}),
+    )
+    lasts = (
+        ("last", {"ends at the end": _end - total, "target ends at the end": _high - total}),
+        ("before another", {"a target behind": total - _high - share}),
+    )
+    apart = {
+        "the own part ends before the target": {"nothing stays": _low - _end},
+        "the own part begins behind the target": {"nothing stays": _begin - _high},
+    }
+    for first, before in firsts:
+        for last, behind in lasts:
+            place = {"P >= 1": P - 1, **before, **behind}
+            for name, stays, case in overlaps(total):
+                yield f"{first}, {last}: {name}", {**case, **place, "the overlap is not negative": stays}
+            plain = {name: e for name, e in case.items() if "overlap" not in name}
+            most = {"leaves <= own": _end - _begin - leaves, "enters <= share": share - enters}
+            for name, nothing in apart.items():
+                yield f"{first}, {last}: {name}", {**plain, **place, **most, **nothing}
+
+
+def _even_both(bound: Any) -> tuple[Goal, ...]:
+    show = bound - 2 * (_split + _entered + leaves + enters + gathered + _heard)
+    given = {**WINNERS, **_EVEN_OUT, **_EVEN_IN}
+    zero = {**GATHERED, **_HEARD}
+    return tuple(Goal(name, show, given={**case, **given}, positive=POSITIVE, zero=zero) for name, case in both_ways())
+
+
+def _perfect_both(bound: Any) -> tuple[Goal, ...]:
+    given = {
+        "balancing takes nothing back": leaves,
+        "balancing brings nothing back": enters,
+        "all-gather: every other rank's k/P winners are heard": P * _heard - (P - 1) * k,
+        "all-gather: P - 1 messages of k/P at least": P * gathered - (P - 1) * k,
+    }
+    zero = {
+        "split: k/P to each other rank": P * _split - (P - 1) * k,
+        "split: k/P of each other rank": P * _entered - (P - 1) * k,
+    }
+    show = 2 * (_split + _entered + leaves + enters + gathered + _heard) - bound
+    return (Goal("both", show, given=given, positive=POSITIVE, zero=zero),)
+
+
+WORDS = (
+    Model(
+        claim="oktopk.sent.even_split",
+        words=COUNTS + DIVIDES + "An even split sends at most k/P entries to each of P - 1 ranks.",
+        scope=f"{ANY_P}, where splits are even and P divides the at most k winners",
+        goals=_even_sent,
+        tie=TIE,
+    ),
+    Model(
+        claim="oktopk.sent.any_split",
+        words=COUNTS + DIVIDES + "A rank sends at most the k entries that it selects.",
+        scope=f"{ANY_P}, where at most k entries are selected and win, and P divides the winners",
+        goals=_any_sent,
+        tie=TIE,
+    ),
+    Model(
+        claim="oktopk.sent.general",
+        words=COUNTS + "There are P quotient + remainder winners, 0 <= remainder < P, so floor and ceiling of their "
+        "P-th part are `quotient`, and the same or one more. Every share is one of these.",
+        scope=f"{ANY_P}, any numbers of selected entries and winners",
+        goals=_general_sent,
+        tie=TIE,
+    ),
+    Model(
+        claim="oktopk.sent.ring",
+        words=COUNTS + "On a ring a rank sends the shares of all ranks but one, each once.",
+        scope=f"{ANY_P}, where at most k entries are selected and win",
+        goals=_ring_sent,
+        tie=TIE,
+    ),
+    Model(
+        claim="oktopk.received.even_split",
+        words=COUNTS + DIVIDES + "An even split brings at most k/P entries of each of P - 1 ranks.",
+        scope=f"{ANY_P}, where splits are even and P divides the at most k winners",
+        goals=_even_received,
+        tie=TIE,
+    ),
+    Model(
+        claim="oktopk.received.any_split",
+        words=COUNTS + "With balancing a rank hears all winners but its share, without all but its own.",
+        scope=f"{ANY_P}, any numbers of selected entries and winners, with and without balancing",
+        goals=_inbound_received,
+        tie=TIE,
+    ),
+    Model(
+        claim="oktopk.received.limited_inbound",
+        words=COUNTS + "With balancing a rank hears all winners but its share, without all but its own.",
+        scope=f"{ANY_P}, where no region gets more than (2 - 3/P) k entries and at most k win",
+        goals=_limited_received,
+        tie=TIE,
+    ),
+    Model(
+        claim="oktopk.received.worst",
+        words=COUNTS + "With balancing a rank hears all winners but its share, without all but its own.",
+        scope=f"{ANY_P}, where at most k entries are selected and win",
+        goals=_worst_received,
+        tie=TIE,
+    ),
+    Model(
+        claim="oktopk.received.global_count",
+        words=COUNTS + "What enters a region is at most what oktopk.boundaries.global_count says.",
+        scope="all vectors, every k >= 1 and P >= 2, every rank, where at most k entries are selected and win",
+        goals=_counted_received,
+        tie=(*TIE, "oktopk.boundaries.global_count"),
+    ),
+    Model(
+        claim="oktopk.path.even_split",
+        words="In a step of the split no rank sends or receives more than k/P entries, in one of balancing no more "
+        "than lies in one target, P divides the winners, and the all-gather's path is P - 1 equal shares. Summed over "
+        "the steps of each, of which there are at most P - 1 in the split and in balancing.",
+        scope=f"{ANY_P}, where splits are even and P divides the at most k winners",
+        goals=_path,
+        tie=("tests/verify/certify/test_oktopk_models.py::test_paths",),
+    ),
+    Model(
+        claim="oktopk.both.even_split",
+        words=COUNTS + DIVIDES + "Where nothing stays, the own part ends before the target or begins behind it. "
+        "Before the first rank, and behind the last, there is no winner and no target; before and behind every other "
+        "there is a whole target.",
+        scope=f"{ANY_P}, where splits are even and P divides the at most k winners",
+        goals=_even_both,
+        tie=TIE,
+    ),
+    Model(
+        claim="oktopk.both.perfect",
+        words=COUNTS + "Every rank selects k/P entries of every region, each of which has k/P winners: shares are "
+        "equal before and after balancing. An all-gather moves every share to every other rank at least once.",
+        scope="every k >= 1 and P >= 1, every rank, where regions are perfectly even",
+        goals=_perfect_both,
+        tie=TIE,
+    ),
+)

@@ -1,0 +1,378 @@
+"""What certificates about staleness and drift prove, where the book has an exact law."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.packetloss.terms import (
+    N,
+    age,
+    apart,
+    discounted,
+    driftbefore,
+    fates,
+    lagged,
+    older,
+    onesided,
+    p,
+    packets,
+    receivers,
+    sigma,
+    stale,
+    staleness_range,
+    t,
+)
+
+_TEST = "tests/verify/certify/test_packetloss_models.py::"
+STEP = f"{_TEST}test_a_copy_closes_its_gap_or_keeps_it"
+LAWS = f"{_TEST}test_means_over_all_histories_make_the_models_steps"
+MEANS = f"{_TEST}test_trials_keep_means_over_the_steps"
+_STEP_IN_WORDS = (
+    "One step: a receiver's gap to the owner, x, becomes 0 where the packet arrives and x + u where it is lost, with "
+    "probability p, independently of x and of the update u."
+)
+_EVERY = "every p < 1, every t, every sigma"
+
+_m, _u = sp.symbols("m u", commutative=True)
+_F, _before = sp.symbols("F before", nonnegative=True)
+_one, _other = sp.symbols("one other", nonnegative=True)
+
+
+def missed(loss: Any, ages: Any) -> Any:
+    """Probability that a receiver lacks the update of an age."""
+    return loss ** (ages + 1)
+
+
+def exactly_one(chance: Any) -> Any:
+    """Probability that of two independent events of one chance exactly one happens."""
+    return 1 - chance**2 - (1 - chance) ** 2
+
+
+def _staleness(bound: Any) -> tuple[Goal, ...]:
+    return recurrence(bound, stale, 1 - p, lambda chance, _: p * chance)
+
+
+def _never(bound: Any) -> tuple[Goal, ...]:
+    return recurrence(bound, t, 1, lambda chance, _: p * chance)
+
+
+def _differ(bound: Any) -> tuple[Goal, ...]:
+    return recurrence(bound, t, 0, lambda chance, _: exactly_one(p) + p**2 * chance)
+
+
+def _gap(bound: Any) -> tuple[Goal, ...]:
+    return (
+        Goal("as many versions as steps", bound.subs(t, apart) - exactly_one(p) * p ** (apart - 1), equal=True),
+        Goal(
+            "step",
+            bound.subs(t, t + 1) - p**2 * bound - exactly_one(p) * (1 - p) * p ** (apart - 1),
+            equal=True,
+        ),
+    )
+
+
+def _pair(bound: Any) -> tuple[Goal, ...]:
+    return recurrence(bound, t, 0, lambda drift, steps: drift + sigma**2 * exactly_one(missed(p, steps)))
+
+
+def _owner(bound: Any) -> tuple[Goal, ...]:
+    return recurrence(bound, t, 0, lambda drift, _: p * (drift + sigma**2))
+
+
+def _two_updates(bound: Any) -> tuple[Goal, ...]:
+    return (
+        Goal("the last update and another", bound.subs(age, 0) - exactly_one(p) * missed(p, older - 1), equal=True),
+        Goal(
+            "both a step older",
+            bound.subs({age: age + 1, older: older + 1}, simultaneous=True)
+            - p**2 * bound
+            - exactly_one(p) * missed(p, older),
+            equal=True,
+        ),
+    )
+
+
+def _given_updates(bound: Any) -> tuple[Goal, ...]:
+    before = bound.subs({discounted: _m**2})
+    beside = lagged + 2 * _m * _u + _u**2
+    after = bound.subs({lagged: p * beside, discounted: p**2 * (_m + _u) ** 2}, simultaneous=True)
+    return (
+        Goal("first", bound.subs({lagged: 0, discounted: 0}), equal=True),
+        Goal("step", after - p**2 * before - exactly_one(p) * beside, equal=True, vectors=(_m, _u)),
+    )
+
+
+def _one_step(bound: Any) -> tuple[Goal, ...]:
+    return (Goal("three cases", bound - p**2 * driftbefore - exactly_one(p) * onesided, equal=True),)
+
+
+def _relaxation(bound: Any) -> tuple[Goal, ...]:
+    limit = 2 * p / (1 - p**2)
+    return recurrence(bound, t, 1, lambda share, steps: share - exactly_one(missed(p, steps)) / limit)
+
+
+def _whole_vector(bound: Any) -> tuple[Goal, ...]:
+    return recurrence(
+        bound,
+        t,
+        0,
+        lambda drift, steps: drift + ((N - 2) * exactly_one(missed(p, steps)) + 2 * missed(p, steps)) / N,
+    )
+
+
+def _consensus(bound: Any) -> tuple[Goal, ...]:
+    def step(spread: Any, steps: Any) -> Any:
+        mean = (N - 1) * missed(p, steps)
+        square = mean**2 + (N - 1) * missed(p, steps) * (1 - missed(p, steps))
+        return spread + sigma**2 * (N * mean - square) / N**2
+
+    return recurrence(bound, t, 0, step)
+
+
+def _any_losses(bound: Any) -> tuple[Goal, ...]:
+    more = bound.subs(fates, fates + _F * (1 - _F))
+    return (
+        Goal("no step", bound.subs(fates, 0), equal=True),
+        Goal("an update more", more - bound - sigma**2 * exactly_one(_F), equal=True),
+    )
+
+
+def _range(bound: Any, R: int) -> tuple[Goal, ...]:
+    def summed(count: Any, loss: Any, steps: Any) -> Any:
+        more = sp.expand(steps - t)
+        if (count, loss) != (R, p) or not (more.is_Integer and more >= 0):
+            return staleness_range(count, loss, steps)
+        return _before + sum((widening(R, t + s) for s in range(1, int(more) + 1)), sp.Integer(0))
+
+    def widening(count: int, steps: Any) -> Any:
+        return 1 - (1 - p**steps) ** count - p ** (count * steps)
+
+    def growth(count: int, steps: Any) -> Any:
+        return 1 - (1 - p**steps) ** count
+
+    def some(most: int) -> Any:
+        falls = (sp.binomial(R, j) * p**j * (1 - p) ** (R - j) * growth(j, t) for j in range(1, most + 1))
+        return sum(falls, sp.Integer(0))
+
+    at = bound.subs(receivers, R)
+    wider = at.subs(t, t + 1).replace(staleness_range, summed) - at.replace(staleness_range, summed)
+    return (
+        Goal("as the range widens", wider - widening(R, t + 1), equal=True),
+        Goal("the range of the next step", widening(R, t + 1) - p**R * widening(R, t) - some(R - 1), equal=True),
+        Goal("the stalest in the next step", growth(R, t + 1) - some(R), equal=True),
+    )
+
+
+def _packets(bound: Any) -> tuple[Goal, ...]:
+    split = bound.subs(sigma**2, _one + _other)
+    return recurrence(
+        split,
+        t,
+        0,
+        lambda drift, steps: drift + _one * exactly_one(missed(p, steps)) + _other * exactly_one(missed(p, steps)),
+    )
+
+
+def _all_lost(bound: Any) -> tuple[Goal, ...]:
+    return recurrence(bound, packets, p, lambda chance, _: p * chance, start=1)
+
+
+def _alike(bound: Any) -> tuple[Goal, ...]:
+    return (
+        Goal("equal copies", bound.subs(t, 0), equal=True),
+        Goal("both receive", bound.subs(t, t + 1), equal=True),
+        Goal("neither receives", bound.subs(t, t + 1) - bound, equal=True),
+    )
+
+
+def _no_loss(bound: Any) -> tuple[Goal, ...]:
+    return (Goal("both receive", bound, equal=True),)
+
+
+def _kept(bound: Any) -> tuple[Goal, ...]:
+    return recurrence(bound, t, 0, lambda drift, _: drift)
+
+
+def _certain(bound: Any) -> tuple[Goal, ...]:
+    return recurrence(bound, t, 0, lambda drift, _: drift + sigma**2)
+
+
+MODELS = by_claim(
+    Model(
+        claim="packetloss.staleness.law",
+        words="The staleness is 0 iff the last packet arrived, and l + 1 iff it was lost and the staleness before was "
+        "l. Induction on l: P(L = 0) = 1 - p, and P(L = l + 1) is p times P(L = l) a step earlier.",
+        scope="every p in [0, 1], every l < t",
+        goals=_staleness,
+        tie=("packetloss.staleness.law", STEP),
+    ),
+    Model(
+        claim="packetloss.staleness.never_updated",
+        words="Nothing arrived in t + 1 steps iff nothing did in t and the next packet is lost. Induction on t.",
+        scope="every p in [0, 1], every t",
+        goals=_never,
+        tie=("packetloss.staleness.never_updated", STEP),
+    ),
+    Model(
+        claim="packetloss.versions.differ",
+        words="Two receivers differ after a step iff exactly one of the two receives, or neither and they differed "
+        "before. Induction on t.",
+        scope="every p in [0, 1], every t",
+        goals=_differ,
+        tie=("packetloss.versions.differ", STEP),
+    ),
+    Model(
+        claim="packetloss.versions.gap",
+        words="Both receive: no version apart. Neither: as many as before. Exactly one: one more than the other's "
+        "staleness before, which is l with probability (1 - p) p^l for l below the number of steps, and all steps with "
+        "the p^steps that is left. Induction on t from t = m, where the gap before cannot have been m.",
+        scope="every p in [0, 1], every m in 1..t",
+        goals=_gap,
+        tie=("packetloss.versions.gap", LAWS),
+    ),
+    Model(
+        claim="packetloss.drift.pair",
+        words="The update of age a lies between the two versions iff exactly one receiver has missed it, and each has "
+        "with probability p^(a + 1); white updates add up their variances over a = 0, ..., t - 1. Induction on t.",
+        scope=_EVERY,
+        goals=_pair,
+        tie=("packetloss.drift.pair", "packetloss.drift.two_updates", LAWS),
+    ),
+    Model(
+        claim="packetloss.drift.owner",
+        words=f"{_STEP_IN_WORDS} White updates are uncorrelated with x: E x'^2 = p (E x^2 + sigma^2). Induction on t.",
+        scope=_EVERY,
+        goals=_owner,
+        tie=("packetloss.drift.owner", STEP, LAWS),
+    ),
+    Model(
+        claim="packetloss.shared.owner",
+        words=f"{_STEP_IN_WORDS} Whom else the packet reaches does not matter. White updates are uncorrelated with x: "
+        "E x'^2 = p (E x^2 + sigma^2). Induction on t.",
+        scope=_EVERY,
+        goals=_owner,
+        tie=("packetloss.shared.owner", STEP),
+    ),
+    Model(
+        claim="packetloss.drift.two_updates",
+        words="Of ages 0 and b: exactly one receives, and the other lacked, a step earlier, the update that was "
+        "then of age b - 1, with probability p^b. A step later: neither receives and both updates lay in the gap, "
+        "or exactly one receives and the other lacked the older one, of age b, and with it both. Induction on a, b "
+        "- a held.",
+        scope="every p in [0, 1], all ages a <= b",
+        goals=_two_updates,
+        tie=("packetloss.drift.two_updates", STEP),
+    ),
+    Model(
+        claim="packetloss.drift.given_updates",
+        words=f"{_STEP_IN_WORDS} With m = E x: `lagged` = E||x||^2 becomes p (lagged + 2 <m, u> + ||u||^2) and "
+        "`discounted` = ||m||^2 becomes p^2 ||m + u||^2, in step with their sums over the ages. The squared gap of two "
+        "receivers is kept where neither receives, and is ||x + u||^2 where exactly one does. Induction on t.",
+        scope="every p in [0, 1], every t, every sequence of updates in R^n, every n",
+        goals=_given_updates,
+        tie=("packetloss.drift.given_updates", STEP, LAWS),
+    ),
+    Model(
+        claim="packetloss.drift.one_step",
+        words="Both receive: no gap. Neither, probability p^2: the gap before, which the step's losses do not depend "
+        "on. Exactly one, with what is left of probability: V by definition.",
+        scope="every p in [0, 1], every t, every sequence of updates",
+        goals=_one_step,
+        tie=("packetloss.drift.one_step", STEP),
+    ),
+    Model(
+        claim="packetloss.drift.relaxation",
+        words="The update of age t is one of the gap with the probability that exactly one receiver has missed it: by "
+        "so much, over the limit 2p/(1 - p^2), the shortfall of 1 shrinks in step t + 1. Induction on t.",
+        scope="every p in (0, 1), every t",
+        goals=_relaxation,
+        tie=("packetloss.drift.relaxation", LAWS),
+    ),
+    Model(
+        claim="packetloss.drift.whole_vector",
+        words="In N - 2 of N shards both are receivers, and the update of age a is one of their gap iff exactly one "
+        "has missed it; in two shards one is the owner, and it is iff the other has missed it. Induction on t.",
+        scope="every p < 1, every t, every N >= 2",
+        goals=_whole_vector,
+        tie=("packetloss.drift.whole_vector", LAWS),
+    ),
+    Model(
+        claim="packetloss.drift.consensus",
+        words="If j of the N - 1 receivers have missed an update, it adds sigma^2 (N j - j^2)/N^2 to the mean squared "
+        "distance to the mean copy. For age a, j is binomial: its mean and its mean square follow from p^(a + 1). "
+        "White updates add up over the ages. Induction on t.",
+        scope="every p < 1, every t, every N, every sigma",
+        goals=_consensus,
+        tie=("packetloss.drift.consensus", LAWS),
+    ),
+    Model(
+        claim="packetloss.drift.any_losses",
+        words="`F` is the probability that a receiver's staleness is at most s. The update of age s is one of the gap "
+        "iff exactly one of two independent receivers' staleness exceeds s; white updates add up their variances. "
+        "Induction on the number of updates.",
+        scope="every law of the losses over time, every t, every sigma",
+        goals=_any_losses,
+        tie=("packetloss.drift.any_losses",),
+    ),
+    Model(
+        claim="packetloss.workers.range",
+        words="In a step j of R receivers lose the packet, binomially. All: the range is kept. Some: the stalest of "
+        "the j is the stalest, one more than before, and the range begins at 0. None: no range. So what a step adds to "
+        "the expected range and to the expected staleness of the stalest follows from what the step before added, the "
+        "one more being the same in all steps. By induction on t step t adds 1 - (1 - p^t)^R - p^(R t) and "
+        "1 - (1 - p^t)^R, the first step by definition; `before` is the sum of the first up to t.",
+        scope="every p < 1, every t, R = {R}",
+        goals=_range,
+        tie=("packetloss.workers.range", STEP),
+        instances=tuple({"R": R} for R in range(1, 9)),
+    ),
+    Model(
+        claim="packetloss.shared.pair",
+        words="Two receivers of one fate: both receive, and are equal; or neither, and their gap is kept. Induction on "
+        "t, for every history.",
+        scope="every p in [0, 1], every t, every update",
+        goals=_alike,
+        tie=("packetloss.shared.pair", STEP),
+    ),
+    Model(
+        claim="packetloss.corners.no_loss",
+        words="Both receive in every step, and are equal.",
+        scope="p = 0, every t, every update",
+        goals=_no_loss,
+        tie=("packetloss.corners.no_loss", STEP),
+    ),
+    Model(
+        claim="packetloss.corners.pair_at_certain_loss",
+        words="Neither receives: the gap is kept. Induction on t.",
+        scope="p = 1, every t, every update",
+        goals=_kept,
+        tie=("packetloss.corners.pair_at_certain_loss", STEP),
+    ),
+    Model(
+        claim="packetloss.corners.owner_at_certain_loss",
+        words="A receiver misses every update: its gap to the owner grows by u, and white updates add up their "
+        "variances. Induction on t.",
+        scope="p = 1, every t, every sigma",
+        goals=_certain,
+        tie=("packetloss.corners.owner_at_certain_loss", STEP),
+    ),
+    Model(
+        claim="packetloss.packets.drift",
+        words="`one` and `other` are an update's variances in two packets, sigma^2 together. Every coordinate travels "
+        "in one packet a step, and lies in the gap as if the shard were one. Induction on t; more packets by the same.",
+        scope=_EVERY,
+        goals=_packets,
+        tie=("packetloss.packets.drift", STEP),
+    ),
+    Model(
+        claim="packetloss.packets.all_lost",
+        words="A packet more, lost independently of the others. Induction on q.",
+        scope="every p in [0, 1], every q >= 1",
+        goals=_all_lost,
+        tie=("packetloss.packets.all_lost",),
+    ),
+)
+"""By claim."""

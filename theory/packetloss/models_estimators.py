@@ -1,0 +1,324 @@
+"""What certificates about the estimate of a mean, and about words moved, prove."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.packetloss.terms import (
+    N,
+    S,
+    arrived,
+    coordinates,
+    inverse_arrivals,
+    onefewer,
+    p,
+    sigma,
+    squares,
+)
+
+_TEST = "tests/verify/certify/test_packetloss_models.py::"
+SAMPLES = f"{_TEST}test_samples_of_the_arrivals_are_as_the_models_say"
+WORDS = f"{_TEST}test_words_are_those_of_the_shards"
+
+_sum, _own, _words, _weight = sp.symbols("sum own words weight")
+_inside, _both, _deviations, _some, _inverse = sp.symbols("inside both deviations some inverse", nonnegative=True)
+_here, _chosen, _fewer, _less = sp.symbols("here chosen fewer less", positive=True)
+_q = 1 - p
+
+_SAMPLE = {
+    "a sample's size": N * _inside - arrived,
+    "a sample's size squared": N * (N - 1) * _both + N * _inside - arrived**2,
+    "deviations": _deviations - (N - 1) * S**2,
+}
+_SAMPLE_IN_WORDS = (
+    "Given K = k, exchangeable losses make the sample a uniform one: `inside` is the probability of a worker, `both` "
+    "that of two; the mean of the sample's size and of its square, which are k and k^2, give them."
+)
+_SOMETHING = {"something arrives, or nothing does": _some + p**N - 1}
+_WEIGHT = {"mean of 1/K": N * _q * _weight - 1 + p**N}
+_WEIGHT_IN_WORDS = (
+    "K - 1 is binomial: K = `here` has the probability `fewer` (1 - p)^(here - 1) p^(N - here), with `fewer` "
+    "C(N - 1, here - 1) and `chosen` C(N, here). Divided by `here` it is the probability that `here` of N workers get "
+    "through, over N (1 - p); those sum to 1 - p^N over here >= 1. So N (1 - p) times `weight`, the mean of 1/K, is "
+    "1 - p^N; for p = 0 by continuity."
+)
+
+
+def _unbiased(bound: Any) -> tuple[Goal, ...]:
+    shown = bound - _inside * _sum / arrived + _sum / N
+    return (Goal("mean of a sample", shown, equal=True, positive={"N": N, "k": arrived}, zero=_SAMPLE),)
+
+
+def _conditional(bound: Any) -> tuple[Goal, ...]:
+    variance = (_inside * _deviations - _both * _deviations) / arrived**2
+    return (
+        Goal(
+            "variance of a sample",
+            bound - variance,
+            equal=True,
+            positive={"N": N, "N - 1": N - 1, "k": arrived},
+            zero=_SAMPLE,
+        ),
+        Goal("one worker", bound.subs({N: 1, arrived: 1}), equal=True),
+    )
+
+
+def _variance(bound: Any) -> tuple[Goal, ...]:
+    known = bound.xreplace({inverse_arrivals(N, p): _inverse})
+    return (
+        Goal(
+            "mean of the variances",
+            known - (S**2 * _inverse - S**2 * _some / N) / _some,
+            equal=True,
+            positive={"something arrives": _some, "1 - p**N": 1 - p**N, "N": N},
+            zero=_SOMETHING,
+        ),
+    )
+
+
+def _term(chosen: Any, count: Any, size: Any) -> Any:
+    return chosen * _q**count * p ** (size - count)
+
+
+_PASCAL = {
+    "Pascal": _chosen - _less - _fewer,
+    "absorption": _here * _chosen - N * _fewer,
+}
+
+
+def _numbers() -> Goal:
+    """What a number of arrivals adds to the mean of 1/K, less p times that with one worker fewer."""
+    change = _term(_chosen, _here, N) / _here - p * _term(_less, _here, N - 1) / _here
+    positive = {"k": _here, "N": N, "p**k": p**_here}
+    return Goal(
+        "a number of arrivals", change - _term(_chosen, _here, N) / N, equal=True, positive=positive, zero=_PASCAL
+    )
+
+
+def _inverse_recurrence(bound: Any) -> tuple[Goal, ...]:
+    return (
+        _numbers(),
+        Goal("sum", bound - p * onefewer - _some / N, equal=True, positive={"N": N}, zero=_SOMETHING),
+    )
+
+
+def _inverse_sum(bound: Any) -> tuple[Goal, ...]:
+    def summed(size: Any, loss: Any) -> Any:
+        before = onefewer if (size, loss) == (N, p) else inverse_arrivals(size - 1, loss)
+        return loss * before + (1 - loss**size) / size
+
+    def of_one(size: Any, loss: Any) -> Any:
+        return 1 - loss if size == 1 else inverse_arrivals(size, loss)
+
+    return (
+        Goal("one worker", bound.subs(N, 1).replace(inverse_arrivals, of_one) - _q, equal=True),
+        _numbers(),
+        Goal(
+            "sum",
+            bound.replace(inverse_arrivals, summed) - p * onefewer - _some / N,
+            equal=True,
+            positive={"N": N},
+            zero=_SOMETHING,
+        ),
+    )
+
+
+def _empty(bound: Any) -> tuple[Goal, ...]:
+    return recurrence(bound, N, p, lambda chance, _: p * chance, start=1)
+
+
+def _zero_fill(bound: Any) -> tuple[Goal, ...]:
+    return recurrence(bound, N, _q, lambda share, _: share + (1 - share) * _q, start=1)
+
+
+def _weights(bound: Any) -> tuple[Goal, ...]:
+    return (Goal("weights", bound - arrived * _weight, equal=True, zero={"a weight": arrived * _weight - 1}),)
+
+
+def _owners_numbers() -> Goal:
+    own = _fewer * _q ** (_here - 1) * p ** (N - _here) / _here
+    return Goal(
+        "a number of arrivals",
+        own - _term(_chosen, _here, N) / (N * _q),
+        equal=True,
+        positive={"k": _here, "N": N, "1 - p": _q, "p**k": p**_here},
+        zero=_PASCAL,
+    )
+
+
+def _pull(bound: Any) -> tuple[Goal, ...]:
+    mean = _sum / N
+    estimate = _weight * _own + (1 - _weight) / (N - 1) * (_sum - _own)
+    positive = {"1 - p": _q, "N": N, "N - 1": N - 1}
+    shown = bound * (_own - mean) - (estimate - mean)
+    return (_owners_numbers(), Goal("estimate", shown, equal=True, positive=positive, zero=_WEIGHT))
+
+
+def _iid(bound: Any) -> tuple[Goal, ...]:
+    positive = {"1 - p": _q, "N": N}
+    return (
+        _owners_numbers(),
+        Goal("variance", bound - sigma**2 * _weight, equal=True, positive=positive, zero=_WEIGHT),
+    )
+
+
+def _inflation(bound: Any) -> tuple[Goal, ...]:
+    return (
+        _owners_numbers(),
+        Goal(
+            "variance",
+            bound - sigma**2 * _weight,
+            given={"sigma**2": sigma**2, "p**N": p**N},
+            positive={"1 - p": _q, "N": N},
+            zero=_WEIGHT,
+        ),
+    )
+
+
+def _expected(bound: Any) -> tuple[Goal, ...]:
+    return (Goal("mean", bound - _q * _sum / (_q * N) + _sum / N, equal=True),)
+
+
+def _expected_variance(bound: Any) -> tuple[Goal, ...]:
+    return (Goal("independent indicators", bound - (_q - _q**2) * squares / (_q * N) ** 2, equal=True),)
+
+
+def _sent(bound: Any) -> tuple[Goal, ...]:
+    return (Goal("two halves", bound.subs(coordinates, N * _words) - 2 * (N - 1) * _words, equal=True),)
+
+
+def _received(bound: Any) -> tuple[Goal, ...]:
+    shown = bound.subs(coordinates, N * _words) - 2 * (N - 1) * _q * _words
+    return (Goal("two halves", shown, equal=True),)
+
+
+_GRADIENTS = "all gradients"
+
+MODELS = by_claim(
+    Model(
+        claim="packetloss.arrivals.unbiased",
+        words=f"{_SAMPLE_IN_WORDS} `sum` is that of all gradients: k ghat has the mean inside sum.",
+        scope=f"{_GRADIENTS}, every N, every k in 1..N, every law of exchangeable losses",
+        goals=_unbiased,
+        tie=("packetloss.arrivals.unbiased", SAMPLES),
+    ),
+    Model(
+        claim="packetloss.arrivals.conditional_variance",
+        words=f"{_SAMPLE_IN_WORDS} With d_i = g_i - gbar, whose squares sum to `deviations`, (N - 1) S^2, and whose "
+        "products of two different workers to minus that: k (ghat - gbar) is the sum of the sample's d_i, and has the "
+        "mean square inside deviations - both deviations. One worker alone has no variance.",
+        scope=f"{_GRADIENTS}, every N, every k in 1..N",
+        goals=_conditional,
+        tie=("packetloss.arrivals.conditional_variance", SAMPLES),
+    ),
+    Model(
+        claim="packetloss.arrivals.variance",
+        words="Given K, the mean is gbar and the variance (S^2/K)(1 - K/N) = S^2/K - S^2/N, by "
+        "packetloss.arrivals.conditional_variance: so is the variance given K >= 1 the mean of that, "
+        "(S^2 E[1/K; K >= 1] - S^2 P(K >= 1)/N) / P(K >= 1). `inverse` is E[1/K; K >= 1], which is `inverse_arrivals` "
+        "by packetloss.arrivals.mean_inverse; `some` is P(K >= 1).",
+        scope=f"{_GRADIENTS}, every p < 1, every N",
+        goals=_variance,
+        tie=("packetloss.arrivals.variance",),
+    ),
+    Model(
+        claim="packetloss.arrivals.mean_inverse",
+        words="`inverse_arrivals` at N is p times itself at N - 1 plus (1 - p^N)/N, as its sum says. So is the mean: "
+        "see packetloss.arrivals.mean_inverse_recurrence. Induction on N from one worker.",
+        scope="every p in [0, 1], every N",
+        goals=_inverse_sum,
+        tie=("packetloss.arrivals.mean_inverse", SAMPLES),
+    ),
+    Model(
+        claim="packetloss.arrivals.mean_inverse_recurrence",
+        words="K is binomial. `here` is a number k >= 1 of arrivals, `chosen` is C(N, k), `less` C(N - 1, k), `fewer` "
+        "C(N - 1, k - 1): chosen = less + fewer, and k chosen = N fewer. What k adds to E[1/K], less p times what it "
+        "adds with one worker fewer, is P(K = k)/N; over k >= 1 that sums to `some`/N, P(K >= 1)/N. For p = 0 by "
+        "continuity.",
+        scope="every p in [0, 1], every N",
+        goals=_inverse_recurrence,
+        tie=("packetloss.arrivals.mean_inverse_recurrence", SAMPLES),
+    ),
+    Model(
+        claim="packetloss.arrivals.empty",
+        words="Nothing arrives from N + 1 workers iff nothing does from N and the next packet is lost, independently.",
+        scope="every p in [0, 1], every N",
+        goals=_empty,
+        tie=("packetloss.arrivals.empty",),
+    ),
+    Model(
+        claim="packetloss.arrivals.zero_fill",
+        words="Given K >= 1 the estimate is unbiased, by packetloss.arrivals.unbiased, and 0 otherwise: its mean over "
+        "gbar is the probability that something arrives. Of one worker more something arrives if it did before, or "
+        "else if the new packet does. Induction on N.",
+        scope=f"{_GRADIENTS} that do not cancel, every p in [0, 1], every N",
+        goals=_zero_fill,
+        tie=("packetloss.arrivals.zero_fill",),
+    ),
+    Model(
+        claim="packetloss.owner.unbiased",
+        words="K contributions have the weight 1/K each; the owner's own is among them, so K >= 1.",
+        scope="every set of arrivals, every N",
+        goals=_weights,
+        tie=("packetloss.owner.unbiased",),
+    ),
+    Model(
+        claim="packetloss.owner.bias",
+        words=f"{_WEIGHT_IN_WORDS} The owner's gradient, `own`, has the weight 1/K, the others share the rest alike; "
+        "`sum` is that of all gradients. The claim, times the owner's deviation from the mean, which is not 0.",
+        scope=f"{_GRADIENTS}, every p < 1, every N >= 2",
+        goals=_pull,
+        tie=("packetloss.owner.bias", SAMPLES),
+    ),
+    Model(
+        claim="packetloss.owner.variance_iid",
+        words=f"{_WEIGHT_IN_WORDS} K squared weights 1/K^2 sum to 1/K; independent gradients add up their variances.",
+        scope="every p < 1, every N, every sigma",
+        goals=_iid,
+        tie=("packetloss.owner.variance_iid", SAMPLES),
+    ),
+    Model(
+        claim="packetloss.owner.inflation",
+        words=f"{_WEIGHT_IN_WORDS} K squared weights 1/K^2 sum to 1/K; independent gradients add up their variances.",
+        scope="every p < 1, every N, every sigma",
+        goals=_inflation,
+        tie=("packetloss.owner.inflation", SAMPLES),
+    ),
+    Model(
+        claim="packetloss.expected.unbiased",
+        words="Every gradient is in the sum with probability 1 - p, and the sum is divided by (1 - p) N; `sum` is "
+        "that of all gradients.",
+        scope=f"{_GRADIENTS}, every p < 1, every N",
+        goals=_expected,
+        tie=("packetloss.expected.unbiased",),
+    ),
+    Model(
+        claim="packetloss.expected.variance",
+        words="Independent indicators whose squares are themselves: mean square 1 - p, squared mean (1 - p)^2. Each "
+        "goes with g_i/((1 - p) N), and variances add up.",
+        scope=f"{_GRADIENTS}, every p < 1, every N",
+        goals=_expected_variance,
+        tie=("packetloss.expected.variance",),
+    ),
+    Model(
+        claim="packetloss.volume.sent",
+        words="`words` is the size of a shard, n = N words. A worker sends, first, its values of N - 1 foreign shards, "
+        "then its own shard to N - 1 others.",
+        scope="every N, every n that N divides",
+        goals=_sent,
+        tie=("packetloss.volume.sent", WORDS),
+    ),
+    Model(
+        claim="packetloss.volume.received",
+        words="`words` is the size of a shard, n = N words. A worker is sent its own shard by N - 1 others, then N - 1 "
+        "foreign shards; each arrives whole with probability 1 - p, and else not at all. Of several packets a shard: "
+        "the same, packet by packet.",
+        scope="every p in [0, 1], every N, every n that N divides",
+        goals=_received,
+        tie=("packetloss.volume.received", WORDS),
+    ),
+)
+"""By claim."""

@@ -1,0 +1,107 @@
+"""What certificates about signs prove."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.model import Goal, Model
+from commbounds.theory.quantities import n, norm1, norm2
+
+_TEST = "tests/verify/certify/test_quantizers_models.py::test_sign_conditions"
+_magnitude, _squares, _scale = sp.symbols("magnitude squares scale", nonnegative=True)
+_zeros = sp.Symbol("zeros", nonnegative=True)
+
+
+def _sign_error(bound: Any) -> tuple[Goal, ...]:
+    total = bound.xreplace({norm2**2: _squares})
+    more = total.subs(
+        {n: n + 1, norm1: norm1 + _magnitude, _squares: _squares + _magnitude**2},
+        simultaneous=True,
+    )
+    entry = (_magnitude - 1) ** 2
+    return (
+        Goal("no entry", total.subs({n: 0, norm1: 0, _squares: 0}), equal=True),
+        Goal("one more entry", more - total - entry, equal=True),
+    )
+
+
+def _scaled_error(zeros: Any) -> Any:
+    scale = norm1 / n
+    return norm2**2 - 2 * scale * norm1 + scale**2 * (n - zeros)
+
+
+def _error(bound: Any) -> tuple[Goal, ...]:
+    return (Goal("error", bound * norm2**2 - _scaled_error(0), equal=True),)
+
+
+def _contraction(bound: Any) -> tuple[Goal, ...]:
+    given = {
+        "sum of the products of different magnitudes": norm1**2 - norm2**2,
+        "zeros": _zeros,
+        "norm1**2": norm1**2,
+    }
+    return (Goal("error", bound * norm2**2 - _scaled_error(_zeros), given=given, positive={"n": n}),)
+
+
+def _one_sparse(bound: Any) -> tuple[Goal, ...]:
+    error = _magnitude - _magnitude / n
+    return (Goal("error", bound * _magnitude**2 - error**2, equal=True),)
+
+
+def _kernel(bound: Any) -> tuple[Goal, ...]:
+    return (Goal("every float32", bound, equal=True, run="sign.float32"),)
+
+
+SIGNS = (
+    Model(
+        claim="quantizers.sign.error",
+        words="Induction on the entries: the next has magnitude `magnitude` and errs by |magnitude - 1|, also where it "
+        "is zero, with sign +1. `squares` is norm2^2.",
+        scope="every x in R^n, every n >= 1",
+        goals=_sign_error,
+        tie=("quantizers.sign.error", _TEST),
+    ),
+    Model(
+        claim="quantizers.scaledsign.error",
+        words="With the scale c = norm1/n and sign(0) = 1 every entry errs by ||x_i| - c|, zeros too: the squares sum "
+        "to norm2^2 - 2 c norm1 + c^2 n.",
+        scope="every x in R^n but zero, every n >= 1, in real arithmetic",
+        goals=_error,
+        tie=("quantizers.scaledsign.error", _TEST),
+    ),
+    Model(
+        claim="quantizers.scaledsign.contraction",
+        words="With the scale c = norm1/n every entry errs by ||x_i| - c|, but for `zeros` zeros, which err by 0 where "
+        "their sign is 0 (and zeros = 0 where it is 1): the squares sum to norm2^2 - 2 c norm1 + c^2 (n - zeros). "
+        "norm1^2 - norm2^2 is the sum of the products of the magnitudes of different entries. The claim, times "
+        "norm2^2.",
+        scope="every x in R^n but zero, every n >= 1, either sign of zero, in real arithmetic",
+        goals=_contraction,
+        tie=("quantizers.scaledsign.contraction", _TEST),
+    ),
+    Model(
+        claim="quantizers.scaledsign.one_sparse",
+        words="The entry of magnitude `magnitude` is replaced by the mean magnitude, an nth of it; zeros stay.",
+        scope="every x in R^n with one nonzero entry, every n >= 1, in real arithmetic",
+        goals=_one_sparse,
+        tie=("quantizers.scaledsign.one_sparse", _TEST),
+    ),
+    *(
+        Model(
+            claim=f"quantizers.sign.{statement}",
+            words="The kernel, on every finite float32: 1 or -1 by the sign bit, but for 0 and -0 what sign(0) is. "
+            + why,
+            scope="every finite float32 (all 2^32 bit patterns were run when the certificate was made, a check runs "
+            "every 1021st)",
+            goals=_kernel,
+            tie=(f"quantizers.sign.{statement}",),
+        )
+        for statement, why in (
+            ("sign_symmetry", "No entry is 0, and the sign bit turns."),
+            ("sign_symmetry_ternary", "sign(0) = 0: zeros stay zero, and the sign bit of others turns."),
+            ("idempotence", "The sign of 1, -1 and, where it is an outcome, of 0 is that number."),
+        )
+    ),
+)
