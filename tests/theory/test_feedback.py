@@ -168,3 +168,20 @@ def test_ef21s_convex_rate_is_the_one_of_its_authors_code(q, L, mu):
     values = {"alpha": 1 - q * q, "smoothness": L, "convexity": mu, "slope": 0, "lag": 1}
     bound = BOOK["feedback.ef21.strongly_convex"].bound(**values)
     assert float(bound) == pytest.approx(q + (1 + q) * (L - mu) * multiplier / 4)
+
+
+def test_the_first_step_of_compressed_gradient_descent_is_too_short():
+    L, mu, r = Fraction(1), Fraction(1, 10), Fraction(1, 2)
+    values = {"alpha": 1 - r * r, "smoothness": L, "convexity": mu, "gap": 1}
+    assert float(BOOK["feedback.cgd.factor"].bound(**values)) == pytest.approx(0.8751, abs=5e-5)
+    assert float((1 - 2 * mu * (1 - r) / ((1 + r) * (mu + L))) ** 2) == pytest.approx(0.8825, abs=5e-5)
+
+
+def test_ef21s_printed_step_is_too_short_by_a_quarter_at_most():
+    sharp, printed = t.EF21_LARGEST_STEP.condition.rhs, t.EF21_STEP.condition.rhs
+    factors = [
+        float((sharp / printed).subs({alpha: 1 - q * q, t.smoothness: 1, t.smoothness_apart: 1}))
+        for q in (Fraction(1, 10), Fraction(2, 5), Fraction(9, 10))
+    ]
+    assert factors[1] == pytest.approx(1.25)
+    assert max(factors[0], factors[2]) < 1.25

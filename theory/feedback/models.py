@@ -319,12 +319,12 @@ def _cgd(bound: Any) -> tuple[Goal, ...]:
             "step",
             both * total**3 * (_in_q(bound) - _after),
             given={
-                "x and x+": both * apart * total * between(t.gap, x, _slope, _after, after, plus),
-                "x* and x": both * apart * low * between(0, 0, 0, t.gap, x, _slope),
-                "x* and x+": both * total * low * between(0, 0, 0, _after, after, plus),
-                "contraction": (1 + r) * wide * apart * (r**2 * _slope**2 - (sent - _slope) ** 2),
+                "x and x+": both * apart * total**2 * between(t.gap, x, _slope, _after, after, plus),
+                "x* and x": both * apart * low * total * between(0, 0, 0, t.gap, x, _slope),
+                "x* and x+": both * total**2 * low * between(0, 0, 0, _after, after, plus),
+                "contraction": (1 + r) * wide * apart * total * (r**2 * _slope**2 - (sent - _slope) ** 2),
             },
-            positive={"r": r, "1 - r": 1 - r, "(1 + r) L + (1 - r) mu": total},
+            positive={"(1 + r) L + (1 - r) mu": total, "r (1 - r) times it": r * (1 - r) * total},
             vectors=(x, _slope, plus, sent),
             hints=(
                 apart * (sent - _slope) + r * total * plus,
