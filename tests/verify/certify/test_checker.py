@@ -321,3 +321,23 @@ def test_a_finding_says_for_what_it_is_proved():
     finding = confront(TOPK, drawn=False)
     assert finding.verdict == "proved"
     assert finding.proved_for == certify.load(TOPK).scope
+
+
+BY_CONTRADICTION = {"moshpit.grid.no_repeats": "two meetings contradict"}
+"""Goals whose conditions are to contradict each other."""
+
+
+@pytest.mark.parametrize("name", first_of_each(certify.files(), lambda name: name.partition(".")[0]))
+def test_conditions_of_a_model_do_not_contradict_each_other(name):
+    """From conditions that do, everything would follow: -1 >= 0 too."""
+    for at in certify.load(name).instances[:2]:
+        for goal in certify.models()[name].goals_at(theory.claims()[name].relation.rhs, at).values():
+            if goal.run or BY_CONTRADICTION.get(name) == goal.name:
+                continue
+            with pytest.raises(NotFoundError):
+                proof_of(replace(goal, show=sp.Integer(-1), equal=False, hints=()), degree=2)
+
+
+def test_conditions_that_contradict_each_other_are_noticed():
+    proof, _ = proof_of(Goal("vacuous", sp.Integer(-1), given={"x <= 0": -x, "x >= 1": x - 1}), degree=1)
+    prove(Goal("vacuous", sp.Integer(-1), given={"x <= 0": -x, "x >= 1": x - 1}), proof)
