@@ -162,7 +162,7 @@ EF21_STEP = Hypothesis(
 EF21_LARGEST_STEP = Hypothesis(
     "ef21_largest_step",
     "The step size gamma has L gamma + (L~ gamma)^2 beta/theta <= 1.",
-    Le(stepsize, 2 / (smoothness + sp.sqrt(smoothness**2 + 4 * smoothness_apart**2 * beta / theta))),
+    Le(smoothness * stepsize + (smoothness_apart * stepsize) ** 2 * beta / theta, 1),
 )
 ONE_CONVEX_WORKER = Hypothesis(
     "one_convex_worker",
