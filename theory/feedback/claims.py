@@ -51,6 +51,7 @@ _NOISE_LOOSE = for_one_reason(
     "exponent 1 of smoothness",
     "exponent 3 of smoothness",
     "exponent 3 of stepsize",
+    "without the factor stepsize",
     "without the factor variance",
 )
 

@@ -81,7 +81,16 @@ SENT: tuple[Claim, ...] = (
         tightness=1,
         extremal=f"{_OWNS_ALL}, whose number P divides",
         axis="winners",
-        note="Nothing but the two counts matters: neither where entries lie nor how large they are.",
+        note="Nothing but the two counts matters: neither where entries lie nor how large they are. Where P does not "
+        "divide |T|, a rank sends P - 1 different blocks in the all-gather, |T| - floor(|T|/P) entries at most: less "
+        "than the last term.",
+        unpinned=(
+            (
+                "P + 1 for P",
+                "still true: the P - 1 blocks that a rank sends have |T| - floor(|T|/P) entries at most, no more than "
+                "P ceil(|T|/(P + 1))",
+            ),
+        ),
     ),
     Claim(
         name="oktopk.sent.ring",
