@@ -187,7 +187,7 @@ class CurveOfCases:
 
     def __init__(self, judgement: Judgement, curve: Curve) -> None:
         self.judgement, self._curve = judgement, curve
-        self._rows: list[tuple[float, ...]] = []
+        self._rows: list[tuple[float, float, float, tuple[float, ...]]] = []
 
     def add(self, place: float | None, cases: Sequence[Case]) -> None:
         """Measure a point, where the claim's hypotheses admit a case of it, and a random one if there are any."""
@@ -207,15 +207,16 @@ class CurveOfCases:
             first = pairs[0].bound
             farthest = max(pairs, key=lambda pair: _beyond(claim, Pair(pair.value, first)))
             shares = np.quantile([pair.value for pair in pairs[:typical]], (0.05, 0.5, 0.95)) if typical else ()
-            self._rows.append((float(place), first, farthest.value, *map(float, shares)))
+            self._rows.append((float(place), first, farthest.value, tuple(map(float, shares))))
 
     def series(self) -> Series | None:
         """What was measured; None where that is nothing: the claim is about other cases."""
         curve = self._curve
         if not self._rows:
             return None
-        columns = (list(column) for column in zip(*self._rows, strict=True))
-        return Series(curve.label, curve.axis, *columns, relative=curve.relative)
+        x, bound, worst, shares = (list(column) for column in zip(*self._rows, strict=True))
+        low, mid, high = map(list, zip(*shares, strict=True)) if curve.typical else ([], [], [])
+        return Series(curve.label, curve.axis, x, bound, worst, low, mid, high, relative=curve.relative)
 
 
 def _of_cases(listed: Sequence[tuple[Judgement, Sequence[Curve]]], seed: int) -> dict[str, tuple[Series, ...]]:
@@ -447,9 +448,9 @@ def _measured(study: CompressorStudy, run: CompressorRun) -> Pair | None:
 
 def _mean_of_draws(study: CompressorStudy, run: CompressorRun, most: int) -> tuple[float, float]:
     """The mean of draws and its standard error: of ten, twenty, forty, ..., until it is known well, or of `most`."""
-    count = min(_FIRST_DRAWS, most)
+    count, draws = min(_FIRST_DRAWS, most), np.empty(0)
     while True:
-        draws = study.measure.draws(run, count)
+        draws = np.concatenate([draws, study.measure.draws(run, count, draws.size)])
         mean, error = float(draws.mean()), float(draws.std() / np.sqrt(count))
         # equal draws say nothing of how often there is another one
         if count == most or 0.0 < error <= _KNOWN_WELL * abs(mean):

@@ -86,9 +86,9 @@ class GlobalError(Measure):
         slack = 16.0 * float(np.finfo(x.dtype).eps) * (value + float((wide**2).sum()) * max(1.0, x.shape[1] / c.k) ** 2)
         return Reading(value / unit, slack / unit)
 
-    def draws(self, run: CompressorRun, count: int) -> NDArray[np.float64]:
+    def draws(self, run: CompressorRun, count: int, first: int = 0) -> NDArray[np.float64]:
         goal = run.once(_goal)
-        means = run.drawn(count, _mean_of_shared if self.shared else _mean)
+        means = run.drawn(count, _mean_of_shared if self.shared else _mean)[first:]
         result: NDArray[np.float64] = np.square(np.array(means, np.float64) - goal).sum(axis=1) / float(goal @ goal)
         return result
 

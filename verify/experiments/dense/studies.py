@@ -230,11 +230,12 @@ def _result(claim: Claim) -> Study:
             known=_vectors,
             enumerated=f"{_SIZES}; digits to base 4 tell every rank's share in every entry",
         )
-    trial, curves = {
+    measured: dict[str, tuple[Any, Any]] = {
         "relative_sum_error": (_rounding_trial, partial(_rounding_curves, claim)),
         "differing": (_agreement_trial, ()),
         "out_of_order": (_order_trial, _NORMAL_STACKS),
-    }[symbol]
+    }
+    trial, curves = measured[symbol]
     return Study(
         claim=claim.name,
         subject=_SUBJECTS[claim.subject],
