@@ -450,7 +450,7 @@ def test_bounds_on_words_print_and_refuse_what_has_no_value():
         (sp.I * P, "must be a real number, got 2.0"),
         (lambda P, n: float("nan"), "got NaN"),
         (lambda P, n: float("inf"), "must be finite and at least 0, and is inf"),
-        (2 - P, "must be finite and at least 0, and is -1"),
+        (-P, "must be finite and at least 0, and is -2 with P = 2"),
     ],
 )
 def test_a_bound_on_words_that_is_none_fails_with_a_sentence(bound, said):
