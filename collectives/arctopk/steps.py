@@ -113,7 +113,7 @@ def selected_rows(sums: Array, P: int, kept: int) -> tuple[NDArray[np.int64], ND
     of a float, and then the scores that are returned are zero or infinite. A sum that has overflowed is the largest.
     """
     averages = sums.astype(np.float64) / P
-    over = ~np.isfinite(averages).all(axis=-1)
+    over = np.asarray(~np.isfinite(averages).all(axis=-1))
     largest = np.where(over, 1.0, np.abs(averages).max(axis=-1))
     exponents = np.frexp(largest)[1]
     scaled = np.where(over[..., None], 1.0, np.ldexp(averages, -exponents[..., None]))
