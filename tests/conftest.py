@@ -1,5 +1,6 @@
 """How many processes run tests; Hypothesis: its files, and its profiles, of which HYPOTHESIS_PROFILE names one."""
 
+import gc
 import os
 import tempfile
 from pathlib import Path
@@ -28,3 +29,8 @@ def pytest_xdist_auto_num_workers(config):
     if config.getoption("benchmark_only", default=False):
         return 0
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def pytest_collection_finish():
+    """Tests and claims stay until the end: the collector of garbage need not look through them again and again."""
+    gc.freeze()
