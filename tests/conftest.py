@@ -1,4 +1,4 @@
-"""How many processes run tests; Hypothesis: its files, and its profiles, of which HYPOTHESIS_PROFILE names one."""
+"""How many processes and threads run tests; Hypothesis: its files, and its profiles, of which HYPOTHESIS_PROFILE names one."""
 
 import gc
 import os
@@ -11,6 +11,9 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 
 _FOLDER = Path(os.environ.get("COMMBOUNDS_CACHE") or Path(tempfile.gettempdir()) / "commbounds-tests") / "hypothesis"
 set_hypothesis_home_dir(_FOLDER)
+# There are as many processes as processors: threads of BLAS beside them wait for each other, busily.
+for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+    os.environ.setdefault(_name, "1")  # of the processes that are started from here
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(_FOLDER))  # for processes that tests start
 
 # Examples run kernels that may have to be compiled first: their times say nothing.
