@@ -1,4 +1,4 @@
-"""How many processes and threads run tests; Hypothesis: its files, and its profiles, of which HYPOTHESIS_PROFILE names one."""
+"""How many processes run tests, with how many threads; Hypothesis: its files, and its profiles (HYPOTHESIS_PROFILE)."""
 
 import gc
 import os
