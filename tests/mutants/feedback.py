@@ -37,6 +37,13 @@ class DoublesTheResidual(EF14):
         return 2 * state.memory + gradient, None
 
 
+class ForgetsAQuarterOfTheResidual(EF14):
+    """Keeps three quarters of what was left out."""
+
+    def after(self, state, offered, momentum, sent):
+        return FeedbackState(0.75 * super().after(state, offered, momentum, sent).memory)
+
+
 class ReplacesTheEstimate(EF21):
     """Takes the compressed correction for the new estimate."""
 
@@ -149,6 +156,24 @@ class LastWorkerForgets(FeedbackSGD):
         return replace(after, workers=(*others, replace(last, memory=np.zeros_like(last.memory)))), traffic
 
 
+class SwapsTheMemories(FeedbackSGD):
+    """Gives every worker what the one before it remembers, after every step."""
+
+    def step(self, gradients, state, rng=None):
+        after, traffic = super().step(gradients, state, rng)
+        return replace(after, workers=(after.workers[-1], *after.workers[:-1])), traffic
+
+
+class LosesTheLastResidual(FeedbackSGD):
+    """Drops what the last worker left out, unless it is alone."""
+
+    def step(self, gradients, state, rng=None):
+        after, traffic = super().step(gradients, state, rng)
+        *others, last = after.workers
+        kept = last if not others else replace(last, memory=np.zeros_like(last.memory))
+        return replace(after, workers=(*others, kept)), traffic
+
+
 class ForgetsTheEstimate(FeedbackSGD):
     """Takes the average correction for the estimate."""
 
@@ -186,6 +211,7 @@ MUTANTS = (
     Mutant(ForgetsTheResidual, "EF14", "feedback.ef14.residual", EXACT),
     Mutant(AddsTheMessageToTheResidual, "EF14", "feedback.ef14.residual_simple", EXACT),
     Mutant(DoublesTheResidual, "EF14", "feedback.ef14.residual", SEARCH),
+    Mutant(ForgetsAQuarterOfTheResidual, "EF14", "feedback.ef14.strongly_convex", EXACT),
     Mutant(ReplacesTheEstimate, "EF21", "feedback.ef21.contraction", EXACT),
     Mutant(SubtractsTheCorrection, "EF21", "feedback.ef21.contraction", SEARCH),
     Mutant(SendsTheGradient, "EF21", "feedback.ef21.contraction", EXACT),
@@ -200,6 +226,8 @@ MUTANTS = (
     Mutant(LastWorkerForgets, _SGD, "feedback.arc.bound", SEARCH),
     Mutant(SameDrawsInEveryStep, _SGD, "feedback.arc.single_node", EXACT),
     Mutant(SketchesOfOneColumn, _SGD, "feedback.arc.speedup", SEARCH),
+    Mutant(LosesTheLastResidual, _SGD, "feedback.ef14.strongly_convex_workers", SEARCH),
+    Mutant(SwapsTheMemories, _SGD, "feedback.ef21.strongly_convex_workers", SEARCH),
     Mutant(ForgetsTheEstimate, _SGD, "feedback.ef21.rate", SEARCH),
     Mutant(ForgetsTheWorkers, _SGD, "feedback.ef14.telescoping", SEARCH),
     Mutant(FirstWorkerDecides, _SGD, "feedback.arc.single_node", EXACT),

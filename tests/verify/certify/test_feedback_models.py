@@ -229,21 +229,57 @@ def test_steps_of_ef21m(sigma, eta, P, n, k):
             agrees("feedback.arc.bound", goal, {**numbers, "lag": lags[0], "lags": sum(lags)})
 
 
-@pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 1), (4, 3)])
-def test_convex_steps_of_ef21(n, k):
+CONVEX = [(1, 1, 1), (1, 2, 1), (1, 4, 3), (3, 1, 1), (3, 2, 1), (2, 4, 3)]
+"""P, n, k."""
+
+
+def convex(P: int, n: int, k: int, seed: int) -> tuple[Any, float, float, float, Any]:
+    """A generator, q, z, the middle of the curvatures, and Hessians (P, n, n) within them."""
+    rng, q, middle = np.random.default_rng([seed, n, P]), (1 - k / n) ** 0.5, 2.0
+    spread = 0.1 + 0.8 * rng.random()
+    z = ((1 - q) * spread + np.sqrt((1 - q) ** 2 * spread**2 + 4 * q)) / 2
+    bases = [np.linalg.qr(rng.standard_normal((n, n)))[0] for _ in range(P)]
+    spectra = [middle * (1 + spread * rng.uniform(-1, 1, n)) for _ in range(P)]
+    return rng, q, float(z), middle, np.array([(b * s) @ b.T for b, s in zip(bases, spectra, strict=True)])
+
+
+def averages(name: str, of_workers: Any) -> dict[str, Any]:
+    """The average of the workers' vectors, and what they differ by from it as one vector."""
+    mean = of_workers.mean(axis=0)
+    return {name: mean, f"{name.removesuffix('_at_x')}_apart": of_all([of_workers - mean])}
+
+
+@pytest.mark.parametrize(("P", "n", "k"), CONVEX)
+def test_convex_steps_of_ef21(P, n, k):
     for seed in range(10):
-        rng, q, middle = np.random.default_rng([seed, n]), (1 - k / n) ** 0.5, 2.0
-        spread = 0.1 + 0.8 * rng.random()
-        z = ((1 - q) * spread + np.sqrt((1 - q) ** 2 * spread**2 + 4 * q)) / 2
-        basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
-        hessian = (basis * (middle * (1 + spread * rng.uniform(-1, 1, n)))) @ basis.T
-        x, estimate = rng.standard_normal(n), rng.standard_normal(n)
-        after = x - (1 - q) / (1 + q) / middle * estimate
-        _, state = EF21(TopK(k)).step(FeedbackState(estimate), hessian @ after)
-        vectors = {"slope_at_x": hessian @ x, "d": estimate, "turn": hessian @ after}
-        vectors["new"] = state.memory - vectors["turn"]
-        for goal in ("root", "step"):
-            agrees("feedback.ef21.strongly_convex", goal, {"q": q, "z": z, "middle": middle}, vectors)
+        rng, q, z, middle, hessians = convex(P, n, k, seed)
+        x, estimates, centres = rng.standard_normal(n), rng.standard_normal((P, n)), rng.standard_normal((P, n))
+        after = x - (1 - q) / (1 + q) / middle * estimates.mean(axis=0)
+        slopes, turns = (np.einsum("pij,pj->pi", hessians, point - centres) for point in (x, after))
+        states = [EF21(TopK(k)).step(FeedbackState(g), turn)[1] for g, turn in zip(estimates, turns, strict=True)]
+        new = of_all([np.array([state.memory for state in states]) - turns])
+        vectors = averages("slope_at_x", slopes) | averages("d", estimates) | averages("turn", turns) | {"new": new}
+        claims = ["strongly_convex_workers", *(["strongly_convex"] if P == 1 else [])]
+        for claim, goal in itertools.product(claims, ("root", "step")):
+            agrees(f"feedback.ef21.{claim}", goal, {"q": q, "z": z, "middle": middle}, vectors)
+        agrees("feedback.ef21.strongly_convex_workers", "apart", {"q": q, "z": z, "middle": middle})
+
+
+@pytest.mark.parametrize(("P", "n", "k"), CONVEX)
+def test_convex_steps_of_ef14(P, n, k):
+    for seed in range(10):
+        rng, q, z, middle, hessians = convex(P, n, k, seed)
+        x, residuals, gamma = rng.standard_normal(n), rng.standard_normal((P, n)), (1 - q) / (1 + q) / middle
+        slopes = hessians @ x
+        steps = [EF14(TopK(k)).step(FeedbackState(e), gamma * g) for e, g in zip(residuals, slopes, strict=True)]
+        new, sent = (np.array(v) for v in zip(*((s.memory, m.dense()) for m, s in steps), strict=True))
+        moved = x - sent.mean(axis=0) - new.mean(axis=0)  # the average's goes as the model says
+        assert np.allclose(moved, x - residuals.mean(axis=0) - gamma * slopes.mean(axis=0), rtol=0, atol=1e-12)
+        vectors = averages("slope_at_x", slopes) | averages("e", residuals) | {"d": x, "new": of_all([new])}
+        claims = ["strongly_convex_workers", *(["strongly_convex"] if P == 1 else [])]
+        for claim, goal in itertools.product(claims, ("root", "step")):
+            agrees(f"feedback.ef14.{claim}", goal, {"q": q, "z": z, "middle": middle}, vectors)
+        agrees("feedback.ef14.strongly_convex_workers", "apart", {"q": q, "z": z, "middle": middle})
 
 
 @pytest.mark.parametrize("compressor", [TopK(1), Shrunk(0.5), Shrunk(-0.5)])

@@ -13,6 +13,7 @@ from commbounds.compressors import Plain, TopK
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.feedback.convex import CONVEX
+from commbounds.verify.experiments.feedback.convex_workers import CONVEX_WORKERS
 from commbounds.verify.experiments.feedback.descents import DESCENTS
 from commbounds.verify.experiments.feedback.momenta import MOMENTA
 from commbounds.verify.experiments.feedback.noise import NOISY
@@ -84,6 +85,7 @@ EXPERIMENTS: dict[str, Study] = studies(
     *MOMENTA,
     *DESCENTS,
     *CONVEX,
+    *CONVEX_WORKERS,
     *NOISY,
     Study(
         "feedback.plain.growth",
