@@ -57,6 +57,8 @@ spread = (smoothness - convexity) / (smoothness + convexity)
 """k: how far apart the curvatures are; the factor of gradient descent at 2/(L + mu)."""
 waved = sp.sqrt((1 - root) ** 2 * spread**2 + 4 * root)
 """Square root of the discriminant of z^2 = (1 - q) k z + q."""
+share = Symbol("share", "c", Fraction(7, 8), positive=True)
+"""Largest share of a printed rate that few steps of one worker come to, rounded up."""
 
 
 TELESCOPING = Quantity(
@@ -193,6 +195,12 @@ EF21_CONVEX_STEP = Hypothesis(
     "ef21_convex_step",
     "The step size is 2/(L + mu) times (1 - q)/(1 + q), q = sqrt(1 - alpha).",
     ensured="Every case makes one step of this size.",
+)
+FEW_STEPS = Hypothesis(
+    "few_steps",
+    "One worker, two to four steps, and the compressor's q, the step size and the share of a row of the table in "
+    "theory/feedback/worst.py.",
+    ensured="Every case is made for a row.",
 )
 CGD_STEP = Hypothesis(
     "cgd_step",

@@ -15,12 +15,23 @@ from commbounds import theory
 from commbounds.collectives import FeedbackSGD
 from commbounds.compressors import EF14, EF21, EF21M, Feedback, FeedbackState, Plain, TopK
 from commbounds.verify.certify.certificate import models
+from commbounds.verify.experiments.feedback import few_steps
 from commbounds.verify.experiments.feedback.runs import FeedbackRun, Quadratics, Shrunk
 
 BOOK, MODELS = theory.claims(), models()
 SIZES = [(1, 2, 1), (2, 3, 1), (3, 4, 3), (2, 2, 2)]
 """P, n, k."""
 STEPS = 2
+
+
+def unscaled(case: Any) -> list[Any]:
+    """Of a case of few steps: a step's gradient, the worker's memory and momentum in it, f less its least value."""
+    problem, state, found = few_steps.problem_of(case), few_steps.first_state(case), []
+    for t in range(case.settings["steps"]):
+        gradient, value = problem.slope(state.weights), problem.gap(state.weights)
+        state = few_steps.descent_of(FeedbackSGD, case, t).step(gradient[None], state)[0]
+        found.append((gradient, state.workers[0].memory, state.workers[0].momentum, value))
+    return found
 
 
 class Form:
@@ -295,3 +306,25 @@ def test_convex_steps_without_feedback(compressor):
         numbers = {"q": r, "smoothness": L, "convexity": mu, "gap": x @ hessian @ x / 2}
         vectors = {"e": x, "slope_at_x": hessian @ x, "turn": hessian @ after, "d": sent}
         agrees("feedback.cgd.factor", "step", {**numbers, "after": after @ hessian @ after / 2}, vectors)
+
+
+@pytest.mark.parametrize(
+    ("claim", "mechanism"), [("ef14.rate", "EF14"), ("ef21.rate", "EF21"), ("ef21m.bound", "EF21M")]
+)
+def test_few_steps(claim, mechanism):
+    name = f"feedback.{claim}_share"
+    for row in few_steps.ROWS[mechanism][::5]:
+        (goal,) = MODELS[name].goals(BOOK[name].relation.rhs, **row.instance)
+        held = {s.name for s in goal.vectors}
+        known = {what: Form(e, held) for what, e in {**goal.given, "what is shown": goal.show}.items()}
+        for case in few_steps.cases_of_row(mechanism, row):
+            run = unscaled(case)
+            numbers, vectors = {"lowest": 0.0}, {}
+            for t, (gradient, memory, momentum, value) in enumerate(run):
+                numbers[f"f{t}"] = value
+                vectors |= {f"slope{t}": gradient, f"estimate{t}": memory, f"residual{t + 1}": memory}
+                vectors |= {f"momentum{t}": momentum}
+            gamma = few_steps.step_size(case.settings)
+            numbers["largest_step_squared"] = gamma**2 * max(squared(gradient) for gradient, *_ in run)
+            for what, form in known.items():
+                assert form(numbers, vectors) >= -1e-9, (case, what)

@@ -15,6 +15,7 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.feedback.convex import CONVEX
 from commbounds.verify.experiments.feedback.convex_workers import CONVEX_WORKERS
 from commbounds.verify.experiments.feedback.descents import DESCENTS
+from commbounds.verify.experiments.feedback.few_steps import FEW_STEPS
 from commbounds.verify.experiments.feedback.momenta import MOMENTA
 from commbounds.verify.experiments.feedback.noise import NOISY
 from commbounds.verify.experiments.feedback.problems import three_workers
@@ -86,6 +87,7 @@ EXPERIMENTS: dict[str, Study] = studies(
     *DESCENTS,
     *CONVEX,
     *CONVEX_WORKERS,
+    *FEW_STEPS,
     *NOISY,
     Study(
         "feedback.plain.growth",
