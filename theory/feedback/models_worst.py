@@ -42,6 +42,15 @@ def _shown(bound: Any, slopes: Sequence[Any], values: Sequence[Any], at: Mapping
     return bound.subs({**gap, **at}, simultaneous=True) - sum(slope**2 for slope in slopes) / len(slopes)
 
 
+def _units(bound: Any, at: Mapping[Any, Any]) -> Goal:
+    """That the bound of L f at gamma/L is L^2 times that of f at gamma, so that L = 1 may be taken."""
+    lags = {lag: t.smoothness**2 * lag for lag in (t.lag, t.own_lag, t.momentum_lag)}
+    step = {t.stepsize: t.stepsize / t.smoothness}
+    scaled = bound.subs({t.gap: t.smoothness * t.gap, **lags, **step}, simultaneous=True)
+    apart = scaled - t.smoothness**2 * bound.subs(t.smoothness, 1)
+    return Goal("units", apart.subs(at), equal=True, positive={"L": t.smoothness, "gamma": t.stepsize})
+
+
 def _path(steps: Sequence[Any]) -> list[Any]:
     """Where steps lead to, but for the last."""
     points: list[Any] = [sp.Integer(0)]
@@ -56,7 +65,10 @@ def _ef21(bound: Any, q: Any, weight: Any, horizon: Any, share: Any) -> tuple[Go
     for i in range(1, horizon):
         known[f"contraction in step {i}"] = q**2 * (estimates[i - 1] - slopes[i]) ** 2 - (estimates[i] - slopes[i]) ** 2
     at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.lag: (estimates[0] - slopes[0]) ** 2}
-    return (Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, *estimates)),)
+    return (
+        _units(bound, {alpha: 1 - q**2}),
+        Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, *estimates)),
+    )
 
 
 def _ef14(bound: Any, q: Any, weight: Any, horizon: Any, share: Any) -> tuple[Goal, ...]:
@@ -70,7 +82,10 @@ def _ef14(bound: Any, q: Any, weight: Any, horizon: Any, share: Any) -> tuple[Go
     for i in range(1, horizon):
         known[f"contraction in step {i - 1}"] = q**2 * offered[i - 1] ** 2 - left[i] ** 2
     at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.reach**2: square}
-    return (Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, *left[1:])),)
+    return (
+        _units(bound, {alpha: 1 - q**2}),
+        Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, *left[1:])),
+    )
 
 
 def _ef21m(bound: Any, q: Any, weight: Any, horizon: Any, share: Any) -> tuple[Goal, ...]:
@@ -87,16 +102,19 @@ def _ef21m(bound: Any, q: Any, weight: Any, horizon: Any, share: Any) -> tuple[G
     own = (momenta[0] - slopes[0]) ** 2
     at = {alpha: 1 - q**2, t.eta: weight, t.stepsize: gamma, t.share: share, t.lag: (estimates[0] - momenta[0]) ** 2}
     at |= {t.own_lag: own, t.momentum_lag: own}
-    return (Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, momenta[0], *estimates)),)
+    return (
+        _units(bound, {alpha: 1 - q**2}),
+        Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, momenta[0], *estimates)),
+    )
 
 
 _WORDS = (
-    "Units in which L = 1; x begins at 0. slope0, slope1, ... are the gradients at x^0, x^1, ..., f0, f1, ... the "
-    "values of f there, {0}. Every two points of an L-smooth function have f_i - f_j >= <grad_j, x_i - x_j> + "
-    "||grad_i - grad_j||^2/(2 L) - L/4 ||x_i - x_j - (grad_i - grad_j)/L||^2 (the interpolation inequality of Taylor, "
-    "Hendrickx and Glineur 2017 at mu = -L, recalled; here: at z = (x_i + x_j)/2 - (grad_i - grad_j)/(2 L) the "
-    "parabola that f is under at x_i is not below the one that f is above at x_j), and f - ||grad f||^2/(2 L) is not "
-    "below the lowest value. "
+    "'units': f may be divided by L, and the step size multiplied by it. In 'rate' L = 1, and x begins at 0. slope0, "
+    "slope1, ... are the gradients at x^0, x^1, ..., f0, f1, ... the values of f there, {0}. Every two points of an "
+    "L-smooth function have f_i - f_j >= <grad_j, x_i - x_j> + ||grad_i - grad_j||^2/(2 L) - L/4 ||x_i - x_j - (grad_i "
+    "- grad_j)/L||^2 (the interpolation inequality of Taylor, Hendrickx and Glineur 2017 at mu = -L, recalled; here: "
+    "at z = (x_i + x_j)/2 - (grad_i - grad_j)/(2 L) the parabola that f is under at x_i is not below the one that f is "
+    "above at x_j), and f - ||grad f||^2/(2 L) is not below the lowest value. "
 )
 _TIE = ("tests/verify/certify/test_feedback_models.py::test_few_steps",)
 

@@ -30,7 +30,7 @@ def sum_of_squares(goal: Goal, most_digits: int = 12) -> dict[str, Any] | None:
     Parameters
     ----------
     goal : Goal
-        With vectors, and no zeros.
+        With vectors and conditions, and without zeros.
     most_digits : int
         After how many decimals rounding is given up.
 
@@ -41,7 +41,7 @@ def sum_of_squares(goal: Goal, most_digits: int = 12) -> dict[str, Any] | None:
         coefficients are numbers) or no multipliers were found.
     """
     conditions = {**goal.given, **goal.positive}
-    if not goal.vectors or goal.zero or goal.equal:
+    if not goal.vectors or not conditions or goal.zero or goal.equal:
         return None
     space = Polynomials([goal.show, *conditions.values()])
     quotients = [space.of(expression) for expression in (goal.show, *conditions.values())]

@@ -314,7 +314,7 @@ def test_convex_steps_without_feedback(compressor):
 def test_few_steps(claim, mechanism):
     name = f"feedback.{claim}_share"
     for row in few_steps.ROWS[mechanism][::5]:
-        (goal,) = MODELS[name].goals(BOOK[name].relation.rhs, **row.instance)
+        _, goal = MODELS[name].goals(BOOK[name].relation.rhs, **row.instance)
         held = {s.name for s in goal.vectors}
         known = {what: Form(e, held) for what, e in {**goal.given, "what is shown": goal.show}.items()}
         for case in few_steps.cases_of_row(mechanism, row):
