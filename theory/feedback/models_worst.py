@@ -8,6 +8,7 @@ L = 1.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import sympy as sp
@@ -18,6 +19,7 @@ from commbounds.theory.model import Goal, Model
 from commbounds.theory.quantities import alpha
 
 _lowest = sp.Symbol("lowest")
+_q = sp.Symbol("q", nonnegative=True)
 
 
 def _vectors(name: str, count: int) -> list[Any]:
@@ -36,19 +38,28 @@ def _smooth(points: Sequence[Any], slopes: Sequence[Any]) -> tuple[list[Any], di
     return values, known
 
 
+@cache
+def _formula(bound: Any) -> tuple[list[Any], Any]:
+    """The bound's symbols, and the bound as a function of them in exact arithmetic."""
+    symbols = sorted(bound.free_symbols, key=str)
+    return symbols, sp.lambdify(symbols, bound, "sympy")
+
+
 def _shown(bound: Any, slopes: Sequence[Any], values: Sequence[Any], at: Mapping[Any, Any]) -> Any:
     """What the bound leaves over the mean squared gradient."""
-    gap = {t.smoothness: 1, t.smoothness_apart: 1, t.gap: values[0] - _lowest, t.horizon: len(slopes)}
-    return bound.subs({**gap, **at}, simultaneous=True) - sum(slope**2 for slope in slopes) / len(slopes)
+    known = {t.smoothness: sp.Integer(1), t.gap: values[0] - _lowest, t.horizon: sp.Integer(len(slopes)), **at}
+    symbols, formula = _formula(bound)
+    return formula(*(known[symbol] for symbol in symbols)) - sum(slope**2 for slope in slopes) / len(slopes)
 
 
-def _units(bound: Any, at: Mapping[Any, Any]) -> Goal:
+@cache
+def _units(bound: Any) -> Goal:
     """That the bound of L f at gamma/L is L^2 times that of f at gamma, so that L = 1 may be taken."""
     lags = {lag: t.smoothness**2 * lag for lag in (t.lag, t.own_lag, t.momentum_lag)}
     step = {t.stepsize: t.stepsize / t.smoothness}
     scaled = bound.subs({t.gap: t.smoothness * t.gap, **lags, **step}, simultaneous=True)
     apart = scaled - t.smoothness**2 * bound.subs(t.smoothness, 1)
-    return Goal("units", apart.subs(at), equal=True, positive={"L": t.smoothness, "gamma": t.stepsize})
+    return Goal("units", apart.subs(alpha, 1 - _q**2), equal=True)
 
 
 def _path(steps: Sequence[Any]) -> list[Any]:
@@ -59,19 +70,21 @@ def _path(steps: Sequence[Any]) -> list[Any]:
     return points
 
 
-def _ef21(bound: Any, q: Any, weight: Any, horizon: Any, share: Any) -> tuple[Goal, ...]:
+def _ef21(bound: Any, row: int) -> tuple[Goal, ...]:
+    q, weight, horizon, share = _numbers(WORST_EF21, row)
     gamma, (slopes, estimates) = weight * (1 - q), (_vectors(name, horizon) for name in ("slope", "estimate"))
     values, known = _smooth(_path([gamma * estimate for estimate in estimates]), slopes)
     for i in range(1, horizon):
         known[f"contraction in step {i}"] = q**2 * (estimates[i - 1] - slopes[i]) ** 2 - (estimates[i] - slopes[i]) ** 2
     at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.lag: (estimates[0] - slopes[0]) ** 2}
     return (
-        _units(bound, {alpha: 1 - q**2}),
+        _units(bound),
         Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, *estimates)),
     )
 
 
-def _ef14(bound: Any, q: Any, weight: Any, horizon: Any, share: Any) -> tuple[Goal, ...]:
+def _ef14(bound: Any, row: int) -> tuple[Goal, ...]:
+    q, weight, horizon, share = _numbers(WORST_EF14, row)
     gamma, slopes, left = weight / 2, _vectors("slope", horizon), [sp.Integer(0), *_vectors("residual", horizon)[1:]]
     offered = [e + gamma * slope for e, slope in zip(left, slopes, strict=True)]
     sent = [v - e for v, e in zip(offered, left[1:], strict=False)]
@@ -81,14 +94,15 @@ def _ef14(bound: Any, q: Any, weight: Any, horizon: Any, share: Any) -> tuple[Go
         known[f"step {i}"] = square - gamma**2 * slopes[i] ** 2
     for i in range(1, horizon):
         known[f"contraction in step {i - 1}"] = q**2 * offered[i - 1] ** 2 - left[i] ** 2
-    at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.reach**2: square}
+    at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.reach: sp.sqrt(square)}
     return (
-        _units(bound, {alpha: 1 - q**2}),
+        _units(bound),
         Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, *left[1:])),
     )
 
 
-def _ef21m(bound: Any, q: Any, weight: Any, horizon: Any, share: Any) -> tuple[Goal, ...]:
+def _ef21m(bound: Any, row: int) -> tuple[Goal, ...]:
+    q, weight, horizon, share = _numbers(WORST_EF21M, row)
     gamma = min((1 - q**2) / 20, weight / 7)
     slopes, momenta, estimates = (_vectors(name, horizon) for name in ("slope", "momentum", "estimate"))
     momenta = momenta[:1]
@@ -103,7 +117,7 @@ def _ef21m(bound: Any, q: Any, weight: Any, horizon: Any, share: Any) -> tuple[G
     at = {alpha: 1 - q**2, t.eta: weight, t.stepsize: gamma, t.share: share, t.lag: (estimates[0] - momenta[0]) ** 2}
     at |= {t.own_lag: own, t.momentum_lag: own}
     return (
-        _units(bound, {alpha: 1 - q**2}),
+        _units(bound),
         Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, momenta[0], *estimates)),
     )
 
@@ -119,8 +133,17 @@ _WORDS = (
 _TIE = ("tests/verify/certify/test_feedback_models.py::test_few_steps",)
 
 
-def _instances(table: Sequence[LargestShare]) -> tuple[dict[str, Any], ...]:
-    return tuple(row.instance for row in table)
+def _numbers(table: Sequence[LargestShare], row: int) -> tuple[Any, Any, int, Any]:
+    """q, the weight, steps and the share of a row; rows are counted from 1."""
+    if not 1 <= row <= len(table):
+        raise ValueError(f"row must be in [1, {len(table)}], got {row}")
+    chosen = table[row - 1]
+    q, weight, share = (sp.Rational(v.numerator, v.denominator) for v in (chosen.q, chosen.weight, chosen.share))
+    return q, weight, chosen.horizon, share
+
+
+def _instances(table: Sequence[LargestShare]) -> tuple[dict[str, int], ...]:
+    return tuple({"row": row} for row in range(1, len(table) + 1))
 
 
 _WORKER = "one worker, every dimension, every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every L-smooth f"
@@ -130,7 +153,8 @@ WORST_MODELS = (
         claim="feedback.ef14.rate_share",
         words=_WORDS.format("residual1, ... what the steps leave out")
         + "largest_step_squared is M^2. The step size is weight/(2 L).",
-        scope=f"{_WORKER} bounded below, in real arithmetic, where {{q}}",
+        scope=f"{_WORKER} bounded below; q, step size and steps of rows {{row}} of WORST_EF14 in "
+        "theory/feedback/worst.py, in real arithmetic",
         goals=_ef14,
         tie=_TIE,
         instances=_instances(WORST_EF14),
@@ -138,7 +162,8 @@ WORST_MODELS = (
     Model(
         claim="feedback.ef21.rate_share",
         words=_WORDS.format("estimate0, ... the worker's estimates") + "The step size is weight (1 - q)/L.",
-        scope=f"{_WORKER} bounded below, in real arithmetic, where {{q}}",
+        scope=f"{_WORKER} bounded below; q, step size and steps of rows {{row}} of WORST_EF21 in "
+        "theory/feedback/worst.py, in real arithmetic",
         goals=_ef21,
         tie=_TIE,
         instances=_instances(WORST_EF21),
@@ -147,7 +172,8 @@ WORST_MODELS = (
         claim="feedback.ef21m.bound_share",
         words=_WORDS.format("estimate0, ... the worker's estimates, momentum0 the first momentum")
         + "weight is eta; the step size is the smaller of alpha/(20 L) and eta/(7 L).",
-        scope=f"{_WORKER} bounded below, no noise, in real arithmetic, where {{q}}",
+        scope=f"{_WORKER} bounded below, no noise; q, eta and steps of rows {{row}} of WORST_EF21M in "
+        "theory/feedback/worst.py, in real arithmetic",
         goals=_ef21m,
         tie=_TIE,
         instances=_instances(WORST_EF21M),

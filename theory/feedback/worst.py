@@ -6,7 +6,6 @@ none is exceeded; runs on quadratics and on Huber's functions show how near one 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -32,11 +31,6 @@ class LargestShare:
     weight: Fraction
     horizon: int
     share: Fraction
-
-    @property
-    def instance(self) -> Mapping[str, int | Fraction]:
-        """The same by the names that models give them."""
-        return {"q": self.q, "weight": self.weight, "horizon": self.horizon, "share": self.share}
 
 
 def _table(*rows: tuple[str, ...]) -> tuple[LargestShare, ...]:

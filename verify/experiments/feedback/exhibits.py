@@ -135,8 +135,8 @@ def shares(budget: str, seed: int) -> Exhibit:
         "In few steps EF21's printed rate is loose by a factor of 1.15 to 10, EF14's by 2.8 to 43, EF21M's by 7 to 53",
         "One worker, no noise. 'At most' is proved for every smooth function and every contractive compressor, setting "
         "by setting: multipliers of a semidefinite programme, rounded to rational numbers. 'Come to' is a run on "
-        "x^2/2, or for EF14 on Huber's function, with the compressors that return 1 - q or 1 + q of their input. Where both "
-        "agree, the worst case is known. With more of them EF21 comes nearer to its rate; EF14 hardly does.",
+        "x^2/2, or for EF14 on Huber's function, with the compressors that return 1 - q or 1 + q of their input. Where "
+        "both agree, the worst case is known. With more of them EF21 comes nearer to its rate; EF14 hardly does.",
         tuple(panels),
     )
 

@@ -32,7 +32,7 @@ def step_size(s: dict[str, Any]) -> float:
     """The part of the largest, or the largest."""
     q, weight = s["q"], s["weight"]
     of_ef21m = min((1 - q * q) / 20, weight / 7)
-    return float({"EF14": weight / 2, "EF21": weight * (1 - q), "EF21M": of_ef21m}[s["mechanism"]]) / s["L"]
+    return float({"EF14": weight / 2, "EF21": weight * (1 - q), "EF21M": of_ef21m}[s["mechanism"]] / s["L"])
 
 
 def _mechanism(s: dict[str, Any], compressor: Compressor) -> Feedback:
