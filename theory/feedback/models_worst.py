@@ -63,18 +63,18 @@ def _units(bound: Any) -> Goal:
 
 
 def _path(steps: Sequence[Any]) -> list[Any]:
-    """Where steps lead to, but for the last."""
+    """The points that steps lead to from 0, and 0."""
     points: list[Any] = [sp.Integer(0)]
-    for step in steps[:-1]:
+    for step in steps:
         points.append(points[-1] - step)
     return points
 
 
 def _ef21(bound: Any, row: int) -> tuple[Goal, ...]:
     q, weight, horizon, share = _numbers(WORST_EF21, row)
-    gamma, (slopes, estimates) = weight * (1 - q), (_vectors(name, horizon) for name in ("slope", "estimate"))
+    gamma, slopes, estimates = weight * (1 - q), _vectors("slope", horizon), _vectors("estimate", horizon - 1)
     values, known = _smooth(_path([gamma * estimate for estimate in estimates]), slopes)
-    for i in range(1, horizon):
+    for i in range(1, horizon - 1):
         known[f"contraction in step {i}"] = q**2 * (estimates[i - 1] - slopes[i]) ** 2 - (estimates[i] - slopes[i]) ** 2
     at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.lag: (estimates[0] - slopes[0]) ** 2}
     return (
@@ -88,7 +88,7 @@ def _ef14(bound: Any, row: int) -> tuple[Goal, ...]:
     gamma, slopes, left = weight / 2, _vectors("slope", horizon), [sp.Integer(0), *_vectors("residual", horizon)[1:]]
     offered = [e + gamma * slope for e, slope in zip(left, slopes, strict=True)]
     sent = [v - e for v, e in zip(offered, left[1:], strict=False)]
-    values, known = _smooth(_path([*sent, sp.Integer(0)]), slopes)
+    values, known = _smooth(_path(sent), slopes)
     square = sp.Symbol("largest_step_squared")
     for i in range(horizon):
         known[f"step {i}"] = square - gamma**2 * slopes[i] ** 2
@@ -104,12 +104,11 @@ def _ef14(bound: Any, row: int) -> tuple[Goal, ...]:
 def _ef21m(bound: Any, row: int) -> tuple[Goal, ...]:
     q, weight, horizon, share = _numbers(WORST_EF21M, row)
     gamma = min((1 - q**2) / 20, weight / 7)
-    slopes, momenta, estimates = (_vectors(name, horizon) for name in ("slope", "momentum", "estimate"))
-    momenta = momenta[:1]
+    slopes, momenta, estimates = _vectors("slope", horizon), _vectors("momentum", 1), _vectors("estimate", horizon - 1)
     for slope in slopes[1:]:
         momenta.append((1 - weight) * momenta[-1] + weight * slope)
     values, known = _smooth(_path([gamma * estimate for estimate in estimates]), slopes)
-    for i in range(1, horizon):
+    for i in range(1, horizon - 1):
         known[f"contraction in step {i}"] = (
             q**2 * (estimates[i - 1] - momenta[i]) ** 2 - (estimates[i] - momenta[i]) ** 2
         )
