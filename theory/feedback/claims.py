@@ -105,6 +105,8 @@ _EF14 = (
         axis="horizon",
         unpinned=_RATE_LOOSE,
         note="M is the largest norm of the step size times a worker's gradient, so the second term falls like gamma^2. "
+        "With 1 - L gamma in place of a half, the same proof has 2 gap/(gamma (1 - L gamma) T) and L^2/(1 - L gamma) "
+        "times the residual: half of it for small steps. "
         "Noisy gradients pass this bound: one worker that leaves nothing out, begun at the minimiser of x^2/2, has 0 "
         "on the right and moves away.",
     ),
