@@ -57,7 +57,7 @@ spread = (smoothness - convexity) / (smoothness + convexity)
 """k: how far apart the curvatures are; the factor of gradient descent at 2/(L + mu)."""
 waved = sp.sqrt((1 - root) ** 2 * spread**2 + 4 * root)
 """Square root of the discriminant of z^2 = (1 - q) k z + q."""
-share = Symbol("share", "c", Fraction(7, 8), positive=True)
+share = Symbol("attained_share", "c", Fraction(7, 8), positive=True)
 """Largest share of a printed rate that few steps of one worker come to, rounded up."""
 
 

@@ -107,7 +107,7 @@ def _rated(sgd: Any, case: Case) -> Outcome:
             lags = (square(worker.memory - seen), square(seen - gradient))
     values = {
         **_common(s), "gap": problem.gap(x), "lag": lags[0], "own_lag": lags[1], "momentum_lag": lags[1],
-        "reach": gamma * float(np.sqrt(max(squares))), "share": _share(s),
+        "reach": gamma * float(np.sqrt(max(squares))), "attained_share": _share(s),
     }  # fmt: skip
     measured = sum(squares) / s["steps"]
     scale = max(squares) + values["gap"] + lags[0] + lags[1] + square(memory) + square(momentum)
