@@ -80,6 +80,7 @@ def print_claim(claim: Claim) -> None:
         ("regimes", "".join(f"\n  {regime.name}" for regime in regimes(claim.relation.rhs))),
         ("not tested", "".join(f"\n  {pattern}: {reason}" for pattern, reason in (*claim.unpinned, *claim.unentered))),
         ("proved", _proved(claim)),
+        ("refuted", _refuted(claim)),
         ("stands", str(claim.stands) + (f", by {claim.corrected_by}" if claim.corrected_by else "")),
         ("tight", "" if claim.tightness is None else f"{claim.tightness}, at: {claim.extremal}"),
         ("source", f"{claim.source.work}; {claim.source.place} [{claim.source.tag}]"),
@@ -103,10 +104,21 @@ def _proved(claim: Claim) -> str:
     """Scope, model and tie of the claim's certificate; empty without one."""
     from commbounds.verify import certify
 
-    if claim.name not in certify.files():
+    if claim.name not in certify.files() or claim.name not in certify.models():
         return ""
     model, certificate = certify.models()[claim.name], certify.load(claim.name)
     return f"for {certificate.scope}\n  model: {model.words}\n  tied to the implementation by {', '.join(model.tie)}"
+
+
+def _refuted(claim: Claim) -> str:
+    """The smallest counterexample, its model and tie; empty where no certificate holds one."""
+    from commbounds.verify import certify
+
+    if claim.name not in certify.files() or claim.name not in certify.refutations():
+        return ""
+    refutation, certificate = certify.refutations()[claim.name], certify.load(claim.name)
+    found = certificate.scope.removeprefix("refuted ")
+    return f"{found}\n  model: {refutation.words}\n  tied to the implementation by {refutation.tie}"
 
 
 def print_findings(findings: list[Finding]) -> None:

@@ -20,15 +20,18 @@ from typing import Any
 import sympy as sp
 
 from commbounds import theory
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.model import Goal, Model, Refutation
 from commbounds.verify.certify.certificate import Certificate, CertificateError, models, rational, require_form
+from commbounds.verify.certify.counterexamples import check_point, refutations
 from commbounds.verify.certify.polynomials import Polynomials, is_zero
 
 _KINDS = ("identity", "linear", "products", "squares", "sturm", "exhaustion")
 
 
-def check(certificate: Certificate, bound: Any = None, model: Model | None = None) -> None:
-    """Check a certificate; None where it proves its claim for its scope.
+def check(
+    certificate: Certificate, bound: Any = None, model: Model | None = None, refutation: Refutation | None = None
+) -> None:
+    """Check a certificate; None where it proves its claim for its scope, or is a counterexample.
 
     Parameters
     ----------
@@ -38,6 +41,8 @@ def check(certificate: Certificate, bound: Any = None, model: Model | None = Non
         The bound that the model's goals are about; the claim's, if nothing is said.
     model : Model
         The model; the book's for the claim, if nothing is said.
+    refutation : Refutation
+        The same for a counterexample.
 
     Raises
     ------
@@ -46,6 +51,12 @@ def check(certificate: Certificate, bound: Any = None, model: Model | None = Non
     """
     require_form(certificate)
     claim = theory.claims().get(certificate.claim)
+    if certificate.kind == "counterexample":
+        refutation = refutation if refutation is not None else refutations().get(certificate.claim)
+        if claim is None or refutation is None or refutation.claim != certificate.claim:
+            raise CertificateError(f"{certificate.claim} has no model that a counterexample could be of")
+        check_point(certificate, claim, bound if bound is not None else claim.relation.rhs, refutation)
+        return
     model = model if model is not None else models().get(certificate.claim)
     if model is None or model.claim != certificate.claim or (claim is None and bound is None):
         raise CertificateError(f"{certificate.claim} has no model that a certificate could prove")
