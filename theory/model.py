@@ -196,7 +196,14 @@ class Refutation:
     @property
     def entries(self) -> list[Any]:
         """All entries of `x`, one after another."""
-        return [e for row in self.x for e in (row if isinstance(row, tuple) else (row,))]
+        found, left = [], list(self.x)
+        while left:
+            entry = left.pop(0)
+            if isinstance(entry, tuple):
+                left = [*entry, *left]
+            else:
+                found.append(entry)
+        return found
 
     def at(self, point: Mapping[Any, int]) -> str:
         """A point in words: ``x = (2, 1), k = 1``."""
@@ -204,13 +211,24 @@ class Refutation:
         def shown(e: Any) -> str:
             if isinstance(e, tuple):
                 return f"({', '.join(map(shown, e))})"
-            return str(sp.sympify(e).subs(point))
+            return _shown(sp.sympify(e).subs(point))
 
         seen = {s for e in [*self.entries, *self.values.values()] for s in sp.sympify(e).free_symbols}
         parts = [f"x = {shown(self.x)}"] if self.x else []
         parts += [f"{symbol.name} = {shown(value)}" for symbol, value in self.values.items()]
         parts += [f"{symbol.name} = {point[symbol]}" for symbol in self.whole if symbol not in seen]
         return ", ".join(parts)
+
+
+def _shown(number: Any) -> str:
+    """A rational number; a long one with its power of two."""
+    twos = 0
+    if number.is_Rational and max(abs(number.p), number.q) > 10**9:
+        while number.p % 2 == 0:
+            number, twos = number / 2, twos + 1
+        while number.q % 2 == 0:
+            number, twos = number * 2, twos - 1
+    return str(number) + (f" * 2**{twos}" if twos else "")
 
 
 def ranges(values: Sequence[Any]) -> str:

@@ -140,6 +140,8 @@ def print_findings(findings: list[Finding]) -> None:
         evidence = ", ".join(f"{e.method} {e.cases}" for e in finding.evidence)
         if finding.proved_for:
             evidence = f"proved for {finding.proved_for}; {evidence}"
+        if finding.refuted_at:
+            evidence = f"{finding.refuted_at}; {evidence}"
         agrees = str(stands) if finding.as_stated else f"[bold red]{stands}: {escape(finding.message)}[/]"
         verdict = f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]"
         table.add_row(finding.claim, verdict, agrees, tightness, _pinned([finding]), escape(evidence))
