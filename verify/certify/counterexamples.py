@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cache
 from math import comb
+from operator import eq, ge, gt
 from typing import Any
 
 import sympy as sp
@@ -61,12 +62,12 @@ def shortcoming(refutation: Refutation, claim: Claim, bound: Any, point: Mapping
         if type(value := point[symbol.name]) is not int or value < least:
             return f"{symbol.name} must be a whole number of at least {least}, got {value}"
     for conditions, holds, words in (
-        (refutation.given, lambda e: e >= 0, "not be negative"),
-        (refutation.positive, lambda e: e > 0, "be positive"),
-        (refutation.zero, lambda e: e == 0, "be zero"),
+        (refutation.given, ge, "not be negative"),
+        (refutation.positive, gt, "be positive"),
+        (refutation.zero, eq, "be zero"),
     ):
         for name, condition in conditions.items():
-            if not holds(_rational(condition, point)):
+            if not holds(_rational(condition, point), 0):
                 return f"{name!r} must {words}"
     values = {symbol.name: _rational(value, point) for symbol, value in refutation.values.items()}
     for hypothesis in claim.assumes:
