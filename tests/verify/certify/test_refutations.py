@@ -17,10 +17,12 @@ from commbounds.verify.certify.counterexamples import points, shortcoming
 from commbounds.verify.certify.finder import NotFoundError, find_point
 from commbounds.verify.compressor_run import CompressorRun
 from commbounds.verify.compressor_study import CompressorStudy
+from commbounds.verify.confront import confront, verdict_of
 from commbounds.verify.experiment import violates
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.experiments.oktopk.runs import stack_case
 from commbounds.verify.experiments.sparsifiers.studies import ShareTopK
+from commbounds.verify.finding import Evidence, Method, Verdict
 from commbounds.verify.study import Case, Outcome
 
 REFUTED = [name for name in certify.files() if name in certify.refutations()]
@@ -277,6 +279,20 @@ def test_points_come_by_their_sum_and_every_one_once():
 def test_a_refutation_says_what_it_speaks_of(wrong):
     with pytest.raises(ValueError, match="refutation"):
         replace(certify.refutations()[TOPK], **wrong)
+
+
+def test_a_counterexample_of_the_model_alone_refutes_nothing():
+    of_model = Evidence(Method.CERTIFICATE, Verdict.REFUTED, 1, "its point", scope={"smallest": "refuted at x = (1)"})
+    survived = Evidence(Method.SEARCH, Verdict.SURVIVED, 10, "none found")
+    assert verdict_of((of_model,)) is Verdict.ERROR
+    assert verdict_of((of_model, survived)) is Verdict.SURVIVED
+    assert verdict_of((of_model, replace(survived, verdict=Verdict.REFUTED))) is Verdict.REFUTED
+
+
+def test_the_finding_of_a_refuted_claim_shows_its_smallest_counterexample():
+    finding = confront("sparse.gtopk.true_topk", drawn=False)
+    assert (finding.verdict, finding.as_stated, finding.proved_for) == (Verdict.REFUTED, True, "")
+    assert finding.refuted_at == certify.load("sparse.gtopk.true_topk").scope
 
 
 def test_what_is_not_rational_is_not_decided():
