@@ -25,8 +25,8 @@ from commbounds.figures.svg import inlined
 from commbounds.theory import Claim, Kind, Origin, Standing, Tag, claims
 from commbounds.theory import book as contents
 from commbounds.theory.definitions import definitions
-from commbounds.theory.model import Model
-from commbounds.verify.certify import models
+from commbounds.theory.model import Model, Refutation
+from commbounds.verify.certify import models, refutations
 from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Evidence, Finding, Method, Verdict
 from commbounds.verify.writing import written
@@ -117,6 +117,12 @@ class Entry:
         """What the claim's certificate proves."""
         model: Model = models()[self.claim.name]
         return model
+
+    @property
+    def refutation(self) -> Refutation:
+        """What the claim's counterexample is a point of."""
+        refutation: Refutation = refutations()[self.claim.name]
+        return refutation
 
     @property
     def proof(self) -> Evidence:

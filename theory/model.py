@@ -1,4 +1,7 @@
-"""What a proof speaks of: `Model`, a claim's quantity in exact arithmetic, and `Goal`, what is to be shown of it."""
+"""What a certificate speaks of: `Model`, a claim's quantity in exact arithmetic, and `Goal`, what is to be shown of it.
+
+`Refutation` is the same for a claim that fails, of which a certificate holds a counterexample.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import sympy as sp
 
@@ -141,6 +144,93 @@ class Model:
         return self.scope.format_map({name: ranges([at[name] for at in instances]) for name in self.parameters})
 
 
+@dataclass(frozen=True)
+class Refutation:
+    """Where a refuted claim's quantity is computed in exact arithmetic: what a counterexample is a point of.
+
+    Everything is an expression of whole numbers, and rational at the points in question. Of two points the smaller is
+    that with the smaller sum of them.
+
+    Parameters
+    ----------
+    claim : str
+        Name of the claim.
+    words : str
+        What the whole numbers stand for, and why the quantity is `measured` there.
+    whole : mapping from symbol to int
+        The whole numbers, with the smallest value of each.
+    measured : sympy expression
+        The claim's quantity, wherever the conditions are met.
+    values : mapping from symbol to sympy expression
+        The symbols of the claim's bound and hypotheses.
+    x : nested tuple of sympy expression
+        The input, or the workers' inputs, where the claim is about some.
+    given, positive, zero : mapping from str to sympy expression
+        Conditions under which the quantity is `measured`, by name: not negative, positive, zero.
+    met : mapping from str to str
+        Of the claim's hypotheses that are no relations between `values`: why they are met.
+    tie : str
+        The test that runs the implementation at the point: ``tests/FILE.py::NAME``.
+    """
+
+    claim: str
+    words: str
+    whole: Mapping[Any, int]
+    measured: Any
+    values: Mapping[Any, Any] = field(default_factory=dict)
+    x: tuple[Any, ...] = ()
+    given: Mapping[str, Any] = field(default_factory=dict)
+    positive: Mapping[str, Any] = field(default_factory=dict)
+    zero: Mapping[str, Any] = field(default_factory=dict)
+    met: Mapping[str, str] = field(default_factory=dict)
+    tie: str = "tests/verify/certify/test_refutations.py::test_the_implementation_at_the_point"
+
+    def __post_init__(self) -> None:
+        if not self.words.strip() or not all(why.strip() for why in self.met.values()):
+            raise ValueError(f"words about the refutation of {self.claim} must not be empty")
+        known, expressions = set(self.whole), [self.measured, *self.values.values(), *self.entries]
+        expressions += [e for conditions in (self.given, self.positive, self.zero) for e in conditions.values()]
+        if unknown := {s.name for e in expressions for s in sp.sympify(e).free_symbols - known}:
+            raise ValueError(f"the refutation of {self.claim} speaks of {', '.join(sorted(unknown))}, no whole numbers")
+
+    @property
+    def entries(self) -> list[Any]:
+        """All entries of `x`, one after another."""
+        found, left = [], list(self.x)
+        while left:
+            entry = left.pop(0)
+            if isinstance(entry, tuple):
+                left = [*entry, *left]
+            else:
+                found.append(entry)
+        return found
+
+    def at(self, point: Mapping[Any, int]) -> str:
+        """A point in words: ``x = (2, 1), k = 1``."""
+
+        def shown(e: Any) -> str:
+            if isinstance(e, tuple):
+                return f"({', '.join(map(shown, e))})"
+            return _shown(sp.sympify(e).subs(point))
+
+        seen = {s for e in [*self.entries, *self.values.values()] for s in sp.sympify(e).free_symbols}
+        parts = [f"x = {shown(self.x)}"] if self.x else []
+        parts += [f"{symbol.name} = {shown(value)}" for symbol, value in self.values.items()]
+        parts += [f"{symbol.name} = {point[symbol]}" for symbol in self.whole if symbol not in seen]
+        return ", ".join(parts)
+
+
+def _shown(number: Any) -> str:
+    """A rational number; a long one with its power of two."""
+    twos = 0
+    if number.is_Rational and max(abs(number.p), number.q) > 10**9:
+        while number.p % 2 == 0:
+            number, twos = number / 2, twos + 1
+        while number.q % 2 == 0:
+            number, twos = number * 2, twos - 1
+    return str(number) + (f" * 2**{twos}" if twos else "")
+
+
 def ranges(values: Sequence[Any]) -> str:
     """Numbers in words, runs of integers as one: ``2..16, 32``.
 
@@ -214,8 +304,11 @@ def in_range(symbol: Any, low: Any = 0, high: Any = 1) -> dict[str, Any]:
     return {f"{symbol} - {low}" if low != 0 else str(symbol): symbol - low, f"{high} - {symbol}": high - symbol}
 
 
-def by_claim(*models: Model) -> dict[str, Model]:
-    """Models by the name of their claim.
+Named = TypeVar("Named", Model, Refutation)
+
+
+def by_claim(*models: Named) -> dict[str, Named]:
+    """Models, or refutations, by the name of their claim.
 
     Raises
     ------

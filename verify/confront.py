@@ -96,8 +96,12 @@ def confront_together(
 
 
 def verdict_of(evidence: tuple[Evidence, ...]) -> Verdict:
-    """The strongest verdict that the evidence supports; refuted as soon as one piece of it refutes."""
-    judging = [e.verdict for e in evidence if e.method is not Method.EXTREMAL]
+    """The strongest verdict that the evidence supports; refuted as soon as one piece of it refutes.
+
+    A certificate's counterexample is one of a model: that the implementation breaks the claim, other evidence must say.
+    """
+    of_models = (Method.CERTIFICATE, Verdict.REFUTED)
+    judging = [e.verdict for e in evidence if e.method is not Method.EXTREMAL and (e.method, e.verdict) != of_models]
     if Verdict.REFUTED in judging:
         return Verdict.REFUTED
     if set(judging) <= {Verdict.PROVED}:

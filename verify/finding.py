@@ -98,7 +98,7 @@ class Evidence:
         None where cases are samples.
     scope : dict of str to str
         Which values every setting and every symbol that counts something took: ``{"P": "1, 2, 3, 5, 8"}``. Of a
-        certificate under ``for`` its scope.
+        certificate under ``for`` its scope, or under ``smallest`` its counterexample.
     """
 
     method: Method
@@ -224,7 +224,15 @@ class Finding:
     @property
     def proved_for(self) -> str:
         """The scope of the claim's certificate, in words; empty without one."""
-        return next((e.scope["for"] for e in self.evidence if e.method is Method.CERTIFICATE), "")
+        return self._certified("for")
+
+    @property
+    def refuted_at(self) -> str:
+        """The counterexample of the claim's certificate, in words; empty without one."""
+        return self._certified("smallest")
+
+    def _certified(self, key: str) -> str:
+        return next((e.scope.get(key, "") for e in self.evidence if e.method is Method.CERTIFICATE), "")
 
     @property
     def counterexample(self) -> Counterexample | None:

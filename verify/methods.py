@@ -486,6 +486,15 @@ def certified(judgements: Judgements, _budget: Budget, _seed: int = 0, _alpha: f
             except certify.CertificateError as error:
                 j.error = error
                 continue
+            if certificate.kind == "counterexample":
+                detail = (
+                    f"smallest counterexample; the implementation is run there by {certify.refutations()[name].tie}"
+                )
+                evidence = Evidence(
+                    Method.CERTIFICATE, Verdict.REFUTED, 1, detail, scope={"smallest": certificate.scope}
+                )
+                j.take(Method.CERTIFICATE, evidence)
+                continue
             tie = ", ".join(certify.models()[name].tie)
             detail = f"{certificate.kind}; the model is tied to the implementation by {tie}"
             goals, scope = len(certificate.proofs), {"for": certificate.scope}

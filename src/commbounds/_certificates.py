@@ -24,7 +24,7 @@ def _matching(patterns: tuple[str, ...], names: Any, what: str) -> list[str]:
 def certificates(patterns: tuple[str, ...]) -> None:
     """Check the certificates of the claims that match PATTERNS (all without), a line each.
 
-    Exits with 1 if one does not prove its claim.
+    Exits with 1 if one does not prove its claim, or refute it by a counterexample.
     """
     from time import perf_counter
 
@@ -37,10 +37,10 @@ def certificates(patterns: tuple[str, ...]) -> None:
         try:
             certificate = certify.load(name)
             certify.check(certificate)
-            line = f"{certificate.kind:8}  {name}: {certificate.scope}"
+            line = f"{certificate.kind:14}  {name}: {certificate.scope}"
         except certify.CertificateError as error:
             refused += 1
-            line = f"{click.style('refused', fg='red'):8}  {name}: {error}"
+            line = f"{click.style('refused', fg='red'):14}  {name}: {error}"
         click.echo(f"{1e3 * (perf_counter() - start):8.1f} ms  {line}")
     click.echo(f"{len(names)} certificates, " + (f"{refused} refused" if refused else "all check"))
     sys.exit(1 if refused else 0)
@@ -74,9 +74,9 @@ def certify(patterns: tuple[str, ...], degree: int, seconds: float, out: Path | 
 
     from commbounds.verify import certify as proofs
     from commbounds.verify.certify.certificate import folder, save
-    from commbounds.verify.certify.finder import NotFoundError, find
+    from commbounds.verify.certify.finder import NotFoundError, find, find_point
 
-    names = _matching(patterns, proofs.models(), "model")
+    names = _matching(patterns, {**proofs.models(), **proofs.refutations()}, "model")
     missing = 0
     for name in names:
         where = out if out is not None else folder(name.partition(".")[0])
@@ -84,12 +84,15 @@ def certify(patterns: tuple[str, ...], degree: int, seconds: float, out: Path | 
             raise click.UsageError(f"the column of {name} has no folder: say --out")
         start = perf_counter()
         try:
-            found = find(proofs.models()[name], degree, seconds, _run_all if exhaustive else None)
+            if name in proofs.refutations():
+                found = find_point(proofs.refutations()[name])
+            else:
+                found = find(proofs.models()[name], degree, seconds, _run_all if exhaustive else None)
             save(found, where)
-            line = f"{found.kind:8}  {name}: {found.scope}"
+            line = f"{found.kind:14}  {name}: {found.scope}"
         except NotFoundError as error:
             missing += 1
-            line = f"{click.style('none', fg='red'):8}  {name}: {error}"
+            line = f"{click.style('none', fg='red'):14}  {name}: {error}"
         click.echo(f"{perf_counter() - start:8.2f} s  {line}")
     click.echo(f"{len(names) - missing} certificates found" + (f", {missing} not" if missing else ""))
     sys.exit(1 if missing else 0)

@@ -92,6 +92,7 @@ def print_claim(claim: Claim) -> None:
         ("regimes", "".join(f"\n  {regime.name}" for regime in regimes(claim.relation.rhs))),
         ("not tested", "".join(f"\n  {pattern}: {reason}" for pattern, reason in (*claim.unpinned, *claim.unentered))),
         ("proved", _proved(claim)),
+        ("refuted", _refuted(claim)),
         ("stands", str(claim.stands) + (f", by {claim.corrected_by}" if claim.corrected_by else "")),
         ("tight", "" if claim.tightness is None else f"{claim.tightness}, at: {claim.extremal}"),
         ("source", f"{claim.source.work}; {claim.source.place} [{claim.source.tag}]"),
@@ -115,10 +116,21 @@ def _proved(claim: Claim) -> str:
     """Scope, model and tie of the claim's certificate; empty without one."""
     from commbounds.verify import certify
 
-    if claim.name not in certify.files():
+    if claim.name not in certify.files() or claim.name not in certify.models():
         return ""
     model, certificate = certify.models()[claim.name], certify.load(claim.name)
     return f"for {certificate.scope}\n  model: {model.words}\n  tied to the implementation by {', '.join(model.tie)}"
+
+
+def _refuted(claim: Claim) -> str:
+    """The smallest counterexample, its model and tie; empty where no certificate holds one."""
+    from commbounds.verify import certify
+
+    if claim.name not in certify.files() or claim.name not in certify.refutations():
+        return ""
+    refutation, certificate = certify.refutations()[claim.name], certify.load(claim.name)
+    found = certificate.scope.removeprefix("refuted ")
+    return f"{found}\n  model: {refutation.words}\n  tied to the implementation by {refutation.tie}"
 
 
 def print_findings(findings: list[Finding]) -> None:
@@ -139,6 +151,8 @@ def print_findings(findings: list[Finding]) -> None:
         evidence = ", ".join(f"{e.method} {e.cases}" for e in finding.evidence)
         if finding.proved_for:
             evidence = f"proved for {finding.proved_for}; {evidence}"
+        if finding.refuted_at:
+            evidence = f"{finding.refuted_at}; {evidence}"
         agrees = str(stands) if finding.as_stated else f"[bold red]{stands}: {escape(finding.message)}[/]"
         verdict = f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]"
         table.add_row(finding.claim, verdict, agrees, tightness, _pinned([finding]), escape(evidence))

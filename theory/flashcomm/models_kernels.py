@@ -44,9 +44,9 @@ KERNELS = (
     ),
     Model(
         claim="flashcomm.groupquant.order",
-        words="The kernel, at every pair of a finite float16 and a positive finite float16 scale whose quotient is "
-        "below 2^20: the code is the integer nearest to the quotient, halves to even, within [0, 255]. That does not "
-        "decrease with the entry, and what is read, code times scale, is exact in float32.",
+        words="The kernel, at every pair of a finite float16 and a positive finite float16 scale: the code is the "
+        "integer nearest to the quotient, halves to even, within [0, 255]. That does not decrease with the entry, and "
+        "what is read, code times scale, is exact in float32.",
         scope="groups of float16 numbers the smallest of which is 0, in float32, at 8 bits, scales stored in float16 "
         "(all 2^32 pairs were run when the certificate was made, a check runs every 1021st scale)",
         goals=_order,

@@ -82,12 +82,16 @@ def _integer_point(bound: Any) -> tuple[Goal, ...]:
         Goal("no level below -1/2", level + point + _HALF, given=given, positive=positive),
         Goal("no level above 2^b - 1/2", _N + _HALF - (level + point), given=given, positive=positive, zero=zero),
         *_nearest(bound, 0, _scale, positive),
+        _run("every code of every float16", "groupquant.points.float16"),
     )
 
 
 def _unbiased(bound: Any) -> tuple[Goal, ...]:
     mean = _part * (_code + 1) + (1 - _part) * _code
-    return (Goal("mean", mean - (_code + _part) - bound, equal=True),)
+    return (
+        Goal("mean", mean - (_code + _part) - bound, equal=True),
+        _run("every code of every float16", "groupquant.stochastic.float16"),
+    )
 
 
 def _variance(bound: Any) -> tuple[Goal, ...]:
@@ -108,6 +112,10 @@ def _stochastic_error(bound: Any) -> tuple[Goal, ...]:
 # --- stored metadata --------------------------------------------------------------------------------------------------
 
 _far, _wide, _off, _grown = sp.symbols("far wide off grown", real=True)
+
+
+def _run(name: str, run: str) -> Goal:
+    return Goal(name, sp.Integer(0), equal=True, run=run)
 
 
 def _stored(bound: Any) -> tuple[Goal, ...]:
@@ -135,7 +143,7 @@ def _stored(bound: Any) -> tuple[Goal, ...]:
         ),
         Goal("below the first level", at - (low - _x), given={**given, "2^b - 1 >= 0": _N}),
         Goal("above the last level", at - (_x - low - _N * t.step), given={**given, "2^b - 1 >= 0": _N}, zero=zero),
-        Goal("every float32 to bfloat16", sp.Integer(0), equal=True, run="metadata.bfloat16"),
+        _run("every float32 to bfloat16", "metadata.bfloat16"),
     )
 
 
@@ -309,6 +317,11 @@ _CHAIN = (
     "(moved + turned + grew)(1 + d6) + x d6. "
 )
 
+_PAIRS = (
+    "the kernel's codes of float16 numbers at scales of float16, at 8 bits (all {} were run when the certificate was "
+    "made, a check runs every 1021st scale), "
+)
+
 QUANTISER = (
     Model(
         claim=_G + "error",
@@ -381,8 +394,13 @@ QUANTISER = (
     Model(
         claim=_G + "integer_point",
         words="`point` = round(-lo/s); x/s + point lies between -1/2 and 2^b - 1/2, so clamping changes no code but "
-        "that of an entry half-way between two levels, which is then read on its other neighbour. x/s: " + _LEVEL,
-        scope="every group of real numbers, every width; exact arithmetic",
+        "that of an entry half-way between two levels, which is then read on its other neighbour. x/s: "
+        + _LEVEL
+        + " The kernel, at every pair of a finite float16 and a positive finite float16 scale: the code is the integer "
+        "nearest to the quotient, halves to even, plus the point, within [0, 255].",
+        scope="every group of real numbers, every width; exact arithmetic; "
+        + _PAIRS.format("3 * 2^32 codes")
+        + "zero points 0, 128 and 255",
         goals=_integer_point,
         tie=(_G + "integer_point",),
     ),
@@ -403,8 +421,12 @@ QUANTISER = (
     ),
     Model(
         claim="flashcomm.stochastic.unbiased",
-        words="An entry lies `part` of a step above level number `code`: it is rounded up with that probability.",
-        scope="every group of real numbers, every width; exact arithmetic",
+        words="An entry lies `part` of a step above level number `code`: it is rounded up with that probability. The "
+        "kernel, at every pair of a finite float16 and a positive finite float16 scale: up for every uniform on the "
+        "grid of 2^-24 that is below what the quotient has after its point, and for no other; within [0, 255].",
+        scope="every group of real numbers, every width; exact arithmetic; "
+        + _PAIRS.format("2^32 pairs")
+        + "the smallest entry 0",
         goals=_unbiased,
         tie=("flashcomm.stochastic.unbiased",),
     ),

@@ -135,6 +135,11 @@ _NEAREST = (
     "The kernel, on every finite float32 2^e (1 + m/2^23): with the sign of x, 2^(e+1) if m/2^23 > 1/2, else 2^e; "
     "2^127 where that is the most; subnormal ones lie m/2^23 of the way from 0 to 2^-126. "
 )
+_THREE = (
+    "The kernel, on every finite float32 x: with the sign of x, from the largest level that |x| is not below (levels "
+    "are 0 and the normal powers of 3, rounded to 24 bits) to the next for every uniform on the grid of 2^-24 that is "
+    "below the share of the way to it; the largest level where that is the most. "
+)
 _OF_THE_DEFINITION = {
     "fixed_points": "For a power of two m = 0, and it stays.",
     "sign_symmetry": "But for the sign, which is that of x, nothing depends on it.",
@@ -204,6 +209,19 @@ POWERS = (
     ),
     shrunk_model("naturaldithering", "w is the root of n, U = 2^s; either case of omega.", _REAL, _dithering_shrunk),
     unbiased_model("stochasticpower", "every real x_i between two neighbouring powers of b", "test_power_conditions"),
+    *(
+        Model(
+            claim=f"quantizers.stochasticpower.{statement}",
+            words=_THREE + why,
+            scope=f"b = 3: {_KERNEL}",
+            goals=partial(_kernel, "stochasticpower"),
+            tie=(f"quantizers.stochasticpower.{statement}",),
+        )
+        for statement, why in (
+            ("sign_symmetry", "But for the sign, which is that of x, nothing depends on it."),
+            ("idempotence", "An outcome is zero or a level: it lies at no distance above it, and stays."),
+        )
+    ),
     Model(
         claim="quantizers.stochasticpower.variance",
         words="An entry, t times a power of b with 1 <= t <= b, becomes 1 or b times it with mean t: variance "

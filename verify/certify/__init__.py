@@ -2,5 +2,6 @@
 
 from commbounds.verify.certify.certificate import Certificate, CertificateError, files, from_json, load, models
 from commbounds.verify.certify.checker import check
+from commbounds.verify.certify.counterexamples import refutations
 
-__all__ = ["Certificate", "CertificateError", "check", "files", "from_json", "load", "models"]
+__all__ = ["Certificate", "CertificateError", "check", "files", "from_json", "load", "models", "refutations"]

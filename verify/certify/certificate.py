@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -69,21 +70,112 @@ def from_json(text: str) -> Certificate:
     """
     try:
         data = json.loads(text)
-        if data.pop("format") != FORMAT:
+        version = data.pop("format")
+        if type(version) is not int or version != FORMAT:
             raise CertificateError(f"certificates must have format {FORMAT}: find it again with `commbounds certify`")
         instances = tuple({k: _number(v) for k, v in at.items()} for at in data.pop("instances"))
-        return Certificate(**{**data, "instances": instances, "proofs": tuple(data["proofs"])})
-    except (json.JSONDecodeError, TypeError, KeyError, AttributeError) as error:
+        certificate = Certificate(**{**data, "instances": instances, "proofs": tuple(data["proofs"])})
+    except CertificateError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise CertificateError(f"not a certificate: {error!r}") from error
+    require_form(certificate)
+    return certificate
+
+
+_RATIONAL = re.compile(r"-?[0-9]{1,400}(/[0-9]{1,400})?", re.ASCII)
+_MOST_TEXT, _MOST_POWER = 10_000, 256
+
+
+def rational(value: Any) -> Fraction:
+    """The number that a certificate writes: whole, or ``"3/4"``.
+
+    Raises
+    ------
+    CertificateError
+        It is neither, or division by zero.
+    """
+    if (type(value) is int and abs(value).bit_length() < 1400) or isinstance(value, Fraction):
+        return Fraction(value)
+    if isinstance(value, str) and _RATIONAL.fullmatch(value) and not re.search("/0+$", value):
+        return Fraction(value)
+    raise CertificateError(f"a number must be whole or a quotient of whole numbers, got {_shown(value)}")
 
 
 def _number(value: Any) -> int | Fraction:
-    if type(value) is int:
-        return value
-    try:
-        return Fraction(value)
-    except (TypeError, ValueError, ZeroDivisionError) as error:
-        raise CertificateError(f"not a number: {value!r}") from error
+    number = rational(value)
+    return int(number) if type(value) is int else number
+
+
+def _shown(value: Any) -> str:
+    text = str(value) if not isinstance(value, int) else hex(value)
+    return repr(text if len(text) <= 80 else text[:80] + "...")
+
+
+def require_form(certificate: Certificate) -> None:
+    """Whether a certificate has the form that `docs/certificates.md` describes; of what it proves this says nothing.
+
+    Raises
+    ------
+    CertificateError
+        It has another, with the first place found.
+    """
+    for name in ("claim", "kind", "scope", "found"):
+        _require(_is_text(getattr(certificate, name)), name, "a text", getattr(certificate, name))
+    _require(_is_list(certificate.instances), "instances", "a list", certificate.instances)
+    for at in certificate.instances:
+        _require(_maps(at, lambda v: type(v) is int or isinstance(v, Fraction)), "an instance", "names to numbers", at)
+    _require(_is_list(certificate.proofs), "proofs", "a list", certificate.proofs)
+    for proof in certificate.proofs:
+        _require(_maps(proof, lambda _: True), "a proof", "a record", proof)
+        for name, value in proof.items():
+            allowed, words = _PARTS.get(name, (None, ""))
+            if allowed is None:
+                raise CertificateError(f"a proof has no {_shown(name)}")
+            _require(allowed(value), f"{name!r} of a proof", words, value)
+
+
+def _require(holds: bool, what: str, words: str, value: Any) -> None:
+    if not holds:
+        raise CertificateError(f"{what} must be {words}, got {type(value).__name__}")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= _MOST_TEXT
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _maps(value: Any, allowed: Callable[[Any], bool]) -> bool:
+    return isinstance(value, Mapping) and all(_is_text(k) and allowed(v) for k, v in value.items())
+
+
+def _is_power(value: Any) -> bool:
+    return type(value) is int and 1 <= value <= _MOST_POWER
+
+
+def _is_term(value: Any) -> bool:
+    if not _is_list(value) or len(value) not in (2, 3):
+        return False
+    return type(value[0]) in (int, str) and _maps(value[1], _is_power) and all(_is_text(v) for v in value[2:])
+
+
+_POWERS = f"names of conditions to whole powers from 1 to {_MOST_POWER}"
+_PARTS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "at": (lambda v: type(v) is int, "a whole number"),
+    "goal": (_is_text, "a text"),
+    "clear": (lambda v: _maps(v, _is_power), _POWERS),
+    "terms": (
+        lambda v: _is_list(v) and all(map(_is_term, v)),
+        f"a list of [number, {_POWERS}] or [number, {_POWERS}, polynomial]",
+    ),
+    "zero": (lambda v: _maps(v, _is_text), "names of conditions to polynomials"),
+    "sturm": (lambda v: _is_list(v) and len(v) == 2 and all(map(_is_text, v)), "the names of two conditions"),
+    "run": (lambda v: _maps(v, lambda part: type(part) is int or _is_text(part)), "the record of a run"),
+}
+"""What the parts of a proof may be, and the same in words."""
 
 
 def folder(column: str) -> Path | None:
@@ -119,7 +211,10 @@ def load(claim: str) -> Certificate:
     CertificateError
         The file is no certificate, or one of another claim.
     """
-    certificate = from_json(files()[claim].read_text("utf-8"))
+    try:
+        certificate = from_json(files()[claim].read_text("utf-8"))
+    except UnicodeDecodeError as error:
+        raise CertificateError(f"not a certificate: {error}") from error
     if certificate.claim != claim:
         raise CertificateError(f"the certificate of {claim} says that it is of {certificate.claim}")
     return certificate

@@ -14,22 +14,24 @@ counts roots instead; that a kernel is its definition, the record of a run over 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import sympy as sp
 
 from commbounds import theory
-from commbounds.theory.model import Goal, Model
-from commbounds.verify.certify.certificate import Certificate, CertificateError, models
+from commbounds.theory.model import Goal, Model, Refutation
+from commbounds.verify.certify.certificate import Certificate, CertificateError, models, rational, require_form
+from commbounds.verify.certify.counterexamples import check_point, refutations
 from commbounds.verify.certify.polynomials import Polynomials, is_zero
 
 _KINDS = ("identity", "linear", "products", "squares", "sturm", "exhaustion")
 
 
-def check(certificate: Certificate, bound: Any = None, model: Model | None = None) -> None:
-    """Check a certificate; None where it proves its claim for its scope.
+def check(
+    certificate: Certificate, bound: Any = None, model: Model | None = None, refutation: Refutation | None = None
+) -> None:
+    """Check a certificate; None where it proves its claim for its scope, or is a counterexample.
 
     Parameters
     ----------
@@ -39,21 +41,32 @@ def check(certificate: Certificate, bound: Any = None, model: Model | None = Non
         The bound that the model's goals are about; the claim's, if nothing is said.
     model : Model
         The model; the book's for the claim, if nothing is said.
+    refutation : Refutation
+        The same for a counterexample.
 
     Raises
     ------
     CertificateError
         It does not, with the first reason found.
     """
+    require_form(certificate)
     claim = theory.claims().get(certificate.claim)
+    if certificate.kind == "counterexample":
+        refutation = refutation if refutation is not None else refutations().get(certificate.claim)
+        if claim is None or refutation is None or refutation.claim != certificate.claim:
+            raise CertificateError(f"{certificate.claim} has no model that a counterexample could be of")
+        check_point(certificate, claim, bound if bound is not None else claim.relation.rhs, refutation)
+        return
     model = model if model is not None else models().get(certificate.claim)
-    if model is None or (claim is None and bound is None):
+    if model is None or model.claim != certificate.claim or (claim is None and bound is None):
         raise CertificateError(f"{certificate.claim} has no model that a certificate could prove")
     bound = bound if bound is not None else claim.relation.rhs  # type: ignore[union-attr]
     try:
         scope = model.scope_of(certificate.instances)
     except ValueError as error:
         raise CertificateError(str(error)) from error
+    if unknown := [dict(at) for at in certificate.instances if at not in model.instances]:
+        raise CertificateError(f"the model is not enumerated at {unknown[0]}")
     if certificate.scope != scope:
         raise CertificateError(f"the scope must be {scope!r}")
     if certificate.kind != kind_of(certificate):
@@ -93,15 +106,8 @@ def kind_of(certificate: Certificate) -> str:
     for proof in certificate.proofs:
         kinds |= {i for i, name in ((4, "sturm"), (5, "run")) if name in proof}
         for term in proof.get("terms", ()):
-            kinds.add(3 if len(term) > 2 else 2 if _whole(term) > 1 else 1)
+            kinds.add(3 if len(term) > 2 else 2 if sum(term[1].values()) > 1 else 1)
     return _KINDS[max(kinds)]
-
-
-def _whole(term: Any) -> int:
-    try:
-        return sum(term[1].values())
-    except (IndexError, AttributeError, TypeError) as error:
-        raise CertificateError(f"a term is [coefficient, {{condition: power}}] or with a square, got {term}") from error
 
 
 def _where(goal: str, at: Mapping[str, Any]) -> str:
@@ -116,9 +122,6 @@ def prove(goal: Goal, proof: Mapping[str, Any]) -> None:
     CertificateError
         It does not prove it.
     """
-    unknown = set(proof) - {"at", "goal", "clear", "terms", "zero", "sturm", "run"}
-    if unknown:
-        raise CertificateError(f"a proof has no {', '.join(sorted(unknown))}")
     if goal.run or "run" in proof:
         _run(goal, proof)
         return
@@ -137,15 +140,15 @@ def prove(goal: Goal, proof: Mapping[str, Any]) -> None:
         square = space.read(term[2]) if len(term) > 2 else space.ring.one
         if goal.vectors:
             _one_form(space, goal, [(known[name][0], power) for name, power in chosen.items()], square)
-        start = -coefficient * square**2, space.ring.one
+        start = -coefficient * space.power(square, 2), space.ring.one
         total.append(_product(space, chosen, known, start))
-    for name, multiplier in zero.items():
+    for name, text in zero.items():
         if name not in goal.zero:
             raise CertificateError(f"the model does not know that {name!r} is zero")
-        numerator, denominator = space.of(goal.zero[name])
+        (numerator, denominator), multiplier = space.of(goal.zero[name]), space.read(text)
         if goal.vectors:
-            _one_form(space, goal, [(numerator, 1), (space.read(multiplier), 1)], space.ring.one)
-        total.append((-space.read(multiplier) * numerator, denominator))
+            _one_form(space, goal, [(numerator, 1), (multiplier, 1)], space.ring.one)
+        total.append((-space.times(multiplier, numerator), denominator))
     if goal.vectors:
         if not space.degree(total[0][0], goal.vectors) <= {0, 2}:
             raise CertificateError("what is shown must be a form of degree 0 or 2 in the vectors")
@@ -167,30 +170,24 @@ def _run(goal: Goal, proof: Mapping[str, Any]) -> None:
 
 
 def _coefficient(text: Any) -> Any:
-    try:
-        value = Fraction(text)
-    except (TypeError, ValueError, ZeroDivisionError) as error:
-        raise CertificateError(f"a coefficient must be a rational number, got {text!r}") from error
-    if value <= 0 or isinstance(text, float):
-        raise CertificateError(f"a coefficient must be an exact positive number, got {text!r}")
+    value = rational(text)
+    if value <= 0:
+        raise CertificateError(f"a coefficient must be positive, got {value}")
     return sp.QQ(value.numerator, value.denominator)
 
 
-def _chosen(powers: Any, conditions: Mapping[str, Any]) -> dict[str, int]:
-    if not isinstance(powers, Mapping):
-        raise CertificateError(f"conditions are given with their powers, got {powers!r}")
-    for name, power in powers.items():
+def _chosen(powers: Mapping[str, int], conditions: Mapping[str, Any]) -> dict[str, int]:
+    for name in powers:
         if name not in conditions:
             raise CertificateError(f"the model has no condition {name!r} of this kind")
-        if type(power) is not int or power < 1:
-            raise CertificateError(f"the power of {name!r} must be a positive whole number, got {power!r}")
     return dict(powers)
 
 
 def _product(space: Polynomials, chosen: Mapping[str, int], known: Mapping[str, Any], start: Any) -> Any:
     numerator, denominator = start
     for name, power in chosen.items():
-        numerator, denominator = numerator * known[name][0] ** power, denominator * known[name][1] ** power
+        numerator = space.times(numerator, space.power(known[name][0], power))
+        denominator = space.times(denominator, space.power(known[name][1], power))
     return numerator, denominator
 
 

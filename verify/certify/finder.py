@@ -20,9 +20,10 @@ import sympy as sp
 from sympy.polys.matrices import DomainMatrix
 
 from commbounds import theory
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.model import Goal, Model, Refutation
 from commbounds.verify.certify.certificate import Certificate, CertificateError, files, load
 from commbounds.verify.certify.checker import check, kind_of, prove
+from commbounds.verify.certify.counterexamples import points, scope_of, shortcoming
 from commbounds.verify.certify.polynomials import Polynomials
 from commbounds.verify.certify.semidefinite import sum_of_squares
 
@@ -75,6 +76,31 @@ def find(
     found = Certificate(**{**draft.__dict__, "kind": kind_of(draft), "found": "; ".join(sorted(ways))})
     check(found, model=model)
     return found
+
+
+def find_point(refutation: Refutation) -> Certificate:
+    """The smallest counterexample of a refutation: every point in turn, those of smaller sums first.
+
+    Raises
+    ------
+    NotFoundError
+        There is none among the first `counterexamples.MOST_POINTS`.
+    """
+    claim = theory.claims()[refutation.claim]
+    bound, size = claim.relation.rhs, sum(refutation.whole.values())
+    try:
+        while True:
+            for point in points(refutation, size, size):
+                if not shortcoming(refutation, claim, bound, point):
+                    scope, proof = scope_of(refutation, bound, point), {"at": 0, "goal": "counterexample"}
+                    found = Certificate(claim.name, "counterexample", scope, (point,), (proof,), "every smaller point")
+                    check(found, refutation=refutation)
+                    return found
+            size += 1
+            if not refutation.whole:
+                raise NotFoundError("the only point is no counterexample")
+    except CertificateError as error:
+        raise NotFoundError(str(error)) from error
 
 
 def _ran(goal: Goal, model: Model, exhaustive: Callable[[str], Mapping[str, Any]] | None) -> tuple[Any, str]:

@@ -6,12 +6,16 @@ import ast
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
+from math import comb
 from typing import Any
 
 import sympy as sp
 from sympy.polys.rings import PolyElement, PolyRing, ring
 
 from commbounds.verify.certify.certificate import CertificateError
+
+MOST_WORK = 500_000
+"""Products of numbers that a proof of one goal may take."""
 
 
 class Polynomials:
@@ -36,6 +40,25 @@ class Polynomials:
         self._named = {str(atom): generator for atom, generator in self._generator.items()}
         if len(self._named) < len(self._atoms):
             raise CertificateError(f"symbols must have different names, got {self._atoms}")
+        self.work = 0
+
+    def times(self, a: PolyElement, b: PolyElement) -> PolyElement:
+        """The product, where all that was multiplied so far is not too much."""
+        self._charge(len(a) * len(b), a, b)
+        return a * b
+
+    def power(self, a: PolyElement, exponent: int) -> PolyElement:
+        """The power, likewise."""
+        self._charge(exponent * comb(max(1, len(a)) + exponent - 1, exponent), a)
+        return a**exponent
+
+    def _charge(self, products: int, *factors: PolyElement) -> None:
+        """Count products of 64-bit words. Proofs need some thousand; a text of few letters can ask for any number."""
+        numbers = [c for factor in factors for c in factor.coeffs()]
+        bits = max((max(int(c.numerator).bit_length(), int(c.denominator).bit_length()) for c in numbers), default=0)
+        self.work += products * (1 + bits // 64)
+        if self.work > MOST_WORK:
+            raise CertificateError(f"multiplied out, this takes more than {MOST_WORK} products of numbers")
 
     def of(self, expression: Any) -> tuple[PolyElement, PolyElement]:
         """Numerator and denominator of an expression.
@@ -87,10 +110,31 @@ class Polynomials:
                 text = text.replace(f"[{name}]", f"_{generator}")
                 names[f"_{generator}"] = generator
         try:
-            value = _evaluate(ast.parse(text, mode="eval").body, names)
-        except (SyntaxError, RecursionError, ZeroDivisionError, TypeError, KeyError) as error:
-            raise CertificateError(f"not a polynomial of the goal's symbols: {text}") from error
-        return self.ring(value)
+            return self._evaluate(ast.parse(text, mode="eval").body, names)
+        except CertificateError:
+            raise
+        except (SyntaxError, RecursionError, MemoryError, ArithmeticError, ValueError, TypeError, KeyError) as error:
+            raise CertificateError(f"not a polynomial of the goal's symbols: {text[:80]}") from error
+
+    def _evaluate(self, node: ast.expr, names: dict[str, Any]) -> PolyElement:
+        match node:
+            case ast.Constant(value=int() as value) if not isinstance(value, bool):
+                return self.ring(sp.QQ(value))
+            case ast.Name(id=name):
+                return names[name]
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self._evaluate(operand, names)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self._evaluate(left, names) + self._evaluate(right, names)
+            case ast.BinOp(left=left, op=ast.Sub(), right=right):
+                return self._evaluate(left, names) - self._evaluate(right, names)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return self.times(self._evaluate(left, names), self._evaluate(right, names))
+            case ast.BinOp(left=left, op=ast.Div(), right=ast.Constant(value=int() as value)):
+                return self._evaluate(left, names) * sp.QQ(1, value)
+            case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int() as value)) if 0 <= value <= 64:
+                return self.power(self._evaluate(left, names), value)
+        raise TypeError("an operation that polynomials do not have")
 
     def write(self, polynomial: PolyElement) -> str:
         """The text that `read` reads."""
@@ -148,27 +192,6 @@ def _power(a: Any, exponent: int) -> Any:
             raise CertificateError("a denominator is zero")
         return a[1] ** -exponent, a[0] ** -exponent
     return a[0] ** exponent, a[1] ** exponent
-
-
-def _evaluate(node: ast.expr, names: dict[str, Any]) -> Any:
-    match node:
-        case ast.Constant(value=int() as value) if not isinstance(value, bool):
-            return sp.QQ(value)
-        case ast.Name(id=name):
-            return names[name]
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_evaluate(operand, names)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _evaluate(left, names) + _evaluate(right, names)
-        case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            return _evaluate(left, names) - _evaluate(right, names)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return _evaluate(left, names) * _evaluate(right, names)
-        case ast.BinOp(left=left, op=ast.Div(), right=ast.Constant(value=int() as value)):
-            return _evaluate(left, names) * sp.QQ(1, value)
-        case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int() as value)) if 0 <= value <= 64:
-            return _evaluate(left, names) ** value
-    raise TypeError("an operation that polynomials do not have")
 
 
 def is_zero(fractions: Sequence[tuple[PolyElement, PolyElement]]) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from functools import cache
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from commbounds.compressors import NaturalCompression, NearestPower, Sign
-from commbounds.compressors.quantizers import message, powers, signs
+from commbounds.compressors import NaturalCompression, NearestPower, Sign, StochasticPower
+from commbounds.compressors.quantizers import message, powers, signs, stochastic_power
 from commbounds.verify.certify.run import Patterns, Run
 
 _INFINITE = np.uint32(0x7F800000)
@@ -47,6 +51,62 @@ def _natural_compression(patterns: Patterns) -> int:
         return int(_not_neighbouring_power(x, counts, out.view(np.uint32)))
 
     return wrong(np.maximum(at, np.uint32(1)) - np.uint32(1)) + wrong(at)
+
+
+@cache
+def _powers_of_three() -> NDArray[np.int64]:
+    """The bits of the powers of three that are normal float32 numbers, each rounded to 24 bits, halves to even."""
+    bits = []
+    for exponent in range(-79, 81):
+        power = Fraction(3) ** exponent
+        leading = max(e for e in range(-126, 128) if Fraction(2) ** e <= power)
+        bits.append(round(power / Fraction(2) ** (leading - 23)) - 2**23 + ((leading + 127) << 23))
+    return np.array(bits, np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _between_levels(patterns, levels, codes, above, apart):  # type: ignore[no-untyped-def]
+    # |x| lies above[i]/apart[i] of the way from level code to the next, in whole units of the last place of the lower
+    # one: S 2^(E - 150) with S < 2^24, E >= 1. Level 0 is zero; there is nothing above the last.
+    for i in range(patterns.size):
+        magnitude = np.int64(patterns[i]) & 0x7FFFFFFF
+        code = np.searchsorted(levels, magnitude, side="right")
+        low = levels[code - 1] if code > 0 else 0
+        high = levels[code] if code < levels.size else low
+        unit, exponent, top = low >> 23, magnitude >> 23, high >> 23
+        unit += unit == 0
+        at = ((magnitude & 0x7FFFFF) | ((exponent > 0) << 23)) << (exponent + (exponent == 0) - unit)
+        upper = ((high & 0x7FFFFF) | 0x800000) << (top + (top == 0) - unit)
+        lower = (low & 0x7FFFFF) | ((code > 0) << 23)
+        last = code == levels.size
+        codes[i], above[i], apart[i] = code, 0 if last else at - lower, 1 if last else upper - lower
+
+
+@njit(cache=True, nogil=True)
+def _not_stochastic_power(patterns, levels, codes, above, apart, counts, got):  # type: ignore[no-untyped-def]
+    # the uniform is counts/2^24: up iff it is below above/apart
+    wrong = 0
+    for i in range(patterns.size):
+        code, negative = codes[i] + (counts[i] * apart[i] < above[i] << 24), np.int64(patterns[i]) & 0x80000000
+        wrong += np.int64(got[i]) != (levels[code - 1] | negative if code > 0 else 0)
+    return wrong
+
+
+def _stochastic_power(patterns: Patterns) -> int:
+    x, levels = _finite(patterns), _powers_of_three()
+    if not x.size:
+        return 0
+    codes, above, apart = (np.empty(x.size, np.int64) for _ in range(3))
+    _between_levels(x, levels, codes, above, apart)
+    at = np.minimum(-(-(above << 24) // apart), 2**24 - 1)  # the first uniform that is not below, in units of 2^-24
+    compressor, floats = StochasticPower(3), x.view(np.float32)
+
+    def wrong(counts: NDArray[np.int64]) -> int:
+        uniforms = counts.astype(np.float32) * np.float32(2**-24)
+        out = compressor.decompress(compressor.compress_with(floats, uniforms))
+        return int(_not_stochastic_power(x, levels, codes, above, apart, counts, out.view(np.uint32)))
+
+    return wrong(np.maximum(at, 1) - 1) + wrong(at)
 
 
 @njit(cache=True, nogil=True)
@@ -106,6 +166,22 @@ QUANTIZERS: dict[str, Run] = {
             *_QUANTISER,
         ),
         (_finite, _natural_compression, _not_neighbouring_power),
+    ),
+    "stochasticpower.float32": Run(
+        "StochasticPower(3).decompress(compress_with(x, u)) for every finite float32 x and the two uniforms u between "
+        "which the definition stops rounding up",
+        2**32,
+        _stochastic_power,
+        (
+            stochastic_power.StochasticPower._encoded,
+            stochastic_power.StochasticPower.decompress,
+            stochastic_power._round_to_table,
+            stochastic_power._tables,
+            stochastic_power.power_table,
+            stochastic_power._powers,
+            *_QUANTISER,
+        ),
+        (_finite, _powers_of_three, _between_levels, _stochastic_power, _not_stochastic_power),
     ),
     "nearestpower.float32": Run(
         "NearestPower()(x) for every finite float32 x",

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,6 +11,7 @@ from commbounds import theory
 from commbounds.theory.model import Goal, Model, ranges, recurrence
 from commbounds.theory.mutation import formula_mutants
 from commbounds.verify import certify
+from commbounds.verify.certify import certificate
 from commbounds.verify.certify.certificate import folder, save
 from commbounds.verify.certify.checker import kind_of, prove
 from commbounds.verify.certify.finder import NotFoundError, proof_of
@@ -18,6 +20,16 @@ from commbounds.verify.confront import confront
 
 x, y, p, t, P = sp.symbols("x y p t P")
 TOPK = "sparsifiers.topk.contraction"
+SOME = (
+    TOPK,
+    "packetloss.drift.pair",
+    "packetloss.drift.pair_limit",
+    "feedback.ef14.residual",
+    "flashcomm.bitplanes.bytes",
+    "quantizers.sign.sign_symmetry",
+    "sparse.gtopk.published_mass",
+)
+"""Certificates of all kinds that the book has."""
 
 
 def refused(match, goal, **proof):
@@ -119,11 +131,99 @@ def test_a_bad_certificate_is_refused(kind):
         '{"format": 1, "claim": "a.b"}',
         "not json",
         '{"format": 1, "instances": [{"P": "x"}]}',
+        '{"format": 1, "instances": [{"P": 0.5}]}',
+        '{"format": 1, "instances": [{"P": true}]}',
+        '{"format": 1, "instances": [{"P": Infinity}]}',
+        '{"format": 1, "instances": [{"P": "1e999999999"}]}',
+        '{"format": 1, "instances": [{"P": ' + "9" * 5000 + "}]}",
+        "[" * 100_000,
+        '{"format": ' * 100_000,
     ],
 )
 def test_what_is_no_certificate_is_refused(text):
     with pytest.raises(certify.CertificateError):
         certify.from_json(text)
+
+
+def test_a_file_that_is_no_text_is_refused(monkeypatch, tmp_path):
+    path = tmp_path / f"{TOPK}.json"
+    path.write_bytes(b"\xff")
+    monkeypatch.setattr(certificate, "files", lambda: {TOPK: path})
+    with pytest.raises(certify.CertificateError, match="not a certificate"):
+        certify.load(TOPK)
+
+
+OTHER_VALUES = (None, True, 0, -1, 1.5, "", "x", "1/0", [], [[]], {}, {"x": 1}, [None, None], {"": None}, 10**400)
+
+
+def places(value, path=()):
+    """The paths to all values within one that was read from JSON, the outermost left out."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in inside:
+        yield (*path, key)
+        yield from places(part, (*path, key))
+
+
+def at_place(value, path):
+    for key in path:
+        value = value[key]
+    return value
+
+
+@pytest.mark.parametrize("name", [*SOME, "by Sturm's theorem"])
+def test_no_value_of_another_type_is_taken_or_escapes_as_another_error(name):
+    if name in SOME:
+        text, options = certify.files()[name].read_text("utf-8"), {}
+    else:
+        proofs = tuple({"at": i, "goal": "product", "sturm": ["x", "1 - x"]} for i in range(2))
+        text, options = (
+            replace(of_product(), kind="sturm", proofs=proofs).to_json(),
+            {
+                "bound": x * (1 - x),
+                "model": product((2, 3)),
+            },
+        )
+    tried, neutral = 0, set()
+    for path in places(json.loads(text)):
+        for other in OTHER_VALUES:
+            data = json.loads(text)
+            *before, last = path
+            place = at_place(data, before)
+            same = type(place[last]) is type(other) and place[last] == other
+            place[last] = other
+            tried += not same
+            try:
+                certify.check(certify.from_json(json.dumps(data)), **options)
+            except certify.CertificateError:
+                assert not same, path
+            else:
+                neutral |= set() if same else {(path, str(other))}
+    assert tried > 100
+    assert {path for path, _ in neutral} <= {("found",)}, neutral
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 5000 + "x" + ")" * 5000,
+        "-" * 5000 + "x",
+        "+".join(["x"] * 5000),
+        "((x + y)**64)**64",
+        "((((2**64)**64)**64)**64)**64",
+        "(x + y + 1)**64*(x + 2*y + 1)**64*(x - y + 1)**64",
+        "9" * 5000,
+        "0**0*x/0",
+        "x\0",
+    ],
+)
+def test_polynomials_that_would_take_for_ever_are_refused(text):
+    with pytest.raises(certify.CertificateError):
+        Polynomials([x, y]).read(text)
+
+
+def test_powers_that_would_take_for_ever_are_refused():
+    goal = Goal("long", x, given={"x": x, "sum": 1 + x + y + p + t + P})
+    refused("takes more than", goal, terms=[["1", {"sum": 64}]])
 
 
 def test_an_identity_needs_no_terms_and_gets_none():
@@ -277,10 +377,15 @@ def is_a_test(tie):
     return path.is_file() and f"def {name}(" in path.read_text("utf-8")
 
 
+PROVED = [name for name in certify.files() if name not in certify.refutations()]
+
+
 def test_every_certificate_is_of_a_model_that_is_tied_to_the_implementation():
     book = theory.claims()
-    assert certify.files()
-    for name in certify.files():
+    assert PROVED
+    for name, refutation in certify.refutations().items():
+        assert (refutation.claim, is_a_test(refutation.tie)) == (name, True)
+    for name in PROVED:
         claim, model = book[name], certify.models()[name]
         assert claim.stands is theory.Standing.HOLDS, name
         assert model.claim == name
@@ -294,9 +399,7 @@ def test_a_certificate_proves_its_claim(name):
     certify.check(certify.load(name))
 
 
-@pytest.mark.parametrize(
-    "name", first_of_each(certify.files(), lambda name: (name.partition(".")[0], certify.load(name).kind))
-)
+@pytest.mark.parametrize("name", first_of_each(PROVED, lambda name: (name.partition(".")[0], certify.load(name).kind)))
 def test_a_certificate_proves_no_stronger_neighbour_of_its_claim(name):
     certificate = certify.load(name)
     for mutant in formula_mutants(theory.claims()[name].relation.rhs):
@@ -327,7 +430,7 @@ BY_CONTRADICTION = {"moshpit.grid.no_repeats": "two meetings contradict"}
 """Goals whose conditions are to contradict each other."""
 
 
-@pytest.mark.parametrize("name", first_of_each(certify.files(), lambda name: name.partition(".")[0]))
+@pytest.mark.parametrize("name", first_of_each(PROVED, lambda name: name.partition(".")[0]))
 def test_conditions_of_a_model_do_not_contradict_each_other(name):
     """From conditions that do, everything would follow: -1 >= 0 too."""
     for at in certify.load(name).instances[:2]:

@@ -65,12 +65,18 @@ def test_definitions_in_integers_are_those_of_the_exact_laws(word):
     assert not runs_quantizers._not_nearest_power(pattern, got)
 
 
-def test_the_definition_of_bfloat16_is_its_nearest_number(patterns):
-    x = patterns[(patterns & 0x7FFFFFFF) <= 0x7F7F0000][:300]
+@pytest.mark.parametrize(
+    ("dtype", "largest", "kept", "least"), [(ml_dtypes.bfloat16, 0x7F7F0000, 7, 1), (np.float16, 0x477FE000, 10, 113)]
+)
+def test_the_definition_of_a_format_is_its_nearest_number(patterns, dtype, largest, kept, least):
+    small = np.array([0x33000000, 0x33000001, 0x33800000, 0x387FC000, 0x38800000, 0x477FEFFF], np.uint32)
+    x = np.concatenate([small, patterns])
+    x = x[(x & 0x7FFFFFFF) <= largest][:300]
     numbers = np.arange(2**16, dtype=np.uint16)
-    numbers = numbers[(numbers & 0x7F80) != 0x7F80]
-    numbers = numbers[numbers != 0x8000]
-    table = numbers.view(ml_dtypes.bfloat16).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        table = numbers.view(dtype).astype(np.float64)
+    keep = np.isfinite(table) & (numbers != 0x8000)
+    numbers, table = numbers[keep], table[keep]
     for word in x:
         value = float(word.reshape(1).view(np.float32)[0])
         off = np.abs(table - value)
@@ -78,7 +84,58 @@ def test_the_definition_of_bfloat16_is_its_nearest_number(patterns):
         below, above = numbers[table <= value], numbers[table >= value]
         best = nearest[0], below[table[table <= value].argmax()], above[table[table >= value].argmin()]
         for way, expected in zip((0, -1, 1), best, strict=True):
-            assert not runs_flashcomm._not_rounded(word.reshape(1), 7, 1, way, np.array([expected], np.uint16))
+            right, wrong = (np.array([expected + more], np.uint16) for more in (0, 1))
+            assert not runs_flashcomm._not_rounded(word.reshape(1), kept, least, way, right)
+            assert runs_flashcomm._not_rounded(word.reshape(1), kept, least, way, wrong)
+
+
+def test_definitions_of_codes_are_those_of_exact_quotients():
+    rng = np.random.default_rng(3)
+    values = runs_flashcomm._VALUES[rng.integers(0, runs_flashcomm._VALUES.size, 400)]
+    for word in (1, 2, 0x03FF, 0x0400, 0x3555, 0x3C00, 0x4248, 0x7BFF):
+        scale = Fraction(float(np.array([word], np.uint16).view(np.float16)[0]))
+        exact = np.empty(400, np.int64), np.empty(400, np.int64), np.empty(400, np.bool_)
+        runs_flashcomm._quotients(values, word, *exact)
+        quotients = [Fraction(float(v)) / scale for v in values.view(np.float16)]
+        for point in (0, 128):
+            codes = np.array([min(max(round(q) + point, 0), 255) for q in quotients], np.uint8)
+            assert not runs_flashcomm._not_nearest_code(*exact, point, 255, codes)
+            assert runs_flashcomm._not_nearest_code(*exact, point, 255, codes ^ 1) == 400
+        for counts in (np.zeros(400, np.int64), exact[1], np.maximum(exact[1], 1) - 1):
+            drawn = [Fraction(int(c), 2**24) for c in counts]
+            codes = [min(max(int(-((u - q) // 1)), 0), 255) for q, u in zip(quotients, drawn, strict=True)]
+            got = np.array(codes, np.uint8)
+            assert not runs_flashcomm._not_stochastic_code(*exact, counts, 255, got)
+            assert runs_flashcomm._not_stochastic_code(*exact, counts, 255, got ^ 1) == 400
+
+
+def test_the_definition_of_powers_of_three_is_that_of_exact_shares(patterns):
+    x, levels = runs_quantizers._finite(patterns)[:600], runs_quantizers._powers_of_three()
+    exact_levels = [Fraction(0), *(exact(int(word)) for word in levels)]
+    for exponent in (-79, -1, 0, 1, 2, 15, 16, 80):  # 3^16 has more than 24 bits
+        level = exact_levels[exponent + 80]
+        assert abs(level / Fraction(3) ** exponent - 1) <= Fraction(1, 2**24)
+        assert (level == Fraction(3) ** exponent) == (0 <= exponent <= 15)
+    parts = codes, above, apart = tuple(np.empty(x.size, np.int64) for _ in range(3))
+    runs_quantizers._between_levels(x, levels, *parts)
+    for i, word in enumerate(x):
+        magnitude, code = abs(exact(int(word))), int(codes[i])
+        assert exact_levels[code] <= magnitude
+        if code < levels.size:
+            assert magnitude < exact_levels[code + 1]
+            share = (magnitude - exact_levels[code]) / (exact_levels[code + 1] - exact_levels[code])
+            assert Fraction(int(above[i]), int(apart[i])) == share
+        else:
+            assert above[i] == 0
+        share = Fraction(int(above[i]), int(apart[i]))
+        for count in (0, int(share * 2**24), max(int(share * 2**24) - 1, 0), 2**24 - 1):
+            value = float(exact_levels[code + (Fraction(count, 2**24) < share)])
+            got = np.array([np.copysign(value, -1.0 if word >> 31 and value else 1.0)], np.float32).view(np.uint32)
+            at = np.array([count], np.int64)
+            one = slice(i, i + 1)
+            for more, wrong in ((0, 0), (1, 1)):
+                given = x[one], levels, codes[one], above[one], apart[one], at, got + np.uint32(more)
+                assert runs_quantizers._not_stochastic_power(*given) == wrong
 
 
 def test_a_kernel_that_errs_at_one_pattern_is_found(monkeypatch):

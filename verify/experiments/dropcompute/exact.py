@@ -231,7 +231,12 @@ EXACT_STUDIES = (
         [_over_workers("exponential", 12), _over_workers("released delay", 12)],
         corpus=law_corpus(_HEAVY, workers=(1, 2, 1000), batches=(1, 12, 64), shares=(1.0,), overheads=(0.2, 0.0)),
         cases=law_cases(shares=(1.0,)),
-        extremal=_cases_of(law_case("constant", 1, 4), law_case("constant", 50, 12), law_case("constant 3", 1, 3)),
+        extremal=_cases_of(
+            law_case("constant", 1, 4),
+            law_case("constant", 50, 12),
+            law_case("constant 3", 1, 3),
+            law_case("constant 1/8", 1, 4),
+        ),
     ),
     _study(
         "gain.new_better",

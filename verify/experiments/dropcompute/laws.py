@@ -62,6 +62,7 @@ MAPPED: dict[str, LatencyLaw] = {
     "lognormal, width 0.1, median e^-5": Lognormal(-5.0, 0.1),
     "constant": Lattice(1.0, 1.0, (1.0,)),
     "constant 3": Lattice(3.0, 1.0, (1.0,)),
+    "constant 1/8": Lattice(1 / 8, 1.0, (1.0,)),
 }
 """The same, and those at which formulas fail or nearly do, or bounds are attained."""
 

@@ -1,0 +1,26 @@
+"""Where refuted claims about Flash Communication are computed: the models of their smallest counterexamples."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.model import Refutation, by_claim
+
+_a, _b = sp.symbols("a b", integer=True, nonnegative=True)
+
+REFUTATIONS = by_claim(
+    Refutation(
+        claim="flashcomm.groupquant.clamped_point",
+        words="One bit; the scale is b - a, the zero point round(-a/(b - a)) is clamped to 0, both codes to 1: b is "
+        "read as b - a, and misses a.",
+        whole={_a: 1, _b: 1},
+        measured=_a / (_b - _a),
+        x=(_a, _b),
+        given={"a >= b - a": 2 * _a - _b},
+        positive={"b > a": _b - _a},
+        met={
+            "clamped_point": "The quantiser is run so.",
+            "exact_metadata": "Small whole numbers are stored exactly.",
+        },
+    ),
+)

@@ -1,0 +1,126 @@
+"""Whether a point is a counterexample to its claim, and the smallest of its model: by trying every smaller one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from functools import cache
+from math import comb
+from operator import eq, ge, gt
+from typing import Any
+
+import sympy as sp
+
+from commbounds.columns import entries
+from commbounds.theory import Claim
+from commbounds.theory.evaluation import evaluator
+from commbounds.theory.model import Refutation
+from commbounds.verify.certify.certificate import Certificate, CertificateError
+
+MOST_POINTS = 20_000
+"""Smaller points that are tried."""
+
+
+@cache
+def refutations() -> dict[str, Refutation]:
+    """The refutations of all columns, by claim: ``REFUTATIONS`` in ``theory/NAME/refutations.py``."""
+    return entries("REFUTATIONS", "theory", "refutations")
+
+
+def check_point(certificate: Certificate, claim: Claim, bound: Any, refutation: Refutation) -> None:
+    """Check a certificate of the kind ``counterexample``.
+
+    Raises
+    ------
+    CertificateError
+        Its point is none, or not the smallest, or the scope says something else.
+    """
+    if len(certificate.instances) != 1 or list(certificate.proofs) != [{"at": 0, "goal": "counterexample"}]:
+        raise CertificateError("a counterexample is one point, which is all of its proof")
+    point = certificate.instances[0]
+    if set(point) != {symbol.name for symbol in refutation.whole}:
+        raise CertificateError(f"a point has {', '.join(s.name for s in refutation.whole)}, got {', '.join(point)}")
+    if reason := shortcoming(refutation, claim, bound, point):
+        raise CertificateError(f"no counterexample: {reason}")
+    size = sum(point.values())
+    for smaller in points(refutation, int(size) - 1):
+        if not shortcoming(refutation, claim, bound, smaller):
+            raise CertificateError(f"{smaller} is a smaller counterexample")
+    if certificate.scope != (scope := scope_of(refutation, bound, point)):
+        raise CertificateError(f"the scope must be {scope!r}")
+
+
+def shortcoming(refutation: Refutation, claim: Claim, bound: Any, point: Mapping[str, Any]) -> str:
+    """Why a point is no counterexample; empty where it is one.
+
+    Raises
+    ------
+    CertificateError
+        That cannot be told: something is not rational there, or nothing is known of a hypothesis.
+    """
+    for symbol, least in refutation.whole.items():
+        if type(value := point[symbol.name]) is not int or value < least:
+            return f"{symbol.name} must be a whole number of at least {least}, got {value}"
+    for conditions, holds, words in (
+        (refutation.given, ge, "not be negative"),
+        (refutation.positive, gt, "be positive"),
+        (refutation.zero, eq, "be zero"),
+    ):
+        for name, condition in conditions.items():
+            if not holds(_rational(condition, point), 0):
+                return f"{name!r} must {words}"
+    values = {symbol.name: _rational(value, point) for symbol, value in refutation.values.items()}
+    for hypothesis in claim.assumes:
+        relation = isinstance(hypothesis.condition, sp.Basic) and set(hypothesis.needs) <= set(values)
+        if relation == (hypothesis.name in refutation.met):
+            raise CertificateError(f"the model must say once why {hypothesis.name} is met")
+        if relation and not hypothesis.admits(**values):
+            return f"the hypothesis {hypothesis.name} is not met"
+    measured, limit = _rational(refutation.measured, point), _rational(bound, values)
+    broken = {sp.Le: measured > limit, sp.Ge: measured < limit, sp.Eq: measured != limit}[claim.relation.func]
+    return "" if broken else f"measured {measured}, bound {limit}"
+
+
+def scope_of(refutation: Refutation, bound: Any, point: Mapping[str, Any]) -> str:
+    """What a counterexample is, in words."""
+    at = {symbol: point[symbol.name] for symbol in refutation.whole}
+    values = {symbol.name: _rational(value, point) for symbol, value in refutation.values.items()}
+    found = f"measured {_rational(refutation.measured, point)}, bound {_rational(bound, values)}"
+    if not at:
+        return f"refuted at {refutation.at(at)}: {found}"
+    total = " + ".join(symbol.name for symbol in at)
+    return f"refuted at {refutation.at(at)}: {found}; the smallest {total} of the model"
+
+
+def points(refutation: Refutation, most: int, least: int = 0) -> Iterator[dict[str, int]]:
+    """The model's points whose whole numbers sum to `least` up to `most`, those of smaller sums first.
+
+    Raises
+    ------
+    CertificateError
+        They are too many to be tried.
+    """
+    names, floors = [s.name for s in refutation.whole], list(refutation.whole.values())
+    spare = most - sum(floors)
+    if spare >= 0 and comb(spare + len(names), len(names)) > MOST_POINTS:
+        raise CertificateError(f"more than {MOST_POINTS} points would have to be tried")
+
+    def shares(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+        if parts == 0:
+            yield from [()] * (total == 0)
+        else:
+            for first in range(total if parts == 1 else 0, total + 1):
+                yield from ((first, *rest) for rest in shares(total - first, parts - 1))
+
+    for total in range(max(0, least - sum(floors)), spare + 1):
+        for share in shares(total, len(names)):
+            yield {name: floor + more for name, floor, more in zip(names, floors, share, strict=True)}
+
+
+def _rational(expression: Any, values: Mapping[str, Any]) -> Fraction:
+    value = evaluator(sp.sympify(expression))(values, "a counterexample's model")
+    if isinstance(value, sp.Rational):
+        value = Fraction(int(value.p), int(value.q))
+    if not isinstance(value, int | Fraction):
+        raise CertificateError(f"{expression} is not rational at {dict(values)}")
+    return Fraction(value)
