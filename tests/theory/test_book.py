@@ -27,7 +27,7 @@ MODULES = [import_module(m.name) for m in pkgutil.walk_packages(theory.__path__,
 SYMBOLS = {
     value
     for module in MODULES
-    if not module.__name__.rpartition(".")[2].startswith("models")  # a model's symbols are its own, as are its goals
+    if not module.__name__.rpartition(".")[2].startswith(("models", "refutations"))  # a model's symbols are its own
     for value in vars(module).values()
     if isinstance(value, sp.Symbol)
 }

@@ -7,7 +7,7 @@ import sympy as sp
 from commbounds.theory.model import Refutation, by_claim
 from commbounds.theory.quantities import alpha, b, itembits, n, s
 
-_p, _q, _a, _b, _norm, _factor = sp.symbols("p q a c norm factor", integer=True, nonnegative=True)
+_p, _q, _a, _c, _norm, _factor = sp.symbols("p q a c norm factor", integer=True, nonnegative=True)
 _u, _v = sp.symbols("u v", integer=True, nonnegative=True)
 _ENTRY = _p / _q
 _ONE = sp.Integer(1)
@@ -18,7 +18,7 @@ _PLUS = {"zero_is_plus_one": "The compressor is run so."}
 _ZERO = {"zero_is_zero": "The compressor is run so."}
 _OCTAVE = {"p > q": _p - _q, "2 q > p": 2 * _q - _p}
 _SMALLEST, _LARGEST = sp.Integer(2) ** -126, sp.Integer(2) ** 127
-_MEAN = (_a + _b) / sp.Integer(2)
+_MEAN = (_a + _c) / sp.Integer(2)
 
 REFUTATIONS = by_claim(
     Refutation(
@@ -66,9 +66,9 @@ REFUTATIONS = by_claim(
     Refutation(
         claim="quantizers.scaledsign.unbiased",
         words="Two positive entries become their mean.",
-        whole={_a: 1, _b: 1},
-        measured=sp.Max(sp.Abs(_a - _MEAN), sp.Abs(_b - _MEAN)) / sp.Max(_a, _b),
-        x=(_a, _b),
+        whole={_a: 1, _c: 1},
+        measured=sp.Max(sp.Abs(_a - _MEAN), sp.Abs(_c - _MEAN)) / sp.Max(_a, _c),
+        x=(_a, _c),
     ),
     Refutation(
         claim="quantizers.scaledsign.sign_symmetry_zeros",
@@ -109,11 +109,11 @@ REFUTATIONS = by_claim(
             claim=f"quantizers.{name}.idempotence",
             words="One level, and a vector (a, c) with a whole norm: both entries become it with probability a c over "
             "its square. Then the norm has grown by the root of 2, and they change once more.",
-            whole={_a: 1, _b: 1, _norm: 1},
-            measured=_a * _b / _norm**2,
+            whole={_a: 1, _c: 1, _norm: 1},
+            measured=_a * _c / _norm**2,
             values={n: 2, s: 1},
-            x=(_a, _b),
-            zero={"norm": _a**2 + _b**2 - _norm**2},
+            x=(_a, _c),
+            zero={"norm": _a**2 + _c**2 - _norm**2},
             met=_MIDDLE,
         )
         for name in ("qsgd", "naturaldithering")
