@@ -162,6 +162,7 @@ _ONE_FORMAT = (
         corrected_by="precision.tree.sure",
         extremal="u = 1/8 and sixteen ranks",
         axis="P",
+        note="It ends late: with u = 1/8 it holds up to thirteen ranks, five more than 1/u.",
     ),
     Claim(
         name="precision.tree.no_more_than_the_magnitudes",
@@ -176,6 +177,7 @@ _ONE_FORMAT = (
         corrected_by="precision.tree.sure",
         extremal="u = 1/8 and 512 ranks, each sum rounded up: an error of 1.06 times the sum of the magnitudes",
         axis="P",
+        note="Of many ranks a tree may be worse than a running sum, surely; of 256 in float8_e5m2 it is 0.90 at most.",
     ),
     Claim(
         name="precision.hierarchical.sure",
@@ -261,6 +263,7 @@ _TWO_FORMATS = (
         corrected_by="precision.per_hop.like_one_format",
         extremal="two ranks, which hold 9/16 and 15/512 in float8_e4m3fn, added in bfloat16",
         axis="P",
+        note="156 pairs of numbers of float8_e4m3fn, of all that are not negative, are rounded twice in bfloat16.",
     ),
 )
 

@@ -74,7 +74,7 @@ def _terms(wire: str, P: int, kind: str) -> Array:
         "odd": [one // 2 + 1 + 2 * (p % (one // 4)) for p in range(P)],
         "signed": [(one - 1 - p % (one // 2)) * (-1) ** p for p in range(P)],
     }[kind]
-    return np.array(numbers, np.float64) / one
+    return np.asarray(np.array(numbers, np.float64) / one)
 
 
 KINDS = ("lost", "lost by the second", "odd", "signed")

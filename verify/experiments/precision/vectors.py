@@ -9,7 +9,7 @@ import numpy as np
 
 from commbounds.collectives.precision import SCHEDULES, mixed_precision_allreduce, uniforms_shape
 
-_FORMATS = (
+_FORMATS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"wire": "bfloat16"}, "Added and sent in bfloat16."),
     ({"wire": "bfloat16", "accumulate": "float32"}, "Added in float32, sent in bfloat16 at every hop."),
     ({"wire": "float16", "accumulate": "float32", "per_hop": False}, "Partial sums travel in float32."),
