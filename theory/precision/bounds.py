@@ -9,12 +9,14 @@ the normal range, where sums of numbers of one format are exact. Nothing may ove
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.functions import ExactFunction
 from commbounds.theory.precision.formats import Format, innocuous
 from commbounds.theory.precision.roundings import Roundings
 
@@ -38,6 +40,24 @@ class ErrorBound:
     absolute: Any
 
 
+class compounded(ExactFunction):
+    """(1 + rate)^times - 1; in floats without the cancellation, and of times that are not whole in floats alone."""
+
+    nargs = 2
+
+    @classmethod
+    def exact(cls, *arguments: Any) -> Fraction:
+        """The value."""
+        rate, times = map(Fraction, arguments)
+        if times.denominator == 1:
+            return (1 + rate) ** int(times) - 1
+        return Fraction(math.expm1(float(times) * math.log1p(float(rate))))
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        rate, times = printer.parenthesize(1 + self.args[0], 50), printer.doprint(self.args[1])
+        return rf"{rate}^{{{times}}}-1"
+
+
 def one_rounding(unit: Any, rounding: str = "nearest") -> Any:
     """Largest relative error of one rounding: u/(1 + u) to nearest, 2u to either neighbour."""
     return unit / (1 + unit) if rounding == "nearest" else 2 * unit
@@ -45,7 +65,7 @@ def one_rounding(unit: Any, rounding: str = "nearest") -> Any:
 
 def any_tree(additions: Any, unit: Any, rounding: str = "nearest") -> Any:
     """Of sums in one format, `additions` on the longest way: (1 + v)^additions - 1, v of one rounding."""
-    return (1 + one_rounding(unit, rounding)) ** additions - 1
+    return compounded(one_rounding(unit, rounding), additions)
 
 
 def any_order(terms: Any, unit: Any) -> Any:
@@ -63,7 +83,7 @@ def running_sum(terms: Any, unit: Any) -> Any:
 
 def followed(first: Any, then: Any) -> Any:
     """Relative bounds one after the other: (1 + first)(1 + then) - 1."""
-    return (1 + first) * (1 + then) - 1
+    return first + then + first * then
 
 
 def sure(

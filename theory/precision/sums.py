@@ -8,7 +8,15 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Standing, for_one_reason
 from commbounds.theory.dense.terms import BLOCKS_DIVIDE, RELATIVE_SUM_ERROR, WRONG_SUMS, ceil_log2, unit
-from commbounds.theory.precision.bounds import any_order, any_tree, followed, one_rounding, probable_chain, running_sum
+from commbounds.theory.precision.bounds import (
+    any_order,
+    any_tree,
+    compounded,
+    followed,
+    one_rounding,
+    probable_chain,
+    running_sum,
+)
 from commbounds.theory.precision.bytes import critical_bytes
 from commbounds.theory.precision.roundings import roundings
 from commbounds.theory.precision.terms import (
@@ -229,6 +237,10 @@ _TWO_FORMATS = (
         unpinned=for_one_reason(
             "loose by nature: where P u is near w the accumulator's errors do not all go one way and the last rounding "
             "too",
+            "without the term unit*",
+            "without the factor P - 1",
+            "without the term P",
+            "exponent -2 of wire_unit + 1",
             "0.9 times the term unit*",
             "0.9 times the term P",
             "exponent -2 of unit + 1",
@@ -298,6 +310,9 @@ _UNDERFLOW = (
         unpinned=for_one_reason(
             "loose by nature: one rank attains the rounding of its term, but of several ranks the roundings of all "
             "terms and of all sums do not go one way at once, and those of terms are not both relative and underflows",
+            "without the term unit*",
+            "exponent 3 of unit",
+            "exponent -3 of unit + 1",
             "without the factor *",
             "exponent -2 of unit + 1",
             "0.9 times the term unit*",
@@ -332,7 +347,7 @@ _VARIANCE = (
 
 
 def _variance(depth: Any) -> Any:
-    return (1 + _STEP_VARIANCE) ** depth - 1
+    return compounded(_STEP_VARIANCE, depth)
 
 
 _STOCHASTIC = (

@@ -29,7 +29,7 @@ chance = Symbol("chance", r"\delta", Fraction(1, 8), positive=True)
 
 
 class binary_ones(ExactFunction):
-    """Sum over i = 0 .. P - 1 of u^(ones of i in binary); (1 + u)^h for P = 2^h."""
+    """Sum over i = 1 .. P - 1 of u^(ones of i in binary); (1 + u)^h - 1 for P = 2^h."""
 
     nargs = 2
 
@@ -37,15 +37,15 @@ class binary_ones(ExactFunction):
     def exact(cls, *arguments: Any) -> Fraction:
         """The sum."""
         ranks, base = int(arguments[0]), Fraction(arguments[1])
-        return sum((base ** i.bit_count() for i in range(ranks)), Fraction(0))
+        return sum((base ** i.bit_count() for i in range(1, ranks)), Fraction(0))
 
     def _latex(self, printer: Any, **_: Any) -> str:
         ranks, base = (printer.parenthesize(a, 50) for a in self.args)
-        return rf"\sum_{{i<{ranks}}}{base}^{{\mathrm{{ones}}(i)}}"
+        return rf"\sum_{{0<i<{ranks}}}{base}^{{\mathrm{{ones}}(i)}}"
 
 
 RUNNING_WORST = (P - 1) * unit / (1 + (P - 1) * unit)
-TREE_WORST = 1 - 1 / binary_ones(P, unit)
+TREE_WORST = binary_ones(P, unit) / (1 + binary_ones(P, unit))
 
 # --- quantities --------------------------------------------------------------------------------------------------
 
