@@ -1,0 +1,144 @@
+"""How often a term of the sum is rounded on its way through an all-reduce: counted in the schedules' phases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.cost import Phase, Schedule, critical_steps
+from commbounds.theory.dense.node_schedules import IN_NODES
+from commbounds.theory.quantities import P, index_bits, n
+from commbounds.theory.schedules import EXACT
+from commbounds.theory.sources import derived
+
+_BINOMIAL = Schedule(
+    "tree",
+    "binomial tree to a root, then back",
+    (Phase("reduce", index_bits(P), n, n), Phase("broadcast", index_bits(P), n)),
+    derived("In step t ranks whose number has t zeros at its end, after a one, send to the rank without that one."),
+)
+_IN_NODES = {schedule.name: schedule for schedule in IN_NODES}
+
+_ONE_BY_ONE = ("ring", "butterfly", "direct")
+"""Where a running sum takes up one term after another."""
+_AT_ONE_RANK = ("butterfly", "direct")
+"""Where that running sum stays at one rank, and is sent when it is whole."""
+_EVERY_SUM = ("ring", "recursive_doubling", "any")
+"""Where every partial sum is sent, and so rounded to the wire's format, before anything is added to it; "any" is meant
+so. Elsewhere some sums stay at a rank, in the accumulator's format, until the next term arrives."""
+
+SCHEDULE_NAMES = ("ring", "recursive_doubling", "rabenseifner", "butterfly", "direct", "tree", "hierarchical", "any")
+"""Schedules whose roundings are known; "any" is any order of additions, by any tree."""
+AVERAGES = ("before", "after")
+"""When an average is divided: every term before it is added, or the sum."""
+
+
+@dataclass(frozen=True)
+class Roundings:
+    """How often a term of the sum is rounded on its longest way from its rank to the result.
+
+    Parameters
+    ----------
+    schedule : str
+        Of which all-reduce; in `SCHEDULE_NAMES`.
+    additions : sympy expression in P and nodes
+        Additions that a term passes through, each rounded to the accumulator's format.
+    hops : sympy expression in P and nodes
+        Roundings to the wire's format of sums that it is part of, the last included.
+    scalings : int
+        Divisions by P, rounded to the wire's format: 0 of a sum, 1 of an average.
+    casts : sympy expression in P
+        Roundings to the wire's format, of all terms together, that may underflow: of what is not a sum of numbers of
+        the wire. Sums of such numbers are multiples of its smallest number, and below its normal range exact.
+    one_by_one : bool
+        Whether a running sum takes up one term after another.
+    first : int
+        Roundings of every term to the wire's format before anything is added: 1 where ranks hold wider numbers.
+    every_sum : bool
+        Whether every partial sum is rounded to the wire's format before anything is added to it.
+    """
+
+    schedule: str
+    additions: Any
+    hops: Any
+    scalings: int
+    casts: Any
+    one_by_one: bool
+    first: int
+    every_sum: bool
+
+
+def roundings(
+    schedule: str, *, per_hop: bool = True, average: str | None = None, wider_input: bool = False
+) -> Roundings:
+    """The roundings of an all-reduce.
+
+    Parameters
+    ----------
+    schedule : str
+        One of `SCHEDULE_NAMES`.
+    per_hop : bool
+        Whether every partial sum that is sent is rounded to the wire's format; else sums travel as they were added,
+        and the result alone is rounded to it.
+    average : {"before", "after"} or None
+        When P divides, in the wire's format; None for a sum.
+    wider_input : bool
+        Whether the ranks' vectors are wider than the wire's format, and rounded to it first.
+
+    Raises
+    ------
+    ValueError
+        There is no such schedule, or no such way to average.
+
+    Notes
+    -----
+    Who receives a term adds it in that step, so a term passes through at most as many additions as the phases that
+    reduce have steps; `tests/theory/test_precision.py` counts them in the collectives that are run.
+
+    Examples
+    --------
+    >>> roundings("ring").additions, roundings("direct").hops, roundings("tree").additions
+    (P - 1, 1, index_bits(P))
+    """
+    if average is not None and average not in AVERAGES:
+        raise ValueError(f"average must be None, {' or '.join(AVERAGES)}, got {average!r}")
+    additions = _additions(schedule)
+    once = schedule in _AT_ONE_RANK or not per_hop
+    # rounded before anything is added: every term; divided behind: the result
+    first, behind = int(wider_input), int(average == "after")
+    before = int(average == "before")
+    return Roundings(
+        schedule,
+        additions,
+        sp.Integer(1) if once else additions,
+        before + behind,
+        P * (first + before) + behind,
+        schedule in _ONE_BY_ONE,
+        first,
+        per_hop and schedule in _EVERY_SUM,
+    )
+
+
+def schedule_of(name: str) -> Schedule:
+    """The schedule of that name, exact for every P and n but for nodes, which P/nodes and n must come out even in.
+
+    Raises
+    ------
+    ValueError
+        There is none.
+    """
+    if name not in SCHEDULE_NAMES or name == "any":
+        known = ", ".join(known for known in SCHEDULE_NAMES if known != "any")
+        raise ValueError(f"schedule must be one of {known}, got {name!r}")
+    if name == "hierarchical":
+        return _IN_NODES[name]
+    return _BINOMIAL if name == "tree" else EXACT["butterfly" if name == "direct" else name]
+
+
+def _additions(name: str) -> Any:
+    if name == "any":
+        return P - 1
+    found = schedule_of(name)
+    return critical_steps(replace(found, phases=tuple(phase for phase in found.phases if phase.reduced != 0)))
