@@ -1,0 +1,1 @@
+"""Precision and the order of sums: the claims confronted with their implementations."""
