@@ -118,7 +118,7 @@ def simulated_allreduce(
         step = -1 if schedule == "direct" else 1
         _chained(columns, first, step, schedule == "ring", to_acc, to_hop, key, total[0])
     elif schedule == "hierarchical":
-        holders = _blocks_in_nodes(n, P, nodes)
+        holders = _owners_in_nodes(n, P, nodes)
         _nested(columns, holders, nodes, flags[0], to_acc, to_hop, key, total[0])
     elif schedule == "tree":
         holders = np.zeros(n, np.int64)
@@ -207,17 +207,17 @@ def _blocks(n: int, P: int) -> NDArray[np.int64]:
     return np.repeat(np.arange(P), np.diff(even_cuts(n, P)))
 
 
-def _blocks_in_nodes(n: int, P: int, nodes: int) -> NDArray[np.int64]:
-    """The rank that owns an entry: every member of a node has a block, and every node a part of it."""
-    members = P // nodes
-    edges = even_cuts(n, members)
-    return np.concatenate([_blocks(int(size), nodes) * members + j for j, size in enumerate(np.diff(edges))])
+def _owners_in_nodes(n: int, P: int, nodes: int) -> NDArray[np.int64]:
+    """The rank that owns an entry: a member of every node has a block for each node, and one of them is its own."""
+    member, node = np.divmod(_blocks(n, P), nodes)
+    return np.asarray(node * (P // nodes) + member)
 
 
 def _all_rounded(x: Array, form: Array, key: np.uint64, where: int) -> Array:
-    out = np.empty_like(x)
-    _rounded_all(x.reshape(-1), form, key, where, out.reshape(-1))
-    return out
+    flat = np.ascontiguousarray(x).reshape(-1)
+    out = np.empty_like(flat)
+    _rounded_all(flat, form, key, where, out)
+    return out.reshape(x.shape)
 
 
 def _divided(x: Array, P: int, form: Array, key: np.uint64, where: int) -> Array:

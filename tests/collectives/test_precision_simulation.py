@@ -190,6 +190,15 @@ def test_stochastic_rounding_asks_for_a_generator():
         simulated_allreduce(np.ones((2, 2)), rounding="stochastic")
 
 
+def test_strides_and_lists_do_not_matter():
+    x = np.random.default_rng(0).standard_normal((4, 6))
+    for other in (np.asfortranarray(x), np.hstack([x, x])[:, :6], x.tolist(), x.astype(np.longdouble)):
+        assert same_bits(rounded(other, "bfloat16"), rounded(x, "bfloat16"))
+        assert same_bits(simulated_allreduce(other, "ring", "bfloat16"), simulated_allreduce(x, "ring", "bfloat16"))
+    assert rounded([], "bfloat16").shape == (0,)
+    assert rounded(1.01, "bfloat16").shape == ()
+
+
 def test_inputs_stay_and_results_are_read_only():
     x = np.random.default_rng(0).standard_normal((3, 4))
     before = x.copy()

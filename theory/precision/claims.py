@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from commbounds.theory.claim import Claim
-from commbounds.theory.precision import ordering
+from commbounds.theory.precision import ordering, quantised
 
-CLAIMS: tuple[Claim, ...] = (*ordering.CLAIMS,)
+CLAIMS: tuple[Claim, ...] = (*ordering.CLAIMS, *quantised.CLAIMS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Standing, for_one_reason
 from commbounds.theory.cost import log2, power_below
 from commbounds.theory.dense.terms import DIFFERING
 from commbounds.theory.precision import ordering_terms as t
@@ -232,6 +232,11 @@ _AVERAGES = (
             "magnitudes exceeds."
         ),
         axis="add_depth",
+        unpinned=for_one_reason(
+            "still true: w/(1 + w) and w differ in second order, as v itself and what a rounding loses at most",
+            "exponent -2 of wire_unit + 1",
+            "10/9 times the term wire_unit",
+        ),
         note="Neither way has the better bound; they differ in what overflows and in what underflows.",
     ),
     Claim(

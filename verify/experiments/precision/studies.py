@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from commbounds.verify.experiments.precision.ordering import ORDERING
+from commbounds.verify.experiments.precision.quantised import QUANTISED
 from commbounds.verify.study import studies
 
-EXPERIMENTS = studies(*ORDERING)
+EXPERIMENTS = studies(*ORDERING, *QUANTISED)
