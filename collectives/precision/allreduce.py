@@ -56,7 +56,8 @@ def mixed_precision_allreduce(
         Formats by name, as in `commbounds.theory.precision.formats.FORMATS`; None accumulates in the wire's. The
         accumulator holds the wire's numbers.
     per_hop : bool
-        False sends partial sums in the accumulator's format; the result alone is rounded to the wire's.
+        False sends partial sums in the accumulator's format; the result alone is rounded to the wire's. In "direct" no
+        partial sum is sent, and nothing changes.
     nodes : int or None
         Of "hierarchical": divides P.
     average : {"before", "after"} or None
@@ -117,7 +118,7 @@ def mixed_precision_allreduce(
     if chosen is not None and not comm.one_caller:
         agreed_alike(comm, {"the checksum of the uniforms": checksum(chosen)})
     formats = _formats(wire, accumulate)
-    rank = _Rank(comm, plan, *formats, per_hop, rounds_own, chosen)
+    rank = _Rank(comm, plan, *formats, per_hop or schedule == "direct", rounds_own, chosen)
     return rank.ends_with(x.astype(np.float64), average).astype(x.dtype)
 
 

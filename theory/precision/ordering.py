@@ -10,6 +10,7 @@ from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Standing, f
 from commbounds.theory.cost import log2, power_below
 from commbounds.theory.dense.terms import DIFFERING
 from commbounds.theory.precision import ordering_terms as t
+from commbounds.theory.precision.terms import NEAREST, ONE_FORMAT, least, wire_unit
 from commbounds.theory.quantities import P, Quantity
 from commbounds.theory.sources import derived
 
@@ -68,7 +69,7 @@ _BITS = (
         "bits.owner_keeps",
         "All ranks end with the same bits, if whoever has a sum keeps it as it was added",
         DIFFERING,
-        (t.OWNERS_KEEP, t.TO_NEAREST),
+        (t.OWNERS_KEEP, NEAREST),
         "two ranks, float32 sums and a bfloat16 wire: 1 + 1/256 lies between two numbers of the wire",
         "bits.agreement",
         "An owner that does not round its own copy differs from all others: by half a gap of the wire's format at "
@@ -79,7 +80,7 @@ _BITS = (
         "bits.own_unrounded",
         "Ranks of recursive doubling end with the same bits, if each adds what arrives to its own sum as it is",
         DIFFERING,
-        (t.DOUBLING_ONLY, t.OWN_AS_IT_IS, t.SUMS_AS_SENT, t.TO_NEAREST),
+        (t.DOUBLING_ONLY, t.OWN_AS_IT_IS, t.SUMS_AS_SENT, NEAREST),
         "four ranks, float32 sums and a bfloat16 wire: 1 + 1/256 and 1/512 + 0 at the second exchange",
         "bits.agreement",
         "One has a + fl(b), its partner fl(a) + b. Rounding the result to the wire's format hides most of these "
@@ -103,7 +104,7 @@ _FUSED = (
         "fused.anywhere",
         "By a tree of additions that is one for all blocks, fusing buffers changes no bit",
         t.MOVED_BITS,
-        (t.PLACELESS, t.SUMS_AS_SENT, t.TO_NEAREST, t.FUSED_BEHIND),
+        (t.PLACELESS, t.SUMS_AS_SENT, NEAREST, t.FUSED_BEHIND),
         "Which ranks' sums are added to which does not depend on the entry's place. So it is in Rabenseifner's too: in "
         "every block ranks of the farthest distance are added first; only who adds depends on the block, and a + b and "
         "b + a are the same bits.",
@@ -113,7 +114,7 @@ _FUSED = (
         "fused.ring",
         "By a ring, rings in nodes or directly, fusing buffers changes no bit",
         t.MOVED_BITS,
-        (t.ROUND_THE_BLOCK, t.SUMS_AS_SENT, t.TO_NEAREST, t.FUSED_BEHIND),
+        (t.ROUND_THE_BLOCK, t.SUMS_AS_SENT, NEAREST, t.FUSED_BEHIND),
         "three ranks with 1, 2^m and -2^m, 2^m beyond the significand: in one block the sum is 0, in another 1",
         "fused.same_block",
         "An entry's sum begins at the rank of its block. Another bucket size, another order of the parameters, or one "
@@ -123,7 +124,7 @@ _FUSED = (
         "fused.rabenseifner_unrounded",
         "By Rabenseifner's schedule with a narrower wire, fusing buffers changes no bit",
         t.MOVED_BITS,
-        (t.RABENSEIFNER_ONLY, t.OWN_AS_IT_IS, t.SUMS_AS_SENT, t.TO_NEAREST, t.FUSED_BEHIND),
+        (t.RABENSEIFNER_ONLY, t.OWN_AS_IT_IS, t.SUMS_AS_SENT, NEAREST, t.FUSED_BEHIND),
         "four ranks, float32 sums and a bfloat16 wire: the side that keeps its partial sum as it is depends on the "
         "block",
         "fused.anywhere",
@@ -133,7 +134,7 @@ _FUSED = (
         "fused.same_block",
         "By any schedule, fusing changes no bit if block b of the whole is made of the buffers' blocks b",
         t.MOVED_BITS,
-        (t.FUSED_IN_BLOCKS, t.TO_NEAREST),
+        (t.FUSED_IN_BLOCKS, NEAREST),
         "The order of an entry's additions, and who makes them, depends on nothing but the number of its block.",
         note="What a ring needs for fused buffers that keep their bits: cut every buffer in P blocks, and send their "
         "blocks together.",
@@ -142,7 +143,7 @@ _FUSED = (
         "fused.two_ranks",
         "With two ranks fusing changes no bit, by any schedule",
         t.MOVED_BITS,
-        (t.AT_MOST_TWO, t.SUMS_AS_SENT, t.TO_NEAREST),
+        (t.AT_MOST_TWO, t.SUMS_AS_SENT, NEAREST),
         "One addition of two numbers that the wire's format has: there is one order.",
         note="Tests on two ranks see nothing of what three do.",
     ),
@@ -155,7 +156,7 @@ _SHARDS = (
         "shards.doubling",
         "Recursive doubling over ranks that add neighbours first: bits do not depend on the number of ranks",
         t.RESHARDED_BITS,
-        (t.DOUBLING_ONLY, t.ONE_FORMAT, t.TO_NEAREST, t.SHARES_IN_A_ROW),
+        (t.DOUBLING_ONLY, ONE_FORMAT, NEAREST, t.SHARES_IN_A_ROW),
         "The balanced tree over all terms in their order, of which the ranks' own sums are the lower levels.",
         note="A sum that is reproducible from one rank to thousands, for powers of two, at no cost but an order. A "
         "tree "
@@ -165,7 +166,7 @@ _SHARDS = (
         "shards.ring",
         "A ring over ranks that add neighbours first: bits do not depend on the number of ranks",
         t.RESHARDED_BITS,
-        (t.ROUND_THE_BLOCK, t.ONE_FORMAT, t.TO_NEAREST, t.SHARES_IN_A_ROW),
+        (t.ROUND_THE_BLOCK, ONE_FORMAT, NEAREST, t.SHARES_IN_A_ROW),
         "1, 2^m, -2^m and 1 from four ranks or one, 2^m beyond the significand",
         "shards.doubling",
     ),
@@ -173,7 +174,7 @@ _SHARDS = (
         "shards.rabenseifner",
         "Rabenseifner's schedule over ranks that add neighbours first: bits do not depend on the number of ranks",
         t.RESHARDED_BITS,
-        (t.RABENSEIFNER_ONLY, t.ONE_FORMAT, t.TO_NEAREST, t.SHARES_IN_A_ROW),
+        (t.RABENSEIFNER_ONLY, ONE_FORMAT, NEAREST, t.SHARES_IN_A_ROW),
         "1, 1, 2^m and -2^m from four ranks or one, 2^m beyond the significand",
         "shards.rabenseifner_in_turn",
         "It adds the farthest ranks first: the tree's levels come in another order.",
@@ -182,7 +183,7 @@ _SHARDS = (
         "shards.rabenseifner_in_turn",
         "Rabenseifner's schedule over terms dealt out in turn: bits do not depend on the number of ranks",
         t.RESHARDED_BITS,
-        (t.RABENSEIFNER_ONLY, t.ONE_FORMAT, t.TO_NEAREST, t.SHARES_IN_TURN),
+        (t.RABENSEIFNER_ONLY, ONE_FORMAT, NEAREST, t.SHARES_IN_TURN),
         "Term i is at rank i mod P. Additions pair terms whose numbers differ in the highest bit alone, then in the "
         "next, "
         "and so on; the ranks' own sums take the high bits, the schedule the low ones.",
@@ -191,7 +192,7 @@ _SHARDS = (
         "shards.any_ranks",
         "Recursive doubling over any number of ranks that add neighbours first: bits do not depend on that number",
         t.RESHARDED_BITS,
-        (t.DOUBLING_ONLY, t.ONE_FORMAT, t.TO_NEAREST, t.ANY_SHARES),
+        (t.DOUBLING_ONLY, ONE_FORMAT, NEAREST, t.ANY_SHARES),
         "five terms from five ranks or one: (1 + 2) + 3 and 4 + 5, where one rank has (1 + 2) + (3 + 4) and 5",
         "shards.doubling",
     ),
@@ -199,14 +200,14 @@ _SHARDS = (
 
 # --- averages ---------------------------------------------------------------------------------------------------------
 
-_v = t.wire_unit / (1 + t.wire_unit)
+_v = wire_unit / (1 + wire_unit)
 
 _AVERAGES = (
     _none(
         "average.power_of_two",
         "For a power of two of ranks it does not matter when an average is divided, bit for bit",
         t.MOMENT_BITS,
-        (t.RANKS_DOUBLE, t.TO_NEAREST, t.WHOLE_SHARES, t.SUM_HAS_ROOM),
+        (t.RANKS_DOUBLE, NEAREST, t.WHOLE_SHARES, t.SUM_HAS_ROOM),
         "A power of two changes exponents. Where a sum of shares is below the normal range it is a whole number of "
         "smallest numbers and exact, and so is the sum of the entries, which has no more digits.",
         note="Before, behind, or by two before each addition.",
@@ -215,7 +216,7 @@ _AVERAGES = (
         "average.any_ranks",
         "It does not matter when an average is divided, bit for bit, whatever the number of ranks",
         t.MOMENT_BITS,
-        (t.TO_NEAREST, t.WHOLE_SHARES, t.SUM_HAS_ROOM),
+        (NEAREST, t.WHOLE_SHARES, t.SUM_HAS_ROOM),
         "three ranks: quotients by three are rounded",
         "average.power_of_two",
         "Both ways round as often, and either may be the nearer one.",
@@ -224,7 +225,7 @@ _AVERAGES = (
         name="precision.average.error",
         title="Divided before or behind, an average errs by (1 + v)^(h + 1) - 1 at most, v = w/(1 + w)",
         relation=Le(t.AVERAGE_ERROR, (1 + _v) ** (t.add_depth + 1) - 1),
-        assumes=(t.ONE_FORMAT, t.TO_NEAREST, t.DIVIDED_ONCE, t.NORMAL_QUOTIENTS, t.SUM_HAS_ROOM),
+        assumes=(ONE_FORMAT, NEAREST, t.DIVIDED_ONCE, t.NORMAL_QUOTIENTS, t.SUM_HAS_ROOM),
         source=derived(
             "A term passes h additions at most, and one division: each multiplies by 1 + d, |d| <= v, since quotients "
             "are normal or zero and additions do not underflow. Where the sum is divided, so is what cancelled, and a "
@@ -242,8 +243,8 @@ _AVERAGES = (
     Claim(
         name="precision.average.underflow_before",
         title="Divided before, small entries lose up to P/2 smallest numbers of their average",
-        relation=Le(t.AVERAGE_LOSS, P * t.wire_smallest / 2),
-        assumes=(t.ONE_FORMAT, t.TO_NEAREST, t.DIVIDED_BEFORE, t.SHARES_BELOW_NORMAL),
+        relation=Le(t.AVERAGE_LOSS, P * least / 2),
+        assumes=(ONE_FORMAT, NEAREST, t.DIVIDED_BEFORE, t.SHARES_BELOW_NORMAL),
         source=derived("Every quotient is off by half a smallest number at most, and their sums are exact."),
         tightness=1,
         extremal="an even number of ranks that hold P/2 smallest numbers each: every quotient is rounded to zero",
@@ -253,8 +254,8 @@ _AVERAGES = (
     Claim(
         name="precision.average.underflow_after",
         title="Divided behind, they lose half a smallest number at most",
-        relation=Le(t.AVERAGE_LOSS, t.wire_smallest / 2),
-        assumes=(t.ONE_FORMAT, t.TO_NEAREST, t.DIVIDED_AFTER, t.SUMS_BELOW_NORMAL),
+        relation=Le(t.AVERAGE_LOSS, least / 2),
+        assumes=(ONE_FORMAT, NEAREST, t.DIVIDED_AFTER, t.SUMS_BELOW_NORMAL),
         source=derived("Sums are exact, and one quotient is rounded."),
         tightness=1,
         extremal="an even number of ranks that hold P/2 smallest numbers together",
@@ -264,7 +265,7 @@ _AVERAGES = (
         "average.before_in_range",
         "Divided before, an average of numbers is a number",
         t.NOT_FINITE,
-        (t.ONE_FORMAT, t.TO_NEAREST, t.DIVIDED_BEFORE, t.ENTRIES_FINITE),
+        (ONE_FORMAT, NEAREST, t.DIVIDED_BEFORE, t.ENTRIES_FINITE),
         "three ranks that hold the largest number of float8_e5m2: a third of it is rounded up, and three of these "
         "overflow",
         "average.before_with_room",
@@ -273,7 +274,7 @@ _AVERAGES = (
         "average.before_with_room",
         "Divided before, an average is a number where the average of the magnitudes leaves room for the roundings",
         t.NOT_FINITE,
-        (t.ONE_FORMAT, t.TO_NEAREST, t.DIVIDED_BEFORE, t.MEAN_HAS_ROOM),
+        (ONE_FORMAT, NEAREST, t.DIVIDED_BEFORE, t.MEAN_HAS_ROOM),
         "No partial sum exceeds (1 + w)^P times the average of the magnitudes and what was rounded up below the normal "
         "range, and (1 + w)^P (1 - 2 P w) <= 1.",
         note="Divided behind, it is the sum that has to fit.",
@@ -282,7 +283,7 @@ _AVERAGES = (
         "average.halving_in_range",
         "Halved before each addition, an average of numbers is a number, whatever they are",
         t.NOT_FINITE,
-        (t.HALVED_EACH, t.ENTRIES_FINITE, t.TO_NEAREST),
+        (t.HALVED_EACH, t.ENTRIES_FINITE, NEAREST),
         "Half of each of two numbers adds up to no more than the larger one, which the format has, and rounding is "
         "monotone.",
     ),
@@ -304,7 +305,7 @@ _OVERFLOW = (
         name="precision.overflow.stagnation",
         title="Added one after another, P equal powers of two sum to min(P, 2^t) of them",
         relation=Eq(t.EQUAL_SUM, sp.Min(P, 2**t.wire_digits)),
-        assumes=(t.ONE_AFTER_ANOTHER, t.TO_NEAREST, t.ENTRY_POWER_OF_TWO),
+        assumes=(t.ONE_AFTER_ANOTHER, NEAREST, t.ENTRY_POWER_OF_TWO),
         source=derived(
             "Up to 2^t all whole numbers have t digits. 2^t + 1 lies halfway between neighbours, and is rounded to the "
             "one whose last digit is even, 2^t: there the sum stays."
@@ -318,7 +319,7 @@ _OVERFLOW = (
         "overflow.in_range",
         "A sum is a number where the magnitudes leave room for the roundings",
         t.NOT_FINITE,
-        (t.SUM_HAS_ROOM, t.TO_NEAREST),
+        (t.SUM_HAS_ROOM, NEAREST),
         "No partial sum exceeds (1 + w)^(2 (P - 1)) times the sum of the magnitudes: by induction over the additions, "
         "each of which is rounded to the accumulator's and to the wire's format at most; and (1 + w)^(2 P) (1 - 2 P w) "
         "<= 1.",
@@ -328,7 +329,7 @@ _OVERFLOW = (
         "overflow.exact_sum",
         "A sum is a number where the exact sum is one",
         t.NOT_FINITE,
-        (t.EXACT_SUM_FITS, t.TO_NEAREST),
+        (t.EXACT_SUM_FITS, NEAREST),
         "three ranks with the largest number twice and its negative: the first two overflow, where they meet first",
         "overflow.in_range",
         "In a ring some blocks overflow and others do not.",
@@ -366,7 +367,7 @@ def _grows(name: str, title: str, factor: Any, assumes: tuple[Hypothesis, ...], 
         title=title,
         relation=Eq(t.RMS_GROWTH, factor * _ONCE),
         kind=Kind.APPROXIMATE,
-        assumes=(t.GAUSSIAN_ENTRIES, t.SEVERAL, t.TO_NEAREST, *assumes),
+        assumes=(t.GAUSSIAN_ENTRIES, t.SEVERAL, NEAREST, *assumes),
         source=derived(f"{_SPREAD}; errors are taken for independent. {why}"),
         axis="P",
         **more,
@@ -406,7 +407,7 @@ _GROWTH = (
         title="An all-to-all's error does not grow with the number of ranks",
         relation=Eq(t.RMS_GROWTH, _ONCE),
         kind=Kind.APPROXIMATE,
-        assumes=(t.GAUSSIAN_ENTRIES, t.SEVERAL, t.TO_NEAREST, t.ONE_AFTER_ANOTHER),
+        assumes=(t.GAUSSIAN_ENTRIES, t.SEVERAL, NEAREST, t.ONE_AFTER_ANOTHER),
         source=derived(
             "Refuted by owners that add in bfloat16: they round as often as a ring.",
             "the same as of a wide accumulator, whatever the accumulator",

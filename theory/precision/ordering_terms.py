@@ -16,10 +16,6 @@ from commbounds.theory.symbols import Symbol
 
 wire_digits = Symbol("wire_digits", "t", 8, integer=True, positive=True)
 """Digits of the significand of the wire's format."""
-wire_unit = Symbol("wire_unit", "w", Fraction(1, 256), positive=True)
-"""Unit roundoff of the wire's format, 2^-digits."""
-wire_smallest = Symbol("wire_smallest", r"\eta", Fraction(1, 2**24), positive=True)
-"""Smallest positive number of the wire's format."""
 wire_largest = Symbol("wire_largest", r"\Omega", Fraction(448), positive=True)
 """Largest number of the wire's format."""
 equal_entry = Symbol("equal_entry", "m", Fraction(3, 2), positive=True)
@@ -158,7 +154,6 @@ OWN_AS_IT_IS = Hypothesis(
 SUMS_AS_SENT = Hypothesis(
     "sums_as_sent", "Whoever has a sum first keeps it as all others receive it.", lambda kept: kept == "as sent"
 )
-TO_NEAREST = Hypothesis("to_nearest", "Roundings are to nearest.", lambda rounding: rounding == "nearest")
 ONE_MAKER = Hypothesis(
     "one_maker",
     "Roundings are to nearest; or drawn, and every sum is made by one rank: any schedule but recursive doubling.",
@@ -198,9 +193,6 @@ FUSED_IN_BLOCKS = Hypothesis(
     lambda layout: layout == "in blocks",
 )
 AT_MOST_TWO = Hypothesis("at_most_two", "There are at most two ranks.", Le(P, 2))
-ONE_FORMAT = Hypothesis(
-    "one_format", "Sums are added and sent in one format.", lambda accumulate, wire: accumulate == wire
-)
 SHARES_IN_A_ROW = Hypothesis(
     "shares_in_a_row",
     "Each of P ranks, P a power of two, has as many terms, one behind the other, a power of two of them; it adds "

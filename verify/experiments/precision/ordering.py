@@ -219,7 +219,7 @@ def _values(case: Case) -> dict[str, Any]:
         "add_depth": int(depth),
         "wire_unit": form.unit,
         "wire_digits": form.digits,
-        "wire_smallest": form.smallest,
+        "least": form.smallest,
         "wire_largest": form.largest,
     }
 
