@@ -374,11 +374,12 @@ def _equal(level: int) -> Iterator[Case]:
 
 
 def _most_ranks(implementation: Any, case: Case) -> Outcome:
-    """Doubled until the sum is none."""
-    P = 1
-    while np.isfinite(result(implementation, np.repeat(case.array, 2 * P, axis=0), case)[0]).all():
+    """Doubled until the sum is none, or twice too many."""
+    values = _entry(implementation, case)
+    P, enough = 1, 2 * values["wire_largest"] / values["equal_entry"]
+    while enough >= P and np.isfinite(result(implementation, np.repeat(case.array, 2 * P, axis=0), case)[0]).all():
         P *= 2
-    return Outcome(P, {**_values(case), "equal_entry": Fraction(float(case.array[0, 0]))})
+    return Outcome(P, values)
 
 
 def _chains(level: int) -> Iterator[Case]:
