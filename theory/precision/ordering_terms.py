@@ -284,7 +284,7 @@ ENTRY_POWER_OF_TWO = Hypothesis(
     Le(equal_entry * sp.Min(P, 2**wire_digits), wire_largest),
 )
 GAUSSIAN_ENTRIES = Hypothesis(
-    "gaussian_entries",
+    "independent_normal_entries",
     "Entries are drawn from one normal law of mean zero, independently, and rounded to the wire's format.",
     ensured="Every case draws them so, from its seed.",
 )
