@@ -11,7 +11,7 @@ from commbounds.collectives._peers import checked_rng
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.precision.rounding import added_in, rounded_to
 from commbounds.collectives.precision.steps import SCHEDULES as SCHEDULES
-from commbounds.collectives.precision.steps import Plan, plan_of
+from commbounds.collectives.precision.steps import StepPlan, plan_of
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.collectives.ranks.one_program import one_program
@@ -148,7 +148,7 @@ def _checked_formats(wire: str, accumulate: str | None, dtype: np.dtype[Any]) ->
 
 
 def _uniforms(
-    plan: Plan, P: int, n: int, rng: np.random.Generator | None, uniforms: ArrayLike | None
+    plan: StepPlan, P: int, n: int, rng: np.random.Generator | None, uniforms: ArrayLike | None
 ) -> Uniforms | None:
     shape = (2 * plan.additions + 2, P, n)
     if uniforms is None:
@@ -167,7 +167,7 @@ class _Rank:
     def __init__(
         self,
         comm: Communicator,
-        plan: Plan,
+        plan: StepPlan,
         wire: Format,
         accumulate: Format,
         per_hop: bool,

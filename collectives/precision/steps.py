@@ -13,7 +13,7 @@ from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part
 from commbounds.collectives.dense.messages import Messages, Rows, backwards, of_rank, ring_scatter
 
 
-class Plan(NamedTuple):
+class StepPlan(NamedTuple):
     """What all ranks do, one part after another.
 
     Parameters
@@ -88,7 +88,7 @@ SCHEDULES = (*_PARTS, "hierarchical")
 
 
 @lru_cache(maxsize=256)
-def plan_of(schedule: str, P: int, nodes: int | None) -> Plan:
+def plan_of(schedule: str, P: int, nodes: int | None) -> StepPlan:
     """The plan of a schedule; made once: not to be changed.
 
     Raises
@@ -107,7 +107,7 @@ def plan_of(schedule: str, P: int, nodes: int | None) -> Plan:
             raise ValueError(f"nodes must divide the {P} ranks, got {nodes}")
         parts, blocks = hierarchical_parts(P, nodes), P
     steps = tuple([of_rank(part.messages, rank) for rank in range(P)] for part in parts)
-    return Plan(tuple(parts), steps, blocks, _speakers(parts, blocks, P))
+    return StepPlan(tuple(parts), steps, blocks, _speakers(parts, blocks, P))
 
 
 def _speakers(parts: list[Part], blocks: int, P: int) -> NDArray[np.int64]:

@@ -57,10 +57,6 @@ _ANY_ORDER = (
     "Enough is a rounding of at most v (b A + a B). It is at most v (A (1 + (a - 1) v) + B (1 + (b - 1) v)), and at "
     "most B (1 + (b - 1) v) and A (1 + (a - 1) v); where neither of the last two is small enough, the first is."
 )
-_LOOSE_TREE = (
-    "loose by nature: it takes every addition to be rounded by v, which only 1 + u is; for more than two "
-    "ranks the worst case is 1 - 1/(1 + u)^h as long as there are few, see precision.tree.sharp"
-)
 
 
 def _depth(schedule: str) -> Any:
@@ -136,7 +132,6 @@ _ONE_FORMAT = (
         tightness=1,
         extremal="two ranks, which hold 1 and u",
         axis="P",
-        unpinned=for_one_reason(_LOOSE_TREE, "P - 1 for P"),
     ),
     Claim(
         name="precision.tree.sharp",
@@ -194,7 +189,6 @@ _ONE_FORMAT = (
         tightness=1,
         extremal="two ranks, which hold 1 and u, in one node or in two",
         axis="P",
-        unpinned=for_one_reason(_LOOSE_TREE, "P - 1 for P", "nodes ? 1 for nodes"),
     ),
 )
 
@@ -233,10 +227,10 @@ _TWO_FORMATS = (
         unpinned=for_one_reason(
             "loose by nature: where P u is near w the accumulator's errors do not all go one way and the last rounding "
             "too",
-            "P - 1 for P",
-            "without the *",
-            "0.9 times the *",
-            "exponent *",
+            "0.9 times the term unit*",
+            "0.9 times the term P",
+            "exponent -2 of unit + 1",
+            "10/9 times the term *",
         ),
     ),
     Claim(
@@ -298,6 +292,18 @@ _UNDERFLOW = (
         tightness=1,
         extremal="a rank that holds 1 + u, or nearly half the smallest number",
         axis="P",
+        unpinned=for_one_reason(
+            "loose by nature: one rank attains the rounding of its term, but of several ranks the roundings of all "
+            "terms and of all sums do not go one way at once, and those of terms are not both relative and underflows",
+            "without the factor *",
+            "exponent -2 of unit + 1",
+            "0.9 times the term unit*",
+            "0.9 times the term P",
+            "without the term P",
+            "10/9 times the term 1",
+            "10/9 times the term -1",
+            "10/9 times the term unit",
+        ),
     ),
     Claim(
         name="precision.underflow.relative",
@@ -389,7 +395,13 @@ _STOCHASTIC = (
         unpinned=for_one_reason(
             "loose by nature: Hoeffding's lemma is exact for no law of two values, and the worst sum of magnitudes is "
             "not that of the largest roundings",
-            "*",
+            "0.9 times the bound",
+            "0.9 times branch 1*",
+            "branch 1 everywhere*",
+            "without the factor *",
+            "0.9 times the term *",
+            "10/9 times the term *",
+            "exponent *",
         ),
         unentered=(("otherwise", "infinite: nothing is said"),),
     ),

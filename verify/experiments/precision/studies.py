@@ -117,7 +117,7 @@ def _sizes(level: int) -> Iterator[Case]:
     """Ranks and entries, every schedule, formats of one, two and four bytes."""
     pairs = (("float32", "bfloat16", True), ("float32", "bfloat16", False), ("float16", "float8_e5m2", False))
     for P in (*range(1, 10), 12, 16, *((17, 24) if level else ())):
-        for n, (accumulate, wire, per_hop), schedule in itertools.product((1, 3, 8, 13, 48), pairs, SCHEDULES):
+        for n, (accumulate, wire, per_hop), schedule in itertools.product((1, 3, 8, 13, 31, 48), pairs, SCHEDULES):
             for nodes in made.nodes_of(schedule, P):
                 more = {"per_hop": per_hop, "nodes": nodes}
                 yield made.case_of(None, P, n, schedule, wire, accumulate, **more)

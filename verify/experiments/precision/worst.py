@@ -59,7 +59,7 @@ def _binomial(first: int, size: int, P: int) -> Order:
 
 
 @dataclass(frozen=True)
-class Table:
+class SumTable:
     """All sums of two numbers of a format, as an all-reduce of two ranks gives them.
 
     Parameters
@@ -90,7 +90,7 @@ class Table:
 
 
 @lru_cache(maxsize=32)
-def table_of(implementation: Any, schedule: str, wire: str) -> Table:
+def table_of(implementation: Any, schedule: str, wire: str) -> SumTable:
     """The sums of an implementation."""
     known = format_named(wire)
     patterns = np.arange(1 << known.bits)
@@ -105,7 +105,7 @@ def table_of(implementation: Any, schedule: str, wire: str) -> Table:
     inside = np.isfinite(found).reshape(numbers.size, numbers.size)
     whole = np.where(inside, found.reshape(inside.shape), 0).astype(np.int64)
     errors = whole - (numbers[:, None] + numbers)
-    return Table(numbers, np.searchsorted(numbers, whole), errors, inside, known.smallest)
+    return SumTable(numbers, np.searchsorted(numbers, whole), errors, inside, known.smallest)
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class _Best:
     right: Whole
 
 
-def worst_input(table: Table, order: Order) -> tuple[Fraction, dict[int, Fraction]]:
+def worst_input(table: SumTable, order: Order) -> tuple[Fraction, dict[int, Fraction]]:
     """The largest error over the sum of the magnitudes, and every rank's term of an input that has it."""
     ratio, terms = Fraction(0), dict[int, Fraction]()
     while True:
@@ -137,12 +137,12 @@ def _shape(order: Order) -> Any:
     return 0 if isinstance(order, int) else (_shape(order[0]), _shape(order[1]))
 
 
-def _best(table: Table, order: Order, ratio: Fraction, known: dict[Any, _Best]) -> _Best:
+def _best(table: SumTable, order: Order, ratio: Fraction, known: dict[Any, _Best]) -> _Best:
     """Orders of one shape are worked out once."""
     return _of_shape(table, _shape(order), ratio, known)
 
 
-def _of_shape(table: Table, shape: Any, ratio: Fraction, known: dict[Any, _Best]) -> _Best:
+def _of_shape(table: SumTable, shape: Any, ratio: Fraction, known: dict[Any, _Best]) -> _Best:
     if shape in known:
         return known[shape]
     size = np.abs(table.numbers)
@@ -169,7 +169,7 @@ def _of_shape(table: Table, shape: Any, ratio: Fraction, known: dict[Any, _Best]
     return best
 
 
-def _walked(table: Table, order: Order, at: int, known: dict[Any, _Best], terms: dict[int, Fraction]) -> None:
+def _walked(table: SumTable, order: Order, at: int, known: dict[Any, _Best], terms: dict[int, Fraction]) -> None:
     if isinstance(order, int):
         terms[order] = int(table.numbers[at]) * table.unit
         return
