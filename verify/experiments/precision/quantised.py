@@ -155,7 +155,7 @@ def _study(name: str, corpus: Any, extremal: Any = None, schedule: str = "", **o
         corpus=corpus,
         cases=stack_cases(**options),
         extremal=extremal,
-        curves=None if name == "own_entries" else _curves(full, schedule, extremal or corpus, **options),
+        curves=() if name == "own_entries" else _curves(full, schedule, extremal or corpus, **options),
     )
 
 

@@ -240,7 +240,7 @@ def _study(claim: Claim) -> Study:
     )
     drawing = _bytes_curves if of_bytes else _error_curves if claim.quantity.name == "relative_sum_error" else None
     curves = (
-        None
+        ()
         if drawing is None
         else lambda implementation, seed: tuple(drawing(claim, _TRIALS[claim.quantity.name], implementation, seed))
     )
