@@ -6,9 +6,11 @@ the mistaken computation itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ _U = 2.0**-53
 _SAMPLE = 16  # entries at which a mistake is tried before it is tried at all
 _PAIRS = 256  # ranks up to which one rank in place of another is looked for
 _NAMED = 3  # mistakes in a message
+_CHANCE = 0.01  # of a mistake that fits by chance, above which none is named
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,10 @@ class Suspect:
         """The wrong entries where most is added up."""
         return self.wrong[np.argsort(-self.sums.sizes[self.wrong], kind="stable")[:_SAMPLE]]
 
+    def holds(self, fits: Test) -> bool:
+        """Whether a mistake explains all wrong entries."""
+        return fits(self.few) and fits(self.wrong)
+
     def inputs(self, rank: int, entries: Entries) -> Wide:
         """What a rank brought."""
         return self.stack[rank, entries].astype(np.float64)
@@ -113,32 +120,29 @@ def explanations(suspect: Suspect, coarser: Mapping[str, Wide]) -> list[str]:
         Words -> (n,) float64, what rounding explains, of ``times * y``, where fewer digits are kept than promised. The
         first that fits is named, where nothing sharper fits.
     """
-    found = []
-    for words, fits in _mistakes(suspect):
-        if fits(suspect.few) and fits(suspect.wrong):
-            found.append(words)
-            if len(found) == _NAMED:
-                break
-    if not found:
-        size = np.abs(suspect.distance[suspect.wrong])
-        found = [words for words, allowed in coarser.items() if (size <= allowed[suspect.wrong]).all()][:1]
+    found = list(islice((words for words, fits in _buffers(suspect) if suspect.holds(fits)), _NAMED))
+    size = np.abs(suspect.distance[suspect.wrong])
+    if not found and np.isfinite(size).all():
+        mistakes = [*_ranks(suspect), *_factors(suspect), *_places(suspect)]
+        # a prediction that has nothing to do with an entry, and is off by at most as much, fits it with this chance
+        with np.errstate(divide="ignore"):
+            chance = float(np.log(suspect.allowed[suspect.wrong] / size).sum())
+        if chance + math.log(len(mistakes)) <= math.log(_CHANCE):
+            found = list(islice((words for words, fits in mistakes if suspect.holds(fits)), _NAMED))
     first, last = int(suspect.wrong[0]), int(suspect.wrong[-1])
+    if not found and _SAMPLE <= last + 1 - first <= 4 * len(suspect.wrong):  # lost digits are lost everywhere
+        found = [words for words, allowed in coarser.items() if (size <= allowed[suspect.wrong]).all()][:1]
     if first > 0 or last < len(suspect.y) - 1:
         where = f"entries {first} to {last}" if last > first else f"entry {first}"
         found = [f"{words}, in {where}" for words in found]
     return found
 
 
-def _mistakes(suspect: Suspect) -> Iterator[tuple[str, Test]]:
-    yield from _buffers(suspect)
-    yield from _ranks(suspect)
-    yield from _factors(suspect)
-    yield from _places(suspect)
-
-
 def _buffers(suspect: Suspect) -> Iterator[tuple[str, Test]]:
     """Buffers that hold something else."""
     y, previous = suspect.y, suspect.previous
+    finite = np.isfinite(y.astype(np.float64))
+    yield "overflow, or memory that was never written", lambda entries: not finite[entries].any()
     yield "the result was left at zero", lambda entries: not y[entries].astype(bool).any()
     if previous is not None:
         yield "the result is the previous one", lambda entries: bool((y[entries] == previous[entries]).all())
@@ -196,7 +200,7 @@ def _factors(suspect: Suspect) -> Iterator[tuple[str, Test]]:
     largest = suspect.wrong[np.argmax(np.abs(suspect.sums.high[suspect.wrong]))]
     if len(suspect.wrong) >= 3 and suspect.sums.high[largest] != 0.0:  # fitted to one entry: two more bear it out
         factor = float(suspect.scaled[largest] / suspect.sums.high[largest])
-        if np.isfinite(factor) and factor != 0.0:
+        if factor != 0.0 and not any(abs(factor / known - 1.0) < 1e-2 for _, known in named):
             named.append((f"all is {factor:.6g} times what it should be", factor))
     for words, factor in named:
         yield words, lambda entries, factor=factor: suspect.is_multiple(factor, entries)

@@ -222,6 +222,8 @@ def tolerance(
         raise ValueError(f"{schedule} sends codes of a few bits, and asks for bits")
     wire = format_named(dtype)
     wide = wire if accumulate is None else format_named(accumulate)
+    if average == "any" and Fraction(1, P) < wire.normal:
+        raise ValueError(f"average must be before or after for P = {P}: 1/P is below the normal range of {dtype}")
     counted = _counted(schedule, per_hop, average, wider_input)
     return _of_sums(op, counted, wide, wire, P, n, nodes, average, rounding, Fraction(probability))
 
@@ -249,6 +251,7 @@ def _of_sums(
     rounding: str,
     probability: Fraction,
 ) -> Tolerance:
+    _require_bounded(counted, accumulate, wire, P, nodes)
     surely = sure(counted, accumulate, wire, P, nodes=nodes, rounding=rounding)
     likely = probable(counted, accumulate, wire, P, entries=n, probability=probability, nodes=nodes, rounding=rounding)
     share = Fraction(1, P if average else 1)
@@ -273,6 +276,18 @@ def _of_sums(
         reason=_reason(counted, accumulate, wire, P, nodes, relative),
         claims=_claims(counted),
     )
+
+
+def _require_bounded(counted: Roundings, accumulate: Format, wire: Format, P: int, nodes: int | None) -> None:
+    """That roundings to both formats, of which the bound is a power, do not take it beyond every float."""
+    if counted.schedule == "hierarchical" and (nodes is None or P % nodes):
+        raise ValueError(f"nodes of the hierarchical schedule must divide P = {P}, got {nodes}")
+    times = _at(counted.hops, P, nodes)
+    if accumulate != wire and times * wire.unit > 512 and not innocuous(accumulate, wire):
+        raise ValueError(
+            f"no bound is derived for {times} roundings to {wire.name} of sums in {accumulate.name}, with which a sum "
+            "may lose everything: give per_hop=False, another schedule, or an accumulator of more digits"
+        )
 
 
 def _by_last(
