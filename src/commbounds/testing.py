@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -18,6 +19,7 @@ Array = NDArray[Any]
 Wide = NDArray[np.float64]
 
 _FLOATS = {name: np.dtype(getattr(ml_dtypes, name, name)) for name in FORMATS}
+_tolerance = lru_cache(maxsize=256)(tolerance)
 _SAME_SIZE = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
 
 
@@ -131,7 +133,7 @@ def assert_allreduce_close(
     }
     if probability is not None:
         options["probability"] = probability
-    bound = tolerance(dtype=wire.name, accumulate=accumulate, wider_input=not wire.holds(brought), **options)
+    bound = _tolerance(dtype=wire.name, accumulate=accumulate, wider_input=not wire.holds(brought), **options)
     flat = stack.reshape(P, n)
     sums, times = rank_sums(flat), P if op == "mean" else 1
     _require_range(bound, sums, shape)
@@ -229,23 +231,26 @@ def _allowed(bound: Tolerance, sums: RankSums, times: int, probably: bool) -> Wi
 def _coarser(
     suspect: Suspect, bound: Tolerance, wire: Format, brought: Format, options: dict[str, Any]
 ) -> dict[str, Wide]:
-    """Words -> what rounding explains where sums are made in fewer digits than promised, most digits first."""
-    found = {}
+    """Words -> what rounding explains where sums are made in fewer digits than promised, the likelier first."""
+    y = suspect.y[suspect.wrong]
+    after = {**options, "average": "after" if suspect.times > 1 else None}
+    added, rounded = {}, {}
     for form in FORMATS.values():
-        if form.digits >= FORMATS[bound.accumulate].digits:
-            continue
-        if form.holds(wire):
-            looser = tolerance(dtype=wire.name, accumulate=form.name, wider_input=not wire.holds(brought), **options)
-        else:
-            looser = tolerance(dtype=form.name, wider_input=not form.holds(brought), **options)
+        if form.holds(wire) and form.digits < FORMATS[bound.accumulate].digits and (form == wire or wire.digits >= 8):
+            words = f"sums are accumulated in {form.name}"
+            added[words] = _tolerance(
+                dtype=wire.name, accumulate=form.name, wider_input=not wire.holds(brought), **after
+            )
+        elif 8 <= form.digits < wire.digits and (y.astype(_FLOATS[form.name]).astype(y.dtype) == y).all():
+            words = f"what is wrong are numbers of {form.name}: sums are rounded to it"
+            rounded[words] = _tolerance(dtype=form.name, wider_input=not form.holds(brought), **after)
+    found = {**added, **dict(reversed(rounded.items()))}
+    return {
+        words: _allowed(looser, suspect.sums, suspect.times, probably=False)
+        for words, looser in found.items()
         # beyond that it would explain anything
-        if suspect.times * looser.sure < 1 and (suspect.sums.sizes <= float(looser.largest or 0)).all():
-            rounded = suspect.y.astype(_FLOATS[form.name]).astype(np.float64) == suspect.y.astype(np.float64)
-            words = f"sums are accumulated in {form.name}, or rounded to it"
-            if rounded.all() and form.digits < wire.digits:
-                words = f"every entry is a number of {form.name}: sums are rounded to it"
-            found[words] = _allowed(looser, suspect.sums, suspect.times, probably=False)
-    return found
+        if suspect.times * looser.sure < 1 and (suspect.sums.sizes <= float(looser.largest or 0)).all()
+    }
 
 
 def _require_same_bits(rows: Array, shape: tuple[int, ...]) -> None:
