@@ -4,6 +4,7 @@ import importlib.util
 import subprocess
 import sys
 from fractions import Fraction
+from functools import cache
 
 import ml_dtypes
 import numpy as np
@@ -74,6 +75,11 @@ def tree(rng, rows):
     return rows[0]
 
 
+@cache
+def largest(P, name):
+    return float(tolerance(P=P, dtype=name, schedule="any").largest)
+
+
 def accepted(runs, seed):
     """Sums and means in random orders, of all formats and families, are within their bounds: how many were compared."""
     compared = 0
@@ -81,8 +87,7 @@ def accepted(runs, seed):
         rng = np.random.default_rng([seed, run])
         dtype, P = DTYPES[run % len(DTYPES)], int(rng.integers(1, 12 if run % 7 else 64))
         x = vectors(rng, P, 50, dtype, FAMILIES[int(rng.integers(len(FAMILIES)))])
-        bound = tolerance(P=P, dtype=dtype.name, schedule="any")
-        x = x[:, np.abs(x.astype(float)).sum(axis=0) < float(bound.largest)]
+        x = x[:, np.abs(x.astype(float)).sum(axis=0) < largest(P, dtype.name)]
         assert_allreduce_close(tree(rng, x), x)
         if x.dtype.itemsize > 1:
             assert_allreduce_close(tree(rng, x) / dtype.type(P), x, op="mean", average="after")

@@ -19,7 +19,7 @@ Array = NDArray[Any]
 Wide = NDArray[np.float64]
 
 _FLOATS = {name: np.dtype(getattr(ml_dtypes, name, name)) for name in FORMATS}
-_tolerance = lru_cache(maxsize=256)(tolerance)
+_tolerance = lru_cache(maxsize=4096)(tolerance)
 _SAME_SIZE = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
 
 
