@@ -24,6 +24,7 @@ COLUMNS = (
     "quantizers",
     "lowrank",
     "dense",
+    "precision",
     "sparse",
     "oktopk",
     "arctopk",

@@ -114,16 +114,24 @@ def roundings(
     )
 
 
-def _additions(schedule: str) -> Any:
-    if schedule == "any":
+def schedule_of(name: str) -> Schedule:
+    """The schedule of that name, exact for every P and n but for nodes, which P/nodes and n must come out even in.
+
+    Raises
+    ------
+    ValueError
+        There is none.
+    """
+    if name not in SCHEDULE_NAMES or name == "any":
+        known = ", ".join(known for known in SCHEDULE_NAMES if known != "any")
+        raise ValueError(f"schedule must be one of {known}, got {name!r}")
+    if name == "hierarchical":
+        return _IN_NODES[name]
+    return _BINOMIAL if name == "tree" else EXACT["butterfly" if name == "direct" else name]
+
+
+def _additions(name: str) -> Any:
+    if name == "any":
         return P - 1
-    if schedule not in SCHEDULE_NAMES:
-        raise ValueError(f"schedule must be one of {', '.join(SCHEDULE_NAMES)}, got {schedule!r}")
-    if schedule == "hierarchical":
-        found = _IN_NODES[schedule]
-    elif schedule == "tree":
-        found = _BINOMIAL
-    else:
-        found = EXACT["butterfly" if schedule == "direct" else schedule]
-    reducing = tuple(phase for phase in found.phases if phase.reduced != 0)
-    return critical_steps(replace(found, phases=reducing))
+    found = schedule_of(name)
+    return critical_steps(replace(found, phases=tuple(phase for phase in found.phases if phase.reduced != 0)))

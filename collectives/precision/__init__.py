@@ -1,0 +1,9 @@
+"""All-reduces that add in one number format and send in another: what the ranks do together."""
+
+from commbounds.collectives.precision.allreduce import SCHEDULES, mixed_precision_allreduce, uniforms_shape
+from commbounds.collectives.precision.rounding import added_in, rounded_to
+
+__all__ = ["COLLECTIVES", "SCHEDULES", "added_in", "mixed_precision_allreduce", "rounded_to", "uniforms_shape"]
+
+COLLECTIVES = {"mixed_precision_allreduce": mixed_precision_allreduce}
+"""What is run and counted here, by name."""

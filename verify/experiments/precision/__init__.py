@@ -1,0 +1,1 @@
+"""Precision and the order of sums: claims confronted with the all-reduces."""

@@ -1,0 +1,138 @@
+"""Stochastic sums, all roundings enumerated: every rounding of an entry takes up and down in the shares that it has.
+
+Terms are whole numbers of as many digits as the format, and so few that a sum needs two digits more at most: it lies at
+quarters of the gap between its neighbours. Four uniform numbers an addition, 1/8, 3/8, 5/8 and 7/8, in all combinations
+over the additions of an entry, give its law exactly; every entry of a stack is one combination.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives.cuts import even_cuts
+from commbounds.collectives.precision import SCHEDULES, uniforms_shape
+from commbounds.collectives.precision.steps import plan_of
+from commbounds.theory import Claim
+from commbounds.theory.precision.formats import FORMATS, format_named
+from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.precision.cases import case_of, nodes_of, ran, symbols
+from commbounds.verify.study import Case, Outcome
+
+Array = NDArray[Any]
+_LEVELS = (0.125, 0.375, 0.625, 0.875)
+
+
+@lru_cache(maxsize=256)
+def _adders(schedule: str, P: int, nodes: int | None) -> list[list[tuple[int, int]]]:
+    """Block by block: the (step, rank) whose uniform numbers its additions take."""
+    plan = plan_of(schedule, P, nodes)
+    found: list[list[tuple[int, int]]] = [[] for _ in range(plan.blocks)]
+    before = 0
+    for part in plan.parts:
+        if not part.adds:
+            continue
+        for step, _, target, first, count in part.messages.tolist():
+            for block in range(first, first + count):
+                at = before + step, int(plan.speakers[before + step + 1, target])
+                if at not in found[block % plan.blocks]:
+                    found[block % plan.blocks].append(at)
+        before += part.steps
+    return found
+
+
+@lru_cache(maxsize=64)
+def _every_way(schedule: str, P: int, nodes: int | None) -> Array:
+    """The uniform numbers of 4^(P - 1) entries a block, every combination once."""
+    ways = np.array(list(itertools.product(_LEVELS, repeat=P - 1))).reshape(4 ** (P - 1), P - 1)
+    blocks = plan_of(schedule, P, nodes).blocks
+    n = len(ways) * blocks
+    uniforms = np.full(uniforms_shape(schedule, P, n, nodes), 0.5)
+    edges = even_cuts(n, blocks)
+    for block, adders in enumerate(_adders(schedule, P, nodes)):
+        if len(adders) != P - 1:
+            raise ValueError(f"{schedule} adds block {block} of {P} ranks {len(adders)} times")
+        for number, (step, rank) in enumerate(adders):
+            uniforms[2 * step + 1, rank, edges[block] : edges[block + 1]] = ways[:, number]
+    return uniforms
+
+
+def _terms(wire: str, P: int, kind: str) -> Array:
+    """Whole numbers of the format, scaled to begin about 1."""
+    digits = format_named(wire).digits
+    one = 2**digits
+    numbers = {
+        "lost": [one if p == 0 else 1 for p in range(P)],
+        "lost by the second": [one if p == 1 % P else 1 for p in range(P)],
+        "odd": [one // 2 + 1 + 2 * (p % (one // 4)) for p in range(P)],
+        "signed": [(one - 1 - p % (one // 2)) * (-1) ** p for p in range(P)],
+    }[kind]
+    return np.array(numbers, np.float64) / one
+
+
+KINDS = ("lost", "lost by the second", "odd", "signed")
+
+
+def laws(level: int) -> Iterator[Case]:
+    """Up to four ranks (five at higher levels), every schedule and format."""
+    for wire, P in itertools.product(FORMATS, (1, 2, 3, 4, *((5,) if level else ()))):
+        for kind, schedule in itertools.product(KINDS, SCHEDULES):
+            if format_named(wire).digits + 1 < P and kind != "lost":
+                continue  # sums of so many terms need more digits
+            for nodes in nodes_of(schedule, P):
+                for chance in (Fraction(1, 2), Fraction(1, 8)):
+                    yield law_case(schedule, wire, P, kind, nodes, chance)
+
+
+def law_case(schedule: str, wire: str, P: int, kind: str, nodes: int | None, chance: Fraction = Fraction(1, 2)) -> Case:
+    """The law of one sum, every entry one way that its roundings may go."""
+    column = _terms(wire, P, kind)
+    n = _every_way(schedule, P, nodes).shape[2]
+    stack = np.repeat(column[:, None], n, axis=1)
+    more = {"rounding": "stochastic", "nodes": nodes, "terms": kind, "chance": chance}
+    return case_of(stack, P, n, schedule, wire, wire, **more)
+
+
+def halves(_budget: Budget) -> Iterator[Case]:
+    """Two ranks with 1 and the unit roundoff: either neighbour with probability 1/2."""
+    for wire, schedule in itertools.product(FORMATS, SCHEDULES):
+        for nodes in nodes_of(schedule, 2):
+            yield law_case(schedule, wire, 2, "lost", nodes)
+
+
+def _law(implementation: Any, case: Case) -> tuple[list[Fraction], Fraction]:
+    """The errors of all ways, equally likely, on the rank where they are largest, and the sum of the magnitudes."""
+    settings = case.settings
+    uniforms = _every_way(settings["schedule"], settings["P"], settings["nodes"])
+    result, _ = ran(implementation, case, uniforms=uniforms)
+    terms = [Fraction(v) for v in case.array[:, 0].tolist()]
+    rows = {row.tobytes(): [Fraction(v) - sum(terms) for v in row.tolist()] for row in result}
+    return max(rows.values(), key=lambda row: sum(map(abs, row))), sum(map(abs, terms), Fraction(0))
+
+
+def mean_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome:
+    """The mean error."""
+    law, size = case.once(_law, implementation)
+    return Outcome(abs(sum(law)) / len(law) / size, symbols(case), active=any(law))
+
+
+def variance_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome:
+    """The mean squared error."""
+    law, size = case.once(_law, implementation)
+    return Outcome(sum(error**2 for error in law) / len(law) / size**2, symbols(case), active=case.settings["P"] > 1)
+
+
+def likely_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome:
+    """What the error exceeds with the probability at most."""
+    law, size = case.once(_law, implementation)
+    chance = case.settings["chance"]
+    ordered = sorted((abs(error) for error in law), reverse=True)
+    exceeded = ordered[min(math.floor(chance * len(ordered)), len(ordered) - 1)]
+    return Outcome(exceeded / size, {**symbols(case), "chance": chance}, active=case.settings["P"] > 1)
