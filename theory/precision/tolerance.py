@@ -376,9 +376,31 @@ def _reason(
     return first, second
 
 
-def _claims(counted: Roundings) -> tuple[str, ...]:
-    named = {"ring", "recursive_doubling", "rabenseifner", "butterfly"}
-    return (f"dense.{counted.schedule}.rounding",) if counted.schedule in named else ()
+_ALONE = {
+    "any": ("precision.any.sure",),
+    "hierarchical": ("precision.any.sure", "precision.hierarchical.sure"),
+    "tree": ("precision.any.sure", "precision.tree.sure"),
+    "recursive_doubling": ("dense.recursive_doubling.rounding", "precision.any.sure", "precision.tree.sure"),
+    "rabenseifner": ("dense.rabenseifner.rounding", "precision.any.sure", "precision.tree.sure"),
+    "ring": ("dense.ring.rounding", "precision.running.sure"),
+    "butterfly": ("dense.butterfly.rounding", "precision.running.sure"),
+    "direct": ("precision.running.sure",),
+}
+"""Schedule -> claims about sums in one format."""
+
+
+def _claims(counted: Roundings, single: bool, once: bool, rounding: str) -> tuple[str, ...]:
+    """What the bounds rest on; `single` of one format in effect, `once` of sums that are rounded to the wire behind."""
+    stochastic = ("precision.stochastic.running_sure", "precision.stochastic.likely")
+    found = stochastic if rounding == "stochastic" else _ALONE[counted.schedule]
+    if not single:
+        found += ("precision.once.sure",) if once else ("precision.tree.sure",)
+    elif not once and rounding == "nearest":
+        found += ("precision.per_hop.like_one_format",)
+    if counted.scalings:
+        found += ("precision.average.error", "precision.average.underflow_before", "precision.average.underflow_after")
+    found += ("precision.underflow.wider_input" if counted.first else "precision.underflow.sums_are_exact",)
+    return tuple(dict.fromkeys(found))
 
 
 # --- codes of a few bits -----------------------------------------------------------------------------------------
