@@ -2,8 +2,22 @@
 
 from commbounds.collectives.precision.allreduce import SCHEDULES, mixed_precision_allreduce, uniforms_shape
 from commbounds.collectives.precision.rounding import added_in, rounded_to
+from commbounds.collectives.precision.simulation import SIMULATED, rounded, simulated_allreduce
 
-__all__ = ["COLLECTIVES", "SCHEDULES", "added_in", "mixed_precision_allreduce", "rounded_to", "uniforms_shape"]
+__all__ = [
+    "COLLECTIVES",
+    "SCHEDULES",
+    "SIMULATED",
+    "added_in",
+    "mixed_precision_allreduce",
+    "rounded",
+    "rounded_to",
+    "simulated_allreduce",
+    "uniforms_shape",
+]
 
-COLLECTIVES = {"mixed_precision_allreduce": mixed_precision_allreduce}
+COLLECTIVES = {
+    "mixed_precision_allreduce": mixed_precision_allreduce,
+    "simulated_allreduce": simulated_allreduce,
+}
 """What is run and counted here, by name."""

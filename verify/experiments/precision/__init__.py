@@ -1,1 +1,8 @@
 """Precision and the order of sums: claims confronted with the all-reduces."""
+
+__all__ = ["WITHOUT_VECTORS"]
+
+WITHOUT_VECTORS = {
+    "simulated_allreduce": "no message is sent; where mixed_precision_allreduce has its schedule, its bits are those",
+}
+"""What is registered and has no test vectors -> why."""

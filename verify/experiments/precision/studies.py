@@ -16,6 +16,8 @@ from commbounds.theory.precision.formats import FORMATS, format_named
 from commbounds.verify.experiment import Budget, bound_at
 from commbounds.verify.experiments.precision import cases as made
 from commbounds.verify.experiments.precision import chances
+from commbounds.verify.experiments.precision.ordering import ORDERING
+from commbounds.verify.experiments.precision.quantised import QUANTISED
 from commbounds.verify.experiments.precision.worst import order_of, table_of, worst_input
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study, studies
@@ -253,4 +255,4 @@ def _all() -> Sequence[Study]:
     ]
 
 
-EXPERIMENTS = studies(*_all())
+EXPERIMENTS = studies(*_all(), *ORDERING, *QUANTISED)
