@@ -273,8 +273,8 @@ def _of_sums(
         last=last,
         rest=rest * share,
         largest=max(Fraction(0), min(accumulate.largest, wire.largest) - P * absolute) / (1 + relative),
-        reason=_reason(counted, accumulate, wire, P, nodes, relative),
-        claims=_claims(counted),
+        reason=_reason(counted, accumulate, wire, P, nodes, relative, rounding),
+        claims=_claims(counted, accumulate, wire, P, nodes, rounding),
     )
 
 
@@ -304,7 +304,7 @@ def _by_last(
     additions, hops = _at(counted.additions, P, nodes), _at(counted.hops, P, nodes)
     if P == 1:
         return Fraction(0), _fraction(followed(last, 0) if counted.first else 0)
-    if accumulate == wire or (rounding == "nearest" and hops == additions and innocuous(accumulate, wire)):
+    if _rounds_once(counted, accumulate, wire, P, nodes, rounding):
         before = _one_fewer(counted, additions, P, w, rounding)
     elif hops == 1:
         before = _one_fewer(counted, additions + 1, P + 1, u, rounding)
@@ -313,6 +313,14 @@ def _by_last(
     for _ in range(counted.first + counted.scalings):
         before = followed(before, last)
     return _fraction(last), _fraction((1 + last) * before)
+
+
+def _rounds_once(
+    counted: Roundings, accumulate: Format, wire: Format, P: int, nodes: int | None, rounding: str
+) -> bool:
+    """Whether every addition is rounded to the wire's format, in effect, and nothing else is."""
+    additions, hops = _at(counted.additions, P, nodes), _at(counted.hops, P, nodes)
+    return accumulate == wire or (rounding == "nearest" and hops == additions and innocuous(accumulate, wire))
 
 
 def _one_fewer(counted: Roundings, additions: Any, P: Any, unit: Any, rounding: str) -> Any:
@@ -342,10 +350,16 @@ def _upwards(value: Any) -> Fraction:
 
 
 def _reason(
-    counted: Roundings, accumulate: Format, wire: Format, P: int, nodes: int | None, relative: Fraction
+    counted: Roundings,
+    accumulate: Format,
+    wire: Format,
+    P: int,
+    nodes: int | None,
+    relative: Fraction,
+    rounding: str,
 ) -> tuple[str, str]:
     additions, hops = int(_at(counted.additions, P, nodes)), int(_at(counted.hops, P, nodes))
-    single = accumulate == wire or (hops == additions and innocuous(accumulate, wire))
+    single = _rounds_once(counted, accumulate, wire, P, nodes, rounding)
     adding = wire if single else accumulate
     each = "1 addition, rounded" if additions == 1 else f"{additions} additions, each rounded"
     parts = [f"{each} to {adding.name} (u = 2^-{adding.digits})"]
@@ -389,13 +403,14 @@ _ALONE = {
 """Schedule -> claims about sums in one format."""
 
 
-def _claims(counted: Roundings, single: bool, once: bool, rounding: str) -> tuple[str, ...]:
-    """What the bounds rest on; `single` of one format in effect, `once` of sums that are rounded to the wire behind."""
+def _claims(
+    counted: Roundings, accumulate: Format, wire: Format, P: int, nodes: int | None, rounding: str
+) -> tuple[str, ...]:
     stochastic = ("precision.stochastic.running_sure", "precision.stochastic.likely")
-    found = stochastic if rounding == "stochastic" else _ALONE[counted.schedule]
-    if not single:
-        found += ("precision.once.sure",) if once else ("precision.tree.sure",)
-    elif not once and rounding == "nearest":
+    found: tuple[str, ...] = stochastic if rounding == "stochastic" else _ALONE[counted.schedule]
+    if not _rounds_once(counted, accumulate, wire, P, nodes, rounding):
+        found += ("precision.once.sure",) if _at(counted.hops, P, nodes) == 1 else ("precision.tree.sure",)
+    elif accumulate != wire:
         found += ("precision.per_hop.like_one_format",)
     if counted.scalings:
         found += ("precision.average.error", "precision.average.underflow_before", "precision.average.underflow_after")
