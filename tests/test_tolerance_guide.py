@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from commbounds.cli import main
 
 GUIDE = (Path(__file__).parents[1] / "docs" / "tolerance.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^```console\n\$ commbounds (.*)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+COMMANDS = re.findall(r"^```console\n\$ commbounds ([^\n]*)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 QUESTIONS = (
     "NVIDIA/nccl-tests/issues/176",
     "NVIDIA/nccl-tests/issues/118",

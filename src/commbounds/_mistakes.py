@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -72,7 +72,8 @@ class Suspect:
     @cached_property
     def scaled(self) -> Wide:
         """``times * y``."""
-        return self.times * self.y.astype(np.float64)
+        wide: Wide = self.y.astype(np.float64)
+        return self.times * wide
 
     @cached_property
     def few(self) -> Entries:
@@ -203,7 +204,7 @@ def _factors(suspect: Suspect) -> Iterator[tuple[str, Test]]:
         if factor != 0.0 and not any(abs(factor / known - 1.0) < 1e-2 for _, known in named):
             named.append((f"all is {factor:.6g} times what it should be", factor))
     for words, factor in named:
-        yield words, lambda entries, factor=factor: suspect.is_multiple(factor, entries)
+        yield words, partial(suspect.is_multiple, factor)
 
 
 def _places(suspect: Suspect) -> Iterator[tuple[str, Test]]:
@@ -216,7 +217,7 @@ def _places(suspect: Suspect) -> Iterator[tuple[str, Test]]:
     nearest = places[np.argsort(np.abs(places - entry), kind="stable")][:_SAMPLE]
     for shift in (int(place - entry) for place in nearest if len(wrong) > 1):
         words = f"entry i holds the sum of entry i {'-' if shift < 0 else '+'} {abs(shift)}"
-        yield words, lambda entries, shift=shift: suspect.is_elsewhere(shift, entries)
+        yield words, partial(suspect.is_elsewhere, shift)
     block = n // suspect.sums.ranks
     for shift in {step % n: step for step in (1, -1, block, -block) if step % n}.values():
         for rank in range(suspect.sums.ranks):
