@@ -114,6 +114,36 @@ def test_our_own_are_accepted_by_their_own_bounds(schedule):
         assert_allreduce_close(algorithm(x)[0], x, schedule=schedule, same_bits=True)
 
 
+@pytest.mark.parametrize(
+    ("sent", "wide"),
+    [
+        ("float8_e4m3fn", "bfloat16"),  # too few digits for one rounding to be as good as two
+        ("float8_e5m2", "float32"),
+        ("bfloat16", "float32"),
+        ("float16", "float64"),
+    ],
+)
+@pytest.mark.parametrize("once", [False, True])
+def test_sums_in_two_formats_are_accepted(sent, wide, once):
+    narrow, accumulator = (np.dtype(getattr(ml_dtypes, name, name)) for name in (sent, wide))
+    tight = 0
+    for run in range(60):
+        rng = np.random.default_rng(run)
+        P, family = int(rng.integers(2, 14)), FAMILIES[run % len(FAMILIES)]
+        x = vectors(rng, P, 40, narrow, family)
+        promised = {"accumulate": wide, "schedule": "ring", "per_hop": not once}
+        bound = tolerance(P=P, dtype=sent, **promised)
+        x = x[:, np.abs(x.astype(float)).sum(axis=0) < float(bound.largest)]
+        total = x[0].astype(accumulator)
+        for row in x[1:]:
+            total = total + row.astype(accumulator)
+            total = total if once else total.astype(narrow).astype(accumulator)
+        assert_allreduce_close(total.astype(narrow), x, **promised)
+        off = np.abs(total.astype(narrow).astype(float) - x.astype(float).sum(axis=0))
+        tight += (off > 0.3 * float(bound.sure) * np.abs(x.astype(float)).sum(axis=0)).any()
+    assert tight > 0
+
+
 @NEEDS_MPI
 @pytest.mark.parametrize("P", [2, pytest.param(5, marks=pytest.mark.wide), pytest.param(8, marks=pytest.mark.wide)])
 def test_those_of_mpi_are_accepted(P):

@@ -86,7 +86,8 @@ class Suspect:
 
     def inputs(self, rank: int, entries: Entries) -> Wide:
         """What a rank brought."""
-        return self.stack[rank, entries].astype(np.float64)
+        brought: Wide = self.stack[rank, entries].astype(np.float64)
+        return brought
 
     def off_by(self, added: Wide, entries: Entries) -> bool:
         """Whether the result is the sum and `added`, to the rounding of a sum that is larger by as much."""
@@ -215,7 +216,7 @@ def _places(suspect: Suspect) -> Iterator[tuple[str, Test]]:
     with np.errstate(invalid="ignore"):
         places = np.flatnonzero(np.abs(suspect.sums.wide() - y[entry]) <= room)
     nearest = places[np.argsort(np.abs(places - entry), kind="stable")][:_SAMPLE]
-    for shift in (int(place - entry) for place in nearest if len(wrong) > 1):
+    for shift in (int(place - entry) for place in nearest if len(wrong) > 1 and place != entry):
         words = f"entry i holds the sum of entry i {'-' if shift < 0 else '+'} {abs(shift)}"
         yield words, partial(suspect.is_elsewhere, shift)
     block = n // suspect.sums.ranks
