@@ -68,3 +68,9 @@ def test_ours_refuses_every_bug_and_nothing_right():
 @pytest.mark.parametrize("name", [*power.BUGS, *power.RIGHT])
 def test_the_tables_are_what_is_counted(name):
     assert power.noticed({**power.BUGS, **power.RIGHT}[name]) == counts(name)
+
+
+def test_its_code_runs():
+    (code,) = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    inputs = list(np.arange(12.0, dtype=np.float32).reshape(4, 3))
+    exec(code, {"inputs": inputs, "result": sum(inputs), "results": [sum(inputs) / np.float32(4)] * 4})
