@@ -105,10 +105,10 @@ def sure(
     additions, hops = at(counted.additions), at(counted.hops)
     u, w = sp.Rational(accumulate.unit), sp.Rational(wire.unit)
     cast = one_rounding(w, rounding)
-    if accumulate == wire or (rounding == "nearest" and hops == additions and innocuous(accumulate, wire)):
+    if accumulate == wire or (rounding == "nearest" and counted.every_sum and innocuous(accumulate, wire)):
         relative = _in_one_format(counted, additions, P, w, rounding)
     elif hops == additions:
-        # P - 1 additions, rounded twice each: no more of either on any way, and the sum of one rank is not rounded
+        # rounded twice each, or once: no more of either on any way, and the sum of one rank is not rounded
         relative = followed(any_tree(additions, u, rounding), any_tree(hops, w, rounding))
     else:
         relative = followed(_in_one_format(counted, additions, P, u, rounding), cast if P > 1 else sp.Integer(0))
@@ -214,7 +214,7 @@ def probable(
     u, w = sp.Rational(accumulate.unit), sp.Rational(wire.unit)
     if accumulate == wire:
         hops = sp.Integer(0)
-    elif rounding == "nearest" and hops == additions and innocuous(accumulate, wire):
+    elif rounding == "nearest" and counted.every_sum and innocuous(accumulate, wire):
         u, hops = w, sp.Integer(0)  # the wire's rounding is the only one
     elif P == 1:
         hops = sp.Integer(0)

@@ -25,6 +25,9 @@ _ONE_BY_ONE = ("ring", "butterfly", "direct")
 """Where a running sum takes up one term after another."""
 _AT_ONE_RANK = ("butterfly", "direct")
 """Where that running sum stays at one rank, and is sent when it is whole."""
+_EVERY_SUM = ("ring", "recursive_doubling", "any")
+"""Where every partial sum is sent, and so rounded to the wire's format, before anything is added to it; "any" is meant
+so. Elsewhere some sums stay at a rank, in the accumulator's format, until the next term arrives."""
 
 SCHEDULE_NAMES = ("ring", "recursive_doubling", "rabenseifner", "butterfly", "direct", "tree", "hierarchical", "any")
 """Schedules whose roundings are known; "any" is any order of additions, by any tree."""
@@ -53,6 +56,8 @@ class Roundings:
         Whether a running sum takes up one term after another.
     first : int
         Roundings of every term to the wire's format before anything is added: 1 where ranks hold wider numbers.
+    every_sum : bool
+        Whether every partial sum is rounded to the wire's format before anything is added to it.
     """
 
     schedule: str
@@ -62,6 +67,7 @@ class Roundings:
     casts: Any
     one_by_one: bool
     first: int
+    every_sum: bool
 
 
 def roundings(
@@ -111,6 +117,7 @@ def roundings(
         P * (first + before) + behind,
         schedule in _ONE_BY_ONE,
         first,
+        per_hop and schedule in _EVERY_SUM,
     )
 
 

@@ -252,7 +252,7 @@ _TWO_FORMATS = (
         assumes=(NEAREST, ON_THE_WIRE, ROOM, EVERY_HOP, TWICE_THE_DIGITS),
         axis="P",
         note="Sums in float32 that are rounded to bfloat16 at every hop of a ring are bfloat16 sums, with their worst "
-        "case.",
+        "case. In a tree, or Rabenseifner's, some sums stay at a rank and are added to in float32: their bits differ.",
     ),
     Claim(
         name="precision.per_hop.like_one_format_whatever",

@@ -149,8 +149,9 @@ ONCE = Hypothesis(
 )
 EVERY_HOP = Hypothesis(
     "rounded_at_every_hop",
-    "A partial sum that is sent is rounded to the wire's format, and the sender keeps what it sent.",
-    lambda schedule, per_hop: schedule != "direct" and per_hop,
+    "Every partial sum is sent, and rounded to the wire's format, before anything is added to it: around a ring, and "
+    "in recursive doubling, where the sender keeps what it sent.",
+    lambda schedule, per_hop: schedule in ("ring", "recursive_doubling") and per_hop,
 )
 TWICE_THE_DIGITS = Hypothesis(
     "twice_the_digits",

@@ -259,9 +259,9 @@ def entry_trial(claim: Claim, implementation: Any, case: Case) -> Outcome:
     """The entry whose error is the largest part of its bound."""
     known = symbols(case)
 
-    def share(measured: tuple[Fraction | float, Fraction]) -> float:
+    def share(measured: tuple[Fraction | float, Fraction]) -> Fraction | float:
         bound = claim.bound(**known, addends=measured[1])
-        return float(measured[0]) / float(bound) if bound else (np.inf if measured[0] else 0.0)
+        return measured[0] / bound if bound else (np.inf if measured[0] else 0.0)
 
     error, magnitude = max(case.once(_errors_of, implementation), key=share)
     return Outcome(error, {**known, "addends": magnitude})
