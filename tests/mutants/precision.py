@@ -5,6 +5,7 @@ import numpy as np
 from commbounds.collectives.precision import mixed_precision_allreduce
 from commbounds.theory.precision.formats import FORMATS
 from commbounds.verify import Method
+from mutants.precision_bits import MUTANTS as OF_BITS
 from mutants.record import Mutant
 
 run = mixed_precision_allreduce
@@ -127,4 +128,5 @@ MUTANTS = (
     Mutant(one_chance_for_all, _S, "precision.stochastic.running_variance", EXACT),
     Mutant(words_of_four_bytes, _S, "precision.bytes.ring", EXACT),
     Mutant(sums_are_as_short_as_results, _S, "precision.bytes.tree", EXACT),
+    *OF_BITS,
 )

@@ -169,6 +169,7 @@ _SHARDS = (
         (t.ROUND_THE_BLOCK, ONE_FORMAT, NEAREST, t.SHARES_IN_A_ROW),
         "1, 2^m, -2^m and 1 from four ranks or one, 2^m beyond the significand",
         "shards.doubling",
+        "Who runs the same batch on more ranks gets other bits, whatever he fixes besides.",
     ),
     _but(
         "shards.rabenseifner",
@@ -195,6 +196,7 @@ _SHARDS = (
         (t.DOUBLING_ONLY, ONE_FORMAT, NEAREST, t.ANY_SHARES),
         "five terms from five ranks or one: (1 + 2) + 3 and 4 + 5, where one rank has (1 + 2) + (3 + 4) and 5",
         "shards.doubling",
+        "Beyond powers of two the ranks' own sums are no levels of one tree.",
     ),
 )
 
@@ -269,6 +271,9 @@ _AVERAGES = (
         "three ranks that hold the largest number of float8_e5m2: a third of it is rounded up, and three of these "
         "overflow",
         "average.before_with_room",
+        "It takes entries within a few roundings of the largest number. All equal to it, three ranks do it in float16, "
+        "seven in bfloat16 by a tree, ten in float32; of powers of two, up to 128, none but eight and sixteen in a "
+        "float8_e4m3fn ring.",
     ),
     _none(
         "average.before_with_room",

@@ -108,19 +108,19 @@ def _shares_are_whole(x: Any, P: int, wire: str) -> bool:
 def _room_for_roundings(x: Any, P: int, wire: str) -> bool:
     """Whether sum |x| <= (1 - 2 P w) largest, so that 2 P roundings end within the range."""
     form = _form(wire)
-    return _largest_sum(x) <= (1 - 2 * P * form.unit) * form.largest
+    return bool(_largest_sum(x) <= (1 - 2 * P * form.unit) * form.largest)
 
 
 def _room_for_shares(x: Any, P: int, wire: str) -> bool:
     """The same of the average, whose terms may have grown by half a smallest number each."""
     form = _form(wire)
-    return _largest_sum(x) / P + P * form.smallest / 2 <= (1 - 2 * P * form.unit) * form.largest
+    return bool(_largest_sum(x) / P + P * form.smallest / 2 <= (1 - 2 * P * form.unit) * form.largest)
 
 
 def _sums_below_normal(x: Any, wire: str, least: int = 1) -> bool:
     """Whether sums of the magnitudes over `least` stay where gaps are those of the smallest numbers."""
     form = _form(wire)
-    return _largest_sum(x) / least + (least > 1) * least * form.smallest / 2 <= 2 * form.normal
+    return bool(_largest_sum(x) / least + (least > 1) * least * form.smallest / 2 <= 2 * form.normal)
 
 
 def _exact_sum_fits(x: Any, wire: str) -> bool:
@@ -284,7 +284,7 @@ ENTRY_POWER_OF_TWO = Hypothesis(
     Le(equal_entry * sp.Min(P, 2**wire_digits), wire_largest),
 )
 GAUSSIAN_ENTRIES = Hypothesis(
-    "gaussian_entries",
+    "independent_normal_entries",
     "Entries are drawn from one normal law of mean zero, independently, and rounded to the wire's format.",
     ensured="Every case draws them so, from its seed.",
 )

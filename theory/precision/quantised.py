@@ -155,12 +155,12 @@ CLAIMS = (
         relation=Le(ENTRY_SHARE, quantised_error("twostep", first_width, second_bits=second_width, of="magnitudes")),
         assumes=(EXACT_METADATA, SOME_GROUPS),
         source=derived("Refuted by an entry of zero, or nearly, in a group that is not constant."),
-        stands=Standing.HOLDS_AS_CORRECTED,
-        corrected_by="precision.quantised.twostep",
+        stands=Standing.REFUTED,
         tightness=sp.oo,
         extremal="a group (-1.5, 1.5, e, 0) with e small",
         axis="P",
-        note="So a relative tolerance per entry is no test of a quantised all-reduce, however large it is.",
+        note="Its groups' largest magnitudes bound it: precision.quantised.twostep. So a relative tolerance per entry "
+        "is no test of a quantised all-reduce, however large it is.",
     ),
 )
 """In the order of the book."""

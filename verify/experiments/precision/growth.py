@@ -132,17 +132,16 @@ def growth(budget: str, seed: int) -> Exhibit:
     of_sum = "rms error / rms of the sum, in u"
     return Exhibit(
         "precision.growth",
-        "A bfloat16 ring's error grows as the root of P, and so does an all-to-all's that adds in bfloat16; float32 "
-        "sums "
-        "at one rank end it",
+        "A bfloat16 ring's error grows as the root of P on normal entries, and faster on gradients; float32 sums at "
+        "one "
+        "rank end that, and an all-to-all with bfloat16 sums does not",
         f"{entries} entries, {_REPEATS} repetitions with bands from the least to the most, u = 2^-8; exponents are "
-        "slopes over all ranks, with two standard errors of the repetitions. Left: normal entries. Middle: gradients "
-        "of "
-        "the recorded run; of 32 rows, so that ranks beyond draw among them again, and sums grow as P, not as its "
-        "root: "
-        "from 256 ranks on a running sum no longer takes up what is added. Right: one and just less than "
-        "half a gap of it from every other rank, the largest error over the sum of the magnitudes, and what is sure. A "
-        "ring with float32 sums and a bfloat16 wire is as a ring in bfloat16: it rounds what it sends.",
+        "slopes over all ranks, with two standard errors over the repetitions. Gradients are those of the recorded "
+        "run, 32 of them, so that ranks beyond draw among them again: sums grow as P there, not as its root, and what "
+        "a "
+        "running sum takes up falls below half a gap. At worst: one, and just less than half a gap from every other "
+        "rank, or from those that meet the one alone in a tree; the largest error over the sum of the magnitudes, and "
+        "what is sure. A ring with float32 sums and a bfloat16 wire is as a ring in bfloat16: it rounds what it sends.",
         (
             Panel("Normal entries", "ranks P", of_sum, (*_lines(normal), printed), None, "log", "log"),
             Panel("Gradients", "ranks P", of_sum, _lines(real), None, "log", "log"),
@@ -199,7 +198,7 @@ def buckets(budget: str, seed: int) -> Exhibit:
     lines: list[Any] = [Line(titles[name], axis, shares) for name, shares in found.items()]
     return Exhibit(
         "precision.buckets",
-        "Splitting a buffer changes the bits of a ring's and an all-to-all's sums, and of no other schedule's",
+        "Splitting a buffer changes the bits of a ring's and an all-to-all's sums, and of no tree's",
         "16 ranks, normal entries, bfloat16; the share of the entries whose bits differ between one all-reduce of all "
         "and one for each of the parts. An entry's sum begins at the rank of its block. Rabenseifner's order is one "
         "for "

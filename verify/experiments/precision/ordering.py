@@ -146,7 +146,7 @@ def _own_sum(terms: Array, form: str, farthest: bool) -> Array:
         first, second = (rows[:half], rows[half:]) if farthest else (rows[::2], rows[1::2])
         with np.errstate(all="ignore"):
             rows = [*(rounded(a + b, form) for a, b in zip(first, second, strict=False)), *rows[2 * half :]]
-    return rows[0]
+    return np.asarray(rows[0])
 
 
 def _by_ranks(implementation: Any, case: Case, P: int) -> Array:
@@ -154,7 +154,8 @@ def _by_ranks(implementation: Any, case: Case, P: int) -> Array:
     x, form, in_turn = case.array, case.settings["wire"], case.settings["deal"] == "in turn"
     shares = [x[p::P] for p in range(P)] if in_turn else np.array_split(x, P)
     own = np.array([_own_sum(share, form, in_turn) for share in shares])
-    return result(implementation, own, case, nodes=2 if case.settings["schedule"] == "hierarchical" and P > 1 else 1)[0]
+    nodes = 2 if case.settings["schedule"] == "hierarchical" and P > 1 else 1
+    return np.asarray(result(implementation, own, case, nodes=nodes)[0])
 
 
 def _resharded(implementation: Any, case: Case) -> Outcome:
@@ -321,7 +322,7 @@ def _largest_averaged(average: str) -> Callable[[Budget], Iterator[Case]]:
     return corpus
 
 
-_MOMENTS = {"corpus": partial(_at_scales, average="before"), "cases": partial(drawn, average="before")}
+_MOMENTS: dict[str, Any] = {"corpus": partial(_at_scales, average="before"), "cases": partial(drawn, average="before")}
 _AVERAGES = (
     Study("precision.average.power_of_two", _SUBJECT, _of_moments, **_MOMENTS),
     Study("precision.average.any_ranks", _SUBJECT, _of_moments, **_MOMENTS),
@@ -374,11 +375,12 @@ def _equal(level: int) -> Iterator[Case]:
 
 
 def _most_ranks(implementation: Any, case: Case) -> Outcome:
-    """Doubled until the sum is none."""
-    P = 1
-    while np.isfinite(result(implementation, np.repeat(case.array, 2 * P, axis=0), case)[0]).all():
+    """Doubled until the sum is none, or twice too many."""
+    values = _entry(implementation, case)
+    P, enough = 1, 2 * values["wire_largest"] / values["equal_entry"]
+    while enough >= P and np.isfinite(result(implementation, np.repeat(case.array, 2 * P, axis=0), case)[0]).all():
         P *= 2
-    return Outcome(P, {**_values(case), "equal_entry": Fraction(float(case.array[0, 0]))})
+    return Outcome(P, values)
 
 
 def _chains(level: int) -> Iterator[Case]:

@@ -112,17 +112,12 @@ def beyond(wire: str) -> float:
 
 def textbook(wire: str) -> Iterator[tuple[str, Array]]:
     """Stacks on which the order of sums shows, a column for every block and one more."""
-    big = beyond(wire)
-    for column in ((1.0, big, -big), (1.0, -big, big, 1.0), (1.0, 1.0, big, -big), (big, 1.0, -big, 1.0, 1.0)):
-        yield "beyond the significand", np.repeat(np.array(column)[:, None], len(column) + 1, axis=1)
-    half = 2.0 ** -FORMATS[wire].digits
-    for column in (
-        (1.0, half),
-        (1.0, half, half / 2, 0.0),
-        (1.0, half, half, half),
-        (1.0, half, half, half, half, 0.0),
-    ):
-        yield "half a gap", np.repeat(np.array(column)[:, None], len(column) + 1, axis=1)
+    big, half = beyond(wire), 2.0 ** -FORMATS[wire].digits
+    lost = [[1.0, big, -big], [1.0, -big, big, 1.0], [1.0, 1.0, big, -big], [big, 1.0, -big, 1.0, 1.0]]
+    ties = [[1.0, half], [1.0, half, half / 2, 0.0], [1.0, half, half, half], [1.0, half, half, half, half, 0.0]]
+    for name, columns in (("beyond the significand", lost), ("half a gap", ties)):
+        for column in columns:
+            yield name, np.repeat(np.array(column)[:, None], len(column) + 1, axis=1)
 
 
 def options(**fixed: Any) -> Iterator[dict[str, Any]]:
