@@ -1,4 +1,7 @@
-"""The average of the workers' compressed vectors: what a parameter server, or an all-gather, ends with."""
+"""The average of the workers' compressed vectors: what a parameter server, or an all-gather, ends with.
+
+Sums that leave the dtype's range become infinite or NaN, even where their mean would not: divide beforehand.
+"""
 
 from __future__ import annotations
 

@@ -10,8 +10,11 @@ import pytest
 from click.testing import CliRunner
 from samples import first_of_each
 
+from commbounds._check import print_report
+from commbounds._terminal import plain, print_findings
 from commbounds.cli import main
-from commbounds.verify.conformance import report_from_json
+from commbounds.verify import Finding, Verdict
+from commbounds.verify.conformance import CheckFinding, CheckVerdict, Report, report_from_json
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "docs" / "examples"
 
@@ -260,3 +263,14 @@ def test_the_example_in_c_is_judged_as_it_says(mine):
     assert [finding.claim.split("(")[0] for finding in report.failures] == ["AbsoluteError", "SignSymmetric"]
     assert report["AbsoluteError"].counterexample == [1.0]
     assert "|1.0 - y| = 2, claimed at most 0.0714286" in report["AbsoluteError"].message
+
+
+def test_what_a_terminal_would_obey_is_spelled_out(capsys):
+    evil = "\x1b[2J\x1b]0;title\x07 é\r\x9b31m [bold]"
+    finding = CheckFinding(evil, CheckVerdict.FAIL, message=evil, reproduce=evil, counterexample=[1.0], seed=0)
+    print_report(Report(evil, (finding,)), {})
+    print_findings([Finding("sparsifiers.topk.wire", Verdict.ERROR, False, (), message=evil)])
+    shown = capsys.readouterr().out
+    assert shown.count(r"\x1b[2J") >= 4
+    assert not set(shown) & set("\x1b\x07\x9b\r")
+    assert plain("a\tb\né") == "a\tb\né"

@@ -15,6 +15,7 @@ from commbounds import __version__
 from commbounds.cli import main
 from commbounds.theory import claims
 from commbounds.verify import Verdict, engine, load, run
+from commbounds.verify.writing import alone
 
 CHEAP = "quantizers.sign.unbiased"
 PAIR = ("quantizers.sign.unbiased", "quantizers.nearestpower.unbiased")
@@ -208,6 +209,21 @@ def test_findings_that_are_none_are_wrong_usage(tmp_path):
     assert bad.read_text() == "hello\n"
 
 
+def test_where_nothing_can_be_written_is_said_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "confront_together", lambda *_: pytest.fail("it worked"))
+    (tmp_path / "file").touch()
+    for command in ("verify", "figures", "report"):
+        result = call(command, CHEAP, "--jobs", "1", "--out", tmp_path / "file" / "out", code=2)
+        assert "nothing can be written to" in result.stderr
+
+
+def test_two_runs_into_one_place_are_one_and_a_refusal(tmp_path):
+    (out := tmp_path / "r").mkdir()
+    with alone(out / "findings.jsonl"):
+        for arguments in (("report", "--out", out), ("verify", "--out", out / "findings.jsonl")):
+            assert "another run is writing to" in call(*arguments, CHEAP, "--jobs", "1", code=2).stderr
+
+
 def test_an_interrupt_says_how_to_go_on(tmp_path, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -243,7 +259,8 @@ def test_report_writes_one_page_from_given_findings(findings, tmp_path):
 
 def test_report_exits_with_1_where_a_finding_is_not_as_the_book_says(findings, tmp_path):
     wrong = tmp_path / "wrong.jsonl"
-    lines = [replace(f, as_stated=f.claim != DRAWN[0]).to_json() for f in load(findings)]
+    told = {DRAWN[0]: {"as_stated": False, "message": "only half of it was attained"}}
+    lines = [replace(f, **told.get(f.claim, {})).to_json() for f in load(findings)]
     wrong.write_text("\n".join(lines) + "\n")
     output = call("report", "--findings", wrong, "--out", tmp_path / "r", code=1).stdout
     assert output.endswith(f"not as the book says: {DRAWN[0]}\n")

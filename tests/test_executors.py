@@ -3,10 +3,12 @@
 import importlib.util
 import signal
 import socket
+import subprocess
 import sys
 import time
 from concurrent.futures import Executor
 from functools import partial
+from pathlib import Path
 
 import executor_tasks
 import numpy as np
@@ -114,6 +116,39 @@ def test_a_process_killed_from_outside_costs_only_its_own_task(pool, tmp_path):
     again, undisturbed = (future.result() for future in futures)
     assert again != pid
     assert [undisturbed] == [int(line) for line in (tmp_path / "other").read_text().splitlines()]
+
+
+ORPHANS = """
+import sys, time
+sys.path.insert(0, {tests!r})
+import executor_tasks
+from commbounds.verify.executors import Processes
+if __name__ == "__main__":
+    pool = Processes(2)
+    for name in ("one", "other"):
+        pool.submit(executor_tasks.waits, {folder!r}, name)
+    time.sleep(600)
+"""
+
+
+def test_processes_end_with_a_killed_main_process(tmp_path):
+    program, folder = tmp_path / "main.py", tmp_path / "ran"
+    folder.mkdir()
+    program.write_text(ORPHANS.format(tests=str(Path(__file__).parent), folder=str(folder)))
+    main = subprocess.Popen([sys.executable, str(program)])
+    try:
+        give_up = time.monotonic() + 120
+        while len(pids := [path.read_text() for path in folder.iterdir()]) < 2 or not all(pids):
+            assert main.poll() is None
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
+    finally:
+        main.kill()
+        main.wait()
+    for pid in map(int, " ".join(pids).split()):
+        while Path(f"/proc/{pid}").exists() and "(zombie)" not in Path(f"/proc/{pid}/status").read_text():
+            assert time.monotonic() < give_up, "it outlives the process that it works for"
+            time.sleep(0.05)
 
 
 def test_a_lost_exhibit_is_named(pool, monkeypatch):

@@ -89,13 +89,14 @@ def confront_together(
             findings.append(_finding(j, Verdict.ERROR, False, (), (), budget, seed, message))
             continue
         evidence = tuple(j.evidence[method] for method in Method if method in j.evidence)
-        verdict = _verdict(evidence)
+        verdict = verdict_of(evidence)
         message = _disagreement(claim, verdict, j)
         findings.append(_finding(j, verdict, not message, evidence, series.get(claim.name, ()), budget, seed, message))
     return findings
 
 
-def _verdict(evidence: tuple[Evidence, ...]) -> Verdict:
+def verdict_of(evidence: tuple[Evidence, ...]) -> Verdict:
+    """The strongest verdict that the evidence supports; refuted as soon as one piece of it refutes."""
     judging = [e.verdict for e in evidence if e.method is not Method.EXTREMAL]
     if Verdict.REFUTED in judging:
         return Verdict.REFUTED

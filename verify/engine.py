@@ -6,14 +6,16 @@ import fnmatch
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, wait
+from contextlib import nullcontext
 from pathlib import Path
 
-from commbounds.verify.confront import confront_together, versions
+from commbounds.theory import Standing, claims
+from commbounds.verify.confront import confront_together, verdict_of, versions
 from commbounds.verify.executors import lost_its_worker
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Finding, Verdict, finding_from_json
-from commbounds.verify.writing import replaced
+from commbounds.verify.writing import alone, replaced
 
 _START = '{"as_stated": '
 """How every line begins."""
@@ -50,18 +52,43 @@ def load(path: str | os.PathLike[str]) -> list[Finding]:
         A line is neither a finding nor, as the last one, the beginning of one; the message names it.
     """
     findings = []
-    lines = Path(path).read_text(encoding="utf-8").split("\n")
+    try:
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8: {error}") from error
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
         try:
-            findings.append(finding_from_json(line))
+            findings.append(_believed(finding_from_json(line)))
         except ValueError as error:
             # no newline behind it: the write was interrupted
             if number == len(lines) and line[: len(_START)] == _START[: len(line)]:
                 break
             raise ValueError(f"{path}, line {number}: {error}") from error
     return findings
+
+
+def _believed(finding: Finding) -> Finding:
+    """`finding`, if it is about a claim of the book and says of it what follows from what it says itself.
+
+    Raises
+    ------
+    ValueError
+        It does not.
+    """
+    name, verdict = finding.claim, finding.verdict
+    known = claims().get(name)
+    if known is None or name not in EXPERIMENTS:
+        raise ValueError(f"the book has no claim {name!r}")
+    if finding.evidence and verdict not in (verdict_of(finding.evidence), Verdict.ERROR):
+        raise ValueError(f"{name} is said to be {verdict}, but its evidence says {verdict_of(finding.evidence)}")
+    holds = known.stands is Standing.HOLDS
+    if finding.as_stated and (verdict is Verdict.ERROR or (verdict is Verdict.REFUTED) == holds):
+        raise ValueError(f"{name}, {verdict}, is said to be as stated, but the book says {known.stands}")
+    if finding.as_stated == bool(finding.message):
+        raise ValueError(f"{name} must say why it is not as the book says, and only then: {finding.message!r}")
+    return finding
 
 
 def run(
@@ -100,15 +127,28 @@ def run(
     Raises
     ------
     ValueError
-        Unknown budget, negative seed, a pattern without match, `out` holds findings of another run, or a worker has
-        other versions than this process.
+        Unknown budget, negative seed, a pattern without match, `out` holds findings of another run or one is writing to
+        it, or a worker has other versions than this process.
     """
     names = select(patterns)
     if budget not in budgets:
         raise ValueError(f"budget must be one of {', '.join(budgets)}, got {budget!r}")
     if seed < 0:
         raise ValueError(f"seed must be nonnegative, got {seed}")
-    known = {} if out is None else _resumed(Path(out), budget, seed)
+    path = None if out is None else Path(out)
+    with nullcontext() if path is None else alone(path):
+        return _run(names, budget, seed, executor, path, progress)
+
+
+def _run(
+    names: list[str],
+    budget: str,
+    seed: int,
+    executor: Executor | None,
+    out: Path | None,
+    progress: Callable[[Finding], None] | None,
+) -> list[Finding]:
+    known = {} if out is None else _resumed(out, budget, seed)
     found: dict[str, Finding] = {}
 
     def keep(finding: Finding, fresh: bool = True) -> None:
@@ -116,7 +156,7 @@ def run(
             raise ValueError(f"a worker has other versions than this process: {finding.versions}, here {versions()}")
         found[finding.claim] = finding
         if out is not None and fresh:
-            _append(Path(out), finding)
+            _append(out, finding)
         if progress is not None:
             progress(finding)
 
@@ -131,7 +171,7 @@ def run(
         rest = [finding for name, finding in known.items() if name not in found]
         order = {name: i for i, name in enumerate(EXPERIMENTS)}
         ordered = sorted([*found.values(), *rest], key=lambda f: order[f.claim])
-        replaced(Path(out), [finding.to_json() for finding in ordered])
+        replaced(out, [finding.to_json() for finding in ordered])
     return [found[name] for name in names]
 
 
@@ -193,12 +233,29 @@ def check_same_run(path: str | os.PathLike[str], budget: str, seed: int) -> list
     return findings
 
 
+def dropped(path: Path, budget: str, seed: int) -> bool:
+    """Remove `path` where it is not of a run with these parameters; whether it was.
+
+    Raises
+    ------
+    ValueError
+        Another run is writing to it.
+    """
+    with alone(path):
+        try:
+            check_same_run(path, budget, seed)
+        except ValueError:
+            path.unlink()
+            return True
+    return False
+
+
 def _resumed(path: Path, budget: str, seed: int) -> dict[str, Finding]:
     """Findings of the same run that `path` already holds; the file is left with whole lines only."""
     findings = check_same_run(path, budget, seed)
     if path.exists():
         replaced(path, [finding.to_json() for finding in findings])
-    return {finding.claim: finding for finding in findings if finding.claim in EXPERIMENTS}
+    return {finding.claim: finding for finding in findings}
 
 
 def _lost(name: str, budget: str, seed: int, error: BaseException) -> Finding:

@@ -9,11 +9,13 @@ import multiprocessing
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from multiprocessing import connection
 from queue import Empty, LifoQueue
 from typing import Any
 
@@ -70,7 +72,7 @@ class Processes(Executor):
             try:
                 process = self._idle.get_nowait()
             except Empty:
-                process = ProcessPoolExecutor(1, mp_context=self._context)
+                process = ProcessPoolExecutor(1, mp_context=self._context, initializer=_end_with_parent)
             try:
                 result = process.submit(fn, *args, **kwargs).result()
             except BrokenProcessPool:
@@ -144,6 +146,19 @@ def executor(where: str = "process", workers: int | None = None) -> Iterator[Exe
             processes = Processes(workers)
             stack.callback(processes.shutdown, cancel_futures=True)
             yield processes
+
+
+def _end_with_parent() -> None:
+    """See to it that this process ends when the one that it works for does, even if that was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        raise RuntimeError("only a process that another one has started can end with it")
+
+    def watch() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, name="commbounds-parent", daemon=True).start()
 
 
 def _processors() -> int:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from commbounds.verify.reading import parsed, record
 
 ROLES = ("measured", "bound", "lower", "exact", "printed", "corrected", "published", "reference")
 
@@ -153,28 +156,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _numbers(values: list[Any]) -> list[float]:
-    return [float("nan") if v is None else float(v) for v in values]
-
-
 def exhibit_from_json(line: str) -> Exhibit:
     """The exhibit that `Exhibit.to_json` wrote.
 
     Raises
     ------
     ValueError
-        `line` is not one.
+        `line` is not one; the message names the field.
     """
-    try:
-        data = json.loads(line)
-        panels = []
-        for p in data.pop("panels"):
-            lists = ("x", "y", "low", "high")
-            lines = tuple(Line(**{**c, **{name: _numbers(c[name]) for name in lists}}) for c in p.pop("lines"))
-            heat = p.pop("heat")
-            if heat is not None:
-                heat = Heat(**{**heat, "z": [_numbers(row) for row in heat["z"]]})
-            panels.append(Panel(lines=lines, heat=heat, **p))
-        return Exhibit(panels=tuple(panels), **data)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"this line holds no exhibit: {error}") from error
+    return record(Exhibit, parsed(line), lambda value: math.nan if value is None else value)

@@ -6,6 +6,7 @@ import fnmatch
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, as_completed
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from commbounds.verify.confront import versions
 from commbounds.verify.executors import TaskLost, lost_its_worker
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
 from commbounds.verify.exhibits import EXHIBITS
-from commbounds.verify.writing import replaced
+from commbounds.verify.writing import alone, replaced
 
 
 def select_exhibits(patterns: Iterable[str] = ("*",)) -> list[str]:
@@ -36,7 +37,11 @@ def load_exhibits(path: str | os.PathLike[str]) -> list[Exhibit]:
         A line holds none; the message names it.
     """
     exhibits = []
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8: {error}") from error
+    for number, line in enumerate(lines, start=1):
         try:
             exhibits.append(exhibit_from_json(line))
         except ValueError as error:
@@ -78,20 +83,35 @@ def exhibit_all(
 
     Raises
     ------
+    ValueError
+        Another run is writing to `out`, or it holds something else.
     TaskLost
         An exhibit ended every worker it was given to.
     """
+    with nullcontext() if out is None else alone(Path(out)):
+        return _exhibit_all(
+            select_exhibits(patterns), budget, seed, executor, None if out is None else Path(out), progress
+        )
+
+
+def _exhibit_all(
+    names: list[str],
+    budget: str,
+    seed: int,
+    executor: Executor | None,
+    out: Path | None,
+    progress: Callable[[str], None] | None,
+) -> list[Exhibit]:
     known: dict[str, Exhibit] = {}
-    if out is not None and Path(out).exists():
+    if out is not None and out.exists():
         for exhibit in load_exhibits(out):
             if (exhibit.budget, exhibit.seed, exhibit.versions) == (budget, seed, versions()):
                 known[exhibit.name] = exhibit
-    names = select_exhibits(patterns)
 
     def keep(exhibit: Exhibit) -> None:
         known[exhibit.name] = exhibit
         if out is not None:
-            replaced(Path(out), [known[name].to_json() for name in EXHIBITS if name in known])
+            replaced(out, [known[name].to_json() for name in EXHIBITS if name in known])
         if progress is not None:
             progress(exhibit.name)
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
+from commbounds.verify.reading import parsed, record
+
 
 class Verdict(StrEnum):
     """What was found, strongest first."""
@@ -248,12 +250,10 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _restored(value: Any) -> Any:
-    if isinstance(value, dict):
-        if set(value) == {"float"}:
-            return _NON_FINITE[value["float"]]
-        return {k: _restored(v) for k, v in value.items()}
-    return [_restored(v) for v in value] if isinstance(value, list) else value
+def _number(value: Any) -> Any:
+    if isinstance(value, dict) and set(value) == {"float"} and isinstance(value["float"], str):
+        return _NON_FINITE.get(value["float"], value)
+    return value
 
 
 def finding_from_json(line: str) -> Finding:
@@ -262,26 +262,11 @@ def finding_from_json(line: str) -> Finding:
     Raises
     ------
     ValueError
-        The line is not a finding, or was written by another version.
+        The line is not a finding, was written by another version, or a field of it is not what it must be: the message
+        names the field.
     """
-    try:
-        data = _restored(json.loads(line))
-        missing = sorted(_FIELDS - set(data))
-        if missing:
-            raise ValueError(f"not a finding of this version: it says nothing of {', '.join(missing)}")
-        evidence = tuple(
-            Evidence(
-                **{
-                    **e,
-                    "method": Method(e["method"]),
-                    "verdict": Verdict(e["verdict"]),
-                    "counterexample": Counterexample(**e["counterexample"]) if e["counterexample"] else None,
-                }
-            )
-            for e in data.pop("evidence")
-        )
-        series = tuple(Series(**s) for s in data.pop("series"))
-        data["untested"] = tuple(data["untested"])
-        return Finding(**{**data, "verdict": Verdict(data["verdict"])}, evidence=evidence, series=series)
-    except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"not a finding: {error}") from error
+    data = parsed(line)
+    missing = sorted(_FIELDS - set(data)) if isinstance(data, dict) else ()
+    if missing:
+        raise ValueError(f"not a finding of this version: it says nothing of {', '.join(missing)}")
+    return record(Finding, data, _number)

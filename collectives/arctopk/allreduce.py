@@ -178,7 +178,8 @@ def arctopk_allreduce(
     Returns
     -------
     ArcResult
-        Of scores that are equal the lower row is selected.
+        Of scores that are equal the lower row is selected. Scores of rows below 1e-154 or above 1e154 are shown as zero
+        or infinity, but told apart; those of rows whose sketches overflow in the sum count as largest.
     Traffic
         Phases "sketch" and "rows"; words.
 

@@ -24,6 +24,8 @@ _SKETCHES: dict[str, np.dtype[Any]] = {
 """Formats that a rank's sketch may be rounded to."""
 
 
+_BEYOND = 1 << 20
+"""More than the exponent of any score."""
 _LANES = 64
 """Partial sums of an inner product: independent chains of additions, which the compiler may vectorise."""
 
@@ -105,10 +107,22 @@ def rounded_sketches(stack: Array, V: Array, form: np.dtype[Any], name: str = "g
 
 
 def selected_rows(sums: Array, P: int, kept: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The rows of largest score, ascending, and the scores: of sums (..., m, rank) of the sketches of `P` ranks."""
+    """The rows of largest score, ascending, and the scores: of sums (..., m, rank) of the sketches of `P` ranks.
+
+    Rows are compared by their scores' significands and exponents, as squares of small and large numbers leave the range
+    of a float, and then the scores that are returned are zero or infinite. A sum that has overflowed is the largest.
+    """
     averages = sums.astype(np.float64) / P
-    scores = np.square(averages).sum(axis=-1)
-    return np.sort(np.argsort(-scores, axis=-1, kind="stable")[..., :kept], axis=-1), scores
+    over = np.asarray(~np.isfinite(averages).all(axis=-1))
+    largest = np.where(over, 1.0, np.abs(averages).max(axis=-1))
+    exponents = np.frexp(largest)[1]
+    scaled = np.where(over[..., None], 1.0, np.ldexp(averages, -exponents[..., None]))
+    significands, carried = np.frexp(np.square(scaled).sum(axis=-1))
+    exponents = np.where(over, _BEYOND, np.where(largest > 0.0, 2 * exponents + carried, -_BEYOND))
+    order = np.lexsort((-significands, -exponents), axis=-1)  # stable: of equal scores the lower row
+    with np.errstate(over="ignore", under="ignore"):
+        scores = np.ldexp(significands, exponents)
+    return np.sort(order[..., :kept], axis=-1), scores
 
 
 def put_averages(totals: Array, rows: NDArray[np.int64], P: int, out: Array) -> None:

@@ -1,4 +1,7 @@
-"""Gossip averaging on rings, tori and exponential graphs, and push-sum with link loss."""
+"""Gossip averaging on rings, tori and exponential graphs, and push-sum with link loss.
+
+Sums that leave the dtype's range become infinite or NaN, even where their mean would not: divide beforehand.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Moshpit all-reduce: groups by keys that the peers' chunk indices renew, and its simulation on a fixed grid."""
+"""Moshpit all-reduce: groups by keys that the peers' chunk indices renew, and its simulation on a fixed grid.
+
+Sums that leave the dtype's range become infinite or NaN, even where their mean would not: divide beforehand.
+"""
 
 from __future__ import annotations
 

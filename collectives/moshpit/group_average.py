@@ -1,4 +1,7 @@
-"""Averaging within groups by butterfly all-reduce: what every round of Moshpit all-reduce consists of."""
+"""Averaging within groups by butterfly all-reduce: what every round of Moshpit all-reduce consists of.
+
+Sums that leave the dtype's range become infinite or NaN, even where their mean would not: divide beforehand.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""gTopk: a binomial tree that keeps the k largest entries at every merge, and a broadcast of what is left."""
+"""gTopk: a binomial tree that keeps the k largest entries at every merge, and a broadcast of what is left.
+
+Sums that leave the dtype's range become infinite or NaN, as in the dense collectives.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""SparDL: sparse reduce-scatter with top-h blocks, all-gather of the blocks, and nothing lost on the way."""
+"""SparDL: sparse reduce-scatter with top-h blocks, all-gather of the blocks, and nothing lost on the way.
+
+Sums that leave the dtype's range become infinite or NaN, as in the dense collectives.
+"""
 
 from __future__ import annotations
 

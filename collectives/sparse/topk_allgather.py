@@ -1,4 +1,7 @@
-"""TopkA: every rank's top-k goes to every rank, and each adds them up."""
+"""TopkA: every rank's top-k goes to every rank, and each adds them up.
+
+Sums that leave the dtype's range become infinite or NaN, as in the dense collectives.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""TopkDSA: SparCML's dynamic sparse all-reduce of the ranks' top-k vectors."""
+"""TopkDSA: SparCML's dynamic sparse all-reduce of the ranks' top-k vectors.
+
+Sums that leave the dtype's range become infinite or NaN, as in the dense collectives.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commbounds._terminal import console
+from commbounds._terminal import console, escape, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,7 +155,6 @@ def wrong(reports: list[Report], known: dict[tuple[str, str], str], print_unmatc
 
 def print_report(report: Report, known: dict[tuple[str, str], str]) -> None:
     """Print one line a finding, and what is needed to understand and repeat every failure."""
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, title=escape(report.subject), title_justify="left", title_style="bold")
@@ -168,7 +167,7 @@ def print_report(report: Report, known: dict[tuple[str, str], str]) -> None:
     for finding in report.failures:
         if finding.reproduce:
             terminal.print(f"\n[bold]to see {escape(finding.claim)} fail[/]")
-            click.echo("\n".join(f"    {line}" for line in finding.reproduce.splitlines()))
+            click.echo("\n".join(f"    {line}" for line in plain(finding.reproduce).splitlines()))
     counts = ", ".join(
         f"{sum(f.verdict == verdict for f in report.findings)} {verdict}" for verdict in ("pass", "fail", "not judged")
     )
@@ -176,8 +175,6 @@ def print_report(report: Report, known: dict[tuple[str, str], str]) -> None:
 
 
 def _row(finding: CheckFinding, reason: str) -> tuple[Any, ...]:
-    from rich.markup import escape
-
     from commbounds.verify.conformance.report import shortened
 
     lines = [finding.message or finding.evidence]

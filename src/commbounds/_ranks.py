@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commbounds._terminal import console
+from commbounds._terminal import console, escape
 
 if TYPE_CHECKING:
     from commbounds.collectives.ranks import World
@@ -108,7 +108,6 @@ def _print(found: list[Agreement], as_json: bool, where: str) -> None:
             line = {"name": one.name, "P": one.P, "case": one.case, "bits": one.bits, "traffic": one.traffic}
             click.echo(json.dumps(line))
         return
-    from rich.markup import escape
     from rich.table import Table
 
     rows: dict[tuple[str, int], list[Agreement]] = {}

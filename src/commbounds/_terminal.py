@@ -39,6 +39,18 @@ def console(stderr: bool = False) -> Any:
     return Console(stderr=stderr, highlight=False, soft_wrap=False, width=width)
 
 
+def plain(text: str) -> str:
+    """`text` without what a terminal would obey: what is not printed is spelled out, but for ends of lines and tabs."""
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+
+
+def escape(text: str) -> str:
+    """`plain` text in which rich sees no markup."""
+    from rich.markup import escape
+
+    return escape(plain(text))
+
+
 def print_claims(claims: Sequence[Claim]) -> None:
     """Print one line a claim, and how many there are; without rich, which takes a second for the whole book."""
     import shutil
@@ -113,7 +125,6 @@ def print_findings(findings: list[Finding]) -> None:
     """Print one line a finding, and how many of each verdict there are."""
     from collections import Counter
 
-    from rich.markup import escape
     from rich.table import Table
 
     from commbounds import theory

@@ -164,7 +164,13 @@ def figures(
     executor: str,
 ) -> None:
     """Draw bound against measurement for the claims that match PATTERNS, and what is drawn about several of them."""
+    from commbounds.verify.writing import ready
+
     with workers(executor, jobs) as pool:
+        try:
+            ready(out)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
         chosen = given_or_verified(findings, patterns, budget, seed, pool, None)
         shown = exhibited(findings, patterns, budget, seed, pool, None)
     from commbounds import figures as drawing
@@ -188,16 +194,16 @@ def report(
     executor: str,
 ) -> None:
     """Verify, draw and write one page with every claim; exits with 1 if a finding is not as the book says."""
+    from commbounds.verify import engine
+
     stream = out / "findings.jsonl"
     with workers(executor, jobs) as pool:
         if findings is None:
-            from commbounds.verify import engine
-
             try:
-                engine.check_same_run(stream, budget, seed)
-            except ValueError:
-                click.echo(f"{stream} is from another run: starting anew", err=True)
-                stream.unlink()
+                if engine.dropped(stream, budget, seed):
+                    click.echo(f"{stream} is from another run: starting anew", err=True)
+            except ValueError as error:
+                raise click.UsageError(str(error)) from error
         chosen = given_or_verified(findings, patterns, budget, seed, pool, stream)
         shown = exhibited(findings, patterns, budget, seed, pool, out / "exhibits.jsonl")
         from commbounds import figures as drawing

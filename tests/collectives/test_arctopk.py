@@ -20,6 +20,7 @@ from commbounds.collectives import (
     row_count,
 )
 from commbounds.collectives.arctopk.law import _kept_at, sectors
+from commbounds.collectives.arctopk.steps import selected_rows
 from commbounds.theory import claims
 
 pytestmark = pytest.mark.kernels
@@ -49,6 +50,35 @@ def test_it_does_what_the_naive_twin_does(shape, rank, seed, data):
 def test_ties_go_to_the_lower_row():
     stack = np.ones((2, 5, 3), np.float32)
     assert arctopk_allreduce(stack, 2, 1, np.random.default_rng(0))[0].rows.tolist() == [[0, 1], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(1e-200, 1e-170), (1e-170, 1.0), (1e190, 1e200), (1.0, 1e200), (0.0, 5e-324)]
+)
+def test_rows_whose_scores_leave_the_range_are_told_apart(low, high):
+    gradients = np.array([[low], [high], [2 * low], [0.0], [high]])[None].repeat(2, axis=0)
+    for K, rows in ((1, [1]), (2, [1, 4]), (3, [1, 2, 4] if low else [0, 1, 4])):
+        result, _ = arctopk_allreduce(gradients, K, 1, sketch=[[1.0]])
+        assert result.rows.tolist() == [rows, rows]
+        assert not np.isnan(result.scores).any()
+
+
+def test_rows_whose_sketches_overflow_in_the_sum_come_first():
+    gradients = np.array([[1.0], [1.7e308], [3.0]])[None].repeat(2, axis=0)
+    with np.errstate(over="ignore"):
+        result, _ = arctopk_allreduce(gradients, 2, 1, sketch=[[1.0]])
+    assert result.rows.tolist() == [[1, 2], [1, 2]]
+
+
+@given(st.integers(1, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_scores_are_the_squared_norms_bit_for_bit_where_these_are_in_range(m, rank, seed):
+    sums = np.random.default_rng(seed).standard_normal((2, m, rank)) * 10.0 ** np.random.default_rng(seed).integers(
+        -9, 9
+    )
+    rows, scores = selected_rows(sums, 3, (m + 1) // 2)
+    squares = np.square(sums / 3).sum(axis=-1)
+    assert scores.tobytes() == squares.tobytes()
+    assert np.array_equal(rows, np.sort(np.argsort(-squares, axis=-1, kind="stable")[:, : (m + 1) // 2], axis=-1))
 
 
 def test_the_three_by_two_example_in_closed_form():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import stacks
 
-from commbounds.collectives import mean_of_compressed
+from commbounds.collectives import gossip, group_average, mean_of_compressed
 from commbounds.compressors import QSGD, Identity, PowerSGD, RandK, TopK
 
 pytestmark = pytest.mark.kernels
@@ -89,3 +89,19 @@ def test_workers_draw_independently():
 def test_what_is_refused(stack, c, rng, error, message):
     with pytest.raises(error, match=message):
         mean_of_compressed(stack, c, rng)
+
+
+@pytest.mark.parametrize(
+    "average",
+    [
+        lambda stack: mean_of_compressed(stack, Identity()),
+        lambda stack: group_average(stack, [0, 0])[0][0],
+        lambda stack: gossip(stack, "ring")[0][0],
+    ],
+    ids=("mean of compressed", "group average", "gossip"),
+)
+def test_means_of_sums_that_overflow_are_infinite_and_halves_are_not(average):
+    with np.errstate(over="ignore"):
+        assert np.isinf(average(np.full((2, 3), 1.5e308))).all()
+    # two additions, of which a doubling is exact, and a division
+    assert (abs(average(np.full((2, 3), 0.5e308)) - 0.5e308) <= 3 * 2.0**-53 * 0.5e308).all()

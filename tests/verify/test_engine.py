@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
-from commbounds.verify import Finding, Verdict, engine, load, run, select
+from commbounds.theory import Standing, claims
+from commbounds.verify import Evidence, Finding, Method, Verdict, engine, load, run, select
 from commbounds.verify.confront import confront_together, versions
 from commbounds.verify.experiments import EXPERIMENTS
 
@@ -25,8 +27,12 @@ CHEAP = (
 NAMES = list(EXPERIMENTS)
 
 
+def verdict(name):
+    return Verdict.ENUMERATED if claims()[name].stands is Standing.HOLDS else Verdict.REFUTED
+
+
 def finding(name, budget="quick", seed=0):
-    return Finding(name, Verdict.ENUMERATED, True, (), budget=budget, seed=seed, versions=versions())
+    return Finding(name, verdict(name), True, (), budget=budget, seed=seed, versions=versions())
 
 
 @pytest.fixture
@@ -186,10 +192,12 @@ import sys, time
 sys.path.insert(0, {tests!r})
 from commbounds.verify import engine
 from commbounds.verify.finding import Finding, Verdict
+from commbounds.theory import Standing, claims
 def confront_together(names, budget, seed):
     time.sleep(0.02)
     made = dict(budget=budget, seed=seed, versions=engine.versions())
-    return [Finding(name, Verdict.ENUMERATED, True, (), **made) for name in names]
+    holds = dict((name, claims()[name].stands is Standing.HOLDS) for name in names)
+    return [Finding(name, Verdict.ENUMERATED if holds[name] else Verdict.REFUTED, True, (), **made) for name in names]
 engine.confront_together = confront_together
 engine.run("*", out={out!r})
 """
@@ -250,8 +258,6 @@ def test_the_file_of_another_run_is_refused_and_left_alone(other, asked, tmp_pat
 
 
 def test_findings_of_other_versions_are_another_run(asked, tmp_path):
-    from dataclasses import replace
-
     out = tmp_path / "f.jsonl"
     old = replace(finding("sparsifiers.topk.wire"), versions={**versions(), "numpy": "1.0"})
     out.write_text(old.to_json() + "\n")
@@ -273,6 +279,48 @@ def test_a_foreign_line_in_the_middle_is_named(tmp_path):
     out = tmp_path / "f.jsonl"
     out.write_text(finding(NAMES[0]).to_json() + "\nfoo\n" + finding(NAMES[1]).to_json() + "\n")
     with pytest.raises(ValueError, match="line 2: "):
+        load(out)
+
+
+HOLDS, FAILS = "sparsifiers.topk.wire", "sparsifiers.topk.unbiased"
+
+
+def told(**changes):
+    return replace(finding(HOLDS), **changes).to_json()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (told(claim="nobody.says.so"), "the book has no claim 'nobody.says.so'"),
+        (told(verdict=Verdict.REFUTED), "refuted, is said to be as stated, but the book says holds"),
+        (told(claim=FAILS), "enumerated, is said to be as stated, but the book says "),
+        (told(verdict=Verdict.ERROR), "error, is said to be as stated"),
+        (told(as_stated=False), "must say why it is not as the book says"),
+        (told(message="no"), "must say why it is not as the book says, and only then"),
+        (
+            told(evidence=(Evidence(Method.SEARCH, Verdict.SURVIVED, 1, ""),)),
+            "is said to be enumerated, but its evidence says survived",
+        ),
+        (
+            told(evidence=(Evidence(Method.SEARCH, Verdict.REFUTED, 1, ""),)),
+            "is said to be enumerated, but its evidence says refuted",
+        ),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+    ids=range(9),
+)
+def test_what_does_not_follow_is_not_believed(line, said, tmp_path):
+    out = tmp_path / "f.jsonl"
+    out.write_text(finding(NAMES[0]).to_json() + "\n" + line + "\n")
+    with pytest.raises(ValueError, match=rf"f\.jsonl, line 2: .*{said}"):
+        load(out)
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path):
+    out = tmp_path / "f.jsonl"
+    out.write_bytes(finding(NAMES[0]).to_json().encode() + b"\n\xff\xfe\n")
+    with pytest.raises(ValueError, match=r"f\.jsonl is no text in UTF-8"):
         load(out)
 
 

@@ -109,3 +109,43 @@ GOOD = json.loads(Finding("a.b", Verdict.ENUMERATED, True, ()).to_json())
 def test_what_is_no_finding_is_refused(line):
     with pytest.raises(ValueError, match=r".+"):
         finding_from_json(line)
+
+
+def altered(**fields):
+    """A finding's line with some fields changed, by their paths."""
+    evidence = (Evidence(Method.SEARCH, Verdict.SURVIVED, 3, ""),)
+    data = json.loads(Finding("a.b", Verdict.SURVIVED, True, evidence).to_json())
+    for path, value in fields.items():
+        *into, last = path.split("__")
+        target = data
+        for step in into:
+            target = target[int(step) if step.isdigit() else step]
+        target[last] = value
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (altered(evidence__0__cases="many"), r"evidence\[0\]\.cases must be an integer, got 'many'"),
+        (altered(evidence__0__cases=True), r"evidence\[0\]\.cases must be an integer, got True"),
+        (altered(evidence__0__verdict="sure"), r"evidence\[0\]\.verdict must be one of proved, "),
+        (altered(evidence__0__scope=["P"]), r"evidence\[0\]\.scope must be an object"),
+        (altered(evidence__0__tightness="1"), r"evidence\[0\]\.tightness must be a number"),
+        (altered(evidence__0__counterexample={"subject": "C()"}), r"counterexample\.x is missing"),
+        (altered(evidence__0__why=1), r"evidence\[0\]\.why is no field"),
+        (altered(as_stated="yes"), "as_stated must be true or false, got 'yes'"),
+        (altered(as_stated=1), "as_stated must be true or false, got 1"),
+        (altered(claim=3), "claim must be a text"),
+        (altered(seed=1.5), "seed must be an integer"),
+        (altered(regimes={"a": "b"}), r"regimes\['a'\] must be an integer"),
+        (altered(untested={}), "untested must be a list"),
+        (altered(tightness={"float": "seven"}), "tightness must be a number"),
+        (altered(tightness={"float": [1]}), "tightness must be a number"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+    ids=range(16),
+)
+def test_a_field_of_another_type_is_named(line, said):
+    with pytest.raises(ValueError, match=said):
+        finding_from_json(line)

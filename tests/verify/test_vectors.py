@@ -382,6 +382,50 @@ def test_an_index_cannot_name_files_elsewhere(tmp_path):
     assert (keep / "x.json").exists()
 
 
+def test_a_symbolic_link_in_place_of_a_folder_is_refused(call, tmp_path):
+    vectors.written(tmp_path / "v", ["TopK"])
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "v" / "compressors").rename(tmp_path / "elsewhere" / "compressors")
+    (tmp_path / "v" / "compressors").symlink_to(tmp_path / "elsewhere" / "compressors")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "elsewhere" / "compressors").iterdir()}
+    result = call("--out", tmp_path / "v", "RandK")
+    assert result.exit_code == 2
+    assert "is a symbolic link" in result.output
+    with pytest.raises(ValueError, match="is a symbolic link"):
+        vectors.written(tmp_path / "v", ["RandK"])
+    assert {path.name: path.read_bytes() for path in (tmp_path / "elsewhere" / "compressors").iterdir()} == before
+
+
+def test_a_link_in_place_of_a_file_goes_and_what_it_points_to_stays(tmp_path):
+    vectors.written(tmp_path / "v", ["TopK"])
+    held = tmp_path / "v" / "compressors" / "TopK.json"
+    held.rename(tmp_path / "mine.json")
+    held.symlink_to(tmp_path / "mine.json")
+    before = (tmp_path / "mine.json").read_bytes()
+    vectors.written(tmp_path / "v", ["TopK"])
+    assert not held.is_symlink()
+    held.unlink()
+    held.symlink_to(tmp_path / "mine.json")
+    vectors.written(tmp_path / "v", ["RandK"])
+    assert not held.exists()
+    assert (tmp_path / "mine.json").read_bytes() == before
+
+
+def test_a_file_that_the_old_index_lists_with_other_bytes_is_left_alone(tmp_path):
+    vectors.written(tmp_path, ["TopK"])
+    (tmp_path / "compressors" / "TopK.json").write_text("mine now", encoding="utf-8")
+    vectors.written(tmp_path, ["RandK"])
+    assert (tmp_path / "compressors" / "TopK.json").read_text(encoding="utf-8") == "mine now"
+
+
+@pytest.mark.parametrize("held", ["[" * 100_000, '{"files": [3, {"file": "compressors/x.json"}, {"file": 1}]}'])
+def test_an_index_that_is_none_of_ours_is_left_alone(held, tmp_path):
+    (tmp_path / "index.json").write_text(held, encoding="utf-8")
+    with pytest.raises(ValueError, match="holds other things"):
+        vectors.written(tmp_path, ["TopK"])
+    assert (tmp_path / "index.json").read_text(encoding="utf-8") == held
+
+
 def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
     vectors.written(tmp_path, ["row_count"])
     before = {path: (tmp_path / path).read_bytes() for path in files.present(tmp_path)}

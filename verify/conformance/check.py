@@ -14,7 +14,7 @@ from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.budgets import BUDGETS, FALSE_ALARM
 from commbounds.verify.conformance.calls import Hopeless, Unanswered, timer_ready
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, SubjectClaim, Sure
+from commbounds.verify.conformance.claim import NoBound, NotHere, SubjectClaim, Sure
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict, Report
 from commbounds.verify.conformance.subject import Subject
 from commbounds.verify.conformance.universal import UNIVERSAL
@@ -105,6 +105,8 @@ def _judged(claim: SubjectClaim, bench: Bench) -> CheckFinding:
             finding = claim.judge(bench)
         except Hopeless as error:
             finding = CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, message=str(error))
+        except NoBound as error:
+            finding = CheckFinding(str(claim), CheckVerdict.FAIL, message=f"nothing is claimed: {error}")
     reason = bench.subject.waivers.get(str(claim)) if claim.universal else None
     if reason is None:
         return finding
@@ -146,5 +148,7 @@ def recheck(subject: Subject, claim: str, x: ArrayLike, seed: int = 0) -> str:
             return judged.violation(Bench(subject, BUDGETS["quick"], 0, FALSE_ALARM), case) or "holds here"
         except NotHere as error:
             return f"nothing is claimed here: {error}"
+        except NoBound as error:
+            return f"nothing is claimed: {error}"
         except Unanswered as error:
             return f"no usable answer: {error}"

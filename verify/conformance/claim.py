@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import MISSING, fields
+from numbers import Real
 from typing import Any, ClassVar
 
 from commbounds.verify.conformance.case import CheckCase
@@ -16,6 +18,10 @@ Number = float | Callable[..., float]
 
 class NotHere(Exception):
     """A claim says nothing about this case, or nothing can be measured there."""
+
+
+class NoBound(Exception):
+    """A claim's number is none, or one that no bound of its kind can be: the claim cannot be judged, and fails."""
 
 
 class SubjectClaim(ABC):
@@ -78,6 +84,47 @@ class Sure(SubjectClaim):
         return found
 
 
-def number(value: Number, *arguments: Any) -> float:
-    """`value`, or what it gives for `arguments`, as a float."""
-    return float(value(*arguments)) if callable(value) else float(value)
+def checked(name: str, value: Any, low: float = 0.0, high: float = math.inf) -> None:
+    """See that a claim's number is a finite one in [low, high], or a function, which is looked at when it is asked.
+
+    Raises
+    ------
+    TypeError
+        It is neither a real number nor callable.
+    ValueError
+        It is not finite, or out of its range.
+    """
+    if callable(value):
+        return
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number or a function that gives one, got {value!r}")
+    if not (math.isfinite(value) and low <= float(value) <= high):
+        raise ValueError(f"{name} must be {_range(low, high)}, got {value!r}")
+
+
+def number(name: str, value: Number, *arguments: Any, low: float = 0.0, high: float = math.inf) -> float:
+    """`value`, or what it gives for `arguments`, as a float.
+
+    Raises
+    ------
+    NoBound
+        A function gave what `checked` refuses.
+    """
+    if not callable(value):
+        return float(value)
+    given = value(*arguments)
+    try:
+        found = float(given)
+    except (TypeError, ValueError):
+        raise NoBound(f"{name} is {given!r} for {_listed(arguments)}, which is no number") from None
+    if not (math.isfinite(found) and low <= found <= high):
+        raise NoBound(f"{name} must be {_range(low, high)}, and is {found!r} for {_listed(arguments)}")
+    return found
+
+
+def _range(low: float, high: float) -> str:
+    return f"finite and at least {low:g}" if high == math.inf else f"in [{low:g}, {high:g}]"
+
+
+def _listed(arguments: tuple[Any, ...]) -> str:
+    return ", ".join(f"{argument:g}" if isinstance(argument, Real) else repr(argument) for argument in arguments)

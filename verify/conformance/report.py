@@ -15,7 +15,7 @@ class CheckVerdict(StrEnum):
     PASS = "pass"
     """Looked for a violation in every way that the budget allows, and found none."""
     FAIL = "fail"
-    """A violation was found; or a waiver was not needed."""
+    """A violation was found; or a waiver was not needed; or the claim's number is no bound."""
     NOT_JUDGED = "not judged"
     """Nothing could be measured; the message says why."""
 

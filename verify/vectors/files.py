@@ -14,6 +14,7 @@ from commbounds.verify.vectors.case import vector_json
 from commbounds.verify.vectors.numbers import text_of
 from commbounds.verify.vectors.schema import README, VERSION, schema
 from commbounds.verify.vectors.subjects import LEFT_OUT, subjects
+from commbounds.verify.writing import ready
 from commbounds.verify.writing import written as put
 
 INDEX, ABOUT, FORM = "index.json", "README.md", "schema.json"
@@ -88,19 +89,23 @@ def digest(raw: bytes) -> str:
 def written(folder: Path, patterns: Sequence[str] = ()) -> list[str]:
     """Write the vectors to `folder`, each file at once or not at all, the index last; paths of the files.
 
-    Files that an earlier index lists and the new one does not are removed; nothing else is.
+    Files that an earlier index lists with the bytes that they have, and the new one does not list, are removed; nothing
+    else is, and nothing outside `folder`.
 
     Raises
     ------
     ValueError
-        `folder` holds other things and is no directory of test vectors; a pattern that matches nothing.
+        `folder` holds other things and is no directory of test vectors, or a symbolic link in place of one of its
+        folders; nothing can be written there; a pattern that matches nothing.
     """
     checked_folder(folder)
-    files, before = contents(patterns), set(_listed(folder))
+    files, before = contents(patterns), _listed(folder)
     for path, text in files.items():
         put(folder / path, text.encode())
-    for path in sorted(before - set(files)):
-        (folder / path).unlink(missing_ok=True)
+    for path in sorted(set(before) - set(files)):
+        held = folder / path
+        if held.is_file() and digest(held.read_bytes()) == before[path]:
+            held.unlink()
     return list(files)
 
 
@@ -110,10 +115,14 @@ def checked_folder(folder: Path) -> Path:
     Raises
     ------
     ValueError
-        It holds other things.
+        It holds other things, or a symbolic link where a folder of vectors should be; nothing can be written there.
     """
     if folder.is_dir() and any(folder.iterdir()) and parsed(folder / INDEX).get("title") != _TITLE:
         raise ValueError(f"{folder} must be empty or a directory of test vectors: it holds other things")
+    for name in sorted(set(FOLDERS.values())):
+        if (folder / name).is_symlink():
+            raise ValueError(f"{folder / name} is a symbolic link: what it points to is left alone")
+    ready(folder)
     return folder
 
 
@@ -124,19 +133,20 @@ def present(folder: Path) -> Iterator[str]:
             yield path.relative_to(folder).as_posix()
 
 
-def _listed(folder: Path) -> Iterator[str]:
-    """Paths of the subjects in the index of `folder`, those outside its two folders left out."""
-    files = parsed(folder / INDEX).get("files")
+def _listed(folder: Path) -> dict[str, str]:
+    """Paths of the subjects in the index of `folder`, those outside its two folders left out, with their digests."""
+    files, listed = parsed(folder / INDEX).get("files"), {}
     for entry in files if isinstance(files, list) else ():
         path = entry.get("file") if isinstance(entry, dict) else None
         if isinstance(path, str) and path.split("/")[0] in FOLDERS.values() and path.count("/") == 1:
-            yield path
+            listed[path] = str(entry.get("sha256"))
+    return listed
 
 
 def parsed(path: Path) -> dict[str, Any]:
     """The object in the JSON file at `path`; empty where there is no such file, or no object in it."""
     try:
         held = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return held if isinstance(held, dict) else {}

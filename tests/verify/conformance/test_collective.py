@@ -386,8 +386,8 @@ def test_messages_that_are_decoded_together_round_by_norms():
 def test_bounds_on_words_are_compared_exactly():
     run = dense(ring_allreduce)
     assert judged(run, [RING], effort=0.1).passed
-    one_less = judged(run, [cf.WordsAtMost(2 * (P - 1) * sp.ceiling(n / P) - 1)])
-    assert not one_less.passed
+    one_less = judged(run, [cf.WordsAtMost(sp.Max(0, 2 * (P - 1) * sp.ceiling(n / P) - 1))])
+    assert "words sent, claimed at most" in one_less.findings[0].message
     uneven = judged(run, [cf.WordsAtMost(2 * (P - 1) * n / P)])  # blocks are not even
     assert np.shape(uneven.findings[0].counterexample) in {(2, 1), (3, 1)}
     bound = cf.WordsAtMost(2 * (P - 1) * n / P)
@@ -437,10 +437,28 @@ def test_bounds_on_words_print_and_refuse_what_has_no_value():
             wrong()
     with pytest.raises(TypeError, match="bound"):
         cf.WordsAtMost("2 n")
-    with pytest.raises(ValueError, match="real number"):
-        cf.WordsAtMost(sp.I * P).limit((2, 3))
-    with pytest.raises(ValueError, match="NaN"):
-        cf.WordsAtMost(float("nan")).limit((2, 3))
+    for wrong in (-1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="bound must be finite and at least 0"):
+            cf.WordsAtMost(wrong)
+    with pytest.raises(ValueError, match="k must be finite"):
+        cf.WordsAtMost(k, k=float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        (sp.I * P, "must be a real number, got 2.0"),
+        (lambda P, n: float("nan"), "got NaN"),
+        (lambda P, n: float("inf"), "must be finite and at least 0, and is inf"),
+        (-P, "must be finite and at least 0, and is -2 with P = 2"),
+    ],
+)
+def test_a_bound_on_words_that_is_none_fails_with_a_sentence(bound, said):
+    finding = judged(dense(ring_allreduce), [cf.WordsAtMost(bound)], effort=0.05, ranks=(2, 3)).findings[0]
+    assert str(finding.verdict) == "fail"
+    assert finding.message.startswith("nothing is claimed: ")
+    assert said in finding.message
+    assert finding.counterexample is None
 
 
 # --- cases and findings -------------------------------------------------------------------------------------------

@@ -32,6 +32,49 @@ def found(roundtrip, claim, **options):
     return finding
 
 
+@pytest.mark.parametrize(
+    ("make", "error", "said"),
+    [
+        (lambda: cf.Contraction(alpha=float("nan")), ValueError, r"alpha must be in \[0, 1\], got nan"),
+        (lambda: cf.Contraction(-1), ValueError, r"alpha must be in \[0, 1\], got -1"),
+        (lambda: cf.Contraction(1.5), ValueError, r"alpha must be in \[0, 1\], got 1\.5"),
+        (lambda: cf.Contraction("a"), TypeError, "alpha must be a number or a function that gives one, got 'a'"),
+        (lambda: cf.Contraction(True), TypeError, "alpha must be a number"),
+        (lambda: cf.Variance(float("nan")), ValueError, "omega must be finite and at least 0, got nan"),
+        (lambda: cf.Variance(float("inf")), ValueError, "omega must be finite"),
+        (lambda: cf.Support(-3), ValueError, "k must be finite and at least 0, got -3"),
+        (lambda: cf.Bits(1j), TypeError, "at_most must be a number"),
+        (lambda: cf.AbsoluteError(-0.5), ValueError, "bound must be finite and at least 0"),
+        (lambda: cf.AbsoluteError([1.0, float("nan")]), ValueError, "bound must hold nonnegative numbers"),
+        (lambda: cf.MemoryBounded(float("nan")), ValueError, "bound must be finite"),
+        (lambda: cf.Matches(TopK(1), operations=-1), ValueError, "operations must be finite and at least 0"),
+    ],
+    ids=range(13),
+)
+def test_a_number_that_bounds_nothing_is_refused(make, error, said):
+    with pytest.raises(error, match=said):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        (cf.Contraction(lambda n: 2 / n), "alpha must be in [0, 1], and is 2.0 for 1"),
+        (cf.Contraction(lambda n: float("nan")), "alpha must be in [0, 1], and is nan"),
+        (cf.Variance(lambda n: n - 2), "omega must be finite and at least 0, and is -1.0 for 1"),
+        (cf.Support(lambda n: None), "k is None for "),
+        (cf.Bits(lambda n: float("inf")), "at_most must be finite and at least 0, and is inf"),
+    ],
+    ids=str,
+)
+def test_a_function_that_gives_no_bound_fails_with_a_sentence(claim, said):
+    subject = cf.Codec(top(3), [claim], bits=lambda x, seed: 64, effort=0.05)
+    report = cf.check(subject, only=[str(claim)])
+    assert not report.passed
+    assert report.findings[0].message.startswith(f"nothing is claimed: {said}")
+    assert cf.recheck(subject, str(claim), np.ones(1)).startswith("nothing is claimed: ")
+
+
 def test_support_counts_what_is_not_zero():
     assert found(top(3), cf.Support(3)).verdict is CheckVerdict.PASS
     assert found(top(3), cf.Support(lambda n: min(3, n))).verdict is CheckVerdict.PASS

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
+from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked, number
 from commbounds.verify.conformance.claims.mean_error import MeanError, shape_numbers
 
 Array = NDArray[Any]
@@ -40,8 +40,11 @@ class Contraction(MeanError):
         "quantizers.scaledsign.contraction",
     )
 
+    def __post_init__(self) -> None:
+        checked("alpha", self.alpha, high=1.0)
+
     def share(self, x: Array) -> float:
-        return 1.0 - number(self.alpha, *shape_numbers(x))
+        return 1.0 - number("alpha", self.alpha, *shape_numbers(x), high=1.0)
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,12 @@ class AbsoluteError(Sure):
     """
 
     bound: Any
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.bound) == 0:
+            checked("bound", self.bound)
+        elif not (np.asarray(self.bound, dtype=np.float64) >= 0.0).all():
+            raise ValueError(f"bound must hold nonnegative numbers, got {self.bound!r}")
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
     in_book: ClassVar[tuple[str, ...]] = ("flashcomm.groupquant.error",)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
+from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked, number
 from commbounds.verify.conformance.claims.mean_error import MeanError, Varies, judged_in_mean, shape_numbers
 from commbounds.verify.conformance.claims.projections import sampled_mean
 from commbounds.verify.conformance.injected import injected_law
@@ -43,8 +43,11 @@ class Variance(MeanError):
         "sparsifiers.randk.variance",
     )
 
+    def __post_init__(self) -> None:
+        checked("omega", self.omega)
+
     def share(self, x: Array) -> float:
-        return number(self.omega, *shape_numbers(x))
+        return number("omega", self.omega, *shape_numbers(x))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
+from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked, number
 from commbounds.verify.conformance.claims.mean_error import shape_numbers
 
 Array = NDArray[Any]
@@ -31,8 +31,11 @@ class Support(Sure):
     about: ClassVar[tuple[str, ...]] = ("compressor",)
     in_book: ClassVar[tuple[str, ...]] = ("sparsifiers.topk.support",)
 
+    def __post_init__(self) -> None:
+        checked("k", self.k)
+
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
-        most = number(self.k, *shape_numbers(case.x))
+        most = number("k", self.k, *shape_numbers(case.x))
         count = int(np.count_nonzero(bench.output(case)))
         if count <= most:
             return None
@@ -99,6 +102,9 @@ class Bits(Sure):
     about: ClassVar[tuple[str, ...]] = ("compressor",)
     in_book: ClassVar[tuple[str, ...]] = ("sparsifiers.topk.wire",)
 
+    def __post_init__(self) -> None:
+        checked("at_most", self.at_most)
+
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         count = getattr(bench.subject, "bits", None)
         if count is None:
@@ -106,5 +112,5 @@ class Bits(Sure):
         found = bench.call(count, case.x.copy(), case.seed)
         if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < 0:
             return f"bits are {found!r}, not a nonnegative integer"
-        most = number(self.at_most, *shape_numbers(case.x))
+        most = number("at_most", self.at_most, *shape_numbers(case.x))
         return None if int(found) <= most else f"{int(found)} bits, claimed at most {most:g}"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from commbounds.compressors import Compressor as Reference
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
+from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked, number
 from commbounds.verify.conformance.claims.mean_error import shape_numbers
 from commbounds.verify.conformance.injected import uniforms_for
 from commbounds.verify.kernel_law import injection
@@ -54,6 +54,7 @@ class Matches(Sure):
     def __post_init__(self) -> None:
         if not isinstance(self.reference, Reference) and not callable(self.reference):
             raise TypeError(f"reference must be a compressor or callable, got {self.reference!r}")
+        checked("operations", self.operations)
         if self.along not in ("entry", "array"):
             raise ValueError(f"along must be 'entry' or 'array', got {self.along!r}")
 
@@ -64,7 +65,7 @@ class Matches(Sure):
         with np.errstate(over="ignore"):
             r = expected.astype(case.x.dtype).astype(np.float64)
         wide, got = case.x.astype(np.float64), y.astype(np.float64)
-        operations = number(self.operations, *shape_numbers(case.x))
+        operations = number("operations", self.operations, *shape_numbers(case.x))
         scale = np.maximum(np.abs(wide), np.abs(r))
         if self.along == "array":
             scale = np.full_like(scale, scale.max())

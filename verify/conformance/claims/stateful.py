@@ -13,7 +13,7 @@ from commbounds.theory import claims
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, Number, Sure, number
+from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked, number
 from commbounds.verify.conformance.claims.walk import Walk, norm, require_range
 
 Wide = NDArray[np.float64]
@@ -153,11 +153,15 @@ class MemoryBounded(Sure):
     about: ClassVar[tuple[str, ...]] = ("stateful compressor",)
     in_book: ClassVar[tuple[str, ...]] = ("feedback.ef14.residual",)
 
+    def __post_init__(self) -> None:
+        if self.bound is not None:
+            checked("bound", self.bound)
+
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         N = case.x[0].size
         largest = max(norm(row) for row in case.x)
         factor = 64.0 * N if bench.randomised else _levels_at(N)
-        limit = factor * largest if self.bound is None else number(self.bound, *case.x.shape[1:], largest)
+        limit = factor * largest if self.bound is None else number("bound", self.bound, *case.x.shape[1:], largest)
         wanted = max(len(case.x), (128 if bench.randomised else 8) * N)
         if wanted > max(2048, len(case.x)):
             raise NotHere("it would take too many steps until the memory of so long a vector levels off")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -12,7 +13,7 @@ import sympy as sp
 
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, Sure
+from commbounds.verify.conformance.claim import NoBound, NotHere, Sure, checked
 
 _OF = ("sent", "received", "both", "sum")
 
@@ -59,6 +60,10 @@ class WordsAtMost(Sure):
             raise ValueError(f"of must be one of {', '.join(_OF)}, got {of!r}")
         if not (isinstance(bound, sp.Basic | int | float | Fraction) or callable(bound)):
             raise TypeError(f"bound must be a number, a callable or a sympy expression, got {bound!r}")
+        if isinstance(bound, int | float | Fraction):
+            checked("bound", bound)
+        for name, value in values.items():
+            checked(name, value, low=-math.inf)
         needed = {str(s) for s in bound.free_symbols} if isinstance(bound, sp.Basic) else set[str]()
         sizes = {"P", "m", "n"}
         if sizes & set(values) or needed - sizes != set(values):
@@ -73,7 +78,22 @@ class WordsAtMost(Sure):
         return f"WordsAtMost({', '.join(shown)})"
 
     def limit(self, shape: tuple[int, ...]) -> Fraction | float:
-        """The bound for a case of that shape."""
+        """The bound for a case of that shape.
+
+        Raises
+        ------
+        NoBound
+            It is no real number, not finite, or less than no word.
+        """
+        try:
+            limit = self._value(shape)
+        except ValueError as error:
+            raise NoBound(f"{error} with {_sizes(shape)}") from error
+        if not 0 <= limit < math.inf:
+            raise NoBound(f"the bound must be finite and at least 0, and is {_as_number(limit)} with {_sizes(shape)}")
+        return limit
+
+    def _value(self, shape: tuple[int, ...]) -> Fraction | float:
         if not isinstance(self.bound, sp.Basic):
             value = self.bound(*shape) if callable(self.bound) else self.bound
             return _settled(value)
