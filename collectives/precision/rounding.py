@@ -77,7 +77,10 @@ def _rounded(x: Floats, lost: Floats, known: Format, uniforms: NDArray[np.float6
     finite = np.isfinite(x)
     # x = f 2^e, 1/2 <= |f| < 1: neighbours are 2^(e - digits) apart, and never closer than the smallest number
     lowest = known.smallest.denominator.bit_length() - 1
-    exponent = np.maximum(np.frexp(np.where(finite, x, 1.0))[1] - known.digits, -lowest)
+    fraction, exponent = np.frexp(np.where(finite, x, 1.0))
+    # what is a little below a power of two has the neighbours of the numbers below
+    exponent = exponent - ((np.abs(fraction) == 0.5) & (fraction * lost < 0))
+    exponent = np.maximum(exponent - known.digits, -lowest)
     scaled = np.ldexp(np.where(finite, x, 0.0), -exponent)
     if uniforms is None:
         whole = np.rint(scaled)

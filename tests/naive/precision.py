@@ -19,7 +19,8 @@ BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn
 def rounded(value, name, uniform=None):
     """To the nearest number of the format, ties to even; or up where the uniform number is below the share."""
     digits, lowest, largest = FORMATS[name]
-    exponent = lowest
+    # from a power of two that is surely below: those of the smallest number are a thousand away
+    exponent = max(lowest, value.numerator.bit_length() - value.denominator.bit_length() - digits - 1)
     while abs(value) >= Fraction(2) ** (exponent + digits):
         exponent += 1
     scaled = value / Fraction(2) ** exponent
