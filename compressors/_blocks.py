@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -51,17 +53,36 @@ def spans(size: int, align: int = _ALIGN) -> list[tuple[int, int]]:
 def run_all(jobs: Sequence[Callable[[], None]], size: int) -> None:
     """Call every one of `jobs`, which together work on `size` entries: on threads of their own once that pays.
 
+    Jobs that no thread has begun with when the first one is done are done by the caller, one after the other. If one
+    raises, all that have begun end before that reaches the caller.
     They gain from threads only in so far as they release the GIL, as kernels compiled with ``nogil=True`` do.
     """
     if len(jobs) == 1 or size < _SERIAL_BELOW:
         for job in jobs:
             job()
         return
-    with ThreadPoolExecutor(len(jobs) - 1) as pool:
-        futures = [pool.submit(job) for job in jobs[1:]]
+    others = jobs[1:]
+    futures = [_helpers(len(others)).submit(job) for job in others]
+    try:
         jobs[0]()
-        for future in futures:
+        for job, future in zip(others, futures, strict=True):
+            if future.cancel():  # no thread has begun with it
+                job()
+    finally:
+        wait([future for future in futures if not future.cancel()])  # nobody writes once the caller has gone on
+    for future in futures:
+        if not future.cancelled():
             future.result()
+
+
+@cache
+def _helpers(count: int) -> ThreadPoolExecutor:
+    """Threads that wait for work: to start and to end one takes longer than many a job does."""
+    return ThreadPoolExecutor(count, thread_name_prefix="commbounds-kernel")
+
+
+if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
+    os.register_at_fork(after_in_child=_helpers.cache_clear)
 
 
 def for_blocks(size: int, work: Callable[[int, int], None], block: int = BLOCK) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from commbounds.compressors._bits import ONE, PLACE, PRIME
+from commbounds.compressors._bits import ONE, lowest
 from commbounds.compressors._blocks import run_all, spans
 from commbounds.compressors._magnitude import INFINITE, finite_largest, magnitude_bits
 
@@ -28,6 +28,7 @@ _FEW = 1 << 13
 _BYTE = np.uint64(255)
 _TILE = 4096
 """Keys compared in one go, before the ones found are written out: 64 words."""
+_WORD = np.uint64(64)
 
 
 @njit(cache=True, nogil=True)
@@ -68,28 +69,35 @@ def _reached(bits, mask, level, words):  # type: ignore[no-untyped-def]
 def _emit(bits, mask, level, ties, base, indices, values):  # type: ignore[no-untyped-def]
     # base + i and bits[i] for every key above level and for the first `ties` of those equal to it, in order of i;
     # returns their number, or -1 if it exceeds the room
-    count = 0
+    count, room = np.uint64(0), np.uint64(indices.size)  # unsigned: no look at whether an index is negative
     above = bits.dtype.type(level + 1)
     words = np.empty(_TILE // 64, np.uint64)
     for start in range(0, bits.size, _TILE):
         tile = bits[start : start + _TILE]
         _reached(tile, mask, level if ties > 0 else above, words)
+        every = ties == 0 or ties >= bits.size - start  # what is reached is wanted
         for w in range((tile.size + 63) // 64):
-            word = words[w]
+            word, first = words[w], np.uint64(64 * w)
+            if every and count + _WORD <= room:
+                while word:
+                    i = first + np.uint64(lowest(word))
+                    word &= word - ONE
+                    indices[count] = base + start + np.int64(i)
+                    values[count] = tile[i]
+                    count += ONE
             while word:
-                rest = word & (word - ONE)
-                i = 64 * w + PLACE[(word ^ rest) % PRIME]
-                word = rest
+                i = first + np.uint64(lowest(word))
+                word &= word - ONE
                 if (tile[i] & mask) == level:
                     if ties == 0:
                         continue
                     ties -= 1
-                if count == indices.size:
+                if count == room:
                     return -1
-                indices[count] = base + start + i
+                indices[count] = base + start + np.int64(i)
                 values[count] = tile[i]
-                count += 1
-    return count
+                count += ONE
+    return np.int64(count)
 
 
 @njit(cache=True, nogil=True)

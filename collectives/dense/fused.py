@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.message_by_message import ALLREDUCE
 from commbounds.collectives.dense.messages import core_size, first_of_core
+from commbounds.collectives.dense.result_memory import uninitialised
 from commbounds.collectives.dense.streaming import streamed
 from commbounds.compressors._blocks import run_all, spans
 
@@ -65,7 +66,7 @@ def fused(stack: Array, algorithm: str) -> tuple[Array, NDArray[np.int64]]:
         Contiguous. Not looked at: what is not finite makes the sums infinite or NaN.
     algorithm : {"ring", "recursive-doubling"}
     """
-    result = np.empty_like(stack)
+    result = uninitialised(stack.shape, stack.dtype)
     with np.errstate(over="ignore", invalid="ignore"):  # without the JIT, numpy warns of sums out of range
         return result, FUSED[algorithm](stack, result)
 

@@ -98,14 +98,16 @@ def ring_scatter(P: int) -> Messages:
 Rows = list[list[int]]
 
 
-def of_ranks(messages: Messages, P: int) -> list[list[tuple[Rows, Rows]]]:
-    """For every rank what it sends and what it receives in every step, as rows of `messages`; none where it pauses."""
+def of_rank(messages: Messages, rank: int) -> list[tuple[Rows, Rows]]:
+    """What a rank sends and what it receives in every step, as rows of `messages`; none where it pauses."""
     steps = int(messages[-1, 0]) + 1 if len(messages) else 0
-    found: list[list[tuple[Rows, Rows]]] = [[([], []) for _ in range(steps)] for _ in range(P)]
-    for row in messages.tolist():
+    found: list[tuple[Rows, Rows]] = [([], []) for _ in range(steps)]
+    for row in messages[(messages[:, 1:3] == rank).any(axis=1)].tolist():
         step, source, target, _, _ = row
-        found[source][step][0].append(row)
-        found[target][step][1].append(row)
+        if source == rank:
+            found[step][0].append(row)
+        if target == rank:
+            found[step][1].append(row)
     return found
 
 
@@ -123,8 +125,8 @@ def gather_messages(P: int, algorithm: str) -> Messages:
 
 @lru_cache(maxsize=256)
 def gather_steps(P: int, algorithm: str) -> list[list[tuple[Rows, Rows]]]:
-    """`gather_messages` as `of_ranks` orders them; made once: not to be changed."""
-    return of_ranks(gather_messages(P, algorithm), P)
+    """For every rank what is its own of `gather_messages`, as `of_rank` orders it; made once: not to be changed."""
+    return [of_rank(gather_messages(P, algorithm), rank) for rank in range(P)]
 
 
 @lru_cache(maxsize=256)

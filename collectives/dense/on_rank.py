@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.dense.gathering import gather_counts
 from commbounds.collectives.dense.message_by_message import Part
-from commbounds.collectives.dense.messages import gather_steps, of_ranks
+from commbounds.collectives.dense.messages import gather_steps, of_rank
 from commbounds.collectives.ranks.communicator import Communicator, Counted, Parcel
 
 Array = NDArray[Any]
@@ -99,7 +99,7 @@ def carried_out_on_rank(comm: Communicator, held: Array, edges: NDArray[np.int64
     """
     for part in parts:
         comm.phase(part.name)
-        for sends, receives in of_ranks(part.messages, comm.size)[comm.rank]:
+        for sends, receives in of_rank(part.messages, comm.rank):
             outgoing = {}
             for _, _, target, first, count in sends:
                 pieces = [held[place] for place in _places(edges, first, count)]

@@ -14,21 +14,15 @@ from commbounds.collectives.traffic import Traffic
 from commbounds.compressors._blocks import run_all
 from commbounds.compressors._magnitude import magnitude_bits
 
-_BLOCK = 1 << 14
-"""Entries of the vector, or more, that are zeroed, summed for all ranks and looked at before the next ones: so they
-stay in the cache.
-"""
+_WINDOW = 1 << 14
+"""Entries of the vector, at most, whose sums are made before the next ones: so they stay in the cache."""
+_ONE, _TWO, _THREE, _FOUR = (np.uint64(i) for i in range(1, 5))  # unsigned: no look at whether an index is negative
 
 
 @njit(cache=True, nogil=True)
-def _before(indices, boundary, place, step):  # type: ignore[no-untyped-def]
-    # how many of the ascending indices are below the boundary: `place` or more, probably about step more
-    low, high = place, place + step
-    while high < indices.size and indices[high] < boundary:
-        low = high + 1
-        high += step
-        step *= 2
-    high = min(high, indices.size)
+def _below(indices, boundary):  # type: ignore[no-untyped-def]
+    # how many of the ascending indices are below the boundary
+    low, high = 0, indices.size
     while low < high:
         middle = (low + high) // 2
         if indices[middle] < boundary:
@@ -39,45 +33,65 @@ def _before(indices, boundary, place, step):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _add(row, values, sums):  # type: ignore[no-untyped-def]
-    for j in range(row.size):
-        sums[np.uint32(row[j])] += values[j]  # unsigned: no look at whether the index counts from the end
+def _add(row, values, place, end, window, base):  # type: ignore[no-untyped-def]
+    # a rank's entries from `place` on, up to the first whose index is `end` or more, whose place is returned; the
+    # window begins at index `base`. Indices ascend: where the fourth is below the end, so are the three before it
+    j, size = np.uint64(place), np.uint64(row.size)
+    while j + _FOUR <= size and row[j + _THREE] < end:
+        window[np.uint64(row[j] - base)] += values[j]
+        window[np.uint64(row[j + _ONE] - base)] += values[j + _ONE]
+        window[np.uint64(row[j + _TWO] - base)] += values[j + _TWO]
+        window[np.uint64(row[j + _THREE] - base)] += values[j + _THREE]
+        j += _FOUR
+    while j < size and row[j] < end:
+        window[np.uint64(row[j] - base)] += values[j]
+        j += _ONE
+    return np.int64(j)
 
 
 @njit(cache=True, nogil=True)
-def _looked_at(bits, mask):  # type: ignore[no-untyped-def]
-    # how many are not zero, and the largest magnitude's pattern
-    count, largest = bits.dtype.type(0), bits.dtype.type(0)
-    for i in range(bits.size):
-        key = bits.dtype.type(bits[i] & mask)
-        count += bits.dtype.type(key != 0)
+def _emptied(window, mask, out):  # type: ignore[no-untyped-def]
+    # the window's patterns are written out and zeroed; how many are not zero, and the largest magnitude's
+    count, largest = out.dtype.type(0), out.dtype.type(0)
+    for i in range(out.size):
+        key = out.dtype.type(window[i] & mask)
+        out[i] = window[i]
+        window[i] = 0
+        count += out.dtype.type(key != 0)
         largest = max(largest, key)
     return np.int64(count), largest
 
 
 @njit(cache=True, nogil=True)
-def _reduce(indices, values, counts, boundaries, first, last, cuts, sums, bits, mask, nonzero, largest):  # type: ignore[no-untyped-def]
-    # regions first .. last - 1, a few at a time: every rank's messages to their owners, its entries cuts[p, r] up to
-    # cuts[p, r + 1], are added. So every sum is made in rank order, the owner's own entry in its turn.
-    start = first
-    while start < last:
-        stop = start + 1
-        while stop < last and boundaries[stop] - boundaries[start] < _BLOCK:
-            stop += 1
-        block = sums[boundaries[start] : boundaries[stop]]
-        for i in range(block.size):
-            block[i] = 0
+def _reduce(indices, values, counts, boundaries, first, last, cuts, window, patterns, mask, sums, nonzero, largest):  # type: ignore[no-untyped-def]
+    # regions first .. last - 1, as many at a time as the window holds, or a part of one: every rank's messages to their
+    # owners, its entries cuts[p, r] up to cuts[p, r + 1], are added in the window, a vector of zeros with the bits
+    # `patterns`. So every sum is made in rank order, the owner's own entry in its turn.
+    places = np.empty(counts.size, np.int64)
+    start, region = boundaries[first], first
+    for p in range(counts.size):
+        places[p] = _below(indices[p, : counts[p]], start)
+        cuts[p, first] = places[p]
+    while region < last:
+        stop, whole = start, region
+        while whole < last and boundaries[whole + 1] - start <= window.size:
+            whole += 1
+            stop = boundaries[whole]
+        if whole == region:
+            stop = start + window.size
         for p in range(counts.size):
-            row, step = indices[p, : counts[p]], 1 + counts[p] // cuts.shape[1]
-            if start == first:
-                cuts[p, first] = _before(row, boundaries[first], 0, row.size)
-            for r in range(start, stop):
-                cuts[p, r + 1] = _before(row, boundaries[r + 1], cuts[p, r], step)
-            messages = slice(cuts[p, start], cuts[p, stop])
-            _add(row[messages], values[p, messages], sums)
-        for r in range(start, stop):
-            nonzero[r], largest[r] = _looked_at(bits[boundaries[r] : boundaries[r + 1]], mask)
-        start = stop
+            row = indices[p, : counts[p]]
+            for r in range(region, whole):
+                places[p] = _add(row, values[p], places[p], boundaries[r + 1], window, start)
+                cuts[p, r + 1] = places[p]
+            if whole == region:
+                places[p] = _add(row, values[p], places[p], stop, window, start)
+        for r in range(region, max(whole, region + 1)):
+            lo, hi = max(start, boundaries[r]), min(stop, boundaries[r + 1])
+            count, most = _emptied(patterns[lo - start : hi - start], mask, sums[lo:hi])
+            nonzero[r] += count
+            largest[r] = max(largest[r], most)
+        start, region = stop, whole
 
 
 @njit(cache=True, nogil=True)
@@ -177,10 +191,11 @@ def summed_regions(
     bits, mask = magnitude_bits(sums)
     nonzero, largest = np.zeros(R, np.int64), np.zeros(R, bits.dtype)
     given = (chosen.indices, chosen.values, chosen.counts, boundaries.copy())  # writable: one compilation is enough
-    # where one thread's regions begin, the one before writes the same number
-    jobs = [
-        partial(_reduce, *given, first, last, cuts, sums, bits, mask, nonzero, largest) for first, last in _shares(R)
-    ]
+    found = (bits, nonzero, largest)
+    jobs = []
+    for first, last in _shares(R):  # where one thread's regions begin, the one before writes the same number
+        window = np.zeros(min(_WINDOW, sums.size), dtype)
+        jobs.append(partial(_reduce, *given, first, last, cuts, window, magnitude_bits(window)[0], mask, *found))
     with np.errstate(over="ignore", invalid="ignore"):  # of kernels in plain Python
         run_all(jobs, int(chosen.counts.sum()) + sums.size)
     if not np.isfinite(largest.view(dtype)).all():

@@ -12,7 +12,7 @@ import numpy as np
 from numba import get_num_threads, njit
 from numpy.typing import NDArray
 
-from commbounds.compressors._bits import ONE, PLACE, PRIME
+from commbounds.compressors._bits import ONE, lowest
 from commbounds.compressors._blocks import run_all
 from commbounds.compressors._magnitude import magnitude_bits
 
@@ -51,9 +51,8 @@ def _pass(bits, mask, level, indices, found):  # type: ignore[no-untyped-def]
         for w in range((tile.size + 63) // 64):
             word = words[w]
             while word:
-                rest = word & (word - ONE)
-                i = 64 * w + PLACE[(word ^ rest) % PRIME]
-                word = rest
+                i = 64 * w + lowest(word)
+                word &= word - ONE
                 largest = max(largest, tile[i] & mask)
                 if count < indices.size:
                     indices[count] = start + i

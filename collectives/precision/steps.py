@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part
-from commbounds.collectives.dense.messages import Messages, Rows, backwards, of_ranks, ring_scatter
+from commbounds.collectives.dense.messages import Messages, Rows, backwards, of_rank, ring_scatter
 
 
 class Plan(NamedTuple):
@@ -106,7 +106,7 @@ def plan_of(schedule: str, P: int, nodes: int | None) -> Plan:
         if nodes is None or nodes < 1 or P % nodes:
             raise ValueError(f"nodes must divide the {P} ranks, got {nodes}")
         parts, blocks = hierarchical_parts(P, nodes), P
-    steps = tuple(of_ranks(part.messages, P) for part in parts)
+    steps = tuple([of_rank(part.messages, rank) for rank in range(P)] for part in parts)
     return Plan(tuple(parts), steps, blocks, _speakers(parts, blocks, P))
 
 

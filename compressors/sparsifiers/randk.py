@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.compressors._bits import ONE, PLACE, PRIME
+from commbounds.compressors._bits import ONE, lowest
 from commbounds.compressors._blocks import BLOCK
 from commbounds.compressors._magnitude import LARGEST, finite_largest
 from commbounds.compressors._random import fill_bounded, key_from
@@ -57,9 +57,8 @@ def _gather(x, scale, chosen, indices, values):  # type: ignore[no-untyped-def]
     for w in range(chosen.size):
         word = chosen[w]
         while word:
-            rest = word & (word - ONE)
-            indices[count] = 64 * w + PLACE[(word ^ rest) % PRIME]
-            word = rest
+            indices[count] = 64 * w + lowest(word)
+            word &= word - ONE
             count += 1
     for i in range(indices.size):
         values[i] = np.float64(x[indices[i]]) * scale

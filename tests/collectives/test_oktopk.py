@@ -517,6 +517,25 @@ def test_the_split_alone():
     assert traffic.sent.tolist() == traffic.received.tolist() == [2, 2]
 
 
+@pytest.mark.parametrize("window", [1, 2, 7, 16, 64, 90])
+@pytest.mark.parametrize("edges", [[0, 90], [0, 0, 0, 3, 4, 4, 80, 90, 90], [0, 15, 30, 45, 60, 75, 90], [0, 90, 90]])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_regions_larger_and_smaller_than_what_is_summed_at_once(window, edges, threads, monkeypatch):
+    monkeypatch.setattr(split, "_WINDOW", window)
+    monkeypatch.setattr(_blocks, "_SERIAL_BELOW", 1)
+    monkeypatch.setattr(split, "get_num_threads", lambda: threads)
+    acc = stack(normal, 5, 90, window, np.float32)
+    acc[1], acc[2, 40:] = 0, 0  # nothing of one rank, nothing in some regions of another
+    chosen = passing(acc, least_keys(np.full(5, 0.5), acc.dtype, True), 90)
+    total = np.zeros(90, np.float32)
+    for row in acc:
+        total += np.where(np.abs(row) >= 0.5, row, np.float32(0))
+    sums, cuts, nonzero = split.summed_regions(chosen, np.array(edges))
+    assert sums.tobytes() == total.tobytes()
+    assert nonzero.tolist() == [np.count_nonzero(total[lo:hi]) for lo, hi in itertools.pairwise(edges)]
+    assert cuts.tolist() == [[int((row < edge).sum()) for edge in edges] for row in chosen.rows()]
+
+
 def test_states_are_values():
     local, cuts = np.ones(2), np.array([0, 1, 3])
     state = OkTopkState(1, 1, local, 1.0, cuts)

@@ -1,4 +1,8 @@
+import os
 import threading
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -53,3 +57,50 @@ def test_an_exception_in_a_job_reaches_the_caller(failing, monkeypatch):
 
     with pytest.raises(RuntimeError, match="of the job"):
         run_all([lambda: job(0), lambda: job(1)], 10)
+
+
+def test_jobs_that_wait_for_a_thread_are_done_by_the_caller(monkeypatch):
+    # the only helper is busy until all jobs are done: so is a pool that a fork left without threads
+    monkeypatch.setattr(_blocks, "_SERIAL_BELOW", 1)
+    busy, done = threading.Event(), []
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(busy.wait, 60)
+        monkeypatch.setattr(_blocks, "_helpers", lambda count: pool)
+        run_all([lambda j=j: done.append((j, threading.current_thread())) for j in range(3)], 10)
+        busy.set()
+    assert done == [(j, threading.current_thread()) for j in range(3)]
+
+
+def test_a_job_that_has_begun_ends_before_an_exception_reaches_the_caller(monkeypatch):
+    monkeypatch.setattr(_blocks, "_SERIAL_BELOW", 1)
+    begun, ended = threading.Event(), []
+
+    def fails():
+        assert begun.wait(60)
+        raise RuntimeError("of the first job")
+
+    def slow():
+        begun.set()
+        time.sleep(0.2)
+        ended.append(True)
+
+    with pytest.raises(RuntimeError, match="of the first job"):
+        run_all([fails, slow], 10)
+    assert ended == [True]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_forked_child_has_threads_of_its_own(monkeypatch):
+    monkeypatch.setattr(_blocks, "_SERIAL_BELOW", 1)
+    run_all([lambda: None] * 3, 10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # that the parent has threads is the point
+        child = os.fork()
+    if child == 0:
+        meet = threading.Barrier(3)
+        try:
+            run_all([lambda: meet.wait(60)] * 3, 10)
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

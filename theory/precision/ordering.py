@@ -379,6 +379,8 @@ def _grows(name: str, title: str, factor: Any, assumes: tuple[Hypothesis, ...], 
     )
 
 
+_LOOSE = "still true: the law is confronted within 10 %, and what is measured is up to 9 % above it"
+
 _GROWTH = (
     _grows(
         "ring",
@@ -389,6 +391,16 @@ _GROWTH = (
         note="So grows as sqrt(P), as is said in public (NVIDIA/Megatron-LM, issue 6199, read), against the sum "
         "itself and for terms of mean zero. Confronted within 10 %, from P = 3 on, up to 256 ranks: up to 9 % more "
         "where few terms are added, as sums of two numbers of as many digits often fall half-way between two of these.",
+        unpinned=for_one_reason(
+            _LOOSE,
+            "10/9 times the term 1/2",
+            "10/9 times the term P/2",
+            "without the term -1/P",
+            "0.9 times the term -1/P",
+            "10/9 times the term -1/P",
+            "exponent -2 of P",
+            "P + 1 for P",
+        ),
     ),
     _grows(
         "tree",
@@ -398,6 +410,7 @@ _GROWTH = (
         "On each of log2 P levels sums are rounded that have the variance of all P terms together.",
         note="Confronted within 10 %, from P = 4 on, up to 256 ranks: 7 to 9 % more for the same reason, at any "
         "number of ranks.",
+        unpinned=for_one_reason(_LOOSE, "10/9 times the bound", "P + 1 for P"),
     ),
     _grows(
         "wide_owner",
@@ -406,6 +419,7 @@ _GROWTH = (
         (t.WIDE_OWNERS,),
         "The sum is rounded once.",
         note="Confronted within 10 %, up to 256 ranks: 7 to 10 % more at two, 1 % from twelve on.",
+        unpinned=for_one_reason(_LOOSE, "10/9 times the bound"),
     ),
     Claim(
         name="precision.growth.all_to_all",

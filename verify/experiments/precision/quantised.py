@@ -24,9 +24,8 @@ _HUGE = 2.0**64
 
 def _blocks(schedule: str, case: Case) -> list[slice]:
     """Within which groups are counted."""
-    P, n = case.array.shape
-    counts: dict[str, int] = {"oneshot": 1, "hierarchical": case.settings.get("node", 1)}
-    count = counts.get(schedule, P)
+    n = case.array.shape[1]
+    count: int = {"oneshot": 1, "hierarchical": case.settings.get("node", 1)}.get(schedule, len(case.array))
     edges = np.concatenate([[0], np.cumsum([len(part) for part in np.array_split(np.arange(n), count)])])
     return [slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
