@@ -171,7 +171,7 @@ def report(
     exhibits : sequence of Exhibit
         Figures about more than one claim; each stands at the head of its column, if that has a finding.
     executor : concurrent.futures.Executor or None
-        Draws the claims' figures, where `book` is None; by default this process does.
+        Draws the figures, where `book` is None; by default this process does.
 
     Returns
     -------
@@ -193,6 +193,7 @@ def report(
     labels = [html.escape(f"{e.claim.name}: {e.status.text}", quote=True) for e in shown]
     prefixes = [f"f{i}-" for i in range(len(shown))]
     draws = map if workers is None else workers.map
+    drawn_exhibits = draws(_drawn_exhibit, exhibits, [f"e{place}-" for place in range(len(exhibits))])
     drawn = draws(partial(_drawing, book=own), [e.finding for e in shown], prefixes, labels)
     environment = Environment(
         loader=FunctionLoader(lambda name: files("commbounds.figures").joinpath(name).read_text("utf-8")),
@@ -215,7 +216,7 @@ def report(
         lacking=[e for e in entries if e.claim.stands is not Standing.HOLDS and not e.printed],
         surprises=[e for e in entries if not e.finding.as_stated],
         by_name={e.id: e for e in entries},
-        exhibits=_by_column(exhibits),
+        exhibits=_by_column(exhibits, drawn_exhibits),
         drawings={e.id: Markup(drawing) for e, drawing in zip(shown, drawn, strict=True)},
         asked=_asked(entries),
         counts={word: sum(e.status.word == word for e in entries) for word in MEANING},
@@ -284,12 +285,16 @@ def _columns(entries: Sequence[Entry]) -> Iterator[tuple[str, str, str, dict[str
         yield name, column.title if column else name.capitalize(), column.story if column else "", subjects
 
 
-def _by_column(exhibits: Sequence[Exhibit]) -> dict[str, list[tuple[Exhibit, Markup]]]:
+def _drawn_exhibit(exhibit: Exhibit, prefix: str) -> str:
+    """The exhibit's figure, as part of the page."""
+    svg = rendered(draw_exhibit(exhibit, heading=False), "svg").decode()
+    return inlined(svg, prefix, html.escape(exhibit.title, quote=True))
+
+
+def _by_column(exhibits: Sequence[Exhibit], drawings: Iterable[str]) -> dict[str, list[tuple[Exhibit, Markup]]]:
     """The exhibits of every column, with their drawings."""
     shown: dict[str, list[tuple[Exhibit, Markup]]] = {}
-    for place, exhibit in enumerate(exhibits):
-        svg = rendered(draw_exhibit(exhibit, heading=False), "svg").decode()
-        drawing = inlined(svg, f"e{place}-", html.escape(exhibit.title, quote=True))
+    for exhibit, drawing in zip(exhibits, drawings, strict=True):
         shown.setdefault(exhibit.column, []).append((exhibit, Markup(drawing)))
     return shown
 

@@ -1,15 +1,20 @@
-"""How many processes run tests; Hypothesis: its files, and its profiles, of which HYPOTHESIS_PROFILE names one."""
+"""How many processes run tests, with how many threads; Hypothesis: its files, and its profiles (HYPOTHESIS_PROFILE)."""
 
+import gc
 import os
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 _FOLDER = Path(os.environ.get("COMMBOUNDS_CACHE") or Path(tempfile.gettempdir()) / "commbounds-tests") / "hypothesis"
 set_hypothesis_home_dir(_FOLDER)
+# There are as many processes as processors: threads of BLAS beside them wait for each other, busily.
+for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+    os.environ.setdefault(_name, "1")  # of the processes that are started from here
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(_FOLDER))  # for processes that tests start
 
 # Examples run kernels that may have to be compiled first: their times say nothing.
@@ -28,3 +33,14 @@ def pytest_xdist_auto_num_workers(config):
     if config.getoption("benchmark_only", default=False):
         return 0
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Tests and claims stay until the end: the collector of garbage need not look through them again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -292,6 +292,16 @@ def program(*arguments, cwd, **environment):
     )
 
 
+@pytest.mark.parametrize(("arguments", "threads"), [(("claims", "majority.*"), "1"), (("bench", "--help"), None)])
+def test_blas_has_one_thread_but_where_speeds_are_compared(arguments, threads, monkeypatch):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    call(*arguments)
+    assert os.environ.get("OPENBLAS_NUM_THREADS") == threads
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    call(*arguments)
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
+
+
 def test_version_and_help(tmp_path):
     assert program("--version", cwd=tmp_path).stdout.strip().endswith(__version__)
     helped = program("--help", cwd=tmp_path)

@@ -194,7 +194,8 @@ def _confronted(names: list[str], budget: str, seed: int, executor: Executor | N
             yield confront_together(group, budget, seed)
         return
     short = min(groups, key=len, default=[])  # goes first: something is seen soon
-    groups.sort(key=lambda group: group is not short)
+    # then those of most claims, so that no long one is left for the end
+    groups.sort(key=lambda group: (group is not short, -len(group)))
     futures = {executor.submit(confront_together, group, budget, seed): group for group in groups}
     try:
         while futures:

@@ -15,7 +15,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from multiprocessing import connection
+from multiprocessing import connection, forkserver
 from queue import Empty, LifoQueue
 from typing import Any
 
@@ -47,7 +47,8 @@ class Processes(Executor):
     Parameters
     ----------
     workers : int or None
-        Most processes at a time, at least 1; a processor each by default. One is started when there is a task for it.
+        Most processes at a time, at least 1; a processor each by default. One is started when there is a task for it;
+        what they are forked from, where that can be had, is started at once.
     """
 
     def __init__(self, workers: int | None = None) -> None:
@@ -58,6 +59,7 @@ class Processes(Executor):
         self._context: Any = multiprocessing.get_context(method)
         if method == "forkserver":
             self._context.set_forkserver_preload([_PRELOADED])
+            forkserver.ensure_running()  # it imports while this process does
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="commbounds-process")
         # what was used last is used first: few tasks start few processes
         self._idle: LifoQueue[ProcessPoolExecutor] = LifoQueue()

@@ -110,8 +110,8 @@ class Measure(ABC):
     def read(self, run: CompressorRun) -> Reading | None:
         """The implementation's value on an array without sampling noise; None where it can only be sampled."""
 
-    def draws(self, run: CompressorRun, count: int) -> NDArray[np.float64]:
-        """(count,) unbiased observations of the value, from the run's own draws."""
+    def draws(self, run: CompressorRun, count: int, first: int = 0) -> NDArray[np.float64]:
+        """(count - first,) unbiased observations of the value, from the run's own draws but its `first` ones."""
         raise TypeError(f"{type(self).__name__} cannot be sampled")
 
 
@@ -199,8 +199,8 @@ class Distortion(Measure):
         unit = 1.0 / float(wide / top @ (wide / top)) if self.relative else top**2
         return Reading(value * unit, slack * unit)
 
-    def draws(self, run: CompressorRun, count: int) -> NDArray[np.float64]:
-        return self.of(run.c, run.x, run.drawn(count))
+    def draws(self, run: CompressorRun, count: int, first: int = 0) -> NDArray[np.float64]:
+        return self.of(run.c, run.x, run.drawn(count)[first:])
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Series
 from commbounds.verify.judgement import Judgement
 from commbounds.verify.methods import own_seeds
-from commbounds.verify.study import Study
+from commbounds.verify.study import Case, Curve, Outcome, Study
 
 Array = NDArray[Any]
 
@@ -90,7 +90,7 @@ def _divided(pairs: list[Pair]) -> list[Pair]:
 
 
 @dataclass
-class Curve:
+class SweptCurve:
     """A study's curve while it is measured."""
 
     judgement: Judgement
@@ -143,7 +143,8 @@ def series_of(judgements: Sequence[Judgement], seed: int) -> dict[str, tuple[Ser
         admissible at any point. Inputs are compressed once for all studies of the same set-ups.
     """
     found: dict[str, tuple[Series, ...]] = {}
-    swept: dict[Any, list[Curve]] = {}
+    swept: dict[Any, list[SweptCurve]] = {}
+    of_cases: list[tuple[Judgement, Sequence[Curve]]] = []
     for j in judgements:
         study = j.study
         found[study.claim] = ()
@@ -151,15 +152,20 @@ def series_of(judgements: Sequence[Judgement], seed: int) -> dict[str, tuple[Ser
             continue
         try:
             if not isinstance(study, CompressorStudy):
-                found[study.claim] = _own(j, own_seeds(seed, study.claim)[3])
+                assert isinstance(study, Study)
+                if callable(study.curves):
+                    found[study.claim] = _own(j, study.curves, own_seeds(seed, study.claim)[3])
+                else:
+                    of_cases.append((j, study.curves))
             elif study.domain.kind == "pair":
                 found[study.claim] = (_pairs(study, j.implementation),)
             else:
                 sweep = None if study.statement.axis == "n" else study.sweep
-                swept.setdefault((study.set_ups, sweep, study.drawn_at), []).append(Curve(j))
+                swept.setdefault((study.set_ups, sweep, study.drawn_at), []).append(SweptCurve(j))
         except Exception as error:
             j.error = error
-    again: dict[Any, list[Curve]] = {}
+    found |= _of_cases(of_cases, seed)
+    again: dict[Any, list[SweptCurve]] = {}
     for (set_ups, sweep, drawn_at), curves in swept.items():
         empty = _swept(set_ups, sweep, drawn_at, curves, seed, found)
         if sweep is not None and empty:
@@ -169,17 +175,80 @@ def series_of(judgements: Sequence[Judgement], seed: int) -> dict[str, tuple[Ser
     return found
 
 
-def _own(j: Judgement, seed: int) -> tuple[Series, ...]:
-    assert isinstance(j.study, Study)
-    curves = tuple(j.study.curves(j.implementation, seed)) if j.study.curves else ()
-    for series in curves:
+def _own(j: Judgement, draw: Callable[[Any, int], Iterable[Series]], seed: int) -> tuple[Series, ...]:
+    drawn = tuple(draw(j.implementation, seed))
+    for series in drawn:
         series.check()
-    return curves
+    return drawn
+
+
+class CurveOfCases:
+    """A curve of a study while its trial measures the cases of every point."""
+
+    def __init__(self, judgement: Judgement, curve: Curve) -> None:
+        self.judgement, self._curve = judgement, curve
+        self._rows: list[tuple[float, float, float, tuple[float, ...]]] = []
+
+    def add(self, place: float | None, cases: Sequence[Case]) -> None:
+        """Measure a point, where the claim's hypotheses admit a case of it, and a random one if there are any."""
+        study, curve, claim = self.judgement.study, self._curve, self.judgement.study.statement
+        pairs: list[Pair] = []
+        typical = 0
+        for number, case in enumerate(cases):
+            outcome = study.admitted(self.judgement.implementation, case)
+            if not isinstance(outcome, Outcome):
+                continue
+            bound, measured = float(bound_at(claim, outcome.values)), float(outcome.measured)
+            if bound or not curve.relative:
+                pairs.append(Pair(measured / bound, 1.0) if curve.relative else Pair(measured, bound))
+                typical += number < curve.typical
+                place = outcome.values[curve.axis] if place is None else place
+        if pairs and place is not None and (typical or not curve.typical):
+            first = pairs[0].bound
+            farthest = max(pairs, key=lambda pair: _beyond(claim, Pair(pair.value, first)))
+            shares = np.quantile([pair.value for pair in pairs[:typical]], (0.05, 0.5, 0.95)) if typical else ()
+            self._rows.append((float(place), first, farthest.value, tuple(map(float, shares))))
+
+    def series(self) -> Series | None:
+        """What was measured; None where that is nothing: the claim is about other cases."""
+        curve = self._curve
+        if not self._rows:
+            return None
+        x, bound, worst, shares = (list(column) for column in zip(*self._rows, strict=True))
+        low, mid, high = map(list, zip(*shares, strict=True)) if curve.typical else ([], [], [])
+        return Series(curve.label, curve.axis, x, bound, worst, low, mid, high, relative=curve.relative)
+
+
+def _of_cases(listed: Sequence[tuple[Judgement, Sequence[Curve]]], seed: int) -> dict[str, tuple[Series, ...]]:
+    """The curves that are data, by claim: claims of a subject that share points share what is run on their cases."""
+    made: dict[str, list[CurveOfCases]] = {j.study.claim: [] for j, _ in listed}
+    sources: dict[Any, tuple[Curve, list[CurveOfCases]]] = {}
+    for j, curves in listed:
+        for curve in curves:
+            measured = CurveOfCases(j, curve)
+            made[j.study.claim].append(measured)
+            source = curve.points if callable(curve.points) else id(curve.points)
+            sources.setdefault((j.study.subject, source), (curve, []))[1].append(measured)
+    for (subject, _), (curve, members) in sources.items():
+        try:
+            for place, cases in curve.at(own_seeds(seed, subject)[3]):
+                for member in members:
+                    _guarded(member.judgement, partial(member.add, place, cases))
+        except Exception as error:
+            for member in members:
+                member.judgement.error = member.judgement.error or error
+    found: dict[str, tuple[Series, ...]] = {}
+    for j, _ in listed:
+        drawn = [measured.series() for measured in made[j.study.claim]]
+        found[j.study.claim] = tuple(series for series in drawn if series is not None)
+        if drawn and not found[j.study.claim] and j.error is None:
+            j.error = ValueError(f"no case of the curves of {j.study.claim} was measured")
+    return found
 
 
 def _swept(
-    set_ups: SetUps, sweep: Sweep | None, drawn_at: int, curves: list[Curve], seed: int, found: dict[str, Any]
-) -> list[Curve]:
+    set_ups: SetUps, sweep: Sweep | None, drawn_at: int, curves: list[SweptCurve], seed: int, found: dict[str, Any]
+) -> list[SweptCurve]:
     """Measure the curves that share their points; those without any."""
     implementation = curves[0].judgement.implementation
     axis, points = _points(set_ups, sweep, drawn_at, implementation)
@@ -187,7 +256,7 @@ def _swept(
     for number, point in enumerate(points):
         inputs = Inputs(set_ups, point, [*entropy, number])
         for curve in curves:
-            _guarded(curve, point, inputs)
+            _guarded(curve.judgement, partial(curve.add, point, inputs))
     # a refuted claim whose violation does not show is drawn at all scales
     hidden = [c for c in curves if c.study.statement.stands is not Standing.HOLDS and not _passed(c)]
     for curve in hidden:
@@ -195,26 +264,27 @@ def _swept(
     for number, point in enumerate(points if hidden else ()):
         inputs = Inputs(set_ups, point, [*entropy, number])
         for curve in hidden:
-            _guarded(curve, point, inputs, scaled=True)
+            _guarded(curve.judgement, partial(curve.add, point, inputs, scaled=True))
     empty = []
     for curve in curves:
         series = None if curve.judgement.error is not None else curve.series(axis)
         if series is None:
-            empty.append(Curve(curve.judgement))
+            empty.append(SweptCurve(curve.judgement))
         else:
             found[curve.study.claim] = (series,)
     return [curve for curve in empty if curve.judgement.error is None]
 
 
-def _guarded(curve: Curve, point: Point, inputs: Inputs, scaled: bool = False) -> None:
-    if curve.judgement.error is None:
+def _guarded(judgement: Judgement, measure: Callable[[], Any]) -> None:
+    """What raises becomes the study's error; nothing more is measured for it then."""
+    if judgement.error is None:
         try:
-            curve.add(point, inputs, scaled)
+            measure()
         except Exception as error:
-            curve.judgement.error = error
+            judgement.error = error
 
 
-def _passed(curve: Curve) -> bool:
+def _passed(curve: SweptCurve) -> bool:
     """Whether a value lies visibly on the wrong side of its bound."""
     claim = curve.study.statement
     return any(_beyond(claim, pair) > 1e-3 * abs(pair.bound) + 1e-6 for _, row in curve.measured for pair in row.every)
@@ -378,9 +448,9 @@ def _measured(study: CompressorStudy, run: CompressorRun) -> Pair | None:
 
 def _mean_of_draws(study: CompressorStudy, run: CompressorRun, most: int) -> tuple[float, float]:
     """The mean of draws and its standard error: of ten, twenty, forty, ..., until it is known well, or of `most`."""
-    count = min(_FIRST_DRAWS, most)
+    count, draws = min(_FIRST_DRAWS, most), np.empty(0)
     while True:
-        draws = study.measure.draws(run, count)
+        draws = np.concatenate([draws, study.measure.draws(run, count, draws.size)])
         mean, error = float(draws.mean()), float(draws.std() / np.sqrt(count))
         # equal draws say nothing of how often there is another one
         if count == most or 0.0 < error <= _KNOWN_WELL * abs(mean):

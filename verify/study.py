@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, TypeVar
@@ -128,6 +128,43 @@ class Stream:
     unit: float = 1.0
     cost: float = 4
     values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Bound against measurement along an axis, as data: the cases to measure, which the study's own trial measures.
+
+    Parameters
+    ----------
+    axis, label : str
+        As for `Series`.
+    points : sequence of (value, case), or callable (seed) -> iterable of (value, cases)
+        Where on the axis, ascending, and what is measured there: one case, or several, of which the first gives the
+        bound and the farthest on the wrong side of it is drawn. Cases that the claim's hypotheses keep out are left
+        out. The value None stands for what a symbol named like the axis is in the first case.
+    typical : int
+        How many of the first cases of a point are random inputs: their quantiles are drawn, and a point where none of
+        them is measured is left out.
+    relative : bool
+        Whether to divide by the bound, case by case.
+    """
+
+    axis: str
+    label: str
+    points: Sequence[tuple[float | None, Case]] | Callable[[int], Iterable[tuple[float | None, Sequence[Case]]]]
+    typical: int = 0
+    relative: bool = False
+
+    def at(self, seed: int) -> Iterable[tuple[float | None, Sequence[Case]]]:
+        """The points, of cases not measured before; inputs that are drawn are drawn by this seed."""
+        if callable(self.points):
+            return self.points(seed)
+        return [(value, (Case(case.settings, case.x, case.exact),)) for value, case in self.points]
+
+
+def over(axis: str, label: str, cases: Iterable[Case]) -> Curve:
+    """The curve of one case a point, over what a symbol named `axis` is in it."""
+    return Curve(axis, label, [(None, case) for case in cases])
 
 
 def shared(factory: Callable[..., Source]) -> Callable[..., Source]:
@@ -333,8 +370,9 @@ class Study(AnyStudy):
         The cases that theory calls extremal: on each, the stated tightness must be attained.
     streams : callable (implementation) -> sequence of Stream
         What a sequential test draws.
-    curves : callable (implementation, seed) -> sequence of Series
-        Bound against measurement over the claim's natural parameter.
+    curves : sequence of Curve, or callable (implementation, seed) -> sequence of Series
+        Bound against measurement over the claim's natural parameter: cases for the trial, or, where a point is not
+        made of cases (the mean of many runs), what draws them.
     enumerated : str
         What the grid enumerates, in words.
     parameters : dict
@@ -352,7 +390,7 @@ class Study(AnyStudy):
     mutate: Callable[[np.random.Generator, Case], Case] | None = None
     extremal: Callable[[Budget], Iterator[Case]] | None = None
     streams: Callable[[Any], Sequence[Stream]] | None = None
-    curves: Callable[[Any, int], Sequence[Series]] | None = None
+    curves: Sequence[Curve] | Callable[[Any, int], Iterable[Series]] = ()
     enumerated: str = ""
     parameters: dict[str, str] = field(default_factory=dict)
     known: Callable[[Any, Case], Mapping[str, Any]] | None = None

@@ -69,7 +69,7 @@ def _folded(P: int, blocks: int, parts: list[Part]) -> list[Part]:
         return parts
     first, step, every = np.zeros_like(odd), np.zeros_like(odd), np.full_like(odd, blocks)
     fold = np.stack([step, odd, odd - 1, first, every], axis=1)
-    return [Part("fold", fold, True), *parts, Part("unfold", fold[:, [0, 2, 1, 3, 4]], False)]
+    return [Part("fold", fold, True), *parts, Part("unfold", fold[:, [0, 2, 1, 3, 4]].copy(), False)]
 
 
 def recursive_doubling_parts(P: int) -> list[Part]:

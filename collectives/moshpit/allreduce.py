@@ -73,7 +73,7 @@ def _slot_orders(slots: Any, shape: tuple[int, int, int], rng: Any) -> NDArray[n
     if isinstance(slots, str):
         if slots not in ("rank", "sample"):
             raise ValueError(f"slots must be 'rank', 'sample' or permutations, got {slots!r}")
-        orders = np.broadcast_to(np.arange(shape[2]), shape).astype(np.int64)
+        orders = np.broadcast_to(np.arange(shape[2]), shape).astype(np.int64, order="C")
         return checked_rng(rng, "slots='sample'").permuted(orders, axis=2) if slots == "sample" else orders
     orders = np.asarray(slots)
     if orders.shape != shape or orders.dtype.kind not in "iu":

@@ -95,24 +95,6 @@ def _add(ia, va, ib, vb, indices, values):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True, nogil=True)
-def _mark(values, k, kept):  # type: ignore[no-untyped-def]
-    # kept[i] for the k largest |values[i]|, 1 <= k <= size; of equal ones the first; NaN (of sums that overflow) is
-    # infinite
-    magnitudes = np.abs(values)
-    for i in range(values.size):
-        if np.isnan(magnitudes[i]):
-            magnitudes[i] = np.inf
-    level = np.partition(magnitudes, values.size - k)[values.size - k]
-    spare = k
-    for i in range(values.size):
-        spare -= magnitudes[i] > level
-    for i in range(values.size):
-        tied = magnitudes[i] == level and spare > 0
-        kept[i] = magnitudes[i] > level or tied
-        spare -= tied
-
-
 def added(a: Entries, b: Entries) -> Entries:
     """The sum of two sparse vectors; an entry that cancels stays, as a zero."""
     indices = np.empty(a.indices.size + b.indices.size, np.int64)
@@ -121,11 +103,24 @@ def added(a: Entries, b: Entries) -> Entries:
     return Entries(indices[:count], values[:count])
 
 
+def largest_marked(values: NDArray[Any], k: int) -> NDArray[np.bool_]:
+    """Which of the values are the `k` largest in magnitude (all, where there are fewer).
+
+    Of equal ones the first are. NaN, of sums that overflow, is as large as infinity.
+    """
+    if not 0 < k < values.size:
+        return np.full(values.size, k > 0)
+    magnitudes = np.abs(values)
+    magnitudes[np.isnan(magnitudes)] = np.inf
+    level = np.partition(magnitudes, values.size - k)[values.size - k]
+    marked: NDArray[np.bool_] = magnitudes > level
+    marked[np.flatnonzero(magnitudes == level)[: k - np.count_nonzero(marked)]] = True
+    return marked
+
+
 def strongest(entries: Entries, k: int) -> tuple[Entries, Entries]:
     """The `k` entries largest in magnitude (all, where there are fewer), and the rest; ties go to the lowest index."""
-    kept = np.full(entries.indices.size, k > 0)
-    if 0 < k < kept.size:
-        _mark(entries.values, k, kept)
+    kept = largest_marked(entries.values, k)
     return Entries(entries.indices[kept], entries.values[kept]), Entries(entries.indices[~kept], entries.values[~kept])
 
 

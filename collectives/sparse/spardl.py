@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.cuts import even_cuts
@@ -23,6 +22,7 @@ from commbounds.collectives.sparse.entries import (
     added,
     checked_choice,
     dense_vector,
+    largest_marked,
     left_over,
     of_all_ranks,
     strongest,
@@ -134,35 +134,11 @@ def _checked_sag(h: int, d: int, synchronise: str, sag_entries: int | None) -> i
     return checked_count("sag_entries", sag_entries, -(-h // d), h)
 
 
-@njit(cache=True, nogil=True)
-def _take(row, start, stop, indices, values):  # type: ignore[no-untyped-def]
-    # move the indices.size largest entries of row[start:stop] out, in ascending order; of equal ones the first; NaN (of
-    # sums that overflow) is infinite
-    h = indices.size
-    if h == 0:
-        return
-    magnitudes = np.abs(row[start:stop])
-    for i in range(magnitudes.size):
-        if np.isnan(magnitudes[i]):
-            magnitudes[i] = np.inf
-    level = np.partition(magnitudes, magnitudes.size - h)[magnitudes.size - h]
-    spare = h
-    for i in range(magnitudes.size):
-        spare -= magnitudes[i] > level
-    count = 0
-    for i in range(magnitudes.size):
-        tied = magnitudes[i] == level and spare > 0
-        if magnitudes[i] > level or tied:
-            indices[count], values[count] = start + i, row[start + i]
-            row[start + i] = 0
-            count += 1
-        spare -= tied
-
-
-def _largest_of_block(row: NDArray[Any], cuts: NDArray[np.int64], block: int, h: int) -> Entries:
+def _largest_of_block(row: Array, cuts: NDArray[np.int64], block: int, h: int) -> Entries:
     """The `h` largest entries of a block, which leave the row."""
-    entries = Entries(np.empty(h, np.int64), np.empty(h, row.dtype))
-    _take(row, cuts[block], cuts[block + 1], entries.indices, entries.values)
+    places = cuts[block] + np.flatnonzero(largest_marked(row[cuts[block] : cuts[block + 1]], h))
+    entries = Entries(places, row[places])
+    row[places] = 0
     return entries
 
 

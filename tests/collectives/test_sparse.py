@@ -260,21 +260,19 @@ def plain(function):
     return getattr(function, "py_func", function)
 
 
-@given(st.lists(st.integers(-3, 3), min_size=1, max_size=12), st.data())
-def test_selecting_kernels_as_plain_python(values, data):
-    row, k = np.array(values, np.float64), data.draw(st.integers(1, len(values)))
-    marks, plain_marks = np.zeros((2, row.size), np.bool_)
-    shared._mark(row, k, marks)
-    plain(shared._mark)(row, k, plain_marks)
-    assert marks.tolist() == plain_marks.tolist()
-    first, second = row.copy(), row.copy()
-    out = [(np.zeros(k, np.int64), np.zeros(k)) for _ in range(2)]
-    spardl_module._take(first, 0, row.size, *out[0])
-    plain(spardl_module._take)(second, 0, row.size, *out[1])
-    assert first.tolist() == second.tolist() == np.where(marks, 0, row).tolist()
-    for a, b in zip(*out, strict=True):
-        assert a.tolist() == b.tolist()
-    assert np.flatnonzero(marks).tolist() == out[0][0].tolist()
+@given(st.lists(st.sampled_from([*range(-3, 4), np.inf, -np.inf, np.nan]), min_size=1, max_size=12), st.data())
+def test_the_largest_are_marked_and_leave_a_block(values, data):
+    """NaN is as large as infinity, and the first of equals goes first."""
+    row, k = np.array(values, np.float64), data.draw(st.integers(0, len(values) + 1))
+    magnitudes = [np.inf if np.isnan(v) else abs(v) for v in values]
+    largest = sorted(sorted(range(row.size), key=lambda i: -magnitudes[i])[:k])
+    marks = shared.largest_marked(row, k)
+    assert np.flatnonzero(marks).tolist() == largest
+    padded = np.concatenate([[9.0], row, [9.0]])
+    entries = spardl_module._largest_of_block(padded, np.array([0, 1, row.size + 1, row.size + 2]), 1, k)
+    assert entries.indices.tolist() == [1 + i for i in largest]
+    np.testing.assert_array_equal(entries.values, row[largest])
+    np.testing.assert_array_equal(padded, [9.0, *np.where(marks, 0, row), 9.0])
 
 
 @given(st.sets(st.integers(0, 9)), st.sets(st.integers(0, 9)))

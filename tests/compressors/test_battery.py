@@ -297,10 +297,11 @@ def test_results_do_not_depend_on_the_number_of_threads(c, dtype, monkeypatch):
 @every_dtype
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="there is nothing compiled")
 def test_no_kernel_is_compiled_once_more_for_a_read_only_array(c, dtype):
+    modules = [m for name, m in sys.modules.items() if name.startswith("commbounds.compressors.")]
+    kernels = list({id(v): v for m in modules for v in vars(m).values() if isinstance(v, Dispatcher)}.values())
+
     def variants():
-        modules = [m for name, m in sys.modules.items() if name.startswith("commbounds.compressors.")]
-        kernels = {id(v): v for m in modules for v in vars(m).values() if isinstance(v, Dispatcher)}.values()
-        return {kernel.py_func.__qualname__: len(kernel.signatures) for kernel in kernels}
+        return [(kernel.py_func.__qualname__, len(kernel.overloads)) for kernel in kernels]
 
     for x in inputs(c, dtype).values():
         expected = c(x, rng()).tobytes()

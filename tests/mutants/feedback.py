@@ -37,6 +37,13 @@ class DoublesTheResidual(EF14):
         return 2 * state.memory + gradient, None
 
 
+class NegatesTheResidual(EF14):
+    """Keeps what was left out with the wrong sign."""
+
+    def after(self, state, offered, momentum, sent):
+        return FeedbackState(-super().after(state, offered, momentum, sent).memory)
+
+
 class ReplacesTheEstimate(EF21):
     """Takes the compressed correction for the new estimate."""
 
@@ -149,6 +156,40 @@ class LastWorkerForgets(FeedbackSGD):
         return replace(after, workers=(*others, replace(last, memory=np.zeros_like(last.memory)))), traffic
 
 
+class SwapsTheMemories(FeedbackSGD):
+    """Gives every worker what the one before it remembers, after every step."""
+
+    def step(self, gradients, state, rng=None):
+        after, traffic = super().step(gradients, state, rng)
+        return replace(after, workers=(after.workers[-1], *after.workers[:-1])), traffic
+
+
+class LosesTheLastResidual(FeedbackSGD):
+    """Drops what the last worker left out, unless it is alone."""
+
+    def step(self, gradients, state, rng=None):
+        after, traffic = super().step(gradients, state, rng)
+        *others, last = after.workers
+        kept = last if not others else replace(last, memory=np.zeros_like(last.memory))
+        return replace(after, workers=(*others, kept)), traffic
+
+
+class ShortensTheStep(FeedbackSGD):
+    """Moves nine tenths as far."""
+
+    def step(self, gradients, state, rng=None):
+        after, traffic = super().step(gradients, state, rng)
+        return replace(after, weights=0.1 * state.weights + 0.9 * after.weights), traffic
+
+
+class HalvesTheMemories(FeedbackSGD):
+    """Halves what every worker remembers, after every step."""
+
+    def step(self, gradients, state, rng=None):
+        after, traffic = super().step(gradients, state, rng)
+        return replace(after, workers=tuple(replace(w, memory=w.memory / 2) for w in after.workers)), traffic
+
+
 class ForgetsTheEstimate(FeedbackSGD):
     """Takes the average correction for the estimate."""
 
@@ -186,6 +227,7 @@ MUTANTS = (
     Mutant(ForgetsTheResidual, "EF14", "feedback.ef14.residual", EXACT),
     Mutant(AddsTheMessageToTheResidual, "EF14", "feedback.ef14.residual_simple", EXACT),
     Mutant(DoublesTheResidual, "EF14", "feedback.ef14.residual", SEARCH),
+    Mutant(NegatesTheResidual, "EF14", "feedback.ef14.strongly_convex", EXACT),
     Mutant(ReplacesTheEstimate, "EF21", "feedback.ef21.contraction", EXACT),
     Mutant(SubtractsTheCorrection, "EF21", "feedback.ef21.contraction", SEARCH),
     Mutant(SendsTheGradient, "EF21", "feedback.ef21.contraction", EXACT),
@@ -200,6 +242,10 @@ MUTANTS = (
     Mutant(LastWorkerForgets, _SGD, "feedback.arc.bound", SEARCH),
     Mutant(SameDrawsInEveryStep, _SGD, "feedback.arc.single_node", EXACT),
     Mutant(SketchesOfOneColumn, _SGD, "feedback.arc.speedup", SEARCH),
+    Mutant(LosesTheLastResidual, _SGD, "feedback.ef14.strongly_convex_workers", SEARCH),
+    Mutant(SwapsTheMemories, _SGD, "feedback.ef21.strongly_convex_workers", SEARCH),
+    Mutant(ShortensTheStep, _SGD, "feedback.ef21.rate_share", SEARCH),
+    Mutant(HalvesTheMemories, _SGD, "feedback.ef14.rate_share", SEARCH),
     Mutant(ForgetsTheEstimate, _SGD, "feedback.ef21.rate", SEARCH),
     Mutant(ForgetsTheWorkers, _SGD, "feedback.ef14.telescoping", SEARCH),
     Mutant(FirstWorkerDecides, _SGD, "feedback.arc.single_node", EXACT),

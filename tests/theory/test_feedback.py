@@ -161,13 +161,27 @@ def test_small_steps_of_plain_descent_are_those_of_ef21():
 
 
 @pytest.mark.parametrize(("q", "L", "mu"), [(0.25, 1.0, 0.1), (0.5, 3.0, 2.0), (0.9, 10.0, 0.01)])
-def test_ef21s_convex_rate_is_the_one_of_its_authors_code(q, L, mu):
+@pytest.mark.parametrize("claim", ["ef14.strongly_convex", "ef21.strongly_convex", "ef21.strongly_convex_workers"])
+def test_the_convex_rate_is_the_one_of_its_authors_code(claim, q, L, mu):
     step = 2 / (L + mu) * (1 - q) / (1 + q)
     inner = np.sqrt((L - mu) ** 2 + 16 * L * mu * q / (1 + q) ** 2)
     multiplier = step / (L + mu) * ((1 - q) * (L - mu) + (1 + q) * inner)
-    values = {"alpha": 1 - q * q, "smoothness": L, "convexity": mu, "slope": 0, "lag": 1}
-    bound = BOOK["feedback.ef21.strongly_convex"].bound(**values)
+    values = {"alpha": 1 - q * q, "smoothness": L, "convexity": mu}
+    values |= {"virtual": 0, "residual": 1} if claim.startswith("ef14") else {"slope": 0, "lag": 1}
+    bound = BOOK[f"feedback.{claim}"].bound(**values)
     assert float(bound) == pytest.approx(q + (1 + q) * (L - mu) * multiplier / 4)
+
+
+def test_ef14s_convex_potential_is_q_times_its_authors():
+    q, away, residual = 0.36, np.array([1.0, -2.0]), np.array([0.5, 3.0])
+    matrix = np.array([[1, -1], [-1, 1 + 1 / q]])
+    theirs = sum(v @ matrix @ v for v in np.stack([away, residual], axis=1))
+    values = {"alpha": 1 - q * q, "smoothness": 3.0, "convexity": 1.0}
+    one = BOOK["feedback.ef14.strongly_convex"].bound(**values, virtual=0, residual=1)
+    ours = BOOK["feedback.ef14.strongly_convex"].bound(
+        **values, virtual=((away - residual) ** 2).sum(), residual=(residual**2).sum()
+    )
+    assert float(ours / one) == pytest.approx(q * theirs)
 
 
 def test_the_first_step_of_compressed_gradient_descent_is_too_short():

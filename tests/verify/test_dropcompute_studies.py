@@ -34,7 +34,7 @@ def verdict(study, implementation, wanted):
     return found.evidence[Method.SEARCH].verdict
 
 
-@pytest.mark.parametrize("factor", [2, 4, 8, 0.5])
+@pytest.mark.parametrize("factor", [1, 2, 4, 8, 0.5])
 def test_wrong_step_sizes_are_seen_without_any_quadratic(factor):
     def twin(start, gradient, noise, batches, learning_rate):
         return random_batch_sgd(start, gradient, noise, batches, factor * learning_rate)
@@ -43,8 +43,7 @@ def test_wrong_step_sizes_are_seen_without_any_quadratic(factor):
         return case.settings["f"] in ("two wells", "waves", "teeth")
 
     study = EXPERIMENTS["dropcompute.sgd.nonconvex"]
-    assert verdict(study, random_batch_sgd, wanted) is Verdict.SURVIVED
-    assert verdict(study, twin, wanted) is Verdict.REFUTED
+    assert verdict(study, twin, wanted) is (Verdict.SURVIVED if factor == 1 else Verdict.REFUTED)
 
 
 def test_the_grid_of_convex_runs_leaves_out_what_the_book_leaves_out():

@@ -34,6 +34,14 @@ def test_floors_fall_with_arc_and_stop_with_biased_top_k():
     assert arc.y[-1] < topk.y[-1] / 2
 
 
+def test_worst_functions_come_near_to_what_is_proved():
+    panels = EXHIBITS["feedback.shares"]("quick", 0).panels
+    assert len(panels) == 6
+    for panel in panels:
+        for most, come_to in zip(panel.lines[::2], panel.lines[1::2], strict=True):
+            assert all(0.97 * m < c <= m for m, c in zip(most.y, come_to.y, strict=True)), panel.title
+
+
 def test_what_is_timed_computes_the_same():
     gradients = np.random.default_rng(1).standard_normal((3, 8, 500), np.float32)
     theirs, mine = (work(np.zeros(500, np.float32), gradients, 5, 20) for work in (by_numpy, ours))

@@ -1,10 +1,13 @@
+import numpy as np
 import sympy as sp
 
+from commbounds.collectives import COLLECTIVES
 from commbounds.theory import claims
 from commbounds.verify import gradients
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.judgement import Judgement
 from commbounds.verify.series import Pair, series_of
+from commbounds.verify.study import Case, Curve, Outcome, Study, Unmeasured, over
 
 
 def drawn(name):
@@ -77,3 +80,74 @@ def test_ratio_that_rounding_hides_is_left_out():
     assert Pair(1.2e-9, 1e-9, slack=1e-9).over_the_bound() is None
     assert Pair(1.0, 0.0).over_the_bound().value == float("inf")
     assert Pair(1.0, 2.0, slack=1e-9).over_the_bound() == Pair(0.5, 1.0)
+
+
+# --- curves of cases -------------------------------------------------------------------------------------------------
+
+
+def words_of_a_ring(ring, case):
+    _, traffic = ring(np.ones((case.settings["P"], case.settings["n"])))
+    return Outcome(int(traffic.sent.max()), {"P": case.settings["P"], "n": case.settings["n"]})
+
+
+def ring_curve(*curves, trial=words_of_a_ring):
+    """The judgement of a study of the ring's words that has these curves, and what is drawn."""
+    cases = [Case({"P": 2, "n": 4})]
+    study = Study(
+        "dense.ring.critical_path", "ring_allreduce", trial, corpus=lambda _budget: iter(cases), curves=curves
+    )
+    judgement = Judgement(study, study.implementation({}))
+    return judgement, series_of([judgement], 0)[study.claim]
+
+
+def test_a_curve_is_its_cases_measured_by_the_trial_of_the_study():
+    ranks = (2, 4, 8)
+    judgement, (series,) = ring_curve(over("P", "n = 16", (Case({"P": P, "n": 16}) for P in ranks)))
+    assert judgement.error is None
+    assert series.x == list(ranks)
+    assert series.bound == [float(claims()["dense.ring.critical_path"].bound(P=P, n=16)) for P in ranks]
+    assert series.worst == series.bound
+    assert series.random_mid == []
+
+
+def test_random_cases_have_quantiles_and_the_farthest_of_all_is_the_worst():
+    def points(_seed):
+        yield 4.0, [Case({"P": 4, "n": n}) for n in (16, 32, 64)]
+
+    _, (series,) = ring_curve(Curve("P", "three lengths", points, typical=2))
+    small, middle, large = (claims()["dense.ring.critical_path"].bound(P=4, n=n) for n in (16, 32, 64))
+    assert series.bound == [float(small)]
+    assert series.worst == [float(large)]
+    assert series.random_mid == [float(small + middle) / 2]
+
+
+def test_curves_without_a_case_of_the_claim_are_an_error():
+    def kept_out(_ring, _case):
+        return Unmeasured("nothing reaches it")
+
+    judgement, drawn_curves = ring_curve(over("P", "none", [Case({"P": 2, "n": 4})]), trial=kept_out)
+    assert drawn_curves == ()
+    assert "no case of the curves" in str(judgement.error)
+
+
+def test_claims_about_a_subject_share_what_their_curves_run():
+    calls = []
+
+    def counted(*arguments, **options):
+        calls.append(arguments)
+        return COLLECTIVES["topk_allgather"](*arguments, **options)
+
+    studies = [study for study in EXPERIMENTS.values() if study.subject == "topk_allgather" and study.curves]
+    alone = []
+    for study in studies:
+        series_of([Judgement(study, counted)], 0)
+        alone.append(len(calls))
+        calls.clear()
+    judgements = [Judgement(study, counted) for study in studies]
+    series_of(judgements, 0)
+    assert all(j.error is None for j in judgements)
+    assert 0 < len(calls) < sum(alone)
+    points = {study.curves[0].points for study in studies}
+    assert len(calls) == sum(
+        max(n for n, study in zip(alone, studies, strict=True) if study.curves[0].points is p) for p in points
+    )

@@ -7,6 +7,7 @@ import sympy as sp
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing, for_one_reason
 from commbounds.theory.feedback import terms as t
 from commbounds.theory.feedback.momentum import MOMENTUM_CLAIMS
+from commbounds.theory.feedback.shares import share_claims
 from commbounds.theory.quantities import P, alpha
 from commbounds.theory.sources import FOLKLORE, KARIMIREDDY_2019, derived
 
@@ -104,6 +105,8 @@ _EF14 = (
         axis="horizon",
         unpinned=_RATE_LOOSE,
         note="M is the largest norm of the step size times a worker's gradient, so the second term falls like gamma^2. "
+        "With 1 - L gamma in place of a half, the same proof has 2 gap/(gamma (1 - L gamma) T) and L^2/(1 - L gamma) "
+        "times the residual: half of it for small steps. "
         "Noisy gradients pass this bound: one worker that leaves nothing out, begun at the minimiser of x^2/2, has 0 "
         "on the right and moves away.",
     ),
@@ -155,6 +158,51 @@ _EF14 = (
         unpinned=(*_RATE_LOOSE, *_NOISE_LOOSE),
         note="Of the noise only the term of plain SGD is divided by P: what compression leaves out need not cancel. "
         "It falls like gamma^2, so that the first two terms decide for small steps.",
+    ),
+)
+
+_CONVEX_FACTOR = (((1 - t.root) * t.spread + t.waved) / 2) ** 2
+"""z^2, where z^2 = (1 - q) k z + q."""
+_APART = (
+    "What workers' vectors differ from their averages by has no part in the step: for that, z^2 {} is at least q^2 {} "
+    "less the multiplier times {}, as (1 + q)(z^2 - q^2) >= q (z^2 - q)."
+)
+
+_EF14_CONVEX = (
+    Claim(
+        name="feedback.ef14.strongly_convex",
+        title="EF14 with one worker: q ||x - e - x*||^2 + ||e||^2 falls by EF21's z^2, where z^2 = (1 - q) k z + q",
+        relation=Le(t.VIRTUAL_ENERGY, _CONVEX_FACTOR * (t.root * t.virtual + t.residual)),
+        assumes=(t.CONTRACTIVE, t.ONE_CONVEX_WORKER, t.EF21_CONVEX_STEP),
+        source=t.THOMSEN_2025.official_code(
+            "step size, potential and rate in certificates/EF/upper_bound_CAS.wls and theory_helpers.py: Theorem 1",
+            "x+ - e+ = x - e - gamma grad. z^2 (q ||x - e - x*||^2 + ||e||^2) less the same after the step is what "
+            "contraction leaves over, q z^2 (1 - q)^2/((1 + q)(z^2 - q) m^2), m = (L + mu)/2, times what (L + mu) "
+            "<grad, x - x*> leaves over L mu ||x - x*||^2 + ||grad||^2, and the square of (1 + q)(z^2 - q) e + q (1 - "
+            "z^2)(x - x*) - q (1 - q) grad/m over (1 + q)(z^2 - q).",
+            "The code multiplies the potential by 1/q, and writes the rate as for EF21.",
+        ),
+        tightness=1,
+        extremal="x^2/2 times mu or L, the compressor that returns 1 - q of its input, and the residual for which the "
+        "square is zero",
+        axis="alpha",
+        note="About one step: whether the same state comes again is not said.",
+    ),
+    Claim(
+        name="feedback.ef14.strongly_convex_workers",
+        title="EF14 with any number of workers of one minimiser: q ||x - e - x*||^2 + mean ||e_i||^2 falls by z^2",
+        relation=Le(t.VIRTUAL_ENERGY, _CONVEX_FACTOR * (t.root * t.virtual + t.residual)),
+        assumes=(t.CONTRACTIVE, t.CONVEX_WORKERS, t.COMMON_MINIMISER, t.EF21_CONVEX_STEP),
+        source=t.THOMSEN_2026.official_code(
+            "step size, rate and a potential in certificates/EF/ef_multiworker.wls, which is about independent draws",
+            "As feedback.ef14.strongly_convex for the averages. "
+            + _APART.format("||e'||^2", "||e' + gamma grad'||^2", "||grad'||^2"),
+            "The code's potential weighs what residuals differ from their average by with q times the weight that it "
+            "has here; nothing is said here of random compressors.",
+        ),
+        tightness=1,
+        extremal="as for one worker, on all workers alike",
+        axis="alpha",
     ),
 )
 
@@ -281,7 +329,7 @@ _EF21 = (
     Claim(
         name="feedback.ef21.strongly_convex",
         title="EF21 with one worker: q ||grad f||^2 + ||g - grad f||^2 falls by z^2, where z^2 = (1 - q) k z + q",
-        relation=Le(t.ENERGY, (((1 - t.root) * t.spread + t.waved) / 2) ** 2 * (t.root * t.slope + t.lag)),
+        relation=Le(t.ENERGY, _CONVEX_FACTOR * (t.root * t.slope + t.lag)),
         assumes=(t.CONTRACTIVE, t.ONE_CONVEX_WORKER, t.EF21_CONVEX_STEP),
         source=t.THOMSEN_2025.official_code(
             "step size, potential and rate in certificates/EF21/upper_bound_CAS.wls and theory_helpers.py",
@@ -298,6 +346,22 @@ _EF21 = (
         axis="alpha",
         note="Without compression z = k, gradient descent's factor; for q near 1, 1 - z^2 is about (1 - q)(1 - k). "
         "About one step: whether the same state comes again is not said.",
+    ),
+    Claim(
+        name="feedback.ef21.strongly_convex_workers",
+        title="EF21 with any number of workers: q ||grad f||^2 and the mean squared lag fall by z^2 together",
+        relation=Le(t.ENERGY, _CONVEX_FACTOR * (t.root * t.slope + t.lag)),
+        assumes=(t.CONTRACTIVE, t.CONVEX_WORKERS, t.EF21_CONVEX_STEP),
+        source=t.THOMSEN_2026.official_code(
+            "step size, potential and rate in certificates/EF21/ef21_multiworker.wls",
+            "As feedback.ef21.strongly_convex for the averages. "
+            + _APART.format("||(g - grad)'||^2", "||(g - grad+)'||^2", "||(grad - grad+)'||^2"),
+        ),
+        tightness=1,
+        extremal="as for one worker, on all workers alike",
+        axis="alpha",
+        note="Workers need no common minimiser, unlike EF14's proof. Where their L_i and mu_i differ, the code has "
+        "2/mean(mu_i + L_i) in place of 2/(mu + L) as an empirical law, without a proof.",
     ),
 )
 
@@ -337,7 +401,8 @@ _PLAIN = (
         corrected_by="feedback.cgd.factor",
         extremal="x^2/2 times mu, of whose gradient 1 - r is returned",
         axis="alpha",
-        note="At mu = 0.1, L = 1, r = 1/2 the squared factor is 0.8825 instead of 0.8751.",
+        note="At mu = 0.1, L = 1, r = 1/2 the squared factor is 0.8825 instead of 0.8751. The theory_helpers.py of its "
+        "authors' next paper, of 2026, still has it.",
     ),
     Claim(
         name="feedback.plain.growth",
@@ -369,4 +434,6 @@ _PLAIN = (
     ),
 )
 
-CLAIMS: tuple[Claim, ...] = (*_EF14, *_EF21, *MOMENTUM_CLAIMS, *_PLAIN)
+_PRINTED = (*_EF14, *_EF14_CONVEX, *_EF21, *MOMENTUM_CLAIMS)
+
+CLAIMS: tuple[Claim, ...] = (*_PRINTED, *share_claims({claim.name: claim.relation.rhs for claim in _PRINTED}), *_PLAIN)

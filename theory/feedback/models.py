@@ -13,7 +13,9 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback import terms as t
+from commbounds.theory.feedback.models_convex import CONVEX_MODELS
 from commbounds.theory.feedback.models_momentum import MOMENTUM_MODELS
+from commbounds.theory.feedback.models_worst import WORST_MODELS
 from commbounds.theory.model import Goal, Model, by_claim
 from commbounds.theory.quantities import P, alpha
 
@@ -21,7 +23,6 @@ _q = sp.Symbol("q", nonnegative=True)
 _e, _g, _new, _d, _turn = sp.symbols("e g new d turn")
 _slope, _at_y, _move, _lag = sp.symbols("slope_at_x slope_at_y estimate mean_lag")
 _before, _after, _lag_after, _slopes, _residuals, _root = sp.symbols("before after lag_after slopes residuals root")
-_z, _middle = sp.symbols("z middle", positive=True)
 _SHRINKS: Mapping[str, Any] = {"q": _q}
 _LESS: Mapping[str, Any] = {"1 - q": 1 - _q}
 _CONTRACTIVE = "every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every q in [0, 1)"
@@ -265,39 +266,6 @@ _EF21_STEP = (
 _EF21_SCOPE = f"every number of workers, {_SCOPE}, every L-smooth f of L_i-smooth f_i, L~^2 the mean of their squares"
 
 
-def _strongly_convex(bound: Any) -> tuple[Goal, ...]:
-    spread = (_z**2 - _q) / ((1 - _q) * _z)
-    curvatures = {t.smoothness: _middle * (1 + spread), t.convexity: _middle * (1 - spread)}
-    root = t.waved.subs(alpha, 1 - _q**2)
-    step, own = (1 - _q) / (1 + _q) / _middle, {t.slope: _slope**2, t.lag: (_d - _slope) ** 2}
-    limit = _in_q(bound).subs(root, _z + _q / _z).subs(curvatures).subs(own)
-    move = step * _d
-    return (
-        Goal(
-            "root",
-            ((_z + _q / _z) ** 2 - root**2).subs(curvatures),
-            equal=True,
-            positive={"z": _z, "1 - q": 1 - _q, "middle": _middle},
-        ),
-        Goal(
-            "step",
-            (1 + _q) * (_z**2 - _q) * (limit - _q * _turn**2 - _new**2),
-            given={
-                "smooth and convex: (L + mu) <grad - grad+, step> - L mu ||step||^2 - ||grad - grad+||^2": (
-                    (t.smoothness + t.convexity) * (_slope - _turn) * move
-                    - t.smoothness * t.convexity * move**2
-                    - (_slope - _turn) ** 2
-                ).subs(curvatures),
-                "new lag: q^2 ||g - grad+||^2 - ||new||^2": _q**2 * (_d - _turn) ** 2 - _new**2,
-                **_SHRINKS,
-            },
-            positive={"z": _z, "z^2 - q": _z**2 - _q, "1 + q": 1 + _q, **_LESS, "middle": _middle},
-            vectors=(_d, _slope, _turn, _new),
-            hints=((1 + _q) * (_z**2 * _slope - _q * _turn) - (_z**2 - _q**2) * _d,),
-        ),
-    )
-
-
 # --- no feedback ------------------------------------------------------------------------------------------------------
 
 
@@ -442,18 +410,9 @@ MODELS = by_claim(
         goals=_ef21_pl,
         tie=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
     ),
-    Model(
-        claim="feedback.ef21.strongly_convex",
-        words="slope_at_x is grad f(x), d the estimate g along which x moves, turn grad f(x+), new what g+ lacks of "
-        "it; middle is (L + mu)/2. Every k in (0, 1) is (z^2 - q)/((1 - q) z) for one z > 0, with z^2 > q; 'root' says "
-        "that the root in the bound is then z + q/z. The sum of the two interpolation inequalities of x and x+ is "
-        "what smoothness and convexity give. What falls is multiplied by (1 + q)(z^2 - q) > 0.",
-        scope=f"one worker, {_SCOPE}, every L-smooth mu-strongly convex f, 0 < mu < L, the step size "
-        "2/(L + mu) (1 - q)/(1 + q), in real arithmetic",
-        goals=_strongly_convex,
-        tie=("tests/verify/certify/test_feedback_models.py::test_convex_steps_of_ef21",),
-    ),
+    *CONVEX_MODELS,
     *MOMENTUM_MODELS,
+    *WORST_MODELS,
     Model(
         claim="feedback.cgd.factor",
         words="e is x - x*, slope_at_x and turn are the gradients at x and x+, d what the compressor returns of the "

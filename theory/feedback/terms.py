@@ -43,6 +43,10 @@ mean_lag = Symbol("mean_lag", r"\lVert\bar g-\bar h\rVert^2", Fraction(1), nonne
 """||g - h||^2 of the averages."""
 variance = Symbol("variance", r"\sigma^2", Fraction(1, 3), nonnegative=True)
 """Variance of a worker's stochastic gradient."""
+virtual = Symbol("virtual", r"\lVert x-\bar e-x^*\rVert^2", Fraction(2), nonnegative=True)
+"""||x - e - x*||^2 with the workers' average residual e, before the step."""
+residual = Symbol("residual", r"E", Fraction(1), nonnegative=True)
+"""Mean over the workers of ||e_i||^2, before the step."""
 potential = Symbol("potential", r"\Psi^0", Fraction(5), nonnegative=True)
 """f - f* + gamma/theta G at first."""
 
@@ -53,6 +57,8 @@ spread = (smoothness - convexity) / (smoothness + convexity)
 """k: how far apart the curvatures are; the factor of gradient descent at 2/(L + mu)."""
 waved = sp.sqrt((1 - root) ** 2 * spread**2 + 4 * root)
 """Square root of the discriminant of z^2 = (1 - q) k z + q."""
+share = Symbol("attained_share", "c", Fraction(7, 8), positive=True)
+"""Largest share of a printed rate that few steps of one worker come to, rounded up."""
 
 
 TELESCOPING = Quantity(
@@ -84,8 +90,14 @@ EXCESS = Quantity(
 )
 ENERGY = Quantity(
     "energy_after",
-    r"q\lVert\nabla f(x^+)\rVert^2+\lVert g^+-\nabla f(x^+)\rVert^2",
-    "squared gradient times q = sqrt(1 - alpha), and the estimate's squared lag, after a step",
+    r"q\lVert\nabla f(x^+)\rVert^2+G^+",
+    "squared gradient of f times q = sqrt(1 - alpha), and the mean squared lag of the workers' estimates, after a step",
+)
+VIRTUAL_ENERGY = Quantity(
+    "virtual_energy_after",
+    r"q\lVert x^+-\bar e^+-x^*\rVert^2+E^+",
+    "squared distance of the weights less the average residual from the minimiser, times q = sqrt(1 - alpha), and the "
+    "mean squared residual of the workers, after a step",
 )
 EXCESS_AFTER = Quantity("excess_after", r"f(x^+)-f^*", "excess of f after a step")
 MOMENTUM_LAG = Quantity(
@@ -169,10 +181,26 @@ ONE_CONVEX_WORKER = Hypothesis(
     "One worker, whose function is L-smooth and mu-strongly convex, 0 < mu < L, and whose gradients have no noise.",
     ensured="The function is a quadratic of curvatures between mu and L.",
 )
+CONVEX_WORKERS = Hypothesis(
+    "convex_workers",
+    "Every worker's function is L-smooth and mu-strongly convex, 0 < mu < L, and gradients have no noise.",
+    ensured="The functions are quadratics of curvatures between mu and L.",
+)
+COMMON_MINIMISER = Hypothesis(
+    "common_minimiser",
+    "All workers' functions have one minimiser.",
+    ensured="It is zero.",
+)
 EF21_CONVEX_STEP = Hypothesis(
     "ef21_convex_step",
     "The step size is 2/(L + mu) times (1 - q)/(1 + q), q = sqrt(1 - alpha).",
     ensured="Every case makes one step of this size.",
+)
+FEW_STEPS = Hypothesis(
+    "few_steps",
+    "One worker, two to four steps, and the compressor's q, the step size and the share of a row of the table in "
+    "theory/feedback/worst.py.",
+    ensured="Every case is made for a row.",
 )
 CGD_STEP = Hypothesis(
     "cgd_step",
@@ -248,5 +276,9 @@ EF21_2021 = Work(
 )
 THOMSEN_2025 = Work(
     "D. Berg Thomsen, A. Taylor, A. Dieuleveut, 2025, Tight analyses of first-order methods with error feedback"
+)
+THOMSEN_2026 = Work(
+    "D. Berg Thomsen, A. Taylor, A. Dieuleveut, 2026, A tight theory of error feedback algorithms in distributed "
+    "optimization"
 )
 EF21M_2023 = Work("I. Fatkhullin, A. Tyurin, P. Richtárik, 2023, Momentum provably improves error feedback!")

@@ -24,6 +24,7 @@ from commbounds.theory.model import Goal, Model
 from commbounds.verify.certify.certificate import Certificate, CertificateError, files, load
 from commbounds.verify.certify.checker import check, kind_of, prove
 from commbounds.verify.certify.polynomials import Polynomials
+from commbounds.verify.certify.semidefinite import sum_of_squares
 
 _MOST_COLUMNS = 60_000
 
@@ -101,6 +102,9 @@ def proof_of(goal: Goal, degree: int = 6, deadline: float = inf) -> tuple[dict[s
     """
     if not goal.zero and _proves(goal, {}):
         return {}, "nothing to find"
+    squares = sum_of_squares(goal)
+    if squares is not None and _proves(goal, squares):
+        return squares, "a barrier method, rounded, and L D L^T in rational numbers"
     for factor, most in [*((None, most) for most in range(degree + 1)), *((name, degree) for name in goal.positive)]:
         if (left := deadline - perf_counter()) <= 0.0:
             raise NotFoundError(f"no proof of goal {goal.name!r} in the time given")

@@ -45,10 +45,13 @@ class Cases:
     def _chosen(self) -> Iterator[CheckCase]:
         """The share that effort leaves: the first of every shape, and of the others as chance has it by their names."""
         shapes = set[tuple[int, ...]]()
-        for case in corpus(self._subject, self._budget):
-            if case.x.shape not in shapes or zlib.crc32(case.label.encode()) < self._subject.effort * 2**32:
-                yield case
+
+        def wanted(label: str, shape: tuple[int, ...]) -> bool:
+            return shape not in shapes or zlib.crc32(label.encode()) < self._subject.effort * 2**32
+
+        for case in corpus(self._subject, self._budget, wanted):
             shapes.add(case.x.shape)
+            yield case
 
     @cached_property
     def generated(self) -> list[CheckCase]:

@@ -99,17 +99,30 @@ def _stretched(x: Array, multiple: int) -> Array:
     return stretched
 
 
-def corpus(subject: Subject, budget: CheckBudget) -> Iterator[CheckCase]:
+def corpus(
+    subject: Subject, budget: CheckBudget, wanted: Callable[[str, tuple[int, ...]], bool] = lambda label, shape: True
+) -> Iterator[CheckCase]:
     """The hostile cases that the subject takes, small first within each kind.
 
     Single inputs for a compressor; for a stateful subject runs that begin with zeros, stay constant, change their
     signs, or drift; for an all-reduce stacks whose rows are equal, opposite, hostile in one row only, or all different.
+
+    Parameters
+    ----------
+    subject : Subject
+        Whose they are.
+    budget : CheckBudget
+        Their sizes.
+    wanted : callable (label, shape) -> bool
+        Asked before a case is made.
     """
     dtype = subject.numpy_dtype
     seen = set[tuple[tuple[int, ...], bytes]]()
     for number, (label, values) in enumerate(_arrays(subject, budget)):
-        for suffix, stack in _stacked(subject, budget, values, number):
-            x = _cast(stack, dtype)
+        for suffix, shape, stack in _stacked(subject, budget, values, number):
+            if not wanted(label + suffix, shape):
+                continue
+            x = _cast(stack(), dtype)
             if x is None or not subject.takes(x):
                 continue
             if subject.leading:  # of one entry most kinds are the same
@@ -120,48 +133,69 @@ def corpus(subject: Subject, budget: CheckBudget) -> Iterator[CheckCase]:
             yield CheckCase(x, number % 7, label + suffix)
 
 
-def _stacked(subject: Subject, budget: CheckBudget, values: Array, number: int) -> Iterator[tuple[str, Array]]:
+_Stacks = Iterator[tuple[str, tuple[int, ...], Callable[[], Array]]]
+"""The end of a label, a shape, and what makes the array of that shape."""
+
+
+def _stacked(subject: Subject, budget: CheckBudget, values: Array, number: int) -> _Stacks:
     if isinstance(subject, Stateful):
         yield from _runs(budget, values, number)
     elif isinstance(subject, AllReduce):
         yield from _brought(subject, values, number)
     else:
-        yield "", values
+        yield "", values.shape, lambda: values
 
 
-def _runs(budget: CheckBudget, values: Array, number: int) -> Iterator[tuple[str, Array]]:
+def _runs(budget: CheckBudget, values: Array, number: int) -> _Stacks:
     """Gradients over steps, made from one; how many steps goes round with `number`, long inputs have few."""
     steps = budget.steps[number % len(budget.steps)]
     steps = min(steps, max(budget.steps[0], 2**18 // values.size))
+    shape = (steps, *values.shape)
     along = np.arange(steps).reshape(-1, *[1] * values.ndim)
-    constant = np.repeat(values[None], steps, axis=0)
-    late, gap = constant * (along >= max(1, steps // 3)), constant * np.cos(along) * (along != steps // 2)
-    yield f", constant for {steps} steps", constant
-    yield f", sign changing for {steps} steps", constant * (-1.0) ** along
+    yield f", constant for {steps} steps", shape, lambda: np.repeat(values[None], steps, axis=0)
+    yield f", sign changing for {steps} steps", shape, lambda: values * (-1.0) ** along
     if values.size <= 400:
-        yield f", zero first, {steps} steps", late
-        yield f", wave with a zero, {steps} steps", gap
-        yield f", turning for {steps} steps", np.stack([np.roll(values, t) * (-1.0) ** t for t in range(steps)])
+        yield f", zero first, {steps} steps", shape, lambda: values * (along >= max(1, steps // 3))
+        yield (
+            f", wave with a zero, {steps} steps",
+            shape,
+            lambda: values * np.cos(along) * (along != steps // 2),
+        )
+        yield (
+            f", turning for {steps} steps",
+            shape,
+            lambda: np.stack([np.roll(values, t) * (-1.0) ** t for t in range(steps)]),
+        )
 
 
-def _brought(subject: AllReduce, values: Array, number: int) -> Iterator[tuple[str, Array]]:
+def _brought(subject: AllReduce, values: Array, number: int) -> _Stacks:
     """What the ranks bring, made from one row; which numbers of ranks goes round with `number`, single entries all."""
     turn = sorted({number % len(subject.ranks), (number + 2) % len(subject.ranks)})
     for place, P in enumerate(subject.ranks):
         if (place not in turn and values.size > 1) or (values.size > 400 and P > 3):
             continue
-        rows = np.arange(P).reshape(-1, *[1] * values.ndim)
-        turned = np.stack([np.roll(values, r) for r in range(P)])
-        yield f", P={P}, turned", turned * (1.0 + 0.5 * rows)
-        others = (
-            (f", P={P}, equal rows", np.repeat(values[None], P, axis=0)),
-            (f", P={P}, opposite rows", turned * (-1.0) ** rows),
-            (f", P={P}, in the last row alone", np.where(rows == P - 1, values[None], 0.0)),
-        )
-        yield others[(number + place) % 3]
-        top = float(np.abs(values).max())
-        if number % 5 == 0 and top > 0.0:  # whatever is formed beside the sum itself may be beyond the dtype
-            yield f", P={P}, the sum near the largest number", turned * (_largest(subject.numpy_dtype) / top / 1.25 / P)
+        for suffix, stack in _of_ranks(values, P, number, place, _largest(subject.numpy_dtype)):
+            yield f", P={P}, {suffix}", (P, *values.shape), stack
+
+
+def _of_ranks(
+    values: Array, P: int, number: int, place: int, largest: float
+) -> Iterator[tuple[str, Callable[[], Array]]]:
+    rows = np.arange(P).reshape(-1, *[1] * values.ndim)
+
+    def turned() -> Array:
+        return np.stack([np.roll(values, r) for r in range(P)])
+
+    yield "turned", lambda: turned() * (1.0 + 0.5 * rows)
+    others: tuple[tuple[str, Callable[[], Array]], ...] = (
+        ("equal rows", lambda: np.repeat(values[None], P, axis=0)),
+        ("opposite rows", lambda: turned() * (-1.0) ** rows),
+        ("in the last row alone", lambda: np.where(rows == P - 1, values[None], 0.0)),
+    )
+    yield others[(number + place) % 3]
+    top = float(np.abs(values).max())
+    if number % 5 == 0 and top > 0.0:  # whatever is formed beside the sum itself may be beyond the dtype
+        yield "the sum near the largest number", lambda: turned() * (largest / top / 1.25 / P)
 
 
 # --- generated ---------------------------------------------------------------------------------------------------

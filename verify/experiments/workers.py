@@ -67,7 +67,7 @@ class GlobalError(Measure):
     def read(self, run: CompressorRun) -> Reading | None:
         c, x = run.c, run.x
         wide = x.astype(np.float64)
-        goal = mean_of_workers(x)
+        goal = run.once(_goal)
         laws = [run.kernel(row) for row in x]
         if any(law is None or isinstance(law, Marginals) for law in laws):
             return None
@@ -86,11 +86,15 @@ class GlobalError(Measure):
         slack = 16.0 * float(np.finfo(x.dtype).eps) * (value + float((wide**2).sum()) * max(1.0, x.shape[1] / c.k) ** 2)
         return Reading(value / unit, slack / unit)
 
-    def draws(self, run: CompressorRun, count: int) -> NDArray[np.float64]:
-        goal = mean_of_workers(run.x)
-        means = run.drawn(count, _mean_of_shared if self.shared else _mean)
+    def draws(self, run: CompressorRun, count: int, first: int = 0) -> NDArray[np.float64]:
+        goal = run.once(_goal)
+        means = run.drawn(count, _mean_of_shared if self.shared else _mean)[first:]
         result: NDArray[np.float64] = np.square(np.array(means, np.float64) - goal).sum(axis=1) / float(goal @ goal)
         return result
+
+
+def _goal(run: CompressorRun) -> NDArray[np.float64]:
+    return mean_of_workers(run.x)
 
 
 def _mean(run: CompressorRun, rng: np.random.Generator) -> Array:
@@ -211,7 +215,7 @@ def stack_values(run: CompressorRun) -> dict[str, Any]:
     else:
         wide = x.astype(np.float64)
         extra = {
-            "norm2bar": float(np.linalg.norm(mean_of_workers(x))),
+            "norm2bar": float(np.linalg.norm(run.once(_goal))),
             "sumsq": float((wide**2).sum()),
             "e": float(wide[0, 0]) - 1.0,
         }

@@ -15,12 +15,23 @@ from commbounds import theory
 from commbounds.collectives import FeedbackSGD
 from commbounds.compressors import EF14, EF21, EF21M, Feedback, FeedbackState, Plain, TopK
 from commbounds.verify.certify.certificate import models
+from commbounds.verify.experiments.feedback import few_steps
 from commbounds.verify.experiments.feedback.runs import FeedbackRun, Quadratics, Shrunk
 
 BOOK, MODELS = theory.claims(), models()
 SIZES = [(1, 2, 1), (2, 3, 1), (3, 4, 3), (2, 2, 2)]
 """P, n, k."""
 STEPS = 2
+
+
+def unscaled(case: Any) -> list[Any]:
+    """Of a case of few steps: a step's gradient, the worker's memory and momentum in it, f less its least value."""
+    problem, state, found = few_steps.problem_of(case), few_steps.first_state(case), []
+    for t in range(case.settings["steps"]):
+        gradient, value = problem.slope(state.weights), problem.gap(state.weights)
+        state = few_steps.descent_of(FeedbackSGD, case, t).step(gradient[None], state)[0]
+        found.append((gradient, state.workers[0].memory, state.workers[0].momentum, value))
+    return found
 
 
 class Form:
@@ -229,21 +240,57 @@ def test_steps_of_ef21m(sigma, eta, P, n, k):
             agrees("feedback.arc.bound", goal, {**numbers, "lag": lags[0], "lags": sum(lags)})
 
 
-@pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 1), (4, 3)])
-def test_convex_steps_of_ef21(n, k):
+CONVEX = [(1, 1, 1), (1, 2, 1), (1, 4, 3), (3, 1, 1), (3, 2, 1), (2, 4, 3)]
+"""P, n, k."""
+
+
+def convex(P: int, n: int, k: int, seed: int) -> tuple[Any, float, float, float, Any]:
+    """A generator, q, z, the middle of the curvatures, and Hessians (P, n, n) within them."""
+    rng, q, middle = np.random.default_rng([seed, n, P]), (1 - k / n) ** 0.5, 2.0
+    spread = 0.1 + 0.8 * rng.random()
+    z = ((1 - q) * spread + np.sqrt((1 - q) ** 2 * spread**2 + 4 * q)) / 2
+    bases = [np.linalg.qr(rng.standard_normal((n, n)))[0] for _ in range(P)]
+    spectra = [middle * (1 + spread * rng.uniform(-1, 1, n)) for _ in range(P)]
+    return rng, q, float(z), middle, np.array([(b * s) @ b.T for b, s in zip(bases, spectra, strict=True)])
+
+
+def averages(name: str, of_workers: Any) -> dict[str, Any]:
+    """The average of the workers' vectors, and what they differ by from it as one vector."""
+    mean = of_workers.mean(axis=0)
+    return {name: mean, f"{name.removesuffix('_at_x')}_apart": of_all([of_workers - mean])}
+
+
+@pytest.mark.parametrize(("P", "n", "k"), CONVEX)
+def test_convex_steps_of_ef21(P, n, k):
     for seed in range(10):
-        rng, q, middle = np.random.default_rng([seed, n]), (1 - k / n) ** 0.5, 2.0
-        spread = 0.1 + 0.8 * rng.random()
-        z = ((1 - q) * spread + np.sqrt((1 - q) ** 2 * spread**2 + 4 * q)) / 2
-        basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
-        hessian = (basis * (middle * (1 + spread * rng.uniform(-1, 1, n)))) @ basis.T
-        x, estimate = rng.standard_normal(n), rng.standard_normal(n)
-        after = x - (1 - q) / (1 + q) / middle * estimate
-        _, state = EF21(TopK(k)).step(FeedbackState(estimate), hessian @ after)
-        vectors = {"slope_at_x": hessian @ x, "d": estimate, "turn": hessian @ after}
-        vectors["new"] = state.memory - vectors["turn"]
-        for goal in ("root", "step"):
-            agrees("feedback.ef21.strongly_convex", goal, {"q": q, "z": z, "middle": middle}, vectors)
+        rng, q, z, middle, hessians = convex(P, n, k, seed)
+        x, estimates, centres = rng.standard_normal(n), rng.standard_normal((P, n)), rng.standard_normal((P, n))
+        after = x - (1 - q) / (1 + q) / middle * estimates.mean(axis=0)
+        slopes, turns = (np.einsum("pij,pj->pi", hessians, point - centres) for point in (x, after))
+        states = [EF21(TopK(k)).step(FeedbackState(g), turn)[1] for g, turn in zip(estimates, turns, strict=True)]
+        new = of_all([np.array([state.memory for state in states]) - turns])
+        vectors = averages("slope_at_x", slopes) | averages("d", estimates) | averages("turn", turns) | {"new": new}
+        claims = ["strongly_convex_workers", *(["strongly_convex"] if P == 1 else [])]
+        for claim, goal in itertools.product(claims, ("root", "step")):
+            agrees(f"feedback.ef21.{claim}", goal, {"q": q, "z": z, "middle": middle}, vectors)
+        agrees("feedback.ef21.strongly_convex_workers", "apart", {"q": q, "z": z, "middle": middle})
+
+
+@pytest.mark.parametrize(("P", "n", "k"), CONVEX)
+def test_convex_steps_of_ef14(P, n, k):
+    for seed in range(10):
+        rng, q, z, middle, hessians = convex(P, n, k, seed)
+        x, residuals, gamma = rng.standard_normal(n), rng.standard_normal((P, n)), (1 - q) / (1 + q) / middle
+        slopes = hessians @ x
+        steps = [EF14(TopK(k)).step(FeedbackState(e), gamma * g) for e, g in zip(residuals, slopes, strict=True)]
+        new, sent = (np.array(v) for v in zip(*((s.memory, m.dense()) for m, s in steps), strict=True))
+        moved = x - sent.mean(axis=0) - new.mean(axis=0)  # the average's goes as the model says
+        assert np.allclose(moved, x - residuals.mean(axis=0) - gamma * slopes.mean(axis=0), rtol=0, atol=1e-12)
+        vectors = averages("slope_at_x", slopes) | averages("e", residuals) | {"d": x, "new": of_all([new])}
+        claims = ["strongly_convex_workers", *(["strongly_convex"] if P == 1 else [])]
+        for claim, goal in itertools.product(claims, ("root", "step")):
+            agrees(f"feedback.ef14.{claim}", goal, {"q": q, "z": z, "middle": middle}, vectors)
+        agrees("feedback.ef14.strongly_convex_workers", "apart", {"q": q, "z": z, "middle": middle})
 
 
 @pytest.mark.parametrize("compressor", [TopK(1), Shrunk(0.5), Shrunk(-0.5)])
@@ -259,3 +306,27 @@ def test_convex_steps_without_feedback(compressor):
         numbers = {"q": r, "smoothness": L, "convexity": mu, "gap": x @ hessian @ x / 2}
         vectors = {"e": x, "slope_at_x": hessian @ x, "turn": hessian @ after, "d": sent}
         agrees("feedback.cgd.factor", "step", {**numbers, "after": after @ hessian @ after / 2}, vectors)
+
+
+@pytest.mark.parametrize(
+    ("claim", "mechanism"), [("ef14.rate", "EF14"), ("ef21.rate", "EF21"), ("ef21m.bound", "EF21M")]
+)
+def test_few_steps(claim, mechanism):
+    name = f"feedback.{claim}_share"
+    for number, row in enumerate(few_steps.ROWS[mechanism], 1):
+        if number % 5 != 1:
+            continue
+        _, goal = MODELS[name].goals(BOOK[name].relation.rhs, number)
+        held = {s.name for s in goal.vectors}
+        known = {what: Form(e, held) for what, e in {**goal.given, "what is shown": goal.show}.items()}
+        for case in few_steps.cases_of_row(mechanism, row):
+            run = unscaled(case)
+            numbers, vectors = {"lowest": 0.0}, {}
+            for t, (gradient, memory, momentum, value) in enumerate(run):
+                numbers[f"f{t}"] = value
+                vectors |= {f"slope{t}": gradient, f"estimate{t}": memory, f"residual{t + 1}": memory}
+                vectors |= {f"momentum{t}": momentum}
+            gamma = few_steps.step_size(case.settings)
+            numbers["largest_step_squared"] = gamma**2 * max(squared(gradient) for gradient, *_ in run)
+            for what, form in known.items():
+                assert form(numbers, vectors) >= -1e-9, (case, what)

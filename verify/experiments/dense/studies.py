@@ -32,7 +32,7 @@ from commbounds.verify.experiments.dense.cases import (
 )
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among
-from commbounds.verify.study import Case, Outcome, Study, shared, studies
+from commbounds.verify.study import Case, Curve, Outcome, Study, over, shared, studies
 
 _SUBJECTS = {
     "ring": "ring_allreduce",
@@ -96,16 +96,10 @@ def _algorithms(claim: Claim) -> tuple[dict[str, str], ...]:
     return tuple({"algorithm": name} for name in ALGORITHMS)
 
 
-def _traffic_curves(claim: Claim, implementation: Any, _seed: int) -> Iterator[Series]:
-    for settings in _algorithms(claim):
-        sizes = [{"P": P, "n": _DRAWN_AT, **settings} for P in _RANKS_DRAWN]
-        cases = [Case(size) for size in sizes if all(h.admits(**size) for h in claim.assumes)]
-        if not cases:
-            continue  # the claim is about another algorithm
-        measured = [float(_traffic_trial(claim, implementation, case).measured) for case in cases]
-        bounds = [float(bound_at(claim, case.settings)) for case in cases]
-        label = f"n = {_DRAWN_AT}" + "".join(f", {name}" for name in settings.values())
-        yield Series(label, "P", [float(case.settings["P"]) for case in cases], bounds, measured)
+@shared
+def _traffic_curve(settings: dict[str, str]) -> Curve:
+    label = f"n = {_DRAWN_AT}" + "".join(f", {name}" for name in settings.values())
+    return over("P", label, (Case({"P": P, "n": _DRAWN_AT, **settings}) for P in _RANKS_DRAWN))
 
 
 @shared
@@ -139,7 +133,7 @@ def _traffic(claim: Claim) -> Study:
         grid=_traffic_grid(settings, untold),
         cases=_traffic_drawn(settings, untold),
         extremal=extremal if claim.tightness is not None else None,
-        curves=lambda implementation, seed: tuple(_traffic_curves(claim, implementation, seed)),
+        curves=list(map(_traffic_curve, settings)),
         enumerated=_SIZES + (", and 2^31 + 1 times as many, cut in three ways" if untold else ""),
     )
 
@@ -201,14 +195,12 @@ def _rounding_curves(claim: Claim, implementation: Any, seed: int) -> tuple[Seri
     return (Series("float32, normal entries", "P", axis, columns["bound"], columns["worst"], *quantiles),)
 
 
-def _order_curves(claim: Claim, implementation: Any, seed: int) -> tuple[Series, ...]:
-    """Entries of 1000 whose bits differ from adding in the order of the ranks."""
-    measured = []
+def _normal_stacks(seed: int) -> Iterator[tuple[float, list[Case]]]:
     for P in _RANKS_DRAWN:
-        case = Case({"P": P, "n": _DRAWN_AT, "family": "normal", "seed": seed, "dtype": "float32"})
-        measured.append(float(_order_trial(claim, implementation, case).measured))
-    axis = [float(P) for P in _RANKS_DRAWN]
-    return (Series(f"float32, {_DRAWN_AT} normal entries", "P", axis, [0.0] * len(axis), measured),)
+        yield P, [Case({"P": P, "n": _DRAWN_AT, "family": "normal", "seed": seed, "dtype": "float32"})]
+
+
+_NORMAL_STACKS = [Curve("P", f"float32, {_DRAWN_AT} normal entries", _normal_stacks)]
 
 
 def _result(claim: Claim) -> Study:
@@ -238,11 +230,12 @@ def _result(claim: Claim) -> Study:
             known=_vectors,
             enumerated=f"{_SIZES}; digits to base 4 tell every rank's share in every entry",
         )
-    trial, curves = {
-        "relative_sum_error": (_rounding_trial, _rounding_curves),
-        "differing": (_agreement_trial, None),
-        "out_of_order": (_order_trial, _order_curves),
-    }[symbol]
+    measured: dict[str, tuple[Any, Any]] = {
+        "relative_sum_error": (_rounding_trial, partial(_rounding_curves, claim)),
+        "differing": (_agreement_trial, ()),
+        "out_of_order": (_order_trial, _NORMAL_STACKS),
+    }
+    trial, curves = measured[symbol]
     return Study(
         claim=claim.name,
         subject=_SUBJECTS[claim.subject],
@@ -251,7 +244,7 @@ def _result(claim: Claim) -> Study:
         cases=stacks_drawn,
         mutate=nudged if trial is _rounding_trial else None,
         extremal=halfway if trial is _rounding_trial else None,
-        curves=None if curves is None else partial(curves, claim),
+        curves=curves,
         known=_vectors,
     )
 

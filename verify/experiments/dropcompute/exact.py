@@ -18,12 +18,11 @@ from commbounds.verify.experiments.dropcompute.laws import (
     law_case,
     law_cases,
     law_corpus,
-    law_curves,
     law_facts,
     rounding,
 )
 from commbounds.verify.experiments.dropcompute.reference_times import reference_times
-from commbounds.verify.study import Case, Outcome, Study
+from commbounds.verify.study import Case, Curve, Outcome, Study
 
 Trial = Callable[[Any, Case], Outcome]
 _WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 512, 2048, 10_000)
@@ -132,22 +131,20 @@ def _quick_or_slow(_budget: Budget) -> Iterator[Case]:
     yield from (_quick_case(3), _quick_case(5))
 
 
-def _over_workers(name: str, M: int, share: float = 1.0, overhead: float = 0.2) -> Any:
-    return (f"{name}, M = {M}", "N", [(float(N), law_case(name, N, M, share, overhead)) for N in _WORKERS[1:]])
+def _over_workers(name: str, M: int, share: float = 1.0, overhead: float = 0.2) -> Curve:
+    return Curve("N", f"{name}, M = {M}", [(float(N), law_case(name, N, M, share, overhead)) for N in _WORKERS[1:]])
 
 
-def _over_tau(name: str, N: int, M: int, overhead: float = 0.2) -> Any:
+def _over_tau(name: str, N: int, M: int, overhead: float = 0.2) -> Curve:
     shares = [j / 16 for j in range(2, 41)]
-    return (f"{name}, N = {N}, M = {M}", "tau/(M mu)", [(s, law_case(name, N, M, s, overhead)) for s in shares])
+    return Curve("tau/(M mu)", f"{name}, N = {N}, M = {M}", [(s, law_case(name, N, M, s, overhead)) for s in shares])
 
 
-def _study(claim: str, trial: Trial, curves: Sequence[Any] = (), subject: str = "StepLaw", **more: Any) -> Study:
+def _study(claim: str, trial: Trial, curves: Sequence[Curve] = (), subject: str = "StepLaw", **more: Any) -> Study:
     # the time of a step depends on neither threshold nor overhead
     grid = {"shares": (1.0,)} if claim.startswith("time.") else {"workers": (1, 2, 1000), "batches": (1, 12)}
     options: dict[str, Any] = {"corpus": law_corpus(**grid), "cases": law_cases(), "known": _known, **more}
-    if curves:
-        options["curves"] = law_curves(claim, trial, curves)
-    return Study(f"dropcompute.{claim}", subject, trial, **options)
+    return Study(f"dropcompute.{claim}", subject, trial, curves=curves, **options)
 
 
 def _only(names: Sequence[str], also: Sequence[Case] = (), **grid: Any) -> dict[str, Any]:
@@ -250,7 +247,7 @@ EXACT_STUDIES = (
     _study(
         "gain.grows",
         _best,
-        [("1/5 or 1 (9/10), M = 12", "N", [(10.0**j, _many_case(j)) for j in range(1, 16)])],
+        [Curve("N", "1/5 or 1 (9/10), M = 12", [(10.0**j, _many_case(j)) for j in range(1, 16)])],
         **_only(("normal, cv 0.2", "exponential"), workers=(2, 32), batches=(4, 12)),
         extremal=_bernoulli_many,
     ),
@@ -266,7 +263,7 @@ EXACT_STUDIES = (
     _study(
         "gain.bounded_by_mean",
         _gain,
-        [("1 (9/10) or 100, M = 1", "N", [(10.0**j, _quick_case(j)) for j in range(6)])],
+        [Curve("N", "1 (9/10) or 100, M = 1", [(10.0**j, _quick_case(j)) for j in range(6)])],
         **_only(_BOUNDED),
         extremal=_quick_or_slow,
     ),

@@ -26,11 +26,9 @@ from commbounds.collectives import (
     released_noise,
 )
 from commbounds.collectives.dropcompute.worker_times import ClosedTimes
-from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome
+from commbounds.verify.study import Case
 
 LAWS: dict[str, LatencyLaw] = {
     "exponential": Exponential(1.0),
@@ -262,23 +260,3 @@ def law_cases(
 ) -> Callable[[], st.SearchStrategy[Case]]:
     """Generated cases of the same kind."""
     return partial(_law_cases, names, workers, batches, overheads, shares)
-
-
-def law_curves(
-    claim: str,
-    trial: Callable[[Any, Case], Outcome],
-    cases: Sequence[tuple[str, str, Sequence[tuple[float, Case]]]],
-) -> Callable[[Any, int], list[Series]]:
-    """Bound against measurement, one series for each (label, axis, points)."""
-
-    def curves(implementation: Any, _seed: int) -> list[Series]:
-        drawn = []
-        for label, axis, points in cases:
-            measured = [(x, trial(implementation, case)) for x, case in points]
-            bounds = [float(claims()[f"dropcompute.{claim}"].bound(**o.values)) for _, o in measured]
-            drawn.append(
-                Series(label, axis, [x for x, _ in measured], bounds, [float(o.measured) for _, o in measured])
-            )
-        return drawn
-
-    return curves

@@ -12,8 +12,8 @@ import numpy as np
 from commbounds.collectives.dropcompute.step_law import gaussian_moments
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.dropcompute.laws import MAPPED, law_curves, law_facts, rounding, step_law
-from commbounds.verify.study import Case, Outcome, Study
+from commbounds.verify.experiments.dropcompute.laws import MAPPED, law_facts, rounding, step_law
+from commbounds.verify.study import Case, Curve, Outcome, Study
 
 Cells = Sequence[tuple[str, int]]
 _WORKERS = (2, 4, 8, 32, 128, 512, 2048, 10_000)
@@ -179,18 +179,20 @@ def _printed_gain(law_of: Any, case: Case) -> Outcome:
     return Outcome(abs(gain_gap(s["law"], s["N"], s["M"], tau, overhead)), {}, 1e-6)
 
 
-def _over_workers(law: str, M: int, workers: Sequence[int] = _WORKERS) -> Any:
-    return (f"{law}, M = {M}", "N", [(float(N), _case(law, N, M)) for N in workers])
+def _over_workers(law: str, M: int, workers: Sequence[int] = _WORKERS) -> Curve:
+    return Curve("N", f"{law}, M = {M}", [(float(N), _case(law, N, M)) for N in workers])
 
 
-def _study(claim: str, trial: Any, corpus: Any, curves: Sequence[Any]) -> Study:
-    drawn = law_curves(claim, trial, curves)
-    return Study(f"dropcompute.{claim}", "StepLaw", trial, corpus=corpus, curves=drawn, known=_known)
+def _over_shares(law: str, M: int, shares: Sequence[float]) -> Curve:
+    return Curve("tau/(M mu)", f"{law}, M = {M}", [(s, _case(law, 1, M, s)) for s in shares])
+
+
+def _study(claim: str, trial: Any, corpus: Any, curves: Sequence[Curve]) -> Study:
+    return Study(f"dropcompute.{claim}", "StepLaw", trial, corpus=corpus, curves=curves, known=_known)
 
 
 _SHARES = tuple(j / 8 for j in range(2, 14))
-_EXP_TAU = ("exponential, M = 12", "tau/(M mu)", [(s, _case("exponential", 1, 12, s)) for s in _SHARES])
-_ONE_TAU = ("exponential, M = 1", "tau/(M mu)", [(s, _case("exponential", 1, 1, s)) for s in _SHARES])
+_EXP_TAU, _ONE_TAU = _over_shares("exponential", 12, _SHARES), _over_shares("exponential", 1, _SHARES)
 _EARLY = (0.75, 1.0, 1.25, 1.5)
 
 MAP_STUDIES = (
@@ -204,7 +206,7 @@ MAP_STUDIES = (
         "completed.printed_within_1",
         _gap("completed.printed"),
         _cells(tuple((law, M) for law in _ENDS for M in (12, 64)), (1,), _EARLY),
-        [("released delay, M = 12", "tau/(M mu)", [(s, _case("released delay", 1, 12, s)) for s in _SHARES[4:]])],
+        [_over_shares("released delay", 12, _SHARES[4:])],
     ),
     _study(
         "completed.printed_within_5",

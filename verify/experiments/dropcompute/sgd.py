@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.dropcompute.laws import SMALL_LAWS, law_curves
+from commbounds.verify.experiments.dropcompute.laws import SMALL_LAWS
 from commbounds.verify.experiments.dropcompute.steps import exactly
-from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Study
+from commbounds.verify.study import Case, Curve, Outcome, Study
 
 _LENGTHS = (1, 2, 4, 8, 12, 16, 20, 24)
 _LAWS = ("1 (1/2) or 2 (1/2)", "1 (2/3) or 3 (1/3)", "0 (1/4) or 1 (3/4)", "1 (1/2) or 2 (1/4) or 4 (1/4)")
@@ -85,12 +84,12 @@ def _rational(value: float) -> Fraction:
     return Fraction(float(value)).limit_denominator(64)
 
 
-def _gradient_points(normalisation: str, gradients: str, first: int) -> Any:
+def _over_thresholds(normalisation: str, gradients: str, first: int) -> list[Curve]:
     """Over thresholds from the first that something can be computed by."""
     return [
-        (
-            f"{law}; N = M = 2",
+        Curve(
             "tau",
+            f"{law}; N = M = 2",
             [(j / 2, _gradient_case(law, 2, 2, Fraction(j, 2), normalisation, gradients)) for j in range(first, 10)],
         )
         for law in _LAWS[:2]
@@ -98,14 +97,13 @@ def _gradient_points(normalisation: str, gradients: str, first: int) -> Any:
 
 
 def _gradient_study(claim: str, normalisation: str, gradients: str = "free") -> Study:
-    points = _gradient_points(normalisation, gradients, 3 if normalisation == "computed" else 1)
     return Study(
         f"dropcompute.gradient.{claim}",
         "drop_gradient",
         _mean_gradient,
         grid=_gradient_grid,
         corpus=_gradient_corpus,
-        curves=law_curves(f"gradient.{claim}", _mean_gradient, points),
+        curves=_over_thresholds(normalisation, gradients, 3 if normalisation == "computed" else 1),
         enumerated="every outcome of the latencies and gradients of up to two workers with up to two micro-batches",
         known=_gradient_facts,
     )
@@ -419,9 +417,8 @@ def _sgd_study(claim: str, trial: Any, **more: Any) -> Study:
         drawn.append(("x^2/2 with tangents, no noise, eta = 1/L", _tangent_case))
     else:
         drawn.append(("a slope that dips between the points, no noise, eta = 1/L", _teeth_case))
-    points = [(label, "sgdsteps", [(float(n), make(n)) for n in _LENGTHS]) for label, make in drawn]
     options = {
-        "curves": law_curves(f"sgd.{claim}", trial, points),
+        "curves": [Curve("sgdsteps", label, [(float(n), make(n)) for n in _LENGTHS]) for label, make in drawn],
         "known": _known,
         "grid": _sgd_grid,
         "corpus": _long_runs,
@@ -432,27 +429,28 @@ def _sgd_study(claim: str, trial: Any, **more: Any) -> Study:
     return Study(f"dropcompute.sgd.{claim}", "random_batch_sgd", trial, **options)
 
 
-def _sgd_curves(claim: str, trial: Any) -> Callable[[Any, int], list[Series]]:
-    lengths = (5, 10, 20, 40, 80)
-    drawn = []
-    for drop in (0.0, 0.9):
-        runs = [(float(n), _run_case(n, 4, 1.0, drop, 3)) for n in lengths]
-        some = [(n, case) for n, case in runs if _run_batches(case).any()]
-        drawn.append((f"{drop:.0%} of the steps dropped", "sgdsteps", some))
-    return law_curves(f"sgd.{claim}", trial, drawn)
+def _dropped(drop: float) -> Curve:
+    runs = [(float(n), _run_case(n, 4, 1.0, drop, 3)) for n in (5, 10, 20, 40, 80)]
+    return Curve(
+        "sgdsteps",
+        f"{drop:.0%} of the steps dropped",
+        [(n, case) for n, case in runs if _run_batches(case).any()],
+    )
+
+
+_DROPPED = (_dropped(0.0), _dropped(0.9))
 
 
 def _tuned_study(claim: str, extremal: Callable[[Budget], Iterator[Case]]) -> Study:
-    trial = partial(_tuned_run, claim)
     return Study(
         f"dropcompute.sgd.{claim}",
         "random_batch_sgd",
-        trial,
+        partial(_tuned_run, claim),
         known=_known,
         corpus=_runs_by_hand,
         cases=_runs,
         extremal=extremal,
-        curves=_sgd_curves(claim, trial),
+        curves=_DROPPED,
     )
 
 

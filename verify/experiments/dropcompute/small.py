@@ -10,9 +10,9 @@ from typing import Any
 import sympy as sp
 
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.dropcompute.laws import NAMED_LAWS, SMALL_LAWS, SmallLaw, law_curves
+from commbounds.verify.experiments.dropcompute.laws import NAMED_LAWS, SMALL_LAWS, SmallLaw
 from commbounds.verify.experiments.dropcompute.steps import exactly
-from commbounds.verify.study import Case, Outcome, Study
+from commbounds.verify.study import Case, Curve, Outcome, Study, over
 
 _SIZES = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (3, 1))
 _ENUMERATED = (
@@ -59,10 +59,10 @@ def _at_mean(law: str, N: int, M: int) -> Case:
     return _small_case(law, N, M, M * NAMED_LAWS[law].mean)
 
 
-def _beyond_the_mean(law: str) -> Any:
+def _beyond_the_mean(law: str) -> Curve:
     mean = 3 * SMALL_LAWS[law].mean
     thresholds = [t for t in (Fraction(j, 2) for j in range(1, 17)) if t > mean]
-    return (f"{law}; M = 3", "tau", [(float(t), _small_case(law, 1, 3, t)) for t in thresholds])
+    return Curve("tau", f"{law}; M = 3", [(float(t), _small_case(law, 1, 3, t)) for t in thresholds])
 
 
 def _mean_grid(level: int) -> Iterator[Case]:
@@ -294,28 +294,32 @@ def _cantelli(_budget: Budget) -> Iterator[Case]:
     yield _small_case("1 (2/3) or 3 (1/3)", 1, 1, Fraction(3))
 
 
+def _curves(claim: str) -> list[Curve]:
+    if "dependent" in claim:
+        return [over("N", "1 s, and 5 s for one of the workers", (_slow_case(N) for N in range(1, 30)))]
+    if claim.startswith("time.") and claim != "time.variance":
+        return [
+            Curve("N", law, [(float(N), _small_case(law, N, 1, Fraction(1))) for N in range(1, 7)]) for law in _DRAWN
+        ]
+    if claim == "completed.at_the_mean":
+        return [over("M", law, (_at_mean(law, 1, M) for M in range(1, 7))) for law in _DRAWN]
+    if claim == "completed.one_sided":
+        return [_beyond_the_mean(law) for law in _DRAWN]
+    more = {"preemption": "B"} if claim == "completed.work" else {}
+    thresholds = [Fraction(j, 2) for j in range(1, 17)]
+    return [
+        Curve(
+            "tau",
+            f"{law}; M = 3",
+            [(float(t), Case({**_small_case(law, 1, 3, t).settings, **more})) for t in thresholds],
+        )
+        for law in _DRAWN
+    ]
+
+
 def _study(claim: str, trial: Trial, **more: Any) -> Study:
     options = {"grid": _grid, "corpus": _corpus, "enumerated": _ENUMERATED, "known": _known, **more}
-    if "dependent" in claim:
-        points = [("1 s, and 5 s for one of the workers", "N", [(float(N), _slow_case(N)) for N in range(1, 30)])]
-    elif claim.startswith("time.") and claim != "time.variance":
-        points = [(law, "N", [(float(N), _small_case(law, N, 1, Fraction(1))) for N in range(1, 7)]) for law in _DRAWN]
-    elif claim == "completed.at_the_mean":
-        points = [(law, "M", [(float(M), _at_mean(law, 1, M)) for M in range(1, 7)]) for law in _DRAWN]
-    elif claim == "completed.one_sided":
-        points = [_beyond_the_mean(law) for law in _DRAWN]
-    else:
-        thresholds = [Fraction(j, 2) for j in range(1, 17)]
-        points = [
-            (f"{law}; M = 3", "tau", [(float(t), _small_case(law, 1, 3, t)) for t in thresholds]) for law in _DRAWN
-        ]
-    if claim == "completed.work":
-        points = [
-            (label, axis, [(x, Case({**c.settings, "preemption": "B"})) for x, c in drawn])
-            for label, axis, drawn in points
-        ]
-    options["curves"] = law_curves(claim, trial, points)
-    return Study(f"dropcompute.{claim}", "drop_step", trial, **options)
+    return Study(f"dropcompute.{claim}", "drop_step", trial, curves=_curves(claim), **options)
 
 
 _DRAWN = ("1 (1/2) or 2 (1/2)", "1 (2/3) or 3 (1/3)")

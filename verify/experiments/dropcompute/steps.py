@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Study
+from commbounds.verify.study import Case, Curve, Outcome, Study, shared
 
 Trial = Callable[[Any, Case], Outcome]
 _SIZES = ((1, 1), (1, 2), (2, 1), (2, 2), (1, 3))
@@ -290,30 +288,20 @@ def _one_micro_batch(_budget: Budget) -> Iterator[Case]:
     yield _case([[1.0]], Fraction(1), N=1, M=1)
 
 
-def _over_tau(claim: str, trial: Trial, variant: dict[str, Any]) -> Callable[[Any, int], list[Series]]:
-    """The claim at growing thresholds, for one draw of latencies."""
+@shared
+def _at_thresholds(**variant: Any) -> Callable[[int], Iterator[tuple[float, list[Case]]]]:
+    thresholds = [Fraction(j, 2) for j in range(1, 45)]
+    return lambda _seed: ((float(tau), [_with(_drawn(8, 7, 5, 1, tau, least=1), **variant)]) for tau in thresholds)
 
-    def curves(implementation: Any, _seed: int) -> list[Series]:
-        thresholds = [Fraction(j, 2) for j in range(1, 45)]
-        drawn = [(float(tau), _with(_drawn(8, 7, 5, 1, tau, least=1), **variant)) for tau in thresholds]
-        measured = [(tau, trial(implementation, case)) for tau, case in drawn]
-        bound = [float(claims()[f"dropcompute.{claim}"].bound(**o.values)) for _, o in measured]
-        return [
-            Series(
-                "latencies 1 .. 5 s, N = 8, M = 7",
-                "tau",
-                [x for x, _ in measured],
-                bound,
-                [float(o.measured) for _, o in measured],
-            )
-        ]
 
-    return curves
+def _over_tau(**variant: Any) -> list[Curve]:
+    """Growing thresholds, for one draw of latencies."""
+    return [Curve("tau", "latencies 1 .. 5 s, N = 8, M = 7", _at_thresholds(**variant))]
 
 
 def _study(claim: str, subject: str, trial: Trial, grid: bool = True, **more: Any) -> Study:
     if claim == "threshold.optimal":
-        more = {"curves": _over_tau(claim, trial, {}), **more}
+        more = {"curves": _over_tau(), **more}
     if grid:
         more = {"grid": _grid, "enumerated": _ENUMERATED, **more}
     return Study(f"dropcompute.{claim}", subject, trial, **{"corpus": _corpus, "cases": _cases, **more})
@@ -325,7 +313,7 @@ def _variant_study(claim: str, subject: str, trial: Trial, variant: str, extrema
     if extremal is not None:
         more = {"extremal": _each_variant(extremal), **more}
     if claim.startswith("step."):
-        more = {"curves": _over_tau(claim, trial, {"preemption": variant}), **more}
+        more = {"curves": _over_tau(preemption=variant), **more}
     return Study(f"dropcompute.{claim}", subject, trial, **{**sources, "enumerated": _VARIANTS_ENUMERATED, **more})
 
 

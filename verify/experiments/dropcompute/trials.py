@@ -9,9 +9,9 @@ import numpy as np
 
 from commbounds.collectives import StepLaw
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.dropcompute.laws import LAWS, law_case, law_curves
+from commbounds.verify.experiments.dropcompute.laws import LAWS, law_case
 from commbounds.verify.experiments.dropcompute.steps import exactly
-from commbounds.verify.study import Case, Outcome, Stream, Study
+from commbounds.verify.study import Case, Curve, Outcome, Stream, Study
 
 Trial = Callable[[Any, Case], Outcome]
 
@@ -82,8 +82,8 @@ def _simulated(what: str) -> Trial:
 
 
 def _top_study(claim: str, least: int, **more: Any) -> Study:
-    points = [(float(N), Case({"N": N})) for N in (*range(max(2, least), 33, 3), *(10**j for j in range(2, 10)))]
-    curves = law_curves(claim, _maximum, [("normal", "N", points)])
+    numbers = (*range(max(2, least), 33, 3), *(10**j for j in range(2, 10)))
+    curves = [Curve("N", "normal", [(float(N), Case({"N": N})) for N in numbers])]
     return Study(f"dropcompute.{claim}", "gaussian_maximum", _maximum, corpus=_counts, curves=curves, **more)
 
 
@@ -103,9 +103,9 @@ def _alone_corpus(_budget: Budget) -> Iterator[Case]:
             yield Case({"law": law, "N": N, "M": M, "first": first, "seed": 5, "preemption": preemption})
 
 
-_OVER_TAU = (
-    "released delay, N = 32, M = 12",
+_OVER_TAU = Curve(
     "tau/(M mu)",
+    "released delay, N = 32, M = 12",
     [(j / 16, law_case("released delay", 32, 12, j / 16)) for j in range(4, 41, 2)],
 )
 
@@ -125,7 +125,8 @@ TRIAL_STUDIES = (
             "drop_trials",
             _simulated(what),
             streams=_streams(what),
-            curves=law_curves(f"trials.{what}", _simulated(what), [_OVER_TAU]),
+            curves=[_OVER_TAU],
+            known=lambda _drop_trials, _case: {"preemption": "A"},
         )
         for what in ("completed", "time")
     ),

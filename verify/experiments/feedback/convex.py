@@ -27,7 +27,7 @@ def _energy(ef21: Any, case: Case) -> Outcome:
     s, (a, x, estimate) = case.settings, case.array
     exact, q = bool(s.get("exact")), s["q"]
     step = (lambda v: Fraction(v)) if exact else float
-    gamma = 2 / (step(s["L"]) + step(s["mu"])) * (1 - step(q)) / (1 + step(q))
+    gamma = convex_step(step(s["L"]), step(s["mu"]), step(q))
     after = np.array([float(v) for v in lifted(x, exact) - gamma * lifted(estimate, exact)])
     mechanism = ef21(TopK(s["k"]) if "k" in s else Shrunk(q))
     _, state = mechanism.step(FeedbackState(estimate.copy()), a * after)
@@ -40,7 +40,7 @@ def _energy(ef21: Any, case: Case) -> Outcome:
     return Outcome(measured, values, 0.0 if exact else 64 * EPS * float(values["slope"] + values["lag"] + measured))
 
 
-def _tight(q: float, k: float, sign: float) -> float:
+def tight_estimate(q: float, k: float, sign: float) -> float:
     """The estimate over the gradient at which nothing is given away; curvature is the middle times 1 + sign k."""
     z = ((1 - q) * k + np.sqrt((1 - q) ** 2 * k * k + 4 * q)) / 2
     return float((1 + q) * (z * z - q) / (z * z - q * q - q * (1 - q) * (1 + sign * k)))
@@ -50,7 +50,7 @@ def _tight_case(q: float, L: float, mu: float, scale: float = 1.0) -> Case:
     """Both curvatures, the estimate along each of them as bad as can be."""
     a, x = np.array([mu, L]), scale * np.array([3.0, 1.0])
     k = (L - mu) / (L + mu)
-    estimate = a * x * np.array([_tight(q, k, sign) for sign in (-1.0, 1.0)])
+    estimate = a * x * np.array([tight_estimate(q, k, sign) for sign in (-1.0, 1.0)])
     return Case({"q": q, "L": L, "mu": mu}, np.array([a, x, estimate]))
 
 
@@ -103,6 +103,94 @@ def _rate_curve(ef21: Any, _seed: int) -> list[Series]:
         found.append(
             Series(f"worst estimates, mu = {mu:g} L, over squared gradient and lag", "alpha", alphas, bound, measured)
         )
+    return found
+
+
+# --- error feedback of 2014 -------------------------------------------------------------------------------------------
+
+
+def _virtual_energy(ef14: Any, case: Case) -> Outcome:
+    """One step of f(x) = sum_j a_j x_j^2 / 2; rows of the array are a, x and the residual."""
+    s, (a, x, residual) = case.settings, case.array
+    exact, q = bool(s.get("exact")), s["q"]
+    number = Fraction if exact else float
+    gamma = convex_step(number(s["L"]), number(s["mu"]), number(q))
+    step = np.array([float(gamma * v) for v in lifted(a, exact) * lifted(x, exact)])
+    mechanism = ef14(TopK(s["k"]) if "k" in s else Shrunk(q))
+    message, state = mechanism.step(FeedbackState(residual.copy()), step)
+    left = lifted(state.memory, exact)
+    away = lifted(x, exact) - lifted(mechanism.compressor.decompress(message), exact) - left
+    values = {
+        "alpha": 1 - Fraction(q) ** 2, "smoothness": number(s["L"]), "convexity": number(s["mu"]),
+        "virtual": square(lifted(x, exact) - lifted(residual, exact)), "residual": square(lifted(residual, exact)),
+    }  # fmt: skip
+    measured = number(q) * square(away) + square(left)
+    scale = values["virtual"] + values["residual"] + square(lifted(x, exact))
+    return Outcome(measured, values, 0.0 if exact else 64 * EPS * float(scale + measured))
+
+
+def convex_step(L: Any, mu: Any, q: Any) -> Any:
+    """2/(L + mu) (1 - q)/(1 + q)."""
+    return 2 / (L + mu) * (1 - q) / (1 + q)
+
+
+def tight_residual(q: float, k: float, sign: float) -> float:
+    """The residual over x - x* at which nothing is given away; curvature is the middle times 1 + sign k."""
+    z = ((1 - q) * k + np.sqrt((1 - q) ** 2 * k * k + 4 * q)) / 2
+    return float(q * ((1 - q) * (1 + sign * k) - (1 - z * z)) / ((1 + q) * (z * z - q)))
+
+
+def _tight_residual_case(q: float, L: float, mu: float, scale: float = 1.0) -> Case:
+    """Both curvatures, the residual along each of them as bad as can be."""
+    a, x = np.array([mu, L]), scale * np.array([3.0, 1.0])
+    k = (L - mu) / (L + mu)
+    return Case({"q": q, "L": L, "mu": mu}, np.array([a, x, x * [tight_residual(q, k, sign) for sign in (-1.0, 1.0)]]))
+
+
+def _tight_residuals(_budget: Budget) -> Iterator[Case]:
+    for q, (L, mu) in itertools.product((0.125, 0.5, 0.9), ((1.0, 0.5), (1.0, 0.1), (40.0, 39.0))):
+        yield _tight_residual_case(q, L, mu)
+
+
+def _integer_residuals(level: int) -> Iterator[Case]:
+    """Curvatures and q with rational rates, weights that make every number exact."""
+    rng = np.random.default_rng(35)
+    for (L, mu, unit), _ in itertools.product(((7, 5, 18), (38, 7, 135)), range(60 * (1 + 4 * level))):
+        a = rng.choice([mu, L], 4).astype(float)
+        rows = np.array([a, unit * rng.integers(-9, 10, 4), unit * rng.integers(-9, 10, 4)], np.float64)
+        for kept in ({"k": 3}, {}):
+            yield Case({"q": 0.5, "L": L, "mu": mu, "exact": True, **kept}, rows)
+
+
+def _residuals(_budget: Budget) -> Iterator[Case]:
+    rng = np.random.default_rng(36)
+    for (n, k), mu, size in itertools.product(((1, 1), (3, 1), (20, 5)), (0.01, 0.5, 0.99), (0.0, 0.1, 1.0)):
+        settings = {"q": float(np.sqrt(1 - k / n)), "k": k, "L": 1.0, "mu": mu}
+        rows = [np.linspace(1.0, mu, n), rng.standard_normal(n), size * rng.standard_normal(n)]
+        yield Case(settings, np.array(rows))
+    for q, scale in itertools.product((0.01, 0.3, 0.99), (1e-3, 1e3)):
+        yield _tight_residual_case(q, 3.0, 0.2, scale)
+
+
+@st.composite
+def _drawn_residuals(draw: st.DrawFn) -> Case:
+    case = draw(_drawn_states())
+    a, x, estimate = case.array
+    return Case(case.settings, np.array([a, x, estimate - a * x]))
+
+
+def _residual_curve(ef14: Any, _seed: int) -> list[Series]:
+    """The worst states, over alpha."""
+    found = []
+    for mu in (0.1, 0.5):
+        outcomes = [_virtual_energy(ef14, _tight_residual_case(q, 1.0, mu)) for q in (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)]
+        scale = [float(v["virtual"] + v["residual"]) for v in (o.values for o in outcomes)]
+        claim = claims()["feedback.ef14.strongly_convex"]
+        bound = [float(claim.bound(**o.values)) / by for o, by in zip(outcomes, scale, strict=True)]
+        measured = [float(o.measured) / by for o, by in zip(outcomes, scale, strict=True)]
+        alphas = [float(o.values["alpha"]) for o in outcomes]
+        label = f"worst residuals, mu = {mu:g} L, over squared distance and residual"
+        found.append(Series(label, "alpha", alphas, bound, measured))
     return found
 
 
@@ -172,6 +260,18 @@ def _factor_curve(sgd: Any, _seed: int) -> list[Series]:
 
 
 CONVEX = (
+    Study(
+        "feedback.ef14.strongly_convex",
+        "EF14",
+        _virtual_energy,
+        grid=_integer_residuals,
+        corpus=_residuals,
+        cases=_drawn_residuals,
+        extremal=_tight_residuals,
+        curves=_residual_curve,
+        enumerated="integer curvatures of two ratios, weights and residuals, three of four entries kept; rational "
+        "numbers",
+    ),
     Study(
         "feedback.cgd.factor",
         "FeedbackSGD",

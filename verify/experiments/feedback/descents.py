@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.compressors import EF14, EF21, EF21M, Compressor, Feedback, TopK
-from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.feedback.runs import (
@@ -28,8 +27,7 @@ from commbounds.verify.experiments.feedback.runs import (
     root,
     square,
 )
-from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Study
+from commbounds.verify.study import Case, Curve, Outcome, Study, shared
 
 Array = NDArray[Any]
 _SGD = "FeedbackSGD"
@@ -337,19 +335,19 @@ def _drawn(rates: tuple[float, ...] = (0.01, 0.5, 1.0), **more: Any) -> Callable
     return cases
 
 
-def _curve(name: str, trial: Callable[[Any, Case], Outcome], axis: str, values: list[float], **more: Any) -> Any:
-    def curves(sgd: Any, seed: int) -> list[Series]:
-        found = []
-        for k in (1, 5):
-            settings = {"P": 4, "n": 10, "k": k, "rate": 1.0, "steps": 20, "seed": seed % 2**31, "dense": True, **more}
-            key = {"horizon": "steps", "stepsize": "rate"}[axis]
-            outcomes = [trial(sgd, Case({**settings, key: int(v) if key == "steps" else v})) for v in values]
-            bound = [float(claims()[name].bound(**o.values)) for o in outcomes]
-            x = [float(o.values.get(axis, v)) for o, v in zip(outcomes, values, strict=True)]
-            found.append(Series(f"P = 4, n = 10, k = {k}", axis, x, bound, [float(o.measured) for o in outcomes]))
-        return found
+@shared
+def _along(axis: str, values: Sequence[float], k: int, **more: Any) -> Callable[[int], Iterator[Any]]:
+    key, numbered = {"horizon": ("steps", int), "stepsize": ("rate", float)}[axis]
 
-    return curves
+    def points(seed: int) -> Iterator[tuple[None, list[Case]]]:
+        settings = {"P": 4, "n": 10, "k": k, "rate": 1.0, "steps": 20, "seed": seed % 2**31, "dense": True, **more}
+        return ((None, [Case({**settings, key: numbered(v)})]) for v in values)
+
+    return points
+
+
+def _curves(axis: str, values: Sequence[float], **more: Any) -> list[Curve]:
+    return [Curve(axis, f"P = 4, n = 10, k = {k}", _along(axis, values, k, **more)) for k in (1, 5)]
 
 
 def _rate_grid(level: int) -> Iterator[Case]:
@@ -448,7 +446,7 @@ def _study(
         corpus=_corpus(**more),
         cases=_drawn(**more),
         extremal=extremal,
-        curves=_curve(name, trial, axis, values, **more),
+        curves=_curves(axis, values, **more),
         enumerated=_ENUMERATED,
     )
 
@@ -466,7 +464,7 @@ def _of_rates(
         corpus=_rate_corpus,
         cases=_drawn_rates,
         extremal=extremal,
-        curves=_curve(name, trial, "horizon", steps, **more),
+        curves=_curves("horizon", steps, **more),
         enumerated=f"{_ENUMERATED}; all signs of the noise",
     )
 
@@ -500,7 +498,7 @@ DESCENTS = (
         known=_known(_whole),
         corpus=_far,
         cases=_drawn(),
-        curves=_curve("feedback.ef21.descent_at_one_over_l", _descent(_whole), "stepsize", _RATES, steps=5),
+        curves=_curves("stepsize", _RATES, steps=5),
     ),
     _of_rates("feedback.ef21.rate", _ef21_run, _ef21_step, extremal=_nothing_left_out),
     _study("feedback.ef21.pl", _ef21_pl, _pl_step, 2, "horizon", _STEPS),

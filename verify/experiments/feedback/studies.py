@@ -13,7 +13,9 @@ from commbounds.compressors import Plain, TopK
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.feedback.convex import CONVEX
+from commbounds.verify.experiments.feedback.convex_workers import CONVEX_WORKERS
 from commbounds.verify.experiments.feedback.descents import DESCENTS
+from commbounds.verify.experiments.feedback.few_steps import FEW_STEPS
 from commbounds.verify.experiments.feedback.momenta import MOMENTA
 from commbounds.verify.experiments.feedback.noise import NOISY
 from commbounds.verify.experiments.feedback.problems import three_workers
@@ -84,6 +86,8 @@ EXPERIMENTS: dict[str, Study] = studies(
     *MOMENTA,
     *DESCENTS,
     *CONVEX,
+    *CONVEX_WORKERS,
+    *FEW_STEPS,
     *NOISY,
     Study(
         "feedback.plain.growth",

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from commbounds.theory import claims
 from commbounds.verify.experiments.moshpit.averaging import (
-    curve_of,
     masks,
     settings,
 )
-from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Stream, Study
+from commbounds.verify.study import Case, Outcome, Stream, Study, over
 
 
 def _attempts(less: int, implementation: Any, case: Case) -> Outcome:
@@ -99,14 +97,6 @@ def _capped_streams(implementation: Any) -> list[Stream]:
     return [Stream(label, draw, 1 - claimed, cap - claimed, unit=claimed, cost=40)]
 
 
-def _attempt_curve(name: str, implementation: Any, _seed: int) -> list[Series]:
-    sizes = [1, 2, 3, 4, 6, 8]
-    less = 0 if name == "gossip.restarts.attempts" else 1
-    measured = [float(_attempts(less, implementation, settings(N=N, p="1/5")).measured) for N in sizes]
-    bounds = [float(claims()[name].bound(N=N, failure=Fraction(1, 5))) for N in sizes]
-    return [Series("p = 1/5", "N", [float(N) for N in sizes], bounds, measured)]
-
-
 def _restarts(statement: str, less: int) -> Study:
     name = f"gossip.restarts.{statement}"
     return Study(
@@ -117,7 +107,7 @@ def _restarts(statement: str, less: int) -> Study:
         corpus=_several,
         known=_rate,
         enumerated="all failures of one attempt, up to 8 peers; attempts are alike and independent",
-        curves=partial(_attempt_curve, name),
+        curves=[over("N", "p = 1/5", (settings(N=N, p="1/5") for N in (1, 2, 3, 4, 6, 8)))],
     )
 
 
@@ -133,14 +123,13 @@ RESTART_STUDIES = (
         known=_rate,
         enumerated="all failures of all attempts, up to 8 peers and 4 attempts",
         streams=_capped_streams,
-        curves=partial(
-            curve_of,
-            "gossip.restarts.capped",
-            _capped,
-            "failure",
-            "N = 2, at most 4 attempts",
-            [settings(N=2, cap=4, p=p) for p in ("0", "1/10", "1/4", "1/2", "3/4")],
-        ),
+        curves=[
+            over(
+                "failure",
+                "N = 2, at most 4 attempts",
+                (settings(N=2, cap=4, p=p) for p in ("0", "1/10", "1/4", "1/2", "3/4")),
+            )
+        ],
     ),
 )
 """One study for every claim about restarts."""

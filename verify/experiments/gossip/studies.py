@@ -12,11 +12,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from commbounds.collectives.gossip.mixing import TOPOLOGIES
-from commbounds.theory import claims
 from commbounds.verify.experiments.gossip.restarts import RESTART_STUDIES
 from commbounds.verify.experiments.gossip.spectral import SPECTRAL_STUDIES, neighbours
 from commbounds.verify.experiments.moshpit.averaging import (
-    curve_of,
     distortions,
     identity,
     mean_of,
@@ -25,9 +23,8 @@ from commbounds.verify.experiments.moshpit.averaging import (
     some_vectors,
     whole_numbers,
 )
-from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Study, studies
+from commbounds.verify.study import Case, Outcome, Study, over, studies
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -44,13 +41,6 @@ def _iid(topology: str, implementation: Any, case: Case) -> Outcome:
     x = identity(N, (neighbours(topology, N) + 1) ** rounds)
     result, _ = implementation(x, topology, rounds)
     return Outcome(sum(distortions(result)) / Fraction(sum(distortions(x))), {"N": N, "rounds": rounds})
-
-
-def _iid_curve(topology: str, rounds: list[int], implementation: Any, _seed: int) -> list[Series]:
-    measured = [float(_iid(topology, implementation, settings(N=16, rounds=T)).measured) for T in rounds]
-    name = "gossip.ring.iid" if topology == "ring" else "gossip.one_peer.factor"
-    bounds = [float(claims()[name].bound(N=16, rounds=T)) for T in rounds]
-    return [Series("N = 16", "rounds", [float(T) for T in rounds], bounds, measured)]
 
 
 def _exact(implementation: Any, case: Case) -> Outcome:
@@ -231,13 +221,6 @@ def _word_cases(topology: str, level: int) -> Iterator[Case]:
         yield settings(N=N, n=n, rounds=rounds)
 
 
-def _word_curve(statement: str, topology: str, implementation: Any, _seed: int) -> list[Series]:
-    sizes = [1, 4, 16, 64, 256]
-    measured = [float(_words(topology, implementation, settings(N=16, n=n, rounds=4)).measured) for n in sizes]
-    bounds = [float(claims()[f"gossip.{statement}.words"].bound(N=16, n=n, rounds=4)) for n in sizes]
-    return [Series("N = 16, four rounds", "n", [float(n) for n in sizes], bounds, measured)]
-
-
 def _sends(statement: str, topology: str, subject: str = "gossip") -> Study:
     return Study(
         f"gossip.{statement}.words",
@@ -245,7 +228,7 @@ def _sends(statement: str, topology: str, subject: str = "gossip") -> Study:
         partial(_words, topology),
         grid=partial(_word_cases, topology),
         enumerated="up to 16 peers, 3 entries and 3 rounds",
-        curves=partial(_word_curve, statement, topology),
+        curves=[over("n", "N = 16, four rounds", (settings(N=16, n=n, rounds=4) for n in (1, 4, 16, 64, 256)))],
     )
 
 
@@ -263,7 +246,7 @@ EXPERIMENTS = studies(
         partial(_iid, "ring"),
         lambda level: (settings(N=N, rounds=T) for N in range(1, 9) for T in range(5 + level)),
         f"up to 8 peers and 4 rounds; {_UNIT}",
-        curves=partial(_iid_curve, "ring", [0, 1, 2, 4, 8]),
+        curves=[over("rounds", "N = 16", (settings(N=16, rounds=T) for T in (0, 1, 2, 4, 8)))],
     ),
     _gossip(
         "one_peer.factor",
@@ -272,7 +255,7 @@ EXPERIMENTS = studies(
             settings(N=N, rounds=T) for N in (*range(1, 9), 16, 32)[: 9 + level] for T in range(_hops(N) + 2)
         ),
         f"up to 16 peers, every number of rounds; {_UNIT}",
-        curves=partial(_iid_curve, "one-peer", [0, 1, 2, 3, 4]),
+        curves=[over("rounds", "N = 16", (settings(N=16, rounds=T) for T in range(5)))],
     ),
     _gossip(
         "one_peer.exact",
@@ -296,14 +279,13 @@ EXPERIMENTS = studies(
         _one_way,
         _lossy_rings,
         "all ways for links to break, rings of up to 5",
-        curves=partial(
-            curve_of,
-            "gossip.mean.one_way",
-            _one_way,
-            "loss",
-            "a ring of three",
-            [settings(N=3, loss=loss) for loss in ("0", "1/8", "1/4", "1/2", "3/4", "1")],
-        ),
+        curves=[
+            over(
+                "loss",
+                "a ring of three",
+                (settings(N=3, loss=loss) for loss in ("0", "1/8", "1/4", "1/2", "3/4", "1")),
+            )
+        ],
     ),
     _gossip(
         "mean.renormalised",
@@ -333,14 +315,13 @@ EXPERIMENTS = studies(
         cases=_lossy,
         extremal=_all_broken,
         known=_numbers,
-        curves=partial(
-            curve_of,
-            "gossip.push_sum.range",
-            _ranges,
-            "rounds",
-            "N = 12, one peer, 20 % link loss",
-            [settings(N=12, rounds=t, topology="one-peer", loss=0.2, seed=0) for t in range(0, 21, 2)],
-        ),
+        curves=[
+            over(
+                "rounds",
+                "N = 12, one peer, 20 % link loss",
+                (settings(N=12, rounds=t, topology="one-peer", loss=0.2, seed=0) for t in range(0, 21, 2)),
+            )
+        ],
     ),
     *RESTART_STUDIES,
     _sends("ring", "ring"),

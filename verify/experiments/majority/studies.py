@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from commbounds.collectives.majority import WAYS, ZEROS
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.moshpit.averaging import curve_of, settings
+from commbounds.verify.experiments.moshpit.averaging import settings
 from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Study, studies
+from commbounds.verify.study import Case, Outcome, Study, over, studies
 
 Array = NDArray[Any]
 _ROOT3, _ROOT6 = sp.sqrt(3), sp.sqrt(6)
@@ -59,14 +59,12 @@ def _large(way: str, _budget: Budget) -> Iterator[Case]:
 
 
 def _of_bytes(statement: str, axis: str, label: str, cases: Sequence[Case], **options: Any) -> Study:
-    name, trial = f"majority.{statement}", partial(_bytes, statement)
-    curves = partial(curve_of, name, trial, axis, label, cases)
     return Study(
-        name,
+        f"majority.{statement}",
         "majority_vote",
-        trial,
+        partial(_bytes, statement),
         grid=_sizes,
-        curves=curves,
+        curves=[over(axis, label, cases)],
         known=_ballots,
         enumerated="up to 8 ranks and 120 entries, every way and every rule for zeros",
         **options,
@@ -276,16 +274,15 @@ def _refuting(*given: dict[str, Any]) -> Callable[[Budget], Iterator[Case]]:
 def _of_errors(
     statement: str, axis: str, label: str, cases: Sequence[Case], extremal: Any = None, measure: Any = _vote_error
 ) -> Study:
-    name, trial = f"majority.{statement}", partial(measure, statement)
     return Study(
-        name,
+        f"majority.{statement}",
         "majority_vote",
-        trial,
+        partial(measure, statement),
         grid=_every_vote,
         corpus=_votes_by_hand,
         cases=_drawn_votes,
         extremal=extremal,
-        curves=partial(curve_of, name, trial, axis, label, cases),
+        curves=[over(axis, label, cases)],
         known=partial(_known_of_votes, statement),
         enumerated="1, 2, 3, 5 and 8 workers, all signs of all of them; inverting and lying ones among them",
     )
@@ -370,18 +367,16 @@ def _rules(level: int) -> Iterator[Case]:
 def _of_ties(
     name: str, measure: Callable[[Array], Any], rule: str, ranks: Sequence[int], extremal: Sequence[int] = ()
 ) -> Study:
-    name, trial = f"majority.{name}", partial(_of_all_votes, measure)
-
     def cases(numbers: Sequence[int]) -> list[Case]:
         return [settings(P=P, way="server", zeros=rule, zero_entries=False) for P in numbers]
 
     return Study(
-        name,
+        f"majority.{name}",
         "majority_vote",
-        trial,
+        partial(_of_all_votes, measure),
         grid=_rules,
         extremal=(lambda _budget: iter(cases(extremal))) if extremal else None,
-        curves=partial(curve_of, name, trial, "P", f"zeros: {rule}", cases(ranks)),
+        curves=[over("P", f"zeros: {rule}", cases(ranks))],
         enumerated="up to 5 workers, all signs, zeros too, and all coins; of 8 workers all signs",
     )
 
@@ -491,8 +486,8 @@ def _of_stacks(name: str, trial: Any, **options: Any) -> Study:
 
 def _of_outvoted(name: str) -> Study:
     cases = [_stack_of(P, 64, "one outvoted") for P in (1, 2, 3, 5, 8, 16, 32)]
-    curves = partial(curve_of, f"majority.{name}", _distortion, "P", "one worker outvoted, n = 64", cases)
-    return _of_stacks(name, _distortion, extremal=_outvoted, curves=curves)
+    curve = over("P", "one worker outvoted, n = 64", cases)
+    return _of_stacks(name, _distortion, extremal=_outvoted, curves=[curve])
 
 
 EXPERIMENTS = studies(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from math import lcm
 from typing import Any
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from commbounds.theory import claims
 from commbounds.verify.experiment import bound_at
-from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Study
 
 Array = NDArray[Any]
@@ -112,17 +111,6 @@ def of_grid(_implementation: Any, case: Case) -> dict[str, int]:
 def settings(**given: Any) -> Case:
     """A case of plain words and numbers."""
     return Case(given)
-
-
-def curve_of(
-    name: str, trial: Any, axis: str, label: str, cases: Sequence[Case], implementation: Any, _seed: int
-) -> list[Series]:
-    """The claim `name` against what `trial` measures of `cases`, over the symbol `axis`."""
-    claim = claims()[name]
-    outcomes = [trial(implementation, case) for case in cases]
-    x = [float(outcome.values[axis]) for outcome in outcomes]
-    bounds = [float(claim.bound(**outcome.values)) for outcome in outcomes]
-    return [Series(label, axis, x, bounds, [float(outcome.measured) for outcome in outcomes])]
 
 
 def grid_study(statement: str, subject: str, trial: Any, grid: Any, enumerated: str, **options: Any) -> Study:

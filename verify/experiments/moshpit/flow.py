@@ -12,10 +12,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from commbounds.collectives.moshpit.allreduce import initial_keys
-from commbounds.theory import claims
 from commbounds.verify.experiments.moshpit.averaging import (
     common_multiple,
-    curve_of,
     distortions,
     farthest,
     grid_study,
@@ -30,9 +28,8 @@ from commbounds.verify.experiments.moshpit.averaging import (
     whole_numbers,
 )
 from commbounds.verify.experiments.moshpit.random_groups import all_choices
-from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Study
+from commbounds.verify.study import Case, Outcome, Study, over
 
 
 def _preserved(implementation: Any, case: Case) -> Outcome:
@@ -156,18 +153,12 @@ def _any_size() -> st.SearchStrategy[Case]:
     )
 
 
-def _word_curve(name: str, count: Callable[[Any], int], implementation: Any, _seed: int) -> list[Series]:
-    sizes = [4, 8, 16, 64, 256] if name.endswith("equal_chunks") else [1, 2, 3, 4, 6, 8, 16, 64, 256]
-    found = [_sent(count, implementation, settings(M=4, d=2, n=n, rounds=2)) for n in sizes]
-    bounds = [float(claims()[name].bound(**outcome.values)) for outcome in found]
-    return [Series("M = 4, two rounds", "n", list(map(float, sizes)), bounds, [float(o.measured) for o in found])]
-
-
 def _traffic(statement: str, count: Callable[[Any], int], **options: Any) -> Study:
     name = f"moshpit.traffic.{statement}"
     trial = partial(_sent, count)
     drawn = statement in ("words", "equal_chunks", "critical_path")
-    curves = partial(_word_curve, name, count) if drawn else None
+    sizes = (settings(M=4, d=2, n=n, rounds=2) for n in (1, 2, 3, 4, 6, 8, 16, 64, 256))
+    curves = [over("n", "M = 4, two rounds", sizes)] if drawn else []
     shown = "sides, dimensions, lengths and rounds up to 5, 2, 12 and 3"
     return Study(name, "moshpit", trial, grid=_sizes, enumerated=shown, curves=curves, known=of_grid, **options)
 
@@ -189,14 +180,13 @@ FLOW_STUDIES = (
         _one_way,
         _deaf,
         "all groups and all ways to be deaf, up to 4 peers, on inputs that span all quadratic forms",
-        curves=partial(
-            curve_of,
-            "moshpit.mean.one_way",
-            _one_way,
-            "deaf",
-            "N = 4, r = 2",
-            [settings(N=4, r=2, q=q, rounds=1) for q in ("0", "1/8", "1/4", "1/2", "3/4", "1")],
-        ),
+        curves=[
+            over(
+                "deaf",
+                "N = 4, r = 2",
+                (settings(N=4, r=2, q=q, rounds=1) for q in ("0", "1/8", "1/4", "1/2", "3/4", "1")),
+            )
+        ],
     ),
     grid_study(
         "mean.leaving",
@@ -204,14 +194,13 @@ FLOW_STUDIES = (
         _leaving,
         _departures,
         "all groups and all survivors, up to 4 peers, on inputs that span all quadratic forms",
-        curves=partial(
-            curve_of,
-            "moshpit.mean.leaving",
-            _leaving,
-            "survivors",
-            "N = 5, r = 3, one round",
-            [settings(N=5, r=3, rounds=1, stay=stay) for stay in range(1, 6)],
-        ),
+        curves=[
+            over(
+                "survivors",
+                "N = 5, r = 3, one round",
+                (settings(N=5, r=3, rounds=1, stay=stay) for stay in range(1, 6)),
+            )
+        ],
     ),
     _traffic("words", lambda t: t.sent.max(), corpus=no_corpus, extremal=_equal_chunks, cases=_any_size),
     _traffic("equal_chunks", lambda t: t.sent.max()),

@@ -16,7 +16,6 @@ from commbounds.collectives.moshpit.allreduce import initial_keys
 from commbounds.theory import claims
 from commbounds.verify.experiments.moshpit.averaging import (
     common_multiple,
-    curve_of,
     distortions,
     grid_study,
     identity,
@@ -27,7 +26,7 @@ from commbounds.verify.experiments.moshpit.averaging import (
 )
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Stream
+from commbounds.verify.study import Case, Outcome, Stream, over
 
 _GRIDS = ((1, 1), (1, 2), (2, 1), (3, 1), (5, 1), (8, 1), (2, 2), (3, 2), (2, 3), (4, 2), (2, 4), (3, 3))
 _SLOTS = "every way to deal out chunk indices on grids 2 and 2 x 2, some on larger ones; a unit vector for each peer"
@@ -219,12 +218,6 @@ def _partial_grids(level: int) -> Iterator[Case]:
             yield settings(N=N, M=M)
 
 
-def _sweep_curve(implementation: Any, _seed: int) -> list[Series]:
-    outcomes = [_iid(implementation, settings(M=4, d=3, rounds=t, slots="sample 1")) for t in range(4)]
-    bounds = [float(claims()["moshpit.grid.factor"].bound(**o.values)) for o in outcomes]
-    return [Series("4 x 4 x 4", "rounds", [0.0, 1.0, 2.0, 3.0], bounds, [float(o.measured) for o in outcomes])]
-
-
 GRID_STUDIES = (
     grid_study("grid.exact", "moshpit", _exact, _full, _SLOTS, corpus=no_corpus, cases=_shapes),
     *(
@@ -244,7 +237,7 @@ GRID_STUDIES = (
         _partial_sweeps,
         "every number of rounds on small grids; a unit vector for every peer",
         known=of_grid,
-        curves=_sweep_curve,
+        curves=[over("rounds", "4 x 4 x 4", (settings(M=4, d=3, rounds=t, slots="sample 1") for t in range(4)))],
     ),
     grid_study(
         "grid.no_repeats",
@@ -278,14 +271,13 @@ GRID_STUDIES = (
         _partial_grid,
         _partial_grids,
         "all places on grids up to 3 x 3",
-        curves=partial(
-            curve_of,
-            "moshpit.grid.partial",
-            _partial_grid,
-            "N",
-            "3 x 3, all places",
-            [settings(N=N, M=3) for N in range(1, 10)],
-        ),
+        curves=[
+            over(
+                "N",
+                "3 x 3, all places",
+                (settings(N=N, M=3) for N in range(1, 10)),
+            )
+        ],
     ),
 )
 """One study for every claim about grids."""

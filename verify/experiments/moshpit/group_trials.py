@@ -52,7 +52,7 @@ def _trial_curve(kind: str, name: str, N: int, M: int, implementation: Any, seed
 
 def _trial_study(kind: str, shapes: tuple[tuple[int, int, int, float], ...]) -> Study:
     name = f"moshpit.trials.{kind}"
-    curves = partial(_trial_curve, kind, name, *shapes[-1][:2]) if kind != "keys" else None
+    curves = partial(_trial_curve, kind, name, *shapes[-1][:2]) if kind != "keys" else ()
     return Study(name, "group_trials", streams=partial(_trials, kind, name, shapes), curves=curves)
 
 

@@ -16,7 +16,6 @@ from commbounds.collectives.moshpit.random_partitions import READINGS
 from commbounds.theory import claims
 from commbounds.verify.experiments.moshpit.averaging import (
     common_multiple,
-    curve_of,
     distortions,
     farthest,
     masks,
@@ -26,7 +25,7 @@ from commbounds.verify.experiments.moshpit.averaging import (
 )
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Stream, Study
+from commbounds.verify.study import Case, Outcome, Stream, Study, over
 
 _EVERY = "all groups that can be drawn, on inputs that span all quadratic forms"
 _CUT = ("cut", "blocks", "occupied")
@@ -250,14 +249,13 @@ RANDOM_STUDIES = (
         "general",
         _every_reading,
         enumerated="all groups and failures, " + _EVERY.partition(", ")[2],
-        curves=partial(
-            curve_of,
-            "moshpit.random_groups.general",
-            partial(_factor, "moshpit.random_groups.general"),
-            "blocks",
-            "N = 4, independent labels, 1 to 4 of them",
-            [settings(N=4, r=r, rounds=1, reading="labels") for r in range(1, 5)],
-        ),
+        curves=[
+            over(
+                "blocks",
+                "N = 4, independent labels, 1 to 4 of them",
+                (settings(N=4, r=r, rounds=1, reading="labels") for r in range(1, 5)),
+            )
+        ],
     ),
     _study(
         "labels",
@@ -274,14 +272,13 @@ RANDOM_STUDIES = (
     _study(
         "with_replacement",
         partial(_grid, ("slots",), (1,)),
-        curves=partial(
-            curve_of,
-            "moshpit.random_groups.with_replacement",
-            partial(_factor, "moshpit.random_groups.with_replacement"),
-            "N",
-            "r = 2",
-            [settings(N=N, r=2, rounds=1, reading="slots") for N in range(2, 5)],
-        ),
+        curves=[
+            over(
+                "N",
+                "r = 2",
+                (settings(N=N, r=2, rounds=1, reading="slots") for N in range(2, 5)),
+            )
+        ],
     ),
     _study(
         "skip",
@@ -301,14 +298,13 @@ RANDOM_STUDIES = (
         _regrouped,
         grid=_regrouping_grid,
         enumerated="all failures and orders, " + _EVERY.partition(", ")[2],
-        curves=partial(
-            curve_of,
-            "moshpit.random_groups.regrouping",
-            _regrouped,
-            "failure",
-            "N = 4, M = 2",
-            [settings(N=4, M=2, p=p, rounds=1) for p in ("0", "1/8", "1/4", "1/2", "3/4", "1")],
-        ),
+        curves=[
+            over(
+                "failure",
+                "N = 4, M = 2",
+                (settings(N=4, M=2, p=p, rounds=1) for p in ("0", "1/8", "1/4", "1/2", "3/4", "1")),
+            )
+        ],
     ),
 )
 """One study for every claim about random groups."""

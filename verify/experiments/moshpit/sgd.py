@@ -19,7 +19,6 @@ from commbounds.collectives.moshpit.random_partitions import READINGS
 from commbounds.theory import claims
 from commbounds.verify.experiments.moshpit.averaging import (
     common_multiple,
-    curve_of,
     distortions,
     mean_of,
     settings,
@@ -29,7 +28,7 @@ from commbounds.verify.experiments.moshpit.averaging import (
 from commbounds.verify.experiments.moshpit.random_groups import all_choices
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Stream, Study
+from commbounds.verify.study import Case, Outcome, Stream, Study, over
 
 Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
@@ -341,11 +340,12 @@ def _no_spread(_budget: Any) -> Iterator[Case]:
         yield _leaving_case(objective="quadratic", h="0", N=N, r=r, period=period, stays=stays, start="2")
 
 
-def _departure_curve(implementation: Any, _seed: int) -> list[Series]:
-    """The bound and the error of two peers that average by themselves, one of which leaves at the end."""
-    cases = [_leaving_case(objective="quadratic", h="1", period=t, N=2, r=2, stays="1", start="2") for t in (1, 2, 3)]
-    name = "moshpit.sgd.departures"
-    return curve_of(name, _departures, "iterations", "N = 2, of which one stays", cases, implementation, 0)
+_DEPARTURES = over(
+    "iterations",
+    "N = 2, of which one stays",
+    (_leaving_case(objective="quadratic", h="1", period=t, N=2, r=2, stays="1", start="2") for t in (1, 2, 3)),
+)
+"""Two peers that average by themselves, one of which leaves at the end."""
 
 
 def _noisy(case: Case) -> int:
@@ -404,13 +404,11 @@ def _step(statement: str, implementation: Any, case: Case) -> Outcome:
     return Outcome(total / count, values)
 
 
-def _step_curve(statement: str, implementation: Any, seed: int) -> list[Series]:
-    rates = ("1/16", "1/8", "1/4", "1/2", "1", "2")
-    cases = [settings(N=4, r=2, gamma=g, h="1", averaged=True, seed=0) for g in rates]
-    label = "N = 4, r = 2, h = 1, a step and an average"
-    return curve_of(
-        f"moshpit.sgd.{statement}", partial(_step, statement), "stepsize", label, cases, implementation, seed
-    )
+_STEPS = over(
+    "stepsize",
+    "N = 4, r = 2, h = 1, a step and an average",
+    (settings(N=4, r=2, gamma=g, h="1", averaged=True, seed=0) for g in ("1/16", "1/8", "1/4", "1/2", "1", "2")),
+)
 
 
 def _steps(level: int) -> Iterator[Case]:
@@ -539,34 +537,33 @@ SGD_STUDIES = (
         extremal=_no_spread,
         known=_known,
         enumerated="all signs of noises, all groups and all sets that leave, of up to 8 peers and 2 averages",
-        curves=_departure_curve,
+        curves=[_DEPARTURES],
     ),
     _study(
         "leaving",
         _leaving,
         grid=_leavers,
         enumerated="all signs of noises, all groups and all survivors of up to 5 peers, one step",
-        curves=partial(
-            curve_of,
-            "moshpit.sgd.leaving",
-            _leaving,
-            "survivors",
-            "N = 4, r = 2, h = 1, a step and an average",
-            [settings(N=4, r=2, gamma="1/2", h="1", stay=stay, seed=0) for stay in range(1, 5)],
-        ),
+        curves=[
+            over(
+                "survivors",
+                "N = 4, r = 2, h = 1, a step and an average",
+                (settings(N=4, r=2, gamma="1/2", h="1", stay=stay, seed=0) for stay in range(1, 5)),
+            )
+        ],
     ),
     _study(
         "spread",
         partial(_step, "spread"),
         grid=_steps,
-        curves=partial(_step_curve, "spread"),
+        curves=[_STEPS],
         enumerated="all signs of noises and all groups of up to 8 peers, one step",
     ),
     _study(
         "mean_square",
         partial(_step, "mean_square"),
         grid=_steps,
-        curves=partial(_step_curve, "mean_square"),
+        curves=[_STEPS],
         enumerated="all signs of noises and all groups of up to 8 peers, one step",
     ),
     _study(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives import Bernoulli, Replicas, fresh_replicas, layout
 from commbounds.theory import claims
-from commbounds.verify.experiments.packetloss.curves import LOSSES, swept
+from commbounds.verify.experiments.packetloss.curves import over_losses
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
 Floats = NDArray[np.float64]
@@ -287,12 +287,9 @@ def _study(name: str, trial: Any, **options: Any) -> Study:
         _grid,
         enumerated=_GRID_SAYS,
         streams=_streams(claim),
-        curves=swept(
-            claim, trial, "N = 2, one curvature L, step size 1/L, 3 steps", "p",
-            [(float(p), {**held, "p": p}) for p in LOSSES],
-        ),
+        curves=over_losses("N = 2, one curvature L, step size 1/L, 3 steps", held),
         **options,
-    )  # fmt: skip
+    )
 
 
 DESCENTS = (_study("descent", _descent, extremal=_lossless), _study("convergence", _convergence))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from commbounds.verify.experiments.packetloss.curves import LOSSES, swept
+from commbounds.verify.experiments.packetloss.curves import LOSSES, over_losses
 from commbounds.verify.experiments.packetloss.estimates import (
     EXACT_LOSSES,
     QUARTERS,
@@ -33,7 +33,7 @@ from commbounds.verify.experiments.packetloss.words import (
     volume,
     volume_grid,
 )
-from commbounds.verify.study import Case, Study
+from commbounds.verify.study import Case, Curve, Study
 
 
 def _grid(
@@ -63,9 +63,9 @@ _BASE = {"pattern": 0, "owner": 0}
 _RAMP: dict[str, Any] = {"N": 4, "pattern": 4, "owner": 3}
 
 
-def _over_losses(claim: str, trial: Any, losses: tuple[Fraction, ...] = LOSSES, **held: Any) -> Any:
+def _over_losses(losses: tuple[Fraction, ...] = LOSSES, **held: Any) -> list[Curve]:
     shown = ", ".join(f"{name} = {value}" for name, value in held.items() if name == "N")
-    return swept(claim, trial, shown, "p", [(float(p), {**_BASE, **held, "p": p}) for p in losses])
+    return over_losses(shown, {**_BASE, **held}, losses)
 
 
 _SETS = "every set of workers that gets through, for N up to 3 (5, 6) workers, and for 5 and 8 with a few gradients"
@@ -87,38 +87,38 @@ ESTIMATES = (
         "packetloss.arrivals.conditional_variance",
         given_arrivals(2),
         _grid(_no_p, arrived=lambda workers: range(1, workers + 1)),
-        curves=swept(
-            "packetloss.arrivals.conditional_variance",
-            given_arrivals(2),
-            "N = 6, gradients 0 ... 5",
-            "K",
-            [(k, {"N": 6, "pattern": 6, "owner": 0, "arrived": k, "p": Fraction(1, 2)}) for k in range(1, 7)],
-        ),
+        curves=[
+            Curve(
+                "K",
+                "N = 6, gradients 0 ... 5",
+                [(k, Case({"N": 6, "pattern": 6, "owner": 0, "arrived": k, "p": Fraction(1, 2)})) for k in range(1, 7)],
+            )
+        ],
     ),
     _estimate(
         "packetloss.arrivals.variance",
         variance,
         _grid(EXACT_LOSSES),
-        curves=_over_losses("packetloss.arrivals.variance", variance, **_RAMP),
+        curves=_over_losses(**_RAMP),
     ),
     _estimate(
         "packetloss.arrivals.mean_inverse",
         mean_inverse,
         _grid(EXACT_LOSSES, varied=False),
-        curves=_over_losses("packetloss.arrivals.mean_inverse", mean_inverse, N=4),
+        curves=_over_losses(N=4),
     ),
     _estimate("packetloss.arrivals.mean_inverse_recurrence", recurrence, _grid(EXACT_LOSSES, varied=False)),
     _estimate(
         "packetloss.arrivals.empty",
         empty,
         _grid(EXACT_LOSSES, varied=False),
-        curves=_over_losses("packetloss.arrivals.empty", empty, N=4),
+        curves=_over_losses(N=4),
     ),
     _estimate(
         "packetloss.arrivals.zero_fill",
         zero_fill,
         _grid(EXACT_LOSSES),
-        curves=_over_losses("packetloss.arrivals.zero_fill", zero_fill, **_RAMP),
+        curves=_over_losses(**_RAMP),
         streams=means("arrivals", fill_target, (0.1, 0.4, 0.9)),
     ),
     _estimate(
@@ -131,21 +131,21 @@ ESTIMATES = (
         "packetloss.owner.bias",
         pull,
         _grid(EXACT_LOSSES),
-        curves=_over_losses("packetloss.owner.bias", pull, **_RAMP),
+        curves=_over_losses(**_RAMP),
         streams=means("owner", bias_target, (0.1, 0.4)),
     ),
     _estimate(
         "packetloss.owner.variance_iid",
         iid_variance,
         _grid(EXACT_LOSSES, varied=False),
-        curves=_over_losses("packetloss.owner.variance_iid", iid_variance, N=4),
+        curves=_over_losses(N=4),
     ),
     _estimate(
         "packetloss.owner.inflation",
         iid_variance,
         _grid(EXACT_LOSSES, varied=False),
         extremal=lambda _budget: iter([Case({**_BASE, "N": workers, "p": Fraction(0)}) for workers in (1, 2, 4)]),
-        curves=_over_losses("packetloss.owner.inflation", iid_variance, N=4),
+        curves=_over_losses(N=4),
     ),
     _estimate(
         "packetloss.expected.unbiased",
@@ -157,7 +157,7 @@ ESTIMATES = (
         "packetloss.expected.variance",
         expected_variance,
         _grid(QUARTERS),
-        curves=_over_losses("packetloss.expected.variance", expected_variance, QUARTERS, **_RAMP),
+        curves=_over_losses(QUARTERS, **_RAMP),
     ),
     Study(
         "packetloss.volume.sent",
@@ -173,12 +173,6 @@ ESTIMATES = (
         volume_grid(True),
         enumerated="every pattern of losses in both halves, for N up to 2 (3) workers",
         streams=received_streams,
-        curves=swept(
-            "packetloss.volume.received",
-            volume(True),
-            "N = 2, n = 10",
-            "p",
-            [(float(p), {"N": 2, "n": 10, "p": p, "seed": 0}) for p in LOSSES],
-        ),
+        curves=over_losses("N = 2, n = 10", {"N": 2, "n": 10, "seed": 0}),
     ),
 )

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from commbounds.collectives import Bernoulli, GilbertElliott
-from commbounds.verify.experiments.packetloss.curves import LOSSES, swept
+from commbounds.verify.experiments.packetloss.curves import LOSSES, over_losses
 from commbounds.verify.experiments.packetloss.descent import DESCENTS
 from commbounds.verify.experiments.packetloss.draws import (
     broadcast_streams,
@@ -20,7 +20,7 @@ from commbounds.verify.experiments.packetloss.draws import (
 from commbounds.verify.experiments.packetloss.estimate_studies import ESTIMATES
 from commbounds.verify.experiments.packetloss.laws import grid, trials
 from commbounds.verify.experiments.packetloss.training import TRAINING
-from commbounds.verify.study import Case, Study, studies
+from commbounds.verify.study import Case, Curve, Study, over, studies
 
 Settings = Iterator[dict[str, Any]]
 _SOME = tuple(Fraction(*pair) for pair in ((1, 20), (1, 5), (1, 2), (9, 10)))
@@ -141,18 +141,16 @@ _STREAMS = {
 }
 
 
-def _curves(name: str) -> Any:
+def _curves(name: str) -> list[Curve]:
     """Over the loss probability, everything else at its extremal or its last value."""
     last = {}
     for case in _GRIDS.get(name, grid())(0):
         last = case.settings
     held = {**last, **({**_RARE, **_EXTREMAL[name]} if name in _EXTREMAL else {})}
     if "recovery" in held:
-        points = [(b / 10, {**held, "recovery": Fraction(b, 10)}) for b in range(1, 10)]
-        return swept(f"packetloss.{name}", trials[name], "", "recovery", points)
-    points = [(float(p), {**held, "p": p}) for p in LOSSES if p or name not in _SOME_ONLY]
+        return [over("recovery", "", (Case({**held, "recovery": Fraction(b, 10)}) for b in range(1, 10)))]
     shown = ", ".join(f"{key} = {value}" for key, value in held.items() if key not in ("p", "last"))
-    return swept(f"packetloss.{name}", trials[name], shown, "p", points)
+    return over_losses(shown, held, [p for p in LOSSES if p or name not in _SOME_ONLY])
 
 
 _SOME_ONLY = ("drift.published", "drift.relaxation")
@@ -170,7 +168,7 @@ def _enumerated(name: str) -> Study:
         enumerated=_PAIRS,
         extremal=None if extremal is None else lambda _budget: iter([Case({**_RARE, **extremal})]),
         streams=_STREAMS.get(name),
-        curves=None if name in _FLAT or name.startswith("corners") else _curves(name),
+        curves=() if name in _FLAT or name.startswith("corners") else _curves(name),
     )
 
 

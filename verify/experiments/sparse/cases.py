@@ -5,20 +5,17 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
-import sympy as sp
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.collectives import COLLECTIVES, Traffic
-from commbounds.verify.experiment import Budget, bound_at
-from commbounds.verify.finding import Series
+from commbounds.verify.experiment import Budget
 from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Study, shared
+from commbounds.verify.study import Case, Curve, Outcome, Study, shared
 
 Array = NDArray[Any]
 Measure = Callable[[Case, Any, Traffic], Any]
@@ -216,16 +213,9 @@ def trial(
     return run
 
 
-def study(
-    name: str,
-    subject: str,
-    run: Callable[[Any, Case], Outcome],
-    curves: Callable[[Study, Any, int], tuple[Series, ...]] | None = None,
-    **sources: Any,
-) -> Study:
-    """The study of a claim of this column; hypotheses know all options of the collective, and curves the study."""
-    bare = Study(name, subject, run, known=lambda _implementation, case: options_of(subject, case), **sources)
-    return bare if curves is None else replace(bare, curves=partial(curves, bare))
+def study(name: str, subject: str, run: Callable[[Any, Case], Outcome], **sources: Any) -> Study:
+    """The study of a claim of this column; hypotheses know all options of the collective."""
+    return Study(name, subject, run, known=lambda _implementation, case: options_of(subject, case), **sources)
 
 
 # --- what is drawn -----------------------------------------------------------------------------------------------
@@ -235,61 +225,32 @@ RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 _DRAWS = 5
 
 
-def curve(
-    axis: str,
-    label: str,
-    points: Callable[[int], Iterator[tuple[float, Sequence[Case], Sequence[Case]]]],
-    relative: bool = False,
-) -> Callable[[Study, Any, int], tuple[Series, ...]]:
-    """Bound against measurement along `axis`, of cases that the claim's hypotheses admit.
+@shared
+def _over_ranks(n: int, k: int, *others: str, **options: Any) -> Callable[[int], Iterator[tuple[float, list[Case]]]]:
+    def points(seed: int) -> Iterator[tuple[float, list[Case]]]:
+        for P in RANKS:
+            typical = [case_of(P, n, k, "rounded normal", seed % 2**31 + i, **options) for i in range(_DRAWS)]
+            yield P, [*typical, *(case_of(P, n, k, family, **options) for family in others)]
 
-    Parameters
-    ----------
-    axis, label : str
-        As for `Series`.
-    points : callable (seed) -> iterator of (value, random cases, other cases)
-        What to measure at every value of the axis; the bound is that of the first case.
-    relative : bool
-        Whether to divide by the bound, case by case.
-    """
-
-    def drawn_curve(study: Study, implementation: Any, seed: int) -> tuple[Series, ...]:
-        statement, rows = study.statement, []
-        for value, typical, others in points(seed):
-            pairs, ours = [], 0
-            for number, case in enumerate((*typical, *others)):
-                outcome = study.admitted(implementation, case)
-                if isinstance(outcome, Outcome):
-                    bound = float(bound_at(statement, outcome.values))
-                    if bound or not relative:
-                        pairs.append(
-                            (float(outcome.measured) / (bound if relative else 1.0), 1.0 if relative else bound)
-                        )
-                        ours += number < len(typical)
-            if not ours:
-                continue
-            bound = pairs[0][1]
-            measured = [a for a, _ in pairs]
-            if isinstance(statement.relation, sp.Ge):
-                worst = min(measured)
-            else:
-                worst = max(measured, key=lambda a: a if isinstance(statement.relation, sp.Le) else abs(a - bound))
-            quantiles = np.quantile(measured[:ours], (0.05, 0.5, 0.95))
-            rows.append((float(value), bound, worst, *map(float, quantiles)))
-        x, bounds, worsts, low, mid, high = (list(column) for column in zip(*rows, strict=True))
-        return (Series(label, axis, x, bounds, worsts, low, mid, high, relative=relative),)
-
-    return drawn_curve
+    return points
 
 
 def over_ranks(
-    n: int, k: int, *others: str, **options: Any
-) -> Callable[[int], Iterator[tuple[float, list[Case], list[Case]]]]:
-    """Random vectors, and those of the families `others`, over the number of ranks."""
+    n: int,
+    k: int,
+    *others: str,
+    worst: Callable[[int], list[Case]] | None = None,
+    relative: bool = False,
+    **options: Any,
+) -> tuple[Curve]:
+    """Random vectors, and those of the families `others` and of `worst`, over the number of ranks."""
+    shown = _over_ranks(n, k, *others, **options)
 
-    def points(seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
-        for P in RANKS:
-            typical = [case_of(P, n, k, "rounded normal", seed % 2**31 + i, **options) for i in range(_DRAWS)]
-            yield P, typical, [case_of(P, n, k, family, **options) for family in others]
+    points = shown if worst is None else partial(_and_worst, shown, worst)
+    return (Curve("P", f"n = {n}, k = {k}" + ", over the bound" * relative, points, _DRAWS, relative),)
 
-    return points
+
+def _and_worst(
+    shown: Callable[[int], Iterator[tuple[float, list[Case]]]], worst: Callable[[int], list[Case]], seed: int
+) -> Iterator[tuple[float, list[Case]]]:
+    return ((P, [*cases, *worst(int(P))]) for P, cases in shown(seed))

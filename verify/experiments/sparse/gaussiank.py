@@ -17,7 +17,6 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.sparse.cases import (
     SMALL_STACKS,
     by_hand,
-    curve,
     drawn,
     every_small_stack,
     neighbour,
@@ -27,7 +26,7 @@ from commbounds.verify.experiments.sparse.cases import (
     trial,
 )
 from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Study
+from commbounds.verify.study import Case, Curve, Outcome, Study
 
 _SUBJECT = "gaussiank_allreduce"
 _DENSITIES = (0.001, 0.01, 0.02, 0.1, 0.3, 0.5)
@@ -61,7 +60,7 @@ def _words(claim: str, measure: Callable[[Case, Any, Traffic], Any]) -> Study:
         corpus=by_hand(*choices),
         cases=drawn(*choices),
         enumerated=SMALL_STACKS,
-        curves=curve("P", "n = 256, k = 16, over the bound", over_ranks(256, 16, "one rank"), relative=True),
+        curves=over_ranks(256, 16, "one rank", relative=True),
     )
 
 
@@ -146,9 +145,9 @@ def _law_study(claim: str, *laws: str, extremal: Callable[[Budget], Iterator[Cas
     name = f"sparse.gaussiank.{claim}"
     run = trial(_share, _normal_units, slack=_threshold_slack)
 
-    def points(_seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
+    def points(_seed: int) -> Iterator[tuple[float, list[Case]]]:
         for density in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5):
-            yield density, [_of_quantiles(law, 100_000, density) for law in laws], []
+            yield density, [_of_quantiles(law, 100_000, density) for law in laws]
 
     return study(
         name,
@@ -157,7 +156,7 @@ def _law_study(claim: str, *laws: str, extremal: Callable[[Budget], Iterator[Cas
         corpus=_by_law(*laws),
         cases=_drawn_law(*laws),
         extremal=extremal,
-        curves=curve("k/n", f"quantiles ({', '.join(laws)}), n = 100000", points),
+        curves=[Curve("k/n", f"quantiles ({', '.join(laws)}), n = 100000", points, typical=len(laws))],
     )
 
 
@@ -193,12 +192,12 @@ def _chebyshev() -> Study:
     def attained(_budget: Budget) -> Iterator[Case]:
         return (_two_values(20_000, density) for density in (0.01, 0.02, 0.1, 0.2))
 
-    def points(_seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
+    def points(_seed: int) -> Iterator[tuple[float, list[Case]]]:
         for density in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2):
             laws = [_of_quantiles(law, 20_000, density) for law in LAWS]
             # the mean of a symmetric vector is rounded to either side of zero
             laws += [_scaled(case, -1.0) for case in laws]
-            yield density, laws, [_two_values(20_000, density)]
+            yield density, [*laws, _two_values(20_000, density)]
 
     return study(
         name,
@@ -208,7 +207,7 @@ def _chebyshev() -> Study:
         cases=drawn(largest=60),
         mutate=neighbour,
         extremal=attained,
-        curves=curve("k/n", "n = 20000", points),
+        curves=[Curve("k/n", "n = 20000", points, typical=2 * len(LAWS))],
     )
 
 

@@ -15,7 +15,6 @@ from commbounds.verify.experiments.sparse.cases import (
     RANKS,
     SMALL_STACKS,
     by_hand,
-    curve,
     data,
     drawn,
     every_small_stack,
@@ -24,7 +23,7 @@ from commbounds.verify.experiments.sparse.cases import (
     study,
     trial,
 )
-from commbounds.verify.study import Case, Study
+from commbounds.verify.study import Case, Study, over
 
 _DSA = "topk_dsa"
 _Measure = Callable[[Case, Any, Traffic], Any]
@@ -105,28 +104,22 @@ def _region_study(
     *choices: dict[str, Any],
     values: Any = None,
     extremal: _Cases | None = None,
-    worst: Callable[[int], list[Case]] = lambda _P: [],
+    worst: Callable[[int], list[Case]] | None = None,
     relative: bool = False,
     subject: str = _DSA,
     attacked: bool = False,
 ) -> Study:
-    name, run = f"sparse.{claim}", trial(measure, values)
-    shown = over_ranks(256, 16, "own regions", **choices[0])
-
-    def points(seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
-        return ((P, typical, [*others, *worst(int(P))]) for P, typical, others in shown(seed))
-
     return study(
-        name,
+        f"sparse.{claim}",
         subject,
-        run,
+        trial(measure, values),
         grid=every_small_stack(*choices),
         corpus=by_hand(*choices),
         cases=drawn(*choices),
         mutate=neighbour if attacked else None,
         extremal=extremal,
         enumerated=SMALL_STACKS,
-        curves=curve("P", "n = 256, k = 16" + ", over the bound" * relative, points, relative),
+        curves=over_ranks(256, 16, "own regions", worst=worst, relative=relative, **choices[0]),
     )
 
 
@@ -146,19 +139,14 @@ def _identical_grid(level: int) -> Iterator[Case]:
                 yield _identical_even(P, a, 2 * a + 1, a % P, allgather=allgather)
 
 
-def _identical_curve() -> Study:
-    name, run = "sparse.topkdsa.identical", trial(_path)
-
-    def points(_seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
-        return ((P, [_identical_even(P, 4, 9)], []) for P in RANKS)
-
+def _identical() -> Study:
     return study(
-        name,
+        "sparse.topkdsa.identical",
         _DSA,
-        run,
+        trial(_path),
         grid=_identical_grid,
         enumerated="P = 1..16, 1, 2, 3 of 3, 5, 7 entries of every region, some one longer, every all-gather",
-        curves=curve("P", "k = 4P, n = 9P", points),
+        curves=[over("P", "k = 4P, n = 9P", (_identical_even(P, 4, 9) for P in RANKS))],
     )
 
 
@@ -208,7 +196,7 @@ REGIONS = (
         ),
         attacked=True,
     ),
-    _identical_curve(),
+    _identical(),
     _region_study("topkdsa.gathered", _gathered, _RING, values=_union, relative=True),
     _region_study(
         "topkdsa.code_switch",

@@ -13,7 +13,6 @@ from commbounds.collectives import Traffic
 from commbounds.verify.experiments.sparse.cases import (
     SMALL_STACKS,
     by_hand,
-    curve,
     drawn,
     every_small_stack,
     over_ranks,
@@ -60,7 +59,7 @@ def _mass(claim: str, subject: str, *choices: dict[str, Any], shown: bool = Fals
         corpus=by_hand(*choices),
         cases=drawn(*choices),
         enumerated=SMALL_STACKS,
-        curves=curve("P", "n = 256, k = 16", over_ranks(256, 16, **choices[0])) if shown else None,
+        curves=over_ranks(256, 16, **choices[0]) if shown else (),
     )
 
 
@@ -116,7 +115,7 @@ def _update_study(claim: str, of_selections: bool, most_ranks: int = 32) -> Stud
         cases=drawn(ranks=min(4, most_ranks), largest=8),
         corpus=by_hand(),
         enumerated=SMALL_STACKS,
-        curves=curve("P", "n = 64, k = 8", over_ranks(64, 8)) if most_ranks > 2 else None,
+        curves=over_ranks(64, 8) if most_ranks > 2 else (),
     )
 
 

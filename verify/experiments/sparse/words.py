@@ -10,14 +10,13 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.sparse.cases import (
     FAMILIES,
     case_of,
-    curve,
     drawn,
     grid,
     over_ranks,
     study,
     trial,
 )
-from commbounds.verify.study import Case, Study
+from commbounds.verify.study import Case, Curve, Study, shared
 
 _GRID = grid(range(1, 17), (1, 3, 8), families=("small integers", "identical"))
 _GRID_SAYS = "P = 1..16, n = 1, 3, 8, every k, two families of integers"
@@ -62,16 +61,15 @@ def _counted(
     choices: tuple[dict[str, Any], ...] = (),
 ) -> Study:
     """A count that the input does not matter to."""
-    name, run = f"sparse.{claim}", trial(measure)
     return study(
-        name,
+        f"sparse.{claim}",
         subject,
-        run,
+        trial(measure),
         grid=_GRID,
         cases=drawn(*choices),
         extremal=extremal,
         enumerated=_GRID_SAYS,
-        curves=curve("P", "n = 256, k = 64", over_ranks(256, 64)),
+        curves=over_ranks(256, 64),
     )
 
 
@@ -80,12 +78,9 @@ def _cases(*sizes: tuple[int, int, int]) -> Callable[[Budget], Iterator[Case]]:
     return lambda _budget: (case_of(*size, family) for size in sizes for family in FAMILIES)
 
 
-def _along_k(P: int, n: int) -> Any:
-    def points(seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
-        for k in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64):
-            yield k, [case_of(P, n, k, "normal", seed % 2**31)], []
-
-    return curve("k", f"P = {P}, n = {n}", points)
+@shared
+def _along_k(P: int, n: int) -> Callable[[int], Iterator[tuple[float, list[Case]]]]:
+    return lambda seed: ((k, [case_of(P, n, k, "normal", seed % 2**31)]) for k in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64))
 
 
 def _limited(
@@ -96,16 +91,16 @@ def _limited(
     choices: tuple[dict[str, Any], ...] = (),
 ) -> Study:
     """A bound on the critical path under a condition on P, n, k; drawn over k."""
-    name, run = f"sparse.{claim}", trial(_path)
+    P, n = drawn_at
     return study(
-        name,
+        f"sparse.{claim}",
         subject,
-        run,
+        trial(_path),
         grid=_GRID,
         cases=drawn(*choices),
         extremal=attained,
         enumerated=_GRID_SAYS,
-        curves=_along_k(*drawn_at),
+        curves=[Curve("k", f"P = {P}, n = {n}", _along_k(P, n), typical=1)],
     )
 
 
@@ -137,10 +132,10 @@ def _team_study(claim: str, measure: _Measure, synchronise: str) -> Study:
 
     run = trial(measure, values, active=lambda case: case.settings["teams"] > 1)
 
-    def points(seed: int) -> Iterator[tuple[float, list[Case], list[Case]]]:
+    def points(seed: int) -> Iterator[tuple[float, list[Case]]]:
         for d in (1, 2, 4, 8, 16, 32):
             options = {"teams": d, "synchronise": synchronise, "sag_entries": None}
-            yield d, [case_of(32, 256, 64, "normal", seed % 2**31, **options)], []
+            yield d, [case_of(32, 256, 64, "normal", seed % 2**31, **options)]
 
     def attained(_budget: Budget) -> Iterator[Case]:
         for P, d in ((4, 2), (6, 3), (12, 4), (12, 6)):
@@ -153,7 +148,7 @@ def _team_study(claim: str, measure: _Measure, synchronise: str) -> Study:
         grid=_in_teams(synchronise),
         extremal=attained,
         enumerated="P = 1..16, every number of teams, n = 16, k = 1, 7, 16",
-        curves=curve("teams", "P = 32, n = 256, k = 64", points),
+        curves=[Curve("teams", "P = 32, n = 256, k = 64", points, typical=1)],
     )
 
 

@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from commbounds.theory import claims
 from commbounds.verify.experiments.binding import bind, table
-from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Study, studies
+from commbounds.verify.study import Case, Curve, Outcome, Study, studies
 
 
 def _hub(star, case):
@@ -19,11 +17,7 @@ def _grid(_level):
             yield Case({"P": P, "n": n})
 
 
-def _curves(star, _seed):
-    ranks = [2, 4, 8, 16]
-    bounds = [float(claims()["stars.star.hub"].bound(spokes=P - 1, n=10)) for P in ranks]
-    measured = [float(_hub(star, Case({"P": P, "n": 10})).measured) for P in ranks]
-    return (Series("n = 10", "P", [float(P) for P in ranks], bounds, measured),)
+_OVER_RANKS = Curve("P", "n = 10", [(P, Case({"P": P, "n": 10})) for P in (2, 4, 8, 16)])
 
 
 def _odd_position(_compressor, n):
@@ -32,5 +26,7 @@ def _odd_position(_compressor, n):
 
 EXPERIMENTS = {
     **table(bind("stars.evens.no_expansion", "Evens", worst=_odd_position), bind("stars.evens.wire", "Evens")),
-    **studies(Study("stars.star.hub", "star_allreduce", _hub, grid=_grid, curves=_curves, enumerated="up to 5 ranks")),
+    **studies(
+        Study("stars.star.hub", "star_allreduce", _hub, grid=_grid, curves=[_OVER_RANKS], enumerated="up to 5 ranks")
+    ),
 }

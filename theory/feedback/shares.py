@@ -1,0 +1,68 @@
+"""Claims about the worst case of few steps: what share of a printed rate any function and compressor can come to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from commbounds.theory.claim import Claim, Le, for_one_reason
+from commbounds.theory.feedback import terms as t
+from commbounds.theory.sources import derived
+
+_PROOF = (
+    "Performance estimation, recalled from Drori and Teboulle (2014) and from Taylor, Hendrickx and Glineur (2017): "
+    "for every row of the table multipliers of what is known of the steps, and squares that add up to what is left."
+)
+
+
+def share_claims(rates: Mapping[str, Any]) -> tuple[Claim, ...]:
+    """Of the rates' formulas, by the names of their claims.
+
+    Parameters
+    ----------
+    rates : mapping from str to sympy expression
+        Of feedback.ef14.rate, feedback.ef21.rate and feedback.ef21m.bound.
+    """
+    common = (t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.FEW_STEPS)
+    return (
+        Claim(
+            name="feedback.ef14.rate_share",
+            title="In two to four steps, EF14 comes to this share of its printed rate at most",
+            relation=Le(t.MEAN_SQUARED_GRADIENT, t.share * rates["feedback.ef14.rate"]),
+            assumes=(*common, t.SMALL_GRADIENTS, t.HALF_STEP),
+            source=derived(_PROOF),
+            extremal="Huber's function in one dimension, which is x^2/2 up to 1 and goes on straight, and the "
+            "compressors that return 1 - q or 1 + q of their input",
+            axis="horizon",
+            note="0.355 at most for the table's settings: at the largest step size, plain gradient descent alone comes "
+            "to a third. The shares fall with q, to 0.024 for q = 0.9. Huber's functions come to 0.97 of every share.",
+        ),
+        Claim(
+            name="feedback.ef21.rate_share",
+            title="In two to four steps, EF21 comes to this share of its printed rate at most",
+            relation=Le(t.MEAN_SQUARED_GRADIENT, t.share * rates["feedback.ef21.rate"]),
+            assumes=(*common, t.EF21_STEP),
+            source=derived(_PROOF),
+            extremal="x^2/2 in one dimension, the compressors that return 1 - q or 1 + q of their input, and an "
+            "estimate that lags behind at first",
+            axis="horizon",
+            note="x^2/2 attains every share up to its rounding: the printed rate is loose by a factor of 1.15 to 5.5 "
+            "in so few steps at its largest step size, by less the more steps.",
+        ),
+        Claim(
+            name="feedback.ef21m.bound_share",
+            title="In two to four steps without noise, EF21M comes to this share of its bound at most",
+            relation=Le(t.MEAN_SQUARED_GRADIENT, t.share * rates["feedback.ef21m.bound"].subs(t.variance, 0)),
+            assumes=(*common, t.SMOOTH_APART, t.WEIGHT, t.EF21M_STEP),
+            source=derived(_PROOF),
+            extremal="x^2/2 in one dimension with the compressors that return 1 - q or 1 + q of their input",
+            axis="horizon",
+            unpinned=for_one_reason(
+                "Loose by nature: one worker's two lags are one number, and at the worst first momentum a tenth of one "
+                "of their terms is less of the bound than what shares are rounded by.",
+                "0.9 times the term 2*momentum_lag/eta",
+                "0.9 times the term 16*eta*own_lag/alpha**2",
+            ),
+            note="So few of so short steps hardly move: the bound's first term alone is 2 gap/(gamma T).",
+        ),
+    )
