@@ -279,7 +279,7 @@ def test_torch_tensors_are_taken(name):
     total = x.double().sum(0).to(x.dtype)
     assert_allreduce_close(total, x)
     assert_allreduce_close([total] * 4, list(x), same_bits=True)
-    message(-total, x)
+    message((-total.double()).to(total.dtype), x)
 
 
 class Shared:
