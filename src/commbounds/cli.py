@@ -27,6 +27,7 @@ from commbounds._terminal import (
     verified,
     workers,
 )
+from commbounds._tolerance import tolerance
 from commbounds._vectors import vectors
 
 _BUDGETS = ("quick", "standard", "thorough")
@@ -269,4 +270,5 @@ main.add_command(check)
 main.add_command(cost)
 main.add_command(ranks)
 main.add_command(replay)
+main.add_command(tolerance)
 main.add_command(vectors)

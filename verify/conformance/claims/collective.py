@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.theory import claims
+from commbounds.theory import tolerance
+from commbounds.theory.precision.bounds import any_tree
+from commbounds.theory.precision.tolerance import Tolerance, rounded_up
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
@@ -20,11 +24,18 @@ Wide = NDArray[np.float64]
 _UNIT = 2.0**-53
 
 
-def _gamma(roundings: int, eps: float) -> float:
-    """What k roundings, one after another, change a number by, relatively: the book's bound for a sum of k + 1."""
+@cache
+def _rounded(roundings: int, eps: float) -> float:
+    """What k roundings, one after another, change a number by, relatively."""
     if roundings * eps / 2.0 >= 1.0:
         raise NotHere("so many roundings may leave nothing of the sum")
-    return float(claims()["dense.ring.rounding"].bound(P=roundings + 1, unit=eps / 2.0))
+    return rounded_up(Fraction(any_tree(roundings, Fraction(eps) / 2)))
+
+
+@cache
+def _any_order(P: int, dtype: str) -> Tolerance:
+    """How far P numbers, added in any order, may be off their sum."""
+    return tolerance(P=P, dtype=dtype, schedule="any")
 
 
 def _sums(x: Array) -> tuple[Wide, Wide, Wide]:
@@ -53,10 +64,10 @@ def _farthest(result: Wide, wanted: Wide, room: Wide, what: str) -> str | None:
 
 @dataclass(frozen=True)
 class Sums(Sure):
-    """Every rank ends with the sum: |result - sum of x_p| <= gamma_{P-1} sum of |x_p|, entry by entry.
+    """Every rank ends with the sum, entry by entry, up to `commbounds.theory.tolerance` for any order of additions.
 
-    That is what P - 1 additions in the subject's dtype make at most, in any order (u = eps/2, gamma_k = k u/(1 - k u));
-    so do additions in a wider dtype, rounded in the end. Additions do not underflow. A single rank keeps its vector as
+    That is (P - 1) u/(1 + u) sum of |x_p| with u = eps/2, and less where the sum is small, as its last rounding is. So
+    do additions in a wider dtype, rounded in the end. Additions do not underflow. A single rank keeps its vector as
     it is. Nothing is claimed where the sum of the magnitudes is beyond the dtype: a partial sum might be.
     """
 
@@ -69,7 +80,14 @@ class Sums(Sure):
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         exact, off, sizes = _sums(case.x)
         require_range(bench, float(sizes.max()))
-        room = _gamma(len(case.x) - 1, bench.eps) * sizes + off
+        P = len(case.x)
+        if (P - 1) * bench.eps / 2.0 >= 1.0:
+            raise NotHere("so many roundings may leave nothing of the sum")
+        bound = _any_order(P, bench.subject.numpy_dtype.name)
+        whole = rounded_up(bound.sure) * sizes
+        by_last = rounded_up(bound.last) * (np.abs(exact) + off) + rounded_up(bound.rest) * sizes
+        # sizes are sums of P numbers in float64, and three more operations round below
+        room = np.minimum(whole, by_last) * (1.0 + (P + 3) * 2.0 * _UNIT) + off
         return _farthest(bench.outcome(case).result.astype(np.float64), exact, room, "sum")
 
 
@@ -77,9 +95,9 @@ class Sums(Sure):
 class Averages(Sure):
     """Every rank ends with the mean, divided before, between or after the additions.
 
-    |result - mean| <= gamma_{3(P-1)} sum of |x_p| / P + P s: P - 1 additions, and at each at most one scaling, whose
-    factor is rounded as well; scaled numbers may be subnormal, and round by half the smallest one s each, before the
-    additions or in the end.
+    |result - mean| <= ((1 + v)^{3(P-1)} - 1) sum of |x_p| / P + P s, v = u/(1 + u): P - 1 additions, and at each at
+    most one scaling, whose factor is rounded as well; scaled numbers may be subnormal, and round by half the smallest
+    one s each, before the additions or in the end.
     """
 
     about: ClassVar[tuple[str, ...]] = ("all-reduce",)
@@ -89,7 +107,7 @@ class Averages(Sure):
         exact, off, sizes = _sums(case.x)
         require_range(bench, float(sizes.max()))
         P = len(case.x)
-        room = (_gamma(3 * (P - 1), bench.eps) * sizes + off) / P
+        room = (_rounded(3 * (P - 1), bench.eps) * sizes + off) / P
         if P > 1:  # below: the quotient rounds once
             room = room + _UNIT * np.abs(exact) / P + P * bench.tiny
         return _farthest(bench.outcome(case).result.astype(np.float64), exact / P, room, "mean")
@@ -133,8 +151,8 @@ class Conserves(Sure):
     -----
     A rank's message is x_p - e_p, of a size of at most |x_p| + |e_p|. It passes at most P - 1 additions on the wire, as
     many where it is put back, and two roundings each where it is coded, decoded and subtracted: with A the sum of
-    |x_p| + |e_p|, gamma_{2P+4} A + P s, with s the smallest subnormal number. A mean adds 3 (P - 1) roundings, and its
-    P s count P times. Where entries mix, 2 N more roundings, and norms in place of sizes.
+    |x_p| + |e_p|, ((1 + v)^{2P+4} - 1) A + P s, v = u/(1 + u), with s the smallest subnormal number. A mean adds
+    3 (P - 1) roundings, and its P s count P times. Where entries mix, 2 N more roundings, and norms in place of sizes.
     """
 
     averages: bool = False
@@ -158,7 +176,7 @@ class Conserves(Sure):
         if self.mixes:
             sizes = np.full_like(sizes, sum(norm(row) for row in x) + sum(norm(row) for row in kept))
         # the line below: 2 P + 1 additions in float64
-        room = (_gamma(roundings, bench.eps) + (2 * P + 1) * _UNIT) * sizes + factor * P * bench.tiny
+        room = (_rounded(roundings, bench.eps) + (2 * P + 1) * _UNIT) * sizes + factor * P * bench.tiny
         lost = (x - kept).sum(axis=0) - applied
         wrong = np.flatnonzero(~(np.abs(lost) <= room))
         if wrong.size == 0:

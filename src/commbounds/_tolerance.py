@@ -1,0 +1,151 @@
+"""The command ``tolerance``."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from commbounds.theory.precision.tolerance import Tolerance
+
+
+@click.command()
+@click.argument("op", default="allreduce")
+@click.option("--P", "ranks", type=int, required=True, help="Ranks.")
+@click.option("--n", "entries", type=int, default=1, show_default=True, help="Entries, which share --probability.")
+@click.option("--dtype", default="float32", show_default=True, help="Format of what is sent, and of the result.")
+@click.option("--accumulate", default=None, help="Format of the additions; default: --dtype.")
+@click.option(
+    "--schedule", default="ring", show_default=True, help="ring, tree, direct, any ...: the order of additions."
+)
+@click.option("--nodes", type=int, default=None, help="Nodes of the hierarchical schedule.")
+@click.option(
+    "--average", default=None, help="Of a mean: divided before, after, or any (either, or times a rounded 1/P)."
+)
+@click.option("--bits", type=int, default=None, help="Bits of the codes of a quantised all-reduce.")
+@click.option("--group", type=int, default=None, help="Entries that share a scale, with --bits.")
+@click.option("--rounding", default="nearest", show_default=True, help="nearest or stochastic.")
+@click.option(
+    "--probability", type=float, default=1e-9, show_default=True, help="Of a false alarm of the probable bound."
+)
+@click.option(
+    "--once", is_flag=True, help="What is sent on the way keeps the accumulator's format; the result does not."
+)
+@click.option("--wider-input", is_flag=True, help="Ranks hold wider numbers, rounded to --dtype first.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def tolerance(
+    op: str,
+    ranks: int,
+    entries: int,
+    dtype: str,
+    accumulate: str | None,
+    schedule: str,
+    nodes: int | None,
+    average: str | None,
+    bits: int | None,
+    group: int | None,
+    rounding: str,
+    probability: float,
+    once: bool,
+    wider_input: bool,
+    as_json: bool,
+) -> None:
+    """How far a correct OP (allreduce, reduce_scatter, reduce) may be off: bounds, why, and lines for a test.
+
+    Exits with 2 where nothing is derived for what is asked, and says what.
+    """
+    from commbounds.theory.precision.tolerance import tolerance as derived
+
+    try:
+        found = derived(
+            op,
+            P=ranks,
+            n=entries,
+            dtype=dtype,
+            accumulate=accumulate,
+            schedule=schedule,
+            nodes=nodes,
+            average=average,
+            bits=bits,
+            group=group,
+            rounding=rounding,
+            probability=probability,
+            per_hop=not once,
+            wider_input=wider_input,
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    click.echo(json.dumps(_data(found)) if as_json else _text(found))
+
+
+def _data(found: Tolerance) -> dict[str, Any]:
+    """What is printed as JSON."""
+    from commbounds.theory.precision.tolerance import rounded_up
+
+    return {
+        "op": found.op,
+        "P": found.P,
+        "n": found.n,
+        "dtype": found.dtype,
+        "accumulate": found.accumulate,
+        "schedule": found.schedule,
+        "average": found.average,
+        "reference": found.reference,
+        "sure": rounded_up(found.sure),
+        "probable": rounded_up(found.probable),
+        "probability": float(found.probability),
+        "relative_to_sum_abs": found.relative_to_sum_abs,
+        "absolute": rounded_up(found.absolute),
+        "last_rounding": {"of_exact": rounded_up(found.last), "of_reference": rounded_up(found.rest)},
+        "largest": None if found.largest is None else _down(float(found.largest)),
+        "reason": list(found.reason),
+        "claims": list(found.claims),
+        "lines": found.lines,
+    }
+
+
+def _down(value: float) -> float:
+    """A float that is surely not above what `value` was rounded from."""
+    return math.nextafter(value, 0.0)
+
+
+def _digits(value: float) -> str:
+    """Three significant digits, upwards."""
+    if value == 0.0:
+        return "0"
+    text = f"{value:.2e}"
+    if float(text) < value:
+        mantissa, exponent = text.split("e")
+        text = f"{float(mantissa) + 0.01:.2f}e{exponent}"
+    return f"{float(text):.3g}"
+
+
+def _text(found: Tolerance) -> str:
+    """What is printed for readers."""
+    from commbounds.theory.precision.tolerance import OPERATIONS, rounded_up
+
+    formats = found.dtype if found.accumulate == found.dtype else f"{found.accumulate}, sent as {found.dtype}"
+    result = "mean" if found.average else "sum"
+    plus = f" + {_digits(rounded_up(found.absolute))}" if found.absolute else ""
+    lines = [
+        f"{OPERATIONS[found.op]} of {found.P} ranks ({result}), {found.schedule}, {formats}",
+        f"|result - exact| at every entry is at most, with S the {found.reference}:",
+        f"  surely    {_digits(rounded_up(found.sure))} S{plus}",
+        f"  probably  {_digits(rounded_up(found.probable))} S{plus}, in all of {found.n} entries but for a chance of "
+        f"{float(found.probability):.3g}",
+    ]
+    if found.last:
+        lines.append(
+            f"  and also  {_digits(rounded_up(found.last))} |exact| + {_digits(rounded_up(found.rest))} S{plus}"
+        )
+    lines += ["", *found.reason]
+    if found.largest is not None:
+        lines.append(f"Nothing overflows where S is at most {_down(float(found.largest)):.4g}.")
+    if found.claims:
+        lines.append(f"Rests on {', '.join(found.claims)}.")
+    for line in found.lines.values():
+        lines += ["", *line.splitlines()]
+    return "\n".join(lines)

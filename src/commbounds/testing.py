@@ -1,0 +1,313 @@
+"""For tests of all-reduces: `assert_allreduce_close`, whose tolerance is derived and not guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds._mistakes import Suspect, explanations
+from commbounds._sums import RankSums, rank_sums
+from commbounds.theory.precision.formats import FORMATS, Format
+from commbounds.theory.precision.tolerance import Tolerance, rounded_up, tolerance
+
+Array = NDArray[Any]
+Wide = NDArray[np.float64]
+
+_FLOATS = {name: np.dtype(getattr(ml_dtypes, name, name)) for name in FORMATS}
+_tolerance = lru_cache(maxsize=4096)(tolerance)
+_SAME_SIZE = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
+
+
+def assert_allreduce_close(
+    actual: Any,
+    inputs: Any,
+    *,
+    op: str = "sum",
+    dtype: str | None = None,
+    accumulate: str | None = None,
+    schedule: str = "any",
+    nodes: int | None = None,
+    average: str | None = None,
+    per_hop: bool = True,
+    rounding: str = "nearest",
+    probability: float | None = None,
+    same_bits: bool = False,
+    previous: Any = None,
+) -> None:
+    """Raise an AssertionError unless `actual` is the all-reduce of `inputs`, up to what rounding can do.
+
+    Entry by entry |actual - exact| <= a sum_p |x_p| + b, with exact sums, and a and b from
+    `commbounds.theory.tolerance`: no correct implementation is beyond.
+
+    Parameters
+    ----------
+    actual : array, tensor, or sequence of them
+        The result of one rank, of the shape of an input; or of all ranks, stacked or as a sequence.
+    inputs : array, tensor, or sequence of them
+        What the ranks brought, stacked along the first axis, or as a sequence of P arrays of one shape. numpy arrays
+        (those of ``ml_dtypes`` too), torch tensors, and whatever speaks DLPack or converts to an array.
+    op : {"sum", "mean"}
+        What is asked for.
+    dtype : str or None
+        Format in which is sent, a name in `theory.precision.formats.FORMATS`; None for that of the result. Inputs that
+        it does not hold are taken to be rounded to it first.
+    accumulate : str or None
+        Format of the additions; None for `dtype`.
+    schedule, nodes, per_hop, rounding
+        As for `commbounds.theory.tolerance`; any order of additions without.
+    average : {None, "before", "after", "any"}
+        Where a mean is divided; None and any: before or after the additions, by P or times a rounded 1/P.
+    probability : float or None
+        None for the sure bound; else the probable one, with at most this probability of a false alarm where roundings
+        have mean zero, all entries of all ranks together.
+    same_bits : bool
+        Whether all ranks must hold the same bits, too; all NaNs are the same.
+    previous : array, tensor or None
+        An earlier result of the same shape as one rank's, for the message: whether a stale buffer explains the error.
+
+    Raises
+    ------
+    AssertionError
+        An entry is off by more than the bound, or ranks differ. The message says which entry, by how many times the
+        bound, and which known mistakes explain all wrong entries.
+    ValueError
+        Shapes do not fit, an input is not finite, sums may overflow, or no bound is derived for what was asked.
+    TypeError
+        Something holds no floating-point numbers.
+
+    Notes
+    -----
+    Exact sums take about ten float64 operations for every number: a second for 64 ranks of a million entries.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 2.0], [3.0, 0.5]], dtype=np.float32)
+    >>> assert_allreduce_close(x.sum(axis=0), x)
+    >>> assert_allreduce_close(x[0], x)
+    Traceback (most recent call last):
+    AssertionError: all-reduce of 2 ranks: 2 of 2 entries are beyond what rounding explains
+        worst: entry (0,) is 1.0, the sum is 4.0: off by 3, where 2.38e-07 is explained: 1.26e+07 times
+        any order of additions, float32: On its longest way a term passes 1 addition, rounded to float32 (u = 2^-24).
+        what fits: the result is the input of rank 0, not reduced; rank 1 is missing
+    """
+    stack = _stacked(inputs, "inputs")
+    if stack.ndim < 1 or len(stack) < 1:
+        raise ValueError("inputs must hold at least one rank")
+    if op not in ("sum", "mean"):
+        raise ValueError(f"op must be sum or mean, got {op!r}: bounds are derived for sums alone")
+    if op == "sum" and average is not None:
+        raise ValueError(f"average is of op='mean', got {average!r}")
+    shape = stack.shape[1:]
+    result = _stacked(actual, "actual")
+    of_all = result.ndim == len(shape) + 1
+    if result.shape != (stack.shape if of_all else shape):
+        raise ValueError(
+            f"actual must have the shape of one input, {shape}, or of all, {stack.shape}; got {result.shape}"
+        )
+    if same_bits and not of_all:
+        raise ValueError("same_bits asks for the results of all ranks")
+    P, n = len(stack), int(np.prod(shape, dtype=int))
+    if n == 0:
+        return
+    rows = result.reshape(-1, n)
+    held, brought = _format(result, "actual"), _format(stack, "inputs")
+    wire = held if dtype is None else _named(dtype)
+    if not held.holds(wire):
+        raise ValueError(
+            f"the result, of {held.name}, does not hold what is sent in {wire.name}: give dtype={held.name!r}, and "
+            f"accumulate where sums are wider"
+        )
+    options: dict[str, Any] = {
+        "P": P,
+        "n": n * len(rows),
+        "schedule": schedule,
+        "nodes": nodes,
+        "average": (average or "any") if op == "mean" else None,
+        "per_hop": per_hop,
+        "rounding": rounding,
+    }
+    if probability is not None:
+        options["probability"] = probability
+    bound = _tolerance(dtype=wire.name, accumulate=accumulate, wider_input=not wire.holds(brought), **options)
+    flat = stack.reshape(P, n)
+    sums, times = rank_sums(flat), P if op == "mean" else 1
+    _require_range(bound, sums, shape)
+    allowed = _allowed(bound, sums, times, probability is not None)
+    earlier = None if previous is None else _stacked(previous, "previous").reshape(-1)
+    if earlier is not None and earlier.shape != (n,):
+        raise ValueError(f"previous must have the shape of one input, {shape}")
+    distances = [np.abs(sums.distance(row, times)) for row in rows]
+    beyond = [np.flatnonzero(~(distance <= allowed)) for distance in distances]
+    if any(wrong.size for wrong in beyond):
+        rank = next(rank for rank, wrong in enumerate(beyond) if wrong.size)
+        suspect = Suspect(flat, sums, rows[rank], times, allowed, beyond[rank], float(wire.unit), earlier)
+        fits = explanations(suspect, _coarser(suspect, bound, wire, brought, options))
+        raise AssertionError(_message(suspect, bound, shape, rank if of_all else None, beyond, fits))
+    if same_bits:
+        _require_same_bits(rows, shape)
+
+
+# --- arrays ------------------------------------------------------------------------------------------------------
+
+
+def _stacked(values: Any, name: str) -> Array:
+    """One array of what may be a sequence of arrays."""
+    if isinstance(values, list | tuple):
+        rows = [_array(value) for value in values]
+        if not rows:
+            raise ValueError(f"{name} must not be empty")
+        shapes = {f"{row.shape} {row.dtype.name}" for row in rows}
+        if len(shapes) > 1:
+            raise ValueError(f"{name} must have one shape and one dtype, got {', '.join(sorted(shapes))}")
+        return np.stack(rows)
+    return _array(values)
+
+
+def _array(value: Any) -> Array:
+    """A numpy array of the same numbers: of a torch tensor, of what speaks DLPack, or as numpy converts it."""
+    if isinstance(value, np.ndarray):
+        return value
+    if type(value).__module__.partition(".")[0] == "torch":
+        return _of_torch(value)
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
+    return np.asarray(value)
+
+
+def _of_torch(tensor: Any) -> Array:
+    import torch
+
+    plain = tensor.detach().cpu()
+    name = str(plain.dtype).removeprefix("torch.")
+    if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        bits = torch.int16 if plain.dtype.itemsize == 2 else torch.uint8
+        return np.asarray(plain.contiguous().view(bits).numpy()).view(_FLOATS[name])
+    return np.asarray(plain.numpy())
+
+
+def _format(array: Array, name: str) -> Format:
+    if array.dtype.name not in FORMATS:
+        raise TypeError(f"{name} must be of one of {', '.join(FORMATS)}, got {array.dtype.name}")
+    return FORMATS[array.dtype.name]
+
+
+def _named(name: str) -> Format:
+    if name not in FORMATS:
+        raise ValueError(f"dtype must be one of {', '.join(FORMATS)}, got {name!r}")
+    return FORMATS[name]
+
+
+# --- bounds ------------------------------------------------------------------------------------------------------
+
+
+def _require_range(bound: Tolerance, sums: RankSums, shape: tuple[int, ...]) -> None:
+    """Bounds are of sums that do not overflow."""
+    assert bound.largest is not None
+    over = np.flatnonzero(sums.sizes > float(bound.largest))
+    if over.size:
+        raise ValueError(
+            f"magnitudes must add up to at most {float(bound.largest):.4g}, beyond which sums in {bound.accumulate} "
+            f"sent in {bound.dtype} may overflow; they add up to {sums.sizes[over[0]]:.4g} in entry "
+            f"{_entry(over[0], shape)}"
+        )
+
+
+def _allowed(bound: Tolerance, sums: RankSums, times: int, probably: bool) -> Wide:
+    """What rounding explains of ``times * y``, and what the comparison itself rounds."""
+    sizes, exact = sums.sizes, np.abs(sums.wide()) + sums.slack
+    relative = bound.probable if probably else bound.sure
+    whole = rounded_up(times * relative) * sizes
+    # the last rounding goes by the sum, and not by the magnitudes: of a mean, by the mean
+    split = rounded_up(bound.last) * exact + rounded_up(times * bound.rest) * sizes
+    room: Wide = np.minimum(whole, split) + rounded_up(times * bound.absolute)
+    return room * (1.0 + 2.0**-50) + sums.slack
+
+
+def _coarser(
+    suspect: Suspect, bound: Tolerance, wire: Format, brought: Format, options: dict[str, Any]
+) -> dict[str, Wide]:
+    """Words -> what rounding explains where sums are made in fewer digits than promised, the likelier first."""
+    y = suspect.y[suspect.wrong]
+    after = {**options, "average": "after" if suspect.times > 1 else None}
+    added, rounded = {}, {}
+    for form in FORMATS.values():
+        if form.holds(wire) and form.digits < FORMATS[bound.accumulate].digits and (form == wire or wire.digits >= 8):
+            words = f"sums are accumulated in {form.name}"
+            added[words] = _tolerance(
+                dtype=wire.name, accumulate=form.name, wider_input=not wire.holds(brought), **after
+            )
+        elif 8 <= form.digits < wire.digits and (y.astype(_FLOATS[form.name]).astype(y.dtype) == y).all():
+            words = f"what is wrong are numbers of {form.name}: sums are rounded to it"
+            rounded[words] = _tolerance(dtype=form.name, wider_input=not form.holds(brought), **after)
+    found = {**added, **dict(reversed(rounded.items()))}
+    return {
+        words: _allowed(looser, suspect.sums, suspect.times, probably=False)
+        for words, looser in found.items()
+        # beyond that it would explain anything
+        if suspect.times * looser.sure < 1 and (suspect.sums.sizes <= float(looser.largest or 0)).all()
+    }
+
+
+def _require_same_bits(rows: Array, shape: tuple[int, ...]) -> None:
+    bits = np.ascontiguousarray(rows).view(_SAME_SIZE[rows.dtype.itemsize])
+    for rank in range(1, len(rows)):
+        # NaNs compare unequal to themselves; a NaN is a NaN, whatever its payload
+        differ = np.flatnonzero((bits[rank] != bits[0]) & ((rows[rank] == rows[rank]) | (rows[0] == rows[0])))
+        if differ.size:
+            entry = int(differ[0])
+            raise AssertionError(
+                f"ranks must hold the same bits: entry {_entry(entry, shape)} is {float(rows[0, entry])!r} on rank 0 "
+                f"and {float(rows[rank, entry])!r} on rank {rank}; {differ.size} of {rows.shape[1]} entries "
+                f"differ there"
+            )
+
+
+# --- messages ----------------------------------------------------------------------------------------------------
+
+
+def _entry(flat: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(int(flat), shape))
+
+
+def _message(
+    suspect: Suspect,
+    bound: Tolerance,
+    shape: tuple[int, ...],
+    rank: int | None,
+    beyond: list[NDArray[np.intp]],
+    fits: Iterable[str],
+) -> str:
+    wrong, size = suspect.wrong, np.abs(suspect.distance[suspect.wrong])
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.where(np.isfinite(size), size / suspect.allowed[wrong], np.inf)
+    worst = int(np.argmax(ratio))
+    entry = int(wrong[worst])
+    asked = "mean" if suspect.times > 1 else "sum"
+    exact = suspect.sums.wide()[entry] / suspect.times
+    on, number = (
+        ("", "")
+        if rank is None
+        else (f" on rank {rank}", f"{sum(w.size > 0 for w in beyond)} of {len(beyond)} ranks are wrong; ")
+    )
+    off = (
+        f"off by {size[worst] / suspect.times:.3g}, where {suspect.allowed[entry] / suspect.times:.3g} is explained: "
+        f"{ratio[worst]:.3g} times"
+        if np.isfinite(size[worst])
+        else "not finite"
+    )
+    order = "any order of additions" if bound.schedule == "any" else bound.schedule
+    formats = bound.dtype if bound.accumulate == bound.dtype else f"{bound.accumulate}, sent in {bound.dtype}"
+    explained = "; ".join(fits) or "none of the mistakes that are known here"
+    return (
+        f"all-reduce of {suspect.sums.ranks} ranks: {number}{wrong.size} of {len(suspect.y)} entries{on} are beyond "
+        "what rounding explains\n"
+        f"    worst: entry {_entry(entry, shape)}{on} is {float(suspect.y[entry])!r}, the {asked} is "
+        f"{float(exact)!r}: {off}\n"
+        f"    {order}, {formats}: {bound.reason[0]}\n"
+        f"    what fits: {explained}"
+    )

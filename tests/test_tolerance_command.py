@@ -1,0 +1,76 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from commbounds.cli import main
+from commbounds.theory import tolerance
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["tolerance", *arguments])
+
+
+def test_json_is_what_the_function_gives():
+    printed = json.loads(run("--P", "1024", "--n", "1000", "--schedule", "tree", "--json").output)
+    found = tolerance(P=1024, n=1000, schedule="tree")
+    assert printed["relative_to_sum_abs"] == found.relative_to_sum_abs
+    assert printed["relative_to_sum_abs"].keys() == {"sure", "probable", "probability", "entries"}
+    assert printed["relative_to_sum_abs"]["sure"] >= found.sure
+    assert printed["relative_to_sum_abs"]["entries"] == 1000
+    assert printed["lines"] == found.lines
+    assert printed["reason"] == list(found.reason)
+    assert printed["largest"] <= found.largest
+    codes = json.loads(run("--P", "4", "--bits", "4", "--schedule", "two_step", "--json").output)
+    assert codes["relative_to_sum_abs"]["sure"] is None
+    assert codes["sure"] >= 1 / 15
+    assert codes["lines"] == {}
+
+
+def test_text_says_what_and_why():
+    text = run("reduce_scatter", "--P", "48", "--average", "after", "--dtype", "float16").output
+    assert text.startswith("reduce-scatter of 48 ranks (mean), ring, float16\n")
+    assert "47 additions, each rounded to float16 (u = 2^-11); divided by P." in text
+    assert "x.sum(0) / 48" in text
+    assert "Rests on " in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("prod", "--P", "2"), "bounds are derived for sums alone"),
+        (("--P", "0"), "P must be at least 1"),
+        (("--P", "2", "--schedule", "spiral"), "schedule must be one of"),
+        (("--P", "2", "--dtype", "int8"), "must be one of float64"),
+        (("--P", "2", "--dtype", "float32", "--accumulate", "bfloat16"), "accumulate must hold"),
+        (("--P", "64", "--schedule", "hierarchical"), "nodes of the hierarchical schedule must divide P = 64"),
+        (("--P", "64", "--schedule", "hierarchical", "--nodes", "5"), "nodes of the hierarchical schedule must divide"),
+        (("--P", "64", "--nodes", "8"), "nodes are of the hierarchical schedule"),
+        (("--P", "2", "--average", "per_hop"), "average must be None"),
+        (("--P", "100", "--average", "any", "--dtype", "float8_e4m3fn"), "below the normal range"),
+        (("--P", "2", "--group", "32"), "asks for bits"),
+        (("--P", "2", "--schedule", "two_step"), "asks for bits"),
+        (("--P", "2", "--bits", "17", "--schedule", "two_step"), "bits must be in"),
+        (("--P", "2", "--bits", "4", "--schedule", "two_step", "--average", "after"), "only sums are derived"),
+        (("--P", "2", "--rounding", "up"), "rounding must be one of"),
+        (("--P", "2", "--probability", "0"), "probability must be between"),
+        (("--P", "70000", "--dtype", "float8_e4m3fn", "--accumulate", "bfloat16"), "no bound is derived for 69999"),
+    ],
+)
+def test_what_is_not_derived_is_refused_in_a_sentence(arguments, says):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert says in result.output
+
+
+def test_it_loads_neither_kernels_nor_arrays():
+    code = (
+        "import sys\nfrom commbounds.cli import main\ntry:\n    main(['tolerance', '--P', '8'])\nexcept SystemExit:\n"
+        "    print(*sorted({'numba', 'numpy', 'rich', 'commbounds.verify'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    assert "surely" in done.stdout
+    assert done.stderr.strip() == ""

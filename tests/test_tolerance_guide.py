@@ -1,0 +1,76 @@
+"""The guide ``docs/tolerance.md``: its commands print what it shows, and its tables are what was counted."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tolerance_power as power
+from click.testing import CliRunner
+
+from commbounds.cli import main
+
+GUIDE = (Path(__file__).parents[1] / "docs" / "tolerance.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^```console\n\$ commbounds ([^\n]*)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+QUESTIONS = (
+    "NVIDIA/nccl-tests/issues/176",
+    "NVIDIA/nccl-tests/issues/118",
+    "NVIDIA/nccl/issues/1026",
+    "NVIDIA/Megatron-LM/issues/6199",
+    "NVIDIA/Megatron-LM/issues/502",
+    "pytorch/pytorch/issues/106395",
+    "pytorch/pytorch/pull/125190",
+    "vllm-project/vllm/issues/45332",
+    "vllm-project/vllm/pull/19094",
+    "flashinfer-ai/flashinfer/pull/3759",
+    "thinking-machines-lab/tinker-cookbook/pull/711",
+    "ROCm/rocm-libraries/pull/11003",
+    "meta-pytorch/torchft/pull/207",
+)
+
+
+@pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=[command for command, _ in COMMANDS])
+def test_commands_print_what_is_shown(command, shown):
+    result = CliRunner().invoke(main, shlex.split(command))
+    assert result.exit_code == 0
+    assert result.output.split("\nx = ")[0].rstrip("\n") + "\n" == shown
+
+
+def test_every_question_has_a_section_with_a_command():
+    sections = GUIDE.split("\n### ")[1:]
+    assert len(sections) == len(QUESTIONS)
+    for section, question in zip(sections, QUESTIONS, strict=True):
+        assert f"(https://github.com/{question})" in section
+        assert "$ commbounds tolerance " in section
+
+
+def test_the_message_is_what_is_said():
+    (shown,) = re.findall(r"^```text\n(.*?)\n```$", GUIDE, re.MULTILINE | re.DOTALL)
+    assert shown == power.refused(power.BUGS["one chunk of one rank added twice"](np.random.default_rng(4), 1e-3))
+
+
+def counts(name):
+    """Of a row of the tables: for every test how often it refused, with entries of size 1 and of size 1/1000."""
+    (row,) = re.findall(rf"^\| {re.escape(name)} \| (.*) \|$", GUIDE, re.MULTILINE)
+    return dict(zip(power.TESTS, ([int(k) for k in cell.split(" / ")] for cell in row.split(" | ")), strict=True))
+
+
+def test_ours_refuses_every_bug_and_nothing_right():
+    assert len(power.BUGS) > 20
+    assert {name: counts(name)["ours"] for name in power.BUGS} == {name: [power.RUNS] * 2 for name in power.BUGS}
+    assert {name: counts(name)["ours"] for name in power.RIGHT} == {name: [0, 0] for name in power.RIGHT}
+    for customary in ("1e-2", "1e-3", "torch's"):
+        assert min(min(counts(name)[customary]) for name in power.BUGS) == 0
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("name", [*power.BUGS, *power.RIGHT])
+def test_the_tables_are_what_is_counted(name):
+    assert power.noticed({**power.BUGS, **power.RIGHT}[name]) == counts(name)
+
+
+def test_its_code_runs():
+    (code,) = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    inputs = list(np.arange(12.0, dtype=np.float32).reshape(4, 3))
+    exec(code, {"inputs": inputs, "result": sum(inputs), "results": [sum(inputs) / np.float32(4)] * 4})

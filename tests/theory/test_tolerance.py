@@ -1,0 +1,136 @@
+"""`commbounds.theory.tolerance`: its bounds are attained, hold, are rounded up, and rest on claims of the book."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from commbounds.theory import claims, tolerance
+from commbounds.theory.precision.formats import FORMATS
+from commbounds.theory.precision.roundings import SCHEDULE_NAMES
+from commbounds.theory.precision.tolerance import AVERAGES, QUANTISED, rounded_up
+
+
+def nodes(schedule):
+    return 4 if schedule == "hierarchical" else None
+
+
+def summed(terms, form):
+    """The terms added one after another, every sum rounded."""
+    total = terms[0]
+    for term in terms[1:]:
+        total = form.rounded(total + term)
+    return total
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_two_ranks_attain_the_bound(name):
+    form = FORMATS[name]
+    terms = [Fraction(1), form.unit]
+    error = abs(summed(terms, form) - sum(terms))
+    found = tolerance(P=2, dtype=name)
+    assert error == found.sure * sum(terms)
+    assert error == found.last * abs(sum(terms)) + found.rest * sum(terms)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_a_running_sum_may_lose_all_but_a_share_that_no_bound_of_a_tenth_less_allows(name):
+    # every term is half a unit of the sum, and lost: from (P - 1) u + 1 > 1 on the bound is 1
+    form, P = FORMATS[name], 1 + 2 ** (FORMATS[name].digits + 1)
+    terms = [Fraction(1), *[form.unit] * (P - 1)]
+    error = abs(summed(terms, form) - sum(terms)) / sum(terms)
+    sure = tolerance(P=P, dtype=name).sure
+    assert sure == 1
+    assert error == Fraction(2, 3)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULE_NAMES)
+@pytest.mark.parametrize("average", [None, *AVERAGES])
+def test_bounds_are_ordered(schedule, average):
+    options = {"dtype": "bfloat16", "schedule": schedule, "nodes": nodes(schedule), "average": average}
+    before = Fraction(0)
+    for P in (4, 8, 64, 128):
+        found = tolerance(P=P, **options)
+        assert 0 < found.probable <= found.sure
+        assert found.last + found.rest >= found.sure - Fraction(1, 10**9)  # the same where nothing cancels
+        assert found.rest < found.sure or schedule in ("ring", "butterfly", "direct")
+        if average is None:
+            assert before < found.sure <= tolerance(P=P, dtype="bfloat16", schedule="any").sure
+            assert found.absolute == 0
+            assert tolerance(P=P, **options, wider_input=True).sure > found.sure
+        else:
+            assert found.absolute > 0
+            assert found.sure < tolerance(P=P, **{**options, "average": None}).sure
+        before = found.sure
+    more = tolerance(P=128, n=10**6, probability=1e-12, **options)
+    assert found.probable <= more.probable
+
+
+def test_one_rank_is_not_rounded():
+    for name in FORMATS:
+        found = tolerance(P=1, dtype=name)
+        assert (found.sure, found.rest, found.absolute) == (0, 0, 0)
+    assert tolerance(P=1, dtype="bfloat16", wider_input=True).sure == Fraction(1, 257)
+
+
+def test_an_accumulator_of_twice_the_digits_changes_nothing_at_every_hop_and_much_at_the_end():
+    alone = tolerance(P=64, dtype="bfloat16")
+    assert tolerance(P=64, dtype="bfloat16", accumulate="float32").sure == alone.sure
+    once = tolerance(P=64, dtype="bfloat16", accumulate="float32", per_hop=False)
+    assert once.sure < alone.sure / 60
+    assert once.rest == tolerance(P=64, dtype="bfloat16", accumulate="float32", schedule="direct").rest
+
+
+def test_codes_go_by_the_claims_of_the_book():
+    book = claims()
+    for schedule, name in QUANTISED.items():
+        found = tolerance(P=4, bits=3, group=32, schedule=schedule)
+        assert found.claims == (name,)
+        step = Fraction(1, 7)
+        values = {"ranges": 1, "first_width": 3, "second_width": 3, "scales": step, "ring_scales": 4 * step}
+        assert found.sure == book[name].bound(**values)
+        assert found.relative_to_sum_abs["sure"] is None
+    two_step, one_shot, ring = (tolerance(P=4, bits=3, schedule=schedule).sure for schedule in QUANTISED)
+    assert one_shot < two_step < ring
+
+
+def test_claims_are_in_the_book():
+    book = claims()
+    for schedule in SCHEDULE_NAMES:
+        for name in tolerance(P=8, schedule=schedule, nodes=nodes(schedule)).claims:
+            assert name in book
+
+
+def test_floats_are_rounded_up():
+    for value in (Fraction(1, 3), Fraction(1, 2), Fraction(2, 3), Fraction(10**400), Fraction(0)):
+        up = rounded_up(value)
+        assert up == math.inf or Fraction(up) >= value
+        assert math.isinf(up) or up == 0 or Fraction(math.nextafter(up, 0)) < value
+
+
+@pytest.mark.parametrize("average", [None, "before", "after"])
+def test_lines_accept_what_is_right_and_refuse_what_is_beyond(average):
+    rng = np.random.default_rng(1)
+    inputs = list(rng.standard_normal((8, 100)).astype(np.float32))
+    result = np.sum(inputs, axis=0, dtype=np.float32)
+    if average:
+        result = result / np.float32(8)
+    found = tolerance(P=8, average=average)
+    space = {"numpy": np, "inputs": inputs, "result": result}
+    exec(found.lines["numpy"], space)
+    space["result"] = result + np.float32(float(found.sure) * 1.1) * np.abs(inputs).sum(axis=0)
+    with pytest.raises(AssertionError):
+        exec(found.lines["numpy"], space)
+
+
+def test_lines_accept_the_largest_error_that_rounding_makes():
+    inputs = [np.array([1.0, 1.0]), np.array([2.0**-53, -(2.0**-54)])]
+    result = np.array([1.0, 1.0])
+    exec(tolerance(P=2, dtype="float64").lines["numpy"], {"numpy": np, "inputs": inputs, "result": result})
+
+
+@pytest.mark.parametrize("change", [{"P": 2.0}, {"P": True}, {"n": "3"}, {"bits": 4.0, "schedule": "ring"}])
+def test_numbers_are_integers(change):
+    with pytest.raises(TypeError, match="must be an integer"):
+        tolerance(**{"P": 2, **change})

@@ -1,0 +1,491 @@
+"""How far a correct all-reduce may be off, for the test that wants to know: `tolerance`, `Tolerance`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.precision.bounds import (
+    any_order,
+    any_tree,
+    followed,
+    one_rounding,
+    probable,
+    running_sum,
+    sure,
+)
+from commbounds.theory.precision.formats import Format, format_named, innocuous
+from commbounds.theory.precision.roundings import SCHEDULE_NAMES, Roundings, roundings
+
+OPERATIONS: Mapping[str, str] = MappingProxyType(
+    {"allreduce": "all-reduce", "reduce_scatter": "reduce-scatter", "reduce": "reduce"}
+)
+"""What adds vectors: the copies that an all-reduce makes of its sums are not rounded again."""
+AVERAGES = ("before", "after", "any")
+"""When an average is divided by P: before the additions, after them, or at either place, by a rounded 1/P too."""
+QUANTISED: Mapping[str, str] = MappingProxyType(
+    {
+        "two_step": "flashcomm.twostep.error_mixed",
+        "one_shot": "flashcomm.oneshot.error",
+        "ring": "flashcomm.ring.error",
+    }
+)
+"""Schedules that send codes of a few bits, and the claim that bounds them."""
+
+_SUM_ABS = "sum over ranks of |x|"
+_SUM_RANGE = "sum over ranks of max - min of the entry's group"
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """|result - exact| <= sure * reference + absolute, at every entry of every rank.
+
+    Parameters
+    ----------
+    op : str
+        One of `OPERATIONS`.
+    P, n : int
+        Ranks, and entries of a vector.
+    dtype, accumulate : str
+        Formats of what is sent, and of what is added in.
+    schedule : str
+        In which order is added.
+    average : str or None
+        When a mean is divided; None for a sum.
+    reference : str
+        What `sure` and `probable` are relative to: a sum over the ranks, entry by entry; of a mean as well.
+    sure : Fraction
+        What holds always.
+    probable : Fraction
+        What all n entries keep to, but for `probability`, where roundings have mean zero; at most `sure`.
+    probability : Fraction
+        Of all n entries together.
+    absolute : Fraction
+        What underflow may add.
+    last, rest : Fraction
+        |result - exact| <= last * |exact| + rest * reference + absolute, too: the last rounding goes by what it rounds.
+    largest : Fraction or None
+        The reference up to which no sum overflows; None where that is not derived.
+    reason : (str, str)
+        How often is rounded, and which part dominates.
+    claims : tuple of str
+        What it rests on, in the book.
+    """
+
+    op: str
+    P: int
+    n: int
+    dtype: str
+    accumulate: str
+    schedule: str
+    average: str | None
+    reference: str
+    sure: Fraction
+    probable: Fraction
+    probability: Fraction
+    absolute: Fraction
+    last: Fraction
+    rest: Fraction
+    largest: Fraction | None
+    reason: tuple[str, str]
+    claims: tuple[str, ...]
+
+    @property
+    def relative_to_sum_abs(self) -> dict[str, Any]:
+        """The bounds as floats, rounded up: None where they are relative to something else."""
+        relative = self.reference == _SUM_ABS
+        return {
+            "sure": rounded_up(self.sure) if relative else None,
+            "probable": rounded_up(self.probable) if relative else None,
+            "probability": float(self.probability),
+            "entries": self.n,
+        }
+
+    @property
+    def lines(self) -> dict[str, str]:
+        """Lines for a test that has ``result`` and the ranks' ``inputs``, by library.
+
+        The exact sums are taken in float64, whose own rounding is allowed for.
+        """
+        return _lines(self)
+
+
+def rounded_up(value: Fraction) -> float:
+    """The smallest float that is not below `value`; infinite where none is."""
+    try:
+        near = float(value)
+    except OverflowError:
+        return math.inf
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
+def tolerance(
+    op: str = "allreduce",
+    *,
+    P: int,
+    n: int = 1,
+    dtype: str = "float32",
+    accumulate: str | None = None,
+    schedule: str = "ring",
+    nodes: int | None = None,
+    average: str | None = None,
+    bits: int | None = None,
+    group: int | None = None,
+    rounding: str = "nearest",
+    probability: Fraction | float = Fraction(1, 10**9),
+    per_hop: bool = True,
+    wider_input: bool = False,
+) -> Tolerance:
+    """How far the result of a correct all-reduce may be off the exact sum, or mean, of its inputs.
+
+    Parameters
+    ----------
+    op : str
+        allreduce, reduce_scatter or reduce, of sums.
+    P : int
+        Ranks, at least 1.
+    n : int
+        Entries of a vector, at least 1, which share `probability`.
+    dtype : str
+        Format of what is sent, and of the result: a name in `theory.precision.formats.FORMATS`.
+    accumulate : str or None
+        Format of the additions, which holds all numbers of `dtype`; None for `dtype`.
+    schedule : str
+        ring, recursive_doubling, rabenseifner, butterfly, direct (every rank has all P terms of its block, and adds
+        them one after another), tree, hierarchical, any (any order); with `bits`, two_step, one_shot or ring.
+    nodes : int or None
+        Of the hierarchical schedule; divides P.
+    average : {None, "before", "after", "any"}
+        None for a sum; a mean is divided by P before the additions, after them, or at either place, by P or times a
+        rounded 1/P.
+    bits : int or None
+        Of the codes of a quantised all-reduce, in [1, 16]; None where none is.
+    group : int or None
+        Entries that share a scale, with `bits`; the bound is the same for every size.
+    rounding : {"nearest", "stochastic"}
+        How all roundings go.
+    probability : Fraction or float
+        In (0, 1): of a false alarm of the probable bound, for all n entries together.
+    per_hop : bool
+        Whether what is sent on the way is rounded to `dtype`, where the accumulator is wider; else only the result.
+    wider_input : bool
+        Whether the ranks hold wider numbers, rounded to `dtype` first.
+
+    Returns
+    -------
+    Tolerance
+
+    Raises
+    ------
+    ValueError
+        A value is out of its range, or nothing is derived for the combination; it says which.
+    TypeError
+        P, n, nodes, bits or group is no integer.
+
+    Notes
+    -----
+    Nothing may overflow: see `Tolerance.largest`. The sure bound holds for every input. The probable one takes
+    roundings to have mean zero, given those before: true of stochastic rounding, an assumption of nearest.
+
+    Examples
+    --------
+    >>> tolerance(P=3).sure == Fraction(2, 2**24 + 1)
+    True
+    >>> tolerance(P=1024, dtype="bfloat16").sure
+    Fraction(1, 1)
+    """
+    for name, value in (("P", P), ("n", n), ("nodes", nodes), ("bits", bits), ("group", group)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise TypeError(f"{name} must be an integer, got {value!r}")
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    if op not in OPERATIONS:
+        raise ValueError(f"op must be one of {', '.join(OPERATIONS)}, got {op!r}: bounds are derived for sums alone")
+    if average not in (None, *AVERAGES):
+        raise ValueError(f"average must be None, {', '.join(AVERAGES[:-1])} or {AVERAGES[-1]}, got {average!r}")
+    if nodes is not None and schedule != "hierarchical":
+        raise ValueError(f"nodes are of the hierarchical schedule, got nodes = {nodes} for {schedule!r}")
+    if not 0 < probability < 1:
+        raise ValueError(f"probability must be between 0 and 1, got {probability}")
+    if bits is not None:
+        plain = accumulate is None and rounding == "nearest" and per_hop and not wider_input and nodes is None
+        return _quantised(op, P, n, schedule, average, bits, Fraction(probability), plain)
+    if group is not None:
+        raise ValueError(f"a group shares the scale of codes: group = {group} asks for bits")
+    if schedule in QUANTISED and schedule not in SCHEDULE_NAMES:
+        raise ValueError(f"{schedule} sends codes of a few bits, and asks for bits")
+    wire = format_named(dtype)
+    wide = wire if accumulate is None else format_named(accumulate)
+    if average == "any" and Fraction(1, P) < wire.normal:
+        raise ValueError(f"average must be before or after for P = {P}: 1/P is below the normal range of {dtype}")
+    counted = _counted(schedule, per_hop, average, wider_input)
+    return _of_sums(op, counted, wide, wire, P, n, nodes, average, rounding, Fraction(probability))
+
+
+# --- sums in floating point --------------------------------------------------------------------------------------
+
+
+def _counted(schedule: str, per_hop: bool, average: str | None, wider_input: bool) -> Roundings:
+    if average != "any":
+        return roundings(schedule, per_hop=per_hop, average=average, wider_input=wider_input)
+    # a product with a rounded 1/P is off twice; what may underflow, most where every term is scaled
+    before = roundings(schedule, per_hop=per_hop, average="before", wider_input=wider_input)
+    return replace(before, scalings=2)
+
+
+def _of_sums(
+    op: str,
+    counted: Roundings,
+    accumulate: Format,
+    wire: Format,
+    P: int,
+    n: int,
+    nodes: int | None,
+    average: str | None,
+    rounding: str,
+    probability: Fraction,
+) -> Tolerance:
+    _require_bounded(counted, accumulate, wire, P, nodes)
+    surely = sure(counted, accumulate, wire, P, nodes=nodes, rounding=rounding)
+    likely = probable(counted, accumulate, wire, P, entries=n, probability=probability, nodes=nodes, rounding=rounding)
+    share = Fraction(1, P if average else 1)
+    relative, absolute = _fraction(surely.relative), _fraction(surely.absolute)
+    last, rest = _by_last(counted, accumulate, wire, P, nodes, rounding)
+    return Tolerance(
+        op=op,
+        P=P,
+        n=n,
+        dtype=wire.name,
+        accumulate=accumulate.name,
+        schedule=counted.schedule,
+        average=average,
+        reference=_SUM_ABS,
+        sure=relative * share,
+        probable=min(_upwards(likely.relative), relative) * share,
+        probability=probability,
+        absolute=absolute,
+        last=last,
+        rest=rest * share,
+        largest=max(Fraction(0), min(accumulate.largest, wire.largest) - P * absolute) / (1 + relative),
+        reason=_reason(counted, accumulate, wire, P, nodes, relative, rounding),
+        claims=_claims(counted, accumulate, wire, P, nodes, rounding),
+    )
+
+
+def _require_bounded(counted: Roundings, accumulate: Format, wire: Format, P: int, nodes: int | None) -> None:
+    """That roundings to both formats, of which the bound is a power, do not take it beyond every float."""
+    if counted.schedule == "hierarchical" and (nodes is None or P % nodes):
+        raise ValueError(f"nodes of the hierarchical schedule must divide P = {P}, got {nodes}")
+    times = _at(counted.hops, P, nodes)
+    if accumulate != wire and times * wire.unit > 512 and not innocuous(accumulate, wire):
+        raise ValueError(
+            f"no bound is derived for {times} roundings to {wire.name} of sums in {accumulate.name}, with which a sum "
+            "may lose everything: give per_hop=False, another schedule, or an accumulator of more digits"
+        )
+
+
+def _by_last(
+    counted: Roundings, accumulate: Format, wire: Format, P: int, nodes: int | None, rounding: str
+) -> tuple[Fraction, Fraction]:
+    """The pair v, (1 + v) b, where the last rounding is by v, and what it rounds is off by b.
+
+    Then |result - exact| <= v |exact| + (1 + v) b reference. Of one format the last addition is that rounding, and one
+    term fewer was added before; where sums are rounded to the wire behind, it is that; of a mean that is divided in the
+    end, the division.
+    """
+    u, w = sp.Rational(accumulate.unit), sp.Rational(wire.unit)
+    last = one_rounding(w, rounding)
+    additions, hops = _at(counted.additions, P, nodes), _at(counted.hops, P, nodes)
+    if P == 1:
+        return Fraction(0), _fraction(followed(last, 0) if counted.first else 0)
+    if _rounds_once(counted, accumulate, wire, P, nodes, rounding):
+        before = _one_fewer(counted, additions, P, w, rounding)
+    elif hops == 1:
+        before = _one_fewer(counted, additions + 1, P + 1, u, rounding)
+    else:
+        before = followed(any_tree(additions, u, rounding), any_tree(hops - 1, w, rounding))
+    for _ in range(counted.first + counted.scalings):
+        before = followed(before, last)
+    return _fraction(last), _fraction((1 + last) * before)
+
+
+def _rounds_once(
+    counted: Roundings, accumulate: Format, wire: Format, P: int, nodes: int | None, rounding: str
+) -> bool:
+    """Whether every addition is rounded to the wire's format, in effect, and nothing else is."""
+    additions, hops = _at(counted.additions, P, nodes), _at(counted.hops, P, nodes)
+    return accumulate == wire or (rounding == "nearest" and hops == additions and innocuous(accumulate, wire))
+
+
+def _one_fewer(counted: Roundings, additions: Any, P: Any, unit: Any, rounding: str) -> Any:
+    """The bound of a sum in one format without its last addition."""
+    if rounding == "stochastic":
+        return any_tree(additions - 1, unit, rounding)
+    if counted.one_by_one:
+        return running_sum(sp.Integer(P - 1), unit)
+    return sp.Min(any_order(sp.Integer(P - 1), unit), any_tree(additions - 1, unit))
+
+
+def _at(expression: Any, P: int, nodes: int | None) -> Any:
+    numbers = {"P": P, "nodes": nodes}
+    return expression.xreplace({s: sp.Integer(numbers[s.name]) for s in expression.free_symbols}).doit()
+
+
+def _fraction(value: Any) -> Fraction:
+    exact = sp.Rational(value)
+    return Fraction(int(exact.p), int(exact.q))
+
+
+def _upwards(value: Any) -> Fraction:
+    """A fraction that is not below a real expression, by at most 2^-90 of it."""
+    if value.is_Rational:
+        return _fraction(value)
+    return Fraction(str(sp.N(value, 40))) * (1 + Fraction(1, 2**100))
+
+
+def _reason(
+    counted: Roundings,
+    accumulate: Format,
+    wire: Format,
+    P: int,
+    nodes: int | None,
+    relative: Fraction,
+    rounding: str,
+) -> tuple[str, str]:
+    additions, hops = int(_at(counted.additions, P, nodes)), int(_at(counted.hops, P, nodes))
+    single = _rounds_once(counted, accumulate, wire, P, nodes, rounding)
+    adding = wire if single else accumulate
+    each = "1 addition, rounded" if additions == 1 else f"{additions} additions, each rounded"
+    parts = [f"{each} to {adding.name} (u = 2^-{adding.digits})"]
+    if not single and P > 1:
+        times = "once at the end" if hops == 1 else "behind each of them"
+        parts.append(f"rounded to {wire.name} (2^-{wire.digits}) {times}")
+    if counted.first:
+        parts.append(f"each term to {wire.name} before")
+    if counted.scalings:
+        parts.append("divided by P" if counted.scalings == 1 else "divided by P, or times a rounded 1/P")
+    if P == 1:
+        return (
+            "One rank: nothing is added.",
+            "The input is rounded once." if counted.first else "The result is the input.",
+        )
+    first = f"On its longest way a term passes {'; '.join(parts)}."
+    terms = {
+        "the addition" if additions == 1 else f"the {additions} additions": additions * adding.unit,
+        f"rounding to {wire.name}": (0 if single else hops * wire.unit)
+        + (counted.first + counted.scalings) * wire.unit,
+    }
+    dominant = max(terms, key=lambda name: terms[name])
+    second = f"What dominates: {dominant}, {float(terms[dominant]):.3g} of the sum of |x|."
+    if accumulate != wire and single:
+        second += f" Adding in {accumulate.name} changes no bit: two {wire.name} numbers are rounded once all the same."
+    if relative >= 1:
+        second += " The bound says nothing: a correct sum may lose everything."
+    return first, second
+
+
+_ALONE = {
+    "any": ("precision.any.sure",),
+    "hierarchical": ("precision.any.sure", "precision.hierarchical.sure"),
+    "tree": ("precision.any.sure", "precision.tree.sure"),
+    "recursive_doubling": ("dense.recursive_doubling.rounding", "precision.any.sure", "precision.tree.sure"),
+    "rabenseifner": ("dense.rabenseifner.rounding", "precision.any.sure", "precision.tree.sure"),
+    "ring": ("dense.ring.rounding", "precision.running.sure"),
+    "butterfly": ("dense.butterfly.rounding", "precision.running.sure"),
+    "direct": ("precision.running.sure",),
+}
+"""Schedule -> claims about sums in one format."""
+
+
+def _claims(
+    counted: Roundings, accumulate: Format, wire: Format, P: int, nodes: int | None, rounding: str
+) -> tuple[str, ...]:
+    stochastic = ("precision.stochastic.running_sure", "precision.stochastic.likely")
+    found: tuple[str, ...] = stochastic if rounding == "stochastic" else _ALONE[counted.schedule]
+    if not _rounds_once(counted, accumulate, wire, P, nodes, rounding):
+        found += ("precision.once.sure",) if _at(counted.hops, P, nodes) == 1 else ("precision.tree.sure",)
+    elif accumulate != wire:
+        found += ("precision.per_hop.like_one_format",)
+    if counted.scalings:
+        found += ("precision.average.error", "precision.average.underflow_before", "precision.average.underflow_after")
+    found += ("precision.underflow.wider_input" if counted.first else "precision.underflow.sums_are_exact",)
+    return tuple(dict.fromkeys(found))
+
+
+# --- codes of a few bits -----------------------------------------------------------------------------------------
+
+
+def _quantised(
+    op: str, P: int, n: int, schedule: str, average: str | None, bits: int, probability: Fraction, plain: bool
+) -> Tolerance:
+    from commbounds.theory.flashcomm.claims import CLAIMS
+
+    if schedule not in QUANTISED:
+        raise ValueError(f"schedule of codes must be one of {', '.join(QUANTISED)}, got {schedule!r}")
+    if bits > 16:
+        raise ValueError(f"bits must be in [1, 16], got {bits}")
+    if average is not None or not plain:
+        raise ValueError(
+            "of codes of a few bits only sums are derived, with exact arithmetic besides the codes, to nearest: leave "
+            "out accumulate, average, nodes, rounding, per_hop and wider_input"
+        )
+    name = QUANTISED[schedule]
+    claim = next(claim for claim in CLAIMS if claim.name == name)
+    step = Fraction(1, 2**bits - 1)
+    # scales are ranges over 2^b - 1; the first h ranks' scales add up to no more than all ranks', for h = 1 .. P
+    bound = Fraction(claim.bound(ranges=1, first_width=bits, second_width=bits, scales=step, ring_scales=P * step))
+    stages = {"two_step": "once at its rank and once in the sum", "one_shot": "once", "ring": f"in up to {P} sums"}
+    return Tolerance(
+        op=op,
+        P=P,
+        n=n,
+        dtype=f"codes of {bits} bits",
+        accumulate="exact",
+        schedule=schedule,
+        average=None,
+        reference=_SUM_RANGE,
+        sure=bound,
+        probable=bound,
+        probability=probability,
+        absolute=Fraction(0),
+        last=Fraction(0),
+        rest=bound,
+        largest=None,
+        reason=(
+            f"A term is coded {stages[schedule]}, by up to half a step of (max - min)/(2^{bits} - 1) of its group.",
+            "Scales, zero points and sums are taken as exact: what they are rounded comes on top.",
+        ),
+        claims=(name,),
+    )
+
+
+# --- lines for tests ---------------------------------------------------------------------------------------------
+
+
+def _lines(of: Tolerance) -> dict[str, str]:
+    if of.reference != _SUM_ABS:
+        return {}
+    # the reference sums are off by (P - 1) u of the same, sums of magnitudes too, and two more operations round
+    room = rounded_up((of.sure + Fraction(of.P - 1, 2**53)) * (1 + Fraction(of.P + 3, 2**53)))
+    offset = rounded_up(of.absolute / Fraction(room)) if of.absolute else 2.0**-1022
+    divisor = f" / {of.P}" if of.average else ""
+    return {
+        "torch": (
+            "x = torch.stack(inputs).double()\n"
+            f"exact, scale = x.sum(0){divisor}, x.abs().sum(0) + {offset!r}\n"
+            "torch.testing.assert_close((result.double() - exact) / scale, torch.zeros_like(exact), "
+            f"rtol=0, atol={room!r})"
+        ),
+        "numpy": (
+            "x = numpy.stack(inputs).astype(float)\n"
+            f"exact, scale = x.sum(0){divisor}, abs(x).sum(0) + {offset!r}\n"
+            "numpy.testing.assert_allclose((result.astype(float) - exact) / scale, 0, "
+            f"rtol=0, atol={room!r})"
+        ),
+    }
