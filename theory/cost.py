@@ -7,6 +7,7 @@ phase, how many steps there are and how many words the busiest rank moves in ste
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -52,21 +53,25 @@ class log2(sp.Function):  # type: ignore[misc]
 
 
 class power_below(sp.Function):  # type: ignore[misc]
-    """The largest power of two that is at most `x` >= 1."""
+    """The largest power of two that is at most `x` > 0."""
 
     nargs = 1
-    is_integer = True
     is_positive = True
 
+    def _eval_is_integer(self) -> Any:
+        return True if self.args[0].is_integer else None
+
     @classmethod
-    def exact(cls, x: Any) -> int:
-        """The value at an integer."""
-        return 1 << (int(x).bit_length() - 1)
+    def exact(cls, x: Any) -> Fraction:
+        """The value at a positive rational number."""
+        value = Fraction(x)
+        power = Fraction(2) ** (value.numerator.bit_length() - value.denominator.bit_length())
+        return power if power <= value else power / 2
 
     @classmethod
     def eval(cls, x: Any) -> Any:
         """The value where `x` is a number."""
-        return sp.Integer(cls.exact(x)) if x.is_Integer else None
+        return sp.Rational(cls.exact(Fraction(int(x.p), int(x.q)))) if x.is_Rational and x > 0 else None
 
     def _latex(self, printer: Any, **_: Any) -> str:
         return rf"2^{{\left\lfloor\log_2 {printer.parenthesize(self.args[0], 50)}\right\rfloor}}"

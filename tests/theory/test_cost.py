@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -149,6 +150,13 @@ def test_logarithms_and_powers_are_exact_at_numbers():
         assert ceil_log2.subs(P, ranks) == math.ceil(math.log2(ranks))
         assert floor_log2.subs(P, ranks) == ranks.bit_length() - 1
         assert power_below(sp.Integer(ranks)) == 2 ** (ranks.bit_length() - 1)
+    for x, power in (
+        (Fraction(1, 3), Fraction(1, 4)),
+        (Fraction(4, 3), 1),
+        (Fraction(896, 3), 256),
+        (Fraction(1, 8), Fraction(1, 8)),
+    ):
+        assert power_below(sp.Rational(x)) == sp.Rational(power)
     assert log2(sp.Rational(1, 8)) == -3
     assert float(log2(sp.Integer(3))) == pytest.approx(math.log2(3), rel=2.0**-52)  # one unit
     values = np.array([1.0, 2.0, 3.0, 4.0, 7.0, 8.0, 1023.0, 1024.0])

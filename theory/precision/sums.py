@@ -20,9 +20,13 @@ from commbounds.theory.precision.bounds import (
 from commbounds.theory.precision.bytes import critical_bytes
 from commbounds.theory.precision.roundings import roundings
 from commbounds.theory.precision.terms import (
+    AROUND_A_RING,
     BELOW_NORMAL,
+    BINOMIAL_TREE,
     CONNOLLY,
     CRITICAL_BYTES,
+    DIRECT,
+    DOUBLING,
     EIGHT_BITS,
     EL_ARAR,
     ENTRY_ERROR,
@@ -39,6 +43,7 @@ from commbounds.theory.precision.terms import (
     ON_THE_WIRE,
     ONCE,
     ONE_FORMAT,
+    RABENSEIFNER,
     ROOM,
     ROUNDED_OTHERWISE,
     RUNNING,
@@ -446,20 +451,12 @@ def _bytes(schedule: str, *assumes: Hypothesis) -> Claim:
     )
 
 
-def _with(schedule: str) -> Hypothesis:
-    return Hypothesis(f"by_{schedule}", f"The schedule is {schedule}.", _is(schedule))
-
-
-def _is(name: str) -> Any:
-    return lambda schedule: schedule == name
-
-
 _BYTES = (
-    _bytes("ring", _with("ring")),
-    _bytes("direct", _with("direct")),
-    _bytes("recursive_doubling", _with("recursive_doubling")),
-    _bytes("rabenseifner", _with("rabenseifner")),
-    _bytes("tree", _with("tree")),
+    _bytes("ring", AROUND_A_RING),
+    _bytes("direct", DIRECT),
+    _bytes("recursive_doubling", DOUBLING),
+    _bytes("rabenseifner", RABENSEIFNER),
+    _bytes("tree", BINOMIAL_TREE),
     _bytes("hierarchical", HIERARCHICAL, BLOCKS_DIVIDE),
 )
 

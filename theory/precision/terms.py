@@ -142,6 +142,17 @@ TREE = Hypothesis(
 HIERARCHICAL = Hypothesis(
     "rings_in_nodes", "Rings within nodes, then between them.", lambda schedule: schedule == "hierarchical"
 )
+AROUND_A_RING = Hypothesis("around_a_ring", "The schedule is the ring.", lambda schedule: schedule == "ring")
+DIRECT = Hypothesis("sent_directly", "Every rank gets all terms of its block.", lambda schedule: schedule == "direct")
+DOUBLING = Hypothesis(
+    "by_recursive_doubling", "The schedule is recursive doubling.", lambda schedule: schedule == "recursive_doubling"
+)
+RABENSEIFNER = Hypothesis(
+    "by_rabenseifner", "The schedule is Rabenseifner's.", lambda schedule: schedule == "rabenseifner"
+)
+BINOMIAL_TREE = Hypothesis(
+    "up_a_binomial_tree", "The schedule is the binomial tree.", lambda schedule: schedule == "tree"
+)
 ONCE = Hypothesis(
     "rounded_once",
     "Partial sums stay in the accumulator's format, and the result alone is rounded to the wire's.",
