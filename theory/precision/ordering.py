@@ -62,8 +62,7 @@ _BITS = (
         "partners add the same two numbers, and a + b and b + a are the same bits; ranks that were folded receive what "
         "their speaker keeps.",
         note="Whatever the numbers of ranks and entries, the formats and the values: infinities, NaN (as one value: "
-        "which "
-        "payload a NaN carries is another matter) and zeros, which keep their signs.",
+        "which payload a NaN carries is another matter) and zeros, which keep their signs.",
     ),
     _but(
         "bits.owner_keeps",
@@ -73,8 +72,7 @@ _BITS = (
         "two ranks, float32 sums and a bfloat16 wire: 1 + 1/256 lies between two numbers of the wire",
         "bits.agreement",
         "An owner that does not round its own copy differs from all others: by half a gap of the wire's format at "
-        "most, "
-        "and in every step anew.",
+        "most, and in every step anew.",
     ),
     _but(
         "bits.own_unrounded",
@@ -159,8 +157,7 @@ _SHARDS = (
         (t.DOUBLING_ONLY, ONE_FORMAT, NEAREST, t.SHARES_IN_A_ROW),
         "The balanced tree over all terms in their order, of which the ranks' own sums are the lower levels.",
         note="A sum that is reproducible from one rank to thousands, for powers of two, at no cost but an order. A "
-        "tree "
-        "with a root does the same.",
+        "tree with a root does the same.",
     ),
     _but(
         "shards.ring",
@@ -186,8 +183,7 @@ _SHARDS = (
         t.RESHARDED_BITS,
         (t.RABENSEIFNER_ONLY, ONE_FORMAT, NEAREST, t.SHARES_IN_TURN),
         "Term i is at rank i mod P. Additions pair terms whose numbers differ in the highest bit alone, then in the "
-        "next, "
-        "and so on; the ranks' own sums take the high bits, the schedule the low ones.",
+        "next, and so on; the ranks' own sums take the high bits, the schedule the low ones.",
     ),
     _but(
         "shards.any_ranks",
@@ -271,9 +267,9 @@ _AVERAGES = (
         "three ranks that hold the largest number of float8_e5m2: a third of it is rounded up, and three of these "
         "overflow",
         "average.before_with_room",
-        "It takes entries within a few roundings of the largest number. All equal to it, three ranks do it in float16, "
-        "seven in bfloat16 by a tree, ten in float32; of powers of two, up to 128, none but eight and sixteen in a "
-        "float8_e4m3fn ring.",
+        "It takes entries within a few roundings of the largest number. All equal to it, three ranks do it in float16 "
+        "by a ring, seven in bfloat16 by a tree, ten in float32 by a ring; of powers of two, up to 128, none but eight "
+        "and sixteen in float8_e4m3fn, added one after another.",
     ),
     _none(
         "average.before_with_room",

@@ -28,8 +28,7 @@ ENTRY_SHARE = Quantity(
     "entry_share",
     r"\max_i\frac{\lvert y_i-\sum_p x_{p,i}\rvert}{\sum_p\lvert x_{p,i}\rvert}",
     "largest error of an entry of the sum, over the sum of its magnitudes; beyond every bound where that is zero, and "
-    "the "
-    "error not",
+    "the error not",
 )
 SOME_GROUPS = Hypothesis(
     "some_groups", "Groups have at least two entries, else every entry is sent as it is.", lambda group: group >= 2
@@ -93,8 +92,7 @@ def quantised_error(schedule: str, bits: Any, ranks: Any = P, *, second_bits: An
 
 _RANGES = (
     "What is read of a group has its range, the range of a sum is at most the sum of the ranges, and a range is at "
-    "most "
-    "twice the largest magnitude. "
+    "most twice the largest magnitude. "
 )
 
 

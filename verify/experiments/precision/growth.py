@@ -133,13 +133,11 @@ def growth(budget: str, seed: int) -> Exhibit:
     return Exhibit(
         "precision.growth",
         "A bfloat16 ring's error grows as the root of P on normal entries, and faster on gradients; float32 sums at "
-        "one "
-        "rank end that, and an all-to-all with bfloat16 sums does not",
+        "one rank end that, and an all-to-all with bfloat16 sums does not",
         f"{entries} entries, {_REPEATS} repetitions with bands from the least to the most, u = 2^-8; exponents are "
         "slopes over all ranks, with two standard errors over the repetitions. Gradients are those of the recorded "
         "run, 32 of them, so that ranks beyond draw among them again: sums grow as P there, not as its root, and what "
-        "a "
-        "running sum takes up falls below half a gap. At worst: one, and just less than half a gap from every other "
+        "a running sum takes up falls below half a gap. At worst: one, and just less than half a gap from every other "
         "rank, or from those that meet the one alone in a tree; the largest error over the sum of the magnitudes, and "
         "what is sure. A ring with float32 sums and a bfloat16 wire is as a ring in bfloat16: it rounds what it sends.",
         (
@@ -201,7 +199,6 @@ def buckets(budget: str, seed: int) -> Exhibit:
         "Splitting a buffer changes the bits of a ring's and an all-to-all's sums, and of no tree's",
         "16 ranks, normal entries, bfloat16; the share of the entries whose bits differ between one all-reduce of all "
         "and one for each of the parts. An entry's sum begins at the rank of its block. Rabenseifner's order is one "
-        "for "
-        "all blocks, as that of a tree.",
+        "for all blocks, as that of a tree.",
         (Panel("Entries that change", "parts", "share of the entries", tuple(lines), xscale="log"),),
     )
