@@ -5,7 +5,7 @@ import numpy as np
 from commbounds.collectives.precision import mixed_precision_allreduce
 from commbounds.theory.precision.formats import FORMATS
 from commbounds.verify import Method
-from mutants.precision_bits import MUTANTS as OF_BITS
+from mutants.precision_bits import OF_BITS
 from mutants.record import Mutant
 
 run = mixed_precision_allreduce

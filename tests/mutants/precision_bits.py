@@ -162,7 +162,7 @@ def _killed(twin, claim, method=Method.SEARCH, subject=SUBJECT):
     return Mutant(twin, subject, f"precision.{claim}", method)
 
 
-MUTANTS = (
+OF_BITS = (
     _killed(owners_keep_their_sums, "bits.agreement"),
     _killed(partners_keep_their_own, "bits.agreement"),
     _killed(halves_keep_their_own, "fused.anywhere"),
