@@ -1,0 +1,67 @@
+"""What the models of sums in narrow formats take as given, against the arithmetic that all-reduces run on."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from commbounds.collectives.precision.rounding import added_in, rounded_to
+from commbounds.theory.precision.formats import FORMATS, Format
+
+NARROW = [name for name in FORMATS if name not in ("float64", "float32")]
+
+
+def numbers(known: Format, count: int) -> list[Fraction]:
+    """Numbers of a format: the smallest, the normal ones' ends, neighbours of powers of two, and random ones."""
+    rng = np.random.default_rng(known.digits)
+    lowest, highest = float(np.log2(float(known.smallest))), float(np.log2(float(known.largest))) - 2
+    drawn = rng.choice([-1.0, 1.0], count) * np.exp2(rng.uniform(lowest, highest, count))
+    near = [Fraction(2) ** e for e in range(-3, 4)]
+    edges = [Fraction(0), known.smallest, known.normal, known.normal - known.smallest, known.largest / 4]
+    edges += [power + step * known.gap(power) for power in near for step in (-1, 0, 1)]
+    return [known.rounded(Fraction(value)) for value in [*edges, *map(Fraction, drawn.tolist())]]
+
+
+def off(known: Format, uniform: float | None = None) -> list[tuple[Fraction, Fraction, Fraction]]:
+    """Pairs of numbers of a format, and what their sum in the format is off by."""
+    pairs = list(itertools.product(numbers(known, 40), repeat=2))
+    left, right = (np.array([float(pair[side]) for pair in pairs]) for side in (0, 1))
+    sums = added_in(left, right, known, None if uniform is None else np.full(len(pairs), uniform))
+    return [
+        (a, b, abs(Fraction(s) - (a + b))) for (a, b), s in zip(pairs, sums.tolist(), strict=True) if np.isfinite(s)
+    ]
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_an_addition_is_off_by_no_more(name):
+    known = FORMATS[name]
+    loss = known.unit / (1 + known.unit)
+    found = off(known)
+    assert all(error <= min(loss * abs(a + b), abs(a), abs(b)) for a, b, error in found)
+    assert any(error == loss * abs(a + b) > 0 for a, b, error in found)  # 1 + u
+    assert any(error == abs(b) > 0 for _, b, error in found)  # a term that is lost
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_an_addition_to_either_neighbour(name):
+    known = FORMATS[name]
+    for uniform in (0.0, 1.0 - 2.0**-53):
+        found = off(known, uniform)
+        assert all(error <= 2 * known.unit * abs(a + b) for a, b, error in found)
+        # rounded up next to a power of two, nearly a gap
+        assert max(error / abs(a + b) for a, b, error in found if a + b) > known.unit
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_a_cast_is_off_by_no_more(name):
+    known = FORMATS[name]
+    loss, half = known.unit / (1 + known.unit), known.smallest / 2
+    values = [float(a + b / 3) for a, b in itertools.pairwise(numbers(known, 400))]
+    values += [float(known.normal) * i / 37 for i in range(1, 37)]  # below the normal range
+    casts = [abs(Fraction(v) - Fraction(r)) for v, r in zip(values, rounded_to(values, known).tolist(), strict=True)]
+    assert all(off <= max(loss * abs(Fraction(v)), half) for v, off in zip(values, casts, strict=True))
+    small = [off for v, off in zip(values, casts, strict=True) if abs(Fraction(v)) < known.normal]
+    assert 0 < max(small) <= half

@@ -1,0 +1,258 @@
+"""What certificates about sums in narrow formats prove: a sum by any tree, addition by addition, and its casts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.dense.node_schedules import nodes
+from commbounds.theory.dense.terms import ceil_log2, unit
+from commbounds.theory.model import Goal, Model, by_claim
+from commbounds.theory.precision.bounds import any_order, compounded
+from commbounds.theory.precision.ordering_terms import add_depth
+from commbounds.theory.precision.terms import addends, least, wire_unit
+from commbounds.theory.quantities import P
+
+_TIE = "tests/verify/certify/test_precision_models.py::"
+_left, _right, _further, _others = sp.symbols("left right further others", nonnegative=True)
+_rounding, _loss, _depth, _inner, _outer = sp.symbols("rounding loss depth inner outer", nonnegative=True)
+_casts, _each, _cast = sp.symbols("casts each cast", nonnegative=True)
+_error = sp.Symbol("error", real=True)
+
+_ROUNDED = (
+    "An addition of floats to nearest is off by at most loss = unit/(1 + unit) of the exact sum of its operands, and "
+    "by no more than either operand, as the other one is a float; nothing overflows. "
+)
+_OVER = "every input whose sums do not overflow, "
+
+
+def _in_loss(bound: Any, u: Any = unit) -> Any:
+    """The bound with unit/(1 + unit) as a symbol."""
+    return sp.cancel(sp.together(bound.subs(u, _loss / (1 - _loss))))
+
+
+def _named(*symbols: Any) -> dict[str, Any]:
+    return {str(symbol): symbol for symbol in symbols}
+
+
+_BELOW_ONE = {"loss < 1": 1 - _loss}
+
+
+def _any_order(bound: Any) -> tuple[Goal, ...]:
+    def off(terms: Any) -> Any:
+        return _in_loss(bound.subs(P, terms))
+
+    first, second, v = off(1 + _further), off(1 + _others), _loss
+    given = {
+        "of the exact sum": v * ((1 + first) * _left + (1 + second) * _right) - _rounding,
+        "no more than the left operand": (1 + first) * _left - _rounding,
+        "no more than the right operand": (1 + second) * _right - _rounding,
+        **_named(v, _left, _right, _further, _others),
+    }
+    show = off(2 + _further + _others) * (_left + _right) - first * _left - second * _right - _rounding
+    cases = (
+        ("of like numbers", 1, {"not so few left": _further - v * _others, "not so few right": _others - v * _further}),
+        ("many more left", 1 + v * _further, {"many more": v * _further - _others}),
+        ("many more right", 1 + v * _others, {"many more": v * _others - _further}),
+    )
+    return (
+        Goal("one term", off(sp.Integer(1)), equal=True),
+        *(
+            Goal(name, sp.expand(times * show), given={**given, **case}, positive=_BELOW_ONE)
+            for name, times, case in cases
+        ),
+    )
+
+
+def _running(bound: Any) -> tuple[Goal, ...]:
+    goals: list[Goal] = []
+    given = {"no more than the term": _right - _rounding, **_named(_left, _right)}
+    for side in bound.args if isinstance(bound, sp.Min) else (bound,):
+        if side.has(P):
+            goals += _any_order(side)
+        else:
+            show = sp.expand(side * (_left + _right) - side * _left - _rounding)
+            goals.append(Goal("no more than the magnitudes", show, given=given))
+    return tuple(goals)
+
+
+def _compounding(name: str, now: Any, then: Any, loss: Any) -> tuple[Goal, ...]:
+    """A factor within 1 - now and 1 + now, times 1 + error, |error| <= loss, is within 1 - then and 1 + then."""
+    given = {"loss + error": loss + _error, "loss - error": loss - _error, "loss": loss, "now": now}
+    return (
+        Goal(f"{name}: not larger", 1 + then - (1 + now) * (1 + _error), given=given),
+        Goal(f"{name}: not smaller", (1 - now) * (1 + _error) - (1 - then), given={**given, "what is left": 1 - now}),
+    )
+
+
+def _written(bound: Any, u: Any = unit) -> Any:
+    """The bound with (1 + rate)^times - 1 written out, and u/(1 + u) as a symbol."""
+    in_loss = bound.replace(compounded, lambda rate, times: (1 + rate) ** times - 1).subs(u, _loss / (1 - _loss))
+    powers = in_loss.replace(
+        lambda e: e.is_Pow and e.exp.free_symbols,
+        lambda e: sp.expand_power_exp(sp.cancel(sp.together(e.base)) ** e.exp),
+    )
+    return sp.expand_mul(powers)
+
+
+def _tree(bound: Any) -> tuple[Goal, ...]:
+    def off(additions: Any) -> Any:
+        return _written(bound.xreplace({ceil_log2: additions}))
+
+    return (
+        Goal("no addition", off(sp.Integer(0)), equal=True),
+        *_compounding("an addition", off(_depth), off(_depth + 1), _loss),
+    )
+
+
+def _hierarchical(bound: Any) -> tuple[Goal, ...]:
+    def off(inner: Any, outer: Any) -> Any:
+        sizes = {P: sp.expand((1 + inner) * (1 + outer)), nodes: 1 + outer}
+        return _written(bound.replace(compounded, lambda rate, times: compounded(rate, sp.cancel(times.subs(sizes)))))
+
+    now = off(_inner, _outer)
+    return (
+        Goal("no addition", off(sp.Integer(0), sp.Integer(0)), equal=True),
+        *_compounding("an addition within", now, off(_inner + 1, _outer), _loss),
+        *_compounding("an addition between", now, off(_inner, _outer + 1), _loss),
+    )
+
+
+def _stochastic(bound: Any) -> tuple[Goal, ...]:
+    def off(additions: Any) -> Any:
+        return sp.expand_mul(
+            bound.subs(P, 1 + additions).replace(
+                compounded, lambda rate, times: sp.expand_power_exp((1 + rate) ** times) - 1
+            )
+        )
+
+    return (
+        Goal("no addition", off(sp.Integer(0)), equal=True),
+        *_compounding("an addition", off(_depth), off(_depth + 1), 2 * unit),
+    )
+
+
+def _average(bound: Any) -> tuple[Goal, ...]:
+    def off(additions: Any) -> Any:
+        return _written(bound.subs(add_depth, additions), wire_unit)
+
+    return (
+        *_compounding("the division", sp.Integer(0), off(sp.Integer(0)), _loss),
+        *_compounding("an addition", off(_depth), off(_depth + 1), _loss),
+    )
+
+
+def _once(bound: Any) -> tuple[Goal, ...]:
+    off = _in_loss(any_order(P, unit))
+    show = sp.cancel(sp.together(bound.subs({unit: _loss / (1 - _loss), wire_unit: _cast / (1 - _cast)})))
+    given = {"the last rounding": _cast * (1 + off) * _left - _rounding, "P >= 1": P - 1}
+    positive = {**_BELOW_ONE, "cast < 1": 1 - _cast}
+    goal = sp.expand(show * _left - off * _left - _rounding)
+    return (Goal("rounded once", goal, given={**given, **_named(_loss, _cast, _left)}, positive=positive),)
+
+
+def _wider(bound: Any) -> tuple[Goal, ...]:
+    off = _in_loss(any_order(P, unit))
+    given = {"the casts": _loss * addends + P * least / 2 - _casts, "P >= 1": P - 1, **_named(_loss, addends, _casts)}
+    show = sp.expand(_in_loss(bound) - _casts - off * (addends + _casts))
+    return (Goal("cast and added", show, given=given, positive=_BELOW_ONE),)
+
+
+def _quotients(bound: Any) -> tuple[Goal, ...]:
+    given = {"P quotients": P * _each - _casts, "half a smallest number": least / 2 - _each, "P": P}
+    return (Goal("summed", bound - _casts, given=given),)
+
+
+_FACTOR = (
+    "is between 1 - g(h) and 1 + g(h), where g is the bound as a function of h: a factor in that range, times 1 + "
+    "error, is in the next; where 1 - g(h) is negative no factor is below it, as none is negative. So the error of the "
+    "sum is at most g(h) times the sum of the magnitudes. "
+)
+_TIED = f"{_TIE}test_an_addition_is_off_by_no_more"
+
+MODELS = by_claim(
+    Model(
+        "precision.any.sure",
+        f"{_ROUNDED}By induction on the additions: a sum of 1 + further terms, whose magnitudes add up to left, is "
+        "off by at most g(1 + further) left, where g is the bound as a function of P; so is one of 1 + others terms "
+        "and right. They are added, and `rounding` is what that is off by. Shown is that the sum is off by at most "
+        "g(2 + further + others) (left + right), in three cases that cover all; in two of them times a positive "
+        "number.",
+        f"{_OVER}every order of additions by any tree, every P, every unit < 1",
+        _any_order,
+        (_TIED, "precision.any.sure"),
+    ),
+    Model(
+        "precision.running.sure",
+        f"{_ROUNDED}The bound is the smaller of two. The first as for precision.any.sure: a running sum is one order. "
+        "The second by induction on the additions: a running sum, whose magnitudes add up to left, is off by at most "
+        "`second bound` times left; a term right is added, which is a float, so that `rounding` is at most right.",
+        f"{_OVER}every P, every unit < 1",
+        _running,
+        (_TIED, "precision.running.sure"),
+    ),
+    Model(
+        "precision.tree.sure",
+        f"{_ROUNDED}A term passes at most h = ceil(log2 P) additions, each of which multiplies it by 1 + error, "
+        f"|error| <= loss; one that it does not pass has error 0. By induction its factor {_FACTOR}",
+        f"{_OVER}every P, every unit < 1",
+        _tree,
+        (_TIED, "precision.tree.sure"),
+    ),
+    Model(
+        "precision.hierarchical.sure",
+        f"{_ROUNDED}A term passes at most `inner` = P/N - 1 additions within its node and `outer` = N - 1 between "
+        "nodes, each of which multiplies it by 1 + error, |error| <= loss. By induction on h = inner + outer its "
+        f"factor {_FACTOR}",
+        f"{_OVER}every number of nodes and of ranks in each, every unit < 1",
+        _hierarchical,
+        (_TIED, "precision.hierarchical.sure"),
+    ),
+    Model(
+        "precision.stochastic.running_sure",
+        "An addition that is rounded to either neighbour multiplies the sum by 1 + error, |error| <= 2 unit, below the "
+        "normal range too, where it is exact. A term passes at most h = P - 1 additions. By induction its factor "
+        f"{_FACTOR}",
+        f"{_OVER}whatever is drawn, every P, every unit",
+        _stochastic,
+        (f"{_TIE}test_an_addition_to_either_neighbour", "precision.stochastic.running_sure"),
+    ),
+    Model(
+        "precision.average.error",
+        "A term passes one division, whose quotient is normal or zero, and at most h additions. Each multiplies it "
+        "by 1 + error, |error| <= loss = w/(1 + w). By induction on h, beginning with the division, its factor "
+        f"{_FACTOR}Divided behind, a quotient below the normal range is off by less than that, as the claim's proof "
+        "says.",
+        f"{_OVER}whose quotients are normal or zero, every number of additions, every unit < 1",
+        _average,
+        (_TIED, "precision.average.error"),
+    ),
+    Model(
+        "precision.once.sure",
+        "A sum of terms whose magnitudes add up to left is off by (P - 1) loss left at most (precision.any.sure), so "
+        "that its own magnitude is at most (1 + (P - 1) loss) left. It is rounded to the wire's format once, by "
+        "`rounding`, which is at most cast = w/(1 + w) of it.",
+        f"{_OVER}none of which is below the wire's normal range, every P, every two units < 1",
+        _once,
+        (_TIED, "precision.once.sure"),
+    ),
+    Model(
+        "precision.underflow.wider_input",
+        "Every term is rounded by loss of itself or by half a smallest number at most, so by no more than both "
+        "together; `casts` is what all are rounded by, and the rounded terms' magnitudes add up to addends + casts "
+        "at most. Their sum is off by (P - 1) loss of that (precision.any.sure).",
+        f"{_OVER}every P, every unit < 1",
+        _wider,
+        (f"{_TIE}test_a_cast_is_off_by_no_more", "precision.underflow.wider_input"),
+    ),
+    Model(
+        "precision.average.underflow_before",
+        "Every one of P quotients is off by at most `each`, half a smallest number below the normal range, and their "
+        "sums are exact there (precision.underflow.sums_are_exact): what they are off by adds up to `casts` at most.",
+        "every input whose shares add up to the smallest normal number at most, every P",
+        _quotients,
+        (f"{_TIE}test_a_cast_is_off_by_no_more", "precision.average.underflow_before"),
+    ),
+)
+"""By claim."""
