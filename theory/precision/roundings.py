@@ -8,9 +8,8 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.cost import Phase, Schedule, critical_steps
-from commbounds.theory.dense.node_schedules import IN_NODES
+from commbounds.theory.dense.schedules import EXACT, IN_NODES
 from commbounds.theory.quantities import P, index_bits, n
-from commbounds.theory.schedules import EXACT
 from commbounds.theory.sources import derived
 
 _BINOMIAL = Schedule(
@@ -19,7 +18,8 @@ _BINOMIAL = Schedule(
     (Phase("reduce", index_bits(P), n, n), Phase("broadcast", index_bits(P), n)),
     derived("In step t ranks whose number has t zeros at its end, after a one, send to the rank without that one."),
 )
-_IN_NODES = {schedule.name: schedule for schedule in IN_NODES}
+# some are there in nodes, too: then it is the one without
+_KNOWN = {schedule.name: schedule for schedule in (*IN_NODES, *EXACT, _BINOMIAL)}
 
 _ONE_BY_ONE = ("ring", "butterfly", "direct")
 """Where a running sum takes up one term after another."""
@@ -132,9 +132,7 @@ def schedule_of(name: str) -> Schedule:
     if name not in SCHEDULE_NAMES or name == "any":
         known = ", ".join(known for known in SCHEDULE_NAMES if known != "any")
         raise ValueError(f"schedule must be one of {known}, got {name!r}")
-    if name == "hierarchical":
-        return _IN_NODES[name]
-    return _BINOMIAL if name == "tree" else EXACT["butterfly" if name == "direct" else name]
+    return _KNOWN["butterfly" if name == "direct" else name]
 
 
 def _additions(name: str) -> Any:
