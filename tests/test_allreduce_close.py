@@ -15,6 +15,7 @@ from under_mpi import NEEDS_MPI, mpirun
 
 from commbounds._sums import rank_sums
 from commbounds.collectives import dense
+from commbounds.collectives.precision import simulated_allreduce
 from commbounds.testing import assert_allreduce_close
 from commbounds.theory import tolerance
 from commbounds.theory.precision.formats import FORMATS
@@ -337,3 +338,38 @@ def test_inputs_are_not_changed_and_need_not_be_contiguous(x):
     wide.flags.writeable = False
     assert_allreduce_close(x.sum(axis=0), wide[:, ::2])
     assert_allreduce_close(np.zeros((0,), np.float32), np.zeros((3, 0), np.float32))
+
+
+# --- many ranks ----------------------------------------------------------------------------------------------------
+
+MANY = [  # wire, accumulator, schedule, whether partial sums are rounded when they are sent
+    (wire, accumulate, schedule, per_hop)
+    for wire in ("bfloat16", "float8_e4m3fn", "float8_e5m2")
+    for accumulate, schedule, per_hop in (
+        (wire, "ring", True),
+        (wire, "tree", True),
+        ("float32", "tree", True),
+        ("float32", "direct", True),
+        ("float32", "ring", False),
+    )
+]
+
+
+@pytest.mark.parametrize("P", [65, 1024, 4096])
+@pytest.mark.parametrize(("wire", "accumulate", "schedule", "per_hop"), MANY)
+def test_simulated_hops_of_many_ranks_keep_to_their_bounds(wire, accumulate, schedule, per_hop, P):
+    rng = np.random.default_rng([P, len(schedule)])
+    dtype = np.dtype(getattr(ml_dtypes, wire))
+    largest = float(FORMATS[wire].largest)
+    of_one_sign = np.abs(rng.standard_normal((P, 24))) * largest / (8 * P)
+    tightest = 0.0
+    for x in (rng.standard_normal((P, 24)) * largest / (64 * P), of_one_sign):
+        sent = x.astype(np.float32).astype(dtype).astype(np.float64)
+        result = simulated_allreduce(sent, schedule, accumulate, wire, per_hop=per_hop)[0]
+        assert_allreduce_close(
+            result.astype(dtype), sent.astype(dtype), accumulate=accumulate, schedule=schedule, per_hop=per_hop
+        )
+        bound = tolerance(P=P, dtype=wire, accumulate=accumulate, schedule=schedule, per_hop=per_hop)
+        room = bound.sure * np.abs(sent).sum(axis=0) + bound.absolute
+        tightest = max(tightest, float((np.abs(result - sent.sum(axis=0)) / room).max()))
+    assert tightest > 1 / 64  # sums of one sign, or rounded once, use a share of it
