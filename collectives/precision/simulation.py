@@ -106,28 +106,30 @@ def simulated_allreduce(
     key = np.uint64(0) if rng is None else np.uint64(rng.integers(0, 2**64, dtype=np.uint64))
     to_acc, to_wire = _row(acc, rounding), _row(narrow, rounding)
     to_hop = to_wire if per_hop else np.zeros_like(to_wire)
-    P, n = x.shape
-    x = rounded(x, narrow.name)
-    if average == "before":
-        x = _divided(x, P, to_wire, key, 1)
-    columns, total = np.ascontiguousarray(x.T), np.empty((1, n))
-    flags = np.array([_BETWEEN[own], average == "halving"])
-    if schedule in ("ring", "direct", "in_rank_order"):
-        holders = _blocks(n, P)
-        first = {"ring": (holders + 1) % P, "direct": holders, "in_rank_order": np.zeros_like(holders)}[schedule]
-        step = -1 if schedule == "direct" else 1
-        _chained(columns, first, step, schedule == "ring", to_acc, to_hop, key, total[0])
-    elif schedule == "hierarchical":
-        holders = _owners_in_nodes(n, P, nodes)
-        _nested(columns, holders, nodes, flags[0], to_acc, to_hop, key, total[0])
-    elif schedule == "tree":
-        holders = np.zeros(n, np.int64)
-        _binomial(columns, flags, to_acc, to_hop, key, total[0])
-    else:
-        total, holders = _by_exchange(columns, schedule, flags, to_acc, to_hop, key)
-    sent = _all_rounded(total, to_wire, key, 2)
-    if average == "after":
-        sent, total = _divided(sent, P, to_wire, key, 3), total / P
+    # without the JIT, numpy warns where the generator means to wrap around, and of numbers that are none
+    with np.errstate(over="ignore", invalid="ignore"):
+        P, n = x.shape
+        x = rounded(x, narrow.name)
+        if average == "before":
+            x = _divided(x, P, to_wire, key, 1)
+        columns, total = np.ascontiguousarray(x.T), np.empty((1, n))
+        flags = np.array([_BETWEEN[own], average == "halving"])
+        if schedule in ("ring", "direct", "in_rank_order"):
+            holders = _blocks(n, P)
+            first = {"ring": (holders + 1) % P, "direct": holders, "in_rank_order": np.zeros_like(holders)}[schedule]
+            step = -1 if schedule == "direct" else 1
+            _chained(columns, first, step, schedule == "ring", to_acc, to_hop, key, total[0])
+        elif schedule == "hierarchical":
+            holders = _owners_in_nodes(n, P, nodes)
+            _nested(columns, holders, nodes, flags[0], to_acc, to_hop, key, total[0])
+        elif schedule == "tree":
+            holders = np.zeros(n, np.int64)
+            _binomial(columns, flags, to_acc, to_hop, key, total[0])
+        else:
+            total, holders = _by_exchange(columns, schedule, flags, to_acc, to_hop, key)
+        sent = _all_rounded(total, to_wire, key, 2)
+        if average == "after":
+            sent, total = _divided(sent, P, to_wire, key, 3), total / P
     return _held(total, sent, holders, P, _BETWEEN[kept])
 
 
