@@ -134,14 +134,16 @@ def all_lost(_budget: Budget) -> Iterator[Case]:
     """1, and terms of u that a running sum loses one by one; terms of u to the ones of i, which trees lose."""
     for name, known in FORMATS.items():
         for P in (2, 3, 4, 5, 8, 9):
-            unit = float(known.unit)
-            ring = np.where(np.arange(P) == 1 % P, 1.0, unit)[:, None]  # the first block begins at rank 1
-            for schedule, stack in (
-                ("ring", ring),
-                ("direct", np.where(np.arange(P) == 0, 1.0, unit)[:, None]),
-                *((tree, _for_tree(tree, known, P)) for tree in ("recursive_doubling", "rabenseifner", "tree")),
-            ):
-                yield case_of(stack, P, 1, schedule, name, name, family="lost")
+            for schedule in ("ring", "direct", "recursive_doubling", "rabenseifner", "tree"):
+                yield case_of(lost_stack(schedule, known, P), P, 1, schedule, name, name, family="lost")
+
+
+def lost_stack(schedule: str, known: Format, P: int) -> Array:
+    """One entry of every rank, most of which the schedule's sums lose: (P, 1)."""
+    if schedule in ("recursive_doubling", "rabenseifner", "tree"):
+        return _for_tree(schedule, known, P)
+    begins = 0 if schedule == "direct" else 1 % P  # around a ring the first block begins at rank 1
+    return np.where(np.arange(P) == begins, 1.0, float(known.unit))[:, None]
 
 
 def _for_tree(schedule: str, known: Format, P: int) -> Array:
