@@ -26,7 +26,7 @@ def tolerance(op: str = "allreduce", **options: Any) -> Tolerance:
     Examples
     --------
     >>> tolerance(P=8, dtype="bfloat16", accumulate="float32", schedule="direct").relative_to_sum_abs["sure"]
-    0.0038914694055888256
+    0.0038914694396188646
     """
     from commbounds.theory.precision import tolerance as derived
 
