@@ -240,7 +240,8 @@ def test_probable_bounds_are_below_the_sure_ones_and_grow_with_what_they_cover()
             assert 0 <= tight.relative <= loose.relative <= surely
     # in float32 the square root of the additions shows: 9999 of them are 100 roundings, not 9999
     many = bounds.probable(roundings("ring"), wide, wide, 10000, probability=Fraction(1, 100)).relative
-    assert float(many) == pytest.approx(float(wide.unit) * math.sqrt(2 * 9999 * math.log(200)), rel=1e-3)
+    q = float(wide.unit) * math.sqrt(2 * 9999 * math.log(200))
+    assert float(many) == pytest.approx(q / (1 - q), rel=8 * 2.0**-53)  # eight roundings here
 
 
 def test_the_bound_of_a_running_sum_is_infinite_where_errors_may_feed_themselves():

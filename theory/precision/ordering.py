@@ -10,6 +10,7 @@ from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Standing, f
 from commbounds.theory.cost import log2, power_below
 from commbounds.theory.dense.terms import DIFFERING
 from commbounds.theory.precision import ordering_terms as t
+from commbounds.theory.precision.bounds import one_rounding
 from commbounds.theory.precision.terms import NEAREST, ONE_FORMAT, least, wire_unit
 from commbounds.theory.quantities import P, Quantity
 from commbounds.theory.sources import derived
@@ -198,7 +199,7 @@ _SHARDS = (
 
 # --- averages ---------------------------------------------------------------------------------------------------------
 
-_v = wire_unit / (1 + wire_unit)
+_v = one_rounding(wire_unit)
 
 _AVERAGES = (
     _none(

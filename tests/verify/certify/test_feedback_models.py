@@ -285,7 +285,11 @@ def test_convex_steps_of_ef14(P, n, k):
         steps = [EF14(TopK(k)).step(FeedbackState(e), gamma * g) for e, g in zip(residuals, slopes, strict=True)]
         new, sent = (np.array(v) for v in zip(*((s.memory, m.dense()) for m, s in steps), strict=True))
         moved = x - sent.mean(axis=0) - new.mean(axis=0)  # the average's goes as the model says
-        assert np.allclose(moved, x - residuals.mean(axis=0) - gamma * slopes.mean(axis=0), rtol=0, atol=1e-12)
+        # on either side a handful of roundings and sums over the workers, each of no more than these magnitudes
+        sizes = abs(x) + (abs(residuals) + gamma * abs(slopes)).sum(axis=0)
+        assert (
+            abs(moved - (x - residuals.mean(axis=0) - gamma * slopes.mean(axis=0))) <= (2 * P + 8) * 2.0**-53 * sizes
+        ).all()
         vectors = averages("slope_at_x", slopes) | averages("e", residuals) | {"d": x, "new": of_all([new])}
         claims = ["strongly_convex_workers", *(["strongly_convex"] if P == 1 else [])]
         for claim, goal in itertools.product(claims, ("root", "step")):
@@ -313,9 +317,8 @@ def test_convex_steps_without_feedback(compressor):
 )
 def test_few_steps(claim, mechanism):
     name = f"feedback.{claim}_share"
-    for number, row in enumerate(few_steps.ROWS[mechanism], 1):
-        if number % 5 != 1:
-            continue
+    # one row of five: the claim's study runs them all, here the models' conditions are computed from a run
+    for number, row in list(enumerate(few_steps.ROWS[mechanism], 1))[::5]:
         _, goal = MODELS[name].goals(BOOK[name].relation.rhs, number)
         held = {s.name for s in goal.vectors}
         known = {what: Form(e, held) for what, e in {**goal.given, "what is shown": goal.show}.items()}
