@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.compressors.base import writable
+from commbounds.compressors.base import as_array, writable
 
 
 def checked_stack(stack: ArrayLike, name: str = "stack", *, finite: bool = True) -> NDArray[Any]:
@@ -30,17 +30,17 @@ def checked_stack(stack: ArrayLike, name: str = "stack", *, finite: bool = True)
     Raises
     ------
     TypeError
-        Rows of different lengths or dtypes, or a dtype that is neither float32 nor float64.
+        Rows of different lengths or dtypes, masked entries, or a dtype that is neither float32 nor float64.
     ValueError
         Not two-dimensional, no rank, no entry, or a non-finite entry.
     """
     if isinstance(stack, list | tuple):
-        rows = [np.asarray(row) for row in stack]
+        rows = [as_array(row, name) for row in stack]
         kinds = {(row.shape, row.dtype) for row in rows}
         if len(kinds) > 1:
             shown = sorted(f"{shape} {dtype}" for shape, dtype in kinds)
             raise TypeError(f"{name} must hold rows of one length and dtype, got {', '.join(shown)}")
-    array = np.asarray(stack)
+    array = as_array(stack, name)
     if array.ndim != 2:
         raise ValueError(f"{name} must be (P, n), one row for every rank, got shape {array.shape}")
     if array.shape[0] == 0 or array.shape[1] == 0:

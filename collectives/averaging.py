@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.compressors.base import Compressor, checked_array, checked_rng
+from commbounds.compressors.base import Compressor, checked_array, checked_flag, checked_kind, checked_rng
 
 
 def mean_of_compressed(
@@ -39,7 +39,9 @@ def mean_of_compressed(
     TypeError, ValueError
         As the compressor raises; `stack` is not (P, n).
     """
-    array = checked_array(stack, 2)
+    array = checked_array(stack, 2, name="stack")
+    checked_kind("compressor", compressor, Compressor)
+    checked_flag("shared", shared)
     total = np.zeros(array.shape[1])
     if not (shared and compressor.randomised):
         for x in array:  # one worker draws after the other: independent

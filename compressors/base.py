@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 Exact = Any
 """A Fraction, or an exact sympy number where the value is irrational."""
@@ -20,6 +21,9 @@ Law = list[tuple[Exact, tuple[Exact, ...]]]
 MAX_ENTRIES = 2**31 - 1
 _SHORT = 1 << 16
 """Entries that are copied sooner than a kernel is compiled once more."""
+_REALS: Any = Real
+_SHOWN = 200
+"""Characters of a value that an error shows at most."""
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -110,7 +114,62 @@ class Compressor(ABC):
         return self.decompress(self.compress(x, rng))
 
 
-def checked_array(x: ArrayLike, ndim: int = 1, *, finite: bool = True) -> NDArray[Any]:
+def shown(value: Any) -> str:
+    """A value as errors show it: its repr, cut short."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes out no integers of more than 4300 digits
+        text = f"{type(value).__name__} of many digits"
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+def as_array(value: Any, name: str = "x") -> NDArray[Any]:
+    """`value` as an array, which it is itself where it can be.
+
+    Raises
+    ------
+    TypeError
+        Entries are masked, or nested sequences have different lengths.
+    """
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise TypeError(f"{name} must have no masked entries, got a masked array: fill them first, with .filled()")
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name} must be an array of numbers, got {shown(value)}") from None
+
+
+def as_numbers(value: Any, name: str, dtype: DTypeLike | None = None, kinds: str = "fiu") -> NDArray[Any]:
+    """`value` as an array of real numbers, of `dtype` if it is given.
+
+    Parameters
+    ----------
+    value : array_like
+        The candidate.
+    name : str
+        What errors call it.
+    dtype : dtype or None
+        Of the result.
+    kinds : str
+        Kinds of dtypes that are taken, as numpy abbreviates them: floats and integers by default.
+
+    Raises
+    ------
+    TypeError
+        It holds other things than numbers of these kinds; as `as_array` says.
+    """
+    array = as_array(value, name)
+    if array.dtype.kind not in kinds and not (array.size == 0 and isinstance(value, list | tuple)):
+        expected = "integers" if "f" not in kinds else "numbers"
+        raise TypeError(f"{name} must be an array of {expected}, got {shown(value)} of {array.dtype}")
+    if dtype is None or array.dtype == dtype:
+        return array
+    with np.errstate(over="ignore"):  # what overflows is found where numbers have to be finite
+        return array.astype(dtype)
+
+
+def checked_array(x: ArrayLike, ndim: int = 1, *, finite: bool = True, name: str = "x") -> NDArray[Any]:
     """`x` as a C-contiguous native float array, refused where a compressor could not be right.
 
     Parameters
@@ -121,6 +180,8 @@ def checked_array(x: ArrayLike, ndim: int = 1, *, finite: bool = True) -> NDArra
         Required number of dimensions.
     finite : bool
         Whether to look for NaN and infinities here; a kernel that finds them itself passes False.
+    name : str
+        What errors call it.
 
     Returns
     -------
@@ -131,25 +192,26 @@ def checked_array(x: ArrayLike, ndim: int = 1, *, finite: bool = True) -> NDArra
     Raises
     ------
     TypeError
-        Another dtype than float32 and float64.
+        Another dtype than float32 and float64, or masked entries.
     ValueError
         Wrong number of dimensions, no entry, too many, or a non-finite one.
     """
-    array = np.asarray(x)
+    array = as_array(x, name)
     native = array.dtype if array.dtype in _FLOATS else array.dtype.newbyteorder("=")
     if native not in _FLOATS:
         raise TypeError(
-            f"x must be float32 or float64, got {array.dtype}: convert it first, for example x.astype(np.float32)"
+            f"{name} must be float32 or float64, got {array.dtype}: convert it first, "
+            f"for example {name}.astype(np.float32)"
         )
     if array.ndim != ndim:
-        raise ValueError(f"x must have {ndim} dimension{'s' * (ndim > 1)}, got shape {array.shape}")
+        raise ValueError(f"{name} must have {ndim} dimension{'s' * (ndim > 1)}, got shape {array.shape}")
     if array.size == 0:
-        raise ValueError(f"x must not be empty, got shape {array.shape}")
+        raise ValueError(f"{name} must not be empty, got shape {array.shape}")
     if array.size > MAX_ENTRIES:
-        raise ValueError(f"x must have at most 2**31 - 1 entries, got {array.size}")
+        raise ValueError(f"{name} must have at most 2**31 - 1 entries, got {array.size}")
     array = np.ascontiguousarray(array, dtype=native)
     if finite and not np.isfinite(array).all():
-        raise ValueError("x must be finite, got NaN or infinity")
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
     return writable(array)
 
 
@@ -161,25 +223,89 @@ def writable(array: NDArray[Any]) -> NDArray[Any]:
 def checked_rng(rng: np.random.Generator | None) -> np.random.Generator:
     """`rng` itself, or a TypeError that says what to pass."""
     if not isinstance(rng, np.random.Generator):
-        raise TypeError(f"rng must be a numpy.random.Generator (np.random.default_rng(seed)), got {rng!r}")
+        raise TypeError(f"rng must be a numpy.random.Generator (np.random.default_rng(seed)), got {shown(rng)}")
     return rng
 
 
 def checked_count(name: str, value: Any, low: int = 1, high: int | None = None) -> int:
     """`value` as an int in [low, high], or an error that names the rule."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
+        raise TypeError(f"{name} must be an integer, got {shown(value)}")
     if value < low or (high is not None and value > high):
-        raise ValueError(f"{name} must be in [{low}, {'...' if high is None else high}], got {value}")
+        raise ValueError(f"{name} must be in [{low}, {'...' if high is None else high}], got {shown(value)}")
     return int(value)
 
 
-def checked_exact(x: Sequence[Any]) -> tuple[Fraction, ...]:
-    """`x` as Fractions: ints and Fractions as they are, floats at their exact binary value."""
-    values = tuple(Fraction(float(v)) if isinstance(v, np.floating) else Fraction(v) for v in x)
-    if not values:
-        raise ValueError("x must not be empty")
-    return values
+def checked_real(name: str, value: Any) -> float:
+    """`value` as a float, whatever its range: NaN and infinity too, which a range refuses.
+
+    Raises
+    ------
+    TypeError
+        It is no single real number.
+    ValueError
+        It is beyond all floats.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {shown(value)}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be a number within the range of floats, got {shown(value)}") from None
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """`value` as a bool; a TypeError for what is none, as nearly everything is true or false."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def checked_choice(name: str, value: Any, choices: Collection[str]) -> str:
+    """`value` itself, if it is one of the words in `choices`; else a TypeError, or a ValueError that lists them."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, got {shown(value)}")
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+    return value
+
+
+def checked_kind(name: str, value: Any, kind: type) -> None:
+    """See that `value` is an object of the class `kind`: else a TypeError says what it is."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {kind.__name__}, got {shown(value)}")
+
+
+def checked_exact(x: Any, name: str = "x") -> tuple[Fraction, ...]:
+    """`x` as Fractions: ints and Fractions as they are, floats at their exact binary value.
+
+    Raises
+    ------
+    TypeError
+        It is no sequence, or holds other things than real numbers.
+    ValueError
+        It is empty, or holds NaN or an infinity.
+    """
+    if isinstance(x, np.ndarray):
+        as_array(x, name)
+    if isinstance(x, str | bytes | Set | Mapping | type) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
+        raise TypeError(f"{name} must be a sequence of numbers, got {shown(x)}")
+    if not len(x):
+        raise ValueError(f"{name} must not be empty, got {shown(x)}")
+    return tuple(_exact(v, name) for v in x)
+
+
+def _exact(value: Any, name: str) -> Fraction:
+    # of numpy's numbers, those of other sizes than Python's have no exact value of their own
+    number: Any = float(value) if isinstance(value, np.floating) else value
+    if isinstance(value, np.integer | np.bool_):
+        number = value.item()
+    if isinstance(number, bool) or not isinstance(number, _REALS):
+        raise TypeError(f"{name} must hold numbers, got {shown(value)}")
+    try:
+        return Fraction(number)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{name} must be finite, got {shown(value)}") from None
 
 
 def index_bits(count: int) -> int:

@@ -1,4 +1,4 @@
-"""Bound against measurement, drawn; and the report page.
+"""Bound against measurement, drawn; and the report, a site or a page.
 
 Reads findings, exhibits and the book, and nothing else: drawing never measures.
 """
@@ -6,6 +6,7 @@ Reads findings, exhibits and the book, and nothing else: drawing never measures.
 from commbounds.figures.curves import draw
 from commbounds.figures.exhibits import draw_exhibit
 from commbounds.figures.files import save, save_exhibits
-from commbounds.figures.page import report
+from commbounds.figures.page import single
+from commbounds.figures.site import report
 
-__all__ = ["draw", "draw_exhibit", "report", "save", "save_exhibits"]
+__all__ = ["draw", "draw_exhibit", "report", "save", "save_exhibits", "single"]

@@ -3,98 +3,104 @@
 from __future__ import annotations
 
 import math
-import textwrap
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
-from matplotlib.axes import Axes
-from matplotlib.colors import BoundaryNorm, LinearSegmentedColormap, ListedColormap
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
-from matplotlib.ticker import (
-    FixedFormatter,
-    FixedLocator,
-    FuncFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
+from commbounds.figures.axes import (
+    KEY_WIDTH,
+    Key,
+    Plane,
+    Scale,
+    apart,
+    legend,
+    short,
+    swatch,
+    upright_ticks,
+    value_ticks,
+    widest,
 )
-
-from commbounds.figures.curves import Powers, short, spaced, styled
-from commbounds.figures.style import COLOURS, SERIES
+from commbounds.figures.canvas import Area, Drawing, Item, Marks, Point, Stroke, Words, width_of, wrapped
+from commbounds.figures.curves import FORBIDDEN, WIDTH
+from commbounds.figures.style import SERIES, STEPS
 from commbounds.verify.exhibit import Exhibit, Heat, Line, Panel
 
-_WIDTH, _HEIGHT = 5.6, 3.3
-"""Inches of one panel, its labels included and its legend not."""
-_LINE = 0.19
-"""Inches of one line of a legend."""
-_HEADING = 0.3
-_LETTERS = 62
-"""Letters of a title that fit above a panel."""
-_UPRIGHT = 34
-"""Letters of a label that fit beside an axis."""
-_FEW = 12
-"""Up to so many different values are the ticks of their axis."""
+_TALL = 172.0
+"""Points between the lowest and the highest value of a panel."""
+_EDGE = 10.0
 _MARKERS = "osD^vPX*<>"
+_FEW = 12
+_CLOSE = 40
+"""Up to so many points of a line have a mark each."""
+_SHADES = 16
+"""How many shades a map of numbers has."""
 
-_DASHES: dict[str, Any] = {
-    "measured": "-",
-    "bound": (0, (5, 1.5)),
-    "lower": (0, (1, 1.2)),
-    "exact": "-",
-    "printed": (0, (4, 1.5, 1, 1.5)),
-    "corrected": (0, (7, 1.5)),
-    "reference": (0, (2, 2)),
-    "published": "none",
+_DASHES: dict[str, tuple[float, ...]] = {
+    "measured": (),
+    "bound": (8, 2.4),
+    "lower": (1.6, 1.9),
+    "exact": (),
+    "printed": (6.4, 2.4, 1.6, 2.4),
+    "corrected": (11.2, 2.4),
+    "reference": (3.2, 3.2),
 }
-"""Line style by role: what is measured is drawn through, what is claimed is broken."""
+"""Dashes by role: what is measured is drawn through, what is claimed is broken; what is published has marks alone."""
+
+_RELATIONS = {"bound": " (≤)", "lower": " (≥)", "exact": " (=)"}
+"""What a role says of what is measured; a printed formula may say either."""
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:/\d+)?")
 
 
-def draw_exhibit(exhibit: Exhibit, heading: bool = True) -> Figure:
+def draw_exhibit(exhibit: Exhibit, heading: bool = True) -> Drawing:
     """The exhibit, drawn.
 
     Parameters
     ----------
     exhibit : Exhibit
-        Two panels beside one another. Lines whose labels agree up to a colon share a colour: ``ring: bound``.
+        Two panels beside one another. Lines whose labels agree up to a colon share a colour: ``ring: bound``. Labels
+        that differ in an ascending or descending number alone have colours in that order.
     heading : bool
         Whether its title stands above.
 
     Returns
     -------
-    matplotlib Figure
-        Not registered with pyplot.
+    Drawing
+        An upper bound has ``(≤)`` behind its name in the legend, a lower one ``(≥)``, a law ``(=)``. Where a panel
+        has one bound only, and that not one of the methods', the side of it that it forbids is shaded.
     """
     panels = exhibit.panels
     columns = 1 if len(panels) == 1 else 2
-    rows = math.ceil(len(panels) / columns)
-    places = _places(panels)
-    legends = [_entries(panel) for panel in panels]
-    below = [max(map(_lines_of_legend, legends[row * columns : (row + 1) * columns])) * _LINE for row in range(rows)]
-    heights = [_HEIGHT + extra for extra in below]
-    titles = textwrap.wrap(exhibit.title, round(_LETTERS * columns)) if heading else []
-    above = _HEADING * bool(titles) + _LINE * max(0, len(titles) - 1)
-    width, height = _WIDTH * columns, sum(heights) + above
-    with styled():
-        figure = Figure(figsize=(width, height))
-        for number, panel in enumerate(panels):
-            row, column = divmod(number, columns)
-            top = sum(heights[:row]) + above
-            names = panel.heat.names if panel.heat is not None else []
-            indent = 0.85 if not names else 0.55 + 0.075 * max(map(len, names))
-            left = column * _WIDTH + indent
-            right = 0.2 if panel.heat is None or panel.heat.labels else 0.1
-            box = (left / width, 1 - (top + _HEIGHT - 0.55) / height)
-            size = ((_WIDTH - indent - right) / width, (_HEIGHT - 0.9) / height)
-            ax = figure.add_axes((*box, *size))
-            _panel(ax, panel, places, figure)
-            _legend(ax, panel, places)
-        for line, text in enumerate(titles):
-            place = 1 - (0.2 + _LINE * line) / height
-            figure.text(0.14 / width, place, text, fontsize=10, weight="bold", va="center")
-    return figure
+    drawing = Drawing(WIDTH * columns, 0.0)
+    colours = _colours(panels)
+    top = 4.0
+    if heading:
+        for text in wrapped(exhibit.title, 10, drawing.width - 2 * _EDGE, bold=True):
+            top += 14
+            drawing.add(Words((_EDGE, top), text, 10, bold=True))
+        top += 4
+    for first in range(0, len(panels), columns):
+        row = panels[first : first + columns]
+        titles = [wrapped(panel.title, 9.5, WIDTH - 70) for panel in row]
+        top += 6 + 12 * max(1, *map(len, titles))
+        below = 0.0
+        for place, (panel, title) in enumerate(zip(row, titles, strict=True)):
+            left = place * WIDTH
+            plane = _plane(panel, left, top)
+            drawing.planes.append(plane)
+            for line, text in enumerate(reversed(title)):
+                drawing.add(Words((plane.x.start, top - 6 - 12 * line), text, 9.5, "muted"))
+            keys = _map(drawing, plane, panel.heat) if panel.heat else _lines(drawing, plane, panel, colours)
+            _labels(drawing, plane, panel, left)
+            items, height = legend(keys, left + _EDGE, top + _TALL + 36, WIDTH - 2 * _EDGE)
+            drawing.add(*items)
+            below = max(below, height)
+        top += _TALL + 38 + below
+    drawing.height = top + 4
+    return drawing
+
+
+# --- colours -----------------------------------------------------------------------------------------------------
 
 
 def _group(label: str) -> str:
@@ -102,100 +108,220 @@ def _group(label: str) -> str:
     return label.partition(":")[0]
 
 
-def _places(panels: Sequence[Panel]) -> dict[str, int]:
-    """A number for every group of lines, in order of appearance."""
-    groups = dict.fromkeys(_group(line.label) for panel in panels for line in panel.lines)
-    return {group: place for place, group in enumerate(groups)}
+def _colours(panels: Sequence[Panel]) -> dict[str, str]:
+    """A colour for every group of lines: in order of appearance, and another one than beside it in any panel if there
+    is one left. Where a number tells the groups of a panel apart, their colours have its order.
+    """
+    beside = [list(dict.fromkeys(_group(line.label) for line in panel.lines)) for panel in panels]
+    colours: dict[str, str] = {}
+    for groups in beside:
+        if in_order(groups):
+            colours |= zip(groups, steps(len(groups)), strict=True)
+    for group in (group for groups in beside for group in groups):
+        if group not in colours:
+            near = [colours.get(other) for groups in beside if group in groups for other in groups]
+            start = len(colours)
+            turned = [SERIES[(start + i) % len(SERIES)] for i in range(len(SERIES))]
+            colours[group] = min(turned, key=near.count)
+    return colours
 
 
-def _entries(panel: Panel) -> list[str]:
-    if panel.heat is not None:
-        return panel.heat.labels
-    return [line.label for line in panel.lines]
+def in_order(labels: Sequence[str]) -> bool:
+    """Whether `labels`, three or more, are the same words with one number that rises or falls from each to the next.
+
+    The last one may be without a number, as in ``within 1 %, within 5 %, worse``.
+
+    Examples
+    --------
+    >>> in_order(["P = 2", "P = 8", "P = 32"]), in_order(["ring", "tree", "star"])
+    (True, False)
+    """
+    numbered = [label for label in labels if _NUMBER.search(label)]
+    if len(numbered) < 3 or len(labels) > len(STEPS) or list(labels[: len(numbered)]) != numbered:
+        return False
+    if len(labels) - len(numbered) > 1 or any(len(_NUMBER.findall(label)) != 1 for label in numbered):
+        return False
+    if len({_NUMBER.sub("#", label) for label in numbered}) > 1:
+        return False
+    values = [_value(_NUMBER.findall(label)[0]) for label in numbered]
+    steps_between = [b - a for a, b in pairwise(values)]
+    return all(step > 0 for step in steps_between) or all(step < 0 for step in steps_between)
 
 
-def _per_row(texts: Sequence[str]) -> int:
-    """How many entries of a legend fit beside one another."""
-    longest = max(map(len, texts), default=1)
-    return max(1, min(len(texts), int(62 / (longest + 7))))
+def _value(text: str) -> float:
+    above, _, below = text.partition("/")
+    return float(above) / float(below or 1)
 
 
-def _lines_of_legend(texts: Sequence[str]) -> int:
-    return math.ceil(len(texts) / _per_row(texts)) if texts else 0
+def steps(count: int) -> list[str]:
+    """`count` colours from the least to the most, the ends of `STEPS` among them."""
+    return [STEPS[round(place * (len(STEPS) - 1) / max(1, count - 1))] for place in range(count)]
 
 
-def _panel(ax: Axes, panel: Panel, places: dict[str, int], figure: Figure) -> None:
-    ax.set_xscale(panel.xscale)
-    ax.set_yscale(panel.yscale)
-    if panel.heat is not None:
-        _heat(ax, panel.heat, figure)
-    explained = {_group(line.label) for line in panel.lines if line.role == "exact"}
-    for line in panel.lines:
-        _line(ax, line, places[_group(line.label)], alone=_group(line.label) not in explained)
-    ax.set_title(panel.title, loc="left", fontsize=9.5, color=COLOURS["muted"], y=1.0, pad=6)
-    ax.set_xlabel(panel.xlabel, labelpad=2)
-    ax.set_ylabel(panel.ylabel, fontsize=9.5 * min(1.0, _UPRIGHT / max(1, len(panel.ylabel))))
-    ax.tick_params(which="both", length=3)
+# --- axes --------------------------------------------------------------------------------------------------------
+
+
+def _plane(panel: Panel, left: float, top: float) -> Plane:
     heat = panel.heat
-    xs = sorted({v for line in panel.lines for v in line.x}) if heat is None else heat.x
-    for axis, scale, given in ((ax.xaxis, panel.xscale, xs), (ax.yaxis, panel.yscale, [] if heat is None else heat.y)):
-        if heat is not None and heat.names and axis is ax.yaxis:
-            axis.set_major_locator(FixedLocator(heat.y))
-            axis.set_major_formatter(FixedFormatter(heat.names))
-            ax.tick_params(axis="y", labelsize=8.5)
-        elif 1 < len(given) <= _FEW:
-            axis.set_major_locator(FixedLocator(spaced(given, scale)))
-            axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
-            axis.set_minor_locator(NullLocator())
-        elif scale == "linear":
-            axis.set_major_locator(MaxNLocator(7))
-        elif _decades(axis.get_view_interval()) > 1.2:
-            axis.set_major_locator(LogLocator(numticks=8))
-            axis.set_major_formatter(Powers())
-            axis.set_minor_formatter(NullFormatter())
-        else:
-            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
-            axis.set_minor_locator(NullLocator())
+    foot = top + _TALL
+    if heat is not None:
+        ys = _edges(heat.y, panel.yscale)
+        y = Scale(panel.yscale, ys[0], ys[-1], foot, top)
+        yticks = tuple(zip(heat.y, heat.names, strict=True)) if heat.names else _few(y, heat.y)
+        xs = _edges(heat.x, panel.xscale)
+        start = left + max(52.0, widest(yticks) + 28)
+        x = Scale(panel.xscale, xs[0], xs[-1], start, left + WIDTH - (_EDGE if heat.labels else 66))
+        return Plane(x, y, value_ticks(x, heat.x), yticks)
+    given = [v for line in panel.lines for v in line.x]
+    values = [v for line in panel.lines for curve in (line.y, line.low, line.high) for v in curve if math.isfinite(v)]
+    y = _padded(panel.yscale, values, foot, top, 0.06)
+    yticks = upright_ticks(y)
+    x = _padded(panel.xscale, given, left + max(52.0, widest(yticks) + 28), left + WIDTH - _EDGE - 4, 0.03)
+    return Plane(x, y, value_ticks(x, given), yticks)
 
 
-def _decades(interval: Any) -> float:
-    low, high = sorted(float(v) for v in interval)
-    return math.log10(high / low) if low > 0 else math.inf
+def _few(scale: Scale, values: Sequence[float]) -> tuple[tuple[float, str], ...]:
+    """Ticks at the rows of a map, where they are few."""
+    if len(values) > _FEW:
+        return upright_ticks(scale)
+    return tuple((v, short(v)) for v in apart(values, scale.place, lambda _: 2.7))
 
 
-def _line(ax: Axes, line: Line, place: int, alone: bool) -> None:
-    """Draw one line; points that an exact law goes through are not joined."""
-    colour = COLOURS[SERIES[place % len(SERIES)]]
-    if line.low:
-        ax.fill_between(line.x, line.low, line.high, color=colour, alpha=0.18, lw=0)
-    style = _style(line, place, colour)
-    if line.role == "measured" and not alone:
-        style["ls"] = "none"
-    ax.plot(line.x, line.y, **style)
+def _padded(kind: str, values: Sequence[float], start: float, end: float, share: float) -> Scale:
+    if kind == "log":
+        values = [v for v in values if v > 0]
+        reach = (max(values) / min(values)) ** share
+        reach = reach if reach > 1 else 2.0
+        return Scale("log", min(values) / reach, max(values) * reach, start, end)
+    low, high = min(values), max(values)
+    reach = share * (high - low) or 0.5
+    return Scale("linear", low - reach, high + reach, start, end)
 
 
-def _style(line: Line, place: int, colour: str) -> dict[str, Any]:
-    """How the line is drawn; markers where something was measured or published, unless points lie close."""
-    style: dict[str, Any] = {"color": colour, "ls": _DASHES[line.role], "lw": 1.6, "label": line.label}
-    if line.role == "published":
-        return {**style, "marker": "x", "ms": 7, "mew": 1.8}
-    if line.role == "measured" and len(line.x) <= 40:
-        return {**style, "marker": _MARKERS[place % len(_MARKERS)], "ms": 4.5, "mec": COLOURS["paper"], "mew": 0.5}
-    return style
+def _labels(drawing: Drawing, plane: Plane, panel: Panel, left: float) -> None:
+    x, y = plane.x, plane.y
+    drawing.add(*plane.frame())
+    drawing.add(Words(((x.start + x.end) / 2, y.start + 29), panel.xlabel, 9.5, anchor="middle"))
+    size = 9.5 * min(1.0, (_TALL + 20) / max(1.0, width_of(panel.ylabel, 9.5)))
+    drawing.add(Words((left + 14, (y.start + y.end) / 2), panel.ylabel, size, anchor="middle", upright=True))
 
 
-def _heat(ax: Axes, heat: Heat, figure: Figure) -> None:
-    ax.grid(visible=False)
+# --- lines -------------------------------------------------------------------------------------------------------
+
+
+def _lines(drawing: Drawing, plane: Plane, panel: Panel, colours: dict[str, str]) -> list[Key]:
+    explained = {_group(line.label) for line in panel.lines if line.role == "exact"}
+    groups = list(colours)
+    drawing.add(*plane.grid())
+    bounds = [line for line in panel.lines if line.role in ("bound", "lower")]
+    names = {_group(line.label) for line in panel.lines if line not in bounds}
+    keys: list[Key] = []
+    shaded: list[Key] = []
+    if len(bounds) == 1 and not any(name in bounds[0].label for name in names):
+        (bound,) = bounds
+        edge = plane.y.end if bound.role == "bound" else plane.y.start
+        beyond = [((run[0][0], edge), *run, (run[-1][0], edge)) for run in _runs(plane, bound.x, bound.y)]
+        drawing.add(Area(tuple(beyond), "muted", FORBIDDEN))
+        side = "above" if bound.role == "bound" else "below"
+        shaded.append(Key(f"{side} the bound", swatch("muted", 2 * FORBIDDEN)))
+    for line in panel.lines:
+        group = _group(line.label)
+        if line.low:
+            drawing.add(Area(plane.band(line.x, line.low, line.high), colours[group], 0.18))
+    for line in panel.lines:
+        group = _group(line.label)
+        joined = line.role != "measured" or group not in explained
+        draws = _look(line, colours[group], _MARKERS[groups.index(group) % len(_MARKERS)], joined)
+        runs = _runs(plane, line.x, line.y)
+        drawing.add(*draws(runs) if runs else [])
+        keys.append(Key(line.label + _RELATIONS.get(line.role, ""), _short_sample(draws)))
+    return [*keys, *shaded]
+
+
+def _runs(plane: Plane, xs: Sequence[float], ys: Sequence[float]) -> tuple[tuple[Point, ...], ...]:
+    """Places of a curve; on a logarithmic scale what is not positive is a gap, as NaN is."""
+    seen = [math.nan if plane.y.kind == "log" and v <= 0 else v for v in ys]
+    return tuple(plane.runs(xs, seen))
+
+
+Look = Callable[[tuple[tuple[Point, ...], ...]], list[Item]]
+
+
+def _look(line: Line, colour: str, shape: str, joined: bool) -> Look:
+    """How the line is drawn; marks where something was measured or published, unless points lie close."""
+
+    def draws(runs: tuple[tuple[Point, ...], ...]) -> list[Item]:
+        places = tuple(place for run in runs for place in run)
+        if line.role == "published":
+            return [Marks(places, "x", 6.5, colour, width=1.8)]
+        items: list[Item] = []
+        if joined:
+            items.append(Stroke(runs, colour, 1.6, _DASHES[line.role]))
+        if line.role == "measured" and (len(line.x) <= _CLOSE or not joined):
+            items.append(Marks(places, shape, 4.8, colour, edge="paper", width=0.5))
+        return items
+
+    return draws
+
+
+def _short_sample(draws: Look) -> Callable[[float, float], list[Item]]:
+    """The same look on a piece of line; its mark once, in the middle."""
+
+    def symbol(x: float, y: float) -> list[Item]:
+        ends, middle = ((x - KEY_WIDTH / 2, y), (x + KEY_WIDTH / 2, y)), (((x, y),),)
+        return [
+            item
+            for runs, kind in (((ends,), Stroke), (middle, Marks))
+            for item in draws(runs)
+            if isinstance(item, kind)
+        ]
+
+    return symbol
+
+
+# --- maps --------------------------------------------------------------------------------------------------------
+
+
+def _map(drawing: Drawing, plane: Plane, heat: Heat) -> list[Key]:
+    xs, ys = _edges(heat.x, plane.x.kind), _edges(heat.y, plane.y.kind)
+    cells: dict[int, list[tuple[Point, ...]]] = {}
+    finite = [v for row in heat.z for v in row if math.isfinite(v)]
+    low, high = (0.0, 1.0) if heat.labels or not finite else (min(finite), max(finite))
+    for (y0, y1), row in zip(pairwise(ys), heat.z, strict=True):
+        for (x0, x1), value in zip(pairwise(xs), row, strict=True):
+            if math.isfinite(value):
+                shade = int(value) if heat.labels else round((_SHADES - 1) * (value - low) / ((high - low) or 1.0))
+                corners = ((x0, y0), (x1, y0), (x1, y1), (x0, y1))
+                cells.setdefault(shade, []).append(tuple(plane.at(*corner) for corner in corners))
     if heat.labels:
-        colours = ListedColormap([COLOURS[SERIES[i % len(SERIES)]] for i in range(len(heat.labels))])
-        norm = BoundaryNorm([i - 0.5 for i in range(len(heat.labels) + 1)], len(heat.labels))
-        ax.pcolormesh(_edges(heat.x, ax.get_xscale()), _edges(heat.y, ax.get_yscale()), heat.z, cmap=colours, norm=norm)
-        return
-    shades = LinearSegmentedColormap.from_list("shades", ["#eef4fa", "#0b60ad", "#06294a"])
-    mesh = ax.pcolormesh(_edges(heat.x, ax.get_xscale()), _edges(heat.y, ax.get_yscale()), heat.z, cmap=shades)
-    bar = figure.colorbar(mesh, ax=ax, pad=0.02)
-    bar.set_label(heat.title)
+        colours = _categories(heat.labels)
+        drawing.add(*(Area(tuple(cells[shade]), colours[shade]) for shade in sorted(cells)))
+        return [Key(label, swatch(colour, 1.0)) for label, colour in zip(heat.labels, colours, strict=True)]
+    drawing.add(*(Area(tuple(cells[shade]), "blue", _opacity(shade)) for shade in sorted(cells)))
+    drawing.add(*_bar(plane, low, high, heat.title))
+    return []
+
+
+def _categories(labels: Sequence[str]) -> list[str]:
+    return steps(len(labels)) if in_order(labels) else [SERIES[i % len(SERIES)] for i in range(len(labels))]
+
+
+def _opacity(shade: int) -> float:
+    return 0.06 + 0.94 * shade / (_SHADES - 1)
+
+
+def _bar(plane: Plane, low: float, high: float, title: str) -> list[Item]:
+    """What the shades of a map mean, to its right."""
+    left, foot, top = plane.x.end + 8, plane.y.start, plane.y.end
+    long = (foot - top) / _SHADES
+    items: list[Item] = []
+    for shade in range(_SHADES):
+        y = foot - long * shade
+        corners = ((left, y), (left + 9, y), (left + 9, y - long), (left, y - long))
+        items.append(Area((corners,), "blue", _opacity(shade)))
+    scale = Scale("linear", low, high if high > low else low + 1, foot, top)
+    items += [Words((left + 12, scale.place(v) + 3), short(v), 8.5) for v in scale.ticks(5)]
+    return [*items, Words((left + 52, (foot + top) / 2), title, 9, anchor="middle", upright=True)]
 
 
 def _edges(centres: Sequence[float], scale: str) -> list[float]:
@@ -207,27 +333,3 @@ def _edges(centres: Sequence[float], scale: str) -> list[float]:
         middle = [(a + b) / 2 for a, b in pairwise(values)]
         edges = [2 * values[0] - middle[0], *middle, 2 * values[-1] - middle[-1]]
     return [math.exp(v) for v in edges] if scale == "log" else edges
-
-
-def _legend(ax: Axes, panel: Panel, places: dict[str, int]) -> None:
-    """What the colours mean, below the panel."""
-    if panel.heat is not None:
-        handles: list[Any] = [
-            Patch(color=COLOURS[SERIES[i % len(SERIES)]], label=label) for i, label in enumerate(panel.heat.labels)
-        ]
-    else:
-        handles = list(ax.get_lines())
-    if not handles:
-        return
-    texts = _entries(panel)
-    ax.legend(
-        handles,
-        texts,
-        loc="upper left",
-        bbox_to_anchor=(-0.12, -0.17),
-        ncols=_per_row(texts),
-        columnspacing=1.0,
-        handletextpad=0.5,
-        borderaxespad=0.0,
-        handlelength=2.6,
-    )

@@ -2,44 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from matplotlib.figure import Figure
-
-from commbounds.figures.curves import claim_of, draw, styled
+from commbounds.figures.canvas import FORMS, Drawing
+from commbounds.figures.curves import claim_of, draw
 from commbounds.figures.exhibits import draw_exhibit
-from commbounds.figures.style import DPI
 from commbounds.theory import Claim
 from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding
 from commbounds.verify.writing import written
-
-_METADATA: dict[str, dict[str, Any]] = {
-    "svg": {"Date": None, "Creator": None},
-    "png": {"Software": None},
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
-_TAG = re.compile(r"<[^>]+>")
-_DECIMALS = re.compile(r"(\.\d\d)\d+")
-
-
-def rendered(figure: Figure, form: str) -> bytes:
-    """`figure` as the contents of an "svg", "png" or "pdf" file, without a date.
-
-    The coordinates of an SVG are cut to a hundredth of a point.
-    """
-    buffer = io.BytesIO()
-    with styled():
-        figure.savefig(buffer, format=form, dpi=DPI if form == "png" else "figure", metadata=_METADATA[form])
-    if form != "svg":
-        return buffer.getvalue()
-    text = buffer.getvalue().decode()
-    return _TAG.sub(lambda tag: _DECIMALS.sub(r"\1", tag[0]), text).encode()
 
 
 def save(
@@ -83,15 +56,15 @@ def save_exhibits(exhibits: Iterable[Exhibit], out: str | Path, formats: Sequenc
     return _saved(((exhibit.name, partial(draw_exhibit, exhibit)) for exhibit in exhibits), out, formats)
 
 
-def _saved(named: Iterable[tuple[str, Callable[[], Figure]]], out: str | Path, formats: Sequence[str]) -> list[Path]:
-    unknown = [f for f in formats if f not in _METADATA]
+def _saved(named: Iterable[tuple[str, Callable[[], Drawing]]], out: str | Path, formats: Sequence[str]) -> list[Path]:
+    unknown = [f for f in formats if f not in FORMS]
     if unknown or not formats:
-        raise ValueError(f"formats must be of {', '.join(_METADATA)}, got {', '.join(unknown) or 'none'}")
+        raise ValueError(f"formats must be of {', '.join(FORMS)}, got {', '.join(unknown) or 'none'}")
     paths = []
     for name, drawn in named:
-        figure = drawn()
+        drawing = drawn()
         for form in formats:
             path = Path(out) / f"{name}.{form}"
-            written(path, rendered(figure, form))
+            written(path, drawing.rendered(form))
             paths.append(path)
     return paths

@@ -31,6 +31,11 @@ COLOURS = {
     "slate": "#4b5661",
     "pink": "#b8286c",
     "teal": "#1f809f",
+    "step1": "#b07d12",
+    "step2": "#c25a3c",
+    "step3": "#a53269",
+    "step4": "#662a86",
+    "step5": "#2a2160",
 }
 """Name to colour on light paper; no two are equal, so that they can be told apart in a finished drawing."""
 
@@ -42,40 +47,23 @@ GRADIENTS = {
 }
 """Kind of gradient to marker, colour name, and whether it is filled."""
 
+STEPS = ("step1", "step2", "step3", "step4", "step5")
+"""Colours of what has an order, from least to most; the lightness rises or falls with it on either paper."""
+
 SERIES = ("blue", "orange", "green", "purple", "ochre", "slate", "pink", "teal")
 """Colours of the methods in a figure about several, in their order."""
+
+FONTS = ("DejaVu Sans", "Arial", "Helvetica", "sans-serif")
+"""Fonts of a file, the first one that there is; what takes room is measured in the first."""
 
 DPI = 192
 """Pixels per inch of bitmaps: twice the 96 of a plain screen."""
 
 SETTINGS: dict[str, Any] = {
     "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Arial", "Helvetica", "sans-serif"],
-    "font.size": 10.5,
-    "mathtext.fontset": "dejavusans",
+    "font.sans-serif": list(FONTS),
     "figure.facecolor": COLOURS["paper"],
     "savefig.facecolor": COLOURS["paper"],
-    "axes.facecolor": "none",
-    "axes.edgecolor": COLOURS["muted"],
-    "axes.labelcolor": COLOURS["ink"],
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": COLOURS["rule"],
-    "grid.linewidth": 0.6,
-    "text.color": COLOURS["ink"],
-    "xtick.color": COLOURS["muted"],
-    "ytick.color": COLOURS["muted"],
-    "xtick.labelcolor": COLOURS["ink"],
-    "ytick.labelcolor": COLOURS["ink"],
-    "xtick.labelsize": 9.5,
-    "ytick.labelsize": 9.5,
-    "legend.frameon": False,
-    "legend.fontsize": 9.5,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "commbounds",
     "pdf.fonttype": 42,
 }
 """What differs from matplotlib's own defaults, which a user's settings never reach."""

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.database import DirectoryBasedExampleDatabase
+from samples import sample
 
-_FOLDER = Path(os.environ.get("COMMBOUNDS_CACHE") or Path(tempfile.gettempdir()) / "commbounds-tests") / "hypothesis"
+# Commands keep what they list, and how long things took: not where the user's are.
+os.environ.setdefault("COMMBOUNDS_CACHE", str(Path(tempfile.gettempdir()) / "commbounds-tests"))
+_FOLDER = Path(os.environ["COMMBOUNDS_CACHE"]) / "hypothesis"
 set_hypothesis_home_dir(_FOLDER)
 # There are as many processes as processors: threads of BLAS beside them wait for each other, busily.
 for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
@@ -44,3 +47,9 @@ def pytest_collection():
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Of large families a sample runs by default: marked before pytest looks for marks."""
+    sample(items)

@@ -1,9 +1,16 @@
-"""Which members of a large family of tests run by default; the rest are marked ``wide``."""
+"""Which members of a large family of tests run by default; the rest are marked ``wide``, or ``long``."""
+
+from zlib import crc32
 
 import pytest
 
+LARGE = 8
+"""Members that make a family large."""
+SHARE = 3
+"""Of a large family that is not sampled otherwise, one member in so many runs by default."""
 
-def first_of_each(members, kind, name=str):
+
+def first_of_each(members, kind, name=str, often=None):
     """The members as parameters of a test: the first of every kind runs by default.
 
     Parameters
@@ -14,13 +21,22 @@ def first_of_each(members, kind, name=str):
         What the default run is to hold one of.
     name : callable (member) -> str
         Its part of the test's name.
+    often : callable (member) -> hashable, optional
+        What the wide run is to hold one of: the others are long. All are wide without it.
     """
-    known, parameters = set(), []
+    known, known_often, parameters = set(), set(), []
     for member in members:
         values = member if isinstance(member, tuple) else (member,)
-        marks = pytest.mark.wide if kind(member) in known else ()
+        group = None if often is None else often(member)
+        if kind(member) not in known:
+            marks = ()
+        elif often is None or group not in known_often:
+            marks = pytest.mark.wide
+        else:
+            marks = pytest.mark.long
         parameters.append(pytest.param(*values, id=name(member), marks=marks))
         known.add(kind(member))
+        known_often.add(group)
     return parameters
 
 
@@ -40,3 +56,25 @@ def each_once(rows, columns, name=str):
             marks = () if j == i % len(columns) else pytest.mark.wide
             parameters.append(pytest.param(row, column, id=f"{name(row)}-{column}", marks=marks))
     return parameters
+
+
+def sample(items):
+    """Marks what does not run by default of large families, of which everything would.
+
+    The first member runs, and those whose names have a checksum that `SHARE` divides: whatever the order of the
+    parameters and their number, no value of one is left out because of another.
+
+    Parameters
+    ----------
+    items : iterable of pytest.Item
+        Tests as they are collected. Of a test that is asked for by its whole name there is one, and it runs.
+    """
+    families = {}
+    for item in items:
+        families.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for family in families.values():
+        if len(family) < LARGE or any(item.get_closest_marker(mark) for item in family for mark in ("wide", "long")):
+            continue
+        for item in family[1:]:
+            if crc32(item.nodeid.encode()) % SHARE:
+                item.add_marker(pytest.mark.wide)

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +15,8 @@ from commbounds._check import print_report
 from commbounds._terminal import plain, print_findings
 from commbounds.cli import main
 from commbounds.verify import Finding, Verdict
-from commbounds.verify.conformance import CheckFinding, CheckVerdict, Report, report_from_json
+from commbounds.verify.conformance import CheckFinding, CheckVerdict, Report, report_from_json, reports_from
+from commbounds.verify.conformance.loading import loaded, require_survivable
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "docs" / "examples"
 
@@ -184,10 +186,73 @@ def test_expected_failures_need_a_reason_have_to_fail_and_to_be_there(mine, line
     assert " ".join(said.split()) in " ".join(done.output.split())
 
 
+EXPECTING = """
+known = subject(halved, expected_failures={"Contraction(alpha=1.0)": "sends half"})
+hopeful = subject(halved, expected_failures={"SignSymmetric()": "thought so"})
+misnamed = subject(halved, expected_failures={"Unbiased()": "is none of its claims"})
+"""
+
+
+def test_a_subject_may_expect_failures_itself(mine):
+    mine.write_text(MINE + EXPECTING)
+    done = called("mine.py:known", "--here", "--json", "out.jsonl")
+    assert done.exit_code == 0, done.output
+    assert "1 expected failure" in done.output
+    assert "expected: sends half" in done.output
+    (report,) = reports_from(Path("out.jsonl"))
+    assert report["Contraction"].verdict == "expected failure"
+    assert report["Contraction"].expected == "sends half"
+    done = called("mine.py:hopeful", "--here", "--only", "SignSymmetric")
+    assert done.exit_code == 1, done.output
+    assert "was expected to fail, and passes" in done.output
+    done = called("mine.py:misnamed", "--here")
+    assert done.exit_code == 2, done.output
+    assert "Unbiased() cannot fail: the claims are answers" in " ".join(done.output.split())
+
+
 def test_lines_for_claims_that_are_not_judged_now_are_left_alone(mine):
     Path("known").write_text("halved: Contraction(alpha=1.0)  # sends half\n")
     done = called(f"{mine}:wrong", "--here", "--only", "SignSymmetric", "--expected-failures", "known")
     assert done.exit_code == 0, done.output
+
+
+# --- what is written, and said beforehand ------------------------------------------------------------------------
+
+
+def test_reports_are_written_in_all_forms_and_compared_with_earlier_ones(mine):
+    forms = ["--junit", "out/j.xml", "--html", "out/page.html", "--badge", "out/b.svg", "--json", "out/r.jsonl"]
+    done = called(f"{mine}:right", f"{mine}:wrong", "--here", "--only", "Contraction", *forms)
+    assert done.exit_code == 1, done.output
+    suites = ElementTree.parse("out/j.xml").getroot()
+    assert [(suite.get("name"), suite.get("failures")) for suite in suites] == [("same", "0"), ("halved", "1")]
+    assert float(suites[0].get("time")) > 0.0
+    assert "0.25, claimed at most 0" in Path("out/page.html").read_text()
+    assert "1 of 2 claims fail" in Path("out/b.svg").read_text()
+    assert sorted(path.name for path in Path("out").iterdir()) == ["b.svg", "j.xml", "page.html", "r.jsonl"]
+    again = called(f"{mine}:right", "--here", "--only", "Contraction", "--baseline", "out/r.jsonl")
+    assert "since the baseline: nothing changed" in again.output
+    mine.write_text(MINE.replace("return x.copy()", "return 0 * x"))
+    again = called(f"{mine}:right", "--here", "--only", "Contraction", "--baseline", "out/r.jsonl")
+    assert again.exit_code == 1
+    assert "since the baseline:\n    same: Contraction(alpha=1.0): pass -> fail: |C(x) - x|^2" in again.output
+
+
+def test_files_that_cannot_be_written_or_read_are_said_beforehand(mine):
+    Path("a_file").write_text("no report\n")
+    done = called(f"{mine}:right", "--here", "--html", "a_file/page.html")
+    assert done.exit_code == 2, done.output
+    assert "nothing can be written to a_file" in " ".join(done.output.split())
+    done = called(f"{mine}:right", "--here", "--baseline", "a_file")
+    assert done.exit_code == 2, done.output
+    assert "a_file, line 1: not a report" in " ".join(done.output.split())
+
+
+def test_how_long_it_takes_is_said_beforehand_and_findings_come_one_by_one(mine, monkeypatch):
+    order = []
+    monkeypatch.setattr("commbounds._check.print_row", lambda finding, width: order.append(finding.claim))
+    monkeypatch.setattr("commbounds._check.click.echo", lambda text, **options: order.append(text))
+    called(f"{mine}:right", "--here", "--only", "answers", "--only", "Contraction")
+    assert order[:3] == ["same: about a second, budget quick", "answers", "Contraction(alpha=1.0)"]
 
 
 # --- in a process of its own -------------------------------------------------------------------------------------
@@ -201,6 +266,7 @@ def of(mine, name, *only):
     return done.exit_code, report_from_json(line)
 
 
+@pytest.mark.wide
 def test_a_right_subject_passes_in_a_process_of_its_own_even_if_it_prints(mine):
     code, report = of(mine, "prints", "answers", "input not mutated", "global generators untouched", "Contraction")
     assert code == 0, report
@@ -230,12 +296,14 @@ def test_a_subject_that_hangs_or_crashes_fails_and_the_rest_is_judged_all_the_sa
     assert report["Contraction"].verdict == "pass"
 
 
+@pytest.mark.wide
 def test_a_leak_shows_in_the_process_that_leaks(mine):
     code, report = of(mine, "leaks", "memory steady")
     assert code == 1
     assert "every call leaves about" in report["memory steady"].message
 
 
+@pytest.mark.wide
 def test_what_cannot_be_loaded_in_that_process_exits_with_2(mine):
     refusal = 'if "serve" in " ".join(sys.orig_argv):\n    raise ImportError("not here")\n'
     mine.write_text("import sys\n" + refusal + MINE)
@@ -244,9 +312,60 @@ def test_what_cannot_be_loaded_in_that_process_exits_with_2(mine):
     assert "cannot be loaded: ImportError: not here" in " ".join(done.output.split())
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("import no_such_package", "mine.py cannot be loaded: ModuleNotFoundError: No module named 'no_such_package'"),
+        ("raise KeyError('weights')", "mine.py cannot be loaded: KeyError: 'weights'"),
+        ("raise SystemExit(0)", "mine.py cannot be loaded: SystemExit: 0"),
+        ("def broken(:", "mine.py cannot be loaded: SyntaxError"),
+    ],
+)
+def test_a_module_that_cannot_be_loaded_exits_with_2_and_one_line(mine, line, said):
+    mine.write_text(line + MINE)
+    done = called("mine.py:right", "--here")
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.split())
+    assert "Traceback" not in done.output
+    assert "Traceback" in called("mine.py:right", "--here", "--verbose").output
+
+
+@pytest.mark.parametrize(
+    ("line", "how"),
+    [
+        ("__import__('ctypes').string_at(0)", "by SIGSEGV"),
+        ("__import__('os')._exit(0)", "with status 0"),
+        ("__import__('os').abort()", "by SIGABRT"),
+    ],
+)
+def test_a_module_that_ends_the_process_that_loads_it_exits_with_2_and_a_sentence(mine, line, how):
+    mine.write_text(line + MINE)
+    mine.with_name("other.py").write_text(MINE)
+    done = called("other.py:right", "mine.py:right")
+    assert done.exit_code == 2, done.output
+    assert f"mine.py cannot be loaded: it ends the process that loads it, {how}" in " ".join(done.output.split())
+
+
+def test_what_a_module_prints_while_it_is_tried_comes_once(mine, capfd):
+    mine.write_text("__import__('os').write(1, b'loading\\n')" + MINE)
+    require_survivable([f"{mine}:right", "no_such_module:right"])
+    assert capfd.readouterr().out == ""
+    loaded(f"{mine}:right")
+    assert capfd.readouterr().out == "loading\n"
+
+
+@pytest.mark.wide
+def test_a_process_that_dies_while_it_loads_exits_with_2(mine):
+    mine.write_text('import sys\nif "serve" in " ".join(sys.orig_argv):\n    __import__("os")._exit(3)\n' + MINE)
+    done = called(f"{mine}:right")
+    assert done.exit_code == 2, done.output
+    assert "cannot be loaded in a process of its own: the process ended with status 3" in " ".join(done.output.split())
+
+
 # --- in C --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_the_example_in_c_is_judged_as_it_says(mine):
     compiler = shutil.which("cc")
     if compiler is None:
@@ -268,7 +387,7 @@ def test_the_example_in_c_is_judged_as_it_says(mine):
 def test_what_a_terminal_would_obey_is_spelled_out(capsys):
     evil = "\x1b[2J\x1b]0;title\x07 é\r\x9b31m [bold]"
     finding = CheckFinding(evil, CheckVerdict.FAIL, message=evil, reproduce=evil, counterexample=[1.0], seed=0)
-    print_report(Report(evil, (finding,)), {})
+    print_report(Report(evil, (finding,)))
     print_findings([Finding("sparsifiers.topk.wire", Verdict.ERROR, False, (), message=evil)])
     shown = capsys.readouterr().out
     assert shown.count(r"\x1b[2J") >= 4

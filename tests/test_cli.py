@@ -239,7 +239,7 @@ def test_an_interrupt_says_how_to_go_on(tmp_path, monkeypatch):
 
 def test_figures_draws_given_findings(findings, tmp_path):
     out = tmp_path / "drawn"
-    output = call("figures", "--findings", findings, "--out", out, "--format", "svg,pdf,svg").stdout
+    output = call("figures", *DRAWN, "--findings", findings, "--out", out, "--format", "svg,pdf,svg").stdout
     assert output == f"4 files in {out}\n"
     assert {p.suffix for p in out.rglob("*") if p.is_file()} == {".svg", ".pdf"}
     assert call("figures", DRAWN[0], "--findings", findings, "--out", out, "--format", "png").stdout.startswith(
@@ -248,13 +248,19 @@ def test_figures_draws_given_findings(findings, tmp_path):
     assert "no finding that matches" in call("figures", "*.topk.*", "--findings", findings, code=2).stderr
 
 
-def test_report_writes_one_page_from_given_findings(findings, tmp_path):
+def test_report_writes_a_site_or_one_page_from_given_findings(findings, tmp_path):
     out = tmp_path / "report"
-    output = call("report", "--findings", findings, "--out", out).stdout
+    arguments = (*DRAWN, "--findings", findings, "--out", out)
+    output = call("report", *arguments, "--address", "https://example.org/x").stdout
     page = out / "index.html"
     assert output == f"{page}: 2 claims, all as the book says\n"
+    assert {path.stem for path in (out / "c").iterdir()} == set(DRAWN)
+    for name in DRAWN:
+        assert f"https://example.org/x/c/{name}.html" in (out / "c" / f"{name}.html").read_text(encoding="utf-8")
+    assert call("report", *arguments, "--single").stdout == output
+    assert [path.name for path in out.iterdir()] == ["index.html"]
     text = page.read_text(encoding="utf-8")
-    assert all(name in text for name in DRAWN)
+    assert all(f'id="{name}"' in text for name in DRAWN)
 
 
 def test_report_exits_with_1_where_a_finding_is_not_as_the_book_says(findings, tmp_path):
@@ -302,13 +308,17 @@ def test_blas_has_one_thread_but_where_speeds_are_compared(arguments, threads, m
     assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
 
 
-def test_version_and_help(tmp_path):
-    assert program("--version", cwd=tmp_path).stdout.strip().endswith(__version__)
-    helped = program("--help", cwd=tmp_path)
-    assert helped.returncode == 0
+def test_version_and_help():
+    assert call("--version").stdout.strip().endswith(__version__)
+    helped = call("--help").stdout
     for command in ("claims", "verify", "figures", "report"):
-        assert command in helped.stdout
+        assert command in helped
         assert call(command, "-h").stdout.startswith("Usage: ")
+
+
+@pytest.mark.wide
+def test_the_program_says_its_version_and_what_is_wrong_usage(tmp_path):
+    assert program("--version", cwd=tmp_path).stdout.strip().endswith(__version__)
     assert program("verify", "nothing", cwd=tmp_path, COMMBOUNDS_CACHE=tmp_path / "c").returncode == 2
 
 
@@ -343,23 +353,79 @@ def test_nothing_is_written_but_out_and_the_cache(tmp_path, request):
     for arguments in (
         ("claims", "*.topk.*"),
         ("verify", *PAIR, "--jobs", 2, "--out", out),
-        ("figures", "--findings", out, "--out", "made/figures"),
-        ("report", "--findings", out, "--out", "made/report"),
+        ("figures", *PAIR, "--findings", out, "--out", "made/figures"),
+        ("report", *PAIR, "--findings", out, "--out", "made/report"),
     ):
         done = program(*arguments, **where)
         assert done.returncode == 0, done.stderr
         assert {p.name for p in folders["cwd"].iterdir()} <= {"made"}, arguments
         for name in ("home", "temporary"):
             assert not list(folders[name].iterdir()), (arguments, list(folders[name].rglob("*")))
-    assert {p.name for p in folders["cache"].iterdir()} <= {"numba", "matplotlib", "hypothesis"}
+    assert {p.name for p in folders["cache"].iterdir()} <= {"numba", "matplotlib", "hypothesis", "index", "costs.json"}
     made = {str(p.relative_to(folders["cwd"])) for p in folders["cwd"].rglob("*") if p.is_file()}
     assert {"made/f.jsonl", "made/report/index.html"} <= made
     assert not [name for name in made if Path(name).name.startswith(".")]
 
 
+@pytest.mark.wide
 def test_findings_do_not_go_to_a_closed_pipe_with_a_traceback(tmp_path):
     command = f"{sys.executable} -m commbounds claims | head -1"
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, cwd=tmp_path, check=False
     )
     assert "Traceback" not in done.stderr
+
+
+# --- findings in a file ----------------------------------------------------------------------------------------------
+
+
+def test_a_short_or_torn_file_of_findings_is_said_and_exits_with_1(findings, tmp_path):
+    given, torn = tmp_path / "short.jsonl", tmp_path / "torn.jsonl"
+    first, second = findings.read_text().splitlines()
+    given.write_text(first + "\n")
+    torn.write_text(f"{first}\n{second[:40]}")
+    drawn = tmp_path / "drawn"
+    arguments = ("--out", drawn, "--format", "svg")
+    short = call("figures", *DRAWN, "--findings", given, *arguments, code=1)
+    assert short.stderr.splitlines()[-1] == f"{given}: 1 of 2 claims that match"
+    assert short.stdout == f"1 files in {drawn}\n"
+    half = call("figures", *DRAWN, "--findings", torn, *arguments, code=1)
+    assert half.stderr.splitlines()[-1] == f"{torn}: 1 of 2 claims that match; the last line is torn"
+    everything = call("report", "--findings", torn, "--out", drawn, code=1).stderr
+    assert (
+        f"1 of {len(claims())} claims that match; the last line is torn; name the claims that are meant" in everything
+    )
+    torn.write_text(second[:40])
+    message = call("figures", "--findings", torn, *arguments, code=2).stderr
+    assert "holds no finding that matches; the last line is torn" in message
+
+
+# --- what fits on a terminal -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_rows_fit_the_width(width):
+    from commbounds._terminal import row
+
+    cells, text = ("quantizers.sign.contraction", "sure", "holds"), "a statement of several words " * 6
+    lines = row(cells, (30, 6, 18), text, width).splitlines()
+    assert all(len(line) <= width for line in lines)
+    assert " ".join(" ".join(lines).split()) == " ".join([*cells, *text.split()])
+
+
+def test_a_text_goes_below_its_cells_where_there_is_no_room_beside():
+    from commbounds._terminal import row
+
+    assert row(("name", "sure"), (30, 6), "a statement", 60).splitlines() == [f"{'name':30}  sure", "    a statement"]
+    assert row(("name", "sure"), (30, 6), "a statement", 80) == f"{'name':30}  {'sure':6}  a statement"
+    assert row(("name",), (6,), "", 80) == "name"
+
+
+@pytest.mark.wide
+def test_the_demo_shows_every_verdict_a_counterexample_and_a_figure(tmp_path):
+    shown = call("demo", "--out", tmp_path / "demo").stdout
+    found = [line.split()[1].rstrip(",") for line in shown.splitlines() if line.startswith("    verdict: ")]
+    assert found == ["proved", "enumerated", "survived", "consistent", "refuted"]
+    assert shown.count("counterexample: ") == 1
+    (figure,) = (tmp_path / "demo").iterdir()
+    assert f"{figure}: " in shown

@@ -262,7 +262,7 @@ def test_workers_that_fail_are_neither_wrong_usage_nor_a_wrong_finding(monkeypat
     def lost(*_arguments, **_options):
         raise TaskLost("exhibit x: its process died")
 
-    monkeypatch.setattr(exhibition, "exhibit_all", lost)
+    monkeypatch.setattr(exhibition, "opened_exhibition", lost)
     result = CliRunner().invoke(main, ["report", CLAIMS[0], "--out", str(tmp_path / "r"), "--jobs", "1"])
     assert result.exit_code == 3
     assert result.stderr.strip() == "Error: exhibit x: its process died"

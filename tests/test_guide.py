@@ -1,9 +1,12 @@
 """The guide ``docs/oracle.md``: its blocks run, its code is that of the examples, and what it says fails does fail."""
 
+import contextlib
 import importlib.util
+import io
 import re
 import subprocess
 import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,13 +60,44 @@ def agree(target, reports):
     assert failing[0] == failing[1]
 
 
+def printed(guide):
+    """What the runnable blocks of a guide print, all in one space; and what the guide shows behind those that print."""
+    blocks = re.findall(r"^```python runnable\n(.*?)^```$\n\n((?:    [^\n]*\n)*)", guide, re.MULTILINE | re.DOTALL)
+    space, pairs = {}, []
+    for code, shown in blocks:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(code, "guide", "exec"), space)
+        if shown:
+            pairs.append((out.getvalue(), textwrap.dedent(shown)))
+    return len(blocks), pairs
+
+
 @pytest.mark.wide
-def test_the_blocks_that_stand_alone_run():
-    space = {}
-    runnable = [code for kind, code in BLOCKS if kind == "runnable"]
-    assert len(runnable) == 2
-    for code in runnable:
-        exec(compile(code, "oracle.md", "exec"), space)
+@pytest.mark.parametrize(("guide", "blocks", "outputs"), [("oracle.md", 3, 1), ("recipes.md", 1, 1)])
+def test_the_blocks_that_stand_alone_run_and_print_what_is_shown(guide, blocks, outputs):
+    count, pairs = printed((DOCS / guide).read_text(encoding="utf-8"))
+    assert (count, len(pairs)) == (blocks, outputs)
+    for said, shown in pairs:
+        assert [line for line in shown.splitlines() if line not in said.splitlines()] == []
+
+
+def test_the_guides_name_every_recipe_and_every_option_of_the_command():
+    from commbounds import recipes
+    from commbounds._check import check
+
+    text = (DOCS / "recipes.md").read_text(encoding="utf-8")
+    homes = (recipes.__name__, recipes.launched.__module__)
+    names = [
+        name for name, made in vars(recipes).items() if getattr(made, "__module__", "") in homes and name[0] != "_"
+    ]
+    assert len(names) == 12
+    assert [name for name in names if f"{name}(" not in text and f"recipes.{name}" not in text] == []
+    files = [
+        o for parameter in check.params for o in parameter.opts if parameter.name.startswith(("as_", "base", "exp"))
+    ]
+    assert len(files) == 6
+    assert [option for option in files if option not in GUIDE] == []
 
 
 @pytest.mark.parametrize("file", ["torch_quantiser.py", "ddp_feedback.py", "mpi_sparse.py"])

@@ -39,13 +39,21 @@ def imports(path, *, top_level=False):
 
 def _imports(path, top_level):
     tree = parsed(path)
-    for node in _run_on_import(tree) if top_level else ast.walk(tree):
+    for node in _run_on_import(tree) if top_level else _statements(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{ident(path)}, line {node.lineno}: relative import"
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _statements(node):
+    """All statements inside, at any depth: no expression holds one."""
+    for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for child in getattr(node, field, ()):
+            yield child
+            yield from _statements(child)
 
 
 def _run_on_import(node):
@@ -79,7 +87,7 @@ def module_name(path):
 
 def imported_modules(path, modules):
     """Which of the modules it names, inside functions and for types alone too."""
-    for node in ast.walk(parsed(path)):
+    for node in _statements(parsed(path)):
         if isinstance(node, ast.Import):
             yield from {alias.name for alias in node.names} & modules
         elif isinstance(node, ast.ImportFrom):

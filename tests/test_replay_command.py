@@ -18,7 +18,7 @@ def call(monkeypatch, tmp_path):
     monkeypatch.setenv("COMMBOUNDS_CACHE", str(tmp_path))
     known = {}
     for name, agrees in (("good", True), ("bad", False)):
-        module = ModuleType(f"replay_of_{name}")
+        module = ModuleType(f"replay_of_{name}", f"A replay that is {name}.\n\nMore of it.")
 
         def replay(budget, seed, agrees=agrees):
             first = partial(Table, "First [bold]", ("N", "ours"), (("4", f"{budget} {seed}"),), "read [this]")
@@ -31,10 +31,10 @@ def call(monkeypatch, tmp_path):
     return lambda *arguments: CliRunner().invoke(main, ["replay", *arguments])
 
 
-def test_without_a_name_it_lists_them(call):
+def test_without_a_name_it_lists_them_and_says_what_each_is(call):
     result = call()
     assert result.exit_code == 0
-    assert result.output.splitlines() == ["good", "bad"]
+    assert result.output.splitlines() == ["good  A replay that is good.", "bad   A replay that is bad."]
 
 
 def test_tables_and_notes_are_printed_as_they_are(call):

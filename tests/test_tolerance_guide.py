@@ -64,8 +64,13 @@ def test_ours_refuses_every_bug_and_nothing_right():
         assert min(min(counts(name)[customary]) for name in power.BUGS) == 0
 
 
-@pytest.mark.wide
-@pytest.mark.parametrize("name", [*power.BUGS, *power.RIGHT])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if "1024" in name else pytest.mark.wide)
+        for name in [*power.BUGS, *power.RIGHT]
+    ],
+)
 def test_the_tables_are_what_is_counted(name):
     assert power.noticed({**power.BUGS, **power.RIGHT}[name]) == counts(name)
 

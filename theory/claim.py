@@ -313,7 +313,7 @@ class Claim:
     def _bound(self) -> Evaluator:
         return evaluator(self.relation.rhs)
 
-    @property
+    @cached_property
     def latex(self) -> str:
         """The relation as LaTeX, with the measured quantity's definition on the left; sure claims without its E."""
         measured = self.quantity.latex.replace(r"\mathbb{E}\,", "") if self.kind is Kind.SURE else self.quantity.latex

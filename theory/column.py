@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,6 +11,75 @@ from commbounds.columns import part
 
 if TYPE_CHECKING:
     from commbounds.theory.claim import Claim
+
+
+_NAMED = re.compile(r"`([a-z][a-z0-9_]*(?:\.[a-z0-9][a-z0-9_]*){2,})`")
+
+
+@dataclass(frozen=True)
+class Synopsis:
+    """A column in one screen, in the words of a reader. Claims that a sentence relies on stand behind it in backticks.
+
+    Parameters
+    ----------
+    found : str
+        What was found, in a sentence or two.
+    promise : str
+        What the papers promise, or what one would like to be so.
+    holds : str
+        What of it holds; it names claims that hold, and no others.
+    fails : str
+        What does not; it names claims that do not hold as stated, and no others.
+    tight : str
+        How close the bounds are to what happens.
+    lesson : str
+        What to take away.
+    picture : str
+        Name of the exhibit that shows it; its first panel is the picture.
+    system : str
+        Name of the system that the column is about, if it is about one. Columns of one system share it.
+
+    Raises
+    ------
+    ValueError
+        A sentence is missing.
+    """
+
+    found: str
+    promise: str
+    holds: str
+    fails: str
+    tight: str
+    lesson: str
+    picture: str = ""
+    system: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("found", "promise", "holds", "fails", "tight", "lesson"):
+            if not getattr(self, name).strip():
+                raise ValueError(f"{name} of a synopsis must not be empty")
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The story's sentences, under the words that introduce them."""
+        return {
+            "Promised": self.promise,
+            "Holds": self.holds,
+            "Does not": self.fails,
+            "How tight": self.tight,
+            "Take away": self.lesson,
+        }
+
+
+def claims_named(text: str) -> list[str]:
+    """Names of claims that stand in backticks, in their order.
+
+    Examples
+    --------
+    >>> claims_named("Nothing is lost (`topk.all.mass`), and `rng` is no claim.")
+    ['topk.all.mass']
+    """
+    return _NAMED.findall(text)
 
 
 @dataclass(frozen=True)
@@ -26,11 +96,14 @@ class Column:
         Its heading: who or what, a colon, and the point in a few words.
     story : str
         What the column is about and how its sources are known, in a sentence or three.
+    synopsis : Synopsis or None
+        The column in one screen.
     """
 
     name: str
     title: str
     story: str
+    synopsis: Synopsis | None = None
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or self.name != self.name.lower():

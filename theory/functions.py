@@ -37,6 +37,24 @@ class ExactFunction(sp.Function):  # type: ignore[misc]
         return np.vectorize(lambda *numbers: _in_floats(function, *numbers), otypes=[np.float64])(*arguments)
 
 
+class nearest_float(ExactFunction):
+    """The number of `b` significant bits that is nearest to v, halves to the even one; exponents have no limits."""
+
+    nargs = 2
+
+    @classmethod
+    def exact(cls, *arguments: Any) -> Fraction:
+        """The value at v, a rational number, and b, at least 1."""
+        value, bits = Fraction(arguments[0]), int(arguments[1])
+        if value == 0:
+            return value
+        exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()  # that of v, or one more
+        if abs(value) < Fraction(2) ** exponent:
+            exponent -= 1
+        unit = Fraction(2) ** (exponent - bits + 1)
+        return round(value / unit) * unit
+
+
 @lru_cache(maxsize=1 << 14)
 def _in_floats(function: Any, *numbers: float) -> float:
     try:

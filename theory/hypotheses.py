@@ -79,7 +79,7 @@ def _spectral_gap(compressor: Any, x: Any) -> bool:
 
 
 def _average(x: Any) -> bool:
-    return any(math.fsum(column) != 0.0 for column in x.T)
+    return any(math.fsum(column) != 0.0 for column in x.T.tolist())
 
 
 def _two_workers(compressor: Any, x: Any) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.compressors import Law
+from commbounds.theory import Hypothesis
 from commbounds.verify.experiment import decimal
 from commbounds.verify.kernel_law import Outcomes, kernel_law
 from commbounds.verify.marginals import Marginals
@@ -40,6 +41,7 @@ class CompressorRun:
         self._kernels: dict[tuple[bytes, str, tuple[int, ...]], Marginals | Outcomes | None] = {}
         self._computed: dict[Callable[[CompressorRun], Any], Any] = {}
         self._drawn: dict[Any, tuple[list[Array], np.random.Generator]] = {}
+        self._met: dict[str, bool] = {}
 
     @property
     def exact(self) -> bool:
@@ -67,6 +69,12 @@ class CompressorRun:
             self._computed[function] = function(self)
         return self._computed[function]
 
+    def meets(self, hypothesis: Hypothesis, facts: Mapping[str, Any]) -> bool:
+        """Whether the run meets a hypothesis about it, found out the first time; `facts` holds all that it asks."""
+        if hypothesis.name not in self._met:
+            self._met[hypothesis.name] = hypothesis.admits(**{name: facts[name] for name in hypothesis.needs})
+        return self._met[hypothesis.name]
+
     def drawn(
         self, count: int, draw: Callable[[CompressorRun, np.random.Generator], Array] | None = None
     ) -> list[Array]:
@@ -93,14 +101,16 @@ def law_gap(run: CompressorRun) -> tuple[float, float] | None:
     eps = float(np.finfo(np.float32).eps)
     near = 8.0 * eps * top
     if isinstance(kernel, Marginals):
-        gap = 0.0
-        for i in range(outputs.shape[1]):
-            # an entry whose two levels agree up to rounding is deterministic
-            same = abs(kernel.upper[i] - kernel.lower[i]) <= near
-            for value, q in ((kernel.upper[i], kernel.p[i]), (kernel.lower[i], 1.0 - kernel.p[i])):
-                q = 1.0 if same else q
-                gap = max(gap, abs(float(p[np.abs(outputs[:, i] - value) <= near].sum()) - q) if q > 0.0 else 0.0)
+        # an entry whose two levels agree up to rounding is deterministic
+        same = np.abs(kernel.upper - kernel.lower) <= near
+        gaps = [
+            np.where(q > 0.0, np.abs(p @ (np.abs(outputs - value) <= near) - q), 0.0)
+            for value, q in (
+                (kernel.upper, np.where(same, 1.0, kernel.p)),
+                (kernel.lower, np.where(same, 1.0, 1.0 - kernel.p)),
+            )
+        ]
         # the probability is the fractional part of levels * |x| / norm: three roundings of a number <= levels
-        return gap, kernel.resolution + 4.0 * eps * max(float(getattr(run.c, "levels", 1)), 1.0)
+        return float(np.max(gaps)), kernel.resolution + 4.0 * eps * max(float(getattr(run.c, "levels", 1)), 1.0)
     matched = np.abs(outputs[:, None, :] - kernel.y[None, :, :]).max(axis=2) <= near
     return float(np.abs(p - matched @ kernel.p).max()), 2.0**-50

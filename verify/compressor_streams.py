@@ -51,7 +51,7 @@ def _inputs(study: Any, implementation: Any) -> list[tuple[Any, Array]]:
     for shape in shapes:
         for c in study.set_ups.at(implementation, shape):
             x = study.domain.random(rng, shape).astype(np.float32)
-            if study.admits(c, x):
+            if study.admits(CompressorRun(c, x)):
                 pairs.append((c, x))
     return pairs
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.compressors import COMPRESSORS, Compressor
+from commbounds.theory import Hypothesis
 from commbounds.verify import inputs
 from commbounds.verify.compressor_run import CompressorRun, exact_array, law_gap
 from commbounds.verify.compressor_streams import streams
@@ -100,7 +101,7 @@ def _matrix_corpus(sizes: tuple[int, ...], dtype: type) -> Iterator[tuple[str, A
 def _matrix_cases(draw: st.DrawFn, dtype: type) -> Array:
     m, n = draw(inputs.whole(1, 6)), draw(inputs.whole(1, 6))
     if not draw(st.booleans()):
-        entries = draw(st.lists(inputs.among(inputs.SMALL), min_size=m * n, max_size=m * n))
+        entries = draw(inputs.small_entries(m * n, m * n))
         return np.asarray(entries, dtype=dtype).reshape(m, n)
     name, seed = draw(inputs.among(tuple(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
     return inputs.family(name, m * n, seed, 10.0 ** draw(inputs.among(inputs.balanced(10))), dtype).reshape(m, n)
@@ -223,6 +224,11 @@ def _asked(run: CompressorRun) -> dict[str, Any]:
     return {**counts(run.c, x.shape), "compressor": run.c, "x": x, "exact": run.exact}
 
 
+def _in_floats(run: CompressorRun) -> CompressorRun:
+    """The same on what is next to its exact input."""
+    return CompressorRun(run.c, exact_array(run.x, np.float32))
+
+
 @dataclass(frozen=True)
 class CompressorStudy(AnyStudy):
     """How a claim about a compressor is confronted with its implementation.
@@ -328,13 +334,16 @@ class CompressorStudy(AnyStudy):
         asked: Mapping[str, Any] = self.run(implementation, case).once(_asked)
         return asked
 
-    def admits(self, c: Any, x: Array) -> bool:
+    def meets(self, implementation: Any, case: Case, hypothesis: Hypothesis, facts: Mapping[str, Any]) -> bool:
+        return self.run(implementation, case).meets(hypothesis, facts)
+
+    def admits(self, run: CompressorRun) -> bool:
         """Whether the claim's hypotheses admit this compressor on this array."""
-        run = CompressorRun(c, x)
-        facts, wanted = _asked(run), self.statement.assumes
-        if any(name not in facts for hypothesis in wanted for name in hypothesis.needs):
-            facts = {**run.once(self.values), **facts}
-        return all(hypothesis.admits(**facts) for hypothesis in wanted)
+        facts, wanted = run.once(_asked), self.statement.assumes
+        if all(name in facts for hypothesis in wanted for name in hypothesis.needs):
+            return all(run.meets(hypothesis, facts) for hypothesis in wanted)
+        known = {**run.once(self.values), **facts}
+        return all(hypothesis.admits(**known) for hypothesis in wanted)
 
     def outcome(self, run: CompressorRun) -> Outcome | Unmeasured:
         """What is measured in a run on an input that the claim's hypotheses admit."""
@@ -349,7 +358,7 @@ class CompressorStudy(AnyStudy):
         if not self.injectable:
             return None
         run = self.run(implementation, case)
-        return run.once(law_gap) if self.admits(run.c, exact_array(run.x, np.float32)) else None
+        return run.once(law_gap) if self.admits(run.once(_in_floats)) else None
 
     def takes(self, case: Case, x: Array) -> bool:
         return self.domain.kind in ("vector", "matrix") and case.settings["setup"] < self.set_ups.count(x.shape)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, wait
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from commbounds.theory import Standing, claims
 from commbounds.verify.confront import confront_together, verdict_of, versions
-from commbounds.verify.executors import lost_its_worker
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Finding, Verdict, finding_from_json
+from commbounds.verify.tasks import Task, cost_of, in_turn, work_off
 from commbounds.verify.writing import alone, replaced
 
+CLAIM_SECONDS = 1.2
+"""Of processor time that a claim takes at the quick budget, in the mean over the book (docs/benchmarks.md)."""
+_EARLY = "dropcompute.localsgd.subadditive"
+"""A claim that takes a second even where nothing is compiled yet."""
 _START = '{"as_stated": '
 """How every line begins."""
 
@@ -51,6 +55,11 @@ def load(path: str | os.PathLike[str]) -> list[Finding]:
     ValueError
         A line is neither a finding nor, as the last one, the beginning of one; the message names it.
     """
+    return load_whole(path)[0]
+
+
+def load_whole(path: str | os.PathLike[str]) -> tuple[list[Finding], bool]:
+    """As `load`, and whether there was such a last line."""
     findings = []
     try:
         lines = Path(path).read_text(encoding="utf-8").split("\n")
@@ -64,9 +73,9 @@ def load(path: str | os.PathLike[str]) -> list[Finding]:
         except ValueError as error:
             # no newline behind it: the write was interrupted
             if number == len(lines) and line[: len(_START)] == _START[: len(line)]:
-                break
+                return findings, True
             raise ValueError(f"{path}, line {number}: {error}") from error
-    return findings
+    return findings, False
 
 
 def _believed(finding: Finding) -> Finding:
@@ -99,6 +108,7 @@ def run(
     *,
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[Finding], None] | None = None,
+    costs: MutableMapping[str, float] | None = None,
 ) -> list[Finding]:
     """Confront the matching claims with their implementations.
 
@@ -118,6 +128,8 @@ def run(
         from it and not computed again; once all are there the file is put in the book's order.
     progress : callable (Finding) or None
         Called in this process for every finding as it becomes known.
+    costs : mutable mapping or None
+        Claim -> seconds that it took, earlier and now: only the order in which claims are begun depends on it.
 
     Returns
     -------
@@ -130,49 +142,83 @@ def run(
         Unknown budget, negative seed, a pattern without match, `out` holds findings of another run or one is writing to
         it, or a worker has other versions than this process.
     """
-    names = select(patterns)
+    with opened_run(select(patterns), budget, seed, out=out, progress=progress) as opened:
+        work_off(in_turn(opened.tasks(costs)), executor, costs)
+        return opened.findings()
+
+
+class OpenedRun:
+    """Claims of which some may be known already: the tasks that are left, and in the end all findings.
+
+    Made by `opened_run`, whose parameters are described at `run`.
+    """
+
+    def __init__(
+        self, names: list[str], budget: str, seed: int, out: Path | None, progress: Callable[[Finding], None] | None
+    ) -> None:
+        self._names, self._budget, self._seed, self._out, self._progress = names, budget, seed, out, progress
+        self._known = {} if out is None else _resumed(out, budget, seed)
+        self._found: dict[str, Finding] = {}
+        for name in names:
+            if name in self._known:
+                self._keep(self._known[name], fresh=False)
+
+    def tasks(self, costs: Mapping[str, float] | None = None) -> list[Task]:
+        """What is left to do: claims about one subject are a task."""
+        return [self._task(group, costs) for group in tasks(name for name in self._names if name not in self._found)]
+
+    def findings(self) -> list[Finding]:
+        """All findings in the book's order, when all tasks are done; the file is put in it."""
+        if self._out is not None:
+            rest = [finding for name, finding in self._known.items() if name not in self._found]
+            order = {name: i for i, name in enumerate(EXPERIMENTS)}
+            ordered = sorted([*self._found.values(), *rest], key=lambda f: order[f.claim])
+            replaced(self._out, [finding.to_json() for finding in ordered])
+        return [self._found[name] for name in self._names]
+
+    def _task(self, group: Sequence[str], costs: Mapping[str, float] | None) -> Task:
+        def keep(found: list[Finding]) -> None:
+            for finding in found:
+                self._keep(finding)
+
+        def lost(error: Exception) -> list[Task]:
+            """A task for every claim: the one that ends its worker shows; that one alone is an error."""
+            if len(group) > 1:
+                return [self._task([name], costs) for name in group]
+            self._keep(_lost(group[0], self._budget, self._seed, error))
+            return []
+
+        cost = cost_of(group, costs, CLAIM_SECONDS * budgets[self._budget].examples / budgets["quick"].examples)
+        arguments = (list(group), self._budget, self._seed)
+        return Task(tuple(group), confront_together, arguments, keep, lost, cost, _EARLY in group and len(group) < 3)
+
+    def _keep(self, finding: Finding, fresh: bool = True) -> None:
+        if finding.versions != versions():
+            raise ValueError(f"a worker has other versions than this process: {finding.versions}, here {versions()}")
+        self._found[finding.claim] = finding
+        if self._out is not None and fresh:
+            _append(self._out, finding)
+        if self._progress is not None:
+            self._progress(finding)
+
+
+@contextmanager
+def opened_run(
+    names: list[str],
+    budget: str,
+    seed: int,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    progress: Callable[[Finding], None] | None = None,
+) -> Iterator[OpenedRun]:
+    """The run of these claims, while nothing else writes to its file; parameters and errors as of `run`."""
     if budget not in budgets:
         raise ValueError(f"budget must be one of {', '.join(budgets)}, got {budget!r}")
     if seed < 0:
         raise ValueError(f"seed must be nonnegative, got {seed}")
     path = None if out is None else Path(out)
     with nullcontext() if path is None else alone(path):
-        return _run(names, budget, seed, executor, path, progress)
-
-
-def _run(
-    names: list[str],
-    budget: str,
-    seed: int,
-    executor: Executor | None,
-    out: Path | None,
-    progress: Callable[[Finding], None] | None,
-) -> list[Finding]:
-    known = {} if out is None else _resumed(out, budget, seed)
-    found: dict[str, Finding] = {}
-
-    def keep(finding: Finding, fresh: bool = True) -> None:
-        if finding.versions != versions():
-            raise ValueError(f"a worker has other versions than this process: {finding.versions}, here {versions()}")
-        found[finding.claim] = finding
-        if out is not None and fresh:
-            _append(out, finding)
-        if progress is not None:
-            progress(finding)
-
-    for name in names:
-        if name in known:
-            keep(known[name], fresh=False)
-    missing = [name for name in names if name not in known]
-    for found_together in _confronted(missing, budget, seed, executor):
-        for finding in found_together:
-            keep(finding)
-    if out is not None:
-        rest = [finding for name, finding in known.items() if name not in found]
-        order = {name: i for i, name in enumerate(EXPERIMENTS)}
-        ordered = sorted([*found.values(), *rest], key=lambda f: order[f.claim])
-        replaced(out, [finding.to_json() for finding in ordered])
-    return [found[name] for name in names]
+        yield OpenedRun(names, budget, seed, path, progress)
 
 
 def tasks(names: Iterable[str]) -> list[list[str]]:
@@ -181,39 +227,6 @@ def tasks(names: Iterable[str]) -> list[list[str]]:
     for name in names:
         groups.setdefault((name.partition(".")[0], EXPERIMENTS[name].subject), []).append(name)
     return list(groups.values())
-
-
-def _confronted(names: list[str], budget: str, seed: int, executor: Executor | None) -> Iterator[list[Finding]]:
-    """The findings of a task, task by task as they are done.
-
-    Where a task ends every worker it is given to, its claims are tried one by one: the one that does it is told.
-    """
-    groups = tasks(names)
-    if executor is None:
-        for group in groups:
-            yield confront_together(group, budget, seed)
-        return
-    short = min(groups, key=len, default=[])  # goes first: something is seen soon
-    # then those of most claims, so that no long one is left for the end
-    groups.sort(key=lambda group: (group is not short, -len(group)))
-    futures = {executor.submit(confront_together, group, budget, seed): group for group in groups}
-    try:
-        while futures:
-            for future in wait(futures, return_when=FIRST_COMPLETED).done:
-                group = futures.pop(future)
-                try:
-                    found = future.result()
-                except Exception as error:
-                    if not lost_its_worker(error):
-                        raise
-                    if len(group) > 1:
-                        futures |= {executor.submit(confront_together, [name], budget, seed): [name] for name in group}
-                        continue
-                    found = [_lost(group[0], budget, seed, error)]
-                yield found
-    finally:
-        for future in futures:
-            future.cancel()
 
 
 def check_same_run(path: str | os.PathLike[str], budget: str, seed: int) -> list[Finding]:

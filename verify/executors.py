@@ -15,14 +15,13 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from multiprocessing import connection, forkserver
+from multiprocessing import connection
 from queue import Empty, LifoQueue
 from typing import Any
 
-EXECUTORS = ("process", "dask:ADDRESS", "dask:local", "mpi")
-"""What `executor` knows."""
-_PRELOADED = "commbounds.verify.exhibition"
-"""Imported by every worker before its first task: with it comes what all tasks of `run` and `exhibit_all` need."""
+from commbounds._workers import PRELOADED, check_executor, processors, worker_context
+from commbounds.verify.compilation import listening
+
 _ATTEMPTS = 3
 _ANSWERS = 20.0
 """Seconds in which a cluster must answer."""
@@ -52,14 +51,13 @@ class Processes(Executor):
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        count = _processors() if workers is None else workers
+        count = processors() if workers is None else workers
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ValueError(f"workers must be an integer that is at least 1, got {workers!r}")
-        method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-        self._context: Any = multiprocessing.get_context(method)
-        if method == "forkserver":
-            self._context.set_forkserver_preload([_PRELOADED])
-            forkserver.ensure_running()  # it imports while this process does
+        self._context = worker_context()
+        self.workers = count
+        # of every process, how many kernels it compiles at the moment
+        self._compiling: dict[ProcessPoolExecutor, Any] = {}
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="commbounds-process")
         # what was used last is used first: few tasks start few processes
         self._idle: LifoQueue[ProcessPoolExecutor] = LifoQueue()
@@ -74,11 +72,11 @@ class Processes(Executor):
             try:
                 process = self._idle.get_nowait()
             except Empty:
-                process = ProcessPoolExecutor(1, mp_context=self._context, initializer=_end_with_parent)
+                process = self._started()
             try:
                 result = process.submit(fn, *args, **kwargs).result()
             except BrokenProcessPool:
-                process.shutdown()
+                self._end(process)
                 continue
             except BaseException:
                 self._rest(process)
@@ -89,6 +87,20 @@ class Processes(Executor):
         name = getattr(fn, "__qualname__", repr(fn))
         raise TaskLost(f"{name}({given}) was tried {_ATTEMPTS} times, and every time the process that ran it died")
 
+    def _started(self) -> ProcessPoolExecutor:
+        compiling = self._context.RawValue("i", 0)
+        process = ProcessPoolExecutor(1, mp_context=self._context, initializer=_begin, initargs=(compiling,))
+        self._compiling[process] = compiling
+        return process
+
+    def _end(self, process: ProcessPoolExecutor) -> None:
+        self._compiling.pop(process, None)
+        process.shutdown()
+
+    def compiling(self) -> bool:
+        """Whether some process compiles a kernel."""
+        return any(count.value for count in list(self._compiling.values()))
+
     def _rest(self, process: ProcessPoolExecutor) -> None:
         self._idle.put(process)
         if self._closed:
@@ -97,7 +109,7 @@ class Processes(Executor):
     def _end_idle(self) -> None:
         while True:
             try:
-                self._idle.get_nowait().shutdown()
+                self._end(self._idle.get_nowait())
             except Empty:
                 return
 
@@ -130,24 +142,29 @@ def executor(where: str = "process", workers: int | None = None) -> Iterator[Exe
     ConnectionError
         No scheduler at the address, or no workers that import commbounds, within 20 seconds; no ranks beside this one.
     """
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers must be an integer that is at least 1, got {workers}")
+    check_executor(where, workers)
     kind, _, address = where.partition(":")
-    if where != "process" and not (kind == "dask" and address) and where != "mpi":
-        raise ValueError(f"executor must be one of {', '.join(EXECUTORS)}, got {where!r}")
-    if workers is not None and where not in ("process", "dask:local"):
-        raise ValueError(f"executor {where} has its workers already: their number cannot be given, got {workers}")
     with ExitStack() as stack:
         if where == "mpi":
             yield stack.enter_context(_mpi())
         elif kind == "dask":
-            yield stack.enter_context(_dask(address, workers or _processors()))
-        elif (workers or _processors()) == 1:
+            yield stack.enter_context(_dask(address, workers or processors()))
+        elif (workers or processors()) == 1:
             yield None
         else:
             processes = Processes(workers)
             stack.callback(processes.shutdown, cancel_futures=True)
             yield processes
+
+
+def _begin(compiling: Any) -> None:
+    """What a process does before its first task: see to its end, and let its parent know when it compiles."""
+    _end_with_parent()
+
+    def tell(going: int) -> None:
+        compiling.value = going
+
+    listening(tell)
 
 
 def _end_with_parent() -> None:
@@ -163,17 +180,13 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, name="commbounds-parent", daemon=True).start()
 
 
-def _processors() -> int:
-    return os.cpu_count() or 1
-
-
 @contextmanager
 def _dask(address: str, workers: int) -> Iterator[Executor]:
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise ImportError(f"executor dask needs the extra dask, pip install 'commbounds[dask]': {error}") from error
-    with ExitStack() as stack:
+    with ExitStack() as stack, _quiet_dask():
         if address == "local":
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="commbounds-dask-"))
             # without an address Dask would open its port 8787 to all the world
@@ -194,6 +207,22 @@ def _dask(address: str, workers: int) -> Iterator[Executor]:
         except Exception as error:
             raise ConnectionError(f"the workers of {address!r} cannot run commbounds: {error}") from error
         yield _DaskWorkers(client)
+
+
+@contextmanager
+def _quiet_dask() -> Iterator[None]:
+    """While it is open, Dask logs nothing: what is lost for good is an error here, and the rest it tries again."""
+    # many of its modules' loggers have levels of their own
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]
+    loggers = [logging.getLogger(name) for name in (*names, "tornado.application", "asyncio")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _close(what: Any) -> None:
@@ -260,7 +289,7 @@ def _ready() -> None:
     # a worker's threads use `random` while Hypothesis draws, from a generator of its own
     message = "Do not use the `random` module inside strategies"
     warnings.filterwarnings("ignore", message, HypothesisDeprecationWarning)
-    importlib.import_module(_PRELOADED)
+    importlib.import_module(PRELOADED)
 
 
 @contextmanager

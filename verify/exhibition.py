@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, as_completed
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from concurrent.futures import Executor
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 from commbounds.verify.confront import versions
-from commbounds.verify.executors import TaskLost, lost_its_worker
+from commbounds.verify.executors import TaskLost
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
 from commbounds.verify.exhibits import EXHIBITS
+from commbounds.verify.tasks import Task, cost_of, in_turn, work_off
 from commbounds.verify.writing import alone, replaced
+
+EXHIBIT_SECONDS = 2.5
+"""That an exhibit takes where nothing was noted of it, about."""
 
 
 def select_exhibits(patterns: Iterable[str] = ("*",)) -> list[str]:
@@ -57,6 +61,7 @@ def exhibit_all(
     *,
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[str], None] | None = None,
+    costs: MutableMapping[str, float] | None = None,
 ) -> list[Exhibit]:
     """Make the matching exhibits.
 
@@ -75,6 +80,8 @@ def exhibit_all(
         once, the file being replaced in one step. Exhibits of another run in it are dropped.
     progress : callable (name) or None
         Called in this process for every exhibit as it is ready.
+    costs : mutable mapping or None
+        As for `run`, by the exhibits' names.
 
     Returns
     -------
@@ -88,49 +95,60 @@ def exhibit_all(
     TaskLost
         An exhibit ended every worker it was given to.
     """
-    with nullcontext() if out is None else alone(Path(out)):
-        return _exhibit_all(
-            select_exhibits(patterns), budget, seed, executor, None if out is None else Path(out), progress
-        )
+    with opened_exhibition(patterns, budget, seed, out=out, progress=progress) as opened:
+        work_off(in_turn(opened.tasks(costs)), executor, costs)
+        return opened.exhibits()
 
 
-def _exhibit_all(
-    names: list[str],
+class OpenedExhibition:
+    """Exhibits of which some may be made already: the tasks that are left, and in the end all of them.
+
+    Made by `opened_exhibition`, whose parameters are described at `exhibit_all`.
+    """
+
+    def __init__(
+        self, names: list[str], budget: str, seed: int, out: Path | None, progress: Callable[[str], None] | None
+    ) -> None:
+        self._names, self._budget, self._seed, self._out, self._progress = names, budget, seed, out, progress
+        self._known: dict[str, Exhibit] = {}
+        if out is not None and out.exists():
+            for exhibit in load_exhibits(out):
+                if (exhibit.budget, exhibit.seed, exhibit.versions) == (budget, seed, versions()):
+                    self._known[exhibit.name] = exhibit
+
+    def tasks(self, costs: Mapping[str, float] | None = None) -> list[Task]:
+        """One for every exhibit that is left to make."""
+        return [self._task(name, costs) for name in self._names if name not in self._known]
+
+    def exhibits(self) -> list[Exhibit]:
+        """All of them in the order of the columns, when all tasks are done."""
+        return [self._known[name] for name in self._names]
+
+    def _task(self, name: str, costs: Mapping[str, float] | None) -> Task:
+        def lost(error: Exception) -> list[Task]:
+            raise TaskLost(f"exhibit {name}: {error}") from error
+
+        cost = cost_of([name], costs, EXHIBIT_SECONDS)
+        return Task((name,), made, (name, self._budget, self._seed), self._keep, lost, cost)
+
+    def _keep(self, exhibit: Exhibit) -> None:
+        self._known[exhibit.name] = exhibit
+        if self._out is not None:
+            replaced(self._out, [self._known[name].to_json() for name in EXHIBITS if name in self._known])
+        if self._progress is not None:
+            self._progress(exhibit.name)
+
+
+@contextmanager
+def opened_exhibition(
+    patterns: Iterable[str],
     budget: str,
     seed: int,
-    executor: Executor | None,
-    out: Path | None,
-    progress: Callable[[str], None] | None,
-) -> list[Exhibit]:
-    known: dict[str, Exhibit] = {}
-    if out is not None and out.exists():
-        for exhibit in load_exhibits(out):
-            if (exhibit.budget, exhibit.seed, exhibit.versions) == (budget, seed, versions()):
-                known[exhibit.name] = exhibit
-
-    def keep(exhibit: Exhibit) -> None:
-        known[exhibit.name] = exhibit
-        if out is not None:
-            replaced(out, [known[name].to_json() for name in EXHIBITS if name in known])
-        if progress is not None:
-            progress(exhibit.name)
-
-    missing = [name for name in names if name not in known]
-    if executor is None:
-        for name in missing:
-            keep(made(name, budget, seed))
-    else:
-        futures = {executor.submit(made, name, budget, seed): name for name in missing}
-        try:
-            for future in as_completed(futures):
-                try:
-                    exhibit = future.result()
-                except Exception as error:
-                    if not lost_its_worker(error):
-                        raise
-                    raise TaskLost(f"exhibit {futures[future]}: {error}") from error
-                keep(exhibit)
-        finally:
-            for future in futures:
-                future.cancel()
-    return [known[name] for name in names]
+    *,
+    out: str | os.PathLike[str] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Iterator[OpenedExhibition]:
+    """The making of these exhibits, while nothing else writes to their file; parameters as of `exhibit_all`."""
+    path = None if out is None else Path(out)
+    with nullcontext() if path is None else alone(path):
+        yield OpenedExhibition(select_exhibits(patterns), budget, seed, path, progress)

@@ -65,7 +65,7 @@ def violates(relation: Any, measured: Any, bound: Any, slack: float = 0.0) -> bo
     Exact numbers are compared exactly, and then `slack` is zero; NaN violates everything.
     """
     if isinstance(measured, float) or isinstance(bound, float):
-        gap = float(measured) - float(bound)
+        gap = decimal(measured) - decimal(bound)
         if math.isnan(gap):
             return True
         sign = 0 if abs(gap) <= slack else (1 if gap > 0 else -1)

@@ -56,7 +56,7 @@ class Probe:
             if close > self.close:
                 self.close, self.best = close, case
             stated = study.statement.tightness_at(**outcome.values)
-            share = None if stated is None else ratio(close, float(stated))
+            share = None if stated is None else ratio(close, decimal(stated))
             if share is not None:
                 self.attained = max(self.attained, share)
                 room = outcome.slack / max(abs(decimal(outcome.measured)), abs(decimal(bound)), np.finfo(float).tiny)

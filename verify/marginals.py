@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from commbounds.compressors._blocks import quiet
+
 _NEAR = 2
 """Cells of the uniforms' grid on either side of the expected switch that are tried first."""
 
@@ -134,23 +136,40 @@ def _switches(
 ) -> NDArray[np.int64]:
     """The first cell behind `start` where the output is not `upper`, which it is at `start`; `lower` is the last."""
     # invariant: output(low) == upper, output(high) != upper, with high = cells standing for "never switches"
-    stays = _same(lower, upper)
-    low = np.where(stays, cells - 1, start)
-    high = np.where(stays, cells, cells - 1).astype(np.int64)
-    # An unbiased kernel switches where the mean is right: go on there, where a few cells around that hold the switch.
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        share = np.nan_to_num((x.astype(np.float64) - lower) / (upper - lower), nan=0.0, posinf=0.0, neginf=0.0)
-    guess = np.clip(np.ceil(np.clip(share, 0.0, 1.0) * cells), 0, cells - 1).astype(np.int64)
-    below, above = np.maximum(guess - _NEAR, low), np.minimum(guess + _NEAR, high)
-    if (high - low).max() > 1:
-        starts = _same(output(np.minimum(below, cells - 1)), upper)
-        ends = (above >= cells) | ~_same(output(np.minimum(above, cells - 1)), upper)
-        bracketed = starts & ends & (below < above)
-        low, high = np.where(bracketed, below, low), np.where(bracketed, above, high)
-    middle = np.empty_like(low)
+    low, high, below, above = (np.empty(x.shape, np.int64) for _ in range(4))
+    with quiet():
+        _around_the_mean(x.astype(np.float64), lower, upper, start, cells, low, high, below, above)
+    if _halved(low, high, cells, middle := np.empty_like(low)):
+        _confirmed(output(below), output(above), upper, below, above, low, high)
     while _halved(low, high, cells, middle):
         _narrowed(output(middle), upper, low, high)
     return high
+
+
+@njit(cache=True, nogil=True)
+def _around_the_mean(x, lower, upper, start, cells, low, high, below, above):  # type: ignore[no-untyped-def]
+    """Fills in where an entry may switch, and the few cells where an unbiased one does: where its mean is right."""
+    for i in range(x.size):
+        stays = lower[i] == upper[i] or (np.isnan(lower[i]) and np.isnan(upper[i]))
+        low[i] = cells - 1 if stays else start[i]
+        high[i] = cells if stays else cells - 1
+        step = upper[i] - lower[i]
+        share = (x[i] - lower[i]) / step if step != 0.0 else 0.0
+        guess = 0
+        if 0.0 < share < np.inf:
+            guess = min(int(np.ceil(min(share, 1.0) * cells)), cells - 1)
+        below[i] = max(guess - _NEAR, low[i])
+        above[i] = min(guess + _NEAR, cells - 1)
+
+
+@njit(cache=True, nogil=True)
+def _confirmed(at_below, at_above, upper, below, above, low, high):  # type: ignore[no-untyped-def]
+    """Leaves of every entry's cells the few around its mean, where it does switch there."""
+    for i in range(low.size):
+        starts = at_below[i] == upper[i] or (np.isnan(at_below[i]) and np.isnan(upper[i]))
+        stays = at_above[i] == upper[i] or (np.isnan(at_above[i]) and np.isnan(upper[i]))
+        if starts and not stays and below[i] < above[i]:
+            low[i], high[i] = below[i], above[i]
 
 
 @njit(cache=True, nogil=True)
@@ -172,12 +191,6 @@ def _narrowed(y, upper, low, high):  # type: ignore[no-untyped-def]
             low[i] = middle
         else:
             high[i] = middle
-
-
-def _same(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Where numbers are equal, or both no numbers."""
-    result: NDArray[np.bool_] = (a == b) | (np.isnan(a) & np.isnan(b))
-    return result
 
 
 def step_laws(output: Reader, x: NDArray[Any], cells: int, most: int = 6) -> StepLaws | None:

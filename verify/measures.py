@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from commbounds.compressors import Compressor
 from commbounds.compressors.base import Exact
 from commbounds.verify.compressor_run import CompressorRun, exact_array
 from commbounds.verify.encoding import bit_count
+from commbounds.verify.experiment import decimal
 from commbounds.verify.marginals import Marginals
 
 Array = NDArray[Any]
@@ -40,9 +42,15 @@ def counts(c: Compressor, shape: tuple[int, ...]) -> dict[str, Any]:
     return {**_hyper_parameters(c), **({"m": shape[0], "n": shape[1]} if len(shape) == 2 else {"n": shape[0]})}
 
 
+@cache
+def _symbols(cls: Any) -> tuple[tuple[str, str], ...]:
+    """The name of every hyper-parameter, and its symbol's."""
+    return tuple((f.name, _SYMBOLS.get(f.name, f.name)) for f in fields(cls))
+
+
 def _hyper_parameters(c: Compressor) -> dict[str, Any]:
-    named = {f.name: getattr(c, f.name) for f in fields(c)}
-    return {_SYMBOLS.get(name, name): value for name, value in named.items() if not isinstance(value, bool)}
+    named = ((symbol, getattr(c, name)) for name, symbol in _symbols(type(c)))
+    return {symbol: value for symbol, value in named if not isinstance(value, bool)}
 
 
 def exact_values(c: Compressor, x: Any) -> dict[str, Any]:
@@ -163,7 +171,7 @@ class Distortion(Measure):
         top = float(np.abs(flat_x).max()) or 1.0
         scaled = flat_x / top
         ys = np.array(outputs, dtype=np.float64).reshape(len(outputs), -1)
-        errors = float(self._gain(c, x.size)) * (ys / top) - self.center * scaled
+        errors = decimal(self._gain(c, x.size)) * (ys / top) - self.center * scaled
         totals: NDArray[np.float64] = np.square(errors).sum(axis=1)
         return totals / float(scaled @ scaled) if self.relative and flat_x.any() else totals * top**2
 
@@ -177,7 +185,7 @@ class Distortion(Measure):
         # everything relative to the largest entry, so that no square over- or underflows
         wide = x.astype(np.float64).ravel()
         top = float(np.abs(wide).max()) or 1.0
-        gain, goal = float(self._gain(c, x.size)), self.center * wide / top
+        gain, goal = decimal(self._gain(c, x.size)), self.center * wide / top
         if isinstance(law, Marginals):
             scaled = Marginals(gain * law.upper / top, gain * law.lower / top, law.p, law.resolution)
             value = float(scaled.expected_square(goal).sum())

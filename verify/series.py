@@ -16,7 +16,7 @@ from commbounds.theory import Claim, Standing
 from commbounds.verify import gradients, inputs
 from commbounds.verify.compressor_run import CompressorRun
 from commbounds.verify.compressor_study import CompressorStudy, SetUps, Sweep
-from commbounds.verify.experiment import bound_at
+from commbounds.verify.experiment import bound_at, decimal
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Series
 from commbounds.verify.judgement import Judgement
@@ -341,7 +341,7 @@ class Inputs:
             hostile = [*self._scaled, *self._hostile["worst"]]
         else:
             ramp = self._hostile["all"][list(inputs.CORPUS).index("ramp")]
-            readable = not study.admits(ramp.c, ramp.x) or study.measure.read(ramp) is not None
+            readable = not study.admits(ramp) or study.measure.read(ramp) is not None
             hostile = self._hostile["all" if readable else "few"]
         return Row(measured(self._random), measured(hostile), {k: measured(runs) for k, runs in self._real.items()})
 
@@ -431,10 +431,10 @@ def _draws(study: CompressorStudy, shape: tuple[int, ...]) -> int:
 
 def _measured(study: CompressorStudy, run: CompressorRun) -> Pair | None:
     """Measured value and bound at one input; None if it is not admissible or can be neither read nor sampled well."""
-    if not study.admits(run.c, run.x):
+    if not study.admits(run):
         return None
     claim = study.statement
-    bound = float(bound_at(claim, run.once(study.values)))
+    bound = decimal(bound_at(claim, run.once(study.values)))
     reading = study.measure.read(run)
     if reading is not None:
         return Pair(reading.value, bound, reading.slack)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -253,7 +253,7 @@ class AnyStudy:
         for hypothesis in self.statement.assumes:
             if not all(name in facts for name in hypothesis.needs):
                 later.append(hypothesis)
-            elif not hypothesis.admits(**{name: facts[name] for name in hypothesis.needs}):
+            elif not self.meets(implementation, case, hypothesis, facts):
                 return hypothesis
         outcome = self.trial(implementation, case)
         if isinstance(outcome, Unmeasured):
@@ -267,6 +267,10 @@ class AnyStudy:
             if not hypothesis.admits(**known):
                 return hypothesis
         return outcome
+
+    def meets(self, _implementation: Any, _case: Case, hypothesis: Hypothesis, facts: Mapping[str, Any]) -> bool:
+        """Whether the case meets a hypothesis that asks for nothing but `facts`."""
+        return hypothesis.admits(**{name: facts[name] for name in hypothesis.needs})
 
     def is_nontrivial(self, case: Case, outcome: Outcome, bound: Any) -> bool:
         """Whether both sides are not zero; where the claim is that something is zero, whether the input is not."""
@@ -293,7 +297,7 @@ class AnyStudy:
         """Where a continuous attack begins: (array -> case, array) for every shape and set-up."""
         return ()
 
-    @property
+    @cached_property
     def statement(self) -> Claim:
         """The claim itself."""
         return claims()[self.claim]

@@ -4,46 +4,17 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-
-def written(path: Path, content: bytes) -> None:
-    """Put `content` at `path`, whose folder is made where it is not there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+from commbounds.folders import ready
+from commbounds.folders import written as written  # what writes lines writes bytes too
 
 
 def replaced(path: Path, lines: Sequence[str]) -> None:
     """Write the file anew with these lines."""
     written(path, "".join(f"{line}\n" for line in lines).encode())
-
-
-def ready(folder: Path) -> None:
-    """Make `folder` where it is not there, and see that files can be made in it, before any work is done for it.
-
-    Raises
-    ------
-    ValueError
-        None can.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise ValueError(f"nothing can be written to {folder}: {error.strerror}") from error
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.arctopk.steps import (
     checked_format,
+    checked_rank,
     checked_sketch,
     own_order,
     put_averages,
@@ -24,7 +26,15 @@ from commbounds.collectives.ranks._agreement import agreed_alike
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import Collective, fused_program
 from commbounds.collectives.traffic import Traffic
-from commbounds.compressors.base import checked_count
+from commbounds.compressors.base import (
+    MAX_ENTRIES,
+    as_array,
+    checked_choice,
+    checked_count,
+    checked_flag,
+    checked_real,
+    shown,
+)
 
 Array = NDArray[Any]
 
@@ -85,16 +95,17 @@ def row_count(m: int, share: float, rule: str = "ceil") -> int:
     >>> row_count(9, 0.2), row_count(9, 0.2, "floor")
     (2, 1)
     """
-    rows = checked_count("m", m)
-    if not 0 < share <= 1:
+    rows = checked_count("m", m, 1, MAX_ENTRIES)
+    if not 0.0 < checked_real("share", share) <= 1.0:
         raise ValueError(f"share must be in (0, 1], got {share}")
-    if rule not in ("ceil", "floor"):
-        raise ValueError(f"rule must be ceil or floor, got {rule!r}")
-    return int(-(-share * rows // 1)) if rule == "ceil" else max(1, int(share * rows // 1))
+    checked_choice("rule", rule, ("ceil", "floor"))
+    given: Any = share
+    part: Any = given if isinstance(given, Fraction) else float(given)
+    return int(-(-part * rows // 1)) if rule == "ceil" else max(1, int(part * rows // 1))
 
 
 def _checked_gradients(gradients: ArrayLike) -> Array:
-    array = np.asarray(gradients)
+    array = as_array(gradients, "gradients")
     if array.ndim != 3:
         raise ValueError(f"gradients must be (P, m, n), one matrix for every rank, got shape {array.shape}")
     if 0 in array.shape:
@@ -114,11 +125,17 @@ def _fused(
     agree: bool = True,
 ) -> tuple[ArcResult, Traffic]:
     P, m, n = stack.shape
-    kept, columns = checked_count("K", K, 1, m), checked_count("rank", rank)
+    kept, columns = checked_count("K", K, 1, m), checked_rank(rank)
+    checked_flag("agree", agree)
+    if not isinstance(allreduce, Collective):
+        raise TypeError(f"allreduce must be a collective of the package, got {shown(allreduce)}")
     if sketch is None and rng is None:  # nothing will be sketched, which would show what is not finite
         checked_stack(stack.reshape(P, -1), "gradients")
     V = checked_sketch(sketch, n, columns, rng).astype(stack.dtype)
     sketches = rounded_sketches(stack, V, checked_format(sketch_format, stack.dtype))
+    if not np.isfinite(sketches).all():
+        checked_stack(stack.reshape(P, -1), "gradients")
+        raise ValueError(f"gradients must be so small that their sketches are finite, got up to {abs(stack).max():.3g}")
     sums, about_sketch = (allreduce if agree else _own_orders)(sketches.reshape(P, m * columns))
     rows, scores = selected_rows(sums.reshape(P, m, columns), P, kept)
     totals, about_rows = allreduce(rows_of_all(stack, rows).reshape(P, kept * n))
@@ -237,10 +254,10 @@ def _checked_on_rank(
     sketch_format: str,
 ) -> tuple[Array, int, Array, np.dtype[Any]]:
     """The gradient as a stack of one, the rows to keep, V and the format of sketches."""
-    array = np.asarray(gradient)
+    array = as_array(gradient, "gradient")
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(f"gradient must be (m, n) with at least one row and column, got shape {array.shape}")
     stack = checked_stack(array.reshape(1, -1), "gradient", finite=False).reshape(1, *array.shape)
-    kept, columns = checked_count("K", K, 1, len(array)), checked_count("rank", rank)
+    kept, columns = checked_count("K", K, 1, len(array)), checked_rank(rank)
     V = checked_sketch(sketch, array.shape[1], columns, rng).astype(stack.dtype)
     return stack, kept, V, checked_format(sketch_format, stack.dtype)

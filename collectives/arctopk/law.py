@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.compressors.base import checked_count
+from commbounds.compressors.base import MAX_ENTRIES, as_numbers, checked_count, shown
 
 Floats = NDArray[np.float64]
 _ACCURACY = 1e-9
@@ -101,10 +101,10 @@ def kept_of_planar_rows(rows: ArrayLike, K: int, rank: int) -> tuple[float, floa
     V V^T is a Wishart matrix of the plane: up to a factor it is 1 + a (cos psi, sin psi) with psi uniform, independent
     of a, and (1 - a^2)^((rank - 1)/2) uniform; for rank 1, a = 1.
     """
-    x = np.asarray(rows, dtype=np.float64)
+    x = as_numbers(rows, "rows", np.float64)
     if x.ndim != 2 or x.shape[1] != 2 or not np.isfinite(x).all():
         raise ValueError(f"rows must be a finite (m, 2) array, got shape {x.shape}")
-    kept, columns = checked_count("K", K, 1, len(x)), checked_count("rank", rank)
+    kept, columns = checked_count("K", K, 1, len(x)), checked_count("rank", rank, 1, MAX_ENTRIES)
     z = (x[:, 0] + 1j * x[:, 1]) ** 2
     w, real, imaginary = np.abs(z), np.ascontiguousarray(z.real), np.ascontiguousarray(z.imag)
     ends, scores = np.empty(len(x) * (len(x) - 1) + 2), np.empty(len(x))
@@ -150,10 +150,10 @@ def kept_of_orthogonal_rows(squares: ArrayLike, K: int, rank: int) -> tuple[floa
     from scipy.integrate import quad
     from scipy.special import chdtrc, gammaincinv
 
-    w = np.asarray(squares, dtype=np.float64)
+    w = as_numbers(squares, "squares", np.float64)
     if w.ndim != 1 or not np.isfinite(w).all() or (w < 0).any():
-        raise ValueError(f"squares must be a finite nonnegative vector, got {squares!r}")
-    kept, columns = checked_count("K", K, 1, len(w)), checked_count("rank", rank)
+        raise ValueError(f"squares must be a finite nonnegative vector, got {shown(squares)}")
+    kept, columns = checked_count("K", K, 1, len(w)), checked_count("rank", rank, 1, MAX_ENTRIES)
     live = w[w > 0]
     if kept >= live.size:
         return float(w.sum()), 0.0

@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._stack import checked_stack
 from commbounds.compressors._blocks import run_all, spans
-from commbounds.compressors.base import checked_rng
+from commbounds.compressors.base import as_numbers, checked_count, checked_rng, shown
 
 Array = NDArray[Any]
+MOST_COLUMNS = 2**16
+"""Of a sketch, which has so many numbers for every column of a matrix."""
 
 _SKETCHES: dict[str, np.dtype[Any]] = {
     "float64": np.dtype(np.float64),
@@ -138,10 +140,15 @@ def own_order(sketches: Array, rank: int) -> Array:
     return total
 
 
+def checked_rank(rank: Any) -> int:
+    """`rank` as a number of columns, at most `MOST_COLUMNS`."""
+    return checked_count("rank", rank, 1, MOST_COLUMNS)
+
+
 def checked_format(sketch_format: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The format of that name; `dtype` for none."""
-    if sketch_format not in ("", *_SKETCHES):
-        raise ValueError(f"sketch_format must be empty or one of {', '.join(_SKETCHES)}, got {sketch_format!r}")
+    if not isinstance(sketch_format, str) or sketch_format not in ("", *_SKETCHES):
+        raise ValueError(f"sketch_format must be empty or one of {', '.join(_SKETCHES)}, got {shown(sketch_format)}")
     return _SKETCHES.get(sketch_format, dtype)
 
 
@@ -155,7 +162,7 @@ def checked_sketch(sketch: ArrayLike | None, n: int, rank: int, rng: np.random.G
     """
     if sketch is None:
         return checked_rng(rng).standard_normal((n, rank))
-    V = np.asarray(sketch, dtype=np.float64)
+    V = as_numbers(sketch, "sketch", np.float64)
     if V.shape != (n, rank):
         raise ValueError(f"sketch must have shape {(n, rank)}, got {V.shape}")
     if not np.isfinite(V).all():

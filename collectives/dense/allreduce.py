@@ -10,7 +10,7 @@ so the bits differ between them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -35,6 +35,7 @@ from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, Counted
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import as_array, shown
 
 Array = NDArray[Any]
 
@@ -317,9 +318,11 @@ def allgather(comm: Communicator, block: ArrayLike, algorithm: str = "ring") -> 
 
 def _checked_blocks(blocks: Sequence[ArrayLike]) -> list[Array]:
     """Vectors of any lengths, all finite and of one dtype; at least one."""
-    if len(blocks) == 0:
+    if isinstance(blocks, str | bytes | Set | Mapping) or not hasattr(blocks, "__len__") or isinstance(blocks, type):
+        raise TypeError(f"blocks must be a sequence of vectors, one for every rank, got {shown(blocks)}")
+    if getattr(blocks, "ndim", 1) == 0 or len(blocks) == 0:
         raise ValueError("blocks must hold one vector for every rank, got none")
-    vectors = [np.asarray(block) for block in blocks]
+    vectors = [as_array(block, "blocks") for block in blocks]
     if any(vector.ndim != 1 for vector in vectors):
         raise ValueError(f"blocks must be vectors, got shapes {', '.join(str(v.shape) for v in vectors)}")
     kinds = {vector.dtype for vector in vectors}

@@ -94,6 +94,13 @@ FUSED = MappingProxyType({"ring": fused_ring, "recursive-doubling": fused_recurs
 
 
 @njit(cache=True, nogil=True)
+def _copy(x, out):  # type: ignore[no-untyped-def]
+    # a loop is compiled in a fraction of the time that out[:] = x takes, which comes with checks of shapes and overlaps
+    for i in range(x.size):
+        out[i] = x[i]
+
+
+@njit(cache=True, nogil=True)
 def _add(total, x):  # type: ignore[no-untyped-def]
     for i in range(total.size):
         total[i] += x[i]
@@ -122,7 +129,7 @@ def _write(out, total, streams):  # type: ignore[no-untyped-def]
     if streams:
         streamed(out, total)
     else:
-        out[:] = total
+        _copy(total, out)
 
 
 @njit(cache=True, nogil=True)
@@ -145,7 +152,7 @@ def _ring(stack, out, edges, streams, lo, hi, work, counts):  # type: ignore[no-
         while start < end:
             stop = min(start + work.shape[1], end)
             total = work[0, : stop - start]
-            total[:] = stack[(block + 1) % P, start:stop]
+            _copy(stack[(block + 1) % P, start:stop], total)
             t = 0
             while t < P - 1:
                 r = block + 2 + t
@@ -196,10 +203,11 @@ def _recursive_doubling(stack, out, first, streams, lo, hi, work, counts):  # ty
         stop = min(start + work.shape[1], hi)
         total = work[4, : stop - start]
         if core == 1:
-            total[:] = stack[0, start:stop]
+            _copy(stack[0, start:stop], total)
         elif core == 2:
-            a = _member(stack, first, 0, start, stop, work[0])
-            b = _member(stack, first, 1, start, stop, work[1])
+            zero = np.int64(0)  # for a literal, Numba would compile `_member` once more
+            a = _member(stack, first, zero, start, stop, work[0])
+            b = _member(stack, first, zero + 1, start, stop, work[1])
             _sum_of_two(total, a, b)
         else:
             for v in range(0, core, 4):
@@ -215,7 +223,7 @@ def _recursive_doubling(stack, out, first, streams, lo, hi, work, counts):  # ty
                     group >>= 1
                     level += 1
                 if v + 4 < core:
-                    work[level, : stop - start] = total
+                    _copy(total, work[level])
         for rank in range(P):
             _write(out[rank, start:stop], total, streams)
         for v in range(core):

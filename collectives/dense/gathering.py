@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.dense.messages import gather_messages
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import as_array
 
 
 def gather_blocks(sizes: ArrayLike, algorithm: str = "ring") -> Traffic:
@@ -54,7 +55,7 @@ def gather_blocks(sizes: ArrayLike, algorithm: str = "ring") -> Traffic:
 
 
 def _checked_sizes(sizes: ArrayLike) -> NDArray[np.int64]:
-    given = np.asarray(sizes)
+    given = as_array(sizes, "sizes")
     if given.ndim != 1 or given.size == 0:
         raise ValueError(f"sizes must be a vector with one entry for every rank, got shape {given.shape}")
     if given.dtype.kind not in "iu":

@@ -156,7 +156,9 @@ def _move(held, edges, messages, adds, mail, sent, received, count):  # type: ig
             for i in range(messages[stop, 4]):
                 block = (messages[stop, 3] + i) % blocks
                 inside = held[source, edges[block] : edges[block + 1]]
-                mail[source, edges[block] : edges[block + 1]] = inside
+                letter = mail[source, edges[block] : edges[block + 1]]
+                for w in range(inside.size):
+                    letter[w] = inside[w]
                 sent[step, source] += inside.size
             count[step, source] += 1
             stop += 1
@@ -166,10 +168,7 @@ def _move(held, edges, messages, adds, mail, sent, received, count):  # type: ig
                 block = (messages[m, 3] + i) % blocks
                 arrived = mail[source, edges[block] : edges[block + 1]]
                 place = held[target, edges[block] : edges[block + 1]]
-                if adds:
-                    for w in range(arrived.size):
-                        place[w] += arrived[w]
-                else:
-                    place[:] = arrived
+                for w in range(arrived.size):
+                    place[w] = place[w] + arrived[w] if adds else arrived[w]
                 received[step, target] += arrived.size
         start = stop

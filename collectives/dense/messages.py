@@ -10,14 +10,17 @@ A reduce-scatter is an all-gather run backwards: who received sends, and what wa
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.compressors.base import checked_choice
+
 Messages = NDArray[np.int64]
 """(M, 5): step, source, target, first block, number of blocks."""
+ALGORITHMS = ("ring", "recursive-doubling", "bruck")
+"""Of all-gathers and reduce-scatters."""
 
 
 def _rows(*columns: object) -> Messages:
@@ -111,16 +114,20 @@ def of_rank(messages: Messages, rank: int) -> list[tuple[Rows, Rows]]:
     return found
 
 
-@lru_cache(maxsize=256)
 def gather_messages(P: int, algorithm: str) -> Messages:
     """The messages of the all-gather of that name; made once: not to be changed.
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         There is no such algorithm.
     """
-    return _chosen({"ring": ring, "recursive-doubling": doubling, "bruck": bruck}, algorithm)(P)
+    return _gather_messages(P, checked_choice("algorithm", algorithm, ALGORITHMS))
+
+
+@lru_cache(maxsize=256)
+def _gather_messages(P: int, algorithm: str) -> Messages:
+    return {"ring": ring, "recursive-doubling": doubling, "bruck": bruck}[algorithm](P)
 
 
 @lru_cache(maxsize=256)
@@ -129,14 +136,13 @@ def gather_steps(P: int, algorithm: str) -> list[list[tuple[Rows, Rows]]]:
     return [of_rank(gather_messages(P, algorithm), rank) for rank in range(P)]
 
 
-@lru_cache(maxsize=256)
 def scatter_messages(P: int, algorithm: str) -> Messages:
     """As `gather_messages`, of the reduce-scatter."""
-    halving, turned = (lambda P: backwards(doubling(P))), (lambda P: backwards(bruck(P)))
-    return _chosen({"ring": ring_scatter, "recursive-doubling": halving, "bruck": turned}, algorithm)(P)
+    return _scatter_messages(P, checked_choice("algorithm", algorithm, ALGORITHMS))
 
 
-def _chosen(known: dict[str, Callable[[int], Messages]], algorithm: str) -> Callable[[int], Messages]:
-    if algorithm not in known:
-        raise ValueError(f"algorithm must be one of {', '.join(known)}, got {algorithm!r}")
-    return known[algorithm]
+@lru_cache(maxsize=256)
+def _scatter_messages(P: int, algorithm: str) -> Messages:
+    if algorithm == "ring":
+        return ring_scatter(P)
+    return backwards(doubling(P) if algorithm == "recursive-doubling" else bruck(P))

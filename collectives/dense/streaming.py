@@ -31,9 +31,11 @@ def _streamed(out, x):  # type: ignore[no-untyped-def]
         lead = min(out.size, (-out.ctypes.data % _LINE) // out.itemsize)
         per_line = _LINE // out.itemsize
         body = (out.size - lead) // per_line * per_line
-        out[:lead] = x[:lead]
+        for i in range(lead):
+            out[i] = x[i]
         _stream_lines(out[lead : lead + body], x[lead : lead + body])
-        out[lead + body :] = x[lead + body :]
+        for i in range(lead + body, out.size):
+            out[i] = x[i]
 
     return copy
 

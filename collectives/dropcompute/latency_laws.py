@@ -17,6 +17,7 @@ from commbounds.collectives.dropcompute.latency_draws import (
     NORMAL,
     UNIFORM,
 )
+from commbounds.compressors.base import as_numbers, checked_real, shown
 
 Array = NDArray[np.float64]
 
@@ -57,14 +58,20 @@ def checked_numbers(law: Any, positive: tuple[str, ...] = (), nonnegative: tuple
     """Refuse a law whose numbers are none, not finite, or negative where that is not meant."""
     for name in positive + nonnegative:
         value = getattr(law, name)
-        if not isinstance(value, int | float | np.floating | np.integer) or isinstance(value, bool):
-            raise TypeError(f"{name} must be a number, got {value!r}")
-        if not math.isfinite(value):
+        if not math.isfinite(checked_real(name, value)):
             raise ValueError(f"{name} must be finite, got {value}")
         if name in positive and value <= 0:
             raise ValueError(f"{name} must be positive, got {value}")
         if value < 0:
             raise ValueError(f"{name} must not be negative: latencies are not, got {value}")
+
+
+def checked_at(x: ArrayLike) -> Array:
+    """Where a distribution function is asked for, as float64: any numbers but NaN."""
+    at = as_numbers(x, "x", np.float64)
+    if np.isnan(at).any():
+        raise ValueError(f"x must be numbers, got {shown(x)}")
+    return at
 
 
 class LatencyLaw(ABC):
@@ -149,7 +156,7 @@ class Normal(LatencyLaw):
     def cdf(self, x: ArrayLike) -> Array:
         from scipy.special import ndtr
 
-        result: Array = ndtr((np.asarray(x) - self.average) / self.deviation)
+        result: Array = ndtr((checked_at(x) - self.average) / self.deviation)
         return result
 
 
@@ -165,7 +172,7 @@ class Lognormal(LatencyLaw):
 
     def __post_init__(self) -> None:
         checked_numbers(self, ("shape",))
-        if not math.isfinite(self.location):
+        if not math.isfinite(checked_real("location", self.location)):
             raise ValueError(f"location must be finite, got {self.location}")
 
     @property
@@ -196,7 +203,7 @@ class Lognormal(LatencyLaw):
     def cdf(self, x: ArrayLike) -> Array:
         from scipy.special import ndtr
 
-        above = np.maximum(np.asarray(x, dtype=np.float64) - self.base, 0.0)
+        above = np.maximum(checked_at(x) - self.base, 0.0)
         with np.errstate(divide="ignore"):
             result: Array = ndtr((np.log(above) - self.location) / self.shape)
         return result
@@ -204,6 +211,9 @@ class Lognormal(LatencyLaw):
     def excess(self, x: float) -> float:
         from scipy.special import ndtr
 
+        x = checked_real("x", x)
+        if not math.isfinite(x):
+            raise ValueError(f"x must be finite, got {x}")
         if x <= self.base:
             return self.mean - x
         z = (self.location - math.log(x - self.base)) / self.shape
@@ -256,7 +266,7 @@ class Gamma(LatencyLaw):
     def cdf(self, x: ArrayLike) -> Array:
         from scipy.special import gammainc
 
-        result: Array = gammainc(self.shape, np.maximum(np.asarray(x) - self.base, 0.0) / self.scale)
+        result: Array = gammainc(self.shape, np.maximum(checked_at(x) - self.base, 0.0) / self.scale)
         return result
 
 
@@ -294,4 +304,4 @@ class Uniform(LatencyLaw):
         return plan_of(UNIFORM, self.low, self.high - self.low)
 
     def cdf(self, x: ArrayLike) -> Array:
-        return np.clip((np.asarray(x, dtype=np.float64) - self.low) / (self.high - self.low), 0.0, 1.0)
+        return np.clip((checked_at(x) - self.low) / (self.high - self.low), 0.0, 1.0)

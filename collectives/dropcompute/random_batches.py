@@ -8,6 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives._peers import checked_step_size
+from commbounds.compressors.base import as_array, as_numbers, checked_choice, shown
+
 Array = NDArray[np.float64]
 Normalisation = Literal["fixed", "computed", "worker"]
 
@@ -60,17 +63,16 @@ def checked_batches(
     gradients: ArrayLike, completed: ArrayLike, normalisation: Normalisation
 ) -> tuple[Array, NDArray[np.int64]]:
     """`gradients` in float64 and `completed`, where they fit each other."""
-    g, counts = np.asarray(gradients, dtype=np.float64), np.asarray(completed)
+    g, counts = as_numbers(gradients, "gradients", np.float64), as_array(completed, "completed")
     if g.ndim != 3 or 0 in g.shape:
         raise ValueError(f"gradients must be (N, M, d) with no empty axis, got shape {g.shape}")
     if not np.isfinite(g).all():
-        raise ValueError("gradients must be finite")
+        raise ValueError("gradients must be finite, got NaN or infinity")
     if counts.shape != (len(g),) or counts.dtype.kind not in "iu":
-        raise ValueError(f"completed must be {len(g)} integers, got {completed!r}")
+        raise ValueError(f"completed must be {len(g)} integers, got {shown(completed)}")
     if counts.min() < 0 or counts.max() > g.shape[1]:
-        raise ValueError(f"completed must be in [0, {g.shape[1]}], got {completed!r}")
-    if normalisation not in ("fixed", "computed", "worker"):
-        raise ValueError(f"normalisation must be fixed, computed or worker, got {normalisation!r}")
+        raise ValueError(f"completed must be in [0, {g.shape[1]}], got {shown(completed)}")
+    checked_choice("normalisation", normalisation, ("fixed", "computed", "worker"))
     return g, counts.astype(np.int64)
 
 
@@ -108,13 +110,17 @@ def random_batch_sgd(
     >>> random_batch_sgd([1.0], lambda x: x, np.zeros((3, 2, 1)), [2, 1, 0], 0.5).ravel().tolist()
     [1.0, 0.5, 0.375]
     """
-    x, e, b = np.array(start, dtype=np.float64), np.asarray(noise, dtype=np.float64), np.asarray(batches)
+    x, e = as_numbers(start, "start", np.float64).copy(), as_numbers(noise, "noise", np.float64)
+    b = as_array(batches, "batches")
+    if not (np.isfinite(x).all() and np.isfinite(e).all()):
+        raise ValueError("start and noise must be finite, got NaN or infinity")
     if e.ndim != 3 or 0 in e.shape or x.shape != e.shape[2:]:
         raise ValueError(f"noise must be (steps, B, d) with d = {x.shape}, got shape {e.shape}")
     if b.shape != (len(e),) or b.dtype.kind not in "iu" or b.min() < 0 or b.max() > e.shape[1]:
-        raise ValueError(f"batches must be {len(e)} integers in [0, {e.shape[1]}], got {batches!r}")
-    if not (np.isfinite(learning_rate) and learning_rate > 0):
-        raise ValueError(f"learning_rate must be positive and finite, got {learning_rate}")
+        raise ValueError(f"batches must be {len(e)} integers in [0, {e.shape[1]}], got {shown(batches)}")
+    checked_step_size(learning_rate, "learning_rate")
+    if not callable(gradient):
+        raise TypeError(f"gradient must be callable, got {shown(gradient)}")
     visited = np.empty((len(e), x.size))
     for i, count in enumerate(b):
         visited[i] = x

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -12,25 +13,34 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.dropcompute.latency_laws import LatencyLaw
 from commbounds.collectives.dropcompute.worker_times import WorkerTimes, worker_times
+from commbounds.compressors.base import MAX_ENTRIES, as_numbers, checked_real, shown
 
 Array = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
-def checked_size(name: str, value: Any) -> int:
-    """`value` as an int that is at least 1."""
+_WORKERS = 2**53
+"""Of whom expectations are: what a float counts exactly. Arrays hold fewer."""
+
+
+def checked_size(name: str, value: Any, high: int = MAX_ENTRIES) -> int:
+    """`value` as an int in [1, high]."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
+        raise TypeError(f"{name} must be an integer, got {shown(value)}")
     if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
+        raise ValueError(f"{name} must be at least 1, got {shown(value)}")
+    if value > high:
+        rule = "below 2^31" if high == MAX_ENTRIES else f"at most {high}"
+        raise ValueError(f"{name} must be {rule}, got {shown(value)}")
     return int(value)
 
 
 def checked_overhead(value: Any) -> float:
     """`value` as a finite number of seconds that is not negative."""
-    if not math.isfinite(value) or value < 0:
+    seconds = checked_real("overhead", value)
+    if not math.isfinite(seconds) or seconds < 0.0:
         raise ValueError(f"overhead must be finite and not negative, got {value}")
-    return float(value)
+    return seconds
 
 
 def gaussian_maximum(N: int) -> float:
@@ -39,7 +49,7 @@ def gaussian_maximum(N: int) -> float:
     Parameters
     ----------
     N : int
-        At least 1; tried to 1e9.
+        From 1 to 2^53; tried to 1e9.
 
     Returns
     -------
@@ -51,7 +61,7 @@ def gaussian_maximum(N: int) -> float:
     >>> round(gaussian_maximum(100), 7)
     2.5075936
     """
-    return gaussian_moments(checked_size("N", N))[0]
+    return gaussian_moments(checked_size("N", N, _WORKERS))[0]
 
 
 def gaussian_moments(N: int) -> tuple[float, float]:
@@ -79,7 +89,7 @@ class StepLaw:
     law : LatencyLaw
         Of one micro-batch.
     N : int
-        Workers; at least 1.
+        Workers; from 1 to 2^53.
     M : int
         Micro-batches, that is, gradient accumulations; at least 1.
 
@@ -104,8 +114,8 @@ class StepLaw:
 
     def __post_init__(self) -> None:
         if not isinstance(self.law, LatencyLaw):
-            raise TypeError(f"law must be a LatencyLaw, got {self.law!r}")
-        object.__setattr__(self, "N", checked_size("N", self.N))
+            raise TypeError(f"law must be a LatencyLaw, got {shown(self.law)}")
+        object.__setattr__(self, "N", checked_size("N", self.N, _WORKERS))
         object.__setattr__(self, "M", checked_size("M", self.M))
         if not math.isfinite(self.law.variance):
             raise ValueError(f"law must have a finite variance, got {self.law.variance}")
@@ -122,7 +132,7 @@ class StepLaw:
 
     def mean_time(self) -> float:
         """E[T], the expected time of the slowest worker, in seconds."""
-        return float(self.capped(self.times.top(self.N)))
+        return _mean_time(self)
 
     def capped(self, tau: ArrayLike) -> Any:
         """E[min(tau, T)], for ascending thresholds."""
@@ -132,12 +142,12 @@ class StepLaw:
 
     def capped_worker(self, tau: float) -> float:
         """E[min(tau, T_n)] of one worker."""
-        x = np.atleast_1d(_checked_tau(tau))
+        x = np.atleast_1d(_checked_tau(checked_real("tau", tau)))
         return float((x - self.times.power_integral(x, 1))[0])
 
     def late(self, tau: float) -> float:
         """P(T_n > tau)."""
-        return float(1.0 - self.times.at_most(np.atleast_1d(_checked_tau(tau)))[0])
+        return float(1.0 - self.times.at_most(np.atleast_1d(_checked_tau(checked_real("tau", tau))))[0])
 
     def completed(self, tau: ArrayLike) -> Any:
         """E[M~(tau)], the micro-batches that an average worker completes before tau, expected."""
@@ -147,14 +157,9 @@ class StepLaw:
 
     def quantile(self, probability: float) -> float:
         """Where P(T_n <= x) passes `probability`, by bisection."""
-        if not 0 < probability < 1:
+        if not 0.0 < checked_real("probability", probability) < 1.0:
             raise ValueError(f"probability must be strictly between 0 and 1, got {probability}")
-        low, high = 0.0, self.times.top(self.N)
-        for _ in range(100):
-            middle = (low + high) / 2
-            below = self.times.at_most(np.array([middle]))[0] < probability
-            low, high = (middle, high) if below else (low, middle)
-        return high
+        return _quantile(self, probability)
 
     def speedup(self, tau: ArrayLike, overhead: float) -> Any:
         """S_eff(tau): micro-batches per second with the threshold over those without, in the long run.
@@ -185,6 +190,23 @@ class StepLaw:
         return float(tau[i]), float(gains[i])
 
 
+@lru_cache(maxsize=1 << 12)
+def _mean_time(step: StepLaw) -> float:
+    return float(step.capped(step.times.top(step.N)))
+
+
+@lru_cache(maxsize=1 << 12)
+def _quantile(step: StepLaw, probability: float) -> float:
+    low, high = 0.0, step.times.top(step.N)
+    for _ in range(100):
+        middle = (low + high) / 2
+        if not low < middle < high:  # no number lies between
+            break
+        below = step.times.at_most(np.array([middle]))[0] < probability
+        low, high = (middle, high) if below else (low, middle)
+    return high
+
+
 def warn_degenerate(overhead: float, cv: float) -> None:
     """Warn where dropping nearly everything maximises S_eff."""
     if overhead == 0.0 and cv >= 1.0:
@@ -197,7 +219,7 @@ def warn_degenerate(overhead: float, cv: float) -> None:
 
 
 def _checked_tau(tau: Any) -> Array:
-    array = np.asarray(tau, dtype=np.float64)
-    if not (array > 0).all():
-        raise ValueError(f"tau must be positive, got {tau}")
+    array = as_numbers(tau, "tau", np.float64)
+    if array.ndim > 1 or not array.size or not (array > 0).all() or (np.diff(np.atleast_1d(array)) < 0).any():
+        raise ValueError(f"tau must be positive, a number or ascending ones, got {shown(tau)}")
     return array

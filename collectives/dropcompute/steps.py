@@ -29,6 +29,7 @@ from commbounds.collectives.dropcompute import latency_draws as draws
 from commbounds.collectives.dropcompute.latency_laws import LatencyLaw
 from commbounds.collectives.dropcompute.step_law import checked_overhead, checked_size
 from commbounds.compressors._blocks import run_all
+from commbounds.compressors.base import as_numbers, checked_choice, checked_flag, checked_kind, checked_real, shown
 
 Array = NDArray[np.float64]
 Preemption = Literal["A", "B", "C"]
@@ -96,30 +97,29 @@ def _step(t, tau, rule, forward, completed, times):  # type: ignore[no-untyped-d
 
 def checked_latencies(latencies: ArrayLike, ndim: int = 2) -> Array:
     """`latencies` as a float64 array of `ndim` axes: finite, not negative, no axis empty."""
-    t = np.ascontiguousarray(latencies, dtype=np.float64)
+    t = np.asarray(as_numbers(latencies, "latencies", np.float64), order="C")
     shape = "(N, M)" if ndim == 2 else "(steps, N, M)"
     if t.ndim != ndim or 0 in t.shape:
         raise ValueError(f"latencies must be {shape} with no empty axis, got shape {t.shape}")
     if not np.isfinite(t).all():
-        raise ValueError("latencies must be finite")
+        raise ValueError("latencies must be finite, got NaN or infinity")
     if (t < 0).any():
         raise ValueError(f"latencies must not be negative, got {t.min()}")
     return t
 
 
 def _checked_tau(tau: Any) -> float:
-    if isinstance(tau, bool) or not isinstance(tau, int | float | np.floating | np.integer):
-        raise TypeError(f"tau must be a number, got {tau!r}")
-    if not tau > 0:
+    threshold = checked_real("tau", tau)
+    if not threshold > 0.0:
         raise ValueError(f"tau must be positive, got {tau}")
-    return float(tau)
+    return threshold
 
 
 def _rule(preemption: str, forward: float, at_threshold: bool) -> tuple[int, float]:
     """The kernel's rule, and how much of a micro-batch passes before elapsed > tau is tested within it."""
-    if preemption not in ("A", "B", "C"):
-        raise ValueError(f"preemption must be A, B or C, got {preemption!r}")
-    if not 0 <= forward <= 1:
+    checked_choice("preemption", preemption, ("A", "B", "C"))
+    checked_flag("at_threshold", at_threshold)
+    if not 0.0 <= checked_real("forward", forward) <= 1.0:
         raise ValueError(f"forward must be in [0, 1], got {forward}")
     if preemption == "A":
         return int(at_threshold), 0.0
@@ -176,6 +176,7 @@ def drop_step(
 
 def trial_latencies(law: LatencyLaw, N: int, M: int, seed: int, trial: int) -> Array:
     """The (N, M) latencies that `drop_trials` uses in one of its trials."""
+    checked_kind("law", law, LatencyLaw)
     return np.asarray(
         draws.latencies(law.plan, checked_seed(seed), checked_trial("trial", trial), *_sizes(N, M)), dtype=np.float64
     )
@@ -184,9 +185,9 @@ def trial_latencies(law: LatencyLaw, N: int, M: int, seed: int, trial: int) -> A
 def checked_seed(seed: Any) -> int:
     """`seed` as an integer of 64 bits."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-        raise TypeError(f"seed must be an integer, got {seed!r}")
+        raise TypeError(f"seed must be an integer, got {shown(seed)}")
     if not 0 <= seed < 2**64:
-        raise ValueError(f"seed must be in [0, 2^64), got {seed}")
+        raise ValueError(f"seed must be in [0, 2^64), got {shown(seed)}")
     return int(seed)
 
 
@@ -195,7 +196,7 @@ def checked_trial(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer, got {value!r}")
     if not 0 <= value < 2**62:
-        raise ValueError(f"{name} must be in [0, 2^62), got {value}")
+        raise ValueError(f"{name} must be in [0, 2^62), got {shown(value)}")
     return int(value)
 
 
@@ -247,8 +248,7 @@ def drop_trials(
     >>> bool((whole.time[3:5] == part.time).all())
     True
     """
-    if not isinstance(law, LatencyLaw):
-        raise TypeError(f"law must be a LatencyLaw, got {law!r}")
+    checked_kind("law", law, LatencyLaw)
     N, M = _sizes(N, M)
     threshold, T_c, count = _checked_tau(tau), checked_overhead(overhead), checked_size("trials", trials)
     rule, share = _rule(preemption, forward, at_threshold)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.dropcompute.step_law import checked_overhead, warn_degenerate
 from commbounds.collectives.dropcompute.steps import checked_latencies
+from commbounds.compressors.base import as_numbers, checked_real
 
 Array = NDArray[np.float64]
 _FIRST_CANDIDATE = 6
@@ -55,11 +56,14 @@ def _search(values, steps, slowest, overhead, least, per_step):  # type: ignore[
 
 def _calibration(latencies: ArrayLike, overhead: ArrayLike) -> tuple[Array, Array]:
     t = checked_latencies(latencies, 3)
-    T_c = np.broadcast_to(np.asarray(overhead, dtype=np.float64), (len(t),)).copy()
+    given = as_numbers(overhead, "overhead", np.float64)
+    if given.shape not in ((), (1,), (len(t),)):
+        raise ValueError(f"overhead must be a number, or one for each of {len(t)} steps, got shape {given.shape}")
+    T_c = np.broadcast_to(given, (len(t),)).copy()
     for value in T_c:
         checked_overhead(value)
     if not t.any():
-        raise ValueError("latencies must not all be zero")
+        raise ValueError("latencies must not all be zero, got nothing else")
     warn_degenerate(float(T_c.max()), float(t.std() / t.mean()))
     return np.cumsum(t, axis=2), T_c
 
@@ -91,7 +95,7 @@ def best_threshold(latencies: ArrayLike, overhead: ArrayLike = 0.0, *, drop_rate
     >>> best_threshold([[[1, 1], [1, 1], [1, 3]]], overhead=1.0).tau
     2.0
     """
-    if not 0 <= drop_rate <= 1:
+    if not 0.0 <= checked_real("drop_rate", drop_rate) <= 1.0:
         raise ValueError(f"drop_rate must be in [0, 1], got {drop_rate}")
     sums, T_c = _calibration(latencies, overhead)
     _, N, M = sums.shape

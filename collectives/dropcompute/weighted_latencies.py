@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.dropcompute.latency_draws import HISTOGRAM, LATTICE
 from commbounds.collectives.dropcompute.latency_laws import LatencyLaw, Plan, checked_numbers, plan_of
+from commbounds.compressors.base import as_numbers, checked_real, shown
 
 Array = NDArray[np.float64]
 
@@ -33,9 +35,9 @@ class Lattice(LatencyLaw):
 
     def __post_init__(self) -> None:
         checked_numbers(self, ("unit",))
-        weights = np.array(self.weights, dtype=np.float64)
+        weights = np.array(as_numbers(self.weights, "weights"), dtype=np.float64)
         if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
-            raise ValueError(f"weights must be finite, not negative and not all zero, got {self.weights!r}")
+            raise ValueError(f"weights must be finite, not negative and not all zero, got {shown(self.weights)}")
         object.__setattr__(self, "weights", np.trim_zeros(weights, "b") / weights.sum())
 
     @cached_property
@@ -87,9 +89,12 @@ class Lattice(LatencyLaw):
 
 def bernoulli(low: float, high: float, probability: float) -> Lattice:
     """`high` with the given probability, else `low`."""
-    if not 0 <= probability <= 1:
+    least, most, share = checked_real("low", low), checked_real("high", high), checked_real("probability", probability)
+    if not 0.0 <= share <= 1.0:
         raise ValueError(f"probability must be in [0, 1], got {probability}")
-    return Lattice(low, high - low, (1 - probability, probability))
+    if not 0.0 <= least < most < math.inf:
+        raise ValueError(f"low and high must be finite, with 0 <= low < high, got {low} and {high}")
+    return Lattice(least, most - least, (1.0 - share, share))
 
 
 def released_noise(base: float = 1.0, factor: float = 1.0) -> Lattice:
@@ -98,6 +103,9 @@ def released_noise(base: float = 1.0, factor: float = 1.0) -> Lattice:
     K in 1 .. 999 has probability proportional to exp(-(ln K - 4)^2 / 2) / K: a discrete, truncated lognormal law of
     sentence lengths. The mean is base (1 + factor/2).
     """
+    for name, value in (("base", base), ("factor", factor)):
+        if not 1e-300 <= checked_real(name, value) <= 1e300:
+            raise ValueError(f"{name} must be in [1e-300, 1e300], got {value}")
     K = np.arange(1, 1000)
     weights = np.exp(-((np.log(K) - 4.0) ** 2) / 2) / K
     weights /= weights.sum()
@@ -122,9 +130,9 @@ class Histogram(LatencyLaw):
 
     def __post_init__(self) -> None:
         checked_numbers(self, ("width",), ("start",))
-        counts = np.array(self.counts, dtype=np.float64)
+        counts = np.array(as_numbers(self.counts, "counts"), dtype=np.float64)
         if counts.ndim != 1 or not np.isfinite(counts).all() or (counts < 0).any() or counts.sum() <= 0:
-            raise ValueError(f"counts must be finite, not negative and not all zero, got {self.counts!r}")
+            raise ValueError(f"counts must be finite, not negative and not all zero, got {shown(self.counts)}")
         object.__setattr__(self, "counts", counts / counts.sum())
 
     @property

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.collectives._peers import checked_options
 from commbounds.collectives.arctopk.allreduce import arctopk_allreduce
+from commbounds.collectives.arctopk.steps import checked_rank
 from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
 from commbounds.collectives.sparse.topk_allgather import topk_allgather
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import checked_count
 
 Array = NDArray[Any]
 
@@ -55,6 +58,11 @@ class ArcRows:
     rank: int = 1
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        checked_count("K", self.K)
+        checked_rank(self.rank)
+        checked_options(self.options, arctopk_allreduce, ("K", "rank", "rng"))
+
     def __call__(self, stack: Array, state: Any, rng: np.random.Generator | None) -> Aggregated:
         """Of the workers' vectors or matrices."""
         matrices = stack.reshape(*stack.shape[:2], -1)
@@ -77,6 +85,9 @@ class GatheredTopK:
 
     k: int
 
+    def __post_init__(self) -> None:
+        checked_count("k", self.k)
+
     def __call__(self, stack: Array, state: Any, rng: np.random.Generator | None) -> Aggregated:
         """Of the workers' vectors."""
         result, traffic = topk_allgather(stack, self.k)
@@ -97,6 +108,10 @@ class OkTopK:
 
     k: int
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checked_count("k", self.k)
+        checked_options(self.options, oktopk_allreduce, ("k", "state"))
 
     def __call__(self, stack: Array, state: Any, rng: np.random.Generator | None) -> Aggregated:
         """Of the workers' vectors."""

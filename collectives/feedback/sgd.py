@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives._peers import checked_count
+from commbounds.collectives._peers import checked_count, checked_step_size
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.dense.gathering import gather_blocks
+from commbounds.collectives.dense.messages import ALGORITHMS
 from commbounds.collectives.feedback.aggregators import Aggregated
 from commbounds.collectives.feedback.steps import average_of_messages, message_words, moved
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors import Feedback, FeedbackState
-from commbounds.compressors.base import checked_rng
+from commbounds.compressors.base import as_array, checked_choice, checked_flag, checked_kind, checked_rng, shown
 
 Array = NDArray[Any]
 
@@ -65,12 +66,12 @@ class FeedbackSGD:
     """Gradient descent whose workers send compressed gradients, with or without error feedback.
 
     In a step every worker sends what its mechanism makes of its gradient at the weights; the average of what was sent
-    becomes the server's estimate g, or is added to it (EF21, EF21M); and the weights move by -gamma g.
+    becomes the server's estimate g, or is added to it (EF21, EF21M, EControl); and the weights move by -gamma g.
 
     Parameters
     ----------
     mechanism : Feedback
-        `Plain`, `EF14`, `EF21` or `EF21M`; with a compressor exactly if there is no aggregator.
+        `Plain`, `EF14`, `EF21`, `EF21M` or `EControl`; with a compressor exactly if there is no aggregator.
     step_size : float
         gamma; positive, finite.
     aggregator : callable or None
@@ -82,8 +83,9 @@ class FeedbackSGD:
 
     Notes
     -----
-    The dense first step of EF21 and EF21M is a ring all-reduce. Messages are gathered by all; a message's words are
-    its bits over the width of a weight, rounded up. Averages are summed over the workers in their order, in float64.
+    The dense first step of EF21, EF21M and EControl is a ring all-reduce. Messages are gathered by all; a message's
+    words are its bits over the width of a weight, rounded up. Averages are summed over the workers in their order, in
+    float64.
 
     Examples
     --------
@@ -104,12 +106,15 @@ class FeedbackSGD:
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Feedback):
-            raise TypeError(f"mechanism must be a Feedback, got {self.mechanism!r}")
-        if not (np.isfinite(self.step_size) and self.step_size > 0):
-            raise ValueError(f"step_size must be positive and finite, got {self.step_size}")
+            raise TypeError(f"mechanism must be a Feedback, got {shown(self.mechanism)}")
+        checked_step_size(self.step_size)
+        checked_flag("shared", self.shared)
+        checked_choice("allgather", self.allgather, ALGORITHMS)
+        if self.aggregator is not None and not callable(self.aggregator):
+            raise TypeError(f"aggregator must be callable, or None, got {shown(self.aggregator)}")
         if (self.mechanism.compressor is None) == (self.aggregator is None):
             raise ValueError(
-                "either the mechanism has a compressor or there is an aggregator, got "
+                "either the mechanism must have a compressor or there must be an aggregator, got "
                 + ("neither" if self.aggregator is None else "both")
             )
 
@@ -123,7 +128,7 @@ class FeedbackSGD:
         P : int
             >= 1.
         """
-        given = np.asarray(weights)
+        given = as_array(weights, "weights")
         if given.ndim not in (1, 2) or given.size == 0:
             raise ValueError(f"weights must be a vector or a matrix with entries, got shape {given.shape}")
         row = checked_stack(given.reshape(1, -1), "weights").reshape(given.shape)
@@ -157,7 +162,12 @@ class FeedbackSGD:
         """
         stack = self._checked(gradients, state)
         mechanism, size = self.mechanism, stack.dtype.type(self.step_size)
-        given = size * stack if mechanism.scaled else stack
+        with np.errstate(over="ignore"):
+            given = size * stack if mechanism.scaled else stack
+        if mechanism.scaled and not np.isfinite(given).all():
+            raise ValueError(
+                f"step_size times gradients must be finite, got an overflow at step_size = {self.step_size}"
+            )
         workers = state.workers or tuple(mechanism.start(gradient) for gradient in given)
         remembered = state.aggregator
         if state.t == 0 and getattr(mechanism, "dense", False):
@@ -196,12 +206,12 @@ class FeedbackSGD:
         return tuple(after for _, after in found), mean, _gathered(tuple(words), self.allgather)
 
     def _checked(self, gradients: ArrayLike, state: FeedbackSGDState) -> Array:
-        array = np.asarray(gradients)
+        checked_kind("state", state, FeedbackSGDState)
+        array = as_array(gradients, "gradients")
         if array.shape != (state.P, *state.weights.shape):
             raise ValueError(
                 f"gradients must be (P, ...) = {(state.P, *state.weights.shape)}, as the state, got {array.shape}"
             )
         if array.dtype != state.weights.dtype:
             raise TypeError(f"gradients must be {state.weights.dtype}, as the weights, got {array.dtype}")
-        # what is not finite is refused where it is compressed, and in the dense first step
-        return checked_stack(array.reshape(state.P, -1), "gradients", finite=False).reshape(array.shape)
+        return checked_stack(array.reshape(state.P, -1), "gradients").reshape(array.shape)

@@ -31,12 +31,8 @@ def _divided(total, count, mean):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _moved(weights, before, mean, adds_up, size, estimate, after):  # type: ignore[no-untyped-def]
     # estimate = before + mean, or mean alone; after = weights - size estimate
-    if adds_up:
-        for i in range(weights.size):
-            estimate[i] = before[i] + mean[i]
-    else:
-        estimate[:] = mean
     for i in range(weights.size):
+        estimate[i] = before[i] + mean[i] if adds_up else mean[i]
         after[i] = weights[i] - size * estimate[i]
 
 

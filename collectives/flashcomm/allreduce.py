@@ -22,7 +22,7 @@ from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors import GroupQuantizer
-from commbounds.compressors.base import checked_count
+from commbounds.compressors.base import checked_count, checked_flag, shown
 
 Array = NDArray[Any]
 
@@ -334,6 +334,10 @@ def _started(
     def check(_row: Array) -> Mapping[str, Any]:
         for name in ("quantiser", "second"):
             checked_quantiser(settings.get(name, settings["quantiser"]), name)
+        for name in ("owner_reads_its_code", "both_read_both"):
+            checked_flag(name, settings.get(name, True))
+        if draw is not None and not callable(draw):
+            raise TypeError(f"draw must be callable, or None, got {shown(draw)}")
         return settings
 
     x = agreed_row(comm, vector, check)[0]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer, message_from_bytes, wire_bytes
-from commbounds.compressors.base import checked_rng
+from commbounds.compressors.base import checked_rng, shown
 
 Array = NDArray[Any]
 Draw = Callable[[int, int], Array] | None
@@ -93,5 +93,5 @@ def blocks_of(n: int, parts: int) -> list[slice]:
 def checked_quantiser(quantiser: Any, name: str) -> GroupQuantizer:
     """`quantiser`, if it is one of groups."""
     if not isinstance(quantiser, GroupQuantizer):
-        raise TypeError(f"{name} must be a GroupQuantizer, got {quantiser!r}")
+        raise TypeError(f"{name} must be a GroupQuantizer, got {shown(quantiser)}")
     return quantiser

@@ -14,12 +14,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives._peers import checked_count, checked_mask
+from commbounds.collectives._peers import checked_count, checked_entries, checked_mask
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, packets
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import as_numbers, checked_choice, shown
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -74,9 +75,7 @@ TOPOLOGIES: MappingProxyType[str, Callable[[int, int], Peers]] = MappingProxyTyp
 
 
 def _topology(name: str) -> Callable[[int, int], Peers]:
-    if name not in TOPOLOGIES:
-        raise ValueError(f"topology must be one of {', '.join(TOPOLOGIES)}, got {name!r}")
-    return TOPOLOGIES[name]
+    return TOPOLOGIES[checked_choice("topology", name, TOPOLOGIES)]
 
 
 @njit(cache=True, nogil=True)
@@ -97,7 +96,9 @@ def _gossip(stack, targets, alive, reached, own, total, out, counts):  # type: i
     # own, the own vector again for each that does not, unless j is down itself; counts: words sent, received, messages
     N, n = stack.shape
     shares = np.ones(N, np.int64)
-    total[:] = stack
+    for j in range(N):
+        for e in range(n):
+            total[j, e] = stack[j, e]
     for h in range(targets.shape[1]):
         for i in range(N):
             j = targets[i, h]
@@ -250,8 +251,7 @@ def partners(
 
     One round after another.
     """
-    if missing not in ("self", "renormalise"):
-        raise ValueError(f"missing must be 'self' or 'renormalise', got {missing!r}")
+    checked_choice("missing", missing, ("self", "renormalise"))
     links = _open_links(N, topology, rounds, start, delivered)
     part = checked_mask(alive, (rounds, N), "alive")
     return ((to, part[t], works & part[t][:, np.newaxis] & part[t][to]) for t, (to, works) in enumerate(links))
@@ -341,9 +341,9 @@ def push_sum(
     """
     sums = checked_stack(stack).astype(np.float64)
     N = len(sums)
-    held = np.ones(N) if weights is None else np.array(weights, np.float64)
+    held = np.ones(N) if weights is None else np.array(as_numbers(weights, "weights"), np.float64)
     if held.shape != (N,) or not (np.isfinite(held).all() and (held > 0).all()):
-        raise ValueError(f"weights must be {N} positive numbers, got {weights!r}")
+        raise ValueError(f"weights must be {N} positive numbers, got {shown(weights)}")
     links = working_links(N, topology, rounds, start=start, delivered=delivered, lost=lost)
     counts = np.zeros((rounds, 3, N), np.int64)
     for t, (targets, works) in enumerate(links):
@@ -417,8 +417,7 @@ def _senders(rank: int, targets: Peers, works: Mask, kept: bool) -> list[int]:
 
 def working_links(N: int, topology: str, rounds: int, *, start: int, delivered: Links, lost: str) -> Rounds:
     """For every round of `push_sum`, to whom the peers send, and which of these links work; one round after another."""
-    if lost not in ("kept", "gone"):
-        raise ValueError(f"lost must be 'kept' or 'gone', got {lost!r}")
+    checked_choice("lost", lost, ("kept", "gone"))
     return _open_links(N, topology, rounds, start, delivered)
 
 
@@ -426,8 +425,8 @@ def _open_links(N: int, topology: str, rounds: int, start: int, delivered: Links
     """For every round, to whom the peers send, and which of these links work; one round after another."""
     rounds, start = checked_count(rounds, "rounds", 0), checked_count(start, "start", 0)
     edges = _topology(topology)
-    if delivered is not None and len(delivered) != rounds:
-        raise ValueError(f"delivered must hold one entry for each of {rounds} rounds, got {len(delivered)}")
+    if delivered is not None:
+        checked_entries(delivered, "delivered", rounds, "rounds")
 
     def of_round(t: int) -> tuple[Peers, Mask]:
         targets = edges(N, start + t)

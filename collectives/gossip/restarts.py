@@ -13,6 +13,7 @@ from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import as_array
 
 Array = NDArray[Any]
 
@@ -86,7 +87,7 @@ def attempts_made(
     """How many attempts `N` peers make, and whether the last one succeeds."""
     p, cap = checked_rate(p, "p"), checked_count(cap, "cap")
     if alive is not None:
-        given = np.asarray(alive)
+        given = as_array(alive, "alive")
         cap = checked_count(len(given) if given.ndim else 0, "attempts in alive")
         present = checked_mask(given, (cap, N), "alive")
     for attempt in range(cap):

@@ -11,11 +11,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives._peers import checked_count, checked_mask, checked_rng
+from commbounds.collectives._peers import MOST, checked_count, checked_mask, checked_rng
 from commbounds.collectives.moshpit.group_average import averaged_at_once, averaged_in_rounds
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import MAX_ENTRIES, as_array, checked_choice
 
 Array = NDArray[Any]
 Keys = NDArray[np.int64]
@@ -44,8 +45,10 @@ def initial_keys(N: int, M: int, d: int) -> Keys:
     >>> initial_keys(8, 2, 3).tolist()
     [[0, 0], [0, 0], [0, 1], [0, 1], [1, 0], [1, 0], [1, 1], [1, 1]]
     """
-    M, d = checked_count(M, "M"), checked_count(d, "d")
-    checked_count(N, "N", 1, M**d)
+    M, d = checked_count(M, "M"), checked_count(d, "d", 1, 64)
+    checked_count(N, "N", 1, min(M**d, MOST))
+    if N * d > MAX_ENTRIES:
+        raise ValueError(f"N must be at most (2^31 - 1) / d, got {N}")
     return np.array([[i // M ** (d - j) % M for j in range(1, d)] for i in range(N)], np.int64).reshape(N, d - 1)
 
 
@@ -71,11 +74,10 @@ def _match(codes, alive, M, abort, order, groups, slots):  # type: ignore[no-unt
 def _slot_orders(slots: Any, shape: tuple[int, int, int], rng: Any) -> NDArray[np.int64]:
     """For every round and key a permutation of range(M): whose j-th entry is the slot of the j-th member."""
     if isinstance(slots, str):
-        if slots not in ("rank", "sample"):
-            raise ValueError(f"slots must be 'rank', 'sample' or permutations, got {slots!r}")
+        checked_choice("slots", slots, ("rank", "sample"))
         orders = np.broadcast_to(np.arange(shape[2]), shape).astype(np.int64, order="C")
         return checked_rng(rng, "slots='sample'").permuted(orders, axis=2) if slots == "sample" else orders
-    orders = np.asarray(slots)
+    orders = as_array(slots, "slots")
     if orders.shape != shape or orders.dtype.kind not in "iu":
         raise ValueError(f"slots must be integers of shape {shape}, got {orders.dtype} of shape {orders.shape}")
     if not np.array_equal(np.sort(orders, axis=2), np.broadcast_to(np.arange(shape[2]), shape)):
@@ -84,8 +86,7 @@ def _slot_orders(slots: Any, shape: tuple[int, int, int], rng: Any) -> NDArray[n
 
 
 def _aborts(rule: str) -> bool:
-    if rule not in ("skip", "abort"):
-        raise ValueError(f"rule must be 'skip' or 'abort', got {rule!r}")
+    checked_choice("rule", rule, ("skip", "abort"))
     return rule == "abort"
 
 
@@ -178,7 +179,7 @@ def meetings(
     They depend on nothing that peers hold: whoever has the arguments can tell who meets whom.
     """
     M, rounds = checked_count(M, "M"), checked_count(rounds, "rounds", 0)
-    digits = np.asarray(keys)
+    digits = as_array(keys, "keys")
     if digits.ndim != 2 or len(digits) != N:
         raise ValueError(f"keys must have shape ({N}, d - 1), got {digits.shape}")
     if digits.dtype.kind not in "iu":
@@ -276,7 +277,7 @@ def lines(
     """The groups that `N` peers form in the rounds of `grid_average`, as `group_average` takes them."""
     M, rounds = checked_count(M, "M"), checked_count(rounds, "rounds", 0)
     start = checked_count(start, "start", 0)
-    places = np.asarray(cells)
+    places = as_array(cells, "cells")
     if places.ndim != 2 or len(places) != N or places.shape[1] == 0:
         raise ValueError(f"cells must have shape ({N}, d), d >= 1, got {places.shape}")
     if places.dtype.kind not in "iu":

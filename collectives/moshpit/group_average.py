@@ -19,6 +19,7 @@ from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import as_array, as_numbers
 
 Array = NDArray[Any]
 Labels = NDArray[np.int64]
@@ -232,7 +233,7 @@ def averaged_at_once(
 
 def checked_groups(groups: ArrayLike, P: int) -> NDArray[Any]:
     """`groups` as an array of one integer for each of `P` peers."""
-    labels = np.asarray(groups)
+    labels = as_array(groups, "groups")
     if labels.dtype.kind not in "iu":
         raise TypeError(f"groups must be integers, got {labels.dtype}")
     if labels.shape != (P,):
@@ -263,7 +264,7 @@ def distortion(stack: ArrayLike, about: ArrayLike | None = None) -> float:
     array = checked_stack(stack).astype(np.float64)
     if about is None:
         return about_the_mean(array)[1]
-    centre = np.asarray(about, dtype=np.float64)
+    centre = as_numbers(about, "about", np.float64)
     if centre.shape != array.shape[1:]:
         raise ValueError(f"about must have shape {array.shape[1:]}, got {centre.shape}")
     return float(np.square(array - centre).sum(axis=1).mean())

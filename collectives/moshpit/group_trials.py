@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count, checked_rate
 from commbounds.collectives._stack import checked_stack
+from commbounds.compressors.base import checked_choice
 
 KINDS = ("random", "fixed", "keys")
 """Random groups of equal sizes, a grid of fixed cells, and keys that sampled chunk indices renew."""
@@ -18,6 +19,8 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S11, _S27, _S30, _S31, _S32 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 _LOW32, _ONE = np.uint64(2**32 - 1), np.uint64(1)
+_NONE = np.int64(0)
+"""Typed: from a literal that a loop changes, Numba first compiles a kernel that is never called."""
 
 
 @njit(cache=True, nogil=True)
@@ -115,7 +118,7 @@ def _merge(old, new, holds, groups, alive, weights, sums, ends, work):  # type: 
             ends[groups[i]] += 1
     begin = 0
     for g in range(ends.size - 1):
-        size, count = ends[g] - begin, 0
+        size, count = ends[g] - begin, _NONE
         for place in range(begin, ends[g]):
             row = holds[members[place]]
             if seen[row] < 0:
@@ -147,14 +150,18 @@ def _trial(centred, kind, M, d, p, abort, key, out):  # type: ignore[no-untyped-
     N, n = centred.shape
     width = M ** (d - 1)
     first, second = np.empty((N, n)), np.empty((N, n))
-    holds, groups, alive = np.arange(N), np.arange(N) * M // N, np.ones(N, np.bool_)
-    codes, weights, sums, work = np.arange(N), np.empty(N), np.empty(8), np.full((4, N), -1)
+    holds, groups, codes = np.empty(N, np.int64), np.empty(N, np.int64), np.empty(N, np.int64)
+    alive, weights, sums, work = np.empty(N, np.bool_), np.empty(N), np.empty(8), np.empty((4, N), np.int64)
+    for i in range(N):
+        holds[i], groups[i], codes[i], alive[i], work[3, i] = i, i * M // N, i, True, -1
     ends = np.empty((width * M if kind == 1 else max(M, width)) + 1, np.int64)
     broken = np.empty(ends.size, np.bool_)
     old, new = centred, first
     counter = _ONE
     if kind > 0:  # peers in random cells, all different
-        cells = np.arange(width * M)
+        cells = np.empty(width * M, np.int64)
+        for i in range(cells.size):
+            cells[i] = i
         counter = _shuffle(key, counter, cells)
         for i in range(N):
             codes[i] = cells[i] // M if kind == 2 else cells[i]
@@ -166,7 +173,8 @@ def _trial(centred, kind, M, d, p, abort, key, out):  # type: ignore[no-untyped-
             for i in range(N):
                 groups[i] = codes[i] - codes[i] // weight % M * weight
         else:
-            groups[:] = codes
+            for i in range(N):
+                groups[i] = codes[i]
         if p > 0.0:
             counter = _fail(key, counter, p, alive)
             if abort:
@@ -250,10 +258,8 @@ def group_trials(
     """
     array = checked_stack(stack).astype(np.float64)
     N = len(array)
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    if rule not in ("skip", "abort"):
-        raise ValueError(f"rule must be 'skip' or 'abort', got {rule!r}")
+    checked_choice("kind", kind, KINDS)
+    checked_choice("rule", rule, ("skip", "abort"))
     rounds, trials = checked_count(rounds, "rounds"), checked_count(trials, "trials")
     seed, first = checked_count(seed, "seed", 0, 2**64 - 1), checked_count(first, "first", 0)
     d, M = checked_count(d, "d"), checked_count(M, "M", 1, N if kind == "random" else None)

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives._peers import checked_count, checked_mask, checked_rng
+from commbounds.collectives._peers import checked_count, checked_entries, checked_mask, checked_rng
 from commbounds.collectives.moshpit.group_average import averaged_at_once, averaged_in_rounds, group_average
 from commbounds.collectives.moshpit.random_partitions import READINGS, checked_sizes, choices_of_round
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import as_numbers, checked_choice
 
 Array = NDArray[Any]
 Labels = NDArray[np.int64]
@@ -126,12 +127,10 @@ def drawn_groups(
 ) -> Iterator[tuple[Labels, NDArray[np.bool_], Sequence[int]]]:
     """For every round of `random_groups` the groups, who gets the average, and the choices that made the groups."""
     rounds, r = checked_count(rounds, "rounds", 0), checked_count(r, "r", 1, N)
-    if reading not in READINGS:
-        raise ValueError(f"reading must be one of {', '.join(READINGS)}, got {reading!r}")
-    if rule not in ("skip", "abort"):
-        raise ValueError(f"rule must be 'skip' or 'abort', got {rule!r}")
-    if choices is not None and len(choices) != rounds:
-        raise ValueError(f"choices must hold one entry for each of {rounds} rounds, got {len(choices)}")
+    checked_choice("reading", reading, READINGS)
+    checked_choice("rule", rule, ("skip", "abort"))
+    if choices is not None:
+        checked_entries(choices, "choices", rounds, "rounds")
     prescribed = checked_sizes(N, r, sizes)
     part, gets = checked_mask(alive, (rounds, N), "alive"), checked_mask(receives, (rounds, N), "receives")
 
@@ -217,15 +216,15 @@ def regrouped(
     """The groups of every round of `regrouping`."""
     M, rounds = checked_count(M, "M"), checked_count(rounds, "rounds", 0)
     part = checked_mask(alive, (rounds, N), "alive")
-    if orders is not None and len(orders) != rounds:
-        raise ValueError(f"orders must hold one entry for each of {rounds} rounds, got {len(orders)}")
+    if orders is not None:
+        checked_entries(orders, "orders", rounds, "rounds")
 
     def of_round(t: int) -> Labels:
         there = np.flatnonzero(part[t])
         if orders is None:
             order = checked_rng(rng, "drawing orders").permutation(there)
         else:
-            order = np.asarray(orders[t], np.int64)
+            order = as_numbers(orders[t], "orders", kinds="iu")
             if not np.array_equal(np.sort(order), there):
                 raise ValueError(f"orders of a round must be a permutation of {there.tolist()}, got {order.tolist()}")
         whole = order.size // M

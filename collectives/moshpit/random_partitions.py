@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives._peers import checked_rng
+from commbounds.collectives._peers import checked_count, checked_entries, checked_rng
+from commbounds.compressors.base import shown
 
 Labels = NDArray[np.int64]
 
@@ -130,9 +131,21 @@ def checked_sizes(N: int, r: int, sizes: Sequence[int] | None) -> tuple[int, ...
     """The sizes of `r` groups of `N` peers: those given, or such that differ by at most one."""
     if sizes is None:
         return tuple(N // r + (g < N % r) for g in range(r))
-    if len(sizes) != r or sum(sizes) != N or min(sizes) < 1:
+    checked_entries(sizes, "sizes", r, "groups")
+    sizes = [checked_count(size, "sizes", 1, N) for size in sizes]
+    if sum(sizes) != N:
         raise ValueError(f"sizes must be {r} positive numbers with sum {N}, got {list(sizes)}")
     return tuple(int(size) for size in sizes)
+
+
+def _listed_choices(given: Any) -> list[Any]:
+    listed = given.tolist() if isinstance(given, np.ndarray) else given
+    if not isinstance(listed, list | tuple):
+        raise TypeError(f"choices of a round must be a sequence of integers, got {shown(given)}")
+    for choice in listed:
+        if isinstance(choice, bool) or not isinstance(choice, int | np.integer):  # of any length
+            raise TypeError(f"choices of a round must be integers, got {shown(choice)}")
+    return list(listed)
 
 
 def choices_of_round(
@@ -141,7 +154,7 @@ def choices_of_round(
     """The groups of a round, and the choices that made them."""
     ranges = reading.ranges(sum(sizes), len(sizes))
     if given is not None:
-        choices = tuple(int(choice) for choice in given)
+        choices = tuple(int(choice) for choice in _listed_choices(given))
         fits = len(choices) == len(ranges) and all(0 <= c < size for c, size in zip(choices, ranges, strict=True))
         labels = reading.labels(sizes, choices) if fits else None
         if labels is None:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives._peers import checked_count
+from commbounds.collectives._peers import checked_count, checked_entries, checked_step_size
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.moshpit.group_average import about_the_mean, group_average
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import as_numbers, shown
 
 Array = NDArray[Any]
 
@@ -83,9 +84,9 @@ def moshpit_sgd(
     >>> path.points.ravel().tolist(), path.spreads.tolist()
     ([0.5, 0.5], [4.0, 1.0, 0.0])
     """
-    array = checked_stack(points)
+    array = checked_stack(points, "points")
     N, n = array.shape
-    added = checked_run(array, gamma, noise, period, groups)
+    added = checked_run(array, gradient, gamma, noise, period, groups)
     steps = len(added)
     means, spreads = np.empty((steps + 1, n)), np.empty(steps + 1)
     means[0], spreads[0] = about_the_mean(array.astype(np.float64))
@@ -100,17 +101,24 @@ def moshpit_sgd(
     return Trajectory(array.copy() if steps == 0 else array, means, spreads), traffic
 
 
-def checked_run(array: Array, gamma: float, noise: ArrayLike, period: int, groups: Sequence[Any]) -> Array:
+def checked_run(
+    array: Array, gradient: Any, gamma: float, noise: ArrayLike, period: int, groups: Sequence[Any]
+) -> Array:
     """`noise` in the dtype of the points `array`, where it and everything else fits them."""
     period = checked_count(period, "period")
-    if not (np.isfinite(gamma) and gamma > 0):
-        raise ValueError(f"gamma must be positive, got {gamma}")
-    added = np.asarray(noise, dtype=array.dtype)
+    checked_step_size(gamma, "gamma")
+    if not callable(gradient):
+        raise TypeError(f"gradient must be callable, got {shown(gradient)}")
+    added = as_numbers(noise, "noise", array.dtype)
     if added.ndim != 3 or added.shape[1:] != array.shape:
         raise ValueError(f"noise must have shape (steps, {array.shape[0]}, {array.shape[1]}), got {added.shape}")
+    if not np.isfinite(added).all():
+        raise ValueError("noise must be finite, got NaN or infinity")
     averages = len(added) // period
-    if len(groups) != averages:
-        raise ValueError(f"groups must hold one entry for each of {averages} averages, got {len(groups)}")
+    checked_entries(groups, "groups", averages, "averages")
+    for rounds in groups:
+        if not isinstance(rounds, list | tuple | np.ndarray) or getattr(rounds, "ndim", 1) == 0:
+            raise TypeError(f"groups must hold a sequence, an entry a round, for every average, got {shown(rounds)}")
     return added
 
 
@@ -154,7 +162,7 @@ def moshpit_sgd_on_rank(
         mine = np.asarray(noise)
         if mine.ndim != 2:
             raise ValueError(f"noise must have shape (steps, {row.size}), got {mine.shape}")
-        noises.append(checked_run(row, gamma, mine[:, np.newaxis], period, groups)[:, 0])
+        noises.append(checked_run(row, gradient, gamma, mine[:, np.newaxis], period, groups)[:, 0])
         return {"steps": len(mine), "gamma": gamma, "period": period}
 
     own: Array = agreed_row(comm, point, fitting, "point")[0].copy()

@@ -16,7 +16,6 @@ from commbounds.collectives.oktopk.regions import (
     ALGORITHMS,
     BOUNDARIES,
     MAX_ENTRIES,
-    checked_choice,
     settled_boundaries,
 )
 from commbounds.collectives.oktopk.split import split_and_reduce, used_up
@@ -25,6 +24,7 @@ from commbounds.collectives.oktopk.threshold_filter import Passing, least_keys, 
 from commbounds.collectives.oktopk.winners import BALANCE, gathered_sizes, winners_traffic
 from commbounds.collectives.traffic import Traffic, summed
 from commbounds.compressors._largest import largest
+from commbounds.compressors.base import checked_choice, checked_flag, checked_kind, shown
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,15 @@ class _Options:
     bucket: int
 
     def __post_init__(self) -> None:
-        checked_choice(self.boundaries, "boundaries", BOUNDARIES)
-        checked_choice(self.balance, "balance", BALANCE)
-        checked_choice(self.allgather, "allgather", ALGORITHMS)
-        checked_choice(self.threshold, "threshold", ("inclusive", "strict"))
+        checked_choice("boundaries", self.boundaries, BOUNDARIES)
+        checked_choice("balance", self.balance, BALANCE)
+        checked_choice("allgather", self.allgather, ALGORITHMS)
+        checked_choice("threshold", self.threshold, ("inclusive", "strict"))
         for name in ("tau", "tau_prime", "bucket"):
             object.__setattr__(self, name, checked_count(getattr(self, name), name))
+        checked_flag("rotation", self.rotation)
         if self.controller is not None and not isinstance(self.controller, Controller):
-            raise TypeError(f"controller must be a Controller or None, got {self.controller!r}")
+            raise TypeError(f"controller must be a Controller or None, got {shown(self.controller)}")
 
     def keys(self, thresholds: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
         """The least keys that pass the thresholds."""
@@ -183,6 +184,8 @@ def oktopk_allreduce(
     ([2, 2], [2, 2])
     """
     options = _Options(boundaries, balance, allgather, threshold, tau, tau_prime, controller, rotation, bucket)
+    if state is not None:
+        checked_kind("state", state, OkTopkState)
     fresh = state is None or state.t % options.tau_prime == 0
     stack = checked_stack(acc, "acc", finite=fresh)
     P, n = stack.shape

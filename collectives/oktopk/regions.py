@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 import numpy as np
 from numba import njit
@@ -16,19 +16,13 @@ from commbounds.collectives.ranks._agreement import agreed_alike
 from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic, summed
+from commbounds.compressors.base import as_array, checked_choice, shown
 
 BOUNDARIES = ("mean-of-quantiles", "global-count", "even")
 ALGORITHMS = ("ring", "bruck", "recursive-doubling")
 MAX_ENTRIES = 2**31 - 1
 
 Cuts = NDArray[np.int64]
-
-
-def checked_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
-    """`value`, if it is one of `choices`."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
-    return value
 
 
 @njit(cache=True, nogil=True)
@@ -193,7 +187,9 @@ def _at_equal_counts(comm: Communicator, selected: Cuts, n: int, allgather: str)
 
 
 def _listed(selected: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
-    if len(selected) == 0:
+    if isinstance(selected, str | bytes | Set | Mapping | type) or not hasattr(selected, "__len__"):
+        raise TypeError(f"selected must be a sequence of arrays, one for every rank, got {shown(selected)}")
+    if getattr(selected, "ndim", 1) == 0 or len(selected) == 0:
         raise ValueError("selected must have one array for every rank, got none")
     return selected
 
@@ -207,8 +203,8 @@ def _settled(
 
 def _checked_options(n: int, rule: str, allgather: str) -> int:
     entries = checked_count(n, "n", 1, MAX_ENTRIES)
-    checked_choice(rule, "rule", BOUNDARIES)
-    checked_choice(allgather, "allgather", ALGORITHMS)
+    checked_choice("rule", rule, BOUNDARIES)
+    checked_choice("allgather", allgather, ALGORITHMS)
     return entries
 
 
@@ -275,7 +271,9 @@ def oktopk_boundaries(
 
 
 def _checked_indices(given: ArrayLike, n: int) -> NDArray[np.int64]:
-    indices = np.asarray(given)
+    indices = as_array(given, "selected")
+    if indices.ndim != 1:
+        raise ValueError(f"selected must hold vectors of ascending indices, got shape {indices.shape}")
     if indices.size == 0:
         return np.zeros(0, np.int64)
     if indices.dtype.kind not in "iu":

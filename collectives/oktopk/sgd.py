@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives._peers import checked_count
+from commbounds.collectives._peers import checked_count, checked_options, checked_step_size
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
-from commbounds.collectives.oktopk.regions import checked_choice
 from commbounds.collectives.oktopk.state import OkTopkResult, OkTopkState
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import as_array, checked_choice, checked_kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +81,9 @@ class OkTopkSGD:
 
     def __post_init__(self) -> None:
         checked_count(self.k, "k")
-        _checked_step_size(self.step_size)
-        checked_choice(self.accumulate, "accumulate", ("scaled", "raw"))
+        checked_step_size(self.step_size)
+        checked_choice("accumulate", self.accumulate, ("scaled", "raw"))
+        checked_options(self.options, oktopk_allreduce, ("k", "state"))
 
     def start(self, weights: ArrayLike, P: int) -> OkTopkSGDState:
         """The state before the first step of `P` ranks.
@@ -94,7 +95,7 @@ class OkTopkSGD:
         P : int
             >= 1.
         """
-        row = checked_stack(np.asarray(weights)[np.newaxis], "weights")
+        row = checked_stack(as_array(weights, "weights")[np.newaxis], "weights")
         checked_count(self.k, "k", 1, row.size)
         return OkTopkSGDState(row[0].copy(), np.zeros((checked_count(P, "P"), row.size), row.dtype))
 
@@ -124,13 +125,16 @@ class OkTopkSGD:
         TypeError, ValueError
             `gradients` do not fit the state's P, n and dtype; or as `oktopk_allreduce` raises.
         """
+        checked_kind("state", state, OkTopkSGDState)
         given = checked_stack(gradients, "gradients")
         if given.shape != state.residuals.shape:
             raise ValueError(f"gradients must be (P, n) = {state.residuals.shape}, as the state, got {given.shape}")
         if given.dtype != state.weights.dtype:
             raise TypeError(f"gradients must be {state.weights.dtype}, as the weights, got {given.dtype}")
-        eta = given.dtype.type(_checked_step_size(self.step_size if step_size is None else step_size))
+        eta = given.dtype.type(checked_step_size(self.step_size if step_size is None else step_size))
         acc = self._accumulated(state.residuals, given, eta)
+        if not np.isfinite(acc).all():
+            raise ValueError(f"step_size times gradients must be finite, got an overflow at {eta}")
         result, reduced, traffic = oktopk_allreduce(acc, self.k, state.allreduce, **self.options)
         for residual, indices in zip(acc, result.selected, strict=True):
             residual[indices] = 0
@@ -148,9 +152,3 @@ class OkTopkSGD:
         mean = update / weights.dtype.type(P)
         descended: NDArray[Any] = weights - (mean if self.accumulate == "scaled" else eta * mean)
         return descended
-
-
-def _checked_step_size(value: float) -> float:
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"step_size must be positive and finite, got {value}")
-    return float(value)

@@ -8,8 +8,9 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives._peers import checked_step_size
 from commbounds.collectives.oktopk.on_rank import OkTopkRankResult, OkTopkRankState, oktopk_allreduce
-from commbounds.collectives.oktopk.sgd import OkTopkSGD, _checked_step_size
+from commbounds.collectives.oktopk.sgd import OkTopkSGD
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 
@@ -91,7 +92,7 @@ def oktopk_sgd_step(
             raise ValueError(f"gradient must be (n,) = {state.weights.shape}, as the weights, got {row.shape[1:]}")
         if row.dtype != state.weights.dtype:
             raise TypeError(f"gradient must be {state.weights.dtype}, as the weights, got {row.dtype}")
-        chosen = _checked_step_size(sgd.step_size if step_size is None else step_size)
+        chosen = checked_step_size(sgd.step_size if step_size is None else step_size)
         return {"step_size": chosen, "accumulate": sgd.accumulate}
 
     (given,) = agreed_row(comm, gradient, request, "gradient")

@@ -16,6 +16,7 @@ from numba import get_num_threads, njit
 from numpy.typing import NDArray
 
 from commbounds.collectives.packetloss.loss_processes import Bernoulli, GilbertElliott, checked_count, threshold
+from commbounds.compressors.base import checked_real, shown
 
 Floats = NDArray[np.float64]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -202,8 +203,7 @@ def _chain(loss: Bernoulli | GilbertElliott, flip: float) -> NDArray[np.uint64]:
 def _checked_run(steps: int, trials: int, seed: int) -> None:
     checked_count(steps, "steps")
     checked_count(trials, "trials")
-    if checked_count(seed, "seed", 0) >= 2**64:
-        raise ValueError(f"seed must be below 2^64, got {seed}")
+    checked_count(seed, "seed", 0, 2**64 - 1)
 
 
 def drift_trials(
@@ -244,8 +244,10 @@ def drift_trials(
     (1.0, 0.57)
     """
     checked_count(workers, "workers", 2)
+    if not isinstance(loss, Bernoulli | GilbertElliott):
+        raise TypeError(f"loss must be a Bernoulli or a GilbertElliott, got {shown(loss)}")
     _checked_run(steps, trials, seed)
-    if not -1.0 <= float(rho) <= 1.0:
+    if not -1.0 <= checked_real("rho", rho) <= 1.0:
         raise ValueError(f"rho must be in [-1, 1], got {rho}")
     flip = (1.0 - float(rho)) / 2.0
     chain = _chain(loss, flip)
@@ -300,7 +302,7 @@ def staleness_trials(
     checked_count(receivers, "receivers")
     _checked_run(steps, trials, seed)
     if not isinstance(loss, Bernoulli) or loss.shared:
-        raise TypeError(f"loss must be an unshared Bernoulli, got {loss!r}")
+        raise TypeError(f"loss must be an unshared Bernoulli, got {shown(loss)}")
     digits = threshold(loss.p) if loss.p < 1.0 else np.uint64(0)
     out = np.empty((trials, 2), np.int64)
     with np.errstate(over="ignore"):

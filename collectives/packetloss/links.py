@@ -27,6 +27,7 @@ from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, packets
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import as_array, checked_choice, shown
 
 Array = NDArray[Any]
 
@@ -328,7 +329,7 @@ def lossy_broadcast(
     """
     array = checked_stack(replicas, "replicas")
     workers, n = array.shape
-    new = checked_stack(np.asarray(owned)[None], "owned")[0]
+    new = checked_stack(as_array(owned, "owned")[None], "owned")[0]
     if new.shape != (n,) or new.dtype != array.dtype:
         raise ValueError(f"owned must be ({n},) {array.dtype} as the replicas are, got {new.shape} {new.dtype}")
     cut = layout(n, workers, packet)
@@ -398,24 +399,23 @@ def broadcast(
 
 def checked_divisor(estimator: str, p: float | None, workers: int) -> float:
     """What the estimator divides by; 0 for the number of contributions that arrived."""
-    if estimator not in ESTIMATORS:
-        raise ValueError(f"estimator must be one of {', '.join(map(repr, ESTIMATORS))}, got {estimator!r}")
+    checked_choice("estimator", estimator, tuple(ESTIMATORS))
     if (p is not None) != (estimator == "expected"):
-        raise ValueError(f"p is needed by the estimator 'expected' and by no other, got p={p} for {estimator!r}")
+        raise ValueError(f"p is needed by the estimator 'expected' and by no other, got p={shown(p)} for {estimator!r}")
     if p is None:
         return 0.0
     if checked_probability(p) == 1.0:
-        raise ValueError("p must be below 1: nothing arrives, and there is nothing to divide by")
+        raise ValueError(f"p must be below 1, got {p}: nothing arrives, and there is nothing to divide by")
     return (1.0 - float(p)) * workers
 
 
-def checked_arrivals(arrived: ArrayLike, workers: int, cut: Layout) -> Mask:
+def checked_arrivals(arrived: ArrayLike, workers: int, cut: Layout, name: str = "arrived") -> Mask:
     """`arrived` as a (workers, workers, packets) array of bool."""
-    mask = np.asarray(arrived)
+    mask = as_array(arrived, name)
     if mask.dtype != np.bool_:
-        raise TypeError(f"arrived must be bool, got {mask.dtype}")
+        raise TypeError(f"{name} must be bool, got {mask.dtype}")
     if mask.shape != (workers, workers, cut.packets):
         raise ValueError(
-            f"arrived must be (workers, workers, packets) = {(workers, workers, cut.packets)}, got shape {mask.shape}"
+            f"{name} must be (workers, workers, packets) = {(workers, workers, cut.packets)}, got shape {mask.shape}"
         )
     return np.ascontiguousarray(mask)

@@ -13,6 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from commbounds.compressors.base import MAX_ENTRIES, checked_flag, checked_real, shown
+
 Mask = NDArray[np.bool_]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -51,21 +53,31 @@ def checked_probability(p: float, name: str = "p") -> float:
     ValueError
         It lies outside [0, 1], or is NaN.
     """
-    if isinstance(p, bool | str | bytes | complex) or np.ndim(p) != 0:
-        raise TypeError(f"{name} must be a number in [0, 1], got {p!r}")
-    value = float(p)
+    value = checked_real(name, p)
     if not 0.0 <= value <= 1.0:
-        raise ValueError(f"{name} must be in [0, 1], got {p}")
+        raise ValueError(f"{name} must be in [0, 1], got {shown(p)}")
     return value
 
 
-def checked_count(value: int, name: str, least: int = 1) -> int:
-    """`value` as an int that is at least `least`."""
+def checked_count(value: int, name: str, least: int = 1, most: int = MAX_ENTRIES) -> int:
+    """`value` as an int in [`least`, `most`], `most` being one less than a power of two."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
+        raise TypeError(f"{name} must be an integer, got {shown(value)}")
     if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
+        raise ValueError(f"{name} must be at least {least}, got {shown(value)}")
+    if value > most:
+        raise ValueError(f"{name} must be below 2^{most.bit_length()}, got {shown(value)}")
     return int(value)
+
+
+def checked_draws(address: Any, step: Any, links: Any) -> None:
+    """See that a draw has an address of three numbers below 2^64, a step and a number of links."""
+    if not isinstance(address, tuple) or len(address) != 3:
+        raise TypeError(f"address must be a tuple of seed, trial and stream, got {shown(address)}")
+    for number in address:
+        checked_count(number, "address", 0, 2**64 - 1)
+    checked_count(step, "step", 0)
+    checked_count(links, "links", 0)
 
 
 def threshold(p: float) -> np.uint64:
@@ -122,6 +134,7 @@ class Bernoulli:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", checked_probability(self.p))
+        checked_flag("shared", self.shared)
 
     @property
     def rate(self) -> float:
@@ -148,6 +161,7 @@ class Bernoulli:
         -------
         (links,) bool, None
         """
+        checked_draws(address, step, links)
         return _events(address, step * links, self.p, links), None
 
 
@@ -186,6 +200,7 @@ class GilbertElliott:
     def __post_init__(self) -> None:
         object.__setattr__(self, "fail", checked_probability(self.fail, "fail"))
         object.__setattr__(self, "recover", checked_probability(self.recover, "recover"))
+        checked_flag("shared", self.shared)
         if self.fail == self.recover == 0.0:
             raise ValueError("fail and recover must not both be 0: the share of bad links would be undetermined")
 
@@ -215,12 +230,27 @@ class GilbertElliott:
         (links,) bool, (links,) bool
             Lost packets, and bad links: the same.
         """
+        checked_draws(address, step, links)
         if state is None:
             bad = _events(address, step * 2 * links, self.rate, links)
         else:
+            if not isinstance(state, np.ndarray) or state.dtype != np.bool_:
+                raise TypeError(f"state must be an array of bool, or None, got {shown(state)}")
             if state.shape != (links,):
                 raise ValueError(f"state must hold one flag for each of {links} links, got shape {state.shape}")
             fails = _events(address, step * 2 * links, self.fail, links)
             recovers = _events(address, (step * 2 + 1) * links, self.recover, links)
             bad = np.where(state, ~recovers, fails)
         return bad, bad
+
+
+def checked_loss(loss: Any) -> None:
+    """See that `loss` is a loss process.
+
+    Raises
+    ------
+    TypeError
+        It has no `rate`, no `lost` or no `shared`.
+    """
+    if isinstance(loss, type) or not all(hasattr(loss, name) for name in ("rate", "lost", "shared")):
+        raise TypeError(f"loss must be a loss process, such as Bernoulli(0.1), got {shown(loss)}")

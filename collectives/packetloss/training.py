@@ -10,9 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._stack import checked_stack
-from commbounds.collectives.packetloss.links import layout, lossy_broadcast, lossy_reduce_scatter
-from commbounds.collectives.packetloss.loss_processes import Loss, Mask, checked_count
+from commbounds.collectives.packetloss.links import (
+    ESTIMATORS,
+    checked_arrivals,
+    layout,
+    lossy_broadcast,
+    lossy_reduce_scatter,
+)
+from commbounds.collectives.packetloss.loss_processes import Loss, Mask, checked_count, checked_loss
 from commbounds.collectives.traffic import Traffic, summed
+from commbounds.compressors.base import as_array, checked_choice, checked_flag, checked_kind, checked_real, shown
 
 Array = NDArray[Any]
 Gradient = Callable[[int, Array], Array]
@@ -52,7 +59,7 @@ def fresh_replicas(parameters: ArrayLike, workers: int) -> Replicas:
     >>> fresh_replicas(np.zeros(4), 3).parameters.shape
     (3, 4)
     """
-    row = checked_stack(np.asarray(parameters)[None], "parameters")
+    row = checked_stack(as_array(parameters, "parameters")[None], "parameters")
     count = checked_count(workers, "workers")
     return Replicas(np.repeat(row, count, axis=0), np.zeros((count, row.shape[1]), np.int64))
 
@@ -97,6 +104,7 @@ def lossy_step(
     array([[-0.5, -0.5],
            [-0.5, -0.5]])
     """
+    checked_kind("state", state, Replicas)
     stack = checked_stack(gradients, "gradients")
     parameters = state.parameters
     if stack.shape != parameters.shape or stack.dtype != parameters.dtype:
@@ -104,13 +112,17 @@ def lossy_step(
             f"gradients must be {parameters.shape} {parameters.dtype} as the replicas are, "
             f"got {stack.shape} {stack.dtype}"
         )
-    if not np.isfinite(rate):
+    if not np.isfinite(checked_real("rate", rate)):
         raise ValueError(f"rate must be finite, got {rate}")
     workers, n = parameters.shape
     cut = layout(n, workers, packet)
+    checked_arrivals(reduce_arrived, workers, cut, "reduce_arrived")
+    checked_arrivals(broadcast_arrived, workers, cut, "broadcast_arrived")
     reduced, first = lossy_reduce_scatter(stack, reduce_arrived, estimator, p=p, packet=packet)
     update = (-rate * reduced.estimate).astype(parameters.dtype)
     owned = parameters[cut.owner, np.arange(n)] + update
+    if not np.isfinite(owned).all():
+        raise ValueError(f"rate and gradients must keep the parameters finite, got an overflow at rate {rate}")
     received, second = lossy_broadcast(parameters, owned, broadcast_arrived, packet=packet)
     there = np.asarray(broadcast_arrived)[cut.owner, :, cut.packet].T | (cut.owner == np.arange(workers)[:, None])
     after = replace(state, parameters=received, missed=np.where(there, 0, state.missed + 1), step=state.step + 1)
@@ -169,7 +181,14 @@ def lossy_training(
     >>> bool(np.abs(state.parameters).max() < 0.1), traffic.steps
     (True, 200)
     """
+    checked_kind("state", state, Replicas)
+    checked_loss(loss)
     checked_count(steps, "steps", 0)
+    checked_flag("broadcast_only", broadcast_only)
+    checked_choice("estimator", estimator, tuple(ESTIMATORS))
+    for name, given in (("gradient", gradient), ("observe", observe)):
+        if not callable(given) and not (name == "observe" and given is None):
+            raise TypeError(f"{name} must be callable, got {shown(given)}")
     address = checked_address(seed, trial)
     workers, n = state.parameters.shape
     packets = layout(n, workers, packet).packets
@@ -189,10 +208,7 @@ def lossy_training(
 
 def checked_address(seed: int, trial: int) -> tuple[int, int]:
     """Where the draws of a run are found."""
-    address = checked_count(seed, "seed", 0), checked_count(trial, "trial", 0)
-    if max(address) >= 2**64:
-        raise ValueError(f"seed and trial must be below 2^64, got {address}")
-    return address
+    return checked_count(seed, "seed", 0, 2**64 - 1), checked_count(trial, "trial", 0, 2**64 - 1)
 
 
 def fates(

@@ -271,6 +271,9 @@ def _held(total: Array, sent: Array, holders: NDArray[np.int64], P: int, as_sent
 
 # --- kernels: a format is (magic, normal, largest, beyond, draws), see `_row`; `columns` is (n, P) -----------------
 
+_COUNTER, _FORWARD, _HOPS = np.int64(8), np.int64(1), np.bool_(True)
+"""What kernels give to others, typed: for a literal, Numba compiles the one that takes it once more."""
+
 
 @njit(cache=True, nogil=True)
 def _uniform(key, i, j):  # type: ignore[no-untyped-def]
@@ -328,7 +331,7 @@ def _around(terms, first, step, hops, to_acc, to_wire, key, i, where):  # type: 
 @njit(cache=True, nogil=True)
 def _chained(columns, first, step, hops, to_acc, to_wire, key, out):  # type: ignore[no-untyped-def]
     for i in range(out.size):
-        out[i] = _around(columns[i], first[i], step, hops, to_acc, to_wire, key, i, 8)
+        out[i] = _around(columns[i], first[i], step, hops, to_acc, to_wire, key, i, _COUNTER)
 
 
 @njit(cache=True, nogil=True)
@@ -340,10 +343,12 @@ def _nested(columns, owner, nodes, as_sent, to_acc, to_wire, key, out):  # type:
         node, member = owner[i] // members, owner[i] % members
         for q in range(nodes):
             terms = columns[i, q * members : (q + 1) * members]
-            sums[q] = _around(terms, (member + 1) % members, 1, True, to_acc, to_wire, key, i, 8 + 4 * P * (q + 1))
+            sums[q] = _around(
+                terms, (member + 1) % members, _FORWARD, _HOPS, to_acc, to_wire, key, i, 8 + 4 * P * (q + 1)
+            )
             if as_sent:
                 sums[q] = _round(sums[q], to_wire, key, i, 8 + 4 * P * (q + 1) - 1)
-        out[i] = _around(sums, (node + 1) % nodes, 1, True, to_acc, to_wire, key, i, 8)
+        out[i] = _around(sums, (node + 1) % nodes, _FORWARD, _HOPS, to_acc, to_wire, key, i, _COUNTER)
 
 
 @njit(cache=True, nogil=True)
@@ -362,7 +367,7 @@ def _sum(own, other, at, there, flags, to_acc, to_wire, key, i, step):  # type: 
 def _binomial(columns, flags, to_acc, to_wire, key, out):  # type: ignore[no-untyped-def]
     for i in range(out.size):
         sums = columns[i].copy()
-        left, step = sums.size, 8
+        left, step = sums.size, _COUNTER
         while left > 1:
             for u in range(left // 2):
                 a, b = 2 * u, 2 * u + 1
@@ -384,8 +389,8 @@ def _exchanged(columns, core, lanes, farthest, flags, to_acc, to_wire, key, out)
             rank = v + min(v, extra)
             sums[v] = columns[i, rank]
             if v < extra:
-                sums[v] = _sum(sums[v], columns[i, rank + 1], v, v + core, flags, to_acc, to_wire, key, i, 8)
-        left, bit, step = core, 0, 8 + 10 * core
+                sums[v] = _sum(sums[v], columns[i, rank + 1], v, v + core, flags, to_acc, to_wire, key, i, _COUNTER)
+        left, bit, step = core, 0, _COUNTER + 10 * core
         while left > 1:
             half = left // 2
             side = lane // half % 2 if farthest else lane >> bit & 1

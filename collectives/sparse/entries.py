@@ -177,12 +177,3 @@ def left_over(stack: NDArray[Any], held: NDArray[Any], indices: NDArray[np.int64
     residual = stack.copy()
     residual[:, indices] = held[:, indices]
     return residual
-
-
-def checked_choice(name: str, value: str, choices: Sequence[str]) -> str:
-    """`value` itself where it is one of `choices`, or an error that lists them."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be a string, got {value!r}")
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
-    return value

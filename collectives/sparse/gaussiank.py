@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives.dense.messages import ALGORITHMS
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
@@ -18,12 +19,11 @@ from commbounds.collectives.sparse.entries import (
     Entries,
     SparseRankResult,
     SparseResult,
-    checked_choice,
     dense_sum,
     of_all_ranks,
     without,
 )
-from commbounds.compressors.base import checked_count
+from commbounds.compressors.base import checked_choice, checked_count
 
 Array = NDArray[Any]
 
@@ -113,7 +113,7 @@ def gaussiank_allreduce(
     def request(row: Array) -> dict[str, Any]:
         most = checked_count("k", k, 1, row.size)
         checked_choice("adapt", adapt, tuple(_ADAPTATIONS))
-        return {"k": most, "adapt": adapt, "allgather": allgather}
+        return {"k": most, "adapt": adapt, "allgather": checked_choice("allgather", allgather, ALGORITHMS)}
 
     row = agreed_row(comm, vector, request)
     threshold, own = _selection(row[0], k, adapt)

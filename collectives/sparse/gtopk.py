@@ -17,7 +17,6 @@ from commbounds.collectives.sparse.entries import (
     Entries,
     SparseRankResult,
     added,
-    checked_choice,
     dense_vector,
     left_over,
     of_all_ranks,
@@ -25,7 +24,7 @@ from commbounds.collectives.sparse.entries import (
     strongest,
     without,
 )
-from commbounds.compressors.base import checked_count
+from commbounds.compressors.base import checked_choice, checked_count
 
 Array = NDArray[Any]
 

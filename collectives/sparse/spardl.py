@@ -20,14 +20,13 @@ from commbounds.collectives.sparse.entries import (
     Entries,
     SparseRankResult,
     added,
-    checked_choice,
     dense_vector,
     largest_marked,
     left_over,
     of_all_ranks,
     strongest,
 )
-from commbounds.compressors.base import checked_count
+from commbounds.compressors.base import checked_choice, checked_count, shown
 
 Array = NDArray[Any]
 
@@ -130,7 +129,7 @@ def _checked_sag(h: int, d: int, synchronise: str, sag_entries: int | None) -> i
     if sag_entries is None:
         return h
     if synchronise != "b-sag":
-        raise ValueError(f"sag_entries is for b-sag, got {sag_entries} for {synchronise}")
+        raise ValueError(f"sag_entries must be None but for b-sag, got {shown(sag_entries)} for {synchronise}")
     return checked_count("sag_entries", sag_entries, -(-h // d), h)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
+from commbounds.collectives.dense.messages import ALGORITHMS
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
@@ -19,7 +20,7 @@ from commbounds.collectives.sparse.entries import (
     selected_entries,
     without,
 )
-from commbounds.compressors.base import checked_count
+from commbounds.compressors.base import checked_choice, checked_count
 
 
 @one_program(of_all_ranks)
@@ -56,7 +57,14 @@ def topk_allgather(comm: Communicator, vector: ArrayLike, k: int, *, allgather: 
     >>> result.update, traffic.received
     (array([ 3.,  0., -5.]), array([2, 2]))
     """
-    row = agreed_row(comm, vector, lambda row: {"k": checked_count("k", k, 1, row.size), "allgather": allgather})
+    row = agreed_row(
+        comm,
+        vector,
+        lambda row: {
+            "k": checked_count("k", k, 1, row.size),
+            "allgather": checked_choice("allgather", allgather, ALGORITHMS),
+        },
+    )
     (own,) = selected_entries(row, k)
     parts = [Entries(*block) for block in gathered(comm, own, allgather)]
     update = comm.shared(lambda: dense_sum(parts, row.size, row.dtype))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.cuts import even_cuts
+from commbounds.collectives.dense.messages import ALGORITHMS
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, parcel
@@ -19,14 +20,13 @@ from commbounds.collectives.sparse.entries import (
     Entries,
     SparseRankResult,
     added,
-    checked_choice,
     cut_up,
     dense_vector,
     of_all_ranks,
     selected_entries,
     without,
 )
-from commbounds.compressors.base import checked_count
+from commbounds.compressors.base import checked_choice, checked_count
 
 Array = NDArray[Any]
 _SWITCHES = ("model", "code", "never")
@@ -80,7 +80,7 @@ def topk_dsa(
     def request(row: Array) -> dict[str, Any]:
         most = checked_count("k", k, 1, row.size)
         checked_choice("switch", switch, _SWITCHES)
-        return {"k": most, "switch": switch, "allgather": allgather}
+        return {"k": most, "switch": switch, "allgather": checked_choice("allgather", allgather, ALGORITHMS)}
 
     row = agreed_row(comm, vector, request)
     n, rank, cuts = row.size, comm.rank, even_cuts(row.size, comm.size)

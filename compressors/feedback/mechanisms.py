@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.compressors.base import checked_flag, checked_real
 from commbounds.compressors.feedback.state import Feedback, FeedbackState, checked_gradient, plus
 
 Array = NDArray[Any]
@@ -35,7 +36,7 @@ class Plain(Feedback):
         """The gradient."""
         return gradient.copy(), None
 
-    def after(self, state: FeedbackState, offered: Array, momentum: Array | None, sent: Any) -> FeedbackState:
+    def after(self, state: FeedbackState, offered: Array, beside: Array | None, sent: Any) -> FeedbackState:
         """The same state."""
         return state
 
@@ -74,7 +75,7 @@ class EF14(Feedback):
         with np.errstate(over="ignore"):  # the compressor refuses what overflows
             return state.memory + gradient, None
 
-    def after(self, state: FeedbackState, offered: Array, momentum: Array | None, sent: Any) -> FeedbackState:
+    def after(self, state: FeedbackState, offered: Array, beside: Array | None, sent: Any) -> FeedbackState:
         """The residual e = p - C(p)."""
         return FeedbackState(plus(offered, -1, sent, self.compressor))
 
@@ -112,6 +113,10 @@ class EF21(Feedback):
     dense: bool = True
     adds_up = True
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_flag("dense", self.dense)
+
     def start(self, gradient: ArrayLike) -> FeedbackState:
         """An estimate g that is the gradient, or zero."""
         given = checked_gradient(gradient)
@@ -122,7 +127,7 @@ class EF21(Feedback):
         with np.errstate(over="ignore"):  # the compressor refuses what overflows
             return gradient - state.memory, None
 
-    def after(self, state: FeedbackState, offered: Array, momentum: Array | None, sent: Any) -> FeedbackState:
+    def after(self, state: FeedbackState, offered: Array, beside: Array | None, sent: Any) -> FeedbackState:
         """The estimate g + C(grad - g)."""
         return FeedbackState(plus(state.memory, 1, sent, self.compressor))
 
@@ -168,7 +173,8 @@ class EF21M(Feedback):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.eta <= 1:
+        checked_flag("dense", self.dense)
+        if not 0.0 < checked_real("eta", self.eta) <= 1.0:
             raise ValueError(f"eta must be in (0, 1], got {self.eta}")
 
     def start(self, gradient: ArrayLike) -> FeedbackState:
@@ -188,6 +194,89 @@ class EF21M(Feedback):
         )  # fmt: skip
         return vector, blended
 
-    def after(self, state: FeedbackState, offered: Array, momentum: Array | None, sent: Any) -> FeedbackState:
+    def after(self, state: FeedbackState, offered: Array, beside: Array | None, sent: Any) -> FeedbackState:
         """The estimate g + C(h - g), and h."""
-        return FeedbackState(plus(state.memory, 1, sent, self.compressor), momentum)
+        return FeedbackState(plus(state.memory, 1, sent, self.compressor), beside)
+
+
+@njit(cache=True, nogil=True)
+def _controlled(error, gradient, memory, eta, offered, missing):  # type: ignore[no-untyped-def]
+    # eta e + (grad - g), and e + (grad - g)
+    for i in range(error.size):
+        correction = gradient[i] - memory[i]
+        offered[i] = eta * error[i] + correction
+        missing[i] = error[i] + correction
+
+
+@dataclass(frozen=True)
+class EControl(Feedback):
+    """EF21 whose corrections also send a share eta of the error that has added up (Gao, Islamov, Stich 2023).
+
+    w = eta e + grad - g;  message C(w);  g <- g + C(w);  e <- e + grad - g with the new g.
+
+    Parameters
+    ----------
+    compressor : Compressor or None
+        As in `Feedback`.
+    eta : float
+        Weight of the error in what is compressed, in [0, 1]; 0 is EF21.
+    dense : bool
+        Whether the first gradient is sent whole, so that g begins with it; else g begins with zeros.
+
+    Notes
+    -----
+    Nothing is lost: the estimates of all steps and the error add up to the gradients. While the gradient stands still
+    and ||C(w) - w|| <= q ||w||, eta^2 ||e||^2 + q ||w||^2 shrinks by rho^2 at least, rho = (|b| + sqrt(b^2 + 4 q))/2
+    with b = (1 + q) eta - (1 - q): by q at eta = (1 - q)/(1 + q), and not at all at eta = 2 (1 - q)/(1 + q), above
+    which the compressor that returns 1 + q of its input makes the error grow.
+
+    References
+    ----------
+    Y. Gao, R. Islamov, S. U. Stich, 2023, EControl: fast distributed optimization with compression and error control,
+    arXiv:2311.05645; read in code of others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from commbounds.compressors import TopK
+    >>> control, gradient = EControl(TopK(1), eta=0.5, dense=False), np.array([4.0, 3.0])
+    >>> first, state = control.step(control.start(gradient), gradient)
+    >>> second, state = control.step(state, gradient)
+    >>> first.dense(), second.dense(), state.memory, state.error
+    (array([4., 0.]), array([0. , 4.5]), array([4. , 4.5]), array([0. , 1.5]))
+    """
+
+    eta: float = 0.1
+    dense: bool = True
+    adds_up = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_flag("dense", self.dense)
+        if not 0.0 <= checked_real("eta", self.eta) <= 1.0:
+            raise ValueError(f"eta must be in [0, 1], got {self.eta}")
+
+    def start(self, gradient: ArrayLike) -> FeedbackState:
+        """No error; an estimate g that is the gradient, or zero."""
+        given = checked_gradient(gradient)
+        return FeedbackState(given.copy() if self.dense else np.zeros_like(given), error=np.zeros_like(given))
+
+    def offered(self, state: FeedbackState, gradient: Array) -> tuple[Array, Array | None]:
+        """The vector eta e + grad - g, and the error e + grad - g before anything of it is sent."""
+        if state.error is None:
+            raise ValueError("state must be one of EControl, with an error, got one without")
+        vector, missing = np.empty_like(gradient), np.empty_like(gradient)
+        _controlled(
+            np.ascontiguousarray(state.error).reshape(-1), gradient.reshape(-1),
+            np.ascontiguousarray(state.memory).reshape(-1), gradient.dtype.type(self.eta), vector.reshape(-1),
+            missing.reshape(-1),
+        )  # fmt: skip
+        return vector, missing
+
+    def after(self, state: FeedbackState, offered: Array, beside: Array | None, sent: Any) -> FeedbackState:
+        """The estimate g + C(w), and the error e + grad - g - C(w)."""
+        if beside is None:
+            raise ValueError("beside must be the error before the message, got None")
+        return FeedbackState(
+            plus(state.memory, 1, sent, self.compressor), error=plus(beside, -1, sent, self.compressor)
+        )

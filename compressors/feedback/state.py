@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.compressors.base import Compressor, Message, checked_array
+from commbounds.compressors.base import Compressor, Message, as_array, checked_array, checked_kind, shown
 from commbounds.compressors.sparsifiers.message import Sparse
 
 Array = NDArray[Any]
@@ -23,13 +23,16 @@ class FeedbackState:
     Parameters
     ----------
     memory : array
-        EF14: the residual e. EF21 and EF21M: the estimate g, which the server knows too. Unused by `Plain`.
+        EF14: the residual e. EF21, EF21M and EControl: the estimate g, which the server knows too. Unused by `Plain`.
     momentum : array or None
         EF21M: the averaged gradient h. None for the others.
+    error : array or None
+        EControl: the error e, what the gradients came to less what the estimates came to. None for the others.
     """
 
     memory: Array
     momentum: Array | None = None
+    error: Array | None = None
 
 
 @njit(cache=True, nogil=True)
@@ -64,7 +67,7 @@ class Feedback(ABC):
     Attributes
     ----------
     adds_up : bool
-        Whether the server adds what is sent to what it already has (EF21, EF21M), or forgets that (EF14, none).
+        Whether the server adds what is sent to what it already has (EF21, EF21M, EControl), or forgets that.
     scaled : bool
         Whether `step` is meant to be given the gradient times the step size (EF14).
     """
@@ -75,7 +78,7 @@ class Feedback(ABC):
 
     def __post_init__(self) -> None:
         if self.compressor is not None and not isinstance(self.compressor, Compressor):
-            raise TypeError(f"compressor must be a Compressor or None, got {self.compressor!r}")
+            raise TypeError(f"compressor must be a Compressor or None, got {shown(self.compressor)}")
 
     @abstractmethod
     def start(self, gradient: ArrayLike) -> FeedbackState:
@@ -83,15 +86,16 @@ class Feedback(ABC):
 
     @abstractmethod
     def offered(self, state: FeedbackState, gradient: Array) -> tuple[Array, Array | None]:
-        """The vector to compress, a fresh array, and the momentum after the step."""
+        """The vector to compress, a fresh array, and what `after` needs: EF21M's momentum, EControl's error."""
 
     @abstractmethod
-    def after(self, state: FeedbackState, offered: Array, momentum: Array | None, sent: Any) -> FeedbackState:
+    def after(self, state: FeedbackState, offered: Array, beside: Array | None, sent: Any) -> FeedbackState:
         """The state after the worker `sent` (a message of its compressor, or an array) of what it `offered`."""
 
     def checked_for(self, state: FeedbackState, gradient: ArrayLike) -> Array:
         """`gradient` as an array, if `state` is one of its shape and dtype; whether it is finite shows later."""
-        given = checked_array(gradient, np.asarray(gradient).ndim, finite=False)
+        checked_kind("state", state, FeedbackState)
+        given = _floats(gradient, finite=False)
         if state.memory.shape != given.shape:
             raise ValueError(f"state must be one of gradients of shape {given.shape}, got one of {state.memory.shape}")
         if state.memory.dtype != given.dtype:
@@ -127,11 +131,20 @@ class Feedback(ABC):
         if self.compressor is None:
             raise ValueError("compressor must be given for single steps, got None")
         given = self.checked_for(state, gradient)
-        vector, momentum = self.offered(state, given)
-        message = self.compressor.compress(vector, rng)
-        return message, self.after(state, vector, momentum, message)
+        vector, beside = self.offered(state, given)
+        try:
+            message = self.compressor.compress(vector, rng)
+        except ValueError:
+            checked_gradient(given)  # the compressor looks at what is offered, and would not name the gradient
+            raise
+        return message, self.after(state, vector, beside, message)
 
 
 def checked_gradient(gradient: ArrayLike) -> Array:
     """The gradient as a finite float array of one dimension or two."""
-    return checked_array(gradient, np.asarray(gradient).ndim)
+    return _floats(gradient)
+
+
+def _floats(gradient: ArrayLike, *, finite: bool = True) -> Array:
+    array = as_array(gradient, "gradient")
+    return checked_array(array, 2 if array.ndim == 2 else 1, finite=finite, name="gradient")

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from commbounds.compressors.base import checked_count
+from commbounds.compressors.base import as_array, checked_count, shown
 
 Bytes = NDArray[np.uint8]
 
@@ -117,19 +117,22 @@ def unpacked(planes: Sequence[Bytes], bits: int, n: int) -> Bytes:
     """
     width, count = checked_count("bits", bits, 1, 8), checked_count("n", n)
     expected = [-(-count * part // 8) for part in PLANES[width]]
-    if [plane.size for plane in planes] != expected:
-        raise ValueError(f"planes must have {expected} bytes, got {[plane.size for plane in planes]}")
+    if not isinstance(planes, list | tuple):
+        raise TypeError(f"planes must be a sequence of vectors, got {shown(planes)}")
+    checked = [_checked_codes(plane, "planes") for plane in planes]
+    if [plane.size for plane in checked] != expected:
+        raise ValueError(f"planes must have {expected} bytes, got {[plane.size for plane in checked]}")
     codes, left = np.zeros(count, np.uint8), width
-    for part, plane in zip(PLANES[width], planes, strict=True):
+    for part, plane in zip(PLANES[width], checked, strict=True):
         left -= part
-        _unpack(_checked_codes(plane), np.uint8(left), part, codes)
+        _unpack(plane, np.uint8(left), part, codes)
     return codes
 
 
-def _checked_codes(codes: Bytes) -> Bytes:
-    array = np.asarray(codes)
+def _checked_codes(codes: Bytes, name: str = "codes") -> Bytes:
+    array = as_array(codes, name)
     if array.dtype != np.uint8:
-        raise TypeError(f"codes must be uint8, got {array.dtype}")
+        raise TypeError(f"{name} must be uint8, got {array.dtype}")
     if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"codes must be a vector with at least one entry, got shape {array.shape}")
+        raise ValueError(f"{name} must be a vector with at least one entry, got shape {array.shape}")
     return np.ascontiguousarray(array)

@@ -16,8 +16,11 @@ from commbounds.compressors.base import (
     Compressor,
     Law,
     checked_array,
+    checked_choice,
     checked_count,
     checked_exact,
+    checked_flag,
+    checked_kind,
     product_law,
 )
 from commbounds.compressors.flashcomm._kernels import (
@@ -102,16 +105,16 @@ class GroupQuantizer(Compressor):
     _rounds_randomly: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        checked_count("width", self.width, 1, 8)
-        checked_count("group", self.group, 1, 2**31 - 1)
-        checked_count("theta", self.theta, 1, 127)
+        for name, low, high in (("width", 1, 8), ("group", 1, 2**31 - 1), ("theta", 1, 127)):
+            object.__setattr__(self, name, checked_count(name, getattr(self, name), low, high))
         for name, options in _OPTIONS.items():
-            if getattr(self, name) not in options:
-                raise ValueError(f"{name} must be one of {', '.join(options)}, got {getattr(self, name)!r}")
+            checked_choice(name, getattr(self, name), options)
+        checked_flag("repaired", self.repaired)
+        checked_flag("spikes", self.spikes)
         if self.repaired and self.zero != "float":
-            raise ValueError("repaired needs zero='float'")
+            raise ValueError(f"repaired needs zero='float', got {self.zero!r}")
         if self.zero != "float" and self._rounds_randomly:
-            raise ValueError("stochastic rounding needs zero='float'")
+            raise ValueError(f"stochastic rounding needs zero='float', got {self.zero!r}")
 
     @property
     def top(self) -> int:
@@ -138,6 +141,7 @@ class GroupQuantizer(Compressor):
 
     def decompress(self, message: GroupCodes) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
+        checked_kind("message", message, GroupCodes)
         out, codes = np.empty(message.shape, message.dtype), message.codes
         self._for_groups(out.size, lambda part, groups: self._decode(codes[part], message.ranges, groups, out[part]))
         message.ranges.put_spikes(out)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from commbounds.compressors.base import checked_count, index_bits
+from commbounds.compressors.base import MAX_ENTRIES, as_array, checked_count, checked_kind, index_bits, shown
 from commbounds.compressors.flashcomm.bit_planes import PLANES, Bytes
 from commbounds.compressors.flashcomm.groupquant import GroupQuantizer
 from commbounds.compressors.flashcomm.message import GroupCodes
@@ -48,8 +48,7 @@ def wire_bytes(message: GroupCodes) -> Bytes:
     >>> wire_bytes(message).tolist(), message.bits
     ([156, 0, 60, 0, 0], 40)
     """
-    if not isinstance(message, GroupCodes):
-        raise TypeError(f"message must be a GroupCodes, got {message!r}")
+    checked_kind("message", message, GroupCodes)
     about = message.ranges
     parts = [*message.planes, _bytes_of(about.wire_scale), _bytes_of(about.wire_zero)]
     if about.spikes is not None and about.positions is not None:
@@ -90,12 +89,15 @@ def message_from_bytes(sent: Bytes, quantiser: GroupQuantizer, n: int, dtype: DT
     >>> quantiser.decompress(message_from_bytes(wire_bytes(quantiser.compress(x)), quantiser, 3, x.dtype)).tolist()
     [0.0, 7.0, 1.0]
     """
-    if not isinstance(quantiser, GroupQuantizer):
-        raise TypeError(f"quantiser must be a GroupQuantizer, got {quantiser!r}")
-    entries, kind = checked_count("n", n), np.dtype(dtype)
-    if kind not in (np.dtype(np.float32), np.dtype(np.float64)):
+    checked_kind("quantiser", quantiser, GroupQuantizer)
+    entries = checked_count("n", n, 1, MAX_ENTRIES)
+    try:
+        kind = np.dtype(dtype)
+    except (TypeError, ValueError):
+        raise TypeError(f"dtype must be float32 or float64, got {shown(dtype)}") from None
+    if dtype is None or kind not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise TypeError(f"dtype must be float32 or float64, got {kind}")
-    given = np.asarray(sent)
+    given = as_array(sent, "sent")
     if given.dtype != np.uint8:
         raise TypeError(f"sent must be uint8, got {given.dtype}")
     groups, form = -(-entries // quantiser.group), FORMATS[quantiser.metadata]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,10 +17,13 @@ from commbounds.compressors.base import (
     Compressor,
     Law,
     Message,
+    as_array,
     checked_array,
     checked_count,
     checked_exact,
+    checked_kind,
     checked_rng,
+    shown,
 )
 from commbounds.compressors.lowrank.exact_rank import best_approximation
 
@@ -156,6 +159,7 @@ class _LowRank(Compressor):
 
     def decompress(self, message: Factors) -> NDArray[Any]:
         """The matrix that `message` stands for, with the shape and dtype of the compressed one."""
+        checked_kind("message", message, Factors)
         product, exponent = _product(message.left.astype(np.float64), message.right.astype(np.float64))
         with np.errstate(over="ignore"):
             whole: NDArray[Any] = np.ldexp(product, exponent).astype(message.dtype)
@@ -212,7 +216,7 @@ class PowerSGD(_LowRank):
     )
 
     def __post_init__(self) -> None:
-        checked_count("rank", self.rank)
+        object.__setattr__(self, "rank", checked_count("rank", self.rank))
 
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Factors:
         """The message for `x`, with a fresh Gaussian sketch from `rng`; see `Compressor.compress`."""
@@ -289,7 +293,7 @@ class LowRank(_LowRank):
     )
 
     def __post_init__(self) -> None:
-        checked_count("rank", self.rank)
+        object.__setattr__(self, "rank", checked_count("rank", self.rank))
 
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Factors:
         """The message for `x`; see `Compressor.compress`."""
@@ -301,7 +305,7 @@ class LowRank(_LowRank):
         signs = np.where(left[abs(left).argmax(axis=0), np.arange(self.rank)] < 0, -1.0, 1.0)
         return _rounded_factors(array, left * signs, right * signs, exponent)
 
-    def law(self, x: Sequence[Sequence[Any]]) -> Law:
+    def law(self, x: Any) -> Law:
         """The one outcome, with probability 1, for matrices whose singular values have a closed form.
 
         Parameters
@@ -315,9 +319,11 @@ class LowRank(_LowRank):
         ValueError
             Another matrix, or ragged rows.
         """
-        rows = [checked_exact(row) for row in x]
+        if isinstance(x, str | bytes | Set | Mapping | type) or not hasattr(x, "__len__") or getattr(x, "ndim", 2) != 2:
+            raise TypeError(f"x must be a sequence of rows, got {shown(x)}")
+        rows = [checked_exact(row) for row in (as_array(x) if isinstance(x, np.ndarray) else x)]
         if len({len(row) for row in rows}) != 1:
-            raise ValueError("x must have rows of one length, and at least one")
+            raise ValueError(f"x must have rows of one length, and at least one, got {shown(x)}")
         checked_count("rank", self.rank, 1, min(len(rows), len(rows[0])))
         best = best_approximation(rows, self.rank)
         return exact_law([(Fraction(1), tuple(value for row in best for value in row))])

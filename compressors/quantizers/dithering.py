@@ -18,7 +18,7 @@ from commbounds.compressors._magnitude import finite_largest
 from commbounds.compressors._norms import norm2
 from commbounds.compressors._random import GOLDEN, MIX1, MIX2
 from commbounds.compressors._surds import exact_law, root
-from commbounds.compressors.base import Exact, Law, checked_count, checked_exact, product_law
+from commbounds.compressors.base import Exact, Law, checked_count, checked_exact, checked_kind, product_law
 from commbounds.compressors.quantizers.message import Coded, Counted, Draw, RandomisedQuantiser, code_dtype
 
 MAX_LEVELS = 2**15 - 1
@@ -128,6 +128,7 @@ class _Dithering(RandomisedQuantiser):
 
     def decompress(self, message: Coded) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
+        checked_kind("message", message, Coded)
         levels, norm = float(message.levels), float(message.norm)
         out = np.empty(message.shape, message.dtype)
         for_blocks(out.size, lambda start, stop: _undither(message.codes[start:stop], levels, norm, out[start:stop]))
@@ -213,7 +214,7 @@ class QSGD(_Dithering):
     )
 
     def __post_init__(self) -> None:
-        checked_count("levels", self.levels, 1, MAX_LEVELS)
+        object.__setattr__(self, "levels", checked_count("levels", self.levels, 1, MAX_LEVELS))
 
     @property
     def _levels(self) -> int:
@@ -256,7 +257,7 @@ class MaxDithering(_Dithering):
     )
 
     def __post_init__(self) -> None:
-        checked_count("levels", self.levels, 1, MAX_LEVELS)
+        object.__setattr__(self, "levels", checked_count("levels", self.levels, 1, MAX_LEVELS))
 
     @property
     def _levels(self) -> int:

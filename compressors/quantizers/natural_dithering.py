@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._norms import norm2
 from commbounds.compressors._surds import exact_law, root
-from commbounds.compressors.base import Exact, Law, checked_count, checked_exact, product_law
+from commbounds.compressors.base import Exact, Law, checked_count, checked_exact, checked_kind, product_law
 from commbounds.compressors.quantizers.message import (
     Coded,
     Draw,
@@ -84,7 +84,7 @@ class NaturalDithering(RandomisedQuantiser):
     )
 
     def __post_init__(self) -> None:
-        checked_count("levels", self.levels, 1, MAX_LEVELS)
+        object.__setattr__(self, "levels", checked_count("levels", self.levels, 1, MAX_LEVELS))
 
     def _encoded(self, x: NDArray[Any], draw: Draw) -> Coded:
         norm = norm2(x)
@@ -100,6 +100,7 @@ class NaturalDithering(RandomisedQuantiser):
 
     def decompress(self, message: Coded) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
+        checked_kind("message", message, Coded)
         magnitudes = np.ldexp(float(message.norm), np.arange(1, message.levels + 1) - message.levels)
         return looked_up(message, value_table(magnitudes, message.dtype))
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._magnitude import finite_largest
-from commbounds.compressors.base import Compressor, Exact, Law, checked_array, checked_exact, product_law
+from commbounds.compressors.base import Compressor, Exact, Law, checked_array, checked_exact, checked_kind, product_law
 from commbounds.compressors.quantizers.message import Coded, Draw, RandomisedQuantiser, looked_up, value_table
 
 
@@ -117,6 +117,7 @@ class NaturalCompression(RandomisedQuantiser):
 
     def decompress(self, message: Coded) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
+        checked_kind("message", message, Coded)
         return looked_up(message, _powers_of_two(message.levels, message.dtype))
 
     def law(self, x: Sequence[Any]) -> Law:
@@ -171,6 +172,7 @@ class NearestPower(Compressor):
 
     def decompress(self, message: Coded) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
+        checked_kind("message", message, Coded)
         return looked_up(message, _powers_of_two(message.levels, message.dtype))
 
     def law(self, x: Sequence[Any]) -> Law:

@@ -20,6 +20,7 @@ from commbounds.compressors.base import (
     checked_array,
     checked_count,
     checked_exact,
+    checked_kind,
     index_bits,
 )
 
@@ -75,6 +76,7 @@ class _Signed(Compressor):
 
     def decompress(self, message: Signs) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
+        checked_kind("message", message, Signs)
         scale = message.dtype.type(1 if message.scale is None else message.scale)
         out = np.empty(message.shape, message.dtype)
         for_blocks(out.size, lambda start, stop: _scaled(message.signs[start:stop], scale, out[start:stop]))
@@ -113,7 +115,7 @@ class Sign(_Signed):
     )
 
     def __post_init__(self) -> None:
-        checked_count("zero", self.zero, 0, 1)
+        object.__setattr__(self, "zero", checked_count("zero", self.zero, 0, 1))
 
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Signs:
         """The message for `x`; see `Compressor.compress`."""
@@ -163,7 +165,7 @@ class ScaledSign(_Signed):
     )
 
     def __post_init__(self) -> None:
-        checked_count("zero", self.zero, 0, 1)
+        object.__setattr__(self, "zero", checked_count("zero", self.zero, 0, 1))
 
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Signs:
         """The message for `x`; see `Compressor.compress`."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._magnitude import finite_largest
-from commbounds.compressors.base import Exact, Law, checked_exact, product_law
+from commbounds.compressors.base import Exact, Law, checked_exact, checked_kind, product_law
 from commbounds.compressors.quantizers.message import (
     Coded,
     Draw,
@@ -166,6 +166,7 @@ class StochasticPower(RandomisedQuantiser):
 
     def decompress(self, message: Coded) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
+        checked_kind("message", message, Coded)
         return looked_up(message, _tables(self.base, message.dtype)[1])
 
     def law(self, x: Sequence[Any]) -> Law:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from commbounds.compressors._blocks import BLOCK, for_blocks
 from commbounds.compressors._largest import largest
 from commbounds.compressors._magnitude import finite_largest, magnitude_bits, power_near_inverse
-from commbounds.compressors.base import Law, checked_array, checked_count, checked_exact, index_bits
+from commbounds.compressors.base import MAX_ENTRIES, Law, checked_array, checked_count, checked_exact, index_bits
 from commbounds.compressors.sparsifiers.message import Sparse, Sparsifier
 from commbounds.compressors.sparsifiers.topk import largest_exact
 
@@ -73,7 +73,7 @@ class BlockTopK(Sparsifier):
     k : int
         Blocks kept; 1 <= k <= B.
     block : int
-        Entries per block; >= 1.
+        Entries per block; in [1, 2^31 - 1].
 
     Notes
     -----
@@ -100,8 +100,8 @@ class BlockTopK(Sparsifier):
     )
 
     def __post_init__(self) -> None:
-        checked_count("k", self.k)
-        checked_count("block", self.block)
+        object.__setattr__(self, "k", checked_count("k", self.k))
+        object.__setattr__(self, "block", checked_count("block", self.block, 1, MAX_ENTRIES))
 
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Sparse:
         """The k blocks of `x` of largest norm.
@@ -136,7 +136,7 @@ class BlockTopK(Sparsifier):
 
         for_blocks(array.size, work, self.block * -(-BLOCK // self.block))
         kept, _ = largest(squares, k)
-        indices = (kept.astype(np.int64)[:, None] * self.block + np.arange(self.block)).ravel()
+        indices = (kept.astype(np.int64)[:, None] * self.block + np.arange(min(self.block, array.size))).ravel()
         indices = indices[indices < array.size].astype(np.int32)
         return Sparse(array.shape, array.dtype, indices, array[indices], k * index_bits(blocks))
 
@@ -186,8 +186,8 @@ class ChunkTopK(Sparsifier):
     )
 
     def __post_init__(self) -> None:
-        checked_count("chunk", self.chunk)
-        checked_count("k", self.k, 1, self.chunk)
+        object.__setattr__(self, "chunk", checked_count("chunk", self.chunk, 1, MAX_ENTRIES))
+        object.__setattr__(self, "k", checked_count("k", self.k, 1, self.chunk))
 
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Sparse:
         """The k largest entries of every chunk of `x`.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.compressors.base import Compressor, Message
+from commbounds.compressors.base import Compressor, Message, checked_kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,4 +51,5 @@ class Sparsifier(Compressor):
 
     def decompress(self, message: Sparse) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
+        checked_kind("message", message, Sparse)
         return message.dense()

@@ -22,6 +22,7 @@ from commbounds.compressors.base import (
     checked_array,
     checked_count,
     checked_exact,
+    checked_flag,
     checked_rng,
     index_bits,
     merged_law,
@@ -118,9 +119,8 @@ class RandK(Sparsifier):
     )
 
     def __post_init__(self) -> None:
-        checked_count("k", self.k)
-        if not isinstance(self.scaled, bool):
-            raise TypeError(f"scaled must be True or False, got {self.scaled!r}")
+        object.__setattr__(self, "k", checked_count("k", self.k))
+        object.__setattr__(self, "scaled", checked_flag("scaled", self.scaled))
 
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Sparse:
         """A random subset of the entries of `x`.

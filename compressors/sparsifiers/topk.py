@@ -58,7 +58,7 @@ class TopK(Sparsifier):
     )
 
     def __post_init__(self) -> None:
-        checked_count("k", self.k)
+        object.__setattr__(self, "k", checked_count("k", self.k))
 
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Sparse:
         """The k largest entries of `x`.

@@ -22,6 +22,7 @@ from commbounds.compressors.base import (
     Message,
     checked_array,
     checked_exact,
+    checked_kind,
     checked_rng,
     index_bits,
     merged_law,
@@ -289,6 +290,7 @@ class Identity(Compressor):
 
     def decompress(self, message: Dense) -> NDArray[Any]:
         """The values of `message`, copied."""
+        checked_kind("message", message, Dense)
         return message.values.copy()
 
     def law(self, x: Sequence[Any]) -> Law:

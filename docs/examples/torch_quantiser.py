@@ -63,8 +63,8 @@ def one_step(x):
 
 CLAIMS = [cf.AbsoluteError(half_step), cf.ScaleEquivariant(), cf.SignSymmetric()]
 
-right = cf.Codec(cf.on_torch(quantised), CLAIMS, name="int8")
-broken = cf.Codec(cf.on_torch(careless), CLAIMS, name="int8, careless")
+right = cf.Codec(cf.on_torch(quantised), CLAIMS, magnitudes=(0.0, 3e38), name="int8")
+broken = cf.Codec(cf.on_torch(careless), CLAIMS, magnitudes=(0.0, 3e38), name="int8, careless")
 
 AFFINE = (fake_per_tensor, fake_per_channel, per_tensor)
 STEP = [cf.AbsoluteError(one_step)]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import click
+
+from commbounds._count import Count
+from commbounds._index import meant
+from commbounds._progress import Progress, compiling_here, progress
 
 
 def _matching(patterns: tuple[str, ...], names: Any, what: str) -> list[str]:
@@ -15,51 +18,83 @@ def _matching(patterns: tuple[str, ...], names: Any, what: str) -> list[str]:
 
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
-            raise click.UsageError(f"no {what} matches {pattern!r}")
+            raise click.UsageError(f"no {what} matches {pattern!r}{meant(pattern, names)}")
     return [name for name in names if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)]
 
 
 @click.command()
 @click.argument("patterns", nargs=-1)
-def certificates(patterns: tuple[str, ...]) -> None:
+@click.option(
+    "--every",
+    type=Count(),
+    help="Besides, run the kernels that they name on every such pattern; odd. 17 is about a sixteenth of all.",
+)
+def certificates(patterns: tuple[str, ...], every: int | None) -> None:
     """Check the certificates of the claims that match PATTERNS (all without), a line each.
 
-    Exits with 1 if one does not prove its claim, or refute it by a counterexample.
+    Exits with 1 if one does not prove its claim, or refute it by a counterexample, and, with --every, if a kernel is
+    not its definition.
     """
     from time import perf_counter
 
     from commbounds.verify import certify
+    from commbounds.verify.certify.exhaustion import ran_share, runs, runs_of
 
+    if every is not None and every % 2 == 0:
+        raise click.UsageError(f"--every must be odd, got {every}: the last bit of all patterns would be zero")
     names = _matching(patterns, certify.files(), "certificate")
     refused = 0
+    again: dict[str, None] = {}
     for name in names:
         start = perf_counter()
         try:
             certificate = certify.load(name)
             certify.check(certificate)
+            found = runs_of(certificate) if every is not None else ()
+            again |= dict.fromkeys(found)
             line = f"{certificate.kind:14}  {name}: {certificate.scope}"
         except certify.CertificateError as error:
             refused += 1
             line = f"{click.style('refused', fg='red'):14}  {name}: {error}"
         click.echo(f"{1e3 * (perf_counter() - start):8.1f} ms  {line}")
     click.echo(f"{len(names)} certificates, " + (f"{refused} refused" if refused else "all check"))
+    if every is not None:
+        for name in again:
+            start = perf_counter()
+            try:
+                line = f"{ran_share(name, every):10} patterns of {runs()[name].patterns * runs()[name].each}"
+            except certify.CertificateError as error:
+                refused += 1
+                line = f"{click.style('refused', fg='red')}  {error}"
+            click.echo(f"{1e3 * (perf_counter() - start):8.1f} ms  {'run':14}  {name}: {line}")
     sys.exit(1 if refused else 0)
 
 
-@cache
-def _run_all(name: str) -> dict[str, Any]:
-    """The record of a run over every bit pattern, with a bar on the terminal; claims share it."""
-    from commbounds.verify.certify.exhaustion import ran
+class _AllRuns:
+    """The records of runs over every bit pattern, each made once: claims share them."""
 
-    with click.progressbar(length=1000, label=name, file=sys.stderr) as bar:
-        return ran(name, lambda share: bar.update(int(1000 * share) - bar.pos))
+    def __init__(self, shown: Progress) -> None:
+        self._shown = shown
+        self._records: dict[str, dict[str, Any]] = {}
+        self.share = 0.0
+        """Of a claim's work that was counted while its kernel ran."""
+
+    def __call__(self, name: str) -> dict[str, Any]:
+        from commbounds.verify.certify.exhaustion import ran
+
+        if name not in self._records:
+            self._records[name] = ran(name, self._count)
+        return self._records[name]
+
+    def _count(self, share: float) -> None:
+        more = max(0.0, min(share, 1.0) - self.share)
+        self.share += more
+        self._shown.advance(count=0, weight=more)
 
 
 @click.command()
 @click.argument("patterns", nargs=-1, required=True)
-@click.option(
-    "--degree", type=click.IntRange(1, 12), default=6, show_default=True, help="Most conditions in a product."
-)
+@click.option("--degree", type=Count(1, 12), default=6, show_default=True, help="Most conditions in a product.")
 @click.option(
     "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="For a claim."
 )
@@ -77,22 +112,30 @@ def certify(patterns: tuple[str, ...], degree: int, seconds: float, out: Path | 
     from commbounds.verify.certify.finder import NotFoundError, find, find_point
 
     names = _matching(patterns, {**proofs.models(), **proofs.refutations()}, "model")
+    places = {name: out if out is not None else folder(name.partition(".")[0]) for name in names}
+    homeless = [name for name, place in places.items() if place is None]
+    if homeless:
+        raise click.UsageError(f"the column of {homeless[0]} has no folder: say --out")
     missing = 0
-    for name in names:
-        where = out if out is not None else folder(name.partition(".")[0])
-        if where is None:
-            raise click.UsageError(f"the column of {name} has no folder: say --out")
-        start = perf_counter()
-        try:
-            if name in proofs.refutations():
-                found = find_point(proofs.refutations()[name])
-            else:
-                found = find(proofs.models()[name], degree, seconds, _run_all if exhaustive else None)
-            save(found, where)
-            line = f"{found.kind:14}  {name}: {found.scope}"
-        except NotFoundError as error:
-            missing += 1
-            line = f"{click.style('none', fg='red'):14}  {name}: {error}"
-        click.echo(f"{perf_counter() - start:8.2f} s  {line}")
+    with progress("claims") as shown:
+        shown.watch(compiling_here())
+        shown.expect(len(names))
+        run_all = _AllRuns(shown)
+        for name in names:
+            start = perf_counter()
+            run_all.share = 0.0
+            shown.doing(name)
+            try:
+                if name in proofs.refutations():
+                    found = find_point(proofs.refutations()[name])
+                else:
+                    found = find(proofs.models()[name], degree, seconds, run_all if exhaustive else None)
+                save(found, Path(str(places[name])))
+                line = f"{found.kind:14}  {name}: {found.scope}"
+            except NotFoundError as error:
+                missing += 1
+                line = f"{click.style('none', fg='red'):14}  {name}: {error}"
+            shown.advance(weight=1.0 - run_all.share)
+            shown.show(f"{perf_counter() - start:8.2f} s  {line}")
     click.echo(f"{len(names) - missing} certificates found" + (f", {missing} not" if missing else ""))
     sys.exit(1 if missing else 0)

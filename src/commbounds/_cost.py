@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from commbounds._count import WHOLE
+
 if TYPE_CHECKING:
     from commbounds.theory.cost import Cost, Machine, Schedule
 
@@ -23,15 +25,15 @@ def _number(value: Any) -> Any:
 
 @click.command()
 @click.argument("names", nargs=-1)
-@click.option("--P", "ranks", type=int, default=16, show_default=True, help="Ranks.")
-@click.option("--n", "entries", type=int, default=1_000_000, show_default=True, help="Words of a vector.")
-@click.option("--k", "selected", type=int, default=None, help="Entries that a rank selects; default: 1 % of n.")
+@click.option("--P", "ranks", type=WHOLE, default=16, show_default=True, help="Ranks.")
+@click.option("--n", "entries", type=WHOLE, default=1_000_000, show_default=True, help="Words of a vector.")
+@click.option("--k", "selected", type=WHOLE, default=None, help="Entries that a rank selects; default: 1 % of n.")
 @click.option("--alpha", default="1e-6", show_default=True, help="Seconds a step.")
 @click.option("--beta", default="3.2e-10", show_default=True, help="Seconds a word (4 bytes at 100 Gbit/s).")
 @click.option("--gamma", default="0", show_default=True, help="Seconds an addition.")
-@click.option("--teams", type=int, default=2, show_default=True, help="Teams of SparDL's R-SAG and B-SAG.")
-@click.option("--kept", type=int, default=None, help="Entries of a block that B-SAG keeps; default: ceil(k/P).")
-@click.option("--nodes", type=int, default=None, help="Nodes: ranks of a node talk at the prices of the next two.")
+@click.option("--teams", type=WHOLE, default=2, show_default=True, help="Teams of SparDL's R-SAG and B-SAG.")
+@click.option("--kept", type=WHOLE, default=None, help="Entries of a block that B-SAG keeps; default: ceil(k/P).")
+@click.option("--nodes", type=WHOLE, default=None, help="Nodes: ranks of a node talk at the prices of the next two.")
 @click.option("--alpha-intra", default="2e-7", show_default=True, help="Seconds a step within a node.")
 @click.option("--beta-intra", default="2e-11", show_default=True, help="Seconds a word within a node.")
 @click.option("--crossover", nargs=2, metavar="A B", default=None, help="Where A beats B, over k, P and n.")

@@ -44,6 +44,8 @@ class _ClaimItem(pytest.Item):
             self._function()
         if finding.verdict == "fail":
             raise ClaimFailed(finding)
+        if finding.verdict == "expected failure":
+            pytest.xfail(f"{finding.expected}: {finding.message}")
         if finding.verdict == "not judged":
             pytest.skip(f"not judged: {finding.message}")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from commbounds._count import integer
+from commbounds._progress import compiling_here, progress
 from commbounds._terminal import console, escape
 
 if TYPE_CHECKING:
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 
 def _numbers(_context: Any, _parameter: Any, value: str) -> tuple[int, ...]:
     parts = [part.strip() for part in value.split(",") if part.strip()]
-    if not parts or not all(part.isdecimal() and int(part) >= 1 for part in parts):
+    numbers = [integer(part) for part in parts]
+    whole = [number for number in numbers if number is not None and number >= 1]
+    if not whole or len(whole) < len(numbers):
         raise click.BadParameter(f"numbers of ranks are 1 or more, with commas between them, got {value!r}")
-    return tuple(dict.fromkeys(map(int, parts)))
+    return tuple(dict.fromkeys(whole))
 
 
 @click.command()
@@ -90,14 +93,15 @@ def _compared(world: World, names: list[str], sizes: tuple[int, ...], quiet: boo
     from commbounds.verify.pairing import compared
     from commbounds.verify.pairings import PAIRINGS
 
-    status: AbstractContextManager[Any] = nullcontext() if quiet else console(stderr=True).status("")
     found = []
-    with status as shown:
+    with progress("pairs of a collective and a number of ranks", quiet) as shown:
+        shown.watch(compiling_here())
+        shown.expect(len(names) * len(sizes))
         for name in names:
             for P in sizes:
-                if shown is not None:
-                    shown.update(f"{name}, {P} ranks")
+                shown.doing(f"{name}, {P} ranks")
                 found += compared(PAIRINGS[name], P, world)
+                shown.advance()
     return found
 
 

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
-from commbounds._terminal import WORKER_OPTIONS, console, workers
+from commbounds._index import indexed_replays, of_names
+from commbounds._progress import progress
+from commbounds._running import WORKER_OPTIONS, compiling, workers
+from commbounds._terminal import console, row, width_of_output
+
+if TYPE_CHECKING:
+    from commbounds.verify.replay import Table
 
 
 @click.command()
@@ -20,33 +27,44 @@ def replay(name: str | None, budget: str, seed: int, jobs: int | None, executor:
 
     Exits with 1 if something that the publication determines comes out differently.
     """
-    from importlib import import_module
-
-    from rich.markup import escape
-    from rich.table import Table
-
-    from commbounds.verify.replay import replayed
-    from commbounds.verify.replays import REPLAYS
-
+    known = indexed_replays()
     if name is None:
-        for known in REPLAYS:
-            click.echo(known)
+        widest = max(map(len, known), default=0)
+        for each, about in known.items():
+            click.echo(row([each], [widest], about, width_of_output()))
         return
-    if name not in REPLAYS:
-        raise click.UsageError(f"no replay is called {name!r}; there are {', '.join(REPLAYS)}")
+    of_names(name, known, "replay")
     agrees = True
-    published = import_module(REPLAYS[name]).replay
-    with workers(executor, jobs) as pool, console(stderr=True).status(f"replaying {name}"):
-        for shown in replayed(published, budget, seed, pool):
-            console().print(f"[bold]{escape(shown.title)}[/]")
-            table = Table(box=None, pad_edge=False)
-            for heading in shown.headings:
-                table.add_column(escape(heading), no_wrap=True)
-            for row in shown.rows:
-                table.add_row(*map(escape, row))
-            console().print(table)
-            if shown.note:
-                console().print(escape(shown.note))
-            console().print()
-            agrees &= shown.agrees
+    with workers(executor, jobs) as pool, progress("tables") as shown:
+        from importlib import import_module
+
+        from commbounds.verify.replay import replayed
+        from commbounds.verify.replays import REPLAYS
+
+        published = import_module(REPLAYS[name]).replay
+        shown.watch(compiling(pool))
+        shown.expect(len(published(budget, seed)))
+        for table in replayed(published, budget, seed, pool):
+            shown.advance(table.title)
+            shown.show(_printed(table))
+            agrees &= table.agrees
     sys.exit(0 if agrees else 1)
+
+
+def _printed(table: Table) -> str:
+    """A table as text, with its title and how to read it, and an empty line."""
+    from rich.markup import escape
+    from rich.table import Table as Drawn
+
+    terminal = console()
+    drawn = Drawn(box=None, pad_edge=False)
+    for heading in table.headings:
+        drawn.add_column(escape(heading), no_wrap=True)
+    for cells in table.rows:
+        drawn.add_row(*map(escape, cells))
+    with terminal.capture() as captured:
+        terminal.print(f"[bold]{escape(table.title)}[/]")
+        terminal.print(drawn)
+        if table.note:
+            terminal.print(escape(table.note))
+    return str(captured.get())

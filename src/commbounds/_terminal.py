@@ -1,20 +1,20 @@
-"""What the commands share: running claims with a progress bar, and showing claims and findings."""
+"""What commands print: claims, findings, and words that a terminal does not take for orders."""
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Executor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from commbounds._index import IndexEntry
     from commbounds.theory import Claim, Hypothesis
     from commbounds.verify import Finding
-    from commbounds.verify.exhibit import Exhibit
 
 
 _COLOURS = {
@@ -29,6 +29,10 @@ _COLOURS = {
 
 _WIDTH_OF_A_PIPE = 200
 """A pipe gets whole lines, whatever the width of the terminal behind it."""
+_ROOM_BESIDE = 40
+"""Letters that a text needs beside the cells of its line: with fewer it goes below them."""
+_INDENT = "    "
+"""What a text below its cells begins with."""
 
 
 def console(stderr: bool = False) -> Any:
@@ -51,23 +55,55 @@ def escape(text: str) -> str:
     return escape(plain(text))
 
 
-def print_claims(claims: Sequence[Claim]) -> None:
-    """Print one line a claim, and how many there are; without rich, which takes a second for the whole book."""
-    import shutil
+def width_of_output() -> int:
+    """Letters on a line of standard output."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
+
+
+def row(cells: Sequence[str], widths: Sequence[int], text: str, width: int, *colours: str | None) -> str:
+    """A line of cells with `text` behind them, which goes on below where it is too long; without rich, which is slow.
+
+    Parameters
+    ----------
+    cells : sequence of str
+        All but the last cell.
+    widths : sequence of int
+        Of their columns.
+    text : str
+        The last cell; below the others, where there is no room beside them.
+    width : int
+        Letters on a line, as far as the cells leave room.
+    colours : str or None
+        Of cells, from the first; and then of the text.
+    """
     from textwrap import wrap
 
-    rows = [("claim", "kind", "stands", "source", "statement")]
-    rows += [(c.name, str(c.kind), str(c.stands), str(c.source.tag), c.title) for c in claims]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:4]
     margin = sum(widths) + 2 * len(widths)
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
-    for place, (*words, statement) in enumerate(rows):
-        cells = [word.ljust(size) for word, size in zip(words, widths, strict=True)]
-        if place:
-            cells[2] = click.style(cells[2], fg="green" if words[2] == "holds" else "red")
-        lines = ("\n" + " " * margin).join(wrap(statement, max(width - margin, 40)))
-        line = "  ".join([*cells, lines])
-        click.echo(line if place else click.style(line, bold=True))
+    beside = width - margin >= _ROOM_BESIDE
+    start = " " * margin if beside else _INDENT
+    lines = wrap(text, max(width - len(start), _ROOM_BESIDE), break_on_hyphens=False)
+    padded = [cell.ljust(size) for cell, size in zip(cells, widths, strict=True)]
+    shown = [
+        click.style(cell, fg=colour) if colour else cell for cell, colour in zip_longest(padded, colours[: len(padded)])
+    ]
+    colour = colours[len(padded)] if len(colours) > len(padded) else None
+    lines = [click.style(line, fg=colour) if colour else line for line in lines]
+    head = "  ".join(shown)
+    if beside:
+        return "  ".join([head, f"\n{start}".join(lines)]) if lines else head.rstrip()
+    return "\n".join([head.rstrip(), *(start + line for line in lines)])
+
+
+def print_claims(claims: Sequence[IndexEntry]) -> None:
+    """Print a line a claim, or two where the terminal is narrow, and how many there are."""
+    headings = ("claim", "kind", "stands", "source")
+    cells = [(c.name, c.kind, c.stands, c.tag) for c in claims]
+    widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
+    width = width_of_output()
+    click.echo(click.style(row(headings, widths, "statement", width), bold=True))
+    for entry, words in zip(claims, cells, strict=True):
+        colour = "green" if entry.stands == "holds" else "red"
+        click.echo(row(words, widths, entry.title, width, None, None, colour))
     click.echo(f"{len(claims)} claims")
 
 
@@ -112,11 +148,21 @@ def _hypothesis(hypothesis: Hypothesis) -> str:
     return f"{hypothesis.name}: {hypothesis.statement}"
 
 
+def _certified(claim: Claim) -> bool:
+    """Whether a certificate lies beside the claim; what reads it takes seconds to import."""
+    from commbounds.columns import part
+
+    folders = getattr(part("theory", claim.name.partition(".")[0]), "__path__", ())
+    return any((Path(folder) / "certificates" / f"{claim.name}.json").exists() for folder in folders)
+
+
 def _proved(claim: Claim) -> str:
     """Scope, model and tie of the claim's certificate; empty without one."""
+    if not _certified(claim):
+        return ""
     from commbounds.verify import certify
 
-    if claim.name not in certify.files() or claim.name not in certify.models():
+    if claim.name not in certify.models():
         return ""
     model, certificate = certify.models()[claim.name], certify.load(claim.name)
     return f"for {certificate.scope}\n  model: {model.words}\n  tied to the implementation by {', '.join(model.tie)}"
@@ -124,40 +170,76 @@ def _proved(claim: Claim) -> str:
 
 def _refuted(claim: Claim) -> str:
     """The smallest counterexample, its model and tie; empty where no certificate holds one."""
+    if not _certified(claim):
+        return ""
     from commbounds.verify import certify
 
-    if claim.name not in certify.files() or claim.name not in certify.refutations():
+    if claim.name not in certify.refutations():
         return ""
     refutation, certificate = certify.refutations()[claim.name], certify.load(claim.name)
     found = certificate.scope.removeprefix("refuted ")
     return f"{found}\n  model: {refutation.words}\n  tied to the implementation by {refutation.tie}"
 
 
+class FindingRows:
+    """Findings as lines of a table, whose widths are known before any of them is.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The claims that there will be findings of.
+    """
+
+    _HEADINGS = ("claim", "verdict", "the book", "tightness", "pinned")
+
+    def __init__(self, names: Sequence[str]) -> None:
+        from commbounds.theory import claims
+
+        self._stands = {name: str(claims()[name].stands) for name in names}
+        longest = [max((len(name) for name in names), default=0), max(map(len, _COLOURS))]
+        longest += [max((len(stands) for stands in self._stands.values()), default=0), 0, 0]
+        self._widths = [max(size, len(heading)) for size, heading in zip(longest, self._HEADINGS, strict=True)]
+        self._width = width_of_output()
+
+    def heading(self) -> str:
+        """What the columns are."""
+        return click.style(row(self._HEADINGS, self._widths, "evidence", self._width), bold=True)
+
+    def short(self, finding: Finding) -> str:
+        """Verdict and name of a finding; and why it is not as the book says, where it is not."""
+        verdict = str(finding.verdict)
+        wrong = "" if finding.as_stated else click.style(f"  {plain(finding.message)}", fg="red")
+        return click.style(verdict.ljust(self._widths[1]), fg=_COLOURS[verdict]) + f"  {finding.claim}{wrong}"
+
+    def line(self, finding: Finding) -> str:
+        """A finding; why it is not as the book says, where it is not, before its evidence."""
+        tightness = "" if finding.tightness is None else f"{finding.tightness:.4g}"
+        told = [] if finding.as_stated else [plain(finding.message)]
+        told += [finding.refuted_at] if finding.refuted_at else []
+        told += [f"proved for {finding.proved_for}"] if finding.proved_for else []
+        told += [", ".join(f"{e.method} {e.cases}" for e in finding.evidence)]
+        verdict = str(finding.verdict)
+        colours = (None, _COLOURS[verdict], None if finding.as_stated else "red", None, None)
+        text = "; ".join(part for part in told if part)
+        numbers = (tightness.rjust(self._widths[3]), _pinned([finding]).rjust(self._widths[4]))
+        cells = (finding.claim, verdict, self._stands[finding.claim], *numbers)
+        return row(cells, self._widths, text, self._width, *colours, None if finding.as_stated else "red")
+
+
 def print_findings(findings: list[Finding]) -> None:
     """Print one line a finding, and how many of each verdict there are."""
+    rows = FindingRows([finding.claim for finding in findings])
+    click.echo(rows.heading())
+    for finding in findings:
+        click.echo(rows.line(finding))
+    print_summary(findings)
+
+
+def print_summary(findings: list[Finding]) -> None:
+    """Print how many findings of each verdict there are, by column where there are several."""
     from collections import Counter
 
-    from rich.table import Table
-
-    from commbounds import theory
-
-    table = Table(box=None, pad_edge=False)
-    for heading in ("claim", "verdict", "the book", "tightness", "pinned", "evidence"):
-        right = heading in ("tightness", "pinned")
-        table.add_column(heading, no_wrap=heading in ("claim", "verdict"), justify="right" if right else "left")
-    for finding in findings:
-        stands = theory.claims()[finding.claim].stands
-        tightness = "" if finding.tightness is None else f"{finding.tightness:.4g}"
-        evidence = ", ".join(f"{e.method} {e.cases}" for e in finding.evidence)
-        if finding.proved_for:
-            evidence = f"proved for {finding.proved_for}; {evidence}"
-        if finding.refuted_at:
-            evidence = f"{finding.refuted_at}; {evidence}"
-        agrees = str(stands) if finding.as_stated else f"[bold red]{stands}: {escape(finding.message)}[/]"
-        verdict = f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]"
-        table.add_row(finding.claim, verdict, agrees, tightness, _pinned([finding]), escape(evidence))
     terminal = console()
-    terminal.print(table)
     if len({f.claim.partition(".")[0] for f in findings}) > 1:
         terminal.print()
         terminal.print(_by_column(findings))
@@ -213,127 +295,3 @@ def print_deaf(findings: Sequence[Finding]) -> None:
     for claim, what, why in told:
         click.echo(f"{claim}  {what}  " + (f"[{why}]" if why else click.style("no reason", fg="red")))
     click.echo(f"{len(told)} things that no case tested")
-
-
-WORKER_OPTIONS = (
-    click.option("--jobs", type=click.IntRange(1), default=None, help="Processes; default: one a processor."),
-    click.option(
-        "--executor",
-        default="process",
-        show_default=True,
-        metavar="WHERE",
-        help="process, dask:ADDRESS, dask:local, or mpi under mpirun.",
-    ),
-)
-"""What a command passes on to `workers`."""
-
-
-@contextmanager
-def workers(where: str, jobs: int | None) -> Iterator[Executor | None]:
-    """The executor of a command; under ``mpirun`` only the first rank comes back from here, and goes on."""
-    from commbounds.verify.executors import TaskLost, executor
-
-    with ExitStack() as stack:
-        try:
-            chosen = stack.enter_context(executor(where, jobs))
-        except (ValueError, ImportError, ConnectionError) as error:
-            raise click.UsageError(str(error)) from error
-        try:
-            yield chosen
-        except (TaskLost, CancelledError) as error:
-            raise _Stopped(str(error) or "the cluster has given up its tasks") from error
-
-
-class _Stopped(click.ClickException):
-    """Neither the findings nor the usage are wrong: the workers failed."""
-
-    exit_code = 3
-
-
-def verified(
-    patterns: tuple[str, ...], budget: str, seed: int, executor: Executor | None, out: Path | None
-) -> list[Finding]:
-    """Findings of a run with a progress bar on standard error."""
-    from commbounds.verify import engine
-
-    patterns = patterns or ("*",)
-    try:
-        names = engine.select(patterns)
-        with _interruptible(out), _progress(len(names)) as advance:
-            several = executor if len(names) > 1 else None  # one is made here sooner than elsewhere
-            return engine.run(patterns, budget, seed, several, out=out, progress=lambda f: advance(f.claim))
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-
-
-def exhibited(
-    findings: Path | None,
-    patterns: tuple[str, ...],
-    budget: str,
-    seed: int,
-    executor: Executor | None,
-    out: Path | None,
-) -> list[Exhibit]:
-    """The matching exhibits: those that lie beside a file of findings, or new ones with a progress bar."""
-    from commbounds.verify import exhibition
-
-    patterns = patterns or ("*",)
-    try:
-        if findings is not None:
-            beside = findings.with_name("exhibits.jsonl")
-            loaded = exhibition.load_exhibits(beside) if beside.exists() else []
-            wanted = set(exhibition.select_exhibits(patterns))
-            return [exhibit for exhibit in loaded if exhibit.name in wanted]
-        names = exhibition.select_exhibits(patterns)
-        with _interruptible(out), _progress(len(names)) as advance:
-            several = executor if len(names) > 1 else None
-            return exhibition.exhibit_all(patterns, budget, seed, several, out=out, progress=advance)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-
-
-@contextmanager
-def _interruptible(out: Path | None) -> Iterator[None]:
-    """Ctrl-C ends the program with a word on how to go on."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        where = f"; the same command goes on from {out}" if out else ""
-        click.echo(f"interrupted{where}", err=True)
-        sys.exit(130)
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[str], None]]:
-    """A progress bar on standard error; what moves it takes the name of what is done."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda name: bar.update(task, advance=1, description=name)
-
-
-def given_or_verified(
-    findings: Path | None,
-    patterns: tuple[str, ...],
-    budget: str,
-    seed: int,
-    executor: Executor | None,
-    out: Path | None,
-) -> list[Finding]:
-    """The matching findings of a file, or of a new run."""
-    import fnmatch
-
-    from commbounds.verify import engine
-
-    if findings is None:
-        return verified(patterns, budget, seed, executor, out)
-    try:
-        loaded = engine.load(findings)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-    chosen = [f for f in loaded if any(fnmatch.fnmatch(f.claim, p) for p in patterns or ("*",))]
-    if not chosen:
-        raise click.UsageError(f"{findings} holds no finding that matches")
-    return chosen

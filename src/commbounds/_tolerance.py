@@ -8,25 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from commbounds._count import WHOLE
+
 if TYPE_CHECKING:
     from commbounds.theory.precision.tolerance import Tolerance
 
 
 @click.command()
 @click.argument("op", default="allreduce")
-@click.option("--P", "ranks", type=int, required=True, help="Ranks.")
-@click.option("--n", "entries", type=int, default=1, show_default=True, help="Entries, which share --probability.")
+@click.option("--P", "ranks", type=WHOLE, required=True, help="Ranks.")
+@click.option("--n", "entries", type=WHOLE, default=1, show_default=True, help="Entries, which share --probability.")
 @click.option("--dtype", default="float32", show_default=True, help="Format of what is sent, and of the result.")
 @click.option("--accumulate", default=None, help="Format of the additions; default: --dtype.")
 @click.option(
     "--schedule", default="ring", show_default=True, help="ring, tree, direct, any ...: the order of additions."
 )
-@click.option("--nodes", type=int, default=None, help="Nodes of the hierarchical schedule.")
+@click.option("--nodes", type=WHOLE, default=None, help="Nodes of the hierarchical schedule.")
 @click.option(
     "--average", default=None, help="Of a mean: divided before, after, or any (either, or times a rounded 1/P)."
 )
-@click.option("--bits", type=int, default=None, help="Bits of the codes of a quantised all-reduce.")
-@click.option("--group", type=int, default=None, help="Entries that share a scale, with --bits.")
+@click.option("--bits", type=WHOLE, default=None, help="Bits of the codes of a quantised all-reduce.")
+@click.option("--group", type=WHOLE, default=None, help="Entries that share a scale, with --bits.")
 @click.option("--rounding", default="nearest", show_default=True, help="nearest or stochastic.")
 @click.option(
     "--probability", type=float, default=1e-9, show_default=True, help="Of a false alarm of the probable bound."

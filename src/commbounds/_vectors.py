@@ -7,6 +7,9 @@ from pathlib import Path
 
 import click
 
+from commbounds._progress import compiling_here, progress
+from commbounds.folders import require_writable
+
 
 @click.command()
 @click.argument("patterns", nargs=-1)
@@ -24,19 +27,27 @@ def vectors(patterns: tuple[str, ...], out: Path | None, check: Path | None) -> 
     """
     if (out is None) == (check is None):
         raise click.UsageError("give either --out DIR or --check DIR")
-    from commbounds.verify import vectors as made
-
-    try:
-        names = made.chosen(patterns)
-        if out is not None:
-            made.checked_folder(out)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
     if out is not None:
-        files = made.written(out, patterns)
+        try:
+            require_writable(out)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+    with progress("subjects") as shown:
+        from commbounds.verify import vectors as made
+
+        try:
+            names = made.chosen(patterns)
+            if out is not None:
+                made.checked_folder(out)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+        shown.watch(compiling_here())
+        shown.expect(len(names))
+        files = made.written(out, patterns, shown.advance) if out is not None else []
+        found = made.differences(check, patterns, shown.advance) if check is not None else []
+    if out is not None:
         click.echo(f"{len(files)} files about {len(names)} subjects in {out}")
         return
-    found = made.differences(check, patterns) if check is not None else []
     for line in found:
         click.echo(line)
     click.echo(f"{len(names)} subjects: " + (f"{len(found)} differences" if found else "all agree"))

@@ -13,31 +13,21 @@ from commbounds import __version__
 from commbounds._certificates import certificates, certify
 from commbounds._check import check
 from commbounds._cost import cost
+from commbounds._count import Count
+from commbounds._demo import demo
+from commbounds._index import check_patterns, indexed_claims, known_claim
+from commbounds._progress import compiling_here, progress
 from commbounds._ranks import ranks
 from commbounds._replay import replay
-from commbounds._terminal import (
-    WORKER_OPTIONS,
-    console,
-    exhibited,
-    given_or_verified,
-    print_claim,
-    print_claims,
-    print_deaf,
-    print_findings,
-    verified,
-    workers,
-)
+from commbounds._running import WORKER_OPTIONS, GivenFindings, ShownRun, check_run, of_few, workers
+from commbounds._scoreboard import scoreboard
+from commbounds._terminal import console, print_claim, print_claims, print_deaf, print_findings, print_summary
 from commbounds._tolerance import tolerance
 from commbounds._vectors import vectors
+from commbounds.folders import cache_folder
 
 _BUDGETS = ("quick", "standard", "thorough")
 _FORMATS = ("svg", "png", "pdf")
-
-
-def _cache_folder() -> Path:
-    """The one folder besides ``--out`` that commands write to."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(os.environ.get("COMMBOUNDS_CACHE") or Path(base) / "commbounds")
 
 
 def _keep_caches_together() -> None:
@@ -47,7 +37,7 @@ def _keep_caches_together() -> None:
         ("MPLCONFIGDIR", "matplotlib"),
         ("HYPOTHESIS_STORAGE_DIRECTORY", "hypothesis"),
     ):
-        os.environ.setdefault(variable, str(_cache_folder() / name))
+        os.environ.setdefault(variable, str(cache_folder() / name))
 
 
 def _one_thread_of_blas() -> None:
@@ -62,7 +52,11 @@ def _one_thread_of_blas() -> None:
 def main(context: click.Context) -> None:
     """Check what papers claim about gradient compression and all-reduce."""
     _keep_caches_together()
-    if context.invoked_subcommand not in ("bench", "check"):  # all that there is races; what is judged is not ours
+    if context.invoked_subcommand not in (
+        "bench",
+        "check",
+        "scoreboard",
+    ):  # all that there is races; what is judged is not ours
         _one_thread_of_blas()
 
 
@@ -76,18 +70,14 @@ def claims(pattern: str, show: str | None) -> None:
     """List the claims in the book that match PATTERN (shell style)."""
     import fnmatch
 
-    from commbounds import theory
-
-    book = theory.claims()
     if show is not None:
-        if show not in book:
-            raise click.UsageError(f"no claim is called {show!r}; `commbounds claims` lists them")
-        print_claim(book[show])
+        known_claim(show)
+        from commbounds import theory
+
+        print_claim(theory.claims()[show])
         return
-    names = fnmatch.filter(book, pattern)
-    if not names:
-        raise click.UsageError(f"no claim matches {pattern!r}")
-    print_claims([book[name] for name in names])
+    check_patterns([pattern])
+    print_claims([claim for claim in indexed_claims() if fnmatch.fnmatch(claim.name, pattern)])
 
 
 # --- verify ------------------------------------------------------------------------------------------------------
@@ -128,13 +118,17 @@ def verify(
 
     Exits with 0 if every finding is as the book says, 1 if one is not, 2 for wrong usage.
     """
-    with workers(executor, jobs) as pool:
-        findings = verified(patterns, budget, seed, pool, out)
+    check_run(patterns, executor, jobs, None if out is None else out.parent)
+    table = not as_json and not deaf
+    with workers(executor, of_few(patterns, executor, jobs)) as pool:
+        findings = ShownRun(patterns, budget, seed, pool).findings(out, rows=table)
     if as_json:
         for finding in findings:
             click.echo(finding.to_json())
     elif deaf:
         print_deaf(findings)
+    elif sys.stdout.isatty():
+        print_summary(findings)  # its rows were shown as they came
     else:
         print_findings(findings)
     sys.exit(0 if all(f.as_stated for f in findings) else 1)
@@ -173,57 +167,79 @@ def figures(
     executor: str,
 ) -> None:
     """Draw bound against measurement for the claims that match PATTERNS, and what is drawn about several of them."""
-    from commbounds.verify.writing import ready
+    check_run(patterns, executor, jobs, out)
+    whole = True
+    if findings is not None:
+        given = GivenFindings(findings, patterns)
+        chosen, shown, whole = given.findings, given.exhibits, given.whole()
+    else:
+        with workers(executor, jobs) as pool:
+            chosen, shown = ShownRun(patterns, budget, seed, pool).findings_and_exhibits(None, None)
+    with progress("figures") as drawn:
+        from commbounds import figures as drawing
 
-    with workers(executor, jobs) as pool:
-        try:
-            ready(out)
-        except ValueError as error:
-            raise click.UsageError(str(error)) from error
-        chosen = given_or_verified(findings, patterns, budget, seed, pool, None)
-        shown = exhibited(findings, patterns, budget, seed, pool, None)
-    from commbounds import figures as drawing
-
-    paths = [*drawing.save(chosen, out, formats), *drawing.save_exhibits(shown, out, formats)]
+        drawn.expect(len(chosen) + len(shown))
+        paths = []
+        for finding in chosen:
+            paths += drawing.save([finding], out, formats)
+            drawn.advance(finding.claim)
+        for exhibit in shown:
+            paths += drawing.save_exhibits([exhibit], out, formats)
+            drawn.advance(exhibit.name)
     click.echo(f"{len(paths)} files in {out}")
+    sys.exit(0 if whole else 1)
 
 
 @main.command()
 @click.argument("patterns", nargs=-1)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("report"), show_default=True)
+@click.option("--single", is_flag=True, help="One page that holds everything, in place of a site.")
+@click.option("--address", default="", metavar="URL", help="Where the site will be found, for its citations.")
 @_FINDINGS
 @_run_options
 def report(
     patterns: tuple[str, ...],
     out: Path,
+    single: bool,
+    address: str,
     findings: Path | None,
     budget: str,
     seed: int,
     jobs: int | None,
     executor: str,
 ) -> None:
-    """Verify, draw and write one page with every claim; exits with 1 if a finding is not as the book says."""
-    from commbounds.verify import engine
-
-    stream = out / "findings.jsonl"
+    """Verify, draw and write a site about every claim; exits with 1 if a finding is not as the book says."""
+    check_run(patterns, executor, jobs, out)
+    stream, whole = out / "findings.jsonl", True
     with workers(executor, jobs) as pool:
-        if findings is None:
+        if findings is not None:
+            given = GivenFindings(findings, patterns)
+            chosen, shown, whole = given.findings, given.exhibits, given.whole()
+        else:
+            from commbounds.verify import engine
+
             try:
                 if engine.dropped(stream, budget, seed):
                     click.echo(f"{stream} is from another run: starting anew", err=True)
             except ValueError as error:
                 raise click.UsageError(str(error)) from error
-        chosen = given_or_verified(findings, patterns, budget, seed, pool, stream)
-        shown = exhibited(findings, patterns, budget, seed, pool, out / "exhibits.jsonl")
-        from commbounds import figures as drawing
+            running = ShownRun(patterns, budget, seed, pool)
+            chosen, shown = running.findings_and_exhibits(stream, out / "exhibits.jsonl")
+        with progress("pages") as drawn:
+            drawn.doing("drawing what was found")
+            from commbounds import figures as drawing
 
-        page = drawing.report(chosen, out, exhibits=shown, executor=pool if len(chosen) > 1 else None)
+            several = pool if len(chosen) > 1 else None
+            if single:
+                page = drawing.single(chosen, out, exhibits=shown, executor=several)
+            else:
+                page = drawing.report(chosen, out, exhibits=shown, executor=several, address=address)
     wrong = [f.claim for f in chosen if not f.as_stated]
     click.echo(
         f"{page}: {len(chosen)} claims, "
         + (f"not as the book says: {', '.join(wrong)}" if wrong else "all as the book says")
     )
-    sys.exit(1 if wrong else 0)
+    sys.exit(1 if wrong or not whole else 0)
 
 
 # --- bench -------------------------------------------------------------------------------------------------------
@@ -231,17 +247,11 @@ def report(
 
 @main.command()
 @click.option("--quick", is_flag=True, help="Three rounds instead of nine.")
-@click.option("--n", "entries", type=click.IntRange(1000), default=25_000_000, show_default=True, help="Vector length.")
+@click.option("--n", "entries", type=Count(1000), default=25_000_000, show_default=True, help="Vector length.")
 @click.argument("parts", nargs=-1)
 def bench(quick: bool, entries: int, parts: tuple[str, ...]) -> None:
     """Time PARTS (all without) beside numpy, and torch and MPI where they are installed, and print the ratios."""
     from rich.table import Table
-
-    from commbounds.verify import bench as timing
-
-    for part in parts:
-        if part not in timing.PARTS:
-            raise click.UsageError(f"there is nothing called {part!r} to time; there are {', '.join(timing.PARTS)}")
 
     table = Table(box=None, pad_edge=False)
     for heading in ("case", "ours", "peer's", "unit", "peer", "ratio", "floor", "goal", "reached"):
@@ -249,13 +259,26 @@ def bench(quick: bool, entries: int, parts: tuple[str, ...]) -> None:
             heading, justify="right" if heading in ("ours", "peer's", "ratio", "floor", "goal") else "left"
         )
     colours = {"goal": "green", "floor": "green", "missed": "red", "": "white"}
-    with console(stderr=True).status("timing") as status:
-        for row in timing.run(entries, 3 if quick else 9, parts or timing.PARTS):
-            targets = ["" if v is None else f"{v:.3g}" for v in (row.floor, row.goal)]
-            standing = f"[{colours[row.standing]}]{row.standing}[/]"
-            figures = (f"{row.ours:.3g}", f"{row.theirs:.3g}", row.unit, row.peer, f"{row.ratio:.3g}")
-            table.add_row(row.case, *figures, *targets, standing)
-            status.update(f"timed {row.case}")
+    with progress("parts") as shown:
+        from commbounds.verify import bench as timing
+
+        unknown = [part for part in parts if part not in timing.PARTS]
+        if unknown:
+            raise click.UsageError(
+                f"there is nothing called {unknown[0]!r} to time; there are {', '.join(timing.PARTS)}"
+            )
+        chosen = list(dict.fromkeys(parts)) or list(timing.PARTS)
+        shown.watch(compiling_here())
+        shown.expect(len(chosen))  # cases are not counted: that would make all their vectors
+        for part in chosen:
+            shown.doing(part)
+            for row in timing.run(entries, 3 if quick else 9, [part]):
+                targets = ["" if v is None else f"{v:.3g}" for v in (row.floor, row.goal)]
+                standing = f"[{colours[row.standing]}]{row.standing}[/]"
+                figures = (f"{row.ours:.3g}", f"{row.theirs:.3g}", row.unit, row.peer, f"{row.ratio:.3g}")
+                table.add_row(row.case, *figures, *targets, standing)
+                shown.doing(f"{row.case}: ratio {row.ratio:.3g}")
+            shown.advance()
     console().print(table)
     differing = timing.differing_compressors()
     console().print(
@@ -268,7 +291,9 @@ main.add_command(certificates)
 main.add_command(certify)
 main.add_command(check)
 main.add_command(cost)
+main.add_command(demo)
 main.add_command(ranks)
 main.add_command(replay)
+main.add_command(scoreboard)
 main.add_command(tolerance)
 main.add_command(vectors)

@@ -317,6 +317,7 @@ def test_a_single_entry_that_is_not_finite_is_found_through_its_sketch(bad, plac
         arctopk_allreduce(stack, 2, 1, sketch=np.zeros((130, 1)))
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="long rows need compiled kernels")
 def test_long_rows_and_threads_change_no_bit():
     stack = np.random.default_rng(0).standard_normal((2, 300, 2000), np.float32)
     before = numba.get_num_threads()

@@ -73,8 +73,8 @@ def test_workers_draw_independently():
 @pytest.mark.parametrize(
     ("stack", "c", "rng", "error", "message"),
     [
-        (np.ones(3), TopK(1), None, ValueError, "x must have 2 dimensions, got shape"),
-        (np.ones((2, 3, 1)), TopK(1), None, ValueError, "x must have 2 dimensions"),
+        (np.ones(3), TopK(1), None, ValueError, "stack must have 2 dimensions, got shape"),
+        (np.ones((2, 3, 1)), TopK(1), None, ValueError, "stack must have 2 dimensions"),
         (np.empty((0, 3)), TopK(1), None, ValueError, "must not be empty"),
         (np.ones((2, 3), np.float16), TopK(1), None, TypeError, "float32 or float64"),
         (np.ones((2, 3), np.int64), TopK(1), None, TypeError, "float32 or float64"),

@@ -342,7 +342,7 @@ def test_arguments_are_left_alone_and_may_be_read_only_strided_or_integer():
         (lambda: Uniform(1.0, 1.0), "high must be larger than low"),
         (lambda: Uniform(-1.0, 1.0), "low must not be negative"),
         (lambda: bernoulli(0.0, 1.0, 1.5), r"probability must be in \[0, 1\]"),
-        (lambda: bernoulli(1.0, 0.5, 0.5), "unit must be positive"),
+        (lambda: bernoulli(1.0, 0.5, 0.5), "with 0 <= low < high, got 1.0 and 0.5"),
         (lambda: Lattice(0.0, 1.0, [0.0, 0.0]), "not all zero"),
         (lambda: Lattice(0.0, 1.0, [1.0, -1.0]), "not negative"),
         (lambda: Histogram(0.0, 0.0, [1.0]), "width must be positive"),
@@ -391,7 +391,7 @@ def test_other_arguments_are_checked():
     for call, error, message in (
         (lambda: drop_step(t, 1.0, -0.5), ValueError, "overhead must be finite and not negative"),
         (lambda: drop_step(t, "soon"), TypeError, "tau must be a number"),
-        (lambda: drop_step(t, 1.0, preemption="D"), ValueError, "preemption must be A, B or C"),
+        (lambda: drop_step(t, 1.0, preemption="D"), ValueError, "preemption must be one of A, B, C, got 'D'"),
         (lambda: drop_step(t, 1.0, preemption="C", forward=1.5), ValueError, r"forward must be in \[0, 1\]"),
         (lambda: backup_step(t, 1), ValueError, r"spare must be in \[0, 0\], got 1"),
         (lambda: backup_step(t, 0.5), TypeError, "spare must be an integer"),

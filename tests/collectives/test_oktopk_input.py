@@ -259,7 +259,7 @@ def test_sgd_steps():
             sgd.step(gradients, start)
     with pytest.raises(ValueError, match="step_size must be positive"):
         sgd.step(np.ones((3, 4)), start, step_size=-1.0)
-    with pytest.raises(ValueError, match="acc must be finite"):
+    with pytest.raises(ValueError, match="step_size times gradients must be finite"):
         sgd.step(np.full((3, 4), 1e308), start, step_size=10.0)
     with pytest.raises(ValueError, match="state must be one of k = 1, got one of k = 2"):
         OkTopkSGD(1, 1.0).step(np.ones((3, 4)), sgd.step(np.ones((3, 4)), start)[0])

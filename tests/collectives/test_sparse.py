@@ -76,7 +76,7 @@ def test_what_is_refused(reduce):
         (spardl_allreduce, {"teams": 4}, ValueError, "teams must divide the number of ranks, 6, got 4"),
         (spardl_allreduce, {"teams": 3}, ValueError, "teams must be a power of two for r-sag, got 3"),
         (spardl_allreduce, {"synchronise": "sag"}, ValueError, "synchronise must be one of r-sag, b-sag"),
-        (spardl_allreduce, {"teams": 2, "sag_entries": 1}, ValueError, "sag_entries is for b-sag"),
+        (spardl_allreduce, {"teams": 2, "sag_entries": 1}, ValueError, "sag_entries must be None but for b-sag"),
         (spardl_allreduce, {"teams": 3, "synchronise": "b-sag", "sag_entries": 1}, ValueError, r"in \[2, 4\], got 1"),
         (spardl_allreduce, {"teams": 3, "synchronise": "b-sag", "sag_entries": 5}, ValueError, r"in \[2, 4\], got 5"),
     ],

@@ -11,6 +11,7 @@ from commbounds.compressors import (
     EF21,
     EF21M,
     QSGD,
+    EControl,
     FeedbackState,
     Identity,
     Plain,
@@ -21,7 +22,7 @@ from commbounds.compressors import (
 from commbounds.verify.experiments.setups import SETUPS
 
 pytestmark = pytest.mark.kernels
-KINDS = (Plain, EF14, EF21, EF21M)
+KINDS = (Plain, EF14, EF21, EF21M, EControl)
 EVERY = pytest.mark.parametrize("kind", KINDS)
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -39,13 +40,16 @@ def test_formulas_with_top_k(n, steps, seed, data):
     k, dtype = data.draw(st.integers(1, n)), data.draw(st.sampled_from((np.float32, np.float64)))
     gradients = np.random.default_rng(seed).standard_normal((steps, n)).astype(dtype)
     e, g, gm, h, eta = np.zeros(n, dtype), gradients[0], gradients[0], gradients[0], dtype(0.25)
-    mechanisms = [EF14(TopK(k)), EF21(TopK(k)), EF21M(TopK(k), eta=0.25)]
+    error, gc = np.zeros(n, dtype), gradients[0]
+    mechanisms = [EF14(TopK(k)), EF21(TopK(k)), EF21M(TopK(k), eta=0.25), EControl(TopK(k), eta=0.25)]
     states = [m.start(gradients[0]) for m in mechanisms]
     for gradient in gradients:
         sent = [top(e + gradient, k), top(gradient - g, k)]
         h = (dtype(1) - eta) * h + eta * gradient
         sent.append(top(h - gm, k))
+        sent.append(top(eta * error + (gradient - gc), k))
         e, g, gm = e + gradient - sent[0], g + sent[1], gm + sent[2]
+        error, gc = (error + (gradient - gc)) - sent[3], gc + sent[3]
         for i, mechanism in enumerate(mechanisms):
             message, states[i] = mechanism.step(states[i], gradient)
             assert message.dense().tolist() == sent[i].tolist()
@@ -53,6 +57,8 @@ def test_formulas_with_top_k(n, steps, seed, data):
         assert states[1].memory.tolist() == g.tolist()
         assert states[2].memory.tolist() == gm.tolist()
         assert states[2].momentum.tolist() == h.tolist()
+        assert states[3].memory.tolist() == gc.tolist()
+        assert states[3].error.tolist() == error.tolist()
 
 
 @EVERY
@@ -82,7 +88,7 @@ def test_nothing_is_mutated_and_read_only_and_strided_input_is_fine(kind, dtype)
     x.flags.writeable = False
     mechanism = kind(TopK(3))
     state = mechanism.start(x)
-    for array in (state.memory, state.momentum):
+    for array in (state.memory, state.momentum, state.error):
         if array is not None:
             array.flags.writeable = False
     first = mechanism.step(state, 2 * x)
@@ -108,6 +114,15 @@ def test_the_identity_needs_no_feedback(kind):
 def test_one_eta_of_one_is_ef21():
     x = np.random.default_rng(0).standard_normal((5, 6))
     a, b = EF21(TopK(2)), EF21M(TopK(2), eta=1.0)
+    s, t = a.start(x[0]), b.start(x[0])
+    for gradient in x:
+        (m, s), (w, t) = a.step(s, gradient), b.step(t, gradient)
+        assert m.dense().tolist() == w.dense().tolist()
+
+
+def test_econtrol_without_error_is_ef21():
+    x = np.random.default_rng(0).standard_normal((5, 6))
+    a, b = EF21(TopK(2)), EControl(TopK(2), eta=0.0)
     s, t = a.start(x[0]), b.start(x[0])
     for gradient in x:
         (m, s), (w, t) = a.step(s, gradient), b.step(t, gradient)
@@ -160,6 +175,20 @@ def test_what_a_step_needs(kind):
 def test_eta_outside_its_range_is_refused(eta):
     with pytest.raises(ValueError, match=r"eta must be in \(0, 1\], got"):
         EF21M(TopK(1), eta=eta)
+
+
+@pytest.mark.parametrize("eta", [-0.1, 1.5, np.nan])
+def test_a_weight_of_the_error_outside_its_range_is_refused(eta):
+    with pytest.raises(ValueError, match=r"eta must be in \[0, 1\], got"):
+        EControl(TopK(1), eta=eta)
+
+
+def test_a_state_without_error_is_refused():
+    control = EControl(TopK(1))
+    with pytest.raises(ValueError, match=r"state must be one of EControl"):
+        control.step(FeedbackState(np.ones(2)), np.ones(2))
+    with pytest.raises(ValueError, match=r"beside must be the error"):
+        control.after(control.start(np.ones(2)), np.ones(2), None, np.ones(2))
 
 
 def test_a_state_without_momentum_is_refused():

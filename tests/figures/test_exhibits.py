@@ -1,12 +1,15 @@
 """Figures about more than one claim: what stands where, and the same bytes every time."""
 
 import math
+from itertools import combinations
 
 import pytest
-from matplotlib.colors import to_hex
 
-from commbounds.figures import draw_exhibit, report, save_exhibits
-from commbounds.figures.style import COLOURS, SERIES
+from commbounds.figures import draw_exhibit, save_exhibits, single
+from commbounds.figures.canvas import Area, Marks, Stroke, Words
+from commbounds.figures.curves import FORBIDDEN, WIDTH
+from commbounds.figures.exhibits import in_order
+from commbounds.figures.style import COLOURS, SERIES, STEPS
 from commbounds.verify.exhibit import Exhibit, Heat, Line, Panel, exhibit_from_json
 
 RANKS = [2.0, 4.0, 8.0, 16.0]
@@ -55,61 +58,156 @@ def test_data_that_do_not_fit_are_refused():
         Heat([1.0], [1.0], [[1.0, 2.0]])
 
 
+def drawn(*panels):
+    return draw_exhibit(Exhibit("topk.some", "t", "c.", panels), heading=False)
+
+
+def items(drawing, kind, **attributes):
+    found = [item for item in drawing.items if isinstance(item, kind)]
+    return [item for item in found if all(getattr(item, name) == value for name, value in attributes.items())]
+
+
+def curves(drawing):
+    """What is joined through the data, without frame, grid and legend."""
+    return [s for s in items(drawing, Stroke, width=1.6) if len(s.runs[0]) > 2 or len(s.runs) > 1]
+
+
 def test_lines_of_one_method_share_a_colour_and_differ_in_style():
-    ax = draw_exhibit(EXHIBIT).axes[0]
-    by_label = {line.get_label(): line for line in ax.get_lines()}
-    assert set(by_label) == {line.label for line in LINES}
-    ring, bound, doubling = (by_label[label] for label in ("ring", "ring: bound", "doubling"))
-    assert ring.get_color() == bound.get_color() == COLOURS[SERIES[0]]
-    assert ring.get_linestyle() != bound.get_linestyle()
-    assert doubling.get_color() == COLOURS[SERIES[1]]
-    assert by_label["reported"].get_linestyle() == "None"
-    assert by_label["reported"].get_marker() == "x"
-    assert ring.get_marker() != doubling.get_marker() != "None"
+    drawing = drawn(EXHIBIT.panels[0])
+    (plane,) = drawing.planes
+    ring, bound, doubling = curves(drawing)
+    assert [list(run) for run in ring.runs] == [[plane.at(x, y) for x, y in zip(RANKS, LINES[0].y, strict=True)]]
+    assert ring.runs == bound.runs
+    assert ring.colour == bound.colour == SERIES[0]
+    assert ring.dash == () != bound.dash
+    assert doubling.colour == SERIES[1]
+    assert [len(run) for run in doubling.runs] == [2, 1]
+    assert [marks.colour for marks in items(drawing, Marks, shape="x")] == [SERIES[2]] * 2
+    assert {marks.shape for marks in items(drawing, Marks, colour=SERIES[0])} == {"o"}
+    assert {marks.shape for marks in items(drawing, Marks, colour=SERIES[1])} == {"s"}
 
 
 def test_axes_say_what_they_show():
-    figure = draw_exhibit(EXHIBIT)
-    first, second = figure.axes[:2]
-    assert (first.get_xlabel(), first.get_ylabel()) == ("ranks", "words / n")
-    assert first.get_title("left") == "n = 64"
-    assert [text.get_text() for text in first.get_legend().get_texts()] == [line.label for line in LINES]
-    assert list(first.get_xticks()) == RANKS
-    assert first.get_xscale() == second.get_yscale() == "log"
-    assert [text.get_text() for text in second.get_legend().get_texts()] == CHOICE.labels
-    shown = {to_hex(colour) for colour in second.collections[0].to_rgba([0.0, 1.0])}
-    assert shown == {COLOURS[name] for name in SERIES[:2]}
-    assert figure.axes[3].get_ylabel() == "error in %"
-    assert EXHIBIT.title in [text.get_text() for text in figure.texts]
-    assert draw_exhibit(EXHIBIT, heading=False).texts == []
+    drawing = draw_exhibit(EXHIBIT)
+    first, second, third = drawing.planes
+    assert {EXHIBIT.title, "n = 64", "ranks", "words / n", "k/n", "error in %"} <= set(drawing.words)
+    assert {"ring", "ring: bound (≤)", "doubling", "reported", *CHOICE.labels} <= set(drawing.words)
+    assert first.xticks == tuple(zip(RANKS, ("2", "4", "8", "16"), strict=True))
+    assert (first.x.kind, first.y.kind, second.y.kind, third.x.kind) == ("log", "linear", "log", "linear")
+    assert EXHIBIT.title not in draw_exhibit(EXHIBIT, heading=False).words
+
+
+def test_a_map_has_a_cell_for_every_value_that_there_is():
+    drawing = drawn(EXHIBIT.panels[1])
+    cells = {area.colour: area.outlines for area in items(drawing, Area) if len(area.outlines) > 1}
+    assert {name: len(outlines) for name, outlines in cells.items()} == {SERIES[0]: 3, SERIES[1]: 3}
+    (plane,) = drawing.planes
+    assert all(plane.x.start <= x <= plane.x.end for outlines in cells.values() for o in outlines for x, _ in o)
+    shaded = drawn(EXHIBIT.panels[2])
+    (plane,) = shaded.planes
+    inside = [area for area in items(shaded, Area) if area.outlines[0][1][0] <= plane.x.end + 1e-9]
+    assert [area.opacity for area in inside] == sorted(area.opacity for area in inside)
+    assert sum(len(area.outlines) for area in inside) == 3
+
+
+@pytest.mark.parametrize(
+    ("role", "words", "edge"),
+    [("bound", "limit (≤)", "end"), ("lower", "limit (≥)", "start"), ("exact", "limit (=)", "")],
+)
+def test_a_line_says_its_relation_and_what_a_lone_bound_forbids_is_shaded(role, words, edge):
+    run, limit = Line("ring", RANKS, [1.0, 1.5, 1.7, 1.9]), Line("limit", RANKS, [2.0, 2.5, 2.5, 2.0], role)
+    drawing = drawn(Panel("", "ranks", "words", (run, limit)))
+    (plane,) = drawing.planes
+    assert words in drawing.words
+    shades = items(drawing, Area, opacity=FORBIDDEN)
+    assert len(shades) == bool(edge)
+    for shade in shades:
+        level = getattr(plane.y, edge)
+        places = [plane.at(x, y) for x, y in zip(RANKS, limit.y, strict=True)]
+        assert shade.outlines == (((places[0][0], level), *places, (places[-1][0], level)),)
+
+
+def test_a_bound_of_one_method_among_others_shades_nothing():
+    others = [Line(name, RANKS, RANKS) for name in ("ring", "tree")]
+    of_ring = Line("bound for ring", RANKS, RANKS, "bound")
+    assert not items(drawn(Panel("", "x", "y", (*others, of_ring))), Area, opacity=FORBIDDEN)
+    assert not items(
+        drawn(Panel("", "x", "y", (*others, Line("a", RANKS, RANKS, "bound"), Line("b", RANKS, RANKS, "lower")))),
+        Area,
+        opacity=FORBIDDEN,
+    )
+
+
+def test_what_has_an_order_has_colours_in_that_order():
+    ordered = Panel("", "x", "y", tuple(Line(f"P = {P}", RANKS, RANKS) for P in (2, 8, 32)))
+    assert [stroke.colour for stroke in curves(drawn(ordered))] == ["step1", "step3", "step5"]
+    within = Heat([1.0, 2.0], [1.0, 2.0], [[0.0, 1.0], [2.0, 2.0]], ["within 1 %", "within 5 %", "within 20 %"])
+    cells = [area.colour for area in items(drawn(Panel("", "x", "y", heat=within)), Area)]
+    assert cells[:3] == ["step1", "step3", "step5"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "ordered"),
+    [
+        (["q = 1/4", "q = 1/2", "q = 9/10"], True),
+        (["N = 64", "N = 8", "N = 2", "else"], True),
+        (["N = 2", "N = 64", "N = 8"], False),
+        (["N = 2", "P = 4", "N = 8"], False),
+        (["N = 2", "N = 4"], False),
+        (["else", "N = 2", "N = 4", "N = 8"], False),
+        (["1 of 2", "1 of 3", "1 of 4"], False),
+    ],
+)
+def test_which_labels_are_in_order(labels, ordered):
+    assert in_order(labels) is ordered
+
+
+def test_lines_of_a_panel_differ_in_colour_as_long_as_there_is_one():
+    names = [f"method {chr(97 + i)}" for i in range(12)]
+    first, second = (tuple(Line(name, RANKS, RANKS) for name in part) for part in (names[:8], names[8:] + names[:4]))
+    drawing = drawn(Panel("", "x", "y", first), Panel("", "x", "y", second))
+    by_panel = [{s.colour for s in curves(drawing) if (s.runs[0][0][0] > WIDTH) == right} for right in (False, True)]
+    assert [len(colours) for colours in by_panel] == [8, 8]
+
+
+def test_the_steps_rise_in_darkness_and_can_be_seen():
+    def light(name):
+        channels = [int(COLOURS[name][i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    lights = [light(name) for name in STEPS]
+    assert lights == sorted(lights, reverse=True)
+    assert all(1.05 / (value + 0.05) >= 3 for value in lights)
 
 
 def test_rows_of_a_map_can_have_names():
-    ax = draw_exhibit(Exhibit("topk.named", "t", "c.", (Panel("", "N", "law", heat=NAMED),))).axes[0]
-    assert [label.get_text() for label in ax.get_yticklabels()] == NAMED.names
+    drawing = drawn(Panel("", "N", "law", heat=NAMED))
+    assert [text for _, text in drawing.planes[0].yticks] == NAMED.names
     with pytest.raises(ValueError, match="names must have one for every y"):
         Heat([1.0], [0.0, 1.0], [[0.0], [1.0]], names=["one"])
 
 
 def test_long_titles_take_several_lines():
     title = "A finding that takes more words than fit above a single panel of the usual width, which is not much"
-    figure = draw_exhibit(Exhibit("topk.long", title, "c.", EXHIBIT.panels[:1]))
-    lines = [text.get_text() for text in figure.texts]
+    drawing = draw_exhibit(Exhibit("topk.long", title, "c.", EXHIBIT.panels[:1]))
+    lines = [item.text for item in items(drawing, Words, bold=True)]
     assert len(lines) == 2
     assert " ".join(lines) == title
 
 
 @pytest.mark.parametrize("panels", [EXHIBIT.panels, (Panel("", "N", "law", heat=NAMED),)])
-def test_nothing_leaves_the_figure(panels):
-    figure = draw_exhibit(Exhibit("topk.words", EXHIBIT.title, "c.", panels))
-    figure.draw_without_rendering()
-    width, height = figure.get_size_inches() * figure.dpi
-    for ax in figure.axes:
-        box = ax.get_tightbbox()
-        assert box.x0 >= -1
-        assert box.x1 <= width + 1
-        assert box.y0 >= -1
-        assert box.y1 <= height + 1
+def test_nothing_leaves_the_figure_and_no_words_meet(panels):
+    drawing = draw_exhibit(Exhibit("topk.words", EXHIBIT.title, "c.", panels))
+    words = items(drawing, Words)
+    for left, top, right, foot in (word.box for word in words):
+        assert left >= 0
+        assert top >= 0
+        assert right <= drawing.width
+        assert foot <= drawing.height
+    for one, other in combinations(words, 2):
+        a, b = one.box, other.box
+        assert min(a[2], b[2]) - max(a[0], b[0]) <= 0.5 or min(a[3], b[3]) - max(a[1], b[1]) <= 2.5, (one, other)
 
 
 def test_files_are_the_same_every_time(tmp_path):
@@ -125,12 +223,12 @@ def test_files_are_the_same_every_time(tmp_path):
 def test_the_page_shows_exhibits_at_the_head_of_their_column(findings, book, tmp_path):
     found = [f for f in findings if f.claim.startswith("synthetic.topk")]
     exhibit = Exhibit("synthetic.words", "A <title> & more", "Its caption.", EXHIBIT.panels)
-    page = report(found, tmp_path, book, exhibits=[exhibit]).read_text()
-    assert page.index('id="synthetic.words"') > page.index('id="column-synthetic"')
-    assert page.index('id="synthetic.words"') < page.index('id="synthetic.topk"')
+    page = single(found, tmp_path, book, exhibits=[exhibit]).read_text()
+    assert page.index('id="figure-synthetic.words"') > page.index('id="column-synthetic"')
+    assert page.index('id="figure-synthetic.words"') < page.index('id="synthetic.topk"')
     assert "A &lt;title&gt; &amp; more" in page
     assert "Its caption." in page
     assert "var(--blue)" in page
-    assert all(f"--{name}:" in page for name in SERIES)
-    other = report(found, tmp_path / "other", book, exhibits=[EXHIBIT]).read_text()
+    assert all(page.count(f"--{name}:") == 2 for name in (*SERIES, *STEPS))
+    other = single(found, tmp_path / "other", book, exhibits=[EXHIBIT]).read_text()
     assert "topk.words" not in other

@@ -1,63 +1,22 @@
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 import sympy as sp
+from page_reading import parsed
 
-from commbounds.figures import report, save
+from commbounds.figures import save, single
 from commbounds.theory import Claim, Hypothesis, Source, Tag
 from commbounds.theory import quantities as q
 from commbounds.verify.finding import Evidence, Finding, Method, Verdict
 
-VOID = {"meta", "link", "br", "hr", "img", "input", "wbr"}
-
-
-class Checked(HTMLParser):
-    """Reads a page and notes what is wrong with it."""
-
-    def __init__(self):
-        super().__init__(convert_charrefs=True)
-        self.open, self.ids, self.links, self.faults, self.text, self.tags = [], [], [], [], [], []
-
-    def handle_starttag(self, tag, attrs):
-        attributes = dict(attrs)
-        if len(attributes) != len(attrs):
-            self.faults.append(f"{tag} repeats an attribute")
-        if "id" in attributes:
-            self.ids.append(attributes["id"])
-        for name in ("href", "src", "xlink:href"):
-            if name in attributes:
-                self.links.append(attributes[name])
-        self.tags.append((tag, attributes))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.open.pop()
-
-    def handle_endtag(self, tag):
-        if not self.open or self.open.pop() != tag:
-            self.faults.append(f"</{tag}> closes nothing, line {self.getpos()[0]}")
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-
-def parsed(page):
-    checked = Checked()
-    checked.feed(page)
-    checked.close()
-    assert not checked.faults
-    assert not checked.open
-    return checked
+# what is asserted here of the single page is asserted of the site by default
+pytestmark = pytest.mark.wide
 
 
 @pytest.fixture(scope="module")
 def page(findings, book, tmp_path_factory):
-    path = report(findings, tmp_path_factory.mktemp("page") / "deep" / "report", book)
+    path = single(findings, tmp_path_factory.mktemp("page") / "deep" / "report", book)
     assert path.name == "index.html"
     return path.read_text("utf-8")
 
@@ -151,11 +110,10 @@ def test_sources_show_how_we_know_them(page):
     assert "Another line: a < b & c > d." in text
 
 
-@pytest.mark.wide  # five seconds and more
 def test_same_findings_give_the_same_bytes_in_any_order(page, findings, book, tmp_path):
-    assert report(findings[::-1], tmp_path, book).read_text("utf-8") == page
+    assert single(findings[::-1], tmp_path, book).read_text("utf-8") == page
     stale = replace(findings[0], verdict=Verdict.REFUTED)
-    assert report([stale, *findings], tmp_path, book).read_text("utf-8") == page
+    assert single([stale, *findings], tmp_path, book).read_text("utf-8") == page
     assert [p.name for p in tmp_path.iterdir()] == ["index.html"]
 
 
@@ -180,22 +138,22 @@ def test_hostile_strings_are_escaped(tmp_path):
         budget=evil,
         message=evil,
     )
-    checked = parsed(report([finding], tmp_path, {claim.name: claim}).read_text("utf-8"))
+    checked = parsed(single([finding], tmp_path, {claim.name: claim}).read_text("utf-8"))
     assert [tag for tag, _ in checked.tags].count("script") == 1
     assert "".join(checked.text).count(evil) >= 10
 
 
 def test_claims_that_were_not_run_are_counted(findings, book, tmp_path):
-    page = report(findings[:1], tmp_path, book).read_text("utf-8")
+    page = single(findings[:1], tmp_path, book).read_text("utf-8")
     assert "Every finding agrees with the book; 11 of its claims were not run." in page
     assert 'id="failing"' not in page
 
 
 def test_nothing_to_report_is_refused(findings, tmp_path):
     with pytest.raises(ValueError, match="findings must not be empty"):
-        report([], tmp_path)
+        single([], tmp_path)
     with pytest.raises(ValueError, match="the book has no claim called 'synthetic"):
-        report(findings, tmp_path)
+        single(findings, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -210,7 +168,7 @@ def test_what_every_compressor_is_asked_is_a_table_without_figures(tmp_path):
         Finding("quantizers.sign.sign_symmetry_zeros", Verdict.REFUTED, True, ()),
         Finding("quantizers.nearestpower.idempotence", Verdict.ENUMERATED, True, ()),
     ]
-    text = report(found, tmp_path).read_text(encoding="utf-8")
+    text = single(found, tmp_path).read_text(encoding="utf-8")
     assert "<article" not in text.partition('id="summary"')[2]
     assert "<svg" not in text
     table = text[text.index('<table class="asked">') :].partition("</table>")[0]

@@ -9,7 +9,7 @@ from zoo.right import RECOVERS, mechanism
 
 from commbounds import compressors as c
 from commbounds.collectives import ArcRows, FeedbackSGD
-from commbounds.compressors import EF14, EF21, EF21M, FeedbackState, Plain
+from commbounds.compressors import EF14, EF21, EF21M, EControl, FeedbackState, Plain
 from commbounds.verify import Method
 from commbounds.verify import conformance as cf
 from commbounds.verify.conformance import book_bound as bound
@@ -87,6 +87,44 @@ class CorrectsByTheGradient(EF21M):
     def offered(self, state, gradient):
         _, blended = super().offered(state, gradient)
         return 2 * gradient - state.memory, blended
+
+
+class SendsTheWholeError(EControl):
+    """Sends the whole error, as EF14 does, whatever its weight."""
+
+    def offered(self, state, gradient):
+        missing = super().offered(state, gradient)[1]
+        return missing.copy(), missing
+
+
+class WeighsTheCorrection(EControl):
+    """Weighs the correction too."""
+
+    def offered(self, state, gradient):
+        missing = super().offered(state, gradient)[1]
+        return gradient.dtype.type(self.eta) * missing, missing
+
+
+class KeepsTheOldError(EControl):
+    """Keeps the error of the step before, less what was sent."""
+
+    def after(self, state, offered, beside, sent):
+        return super().after(state, offered, state.error, sent)
+
+
+class ForgetsTheError(EControl):
+    """Keeps what was left out of the last message for the error, and not of the others."""
+
+    def after(self, state, offered, beside, sent):
+        return super().after(state, offered, beside - state.error, sent)
+
+
+class SubtractsTheError(EControl):
+    """Subtracts the error's share, where it should be added."""
+
+    def offered(self, state, gradient):
+        vector, missing = super().offered(state, gradient)
+        return vector - gradient.dtype.type(2 * self.eta) * state.error, missing
 
 
 class SumsInPlaceOfAverages(FeedbackSGD):
@@ -190,6 +228,15 @@ class HalvesTheMemories(FeedbackSGD):
         return replace(after, workers=tuple(replace(w, memory=w.memory / 2) for w in after.workers)), traffic
 
 
+class LosesTheErrors(FeedbackSGD):
+    """Drops the errors of EControl's workers, after every step."""
+
+    def step(self, gradients, state, rng=None):
+        after, traffic = super().step(gradients, state, rng)
+        kept = (replace(w, error=None if w.error is None else np.zeros_like(w.error)) for w in after.workers)
+        return replace(after, workers=tuple(kept)), traffic
+
+
 class ForgetsTheEstimate(FeedbackSGD):
     """Takes the average correction for the estimate."""
 
@@ -234,6 +281,12 @@ MUTANTS = (
     Mutant(HeavyBall, "EF21M", "feedback.ef21m.momentum", EXACT),
     Mutant(SwapsTheWeights, "EF21M", "feedback.ef21m.momentum", EXACT),
     Mutant(CorrectsByTheGradient, "EF21M", "feedback.ef21m.lag", SEARCH),
+    Mutant(SendsTheWholeError, "EControl", "feedback.econtrol.rate", EXACT),
+    Mutant(WeighsTheCorrection, "EControl", "feedback.econtrol.rate", EXACT),
+    Mutant(KeepsTheOldError, "EControl", "feedback.econtrol.rate", EXACT),
+    Mutant(ForgetsTheError, "EControl", "feedback.econtrol.growth", EXACT),
+    Mutant(SubtractsTheError, "EControl", "feedback.econtrol.growth", SEARCH),
+    Mutant(LosesTheErrors, _SGD, "feedback.econtrol.telescoping", EXACT),
     Mutant(SumsInPlaceOfAverages, _SGD, "feedback.ef14.telescoping", EXACT),
     Mutant(DoublesTheStep, _SGD, "feedback.ef21.descent", EXACT),
     Mutant(QuartersTheStep, _SGD, "feedback.ef14.rate", SEARCH),
@@ -275,5 +328,7 @@ CONTROLS = (
     mechanism(c.EF14(c.ScaledSign()), cf.Telescopes(), cf.MemoryBounded(), RECOVERS),
     mechanism(c.EF21(c.TopK(3), dense=False), RECOVERS, admits=lambda x: x.shape[-1] >= 3),
     mechanism(c.EF21M(c.NearestPower(), eta=0.5), RECOVERS),
+    # q^2 = 1/2: the weight is below 2(1 - q)/(1 + q) = 0.34, at any length
+    mechanism(c.EControl(c.ChunkTopK(1, chunk=2), eta=0.25), RECOVERS),
 )
 """Right ones, with what the book says of them, for the conformance kit."""

@@ -58,7 +58,7 @@ def greater_for_at_least(acc, k, state=None, **options):
 
 def stale_threshold_for_a_fresh_one(acc, k, state=None, **options):
     """Keeps its thresholds in iterations that should find them anew."""
-    tau_prime = 1 << 62 if state is not None and state.t else 32
+    tau_prime = (1 << 31) - 1 if state is not None and state.t else 32
     return allreduce(acc, k, state, **{**options, "tau_prime": tau_prime})
 
 

@@ -102,7 +102,7 @@ CONTROLS = (
         *unbiased("stochasticpower", b=Fraction(3, 2)),
         cf.SameLaw(c.StochasticPower(Fraction(3, 2))),
         SYMMETRIC,
-        **BELOW,
+        magnitudes=(1.5**-214, 1.5**218),  # the powers of 3/2 that are normal numbers
     ),
     control(c.NearestPower(), contracts("quantizers.nearestpower.contraction"), SYMMETRIC, BY_TWO, IDEMPOTENT, **BELOW),
 )

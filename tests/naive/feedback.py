@@ -21,9 +21,12 @@ def mean(vectors):
 def descent(kind, compress, gradients, x, gamma, steps, eta=Fraction(1), dense=True):
     """Weights before every step and at the end, and what every worker has in memory at the end.
 
-    `gradients(x, t)` gives one list for every worker; `kind` is "Plain", "EF14", "EF21" or "EF21M".
+    `gradients(x, t)` gives one list for every worker; `kind` is "Plain", "EF14", "EF21", "EF21M" or "EControl", of
+    which eta is the weight of the error.
     """
     path, memory, momentum, estimate = [x], None, None, [Fraction(0)] * len(x)
+    if kind == "EControl":
+        return controlled(compress, gradients, x, gamma, steps, eta, dense)[:2]
     for t in range(steps):
         stack = gradients(x, t)
         if kind == "EF14":
@@ -52,3 +55,20 @@ def descent(kind, compress, gradients, x, gamma, steps, eta=Fraction(1), dense=T
             x = [v - gamma * g for v, g in zip(x, estimate, strict=True)]
         path.append(x)
     return path, memory
+
+
+def controlled(compress, gradients, x, gamma, steps, eta, dense=True):
+    """The same of EControl, and what every worker's error is at the end."""
+    path, memory, errors = [x], None, None
+    for t in range(steps):
+        stack = gradients(x, t)
+        if t == 0:
+            errors = [[Fraction(0)] * len(x) for _ in stack]
+            memory = [list(g) if dense else [Fraction(0)] * len(x) for g in stack]
+        for i, gradient in enumerate(stack):
+            sent = compress([eta * e + g - h for e, g, h in zip(errors[i], gradient, memory[i], strict=True)])
+            memory[i] = [h + c for h, c in zip(memory[i], sent, strict=True)]
+            errors[i] = [e + g - h for e, g, h in zip(errors[i], gradient, memory[i], strict=True)]
+        x = [v - gamma * h for v, h in zip(x, mean(memory), strict=True)]
+        path.append(x)
+    return path, memory, errors

@@ -49,13 +49,11 @@ def _same_floats(value, expected):
     assert value == expected or (math.isnan(value) and math.isnan(expected))
 
 
-@pytest.mark.parametrize("points", [1, pytest.param(1 + POINTS, marks=pytest.mark.wide)])
+@pytest.mark.parametrize(("every", "points"), [(4, 1), pytest.param(1, 1 + POINTS, marks=pytest.mark.wide)])
 @pytest.mark.parametrize("column", sorted({claim.column for claim in BOOK.values()}))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # poles and overflow are numpy's business on both sides
-def test_the_book_is_evaluated_as_by_substitution(column, points):
-    for claim in BOOK.values():
-        if claim.column != column:
-            continue
+def test_the_book_is_evaluated_as_by_substitution(column, every, points):
+    for claim in [claim for claim in BOOK.values() if claim.column == column][::every]:
         rng = random.Random(claim.name)
         for values in _points(claim.name)[:points]:
             _same(claim.bound(**values), substituted(claim.relation.rhs, values))

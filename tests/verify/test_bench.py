@@ -129,7 +129,7 @@ def test_the_command_prints_a_row_per_case(monkeypatch):
         BenchmarkRow("a job", "ms", 1.5, "a peer", 3.0, 2.0, 1.0, 3.0),
         BenchmarkRow("another", "ms", 1.0, "a peer", 0.5, 0.5),
     ]
-    wanted = (5000, 3, ("top-k",))
+    wanted = (5000, 3, ["top-k"])
     monkeypatch.setattr(bench, "run", lambda *arguments: rows if arguments == wanted else [])
     monkeypatch.setattr(bench, "differing_compressors", lambda: [])
     result = CliRunner().invoke(main, ["bench", "--quick", "--n", "5000", "top-k"])

@@ -104,6 +104,7 @@ def serial():
     return run(CHEAP, seed=3)
 
 
+@pytest.mark.wide
 def test_the_same_seed_gives_the_same_findings(serial):
     again = run(CHEAP, seed=3)
     assert [f.to_json() for f in again] == [f.to_json() for f in serial]
@@ -112,7 +113,7 @@ def test_the_same_seed_gives_the_same_findings(serial):
 
 @pytest.mark.parametrize(
     ("name", "least"),
-    [("quantizers.sign.unbiased", 10), pytest.param("sparsifiers.topk.two_workers", 11, marks=pytest.mark.wide)],
+    [("quantizers.sign.unbiased", 10), pytest.param("sparsifiers.topk.two_workers", 11, marks=pytest.mark.long)],
 )
 def test_claims_of_one_subject_are_one_task_and_a_claim_does_not_depend_on_the_others(name, least, serial):
     assert [name for group in engine.tasks(NAMES) for name in group] != NAMES  # a subject's claims may stand apart
@@ -203,6 +204,7 @@ engine.run("*", out={out!r})
 """
 
 
+@pytest.mark.wide
 def test_a_killed_run_goes_on_without_repeating_or_losing_a_claim(asked, tmp_path):
     out = tmp_path / "f.jsonl"
     script = SLOWLY.format(tests=os.path.dirname(__file__), out=str(out))

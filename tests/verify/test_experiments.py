@@ -10,7 +10,7 @@ from bindings import COMPRESSED, STUDIES
 from commbounds.collectives import COLLECTIVES
 from commbounds.compressors import COMPRESSORS, MECHANISMS, PowerSGD
 from commbounds.theory import Standing, claims
-from commbounds.verify.compressor_run import exact_array
+from commbounds.verify.compressor_run import CompressorRun, exact_array
 from commbounds.verify.confront import confront
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.experiments.binding import ones, table
@@ -50,7 +50,7 @@ def test_every_experiment_has_admissible_inputs(name):
     if not experiment.enumerable:
         return
     arrays = [exact_array(x) for x, _ in zip(experiment.domain.grid(0), range(200), strict=False)]
-    assert any(experiment.admits(c, x) for x in arrays for c in experiment.instances({}, x.shape))
+    assert any(experiment.admits(CompressorRun(c, x)) for x in arrays for c in experiment.instances({}, x.shape))
 
 
 def test_every_statistical_claim_has_what_its_test_needs():
@@ -72,10 +72,14 @@ def test_conditions():
     assert x.tolist() == [1, 1, 1]
     share, determinant = EXPERIMENTS["sparsifiers.topk.ceil_k"], EXPERIMENTS["lowrank.powersgd.determinant"]
     for c in share.instances({}, x.shape):
-        assert share.admits(c, x)
-        assert not share.admits(c, 0 * x)
-        assert not EXPERIMENTS["sparsifiers.topk.floor_k"].admits(c, x) or c.kept(3) == max(1, floor(c.mu * 3))
-    assert [determinant.admits(PowerSGD(rank), np.eye(side)) for rank, side in ((1, 2), (2, 2), (1, 3))] == [
+        assert share.admits(CompressorRun(c, x))
+        assert not share.admits(CompressorRun(c, 0 * x))
+        assert not EXPERIMENTS["sparsifiers.topk.floor_k"].admits(CompressorRun(c, x)) or c.kept(3) == max(
+            1, floor(c.mu * 3)
+        )
+    assert [
+        determinant.admits(CompressorRun(PowerSGD(rank), np.eye(side))) for rank, side in ((1, 2), (2, 2), (1, 3))
+    ] == [
         True,
         False,
         False,

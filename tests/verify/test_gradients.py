@@ -55,6 +55,7 @@ def test_unknown_names_are_refused(call, rule):
         call()
 
 
+@pytest.mark.wide
 def test_importing_the_loader_reads_nothing_and_needs_no_scikit_learn():
     code = (
         "import sys; from commbounds.verify import gradients; assert not gradients.trace.cache_info().currsize;"
@@ -110,6 +111,7 @@ def test_training_learns_and_takes_another_reduction():
     assert (nothing.parameters == make_gradients.initial()).all()
 
 
+@pytest.mark.wide
 def test_the_script_still_makes_the_trace():
     """Equal up to float32 rounding on both sides and to the order of sums in float64.
 

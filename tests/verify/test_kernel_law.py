@@ -1,5 +1,6 @@
 """Laws that are read off kernels agree with the exact laws, for every kind of random input."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -67,6 +68,20 @@ def test_one_uniform(x, dtype):
     law = kernel_law(c, np.array(x, dtype))
     # the partial sums are rounded: 16 times half a unit of 2^-53
     assert merged(law) == pytest.approx(merged(c.law(x)), abs=16 * 2.0**-53)
+
+
+class Squared(AdaptiveSparsification):
+    """Draws by another distribution than its law says."""
+
+    def compress_with(self, x, u):
+        return super().compress_with(x, u * u)
+
+
+def test_the_law_says_where_to_look_and_the_kernel_what_is_there():
+    law = kernel_law(Squared(), np.array([1.0, 1.0, 2.0]))
+    # the squares pass 1/4 and 1/2 where u does their roots
+    assert np.cumsum(law.p) == pytest.approx([0.5, math.sqrt(0.5), 1.0], abs=2.0**-52)
+    assert law.y.argmax(axis=1).tolist() == [0, 1, 2]
 
 
 ELEMENTWISE = [

@@ -8,6 +8,7 @@ import pytest
 from bindings import COMPRESSED
 
 from commbounds.compressors import QSGD, Identity, MaxDithering, RandK, TopK
+from commbounds.theory import Hypothesis
 from commbounds.verify.compressor_run import CompressorRun, exact_array
 from commbounds.verify.compressor_study import VECTORS
 from commbounds.verify.defects import IdempotenceDefect, ScaleDefect, SignDefect
@@ -34,7 +35,7 @@ def grid(experiment, count):
     pairs = []
     for x in itertools.islice(experiment.domain.grid(0), 0, None, 7):
         array = exact_array(x)
-        pairs += [(c, x) for c in experiment.instances({}, array.shape) if experiment.admits(c, array)]
+        pairs += [(c, x) for c in experiment.instances({}, array.shape) if experiment.admits(CompressorRun(c, array))]
     return pairs[:: max(1, len(pairs) // count)]
 
 
@@ -63,7 +64,7 @@ def test_draws_average_to_what_is_read(name):
     experiment = EXPERIMENTS[name]
     x = exact_array(((2, 1), (-1, 3)) if len(experiment.domain.shapes[0]) == 2 else (3, -1, 2, 2))
     for c in experiment.instances({}, x.shape):
-        if experiment.admits(c, x) and (reading := experiment.measure.read(CompressorRun(c, x))):
+        if experiment.admits(CompressorRun(c, x)) and (reading := experiment.measure.read(CompressorRun(c, x))):
             draws = experiment.measure.draws(CompressorRun(c, x), 400)
             assert abs(draws.mean() - reading.value) <= 6 * draws.std() / 20 + 1e-12
 
@@ -196,3 +197,13 @@ def test_grids_hold_every_sign_pattern_ties_and_zeros_and_small_inputs_first():
     assert [x for x in inputs if not any(x)] == [(0,), (0, 0), (0, 0, 0)]
     assert inputs[0] == (1,)
     assert [len(x) for x in inputs] == sorted(len(x) for x in inputs)
+
+
+def test_a_run_is_asked_a_hypothesis_once():
+    asked = []
+    short = Hypothesis("short", "Few entries.", lambda n: asked.append(n) or n < 4)
+    run = CompressorRun(TopK(1), np.ones(3))
+    assert run.meets(short, {"n": 3})
+    assert run.meets(short, {"n": 3})
+    assert asked == [3]
+    assert not CompressorRun(TopK(1), np.ones(5)).meets(short, {"n": 5})

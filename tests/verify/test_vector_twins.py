@@ -118,6 +118,7 @@ COMPRESSED = {
     "EF14": None,
     "EF21": None,
     "EF21M": None,
+    "EControl": None,
 }
 """Twins of compressors; those below take something else than a vector x."""
 
@@ -173,7 +174,7 @@ def test_planes_of_packed_codes_are_those_of_the_twin(made):
             assert held["expected"]["bytes"] == sum(map(len, planes))
 
 
-@pytest.mark.parametrize("name", ["EF14", "EF21", "EF21M"])
+@pytest.mark.parametrize("name", ["EF14", "EF21", "EF21M", "EControl"])
 def test_what_feedback_remembers_is_what_the_twin_remembers(made, name):
     # all numbers are small multiples of powers of two here, so rational arithmetic and floats are the same
     compared = 0
@@ -182,7 +183,7 @@ def test_what_feedback_remembers_is_what_the_twin_remembers(made, name):
             continue
         held = taken(vector)
         rows = [[Fraction(float(v)) for v in gradient] for gradient in held["inputs"]["gradients"]]
-        eta, zero = Fraction(1, 2) if name == "EF21M" else Fraction(1), [Fraction(0)] * len(rows[0])
+        eta, zero = Fraction(1, 2) if name in ("EF21M", "EControl") else Fraction(1), [Fraction(0)] * len(rows[0])
         for count in range(1, len(rows) + 1):
             _, memory = feedback.descent(
                 name, feedback.top(1), lambda _x, t, rows=rows: [rows[t]], zero, Fraction(1), count, eta

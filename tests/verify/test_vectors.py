@@ -42,8 +42,8 @@ def parsed(made):
 @pytest.fixture
 def folder(made, monkeypatch, tmp_path):
     """A fresh directory of all vectors; what it is compared with is computed once."""
-    monkeypatch.setattr(files, "contents", lambda _patterns=(): made)
-    monkeypatch.setattr(checking, "contents", lambda _patterns=(): made)
+    monkeypatch.setattr(files, "contents", lambda *_arguments: made)
+    monkeypatch.setattr(checking, "contents", lambda *_arguments: made)
     vectors.written(tmp_path / "v")
     return tmp_path / "v"
 
@@ -362,6 +362,7 @@ def test_a_folder_that_holds_other_things_is_refused_and_left_alone(call, tmp_pa
         vectors.written(tmp_path / "v", SMALL)
 
 
+@pytest.mark.wide
 def test_writing_again_removes_what_the_old_index_lists_and_nothing_else(tmp_path):
     vectors.written(tmp_path, SMALL)
     (tmp_path / "compressors" / "notes.txt").write_text("mine", encoding="utf-8")

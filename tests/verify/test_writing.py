@@ -6,9 +6,10 @@ import sys
 
 import pytest
 
+from commbounds.folders import ready, require_writable
 from commbounds.verify import run
 from commbounds.verify.exhibition import exhibit_all
-from commbounds.verify.writing import alone, ready
+from commbounds.verify.writing import alone
 
 HOLDS = """
 import sys, time
@@ -82,5 +83,9 @@ def test_where_nothing_can_be_written_is_said_at_once(tmp_path):
         ready(tmp_path / "file")
     with pytest.raises(ValueError, match=r"nothing can be written to .*file"):
         run("sparsifiers.topk.wire", out=tmp_path / "file" / "f.jsonl")
+    with pytest.raises(ValueError, match=r"nothing can be written to .*file"):
+        require_writable(tmp_path / "file" / "deeper")
+    require_writable(tmp_path / "new" / "deeper")
+    assert not (tmp_path / "new").exists()
     ready(tmp_path / "new")
     assert not list((tmp_path / "new").iterdir())

@@ -25,7 +25,9 @@ RANDOMISED = [subject for subject in COMPRESSORS if subject.roundtrip.randomised
 
 
 SAMPLED = [
-    replace(subject, name=f"{subject.name} without uniforms", roundtrip=partial(_plain, subject.roundtrip))
+    replace(
+        subject, name=f"{subject.name} without uniforms", roundtrip=partial(_plain, subject.roundtrip), intercept=False
+    )
     for subject in RANDOMISED
     if subject.injectable
 ]

@@ -111,6 +111,13 @@ def nibbles_without_a_sign(x, seed):
     return (top * (codes / 7)).astype(x.dtype)
 
 
+def nibbles_half_away(x, seed):
+    """Rounds halves away from zero: its reference rounds them to even."""
+    top = float(np.abs(x).max())
+    steps = 7 * wide(x) / (top or 1.0)
+    return (top * (np.sign(steps) * np.floor(np.abs(steps) + 0.5) / 7)).astype(x.dtype)
+
+
 TABLE = np.array([-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0])
 MISTYPED = np.array([-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.57, 1.0])
 
@@ -173,6 +180,14 @@ def affine_undefined_on_constants(x, seed):
     with np.errstate(all="ignore"):
         codes = np.rint(255 * (wide(x) - low) / np.float64(high - low))
     return (low + (high - low) * (codes / 255)).astype(x.dtype)
+
+
+def affine_in_float32(x, seed):
+    """Takes the range in float32: infinite where the smallest and the largest are too far apart."""
+    with np.errstate(all="ignore"):
+        low, high = x.min(), x.max()
+        codes = np.rint(255 * (wide(x) - low) / (np.float32(high - low) or 1.0))
+        return (low + (high - low) * (codes / 255).astype(x.dtype)).astype(x.dtype)
 
 
 def half_affine_step(x):
@@ -269,6 +284,23 @@ def brain_floats_cut_off(x, seed):
     return (np.ascontiguousarray(x).view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
 
 
+def half_floats(x, seed):
+    """Rounded to float16."""
+    return x.astype(np.float16).astype(x.dtype)
+
+
+def half_floats_half_away(x, seed):
+    """Adds half a unit to the bits and cuts off: ties go away from zero, not to even."""
+    bits = np.ascontiguousarray(x).view(np.uint32)
+    return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+def half_floats_without_the_last(x, seed):
+    """Takes the largest number of float16 for too large, by >= where > is meant."""
+    y = half_floats(x, seed)
+    return np.where(np.abs(y) >= 65504, np.copysign(np.inf, y), y).astype(x.dtype)
+
+
 def half_unit(x):
     """Half a unit in the last place of bfloat16, which keeps eight digits: 2^(e - 9) for |x| in [2^(e - 1), 2^e)."""
     return np.ldexp(1.0, np.maximum(np.frexp(wide(x))[1] - 9, -134))
@@ -276,6 +308,7 @@ def half_unit(x):
 
 SIGNS = [cf.Codebook([-1.0, 1.0], operations=0), cf.Idempotent()]
 SCALED = [cf.Contraction(lambda n: 1 / n), cf.SignSymmetric(), cf.ScaleEquivariant()]
+FLOAT16 = [cf.Matches(lambda x: x.astype(np.float16), operations=0), cf.SignSymmetric(), cf.Idempotent()]
 BRAIN = [cf.AbsoluteError(half_unit), cf.SignSymmetric(), cf.Idempotent()]
 
 LEVELS = (
@@ -287,9 +320,11 @@ LEVELS = (
     broken(eight_bits_half_up, eight_bits, EIGHT, "SignSymmetric"),
     broken(nibbles_that_flip, nibbles, NIBBLE, "AbsoluteError", "SignSymmetric"),
     broken(nibbles_without_a_sign, nibbles, NIBBLE, "AbsoluteError", "SignSymmetric"),
+    broken(nibbles_half_away, nibbles, [*NIBBLE, cf.Matches(nibbles)], "Matches"),
     broken(tabled_with_a_slip, tabled, NINE, "SignSymmetric"),
     broken(affine_with_a_clamped_point, affine, AFFINE, "AbsoluteError"),
     broken(affine_undefined_on_constants, affine, AFFINE, "finite in, finite out"),
+    broken(affine_in_float32, affine, AFFINE, "finite in, finite out"),
     broken(grouped_with_the_next_scale, grouped, GROUPED, "AbsoluteError"),
     broken(grouped_without_the_rest, grouped, GROUPED, "AbsoluteError"),
     broken(grouped_without_counting_scales, None, [*GROUPED, cf.Bits(lambda n: 8 * n)], "Bits", bits=bits_of_groups),
@@ -297,5 +332,7 @@ LEVELS = (
     broken(scaled_signs_by_the_norm, scaled_signs, SCALED, "Contraction"),
     broken(scaled_signs_summed_in_float32, scaled_signs, SCALED, "finite in, finite out"),
     broken(brain_floats_cut_off, brain_floats, BRAIN, "AbsoluteError", magnitudes=(0.0, 3e38)),
+    broken(half_floats_half_away, half_floats, FLOAT16, "Matches", magnitudes=(2.0**-14, 65504.0)),
+    broken(half_floats_without_the_last, half_floats, FLOAT16, "finite in, finite out", magnitudes=(0.0, 65504.0)),
 )
 """Broken quantisers, by what kills them."""

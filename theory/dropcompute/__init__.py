@@ -1,6 +1,6 @@
 """DropCompute: what is claimed."""
 
-from commbounds.theory.column import Column
+from commbounds.theory.column import Column, Synopsis
 
 __all__ = ["COLUMN"]
 
@@ -9,4 +9,35 @@ COLUMN = Column(
     "DropCompute: dropping the stragglers' work",
     "Workers stop computing at a threshold, so that nobody waits for the slowest. The claims are about the time "
     "of a step, what is dropped, and what that does to the gradient.",
+    synopsis=Synopsis(
+        found=(
+            "The published step time is right for nearly normal latencies and too small for skewed ones; a term "
+            "for the skewness mends it. Dividing the gradient by what was computed keeps it unbiased."
+        ),
+        promise=(
+            "Workers stop computing at a threshold, so that nobody waits for the slowest; a formula tells the "
+            "step time, the work that is dropped and the best threshold."
+        ),
+        holds=(
+            "What counts and what a step takes are as stated (`dropcompute.step.time`, "
+            "`dropcompute.step.completed`); the best threshold on calibration steps never does worse than none "
+            "(`dropcompute.threshold.never_loses`); divided by what was computed the gradient is unbiased "
+            "(`dropcompute.gradient.computed`)."
+        ),
+        fails=(
+            "The formula for E[T] as an equality (`dropcompute.time.printed`): for the published experiment’s own "
+            "delay and 12 micro-batches it is not good to 5 % (`dropcompute.time.printed_at_twelve`). The best "
+            "gain does not grow like sqrt(log N) whatever the latencies (`dropcompute.gain.grows`)."
+        ),
+        tight=(
+            "E[T] is good to 5 % in the regime that is stated with it (`dropcompute.time.printed_within_5`); with "
+            "the true quantiles the bracket is good to 1 % (`dropcompute.time.generalised_within_1`)."
+        ),
+        lesson=(
+            "Trust the formula for sums of many micro-batches, correct for skewness otherwise "
+            "(`dropcompute.time.skewed_within_1`), and calibrate: a few dozen steps suffice."
+        ),
+        picture="dropcompute.slowest_worker",
+        system="DropCompute",
+    ),
 )

@@ -8,8 +8,12 @@ from commbounds.theory.dropcompute.terms import (
     M,
     N,
     excess,
+    jitter,
     largest_batch,
+    latency,
+    longest,
     noise,
+    overhead,
     samples,
     sgdsteps,
     shortest,
@@ -18,11 +22,38 @@ from commbounds.theory.dropcompute.terms import (
     stepsize,
     tau,
 )
+from commbounds.theory.functions import harmonic_number
 from commbounds.theory.model import Refutation, by_claim
 
 _a, _b = sp.symbols("a b", integer=True, nonnegative=True)
 
+_SLOWEST = 100 - 99 * sp.Rational(9, 10) ** N
+_THRESHOLD = sp.Rational(109, 100)
+_LATENCIES = {
+    "all_the_time": "Elapsed time is tested so.",
+    "independent_latencies": "They are.",
+}
+
 REFUTATIONS = by_claim(
+    Refutation(
+        claim="dropcompute.time.variance_as_proxy",
+        words="One micro-batch of exponential latency with mean and standard deviation 1: the slowest of N takes 1 + "
+        "1/2 + ... + 1/N on average.",
+        whole={N: 1},
+        measured=harmonic_number(N),
+        values={N: N, M: 1, latency: 1, jitter: 1},
+        met={"independent_latencies": "They are."},
+    ),
+    Refutation(
+        claim="dropcompute.gain.bounded_by_mean",
+        words="One micro-batch, which takes 1 with probability 9/10, else 100, and the threshold 1.09. Without it the "
+        "slowest of N takes 100, but for the chance of (9/10)^N that all are quick; with it the step ends by the "
+        "threshold, and has 9/10 of the micro-batches.",
+        whole={N: 1},
+        measured=sp.Rational(9, 10) * _SLOWEST / (_THRESHOLD - (_THRESHOLD - 1) * sp.Rational(9, 10) ** N),
+        values={N: N, M: 1, latency: sp.Rational(109, 10), longest: 100, overhead: 0},
+        met={**_LATENCIES, "bounded_latency": "By 100."},
+    ),
     Refutation(
         claim="dropcompute.backup.dominated_strictly",
         words="One worker with one micro-batch of a seconds, none spare: the threshold is its own time, at which it "

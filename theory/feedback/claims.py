@@ -6,6 +6,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing, for_one_reason
 from commbounds.theory.feedback import terms as t
+from commbounds.theory.feedback.econtrol import ECONTROL_CLAIMS
 from commbounds.theory.feedback.momentum import MOMENTUM_CLAIMS
 from commbounds.theory.feedback.shares import share_claims
 from commbounds.theory.quantities import P, alpha
@@ -436,4 +437,9 @@ _PLAIN = (
 
 _PRINTED = (*_EF14, *_EF14_CONVEX, *_EF21, *MOMENTUM_CLAIMS)
 
-CLAIMS: tuple[Claim, ...] = (*_PRINTED, *share_claims({claim.name: claim.relation.rhs for claim in _PRINTED}), *_PLAIN)
+CLAIMS: tuple[Claim, ...] = (
+    *_PRINTED,
+    *share_claims({claim.name: claim.relation.rhs for claim in _PRINTED}),
+    *ECONTROL_CLAIMS,
+    *_PLAIN,
+)

@@ -14,6 +14,7 @@ import sympy as sp
 
 from commbounds.theory.feedback import terms as t
 from commbounds.theory.feedback.models_convex import CONVEX_MODELS
+from commbounds.theory.feedback.models_econtrol import ECONTROL_MODELS
 from commbounds.theory.feedback.models_momentum import MOMENTUM_MODELS
 from commbounds.theory.feedback.models_worst import WORST_MODELS
 from commbounds.theory.model import Goal, Model, by_claim
@@ -413,6 +414,7 @@ MODELS = by_claim(
     *CONVEX_MODELS,
     *MOMENTUM_MODELS,
     *WORST_MODELS,
+    *ECONTROL_MODELS,
     Model(
         claim="feedback.cgd.factor",
         words="e is x - x*, slope_at_x and turn are the gradients at x and x+, d what the compressor returns of the "

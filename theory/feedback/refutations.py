@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.feedback.terms import convexity, gap, smoothness
+from commbounds.theory.feedback.terms import convexity, error_weight, gap, smoothness
 from commbounds.theory.model import Refutation, by_claim
 from commbounds.theory.quantities import alpha
 
@@ -12,7 +12,28 @@ _u, _v = sp.symbols("u v", integer=True, nonnegative=True)
 _r = _u / _v
 _STEP = 2 / ((1 + _r) * (convexity + smoothness))
 
+_m = _u / _v
+
+_APART = sp.Rational(69, 2)
+
 REFUTATIONS = by_claim(
+    Refutation(
+        claim="feedback.plain.convergence",
+        words="Three workers, f_i(x) = <a_i, x>^2 + ||x||^2/4 with a_1 = (-3, 2, 2) and its rotations, at equal "
+        "entries, with Top-1 and the step size 1/v: every worker sends -11/2 of an entry of its own, and a step "
+        "multiplies by 1 + 11/(6 v). L is 103/6, and L~ 69/2.",
+        whole={_v: 1},
+        measured=1 + sp.Rational(11, 6) / _v,
+        given={"1 - (L + 9 L~/2)/v": 1 - (sp.Rational(103, 6) + sp.Rational(9, 2) * _APART) / _v},
+        met={
+            "feedback_contractive": "Top-1 of three entries does, with alpha = 1/3.",
+            "full_gradients": "They have no noise.",
+            "feedback_smooth": "f is a quadratic, and L its largest curvature.",
+            "smooth_apart": "L~ is the largest curvature of all.",
+            "ef21_step": "The condition is stricter: q = sqrt(2/3) is less than 9/11, and sqrt(beta/theta) = q/(1 - q) "
+            "less than 9/2.",
+        },
+    ),
     Refutation(
         claim="feedback.cgd.first_step",
         words="mu x^2/2 at x = 1, and a compressor that returns 1 - r of the gradient, r = u/v: the step takes away "
@@ -25,6 +46,20 @@ REFUTATIONS = by_claim(
             "feedback_contractive": "It errs by r times its input.",
             "one_convex_worker": "It is a quadratic of curvature mu.",
             "cgd_first_step": "The step size is that.",
+        },
+    ),
+    Refutation(
+        claim="feedback.econtrol.any_weight",
+        words="One entry, eta = 1, a compressor that returns 1 + q of its input, q = m^2/(1 + 2 m) with m = u/v, and "
+        "an error of m with w = 1 + 2 m to be compressed: m^2 too much is sent, so that the new error is -m^2, and "
+        "-m - 2 m^2 = -m w is compressed next. A step multiplies the error by -m.",
+        whole={_u: 1, _v: 1},
+        measured=_m,
+        values={error_weight: sp.Integer(1), alpha: 1 - (_m**2 / (1 + 2 * _m)) ** 2},
+        positive={"q < 1": 1 + 2 * _m - _m**2},
+        met={
+            "feedback_contractive": "It errs by q times its input.",
+            "standing_gradient": "It is zero.",
         },
     ),
 )

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import sympy as sp
 
-from commbounds.theory.claim import Eq, Hypothesis, Le
+from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
 from commbounds.theory.quantities import Quantity, alpha
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
@@ -47,6 +47,12 @@ virtual = Symbol("virtual", r"\lVert x-\bar e-x^*\rVert^2", Fraction(2), nonnega
 """||x - e - x*||^2 with the workers' average residual e, before the step."""
 residual = Symbol("residual", r"E", Fraction(1), nonnegative=True)
 """Mean over the workers of ||e_i||^2, before the step."""
+error_weight = Symbol("error_weight", r"\eta_e", Fraction(1, 4), nonnegative=True)
+"""Weight of EControl's error in what is compressed; in [0, 1]."""
+squared_error = Symbol("squared_error", r"\lVert e\rVert^2", Fraction(3), nonnegative=True)
+"""||e||^2 of EControl's error, before the step."""
+squared_offer = Symbol("squared_offer", r"\lVert w\rVert^2", Fraction(2), nonnegative=True)
+"""||w||^2 of what EControl compresses in the step."""
 potential = Symbol("potential", r"\Psi^0", Fraction(5), nonnegative=True)
 """f - f* + gamma/theta G at first."""
 
@@ -57,6 +63,10 @@ spread = (smoothness - convexity) / (smoothness + convexity)
 """k: how far apart the curvatures are; the factor of gradient descent at 2/(L + mu)."""
 waved = sp.sqrt((1 - root) ** 2 * spread**2 + 4 * root)
 """Square root of the discriminant of z^2 = (1 - q) k z + q."""
+surplus = (1 + root) * error_weight - (1 - root)
+"""b: above or below the weight (1 - q)/(1 + q), at which EControl's error shrinks fastest."""
+pace = sp.sqrt(surplus**2 + 4 * root)
+"""Square root of the discriminant of rho^2 = b rho + q."""
 share = Symbol("attained_share", "c", Fraction(7, 8), positive=True)
 """Largest share of a printed rate that few steps of one worker come to, rounded up."""
 
@@ -138,6 +148,22 @@ STEP_DEFECT = Quantity(
     "largest difference between a step of the weights and the step size times the average of the workers' estimates",
 )
 
+CONTROLLED = Quantity(
+    "controlled",
+    r"\left\lVert x^T-\gamma\bar e^T-x^0+\sum_{t<T}\gamma\bar g^t\right\rVert_\infty",
+    "largest difference between the weights less the step size times the mean error, and what uncompressed steps with "
+    "the same gradients lead to",
+)
+CONTROLLED_ENERGY = Quantity(
+    "controlled_energy",
+    r"\eta_e^2\lVert e^+\rVert^2+q\lVert w^+\rVert^2",
+    "squared error times the squared weight of the error, and q = sqrt(1 - alpha) times the square of what is "
+    "compressed next, after a step",
+)
+ERROR_GROWTH = Quantity(
+    "error_growth", r"\lVert e^T\rVert/\lVert e^0\rVert", "norm of the error at the end, over that at first"
+)
+
 CONTRACTIVE = Hypothesis(
     "feedback_contractive",
     "Every vector is compressed with ||C(x) - x||^2 <= (1 - alpha) ||x||^2, 0 < alpha <= 1.",
@@ -212,6 +238,23 @@ CGD_FIRST_STEP = Hypothesis(
     "The step size is 2/((1 + r)(mu + L)), r = sqrt(1 - alpha).",
     ensured="Every case makes one step of this size.",
 )
+STANDING_GRADIENT = Hypothesis(
+    "standing_gradient",
+    "The worker's gradient is the same in every step.",
+    ensured="Every case has one gradient.",
+)
+SMALL_ERROR_WEIGHT = Hypothesis("error_weight", "The weight of the error is at most 1.", Le(error_weight, 1))
+LARGE_ERROR_WEIGHT = Hypothesis(
+    "large_error_weight",
+    "The weight of the error is at least (1 - q)/(1 + q), q = sqrt(1 - alpha).",
+    Ge(error_weight, (1 - root) / (1 + root)),
+)
+STRETCHED = Hypothesis(
+    "stretched",
+    "The compressor returns 1 + q of its input, q = sqrt(1 - alpha) > 0, and at first what is compressed is "
+    "(1 - eta + rho)/q times the error.",
+    ensured="Every case is made so.",
+)
 PLAIN_STEP = Hypothesis(
     "gradient_descent_step", "The step size is at most 1/L, as for gradient descent.", Le(stepsize, 1 / smoothness)
 )
@@ -280,5 +323,9 @@ THOMSEN_2025 = Work(
 THOMSEN_2026 = Work(
     "D. Berg Thomsen, A. Taylor, A. Dieuleveut, 2026, A tight theory of error feedback algorithms in distributed "
     "optimization"
+)
+ECONTROL_2023 = Work(
+    "Y. Gao, R. Islamov, S. U. Stich, 2023, EControl: fast distributed optimization with compression and error "
+    "control, arXiv:2311.05645"
 )
 EF21M_2023 = Work("I. Fatkhullin, A. Tyurin, P. Richtárik, 2023, Momentum provably improves error feedback!")

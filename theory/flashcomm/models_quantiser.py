@@ -144,6 +144,7 @@ def _stored(bound: Any) -> tuple[Goal, ...]:
         Goal("below the first level", at - (low - _x), given={**given, "2^b - 1 >= 0": _N}),
         Goal("above the last level", at - (_x - low - _N * t.step), given={**given, "2^b - 1 >= 0": _N}, zero=zero),
         _run("every float32 to bfloat16", "metadata.bfloat16"),
+        _run("every float32 to float16", "metadata.float16"),
     )
 
 
@@ -366,10 +367,10 @@ QUANTISER = (
         words="The stored zero point is lo + `off`, the stored scale s + `grown`; `far` = max(|lo|, t) and `wide` = "
         "max(s, t), so that (2^b - 1) wide = max(hi - lo, (2^b - 1) t). Rounding v errs by at most u max(|v|, t). "
         "Between the stored levels: " + _LEVEL + "Below the first an entry is read there, above the last there. "
-        "That metadata are rounded to the nearest was run for bfloat16, on every float32.",
-        scope="every group of real numbers, every width and format that rounds to the nearest (bfloat16 does: all 2^32 "
-        "bit patterns were run when the certificate was made, a check runs every 1021st); codes and what is read of "
-        "them in exact arithmetic",
+        "That metadata are rounded to the nearest was run for bfloat16 and float16, on every float32.",
+        scope="every group of real numbers, every width and format that rounds to the nearest (bfloat16 and float16 "
+        "do: all 2^32 bit patterns of float32 were run when the certificate was made, a check runs every 1021st); "
+        "codes and what is read of them in exact arithmetic",
         goals=_stored,
         tie=(_TESTS + "test_stored_levels",),
     ),

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import sympy as sp
 
+from commbounds.theory.functions import nearest_float
 from commbounds.theory.model import Refutation, by_claim
 
 _a, _b = sp.symbols("a b", integer=True, nonnegative=True)
 
 REFUTATIONS = by_claim(
+    *(
+        Refutation(
+            claim=f"flashcomm.groupquant.{name}",
+            words="A group (a, a + 1) of one bit an entry, whose step is 1. The zero point is a rounded to the eight "
+            f"bits of bfloat16, and codes are 0 or 1{how}: one entry is read as far away as the zero point is off.",
+            whole={_a: 1},
+            measured=sp.Abs(_a - nearest_float(_a, 8)),
+            x=(_a, _a + 1),
+            met=met,
+        )
+        for name, how, met in (
+            ("half_step_stored", "", {"stored_metadata": "In bfloat16."}),
+            ("exact_then_stored", ", relative to a", {"exact_then_stored": "In bfloat16."}),
+        )
+    ),
     Refutation(
         claim="flashcomm.groupquant.clamped_point",
         words="One bit; the scale is b - a, the zero point round(-a/(b - a)) is clamped to 0, both codes to 1: b is "

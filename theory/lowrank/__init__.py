@@ -1,6 +1,6 @@
 """Low rank: what is claimed."""
 
-from commbounds.theory.column import Column
+from commbounds.theory.column import Column, Synopsis
 
 __all__ = ["COLUMN"]
 
@@ -8,4 +8,26 @@ COLUMN = Column(
     "lowrank",
     "Low rank: send two thin factors",
     "A worker takes its gradient for a matrix and sends two thin factors of it.",
+    synopsis=Synopsis(
+        found=(
+            "PowerSGD with a fresh Gaussian sketch contracts in expectation. With a warm start it need not, and "
+            "the bound on the residual falls with it."
+        ),
+        promise="Send two thin factors of the gradient, and lose at most 1 - r/min(m, n) of its squared norm.",
+        holds=(
+            "The best rank-r approximation (`lowrank.lowrank.contraction`), and PowerSGD with a fresh sketch, in "
+            "expectation (`lowrank.powersgd.contraction`)."
+        ),
+        fails=(
+            "The same with a warm start, at every step (`lowrank.powersgd.warm_start_contraction`), and its "
+            "residual under feedback (`lowrank.powersgd_ef14.warm_start_residual`)."
+        ),
+        tight=(
+            "With rank 1 and two singular values the expected error is known exactly (`lowrank.powersgd.determinant`)."
+        ),
+        lesson=(
+            "A warm start is a bet on gradients that change slowly: what is sure is linear growth of the residual "
+            "(`lowrank.powersgd_ef14.warm_start_growth`)."
+        ),
+    ),
 )

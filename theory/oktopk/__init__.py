@@ -1,6 +1,6 @@
 """Ok-Topk: what is claimed."""
 
-from commbounds.theory.column import Column
+from commbounds.theory.column import Column, Synopsis
 
 __all__ = ["COLUMN"]
 
@@ -10,4 +10,37 @@ COLUMN = Column(
     "Every rank owns a region of the entries, chosen so that all receive about as much, and thresholds are reused "
     "for many iterations. What is said of the paper is second-hand, from a summary and from the published code; "
     "the proofs are ours.",
+    synopsis=Synopsis(
+        found=(
+            "“At most 6k words” is true of what a rank sends, for any vectors; 6k(P - 1)/P needs an even split. "
+            "What a rank receives can pass it by a factor near P/3; cutting regions at global counts repairs "
+            "that."
+        ),
+        promise=(
+            "A sparse all-reduce that moves at most 6k(P - 1)/P words, however many ranks there are: less than a "
+            "dense all-reduce, and within a factor of three of what no algorithm can avoid (`oktopk.lower.most`)."
+        ),
+        holds=(
+            "With an even split and data balancing no rank sends more than was promised "
+            "(`oktopk.sent.even_split`), nor does the critical path (`oktopk.path.even_split`). Whatever the "
+            "vectors, no rank sends more than 6k - 4k/P words (`oktopk.sent.any_split`)."
+        ),
+        fails=(
+            "Without the even split the printed number does not bound what is received "
+            "(`oktopk.received.unconditional`), not even on Gaussian vectors (`oktopk.received.gaussian`). "
+            "Averaged quantiles do not balance the regions (`oktopk.boundaries.mean_of_quantiles`), and reused "
+            "thresholds void the bound on what is sent (`oktopk.sent.reused_threshold`). The ratio that the "
+            "convergence proof bounds by a constant can grow for ever (`oktopk.sgd.assumption`)."
+        ),
+        tight=(
+            "The bounds on what is sent, and the worst case 2kP of what is received (`oktopk.received.worst`), "
+            "are attained by stored inputs."
+        ),
+        lesson=(
+            "Cut regions at equal global counts, and 4k + 2P - 4 words bound what any rank receives "
+            "(`oktopk.received.global_count`). Find thresholds anew where vectors drift."
+        ),
+        picture="oktopk.families",
+        system="Ok-Topk",
+    ),
 )

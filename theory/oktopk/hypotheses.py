@@ -38,8 +38,8 @@ REEVALUATION = _counted("reevaluation_alone", "Counted is the gathering of all s
 ALL_DATA = _counted("all_data", "Counted are split, re-evaluation, balancing and all-gather.")
 SIZES = Hypothesis(
     "sizes_alone",
-    "Counted are the sizes alone, in an iteration that keeps its thresholds.",
-    lambda thresholds: thresholds is not None,
+    "Counted are the sizes alone, in an iteration that keeps its thresholds and boundaries.",
+    lambda thresholds, cuts: thresholds is not None and cuts != "fresh",
 )
 ORDINARY = Hypothesis(
     "ordinary_iteration",
@@ -155,7 +155,8 @@ FRESH_THRESHOLDS = Hypothesis(
 STALE_THRESHOLD = Hypothesis(
     "stale_threshold",
     "The thresholds are those of an earlier iteration.",
-    lambda thresholds: thresholds is not None,
+    # where boundaries are found anew so are the thresholds, whatever is given
+    lambda thresholds, cuts: thresholds is not None and cuts != "fresh",
 )
 FOUND_EVERY_STEP = Hypothesis(
     "found_every_step", "Both thresholds are found anew in every step.", lambda tau_prime: tau_prime == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.model import Refutation, by_claim
-from commbounds.theory.oktopk.terms import selected, winners
+from commbounds.theory.oktopk.terms import selected, winners, xi
 from commbounds.theory.quantities import P, k, n
 
 _WORDS = {"words_of_the_data": "Split, balancing and all-gather are counted."}
@@ -14,7 +14,33 @@ _FRESH = {"fresh_mean_of_quantiles": "Boundaries are found so."}
 _RING = {"no_duplicates": "The all-gather goes around a ring."}
 _SHARE = winners / P
 
+_i, _j, _t = sp.symbols("i j t", integer=True, nonnegative=True)
+_P = 4 * 2**_j
+_k = _i * _P
+
 REFUTATIONS = by_claim(
+    Refutation(
+        claim="oktopk.balance.quarter_printed",
+        words="P = 4 2^j ranks, k = i P. A quarter of them owns 4 k/P winners each, four times the mean, and that is "
+        "left as it is. In the all-gather by recursive doubling such a rank sends its own block in every step, and "
+        "the blocks that it has got: k (3 - 4/P) entries, each in two words.",
+        whole={_j: 0, _i: 1},
+        measured=2 * _k * (3 - 4 / _P),
+        values={P: _P, k: _k, winners: _k},
+        met={
+            "phase_two": "Balancing and all-gather are counted.",
+            "quarter_rule": "The collective is run so.",
+            "last_gather_doubling": "It is recursive doubling.",
+        },
+    ),
+    Refutation(
+        claim="oktopk.sgd.assumption",
+        words="Two ranks whose large entries cancel, k = 1: after t steps the ratio is t.",
+        whole={_t: 1, xi: 1},
+        measured=_t,
+        values={xi: xi},
+        met={"found_every_step": "The thresholds are."},
+    ),
     Refutation(
         claim="oktopk.sent.unconditional",
         words="Rank 0 selects k entries of other regions, and owns all winners: it sends k entries in the split, all "

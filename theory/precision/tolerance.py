@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from numbers import Rational
 from types import MappingProxyType
 from typing import Any
 
@@ -28,6 +29,8 @@ OPERATIONS: Mapping[str, str] = MappingProxyType(
 )
 """What adds vectors: the copies that an all-reduce makes of its sums are not rounded again."""
 AVERAGES = ("before", "after", "any")
+_MOST = 2**63 - 1
+"""Of ranks and entries."""
 """When an average is divided by P: before the additions, after them, or at either place, by a rounded 1/P too."""
 QUANTISED: Mapping[str, str] = MappingProxyType(
     {
@@ -201,27 +204,37 @@ def tolerance(
     Fraction(1, 1)
     """
     for name, value in (("P", P), ("n", n), ("nodes", nodes), ("bits", bits), ("group", group)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        if value is None and name not in ("P", "n"):
+            continue
+        if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"{name} must be an integer, got {value!r}")
-        if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
-    if op not in OPERATIONS:
+        if not 1 <= value <= _MOST:
+            raise ValueError(f"{name} must be {'at least 1' if value < 1 else 'below 2^63'}, got {value}")
+    if not isinstance(op, str) or op not in OPERATIONS:
         raise ValueError(f"op must be one of {', '.join(OPERATIONS)}, got {op!r}: bounds are derived for sums alone")
-    if average not in (None, *AVERAGES):
+    if not (average is None or isinstance(average, str)) or average not in (None, *AVERAGES):
         raise ValueError(f"average must be None, {', '.join(AVERAGES[:-1])} or {AVERAGES[-1]}, got {average!r}")
     if nodes is not None and schedule != "hierarchical":
-        raise ValueError(f"nodes are of the hierarchical schedule, got nodes = {nodes} for {schedule!r}")
+        raise ValueError(f"nodes are of the hierarchical schedule, and must be None, got {nodes} for {schedule!r}")
+    if isinstance(probability, bool) or not isinstance(probability, Rational | float):
+        raise TypeError(f"probability must be a number, got {probability!r}")
+    for name, flag in (("per_hop", per_hop), ("wider_input", wider_input)):
+        if not isinstance(flag, bool):
+            raise TypeError(f"{name} must be True or False, got {flag!r}")
+    for name, word in (("schedule", schedule), ("rounding", rounding), ("dtype", dtype), ("accumulate", accumulate)):
+        if not isinstance(word, str) and not (name == "accumulate" and word is None):
+            raise TypeError(f"{name} must be a string, got {word!r}")
     if not 0 < probability < 1:
         raise ValueError(f"probability must be between 0 and 1, got {probability}")
     if bits is not None:
         plain = accumulate is None and rounding == "nearest" and per_hop and not wider_input and nodes is None
         return _quantised(op, P, n, schedule, average, bits, Fraction(probability), plain)
     if group is not None:
-        raise ValueError(f"a group shares the scale of codes: group = {group} asks for bits")
+        raise ValueError(f"group must be None, got {group}: a group shares the scale of codes, and asks for bits")
     if schedule in QUANTISED and schedule not in SCHEDULE_NAMES:
         raise ValueError(f"{schedule} sends codes of a few bits, and asks for bits")
-    wire = format_named(dtype)
-    wide = wire if accumulate is None else format_named(accumulate)
+    wire = _format("dtype", dtype)
+    wide = wire if accumulate is None else _format("accumulate", accumulate)
     if average == "any" and Fraction(1, P) < wire.normal:
         raise ValueError(f"average must be before or after for P = {P}: 1/P is below the normal range of {dtype}")
     counted = _counted(schedule, per_hop, average, wider_input)
@@ -229,6 +242,13 @@ def tolerance(
 
 
 # --- sums in floating point --------------------------------------------------------------------------------------
+
+
+def _format(name: str, called: str) -> Format:
+    try:
+        return format_named(called)
+    except ValueError as error:
+        raise ValueError(str(error).replace("the format", name, 1)) from None
 
 
 def _counted(schedule: str, per_hop: bool, average: str | None, wider_input: bool) -> Roundings:

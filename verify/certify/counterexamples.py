@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cache
-from math import comb
+from math import comb, floor
 from operator import eq, ge, gt
 from typing import Any
 
@@ -16,6 +16,7 @@ from commbounds.theory import Claim
 from commbounds.theory.evaluation import evaluator
 from commbounds.theory.model import Refutation
 from commbounds.verify.certify.certificate import Certificate, CertificateError
+from commbounds.verify.certify.enclosures import NotEnclosedError, enclosure, sign
 
 MOST_POINTS = 20_000
 """Smaller points that are tried."""
@@ -69,23 +70,27 @@ def shortcoming(refutation: Refutation, claim: Claim, bound: Any, point: Mapping
         for name, condition in conditions.items():
             if not holds(_rational(condition, point), 0):
                 return f"{name!r} must {words}"
-    values = {symbol.name: _rational(value, point) for symbol, value in refutation.values.items()}
+    values = _values(refutation, point)
     for hypothesis in claim.assumes:
         relation = isinstance(hypothesis.condition, sp.Basic) and set(hypothesis.needs) <= set(values)
         if relation == (hypothesis.name in refutation.met):
             raise CertificateError(f"the model must say once why {hypothesis.name} is met")
         if relation and not hypothesis.admits(**values):
             return f"the hypothesis {hypothesis.name} is not met"
-    measured, limit = _rational(refutation.measured, point), _rational(bound, values)
-    broken = {sp.Le: measured > limit, sp.Ge: measured < limit, sp.Eq: measured != limit}[claim.relation.func]
-    return "" if broken else f"measured {measured}, bound {limit}"
+    measured, limit = _number(refutation.measured, point), _number(bound, values)
+    try:
+        above = sign(measured - limit)
+    except NotEnclosedError as error:
+        raise CertificateError(f"{refutation.claim} at {dict(point)}: {error}") from error
+    broken = {sp.Le: above > 0, sp.Ge: above < 0, sp.Eq: above != 0}[claim.relation.func]
+    return "" if broken else f"measured {_written(measured)}, bound {_written(limit)}"
 
 
 def scope_of(refutation: Refutation, bound: Any, point: Mapping[str, Any]) -> str:
     """What a counterexample is, in words."""
     at = {symbol: point[symbol.name] for symbol in refutation.whole}
-    values = {symbol.name: _rational(value, point) for symbol, value in refutation.values.items()}
-    found = f"measured {_rational(refutation.measured, point)}, bound {_rational(bound, values)}"
+    values = _values(refutation, point)
+    found = f"measured {_written(_number(refutation.measured, point))}, bound {_written(_number(bound, values))}"
     if not at:
         return f"refuted at {refutation.at(at)}: {found}"
     total = " + ".join(symbol.name for symbol in at)
@@ -118,9 +123,31 @@ def points(refutation: Refutation, most: int, least: int = 0) -> Iterator[dict[s
 
 
 def _rational(expression: Any, values: Mapping[str, Any]) -> Fraction:
-    value = evaluator(sp.sympify(expression))(values, "a counterexample's model")
-    if isinstance(value, sp.Rational):
-        value = Fraction(int(value.p), int(value.q))
-    if not isinstance(value, int | Fraction):
+    value = _number(expression, values)
+    if not value.is_Rational:
         raise CertificateError(f"{expression} is not rational at {dict(values)}")
-    return Fraction(value)
+    return Fraction(int(value.p), int(value.q))
+
+
+def _values(refutation: Refutation, point: Mapping[str, Any]) -> dict[str, Any]:
+    """The exact values of the claim's symbols, rational ones as fractions."""
+    numbers = {symbol.name: _number(value, point) for symbol, value in refutation.values.items()}
+    return {name: Fraction(int(v.p), int(v.q)) if v.is_Rational else v for name, v in numbers.items()}
+
+
+def _number(expression: Any, values: Mapping[str, Any]) -> sp.Expr:
+    """An expression's exact value, rational or not."""
+    value = evaluator(sp.sympify(expression))(values, "a counterexample's model")
+    if isinstance(value, int | Fraction):
+        return sp.Rational(value.numerator, value.denominator)
+    if not isinstance(value, sp.Expr) or value.has(sp.Float):
+        raise CertificateError(f"{expression} has no exact value at {dict(values)}")
+    return value
+
+
+def _written(number: sp.Expr) -> str:
+    """A number in words: a rational one as it is, another one as far as four decimals tell."""
+    if number.is_Rational:
+        return str(number)
+    low, high = (floor(10**4 * end) for end in enclosure(number, 64))
+    return f"between {low / 10**4:.4f} and {(high + 1) / 10**4:.4f}"

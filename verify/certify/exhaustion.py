@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from commbounds.verify.certify.certificate import CertificateError
+from commbounds.theory import claims
+from commbounds.verify.certify.certificate import Certificate, CertificateError, models
 from commbounds.verify.certify.run import Run
 from commbounds.verify.certify.runs_flashcomm import FLASHCOMM
 from commbounds.verify.certify.runs_quantizers import QUANTIZERS
@@ -21,6 +22,16 @@ from commbounds.verify.certify.runs_quantizers import QUANTIZERS
 def runs() -> dict[str, Run]:
     """All runs, by name."""
     return {**QUANTIZERS, **FLASHCOMM}
+
+
+def runs_of(certificate: Certificate) -> tuple[str, ...]:
+    """The runs that a certificate's proofs hold records of, by name."""
+    named = [proof["goal"] for proof in certificate.proofs if "run" in proof]
+    if not named:
+        return ()
+    bound = claims()[certificate.claim].relation.rhs
+    goals = models()[certificate.claim].goals_at(bound, certificate.instances[0])
+    return tuple(goals[name].run for name in named)
 
 
 def ran(name: str, progress: Callable[[float], None] = lambda _: None) -> dict[str, Any]:
@@ -54,11 +65,32 @@ def check_record(name: str, record: Any) -> None:
     for key, value in expected.items():
         if record[key] != value:
             raise CertificateError(f"another {key} than when {name} was run: run `commbounds certify --exhaustive`")
-    if different := _counted(name):
+    ran_share(name, runs()[name].share)
+
+
+def ran_share(name: str, every: int) -> int:
+    """How many patterns were run, every `every`th of a run's numbers.
+
+    Parameters
+    ----------
+    name : str
+        One of `runs`.
+    every : int
+        At least 1, and odd: every second number would leave the last bit of all patterns zero.
+
+    Raises
+    ------
+    CertificateError
+        The kernel is not its definition.
+    """
+    if every < 1 or every % 2 == 0:
+        raise ValueError(f"every must be odd and at least 1, got {every}")
+    if different := _counted(name, every):
         raise CertificateError(f"{name}: the kernel is not its definition at {different} patterns")
+    run = runs()[name]
+    return len(range(0, run.patterns, every)) * run.each
 
 
 @cache
-def _counted(name: str) -> int:
-    run = runs()[name]
-    return run.count(run.share)
+def _counted(name: str, every: int) -> int:
+    return runs()[name].count(every)

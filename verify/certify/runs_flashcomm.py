@@ -165,6 +165,7 @@ _ROUNDING = (
     metadata.stored,
     metadata.stored_below,
     metadata.stored_above,
+    metadata._without_tiny,
     metadata._checked,
     metadata._refuse_overflow,
 )

@@ -28,11 +28,20 @@ from commbounds.verify.conformance.claims import (
 )
 from commbounds.verify.conformance.ddp import torch_ddp_hook
 from commbounds.verify.conformance.executable import executable, isolated
+from commbounds.verify.conformance.launched import launched
+from commbounds.verify.conformance.likeness import like, takes
 from commbounds.verify.conformance.loading import loaded
 from commbounds.verify.conformance.mpi import mpi_allreduce
 from commbounds.verify.conformance.promise import conforms
 from commbounds.verify.conformance.rank_program import rank_program
-from commbounds.verify.conformance.report import CheckFinding, CheckVerdict, Report, report_from_json
+from commbounds.verify.conformance.report import (
+    CheckFinding,
+    CheckVerdict,
+    Report,
+    report_from_json,
+    reports_from,
+    schema,
+)
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Codec, Stateful
 from commbounds.verify.conformance.tensors import on_arrays, on_torch
 
@@ -71,6 +80,8 @@ __all__ = [
     "conforms",
     "executable",
     "isolated",
+    "launched",
+    "like",
     "loaded",
     "mpi_allreduce",
     "on_arrays",
@@ -78,5 +89,8 @@ __all__ = [
     "rank_program",
     "recheck",
     "report_from_json",
+    "reports_from",
+    "schema",
+    "takes",
     "torch_ddp_hook",
 ]

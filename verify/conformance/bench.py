@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import hypothesis
@@ -51,6 +52,16 @@ class Bench:
         self._lost: dict[tuple[Any, ...], str] = {}
         self._randomised: bool | None = None
         self._cases = Cases(subject, budget, seed)
+        self.unread: str | None = None
+        """Why laws cannot be read off; empty if they can, None as long as nobody asked."""
+        self.laws: dict[tuple[Any, ...], Any] = {}
+        self.kept_laws = 0
+        """Laws that were read off, by input and seed, and how many numbers they hold."""
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the subject runs in a process that is not our server for Python subjects."""
+        return self.subject.outside is not None and "name" not in self.subject.outside.process.started()
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
@@ -64,14 +75,15 @@ class Bench:
         Hopeless
             That it takes too long or dies has happened too often.
         """
-        key = tuple(a.shape for a in arguments if isinstance(a, np.ndarray))
-        if key in self._lost:  # another input of this shape would most likely be lost too
-            raise Unanswered(self._lost[key])
-        if len(self._lost) >= _PATIENCE:
-            raise Hopeless(f"calls hung or killed their process: {'; '.join(self._lost.values())}")
+        if self._lost:
+            if (key := _shapes(arguments)) in self._lost:  # another input of this shape would most likely be lost too
+                raise Unanswered(self._lost[key])
+            if len(self._lost) >= _PATIENCE:
+                raise Hopeless(f"calls hung or killed their process: {'; '.join(self._lost.values())}")
         try:
             return called(function, *arguments, limit=self.subject.time_limit, **options)
         except (TimedOut, Died) as error:
+            key = _shapes(arguments)
             self._lost[key] = f"{error}, for an input of shape {', '.join(map(str, key))}"
             raise
 
@@ -183,12 +195,15 @@ class Bench:
 
     # --- search --------------------------------------------------------------------------------------------------
 
-    def searched(self, claim: Sure) -> CheckFinding:
-        """The finding on a sure claim: hostile cases, then generated ones, and the smallest failing case found."""
+    def searched(self, claim: Sure, first: Sequence[CheckCase] = ()) -> CheckFinding:
+        """The finding on a sure claim: hostile cases, then generated ones, and the smallest failing case found.
+
+        Cases that are tried before them can be given.
+        """
         tried, silent = 0, 0
         failing: tuple[CheckCase, str] | None = None
         skipped = ""
-        for case in self._cases.hostile():
+        for case in chain(first, self._cases.hostile()):
             try:
                 message = claim.violation(self, case)
             except NotHere as error:
@@ -270,6 +285,10 @@ class Bench:
             self.reproduction(claim, small),
         )
 
+    def case_of(self, finding: CheckFinding) -> CheckCase:
+        """The case at which a claim failed."""
+        return CheckCase(np.array(finding.counterexample).astype(self.subject.numpy_dtype), finding.seed or 0)
+
     def _fixed(self) -> int:
         return self.subject.ndim if isinstance(self.subject.shape, tuple) else 0
 
@@ -286,6 +305,11 @@ class Bench:
             return "\n".join([*lines, f"print(cf.check(subject, {budget!r}, seed={self.seed}, only=[{str(claim)!r}]))"])
         lines += [f"x = {literal(case.x)}", f"print(cf.recheck(subject, {str(claim)!r}, x, seed={case.seed}))"]
         return "\n".join(lines)
+
+
+def _shapes(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Shapes of the arrays among a call's arguments."""
+    return tuple(a.shape for a in arguments if isinstance(a, np.ndarray))
 
 
 class Unusable(Unanswered):

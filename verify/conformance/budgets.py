@@ -27,7 +27,9 @@ class CheckBudget:
     draws : int
         Calls of a sequential test.
     steps : tuple of int
-        Lengths of runs of a stateful subject.
+        Lengths of runs of a stateful subject; hostile inputs take turns.
+    longest : int
+        Steps of a run that is repeated until a memory has levelled off.
     """
 
     sizes: tuple[int, ...]
@@ -35,16 +37,17 @@ class CheckBudget:
     examples: int
     draws: int
     steps: tuple[int, ...]
+    longest: int = 2048
 
 
-def _budget(name: str, long: tuple[int, ...], draws: int, steps: tuple[int, ...]) -> CheckBudget:
+def _budget(name: str, long: tuple[int, ...], draws: int, steps: tuple[int, ...], longest: int = 2048) -> CheckBudget:
     """As many sizes and generated cases as the book's budget of that name has."""
-    return CheckBudget(budgets[name].sizes, long, budgets[name].examples, draws, steps)
+    return CheckBudget(budgets[name].sizes, long, budgets[name].examples, draws, steps, longest)
 
 
 BUDGETS: Mapping[str, CheckBudget] = MappingProxyType(
     {
-        "quick": _budget("quick", (65_537,), 4_000, (3, 8, 64)),
+        "quick": _budget("quick", (65_537,), 4_000, (3, 8, 64, 3, 8, 3, 8), 1024),
         "standard": _budget("standard", (4_099, 65_537), 40_000, (3, 8, 64, 512)),
         "thorough": _budget("thorough", (65_537, 2**24), 400_000, (3, 8, 64, 4096)),
     }

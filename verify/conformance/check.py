@@ -6,15 +6,19 @@ import contextlib
 import warnings
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from commbounds.compressors.base import as_numbers, checked_choice, shown
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.budgets import BUDGETS, FALSE_ALARM
 from commbounds.verify.conformance.calls import Hopeless, Unanswered, timer_ready
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NoBound, NotHere, SubjectClaim, Sure
+from commbounds.verify.conformance.mistakes import likely_mistake
+from commbounds.verify.conformance.process import Process
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict, Report
 from commbounds.verify.conformance.subject import Subject
 from commbounds.verify.conformance.universal import UNIVERSAL
@@ -52,7 +56,8 @@ def check(
     Raises
     ------
     TypeError, ValueError
-        `subject` is none, its process cannot be started, or there is no such budget, claim, or check to waive.
+        `subject` is none, its process cannot be started, or there is no such budget, claim, check to waive, or
+        claim that could be expected to fail.
 
     Notes
     -----
@@ -60,30 +65,42 @@ def check(
     the number of its claims; for `Unbiased` under the assumption that its docstring states. All other checks fail only
     where a violation was seen.
     """
-    if not isinstance(subject, Subject):
-        raise TypeError(f"subject must be a Codec, Stateful or AllReduce, got {subject!r}")
-    if budget not in BUDGETS:
-        raise ValueError(f"budget must be one of {', '.join(BUDGETS)}, got {budget!r}")
+    _require_subject(subject)
+    checked_choice("budget", budget, tuple(BUDGETS))
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ValueError(f"seed must be a nonnegative integer, got {seed!r}")
+        raise ValueError(f"seed must be a nonnegative integer, got {shown(seed)}")
     unknown = set(subject.waivers) - {str(claim) for claim in UNIVERSAL}
     if unknown:
         names = ", ".join(map(str, UNIVERSAL))
         raise ValueError(f"{', '.join(sorted(unknown))} cannot be waived: universal checks are {names}")
     claims = [*UNIVERSAL, *subject.claims]
+    unknown = set(subject.expected_failures) - {str(claim) for claim in claims}
+    if unknown:
+        raise ValueError(f"{', '.join(sorted(unknown))} cannot fail: the claims are {', '.join(map(str, claims))}")
     statistical = sum(claim.statistical for claim in claims)  # of all, whatever is judged now: alpha stays the same
     bench = Bench(subject, BUDGETS[budget], seed, FALSE_ALARM / max(1, statistical))
     process = getattr(subject.outside, "process", None)
     if process is not None:
-        with contextlib.suppress(Unanswered):  # that it dies or hangs at once is a finding
+        with contextlib.suppress(Unanswered, Hopeless):  # that it dies or hangs at once is a finding
             process.started()  # that it cannot be started is none, but a mistake of the caller's
     findings = []
     for claim in chosen(claims, only):
         finding = _judged(claim, bench)
+        if str(claim) in subject.expected_failures:
+            finding = finding.expecting(subject.expected_failures[str(claim)])
         findings.append(finding)
         if progress is not None:
             progress(finding)
+    left: tuple[str, ...] = process.left_behind() if isinstance(process, Process) else ()
+    if left and findings:
+        said = f"left behind: {'; '.join(left)}"
+        findings[0] = replace(findings[0], evidence="; ".join(part for part in (findings[0].evidence, said) if part))
     return Report(subject.name, tuple(findings), budget, seed, versions())
+
+
+def _require_subject(subject: Any) -> None:
+    if not isinstance(subject, Subject):
+        raise TypeError(f"subject must be a Codec, Stateful or AllReduce, got {shown(subject)}")
 
 
 def chosen(claims: list[SubjectClaim], only: Collection[str] | None) -> list[SubjectClaim]:
@@ -107,6 +124,8 @@ def _judged(claim: SubjectClaim, bench: Bench) -> CheckFinding:
             finding = CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, message=str(error))
         except NoBound as error:
             finding = CheckFinding(str(claim), CheckVerdict.FAIL, message=f"nothing is claimed: {error}")
+        if finding.verdict is CheckVerdict.FAIL:
+            finding = replace(finding, likely=likely_mistake(bench, str(claim)))
     reason = bench.subject.waivers.get(str(claim)) if claim.universal else None
     if reason is None:
         return finding
@@ -133,15 +152,28 @@ def recheck(subject: Subject, claim: str, x: ArrayLike, seed: int = 0) -> str:
 
     Raises
     ------
+    TypeError
+        `subject` is none, `claim` no string, `x` no array of numbers, or `seed` no integer.
     ValueError
         There is no such claim, it is not one that a single case can break, or the subject does not take `x`.
     """
-    (judged,) = chosen([*UNIVERSAL, *subject.claims], [claim])
+    _require_subject(subject)
+    if not isinstance(claim, str):
+        raise TypeError(f"claim must be a string, got {shown(claim)}")
+    claims = [*UNIVERSAL, *subject.claims]
+    if not any(claim in (str(known), str(known).split("(")[0]) for known in claims):
+        raise ValueError(f"claim must be one of {', '.join(map(str, claims))}, got {shown(claim)}")
+    (judged,) = chosen(claims, [claim])
     if not isinstance(judged, Sure):
         raise ValueError(f"{claim} is not judged by single cases: call check(subject, only=[{claim!r}])")
-    case = CheckCase(np.asarray(x, dtype=subject.numpy_dtype), seed)
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise TypeError(f"seed must be an integer, got {shown(seed)}")
+    if not 0 <= seed < 2**31:
+        raise ValueError(f"seed must be in [0, 2^31), got {shown(seed)}")
+    given = x if isinstance(x, np.ndarray) and x.dtype == subject.numpy_dtype else as_numbers(x, "x")
+    case = CheckCase(given.astype(subject.numpy_dtype), int(seed))
     if not subject.takes(case.x):
-        raise ValueError(f"{subject.name} does not take an array of shape {case.x.shape}")
+        raise ValueError(f"x must be an input that {subject.name} takes, got an array of shape {case.x.shape}")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # what a subject warns of is its own affair
         try:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from numbers import Real
 from typing import Any, ClassVar
 
+from commbounds.compressors.base import shown
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.report import CheckFinding
 
 Number = float | Callable[..., float]
 """A number, or a function that gives it: of n, of (m, n) for matrices, of the input, as the claim says."""
+
+
+_LARGEST = sys.float_info.max
 
 
 class NotHere(Exception):
@@ -97,9 +102,10 @@ def checked(name: str, value: Any, low: float = 0.0, high: float = math.inf) -> 
     if callable(value):
         return
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number or a function that gives one, got {value!r}")
-    if not (math.isfinite(value) and low <= float(value) <= high):
-        raise ValueError(f"{name} must be {_range(low, high)}, got {value!r}")
+        raise TypeError(f"{name} must be a number or a function that gives one, got {shown(value)}")
+    given: Any = value
+    if not (low <= given <= high and abs(given) <= _LARGEST):
+        raise ValueError(f"{name} must be {_range(low, high)}, got {shown(value)}")
 
 
 def number(name: str, value: Number, *arguments: Any, low: float = 0.0, high: float = math.inf) -> float:

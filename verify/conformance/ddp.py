@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import pickle
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from commbounds.verify.conformance.calls import Died
 from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.ddp_group import Group
-from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Stateful, Subject
+from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Stateful, Subject, checked_limit
 
 Array = NDArray[Any]
 
@@ -81,8 +82,7 @@ def torch_ddp_hook(
     ranks = tuple(ranks)
     if not ranks or any(isinstance(P, bool) or not isinstance(P, int) or P < 1 for P in ranks):
         raise ValueError(f"ranks must hold positive integers, got {ranks!r}")
-    if not time_limit > 0.0:
-        raise ValueError(f"time_limit must be positive, got {time_limit!r}")
+    time_limit = checked_limit(time_limit)
     options = {"effort": 0.05, "name": str(getattr(hook, "__name__", "hook")), **options}
     groups = _Groups(_packed(hook, make_state, residual), time_limit)
     common: dict[str, Any] = {"time_limit": float("inf"), "outside": groups, **options}
@@ -99,12 +99,20 @@ def _packed(*functions: Any) -> tuple[bytes, dict[str, str]]:
         except Exception as error:
             raise ValueError(f"{name} must be importable by other processes, got {function!r}: {error}") from error
     files = {}
-    for function in functions:
+    for function in itertools.chain.from_iterable(map(_inside, functions)):
         name = str(getattr(function, "__module__", None) or "")
         path = getattr(sys.modules.get(name), "__file__", None)
         if path and "." not in name and name != "__main__":
             files[name] = str(path)
     return pickle.dumps(functions), files
+
+
+def _inside(function: Any) -> Iterator[Any]:
+    """The function, and those that it calls with arguments filled in."""
+    yield function
+    if isinstance(function, functools.partial):
+        for part in (function.func, *function.args, *function.keywords.values()):
+            yield from _inside(part)
 
 
 class _Groups:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from commbounds.compressors.base import shown
 from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.process import Process, Remote
-from commbounds.verify.conformance.subject import AllReduce, Codec, Stateful, Subject
+from commbounds.verify.conformance.subject import AllReduce, Codec, Stateful, Subject, checked_limit
 
 
 def executable(
@@ -38,13 +39,11 @@ def executable(
     -----
     The process is started at the first call, and again after it hung or died.
     """
-    if isinstance(command, str) or not command:
-        raise TypeError(f"command must be a sequence of program and arguments, got {command!r}")
-    if kind not in (Codec, Stateful, AllReduce):
-        raise TypeError(f"kind must be Codec, Stateful or AllReduce, got {kind!r}")
-    limit = float(options.pop("time_limit", 30.0))
-    if not limit > 0.0:
-        raise ValueError(f"time_limit must be positive, got {limit!r}")
+    if not isinstance(command, list | tuple) or not command:
+        raise TypeError(f"command must be a list or tuple of program and arguments, got {shown(command)}")
+    if not any(kind is known for known in (Codec, Stateful, AllReduce)):
+        raise TypeError(f"kind must be Codec, Stateful or AllReduce, got {shown(kind)}")
+    limit = checked_limit(options.pop("time_limit", 30.0))
     options.setdefault("name", str(command[0]))
     return _remote(kind, Remote(Process(command, limit)), claims, options)
 
@@ -54,9 +53,13 @@ def isolated(subject: Subject) -> Subject:
 
     Raises
     ------
+    TypeError
+        `subject` is none.
     ValueError
         It was not loaded from a module.
     """
+    if not isinstance(subject, Subject):
+        raise TypeError(f"subject must be a Codec, Stateful or AllReduce, got {shown(subject)}")
     if not subject.origin:
         raise ValueError(f"{subject.name} was not loaded from a module, so no other process can load it")
     if subject.outside is not None:

@@ -18,13 +18,15 @@ def states() -> dict[str, Any]:
     return found
 
 
-def fingerprints(found: dict[str, Any]) -> dict[str, str]:
-    """What tells states apart, by the generator's name."""
-    prints = {"random": repr(found["random"])}
+def fingerprints(found: dict[str, Any]) -> dict[str, Any]:
+    """What tells states apart, by the generator's name: equal where they are the same."""
     legacy = found["numpy"]
-    prints["numpy"] = f"{legacy['state']['key'].tobytes()!r} {legacy['state']['pos']} {legacy['has_gauss']}"
+    prints = {
+        "random": found["random"],
+        "numpy": (legacy["state"]["key"].tobytes(), legacy["state"]["pos"], legacy["has_gauss"]),
+    }
     if "torch" in found:
-        prints["torch"] = repr(found["torch"].numpy().tobytes())
+        prints["torch"] = found["torch"].numpy().tobytes()
     return prints
 
 

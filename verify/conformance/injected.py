@@ -1,18 +1,31 @@
-"""The law of a subject that takes its uniforms from outside: read off, not sampled."""
+"""The law of a subject whose uniforms are given: handed in, or put in the place of what its generators draw."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.verify.conformance.bench import Bench
+from commbounds.verify.conformance.bench import Bench, usable
+from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere
-from commbounds.verify.marginals import StepLaws, step_laws
+from commbounds.verify.conformance.inputs import generic
+from commbounds.verify.conformance.random_words import SINGLE, intercepted
+from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
+from commbounds.verify.conformance.subject import Codec
+from commbounds.verify.conformance.torch_words import Drawn, answered
+from commbounds.verify.marginals import Reader, StepLaws, step_laws
 
 _PROBES = 6
+_SEEDS = (1, 2, 7, 2**20 + 3, 2**31 - 1)
+"""Seeds for which a law has to be the same."""
+_KEPT = 1 << 21
+"""Numbers in the laws that are kept for the next claim."""
 
 
 class NotElementwise(NotHere):
@@ -40,7 +53,9 @@ def injected_law(bench: Bench, case: CheckCase, probes: int = _PROBES) -> StepLa
     Parameters
     ----------
     bench : Bench
-        Its subject takes uniforms.
+        Its subject takes uniforms, or draws one an entry, in order, from generators that can be intercepted: those of
+        numpy and Python that it makes during the call or that are global, and torch's uniform and Bernoulli tensors.
+        Or one for every entry that is not zero; what it draws besides, behind those, must not matter.
     case : CheckCase
         The input; the seed is handed on.
     probes : int
@@ -50,18 +65,152 @@ def injected_law(bench: Bench, case: CheckCase, probes: int = _PROBES) -> StepLa
     ------
     NotElementwise
         There are more than six values of an entry; or the output for other uniforms, some of them at the ends of the
-        range and on either side of a switch, is not what these laws say.
+        range and on either side of a switch, is not what these laws say; or draws cannot be intercepted.
     Unanswered
         The subject did not answer.
     """
-    cells, dtype = _grid(bench)
-    shape = case.x.shape
+    key = case.x.shape, case.x.tobytes(), case.seed, probes
+    known = bench.laws.get(key)
+    if known is None:
+        try:
+            known = _read(bench, case, probes)
+        except NotElementwise as error:
+            known = error
+        size = 1 if isinstance(known, NotElementwise) else 2 * known.values.size
+        if bench.kept_laws + size <= _KEPT:
+            bench.laws[key], bench.kept_laws = known, bench.kept_laws + size
+    if isinstance(known, NotElementwise):
+        raise known
+    law: StepLaws = known
+    return law
 
-    def output(places: NDArray[np.int64]) -> NDArray[np.float64]:
-        uniforms: NDArray[Any] = (places.reshape(shape) / cells).astype(dtype)
-        answer: NDArray[np.float64] = bench.output(case, uniforms=uniforms).astype(np.float64).ravel()
-        return answer
 
+def readable(bench: Bench) -> bool:
+    """Whether the laws of entries can be read off: uniforms are handed in, or its draws intercepted.
+
+    `bench.unread` says why not.
+    """
+    subject = bench.subject
+    if bench.unread is None:
+        bench.unread = ""
+        try:
+            foreign = bench.foreign
+        except Unanswered as error:
+            bench.unread = f"its process does not answer: {error}"
+            return False
+        if not isinstance(subject, Codec):
+            bench.unread = f"it is a {subject.kind}"
+        elif subject.outside is not None and not subject.injectable and foreign:
+            bench.unread = "its process does not tell of its generators"
+        elif not subject.injectable:
+            bench.unread = _refusal(bench) if subject.intercept else "its generators are to be left alone"
+    return not bench.unread
+
+
+def seed_alone(bench: Bench, case: CheckCase) -> bool:
+    """Whether the law at the case's input is the same for other seeds: else it says nothing about the mean over them.
+
+    Raises
+    ------
+    NotElementwise
+        A law cannot be read off.
+    """
+    law = injected_law(bench, case)
+    for seed in _SEEDS:
+        other = injected_law(bench, CheckCase(case.x, seed))
+        same = law.values.shape == other.values.shape and np.array_equal(law.values, other.values, equal_nan=True)
+        if not (same and np.array_equal(law.ends, other.ends)):
+            return False
+    return True
+
+
+def _refusal(bench: Bench) -> str:
+    """Why laws cannot be read off, at a few generic inputs; empty if at one of them they can."""
+    bench.unread, said = None, "it takes no input that is tried"
+    rng = bench.rng("readable")
+    for size in (6, 50):
+        x = generic(bench.subject, rng, size)
+        if x is None:
+            continue
+        try:
+            if not seed_alone(bench, CheckCase(x)):
+                return "it depends on its seed besides its draws"
+        except NotElementwise as error:
+            said = str(error)
+        except Unanswered as error:
+            said = f"intercepted, it does not answer: {error}"
+        else:
+            return ""
+    return said
+
+
+def limited(bench: Bench, drawn: CheckFinding, read: CheckFinding | None = None) -> CheckFinding:
+    """A finding by draws, which says what it could not see; or what was seen besides, where laws were read off.
+
+    Parameters
+    ----------
+    drawn : CheckFinding
+        What draws showed.
+    read : CheckFinding or None
+        What the laws showed that were read off by interception.
+    """
+    if drawn.verdict is not CheckVerdict.PASS:
+        return drawn
+    if read is not None and read.verdict is CheckVerdict.PASS:
+        how = "laws of entries read off by giving its generators their words"
+        return replace(drawn, evidence=f"{read.evidence}, {how}; {drawn.evidence}")
+    why = f" ({bench.unread})" if bench.unread else ""
+    said = f"by draws alone{why}: not seen is what comes less than once in {bench.draws} draws, or at other inputs only"
+    return replace(drawn, evidence=f"{drawn.evidence}; {said}")
+
+
+@dataclass(frozen=True)
+class GivenOutputs:
+    """How the output of a subject is had for given uniforms.
+
+    Parameters
+    ----------
+    output : callable (x, places) -> (n,) float64
+        The output for an input like that of the case, flat, with ``places / cells`` for uniforms, one an entry.
+    cells : int
+        How fine they are.
+    """
+
+    output: Callable[[NDArray[Any], NDArray[np.int64]], NDArray[np.float64]]
+    cells: int
+
+
+@contextlib.contextmanager
+def reading(bench: Bench, case: CheckCase) -> Iterator[GivenOutputs]:
+    """While it is open, outputs for given uniforms can be had.
+
+    Raises
+    ------
+    NotElementwise
+        They cannot.
+    """
+    subject, seed = bench.subject, case.seed
+    if isinstance(subject, Codec) and subject.injectable:
+        cells, dtype = _grid(bench)
+
+        def output(x: NDArray[Any], places: NDArray[np.int64]) -> NDArray[np.float64]:
+            uniforms: NDArray[Any] = (places.reshape(x.shape) / cells).astype(dtype)
+            answer: NDArray[np.float64] = bench.output(CheckCase(x, seed), uniforms=uniforms).astype(np.float64).ravel()
+            return answer
+
+        yield GivenOutputs(output, cells)
+        return
+    with intercepted() if subject.outside is None else contextlib.nullcontext():
+        yield _interception(bench, case, np.random.default_rng([seed, 1]))
+
+
+def _read(bench: Bench, case: CheckCase, probes: int) -> StepLaws:
+    with reading(bench, case) as read:
+        return _compared(lambda places: read.output(case.x, places), case, read.cells, probes)
+
+
+def _compared(output: Reader, case: CheckCase, cells: int, probes: int) -> StepLaws:
+    """The laws by bisection, and that they are laws."""
     laws = step_laws(output, case.x.ravel(), cells)
     if laws is None:
         raise NotElementwise("an entry takes more than six values")
@@ -76,3 +225,40 @@ def injected_law(bench: Bench, case: CheckCase, probes: int = _PROBES) -> StepLa
         if not ((said == came) | (np.isnan(said) & np.isnan(came))).all():
             raise NotElementwise("an entry of the output is no step function of its own uniform")
     return laws
+
+
+def _interception(bench: Bench, case: CheckCase, rng: np.random.Generator) -> GivenOutputs:
+    """What comes out for given uniforms, which are put in the place of what is drawn; and how fine these are."""
+    x = case.x
+    _, first = _with_words(bench, case, rng.random(x.size), rng)
+    if first.refused:
+        raise NotElementwise(f"it draws by {first.refused}")
+    own = np.arange(x.size) if first.drawn >= x.size else np.flatnonzero(x)[: None if first.drawn else 0]
+    if first.drawn == 0 and bench.unread is None:  # elsewhere it is known to draw, and here it does not
+        raise NotElementwise("no draw of it can be intercepted")
+    if first.drawn < len(own) or (first.drawn > len(own) and len(own) < x.size):
+        raise NotElementwise(f"{first.drawn} numbers are drawn for {x.size} entries")
+    cells = 1 << (24 if first.kinds == SINGLE else 53)
+
+    def output(like: NDArray[Any], places: NDArray[np.int64]) -> NDArray[np.float64]:
+        answer, drawn = _with_words(bench, CheckCase(like, case.seed), places[own] / cells, rng)
+        if drawn.refused or drawn.drawn != first.drawn:
+            raise NotElementwise("what is drawn differs from call to call")
+        return answer
+
+    return GivenOutputs(output, cells)
+
+
+def _with_words(
+    bench: Bench, case: CheckCase, uniforms: NDArray[np.float64], rng: np.random.Generator
+) -> tuple[NDArray[np.float64], Drawn]:
+    """The output for words of these leading bits and random ones behind them, flat; and what became of them."""
+    subject, spare = bench.subject, int(rng.integers(2**63))
+
+    def called(x: NDArray[Any], seed: int) -> tuple[Any, Drawn]:
+        if subject.outside is not None:
+            return subject.outside.intercepted(x, seed, uniforms, spare)  # type: ignore[no-any-return]
+        return answered(subject.roundtrip, x, seed, uniforms, spare)  # type: ignore[attr-defined]
+
+    y, drawn = bench.call(called, case.x.copy(), case.seed)
+    return usable(y, case.x).astype(np.float64).ravel(), drawn

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.budgets import CheckBudget
 from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.narrow import ends, level_ties, limits, ties
 from commbounds.verify.conformance.subject import AllReduce, Stateful, Subject
 from commbounds.verify.inputs import CORPUS, FAMILIES, SCALES, among, balanced, family, whole
 
@@ -90,6 +92,33 @@ def _arrays(subject: Subject, budget: CheckBudget) -> Iterator[tuple[str, Array]
             yield label, _stretched(x, subject.multiple_of)
 
 
+def _of_rounding(subject: Subject) -> Iterator[tuple[str, Array, bool]]:
+    """Inputs for subjects that round, and whether they are taken however little effort there is.
+
+    Ties for all; the ends of ranges and ties between levels for single inputs.
+    """
+    about = subject.numpy_dtype, subject.magnitudes
+    for label, row in ties(*about):
+        yield label, _shaped(subject, row), not label.startswith("subnormal")
+    if subject.leading:
+        return
+    for label, row in level_ties(*about):
+        yield label, _shaped(subject, row), False
+    for several, always in ((ends(*about), False), (limits(*about), True)):
+        for label, row in several:
+            size = int(np.prod(subject.shape)) if isinstance(subject.shape, tuple) else len(row)
+            wanted = -(-size // subject.multiple_of) * subject.multiple_of
+            yield label, _shaped(subject, np.pad(row, (0, max(0, wanted - len(row))))), always
+
+
+def _shaped(subject: Subject, row: Array) -> Array:
+    """A vector in the subject's shape: repeated, or cut off, where that is of one size; a matrix has one row."""
+    if isinstance(subject.shape, tuple):
+        return np.resize(row, subject.shape)
+    row = _stretched(row, subject.multiple_of)
+    return row[None] if subject.shape == "matrix" else row
+
+
 def _stretched(x: Array, multiple: int) -> Array:
     """`x` with its last axis brought to a multiple, by repeating what there is."""
     if multiple == 1 or x.shape[-1] % multiple == 0:
@@ -118,9 +147,10 @@ def corpus(
     """
     dtype = subject.numpy_dtype
     seen = set[tuple[tuple[int, ...], bytes]]()
-    for number, (label, values) in enumerate(_arrays(subject, budget)):
+    hostile = ((label, values, False) for label, values in _arrays(subject, budget))
+    for number, (label, values, always) in enumerate(chain(hostile, _of_rounding(subject))):
         for suffix, shape, stack in _stacked(subject, budget, values, number):
-            if not wanted(label + suffix, shape):
+            if not always and not wanted(label + suffix, shape):
                 continue
             x = _cast(stack(), dtype)
             if x is None or not subject.takes(x):
@@ -147,25 +177,25 @@ def _stacked(subject: Subject, budget: CheckBudget, values: Array, number: int) 
 
 
 def _runs(budget: CheckBudget, values: Array, number: int) -> _Stacks:
-    """Gradients over steps, made from one; how many steps goes round with `number`, long inputs have few."""
+    """Gradients over steps, made from one; how many, and some kinds of runs, go round with `number`.
+
+    Long inputs have few steps.
+    """
     steps = budget.steps[number % len(budget.steps)]
     steps = min(steps, max(budget.steps[0], 2**18 // values.size))
     shape = (steps, *values.shape)
     along = np.arange(steps).reshape(-1, *[1] * values.ndim)
     yield f", constant for {steps} steps", shape, lambda: np.repeat(values[None], steps, axis=0)
     yield f", sign changing for {steps} steps", shape, lambda: values * (-1.0) ** along
-    if values.size <= 400:
-        yield f", zero first, {steps} steps", shape, lambda: values * (along >= max(1, steps // 3))
-        yield (
-            f", wave with a zero, {steps} steps",
-            shape,
-            lambda: values * np.cos(along) * (along != steps // 2),
-        )
-        yield (
-            f", turning for {steps} steps",
-            shape,
-            lambda: np.stack([np.roll(values, t) * (-1.0) ** t for t in range(steps)]),
-        )
+    if values.size > 400:
+        return
+    others: tuple[tuple[str, Callable[[], Array]], ...] = (
+        ("zero first,", lambda: values * (along >= max(1, steps // 3))),
+        ("wave with a zero,", lambda: values * np.cos(along) * (along != steps // 2)),
+        ("turning for", lambda: np.stack([np.roll(values, t) * (-1.0) ** t for t in range(steps)])),
+    )
+    for kind, run in others if number % 3 == 0 else others[number % 3 - 1 :: 2]:
+        yield f", {kind} {steps} steps", shape, run
 
 
 def _brought(subject: AllReduce, values: Array, number: int) -> _Stacks:
@@ -232,6 +262,17 @@ def _shape(draw: st.DrawFn, subject: Subject) -> tuple[int, ...]:
     if subject.shape == "matrix":
         return draw(whole(1, 24)), subject.multiple_of * draw(whole(1, min(24, largest)))
     return (subject.multiple_of * draw(whole(1, largest)),)
+
+
+def fitted(subject: Subject, values: Array) -> Array | None:
+    """A vector as an input of the subject: of a length that it takes, or a row; None if it takes neither."""
+    if isinstance(subject.shape, tuple):
+        values = np.resize(values, subject.shape)
+    else:
+        values = _stretched(values, subject.multiple_of)
+        values = values[None] if subject.shape == "matrix" else values
+    x = _cast(values, subject.numpy_dtype)
+    return x if x is not None and subject.takes(x if subject.leading == 0 else x[None]) else None
 
 
 def generic(subject: Subject, rng: np.random.Generator, size: int) -> Array | None:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import importlib.util
+import os
+import signal
 import sys
+import threading
+import time
+import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
+from commbounds.compressors.base import shown
 from commbounds.verify.conformance.subject import Subject
 
 _OURS: weakref.WeakSet[ModuleType] = weakref.WeakSet()
 """Modules that were loaded from files."""
+
+
+class Unloadable(ValueError):
+    """A subject's module cannot be loaded; the cause is what it raised."""
 
 
 def loaded(target: str) -> list[Subject]:
@@ -28,12 +40,18 @@ def loaded(target: str) -> list[Subject]:
 
     Raises
     ------
+    TypeError
+        `target` is no string.
     ValueError
         There is no such module, file or name, or it is no subject.
+    Unloadable
+        The module raised, or called ``sys.exit``, while it was loaded: a package that it needs may be missing.
     """
+    if not isinstance(target, str):
+        raise TypeError(f"target must be a string such as 'module:subject', got {shown(target)}")
     place, colon, name = target.partition(":")
     if not colon or not place or not name:
-        raise ValueError(f"{target!r} must be module:subject or file.py:subject")
+        raise ValueError(f"target must be module:subject or file.py:subject, got {shown(target)}")
     base, bracket, key = name.partition("[")
     module = _module(place)
     if not hasattr(module, base):
@@ -53,6 +71,73 @@ def loaded(target: str) -> list[Subject]:
     if wrong or not entries:
         raise ValueError(f"{target} must hold subjects, got {wrong[0]!r}" if wrong else f"{target} is empty")
     return [subject.loaded_from(f"{target}[{index}]") for index, subject in entries]
+
+
+def require_survivable(targets: Sequence[str]) -> None:
+    """See that loading these targets does not end the process, as a crash of compiled code or ``os._exit`` does.
+
+    A forked process loads them first, without input and output: a module that takes long to load takes that twice. What
+    a module raises is not told here: `loaded` does. Where processes cannot be forked nothing is tried.
+
+    Parameters
+    ----------
+    targets : sequence of str
+        As for `loaded`; one after the other.
+
+    Raises
+    ------
+    Unloadable
+        The forked process died.
+    """
+    if not hasattr(os, "fork"):
+        return
+    done, told = os.pipe()
+    parent = os.getpid()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, of which the child uses none
+        child = os.fork()
+    if child == 0:
+        _try_to_load(targets, told, parent)
+    os.close(told)
+    try:
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os.set_blocking(done, False)  # what the module has started may hold the other end
+        count = 0
+        with suppress(BlockingIOError):
+            count = len(os.read(done, len(targets) + 1))
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        raise
+    finally:
+        os.close(done)
+    if count > len(targets):
+        return
+    how = f"by {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
+    raise Unloadable(f"{targets[count].partition(':')[0]} cannot be loaded: it ends the process that loads it, {how}")
+
+
+def _try_to_load(targets: Sequence[str], told: int, parent: int) -> NoReturn:
+    """What the forked process does: one byte for every target behind it, and one in the end."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.2)
+        os._exit(1)
+
+    try:
+        faulthandler.disable()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nothing, stream)
+        threading.Thread(target=watch, daemon=True).start()
+        for target in targets:
+            with suppress(Exception, SystemExit):  # the process that asked comes by it too
+                loaded(target)
+            os.write(told, b".")
+        os.write(told, b".")
+    finally:
+        os._exit(0)
 
 
 def _entry(found: Any, key: str, target: str) -> Any:
@@ -77,13 +162,26 @@ def _module(place: str) -> ModuleType:
         if name not in sys.modules or sys.modules[name] in _OURS:  # pickle looks for functions there
             sys.modules[name] = module
         _OURS.add(module)
-        spec.loader.exec_module(module)
+        with _loading(place):
+            spec.loader.exec_module(module)
         return module
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
+    with _loading(place):
+        try:
+            return importlib.import_module(place)
+        except ModuleNotFoundError as error:
+            if error.name and (place == error.name or place.startswith(f"{error.name}.")):
+                raise Unloadable(f"there is no module {place!r}") from error
+            raise
+
+
+@contextmanager
+def _loading(place: str) -> Iterator[None]:
+    """Say of what a module raises that it cannot be loaded."""
     try:
-        return importlib.import_module(place)
-    except ModuleNotFoundError as error:
-        if error.name and (place == error.name or place.startswith(f"{error.name}.")):
-            raise ValueError(f"there is no module {place!r}") from error
+        yield
+    except Unloadable:
         raise
+    except (Exception, SystemExit) as error:
+        raise Unloadable(f"{place} cannot be loaded: {type(error).__name__}: {error}") from error

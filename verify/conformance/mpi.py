@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.compressors.base import shown
 from commbounds.verify.conformance.bench import Bench, Unusable
 from commbounds.verify.conformance.budgets import BUDGETS, FALSE_ALARM
 from commbounds.verify.conformance.calls import Unanswered
@@ -19,7 +20,7 @@ from commbounds.verify.conformance.job import this_job
 from commbounds.verify.conformance.on_rank import Act, OwnAnswer
 from commbounds.verify.conformance.rank_program import InThreads, OnWorld
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict, Report
-from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Subject
+from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Subject, checked_limit
 from commbounds.verify.conformance.universal import UNIVERSAL
 from commbounds.verify.confront import versions
 
@@ -62,9 +63,8 @@ def mpi_allreduce(
     One that is killed takes the job with it, and there is no report.
     """
     if not callable(run):
-        raise TypeError(f"run must be callable, got {run!r}")
-    if not time_limit > 0.0:
-        raise ValueError(f"time_limit must be positive, got {time_limit!r}")
+        raise TypeError(f"run must be callable, got {shown(run)}")
+    time_limit = checked_limit(time_limit)
     sizes = tuple(range(1, this_job().size + 1)) if ranks is None else tuple(ranks)
     ensemble = _Ensemble(run, time_limit, f"mpirun -n {max(sizes, default=1)} python this_file.py")
     options = {"effort": 0.2, "name": str(getattr(run, "__name__", "all-reduce")), **options}

@@ -7,6 +7,7 @@ much are then found in so many of the runs.
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.verify.conformance.budgets import BUDGETS, FALSE_ALARM
 from commbounds.verify.conformance.check import check
 from commbounds.verify.conformance.claims import Unbiased, Variance
+from commbounds.verify.conformance.claims.projections import HARD, HARDEST, SHARES
 from commbounds.verify.conformance.report import CheckVerdict
+from commbounds.verify.conformance.streams import LearntRangeTest
 from commbounds.verify.conformance.subject import Codec
 
 Array = NDArray[Any]
+_SHORT = 50
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,23 @@ def table(budgets: Sequence[str], runs: int) -> str:
     return "\n".join(lines)
 
 
+def always_off(budget: str) -> float:
+    """Smallest share of the reach by which an entry of a structured input, always off by that, is found.
+
+    By draws, of a subject that claims `Unbiased` alone, at an input of `_SHORT` entries that is among the worst.
+    """
+    part, usual = HARD / HARDEST, sum(part for _, part in SHARES)
+    draws = int(BUDGETS[budget].draws * part / usual)
+    limit = math.log(_SHORT * (usual + HARD) / part / FALSE_ALARM)
+    low, high = 0.0, 1.0
+    while high - low > 1e-3 * high:
+        off = (low + high) / 2.0
+        test = LearntRangeTest(0, 0.0, (-1.0, 1.0))
+        test.feed(np.full(draws, off))
+        low, high = (low, off) if test.log_e >= limit else (off, high)
+    return high
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="What the statistical claims of the conformance kit can see.")
@@ -104,6 +126,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200, help="simulated checks at quick, of each claim and noise")
     options = parser.parse_args()
     print(table(options.budgets, options.runs))
+    print("\n| budget | always off, of the reach |\n|---|---|")
+    for budget in options.budgets:
+        print(f"| {budget} | {always_off(budget):.2g} |")
 
 
 if __name__ == "__main__":

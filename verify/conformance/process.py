@@ -2,30 +2,76 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import signal
 import subprocess
-import tempfile
+import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Unusable
-from commbounds.verify.conformance.calls import Died, TimedOut, Unanswered
+from commbounds.verify.conformance.calls import Died, Hopeless, TimedOut, Unanswered
 from commbounds.verify.conformance.memory import resident_bytes
 from commbounds.verify.conformance.protocol import VERSION, BadMessage, encoded, read_message
+from commbounds.verify.conformance.torch_words import Drawn
 
 Array = NDArray[Any]
 _START_LIMIT = 60.0
 """Seconds that a process may take to answer ``hello``: imports, compilation."""
+_STARTS = 2
+"""Times that a program is started which does not answer ``hello``."""
+_LOOK = 0.25
+"""Seconds of silence after which it is looked whether a process has ended."""
+_KEPT = 4096
+"""Last bytes of a process's stderr that are kept."""
+
+
+class _Tail:
+    """Reads what a process writes, all of it, and keeps the last of it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._last = stream, b""
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with self._stream:
+            while data := os.read(self._stream.fileno(), 1 << 16):
+                self._last = (self._last + data)[-_KEPT:]
+
+    def last_line(self, wait: float = 1.0) -> str:
+        """The last line, once the process has closed its end; or what has come after `wait` seconds."""
+        self._thread.join(wait)
+        lines = self._last.decode(errors="replace").strip().splitlines()
+        return lines[-1][-300:] if lines else ""
+
+
+def session_members(leader: int) -> dict[int, str]:
+    """Number and name of the processes in the session that a process began, but itself and those that have ended."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = path.read_text(errors="replace")
+        except OSError:  # it has ended meanwhile
+            continue
+        name, fields = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
+        number = int(path.parent.name)
+        if int(fields[3]) == leader and number != leader and fields[0] not in "ZX":
+            found[number] = name
+    return found
 
 
 class Process:
     """An executable that speaks the protocol.
+
+    It leads a session of its own, and whatever of this session is left is killed with it.
 
     Parameters
     ----------
@@ -39,7 +85,9 @@ class Process:
         self.command, self.time_limit = [str(part) for part in command], time_limit
         self.hello: dict[str, Any] = {}
         self._child: subprocess.Popen[bytes] | None = None
-        self._said: IO[bytes] | None = None
+        self._said: _Tail | None = None
+        self._left: list[str] = []
+        self._failures: list[str] = []
         self._buffer = bytearray()
 
     def call(self, request: dict[str, Any], arrays: Sequence[Array] = ()) -> tuple[dict[str, Any], list[Array]]:
@@ -53,6 +101,8 @@ class Process:
             The process ended, or wrote what is no reply; the next call starts a new one.
         Unanswered
             It replied with an error.
+        Hopeless
+            It has been started as often as a program is that does not answer ``hello``.
         """
         if self._child is None:
             self._start()
@@ -81,13 +131,15 @@ class Process:
         for stream in (child.stdin, child.stdout):
             if stream is not None:
                 stream.close()
-        try:
-            child.wait(0.5)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-        if self._said is not None:
-            self._said.close()
+        _exits_within(child, 0.5)
+        _end_session(child)
+
+    def left_behind(self) -> tuple[str, ...]:
+        """What calls left behind that the process still has: other processes, threads, another working folder."""
+        running = {} if self._child is None else session_members(self._child.pid)
+        names = ", ".join(sorted(set(running.values())))
+        count = f"{len(running)} process{'es' * (len(running) > 1)}"
+        return (*self._left, *([f"{count} ({names})"] if running else []))
 
     def __del__(self) -> None:
         self.stop()
@@ -95,21 +147,40 @@ class Process:
     # --- inside --------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
+        if len(self._failures) >= _STARTS:
+            times = f"{self.command[0]} was started {len(self._failures)} times, and never answered hello"
+            raise Hopeless(f"{times}: {self._failures[-1]}")
+        try:
+            self._launch()
+        except (Died, TimedOut) as error:
+            self._failures.append(str(error))
+            raise
+        self._failures.clear()
+
+    def _launch(self) -> None:
         self._buffer.clear()
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115  closed by stop
         try:
             self._child = subprocess.Popen(
-                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, bufsize=0
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
             )
         except OSError as error:
             raise ValueError(f"{self.command[0]} cannot be started: {error}") from error
+        assert self._child.stderr is not None
+        self._said = _Tail(self._child.stderr)
         for stream in (self._child.stdin, self._child.stdout):
             assert stream is not None
             os.set_blocking(stream.fileno(), False)
         reply, _ = self._exchanged(encoded({"op": "hello", "protocol": VERSION}), max(_START_LIMIT, self.time_limit))
         if "error" in reply:
+            self._kill()
             raise ValueError(f"{self.command[0]}: {reply['error']}")
         if reply.get("protocol") != VERSION:
+            self._kill()
             raise ValueError(f"{self.command[0]} speaks protocol {reply.get('protocol')!r}, not {VERSION}")
         self.hello = reply
 
@@ -120,9 +191,12 @@ class Process:
             message = read_message(self._line, self._bytes)
         except BadMessage as error:
             self._kill()
-            raise Died(f"wrote to stdout what is no reply: {error}") from error
+            raise Died(f"wrote to stdout what is no valid reply: {error}") from error
         if message is None:
             raise Died(self._end())
+        left = message[0].get("left")
+        if isinstance(left, list):
+            self._left = sorted({*self._left, *(str(what)[:200] for what in left[:_KEPT])})
         return message
 
     def _line(self, limit: int) -> bytes:
@@ -157,8 +231,13 @@ class Process:
                 ready.register(child.stdout, selectors.EVENT_READ)
                 if self._out:
                     ready.register(child.stdin, selectors.EVENT_WRITE)
-                events = ready.select(max(0.0, self._deadline - time.monotonic()))
+                left = self._deadline - time.monotonic()
+                events = ready.select(max(0.0, min(left, _LOOK)))
             if not events:
+                if _has_ended(child):  # what it started may hold its stdout open
+                    return False
+                if left > _LOOK:
+                    continue
                 self._kill()
                 raise TimedOut(f"no answer within {self._limit:g} s")
             for key, _ in events:
@@ -173,23 +252,45 @@ class Process:
 
     def _kill(self) -> None:
         if self._child is not None:
-            self._child.kill()
+            _end_session(self._child)
         self.stop()
 
     def _end(self) -> str:
         """How the process ended, with the last that it wrote to stderr."""
         assert self._child is not None
         assert self._said is not None
-        try:
-            code = self._child.wait(5.0)
-        except subprocess.TimeoutExpired:  # it closed stdout and lives on
-            self._child.kill()
-            code = self._child.wait()
-        self._said.seek(max(0, self._said.seek(0, os.SEEK_END) - 300))
-        said = self._said.read().decode(errors="replace").strip().splitlines()
+        _exits_within(self._child, 5.0)  # else it closed stdout and lives on
+        code = _end_session(self._child)  # whose members may hold stderr open
+        said = self._said.last_line()
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
         self.stop()
-        return f"the process {how}" + (f": {said[-1]}" if said else "")
+        return f"the process {how}" + (f": {said}" if said else "")
+
+
+def _has_ended(child: subprocess.Popen[bytes]) -> bool:
+    """Whether a process has ended; it is not reaped, so that its number stays its own."""
+    return (
+        child.returncode is not None or os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+    )
+
+
+def _exits_within(child: subprocess.Popen[bytes], seconds: float) -> None:
+    """Wait until a process has ended, at most so long."""
+    until = time.monotonic() + seconds
+    while not _has_ended(child) and time.monotonic() < until:
+        time.sleep(0.002)
+
+
+def _end_session(leader: subprocess.Popen[bytes]) -> int:
+    """Kill a process, its group, and what else is left of the session that it began; its status."""
+    if leader.returncode is not None:  # its number may be another's by now
+        return leader.returncode
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # there is none left
+        os.killpg(leader.pid, signal.SIGKILL)
+    for number in session_members(leader.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
+    return leader.wait()
 
 
 class Remote:
@@ -212,13 +313,19 @@ class Remote:
         if self.watch:
             request = {**request, "watch": self.watch}
         reply, arrays = self.process.call(request, [x, *more])
-        self.touched = list(reply.get("touched", []))
+        touched = reply.get("touched", [])
+        if not isinstance(touched, list) or not all(isinstance(name, str) for name in touched):
+            raise Unanswered(f"no valid reply: 'touched' must be a list of names, got {str(touched)[:80]}")
+        self.touched = touched
         if reply.get("changed") and self._last is not None and arrays:  # an answer given earlier is another one now
             earlier = arrays.pop()
             if earlier.shape == self._last.shape:
                 self._last[...] = earlier
         if reply.get("mutated") and arrays:
-            x[...] = arrays.pop()
+            now = arrays.pop()
+            if now.shape != x.shape or now.dtype != x.dtype:
+                raise Unanswered(f"no valid reply: its input is {now.dtype} {now.shape}, and was {x.dtype} {x.shape}")
+            x[...] = now
         if not arrays:
             raise Unanswered("the reply holds no array")
         self._last = arrays[0]
@@ -232,6 +339,14 @@ class Remote:
         """As of `Codec`, with uniforms."""
         more = [] if uniforms is None else [np.asarray(uniforms)]
         return self._asked({"op": "roundtrip", "seed": seed}, x, *more)[1][0]
+
+    def intercepted(self, x: Array, seed: int, uniforms: Array, spare: int) -> tuple[Array, Drawn]:
+        """The answer of a Python server's subject whose generators are given their words, and what was drawn."""
+        reply, arrays = self._asked({"op": "roundtrip", "seed": seed, "spare": spare}, x, uniforms)
+        count, kinds, refused = (reply.get(name) for name in ("drawn", "kinds", "refused"))
+        if not (isinstance(count, int) and isinstance(kinds, int) and isinstance(refused, str)):
+            raise Unanswered(f"no valid reply: it must tell what was drawn, got {str((count, kinds, refused))[:80]}")
+        return arrays[0], Drawn(count, kinds, refused)
 
     def bits(self, x: Array, seed: int) -> int:
         """As of `Codec`."""
@@ -251,8 +366,19 @@ class Remote:
 
         reply, arrays = self._asked({"op": "allreduce", "seed": seed}, stack)
         residual = arrays[1] if len(arrays) > 1 else None
-        counts = [None if reply.get(name) is None else np.asarray(reply[name]) for name in ("sent", "received")]
+        counts = [_words(reply, name) for name in ("sent", "received")]
         return AllReduceResult(arrays[0], counts[0], counts[1], residual)
+
+
+def _words(reply: dict[str, Any], name: str) -> Array | None:
+    """The counts of that name in a reply."""
+    words = reply.get(name)
+    if words is None:
+        return None
+    whole = isinstance(words, list) and all(isinstance(w, int) and not isinstance(w, bool) for w in words)
+    if not whole or any(abs(w) >= 2**63 for w in words):
+        raise Unanswered(f"no valid reply: {name!r} must be a list of integers, got {str(words)[:80]}")
+    return np.asarray(words, np.int64)
 
 
 class RemoteStep:

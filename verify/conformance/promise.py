@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from commbounds.compressors.base import checked_choice, checked_count, shown
+from commbounds.verify.conformance.budgets import BUDGETS
 from commbounds.verify.conformance.check import check
 from commbounds.verify.conformance.report import CheckFinding
 from commbounds.verify.conformance.subject import Subject
@@ -58,12 +60,13 @@ def conforms(subject: Subject, budget: str = "quick", seed: int = 0) -> Callable
     -------
     callable
         Decorates a function of a test module. The function is called in every test before the verdict: with the
-        finding, if it takes an argument. A claim that was not judged is a skipped test.
+        finding, if it takes an argument. A claim that was not judged is a skipped test,
+        an expected failure an xfail.
 
     Raises
     ------
-    TypeError
-        `subject` is none.
+    TypeError, ValueError
+        `subject` is none, there is no such budget, or `seed` is no nonnegative integer.
 
     Examples
     --------
@@ -74,7 +77,9 @@ def conforms(subject: Subject, budget: str = "quick", seed: int = 0) -> Callable
             '''One test for every claim.'''
     """
     if not isinstance(subject, Subject):
-        raise TypeError(f"subject must be a Codec, Stateful or AllReduce, got {subject!r}")
+        raise TypeError(f"subject must be a Codec, Stateful or AllReduce, got {shown(subject)}")
+    checked_choice("budget", budget, tuple(BUDGETS))
+    checked_count("seed", seed, low=0)
 
     def decorate(function: F) -> F:
         function.commbounds_promise = Promise(subject, budget, seed)  # type: ignore[attr-defined]

@@ -32,6 +32,8 @@ _DTYPES: Mapping[str, np.dtype[Any]] = MappingProxyType(
 )
 _LONGEST_HEADER = 1 << 20
 _MOST_BYTES = 1 << 33
+_MOST_ARRAYS = 64
+_MOST_AXES = 32
 
 
 class BadMessage(ValueError):
@@ -65,16 +67,32 @@ def header_of(line: bytes) -> tuple[dict[str, Any], list[tuple[np.dtype[Any], tu
     """
     try:
         header = json.loads(line)
-        forms = [
-            (_DTYPES[entry["dtype"]], tuple(int(size) for size in entry["shape"])) for entry in header.get("arrays", [])
-        ]
-    except (ValueError, TypeError, KeyError, AttributeError):
+        forms = [_form(entry) for entry in header.get("arrays", [])]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise BadMessage(f"no header, but {line[:80]!r}") from None
-    if not isinstance(header, dict) or any(size < 0 for _, shape in forms for size in shape):
+    if not isinstance(header, dict):
         raise BadMessage(f"no header, but {line[:80]!r}")
-    if sum(dtype.itemsize * math.prod(shape) for dtype, shape in forms) > _MOST_BYTES:
+    if len(forms) > _MOST_ARRAYS:
+        raise BadMessage(f"a header that announces {len(forms)} arrays, and not at most {_MOST_ARRAYS}: {line[:80]!r}")
+    if sum(dtype.itemsize * math.prod(max(size, 1) for size in shape) for dtype, shape in forms) > _MOST_BYTES:
         raise BadMessage(f"a header that announces more than 8 GiB: {line[:80]!r}")
     return header, forms
+
+
+def _form(entry: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """Dtype and shape of an entry of ``arrays``.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError
+        It has none, or a shape that no array has.
+    """
+    shape = tuple(entry["shape"])
+    if len(shape) > _MOST_AXES or any(
+        isinstance(size, bool) or not isinstance(size, int) or size < 0 for size in shape
+    ):
+        raise ValueError(f"shape must hold at most {_MOST_AXES} integers that are not negative, got {shape[:8]}")
+    return _DTYPES[entry["dtype"]], shape
 
 
 def read_message(

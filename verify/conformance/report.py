@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
+
+from commbounds.compressors.base import shown
+from commbounds.verify.reading import parsed, record
 
 
 class CheckVerdict(StrEnum):
@@ -15,7 +20,9 @@ class CheckVerdict(StrEnum):
     PASS = "pass"
     """Looked for a violation in every way that the budget allows, and found none."""
     FAIL = "fail"
-    """A violation was found; or a waiver was not needed; or the claim's number is no bound."""
+    """A violation was found; or a waiver or an expected failure is none; or the claim's number is no bound."""
+    EXPECTED = "expected failure"
+    """A violation was found, and the subject's maintainers had said so, with a reason."""
     NOT_JUDGED = "not judged"
     """Nothing could be measured; the message says why."""
 
@@ -29,7 +36,7 @@ class CheckFinding:
     claim : str
         As it prints: ``Contraction(alpha=0.1)``; universal checks by their name.
     verdict : CheckVerdict
-        Pass, fail, or not judged.
+        Pass, fail, expected failure, or not judged.
     evidence : str
         What was done, in one sentence: cases, draws, false-alarm rate.
     message : str
@@ -42,9 +49,13 @@ class CheckFinding:
         A program that shows the failure again.
     waived : str
         The reason for which a universal check is waived; then a violation is a pass.
+    likely : str
+        The known mistake that explains what a subject that failed answers, where one was found to.
     e_value, alpha, detects : float or None
         Sequential tests: final wealth, false-alarm rate, and the smallest relative violation that is detected with
         probability 0.99.
+    expected : str
+        The reason for which it is expected to fail; then a pass is a failure.
     """
 
     claim: str
@@ -55,9 +66,20 @@ class CheckFinding:
     seed: int | None = None
     reproduce: str = ""
     waived: str = ""
+    likely: str = ""
     e_value: float | None = None
     alpha: float | None = None
     detects: float | None = None
+    expected: str = ""
+
+    def expecting(self, reason: str) -> CheckFinding:
+        """The finding where the claim is expected to fail: a failure becomes an expected one, and a pass a failure."""
+        if self.verdict is CheckVerdict.FAIL:
+            return replace(self, verdict=CheckVerdict.EXPECTED, expected=reason)
+        if self.verdict is CheckVerdict.PASS:
+            message = "was expected to fail, and passes: expect it no more"
+            return replace(self, verdict=CheckVerdict.FAIL, expected=reason, message=message)
+        return replace(self, expected=reason)
 
 
 @dataclass(frozen=True)
@@ -86,13 +108,18 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing failed. What was not judged is no failure: see `not_judged`."""
+        """Whether nothing failed but what was expected to. What was not judged is no failure: see `not_judged`."""
         return not self.failures
 
     @property
     def failures(self) -> tuple[CheckFinding, ...]:
-        """The findings that failed."""
+        """The findings that failed, and were not expected to."""
         return tuple(f for f in self.findings if f.verdict is CheckVerdict.FAIL)
+
+    @property
+    def expected(self) -> tuple[CheckFinding, ...]:
+        """The findings that failed as expected."""
+        return tuple(f for f in self.findings if f.verdict is CheckVerdict.EXPECTED)
 
     @property
     def not_judged(self) -> tuple[CheckFinding, ...]:
@@ -112,13 +139,21 @@ class Report:
         """One line of JSON; numbers that are not finite become strings, so that any JSON reader takes it."""
         return json.dumps(_plain(asdict(self)), sort_keys=True, allow_nan=False)
 
+    @property
+    def counts(self) -> str:
+        """How many findings there are of each verdict, in words; of expected failures where there are some."""
+        found = Counter(f.verdict for f in self.findings)
+        return ", ".join(f"{found[v]} {v}" for v in CheckVerdict if v is not CheckVerdict.EXPECTED or found[v])
+
     def __str__(self) -> str:
-        counts = Counter(str(f.verdict) for f in self.findings)
-        lines = [f"{self.subject}: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}"]
+        lines = [f"{self.subject}: {self.counts}"]
+        width = max(len("not judged"), *(len(f.verdict) for f in self.findings)) if self.findings else 0
         for finding in self.findings:
-            lines.append(f"  {finding.verdict:<10}  {finding.claim}: {finding.message or finding.evidence}")
-            if finding.verdict is CheckVerdict.FAIL and finding.counterexample is not None:
-                lines.append(f"              at {shortened(finding.counterexample)}")
+            lines.append(f"  {finding.verdict:<{width}}  {finding.claim}: {finding.message or finding.evidence}")
+            if finding.verdict in (CheckVerdict.FAIL, CheckVerdict.EXPECTED) and finding.counterexample is not None:
+                lines.append(f"{' ' * (width + 4)}at {shortened(finding.counterexample)}")
+            if finding.likely:
+                lines.append(f"{' ' * (width + 4)}likely: {finding.likely}")
         return "\n".join(lines)
 
 
@@ -138,22 +173,68 @@ def _plain(value: Any) -> Any:
     return value
 
 
+_NON_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def _number(value: Any) -> Any:
+    return _NON_FINITE.get(value, value) if isinstance(value, str) else value
+
+
 def report_from_json(line: str) -> Report:
-    """The report that `Report.to_json` wrote; numbers that are not finite stay strings in counterexamples.
+    """The report that `Report.to_json` wrote; ``report.schema.json`` beside this module says the same of it.
 
     Raises
     ------
     ValueError
-        The line is not a report.
+        The line is no JSON or not a report; the message names the field that is not what it must be.
     """
+    if not isinstance(line, str):
+        raise TypeError(f"line must be a string, got {shown(line)}")
     try:
-        data = json.loads(line)
-        findings = []
-        for entry in data.pop("findings"):
-            numbers = {
-                name: None if entry[name] is None else float(entry[name]) for name in ("e_value", "alpha", "detects")
-            }
-            findings.append(CheckFinding(**{**entry, **numbers, "verdict": CheckVerdict(entry["verdict"])}))
-        return Report(**data, findings=tuple(findings))
-    except (TypeError, KeyError, AttributeError) as error:
+        report = record(Report, parsed(line), _number)
+        for finding in report.findings:
+            if finding.counterexample is not None:
+                _see_numbers(finding.counterexample)
+    except RecursionError:
+        raise ValueError("not a report: it is nested too deeply") from None
+    except ValueError as error:
         raise ValueError(f"not a report: {error}") from error
+    return report
+
+
+def _see_numbers(value: Any) -> None:
+    """See that a counterexample is made of numbers, in lists of any depth."""
+    if isinstance(value, list):
+        for entry in value:
+            _see_numbers(entry)
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"counterexample must hold numbers, got {value!r:.80}")
+
+
+def reports_from(path: Path) -> list[Report]:
+    """The reports of a file of JSON lines, as ``commbounds check --json`` writes it.
+
+    Raises
+    ------
+    ValueError
+        It cannot be read, or a line is not a report: the message names file and line.
+    """
+    if not isinstance(path, Path):
+        raise TypeError(f"path must be a Path, got {shown(path)}")
+    reports = []
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    for number, line in enumerate(lines, start=1):
+        try:
+            reports.append(report_from_json(line.decode()))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from error
+    return reports
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a report, one line of ``--json``."""
+    found: dict[str, Any] = json.loads(Path(__file__).with_name("report.schema.json").read_text(encoding="utf-8"))
+    return found

@@ -5,9 +5,12 @@ What the subject prints goes to stderr, so that it cannot be taken for a reply.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import threading
 import warnings
+from dataclasses import asdict
 from typing import IO, Any
 
 import numpy as np
@@ -17,7 +20,9 @@ from commbounds.verify.conformance.bench import Unusable, usable
 from commbounds.verify.conformance.generators import fingerprints, put, states
 from commbounds.verify.conformance.loading import loaded
 from commbounds.verify.conformance.protocol import VERSION, encoded, read_message
+from commbounds.verify.conformance.random_words import intercepted
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Codec, Stateful, Subject
+from commbounds.verify.conformance.torch_words import answered
 
 Array = NDArray[Any]
 Reply = tuple[dict[str, Any], list[Array]]
@@ -30,6 +35,8 @@ class _Server:
         self._subject = subject
         self._step: Any = None
         self._last: tuple[Array, bytes] | None = None
+        self._interception = contextlib.ExitStack()
+        self._intercepts = False
 
     def reply(self, request: dict[str, Any], arrays: list[Array]) -> Reply:
         operation, subject = request.get("op"), self._subject
@@ -41,10 +48,14 @@ class _Server:
             return {}, []
         if not arrays:
             raise ValueError(f"{operation} needs an array")
+        if self._intercepts and "spare" not in request:  # one request of this kind is hardly ever alone
+            self._interception.close()
+            self._intercepts = False
         x = arrays[0]
         before, watch = x.copy(), int(request.get("watch", 0))
         seen = self._watched(watch)
-        header, answers = self._answer(operation, x, seed, arrays[1:])
+        spare = int(request["spare"]) if "spare" in request else None
+        header, answers = self._answer(operation, x, seed, arrays[1:], spare)
         if watch:
             after = fingerprints(states())
             header["touched"] = sorted(name for name in seen if seen[name] != after.get(name))
@@ -58,14 +69,24 @@ class _Server:
         return header, answers
 
     @staticmethod
-    def _watched(watch: int) -> dict[str, str]:
+    def _watched(watch: int) -> dict[str, Any]:
         if not watch:
             return {}
         put(watch)
         return fingerprints(states())
 
-    def _answer(self, operation: Any, x: Array, seed: int, more: list[Array]) -> Reply:
+    def _given(self, subject: Codec, x: Array, seed: int, uniforms: Array, spare: int) -> Reply:
+        """The answer of a subject whose generators are given their words."""
+        if not self._intercepts:
+            self._interception.enter_context(intercepted())
+            self._intercepts = True
+        y, drawn = answered(subject.roundtrip, x, seed, uniforms, spare)
+        return asdict(drawn), [usable(y, x)]
+
+    def _answer(self, operation: Any, x: Array, seed: int, more: list[Array], spare: int | None) -> Reply:
         subject = self._subject
+        if operation == "roundtrip" and isinstance(subject, Codec) and spare is not None:
+            return self._given(subject, x, seed, more[0], spare)
         if operation == "roundtrip" and isinstance(subject, Codec):
             options = {"uniforms": more[0]} if more else {}
             y = usable(subject.roundtrip(x, seed, **options), x)
@@ -87,7 +108,32 @@ class _Server:
         raise ValueError(f"a {subject.kind} knows no {operation!r}")
 
 
+class _Surroundings:
+    """Threads and working folder of this process, and what of them is another one than at first."""
+
+    def __init__(self) -> None:
+        self._threads = set(threading.enumerate())
+        self._folder = _folder()
+
+    def left(self) -> list[str]:
+        """What calls have left behind."""
+        found = [f"the thread {thread.name!r}" for thread in threading.enumerate() if thread not in self._threads]
+        folder = _folder()
+        if folder != self._folder:
+            found.append(f"the working folder {folder}, which was {self._folder}")
+        return found
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return "(deleted)"
+
+
 def _serve(server: _Server, requests: IO[bytes], replies: IO[bytes]) -> None:
+    ours, surroundings = os.getpid(), _Surroundings()
+
     def exactly(count: int) -> bytes:
         return requests.read(count)
 
@@ -96,6 +142,8 @@ def _serve(server: _Server, requests: IO[bytes], replies: IO[bytes]) -> None:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")  # what a subject warns of is its own affair
                 header, answers = server.reply(*message)
+            if left := surroundings.left():
+                header["left"] = left
             data = encoded(header, answers)
         except Unusable as error:
             data = encoded({"returned": str(error).removeprefix("returned ")})
@@ -103,6 +151,8 @@ def _serve(server: _Server, requests: IO[bytes], replies: IO[bytes]) -> None:
             data = encoded({"error": f"raised {type(error).__name__}: {error}"})
         except SystemExit as error:
             data = encoded({"error": f"called sys.exit({error.code!r})"})
+        if os.getpid() != ours:  # the subject has forked, and this is the other one: it has nothing to say here
+            os._exit(0)
         replies.write(data)
         replies.flush()
 

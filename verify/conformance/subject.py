@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.compressors.base import checked_choice, checked_real, shown
 from commbounds.verify.conformance.claim import SubjectClaim
 
 Array = NDArray[Any]
@@ -25,6 +26,20 @@ DTYPES: Mapping[str, np.dtype[Any]] = MappingProxyType(
     }
 )
 """What inputs may be made of."""
+_MEANT = {
+    "claims": "a list or tuple of objects such as Unbiased()",
+    "shape": "'vector', 'matrix' or a tuple",
+    "waivers": "a mapping from checks to reasons",
+    "expected_failures": "a mapping from claims to reasons",
+}
+
+
+def checked_limit(time_limit: Any) -> float:
+    """The seconds that a call may take, which have to be a positive number; infinite for no limit."""
+    limit = checked_real("time_limit", time_limit)
+    if not limit > 0.0:
+        raise ValueError(f"time_limit must be positive, got {shown(time_limit)}")
+    return limit
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,6 +64,8 @@ class Subject:
         What else is required of an input; the other inputs are not tried.
     waivers : mapping of str to str
         Universal checks that it is not held to, each with the reason. One that is not needed fails.
+    expected_failures : mapping of str to str
+        Claims and universal checks that are known to fail, as they print, each with the reason. One that passes fails.
     time_limit : float
         Seconds that a call may take; the first one may have to compile or import.
     effort : float
@@ -66,6 +83,7 @@ class Subject:
     magnitudes: tuple[float, float] = (0.0, float("inf"))
     admits: Callable[[Array], bool] | None = None
     waivers: Mapping[str, str] = field(default_factory=dict)
+    expected_failures: Mapping[str, str] = field(default_factory=dict)
     time_limit: float = 30.0
     effort: float = 1.0
     origin: str = ""
@@ -81,6 +99,7 @@ class Subject:
         def claims(self) -> Sequence[SubjectClaim]: ...
 
     def __post_init__(self) -> None:
+        self._require_types()
         object.__setattr__(self, "claims", tuple(self.claims))
         for claim in self.claims:
             if not isinstance(claim, SubjectClaim):
@@ -90,8 +109,7 @@ class Subject:
         names = [str(claim) for claim in self.claims]
         if len(set(names)) < len(names):
             raise ValueError(f"claims must differ, got {', '.join(names)}")
-        if self.dtype not in DTYPES:
-            raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        checked_choice("dtype", self.dtype, tuple(DTYPES))
         if isinstance(self.shape, str):
             if self.shape not in ("vector", "matrix"):
                 raise ValueError(f"shape must be 'vector', 'matrix' or a tuple, got {self.shape!r}")
@@ -99,18 +117,44 @@ class Subject:
             raise ValueError(f"shape must hold positive integers, got {self.shape!r}")
         if isinstance(self.multiple_of, bool) or not isinstance(self.multiple_of, int) or self.multiple_of < 1:
             raise ValueError(f"multiple_of must be a positive integer, got {self.multiple_of!r}")
-        low, high = self.magnitudes
+        low, high = (checked_real("magnitudes", end) for end in self.magnitudes)
         if not 0.0 <= low < high:
             raise ValueError(f"magnitudes must be (low, high) with 0 <= low < high, got {self.magnitudes!r}")
-        if not self.time_limit > 0.0:
-            raise ValueError(f"time_limit must be positive, got {self.time_limit!r}")
-        if not 0.0 < self.effort <= 1.0:
+        checked_limit(self.time_limit)
+        if not 0.0 < checked_real("effort", self.effort) <= 1.0:
             raise ValueError(f"effort must be in (0, 1], got {self.effort!r}")
         for check, reason in self.waivers.items():
             if not isinstance(reason, str) or not reason.strip():
-                raise ValueError(f"the waiver of {check!r} must give its reason")
+                raise ValueError(
+                    f"waivers must say why: the waiver of {check!r} must give its reason, got {shown(reason)}"
+                )
+        for failing, reason in self.expected_failures.items():
+            if not isinstance(reason, str) or not reason.strip():
+                raise ValueError(
+                    f"expected_failures must say why: that of {failing!r} must give its reason, got {shown(reason)}"
+                )
         if not self.name:
             object.__setattr__(self, "name", self._called())
+
+    def _require_types(self) -> None:
+        """Refuse what is no sequence, mapping, string or callable where one is meant."""
+        for name, kind in (
+            ("claims", list | tuple),
+            ("shape", str | tuple),
+            ("waivers", Mapping),
+            ("expected_failures", Mapping),
+        ):
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} must be {_MEANT[name]}, got {shown(getattr(self, name))}")
+        for name in ("name", "origin"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{name} must be a string, got {shown(getattr(self, name))}")
+        if not (isinstance(self.magnitudes, list | tuple) and len(self.magnitudes) == 2):
+            raise TypeError(f"magnitudes must be (low, high), got {shown(self.magnitudes)}")
+        if self.admits is not None and not callable(self.admits):
+            raise TypeError(f"admits must be callable, or None, got {shown(self.admits)}")
+        if self.outside is not None and not hasattr(self.outside, "process"):
+            raise TypeError(f"outside must be a process, or None, got {shown(self.outside)}")
 
     def _called(self) -> str:
         """A name from the callable."""
@@ -162,6 +206,9 @@ class Codec(Subject):
         See `Subject`.
     bits : callable (x, seed) -> int, or None
         Size of the payload in bits.
+    intercept : bool
+        Whether generators of numpy, Python and torch that it makes during a call, or that are global, may be given
+        their words, so that the law of a subject without ``uniforms`` is read off, too. It is sampled all the same.
 
     Examples
     --------
@@ -177,6 +224,7 @@ class Codec(Subject):
     roundtrip: Callable[..., Any]
     claims: Sequence[SubjectClaim] = ()
     bits: Callable[[Array, int], int] | None = field(default=None, kw_only=True)
+    intercept: bool = field(default=True, kw_only=True)
 
     kind: ClassVar[str] = "compressor"
 
@@ -185,6 +233,8 @@ class Codec(Subject):
             raise TypeError(f"roundtrip must be callable, got {self.roundtrip!r}")
         if self.bits is not None and not callable(self.bits):
             raise TypeError(f"bits must be callable, got {self.bits!r}")
+        if not isinstance(self.intercept, bool):
+            raise TypeError(f"intercept must be True or False, got {self.intercept!r}")
         super().__post_init__()
 
     def _called(self) -> str:
@@ -278,6 +328,8 @@ class AllReduce(Subject):
     def __post_init__(self) -> None:
         if not callable(self.run):
             raise TypeError(f"run must be callable, got {self.run!r}")
+        if not isinstance(self.ranks, Sequence | range) or isinstance(self.ranks, str | bytes):
+            raise TypeError(f"ranks must be a sequence of positive integers, got {shown(self.ranks)}")
         object.__setattr__(self, "ranks", tuple(self.ranks))
         if not self.ranks or any(isinstance(P, bool) or not isinstance(P, int) or P < 1 for P in self.ranks):
             raise ValueError(f"ranks must hold positive integers, got {self.ranks!r}")

@@ -10,6 +10,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.compressors.base import shown
+
 Array = NDArray[Any]
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -75,6 +77,10 @@ def on_arrays(function: Callable[..., Any], namespace: Any) -> Callable[..., Any
     callable
         With the same signature.
     """
+    if not callable(function):
+        raise TypeError(f"function must be callable, got {shown(function)}")
+    if not callable(getattr(namespace, "from_dlpack", None)):
+        raise TypeError(f"namespace must have a function from_dlpack, got {shown(namespace)}")
     return _adapted(function, namespace.from_dlpack, lambda y: np.from_dlpack(y) if hasattr(y, "__dlpack__") else y)
 
 

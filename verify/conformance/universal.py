@@ -91,7 +91,7 @@ class _InputKept(_Universal):
     label: ClassVar[str] = "input not mutated"
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
-        if _foreign(bench):
+        if bench.foreign:
             raise NotHere("another process cannot reach the caller's array")
         x = case.x.copy()
         bench.raw_on(x, case.seed)
@@ -142,15 +142,10 @@ def _here(bench: Bench, case: CheckCase) -> tuple[list[Array], set[str]]:
     return outputs, touched
 
 
-def _foreign(bench: Bench) -> bool:
-    """Whether the subject runs in a process that is not our server for Python subjects."""
-    return bench.subject.outside is not None and "name" not in bench.subject.outside.process.started()
-
-
 def _elsewhere(bench: Bench, case: CheckCase) -> tuple[list[Array], set[str]]:
     """As `_here`, where the generators are those of the subject's process, which has to be a Python server."""
     remote = bench.subject.outside
-    if _foreign(bench):
+    if bench.foreign:
         raise NotHere("the subject runs in a process that does not tell of its generators")
     outputs, touched = [], set[str]()
     try:
@@ -170,6 +165,7 @@ class _Order(_Universal):
     label: ClassVar[str] = "order of calls does not matter"
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
+        other = CheckCase(_unlike(bench, case.x), case.seed + 1)
         if isinstance(bench.subject, Stateful):
             step, answers = bench.call(bench.subject.factory, case.seed), []
             for row in case.x.copy():
@@ -178,12 +174,13 @@ class _Order(_Universal):
             for t, (y, then) in enumerate(answers):
                 if y.tobytes() != then.tobytes():
                     return f"the array that step {t} returned changed in a later step"
-        other = CheckCase(_unlike(bench, case.x), case.seed + 1)
-        first = bench.output(case)
-        kept = first.copy()
-        bench.output(other)
-        if first.tobytes() != kept.tobytes():
-            return "the array that was returned changed during a later call"
+            kept = np.stack([then for _, then in answers])
+        else:
+            first = bench.output(case)
+            kept = first.copy()
+            bench.output(other)
+            if first.tobytes() != kept.tobytes():
+                return "the array that was returned changed during a later call"
         bench.output(other)
         return _compared(kept, bench.output(case), "calls before and behind others")
 

@@ -155,7 +155,7 @@ def _corpus(sizes: tuple[int, ...], dtype: type) -> Iterator[tuple[str, Array]]:
 def _cases(draw: st.DrawFn, dtype: type) -> Array:
     P, n = draw(inputs.whole(1, 4)), draw(inputs.whole(1, 6))
     if not draw(st.booleans()):
-        entries = draw(st.lists(inputs.among(inputs.SMALL), min_size=P * n, max_size=P * n))
+        entries = draw(inputs.small_entries(P * n, P * n))
         return np.asarray(entries, dtype=dtype).reshape(P, n)
     name, seed = draw(inputs.among(tuple(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
     return inputs.family(name, P * n, seed, 1.0, dtype).reshape(P, n)
@@ -196,7 +196,7 @@ TWO_WORKERS = Domain(
 
 def mean_of_workers(x: Array) -> NDArray[np.float64]:
     """The average of the workers' vectors, entries summed exactly: zero only where it is."""
-    return np.array([math.fsum(column) for column in x.T]) / len(x)
+    return np.array([math.fsum(column) for column in x.T.tolist()]) / len(x)
 
 
 def stack_values(run: CompressorRun) -> dict[str, Any]:

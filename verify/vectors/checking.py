@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ _VERSION = "commbounds"
 """What wrote a file: another version is no difference, as long as the vectors are the same."""
 
 
-def differences(folder: Path, patterns: Sequence[str] = ()) -> list[str]:
+def differences(
+    folder: Path, patterns: Sequence[str] = (), progress: Callable[[str], None] = lambda _: None
+) -> list[str]:
     """Every difference between `folder` and the vectors as they are computed now, a line each; empty if there is none.
 
     Parameters
@@ -25,6 +27,8 @@ def differences(folder: Path, patterns: Sequence[str] = ()) -> list[str]:
         What `written` wrote, then or now.
     patterns : sequence of str
         Shell-style patterns of the subjects that are compared; empty for all of them.
+    progress : callable (name)
+        As of `contents`.
 
     Returns
     -------
@@ -32,7 +36,7 @@ def differences(folder: Path, patterns: Sequence[str] = ()) -> list[str]:
         Files that are missing, damaged or not expected, a schema that is not known, sums in the index that are not
         those of the files, and values that differ, with the vector and the place.
     """
-    expected = contents(patterns)
+    expected = contents(patterns, progress)
     found = set(present(folder))
     index = parsed(folder / INDEX)
     problems = [f"{path}: missing" for path in sorted(set(expected) - found)]

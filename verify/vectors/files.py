@@ -5,16 +5,16 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from commbounds import __version__
+from commbounds.folders import ready
 from commbounds.verify.vectors.case import vector_json
 from commbounds.verify.vectors.numbers import text_of
 from commbounds.verify.vectors.schema import README, VERSION, schema
 from commbounds.verify.vectors.subjects import LEFT_OUT, subjects
-from commbounds.verify.writing import ready
 from commbounds.verify.writing import written as put
 
 INDEX, ABOUT, FORM = "index.json", "README.md", "schema.json"
@@ -37,13 +37,15 @@ def chosen(patterns: Sequence[str]) -> list[str]:
     return [name for name in known if not patterns or any(fnmatch.fnmatchcase(name, p) for p in patterns)]
 
 
-def contents(patterns: Sequence[str] = ()) -> dict[str, str]:
+def contents(patterns: Sequence[str] = (), progress: Callable[[str], None] = lambda _: None) -> dict[str, str]:
     """Every file of a directory of test vectors, by its path: the same text whenever and wherever it is made.
 
     Parameters
     ----------
     patterns : sequence of str
         Shell-style patterns of the subjects; empty for all of them.
+    progress : callable (name)
+        Called for every subject when its vectors are made.
 
     Returns
     -------
@@ -68,6 +70,7 @@ def contents(patterns: Sequence[str] = ()) -> dict[str, str]:
         }
         path = f"{FOLDERS[subject.kind]}/{name}.json"
         files[path], counts[path] = text_of(held) + "\n", len(vectors)
+        progress(name)
     files[FORM], files[ABOUT] = text_of(schema()) + "\n", README
     index = {
         "title": _TITLE,
@@ -86,8 +89,10 @@ def digest(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def written(folder: Path, patterns: Sequence[str] = ()) -> list[str]:
+def written(folder: Path, patterns: Sequence[str] = (), progress: Callable[[str], None] = lambda _: None) -> list[str]:
     """Write the vectors to `folder`, each file at once or not at all, the index last; paths of the files.
+
+    `progress` is called as by `contents`.
 
     Files that an earlier index lists with the bytes that they have, and the new one does not list, are removed; nothing
     else is, and nothing outside `folder`.
@@ -99,7 +104,7 @@ def written(folder: Path, patterns: Sequence[str] = ()) -> list[str]:
         folders; nothing can be written there; a pattern that matches nothing.
     """
     checked_folder(folder)
-    files, before = contents(patterns), _listed(folder)
+    files, before = contents(patterns, progress), _listed(folder)
     for path, text in files.items():
         put(folder / path, text.encode())
     for path in sorted(set(before) - set(files)):

@@ -39,7 +39,7 @@ def test_bits_and_traffic_are_those_of_one_process(P):
         (np.ones((2, 4)), 3, "fixed", ValueError, r"completed must be in \[0, 2\]"),
         (np.ones((2, 4)), 0.5, "fixed", ValueError, "completed must be"),
         (np.ones((2, 4)), 1, "worker", ValueError, "normalisation must be the same"),
-        (np.ones((2, 4)), 1, "none", ValueError, "normalisation must be fixed, computed or worker"),
+        (np.ones((2, 4)), 1, "none", ValueError, "normalisation must be one of fixed, computed, worker"),
     ],
 )
 def test_bad_input_on_one_rank_is_refused_on_all(bad, gradients, completed, normalisation, error, message):

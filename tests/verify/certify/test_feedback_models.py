@@ -13,7 +13,7 @@ import sympy as sp
 
 from commbounds import theory
 from commbounds.collectives import FeedbackSGD
-from commbounds.compressors import EF14, EF21, EF21M, Feedback, FeedbackState, Plain, TopK
+from commbounds.compressors import EF14, EF21, EF21M, EControl, Feedback, FeedbackState, Plain, TopK
 from commbounds.verify.certify.certificate import models
 from commbounds.verify.experiments.feedback import few_steps
 from commbounds.verify.experiments.feedback.runs import FeedbackRun, Quadratics, Shrunk
@@ -333,3 +333,22 @@ def test_few_steps(claim, mechanism):
             numbers["largest_step_squared"] = gamma**2 * max(squared(gradient) for gradient, *_ in run)
             for what, form in known.items():
                 assert form(numbers, vectors) >= -1e-9, (case, what)
+
+
+@pytest.mark.parametrize("eta", [0.25, 0.5, 1.0])  # for much smaller weights q is ill-conditioned in rho
+@pytest.mark.parametrize(("compressor", "q"), [(TopK(3), 0.5), (Shrunk(0.75), 0.75), (Shrunk(-0.125), 0.125)])
+def test_steps_of_econtrol(eta, compressor, q):
+    """What compression leaves out, the next error and the next vector to compress, at a gradient that stands still."""
+    rng, b = np.random.default_rng(17), (1 + q) * eta - (1 - q)
+    mechanism, gradient = EControl(compressor, eta=eta), rng.standard_normal(4)
+    state = FeedbackState(rng.standard_normal(4), error=rng.standard_normal(4))
+    numbers = {"error_weight": eta, "rho": (abs(b) + (b * b + 4 * q) ** 0.5) / 2}
+    for _ in range(3):
+        e, w = state.error, eta * state.error + gradient - state.memory
+        message, state = mechanism.step(state, gradient)
+        left = w - compressor.decompress(message)
+        assert state.error == pytest.approx((1 - eta) * e + left, abs=1e-12)
+        after = eta * state.error + gradient - state.memory
+        assert after == pytest.approx((1 + eta) * left - eta**2 * e, abs=1e-12)
+        goal = "step, b >= 0" if b >= 0 else "step, b <= 0"
+        agrees("feedback.econtrol.rate", goal, numbers, {"e": e, "w": w, "r": left})

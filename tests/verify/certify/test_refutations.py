@@ -61,7 +61,87 @@ def rows(*sizes):
     return lambda _: [list(map(float, size)) for size in sizes]
 
 
+def _rounding(schedule, **other):
+    """Settings of a rounded all-reduce."""
+    common = {"per_hop": True, "rounding": "nearest", "nodes": None, "accumulate": "float32", "wire": "float32"}
+    return {"schedule": schedule, **common, **other}
+
+
+def _sum(schedule, **other):
+    return _simulated(schedule, **other), None
+
+
+def _simulated(schedule, **other):
+    return _rounding(schedule, **{"own": "as sent", "kept": "as sent", "average": None, "nodes": 1, **other})
+
+
+_E5M2 = {"accumulate": "float8_e5m2", "wire": "float8_e5m2"}
+_E4M3 = {"accumulate": "float8_e4m3fn", "wire": "float8_e4m3fn"}
+_BFLOAT16 = {"accumulate": "bfloat16", "wire": "bfloat16"}
+_TO_BFLOAT16 = {"accumulate": "float32", "wire": "bfloat16"}
+_VOTE = {"A": 0, "L": 0, "noise": "uniform", "kept": "1/2", "way": "server", "zeros": "plus", "sign": 1}
+
+
+def quarter_of_owners(at):
+    """A winner on every rank, all in the region of the first quarter of the ranks, and small entries in all others."""
+    P, i = 4 * 2 ** at["j"], at["i"]
+    stack = np.zeros((P, 4 * P * i * P))
+    width = stack.shape[1] // P
+    for rank in range(P):
+        for owner in range(P // 4):
+            stack[rank, owner * width + rank : owner * width + 4 * i : P] = 1.0
+    return stack
+
+
 CASES = {
+    "dense.recursive_doubling.printed_words": ({}, None),
+    **{
+        f"dense.{name}.rank_order": ({"P": P, "n": 1, "dtype": "float64"}, None)
+        for name, P in (("ring", 3), ("butterfly", 3), ("recursive_doubling", 4), ("rabenseifner", 4))
+    },
+    "precision.running.sharp_beyond": (_rounding("ring", n=1, **_E5M2), None),
+    "precision.tree.sharp_beyond": (_rounding("recursive_doubling", n=1, **_E5M2), None),
+    "precision.per_hop": (_rounding("ring", P=2, n=1, accumulate="bfloat16", wire="float8_e4m3fn"), None),
+    "precision.underflow": (_rounding("ring", n=1), None),
+    "precision.bits.owner_keeps": (
+        _simulated("ring", P=2, n=1, kept="unrounded", **_TO_BFLOAT16),
+        None,
+    ),
+    "precision.bits.own_unrounded": (
+        _simulated("recursive_doubling", P=4, n=1, own="unrounded", **_TO_BFLOAT16),
+        None,
+    ),
+    "precision.fused.ring": _sum("ring", P=3, n=2, cut=1, layout="one behind the other", **_BFLOAT16),
+    "precision.fused.rabenseifner_unrounded": (
+        _simulated("rabenseifner", P=4, n=2, own="unrounded", cut=1, layout="one behind the other", **_TO_BFLOAT16),
+        None,
+    ),
+    "precision.shards.ring": _sum("ring", P=4, n=1, deal="in a row", terms=4),
+    "precision.shards.rabenseifner": _sum("rabenseifner", P=4, n=1, deal="in a row", terms=4),
+    "precision.shards.any_ranks": _sum("recursive_doubling", P=5, n=1, deal="in a row", terms=5),
+    "precision.average.any_ranks": (_simulated("ring", P=3, n=1, average="before"), None),
+    "precision.average.before_in_range": (_simulated("ring", P=3, n=1, average="before", **_E5M2), None),
+    "precision.overflow.exact_sum": _sum("tree", P=3, n=1, **_E5M2),
+    "precision.overflow.nan": _sum("ring", P=2, n=1, **_E4M3),
+    "precision.quantised.own_entries": ({"P": 1, "n": 3, "width": 1, "group": 3, "second_width": 1}, None),
+    "oktopk.balance.quarter_printed": (
+        {"cuts": "even", "balance": "4x-mean", "allgather": "recursive-doubling"},
+        quarter_of_owners,
+    ),
+    "oktopk.sgd.assumption": (lambda at: {"P": 2, "n": 2, "k": 1, "steps": at["t"], "B": 1024, "tau_prime": 1}, None),
+    "majority.vote.any_noise": ({**_VOTE, "noise": "skewed", "r": "1"}, None),
+    "majority.vote.shared_noise": ({**_VOTE, "r": "1/2"}, None),
+    "majority.adversaries.negation_is_worst": (lambda at: {**_VOTE, "r": "2/3", "L": 11 * at["j"]}, None),
+    "gossip.mean.renormalised": ({"topology": "ring", "N": 4, "alive": 0b0111}, None),
+    "gossip.push_sum.losing": ({"topology": "one-peer", "N": 2, "rounds": 1, "works": 0b01}, None),
+    "packetloss.bursts.as_if_independent": ({"receivers": 2, "t": 2, "p": Fraction(1, 2), "last": False}, None),
+    "lowrank.powersgd_ef14.warm_start_residual": (
+        lambda at: {"M": float(at["a"]), "steps": at["t"], "sequence": "missed", "sketch": "drawn", "seed": 1},
+        None,
+    ),
+    "dropcompute.time.variance_as_proxy": ({"law": "exponential", "share": 1.0, "overhead": 0.2}, None),
+    "dropcompute.gain.bounded_by_mean": ({"law": "1 (9/10) or 100", "share": 0.1, "overhead": 0.0}, None),
+    "feedback.plain.convergence": (lambda at: {"start": 1.0, "gamma": 1 / at["v"], "steps": 1}, None),
     "dense.allgather.printed_words": ({"algorithm": "bruck"}, None),
     "dense": ({}, None),
     "sparse.topkdsa.printed_lower": ({"switch": "model", "allgather": "ring"}, lambda at: np.eye(at["P"])),
@@ -117,7 +197,14 @@ CASES = {
         },
         None,
     ),
+    "flashcomm.groupquant.half_step_stored": ({"width": 1, "group": 2, "metadata": "bfloat16"}, None),
+    "flashcomm.groupquant.exact_then_stored": (
+        {"width": 1, "group": 2, "metadata": "bfloat16", "quantise_with": "exact"},
+        None,
+    ),
     "flashcomm.groupquant.clamped_point": ({"width": 1, "group": 2, "zero": "clamped", "family": "one sign"}, None),
+    # q = 4/5 is rounded, and with it what is sent; the error is -2, but for that
+    "feedback.econtrol.any_weight": ({"q": -0.8, "eta": 1.0, "steps": 1}, lambda _: [[2.0], [0.0], [3.0]]),
     "feedback.cgd.first_step": ({"q": 0.5, "L": 2.0, "mu": 1.0}, rows([1], [1])),
 }
 """Settings of the case at the point, beside the values of the claim's symbols, by the beginning of the claim's name;
@@ -146,11 +233,12 @@ def at_case(name, at):
     study, refutation = EXPERIMENTS[name], certify.refutations()[name]
     begin = max((known for known in CASES if name.startswith(known)), key=len)
     more, array = CASES[begin]
+    more = more(at) if callable(more) else more
     values = {s.name: exact(v, at) for s, v in refutation.values.items()}
-    settings = {s: int(v) if v.denominator == 1 else v for s, v in values.items()}
+    settings = {s: int(v) if isinstance(v, Fraction) and v.denominator == 1 else v for s, v in values.items()}
     x = exact(refutation.x, at) if array is None and refutation.x else None
     stack = np.array(array(at)) if array is not None else None if x is None else np.array(x, np.float64)
-    if name.startswith("oktopk"):
+    if name.startswith("oktopk") and stack is not None:
         options = {"cuts": "fresh", **more}
         case = stack_case(
             stack.astype(np.float32), options.pop("k", None) or settings["k"], options.pop("cuts"), **options
@@ -165,7 +253,8 @@ def at_case(name, at):
 def exact(value, at):
     if isinstance(value, tuple):
         return tuple(exact(v, at) for v in value)
-    return Fraction(evaluator(sp.sympify(value))(at, "an entry"))
+    number = evaluator(sp.sympify(value))(at, "an entry")
+    return number if isinstance(number, sp.Expr) else Fraction(number)
 
 
 def compressor(name, at):
@@ -181,6 +270,10 @@ def vector(name, at):
     return exact(refutation.x, at) if refutation.x else (Fraction(1),) * at["n"]
 
 
+IN_FLOATS = {"lowrank.powersgd.warm_start_contraction"}
+"""Whose law is not finite: run in floats alone."""
+
+
 def runs(name, at):
     """The outcomes of the compressor's exact law, and of its kernel, at the point."""
     c, x, study = compressor(name, at), vector(name, at), EXPERIMENTS[name]
@@ -188,15 +281,21 @@ def runs(name, at):
     if name in KERNEL_ALONE:
         array = array.astype(np.float32)
     for run in (CompressorRun(c, x), CompressorRun(c, array)):
-        if run.exact and name in KERNEL_ALONE:
+        if run.exact and name in KERNEL_ALONE | IN_FLOATS:
             continue
-        assert study.admits(c, array), "the claim's hypotheses"
+        assert study.admits(CompressorRun(c, array)), "the claim's hypotheses"
         yield run, study.outcome(run)
+
+
+HERE = "tests/verify/certify/test_refutations.py"
 
 
 @pytest.mark.parametrize("name", REFUTED)
 def test_the_implementation_at_the_point(name):
     """It measures there what the model says, and breaks the claim."""
+    if (tie := certify.refutations()[name].tie) != f"{HERE}::test_the_implementation_at_the_point":
+        assert (tie.partition("::")[0], name in OF_THEIR_OWN) == (HERE, True)
+        return
     at, refutation, claim = certify.load(name).instances[0], certify.refutations()[name], theory.claims()[name]
     expected = Fraction(evaluator(sp.sympify(refutation.measured))(at, "measured"))
     if isinstance(EXPERIMENTS[name], CompressorStudy):
@@ -209,8 +308,22 @@ def test_the_implementation_at_the_point(name):
         values = {symbol.name: exact(value, at) for symbol, value in refutation.values.items()}
         free = {"alpha"} if any(h.name == "some_alpha" for h in claim.assumes) else set()  # the study's is another
         for symbol in (set(claim.parameters) & set(outcome.values)) - free:
-            assert outcome.values[symbol] == values[symbol]
+            assert outcome.values[symbol] in (values[symbol], float(values[symbol]))
         assert violates(claim.relation, outcome.measured, claim.bound(**values), outcome.slack)
+
+
+OF_THEIR_OWN = {"lowrank.powersgd.unbiased"}
+"""Whose points have a test of their own, below."""
+
+
+def test_a_uniform_direction_reads_half_of_the_identity():
+    """Of the identity a Gaussian column keeps its direction; eight directions apart average what all do."""
+    compressor, read = COMPRESSORS["PowerSGD"](1), []
+    for turn in np.arange(8) * np.pi / 8:
+        column = np.array([[np.cos(turn)], [np.sin(turn)]])
+        read.append(compressor.decompress(compressor.compress_with(np.eye(2), column)))
+    # entries of at most one: some eight roundings of each, and eight of the sum
+    assert np.abs(np.mean(read, axis=0) - np.eye(2) / 2).max() <= 16 * np.finfo(np.float64).eps
 
 
 # --- what is refused ----------------------------------------------------------------------------------------------
@@ -295,12 +408,17 @@ def test_the_finding_of_a_refuted_claim_shows_its_smallest_counterexample():
     assert finding.refuted_at == certify.load("sparse.gtopk.true_topk").scope
 
 
-def test_what_is_not_rational_is_not_decided():
+def test_what_is_not_rational_is_decided_between_rational_bounds_or_not_at_all():
     a = sp.Symbol("a", integer=True, positive=True)
     refutation = replace(certify.refutations()[TOPK], whole={a: 2}, measured=sp.sqrt(a), x=(), positive={})
     claim = theory.claims()[TOPK]
+    assert not shortcoming(refutation, claim, sp.Rational(14142, 10**4), {"a": 2})
+    assert "between 1.4142 and 1.4143" in shortcoming(refutation, claim, sp.Rational(14143, 10**4), {"a": 2})
+    for unknown, reason in ((sp.sin(a), "no bounds"), (sp.sqrt(a) + sp.sqrt(3), "not told from zero with 1024 bits")):
+        with pytest.raises(certify.CertificateError, match=reason):
+            shortcoming(replace(refutation, measured=unknown), claim, sp.sqrt(5 + 2 * sp.sqrt(6)), {"a": 2})
     with pytest.raises(certify.CertificateError, match="not rational"):
-        shortcoming(refutation, claim, claim.relation.rhs, {"a": 2})
+        shortcoming(replace(refutation, given={"root": sp.sqrt(a)}), claim, claim.relation.rhs, {"a": 2})
 
 
 def test_every_refutation_is_of_a_claim_that_fails_and_has_its_certificate():

@@ -3,6 +3,7 @@
 import signal
 import time
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -98,3 +99,33 @@ class Growing:
 def test_a_memory_of_magnitudes_shows_in_the_order_of_calls():
     report = cf.check(cf.Codec(Growing(), [], shape=(3,)), only=["order of calls does not matter"])
     assert report.failures, report
+
+
+def labels(**options):
+    return {case.label: case.x for case in Cases(subject(**options), BUDGETS["quick"], 0).hostile()}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_ties_are_ties_of_every_narrower_format_between_the_magnitudes(dtype):
+    x = labels(dtype=dtype, magnitudes=(1e3, 1e5), effort=0.02)["ties of narrower formats"]
+    assert np.abs(x).min() >= 1e3
+    assert np.abs(x).max() <= 1e5
+    significands = 2.0 * np.abs(np.frexp(x.astype(np.float64))[0])  # in [1, 2)
+    for narrow in (np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
+        bits = ml_dtypes.finfo(narrow).nmant
+        if bits < ml_dtypes.finfo(subject(dtype=dtype).numpy_dtype).nmant:
+            assert (significands * 2.0**bits % 1.0 == 0.5).any(), narrow
+
+
+def test_the_ends_of_ranges_are_tried_where_they_are_taken():
+    tops = {np.abs(x.astype(np.float64)).max() for x in labels().values()}
+    assert {448.0, 464.0, 65504.0, 65520.0, float(np.finfo(np.float32).max)} <= tops
+    tops = {np.abs(x.astype(np.float64)).max() for x in labels(magnitudes=(0.01, 65504.0), effort=0.02).values()}
+    assert max(tops) == 65504.0
+    assert np.float32(0.01) * (1 + 2.0**-22) >= min(tops - {0.0}) >= 0.01
+
+
+def test_quick_leads_memories_through_few_steps():
+    runs = [case.x for case in corpus(subject(cf.Stateful), BUDGETS["quick"])]
+    assert {len(x) for x in runs} == {3, 8, 64}
+    assert sum(map(len, runs)) < 8000

@@ -93,6 +93,6 @@ def test_without_a_common_input_nothing_is_judged():
         raise ValueError("no law")
 
     assert found(ternary, refuses).verdict is CheckVerdict.NOT_JUDGED
-    assert found(ternary, TernGrad(), admits=lambda x: x.size > 9).verdict is CheckVerdict.NOT_JUDGED
+    assert found(ternary, TernGrad(), admits=lambda x: x.size > 250).verdict is CheckVerdict.NOT_JUDGED
     with pytest.raises(TypeError, match="reference must have a law"):
         cf.SameLaw(3)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from commbounds.verify import conformance as cf
-from commbounds.verify.conformance.power import NOISES, found_of, smallest
+from commbounds.verify.conformance.power import NOISES, always_off, found_of, smallest
 
 DOC = Path(__file__).resolve().parents[3] / "docs" / "conformance-power.md"
 BY_LABEL = {noise.label: noise for noise in NOISES}
@@ -29,6 +29,11 @@ def test_violations_of_that_size_are_found_in_a_run():
 def test_the_documented_table_is_of_these_noises():
     rows = re.findall(r"^\| (.+?) \|", DOC.read_text(), re.MULTILINE)
     assert [row for row in rows if row in BY_LABEL] == list(BY_LABEL)
+
+
+@pytest.mark.parametrize("budget", ["quick", "standard"])
+def test_the_documented_share_of_the_reach_is_derived(budget):
+    assert f"| {budget} | {always_off(budget):.2g} |" in DOC.read_text()
 
 
 @pytest.mark.long

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.compressors.base import checked_flag
 from commbounds.theory import tolerance
 from commbounds.theory.precision.bounds import any_tree
 from commbounds.theory.precision.tolerance import Tolerance, rounded_up
@@ -157,6 +158,10 @@ class Conserves(Sure):
 
     averages: bool = False
     mixes: bool = False
+
+    def __post_init__(self) -> None:
+        checked_flag("averages", self.averages)
+        checked_flag("mixes", self.mixes)
 
     about: ClassVar[tuple[str, ...]] = ("all-reduce",)
     in_book: ClassVar[tuple[str, ...]] = ("sparse.topka.mass",)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.compressors.base import as_array, as_numbers, shown
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked, number
@@ -60,10 +61,10 @@ class AbsoluteError(Sure):
     bound: Any
 
     def __post_init__(self) -> None:
-        if np.ndim(self.bound) == 0:
+        if not isinstance(self.bound, list | tuple | np.ndarray) or np.ndim(as_array(self.bound, "bound")) == 0:
             checked("bound", self.bound)
-        elif not (np.asarray(self.bound, dtype=np.float64) >= 0.0).all():
-            raise ValueError(f"bound must hold nonnegative numbers, got {self.bound!r}")
+        elif not (as_numbers(self.bound, "bound") >= 0.0).all():
+            raise ValueError(f"bound must hold nonnegative numbers, got {shown(self.bound)}")
 
     about: ClassVar[tuple[str, ...]] = ("compressor",)
     in_book: ClassVar[tuple[str, ...]] = ("flashcomm.groupquant.error",)

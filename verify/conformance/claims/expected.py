@@ -14,7 +14,7 @@ from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked, number
 from commbounds.verify.conformance.claims.mean_error import MeanError, Varies, judged_in_mean, shape_numbers
 from commbounds.verify.conformance.claims.projections import sampled_mean
-from commbounds.verify.conformance.injected import injected_law
+from commbounds.verify.conformance.injected import injected_law, readable
 from commbounds.verify.conformance.report import CheckFinding
 
 Array = NDArray[Any]
@@ -56,18 +56,23 @@ class Unbiased(Sure):
 
     Notes
     -----
-    Deterministic subjects have to return their input, up to eight roundings. Of those that take ``uniforms`` the mean
-    of every entry is read off, without sampling, over hostile and generated inputs: it may be off by two cells of the
-    uniforms' grid, a step each, and by eight roundings of the largest number that the entry takes.
+    Deterministic subjects have to return their input, up to eight roundings. Of those that take ``uniforms``, or whose
+    generators can be given their words (`Codec`), the mean of every entry is read off, without sampling, over hostile
+    and generated inputs, next to powers of two and to levels: it may be off by two cells of the uniforms' grid, a step
+    each, and by eight roundings of the largest number that the entry takes.
 
-    Others are sampled, on inputs without small entries: single entries of short ones, projections of all (on the
-    input, its signs, a constant, random signs). No test can refute the mean of an unbounded law without an assumption.
-    The one made here: an output beyond the range of the first draws, and half its width more (a twentieth where the
-    range has an edge), is no part of a right subject's mean; these first draws go on until the outer halves of their
-    range have been visited 12 times each, and where that never happens there is no such test. Where the input is out of
-    that range, what may bring the mean back comes at least once in 50 draws. An entry of many is also tested as one
-    that deviates at most by twice what any of them did, itself or relative to its size. So a subject that keeps one
-    entry of 1000 at random is judged, one that answers at all with probability 1/250 is not judged by 4000 draws.
+    Those that do not take ``uniforms`` are sampled, on inputs without small entries: single entries of short ones,
+    projections of all (on the input, its signs, a constant, random signs). No test can refute the mean of an unbounded
+    law without an assumption. The one made here: an output beyond the range of the first draws, and half its width more
+    (a twentieth where the range has an edge), is no part of a right subject's mean; these first draws go on until the
+    outer halves of their range have been visited 12 times each, and where that never happens there is no such test.
+    Where the input is out of that range, what may bring the mean back comes at least once in 50 draws. An entry of many
+    is also tested as one that deviates at most by twice what any of them did, itself or relative to its size. So a
+    subject that keeps one entry of 1000 at random is judged, one that answers at all with probability 1/250 is not
+    judged by 4000 draws.
+    At structured inputs (constant, sparse, just below powers of two, ...), of which the worst are judged, an entry of a
+    right subject deviates by at most twice what any did at a random input of that shape, relative to the largest entry
+    or to the root mean square.
     An output that is the same in all draws, at all inputs, counts as the only one there is.
     Where the subject also claims `Variance`, the mean along the input is tested by that claim besides, without this
     assumption; then a failure says that the two claims cannot both hold.
@@ -91,7 +96,7 @@ class Unbiased(Sure):
                 raise Varies("the output depends on the seed here: only the mean is claimed")
             i = int(wrong[0])
             return f"the output does not depend on the seed, and entry {i} is {float(y[i])!r} for {float(wide[i])!r}"
-        if not getattr(bench.subject, "injectable", False):
+        if not readable(bench):
             raise NotHere("claimed in the mean over seeds: no single case breaks it")
         laws = injected_law(bench, case)
         size = np.maximum(np.abs(laws.values).max(axis=0), np.abs(wide))

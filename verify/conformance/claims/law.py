@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, SubjectClaim
 from commbounds.verify.conformance.claims.mean_error import draws_at
-from commbounds.verify.conformance.injected import injected_law
+from commbounds.verify.conformance.injected import injected_law, limited, readable
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.joint_law import detectable_divergence, joint_log_e, outcome_table
 
@@ -23,8 +24,27 @@ Array = NDArray[Any]
 
 _VECTORS = ((3,), (1, -4), (1, -4, 3), (2, -2, 0, 1), (1, -4, 3, 7, 5))
 _MATRICES = (((3,),), ((1, -4), (3, 7)), ((1, 2, -1), (0, 3, 2)))
+_SHORT, _LONGEST = 5, 250
+"""Entries of the longest of these vectors; and of those that are tried where none of them is taken."""
 _MOST = 4096
 _ROUNDINGS = 8.0
+
+
+def _longer(subject: Any) -> Iterator[tuple[int, ...]]:
+    """Different numbers of either sign, of the first two lengths beyond the short ones that the subject takes.
+
+    At the first a reference that keeps k entries has one outcome, at the next k + 1.
+    """
+    if subject.ndim != 1 or isinstance(subject.shape, tuple):
+        return
+    rng, lengths = np.random.default_rng(0), 0
+    for length in range(_SHORT + 1, _LONGEST + 1):
+        values = tuple(int(v) for v in (1 + rng.permutation(length)) * (-1) ** np.arange(length))
+        if length % subject.multiple_of == 0 and subject.takes(np.array(values).astype(subject.numpy_dtype)):
+            yield values
+            lengths += 1
+        if lengths == 2:
+            return
 
 
 @dataclass(frozen=True)
@@ -39,12 +59,12 @@ class SameLaw(SubjectClaim):
 
     Notes
     -----
-    Inputs of one to five entries. Of subjects that take ``uniforms`` the law is read off, and the probability of every
-    outcome compared: it may differ by two cells of the uniforms' grid an entry, and eight roundings. Others are
-    sampled: a bettor who learns the outcomes' frequencies (`commbounds.verify.joint_law.joint_log_e`) bets against the
-    reference's; an output that is none of the outcomes fails at once. What the finding calls `detects` is the total
-    variation distance from the law that is found with probability 0.99 wherever it is met. A law with one outcome is
-    compared surely.
+    Inputs of one to five entries; where none of them is taken, of the first two lengths that are, up to 250. Of
+    subjects that take ``uniforms`` the law is read off, and the probability of every outcome compared: it may differ by
+    two cells of the uniforms' grid an entry, and eight roundings. Others are sampled: a bettor who learns the outcomes'
+    frequencies (`commbounds.verify.joint_law.joint_log_e`) bets against the reference's; an output that is none of the
+    outcomes fails at once. What the finding calls `detects` is the total variation distance from the law that is found
+    with probability 0.99 wherever it is met. A law with one outcome is compared surely.
     """
 
     reference: Any
@@ -63,20 +83,23 @@ class SameLaw(SubjectClaim):
         if isinstance(subject.shape, tuple):
             flat = np.resize([1, -4, 3, 7, 5], subject.shape)
             exact = (tuple(map(tuple, flat.tolist())) if flat.ndim == 2 else tuple(flat.tolist()),)
-        for values in exact:
+
+        def at(values: Any) -> tuple[Array, list[tuple[Any, Any]]] | None:
             if subject.ndim == 1 and not isinstance(subject.shape, tuple):
                 length = -(-len(values) // subject.multiple_of) * subject.multiple_of
                 values = tuple(np.resize(values, length).tolist())
             x = np.array(values, dtype=np.float64).astype(subject.numpy_dtype)
             if not subject.takes(x):
-                continue
+                return None
             try:
                 law = list(law_of(values))
             except Exception as error:  # what the reference refuses says nothing about the subject
                 refused.append(f"{type(error).__name__}: {error}")
-                continue
-            if 0 < len(law) <= _MOST:
-                yield x, law
+                return None
+            return (x, law) if 0 < len(law) <= _MOST else None
+
+        short = [found for values in exact if (found := at(values)) is not None]
+        yield from short or (found for values in _longer(subject) if (found := at(values)) is not None)
 
     def judge(self, bench: Bench) -> CheckFinding:
         refused: list[str] = []
@@ -85,12 +108,13 @@ class SameLaw(SubjectClaim):
             message = f"there is no small input that the subject takes and the reference has a law for; {refused[:1]}"
             return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=message)
         try:
-            if getattr(bench.subject, "injectable", False):
-                try:
-                    return self._read(bench, cases)
-                except NotHere:
-                    pass  # entries do not have laws of their own: draw
-            return self._drawn(bench, cases)
+            read = None
+            if readable(bench):
+                with contextlib.suppress(NotHere):  # entries do not have laws of their own: draw
+                    read = self._read(bench, cases)
+            if read and (getattr(bench.subject, "injectable", False) or read.verdict is CheckVerdict.FAIL):
+                return read
+            return limited(bench, self._drawn(bench, cases), read)
         except Unanswered as error:
             return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=f"no usable answer: {error}")
 

@@ -14,9 +14,10 @@ from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
-from commbounds.verify.conformance.injected import NotElementwise, injected_law
+from commbounds.verify.conformance.injected import NotElementwise, injected_law, limited, readable, seed_alone
 from commbounds.verify.conformance.inputs import corpus, generic
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
+from commbounds.verify.conformance.special import at_levels, near_powers
 from commbounds.verify.measures import Distortion
 from commbounds.verify.sequential import SequentialTest, detectable_violation
 
@@ -68,6 +69,8 @@ class _Noting(Sure):
 def judged_in_mean(claim: Sure, bench: Bench, sampled: Callable[[Sequence[Array]], CheckFinding]) -> CheckFinding:
     """The finding on a claim about a mean: by the search where single cases decide, else by `sampled`.
 
+    Where draws are intercepted it is by both: whether its seeds make what its generators could is not read off.
+
     Parameters
     ----------
     claim : Sure
@@ -76,14 +79,19 @@ def judged_in_mean(claim: Sure, bench: Bench, sampled: Callable[[Sequence[Array]
     sampled : callable (inputs) -> CheckFinding
         Judges by draws, at these inputs among others.
     """
-    if bench.randomised and not getattr(bench.subject, "injectable", False):
-        return sampled(())
+    if bench.randomised and not readable(bench):
+        return limited(bench, sampled(()))
     noted: list[CheckCase] = []
-    finding = bench.searched(_Noting(claim, noted))
+    first = [*near_powers(bench.subject), *at_levels(bench)] if bench.randomised else []
+    finding = bench.searched(_Noting(claim, noted), first)
+    if bench.randomised and not getattr(bench.subject, "injectable", False):
+        if finding.verdict is CheckVerdict.FAIL and _certain(bench, bench.case_of(finding)):
+            return finding
+        return limited(bench, sampled(()), finding)
     if finding.verdict is CheckVerdict.FAIL and not noted:
-        x = np.array(finding.counterexample).astype(bench.subject.numpy_dtype)
-        if x.any() and not _certain(bench, CheckCase(x, finding.seed or 0)):
-            return sampled((x,))
+        case = bench.case_of(finding)
+        if case.x.any() and not _certain(bench, case):
+            return sampled((case.x,))
     if not noted:
         return finding
     return sampled(tuple(case.x for case in noted[:2]))
@@ -93,8 +101,12 @@ def _certain(bench: Bench, case: CheckCase) -> bool:
     """Whether a failure at the case stands up to a closer look than the search has time for."""
     if not bench.randomised:  # few seeds may not show what happens seldom
         return not bench.varies(case, bench.draws)
+    if not case.x.any():
+        return True
     try:
         injected_law(bench, case, probes=100)
+        if not bench.subject.injectable and not seed_alone(bench, case):  # type: ignore[attr-defined]
+            return False
     except NotElementwise:
         return False
     return True
@@ -135,7 +147,7 @@ class MeanError(Sure):
             if bench.varies(case):
                 raise Varies("the output depends on the seed here: only the mean is claimed")
             return f"|C(x) - x|^2 / |x|^2 = {error:.6g}, claimed at most {bound:.6g}"
-        if not getattr(bench.subject, "injectable", False):
+        if not readable(bench):
             raise NotHere("claimed in the mean over seeds: no single case breaks it")
         error, slack = _mean_error(bench, case)
         if error <= allowed + slack:

@@ -16,16 +16,21 @@ from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.claims.mean_error import draws_at, rounding
 from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
+from commbounds.verify.conformance.special import stirred, structured
 from commbounds.verify.conformance.streams import SEEN, Catoni, LearntRangeTest, Range
 
 Array = NDArray[Any]
+Wide = NDArray[np.float64]
 
-_SHARES = ((50, 0.5), (4096, 0.4), (6, 0.1))
+SHARES = ((50, 0.5), (4096, 0.4), (6, 0.1))
 """Sizes of inputs, and their shares of the draws: entries show what single ones suffer, long inputs have less noise."""
 _SHORT, _LONG = 256, 16
 """Entries are tested one by one up to `_SHORT` of them, directions from `_LONG` of them."""
 _PILOTS, _MOST_PILOTS, _BATCH = 0.15, 2000, 128
 _MANY = 32
+HARD, HARDEST, _KINDS = 0.25, 3, 8
+"""Draws at structured inputs, over those of the budget; how many of them are judged, and of how many."""
+_PILOTS_OF_REACH, _SCOUTS = 64, 16
 _ROUNDINGS = 8.0
 
 
@@ -68,17 +73,28 @@ def sampled_mean(
         The claimed variance over ||x||^2.
     """
     rng = bench.rng("inputs of projections")
-    made = [(generic(bench.subject, rng, size), part) for size, part in _SHARES]
+    made = [(generic(bench.subject, rng, size), part) for size, part in SHARES]
     inputs = [(x, part) for x, part in made if x is not None]
     inputs = [(x, part) for i, (x, part) in enumerate(inputs) if x.shape not in {z.shape for z, _ in inputs[:i]}]
     inputs += [(x, 0.3) for x in noted if x.any()]
     if not inputs:
         return CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, message="the subject takes none of the inputs")
-    total = sum(part for _, part in inputs)
+    try:
+        hard, reach, scouted = _structured(bench, inputs[0][0], rng)
+    except Unanswered as error:
+        return CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, message=f"no usable answer: {error}")
+    inputs += [(x, HARD / len(hard)) for _, x in hard]
+    usual = len(inputs) - len(hard)
+    planned = sum(part for _, part in inputs[:usual])  # structured inputs come on top
+    weights = [part / sum(part for _, part in inputs) for _, part in inputs]
     found: list[_Seen] = []
-    for x, part in inputs:
+    for place, (x, part) in enumerate(inputs):
+        calls, alpha = int(bench.draws * part / planned), bench.alpha * weights[place]
         try:
-            seen = _seen(bench, x, int(bench.draws * part / total), bench.alpha / len(inputs), share)
+            if place >= usual:
+                seen = _seen_within(bench, x, hard[place - usual][0], calls, alpha, reach)
+            else:
+                seen = _seen(bench, x, calls, alpha, share)
         except Unanswered as error:
             return CheckFinding(
                 str(claim), CheckVerdict.NOT_JUDGED, message=f"no usable answer for shape {x.shape}: {error}"
@@ -86,13 +102,16 @@ def sampled_mean(
         found.append(seen)
         if seen.message:
             break
-    if all(seen.constant for seen in found):  # as certain as that a deterministic subject is one
-        found[-1] = replace(found[-1], message=f"{sum(seen.calls for seen in found)} {found[-1].constant}", log_e=690.0)
-    calls, log_e = sum(seen.calls for seen in found), max(seen.log_e for seen in found) - math.log(len(inputs))
+    if all(seen.constant for seen in found[:usual]):  # as certain as that a deterministic subject is one
+        never = next(seen.constant for seen in found if seen.constant)
+        found[-1] = replace(found[-1], message=f"{sum(seen.calls for seen in found)} {never}", log_e=690.0)
+    calls = scouted + sum(seen.calls for seen in found)
+    log_e = max(seen.log_e + math.log(weight) for seen, weight in zip(found, weights, strict=False))
     evidence = (
         f"{calls} draws at {len(inputs)} inputs, bets on entries and projections; range learnt from the first draws"
     )
     evidence += "" if share is None else ", or variance as claimed"
+    evidence += f"; {len(hard)} of them the worst of {_KINDS} kinds (constant, sparse, ...)" if hard else ""
     e_value, detects = math.exp(min(log_e, 690.0)), min(seen.detects for seen in found)
     if found[-1].message:
         return CheckFinding(
@@ -109,6 +128,84 @@ def sampled_mean(
         message = f"in {calls} draws the range of the outputs did not show: large ones come too seldom"
         return CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, evidence, message)
     return CheckFinding(str(claim), CheckVerdict.PASS, evidence, e_value=e_value, alpha=bench.alpha, detects=detects)
+
+
+def _structured(
+    bench: Bench, x: Array, rng: np.random.Generator
+) -> tuple[list[tuple[str, Array]], Callable[[Wide], float], int]:
+    """The structured inputs of the shape of `x` whose means look worst, how far entries may be off there, and draws.
+
+    None where the outputs at `x` do not show their range: see `_reach`.
+    """
+    wide = x.astype(np.float64).ravel()
+    calls = min(_PILOTS_OF_REACH, bench.draws // 10)
+    seen = np.array([y.astype(np.float64).ravel() for _, y in draws_at(bench, x, rng, calls)])
+    reach = _reach(wide, seen) if wide.size >= _MANY and calls and np.isfinite(seen).all() else None
+    if reach is None:
+        return [], lambda values: math.inf, calls
+    each = max(2, min(_SCOUTS, bench.draws // 200))
+    found = []
+    for label, values in (*structured(wide.size), stirred(bench, x, rng)):
+        fit = values.astype(x.dtype).reshape(x.shape)
+        if not bench.subject.takes(fit):
+            continue
+        outputs = np.array([y.astype(np.float64).ravel() for _, y in draws_at(bench, fit, rng, each)])
+        calls += each
+        exact = fit.astype(np.float64).ravel()
+        off = np.abs(outputs.mean(axis=0) - exact) / np.where(exact == 0.0, np.inf, reach(exact))
+        found.append((float(off.max()) if np.isfinite(outputs).all() else math.inf, label, fit))
+    found.sort(key=lambda f: -f[0])
+    return [(label, fit) for _, label, fit in found[:HARDEST]], reach, calls
+
+
+def _reach(x: Wide, seen: Array) -> Callable[[Wide], float] | None:
+    """How far entries of a right subject may be off, at an input of the same shape: twice what they were at `x`.
+
+    That is relative to the largest entry, or to the root mean square, whichever is more. None where few entries move,
+    or where what they are off by does not show its range.
+    """
+    off = np.abs(seen - x)
+    if (seen != seen[0]).any(axis=0).sum() < _MANY / 2 or not Range((seen - x).ravel()).known:
+        return None
+    largest, root = (float(off.max()) / size for size in _sizes(x))
+
+    def at(values: Wide) -> float:
+        top, mean = _sizes(values)
+        return 2.0 * max(largest * top, root * mean)
+
+    return at
+
+
+def _sizes(x: Wide) -> tuple[float, float]:
+    """The largest magnitude, and the root mean square."""
+    return float(np.abs(x).max()), float(np.sqrt((x**2).mean()))
+
+
+def _seen_within(bench: Bench, x: Array, label: str, calls: int, alpha: float, reach: Callable[[Wide], float]) -> _Seen:
+    """What became of an input whose entries are off by at most `reach`."""
+    rng = bench.rng(f"draws {label}")
+    exact = x.astype(np.float64).ravel()
+    places = np.flatnonzero(exact)
+    far = reach(exact)
+    rooms = _ROUNDINGS / 2.0 * bench.eps * (np.abs(exact[places]) + far)
+    tests = [LearntRangeTest(0, float(room), (-far, far)) for room in rooms]
+    count, log_e = 0, 0.0
+    outputs = (y.astype(np.float64).ravel()[places] - exact[places] for _, y in draws_at(bench, x, rng, calls))
+    while (batch := np.array([off for off, _ in zip(outputs, range(_BATCH), strict=False)])).size:
+        count += len(batch)
+        if not np.isfinite(batch).all():
+            return _Seen(690.0, math.inf, count, "an output is not finite: there is no mean")
+        for test, column in zip(tests, batch.T, strict=True):
+            test.feed(column)
+        log_e = max(test.log_e for test in tests) - math.log(len(tests))
+        if log_e >= -math.log(alpha):
+            i = int(np.argmax([test.log_e for test in tests]))
+            said = (
+                f"entry {places[i]} is {exact[places[i]]:.6g} at an input of shape {x.shape} ({label}), and "
+                f"{exact[places[i]] + tests[i].mean:.6g} in the mean of {count} draws"
+            )
+            return _Seen(log_e, math.inf, count, said)
+    return _Seen(log_e, math.inf, count, judged=False)
 
 
 def _directions(x: Array, rng: np.random.Generator) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.compressors import Compressor as Reference
+from commbounds.compressors.base import checked_choice
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked, number
@@ -55,8 +56,7 @@ class Matches(Sure):
         if not isinstance(self.reference, Reference) and not callable(self.reference):
             raise TypeError(f"reference must be a compressor or callable, got {self.reference!r}")
         checked("operations", self.operations)
-        if self.along not in ("entry", "array"):
-            raise ValueError(f"along must be 'entry' or 'array', got {self.along!r}")
+        checked_choice("along", self.along, ("entry", "array"))
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         y, expected = self._both(bench, case)

@@ -141,7 +141,8 @@ class MemoryBounded(Sure):
     Notes
     -----
     The steps of a case are repeated until there are 8 N of them, 128 N for a randomised subject: a memory that grows
-    by half of G a step gets beyond what None stands for. At most 2048: longer ones are not judged.
+    by half of G a step gets beyond what None stands for. At most 1024 at quick, else 2048: what takes longer is not
+    judged.
 
     Rounding: with q = sqrt(1 - alpha), memories obey e <= q (e + G), and two additions that round turn q into q (1 + 2
     eps): relative 2 eps/(1 - q) <= 8 N eps more. Gradients whose squares underflow may be held back until they are
@@ -163,7 +164,7 @@ class MemoryBounded(Sure):
         factor = 64.0 * N if bench.randomised else _levels_at(N)
         limit = factor * largest if self.bound is None else number("bound", self.bound, *case.x.shape[1:], largest)
         wanted = max(len(case.x), (128 if bench.randomised else 8) * N)
-        if wanted > max(2048, len(case.x)):
+        if wanted > max(bench.budget.longest, len(case.x)):
             raise NotHere("it would take too many steps until the memory of so long a vector levels off")
         require_range(bench, 2.0 * (limit + largest))
         x = case.x[np.arange(wanted) % len(case.x)]

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import sympy as sp
 
+from commbounds.compressors.base import checked_choice, shown
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NoBound, NotHere, Sure, checked
@@ -56,10 +57,9 @@ class WordsAtMost(Sure):
     )
 
     def __init__(self, bound: Any, of: str = "both", **values: Any) -> None:
-        if of not in _OF:
-            raise ValueError(f"of must be one of {', '.join(_OF)}, got {of!r}")
+        checked_choice("of", of, tuple(_OF))
         if not (isinstance(bound, sp.Basic | int | float | Fraction) or callable(bound)):
-            raise TypeError(f"bound must be a number, a callable or a sympy expression, got {bound!r}")
+            raise TypeError(f"bound must be a number, a callable or a sympy expression, got {shown(bound)}")
         if isinstance(bound, int | float | Fraction):
             checked("bound", bound)
         for name, value in values.items():

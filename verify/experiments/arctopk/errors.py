@@ -159,7 +159,7 @@ def _generated(rank: int = 1, m: int = 0) -> Callable[[], st.SearchStrategy[Case
         count = m or draw(inputs.whole(2, 5))
         K = draw(inputs.whole(1, count))
         if not draw(st.booleans()):
-            entries = draw(st.lists(inputs.among(inputs.SMALL), min_size=2 * count, max_size=2 * count))
+            entries = draw(inputs.small_entries(2 * count, 2 * count))
             return _case(np.array(entries, np.float64).reshape(count, 2), K, rank, "small integers")
         seed = draw(inputs.whole(0, 2**31))
         return _case(np.random.default_rng(seed).standard_normal((count, 2)), K, rank, "normal", seed=seed)

@@ -48,7 +48,9 @@ _CHOICES: tuple[Mapping[str, Any], ...] = (
     {"mechanism": "EF21", "compressor": "topk"},
     {"mechanism": "EF21", "compressor": "threshold", "dense": False, "allgather": "recursive-doubling"},
     {"mechanism": "EF21M", "compressor": "group", "eta": 0.3},
+    {"mechanism": "EControl", "compressor": "topk", "eta": 0.3},
     {"mechanism": "EF14", "compressor": "scaled signs"},
+    {"mechanism": "EControl", "compressor": "group", "eta": 0.1, "dense": False, "allgather": "ring"},
     {"mechanism": "Plain", "compressor": "identity", "allgather": "ring"},
     {"mechanism": "EF14", "compressor": "randk", "seed": 1},
     {"mechanism": "EF14", "compressor": "randk", "seed": 2, "shared": True},
@@ -114,6 +116,7 @@ def _seen(weights: Array, estimate: Array, worker: Any, aggregator: OkTopkRankSt
     """What a rank has after a step."""
     own = {"weights": weights, "estimate": estimate, "memory": worker.memory}
     own |= {} if worker.momentum is None else {"momentum": worker.momentum}
+    own |= {} if worker.error is None else {"error": worker.error}
     return own if aggregator is None else {**own, **vars(aggregator)}
 
 

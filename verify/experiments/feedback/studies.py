@@ -12,6 +12,7 @@ import numpy as np
 from commbounds.compressors import Plain, TopK
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.feedback.control import CONTROL
 from commbounds.verify.experiments.feedback.convex import CONVEX
 from commbounds.verify.experiments.feedback.convex_workers import CONVEX_WORKERS
 from commbounds.verify.experiments.feedback.descents import DESCENTS
@@ -89,6 +90,7 @@ EXPERIMENTS: dict[str, Study] = studies(
     *CONVEX_WORKERS,
     *FEW_STEPS,
     *NOISY,
+    *CONTROL,
     Study(
         "feedback.plain.growth",
         "FeedbackSGD",

@@ -19,6 +19,7 @@ from commbounds.compressors import (
     EF14,
     EF21,
     EF21M,
+    EControl,
     Feedback,
     FeedbackState,
     NearestPower,
@@ -42,7 +43,7 @@ def _feedback_cases() -> Iterator[VectorCase]:
     top = TopK(2)
     for P, n, dtype, why in SIZES:
         yield descent_case(P, n, dtype, why, mechanism=EF14(top), step_size=0.5)
-    for memory in (Plain(top), EF21(top), EF21(top, dense=False), EF21M(top, eta=0.5)):
+    for memory in (Plain(top), EF21(top), EF21(top, dense=False), EF21M(top, eta=0.5), EControl(top, eta=0.5)):
         yield descent_case(3, 5, "float32", f"{type(memory).__name__} around Top-K.", mechanism=memory, step_size=0.5)
     yield descent_case(4, 6, "float32", "The all-gather goes round a ring.", mechanism=EF14(top), step_size=0.5,
                    allgather="ring")  # fmt: skip
@@ -80,10 +81,14 @@ _MORE: dict[str, tuple[tuple[dict[str, Any], str, int], ...]] = {
         ({"compressor": TopK(2), "eta": 0.5}, "float32", 4),
         ({"compressor": TopK(2), "eta": 1.0, "dense": False}, "float64", 3),
     ),
+    "EControl": (
+        ({"compressor": TopK(2), "eta": 0.5}, "float32", 4),
+        ({"compressor": TopK(2), "eta": 1.0, "dense": False}, "float64", 3),
+    ),
 }
 
 
-_KINDS: dict[str, type[Feedback]] = {"EF14": EF14, "EF21": EF21, "EF21M": EF21M, "Plain": Plain}
+_KINDS: dict[str, type[Feedback]] = {"EF14": EF14, "EF21": EF21, "EF21M": EF21M, "EControl": EControl, "Plain": Plain}
 
 
 def _gradients(steps: int, dtype: str) -> list[Array]:
@@ -103,8 +108,8 @@ def feedback_cases(name: str) -> Iterator[VectorCase]:
         yield VectorCase(f"{shown}, {dtype}", why, {"gradients": _gradients(steps, dtype)}, parameters, randomness)
     top = np.finfo(np.float32).max
     small: dict[str, Any] = {"compressor": TopK(1)}
-    if name == "EF21M":
-        small["eta"] = 0.5  # averages of small multiples of 1/8 are exact
+    if name in ("EF21M", "EControl"):
+        small["eta"] = 0.5  # halves of small multiples of 1/8 are exact
     for about, why, rows in (
         ("zeros", "Nothing to send, and nothing left over.", [[0.0, -0.0, 0.0]] * 2),
         ("one entry", "A vector of one entry.", [[2.5], [-1.25], [0.0]]),
@@ -133,7 +138,8 @@ def feedback_cases(name: str) -> Iterator[VectorCase]:
 
 
 def _state(state: FeedbackState) -> Record:
-    held = {"memory": state.memory} if state.momentum is None else {"memory": state.memory, "momentum": state.momentum}
+    beside = {"momentum": state.momentum, "error": state.error}
+    held = {"memory": state.memory, **{name: array for name, array in beside.items() if array is not None}}
     return Record("FeedbackState", held)
 
 

@@ -92,7 +92,7 @@ def vectors(dtype: Any = np.float64, **options: Any) -> Callable[[Budget], Itera
 def _vector_cases(draw: st.DrawFn, dtype: Any, options: dict[str, Any]) -> Case:
     settings = {"width": draw(inputs.whole(1, 8)), "group": draw(inputs.among((4, 1, 2, 7, 32))), **options}
     if not draw(st.booleans()):
-        x = np.array(draw(st.lists(inputs.among(inputs.SMALL), min_size=1, max_size=6)), dtype)
+        x = np.array(draw(inputs.small_entries(1, 6)), dtype)
     else:
         name, seed = draw(inputs.among(tuple(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
         n, offset = draw(inputs.whole(1, 100)), draw(inputs.among((0.0, 1.0, -30.0, 1000.0)))
@@ -126,7 +126,7 @@ def _stack_cases(draw: st.DrawFn, options: dict[str, Any]) -> Case:
     P, n = draw(inputs.whole(1, 5)), draw(inputs.whole(1, 8))
     settings = {"P": P, "n": n, "width": draw(inputs.whole(1, 6)), "group": draw(inputs.whole(1, 8)), **options}
     if not draw(st.booleans()):
-        entries = draw(st.lists(inputs.among(inputs.SMALL), min_size=P * n, max_size=P * n))
+        entries = draw(inputs.small_entries(P * n, P * n))
         return Case(settings, np.array(entries, np.float64).reshape(P, n))
     family, seed = draw(inputs.among(tuple(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
     return Case({**settings, "family": family, "seed": seed}, _stack(family, P, n, seed))

@@ -46,7 +46,9 @@ _APART = {study.claim for study in (*IDENTITIES, *DESCENTS)}
 def _curves(study: Study, implementation: Any, seed: int) -> Sequence[Series]:
     """Bound and measurement over P at k = P: every family for the worst, Gaussian vectors for the band."""
     claim, name = study.statement, study.claim
-    options = {option: listed[0] for option, listed in options_of(name).items() if option not in ("family", "cuts")}
+    left = {option: listed for option, listed in options_of(name).items() if option != "family"}
+    # where hypotheses leave the cuts open, those that suit the family are taken
+    options = {option: listed[0] for option, listed in left.items() if option != "cuts" or len(listed) == 1}
     data = {"winners", "selected", "inbound", "union"} & set(claim.parameters)
     x, bounds, worst = [], [], []
     drawn: list[list[float]] = []

@@ -34,6 +34,11 @@ class _Fates:
     halves: tuple[NDArray[np.bool_], NDArray[np.bool_]]
     shared: bool = False
 
+    @property
+    def rate(self) -> float:
+        """The share of its packets that get lost."""
+        return float(np.concatenate(self.halves).mean())
+
     def lost(self, address: tuple[int, ...], _step: int, _size: int, _state: None) -> tuple[NDArray[np.bool_], None]:
         return self.halves[address[2]], None
 

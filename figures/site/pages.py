@@ -1,0 +1,354 @@
+"""The pages of the site about a list of findings."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import sympy as sp
+from jinja2 import Environment
+from markupsafe import Markup
+
+from commbounds import __version__
+from commbounds.figures.curves import draw
+from commbounds.figures.entries import NAME, Chapter, Entry, breakable, entries_of, environment, facts, text_of
+from commbounds.figures.exhibits import draw_exhibit
+from commbounds.figures.formula import mathml
+from commbounds.figures.picture import picture, size
+from commbounds.figures.publishing import published
+from commbounds.figures.site.data import TABLES, badges, searched, tables, users
+from commbounds.figures.site.graph import graph
+from commbounds.figures.trends import described, described_exhibit
+from commbounds.theory import Claim, Hypothesis, Origin, Tag, claims
+from commbounds.theory.notation import latex
+from commbounds.verify.exhibit import Exhibit
+from commbounds.verify.finding import Finding, Verdict
+
+_PACKAGE = "commbounds.figures.site"
+
+_TAGS = {
+    Tag.READ: "the text was read",
+    Tag.OFFICIAL_CODE: "taken from the authors' program",
+    Tag.SECOND_HAND: "quoted by others",
+    Tag.RECALLED: "a standard result, attributed from memory",
+    Tag.DERIVED: "proved here, with the sketch shown",
+}
+
+_FAILING = (
+    (
+        "printed",
+        "Printed",
+        "Statements that a work prints, or its authors’ program makes, as far as their tags say that we know.",
+    ),
+    ("usage", "In common usage", "What is commonly said, without a source."),
+    (
+        "reading",
+        "Printed formulas, under our reading",
+        "A quantifier that is not printed, an equality for an approximation, hypotheses left out: the statement is "
+        "ours, and no erratum of the work.",
+    ),
+    (
+        "own",
+        "Our own",
+        "Properties that one would like, and statements that one might expect, which fail. Nobody’s errata.",
+    ),
+)
+"""Groups of statements that fail: a name, a heading, and what is in it."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A drawing as a page shows it.
+
+    Parameters
+    ----------
+    file : str
+        Its name in the folder of the figures.
+    svg : str
+        Its contents.
+    alt : str
+        What it shows, in words.
+    """
+
+    file: str
+    svg: str
+    alt: str
+
+    @property
+    def width(self) -> int:
+        """In CSS pixels."""
+        return size(self.svg)[0]
+
+    @property
+    def height(self) -> int:
+        """In CSS pixels."""
+        return size(self.svg)[1]
+
+
+@dataclass(frozen=True)
+class System:
+    """A system and its columns; the first says what was found.
+
+    Parameters
+    ----------
+    name : str
+        Of the system.
+    chapters : list of Chapter
+        At least one, with a synopsis.
+    card : Shown or None
+        Its picture.
+    """
+
+    name: str
+    chapters: list[Chapter]
+    card: Shown | None
+
+    @property
+    def first(self) -> Chapter:
+        """The chapter that speaks for it."""
+        return self.chapters[0]
+
+
+def report(
+    findings: Iterable[Finding],
+    out: str | Path,
+    book: Mapping[str, Claim] | None = None,
+    exhibits: Sequence[Exhibit] = (),
+    executor: Executor | None = None,
+    address: str = "",
+) -> Path:
+    """A static site about `findings`: ``index.html``, and a page for every column, claim and hypothesis.
+
+    Parameters
+    ----------
+    findings : iterable of Finding
+        At least one; of several on one claim the last counts.
+    out : path
+        The folder; made where it is missing. A site of ours that is there is replaced, and nothing else.
+    book : mapping of str to Claim or None
+        Where to look claims up, and their order; `theory.claims()` when None.
+    exhibits : sequence of Exhibit
+        Figures about more than one claim, for the pages of their columns, if those have a finding.
+    executor : concurrent.futures.Executor or None
+        Draws the figures, where `book` is None; by default this process does.
+    address : str
+        Where the site will be found, for citations: ``https://example.org/commbounds``. Empty for nowhere.
+
+    Returns
+    -------
+    Path
+        The first page. All links are relative and nothing is loaded from elsewhere: the site works from a folder. The
+        same findings give the same bytes.
+
+    Raises
+    ------
+    ValueError
+        No finding, or a claim that is not in the book.
+    """
+    workers, own = executor if book is None else None, book
+    book = claims() if book is None else book
+    entries = entries_of(findings, book)
+    told = facts(entries, book)
+    chapters: list[Chapter] = told["chapters"]
+    names = {chapter.name for chapter in chapters}
+    exhibits = [exhibit for exhibit in exhibits if exhibit.column in names]
+    wanted = {c.synopsis.picture for c in chapters if c.synopsis and c.synopsis.picture}
+    cards = [_card(exhibit) for exhibit in exhibits if exhibit.name in wanted]
+    drawn = [e for e in entries if e.finding.series and not e.claim.asked_of_all]
+    draws = map if workers is None else workers.map
+    drawings = [
+        *draws(partial(_claim_figure, book=own), [e.finding for e in drawn]),
+        *draws(_exhibit_figure, [*exhibits, *cards]),
+    ]
+    pictures = {shown.file.removesuffix(".svg"): shown for shown in drawings}
+    files = {f"figures/{shown.file}": shown.svg for shown in pictures.values()}
+    files |= _data(entries, chapters)
+    files |= _pages(entries, told, exhibits, pictures, address.rstrip("/"))
+    files["site.css"] = text_of("commbounds.figures", "palette.css") + text_of(_PACKAGE, "site.css")
+    files["site.js"] = text_of(_PACKAGE, "site.js")
+    published(out, {name: text.encode() for name, text in files.items()})
+    return Path(out) / "index.html"
+
+
+def _claim_figure(finding: Finding, book: Mapping[str, Claim] | None = None) -> Shown:
+    claim = (claims() if book is None else book)[finding.claim]
+    alt = described(finding, claim)
+    svg = draw(finding, book, heading=False).svg()
+    return Shown(f"{finding.claim}.svg", picture(svg, html.escape(alt, quote=True)), alt)
+
+
+def _exhibit_figure(exhibit: Exhibit) -> Shown:
+    alt = described_exhibit(exhibit)
+    svg = draw_exhibit(exhibit, heading=False).svg()
+    return Shown(f"{exhibit.name}.svg", picture(svg, html.escape(alt, quote=True)), alt)
+
+
+def _card(exhibit: Exhibit) -> Exhibit:
+    """The exhibit's first panel alone."""
+    return replace(exhibit, name=f"{exhibit.name}.card", panels=exhibit.panels[:1])
+
+
+def _data(entries: Sequence[Entry], chapters: Sequence[Chapter]) -> dict[str, str]:
+    files = {f"data/{name}.json": text for name, text in tables(entries).items()}
+    files |= {f"data/{name}.schema.json": text_of(_PACKAGE, f"{name}.schema.json") for name in TABLES}
+    files |= {f"badge/{name}.json": text for name, text in badges(entries, chapters).items()}
+    files["data/search.js"] = searched(entries, chapters)
+    return files
+
+
+def _pages(
+    entries: Sequence[Entry],
+    told: Mapping[str, Any],
+    exhibits: Sequence[Exhibit],
+    pictures: Mapping[str, Shown],
+    address: str,
+) -> dict[str, str]:
+    """Every page, by its path."""
+    chapters: list[Chapter] = told["chapters"]
+    assumed = list(users(entries))
+    made = environment(_PACKAGE)
+    made.globals |= told
+    made.globals |= {
+        "tag_words": {str(tag): words for tag, words in _TAGS.items()},
+        "data_words": TABLES,
+        "conditions": {h.name: _condition(h) for h in assumed},
+        "exhibits": {c.name: [(x, pictures[x.name]) for x in exhibits if x.column == c.name] for c in chapters},
+    }
+    made.filters["linked"] = partial(_linked, told["by_name"])
+    page = partial(_page, made)
+    systems = _systems(chapters, pictures)
+    within = {id(chapter) for system in systems for chapter in system.chapters}
+    files = {
+        "index.html": page(
+            "index",
+            systems=systems,
+            grounds=[chapter for chapter in chapters if id(chapter) not in within],
+            by_hand=sum(e.failing and not e.printed for e in entries),
+        ),
+        "errata.html": page("errata", groups=_groups(entries)),
+        "proofs.html": page("proofs"),
+        "graph.html": page(
+            "graph", graphs={c.name: graph(c) for c in chapters}, verdict_words=[v.value for v in Verdict]
+        ),
+        "about.html": page("about"),
+    }
+    for chapter in chapters:
+        files[f"{chapter.name}.html"] = page("column", chapter=chapter)
+        for e in chapter.entries:
+            files[f"c/{e.id}.html"] = page(
+                "claim",
+                "../",
+                e=e,
+                heading=chapter.heading.partition(":")[0],
+                picture=pictures.get(e.id),
+                described=described(e.finding, e.claim),
+                bibtex=_bibtex(e, address),
+            )
+    for name in dict.fromkeys(h.name for h in assumed):
+        files[f"h/{name}.html"] = page(
+            "hypothesis",
+            "../",
+            name=name,
+            meanings=[h for h in assumed if h.name == name],
+            users=[e for e in entries if any(h.name == name for h in e.claim.assumes)],
+        )
+    return files
+
+
+def _page(made: Environment, template: str, root: str = "", **told: Any) -> str:
+    return made.get_template(f"{template}.html.j2").render(root=root, **told)
+
+
+def _systems(chapters: Sequence[Chapter], pictures: Mapping[str, Shown]) -> list[System]:
+    """The systems, in the order of their first columns."""
+    found: dict[str, list[Chapter]] = {}
+    for chapter in chapters:
+        if chapter.synopsis is not None and chapter.synopsis.system:
+            found.setdefault(chapter.synopsis.system, []).append(chapter)
+    return [System(name, those, _card_of(those, pictures)) for name, those in found.items()]
+
+
+def _card_of(chapters: Sequence[Chapter], pictures: Mapping[str, Shown]) -> Shown | None:
+    """The picture of the first chapter that has one."""
+    names = [f"{chapter.synopsis.picture}.card" for chapter in chapters if chapter.synopsis is not None]
+    return next((pictures[name] for name in names if name in pictures), None)
+
+
+def _groups(entries: Sequence[Entry]) -> list[tuple[str, str, str, list[Entry]]]:
+    """The statements that fail, apart by who makes them."""
+    by_group: dict[str, list[Entry]] = {name: [] for name, _, _ in _FAILING}
+    for e in entries:
+        if e.failing and not e.claim.asked_of_all:
+            by_group[_group(e)].append(e)
+    return [(name, title, words, by_group[name]) for name, title, words in _FAILING]
+
+
+def _group(e: Entry) -> str:
+    if e.claim.source.origin is Origin.PRINTED:
+        return "printed"
+    if e.claim.source.origin is Origin.USAGE:
+        return "usage"
+    return "reading" if e.claim.source.reading else "own"
+
+
+def _condition(h: Hypothesis) -> Markup:
+    """The condition as a formula; empty where it is none."""
+    return Markup(mathml(latex(h.condition), large=True) if isinstance(h.condition, sp.Basic) else "")
+
+
+_NAMED = re.compile(rf"`([^`]*)`|\b({NAME.pattern})\b")
+
+
+def _linked(by_name: Mapping[str, Entry], words: str, root: str, here: str = "") -> Markup:
+    """`words` with the names of claims as links, and everything else in backticks as code.
+
+    Parameters
+    ----------
+    by_name : mapping of str to Entry
+        What can be linked to.
+    words : str
+        As the book has them.
+    root : str
+        The way to the first page.
+    here : str
+        The column in which they stand: its name is left out of its claims' names.
+    """
+
+    def shown(found: re.Match[str]) -> str:
+        name = html.unescape(found[1] or found[2])
+        if name not in by_name:
+            return f"<code>{found[1]}</code>" if found[1] is not None else found[0]
+        title = html.escape(by_name[name].claim.title, quote=True)
+        text = breakable(name.removeprefix(f"{here}."))
+        return f'<a class="ref" href="{root}c/{name}.html" title="{title}"><code>{text}</code></a>'
+
+    return Markup(_NAMED.sub(shown, html.escape(words)))
+
+
+_LATEX = re.compile(r"[&%$#_{}]")
+
+
+def _bibtex(e: Entry, address: str) -> str:
+    """How to cite the claim's page."""
+
+    def plain(text: str) -> str:
+        text = text.replace("\\", r"\textbackslash ")
+        return _LATEX.sub(lambda sign: f"\\{sign[0]}", text).replace("^", r"\^{}").replace("~", r"\~{}")
+
+    version = e.finding.versions.get("commbounds", __version__)
+    page = f"c/{e.id}.html"
+    where = f"url = {{{address}/{page}}}" if address else f"howpublished = {{{plain(page)} of a report by commbounds}}"
+    verdict = f"{e.finding.verdict}, budget {e.finding.budget}, seed {e.finding.seed}"
+    fields = [
+        "author = {{The commbounds developers}}",
+        f"title = {{{{{plain(e.claim.title)}}}}}",
+        where,
+        f"note = {{commbounds {version}, claim {plain(e.id)}: {plain(verdict)}}}",
+    ]
+    return f"@misc{{commbounds:{e.id},\n  " + ",\n  ".join(fields) + "\n}"

@@ -1,0 +1,71 @@
+"""Folders that commands write to, the cache and what is asked for; and files written in one step."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """The one folder besides ``--out`` that commands write to."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(os.environ.get("COMMBOUNDS_CACHE") or Path(base) / "commbounds")
+
+
+def ready(folder: Path) -> None:
+    """Make `folder` where it is not there, and see that files can be made in it, before any work is done for it.
+
+    Raises
+    ------
+    ValueError
+        None can.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise ValueError(f"nothing can be written to {folder}: {error.strerror}") from error
+
+
+def require_writable(folder: Path) -> None:
+    """See that `folder` could be made, or be written to where it is there; nothing is made.
+
+    Raises
+    ------
+    ValueError
+        It could not.
+    """
+    try:
+        there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        tempfile.TemporaryFile(dir=there).close()
+    except OSError as error:
+        raise ValueError(f"nothing can be written to {folder}: {error.strerror}") from error
+
+
+def written(path: Path, content: bytes, lasting: bool = True) -> None:
+    """Put `content` at `path`, whose folder is made where it is not there.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    content : bytes
+        The whole of it.
+    lasting : bool
+        Whether to wait until it is on the disk, so that no crash loses it: milliseconds a file, which thousands that
+        can be made again need not take.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

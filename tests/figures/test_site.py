@@ -1,0 +1,477 @@
+"""The site: pages that link to one another and load nothing else, data that keep their schemas, what is replaced."""
+
+import json
+import math
+import posixpath
+import re
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+import sympy as sp
+from page_reading import parsed
+
+from commbounds.figures import report, single
+from commbounds.figures.picture import palette, picture, size
+from commbounds.figures.publishing import FILES, published
+from commbounds.figures.site.data import TABLES
+from commbounds.figures.status import MEANING, status
+from commbounds.figures.style import COLOURS, SERIES
+from commbounds.figures.trends import course, described, described_exhibit
+from commbounds.theory import Claim, Hypothesis, Source, Standing, Tag
+from commbounds.theory import quantities as q
+from commbounds.theory.book import claims, columns
+from commbounds.theory.column import Synopsis, claims_named
+from commbounds.verify.exhibit import Exhibit, Heat, Line, Panel
+from commbounds.verify.finding import Evidence, Finding, Method, Series, Verdict
+from commbounds.verify.writing import written
+
+MAP = Heat([0.01, 0.1], [2.0, 4.0], [[0.0, 1.0], [0.0, 0.0]], ["sparse", "dense"])
+EXHIBIT = Exhibit(
+    "synthetic.words",
+    "A <title> & more",
+    "Its caption.",
+    (
+        Panel("first", "ranks", "words", (Line("ring", [1.0, 2.0], [1.0, 1.5]), Line("flat", [1.0, 2.0], [2.0, 2.0]))),
+        Panel("second", "k/n", "ranks", heat=MAP),
+    ),
+)
+
+EXHIBITS = [EXHIBIT, replace(EXHIBIT, name="synthetic.topk", panels=EXHIBIT.panels[:1])]
+
+
+@pytest.fixture(scope="module")
+def site(findings, book, tmp_path_factory):
+    out = tmp_path_factory.mktemp("site") / "deep" / "report"
+    first = report(findings, out, book, EXHIBITS, address="https://example.org/checked/")
+    assert first == out / "index.html"
+    return out
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {path.relative_to(site).as_posix(): path.read_text("utf-8") for path in sorted(site.rglob("*.html"))}
+
+
+def main_of(page):
+    return page[page.index('<main id="main">') : page.index("</main>")]
+
+
+def test_pages_are_well_formed_and_their_links_lead_somewhere(site, pages):
+    read = {name: parsed(page) for name, page in pages.items()}
+    for name, checked in read.items():
+        assert pages[name].lstrip().startswith("<!doctype html>")
+        assert len(checked.ids) == len(set(checked.ids)), name
+        for link in checked.links:
+            path, _, anchor = link.partition("#")
+            target = (
+                posixpath.normpath(posixpath.join(posixpath.dirname(name), path.partition("?")[0])) if path else name
+            )
+            assert not re.match(r"[a-z]+:|/", link), (name, link)
+            assert (site / target).is_file(), (name, link)
+            if anchor:
+                assert anchor in read[target].ids, (name, link)
+
+
+def test_pages_load_nothing_from_elsewhere(site, pages):
+    allowed = {"http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xlink"}
+    for path in (*site.rglob("*.html"), *site.rglob("*.css"), *site.rglob("*.js"), *site.rglob("*.svg")):
+        text = path.read_text("utf-8").replace("https://example.org/checked/", "")
+        assert set(re.findall(r"https?://[^\"' <)]+", text)) <= allowed, path
+        assert not re.search(r"@import|url\((?!#)|<(iframe|object)\b|fetch\(|import\(", text), path
+
+
+def test_every_finding_has_a_page_with_all_that_is_known(pages, findings, book):
+    for finding in findings:
+        claim = book[finding.claim]
+        page = pages[f"c/{finding.claim}.html"]
+        text = "".join(parsed(page).text)
+        assert f"commbounds verify {finding.claim} --budget quick --seed 0" in text
+        assert "<math" in main_of(page)
+        assert f"@misc{{commbounds:{finding.claim}," in text
+        assert f"url = {{https://example.org/checked/c/{finding.claim}.html}}" in text
+        for words in (claim.title, claim.quantity.meaning, claim.source.work, claim.note, claim.extremal):
+            assert words in text
+        for hypothesis in claim.assumes:
+            assert hypothesis.statement in text
+            assert f'href="../h/{hypothesis.name}.html"' in page
+    assert "plain <b>text</b>" in "".join(parsed(pages["c/synthetic.signs.sign_symmetry.html"]).text)
+
+
+def test_every_curve_has_a_figure_in_words_too_and_what_has_none_a_sentence(site, pages, findings, book):
+    for finding in findings:
+        images = [a for tag, a in parsed(pages[f"c/{finding.claim}.html"]).tags if tag == "img"]
+        if not finding.series:
+            assert images == []
+            assert described(finding, book[finding.claim]).partition(". ")[2] in pages[f"c/{finding.claim}.html"]
+            continue
+        (image,) = images
+        assert image["src"] == f"../figures/{finding.claim}.svg"
+        assert image["loading"] == "lazy"
+        assert image["alt"] == described(finding, book[finding.claim])
+        assert all(series.label in image["alt"] for series in finding.series)
+        drawing = ElementTree.parse(site / "figures" / f"{finding.claim}.svg").getroot()
+        assert (drawing.get("width"), drawing.get("height")) == (image["width"], image["height"])
+
+
+def test_drawings_know_light_and_dark(site):
+    light, dark = palette()
+    assert set(light) == set(dark) >= {*COLOURS, *SERIES}
+    text = (site / "figures" / "synthetic.words.svg").read_text("utf-8")
+    style = text[text.index("<style>") : text.index("</style>")]
+    assert f"--blue:{light['blue']}" in style.partition("@media")[0]
+    assert f"--blue:{dark['blue']}" in style.partition("@media(prefers-color-scheme:dark)")[2]
+    assert set(re.findall(r"var\(--(\w+)\)", text)) == set(re.findall(r"--(\w+):", style))
+    with pytest.raises(ValueError, match="must have a viewBox"):
+        size("<svg></svg>")
+    assert 'role="img"' in picture(text, "a &amp; b")
+
+
+def test_the_first_page_counts_what_was_found(pages, findings, book):
+    first = pages["index.html"]
+    tiles = dict(re.findall(r'href="index.html\?q=is:\w+" class="tile (\w+)"><b>(\d+)</b>', first))
+    seen = [status(finding, book[finding.claim]).word for finding in findings]
+    assert tiles == {word: str(seen.count(word)) for word in MEANING if word in seen}
+    verdicts = dict(re.findall(r'href="index.html\?q=verdict:(\w+)"><b>(\d+)</b>', first))
+    assert verdicts == {"enumerated": "3", "survived": "3", "consistent": "1", "refuted": "4", "error": "1"}
+    assert "2 disagree with the book" in first
+    table = first[first.index('<table class="origins">') :].partition("</table>")[0]
+    rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in table.split("<tr>")[2:]]
+    assert rows == [["printed", "recalled", "10", "7", "1", "2"], ["our own", "derived", "2", "1", "0", "1"]]
+    assert "7 of 10 printed, 1 of 2 our own hold as stated" in first
+
+
+def test_what_fails_stands_apart_by_who_says_it(pages):
+    page = pages["errata.html"]
+    printed, _, rest = page[page.index('id="printed"') :].partition('id="usage"')
+    own = rest[rest.index('id="own"') :]
+    assert printed.count('class="erratum"') == 3
+    assert 'href="c/synthetic.signs.identity.html"' in printed
+    assert "(1, -2, 0.1)" in printed
+    assert "exactly 4/5 &gt; 3/4" in printed
+    assert "commbounds verify synthetic.signs.contraction --budget quick --seed 0" in printed
+    assert own.count('class="lack"') == 1
+    assert 'href="c/synthetic.signs.scale_equivariance.html"' in own
+
+
+def test_corrections_are_linked_both_ways(pages):
+    assert 'Corrected by <a href="../c/synthetic.signs.identity.html">' in pages["c/synthetic.signs.contraction.html"]
+    assert 'Corrects <a href="../c/synthetic.signs.contraction.html">' in pages["c/synthetic.signs.identity.html"]
+
+
+def test_a_claim_lists_who_uses_it(findings, book, tmp_path):
+    by, of = "synthetic.topk.moment", "synthetic.topk.contraction"
+    told = {**book, by: replace(book[by], note=f"Compare {of}.")}
+    report([f for f in findings if f.claim in (by, of)], tmp_path, told)
+    page = (tmp_path / "c" / f"{of}.html").read_text("utf-8")
+    assert f'href="../c/{by}.html"' in page[page.index('id="used"') :].partition("</ul>")[0]
+    assert f'href="../c/{of}.html"' in (tmp_path / "c" / f"{by}.html").read_text("utf-8")
+
+
+def test_hypotheses_list_their_claims(pages, book):
+    page = pages["h/equal.html"]
+    users = {claim.name for claim in book.values() if any(h.name == "equal" for h in claim.assumes)}
+    assert set(re.findall(r'href="\.\./c/([\w.]+)\.html"', main_of(page))) == users
+    assert "all entries have one magnitude" in page
+    assert "all workers send equally many" in page
+    assert "12 cases kept out" in page
+
+
+def test_what_was_tested_and_what_not_is_on_the_page(pages):
+    text = "".join(parsed(pages["c/synthetic.topk.contraction.html"]).text)
+    assert "5 of 7 neighbours are refuted by some case; not tested: k + 1 for k, 0.9 times the bound" in text
+    assert "P: 1, 2, 3; n: 1 to 5" in text
+    assert "3 cases: too large a law" in text
+    assert "enumerated · approached to measured / bound = 1.000 · the book says: holds" in text
+
+
+def test_exhibits_stand_on_their_columns_page(pages):
+    page = pages["synthetic.html"]
+    assert 'id="figure-synthetic.topk"' in page  # a subject has that name
+    assert 'src="figures/synthetic.words.svg"' in page
+    assert "A &lt;title&gt; &amp; more" in page
+    assert "Its caption." in page
+    assert described_exhibit(EXHIBIT) in [a.get("alt") for tag, a in parsed(page).tags if tag == "img"]
+
+
+def test_the_graph_has_every_claim_with_its_verdict_tag_hypotheses_and_corrections(pages, findings, book):
+    graph = pages["graph.html"]
+    for finding in findings:
+        tag = str(book[finding.claim].source.tag).replace(" ", "-")
+        assert f'<a class="v-{finding.verdict} t-{tag}" href="c/{finding.claim}.html">' in graph
+    assert graph.count('class="assumes"') == sum(len(book[f.claim].assumes) for f in findings)
+    assert graph.count('class="corrects"') == 1
+    boxes = [tuple(map(float, box)) for box in re.findall(r'<rect x="([\d.]+)" y="([\d.]+)"', graph)]
+    assert len(boxes) == len(set(boxes))
+    for x in {x for x, _ in boxes}:
+        ys = sorted(y for a, y in boxes if a == x)
+        assert all(b - a >= 20 for a, b in pairwise(ys))
+
+
+def test_data_keep_their_published_schemas(site, findings, book):
+    for name in TABLES:
+        schema = json.loads((site / "data" / f"{name}.schema.json").read_text("utf-8"))
+        jsonschema.Draft202012Validator.check_schema(schema)
+        data = json.loads((site / "data" / f"{name}.json").read_text("utf-8"))
+        jsonschema.validate(data, schema)
+        for record in data[name][:1]:
+            with pytest.raises(jsonschema.ValidationError):
+                jsonschema.validate({**data, name: [{**record, "surprise": 1}]}, schema)
+    data = {name: json.loads((site / "data" / f"{name}.json").read_text("utf-8"))[name] for name in TABLES}
+    assert {row["name"] for row in data["claims"]} == {f.claim for f in findings}
+    assert {row["claim"]: row for row in data["findings"]} == {f.claim: json.loads(f.to_json()) for f in findings}
+    assert {row["name"] for row in data["hypotheses"]} == {h.name for c in book.values() for h in c.assumes}
+
+
+@pytest.mark.wide  # reads the models of all columns
+def test_data_of_certificates_keep_their_schema(tmp_path):
+    proof = Evidence(Method.CERTIFICATE, Verdict.PROVED, 3, "identity; a", scope={"for": "every x"})
+    point = Evidence(
+        Method.CERTIFICATE, Verdict.REFUTED, 1, "counterexample; b", scope={"smallest": "refuted at n = 1"}
+    )
+    found = [
+        Finding("sparsifiers.topk.contraction", Verdict.PROVED, True, (proof,)),
+        Finding("sparsifiers.topk.global_contraction", Verdict.REFUTED, True, (point,)),
+    ]
+    report(found, tmp_path)
+    data = json.loads((tmp_path / "data" / "certificates.json").read_text("utf-8"))
+    jsonschema.validate(data, json.loads((tmp_path / "data" / "certificates.schema.json").read_text("utf-8")))
+    assert [(row["proves"], row["scope"]) for row in data["certificates"]] == [(True, "every x"), (False, "at n = 1")]
+    page = (tmp_path / "proofs.html").read_text("utf-8")
+    assert "every x" in page
+    assert "commbounds certificates 'sparsifiers.*'" in page
+    assert "The smallest one, certified: at n = 1" in (tmp_path / "c" / f"{found[1].claim}.html").read_text("utf-8")
+
+
+def test_badges_say_the_verdict(site, findings):
+    for finding in findings:
+        badge = json.loads((site / "badge" / f"{finding.claim}.json").read_text("utf-8"))
+        assert set(badge) == {"schemaVersion", "label", "message", "color"}
+        assert badge["label"] == finding.claim
+        assert str(finding.verdict) in badge["message"]
+        assert (badge["color"] == "red") is (not finding.as_stated)
+    column = json.loads((site / "badge" / "synthetic.json").read_text("utf-8"))
+    assert column["message"] == "8 of 12 hold, 0 proved, 2 disagree"
+
+
+def test_a_search_looks_at_every_claim(site, findings, book):
+    text = (site / "data" / "search.js").read_text("utf-8")
+    searched = json.loads(text.removeprefix("window.SEARCHED = ").removesuffix(";\n"))
+    assert {row[0]: row[1] for row in searched["claims"]} == {f.claim: book[f.claim].title for f in findings}
+    (row,) = [row for row in searched["claims"] if row[0] == "synthetic.topk.global_contraction"]
+    assert row[2] == "refuted"
+    assert {"is:refuted", "verdict:refuted", "recalled", "equal"} <= set(row[4].split())
+
+
+@pytest.mark.wide  # five seconds and more
+def test_same_findings_give_the_same_bytes_in_any_order(site, findings, book, tmp_path):
+    stale = replace(findings[0], verdict=Verdict.REFUTED)
+    report([stale, *findings[::-1]], tmp_path, book, EXHIBITS, address="https://example.org/checked")
+    first, second = ({p.relative_to(o).as_posix(): p.read_bytes() for p in o.rglob("*.*")} for o in (site, tmp_path))
+    assert first == second
+
+
+def test_a_site_replaces_the_one_before_and_nothing_else(findings, book, tmp_path):
+    (tmp_path / "findings.jsonl").write_text("mine\n")
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "notes.txt").write_text("mine\n")
+    bare = [replace(f, series=()) for f in findings]
+    report(bare, tmp_path, book)
+    assert (tmp_path / "h" / "equal.html").is_file()
+    report([f for f in bare if f.claim == "synthetic.topk.wire"], tmp_path, book)
+    assert {p.name for p in (tmp_path / "c").iterdir()} == {"notes.txt", "synthetic.topk.wire.html"}
+    assert not (tmp_path / "h").exists()
+    single([f for f in bare if f.claim == "synthetic.topk.wire"], tmp_path, book)
+    assert {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()} == {
+        "index.html",
+        "findings.jsonl",
+        "c/notes.txt",
+    }
+
+
+@pytest.mark.parametrize("name", ["", "/etc/x", "../x", "c/../../x", "c\\..\\x"])
+def test_nothing_is_written_or_removed_outside_the_folder(name, tmp_path):
+    with pytest.raises(ValueError, match="must lead into the folder"):
+        published(tmp_path / "site", {name: b""})
+    (tmp_path / "x").write_text("kept")
+    listed = {"commbounds": "", "files": [name, "../x", 3, "index.html"]}
+    written(tmp_path / "site" / FILES, json.dumps(listed).encode())
+    published(tmp_path / "site", {"index.html": b"a", "b": b"b"})
+    assert (tmp_path / "x").read_text() == "kept"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"commbounds": 1, "files": 3}'])
+def test_a_list_of_files_that_is_none_of_ours_removes_nothing(text, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / FILES).write_text(text)
+    (tmp_path / "kept").write_text("kept")
+    published(tmp_path, {"index.html": b"a"})
+    assert {p.name for p in tmp_path.iterdir()} == {"data", "kept", "index.html"}
+
+
+def test_what_has_not_changed_is_not_written_again(tmp_path):
+    published(tmp_path, {"index.html": b"a", "b": b"b"})
+    before = (tmp_path / "b").stat().st_ino, (tmp_path / "index.html").stat().st_ino
+    published(tmp_path, {"index.html": b"c", "b": b"b"})
+    assert (tmp_path / "b").stat().st_ino == before[0]
+    assert (tmp_path / "index.html").stat().st_ino != before[1]
+
+
+def test_hostile_strings_are_escaped(tmp_path):
+    evil = "<script>alert('x')</script>\"'&{{ 7*7 }}{% raw %}</title>`synthetic.x.y`"
+    claim = Claim(
+        name="evil.one.two",
+        title=evil,
+        relation=sp.Eq(q.BITS, q.n),
+        source=Source(evil, evil, Tag.DERIVED, evil),
+        assumes=(Hypothesis("evil", evil),),
+        extremal=evil,
+        note=evil,
+    )
+    finding = Finding(
+        claim.name,
+        Verdict.SURVIVED,
+        False,
+        (Evidence(Method.SEARCH, Verdict.SURVIVED, 1, evil),),
+        (Series(evil, evil, [1.0, 2.0], [1.0, 1.0], [1.0, 1.0]),),
+        parameters={evil: evil},
+        versions={evil: evil},
+        budget=evil,
+        message=evil,
+    )
+    report([finding], tmp_path, {claim.name: claim})
+    for path in tmp_path.rglob("*.html"):
+        checked = parsed(path.read_text("utf-8"))
+        assert [tag for tag, _ in checked.tags].count("script") == 1, path
+    text = "".join(parsed((tmp_path / "c" / "evil.one.two.html").read_text("utf-8")).text)
+    assert text.count("<script>alert('x')</script>") >= 10
+    ElementTree.parse(tmp_path / "figures" / "evil.one.two.svg")
+    assert "</script" not in (tmp_path / "data" / "search.js").read_text("utf-8")
+
+
+def test_claims_that_were_not_run_are_counted(findings, book, tmp_path):
+    page = report([replace(findings[0], series=())], tmp_path, book).read_text("utf-8")
+    assert "Every finding agrees with the book; 11 of its claims were not run." in page
+
+
+def test_nothing_to_report_is_refused(findings, tmp_path):
+    with pytest.raises(ValueError, match="findings must not be empty"):
+        report([], tmp_path)
+    with pytest.raises(ValueError, match="the book has no claim called 'synthetic"):
+        report(findings, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_every_compressor_is_asked_is_a_table_without_figures(tmp_path):
+    found = [
+        Finding("quantizers.sign.unbiased", Verdict.REFUTED, True, ()),
+        Finding("quantizers.sign.sign_symmetry", Verdict.ENUMERATED, True, ()),
+        Finding("quantizers.sign.sign_symmetry_zeros", Verdict.REFUTED, True, ()),
+        Finding("quantizers.nearestpower.idempotence", Verdict.ENUMERATED, True, ()),
+    ]
+    report(found, tmp_path)
+    text = (tmp_path / "quantizers.html").read_text("utf-8")
+    assert "<img" not in text
+    assert not (tmp_path / "figures").exists()
+    table = text[text.index('<table class="asked">') :].partition("</table>")[0]
+    assert re.findall(r"<th>([^<]*)</th>", table) == [
+        "Compressor",
+        "unbiased?",
+        "commutes with a change of sign?",
+        "leaves its own outputs alone?",
+    ]
+    rows = [re.findall(r"<td.*?</td>", row, re.DOTALL) for row in table.split("<tr>")[2:]]
+    answers = [[re.findall(r"<b>(\w+)</b>", cell) for cell in row[1:]] for row in rows]
+    assert answers == [[["no"], ["yes", "no"], []], [[], [], ["yes"]]]
+
+
+# --- in words ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([1.0, 1.0], "stays at 1.000"),
+        ([1.0, 2.0, 2.0], "rises from 1.000 to 2.000"),
+        ([2.0, math.nan, 1.0], "falls from 2.000 to 1.000"),
+        ([1.0, 3.0, 2.0], "goes from 1.000 to 2.000, between 1.000 and 3.000"),
+        ([math.inf], "has no finite value"),
+    ],
+)
+def test_courses(values, words):
+    assert course(values) == words
+
+
+@pytest.mark.parametrize(
+    ("worst", "words"),
+    [
+        ([1.0, 2.0], "lies on it"),
+        ([0.5, 1.9], "lies below it, closest at n = 2.000: 1.900 against 2.000"),
+        ([1.5, 2.0], "lies above it at 1 of 2 places and on it at the others"),
+        ([0.5, 2.5], "lies on both sides of it"),
+        ([math.inf, 2.0], "lies on it, and is unbounded at 1 places"),
+        ([math.inf, math.inf], "is unbounded throughout"),
+    ],
+)
+def test_figures_in_words_say_where_the_measurements_lie(worst, words, book):
+    finding = Finding(
+        "synthetic.topk.moment", Verdict.SURVIVED, True, (), (Series("a", "n", [1, 2], [1.0, 2.0], worst),)
+    )
+    said = described(finding, book[finding.claim])
+    assert "a: over n from 1.000 to 2.000, the bound rises from 1.000 to 2.000" in said
+    assert f"the worst value found {words}." in said
+
+
+def test_exhibits_in_words():
+    said = described_exhibit(EXHIBIT)
+    assert "first: words over ranks. ring rises from 1.000 to 1.500; flat stays at 2.000." in said
+    assert "second: a map over k/n and ranks; sparse on 75 %, dense on 25 %." in said
+
+
+# --- stories ----------------------------------------------------------------------------------------------------------
+
+
+TOLD = {name: column.synopsis for name, column in columns().items() if column.synopsis is not None}
+
+
+@pytest.mark.parametrize("column", TOLD)
+def test_a_story_says_of_its_claims_what_the_book_says(column):
+    book, story = claims(), TOLD[column]
+    named = {part: claims_named(text) for part, text in story.parts.items()}
+    assert {name for names in named.values() for name in names} <= set(book)
+    assert named["Holds"]
+    assert {book[name].stands for name in named["Holds"]} == {Standing.HOLDS}
+    assert named["Does not"]
+    assert Standing.HOLDS not in {book[name].stands for name in named["Does not"]}
+    assert {name.partition(".")[0] for names in named.values() for name in names} == {column}
+
+
+def test_six_systems_have_a_card_each():
+    assert len({story.system for story in TOLD.values() if story.system}) == 6
+    with pytest.raises(ValueError, match="lesson of a synopsis"):
+        Synopsis("a", "b", "c", "d", "e", " ")
+
+
+def test_pictures_of_stories_are_exhibits_of_their_columns():
+    from commbounds.verify.exhibition import select_exhibits
+
+    known = set(select_exhibits(("*",)))
+    for name, story in TOLD.items():
+        if story.picture:
+            assert story.picture in known, name
+            assert story.picture.startswith(f"{name}.")
+
+
+def test_the_first_page_of_a_system_has_its_card(tmp_path):
+    line = Line("sent", [2.0, 4.0], [1.0, 1.0])
+    exhibit = Exhibit("oktopk.families", "t", "c.", (Panel("a", "P", "words", (line,)), Panel("b", "P", "w", (line,))))
+    found = [Finding("oktopk.sent.any_split", Verdict.PROVED, True, ())]
+    page = report(found, tmp_path, exhibits=[exhibit]).read_text("utf-8")
+    card = page[page.index('<li class="card">') :].partition("</li>")[0]
+    assert 'src="figures/oktopk.families.card.svg"' in card
+    assert columns()["oktopk"].synopsis.found in card
+    drawn = {p.name: size(p.read_text("utf-8")) for p in Path(tmp_path / "figures").iterdir()}
+    assert drawn["oktopk.families.card.svg"][0] < drawn["oktopk.families.svg"][0]

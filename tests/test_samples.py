@@ -1,0 +1,48 @@
+"""What runs by default of a large family of tests: some of it, always the same, and the rest is ``wide``."""
+
+import pytest
+from samples import LARGE, SHARE, sample
+
+
+class Item:
+    """A collected test, as far as samples look at it."""
+
+    def __init__(self, nodeid, *marks):
+        self.nodeid, self.marks = nodeid, set(marks)
+
+    def get_closest_marker(self, name):
+        return name if name in self.marks else None
+
+    def add_marker(self, mark):
+        self.marks.add(mark.name)
+
+
+def family(name, count, *marks):
+    return [Item(f"tests/test_made_up.py::{name}[{i}-{i % 3}]", *marks) for i in range(count)]
+
+
+def marked(items):
+    sample(items)
+    return [item for item in items if "wide" in item.marks]
+
+
+def test_small_families_run_whole():
+    items = [*family("test_a", LARGE - 1), *family("test_b", LARGE - 1), Item("tests/test_made_up.py::test_c")]
+    assert not marked(items)
+
+
+def test_of_large_ones_the_first_runs_and_a_share_of_the_others_with_every_value():
+    items = family("test_a", 600)
+    wide = marked(items)
+    assert items[0] not in wide
+    assert abs(len(wide) / 600 - (1 - 1 / SHARE)) < 0.1
+    run = {item.nodeid.rpartition("-")[2] for item in items if item not in wide}
+    assert run == {"0]", "1]", "2]"}
+    assert [item.nodeid for item in marked(family("test_a", 600))] == [item.nodeid for item in wide]
+
+
+@pytest.mark.parametrize("mark", ["wide", "long"])
+def test_families_that_are_sampled_already_are_left_alone(mark):
+    others = family("test_a", 3 * LARGE)
+    others[-1].marks.add(mark)
+    assert len(marked(others)) == (mark == "wide")
