@@ -35,6 +35,7 @@ COLUMNS = (
     "packetloss",
     "dropcompute",
     "flashcomm",
+    "lowcomm",
 )
 """The table of contents."""
 
