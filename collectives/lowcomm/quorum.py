@@ -102,7 +102,9 @@ def quorum_merge(
         total = np.zeros(own.size)
         for rank in np.flatnonzero(there).tolist():
             total += weights[rank] * vectors[rank].astype(np.float64)
-        whole = weights[there].sum() if divisor == "arrived" else weights.sum() * (there.sum() / P)
+        if divisor == "expected":
+            total *= P
+        whole = weights[there].sum() if divisor == "arrived" else weights.sum() * there.sum()
         with np.errstate(over="ignore"):
             merged = (total / whole).astype(own.dtype)
     if P == 1:

@@ -25,7 +25,7 @@ SHARES = ("ranks", "senders")
 def binned(values: ArrayLike, bins: int = 4, reach: float = 6.0) -> Array:
     """Values replaced by the means of their bins, as SparseLoCo's code quantises what it sends.
 
-    A value v falls into the bin round((v - mean) bins / (reach sd) + bins // 2), cut to [0, bins - 1]; the standard
+    A value v falls into the bin round((v - mean) bins / (reach sd)) + bins // 2, cut to [0, bins - 1]; the standard
     deviation is that of a sample. What is sent are bins and their means.
 
     Parameters
@@ -65,7 +65,7 @@ def binned(values: ArrayLike, bins: int = 4, reach: float = 6.0) -> Array:
     sd = np.sqrt(np.square(centred).sum() / max(1, x.size - 1))
     if sd == 0 or not np.isfinite(sd):
         return np.full_like(row, x.mean())
-    codes = np.clip(np.rint(centred * (bins / (span * sd)) + bins // 2), 0, bins - 1).astype(np.int64)
+    codes = np.clip(np.rint(centred * (bins / (span * sd))) + bins // 2, 0, bins - 1).astype(np.int64)
     counts = np.bincount(codes, minlength=bins)
     means = np.bincount(codes, centred, bins) / np.maximum(counts, 1)
     return (means[codes] + x.mean()).astype(row.dtype)

@@ -46,7 +46,7 @@ from commbounds.theory.traffic import MOST_SENT
 
 _ring = 2 * (P - 1) / P
 _taken = outerlr * innershare
-_trace = (1 + outermu) * (1 - _taken) + outermu * _taken
+_trace = (1 + outermu) * (1 - _taken)
 _det = outermu * (1 - _taken)
 _disc = _trace**2 - 4 * _det
 _LIMIT = 2 * (1 + outermu) / (1 + 2 * outermu)

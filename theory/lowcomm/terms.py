@@ -369,7 +369,11 @@ POSITIONS_AS_A_SET = Hypothesis(
     "positions_as_a_set", "The positions of a chunk are coded as one set.", ensured="Messages are counted so."
 )
 EMPTY_MOMENTUM = Hypothesis("empty_momentum", "The momenta are zero at first.", ensured="Runs begin so.")
-SINGLE_CHUNKS = Hypothesis("single_chunks", "Chunks have one entry.", Eq(chunk, 1))
+ONE_AMPLITUDE = Hypothesis(
+    "one_amplitude",
+    "Of a chunk all nonzero amplitudes that are sent are one and the same.",
+    ensured="Some workers have it in their momenta, and the others nothing.",
+)
 FITS_CHUNK = Hypothesis("fits_chunk", "No more are asked for than a chunk has.", Le(k, chunk))
 MADE_CHUNK = Hypothesis(
     "made_chunk",
