@@ -97,7 +97,7 @@ def loco_round(
     total = np.zeros(h.size)
     for (arrived,) in gathered(comm, (codes,)):
         total += arrived * float(step)
-    left = 0.0 * h if reset else (1.0 - fresh) * error + fresh * (h - codes * float(step))
+    left = np.zeros_like(h) if reset else (1.0 - fresh) * error + fresh * (h - codes * float(step))
     return np.stack([total / comm.size, left]).astype(gradient.dtype)
 
 

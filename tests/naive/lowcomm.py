@@ -9,11 +9,11 @@ import numpy as np
 
 def ring_words(P, n):
     """Words that every rank sends in a ring all-reduce of n entries, in blocks as equal as can be."""
-    sizes = [n * (b + 1) // P - n * b // P for b in range(P)]
+    sizes = [n // P + (b < n % P) for b in range(P)]
     if P == 1:
         return [0]
-    # of its sums a rank passes on all but those of the block after its own, of the results all but the one after that
-    return [n - sizes[(p + 1) % P] + n - sizes[(p + 2) % P] for p in range(P)]
+    # of the sums a rank passes on all blocks but its own, which it ends with; of the results all but the next one's
+    return [2 * n - sizes[p] - sizes[(p + 1) % P] for p in range(P)]
 
 
 def outer_round(rows, anchor, momentum, lr, mu, rule, direction, start, stop, blend):

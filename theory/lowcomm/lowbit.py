@@ -134,7 +134,7 @@ LOWBIT_CLAIMS = (
         corrected_by="lowcomm.loco.resets",
         extremal="two tensors, T = 1",
         axis="tensors",
-        note="With reset_T = 1024 and 41 tensors, one of 41 is reset; with 40 all are, each every 1025 iterations.",
+        note="With reset_T = 1024 and 41 tensors, one of 41 is reset; with 42 all are, each every 1025 iterations.",
     ),
     Claim(
         name="lowcomm.qgz.across",

@@ -227,7 +227,7 @@ OUTER_CLAIMS = (
         title="On a quadratic the round has spectral radius sqrt(mu (1 - eta c)), or that of two real eigenvalues",
         relation=Eq(
             OUTER_RADIUS,
-            sp.Piecewise((sp.sqrt(_det), _disc < 0), ((sp.Abs(_trace) + sp.sqrt(_disc)) / 2, True)),
+            sp.Piecewise((sp.sqrt(sp.Abs(_det)), _disc < 0), ((sp.Abs(_trace) + sp.sqrt(sp.Abs(_disc))) / 2, True)),
         ),
         assumes=(NESTEROV, ONE_QUADRATIC, MOMENTUM_BELOW_ONE),
         source=derived(f"{_MAP}The eigenvalues are (trace +- sqrt(trace^2 - 4 det))/2."),

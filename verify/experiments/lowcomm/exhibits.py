@@ -30,23 +30,18 @@ def _moves(rule: str, rounds: int) -> list[float]:
 def _outer(_budget: str, _seed: int) -> Exhibit:
     """What the outer optimiser makes of a constant change, and where it is stable."""
     ts = list(range(1, 31))
+    law = [_bound("diloco.effective_step", outerlr=0.7, outermu=0.9, outerrounds=t) for t in ts]
     moves = [
-        Line("Nesterov, law", ts, [_bound("diloco.effective_step", outerlr=0.7, outermu=0.9, outerrounds=t) for t in ts],
-             "exact"),
+        Line("Nesterov, law", ts, law, "exact"),
         Line("Nesterov", ts, _moves("nesterov", 30)),
         Line("Polyak", ts, _moves("heavy-ball", 30)),
         Line("average of parameters", ts, [1.0] * 30, "reference"),
-    ]  # fmt: skip
-    shares = [c / 50 for c in range(1, 101)]
-    radii = [
-        Line(
-            f"momentum {mu:g}",
-            shares,
-            [_bound("diloco.radius", outerlr=0.7, outermu=mu, innershare=c) for c in shares],
-            "exact",
-        )
-        for mu in (0.0, 0.5, 0.9)
     ]
+    shares = [c / 50 for c in range(1, 101)]
+    radii = []
+    for mu in (0.0, 0.5, 0.9):
+        found = [_bound("diloco.radius", outerlr=0.7, outermu=mu, innershare=c) for c in shares]
+        radii.append(Line(f"momentum {mu:g}", shares, found, "exact"))
     radii.append(Line("stable below", shares, [1.0] * len(shares), "reference"))
     return Exhibit(
         "lowcomm.outer",
@@ -87,12 +82,10 @@ def _starved(_budget: str, _seed: int) -> Exhibit:
                 after, _ = sparseloco_round(np.array([[[1.0, d], residual]]), 1, 2, beta)
                 count += after[0, 0, 1] != 0
                 residual = after[0, 1]
-            found.append(count / 200 if count else math.nan)
+            found.append(float(count) / 200 if count else math.nan)
         counts.append(Line(f"beta = {beta:g}", ratios.tolist(), found))
-    panels.append(
-        Panel("The weaker of two entries", "its change over the other’s", "share of rounds in which it is sent", tuple(counts),
-              xscale="log")
-    )  # fmt: skip
+    told = ("The weaker of two entries", "its change over the other’s", "share of rounds in which it is sent")
+    panels.append(Panel(*told, tuple(counts), xscale="log"))
     return Exhibit(
         "lowcomm.starved",
         "A residual that decays never sends what is weaker than 1 - beta of its neighbours",
@@ -118,7 +111,7 @@ def _coding(_budget: str, _seed: int) -> Exhibit:
         errors.append(Line(kind, counts, left))
     return Exhibit(
         "lowcomm.coding",
-        "Sets of positions save a third of the index bits, and two bits keep most of the values",
+        "64 of 4096 entries take 9.4 bits each as a set, and 14 one by one; two bits keep most of the values",
         "Left: bits an entry that is sent, positions and two bits of value, for chunks of 4096. Right: squared error "
         "of the "
         "256 largest entries of real gradients in bins, over their square.",

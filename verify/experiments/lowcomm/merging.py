@@ -108,14 +108,15 @@ def _products(a: Any, b: Any) -> Fraction:
 def _moments(implementation: Any, case: Case, weights: float, velocities: float) -> list[Fraction]:
     """Squares of slow weights, products with momenta, squares of momenta; after a round, over all pairs."""
     P, pull, momentum = (case.settings[key] for key in ("P", "pairpull", "pairmomentum"))
-    unit = np.eye(P)
-    workers = np.stack([weights * unit, velocities * unit, 0 * unit], axis=1)
+    x = np.stack([np.arange(P) ** 2, np.arange(P) % 2], axis=1).astype(np.float64)
+    start = _products(x, x)
+    workers = np.stack([weights * x, velocities * x, 0 * x], axis=1)
     found, orders = [Fraction(0)] * 3, list(matchings(tuple(range(P))))
     for order in orders:
         after, _ = implementation(workers, order, momentum, 0.75, pull)
-        x, v = after[:, 0], after[:, 1]
-        found = [a + b for a, b in zip(found, (_products(x, x), _products(x, v), _products(v, v)), strict=True)]
-    return [total / (len(orders) * (P - 1)) for total in found]
+        w, v = after[:, 0], after[:, 1]
+        found = [a + b for a, b in zip(found, (_products(w, w), _products(w, v), _products(v, v)), strict=True)]
+    return [total / (len(orders) * start) for total in found]
 
 
 def _pair_values(case: Case) -> dict[str, Any]:
@@ -165,7 +166,7 @@ def _pulls(level: int) -> Iterator[Case]:
             yield settings(P=P, pairpull=pull, pairmomentum=momentum)
 
 
-_PAIRED = "all pairs of up to 5 workers; a unit vector for every worker"
+_PAIRED = "all pairs of up to 5 workers; two vectors, no two workers alike"
 _PULLED = "all pairs of up to 4 workers, momenta up to 3/4, pulls up to 3"
 
 MERGING_STUDIES = (
