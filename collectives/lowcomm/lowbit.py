@@ -225,7 +225,7 @@ def _hierarchical(comm: Communicator, blocks: Array, step: float, bits: int, nod
 def _ring(comm: Communicator, blocks: Array, step: float, bits: int, _node: int, _reorder: bool) -> Array:
     comm.phase("ring")
     P, rank = comm.size, comm.rank
-    partial = blocks[(rank - 1) % P]
+    partial: Array = blocks[(rank - 1) % P]
     for hop in range(1, P):
         code = _codes(partial, hop * step, bits)
         before = (rank - 1) % P

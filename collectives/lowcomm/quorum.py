@@ -87,7 +87,7 @@ def quorum_merge(
             "divisor": checked_choice("divisor", divisor, DIVISORS),
         }
 
-    own = agreed_row(comm, vector, settings)[0]
+    own: Array = agreed_row(comm, vector, settings)[0]
     weights, there = _checked_tokens(tokens, P), checked_mask(arrived, (P,), "arrived")
     if not there.any():
         return own.copy()
@@ -112,4 +112,5 @@ def quorum_merge(
     answer = comm.step(
         {rank: parcel(merged) for rank in range(1, P)} if comm.rank == 0 else {}, [] if comm.rank == 0 else [0]
     )
-    return merged if comm.rank == 0 else answer[0].arrays[0]
+    result: Array = merged if comm.rank == 0 else answer[0].arrays[0]
+    return result

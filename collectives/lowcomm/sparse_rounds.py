@@ -68,7 +68,8 @@ def binned(values: ArrayLike, bins: int = 4, reach: float = 6.0) -> Array:
     codes = np.clip(np.rint(centred * (bins / (span * sd))) + bins // 2, 0, bins - 1).astype(np.int64)
     counts = np.bincount(codes, minlength=bins)
     means = np.bincount(codes, centred, bins) / np.maximum(counts, 1)
-    return (means[codes] + x.mean()).astype(row.dtype)
+    result: Array = (means[codes] + x.mean()).astype(row.dtype)
+    return result
 
 
 def _exchanged(comm: Communicator, sent: Array, indices: Array, share: str) -> Array:
@@ -236,4 +237,5 @@ def demo_round(
 
 
 def _back(amplitudes: Array, basis: Array) -> Array:
-    return np.einsum("cj,ji->ci", amplitudes.reshape(-1, len(basis)), basis).ravel()
+    result: Array = np.einsum("cj,ji->ci", amplitudes.reshape(-1, len(basis)), basis).ravel()
+    return result

@@ -49,6 +49,7 @@ LOCAL_CLAIMS = (
             "of P independent numbers 1 - 1/P of the variance is about their average."
         ),
         axis="localsteps",
+        unpinned=(("branch 2 everywhere*", "equivalent: at q^2 = 1 it is no number, but has the limit H"),),
     ),
     Claim(
         name="lowcomm.local.spread_bound",

@@ -182,7 +182,6 @@ LOWBIT_CLAIMS = (
         tightness=1,
         extremal="nodes of four, entries 1/2, 1/2, 1/2 and 5/2",
         axis="P",
-        unpinned=(("exponent 2 of P", "loose for small nodes"),),
     ),
     Claim(
         name="lowcomm.qgz.ring",

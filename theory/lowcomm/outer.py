@@ -120,7 +120,12 @@ OUTER_CLAIMS = (
         tightness=1,
         extremal="a number of ranks that divides the longest fragment",
         axis="fragments",
-        unpinned=(("exponent * of *", "loose where blocks are of several lengths"),),
+        unpinned=(
+            (
+                "P + 1 for P",
+                "still true: it asks for more words where blocks are of one length, and for enough elsewhere",
+            ),
+        ),
     ),
     Claim(
         name="lowcomm.streaming.blend",
@@ -241,7 +246,6 @@ OUTER_CLAIMS = (
         assumes=(NESTEROV, ONE_QUADRATIC, MOMENTUM_BELOW_ONE),
         source=derived(_JURY),
         axis="innershare",
-        unpinned=(("0.9 times the term 1", "no count: half-open"),),
     ),
     Claim(
         name="lowcomm.diloco.contraction_suffices",

@@ -274,11 +274,6 @@ NO_OVERSHOOT = Hypothesis("no_overshoot", "The inner steps do not pass the minim
 MODERATE_OUTER = Hypothesis(
     "moderate_outer", "The outer step is positive, and at most 4/3.", sp.Lt(0, outerlr) & Le(outerlr, sp.Rational(4, 3))
 )
-DEFAULT_OUTER = Hypothesis(
-    "default_outer",
-    "The outer optimiser is DiLoCo's: step 0.7, momentum 0.9.",
-    Eq(10 * outerlr, 7) & Eq(10 * outermu, 9),
-)
 ONE_STEP = Hypothesis("one_local_step", "A round has one inner step.", Eq(localsteps, 1))
 SIGN_NOISE = Hypothesis(
     "sign_noise",

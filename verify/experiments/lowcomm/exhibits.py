@@ -29,8 +29,8 @@ def _moves(rule: str, rounds: int) -> list[float]:
 
 def _outer(_budget: str, _seed: int) -> Exhibit:
     """What the outer optimiser makes of a constant change, and where it is stable."""
-    ts = list(range(1, 31))
-    law = [_bound("diloco.effective_step", outerlr=0.7, outermu=0.9, outerrounds=t) for t in ts]
+    ts = [float(t) for t in range(1, 31)]
+    law = [_bound("diloco.effective_step", outerlr=0.7, outermu=0.9, outerrounds=int(t)) for t in ts]
     moves = [
         Line("Nesterov, law", ts, law, "exact"),
         Line("Nesterov", ts, _moves("nesterov", 30)),
@@ -70,7 +70,7 @@ def _starved(_budget: str, _seed: int) -> Exhibit:
             sent += after[0, 0] != 0
             residual = after[0, 1]
             shares.append(float((sent[abs(x).max(axis=0) > 0] > 0).mean()))
-        lines.append(Line(f"beta = {beta:g}", list(range(1, rounds + 1)), shares))
+        lines.append(Line(f"beta = {beta:g}", [float(t) for t in range(1, rounds + 1)], shares))
     panels.append(Panel("Entries that were ever sent", "round", "share of entries that are not zero", tuple(lines)))
     ratios = np.logspace(-2, 0, 41)
     counts = []
@@ -100,7 +100,7 @@ def _coding(_budget: str, _seed: int) -> Exhibit:
     """Bits of positions, and errors of bins on what is sent of real gradients."""
     ks = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
     bits = [
-        Line(positions, ks, [sparse_bits(4096, k, 4096, 2, positions) / k for k in ks], "exact")
+        Line(positions, list(map(float, ks)), [sparse_bits(4096, k, 4096, 2, positions) / k for k in ks], "exact")
         for positions in ("one by one", "as a set")
     ]
     counts, errors = [2, 3, 4, 5, 8, 16, 32, 64], []
@@ -108,7 +108,7 @@ def _coding(_budget: str, _seed: int) -> Exhibit:
         x = trace().vectors[kind][0, 0].astype(np.float64)
         top = x[np.argsort(-abs(x))[:256]]
         left = [float(np.square(top - binned(top, bins)).sum() / np.square(top).sum()) for bins in counts]
-        errors.append(Line(kind, counts, left))
+        errors.append(Line(kind, list(map(float, counts)), left))
     return Exhibit(
         "lowcomm.coding",
         "64 of 4096 entries take 9.4 bits each as a set, and 14 one by one; two bits keep most of the values",

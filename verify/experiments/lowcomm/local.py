@@ -56,6 +56,7 @@ def _noises(level: int) -> Iterator[Case]:
     for P, most in ((1, 3), (2, 3 + level), (3, 2), (4, 2)):
         for H, q in itertools.product(range(1, most + 1), (0.0, 0.5, 0.75, 1.0, -0.5, -1.0)):
             yield settings(P=P, localsteps=H, retained=q)
+    yield settings(P=11, localsteps=1, retained=1.0)
 
 
 def _bounded(implementation: Any, case: Case) -> Outcome:
@@ -102,7 +103,7 @@ def _more_steps(q: float) -> Curve:
 
 
 _TWO = "up to 3 steps, five curvatures each"
-_SIGNS = "all signs of up to 4 workers and 3 steps (of four workers, 2), six curvatures"
+_SIGNS = "all signs of up to 4 workers and 3 steps (of four workers, 2; of eleven, 1), six curvatures"
 _ALL = "all gradients 1, 0 and -1 of up to 3 steps of two workers, fewer of more"
 
 LOCAL_STUDIES = (

@@ -38,12 +38,12 @@ def _options(case: RankCase) -> dict[str, Any]:
     if "begun" in case.settings:
         rng = np.random.default_rng([case.settings["begun"], len(case.stack)])
         n, dtype = case.stack.shape[-1], case.stack.dtype
-        given |= {name: rng.standard_normal(n).astype(dtype) for name in ("anchor", "momentum")}
+        given |= {name: rng.standard_normal((1, n))[0].astype(dtype) for name in ("anchor", "momentum")}
     return given
 
 
 def _paired(name: str, rows: int, choices: Callable[[int], list[Options]]) -> Pairing:
-    collective = COLLECTIVES[name]
+    collective: Any = COLLECTIVES[name]
 
     def named(result: Any) -> RankResult:
         return vars(result) if hasattr(result, "anchor") else {"result": result}

@@ -87,7 +87,7 @@ def _weak(implementation: Any, case: Case) -> Outcome:
 def _weaknesses(level: int) -> Iterator[Case]:
     for decay in (1.0, 0.5, 0.75, 0.875):
         for d in (0.5, 0.25, 0.125, 0.375, 0.75, 0.9375):
-            for T in (1, 2, 3, 4, 7, 12, 20 + 10 * level):
+            for T in (1, 2, 3, 4, 7, 12, 29 + 10 * level):
                 yield settings(decay=decay, weak=d, outerrounds=T)
 
 
@@ -296,7 +296,7 @@ def _lengths(level: int) -> Iterator[Case]:
 
 
 _RUNS = "runs of up to 3 rounds, 6 entries, decays 0, 1/2, 3/4 and 1"
-_WEAKNESSES = "up to 20 rounds, six ratios, decays 1/2, 3/4, 7/8 and 1"
+_WEAKNESSES = "up to 29 rounds, six ratios, decays 1/2, 3/4, 7/8 and 1"
 _CODED = "chunks of up to 64, five numbers of entries each"
 _LENGTHS = "up to 24 entries, chunks of up to 8"
 
