@@ -74,15 +74,14 @@ def _starved(_budget: str, _seed: int) -> Exhibit:
     panels.append(Panel("Entries that were ever sent", "round", "share of entries that are not zero", tuple(lines)))
     ratios = np.logspace(-2, 0, 41)
     counts = []
+    change = np.stack([np.ones(ratios.size), ratios], axis=1).ravel()  # a chunk of two for every ratio
     for beta in (1.0, 0.95, 0.8):
-        found = []
-        for d in ratios:
-            residual, count = np.zeros(2), 0
-            for _ in range(200):
-                after, _ = sparseloco_round(np.array([[[1.0, d], residual]]), 1, 2, beta)
-                count += after[0, 0, 1] != 0
-                residual = after[0, 1]
-            found.append(float(count) / 200 if count else math.nan)
+        residual, often = np.zeros(change.size), np.zeros(ratios.size)
+        for _ in range(200):
+            after, _ = sparseloco_round(np.stack([change, residual])[None], 1, 2, beta)
+            often += after[0, 0, 1::2] != 0
+            residual = after[0, 1]
+        found = [float(count) / 200 if count else math.nan for count in often]
         counts.append(Line(f"beta = {beta:g}", ratios.tolist(), found))
     told = ("The weaker of two entries", "its change over the other’s", "share of rounds in which it is sent")
     panels.append(Panel(*told, tuple(counts), xscale="log"))

@@ -29,8 +29,9 @@ _SIZES = (
     (2, 6, "float32", "Two workers."),
     (4, 8, "float64", "Four workers: sums over them are halved twice, exactly."),
     (8, 8, "float32", "Eight workers."),
+    (5, 4, "float64", "Five workers and four entries: some blocks are empty."),
 )
-"""Powers of two, by which averages are exact."""
+"""Sums over workers are exact: only their averages may be rounded."""
 
 
 def _numbers(key: int, *shape: int, dtype: str) -> Any:
@@ -70,6 +71,7 @@ def _pair_cases() -> Iterator[VectorCase]:
             (2, "float32", "A pair."),
             (3, "float64", "One is left over."),
             (6, "float32", "Three pairs."),
+            (5, "float64", "Two pairs, and one left over."),
         )
     ):
         order = np.random.default_rng(number).permutation(P)
@@ -90,6 +92,8 @@ def _merge_cases() -> Iterator[VectorCase]:
     ):
         given = {"stack": stack, "tokens": tokens, "arrived": array(there, "bool")}
         yield case_of(f"Of four workers {about}.", given, {"divisor": divisor}, about=about)
+    five = {"stack": _numbers(351, 5, 3, dtype="float32"), "tokens": array([1.0, 2.0, 1.0, 4.0, 8.0], "float64")}
+    yield case_of("Five workers, and all of them.", five, {})
     one = {"stack": stack[:1], "tokens": tokens[:1]}
     yield case_of("One worker, which is the server.", one, {})
     none = {"stack": stack[:1], "tokens": array([0.0], "float64")}
@@ -132,7 +136,7 @@ def _loco_cases() -> Iterator[VectorCase]:
 
 
 def _scatter_cases() -> Iterator[VectorCase]:
-    for P, node in ((1, 1), (2, 1), (4, 2), (6, 3), (6, 2)):
+    for P, node in ((2, 1), (3, 1), (4, 2), (6, 3), (6, 2)):
         stack = _numbers(390 + P, P, 2 * P, dtype="float32")
         for way in ("one-hop", "hierarchical", "ring"):
             yield case_of("Quantised blocks.", {"stack": stack}, {"step": 0.25, "bits": 5, "way": way, "node": node})
