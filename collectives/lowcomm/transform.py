@@ -48,11 +48,9 @@ def dct_matrix(size: int) -> NDArray[np.float64]:
     [[0.707, 0.707], [0.707, -0.707]]
     """
     size = checked_count("size", size, 1, 4096)
-    rows = np.empty((size, size))
+    cosines = np.array([_cosine(turns, 4 * size) for turns in range(4 * size)])
+    rows = math.sqrt(2 / size) * cosines[(2 * np.arange(size) + 1) * np.arange(size)[:, np.newaxis] % (4 * size)]
     rows[0] = math.sqrt(1 / size)
-    for j in range(1, size):
-        for i in range(size):
-            rows[j, i] = math.sqrt(2 / size) * _cosine((2 * i + 1) * j, 4 * size)
     return rows
 
 
@@ -164,6 +162,8 @@ def resets(tensors: int, reset_after: int, passes: int) -> NDArray[np.int64]:
     reset_after = checked_count("reset_after", reset_after, 0, 10**6)
     passes = checked_count("passes", passes, 0, 10**4)
     found = np.zeros(tensors, np.int64)
-    updates = np.arange(reset_after, tensors * passes, reset_after + 1)
-    np.add.at(found, updates % tensors, 1)
+    turns = tensors * passes // (reset_after + 1)  # every so many updates one finds the counter above
+    around = tensors // math.gcd(tensors, reset_after + 1)
+    for turn in range(min(turns, around)):
+        found[((turn + 1) * (reset_after + 1) - 1) % tensors] = (turns - turn - 1) // around + 1
     return found

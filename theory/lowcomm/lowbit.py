@@ -47,7 +47,8 @@ _LATE = (
     "e_T/phi"
 )
 _RESETS = (
-    "After the first pass the counter is 1. The tensor that finds it above T is reset and leaves it at 1: resets are "
+    "Tensors come in one order in every pass. After the first the counter is 1. The tensor that finds it above T is "
+    "reset and leaves it at 1: resets are "
     "at the "
     "updates T, T + (T + 1), ... so that tensors whose number plus one is a multiple of T + 1, modulo L, are reset: "
     "L/gcd(L, T "

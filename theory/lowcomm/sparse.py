@@ -212,17 +212,17 @@ SPARSE_CLAIMS = (
         relation=Eq(BIN_SIGN, 0),
         assumes=(SOME_VALUE, FOUR_BINS),
         source=derived(
-            "Refuted by -5, 0, 0, 0, 0 and 0: four bins lie at -2, -1, 0 and 1, and -5 falls into one of its own; so "
-            "does "
-            "5. By -12, -5 and eighteen zeros: two bins are below zero, and one above.",
+            "Refuted by -12, -5 and eighteen zeros: the two fall into bins of their own, at -2 and -1. Of 12 and 5 "
+            "both "
+            "fall into the bin at 1, which is the last.",
             "what one expects of a quantiser",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="lowcomm.binned.odd",
         extremal="-12, -5 and eighteen zeros",
-        note="The code's offset is half the number of bins: values far below the mean have one bin more than those "
-        "above. "
-        "With 256 bins that is little; with four it is a bin of three.",
+        note="The code's offset is half the number of bins: below the middle one there is one bin more than above. "
+        "With 256 "
+        "bins that is little; with four there are two, and one.",
     ),
     Claim(
         name="lowcomm.demo.contraction",
@@ -304,21 +304,23 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.demo.chunk",
-        title="Of n entries n/c min(k, c) amplitudes are sent, c the largest divisor of n that is at most the chunk",
+        title="Of a vector of n entries n/c min(k, c) amplitudes are sent, c the largest divisor of n that is at "
+        "most the chunk",
         relation=Eq(ENTRIES_SENT, n / madechunk * sp.Min(k, madechunk)),
         assumes=(MADE_CHUNK,),
         source=DEMO.official_code(
-            f"{_DEMO_CODE}: `_get_smaller_split` takes the largest divisor, and `_clamp_topk` at most all of a chunk",
+            f"{_DEMO_CODE}: `_get_smaller_split` takes the largest divisor, and `_clamp_topk` at most all of a "
+            "chunk; for one-dimensional weights",
             "Counted.",
         ),
     ),
     Claim(
         name="lowcomm.demo.rate",
-        title="At most k/chunk of the entries are sent",
+        title="At most k/chunk of a vector's entries are sent",
         relation=Le(ENTRIES_SENT, n * k / chunk),
         assumes=(MADE_CHUNK, FITS_CHUNK),
         source=DEMO.official_code(
-            f"{_DEMO_CODE}: compression_topk 32 and compression_chunk 64 are how much is sent",
+            f"{_DEMO_CODE}: compression_topk 32 and compression_chunk 64, for one-dimensional weights",
             "Refuted by every prime n above the chunk: its chunks have one entry, and everything is sent, with "
             "indices.",
             reading="That these numbers give the rate, whatever the length.",
@@ -327,8 +329,8 @@ SPARSE_CLAIMS = (
         corrected_by="lowcomm.demo.chunk",
         tightness=chunk / k,
         extremal="a prime number of entries above the chunk",
-        note="Vocabularies and heads may have awkward lengths: 50257 = 29 * 1733, so with chunks of 64 a chunk has "
-        "29 entries, "
-        "all of which are sent for k = 32. Indices are 64 bits wide in the code.",
+        note="Of vectors: everything is sent, and with it indices, which are 64 bits wide in the code. Of a matrix "
+        "both "
+        "sides are cut so, and blocks of 29 x 64 (50257 = 29 * 1733 tokens) send as much each as those of 64 x 64.",
     ),
 )
