@@ -49,7 +49,9 @@ def dct_matrix(size: int) -> NDArray[np.float64]:
     """
     size = checked_count("size", size, 1, 4096)
     cosines = np.array([_cosine(turns, 4 * size) for turns in range(4 * size)])
-    rows = math.sqrt(2 / size) * cosines[(2 * np.arange(size) + 1) * np.arange(size)[:, np.newaxis] % (4 * size)]
+    rows: NDArray[np.float64] = (
+        math.sqrt(2 / size) * cosines[(2 * np.arange(size) + 1) * np.arange(size)[:, np.newaxis] % (4 * size)]
+    )
     rows[0] = math.sqrt(1 / size)
     return rows
 
