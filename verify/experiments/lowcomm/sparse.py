@@ -325,9 +325,8 @@ SPARSE_STUDIES = (
     ),
     _of_rounds("missing", _missing),
     _of_rounds("keeps", _missing),
-    study("sparseloco.turns", "sparseloco_round", _weak, _weaknesses, _WEAKNESSES),
     study(
-        "sparseloco.starved",
+        "sparseloco.turns",
         "sparseloco_round",
         _weak,
         _weaknesses,
@@ -335,11 +334,12 @@ SPARSE_STUDIES = (
         curves=[
             over(
                 "outerrounds",
-                "d = 1/8, decay 7/8",
-                (settings(decay=0.875, weak=0.125, outerrounds=T) for T in range(1, 41, 4)),
+                "d = 1/8",
+                (settings(decay=1.0, weak=0.125, outerrounds=T) for T in range(9, 64, 6)),
             )
         ],
     ),
+    study("sparseloco.starved", "sparseloco_round", _weak, _weaknesses, _WEAKNESSES),
     study("sparseloco.gets_through", "sparseloco_round", _weak, _weaknesses, _WEAKNESSES),
     study("sparseloco.bits", "sparse_bits", partial(_bits, "one by one"), _coded, _CODED),
     study("sparseloco.set_bits", "sparse_bits", partial(_bits, "as a set"), _coded, _CODED),
