@@ -8,12 +8,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sympy as sp
+from hypothesis import example, given
+from hypothesis import strategies as st
 from naive.substitution import in_arrays, in_floats, powers, substituted
 from symbol_values import VALUES
 
 from commbounds.theory import claims
 from commbounds.theory.evaluation import evaluator
 from commbounds.theory.quantities import choose, index_bits, k, m, mu, n, norm1, norm2, s
+from commbounds.theory.rational import exact_sum
 
 BOOK = claims()
 POINTS = 4
@@ -181,3 +184,9 @@ def test_an_expression_has_one_evaluator_that_pickles_as_itself():
 def test_what_is_missing_is_named():
     with pytest.raises(TypeError, match=r"the sum needs x, y"):
         evaluator(x + y)({"z": 1}, "the sum")
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
+@example([5e-324, 1.7e308, -1.7e308, -0.0])
+def test_sums_of_floats_are_exact(values):
+    assert exact_sum(values) == sum(map(Fraction, values))
