@@ -71,6 +71,23 @@ LOWBIT_CLAIMS = (
         axis="outerrounds",
     ),
     Claim(
+        name="lowcomm.loco.cut_off",
+        title="It is so for gradients of any size",
+        relation=Le(COMPENSATION, sp.Rational(1, 2)),
+        source=derived(
+            "Refuted by two bits and a gradient of three steps: one step is sent, and of the error of two a share "
+            "phi is "
+            "kept. Only where no code is cut off are errors those of roundings.",
+            "the same with the hypothesis left out",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="lowcomm.loco.compensation",
+        tightness=sp.oo,
+        extremal="two bits, gradients of three steps",
+        axis="outerrounds",
+        note="The step is a fixed setting: it decides both the roundings and what is cut off.",
+    ),
+    Claim(
         name="lowcomm.loco.late",
         title="What LoCo has not sent after T rounds is at most (1 - (1 - phi)^T)/(2 phi) steps",
         relation=Le(SENT_LATE, (1 - (1 - fresh) ** outerrounds) / (2 * fresh)),

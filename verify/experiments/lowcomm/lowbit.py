@@ -180,6 +180,7 @@ def _of_clusters(statement: str, trial: Any, **options: Any) -> Study:
 
 LOWBIT_STUDIES = (
     study("loco.compensation", "loco_round", _compensation, _runs, _RUNS, extremal=_whole_halves),
+    study("loco.cut_off", "loco_round", _compensation, _runs, _RUNS),
     study(
         "loco.late",
         "loco_round",
