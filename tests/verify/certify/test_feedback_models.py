@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,6 +17,7 @@ from commbounds.compressors import EF14, EF21, EF21M, EControl, Feedback, Feedba
 from commbounds.verify.certify.certificate import models
 from commbounds.verify.experiments.feedback import few_steps
 from commbounds.verify.experiments.feedback.runs import FeedbackRun, Quadratics, Shrunk
+from commbounds.verify.study import Case
 
 BOOK, MODELS = theory.claims(), models()
 SIZES = [(1, 2, 1), (2, 3, 1), (3, 4, 3), (2, 2, 2)]
@@ -348,7 +348,7 @@ def test_few_steps_of_workers(mechanism):
             scaled = np.array(case.array)
             scaled[1 : 1 + row.workers] /= L
             scaled[1 + 2 * row.workers :] /= L
-            case = replace(case, settings={**case.settings, "L": 1.0}, array=scaled)
+            case = Case({**case.settings, "L": 1.0}, scaled)
             problem, state = few_steps.problem_of_workers(case)
             turned = problem.slopes(state.weights)
             turned -= turned.mean(axis=0)  # linear functions that cancel, which EF21's model takes away
