@@ -190,7 +190,8 @@ DIANA_CLAIMS = (
             "gamma (1 - gamma L - gamma L_max omega/(P (1 - a (1 + omega))))."
         ),
         tightness=1,
-        extremal="workers with x^2/2 whose shifts are right, at the largest step size",
+        extremal="workers with x^2/2 whose shifts are right, the largest step size and a weight that is no smaller; any "
+        "shifts at the minimiser, and a smaller weight",
         axis="stepsize",
         note="At a = 1/(2 (1 + omega)) the step size is 1/(L + 2 L_max omega/P), and the shifts' rate is that of the "
         "printed theorem, whose step size is 1/(L_max (1 + 6 omega/P)): up to three times longer for nothing.",

@@ -121,7 +121,7 @@ def _ways(case: Case) -> list[Array]:
 
 
 def _diana_start(case: Case) -> tuple[Array, Array]:
-    """Weights, and shifts: right, turned round about x, or anything."""
+    """Weights, and shifts: right, turned round about x, or anything; or anything at the minimiser."""
     problem, points = _problem(case), _point(case, 1)
     x, c = points[0], np.asarray(problem.linear, np.float64)
     kind = case.settings.get("shifts", "any")
@@ -129,7 +129,7 @@ def _diana_start(case: Case) -> tuple[Array, Array]:
         return x, c
     if kind == "turned":
         return x, c - (_floats(problem, x) - c) * float(case.settings.get("times", 1.0))
-    return x, points[1:]
+    return (0.0 * x if kind == "at best" else x), points[1:]
 
 
 def _of_diana(_implementation: Any, case: Case) -> dict[str, Any]:
@@ -170,7 +170,7 @@ _GAMMAS = ("1/32", "1/8", "3/16", "1/4", "1/2", "1")
 
 
 def _diana_grid(level: int) -> Iterator[Case]:
-    for (P, n, k), gamma, kind in itertools.product(_SHAPES, _GAMMAS, ("any", "right", "turned")):
+    for (P, n, k), gamma, kind in itertools.product(_SHAPES, _GAMMAS, ("any", "right", "turned", "at best")):
         for weight in {str(Fraction(k, n)), str(Fraction(k, 2 * n)), str(Fraction(k, 4 * n))}:
             for seed in range(1 + level):
                 yield _drawn(P, n, k, seed, gamma=gamma, weight=weight, shifts=kind)
@@ -179,7 +179,8 @@ def _diana_grid(level: int) -> Iterator[Case]:
         yield _case(np.ones((2, 2)), np.zeros((2, 2)), k=1, gamma=gamma, weight=weight, shifts="right", seed=2)
 
 
-def _diana_corpus(_budget: Budget) -> Iterator[Case]:
+def _diana_corpus(budget: Budget) -> Iterator[Case]:
+    yield from _attaining(budget)
     for (P, n, k), gamma, kind in itertools.product(
         ((3, 2, 1), (1, 3, 1), (2, 3, 1)), ("0.03", "0.1"), ("any", "turned")
     ):
@@ -197,11 +198,17 @@ def _drawn_diana(draw: st.DrawFn) -> Case:
     return _drawn(P, n, k, draw(whole(0, 2**31)), gamma=gamma, weight=weight, shifts=kind, exact=False)
 
 
-def _right_shifts(_budget: Budget) -> Iterator[Case]:
-    """Gamma = 1/2 and 1/3: 1 + omega/(P (1 - a (1 + omega))) is 2 and 3."""
+def _attaining(_budget: Budget) -> Iterator[Case]:
+    """Right shifts at the largest step size 1/(1 + omega/(P (1 - a (1 + omega)))), a no smaller; and the minimiser."""
     linear = np.array([[16.0, -32.0], [-16.0, 32.0]])
-    yield _case(np.ones((2, 2)), linear, k=1, gamma="1/2", weight="1/4", shifts="right", seed=2)
-    yield _case(np.ones((1, 2)), np.zeros((1, 2)), k=1, gamma="1/3", weight="1/4", shifts="right", seed=2, exact=False)
+    yield _case(np.ones((1, 2)), np.zeros((1, 2)), k=1, gamma="1/5", weight="3/8", shifts="right", seed=2, exact=False)
+    yield _case(np.ones((2, 2)), linear, k=1, gamma="1/3", weight="3/8", shifts="right", seed=2, exact=False)
+    yield _case(
+        np.ones((1, 4)), np.zeros((1, 4)), k=1, gamma="1/13", weight="3/16", shifts="right", seed=2, exact=False
+    )
+    for P, n, weight in ((1, 2, "1/8"), (2, 2, "1/4"), (2, 4, "1/8")):
+        c = linear if (P, n) == (2, 2) else np.zeros((P, n))
+        yield _case(np.ones((P, n)), c, k=1, gamma="1/4", weight=weight, shifts="at best", seed=2)
 
 
 def _diana_curve(shifts: str, part: int) -> list[Any]:
@@ -341,34 +348,37 @@ def _drawn_tracking(draw: st.DrawFn) -> Case:
     )
 
 
-def _dasha_limit(L: float, squared: float, omega: float, P: int, root_of: float) -> Fraction:
+def _dasha_limit(L: float, squared: float, P: int, root_of: float) -> Fraction:
     """The largest gamma with gamma L + gamma^2 (L~)^2 root_of/P <= 1."""
     s = squared * root_of / P
     gamma = 1 / L if s == 0 else (-L + (L * L + 4 * s) ** 0.5) / (2 * s)
     return Fraction(gamma * (1 - 1e-15)).limit_denominator(2**40)
 
 
-def _aligned(apart: float, P: int, n: int, gamma: Fraction) -> Case:
+def _aligned(apart: float, P: int, n: int, k: int, gamma: Fraction) -> Case:
     d = np.ones((P, n))
     if P == 2:
         d[0] += apart
         d[1] -= apart
-    weight = str(Fraction(1, 2 * (n - 1) + 1))
-    return _case(d, np.zeros((P, n)), k=1, gamma=str(gamma), weight=weight, aligned=True, exact=False)
+    weight = str(1 / (2 * Fraction(n, k) - 1))
+    return _case(d, np.zeros((P, n)), k=k, gamma=str(gamma), weight=weight, aligned=True, exact=False)
+
+
+_APART = ((0.0, 1, 2, 1), (0.0, 2, 2, 1), (8.0, 2, 2, 1), (3.0, 2, 3, 1), (2.0, 2, 3, 2), (0.0, 1, 3, 2))
 
 
 def _dasha_largest(_budget: Budget) -> Iterator[Case]:
-    for apart, P, n in ((0.0, 1, 2), (0.0, 2, 2), (8.0, 2, 2), (3.0, 2, 3)):
-        omega = n - 1
-        yield _aligned(apart, P, n, _dasha_limit(1.0, 1 + apart**2, omega, P, 2 * omega * (2 * omega + 1)))
+    for apart, P, n, k in _APART:
+        omega = n / k - 1
+        yield _aligned(apart, P, n, k, _dasha_limit(1.0, 1 + apart**2, P, 2 * omega * (2 * omega + 1)))
 
 
 def _code_steps(_budget: Budget) -> Iterator[Case]:
     """The code's own step size, with workers that differ little or much."""
-    for apart, P, n in ((0.0, 1, 2), (0.0, 2, 3), (1.0, 2, 2), (8.0, 2, 2), (20.0, 2, 3)):
-        omega = n - 1
+    for apart, P, n, k in (*_APART, (1.0, 2, 2, 1), (20.0, 2, 3, 1), (1.0, 2, 3, 2), (3.0, 2, 3, 2)):
+        omega = n / k - 1
         gamma = 1 / (1 + ((1 + apart**2) * omega * (4 * omega + 1) / P) ** 0.5)
-        yield _aligned(apart, P, n, Fraction(gamma * (1 - 1e-14)).limit_denominator(2**45))
+        yield _aligned(apart, P, n, k, Fraction(gamma * (1 - 1e-14)).limit_denominator(2**45))
 
 
 def _dasha_corpus(budget: Budget) -> Iterator[Case]:
@@ -563,7 +573,7 @@ def _about_primal(statement: str, trial: Callable[[Any, Case], Outcome], axis: s
 DESCENTS = (
     _about_diana("rate", False, curves=_diana_curve("any", 1)),
     _about_diana("code_step", False, curves=_diana_curve("turned", 1)),
-    _about_diana("rate_sharp", True, extremal=_right_shifts, curves=_diana_curve("any", 2)),
+    _about_diana("rate_sharp", True, extremal=_attaining, curves=_diana_curve("any", 2)),
     _about_marina("descent"),
     _about_marina("descent_sharp", extremal=_largest_steps),
     Study(

@@ -361,9 +361,9 @@ DASHA = (
 def _lazy_state(case: Case) -> tuple[Array, Array]:
     """The gradients before, and the parts."""
     s, g = case.settings, case.array
-    if s.get("shape") == "silent":  # off by just the root of the trigger times the turn
+    if s.get("shape") == "silent":  # off by just the root of the trigger times the turn, or by `times` of it
         previous = beside(case, 1)
-        return previous, g - float(number(case, "trigger")) ** 0.5 * (g - previous)
+        return previous, g - s.get("times", 1.0) * float(number(case, "trigger")) ** 0.5 * (g - previous)
     if s.get("shape") == "flat":  # off by v, and turned by -v (1/q - 1)
         q = (1 - s["k"] / s["n"]) ** 0.5
         v = np.ones_like(g) * 64.0
@@ -416,6 +416,7 @@ def _lazy_grid(level: int) -> Iterator[Case]:
     for P, n in ((1, 2), (3, 4)):
         for trigger in ("1/4", "1", "4", "9"):
             yield drawn(P, n, n, 2, trigger=trigger, shape="silent", **settings)
+            yield drawn(P, n, n, 2, trigger=trigger, shape="silent", times=1.25, **settings)
     for P, trigger in itertools.product((1, 2), ("0", "1/4")):
         yield drawn(P, 4, 3, 1, trigger=trigger, shape="flat", **settings)
 

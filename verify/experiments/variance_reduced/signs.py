@@ -92,8 +92,8 @@ def _silent(onebit: Any, case: Case) -> Outcome:
         x = fixed.copy() if s["fixed"] else 16.0 * rng.integers(-5, 6, (s["P"], n))
         x[:, n - quiet :] = 0.0
         state, _ = onebit(x, np.zeros(n), errors, served, 0.0, s["scale"])
-        sent = x + errors - state.worker_errors
-        scales.append(np.abs(sent[0]).max())
+        offered = x[0] + errors[0]
+        scales.append(float(np.sqrt(np.mean(offered**2)) if s["scale"] == "norm" else np.mean(np.abs(offered))))
         errors, served = state.worker_errors, state.server_errors
     left = float(np.abs(errors[0, n - quiet :]).max())
     slack = 8 * s["steps"] * EPS * max(scales)
