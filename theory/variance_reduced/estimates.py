@@ -68,6 +68,7 @@ ESTIMATE_CLAIMS = (
         corrected_by="variance_reduced.marina.bias",
         extremal="an estimate that is not the gradient",
         axis="n",
+        note="What is unbiased is the message, as an estimate of the change.",
     ),
     Claim(
         name="variance_reduced.marina.mean_error",

@@ -32,7 +32,7 @@ _COLUMN = "variance_reduced"
 
 
 @dataclass(frozen=True)
-class Quadratics:
+class Bowls:
     """f_i(x) = sum_j (d_ij x_j^2/2 + c_ij x_j), whose average is least at zero, where it is zero.
 
     Parameters
@@ -64,13 +64,13 @@ class Quadratics:
         return [max(abs(row)) for row in self.curvatures]
 
 
-def _problem(case: Case) -> Quadratics:
+def _problem(case: Case) -> Bowls:
     """Of the case's numbers, in Fractions where it is exact."""
     d, c = case.array[: case.settings["P"]], case.array[case.settings["P"] :]
-    return Quadratics(lift(case, d), lift(case, c))
+    return Bowls(lift(case, d), lift(case, c))
 
 
-def _floats(problem: Quadratics, x: Array) -> Array:
+def _floats(problem: Bowls, x: Array) -> Array:
     return np.asarray(problem.gradients(x), np.float64)
 
 
