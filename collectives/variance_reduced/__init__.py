@@ -1,5 +1,7 @@
 """Compression with memory: what P workers do in one step of it."""
 
+from typing import Any
+
 from commbounds.collectives.variance_reduced.differences import dasha_step, diana_step, lazy_step, marina_step
 from commbounds.collectives.variance_reduced.onebit import SCALES, onebit_momentum
 from commbounds.collectives.variance_reduced.primal import primal_step
@@ -22,7 +24,7 @@ __all__ = [
     "primal_step",
 ]
 
-COLLECTIVES = {
+COLLECTIVES: dict[str, Any] = {
     "diana_step": diana_step,
     "marina_step": marina_step,
     "dasha_step": dasha_step,

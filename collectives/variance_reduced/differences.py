@@ -30,7 +30,6 @@ from commbounds.collectives.variance_reduced.state import (
 from commbounds.compressors.base import checked_choice, checked_flag
 
 Array = NDArray[Any]
-_QUIET = {"over": "ignore", "invalid": "ignore"}
 
 
 def _agreed(comm: Communicator, **arrays: ArrayLike | None) -> None:
@@ -46,7 +45,7 @@ def _largest(x: Array, k: int) -> Indices:
 
 def _message(difference: Array, k: int, mine: Indices | None) -> tuple[Array, Array]:
     """Which entries a rank sends, and their values: n/k times its own where they are random."""
-    with np.errstate(**_QUIET):  # type: ignore[call-overload]
+    with np.errstate(over="ignore", invalid="ignore"):
         if mine is None:
             where = _largest(difference, k)
             return where, difference[where].copy()
@@ -63,7 +62,7 @@ def _scattered(message: tuple[Array, ...], n: int, dtype: np.dtype[Any]) -> Arra
 def _mean(messages: list[tuple[Array, ...]], n: int, dtype: np.dtype[Any]) -> Array:
     """Added up in the order of the ranks, and divided once."""
     total = np.zeros(n, dtype)
-    with np.errstate(**_QUIET):  # type: ignore[call-overload]
+    with np.errstate(over="ignore", invalid="ignore"):
         for where, values in messages:
             total[where] += values
         return np.asarray(total / dtype.type(len(messages)))
@@ -138,12 +137,12 @@ def diana_step(
     held, centre, part, chosen = given
     _agreed(comm, mean=centre, kept=chosen)
     own = held[comm.rank]
-    with np.errstate(**_QUIET):  # type: ignore[call-overload]
+    with np.errstate(over="ignore", invalid="ignore"):
         difference = x - own
     message = _message(difference, k, None if chosen is None else chosen[comm.rank])
     messages = gathered(comm, message)
     average = comm.shared(lambda: _mean(messages, n, dtype))
-    with np.errstate(**_QUIET):  # type: ignore[call-overload]
+    with np.errstate(over="ignore", invalid="ignore"):
         return Shifted(centre + average, own + part * _scattered(message, n, dtype), centre + part * average)
 
 
@@ -215,11 +214,11 @@ def marina_step(
     if whole:
         total = ring_allreduce.on_rank(comm, x)
         return np.asarray(total / dtype.type(P))
-    with np.errstate(**_QUIET):  # type: ignore[call-overload]
+    with np.errstate(over="ignore", invalid="ignore"):
         difference = x - before[comm.rank]
     messages = gathered(comm, _message(difference, k, None if chosen is None else chosen[comm.rank]))
     average = comm.shared(lambda: _mean(messages, n, dtype))
-    with np.errstate(**_QUIET):  # type: ignore[call-overload]
+    with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(now + average)
 
 
@@ -289,12 +288,12 @@ def dasha_step(
     )
     _agreed(comm, estimate=now, kept=chosen)
     last, mine = before[comm.rank], held[comm.rank]
-    with np.errstate(**_QUIET):  # type: ignore[call-overload]
+    with np.errstate(over="ignore", invalid="ignore"):
         difference = x - last - part * (mine - last)
     message = _message(difference, k, None if chosen is None else chosen[comm.rank])
     messages = gathered(comm, message)
     average = comm.shared(lambda: _mean(messages, n, dtype))
-    with np.errstate(**_QUIET):  # type: ignore[call-overload]
+    with np.errstate(over="ignore", invalid="ignore"):
         return Tracked(now + average, mine + _scattered(message, n, dtype))
 
 
@@ -367,15 +366,15 @@ def lazy_step(
     )
     _agreed(comm, estimate=now, kept=chosen)
     mine = held[comm.rank]
-    with np.errstate(**_QUIET):  # type: ignore[call-overload]
+    with np.errstate(over="ignore", invalid="ignore"):
         difference = x - mine
         speaks = bool(_square(difference) > limit * _square(x - before[comm.rank]))
     empty = np.zeros(0, np.int64), np.zeros(0, dtype)
     message = _message(difference, k, None if chosen is None else chosen[comm.rank]) if speaks else empty
     messages = gathered(comm, message)
     average = comm.shared(lambda: _mean(messages, n, dtype))
-    with np.errstate(**_QUIET):  # type: ignore[call-overload]
-        return Lazy(now + average, mine + _scattered(message, n, dtype), np.bool_(speaks))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return Lazy(now + average, mine + _scattered(message, n, dtype), np.asarray(speaks, np.bool_))
 
 
 def _square(x: Array) -> float:

@@ -36,7 +36,8 @@ COLUMN = Column(
         ),
         lesson=(
             "Take DIANA's shift weight at half of 1/(1 + omega), lazy triggers from 1 on or none "
-            "(`variance_reduced.lag.never_silent`), and the mean magnitude for signs."
+            "(`variance_reduced.lag.never_silent`), and do not rely on a contraction where signs keep the norm "
+            "(`variance_reduced.onebit.worst`)."
         ),
         picture="variance_reduced.shifts",
     ),

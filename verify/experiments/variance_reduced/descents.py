@@ -427,8 +427,8 @@ def _about_dasha(statement: str, **options: Any) -> Study:
 def _run(marina: Any, case: Case) -> Outcome:
     """All coins and all choices of some steps, from the gradient on."""
     problem, s = _problem(case), case.settings
-    gamma, p = _gamma(case), Fraction(s["probability"])
-    p = p if s["exact"] else float(p)
+    gamma, chance = _gamma(case), Fraction(s["probability"])
+    p: Any = chance if s["exact"] else float(chance)
     x = lift(case, _point(case, 1)[0])
     states = [(p * 0 + 1, x, np.asarray(ranks_mean(problem.gradients(x)), np.float64))]
     ways = _ways(case)

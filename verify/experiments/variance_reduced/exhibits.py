@@ -28,13 +28,13 @@ def _shifts(_budget: str, _seed: int) -> Exhibit:
         sizes.append(
             Line(f"omega = {ratio:g} P", parts.tolist(), (1 / (1 + ratio / (1 - parts))).tolist(), "corrected")
         )
-        sizes.append(Line(f"printed, omega = {ratio:g} P", [1.0], [1 / (1 + 6 * ratio)], "printed"))
+        sizes.append(Line(f"printed, omega = {ratio:g} P", [0.0, 1.0], [1 / (1 + 6 * ratio)] * 2, "printed"))
     return Exhibit(
         "variance_reduced.shifts",
         "A shift learns fastest at the weight 1/(1 + omega), and half of it allows three times the step size",
         "Left: factor of a shift's expected squared distance from the gradient in one step. Right: the largest step "
         "size at which DIANA's potential is proved to fall, L = L_max = 1, over the weight times 1 + omega; the "
-        "printed theorem is at 1. At 1/2 the shifts' rate is that of the printed theorem.",
+        "printed theorem is about 1 alone. At 1/2 the shifts' rate is that of the printed theorem.",
         (
             Panel("A shift's error", "shift weight a", "factor of the squared error", tuple(lines)),
             Panel("Step size", "a (1 + omega)", "largest gamma L", tuple(sizes)),
@@ -128,13 +128,15 @@ def _signs(_budget: str, _seed: int) -> Exhibit:
             y.append(float(np.mean([_left_out(row) for row in part])) if len(part) else float("nan"))
         lines.append(Line(f"gradients, {kind}", [float(n) for n in sizes], y))
     steps = list(range(1, 41))
-    grown = [Line(scale, [float(t) for t in steps], _residuals(scale, len(steps))) for scale in ("norm", "mean")]
+    names = {"norm": "root mean square", "mean": "mean magnitude"}
+    grown = [Line(name, [float(t) for t in steps], _residuals(scale, len(steps))) for scale, name in names.items()]
     return Exhibit(
         "variance_reduced.signs",
-        "Signs times the root mean square may leave out more than there was; on gradients of training they do not",
-        "Left: squared error over the squared norm, of entries 300 and on of the first layer's gradient, mean of 8 "
-        "workers. Right: the residual of one worker whose gradient is the same in all steps, a unit vector of 64 "
-        "entries; its entries that are always zero have a residual below the largest scale.",
+        "Signs times the root mean square leave out more than there was, of gradients of training as well",
+        "Left: squared error over the squared norm, of entries 300 and on of a gradient, mean of 8 workers whose entries "
+        "are not all zero. Right: norm of the residual of one worker whose gradient is the same in all steps, a unit "
+        "vector of 64 entries. No contraction, the norm is nevertheless the better scale there: the mean magnitude is "
+        "small, and a large entry waits for long.",
         (
             Panel("One compression", "entries", "squared error over squared norm", tuple(lines), xscale="log"),
             Panel("Error feedback", "step", "norm of the residual", tuple(grown)),

@@ -408,7 +408,7 @@ _LAZY_SHAPES = ((1, 1, 1), (1, 4, 4), (2, 3, 3), (3, 4, 3), (5, 2, 1), (4, 6, 6)
 
 
 def _lazy_grid(level: int) -> Iterator[Case]:
-    settings = {"keep": "largest"}
+    settings: dict[str, Any] = {"keep": "largest"}
     triggers = ("0", "1/4", "1/2", "15/16", "1", "4")
     for shape, trigger, seed in itertools.product(_LAZY_SHAPES, triggers, range(2 + 2 * level)):
         yield drawn(*shape, seed, trigger=trigger, **settings)
@@ -431,7 +431,7 @@ def _drawn_lazy(draw: st.DrawFn) -> Case:
     P, n = draw(whole(1, 4)), draw(whole(1, 6))
     k = draw(among((n, n, draw(whole(1, n)))))
     trigger = draw(among(("0", "0.3", "0.99", "1", "3", "100")))
-    more = draw(among(({}, {"shape": "fresh"})))
+    more: dict[str, Any] = draw(among(({}, {"shape": "fresh"})))
     return drawn(P, n, k, draw(whole(0, 2**31)), trigger=trigger, keep="largest", exact=False, **more)
 
 

@@ -149,7 +149,8 @@ def _defect(onebit: Any, case: Case) -> Outcome:
     u, errors, served = 64.0 * rng.integers(-3, 4, n), np.zeros((P, n)), np.zeros(n)
     roots = 2.0 ** rng.integers(-1, 2, n)
     exact = s["exact"]
-    beta_, gamma_ = (beta, gamma) if exact else (float(beta), float(gamma))
+    given: tuple[Any, Any] = (beta, gamma) if exact else (float(beta), float(gamma))
+    beta_, gamma_ = given
     first, x = lift(case, u), lift(case, np.zeros(n))
     moved, largest = lift(case, np.zeros(n)), 0.0
     for t in range(T):
