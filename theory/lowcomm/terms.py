@@ -97,7 +97,7 @@ shared_turns = Symbol("shared_turns", r"\gcd(L,T+1)", 3, integer=True, positive=
 """Greatest common divisor of the number of tensors and of one more than LoCo's reset interval."""
 madechunk = Symbol("madechunk", "c_n", 3, integer=True, positive=True)
 """Entries of a chunk that divides a vector, where another length was asked for."""
-sending = Symbol("sending", "s_i", 2, integer=True, positive=True)
+amplitude_senders = Symbol("amplitude_senders", "s_i", 2, integer=True, positive=True)
 """Workers that send an amplitude."""
 
 # --- what is measured --------------------------------------------------------------------------------------------
@@ -375,7 +375,7 @@ MADE_CHUNK = Hypothesis(
     "Chunks have as many entries as the largest divisor of n that is at most what is asked for.",
     lambda n, chunk, madechunk: madechunk == max(d for d in range(1, min(n, chunk) + 1) if n % d == 0),
 )
-SEVERAL_SEND = Hypothesis("some_send", "Workers that send an amplitude send the same.", Le(sending, P))
+SEVERAL_SEND = Hypothesis("some_send", "Workers that send an amplitude send the same.", Le(amplitude_senders, P))
 BY_SENDERS = Hypothesis(
     "divided_by_senders", "Sums are divided by the number of those that sent.", ensured="Rounds are run so."
 )

@@ -238,16 +238,16 @@ def _descents(_budget: Any) -> Iterator[Case]:
 
 def _gain(share: str, implementation: Any, case: Case) -> Outcome:
     """The constant's amplitude, which some workers send, and the others another."""
-    P, s = case.settings["P"], case.settings["sending"]
+    P, s = case.settings["P"], case.settings["amplitude_senders"]
     momenta = np.where(np.arange(P)[:, None] < s, [[3.0, 3.0]], [[1.0, -1.0]])
     after, _ = implementation(np.stack([momenta, 0 * momenta], axis=1), 1, 2, share=share)
     update = after[-1, 0]
     # two transforms of two entries: 16 roundings
-    return Outcome(float(update.sum() / 2 / (3.0 * s / P)), {"P": P, "sending": s}, 16 * _EPS * P / s)
+    return Outcome(float(update.sum() / 2 / (3.0 * s / P)), {"P": P, "amplitude_senders": s}, 16 * _EPS * P / s)
 
 
 def _senders(_budget: Any) -> Iterator[Case]:
-    return (settings(P=P, sending=s) for P in (1, 2, 3, 5, 8) for s in range(1, P + 1))
+    return (settings(P=P, amplitude_senders=s) for P in (1, 2, 3, 5, 8) for s in range(1, P + 1))
 
 
 def _flips(implementation: Any, case: Case) -> Outcome:
@@ -277,7 +277,7 @@ def _single_amplitudes(_budget: Any) -> Iterator[Case]:
     for P, s, chunk in ((2, 1, 2), (3, 2, 4), (5, 2, 8), (4, 4, 3)):
         for row in range(1, chunk):
             m = np.where(np.arange(P)[:, None] < s, dct_matrix(chunk)[row][None], 0.0) * np.arange(1.0, P + 1)[:, None]
-            yield Case({"k": 1, "chunk": chunk, "row": row, "sending": s}, m)
+            yield Case({"k": 1, "chunk": chunk, "row": row, "amplitude_senders": s}, m)
 
 
 def _entries(chunk_length: Any, case: Case) -> Outcome:
