@@ -43,7 +43,7 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="oktopk.sgd.iterate_raw",
-        words="One rank, k = 1, gradients (a, b) and then zero, the step size 1/4 and then 1/8: a goes at once, b waits "
+        words="One rank, k = 1, gradients (a, b) and then zero, the step size 1/4 and then 1/8: a goes at once, b "
         "waits, and half of its step is lost.",
         whole={_a: 1, _b: 1},
         measured=_b / 8,
