@@ -33,7 +33,7 @@ from commbounds.compressors.quantizers.powers import floor_power
 Array = NDArray[Any]
 LOWEST, HIGHEST = -127, 127
 """Exponents that E8M0 has; its last code is NaN."""
-SCALES = ("floor", "even", "rceil", "ceil", "three_quarters")
+SCALES = ("floor", "even", "rceil", "ceil", "double", "three_quarters")
 """How the scale follows from a block's largest entry, see `Microscaling`."""
 
 
@@ -113,8 +113,9 @@ class Microscaling(Compressor):
     scale : str
         When the scale is twice that. "floor": never, the specification's conversion; the block's largest entry may lie
         beyond the largest element. "even": where t, rounded half up to the digits of an element, is 2. "rceil": where
-        t 2^emax exceeds the largest element, so that nothing is clipped. "ceil": where t > 1. "three_quarters":
-        never, but entries are multiplied with 3/4 before they are rounded, and elements by 4/3 when they are read.
+        t 2^emax exceeds the largest element, so that nothing is clipped. "ceil": where t > 1. "double": always.
+        "three_quarters": never, but entries are multiplied with 3/4 before they are rounded, and elements with 4/3
+        when they are read.
 
     Notes
     -----
@@ -153,8 +154,8 @@ class Microscaling(Compressor):
 
     @property
     def limit(self) -> Fraction:
-        """Largest t for which the scale is 2^(e - emax), or for "even" the smallest for which it is not."""
-        rules = {"even": 2 - self.format.unit, "rceil": self.format.reach, "ceil": Fraction(1)}
+        """Largest t for which the scale is 2^(e - emax); for "even" the smallest for which it is not."""
+        rules = {"even": 2 - self.format.unit, "rceil": self.format.reach, "ceil": Fraction(1), "double": Fraction(0)}
         return rules.get(self.scale, Fraction(2))
 
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Blocks:
@@ -243,7 +244,7 @@ class StochasticMicroscaling(Microscaling):
 
     Notes
     -----
-    Unbiased where nothing is clipped: always with "rceil", "ceil" and "three_quarters"; with "floor" and "even" not
+    Unbiased where nothing is clipped: always with "rceil", "ceil", "double" and "three_quarters"; with "floor" and "even" not
     where a block's largest entry lies beyond the largest element. "three_quarters" is what Tseng et al. 2025
     (arXiv:2502.20586) do. Uniforms are multiples of 2^-24 (float32) or 2^-53 (float64).
 

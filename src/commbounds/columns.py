@@ -35,6 +35,7 @@ COLUMNS = (
     "packetloss",
     "dropcompute",
     "flashcomm",
+    "blockformats",
 )
 """The table of contents."""
 
