@@ -177,6 +177,6 @@ def _draws(
         found = checked_rng(rng, "correlated rounding").permuted(np.tile(np.arange(P)[:, None], n), axis=0)
         return u.astype(np.float64), found
     given = np.asarray(orders)
-    if given.dtype.kind not in "iu" or given.shape != (P, n) or (np.sort(given, axis=0).T != np.arange(P)).any():
+    if given.dtype.kind not in "iu" or given.shape != (P, n) or (np.arange(P) != np.sort(given, axis=0).T).any():
         raise ValueError(f"orders must be permutations of 0 .. {P - 1}, one a column of ({P}, {n}), got others")
     return u.astype(np.float64), given.astype(np.int64)

@@ -107,9 +107,7 @@ def requantised_allreduce(
     sent = code(total, rounding_stages(schedule, comm.size) - 1, mine)
     arrived = gathered(comm, (sent,))
     shift = mine - comm.rank
-    return comm.shared(
-        lambda: np.concatenate([read(arrived[(j - shift) % comm.size][0], j) for j in range(comm.size)])
-    )
+    return comm.shared(lambda: np.concatenate([read(arrived[(j - shift) % comm.size][0], j) for j in range(comm.size)]))
 
 
 Code = Callable[[Array, int, int], Array]

@@ -14,7 +14,7 @@ Bytes = NDArray[np.uint8]
 
 
 def packed_numbers(numbers: Array, width: int) -> Bytes:
-    """Numbers below 2^width, one after another in `width` bits each, the lowest first; the last byte may be part full."""
+    """Numbers below 2^width, one after another in `width` bits each, lowest first; the last byte may be part full."""
     bits = (numbers.astype(np.int64)[:, None] >> np.arange(width)) & 1
     return np.packbits(bits.astype(np.uint8).ravel(), bitorder="little")
 

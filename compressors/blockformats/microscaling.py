@@ -120,7 +120,8 @@ class Microscaling(Compressor):
     Notes
     -----
     Exponents are clamped to E8M0's -127 .. 127, where the specification would send NaN beyond. A block of zeros has the
-    exponent -127. An element beyond the dtype's largest number is read as that number. n width + 8 ceil(n / block) bits.
+    exponent -127. An element beyond the dtype's largest number is read as that number.
+    n width + 8 ceil(n / block) bits.
 
     Examples
     --------
@@ -244,8 +245,8 @@ class StochasticMicroscaling(Microscaling):
 
     Notes
     -----
-    Unbiased where nothing is clipped: always with "rceil", "ceil", "double" and "three_quarters"; with "floor" and "even" not
-    where a block's largest entry lies beyond the largest element. "three_quarters" is what Tseng et al. 2025
+    Unbiased where nothing is clipped: always with "rceil", "ceil", "double" and "three_quarters"; with "floor" and
+    "even" not where a block's largest entry lies beyond the largest element. "three_quarters" is what Tseng et al. 2025
     (arXiv:2502.20586) do. Uniforms are multiples of 2^-24 (float32) or 2^-53 (float64).
 
     Examples
@@ -271,7 +272,7 @@ class StochasticMicroscaling(Microscaling):
 
     def _elements_exact(self, level: Fraction) -> list[tuple[Fraction, Fraction]]:
         low, high, _ = self._around(level)
-        if low == level or low == high:
+        if low in (level, high):
             return [(Fraction(1), low)]
         up = (level - low) / (high - low)
         return [(1 - up, low), (up, high)]

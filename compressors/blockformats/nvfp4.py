@@ -251,7 +251,7 @@ class StochasticNVFP4(NVFP4):
 
     def _elements_exact(self, level: Fraction) -> list[tuple[Fraction, Fraction]]:
         low, high, _ = _around(_E2M1.magnitudes, level)
-        if low == high or low == level:
+        if low in (high, level):
             return [(Fraction(1), low)]
         up = (level - low) / (high - low)
         return [(1 - up, low), (up, high)]

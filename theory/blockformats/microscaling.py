@@ -30,9 +30,9 @@ from commbounds.theory.blockformats.terms import (
     RCEIL_SCALE,
     SCALED_FITS,
     SHRINKAGE_2026,
+    STEADY_SCALE,
     THREE_QUARTERS,
     TORCHAO,
-    STEADY_SCALE,
     TSENG_2025,
     UNIFORM_DENSITY,
     UNSCALED_ENTRIES,
@@ -79,7 +79,8 @@ OMEGA = sp.Piecewise(((B + 15) / 384, B <= 9), ((B + 3) / 192, B <= 29), ((sp.sq
 
 _OTHERS = (
     "For a share q at least that of clipped and of half-way entries, every other entry adds most to the error less q "
-    "times its square where it is half of the smallest element and is lost, to the even zero. The largest entry's error "
+    "times its square where it is half of the smallest element and is lost, to the even zero. The largest entry's "
+    "error "
     "less q times its square is convex between half-way points, so that it is largest at an end: {0}."
 )
 
@@ -92,7 +93,8 @@ MICROSCALING: tuple[Claim, ...] = (
         source=MICROXCALING.official_code(
             "mx/mx_ops.py, _quantize_mx: the shared exponent is floor(log2(max)) less that of the largest element, and "
             "what is larger saturates; mx/formats.py: the largest elements",
-            "The largest entry is t 2^emax in units of the scale, 1 <= t < 2; the largest element is (2 - v) 2^emax. Where "
+            "The largest entry is t 2^emax in units of the scale, 1 <= t < 2; the largest element is (2 - v) "
+            "2^emax. Where "
             "t > 2 - v it is clipped: 1 - (2 - v)/t < v/2. Else it is rounded: u/(1 + u) at most, less than u <= v/2.",
             reading="The code states no bound: it is ours.",
         ),
@@ -108,7 +110,8 @@ MICROSCALING: tuple[Claim, ...] = (
         assumes=(FLOOR_SCALE, E8M0_FITS, NONZERO),
         source=FOLKLORE.recalled(
             "an element of m stored bits of significand has a relative error of at most 2^-(m+1)",
-            "E4M3 gave its largest significand to NaN: its largest number is 1.75 times a power of two, as if it had a bit "
+            "E4M3 gave its largest significand to NaN: its largest number is 1.75 times a power of two, as if it "
+            "had a bit "
             "fewer, and numbers up to twice that power are clipped to it.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -116,7 +119,8 @@ MICROSCALING: tuple[Claim, ...] = (
         tightness=2,
         extremal="E4M3, and x = (2 - 2^-20): C(x) = 7/4, off by 1/8 and not by 1/16",
         axis="block",
-        note="Of the seven formats it fails for MXFP8 with E4M3 alone, by a factor of two: 1/8 in place of 1/16. For the "
+        note="Of the seven formats it fails for MXFP8 with E4M3 alone, by a factor of two: 1/8 in place of 1/16. "
+        "For the "
         "others half the overshoot is the unit roundoff.",
     ),
     Claim(
@@ -126,7 +130,8 @@ MICROSCALING: tuple[Claim, ...] = (
         assumes=(FLOOR_SCALE, E8M0_FITS, NONZERO, FLOATING_ELEMENTS),
         source=FOLKLORE.recalled(
             "rounding to nearest has a relative error of at most u/(1 + u)",
-            "It is the error half-way above a power of two. Clipping errs by up to half the overshoot, which is u or 2 u.",
+            "It is the error half-way above a power of two. Clipping errs by up to half the overshoot, which is u "
+            "or 2 u.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_M + "maximum",
@@ -141,7 +146,8 @@ MICROSCALING: tuple[Claim, ...] = (
         relation=Le(MAXIMUM_ERROR, element_unit / (1 + element_unit)),
         assumes=(RCEIL_SCALE, E8M0_FITS, NONZERO, FLOATING_ELEMENTS),
         source=TORCHAO.official_code(
-            "mx_tensor.py, _to_mx_rceil: the quotient of the largest magnitude and the largest element, rounded up to E8M0",
+            "mx_tensor.py, _to_mx_rceil: the quotient of the largest magnitude and the largest element, rounded up "
+            "to E8M0",
             "In units of the scale the largest entry lies between half of the largest element and that, among normal "
             "numbers, and errs by half the gap at most: u relative to 1 + u, at the first half-way point of a binade.",
             reading="The code states no bound: it is ours.",
@@ -173,16 +179,19 @@ MICROSCALING: tuple[Claim, ...] = (
         source=MX.recalled(
             "the conversion of section 6.3, as microxcaling and torchao have it",
             _OTHERS.format(
-                "a power of two, without error; half-way above it; or, in the limit, the next power of two, clipped. Blocks "
+                "a power of two, without error; half-way above it; or, in the limit, the next power of two, "
+                "clipped. Blocks "
                 "are mediants, and shares grow with B"
             ),
             reading="The contraction is ours.",
         ),
         tightness=1,
-        extremal="one entry just below a power of two, just above it by a rounding, or at it, all others half the smallest "
+        extremal="one entry just below a power of two, just above it by a rounding, or at it, all others half the "
+        "smallest "
         "element",
         axis="block",
-        note="For E2M1: (B + 63)/(B + 1023) up to B = 17, (B + 15)/(B + 399) up to 33, then (B - 1)/(B + 255). Elements of "
+        note="For E2M1: (B + 63)/(B + 1023) up to B = 17, (B + 15)/(B + 399) up to 33, then (B - 1)/(B + 255). "
+        "Elements of "
         "eight bits lose next to nothing in small entries: (v/2)^2.",
     ),
     Claim(
@@ -191,7 +200,8 @@ MICROSCALING: tuple[Claim, ...] = (
         relation=Le(RELATIVE_ERROR, EVEN_CONTRACTION),
         assumes=(EVEN_SCALE, E2M1_ELEMENTS, E8M0_FITS, NONZERO),
         source=TORCHAO.official_code(
-            "mx_tensor.py, to_mx, ScaleCalculationMode.EVEN: half a unit of the elements is added to the maximum before "
+            "mx_tensor.py, to_mx, ScaleCalculationMode.EVEN: half a unit of the elements is added to the maximum "
+            "before "
             "its exponent is taken",
             _OTHERS.format("5, rounded to 4; or 3.5, rounded to 4, the smallest that the largest entry can be"),
             reading="The contraction is ours.",
@@ -213,7 +223,8 @@ MICROSCALING: tuple[Claim, ...] = (
         tightness=1,
         extremal="one entry 5, 7/2 or just above 3, all others 1/4",
         axis="block",
-        note="No clipping, and a worse worst case than the specification’s 47/431: half of the range is given away, and "
+        note="No clipping, and a worse worst case than the specification’s 47/431: half of the range is given "
+        "away, and "
         "small entries are lost. In short blocks it is better: 1/25 in place of 1/16 for a single entry.",
     ),
     Claim(
@@ -230,7 +241,8 @@ MICROSCALING: tuple[Claim, ...] = (
         stands=Standing.REFUTED,
         extremal="32 entries: one just above 3, the others 1/4: 31/175 against 47/431",
         axis="block",
-        note="True for short blocks alone; what rounding up buys is that nothing is clipped, so that stochastic rounding "
+        note="True for short blocks alone; what rounding up buys is that nothing is clipped, so that stochastic "
+        "rounding "
         "is unbiased.",
     ),
     Claim(
@@ -254,8 +266,10 @@ MICROSCALING: tuple[Claim, ...] = (
         relation=Eq(CHANGED_AGAIN, 0),
         assumes=(STEADY_SCALE, E8M0_FITS),
         source=derived(
-            "What a block’s largest entry becomes gives the same scale, or, with rceil, half of it: where it was rounded "
-            "down to half of the largest element. No element of the block is larger then, and twice such an element is one."
+            "What a block’s largest entry becomes gives the same scale, or, with rceil, half of it: where it was "
+            "rounded "
+            "down to half of the largest element. No element of the block is larger then, and twice such an "
+            "element is one."
         ),
         axis="block",
     ),
@@ -271,7 +285,8 @@ MICROSCALING: tuple[Claim, ...] = (
         stands=Standing.REFUTED,
         extremal="E2M1, doubled scales, x = (15/4, 1/2): first (4, 1/2), then (4, 0)",
         axis="block",
-        note="Every pass may lose the smallest elements once more: a sum that is requantised hop by hop, or a tensor that "
+        note="Every pass may lose the smallest elements once more: a sum that is requantised hop by hop, or a "
+        "tensor that "
         "is stored and loaded, is not safe.",
     ),
     Claim(
@@ -317,7 +332,8 @@ MICROSCALING: tuple[Claim, ...] = (
         kind=Kind.LAW,
         assumes=(UNIFORM_DENSITY,),
         source=derived(
-            "Between two neighbouring elements the error is odd about their middle: what is lost below it is won above. So "
+            "Between two neighbouring elements the error is odd about their middle: what is lost below it is won "
+            "above. So "
             "it is in every interval, whatever their lengths."
         ),
         axis="gridstep",
@@ -331,7 +347,8 @@ MICROSCALING: tuple[Claim, ...] = (
         source=SHRINKAGE_2026.read(
             "abstract: non-uniform formats such as E2M1 inherently have a systematic negative rounding error, by the "
             "asymmetry of their bins",
-            "Of the bins about 2 and 4 the upper half is the wider one, and their entries shrink. The bin of the largest "
+            "Of the bins about 2 and 4 the upper half is the wider one, and their entries shrink. The bin of the "
+            "largest "
             "element has no upper half, and its entries grow by as much, if the density is uniform.",
             reading="That it is so for every density, and by how much at least, is our reading.",
         ),
@@ -362,7 +379,8 @@ MICROSCALING: tuple[Claim, ...] = (
         assumes=(EQUIDISTANT, ANY_DENSITY),
         source=SHRINKAGE_2026.read(
             "abstract: uniform grids (E1M2, INT4) bypass the error of the grid’s geometry",
-            "The bins are symmetric, but a falling density is not: it gives -(sum of h^3)/(12 a^2), on seven gaps of 1/4 "
+            "The bins are symmetric, but a falling density is not: it gives -(sum of h^3)/(12 a^2), on seven gaps "
+            "of 1/4 "
             "with a = 7/4 as much as -1/336.",
             reading="That the mean error is zero is our reading: the paper speaks of a part of it.",
         ),
@@ -411,7 +429,8 @@ STOCHASTIC: tuple[Claim, ...] = (
         corrected_by=_S + "unbiased",
         extremal="E2M1 and x = (7): the output is 6, always",
         axis="block",
-        note="Largest entries above the largest element are shortened; 3/4 of the entries, or a scale rounded up, mend it.",
+        note="Largest entries above the largest element are shortened; 3/4 of the entries, or a scale rounded up, "
+        "mend it.",
     ),
     Claim(
         name=_S + "bias",
@@ -420,7 +439,8 @@ STOCHASTIC: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(OCP_OR_EVEN, E8M0_FITS, NONZERO),
         source=derived(
-            "Only entries above the largest element are biased, and they are at most t 2^emax for the block’s t < 2: the "
+            "Only entries above the largest element are biased, and they are at most t 2^emax for the block’s t < "
+            "2: the "
             "bias over the largest entry is 1 - (2 - v)/t < v/2."
         ),
         tightness=1,

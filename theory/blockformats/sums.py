@@ -1,4 +1,4 @@
-"""Claims about sums: rounded at every hop or twice, added as codes that share a scale, rounded by correlated numbers."""
+"""Claims about sums: rounded at every hop or twice, added as codes that share a scale, correlated roundings."""
 
 from __future__ import annotations
 
@@ -41,11 +41,15 @@ from commbounds.theory.blockformats.terms import (
     otherfraction,
     ownfraction,
 )
-from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing, for_one_reason
 from commbounds.theory.quantities import P, block, index_bits, n
 from commbounds.theory.sources import derived
 
 _R, _H, _C = "blockformats.requantised.", "blockformats.homomorphic.", "blockformats.correlated."
+_WHOLE = for_one_reason(
+    "Equivalent: what is told apart is counted by a whole number, and a ninth more of one takes no further bit.",
+    "10/9 times the term 1",
+)
 _PART = sp.ceiling(elementbits * n / (8 * P)) + sp.ceiling(n / (P * block))
 
 REQUANTISED: tuple[Claim, ...] = (
@@ -55,7 +59,11 @@ REQUANTISED: tuple[Claim, ...] = (
         relation=Eq(WIRE_BYTES, 2 * (P - 1) * _PART),
         assumes=(PARTS_ALIKE,),
         source=derived(
-            "Either way a rank sends P - 1 messages of a part in the reduce-scatter, and passes P - 1 on in the all-gather."
+            "Either way a rank sends P - 1 messages of a part in the reduce-scatter, and passes P - 1 on in the "
+            "all-gather."
+        ),
+        unpinned=for_one_reason(
+            "Equivalent under the scales: P divides n, and n/P less a P-th has as many blocks.", "n - 1 for n"
         ),
         axis="P",
     ),
@@ -66,7 +74,8 @@ REQUANTISED: tuple[Claim, ...] = (
         assumes=(PARTS_ALIKE, SEVERAL_OF_RANKS),
         source=HAN_2026.read(
             "abstract: MXFP4, MXFP6 and MXFP8 as standards to compare with",
-            "Parts have scales of their own: where n/P is no multiple of the block, a block is cut, and has two scales.",
+            "Parts have scales of their own: where n/P is no multiple of the block, a block is cut, and has two "
+            "scales.",
             reading="The price is ours; the abstract counts no bits.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -85,12 +94,15 @@ REQUANTISED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_R + "direct_error",
-        title="MXFP4 in two steps errs by less than 11/25 of the ranks’ magnitudes, for entries with scales of their own",
+        title="MXFP4 in two steps errs by less than 11/25 of the ranks’ magnitudes, for entries with scales of "
+        "their own",
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
         assumes=(IN_TWO_STEPS, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS),
         source=derived(
-            "Each rounding multiplies by a number in (3/4, 6/5): clipped from below 8 to 6, or rounded from above 5 to 6. Of "
-            "two, with terms of either sign, the sum moves by (6/5)^2 - 1 = 11/25 of the magnitudes, or by 1 - (3/4)^2 less."
+            "Each rounding multiplies by a number in (3/4, 6/5): clipped from below 8 to 6, or rounded from above "
+            "5 to 6. Of "
+            "two, with terms of either sign, the sum moves by (6/5)^2 - 1 = 11/25 of the magnitudes, or by 1 - "
+            "(3/4)^2 less."
         ),
         tightness=1,
         extremal="terms just above 5 times a power of two, whose rounded sum again is so",
@@ -102,9 +114,11 @@ REQUANTISED: tuple[Claim, ...] = (
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
         assumes=(ROUND_A_RING, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS),
         source=HAN_2026.read(
-            "abstract: quantisation of gradients is not optimised for multi-hop aggregation, where entries are partially "
+            "abstract: quantisation of gradients is not optimised for multi-hop aggregation, where entries are "
+            "partially "
             "summed many times",
-            "Terms below a quarter of a partial sum’s gap are lost one by one: 4 plus 9/10 is rounded to 4, at every hop.",
+            "Terms below a quarter of a partial sum’s gap are lost one by one: 4 plus 9/10 is rounded to 4, at "
+            "every hop.",
             reading="The number is the two-step’s, for comparison.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -120,7 +134,8 @@ REQUANTISED: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(NOTHING_CLIPPED,),
         source=derived(
-            "What arrives has the sum so far as its mean, given what was sent before: one conditional expectation after "
+            "What arrives has the sum so far as its mean, given what was sent before: one conditional expectation "
+            "after "
             "the other."
         ),
         axis="P",
@@ -147,7 +162,8 @@ HOMOMORPHIC: tuple[Claim, ...] = (
         relation=Eq(HOMOMORPHIC_DEFECT, 0),
         source=LI_2024.read(
             "abstract: the direct aggregation of compressed values",
-            "With one scale 2^e for all ranks, sum_p q_p 2^e = (sum_p q_p) 2^e; integers add without rounding, in any order.",
+            "With one scale 2^e for all ranks, sum_p q_p 2^e = (sum_p q_p) 2^e; integers add without rounding, in "
+            "any order.",
             reading="THC’s own quantiser has a range and a table: here it is a power of two.",
         ),
         axis="P",
@@ -167,6 +183,7 @@ HOMOMORPHIC: tuple[Claim, ...] = (
         title="Sums of P codes fit ceil(log2(2 P L + 1)) bits, and no fewer",
         relation=Eq(CODE_SUM_BITS, index_bits(2 * P * codetop + 1)),
         source=derived("Sums are all the integers from -P L to P L, and each is reached."),
+        unpinned=_WHOLE,
         axis="P",
     ),
     Claim(
@@ -198,6 +215,7 @@ HOMOMORPHIC: tuple[Claim, ...] = (
         ),
         assumes=(PARTS_ALIKE,),
         source=derived("Counted from the program: P - 1 messages in each of three phases."),
+        unpinned=_WHOLE,
         axis="P",
     ),
 )
@@ -232,7 +250,8 @@ CORRELATED: tuple[Claim, ...] = (
         assumes=(CORRELATED_CODES, EQUAL_FRACTIONS),
         source=SURESH_2022.official_code(
             "the same cell",
-            "P f = k + r: the uniforms of k cells are below f, one cell is cut at r, the others are above. The sum is k, or "
+            "P f = k + r: the uniforms of k cells are below f, one cell is cut at r, the others are above. The sum "
+            "is k, or "
             "k + 1 with probability r.",
             reading="The notebook proves nothing; the law is ours.",
         ),
@@ -251,7 +270,8 @@ CORRELATED: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(CORRELATED_CODES, A_PAIR_OF_RANKS),
         source=derived(
-            "In the two cells a code goes up with the chances g0 = min(2 f, 1) and g1 = max(2 f - 1, 0), and one rank has the "
+            "In the two cells a code goes up with the chances g0 = min(2 f, 1) and g1 = max(2 f - 1, 0), and one "
+            "rank has the "
             "one cell, the other the other: the covariance is -(g0 - g1)(h0 - h1)/4, and g0 - g1 = 2 min(f, 1 - f)."
         ),
         axis="ownfraction",
@@ -264,7 +284,8 @@ CORRELATED: tuple[Claim, ...] = (
         assumes=(CORRELATED_CODES,),
         source=SURESH_2022.second_hand(
             "its abstract and reviews: the error depends on the mean deviation of the data, not on their range alone",
-            "The chance to go up falls from cell to cell, for all ranks; two different cells, drawn without repetition, make "
+            "The chance to go up falls from cell to cell, for all ranks; two different cells, drawn without "
+            "repetition, make "
             "such chances negatively correlated (Chebyshev’s sum inequality).",
             reading="That it is never worse, also for entries far apart, is ours.",
         ),

@@ -23,7 +23,8 @@ TSENG_2025 = Work("A. Tseng, T. Yu, Y. Park, 2025, Training LLMs with MXFP4, arX
 NVIDIA_2025 = Work("NVIDIA, 2025, Pretraining large language models with NVFP4, arXiv:2509.25149v1")
 TRANSFORMER_ENGINE = Work("NVIDIA, Transformer Engine, reference implementation of the NVFP4 recipe")
 PANFEROV_2026 = Work(
-    "A. Panferov, E. Schultheis, S. Tabesh, D. Alistarh, 2026, Quartet II: accurate LLM pre-training in NVFP4 by improved "
+    "A. Panferov, E. Schultheis, S. Tabesh, D. Alistarh, 2026, Quartet II: accurate LLM pre-training in NVFP4 by "
+    "improved "
     "unbiased gradient estimation, arXiv:2601.22813v1"
 )
 SHRINKAGE_2026 = Work(
@@ -31,7 +32,8 @@ SHRINKAGE_2026 = Work(
     "impact, and UFP4 recipe, arXiv:2606.20381"
 )
 LI_2024 = Work(
-    "M. Li, R. Ben Basat, S. Vargaftik, C. Lao, K. Xu, M. Mitzenmacher, M. Yu, 2024, THC: accelerating distributed deep "
+    "M. Li, R. Ben Basat, S. Vargaftik, C. Lao, K. Xu, M. Mitzenmacher, M. Yu, 2024, THC: accelerating distributed "
+    "deep "
     "learning using tensor homomorphic compression, arXiv:2302.08545"
 )
 HAN_2026 = Work(
@@ -130,7 +132,9 @@ HOMOMORPHIC_DEFECT = Quantity(
     "entries of the sum that are not the sum of what the ranks' codes stand for",
 )
 CODE_ERROR = Quantity(
-    "code_error", r"\max_i\frac{|\hat y_i-\sum_p x_{p,i}|}{2^{e}}", "error of an entry of the sum, in units of its scale"
+    "code_error",
+    r"\max_i\frac{|\hat y_i-\sum_p x_{p,i}|}{2^{e}}",
+    "error of an entry of the sum, in units of its scale",
 )
 CODE_SUM_BITS = Quantity(
     "code_sum_bits", r"\beta_\Sigma", "fewest bits a sum of codes can be sent in so that no sum wraps around"
@@ -178,7 +182,8 @@ def _normal_scales(x: Any, block: int) -> bool:
 
 E8M0_FITS = Hypothesis(
     "e8m0_fits",
-    "The exponent of every block that is not zero is one of E8M0's, and no entry exceeds half the dtype's largest number.",
+    "The exponent of every block that is not zero is one of E8M0's, and no entry exceeds half the dtype's largest "
+    "number.",
     _exponents_fit,
 )
 SCALED_FITS = Hypothesis(
@@ -188,7 +193,8 @@ SCALED_FITS = Hypothesis(
 )
 NORMAL_SCALES = Hypothesis(
     "normal_scales",
-    "Blocks are zero, or their largest magnitude is at least 1.01/28672 of the whole vector's, so that their E4M3 scales "
+    "Blocks are zero, or their largest magnitude is at least 1.01/28672 of the whole vector's, so that their E4M3 "
+    "scales "
     "are normal numbers; the vector's largest magnitude is in the middle of float32's range.",
     _normal_scales,
 )
@@ -203,11 +209,15 @@ FLOATING_ELEMENTS = Hypothesis(
     "floating_elements", "Elements are floating-point numbers: no INT8, no INT4.", lambda element: element[0] == "e"
 )
 FLOOR_SCALE = Hypothesis(
-    "floor_scale", "Scales are the specification's: the largest power of two is rounded down.", lambda scale: scale == "floor"
+    "floor_scale",
+    "Scales are the specification's: the largest power of two is rounded down.",
+    lambda scale: scale == "floor",
 )
 EVEN_SCALE = Hypothesis("even_scale", 'Scales are "even".', lambda scale: scale == "even")
 RCEIL_SCALE = Hypothesis(
-    "rceil_scale", 'Scales are "rceil": the least power of two with which nothing is clipped.', lambda scale: scale == "rceil"
+    "rceil_scale",
+    'Scales are "rceil": the least power of two with which nothing is clipped.',
+    lambda scale: scale == "rceil",
 )
 WIDE_SCALE = Hypothesis("wide_scale", 'Scales are "ceil" or "double".', lambda scale: scale in ("ceil", "double"))
 THREE_QUARTERS = Hypothesis(
@@ -227,17 +237,23 @@ STEADY_SCALE = Hypothesis(
 UNSTEADY_SCALE = Hypothesis(
     "unsteady_scale", 'Scales are "double" or "three_quarters".', lambda scale: scale in ("double", "three_quarters")
 )
-OCP_OR_EVEN = Hypothesis(
-    "clipping_scale", 'Scales are "floor" or "even".', lambda scale: scale in ("floor", "even")
+OCP_OR_EVEN = Hypothesis("clipping_scale", 'Scales are "floor" or "even".', lambda scale: scale in ("floor", "even"))
+BY_POWERS = Hypothesis(
+    "factor_of_two", "The factor is a power of two.", lambda factor: factor in (2, Fraction(1, 8), 64)
 )
-BY_POWERS = Hypothesis("factor_of_two", "The factor is a power of two.", lambda factor: factor in (2, Fraction(1, 8), 64))
-NO_POWER = Hypothesis("factor_not_of_two", "The factor is no power of two.", lambda factor: factor not in (2, Fraction(1, 8), 64))
-NEAREST_SCALE = Hypothesis("nearest_scale", "Scales are rounded to the nearest number of E4M3.", lambda scale: scale == "nearest")
+NO_POWER = Hypothesis(
+    "factor_not_of_two", "The factor is no power of two.", lambda factor: factor not in (2, Fraction(1, 8), 64)
+)
+NEAREST_SCALE = Hypothesis(
+    "nearest_scale", "Scales are rounded to the nearest number of E4M3.", lambda scale: scale == "nearest"
+)
 UP_SCALE = Hypothesis("up_scale", "Scales are rounded up to E4M3.", lambda scale: scale == "up")
 SHORT_BLOCKS = Hypothesis("short_blocks", "Blocks have at most 19 entries; the format has 16.", block <= 19)
 UNIFORM_DENSITY = Hypothesis("uniform_density", "The density is uniform.", lambda density: density == "uniform")
 LINEAR_DENSITY = Hypothesis(
-    "linear_density", "The density falls linearly, to zero at the largest element.", lambda density: density == "falling"
+    "linear_density",
+    "The density falls linearly, to zero at the largest element.",
+    lambda density: density == "falling",
 )
 ANY_DENSITY = Hypothesis(
     "either_density", "The density is uniform, or falls linearly.", lambda density: density in ("uniform", "falling")
@@ -248,7 +264,9 @@ PARTS_OF_BLOCKS = Hypothesis(
     "parts_of_blocks", "P blocks divide n: a part has whole blocks.", sp.Eq(sp.Mod(n, P * block), 0)
 )
 ROUND_A_RING = Hypothesis("round_a_ring", "The schedule is the ring.", lambda schedule: schedule == "ring")
-IN_TWO_STEPS = Hypothesis("in_two_steps", "The schedule is direct: two roundings.", lambda schedule: schedule == "direct")
+IN_TWO_STEPS = Hypothesis(
+    "in_two_steps", "The schedule is direct: two roundings.", lambda schedule: schedule == "direct"
+)
 ONE_ENTRY_BLOCKS = Hypothesis("one_entry_blocks", "Blocks have one entry.", Eq(block, 1))
 TO_NEAREST_CODE = Hypothesis("to_nearest_code", "Codes are rounded to nearest.", lambda rounding: rounding == "nearest")
 INDEPENDENT_CODES = Hypothesis(

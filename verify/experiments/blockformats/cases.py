@@ -129,7 +129,11 @@ def grid(level: int) -> Iterator[Case]:
 
 
 def corpus(budget: Budget) -> Iterator[Case]:
-    """Hostile vectors, in blocks of 32 and of seven."""
+    """Hostile vectors, in blocks of 32 and of seven; and one large entry among small ones."""
+    for (element, scale), top in itertools.product(COMBINATIONS, (3.001, 5.0, 7.5)):
+        x = np.full(32, 0.25)
+        x[0] = top
+        yield Case({"element": element, "scale": scale, "block": 32}, x)
     combinations = itertools.cycle(itertools.product(COMBINATIONS, (32, 7)))
     for dtype in (np.float32, np.float64):
         for _, x in inputs.corpus((1, 5, 33, 64), dtype):
@@ -155,10 +159,11 @@ def drawn() -> st.SearchStrategy[Case]:
     )
 
 
-def largest_just_below(_budget: Budget, elements: Sequence[str] = tuple(ELEMENTS), scale: str = "floor") -> Iterator[Case]:
+def largest_just_below(
+    _budget: Budget, elements: Sequence[str] = tuple(ELEMENTS), scale: str = "floor"
+) -> Iterator[Case]:
     """One entry just below a power of two, others small."""
     for element, n in itertools.product(elements, (1, 32)):
         x = np.zeros(n)
         x[0] = 2.0 - 2.0**-20
         yield Case({"element": element, "scale": scale, "block": 32}, x)
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
@@ -174,7 +175,7 @@ def _drift(cls: Any, case: Case) -> Outcome:
     read = exact(cls(case.settings["element"], x.size, "floor")(x))[1:]
     mean = sum((p * (y - a) for p, y, a in zip(shares, read, points, strict=True)), Fraction(0))
     numbers = element.magnitudes
-    cubes = sum((b - a) ** 3 for a, b in zip(numbers, numbers[1:], strict=False))
+    cubes = sum((b - a) ** 3 for a, b in itertools.pairwise(numbers))
     given = {"gridstep": Fraction(case.settings["gridstep"]), "cubes": cubes, "ceilinglevel": element.largest}
     return Outcome(mean, {**values(case), **given})
 
@@ -191,6 +192,10 @@ def _densities(level: int) -> Iterator[Case]:
                 yield _density(element, density, ELEMENTS[element].smallest / parts)
 
 
+def _finer(element: str, density: str) -> list[Case]:
+    return [_density(element, density, Fraction(1, 2**k)) for k in range(7, 2, -1)]
+
+
 def _uniform_e2m1(_budget: Budget) -> Iterator[Case]:
     yield _density("e2m1", "uniform", Fraction(1, 8))
 
@@ -203,23 +208,27 @@ def _falling_int4(_budget: Budget) -> Iterator[Case]:
 
 
 def _with_others(tops: tuple[float, ...], other: float, n: int, **settings: Any) -> Iterator[Case]:
+    """One entry, all others another: in one block, in one that is not full, and in three."""
     for top in tops:
         x = np.full(n, other)
         x[0] = top
         yield Case({"element": "e2m1", "block": n, **settings}, x)
+        if 1 < n <= 33:
+            yield Case({"element": "e2m1", "block": 4 * n, **settings}, x)
+            yield Case({"element": "e2m1", "block": n, **settings}, np.tile(x, 3))
 
 
-def _best(cases: Iterator[Case], claim: str) -> Iterator[Case]:
-    """Those of a claim's extremal inputs that attain it at their length."""
+def _best(cases: Iterator[Case]) -> Iterator[Case]:
+    """Of the inputs of each length those that err most."""
     listed = list(cases)
     by_length: dict[tuple[Any, ...], list[Case]] = {}
     for case in listed:
-        by_length.setdefault((case.array.size, case.settings["element"]), []).append(case)
+        by_length.setdefault((case.array.size, case.settings["block"], case.settings["element"]), []).append(case)
     for members in by_length.values():
-        yield max(members, key=lambda case: _ratio_of(case, claim))
+        yield max(members, key=_ratio_of)
 
 
-def _ratio_of(case: Case, _claim: str) -> float:
+def _ratio_of(case: Case) -> float:
     from commbounds.compressors.blockformats import Microscaling
 
     c = Microscaling(case.settings["element"], case.settings["block"], case.settings["scale"])
@@ -242,7 +251,7 @@ def _worst_floor(_budget: Budget) -> Iterator[Case]:
                     x[0] = top * t
                     yield Case({"element": name, "block": n, "scale": "floor"}, x)
 
-    yield from _best(cases(), "contraction")
+    yield from _best(cases())
 
 
 def _worst(scale: str, tops: tuple[float, ...], _budget: Budget) -> Iterator[Case]:
@@ -250,7 +259,7 @@ def _worst(scale: str, tops: tuple[float, ...], _budget: Budget) -> Iterator[Cas
         for n in (1, 2, 4, 9, 11, 16, 32, 64):
             yield from _with_others(tops, 0.25, n, scale=scale)
 
-    yield from _best(cases(), scale)
+    yield from _best(cases())
 
 
 _worst_even = partial(_worst, "even", (5.0, 3.5))
@@ -259,7 +268,8 @@ _worst_double = partial(_worst, "double", (2.5, 2.0))
 
 
 def _unclipped_is_worse(_budget: Budget) -> Iterator[Case]:
-    yield from _with_others((3 + _JUST,), 0.25, 32, scale="rceil")
+    for n in (32, 64):
+        yield from _with_others((3 + _JUST,), 0.25, n, scale="rceil")
 
 
 def _rounding(_budget: Budget) -> Iterator[Case]:
@@ -279,7 +289,7 @@ def _factor(n: int) -> float:
     return float(bound_at(claims()[_S + "variance"], {"n": n, "block": n}))
 
 
-def _noisiest(scale: str, _budget: Budget) -> Iterator[Case]:
+def _noisiest(scale: str, _budget: Budget | None = None) -> Iterator[Case]:
     gain = 0.75 if scale == "three_quarters" else 1.0
     for n in (1, 4, 9, 16, 29, 32, 64, 256):
         w = _factor(n)
@@ -327,10 +337,10 @@ def _longer(level: int) -> Iterator[Case]:
 def _curve(scale: str, tops: tuple[float, ...], other: float = 0.25) -> list[Any]:
     cases = []
     for n in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64):
-        worst = max(
-            (case for case in _with_others(tops, other, n, scale=scale)), key=lambda case: _ratio_of(case, scale)
-        )
-        cases.append(worst)
+        whole = [
+            case for case in _with_others(tops, other, n, scale=scale) if case.settings["block"] == case.array.size
+        ]
+        cases.append(max(whole, key=_ratio_of))
     return [over("block", "one entry that rounds worst, all others 1/4", cases)]
 
 
@@ -376,7 +386,7 @@ MICROSCALING = (
     *(
         _study(name, _drift, grid=_densities, corpus=None, cases=None, extremal=extremal,
                enumerated="E2M1, E2M3 and INT4, midpoints of grids of up to eight parts of the smallest gap",
-               curves=[over("gridstep", label, [_density(element, density, Fraction(1, 2**k)) for k in range(7, 2, -1)])])
+               curves=[over("gridstep", label, _finer(element, density))])
         for name, extremal, label, element, density in (
             ("drift_uniform", None, "E2M1, uniform", "e2m1", "uniform"),
             ("drift_of_nonuniform_grids", _uniform_e2m1, "E2M1, uniform", "e2m1", "uniform"),
@@ -386,12 +396,14 @@ MICROSCALING = (
     ),
 )  # fmt: skip
 
+_NOISE = [case for case in _noisiest("rceil") if case.settings["block"] == case.array.size]
+
 STOCHASTIC = (
     _study("unbiased", _exact_bias, _DRAWN),
     _study("unbiased_by_specification", _exact_bias, _DRAWN, extremal=_clipped),
     _study("bias", _exact_bias, _DRAWN, extremal=_all_below),
     _study("variance", _exact_error, _DRAWN, extremal=partial(_noisiest, "rceil"),
-           curves=[over("block", "the noisiest entries", _noisiest("rceil", None))]),  # type: ignore[arg-type]
+           curves=[over("block", "the noisiest entries", _NOISE)]),
     _study("variance_three_quarters", _exact_error, _DRAWN, grid=None, extremal=partial(_noisiest, "three_quarters")),
     _study("variance_of_smallest", _exact_error, _DRAWN, extremal=_small_entries),
 )  # fmt: skip
