@@ -131,7 +131,8 @@ def homomorphic_allreduce(
         sums = np.where(sums >= 2 ** (bits - 1), sums - 2**bits, sums)
         with np.errstate(over="ignore"):
             largest = float(np.finfo(x.dtype).max)
-            return np.clip(np.ldexp(sums.astype(np.float64), exponents), -largest, largest).astype(x.dtype)
+            found: Array = np.clip(np.ldexp(sums.astype(np.float64), exponents), -largest, largest).astype(x.dtype)
+            return found
 
     return comm.shared(read)
 

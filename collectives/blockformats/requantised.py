@@ -92,10 +92,8 @@ def requantised_allreduce(
     parts = [slice(*span) for span in pairwise(ends)]
 
     def code(values: Array, stage: int, part: int) -> Array:
-        if values.size == 0:
-            return np.zeros(0, np.uint8)
         given = None if drawn is None else drawn[stage, comm.rank][parts[part]]
-        return comm.agreed(lambda: bytes_of(_coded(quantiser, values, given)))
+        return comm.agreed(lambda: _bytes(quantiser, values, given))
 
     def read(sent: Array, part: int) -> Array:
         size = parts[part].stop - parts[part].start
@@ -142,10 +140,12 @@ def _summed(terms: list[Array]) -> Array:
     return total
 
 
-def _coded(quantiser: Any, values: Array, uniforms: Array | None) -> Any:
+def _bytes(quantiser: Any, values: Array, uniforms: Array | None) -> Array:
+    if values.size == 0:
+        return np.zeros(0, np.uint8)
     if not np.isfinite(values).all():
         raise ValueError("stack must have finite sums, got more than its dtype holds")
-    return quantiser.compress(values) if uniforms is None else quantiser.compress_with(values, uniforms)
+    return bytes_of(quantiser.compress(values) if uniforms is None else quantiser.compress_with(values, uniforms))
 
 
 def _uniforms(

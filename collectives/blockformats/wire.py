@@ -22,7 +22,8 @@ def packed_numbers(numbers: Array, width: int) -> Bytes:
 def unpacked_numbers(sent: Bytes, width: int, count: int) -> NDArray[np.int64]:
     """The `count` numbers that `packed_numbers` made `sent` of."""
     bits = np.unpackbits(sent, count=count * width, bitorder="little").reshape(count, width)
-    return (bits.astype(np.int64) << np.arange(width)).sum(axis=1)
+    numbers: NDArray[np.int64] = (bits.astype(np.int64) << np.arange(width)).sum(axis=1)
+    return numbers
 
 
 def bytes_of(message: Blocks | ScaledBlocks) -> Bytes:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -153,7 +154,8 @@ class MSEden(Compressor):
             _hadamard(values, self.dim)
         values *= np.tile(message.signs.astype(np.float64), message.scales.size)
         largest = float(np.finfo(message.dtype).max)
-        return np.clip(values[: message.shape[0]], -largest, largest).astype(message.dtype)
+        read: Array = np.clip(values[: message.shape[0]], -largest, largest).astype(message.dtype)
+        return read
 
     def law(self, x: Sequence[Any]) -> Law:
         """The exact distribution of the output: all sign patterns; see `Compressor.law`.
@@ -209,7 +211,7 @@ def _exact_hadamard(values: list[Fraction]) -> list[Fraction]:
             for i in range(start, start + half):
                 out[i], out[i + half] = out[i] + out[i + half], out[i] - out[i + half]
         half *= 2
-    root = int(dim**0.5)
+    root = Fraction(isqrt(dim))
     return [v / root for v in out]
 
 

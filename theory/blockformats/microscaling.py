@@ -47,7 +47,7 @@ from commbounds.theory.blockformats.terms import (
     overshoot,
     peak,
 )
-from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing, for_one_reason
 from commbounds.theory.hypotheses import NONZERO
 from commbounds.theory.quantities import BIAS, BITS, RELATIVE_ERROR, block, n
 from commbounds.theory.sources import FOLKLORE, derived
@@ -239,6 +239,7 @@ MICROSCALING: tuple[Claim, ...] = (
             reading="The paper speaks of training with MXFP8, not of contraction factors.",
         ),
         stands=Standing.REFUTED,
+        unentered=for_one_reason("It is refuted in a shorter block.", "*"),
         extremal="32 entries: one just above 3, the others 1/4: 31/175 against 47/431",
         axis="block",
         note="True for short blocks alone; what rounding up buys is that nothing is clipped, so that stochastic "

@@ -89,7 +89,7 @@ REQUANTISED: tuple[Claim, ...] = (
         title="It does where parts have whole blocks",
         relation=Eq(PRICE, elementbits + 8 / block),
         assumes=(PARTS_OF_BLOCKS, SEVERAL_OF_RANKS),
-        source=derived("Of every block the bits of its elements, and a byte, if those are whole bytes: blocks of 8 k."),
+        source=derived("Of every block the bits of its elements, and a byte."),
         axis="n",
     ),
     Claim(

@@ -261,7 +261,9 @@ ANY_DENSITY = Hypothesis(
 EQUIDISTANT = Hypothesis("equidistant", "Elements are equidistant: INT8, INT4.", lambda element: element[0] == "i")
 PARTS_ALIKE = Hypothesis("parts_alike", "P divides n: all parts have one size.", sp.Eq(sp.Mod(n, P), 0))
 PARTS_OF_BLOCKS = Hypothesis(
-    "parts_of_blocks", "P blocks divide n: a part has whole blocks.", sp.Eq(sp.Mod(n, P * block), 0)
+    "parts_of_blocks",
+    "P blocks divide n, and so do P bytes of elements: a part has whole blocks, and whole bytes.",
+    Eq(sp.Mod(n, P * block), 0) & Eq(sp.Mod(elementbits * n, 8 * P), 0),
 )
 ROUND_A_RING = Hypothesis("round_a_ring", "The schedule is the ring.", lambda schedule: schedule == "ring")
 IN_TWO_STEPS = Hypothesis(

@@ -29,7 +29,7 @@ def _scales(_budget: str, _seed: int) -> Exhibit:
         Line("even", x, _bound(_M + "contraction_even", lengths)),
         Line("rceil: nothing is clipped", x, _bound(_M + "contraction_rceil", lengths)),
         Line("ceil, or doubled", x, _bound(_M + "contraction_wide", lengths)),
-        Line("NVFP4, normal scales", x[:10], _bound("blockformats.nvfp4.contraction", lengths[:9]) + [float("nan")]),
+        Line("NVFP4, normal scales", x[:9], _bound("blockformats.nvfp4.contraction", lengths[:9])),
     )
     places = np.linspace(1.0, 2.0, 257)[:-1]
     lines = []
@@ -59,7 +59,7 @@ def _sums(_budget: str, seed: int) -> Exhibit:
     workers = [2, 3, 4, 6, 8]
     x = [float(P) for P in workers]
     stacks = [trace().vectors[kind][step].astype(np.float64) for kind in KINDS for step in range(2)]
-    ways = {
+    ways: dict[str, tuple[Microscaling | NVFP4, str]] = {
         "MXFP4, ring, nearest": (Microscaling(), "ring"),
         "MXFP4, ring, stochastic": (StochasticMicroscaling(scale="rceil"), "ring"),
         "MXFP4, two steps, nearest": (Microscaling(), "direct"),

@@ -68,8 +68,8 @@ def _slack(cls: Any, case: Case) -> float:
 
 def relative_error(law: Any, x: list[Fraction]) -> Fraction:
     """Expected squared error over the squared norm."""
-    total = sum(p * (y - v) ** 2 for entry, v in zip(law, x, strict=True) for p, y in entry)
-    return Fraction(total) / sum(v * v for v in x)
+    total: Fraction = sum((p * (y - v) ** 2 for entry, v in zip(law, x, strict=True) for p, y in entry), Fraction(0))
+    return total / sum(v * v for v in x)
 
 
 def _error(cls: Any, case: Case) -> Outcome:
@@ -98,7 +98,8 @@ def bias(law: Any, x: list[Fraction]) -> Fraction:
     """Largest error of an expected entry, over the largest entry."""
     top = max(map(abs, x))
     means = (sum(p * y for p, y in entry) for entry in law)
-    return max(abs(mean - v) for mean, v in zip(means, x, strict=True)) / (top or 1)
+    worst: Fraction = max(abs(mean - v) for mean, v in zip(means, x, strict=True))
+    return worst / (top or 1)
 
 
 def _bias(cls: Any, case: Case) -> Outcome:
@@ -213,7 +214,7 @@ def _with_others(tops: tuple[float, ...], other: float, n: int, **settings: Any)
         x = np.full(n, other)
         x[0] = top
         yield Case({"element": "e2m1", "block": n, **settings}, x)
-        if 1 < n <= 33:
+        if 1 < n <= 64:
             yield Case({"element": "e2m1", "block": 4 * n, **settings}, x)
             yield Case({"element": "e2m1", "block": n, **settings}, np.tile(x, 3))
 

@@ -187,10 +187,10 @@ def _projection(cls: Any, case: Case) -> Outcome:
         return Outcome(found, {"n": x.size})
     wide = x.astype(np.float64) / float(np.abs(x).max())
     read = [c.decompress(c.compress_with(x, signs)).astype(np.float64) / float(np.abs(x).max()) for signs in patterns]
-    square = float(wide @ wide)
+    norm = float(wide @ wide)
     # scales and entries are rounded to the dtype, relative to the output
-    room = max(4.0 * float(np.finfo(x.dtype).eps) * float(np.sqrt(y @ y / square)) for y in read) + x.size * 2.0**-48
-    return Outcome(max(abs(float(y @ wide) / square - 1) for y in read), {"n": x.size}, room)
+    room = max(4.0 * float(np.finfo(x.dtype).eps) * float(np.sqrt(y @ y / norm)) for y in read) + x.size * 2.0**-48
+    return Outcome(max(abs(float(y @ wide) / norm - 1) for y in read), {"n": x.size}, room)
 
 
 def _patterns(dim: int) -> list[tuple[int, ...]]:
@@ -218,9 +218,9 @@ def _rotated(level: int) -> Iterator[Case]:
     ):
         if any(x):
             yield Case({"dim": 4, "law": True}, np.array(x, np.float64))
-    for x in ((3.0,), (1.0, -2.0), (5.0, 2.0, 1.0, 0.0, 7.0)):
+    for short in ([3.0], [1.0, -2.0], [5.0, 2.0, 1.0, 0.0, 7.0]):
         for dim in (1, 4, *((16,) if level else ())):
-            yield Case({"dim": dim, "law": True}, np.array(x))
+            yield Case({"dim": dim, "law": True}, np.array(short))
 
 
 def _rotated_corpus(budget: Budget) -> Iterator[Case]:

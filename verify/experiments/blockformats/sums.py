@@ -114,7 +114,8 @@ def _stacks(budget: Budget) -> Iterator[Case]:
 
 def _halves(count: int) -> Case:
     """Terms just above 5, 5/4, ...: a sum of sixes of which 5/6 of a power of two is left, a little more."""
-    left, parts, power = Fraction(5, 6), [], Fraction(1, 2)
+    parts: list[Fraction] = []
+    left, power = Fraction(5, 6), Fraction(1, 2)
     while len(parts) < count:
         if power <= left:
             parts.append(power)
@@ -296,7 +297,7 @@ def _moments(implementation: Any, case: Case) -> tuple[Fraction, Fraction]:
     sums = implementation(x, 4, len(rows) + 1, rounding, **given)[0][0][1:]
     found = [Fraction(v) for v in sums.tolist()]
     mean = sum(found, Fraction(0)) / len(found)
-    variance = sum((v - mean) ** 2 for v in found) / len(found)
+    variance = sum(((v - mean) ** 2 for v in found), Fraction(0)) / len(found)
     return abs(mean - sum(Fraction(v, P * parts) for v in numerators)), variance
 
 
