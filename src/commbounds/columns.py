@@ -36,6 +36,7 @@ COLUMNS = (
     "packetloss",
     "dropcompute",
     "flashcomm",
+    "blockformats",
 )
 """The table of contents."""
 
