@@ -35,6 +35,7 @@ COLUMNS = (
     "packetloss",
     "dropcompute",
     "flashcomm",
+    "rotations",
 )
 """The table of contents."""
 
