@@ -83,13 +83,12 @@ class EDEN(Compressor):
     scale: str = "unbiased"
     randomised = True
     claims = (
-        "rotations.eden.unbiased",
         "rotations.eden.projection",
         "rotations.eden.one_bit",
+        "rotations.eden.contraction",
         "rotations.eden.one_sparse",
-        "rotations.eden.norm_uniform",
-        "rotations.eden.error_uniform",
         "rotations.eden.wire",
+        "rotations.eden.sign_symmetry",
         "rotations.eden.scale_equivariance",
     )
 

@@ -75,10 +75,12 @@ class RotatedDithering(Compressor):
     randomised = True
     claims = (
         "rotations.rotateddithering.unbiased",
+        "rotations.rotateddithering.variance_printed",
         "rotations.rotateddithering.variance",
-        "rotations.rotateddithering.variance_sharper",
         "rotations.rotateddithering.one_sparse",
         "rotations.rotateddithering.wire",
+        "rotations.rotateddithering.shrunk_contraction",
+        "rotations.rotateddithering.sign_symmetry",
         "rotations.rotateddithering.scale_equivariance",
     )
 

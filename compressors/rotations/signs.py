@@ -85,19 +85,15 @@ class DRIVE(Compressor):
     scale: str = "unbiased"
     randomised = True
     claims = (
-        "rotations.drive.unbiased",
         "rotations.drive.two_sparse_bias",
         "rotations.drive.two_sparse_error",
+        "rotations.drive.two_sparse_error_biased",
         "rotations.drive.projection",
-        "rotations.drive.error",
-        "rotations.drive.error_uniform",
         "rotations.drive.contraction",
-        "rotations.drive.contraction_uniform",
         "rotations.drive.one_sparse",
         "rotations.drive.worst_draw",
         "rotations.drive.worst_draw_biased",
         "rotations.drive.wire",
-        "rotations.drive.wire_one",
         "rotations.drive.wire_padded",
         "rotations.drive.sign_symmetry",
         "rotations.drive.scale_equivariance",

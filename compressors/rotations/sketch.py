@@ -76,9 +76,8 @@ class HadamardSketch(Compressor):
     claims = (
         "rotations.hadamardsketch.unbiased",
         "rotations.hadamardsketch.variance",
-        "rotations.hadamardsketch.variance_unpadded",
+        "rotations.hadamardsketch.shrunk_contraction",
         "rotations.hadamardsketch.entry_variance",
-        "rotations.hadamardsketch.entry_spread",
         "rotations.hadamardsketch.wire",
         "rotations.hadamardsketch.sign_symmetry",
         "rotations.hadamardsketch.scale_equivariance",

@@ -295,7 +295,7 @@ def quantiser_one_bit_more(bits):
 
 
 _D, _E, _R, _S = "rotations.drive.", "rotations.eden.", "rotations.rotateddithering.", "rotations.hadamardsketch."
-_T, _L = "rotations.hadamard.", "rotations.lloydmax."
+_T, _L = "rotations.randomised_hadamard.", "rotations.lloyd_max."
 EXACT, INJECT, SEARCH = Method.EXACT, Method.INJECT, Method.SEARCH
 
 MUTANTS = (
@@ -315,7 +315,7 @@ MUTANTS = (
     Mutant(DitheringFloor, "RotatedDithering", check="draws_follow_the_law"),
     Mutant(DitheringOneUniform, "RotatedDithering", check="draws_follow_the_law"),
     Mutant(DitheringSquared, "RotatedDithering", check="draws_follow_the_law"),
-    Mutant(DitheringFreeNumber, "RotatedDithering", _R + "variance_sharper", Method.SAMPLE),
+    Mutant(DitheringFreeNumber, "RotatedDithering", _R + "variance", Method.SAMPLE),
     Mutant(DitheringAlmostOneMore, "RotatedDithering", check="message_is_well_formed"),
     Mutant(SketchOfEntries, "HadamardSketch", _S + "unbiased", INJECT),
     Mutant(SketchFirst, "HadamardSketch", _S + "unbiased", INJECT),

@@ -32,7 +32,7 @@ COLUMN = Column(
         ),
         tight=(
             "One half is attained by two equal entries: Szarek’s constant of Khinchin’s inequality. The rotated "
-            "entries are as correlated as the squares are uneven (`rotations.hadamard.correlation`)."
+            "entries are as correlated as the squares are uneven (`rotations.randomised_hadamard.correlation`)."
         ),
         lesson=(
             "Rotate more than once, or draw the rounding, before averaging over workers: what a deterministic rounding "

@@ -8,7 +8,6 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis
-from commbounds.theory.flashcomm.terms import width
 from commbounds.theory.quantities import Quantity, index_bits, n
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
@@ -56,8 +55,14 @@ spectrum = Symbol(
 """Largest entry but the first of the Walsh-Hadamard transform of the squares, over their sum."""
 tail_at = Symbol("tail_at", r"t", sp.sqrt(2), positive=True)
 """How many norms a rotated entry is to reach."""
-distortion = Symbol("distortion", r"D_b", Fraction(1, 8), positive=True)
+cells = Symbol("cells", r"2^b", 4, integer=True, positive=True)
+"""Cells of a quantiser: two to the number of bits."""
+distortion = Symbol("normal_distortion", r"D_b", Fraction(1, 8), positive=True)
 """Mean squared error of the best quantiser with 2^b cells on a standard normal number."""
+one_bit_error = Symbol("one_bit_error", r"e_1(x)", Fraction(1, 9), nonnegative=True)
+"""Relative error of the same vector with one bit an entry, and the same kind of scale."""
+centroid_ratio = Symbol("centroid_ratio", r"\varrho", Fraction(7, 2), positive=True)
+"""The outermost centroid over the innermost positive one."""
 smallest_entry = Symbol("smallest_entry", r"\min_i\lvert x_i\rvert", Fraction(1, 2), nonnegative=True)
 """Least magnitude of an entry."""
 
@@ -103,7 +108,7 @@ PROJECTION_DEFECT = Quantity(
     "largest difference from one, over all outcomes, of the inner product of the output with x over the squared norm",
 )
 LARGEST_ERROR = Quantity(
-    "largest_error",
+    "worst_draw_error",
     r"\max_D\frac{\lVert C(x)-x\rVert^2}{\lVert x\rVert^2}",
     "relative squared error of the worst outcome",
 )
@@ -172,7 +177,6 @@ FITTED_SCALE = Hypothesis(
     lambda compressor: compressor.scale != "norm",
 )
 ONE_BIT = Hypothesis("one_bit_codes", "Codes have one bit.", lambda compressor: compressor.width == 1)
-SINGLE_BIT = Hypothesis("single_bit", "There is one bit: two cells.", Eq(width, 1))
+SINGLE_BIT = Hypothesis("single_bit", "There is one bit: two cells.", Eq(cells, 2))
 TWO_SPARSE = Hypothesis("two_sparse", "Exactly two entries are not zero, and their magnitudes differ.", _two_sizes)
 SEVERAL_ENTRIES = Hypothesis("several_entries", "The vector has two entries or more.", Ge(n, 2))
-UNPADDED = Hypothesis("unpadded", "The number of entries is a power of two, so that nothing is padded.", Eq(d, n))

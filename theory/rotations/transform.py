@@ -5,7 +5,6 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing
-from commbounds.theory.flashcomm.terms import width
 from commbounds.theory.hypotheses import NO_ZERO_ENTRIES, NONZERO
 from commbounds.theory.quantities import index_bits, n
 from commbounds.theory.rotations.terms import (
@@ -23,6 +22,7 @@ from commbounds.theory.rotations.terms import (
     TAIL_CHANCE,
     TURBOQUANT_2025,
     TWO_RHTS_2026,
+    cells,
     d,
     spectrum,
     tail_at,
@@ -33,7 +33,7 @@ _SIGNS = "The signs are independent, so that E D_k D_l = [k = l]"
 
 HADAMARD: tuple[Claim, ...] = (
     Claim(
-        name="rotations.hadamard.norm",
+        name="rotations.randomised_hadamard.norm",
         title="The transform multiplies the squared norm by the padded length, exactly",
         relation=Eq(NORM_GROWTH, d),
         assumes=(NONZERO,),
@@ -43,7 +43,7 @@ HADAMARD: tuple[Claim, ...] = (
         ),
     ),
     Claim(
-        name="rotations.hadamard.inverse",
+        name="rotations.randomised_hadamard.inverse",
         title="The transform is its own inverse, up to the factor d",
         relation=Eq(RETURN_DEFECT, 0),
         assumes=(NONZERO,),
@@ -53,7 +53,7 @@ HADAMARD: tuple[Claim, ...] = (
         ),
     ),
     Claim(
-        name="rotations.hadamard.additions",
+        name="rotations.randomised_hadamard.additions",
         title="One transform takes d log2 d additions and subtractions, and nothing else",
         relation=Eq(ROTATION_ADDITIONS, d * index_bits(n)),
         source=derived("log2 d steps; each makes d/2 sums and d/2 differences."),
@@ -61,7 +61,7 @@ HADAMARD: tuple[Claim, ...] = (
         "a difference, as it overwrites one half first.",
     ),
     Claim(
-        name="rotations.hadamard.coordinate",
+        name="rotations.randomised_hadamard.coordinate",
         title="Every rotated entry has the mean square ||x||^2, whatever x is",
         relation=Eq(COORDINATE_SQUARE, 1),
         kind=Kind.EXPECTED,
@@ -69,7 +69,7 @@ HADAMARD: tuple[Claim, ...] = (
         source=derived(f"{_SIGNS}: E (sum_k H_jk D_k x_k)^2 = sum_k H_jk^2 x_k^2."),
     ),
     Claim(
-        name="rotations.hadamard.correlation",
+        name="rotations.randomised_hadamard.correlation",
         title="Rotated entries are correlated as the transform of the squares says",
         relation=Eq(CORRELATION, spectrum),
         kind=Kind.EXPECTED,
@@ -83,7 +83,7 @@ HADAMARD: tuple[Claim, ...] = (
         "entries are the same up to sign.",
     ),
     Claim(
-        name="rotations.hadamard.uncorrelated",
+        name="rotations.randomised_hadamard.uncorrelated",
         title="The rotation makes entries that are uncorrelated",
         relation=Eq(CORRELATION, 0),
         kind=Kind.EXPECTED,
@@ -96,11 +96,12 @@ HADAMARD: tuple[Claim, ...] = (
             "rotation.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
-        corrected_by="rotations.hadamard.correlation",
+        corrected_by="rotations.randomised_hadamard.correlation",
         extremal="one nonzero entry: every two rotated entries are equal up to sign",
+        note="They are where all magnitudes are equal, and nothing is padded.",
     ),
     Claim(
-        name="rotations.hadamard.peak",
+        name="rotations.randomised_hadamard.peak",
         title="Some rotated entry is as large as ||x||_1 with probability 2 d/2^n",
         relation=Eq(PEAK_CHANCE, 2 * d / 2**n),
         kind=Kind.LAW,
@@ -114,7 +115,7 @@ HADAMARD: tuple[Claim, ...] = (
         "nothing is padded, that entry is then the only one.",
     ),
     Claim(
-        name="rotations.hadamard.tail",
+        name="rotations.randomised_hadamard.tail",
         title="Some rotated entry reaches t ||x|| with probability 2 d exp(-t^2/2) at most",
         relation=Le(TAIL_CHANCE, 2 * d * sp.exp(-(tail_at**2) / 2)),
         kind=Kind.LAW,
@@ -131,19 +132,19 @@ HADAMARD: tuple[Claim, ...] = (
     ),
 )
 
-_ASYMPTOTIC = sp.sqrt(3) * sp.pi / 2 * sp.Integer(4) ** (-width)
+_ASYMPTOTIC = sp.sqrt(3) * sp.pi / (2 * cells**2)
 
 LLOYD_MAX: tuple[Claim, ...] = (
     Claim(
-        name="rotations.lloydmax.one_bit",
+        name="rotations.lloyd_max.one_bit",
         title="One bit for a normal number leaves the mean squared error 1 - 2/pi",
         relation=Eq(DISTORTION, 1 - 2 / sp.pi),
         assumes=(SINGLE_BIT,),
         source=derived("c = E |X| = sqrt(2/pi), and the error is 1 - c^2."),
-        axis="width",
+        axis="cells",
     ),
     Claim(
-        name="rotations.lloydmax.bound",
+        name="rotations.lloyd_max.bound",
         title="b bits for a normal number leave at most sqrt(3) pi/2 4^-b",
         relation=Le(DISTORTION, _ASYMPTOTIC),
         source=TURBOQUANT_2025.second_hand(
@@ -154,34 +155,33 @@ LLOYD_MAX: tuple[Claim, ...] = (
         ),
         tightness=1,
         extremal="many bits: 0.53 of the bound for one bit, 0.69, 0.81, 0.89 for two to four, 0.9995 for twelve",
-        axis="width",
-        unpinned=(("width - 1 for width", "still true: it is weaker"),),
+        axis="cells",
         note="The constants that are quoted, 0.36, 0.117, 0.03 and 0.009 for one to four bits, are truncated: "
         "0.36338, 0.11748, 0.03455, 0.00950.",
     ),
     Claim(
-        name="rotations.lloydmax.shannon",
+        name="rotations.lloyd_max.shannon",
         title="No quantiser of b bits leaves less than 4^-b of a normal number's variance",
-        relation=Ge(DISTORTION, sp.Integer(4) ** (-width)),
+        relation=Ge(DISTORTION, 1 / cells**2),
         source=TURBOQUANT_2025.second_hand(
             "reported to be within a factor of about 2.7 of the information-theoretic limit",
             "The rate-distortion function of a normal number is log2(1/D)/2.",
         ),
         tightness=sp.pi / (4 * (sp.pi - 2)),
         extremal="one bit",
-        axis="width",
+        axis="cells",
     ),
     Claim(
-        name="rotations.lloydmax.stationary",
+        name="rotations.lloyd_max.stationary",
         title="Every centroid is the mean of its cell",
         relation=Eq(CENTROID_GAP, 0),
         source=derived(
             "The condition of Lloyd and Max; for a log-concave density it has one solution (Fleischer 1964)."
         ),
-        axis="width",
+        axis="cells",
     ),
     Claim(
-        name="rotations.lloydmax.published",
+        name="rotations.lloyd_max.published",
         title="EDEN's table, of 16 digits, holds the optimal centroids to seven of them",
         relation=Le(CENTROID_ERROR, sp.Rational(1, 10**7)),
         source=EDEN_CODE.official_code(
@@ -191,21 +191,20 @@ LLOYD_MAX: tuple[Claim, ...] = (
             reading="That they are good to seven digits: the source calls them optimal.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
-        corrected_by="rotations.lloydmax.published_digits",
+        corrected_by="rotations.lloyd_max.published_digits",
         extremal="eight bits: 4.601871059539151 for 4.6035356",
-        axis="width",
+        axis="cells",
         note="As if Lloyd's iteration was stopped early, which gains little a step where there are many cells. Little "
         "is lost: the scale follows from the centroids that are used.",
     ),
     Claim(
-        name="rotations.lloydmax.published_digits",
+        name="rotations.lloyd_max.published_digits",
         title="The outermost centroid of EDEN's table is off by 3.7e-4 at most, relatively",
         relation=Le(CENTROID_ERROR, sp.Rational(37, 10**5)),
         source=EDEN_CODE.official_code(
             "torch/quantization_constants.py: the largest of opt_hn_centroids for 1 to 8 bits",
             "Compared with Newton's method.",
         ),
-        axis="width",
-        unpinned=(),
+        axis="cells",
     ),
 )

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from commbounds.compressors.base import Exact
 from commbounds.compressors.rotations import DRIVE, lloyd_max
+from commbounds.theory import claims
 from commbounds.verify.compressor_run import CompressorRun, exact_array
 from commbounds.verify.defects import SignDefect
+from commbounds.verify.experiment import bound_at
 from commbounds.verify.kernel_law import Outcomes, kernel_law
-from commbounds.verify.measures import Measure, Reading, simplified, symbol_values
+from commbounds.verify.measures import Distortion, Measure, Reading, exact_values, simplified, symbol_values
 
 Array = NDArray[Any]
 
@@ -149,6 +151,15 @@ class RotatedBits(Measure):
         return int(sent.size) if same and sent.size == message.bits else -1
 
 
+def shrinking(variance: str) -> Distortion:
+    """Relative error of the compressor over 1 + omega, omega from the book."""
+
+    def gain(c: Any, size: int) -> Exact:
+        return 1 / (1 + bound_at(claims()[variance], {**exact_values(c, (Fraction(1),)), "n": size}))
+
+    return Distortion(gain=gain)
+
+
 # --- values of the symbols --------------------------------------------------------------------------------------------
 
 
@@ -168,4 +179,25 @@ def with_smallest(run: CompressorRun) -> dict[str, Any]:
 def with_distortion(run: CompressorRun) -> dict[str, Any]:
     """With the distortion of the quantiser."""
     value = lloyd_max(run.c.width).distortion
-    return {**run.once(symbol_values), "distortion": Fraction(value) if run.exact else value}
+    return {**run.once(symbol_values), "normal_distortion": Fraction(value) if run.exact else value}
+
+
+def with_ratio(run: CompressorRun) -> dict[str, Any]:
+    """With the outermost centroid over the innermost positive one."""
+    c = lloyd_max(run.c.width).centroids
+    value = Fraction(c[-1]) / Fraction(c[len(c) // 2])
+    return {**run.once(symbol_values), "centroid_ratio": value if run.exact else float(value)}
+
+
+def with_one_bit(run: CompressorRun) -> dict[str, Any]:
+    """With the error of one bit on the same input."""
+    other = CompressorRun(replace(run.c, width=1), run.x)
+    if run.exact:
+        return {**run.once(symbol_values), "one_bit_error": Distortion().exact(other) if any(run.x) else Fraction(0)}
+    reading = Distortion().read(other) if run.x.any() else None
+    return {**run.once(symbol_values), "one_bit_error": 0.0 if reading is None else reading.value + reading.slack}
+
+
+def with_cells(run: CompressorRun) -> dict[str, Any]:
+    """With the number of cells of the quantiser."""
+    return {**run.once(symbol_values), "cells": 2**run.c.width}

@@ -13,6 +13,8 @@ SETUPS: Mapping[str, Setups] = {
     "DRIVE": lambda cls, n: [cls(), cls("biased")],
     "EDEN": lambda cls, n: [cls(1), cls(2), cls(3, "biased"), cls(2, "norm")],
     "EDEN unbiased": lambda cls, n: [cls(width) for width in _WIDTHS],
+    "EDEN biased": lambda cls, n: [cls(width, "biased") for width in _WIDTHS],
+    "EDEN two": lambda cls, n: [cls(2), cls(2, "biased")],
     "EDEN norm": lambda cls, n: [cls(width, "norm") for width in _WIDTHS],
     "EDEN one": lambda cls, n: [cls(1), cls(1, "biased")],
     "RotatedDithering": lambda cls, n: [cls(levels) for levels in (1, 2, 3)],

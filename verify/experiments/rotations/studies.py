@@ -22,8 +22,12 @@ from commbounds.verify.experiments.rotations.measures import (
     RotatedBits,
     projection_gap,
     relative_error,
+    shrinking,
+    with_cells,
     with_distortion,
     with_minor,
+    with_one_bit,
+    with_ratio,
     with_smallest,
 )
 from commbounds.verify.experiments.rotations.transforms import QUANTISER, TRANSFORM
@@ -41,6 +45,15 @@ def _grid(level: int) -> Iterator[Any]:
 
 
 _SMALL = replace(VECTORS, grid=_grid, shapes=((2,), (3,), (4,)))
+
+
+def _uneven(_level: int) -> Iterator[Any]:
+    """One large entry, and one or two that are small."""
+    for x in ((1, 1), (3, 1), (20, 1), (50, 1), (50, -1, 1), (1, 1, 1, 1)):
+        yield tuple(Fraction(v) for v in x)
+
+
+_UNEVEN = replace(_SMALL, grid=_uneven)
 _LEAST: dict[str, Any] = {"domain": _SMALL}
 
 
@@ -54,9 +67,9 @@ def _two_equal(_c: Any, n: int) -> Array | None:
     return np.array([0.0, 1.0, 0.0, -1.0][: max(2, min(n, 4))]) if n in (8,) else np.ones(2) if n == 2 else None
 
 
-def _two_of_four(c: Any, n: int) -> Array | None:
-    """The vector whose rotation is (2, -2, 0, 0) in some order: of four entries, whatever is asked for."""
-    return np.array([0.0, 1.0, 0.0, 1.0]) if n == 8 and c.levels == 1 else None
+def _two_equal_one_bit(c: Any, n: int) -> Array | None:
+    """Two equal entries, for one bit."""
+    return _two_equal(c, n) if c.width == 1 else None
 
 
 def _one_more(_c: Any, n: int) -> Array | None:
@@ -89,6 +102,7 @@ def _drive() -> list[CompressorStudy]:
         bind(p + "wire_padded", name, worst=_one_more, **_BITS),
         bind(p + "sign_symmetry", name, measure=_SIGN, **_LEAST),
         bind(p + "scale_equivariance", name, measure=_SCALE, **_LEAST),
+        bind(p + "idempotence", name, **_LEAST),
     ]
 
 
@@ -98,11 +112,15 @@ def _eden() -> list[CompressorStudy]:
         bind(p + "unbiased", name, "unbiased", **_LEAST),
         bind(p + "projection", name, "unbiased", measure=_PROJECTION, **_LEAST),
         bind(p + "one_bit", name, "one", measure=DistanceToDRIVE(), **_LEAST),
+        bind(p + "contraction", name, "biased", values=with_ratio, worst=_two_equal_one_bit, **_LEAST),
+        bind(p + "more_bits", name, "two", values=with_one_bit, domain=_UNEVEN),
         bind(p + "one_sparse", name, **_LEAST),
         bind(p + "error_uniform", name, "unbiased", values=with_distortion, **_LEAST),
-        bind(p + "norm_uniform", name, "norm", **_LEAST),
+        bind(p + "norm_uniform", name, "norm", values=with_cells, **_LEAST),
         bind(p + "wire", name, **_BITS),
+        bind(p + "sign_symmetry", name, measure=_SIGN, **_LEAST),
         bind(p + "scale_equivariance", name, measure=_SCALE, **_LEAST),
+        bind(p + "idempotence", name, **_LEAST),
     ]
 
 
@@ -110,11 +128,14 @@ def _dithering() -> list[CompressorStudy]:
     p, name = "rotations.rotateddithering.", "RotatedDithering"
     return [
         bind(p + "unbiased", name, **_LEAST),
+        bind(p + "variance_printed", name, tested="bound", **_LEAST),
         bind(p + "variance", name, tested="bound", **_LEAST),
-        bind(p + "variance_sharper", name, tested="bound", **_LEAST),
         bind(p + "one_sparse", name, **_LEAST),
         # of 16 codes a ninth more takes another bit
         bind(p + "wire", name, setups=lambda cls, n: [cls(levels) for levels in (1, 3, 15)], **_BITS),
+        bind(p + "shrunk_contraction", name, measure=shrinking(p + "variance"), **_LEAST),
+        bind(p + "sign_symmetry", name, measure=_SIGN, **_LEAST),
+        bind(p + "idempotence", name, **_LEAST),
         bind(p + "scale_equivariance", name, measure=_SCALE, **_LEAST),
     ]
 
@@ -124,10 +145,12 @@ def _sketch() -> list[CompressorStudy]:
     return [
         bind(p + "unbiased", name, **_LEAST),
         bind(p + "variance", name, **_LEAST),
+        bind(p + "shrunk_contraction", name, measure=shrinking(p + "variance"), **_LEAST),
         bind(p + "variance_unpadded", name, **_LEAST),
         bind(p + "entry_variance", name, measure=EntryVariance(), values=with_smallest, **_LEAST),
         bind(p + "wire", name, **_BITS),
         bind(p + "sign_symmetry", name, measure=_SIGN, **_LEAST),
+        bind(p + "idempotence", name, **_LEAST),
         bind(p + "scale_equivariance", name, measure=_SCALE, **_LEAST),
     ]
 

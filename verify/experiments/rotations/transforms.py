@@ -16,7 +16,7 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.study import Case, Outcome, Study, over
 
 Array = NDArray[Any]
-_H, _ROTATE = "rotations.hadamard.", "randomised_hadamard"
+_H, _ROTATE = "rotations.randomised_hadamard.", "randomised_hadamard"
 
 # --- the transform ---------------------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ TRANSFORM = (
 
 # --- the quantiser of a normal number --------------------------------------------------------------------------------
 
-_L, _LLOYD = "rotations.lloydmax.", "lloyd_max"
+_L, _LLOYD = "rotations.lloyd_max.", "lloyd_max"
 
 PUBLISHED = {
     1: 0.7978845608028654,
@@ -207,7 +207,7 @@ def _bits(most: int) -> Any:
 def _distortion(quantiser: Any, case: Case) -> Outcome:
     """The mean squared error by quadrature, from the centroids and boundaries alone."""
     width = case.settings["width"]
-    return Outcome(case.once(_by_quadrature, quantiser)[0], {"width": width}, 1e-11 * 4.0**-width)
+    return Outcome(case.once(_by_quadrature, quantiser)[0], {"cells": 2**width}, 1e-11 * 4.0**-width)
 
 
 def _by_quadrature(quantiser: Any, case: Case) -> tuple[float, float]:
@@ -230,13 +230,13 @@ def _by_quadrature(quantiser: Any, case: Case) -> tuple[float, float]:
 def _stationary(quantiser: Any, case: Case) -> Outcome:
     width = case.settings["width"]
     # the mean of a cell is a difference of values of the density over a mass of 2^-width or so
-    return Outcome(case.once(_by_quadrature, quantiser)[1], {"width": width}, 64 * 2.0**-52 * 4.0**width)
+    return Outcome(case.once(_by_quadrature, quantiser)[1], {"cells": 2**width}, 64 * 2.0**-52 * 4.0**width)
 
 
 def _published(quantiser: Any, case: Case) -> Outcome:
     width = case.settings["width"]
     mine = quantiser(width).centroids[-1]
-    return Outcome(abs(PUBLISHED[width] - mine) / mine, {"width": width}, 1e-14)
+    return Outcome(abs(PUBLISHED[width] - mine) / mine, {"cells": 2**width}, 1e-14)
 
 
 def _one(*_: Any) -> Iterator[Case]:
@@ -248,7 +248,7 @@ def _twelve(_budget: Budget) -> Iterator[Case]:
 
 
 def _curve(label: str, most: int = 12) -> Any:
-    return [over("width", label, [Case({"width": width}) for width in range(1, most + 1)])]
+    return [over("cells", label, [Case({"width": width}) for width in range(1, most + 1)])]
 
 
 QUANTISER = (
