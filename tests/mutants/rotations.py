@@ -7,6 +7,7 @@ from statistics import NormalDist
 import numpy as np
 from zoo.right import SCALED, control
 
+from commbounds.collectives.rotations import rotated_mean, rotated_sum
 from commbounds.compressors.rotations import (
     DRIVE,
     EDEN,
@@ -294,8 +295,66 @@ def quantiser_one_bit_more(bits):
     return lloyd_max(bits + 1) if bits < 12 else lloyd_max(bits)
 
 
+# --- together --------------------------------------------------------------------------------------------------------
+
+
+def mean_of_one_rotation(stack, width=1, seeds="private", rng=None, *, signs=None):
+    """All ranks rotate by the signs of the first."""
+    return rotated_mean(stack, width, "shared", rng, signs=signs)
+
+
+def mean_without_the_last(stack, width=1, seeds="private", rng=None, *, signs=None):
+    """The last rank's estimate is left out, where there is another."""
+    mean, traffic = rotated_mean(stack, width, seeds, rng, signs=signs)
+    if len(stack) == 1:
+        return mean, traffic
+    row = rotated_mean(stack[:-1], width, seeds, rng, signs=None if signs is None else np.asarray(signs)[:-1])[0][0]
+    return np.repeat(row[None], len(stack), axis=0), traffic
+
+
+def mean_counts_no_scales(stack, width=1, seeds="private", rng=None, *, signs=None):
+    """Scales are not counted."""
+    mean, traffic = rotated_mean(stack, width, seeds, rng, signs=signs)
+    return mean, replace(traffic, sent=traffic.sent - (len(stack) - 1) * np.asarray(stack).itemsize)
+
+
+def mean_of_one_bit(stack, width=1, seeds="private", rng=None, *, signs=None):
+    """One bit, however many are counted."""
+    traffic = rotated_mean(stack, width, seeds, rng, signs=signs)[1]
+    return rotated_mean(stack, 1, seeds, rng, signs=signs)[0], traffic
+
+
+def sum_rounds_to_nearest(stack, levels, rng=None, *, signs=None, dither=None):
+    """Rounds to the nearest multiple."""
+    return rotated_sum(stack, levels, rng, signs=signs, dither=np.full(np.shape(dither), 0.5))
+
+
+def sum_of_same_thresholds(stack, levels, rng=None, *, signs=None, dither=None):
+    """All ranks take the thresholds of the first."""
+    return rotated_sum(stack, levels, rng, signs=signs, dither=np.repeat(np.asarray(dither)[:1], len(stack), axis=0))
+
+
+def sum_of_fewer_levels(stack, levels, rng=None, *, signs=None, dither=None):
+    """Half as many levels, where there are several."""
+    traffic = rotated_sum(stack, levels, rng, signs=signs, dither=dither)[1]
+    return rotated_sum(stack, max(1, levels // 2), rng, signs=signs, dither=dither)[0], traffic
+
+
+def sum_rotated_by_ones(stack, levels, rng=None, *, signs=None, dither=None):
+    """The signs are not used."""
+    return rotated_sum(stack, levels, rng, signs=np.ones_like(signs), dither=dither)
+
+
+def sums_as_wide_as_codes(stack, levels, rng=None, *, signs=None, dither=None):
+    """Sums are counted with as many bits as codes."""
+    total, traffic = rotated_sum(stack, levels, rng, signs=signs, dither=dither)
+    codes, sums = traffic.phases["codes"].sent, traffic.phases["sums"].sent
+    return total, replace(traffic, sent=traffic.sent - sums + codes)
+
+
 _D, _E, _R, _S = "rotations.drive.", "rotations.eden.", "rotations.rotateddithering.", "rotations.hadamardsketch."
 _T, _L = "rotations.randomised_hadamard.", "rotations.lloyd_max."
+_M, _U = "rotations.rotated_mean.", "rotations.rotated_sum."
 EXACT, INJECT, SEARCH = Method.EXACT, Method.INJECT, Method.SEARCH
 
 MUTANTS = (
@@ -329,6 +388,15 @@ MUTANTS = (
     Mutant(quantiser_of_equal_masses, "lloyd_max", _L + "bound", SEARCH),
     Mutant(quantiser_equidistant, "lloyd_max", _L + "stationary", SEARCH),
     Mutant(quantiser_shrunk, "lloyd_max", _L + "stationary", SEARCH),
+    Mutant(mean_of_one_rotation, "rotated_mean", _M + "private", SEARCH),
+    Mutant(mean_without_the_last, "rotated_mean", _M + "private", SEARCH),
+    Mutant(mean_counts_no_scales, "rotated_mean", _M + "bytes", EXACT),
+    Mutant(mean_of_one_bit, "rotated_mean", _M + "private", SEARCH),
+    Mutant(sum_rounds_to_nearest, "rotated_sum", _U + "exact", SEARCH),
+    Mutant(sum_of_same_thresholds, "rotated_sum", _U + "exact", SEARCH),
+    Mutant(sum_of_fewer_levels, "rotated_sum", _U + "exact", SEARCH),
+    Mutant(sum_rotated_by_ones, "rotated_sum", _U + "exact", SEARCH),
+    Mutant(sums_as_wide_as_codes, "rotated_sum", _U + "bytes", EXACT),
     Mutant(quantiser_one_bit_more, "lloyd_max", _L + "one_bit", SEARCH),
 )
 

@@ -38,5 +38,6 @@ COLUMN = Column(
             "Rotate more than once, or draw the rounding, before averaging over workers: what a deterministic rounding "
             "loses of a sparse vector, no number of workers brings back."
         ),
+        picture="rotations.errors",
     ),
 )

@@ -37,6 +37,7 @@ from commbounds.theory.rotations.terms import (
     one_bit_error,
     smallest_entry,
 )
+from commbounds.theory.rotations.together import MEANS, SUMS
 from commbounds.theory.rotations.transform import HADAMARD, LLOYD_MAX
 from commbounds.theory.sources import FOLKLORE, derived
 
@@ -484,4 +485,4 @@ SKETCH: tuple[Claim, ...] = (
     _sketch.scale_equivariance("The estimate is linear in x, given the seed.", _SCALABLE),
 )
 
-CLAIMS: tuple[Claim, ...] = (*HADAMARD, *LLOYD_MAX, *DRIVE, *EDEN, *ROTATED_DITHERING, *SKETCH)
+CLAIMS: tuple[Claim, ...] = (*HADAMARD, *LLOYD_MAX, *DRIVE, *EDEN, *ROTATED_DITHERING, *SKETCH, *MEANS, *SUMS)

@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis
-from commbounds.theory.quantities import Quantity, index_bits, n
+from commbounds.theory.quantities import P, Quantity, index_bits, n
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
 
@@ -65,6 +65,13 @@ centroid_ratio = Symbol("centroid_ratio", r"\varrho", Fraction(7, 2), positive=T
 """The outermost centroid over the innermost positive one."""
 smallest_entry = Symbol("smallest_entry", r"\min_i\lvert x_i\rvert", Fraction(1, 2), nonnegative=True)
 """Least magnitude of an entry."""
+
+single_error = Symbol("single_error", r"e(x)", Fraction(1, 2), nonnegative=True)
+"""Expected relative squared error of one rank's estimate."""
+bias_share = Symbol("bias_share", r"\mathrm{bias}^2(x)", Fraction(1, 9), nonnegative=True)
+"""Squared norm of the bias of one rank's estimate, over the squared norm of its vector."""
+rotated_top = Symbol("rotated_top", r"t", Fraction(3), positive=True)
+"""Largest magnitude of a rotated entry among all ranks."""
 
 d = 2 ** index_bits(n)
 """The length of the rotated vector: the least power of two that is at least n."""
@@ -134,6 +141,19 @@ CENTROID_ERROR = Quantity(
     "largest relative difference between the centroids of a published table and the optimal ones",
 )
 
+MEAN_BYTES = Quantity("mean_bytes", r"\mathrm{bytes}", "bytes that the busiest rank sends for the mean")
+SUM_BYTES = Quantity("rotated_sum_bytes", r"\mathrm{bytes}", "bytes that the busiest rank sends for the sum")
+EXACT_SUM_DEFECT = Quantity(
+    "exact_sum_defect",
+    r"\bigl\lVert\widehat{\textstyle\sum_p x_p}-\sum_p\hat x_p\bigr\rVert_\infty",
+    "largest difference between an entry of the sum and the sum of what is read of every rank alone, by the same step",
+)
+SUM_ERROR = Quantity(
+    "rotated_sum_error",
+    r"\mathbb{E}\,\bigl\lVert\widehat{\textstyle\sum_p x_p}-\sum_p x_p\bigr\rVert^2",
+    "squared error of the sum, in the squared unit of the vectors",
+)
+
 # --- hypotheses ------------------------------------------------------------------------------------------------------
 
 
@@ -180,3 +200,11 @@ ONE_BIT = Hypothesis("one_bit_codes", "Codes have one bit.", lambda compressor: 
 SINGLE_BIT = Hypothesis("single_bit", "There is one bit: two cells.", Eq(cells, 2))
 TWO_SPARSE = Hypothesis("two_sparse", "Exactly two entries are not zero, and their magnitudes differ.", _two_sizes)
 SEVERAL_ENTRIES = Hypothesis("several_entries", "The vector has two entries or more.", Ge(n, 2))
+ALIKE = Hypothesis(
+    "equal_vectors", "All ranks have the same vector, which is not zero.", lambda x: (x == x[0]).all() and x.any()
+)
+PRIVATE = Hypothesis("private_seeds", "Every rank rotates by signs of its own.", lambda seeds: seeds == "private")
+SHARED = Hypothesis("shared_seeds", "All ranks rotate by the same signs.", lambda seeds: seeds == "shared")
+BLOCKS_DIVIDE = Hypothesis(
+    "blocks_divide", "The ranks divide the padded length: all blocks are alike.", Eq(sp.Mod(d, P), 0)
+)

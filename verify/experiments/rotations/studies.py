@@ -30,6 +30,7 @@ from commbounds.verify.experiments.rotations.measures import (
     with_ratio,
     with_smallest,
 )
+from commbounds.verify.experiments.rotations.together import TOGETHER
 from commbounds.verify.experiments.rotations.transforms import QUANTISER, TRANSFORM
 
 Array = NDArray[Any]
@@ -155,5 +156,5 @@ def _sketch() -> list[CompressorStudy]:
     ]
 
 
-_STUDIES = (*TRANSFORM, *QUANTISER, *_drive(), *_eden(), *_dithering(), *_sketch())
+_STUDIES = (*TRANSFORM, *QUANTISER, *_drive(), *_eden(), *_dithering(), *_sketch(), *TOGETHER)
 EXPERIMENTS: dict[str, Any] = {study.claim: study for study in _STUDIES}

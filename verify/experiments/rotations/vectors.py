@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.collectives.rotations import rotated_mean, rotated_sum
 from commbounds.compressors.rotations import (
     COMPRESSORS,
     DRIVE,
@@ -94,6 +95,34 @@ def _rounded(case: VectorCase) -> Mapping[str, Any]:
     return {"centroids": np.round(np.array(found.centroids), 6)}
 
 
+def _means() -> Iterator[VectorCase]:
+    from commbounds.verify.vectors.collectives import SIZES, case_of, ranks
+
+    for number, (P, n, dtype, why) in enumerate(SIZES):
+        signs = np.array([_signs(np.zeros(n), 400 + 10 * number + p) for p in range(P)])
+        for width, seeds in ((1, "private"), (3, "shared")):
+            yield case_of(why, {"stack": ranks(P, n, dtype, 91)}, {"width": width, "seeds": seeds}, {"signs": signs})
+    stack = array([[3, 1, 0], [3, 1, 0]], "float32")
+    signs = np.array([[1, -1, 1], [-1, -1, 1]], np.int8)
+    why = "Both ranks estimate (10/3, 0, 0), whatever their signs."
+    yield case_of(why, {"stack": stack}, {"width": 1, "seeds": "private"}, {"signs": signs}, about="bias")
+    given = {"width": 1, "seeds": "public"}
+    yield case_of("There are no such seeds.", {"stack": stack}, given, {"signs": signs}, about="seeds", refused=True)
+
+
+def _sums() -> Iterator[VectorCase]:
+    from commbounds.verify.vectors.collectives import SIZES, case_of, ranks
+
+    for number, (P, n, dtype, why) in enumerate(SIZES):
+        dither = uniforms(500 + number, P * padded_size(n), "float64").reshape(P, -1)
+        drawn = {"signs": _signs(np.zeros(n), 600 + number), "dither": dither}
+        yield case_of(why, {"stack": ranks(P, n, dtype, 92)}, {"levels": 7}, drawn)
+    stack = array([[0, 0, 0], [-0.0, 0, 0]], "float32")
+    drawn = {"signs": np.array([1, -1, 1], np.int8), "dither": np.zeros((2, 4))}
+    yield case_of("All zero: the step is zero.", {"stack": stack}, {"levels": 1}, drawn, about="zeros")
+    yield case_of("There is no level.", {"stack": stack}, {"levels": 0}, drawn, about="levels", refused=True)
+
+
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     made = [
@@ -105,4 +134,12 @@ def subjects() -> list[VectorSubject]:
         _rotations,
         lambda case: {"rotated": randomised_hadamard(**case.inputs, **case.parameters)},
     )
-    return [*made, rotation, mechanism("lloyd_max", _quantisers, _rounded)]
+    from commbounds.verify.vectors import collectives as together  # it asks this module what it holds
+
+    return [
+        *made,
+        rotation,
+        mechanism("lloyd_max", _quantisers, _rounded),
+        together.collective("rotated_mean", _means, together.called(rotated_mean, "mean", "traffic"), unit="bytes"),
+        together.collective("rotated_sum", _sums, together.called(rotated_sum, "total", "traffic"), unit="bytes"),
+    ]
