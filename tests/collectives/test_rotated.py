@@ -8,6 +8,7 @@ from naive import rotations as naive
 
 from commbounds.collectives.ranks import ThreadWorld
 from commbounds.collectives.rotations import rotated_mean, rotated_sum
+from commbounds.compressors.rotations import lloyd_max
 from commbounds.verify.experiments.rotations.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
@@ -27,9 +28,12 @@ def test_the_mean_is_that_of_the_twin(seeds):
     rng = np.random.default_rng(5)
     stack, signs = rng.integers(-5, 6, (4, 6)).astype(np.float64), rng.choice((-1, 1), (4, 6))
     rows = signs if seeds == "private" else np.repeat(signs[:1], 4, axis=0)
-    expected = np.mean(
-        [[float(v) for v in naive.drive(x, s)[2]] for x, s in zip(stack.tolist(), rows.tolist(), strict=True)], axis=0
-    )
+    quantiser = lloyd_max(1)
+    estimates = [
+        naive.eden(x, row, quantiser.centroids, quantiser.boundaries)[2]
+        for x, row in zip(stack.tolist(), rows.tolist(), strict=True)
+    ]
+    expected = np.mean([[float(v) for v in estimate] for estimate in estimates], axis=0)
     mean, traffic = rotated_mean(stack, 1, seeds, signs=signs)
     assert np.allclose(mean, expected, rtol=0, atol=1e-13)
     assert (mean == mean[0]).all()
@@ -48,11 +52,10 @@ def test_the_sum_keeps_its_mean_and_stays_within_a_step_an_entry():
     draws = [rotated_sum(stack, 4, rng, signs=signs)[0][0] for _ in range(400)]
     y = np.array([[float(v) for v in naive.rotated(x, signs.tolist())] for x in stack.tolist()])
     step = np.abs(y).max() / 4
-    for total in draws:
-        # every rank's rotated entry moves by less than a step, and D H/d takes no entry further than the largest of these
+    for total in draws:  # d rotated entries of a rank move by less than a step each, and D H/d averages them
         assert np.abs(total - stack.sum(axis=0)).max() < 3 * step
-    # by Hoeffding's inequality: 400 means of 24 roundings of at most a step each, over sqrt(8) once more rotated back
-    room = 3 * step * math.sqrt(math.log(2 * 8 / 1e-9) / (2 * 400)) * 2
+    # Hoeffding's inequality: the mean of 400 sums of 24 independent roundings, each in a range of step/8
+    room = step / 8 / 400 * math.sqrt(400 * 24 * math.log(2 * 8 / 1e-9) / 2)
     assert np.abs(np.mean(draws, axis=0) - stack.sum(axis=0)).max() < room
 
 

@@ -169,7 +169,7 @@ def _rotation_fits(x: Any) -> bool:
     if top == 0.0:
         return True
     padded = 1 << (x.size - 1).bit_length()
-    return padded * float((abs(x.astype(np.float64)) / top).sum()) * top <= float(np.finfo(x.dtype).max)
+    return bool(padded * float((abs(x.astype(np.float64)) / top).sum()) * top <= float(np.finfo(x.dtype).max))
 
 
 ROTATION_FITS = Hypothesis(
@@ -206,5 +206,5 @@ ALIKE = Hypothesis(
 PRIVATE = Hypothesis("private_seeds", "Every rank rotates by signs of its own.", lambda seeds: seeds == "private")
 SHARED = Hypothesis("shared_seeds", "All ranks rotate by the same signs.", lambda seeds: seeds == "shared")
 BLOCKS_DIVIDE = Hypothesis(
-    "blocks_divide", "The ranks divide the padded length: all blocks are alike.", Eq(sp.Mod(d, P), 0)
+    "padded_blocks_divide", "The ranks divide the padded length: all blocks are alike.", Eq(sp.Mod(d, P), 0)
 )

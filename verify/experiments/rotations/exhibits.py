@@ -51,7 +51,7 @@ def _errors(_budget: str, _seed: int) -> Exhibit:
     return Exhibit(
         "rotations.errors",
         "Sparse vectors err by more than the uniform rotation's constants; and two bits by more than one",
-        "Expected squared error over all signs of the Hadamard rotation, relative. Left: k equal entries at the first of "
+        "Expected relative squared error over all signs of the Hadamard rotation. Left: k equal entries, the first of "
         "64 places. Right: two entries (1, r), the unbiased scale.",
         (
             Panel("Equal entries", "nonzero entries k", "relative error", tuple(left)),

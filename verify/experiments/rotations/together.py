@@ -131,7 +131,8 @@ def _read(case: Case, dither: Array) -> list[Fraction]:
             below = math.floor(v / step)
             total[j] += step * (below + (Fraction(u) < v / step - below))
     return [
-        int(sign) * sum(int(h) * v for h, v in zip(H[i], total, strict=True)) / len(H) for i, sign in enumerate(signs)
+        int(sign) * sum((int(h) * v for h, v in zip(H[i], total, strict=True)), Fraction(0)) / len(H)
+        for i, sign in enumerate(signs)
     ]
 
 

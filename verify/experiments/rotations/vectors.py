@@ -36,9 +36,9 @@ SETTINGS: tuple[Setting, ...] = (
     (EDEN(2), "float32", _SMALL, (*BAD, "largest")),
     (EDEN(4, "norm"), "float32", ("ordinary", "ties", "long"), ()),
     (EDEN(3, "biased"), "float64", ("ordinary", "ties"), ()),
-    (RotatedDithering(1), "float32", _SMALL, BAD),
+    (RotatedDithering(1), "float32", (*_SMALL, "largest"), BAD),
     (RotatedDithering(5), "float64", ("ordinary", "ties"), ()),
-    (HadamardSketch(1), "float32", _SMALL, BAD),
+    (HadamardSketch(1), "float32", (*_SMALL, "largest"), BAD),
     (HadamardSketch(4), "float64", ("ordinary", "ties"), ()),
 )
 
