@@ -37,6 +37,7 @@ COLUMNS = (
     "dropcompute",
     "flashcomm",
     "blockformats",
+    "rotations",
 )
 """The table of contents."""
 
