@@ -38,6 +38,7 @@ COLUMNS = (
     "flashcomm",
     "blockformats",
     "rotations",
+    "lowcomm",
 )
 """The table of contents."""
 
