@@ -36,6 +36,8 @@ COLUMNS = (
     "packetloss",
     "dropcompute",
     "flashcomm",
+    "blockformats",
+    "rotations",
     "lowcomm",
 )
 """The table of contents."""
