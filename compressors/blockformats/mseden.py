@@ -183,7 +183,8 @@ class MSEden(Compressor):
                 read += [Fraction(0)] * self.dim
                 continue
             levels = [_nearest_exact(6 * abs(v) / top) * (-1 if v < 0 else 1) for v in y]
-            scale = sum(v * v for v in y) / sum(v * q for v, q in zip(y, levels, strict=True))
+            square = sum((v * v for v in y), Fraction(0))
+            scale = square / sum((v * q for v, q in zip(y, levels, strict=True)), Fraction(0))
             back = _exact_hadamard([scale * q for q in levels])
             read += [v * s for v, s in zip(back, signs, strict=True)]
         return tuple(read[: len(entries)])
@@ -205,7 +206,8 @@ class MSEden(Compressor):
 
 
 def _exact_hadamard(values: list[Fraction]) -> list[Fraction]:
-    dim, half, out = len(values), 1, list(values)
+    out: list[Fraction] = list(values)
+    dim, half = len(values), 1
     while half < dim:
         for start in range(0, dim, 2 * half):
             for i in range(start, start + half):
