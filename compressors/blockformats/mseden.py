@@ -148,13 +148,16 @@ class MSEden(Compressor):
     def decompress(self, message: Rotated) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_kind("message", message, Rotated)
-        codes = message.codes.astype(np.int64)
-        values = np.copysign(_E2M1.table[np.abs(codes)], codes) * np.repeat(message.scales.astype(np.float64), self.dim)
-        with np.errstate(over="ignore"):
-            _hadamard(values, self.dim)
-        values *= np.tile(message.signs.astype(np.float64), message.scales.size)
+        codes, scales = message.codes.astype(np.int64), message.scales.astype(np.float64)
+        # relative to a power of two next to the largest scale, so that nothing overflows on the way
+        power = int(np.frexp(scales.max())[1])
+        values = np.copysign(_E2M1.table[np.abs(codes)], codes) * np.repeat(np.ldexp(scales, -power), self.dim)
+        _hadamard(values, self.dim)
+        values *= np.tile(message.signs.astype(np.float64), scales.size)
         largest = float(np.finfo(message.dtype).max)
-        read: Array = np.clip(values[: message.shape[0]], -largest, largest).astype(message.dtype)
+        with np.errstate(over="ignore"):
+            values = np.ldexp(values[: message.shape[0]], power)
+        read: Array = np.clip(values, -largest, largest).astype(message.dtype)
         return read
 
     def law(self, x: Sequence[Any]) -> Law:

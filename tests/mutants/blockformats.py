@@ -106,7 +106,7 @@ class ScalesFree(Microscaling):
         return _ScalesFree(**vars(super().compress(x)))
 
 
-class NearestInstead(StochasticMicroscaling):
+class NearestElementInstead(StochasticMicroscaling):
     """Rounds to nearest."""
 
     def compress_with(self, x, uniforms):
@@ -155,7 +155,7 @@ class ScalesUp(NVFP4):
         object.__setattr__(self, "scale", "up")
 
 
-class SubnormalScalesLost(NVFP4):
+class SmallScalesFlushed(NVFP4):
     """Has no scales below the smallest normal one."""
 
     def decompress(self, message):
@@ -319,13 +319,13 @@ MUTANTS = (
     Mutant(SmallestLost, "Microscaling", _M + "drift_uniform", EXACT),
     Mutant(FinerOfLarge, "Microscaling", _M + "scale_equivariance", EXACT),
     Mutant(ScalesFree, "Microscaling", _M + "wire", EXACT),
-    Mutant(NearestInstead, "StochasticMicroscaling", _S + "unbiased", EXACT),
+    Mutant(NearestElementInstead, "StochasticMicroscaling", _S + "unbiased", EXACT),
     Mutant(FloorInstead, "StochasticMicroscaling", _S + "unbiased", EXACT),
     Mutant(SquaredUniforms, "StochasticMicroscaling", _S + "variance", EXACT),
     Mutant(ClippedThreeQuarters, "StochasticMicroscaling", _S + "unbiased", EXACT),
     Mutant(CoarseScales, "NVFP4", _N + "maximum", EXACT),
     Mutant(ScalesUp, "NVFP4", _N + "maximum", EXACT),
-    Mutant(SubnormalScalesLost, "NVFP4", _N + "lost_blocks", SEARCH),
+    Mutant(SmallScalesFlushed, "NVFP4", _N + "lost_blocks", SEARCH),
     Mutant(LastBlockLost, "NVFP4", _N + "maximum", EXACT),
     Mutant(TensorFree, "NVFP4", _N + "wire", SEARCH),
     Mutant(NearestOfFour, "StochasticNVFP4", "blockformats.stochastic_nvfp4.unbiased", EXACT),
