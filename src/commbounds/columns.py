@@ -30,6 +30,7 @@ COLUMNS = (
     "arctopk",
     "majority",
     "feedback",
+    "variance_reduced",
     "moshpit",
     "gossip",
     "packetloss",

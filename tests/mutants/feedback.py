@@ -299,6 +299,8 @@ MUTANTS = (
     Mutant(SwapsTheMemories, _SGD, "feedback.ef21.strongly_convex_workers", SEARCH),
     Mutant(ShortensTheStep, _SGD, "feedback.ef21.rate_share", SEARCH),
     Mutant(HalvesTheMemories, _SGD, "feedback.ef14.rate_share", SEARCH),
+    Mutant(ShortensTheStep, _SGD, "feedback.ef21.rate_share_workers", SEARCH),
+    Mutant(HalvesTheMemories, _SGD, "feedback.ef14.rate_share_workers", SEARCH),
     Mutant(ForgetsTheEstimate, _SGD, "feedback.ef21.rate", SEARCH),
     Mutant(ForgetsTheWorkers, _SGD, "feedback.ef14.telescoping", SEARCH),
     Mutant(FirstWorkerDecides, _SGD, "feedback.arc.single_node", EXACT),

@@ -64,6 +64,10 @@ def _mode() -> Any:
     digits = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
     aten = torch.ops.aten
 
+    @cache
+    def draws(func: Any) -> bool:
+        return torch.Tag.nondeterministic_seeded in func.tags
+
     class GivenTensors(TorchDispatchMode):  # type: ignore[misc]
         def __init__(self, pool: Pool) -> None:
             super().__init__()
@@ -71,7 +75,7 @@ def _mode() -> Any:
 
         def __torch_dispatch__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
             options = kwargs or {}
-            if torch.Tag.nondeterministic_seeded not in func.tags:
+            if not draws(func):
                 return func(*args, **options)
             generator = options.get("generator")
             source = torch.default_generator if generator is None else generator
