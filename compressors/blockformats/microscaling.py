@@ -56,7 +56,7 @@ def _nearest(x, block, exponents, gain, table, codes):  # type: ignore[no-untype
     # a scaled by powers of two is exact; half-way between two elements the even code, beyond the last the last
     last = table.size - 1
     for i in range(x.size):
-        a = math.ldexp(abs(np.float64(x[i])), -np.int64(exponents[i // block])) * gain  # type: ignore[arg-type]
+        a = math.ldexp(abs(np.float64(x[i])), -int(exponents[i // block])) * gain
         code, above = 0, last + 1
         while above - code > 1:
             middle = (code + above) // 2
@@ -75,7 +75,7 @@ def _stochastic(x, block, exponents, gain, table, uniforms, codes):  # type: ign
     # up iff the uniform is below the share of the gap; beyond the last element the last
     last = table.size - 1
     for i in range(x.size):
-        a = math.ldexp(abs(np.float64(x[i])), -np.int64(exponents[i // block])) * gain  # type: ignore[arg-type]
+        a = math.ldexp(abs(np.float64(x[i])), -int(exponents[i // block])) * gain
         code, above = 0, last + 1
         while above - code > 1:
             middle = (code + above) // 2
@@ -92,7 +92,7 @@ def _stochastic(x, block, exponents, gain, table, uniforms, codes):  # type: ign
 def _values(codes, block, exponents, table, largest, out):  # type: ignore[no-untyped-def]
     for i in range(codes.size):
         code = np.int64(codes[i])
-        value = min(math.ldexp(table[abs(code)], np.int64(exponents[i // block])), largest)  # type: ignore[arg-type]
+        value = min(math.ldexp(table[abs(code)], int(exponents[i // block])), largest)
         out[i] = -value if code < 0 else value
 
 

@@ -148,13 +148,16 @@ class MSEden(Compressor):
     def decompress(self, message: Rotated) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_kind("message", message, Rotated)
-        codes = message.codes.astype(np.int64)
-        values = np.copysign(_E2M1.table[np.abs(codes)], codes) * np.repeat(message.scales.astype(np.float64), self.dim)
-        with np.errstate(over="ignore"):
-            _hadamard(values, self.dim)
-        values *= np.tile(message.signs.astype(np.float64), message.scales.size)
+        codes, scales = message.codes.astype(np.int64), message.scales.astype(np.float64)
+        # relative to a power of two next to the largest scale, so that nothing overflows on the way
+        power = int(np.frexp(scales.max())[1])
+        values = np.copysign(_E2M1.table[np.abs(codes)], codes) * np.repeat(np.ldexp(scales, -power), self.dim)
+        _hadamard(values, self.dim)
+        values *= np.tile(message.signs.astype(np.float64), scales.size)
         largest = float(np.finfo(message.dtype).max)
-        read: Array = np.clip(values[: message.shape[0]], -largest, largest).astype(message.dtype)
+        with np.errstate(over="ignore"):
+            values = np.ldexp(values[: message.shape[0]], power)
+        read: Array = np.clip(values, -largest, largest).astype(message.dtype)
         return read
 
     def law(self, x: Sequence[Any]) -> Law:
@@ -183,7 +186,8 @@ class MSEden(Compressor):
                 read += [Fraction(0)] * self.dim
                 continue
             levels = [_nearest_exact(6 * abs(v) / top) * (-1 if v < 0 else 1) for v in y]
-            scale = sum(v * v for v in y) / sum(v * q for v, q in zip(y, levels, strict=True))
+            square = sum((v * v for v in y), Fraction(0))
+            scale = square / sum((v * q for v, q in zip(y, levels, strict=True)), Fraction(0))
             back = _exact_hadamard([scale * q for q in levels])
             read += [v * s for v, s in zip(back, signs, strict=True)]
         return tuple(read[: len(entries)])
@@ -205,7 +209,8 @@ class MSEden(Compressor):
 
 
 def _exact_hadamard(values: list[Fraction]) -> list[Fraction]:
-    dim, half, out = len(values), 1, list(values)
+    out: list[Fraction] = list(values)
+    dim, half = len(values), 1
     while half < dim:
         for start in range(0, dim, 2 * half):
             for i in range(start, start + half):

@@ -124,8 +124,8 @@ class NVFP4(Compressor):
     Examples
     --------
     >>> import numpy as np
-    >>> NVFP4(block=2)(np.array([2688.0, 450.0, 5.0, -2.0]))
-    array([2688.,  448.,    5.,   -2.])
+    >>> NVFP4(block=2)(np.array([2688.0, 450.0, 5.0, -2.0])).tolist()
+    [2688.0, 448.0, 4.875, -1.625]
     """
 
     block: int = 16
@@ -231,8 +231,8 @@ class StochasticNVFP4(NVFP4):
     Examples
     --------
     >>> import numpy as np
-    >>> StochasticNVFP4()(np.array([6.0, -2.0, 0.5]), np.random.default_rng(0))
-    array([ 6. , -2. ,  0.5])
+    >>> StochasticNVFP4()(np.array([2688.0, -896.0, 224.0]), np.random.default_rng(0))
+    array([2688., -896.,  224.])
     """
 
     randomised = True

@@ -27,7 +27,7 @@ def _towards_zero(c, x, message):
     return replace(message, codes=(message.codes - np.sign(message.codes) * above).astype(np.int8))
 
 
-class Truncated(Microscaling):
+class ElementsTruncated(Microscaling):
     """Rounds towards zero."""
 
     def compress(self, x, rng=None):
@@ -58,7 +58,7 @@ class AlwaysDoubled(Microscaling):
         return Fraction(0) if self.scale in ("rceil", "ceil") else super().limit
 
 
-class BlocksShifted(Microscaling):
+class BlockScalesShifted(Microscaling):
     """Takes the scales of the blocks one entry further on."""
 
     def compress(self, x, rng=None):
@@ -67,7 +67,7 @@ class BlocksShifted(Microscaling):
         return replace(message, exponents=shifted.exponents)
 
 
-class Unsigned(Microscaling):
+class ElementsUnsigned(Microscaling):
     """Drops the signs."""
 
     def decompress(self, message):
@@ -93,34 +93,34 @@ class FinerOfLarge(Microscaling):
 
 
 @dataclass(frozen=True, eq=False)
-class _ScalesFree(Blocks):
+class _BlockScalesFree(Blocks):
     @property
     def bits(self):
         return int(self.codes.size * self.width)
 
 
-class ScalesFree(Microscaling):
+class BlockScalesFree(Microscaling):
     """Does not count the scales."""
 
     def compress(self, x, rng=None):
-        return _ScalesFree(**vars(super().compress(x)))
+        return _BlockScalesFree(**vars(super().compress(x)))
 
 
-class NearestInstead(StochasticMicroscaling):
+class NearestElementInstead(StochasticMicroscaling):
     """Rounds to nearest."""
 
     def compress_with(self, x, uniforms):
         return super().compress_with(x, np.full_like(uniforms, 0.5))
 
 
-class FloorInstead(StochasticMicroscaling):
+class ElementsFloored(StochasticMicroscaling):
     """Rounds towards zero."""
 
     def compress_with(self, x, uniforms):
         return super().compress_with(x, np.full_like(uniforms, 1 - np.finfo(uniforms.dtype).epsneg))
 
 
-class SquaredUniforms(StochasticMicroscaling):
+class ElementUniformsSquared(StochasticMicroscaling):
     """Squares its uniforms."""
 
     def compress_with(self, x, uniforms):
@@ -136,18 +136,18 @@ class ClippedThreeQuarters(StochasticMicroscaling):
         return StochasticMicroscaling(self.element, self.block, "floor").compress_with(x, uniforms)
 
 
-class CoarseScales(NVFP4):
+class BlockScalesCoarse(NVFP4):
     """Takes scales that are powers of two alone."""
 
     def _message(self, x, draw):
         message = super()._message(x, draw)
         rounded = replace(message, scales=message.scales // 8 * 8)
         again = replace(self)
-        codes = super(CoarseScales, again)._message(x, draw).codes
+        codes = super(BlockScalesCoarse, again)._message(x, draw).codes
         return replace(rounded, codes=codes)
 
 
-class ScalesUp(NVFP4):
+class BlockScalesUp(NVFP4):
     """Always rounds scales up."""
 
     def __post_init__(self):
@@ -155,14 +155,14 @@ class ScalesUp(NVFP4):
         object.__setattr__(self, "scale", "up")
 
 
-class SubnormalScalesLost(NVFP4):
+class SmallScalesFlushed(NVFP4):
     """Has no scales below the smallest normal one."""
 
     def decompress(self, message):
         return super().decompress(replace(message, scales=np.where(message.scales < 8, 0, message.scales).astype("u1")))
 
 
-class LastBlockLost(NVFP4):
+class LastFourBitBlockLost(NVFP4):
     """Reads zeros in a last block that is not full."""
 
     def decompress(self, message):
@@ -173,17 +173,17 @@ class LastBlockLost(NVFP4):
 
 
 @dataclass(frozen=True, eq=False)
-class _TensorFree(ScaledBlocks):
+class _TensorScaleFree(ScaledBlocks):
     @property
     def bits(self):
         return int(4 * self.codes.size + 8 * self.scales.size)
 
 
-class TensorFree(NVFP4):
+class TensorScaleFree(NVFP4):
     """Does not count the tensor's scale."""
 
     def compress(self, x, rng=None):
-        return _TensorFree(**vars(super().compress(x)))
+        return _TensorScaleFree(**vars(super().compress(x)))
 
 
 class NearestOfFour(StochasticNVFP4):
@@ -203,7 +203,7 @@ class ClipsAtFive(StochasticNVFP4):
         return [(Fraction(1), Fraction(4))] if level > 4 else super()._elements_exact(level)
 
 
-class NotRescaled(MSEden):
+class EdenNotRescaled(MSEden):
     """Reads with the scale of the largest entry."""
 
     def _message(self, x, signs):
@@ -215,7 +215,7 @@ class NotRescaled(MSEden):
         return tuple(v * Fraction(9, 10) for v in super().exact_output(entries, signs))
 
 
-class SignsForgotten(MSEden):
+class EdenSignsForgotten(MSEden):
     """Does not undo the signs."""
 
     def exact_output(self, entries, signs):
@@ -227,7 +227,7 @@ class SignsForgotten(MSEden):
 # --- sums --------------------------------------------------------------------------------------------------------
 
 
-def last_rank_ignored(stack, quantiser, schedule="ring", rng=None, *, uniforms=None):
+def last_block_sender_ignored(stack, quantiser, schedule="ring", rng=None, *, uniforms=None):
     """The last of several ranks adds zeros."""
     given = np.array(stack)
     if len(given) > 1:
@@ -276,7 +276,7 @@ def one_bit_spare(stack, width=4, block=32, rounding="nearest", rng=None, *, sum
     return homomorphic_allreduce(stack, width, block, rounding, rng, sum_width=less, **drawn)
 
 
-def exponents_free(stack, *more, **given):
+def shared_exponents_free(stack, *more, **given):
     """Exponents are not counted."""
     sums, traffic = homomorphic_allreduce(stack, *more, **given)
     return sums, replace(traffic, sent=traffic.sent - traffic.phases["exponents"].sent)
@@ -310,29 +310,29 @@ _SUM, _CODES = "requantised_allreduce", "homomorphic_allreduce"
 EXACT, SEARCH = Method.EXACT, Method.SEARCH
 
 MUTANTS = (
-    Mutant(Truncated, "Microscaling", _M + "contraction", EXACT),
+    Mutant(ElementsTruncated, "Microscaling", _M + "contraction", EXACT),
     Mutant(NeverClips, "Microscaling", _M + "contraction", SEARCH),
     Mutant(ClipsAnyway, "Microscaling", _M + "maximum_unclipped", EXACT),
     Mutant(AlwaysDoubled, "Microscaling", _M + "idempotence", EXACT),
-    Mutant(BlocksShifted, "Microscaling", _M + "maximum", EXACT),
-    Mutant(Unsigned, "Microscaling", _M + "sign_symmetry", EXACT),
+    Mutant(BlockScalesShifted, "Microscaling", _M + "maximum", EXACT),
+    Mutant(ElementsUnsigned, "Microscaling", _M + "sign_symmetry", EXACT),
     Mutant(SmallestLost, "Microscaling", _M + "drift_uniform", EXACT),
     Mutant(FinerOfLarge, "Microscaling", _M + "scale_equivariance", EXACT),
-    Mutant(ScalesFree, "Microscaling", _M + "wire", EXACT),
-    Mutant(NearestInstead, "StochasticMicroscaling", _S + "unbiased", EXACT),
-    Mutant(FloorInstead, "StochasticMicroscaling", _S + "unbiased", EXACT),
-    Mutant(SquaredUniforms, "StochasticMicroscaling", _S + "variance", EXACT),
+    Mutant(BlockScalesFree, "Microscaling", _M + "wire", EXACT),
+    Mutant(NearestElementInstead, "StochasticMicroscaling", _S + "unbiased", EXACT),
+    Mutant(ElementsFloored, "StochasticMicroscaling", _S + "unbiased", EXACT),
+    Mutant(ElementUniformsSquared, "StochasticMicroscaling", _S + "variance", EXACT),
     Mutant(ClippedThreeQuarters, "StochasticMicroscaling", _S + "unbiased", EXACT),
-    Mutant(CoarseScales, "NVFP4", _N + "maximum", EXACT),
-    Mutant(ScalesUp, "NVFP4", _N + "maximum", EXACT),
-    Mutant(SubnormalScalesLost, "NVFP4", _N + "lost_blocks", SEARCH),
-    Mutant(LastBlockLost, "NVFP4", _N + "maximum", EXACT),
-    Mutant(TensorFree, "NVFP4", _N + "wire", SEARCH),
+    Mutant(BlockScalesCoarse, "NVFP4", _N + "maximum", EXACT),
+    Mutant(BlockScalesUp, "NVFP4", _N + "maximum", EXACT),
+    Mutant(SmallScalesFlushed, "NVFP4", _N + "lost_blocks", SEARCH),
+    Mutant(LastFourBitBlockLost, "NVFP4", _N + "maximum", EXACT),
+    Mutant(TensorScaleFree, "NVFP4", _N + "wire", SEARCH),
     Mutant(NearestOfFour, "StochasticNVFP4", "blockformats.stochastic_nvfp4.unbiased", EXACT),
     Mutant(ClipsAtFive, "StochasticNVFP4", "blockformats.stochastic_nvfp4.bias", EXACT),
-    Mutant(NotRescaled, "MSEden", "blockformats.mseden.projection", EXACT),
-    Mutant(SignsForgotten, "MSEden", "blockformats.mseden.projection", EXACT),
-    Mutant(last_rank_ignored, _SUM, _R + "unbiased", EXACT),
+    Mutant(EdenNotRescaled, "MSEden", "blockformats.mseden.projection", EXACT),
+    Mutant(EdenSignsForgotten, "MSEden", "blockformats.mseden.projection", EXACT),
+    Mutant(last_block_sender_ignored, _SUM, _R + "unbiased", EXACT),
     Mutant(elements_counted_as_bytes, _SUM, _R + "bytes", EXACT),
     Mutant(one_scale_a_vector, _SUM, _R + "bits_an_entry_of_whole_blocks", EXACT),
     Mutant(direct_rounds_the_ring, _SUM, _R + "direct_error", SEARCH),
@@ -340,7 +340,7 @@ MUTANTS = (
     Mutant(clips_a_quarter, _CODES, _H + "sums", EXACT),
     Mutant(sums_in_the_bits_of_codes, _CODES, _H + "sums", EXACT),
     Mutant(one_bit_spare, _CODES, _H + "sum_bits", EXACT),
-    Mutant(exponents_free, _CODES, _H + "bytes", EXACT),
+    Mutant(shared_exponents_free, _CODES, _H + "bytes", EXACT),
     Mutant(nearest_rounds_up, _CODES, _H + "error", EXACT),
     Mutant(orders_ignored, _CODES, _C + "equal", EXACT),
     Mutant(orders_shared, _CODES, _C + "independent", EXACT),

@@ -25,7 +25,7 @@ def _scales(_budget: str, _seed: int) -> Exhibit:
     lengths = [1, 2, 3, 4, 6, 8, 9, 12, 16, 24, 32, 48, 64]
     x = [float(n) for n in lengths]
     worst = (
-        Line("floor, the specification", x, _bound(_M + "contraction", lengths), "bound"),
+        Line("floor, the specification", x, _bound(_M + "contraction", lengths), "exact"),
         Line("even", x, _bound(_M + "contraction_even", lengths)),
         Line("rceil: nothing is clipped", x, _bound(_M + "contraction_rceil", lengths)),
         Line("ceil, or doubled", x, _bound(_M + "contraction_wide", lengths)),
