@@ -11,6 +11,7 @@ _WIDTHS = (1, 2, 4)
 
 SETUPS: Mapping[str, Setups] = {
     "DRIVE": lambda cls, n: [cls(), cls("biased")],
+    "DRIVE biased": lambda cls, n: [cls("biased")],
     "EDEN": lambda cls, n: [cls(1), cls(2), cls(3, "biased"), cls(2, "norm")],
     "EDEN unbiased": lambda cls, n: [cls(width) for width in _WIDTHS],
     "EDEN biased": lambda cls, n: [cls(width, "biased") for width in (1, 3)],
