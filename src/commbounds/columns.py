@@ -30,12 +30,15 @@ COLUMNS = (
     "arctopk",
     "majority",
     "feedback",
+    "variance_reduced",
     "moshpit",
     "gossip",
     "packetloss",
     "dropcompute",
     "flashcomm",
+    "blockformats",
     "rotations",
+    "lowcomm",
 )
 """The table of contents."""
 
