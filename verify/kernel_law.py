@@ -68,7 +68,7 @@ def kernel_law(compressor: Compressor, x: Array) -> Marginals | Outcomes | None:
     -------
     Marginals, Outcomes or None
         Marginals for elementwise kernels; Outcomes for deterministic ones (a single outcome), for Rand-K up to six
-        entries (all draws of Floyd's algorithm), for rotations up to five (all patterns of signs, and of entries kept),
+        entries (all draws of Floyd's algorithm), for rotations up to four (all patterns of signs, and of entries kept),
         for one uniform up to 8 entries (bisection), for a one-column sketch in the plane (quadrature over its angle,
         converged to rounding) and for a sketch of the smaller side's rank (one outcome, with probability one); None
         where the law cannot be read off.
@@ -98,7 +98,7 @@ def _all_draws(compressor: Any, x: Array) -> Outcomes | None:
 
 def _all_signs(compressor: Any, x: Array) -> Outcomes | None:
     """Outcomes of a rotation by all patterns of signs."""
-    if x.size >= _ENUMERABLE:
+    if x.size > _BISECTABLE // 2:
         return None
     patterns = np.array(list(itertools.product((1, -1), repeat=x.size)), np.int8)
     y = np.array([_restore(compressor, compressor.compress_with(x, signs)) for signs in patterns])

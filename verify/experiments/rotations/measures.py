@@ -194,8 +194,11 @@ def with_one_bit(run: CompressorRun) -> dict[str, Any]:
     other = CompressorRun(replace(run.c, width=1), run.x)
     if run.exact:
         return {**run.once(symbol_values), "one_bit_error": Distortion().exact(other) if any(run.x) else Fraction(0)}
-    reading = Distortion().read(other) if run.x.any() else None
-    return {**run.once(symbol_values), "one_bit_error": 0.0 if reading is None else reading.value + reading.slack}
+    if not run.x.any():
+        return {**run.once(symbol_values), "one_bit_error": 0.0}
+    reading = Distortion().read(other)
+    value = float(Distortion().draws(other, 100).mean()) if reading is None else reading.value + reading.slack
+    return {**run.once(symbol_values), "one_bit_error": value}
 
 
 def with_cells(run: CompressorRun) -> dict[str, Any]:

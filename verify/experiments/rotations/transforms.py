@@ -204,6 +204,9 @@ def _bits(most: int) -> Any:
     return lambda *_: (Case({"width": width}) for width in range(1, most + 1))
 
 
+_UP_TO_TWELVE, _UP_TO_EIGHT = _bits(12), _bits(8)
+
+
 def _distortion(quantiser: Any, case: Case) -> Outcome:
     """The mean squared error by quadrature, from the centroids and boundaries alone."""
     width = case.settings["width"]
@@ -253,9 +256,9 @@ def _curve(label: str, most: int = 12) -> Any:
 
 QUANTISER = (
     Study(_L + "one_bit", _LLOYD, _distortion, corpus=_one, curves=_curve("one bit", 1)),
-    Study(_L + "bound", _LLOYD, _distortion, corpus=_bits(12), extremal=_twelve, curves=_curve("by quadrature")),
-    Study(_L + "shannon", _LLOYD, _distortion, corpus=_bits(12), extremal=_one, curves=_curve("by quadrature")),
-    Study(_L + "stationary", _LLOYD, _stationary, corpus=_bits(8), curves=_curve("by quadrature", 8)),
-    Study(_L + "published", _LLOYD, _published, corpus=_bits(8), curves=_curve("outermost", 8)),
-    Study(_L + "published_digits", _LLOYD, _published, corpus=_bits(8), curves=_curve("outermost", 8)),
+    Study(_L + "bound", _LLOYD, _distortion, corpus=_UP_TO_TWELVE, extremal=_twelve, curves=_curve("by quadrature")),
+    Study(_L + "shannon", _LLOYD, _distortion, corpus=_UP_TO_TWELVE, extremal=_one, curves=_curve("by quadrature")),
+    Study(_L + "stationary", _LLOYD, _stationary, corpus=_UP_TO_EIGHT, curves=_curve("by quadrature", 8)),
+    Study(_L + "published", _LLOYD, _published, corpus=_UP_TO_EIGHT, curves=_curve("outermost", 8)),
+    Study(_L + "published_digits", _LLOYD, _published, corpus=_UP_TO_EIGHT, curves=_curve("outermost", 8)),
 )
