@@ -3,7 +3,7 @@
 from commbounds.compressors.blockformats.elements import ELEMENTS, Element
 from commbounds.compressors.blockformats.message import Blocks, ScaledBlocks
 from commbounds.compressors.blockformats.microscaling import Microscaling, StochasticMicroscaling
-from commbounds.compressors.blockformats.mseden import MSEden, Rotated
+from commbounds.compressors.blockformats.mseden import MSEden, RotatedBlocks
 from commbounds.compressors.blockformats.nvfp4 import NVFP4, StochasticNVFP4
 
 __all__ = [
@@ -14,7 +14,7 @@ __all__ = [
     "Element",
     "MSEden",
     "Microscaling",
-    "Rotated",
+    "RotatedBlocks",
     "ScaledBlocks",
     "StochasticMicroscaling",
     "StochasticNVFP4",

@@ -33,7 +33,7 @@ DIMS = (1, 4, 16, 64)
 
 
 @dataclass(frozen=True, eq=False)
-class Rotated(Message):
+class RotatedBlocks(Message):
     """Elements of the rotated groups, a scale for each, and the signs of the rotation.
 
     Parameters
@@ -132,22 +132,22 @@ class MSEden(Compressor):
             raise ValueError(f"dim must be one of {', '.join(map(str, DIMS))}, got {shown(self.dim)}")
         object.__setattr__(self, "dim", int(self.dim))
 
-    def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Rotated:
+    def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> RotatedBlocks:
         """The message for `x`; the signs are drawn from `rng`, which is required."""
         array = checked_array(x)
         signs = 2 * checked_rng(rng).integers(0, 2, self.dim, dtype=np.int8) - np.int8(1)
         return self._message(array, signs)
 
-    def compress_with(self, x: ArrayLike, signs: ArrayLike) -> Rotated:
+    def compress_with(self, x: ArrayLike, signs: ArrayLike) -> RotatedBlocks:
         """The message for `x` when the signs of the rotation are these: (dim,) of -1 and 1."""
         array, given = checked_array(x), np.asarray(signs)
         if given.dtype.kind not in "if" or given.shape != (self.dim,) or not np.isin(given, (-1, 1)).all():
             raise ValueError(f"signs must be {self.dim} numbers -1 or 1, got {shown(signs)}")
         return self._message(array, given.astype(np.int8))
 
-    def decompress(self, message: Rotated) -> Array:
+    def decompress(self, message: RotatedBlocks) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Rotated)
+        checked_kind("message", message, RotatedBlocks)
         codes, scales = message.codes.astype(np.int64), message.scales.astype(np.float64)
         # relative to a power of two next to the largest scale, so that nothing overflows on the way
         power = int(np.frexp(scales.max())[1])
@@ -192,7 +192,7 @@ class MSEden(Compressor):
             read += [v * s for v, s in zip(back, signs, strict=True)]
         return tuple(read[: len(entries)])
 
-    def _message(self, x: Array, signs: NDArray[np.int8]) -> Rotated:
+    def _message(self, x: Array, signs: NDArray[np.int8]) -> RotatedBlocks:
         groups = -(-x.size // self.dim)
         # relative to a power of two next to the largest entry, so that no square over- or underflows
         values = np.zeros(groups * self.dim)
@@ -205,7 +205,7 @@ class MSEden(Compressor):
         largest = float(np.finfo(x.dtype).max)
         with np.errstate(over="ignore"):
             stored = np.minimum(np.ldexp(scales, power), largest).astype(x.dtype)
-        return Rotated(x.shape, x.dtype, codes, stored, signs)
+        return RotatedBlocks(x.shape, x.dtype, codes, stored, signs)
 
 
 def _exact_hadamard(values: list[Fraction]) -> list[Fraction]:

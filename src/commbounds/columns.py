@@ -37,6 +37,8 @@ COLUMNS = (
     "dropcompute",
     "flashcomm",
     "blockformats",
+    "rotations",
+    "lowcomm",
 )
 """The table of contents."""
 

@@ -14,7 +14,6 @@ from commbounds.theory.blockformats.terms import (
     NORMAL_SCALES,
     NVIDIA_2025,
     PANFEROV_2026,
-    PROJECTION_DEFECT,
     SEVERAL_ENTRIES_ROTATED,
     SHORT_BLOCKS,
     TENSOR_FITS,
@@ -24,6 +23,7 @@ from commbounds.theory.blockformats.terms import (
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.hypotheses import NONZERO
 from commbounds.theory.quantities import BIAS, BITS, RELATIVE_ERROR, block, n
+from commbounds.theory.rotations.terms import PROJECTION_DEFECT
 from commbounds.theory.sources import derived
 
 B = ENTRIES_OF_BLOCK

@@ -105,11 +105,6 @@ LARGEST_LOST = Quantity(
     r"\max\{\tau_b: C(x)_b=0\}",
     "largest magnitude of a block that becomes zeros, over that of the whole vector",
 )
-PROJECTION_DEFECT = Quantity(
-    "projection_defect",
-    r"\max_D\left|\frac{\langle C(x),x\rangle}{\lVert x\rVert^2}-1\right|",
-    "how far the output's inner product with the input is from the input's squared norm, over that, at the worst signs",
-)
 WIRE_BYTES = Quantity("part_bytes", r"\max_p \mathrm{sent}_p", "bytes that the rank sends that sends most")
 PRICE = Quantity(
     "bits_an_entry",

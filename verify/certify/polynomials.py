@@ -253,8 +253,9 @@ class Polynomials:
 
     def degree(self, polynomial: Polynomial, symbols: Sequence[Any]) -> set[int]:
         """The degrees in some symbols that a polynomial's terms have."""
-        chosen = [WIDTH * i for i, atom in enumerate(self.generators) if atom in symbols]
-        return {sum(monomial >> i & (2**WIDTH - 1) for i in chosen) for monomial in polynomial.terms}
+        known = (self.generators[symbol].terms for symbol in symbols if symbol in self.generators)
+        digits = sum((2**WIDTH - 1) * unit for terms in known for unit in terms)
+        return {(monomial & digits) % (2**WIDTH - 1) for monomial in polynomial.terms}  # 2^16 is 1: digits are summed
 
 
 def _exponents(e: Any) -> list[tuple[int, Any]]:

@@ -18,7 +18,7 @@ from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.random_words import SINGLE, intercepted
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.conformance.subject import Codec
-from commbounds.verify.conformance.torch_words import Drawn, answered
+from commbounds.verify.conformance.torch_words import Drawn, answered, prepare
 from commbounds.verify.marginals import Reader, StepLaws, step_laws
 
 _PROBES = 6
@@ -279,5 +279,6 @@ def _with_words(
             return subject.outside.intercepted(x, seed, uniforms, spare)  # type: ignore[no-any-return]
         return answered(subject.roundtrip, x, seed, uniforms, spare)  # type: ignore[attr-defined]
 
+    prepare()
     y, drawn = bench.call(called, case.x.copy(), case.seed)
     return usable(y, case.x).astype(np.float64).ravel(), drawn

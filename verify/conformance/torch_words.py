@@ -46,6 +46,15 @@ def answered(
     return answer, Drawn(pool.drawn, pool.kinds, pool.refused)
 
 
+def prepare() -> None:
+    """Import what giving words to torch needs, if torch is loaded: seconds, which are no part of a call's time limit.
+
+    An alarm amid that import leaves half of it behind, and the next call begins it again.
+    """
+    if "torch" in sys.modules:
+        _mode()
+
+
 def given_tensors(pool: Pool) -> contextlib.AbstractContextManager[Any]:
     """While it is open, torch's uniform numbers come from the pool; nothing where torch is not loaded.
 
@@ -108,4 +117,6 @@ def _mode() -> Any:
                 return low + torch.floor((high - low) * self._uniforms(key, result, 53))
             return None
 
+    with GivenTensors(Pool(np.empty(0, np.uint64), 0)):
+        torch.empty(0)  # what is dispatched first imports much
     return GivenTensors
