@@ -37,9 +37,7 @@ COLUMN = Column(
         ),
         lesson=(
             "Round scales up where rounding is stochastic, and count on small entries being lost; of many ranks "
-            "sum in two steps "
-            "rather "
-            "than round a ring (`blockformats.requantised.ring_error`), or share the scale."
+            "sum in two steps rather than round a ring (`blockformats.requantised.ring_error`), or share the scale."
         ),
         picture="blockformats.scales",
     ),
