@@ -35,6 +35,7 @@ COLUMNS = (
     "packetloss",
     "dropcompute",
     "flashcomm",
+    "shipped",
 )
 """The table of contents."""
 
