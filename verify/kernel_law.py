@@ -17,7 +17,7 @@ from commbounds.verify.marginals import Marginals, kernel_marginals
 
 Array = NDArray[Any]
 _ENUMERABLE = 6
-_MOST_PICKS = 1 << 10
+_MOST_PICKS = 1 << 7
 """Sequences of places that are enumerated at most."""
 _BISECTABLE = 8
 _NEAR = 8
@@ -70,9 +70,10 @@ def kernel_law(compressor: Compressor, x: Array) -> Marginals | Outcomes | None:
     -------
     Marginals, Outcomes or None
         Marginals for elementwise kernels; Outcomes for deterministic ones (a single outcome), for Rand-K up to six
-        entries (all draws of Floyd's algorithm), for places drawn with replacement up to 2^10 sequences of them, for one uniform up to 8 entries (bisection), for a one-column
-        sketch in the plane (quadrature over its angle, converged to rounding) and for a sketch of the smaller side's
-        rank (one outcome, with probability one); None where the law cannot be read off.
+        entries (all draws of Floyd's algorithm), for places drawn with replacement up to 2^7 sequences of them, for one
+        uniform up to 8 entries (bisection), for a one-column sketch in the plane (quadrature over its angle, converged
+        to rounding) and for a sketch of the smaller side's rank (one outcome, with probability one); None where the
+        law cannot be read off.
     """
     if not compressor.randomised:
         return Outcomes(np.ones(1), compressor(x).astype(np.float64).reshape(1, -1))

@@ -21,8 +21,9 @@ class OneBit(Compressor):
 
     Notes
     -----
-    ||C(x) - x||^2 = ||x||^2 - ||C(x)||^2, at most (1 - 1/n) ||x||^2; equality where one entry is nonzero, and positive. The sum of the entries is kept. Means are sums in float64 over counts,
-    rounded to the dtype. n + 16 itemsize bits.
+    ||C(x) - x||^2 = ||x||^2 - ||C(x)||^2, at most (1 - 1/n) ||x||^2; equality where one entry is nonzero, and
+    positive. The sum of the entries is kept. Means are sums in float64 over counts, rounded to the dtype.
+    n + 16 itemsize bits.
 
     Examples
     --------

@@ -8,7 +8,8 @@ COLUMN = Column(
     "shipped",
     "Shipped: what GRACE, FL_PyTorch, BytePS and hivemind compress with",
     "Compressors of packages for distributed training that the other columns lack, as the packages' code has them, "
-    "with what that code says of itself. The code was read; papers were read in their abstracts, and are recalled beyond.",
+    "with what that code says of itself. The code was read; papers were read in their abstracts, and are recalled "
+    "beyond.",
     synopsis=Synopsis(
         found=(
             "Drawing with replacement makes BytePS' random-k biased, clipping makes TernGrad lose equal entries whole, "

@@ -39,6 +39,7 @@ from commbounds.theory.shipped.terms import (
     FLPYTORCH,
     FOLLOWS,
     GRACE,
+    NO_MORE_DRAWS,
     OVERWRITTEN,
     PRODUCTS_FIT,
     UNCLIPPED,
@@ -103,7 +104,7 @@ REPLACED: tuple[Claim, ...] = (
         title="Rand-K with replacement has Rand-K's error n/k - 1",
         relation=Le(RELATIVE_ERROR, n / k - 1),
         kind=Kind.EXPECTED,
-        assumes=(NONZERO, OVERWRITTEN, PRODUCTS_FIT),
+        assumes=(NONZERO, OVERWRITTEN, NO_MORE_DRAWS, PRODUCTS_FIT),
         source=FOLKLORE.recalled(
             "omega of Rand-K, whatever way indices are drawn",
             "n = k = 2: one of the two places is missed with probability 1/2 and one half of the error is left: 1/4.",

@@ -6,7 +6,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Kind, Le, Standing
 from commbounds.theory.hypotheses import NONZERO, NORM_FITS
-from commbounds.theory.quantities import BITS, RELATIVE_ERROR, index_bits, itembits, k, n, s
+from commbounds.theory.quantities import BITS, SECOND_MOMENT, index_bits, itembits, k, n, s
 from commbounds.theory.shipped.terms import FLPYTORCH, HIVEMIND
 
 _LEVELS = "compressVector, standard dithering: 1 + d (1 + ceil(log2 s))/32 floats, for levels 0 to s and a sign"
@@ -36,19 +36,18 @@ SIZES: tuple[Claim, ...] = (
     Claim(
         name="shipped.terngrad.variance_zero",
         title="TernGrad is unbiased with omega = 0",
-        relation=Le(RELATIVE_ERROR, 0),
+        relation=Le(SECOND_MOMENT, 1),
         kind=Kind.EXPECTED,
         assumes=(NONZERO,),
         source=FLPYTORCH.official_code(
-            "makeTernGrad: w = 0.0, where the docstring of Compressor has E|C(x) - x|^2 <= w |x|^2",
-            "x = (1, 1/2): the second entry is 0 or 1, off by 1/2: 1/4 over 5/4.",
+            "makeTernGrad: w = 0.0, where the docstring of Compressor has E|C(x)|^2 <= (w + 1) |x|^2",
+            "x = (2, 1): the second entry is 0 or 2, with probability 1/2 each: (4 + 2)/5.",
         ),
-        stands=Standing.HOLDS_AS_CORRECTED,
-        corrected_by="quantizers.terngrad.variance",
+        stands=Standing.REFUTED,
         tightness=sp.oo,
-        extremal="x = (2, 1): 1/5",
-        note="The general dithering says that its omega is still to be specified; a step size from w = 0 is that of "
-        "SGD without compression.",
+        extremal="x = (2, 1): 6/5; one entry sqrt(n) times as large as n - 1 equal ones: about sqrt(n)/2",
+        note="The variance is that of quantizers.terngrad.variance, (sqrt(n) - 1)/2. The code marks the omega of "
+        "dithering as still to be specified; a step size from w = 0 is that of SGD without compression.",
     ),
     Claim(
         name="shipped.terngrad.code_bits",

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from commbounds.theory.claim import Hypothesis, Le
-from commbounds.theory.quantities import Quantity, n
+from commbounds.theory.quantities import Quantity, k, n
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
 
@@ -161,6 +161,7 @@ ADDED = Hypothesis(
     "A place that is drawn twice counts twice: ReplacementRandK(k, added=True).",
     lambda compressor: compressor.added,
 )
+NO_MORE_DRAWS = Hypothesis("no_more_draws", "There are at most as many draws as entries.", Le(k, n))
 UNCLIPPED = Hypothesis("unclipped", "No entry exceeds the clipping bound in magnitude.", _unclipped)
 ALL_EQUAL = Hypothesis("all_equal", "All entries are equal, and not zero.", lambda x: x.any() and x.min() == x.max())
 ALL_ZERO = Hypothesis("all_zero", "All entries are zero.", lambda x: not x.any())

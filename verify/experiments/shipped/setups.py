@@ -24,12 +24,14 @@ SETUPS: Mapping[str, Setups] = {
     "ReplacementRandK added": lambda cls, n: [cls(k, added=True) for k in _draws(n)],
     "Lazy": lambda cls, n: [cls(keep) for keep in (Fraction(1, 2), Fraction(1, 3), Fraction(1))],
     "Atomic": lambda cls, n: [cls(budget) for budget in _budgets(n)],
-    "ClippedTernGrad": lambda cls, n: [cls(clip) for clip in (Fraction(5, 2), Fraction(1), Fraction(1, 2))],
+    "ClippedTernGrad": lambda cls, n: [
+        cls(clip) for clip in (Fraction(5, 2), Fraction(1), Fraction(1, 2), Fraction(8))
+    ],
     "OneBit": lambda cls, n: [cls()],
     "ThreeLC": lambda cls, n: [cls(sparsity) for sparsity in (Fraction(1), Fraction(3, 2), Fraction(7, 4))],
     "ThreeLC plain": lambda cls, n: [cls(sparsity, zero_run=False) for sparsity in (Fraction(1), Fraction(7, 4))],
-    "UniformBuckets": lambda cls, n: [cls(2, 6), cls(4, 1), cls(3, 2), cls()],
-    "QuantileBuckets": lambda cls, n: [cls(2), cls(3), cls()],
+    "UniformBuckets": lambda cls, n: [cls(2, 6), cls(4, 1), cls(3, 2)],
+    "QuantileBuckets": lambda cls, n: [cls(2), cls(3), cls(8)],
 }
 """Instances by compressor; a second word names a variant of it."""
 

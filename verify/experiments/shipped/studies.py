@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from commbounds.compressors import Compressor, Law, RandK
 from commbounds.compressors.base import Exact, merged_law
 from commbounds.verify.compressor_run import CompressorRun, exact_array
+from commbounds.verify.compressor_study import VECTORS, Domain
 from commbounds.verify.defects import IdempotenceDefect
 from commbounds.verify.experiments.binding import bind, ones, table
 from commbounds.verify.experiments.rounding_inputs import one_entry
@@ -154,12 +155,14 @@ def _composed_sweep(cls: Any, n: int) -> tuple[str, list[tuple[float, Any]]]:
 
 
 def _composed_spread(c: Any, x: Array) -> tuple[float, float]:
+    # nothing is sent, or some entries times the gain; wider, as all draws may be alike
     gain = x.size / c.k / float(c.keep)
-    return 0.0, max(1.0, (gain - 1.0) ** 2)
+    return -0.5, max(1.0, (gain - 1.0) ** 2) + 0.5
 
 
 def _all_or_nothing(c: Any, _x: Array) -> tuple[float, float]:
-    return min(1.0, (1.0 / float(c.keep) - 1.0) ** 2), max(1.0, (1.0 / float(c.keep) - 1.0) ** 2)
+    sent = (1.0 / float(c.keep) - 1.0) ** 2
+    return (sent, sent) if c.keep == 1 else (min(1.0, sent), max(1.0, sent))
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -255,15 +258,42 @@ def _median_at_the_top(c: Any, n: int) -> Array | None:
     return np.array([1.0, 1.0, -2.0], np.float32) if n == 3 and c.buckets == 2 else None
 
 
-def _equal_means(_c: Any, n: int) -> Array:
-    x = ones(_c, n).copy()
-    x[: n // 2] = -1.0
-    return x
+def _equal_means(_c: Any, n: int) -> Array | None:
+    return np.tile(np.array([1.0, 3.0, -1.0, -3.0], np.float32), n // 4) if n % 4 == 0 else None
 
 
-_TABLE_SETUPS: dict[str, Any] = {"setups": lambda cls, n: [cls(b) for b in (2, 3, 4, 5, 16, 256)], "sweep": None}
+# --- inputs for sizes -------------------------------------------------------------------------------------------------
+
+_COUNTS = (*range(1, 9), 15, 16, 29, 33, 60, 70, 71, 75, 76, 140, 141)
+"""Numbers of entries at which a byte, an index or a run of zeros takes one more, among others."""
+
+
+def _of_all_sizes(entries: tuple[int, ...], name: str) -> Domain:
+    """Vectors of all these sizes that repeat the entries."""
+
+    def exact(_level: int) -> Iterator[Any]:
+        for n in _COUNTS:
+            yield tuple(Fraction(entries[i % len(entries)]) for i in range(n))
+
+    def corpus(_sizes: tuple[int, ...], dtype: type) -> Iterator[tuple[str, Array]]:
+        for n in _COUNTS:
+            yield f"{name}, n = {n}", np.resize(np.array(entries, dtype), n)
+
+    return Domain(exact, corpus, VECTORS.cases, VECTORS.random, VECTORS.shapes)
+
+
+_SIZES, _ZEROS = _of_all_sizes((1, -2, 1, 1, 0, 3), "repeated"), _of_all_sizes((0,), "zeros")
+
+
+_WIRE: dict[str, Any] = {"domain": _SIZES, "injectable": False}
+_SHIPPED: dict[str, Any] = {"setups": lambda cls, n: [cls()], "sweep": None}
+_TABLES: dict[str, Any] = {
+    **_WIRE,
+    "setups": lambda cls, n: [cls(b) for b in (2, 3, 4, 5, 9, 16, 256)],
+    "sweep": None,
+}
 _ALPHA: dict[str, Any] = {"values": with_alpha}
-_COUNTED: dict[str, Any] = {"values": _with_entries}
+_COUNTED: dict[str, Any] = {**_WIRE, "values": _with_entries}
 _CAPTURED: dict[str, Any] = {"values": _with_captured}
 _MEAN_OF_EQUALS = IdempotenceDefect(rounding=2.0)
 _R, _L, _A, _C = "shipped.replacementrandk.", "shipped.lazy.", "shipped.atomic.", "shipped.clippedterngrad."
@@ -309,34 +339,33 @@ _COMPRESSORS = table(
     bind(_C + "unbiased_unclipped", "ClippedTernGrad", tested="entries"),
     *(bind(_C + s, "ClippedTernGrad") for s in ("equal_entries", "one_sparse")),
     bind(_C + "contraction", "ClippedTernGrad", **_ALPHA),
-    *(bind(_C + s, "ClippedTernGrad") for s in ("wire", "sign_symmetry", "scale_equivariance", "idempotence")),
+    *(bind(_C + s, "ClippedTernGrad") for s in ("sign_symmetry", "scale_equivariance", "idempotence")),
+    bind(_C + "wire", "ClippedTernGrad", **_WIRE),
     bind(_O + "error", "OneBit", **_CAPTURED),
     bind(_O + "contraction", "OneBit", worst=_one_positive),
     bind(_O + "contraction_halves", "OneBit", values=_with_larger, worst=_one_positive),
     bind(_O + "contraction_two", "OneBit", worst=_one_positive),
     bind(_O + "below_scaledsign", "OneBit", worst=_equal_means),
     bind(_O + "sum", "OneBit", measure=SumShift()),
-    *(
-        bind(_O + s, "OneBit")
-        for s in ("unbiased", "wire", "sign_symmetry", "sign_symmetry_zeros", "scale_equivariance")
-    ),
+    *(bind(_O + s, "OneBit") for s in ("unbiased", "sign_symmetry", "sign_symmetry_zeros", "scale_equivariance")),
+    bind(_O + "wire", "OneBit", **_WIRE),
     bind(_O + "idempotence", "OneBit", measure=_MEAN_OF_EQUALS),
     bind(_T + "entry_error", "ThreeLC", measure=EntryError(), worst=_half_entry),
     bind(_T + "contraction", "ThreeLC", worst=_halves),
     bind(_T + "contraction_any", "ThreeLC", worst=_halves),
-    bind(_T + "quartic", "ThreeLC", "plain"),
-    bind(_T + "zeros", "ThreeLC"),
-    bind(_T + "wire", "ThreeLC", worst=_no_zeros),
+    bind(_T + "quartic", "ThreeLC", "plain", **_WIRE),
+    bind(_T + "zeros", "ThreeLC", domain=_ZEROS, injectable=False),
+    bind(_T + "wire", "ThreeLC", worst=_no_zeros, **_WIRE),
     *(bind(_T + s, "ThreeLC") for s in ("unbiased", "sign_symmetry", "scale_equivariance")),
     *(bind(_T + s, "ThreeLC") for s in ("idempotence_one", "idempotence")),
     bind(_U + "error", "UniformBuckets", **_CAPTURED),
     bind(_U + "sum", "UniformBuckets", measure=SumShift()),
     bind(_U + "nonexpansive", "UniformBuckets", worst=_cancelling),
     bind(_U + "contraction", "UniformBuckets", **_ALPHA),
-    bind(_U + "range", "UniformBuckets", measure=WidthsOff(), worst=_outliers),
+    bind(_U + "range", "UniformBuckets", measure=WidthsOff(), worst=_outliers, **_SHIPPED),
     bind(_U + "unbiased", "UniformBuckets"),
-    bind(_U + "wire", "UniformBuckets", **_TABLE_SETUPS),
-    bind(_U + "ratio", "UniformBuckets"),
+    bind(_U + "wire", "UniformBuckets", **_TABLES),
+    bind(_U + "ratio", "UniformBuckets", **_WIRE, **_SHIPPED),
     *(bind(_U + s, "UniformBuckets") for s in ("sign_symmetry", "scale_equivariance", "idempotence")),
     bind(_Q + "error", "QuantileBuckets", **_CAPTURED),
     bind(_Q + "sum", "QuantileBuckets", measure=SumShift()),
@@ -344,14 +373,14 @@ _COMPRESSORS = table(
     bind(_Q + "lossless", "QuantileBuckets"),
     bind(_Q + "contraction", "QuantileBuckets", **_ALPHA),
     bind(_Q + "unbiased", "QuantileBuckets"),
-    bind(_Q + "wire", "QuantileBuckets", **_TABLE_SETUPS),
-    bind(_Q + "ratio", "QuantileBuckets"),
+    bind(_Q + "wire", "QuantileBuckets", **_TABLES),
+    bind(_Q + "ratio", "QuantileBuckets", **_WIRE, **_SHIPPED),
     *(bind(_Q + s, "QuantileBuckets") for s in ("sign_symmetry", "scale_equivariance")),
     bind(_Q + "idempotence", "QuantileBuckets", measure=_MEAN_OF_EQUALS),
     bind("shipped.terngrad.variance_zero", "TernGrad"),
-    bind("shipped.terngrad.code_bits", "TernGrad"),
-    bind("shipped.qsgd.code_bits", "QSGD"),
-    bind("shipped.topk.code_bits", "TopK"),
+    bind("shipped.terngrad.code_bits", "TernGrad", **_WIRE),
+    bind("shipped.qsgd.code_bits", "QSGD", **_WIRE),
+    bind("shipped.topk.code_bits", "TopK", **_WIRE),
 )
 
 EXPERIMENTS: dict[str, Any] = {**_COMPRESSORS, **WORKERS}

@@ -126,18 +126,8 @@ def _words(drawn: Any, implementation: Any, case: Case) -> Outcome:
 
 
 def _small(level: int) -> Iterator[Case]:
-    shapes = (
-        (1, 2),
-        (2, 1),
-        (2, 2),
-        (2, 3),
-        (3, 2),
-        (3, 3),
-        (2, 4),
-        (4, 2),
-        (4, 3),
-        *(((3, 4), (5, 3)) if level else ()),
-    )
+    shapes = [(1, 2), (2, 1), (2, 2), (2, 3), (3, 2), (3, 3), (2, 4), (4, 2), (4, 3)]
+    shapes += [(3, 4), (5, 3)] if level else []
     for (P, n), family, seed in itertools.product(shapes, _FAMILIES, (0, 1)):
         yield _stack(P, n, family, seed)
 
