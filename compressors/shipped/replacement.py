@@ -149,7 +149,7 @@ class ReplacementRandK(Sparsifier):
             for start in range(0, self.k, BLOCK):
                 part = places[: self.k - start]
                 _places(key, start, array.size, part)
-                found += _count(part, times)
+                found += int(_count(part, times))
         return self._message(array, scale, times, found)
 
     def compress_with(self, x: ArrayLike, picks: ArrayLike) -> Sparse:

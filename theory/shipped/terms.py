@@ -64,7 +64,7 @@ dgcsteps = Symbol("dgcsteps", "T", 3, integer=True, positive=True)
 # --- quantities --------------------------------------------------------------------------------------------------
 
 ENTRY_ERROR = Quantity(
-    "entry_error",
+    "entry_error_share",
     r"\frac{\lVert C(x)-x\rVert_\infty}{\lVert x\rVert_\infty}",
     "largest error of an entry over the largest entry; x is not zero",
 )

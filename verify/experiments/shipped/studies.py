@@ -205,6 +205,11 @@ def _with_deviation(run: CompressorRun) -> dict[str, Any]:
     return {**run.once(symbol_values), "deviation": top * math.sqrt(math.fsum((wide - mean) ** 2) / n)}
 
 
+def _fewer_than_entries(cls: Any, n: int) -> tuple[str, list[tuple[float, Any]]]:
+    """At k = n the bound is zero."""
+    return "k/n", [(share, cls(round(share * n))) for share in (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)]
+
+
 def _gain(omega: Callable[[Any, int], Fraction]) -> Distortion:
     return Distortion(gain=lambda c, n: 1 / (1 + omega(c, n)))
 
@@ -300,7 +305,8 @@ _R, _L, _A, _C = "shipped.replacementrandk.", "shipped.lazy.", "shipped.atomic."
 _O, _T, _U, _Q = "shipped.onebit.", "shipped.threelc.", "shipped.uniformbuckets.", "shipped.quantilebuckets."
 
 _COMPRESSORS = table(
-    *(bind(_R + s, "ReplacementRandK") for s in ("unbiased", "bias", "error", "variance_randk")),
+    *(bind(_R + s, "ReplacementRandK") for s in ("unbiased", "bias", "error")),
+    bind(_R + "variance_randk", "ReplacementRandK", sweep=_fewer_than_entries),
     bind(_R + "unbiased_added", "ReplacementRandK", "added"),
     bind(_R + "variance", "ReplacementRandK", "added"),
     bind(_R + "shrunk_contraction", "ReplacementRandK", "added", measure=_gain(lambda c, n: Fraction(n - 1, c.k))),
