@@ -97,8 +97,8 @@ class Atomic(Sparsifier):
     counted = True
     claims = (
         "shipped.atomic.unbiased",
+        "shipped.atomic.variance_balanced",
         "shipped.atomic.variance",
-        "shipped.atomic.below_uniform",
         "shipped.atomic.shrunk_contraction",
         "shipped.atomic.support",
         "shipped.atomic.wire",

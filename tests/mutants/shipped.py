@@ -144,7 +144,7 @@ MUTANTS = (
     Mutant(m.LazyFreeFlag, _L, "shipped.lazy.wire", EXACT),
     Mutant(m.LazyHalf, _L, "shipped.lazy.variance", INJECT),
     Mutant(m.AtomicUncapped, _A, "shipped.atomic.unbiased", INJECT),
-    Mutant(m.AtomicNorm2, _A, "shipped.atomic.variance", INJECT),
+    Mutant(m.AtomicNorm2, _A, "shipped.atomic.variance_balanced", INJECT),
     Mutant(m.AtomicUnscaled, _A, "shipped.atomic.unbiased", INJECT),
     Mutant(m.AtomicUnsigned, _A, "shipped.atomic.unbiased", INJECT),
     Mutant(m.AtomicFreeCount, _A, "shipped.atomic.wire", EXACT),

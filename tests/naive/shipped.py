@@ -10,6 +10,11 @@ def exact(x):
     return [Fraction(float(v)) for v in x]
 
 
+def number(value):
+    """A hyper-parameter as a Fraction."""
+    return value if isinstance(value, Fraction) else Fraction(float(value))
+
+
 # --- compressors: (x, parameters, randomness) -> parts of the message, and the output ------------------------------
 
 
@@ -28,8 +33,8 @@ def replacement(x, k, added, picks, **_key):
 
 
 def lazy(x, keep, u, **_key):
-    if Fraction(float(u)) >= Fraction(keep):
-        return {"values": [], "output": [0.0] * len(x)}
+    if Fraction(float(u)) >= number(keep):
+        return {"values": np.empty(0, x.dtype), "output": np.zeros(len(x), x.dtype)}
     values = [x.dtype.type(float(v) / float(keep)) for v in x]
     return {"values": values, "output": values}
 
@@ -37,7 +42,7 @@ def lazy(x, keep, u, **_key):
 def atomic_level(x, budget):
     """The level by bisection of what the probabilities add up to, exact where it is found: entries over it are one."""
     sizes = sorted({abs(v) for v in exact(x) if v != 0})
-    budget = Fraction(budget)
+    budget = number(budget)
     if not sizes or budget >= sum(1 for v in exact(x) if v != 0):
         return None
     # between two sizes the expected number of entries is certain ones, and a sum over the level
@@ -64,20 +69,24 @@ def atomic(x, budget, uniforms, **_key):
 
 
 def deviation(x):
-    """The root mean square deviation from the mean, to 60 digits, as a Fraction."""
-    values = exact(x)
+    """The root mean square deviation from the mean, to 60 digits of the largest entry, as a Fraction."""
+    top = max(abs(v) for v in exact(x)) or Fraction(1)
+    values = [v / top for v in exact(x)]
     mean = sum(values) / len(values)
     square = sum((v - mean) ** 2 for v in values) / len(values)
     scale = 10**60
-    return Fraction(math.isqrt(square.numerator * scale**2 // square.denominator), scale)
+    return top * Fraction(math.isqrt(square.numerator * scale**2 // square.denominator), scale)
 
 
 def clipped(x, clip, uniforms, norm, **_key):
     """Codes, given the scale that is sent; that it is the right one up to rounding is checked here."""
     top = max(abs(v) for v in exact(x))
-    wanted, sent = min(top, Fraction(clip) * deviation(x)), Fraction(float(norm))
-    unit = Fraction(float(np.finfo(x.dtype).eps))
-    assert abs(sent - wanted) <= 2 * unit * wanted + Fraction(float(np.finfo(x.dtype).smallest_subnormal))
+    wanted, sent = min(top, number(clip) * deviation(x)), Fraction(float(norm))
+    # entries over the largest, their mean and the differences are rounded to float64: absolutely, by 2^-53 of the
+    # largest each; squares, sum, root and products relatively; then the bound to the dtype
+    room = wanted * (Fraction(float(np.finfo(x.dtype).eps)) + Fraction(6, 2**53))
+    room += number(clip) * top * Fraction(3, 2**53) + Fraction(float(np.finfo(x.dtype).smallest_subnormal))
+    assert abs(sent - wanted) <= room, (float(sent), float(wanted))
     codes = []
     for v, u in zip(exact(x), exact(uniforms), strict=True):
         size = min(abs(v), sent)

@@ -329,8 +329,8 @@ _COMPRESSORS = table(
     bind(_L + "wire", "Lazy", **_COUNTED),
     *(bind(_L + s, "Lazy") for s in ("sign_symmetry", "scale_equivariance", "idempotence")),
     bind(_A + "unbiased", "Atomic", tested="entries"),
-    *(bind(_A + s, "Atomic") for s in ("variance", "variance_any")),
-    bind(_A + "below_uniform", "Atomic", worst=_budget_fits),
+    *(bind(_A + s, "Atomic") for s in ("variance_balanced", "variance_any")),
+    bind(_A + "variance", "Atomic", worst=_budget_fits),
     bind(
         _A + "shrunk_contraction",
         "Atomic",

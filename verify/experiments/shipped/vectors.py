@@ -45,7 +45,7 @@ SETTINGS: tuple[Setting, ...] = (
     (Lazy(Fraction(1, 2)), "float32", (*_BELOW, "one entry"), (*BAD, "largest")),
     (Lazy(0.75), "float64", _SMALL, ("largest",)),
     (Atomic(2), "float32", (*_BELOW, "one entry"), BAD),
-    (Atomic(Fraction(3, 2)), "float64", _SMALL, ("largest",)),
+    (Atomic(2), "float64", ("ties", "powers"), ()),
     (ClippedTernGrad(), "float32", (*_BELOW, "one entry"), BAD),
     (ClippedTernGrad(1), "float64", WIDE, ()),
     (OneBit(), "float32", (*_BELOW, "one entry"), BAD),
@@ -61,7 +61,7 @@ SETTINGS: tuple[Setting, ...] = (
 
 SWITCHES: tuple[Switch, ...] = (
     (Atomic(2), (4.0, -1.0, 1.0, 0.0), (Fraction(0), Fraction(1, 2), Fraction(1, 2), Fraction(0))),
-    (ClippedTernGrad(1), (2.0, -2.0, 1.0, -1.0, 0.0, 0.0, 3.0, -3.0), (Fraction(0),) * 8),
+    (ClippedTernGrad(1), (7.0, -7.0, 1.0, -1.0), (Fraction(0), Fraction(0), Fraction(1, 5), Fraction(1, 5))),
 )
 
 LAWS = (OneBit(), ThreeLC(), UniformBuckets(4, 2), QuantileBuckets(3))
@@ -144,6 +144,9 @@ def subjects() -> list[VectorSubject]:
             given = {"steps": 3, "k": max(1, n // 3), "factor": 0.5}
             yield made.case_of(why, {"stack": ranks(P, 3 * n, dtype, 93)}, given)
         small = {"stack": ranks(2, 8, "float32", 93)}
+        for P, n in ((1, 2), (5, 3), (3, 2)):
+            few = {"stack": ranks(P, n, "float64", 94)}
+            yield made.case_of("One step, of more ranks than entries but for one rank.", few, {"steps": 1, "k": 1})
         yield made.case_of("Momentum goes on.", small, {"steps": 2, "k": 1, "factor": 0.5, "masking": False})
         yield made.case_of("Steps do not divide the rows.", small, {"steps": 3, "k": 1}, refused=True)
 
