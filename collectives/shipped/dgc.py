@@ -122,4 +122,5 @@ def _mean(blocks: Any, n: int, dtype: np.dtype[Any]) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         for indices, values in blocks:
             total[indices] += values
-        return total / dtype.type(len(blocks))
+        mean: Array = total / dtype.type(len(blocks))
+    return mean

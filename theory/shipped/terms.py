@@ -117,7 +117,7 @@ def _largest_factor(compressor: Any, x: Any) -> float:
         return float(x.size if compressor.added else max(1.0, x.size / compressor.k))
     if hasattr(compressor, "keep"):
         kept = getattr(compressor, "k", x.size)
-        return x.size / kept / float(compressor.keep)
+        return float(x.size / kept / float(compressor.keep))
     if hasattr(compressor, "sparsity"):
         return float(compressor.sparsity)
     whole = math.ceil(compressor.budget) - 1

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.shipped import COLLECTIVES
@@ -18,14 +19,15 @@ Given = Callable[[pairing.RankCase], dict[str, Any]]
 def _cases(P: int) -> Iterator[pairing.RankCase]:
     """Both dtypes, one entry, fewer entries than ranks, ties, and zeros of both signs."""
     rng = np.random.default_rng([P, 11])
-    for name, stack in {
+    stacks: dict[str, NDArray[Any]] = {
         "normal": rng.standard_normal((P, 18)),
         "single": rng.standard_normal((P, 12)).astype(np.float32),
         "one entry": rng.standard_normal((P, 1)),
         "fewer entries than ranks": rng.standard_normal((P, max(1, P - 1))),
         "ties": rng.integers(-1, 2, (P, 24)).astype(np.float64),
         "negative zeros": -np.zeros((P, 6), np.float32),
-    }.items():
+    }
+    for name, stack in stacks.items():
         yield pairing.RankCase({"input": name, "n": stack.shape[1]}, stack)
 
 
@@ -44,7 +46,7 @@ def _steps(case: pairing.RankCase) -> dict[str, Any]:
 
 
 def _pairing(name: str, given: Given, found: Callable[[Any], pairing.RankResult]) -> pairing.Pairing:
-    collective = COLLECTIVES[name]
+    collective: Any = COLLECTIVES[name]
 
     def in_one_process(case: pairing.RankCase) -> tuple[list[pairing.RankResult], Traffic]:
         result, traffic = collective(case.stack, **given(case))

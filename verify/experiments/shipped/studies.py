@@ -87,7 +87,7 @@ class WidthsOff(Moved):
         return sp.sqrt(sp.Rational(ratio.numerator, ratio.denominator))
 
     def roundings(self, run: CompressorRun) -> float:
-        return 16.0 * run.c.buckets * math.sqrt(len(run.x))
+        return 16.0 * float(run.c.buckets) * math.sqrt(len(run.x))
 
 
 class Kept(Measure):
