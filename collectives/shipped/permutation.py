@@ -85,7 +85,8 @@ def _owners(P: int, n: int, rng: np.random.Generator | None, owners: ArrayLike |
             raise ValueError(f"owners must have shape ({n},), got {given.shape}")
         if given.min() < 0 or given.max() >= P:
             raise ValueError(f"owners must be in [0, {P - 1}], got [{given.min()}, {given.max()}]")
-        return np.asarray(given, np.int64)
+        named: NDArray[np.int64] = given.astype(np.int64)
+        return named
     generator = checked_rng(rng, "permuting entries")
     order, turn = generator.permutation(n), int(generator.integers(P))
     drawn = np.empty(n, np.int64)

@@ -80,6 +80,7 @@ def _places(n: int, k: int, rng: np.random.Generator | None, places: ArrayLike |
             raise TypeError(f"places must be integers, got {given.dtype}")
         if given.shape != (k,) or given.min() < 0 or given.max() >= n or (np.diff(given.astype(np.int64)) <= 0).any():
             raise ValueError(f"places must be {k} ascending entries in [0, {n - 1}], got {given.tolist()}")
-        return np.asarray(given, np.int64)
+        named: NDArray[np.int64] = given.astype(np.int64)
+        return named
     drawn: NDArray[np.int64] = np.sort(checked_rng(rng, "drawing entries").choice(n, k, replace=False))
     return drawn

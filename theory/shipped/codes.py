@@ -39,6 +39,7 @@ from commbounds.theory.shipped.terms import (
     RUNS_ENCODED,
     SPREAD_OUT,
     SUM_SHIFT,
+    THREE_OR_MORE,
     WIDTHS_OFF,
     buckets,
     captured,
@@ -109,15 +110,14 @@ ONEBIT: tuple[Claim, ...] = (
     Claim(
         name="shipped.onebit.contraction_two",
         title="Two values make 1-bit SGD's quantiser contractive with alpha = 2/n",
-        relation=Le(RELATIVE_ERROR, 1 - sp.Min(1, 2 / n)),
-        assumes=(NONZERO,),
+        relation=Le(RELATIVE_ERROR, 1 - 2 / n),
+        assumes=(NONZERO, THREE_OR_MORE),
         source=derived(
             "One would expect two groups of half the entries. Refuted by one positive entry among zeros: zeros count "
             "as positive, and there is one group."
         ),
         stands=Standing.REFUTED,
-        tightness=sp.oo,
-        extremal="x = (1, 0): 1/2, where the bound is zero",
+        extremal="x = (1, 0, 0): 2/3, where the bound is 1/3",
         note="The groups are as large as the signs make them: alpha is one over the larger.",
     ),
     Claim(

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from commbounds.theory.claim import Hypothesis, Le
+from commbounds.theory.claim import Ge, Hypothesis, Le
 from commbounds.theory.quantities import Quantity, k, n
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
@@ -183,6 +183,7 @@ MULTIPLIER_ONE = Hypothesis(
 FEW_ENTRIES = Hypothesis(
     "few_entries", "There are at most as many entries as buckets.", lambda compressor, n: n <= compressor.buckets
 )
+THREE_OR_MORE = Hypothesis("three_or_more", "There are three entries or more.", Ge(n, 3))
 SPREAD_OUT = Hypothesis("spread_out", "Not all entries are equal.", lambda x: x.min() < x.max())
 UNIFORM_OWNERS = Hypothesis(
     "uniform_owners",

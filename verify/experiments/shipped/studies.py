@@ -350,7 +350,7 @@ _COMPRESSORS = table(
     bind(_O + "error", "OneBit", **_CAPTURED),
     bind(_O + "contraction", "OneBit", worst=_one_positive),
     bind(_O + "contraction_halves", "OneBit", values=_with_larger, worst=_one_positive),
-    bind(_O + "contraction_two", "OneBit", worst=_one_positive),
+    bind(_O + "contraction_two", "OneBit"),
     bind(_O + "below_scaledsign", "OneBit", worst=_equal_means),
     bind(_O + "sum", "OneBit", measure=SumShift()),
     *(bind(_O + s, "OneBit") for s in ("unbiased", "sign_symmetry", "sign_symmetry_zeros", "scale_equivariance")),
