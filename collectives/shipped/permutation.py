@@ -68,7 +68,7 @@ def permk_mean(
     blocks = gathered(comm, (x[chosen == comm.rank],))
 
     def assembled() -> Array:
-        mean = np.empty_like(x)
+        mean: Array = np.empty_like(x)
         for rank, (values,) in enumerate(blocks):
             mean[chosen == rank] = values
         return mean

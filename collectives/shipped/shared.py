@@ -67,7 +67,7 @@ def shared_randk_mean(
     if not comm.one_caller:
         agreed_alike(comm, {"the checksum of the places": checksum(chosen)})
     total = ring_allreduce.on_rank(comm, x[chosen])
-    mean = np.zeros_like(x)
+    mean: Array = np.zeros_like(x)
     with np.errstate(over="ignore", invalid="ignore"):
         mean[chosen] = (total.astype(np.float64) * (x.size / (k * comm.size))).astype(x.dtype)
     return mean
