@@ -68,7 +68,7 @@ def first_places(stack, k, rng=None, *, places=None):
     return shared_randk_mean(stack, k, rng, places=np.arange(k))
 
 
-def last_rank_left_out(stack, k, rng=None, *, places=None):
+def last_rank_zeroed(stack, k, rng=None, *, places=None):
     """The last rank's values are zero."""
     zeroed = np.array(stack)
     zeroed[-1] *= len(stack) == 1
@@ -182,7 +182,7 @@ MUTANTS = (
     Mutant(not_scaled, _S, "shipped.shared_randk_mean.error", EXACT),
     Mutant(sum_for_mean, _S, "shipped.shared_randk_mean.error", EXACT),
     Mutant(first_places, _S, "shipped.shared_randk_mean.error", EXACT),
-    Mutant(last_rank_left_out, _S, "shipped.shared_randk_mean.error", EXACT),
+    Mutant(last_rank_zeroed, _S, "shipped.shared_randk_mean.error", EXACT),
     Mutant(places_sent, _S, "shipped.shared_randk_mean.words", EXACT),
     Mutant(residual_forgotten, _D, "shipped.dgc_steps.conserved", EXACT),
     Mutant(never_masked, _D, "shipped.dgc_steps.dense_plain", EXACT),
@@ -238,7 +238,7 @@ EXAMPLES = {
     "ReplacementRandK": [{"k": 1}, {"k": 3}, {"k": 2, "added": True}],
     "Lazy": [{"keep": Fraction(1, 3)}, {"keep": 0.75}],
     "Atomic": [{"budget": 1}, {"budget": Fraction(5, 2)}, {"budget": 4.0}],
-    "ClippedTernGrad": [{}, {"clip": 1}],
+    "ClippedTernGrad": [{}, {"clip": 4}],
     "OneBit": [{}],
     "ThreeLC": [{}, {"sparsity": Fraction(7, 4)}, {"sparsity": 1.5, "zero_run": False}],
     "UniformBuckets": [{"buckets": 2}, {"buckets": 4, "sigmas": 1}, {}],

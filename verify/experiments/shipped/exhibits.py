@@ -84,8 +84,8 @@ def _errors(_budget: str, _seed: int) -> Exhibit:
     return Exhibit(
         "shipped.errors",
         "Draws with replacement are biased, Perm-K is best where workers agree and worst where they cancel",
-        "Left: what BytePS' random-k takes off an entry, which should be nothing. Middle: exact errors of the mean by "
-        "how much of a worker's squared norm is left in the mean. Right: errors on the gradients of eight workers, "
+        "First: what BytePS' random-k takes off an entry, which should be nothing. Second: exact errors of the mean by "
+        "how much of a worker's squared norm is left in the mean. Third: errors on the gradients of eight workers, "
         "early and late in training, images dealt at random and by label.",
         (_bias_of_draws(), _by_agreement(), _on_gradients()),
     )

@@ -38,7 +38,7 @@ SETUPS: Mapping[str, Setups] = {
 SWEEPS: Mapping[str, Sweep] = {
     "ReplacementRandK": densities(lambda cls, k: cls(k)),
     "ReplacementRandK added": densities(lambda cls, k: cls(k, added=True)),
-    "Lazy": values("keep", (Fraction(1, 100), Fraction(1, 20), Fraction(1, 10), Fraction(1, 4), Fraction(1, 2), 1)),
+    "Lazy": values("keep", (Fraction(1, 5), Fraction(1, 4), Fraction(1, 3), Fraction(1, 2), Fraction(3, 4), 1)),
     "Atomic": densities(lambda cls, k: cls(k)),
     "ClippedTernGrad": values("clip", (0.25, 0.5, 1.0, 2.0, 2.5, 4.0, 8.0, 16.0)),
     "ThreeLC": values("sparsity", (1.0, 1.25, 1.5, 1.75, 1.875, 1.9375)),

@@ -150,7 +150,7 @@ def _composed(cls: Any, n: int) -> list[Any]:
 
 
 def _composed_sweep(cls: Any, n: int) -> tuple[str, list[tuple[float, Any]]]:
-    keeps = [Fraction(1, d) for d in (20, 10, 5, 4, 3, 2, 1)]
+    keeps = [Fraction(1, d) for d in (5, 4, 3, 2, 1)]
     return "keep", [(float(keep), LazyAfterRandK(cls, keep, max(1, n // 10))) for keep in keeps]
 
 
