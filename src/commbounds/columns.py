@@ -30,11 +30,15 @@ COLUMNS = (
     "arctopk",
     "majority",
     "feedback",
+    "variance_reduced",
     "moshpit",
     "gossip",
     "packetloss",
     "dropcompute",
     "flashcomm",
+    "blockformats",
+    "rotations",
+    "lowcomm",
     "shipped",
 )
 """The table of contents."""
