@@ -39,6 +39,7 @@ COLUMNS = (
     "blockformats",
     "rotations",
     "lowcomm",
+    "shipped",
 )
 """The table of contents."""
 
