@@ -134,9 +134,9 @@ def _signs(_budget: str, _seed: int) -> Exhibit:
         "variance_reduced.signs",
         "Signs times the root mean square leave out more than there was, of gradients of training as well",
         "Left: squared error over the squared norm, of entries 300 and on of a gradient, mean over the workers whose "
-        "entries are not all zero. Right: norm of the residual of one worker whose gradient is the same in all steps, a unit "
-        "vector of 64 entries. No contraction, the norm is nevertheless the better scale there: the mean magnitude is "
-        "small, and a large entry waits for long.",
+        "entries are not all zero. Right: norm of the residual of one worker whose gradient is the same in all steps, "
+        "a unit vector of 64 entries. No contraction, the norm is nevertheless the better scale there: the mean "
+        "magnitude is small, and a large entry waits for long.",
         (
             Panel("One compression", "entries", "squared error over squared norm", tuple(lines), xscale="log"),
             Panel("Error feedback", "step", "norm of the residual", tuple(grown)),
