@@ -105,9 +105,10 @@ def _rate_sharp(bound: Any) -> tuple[Goal, ...]:
     """Of x - x*, the gradient g of f, the factor c of the shifts' error, and the larger rate, rho."""
     rates = sp.Max(1 - stepsize * t.leastconvexity, 1 - _a)
     left, step, c = 1 - _a * (1 + _w), sp.Symbol("step", positive=True), sp.Symbol("c", nonnegative=True)
+    ratio = sp.Symbol("ratio", nonnegative=True)
     factor = stepsize**2 * _w / (P * _a * left)
     values = {t.to_minimiser: _x**2, t.shift_error: _sigma}
-    near = _x**2 - 2 * step * _g * _x + step**2 * _g**2 + step**2 * _w * _V / P
+    near = _x**2 - 2 * step * _g * _x + step**2 * _g**2 + step**2 * ratio * _V
     shifts = (1 - _a) * _sigma + _a * _A - _a * left * _V
     sizes = {"gamma": stepsize, "a": _a, "1 - a (1 + omega)": left, "P": P}
     pays = stepsize - stepsize**2 * smoothness - factor * _a * t.largest_smoothness
@@ -137,8 +138,8 @@ def _rate_sharp(bound: Any) -> tuple[Goal, ...]:
                 "||x||^2": _x**2,
                 "c": c,
             },
-            positive={"gamma": step, "a": _a, "P": P},
-            zero={"c P a (1 - a (1 + omega)) = gamma^2 omega": c * _a * left * P - step**2 * _w},
+            positive={"gamma": step, "a": _a},
+            zero={"c a (1 - a (1 + omega)) = gamma^2 ratio": c * _a * left - step**2 * ratio},
             vectors=(_x, _g),
         ),
     )
@@ -320,7 +321,8 @@ MODELS = by_claim(
         "diana.rate_sharp",
         _ERROR + "`x` is x - x*, `g` the gradient of f there, D = f - f*, A and sigma the mean squared distances of "
         "gradients and shifts from the workers' gradients at x*, V that of gradients from shifts, which "
-        "variance_reduced.diana.shift_target and variance_reduced.diana.variance speak of; rho is the larger rate. "
+        "variance_reduced.diana.shift_target and variance_reduced.diana.variance speak of; rho is the larger "
+        "rate, ratio = omega/P. "
         "Smooth convex functions have ||grad||^2 <= 2 L D, and over the workers A <= 2 L_max D.",
         "every P, n >= k >= 1, every strongly convex smooth f of convex smooth parts, every shifts, real arithmetic",
         _rate_sharp,
