@@ -33,8 +33,8 @@ def _values(_budget: str, _seed: int) -> Exhibit:
         "orthogonal.values",
         "Muon's five iterations leave singular values between 0.68 and 1.20, unless they are tiny",
         "Left: what becomes of a singular value, over the norm. Right: singular values of the update for the 64 x 32 "
-        "matrix of a recorded training run, average of 8 workers; dark pixels leave some of the gradients' singular "
-        "values very small, and these stay small.",
+        "matrix of a recorded training run, average of 8 workers. Hidden units that are nearly silent leave singular "
+        "values that are tiny, and stay small.",
         (
             Panel("One singular value", "before, over the norm", "after", tuple(lines), xscale="log"),
             Panel("Recorded gradients", "number of the singular value", "after five iterations", tuple(spectra)),
