@@ -3,6 +3,7 @@
 import numpy as np
 
 from commbounds.compressors import Coded, Dense, Factors, Signs, Sparse
+from commbounds.compressors.rotations import Rotated
 
 
 def _sparse(message, x):
@@ -40,7 +41,17 @@ def _factors(message, x):
     assert {message.left.dtype, message.right.dtype} == {x.dtype}, "a factor has another dtype"
 
 
-_FORMS = {Sparse: _sparse, Coded: _coded, Signs: _signs, Dense: _dense, Factors: _factors}
+def _rotated(message, x):
+    d = 1 << (x.size - 1).bit_length()
+    assert message.codes.shape == (message.kept.shape if message.kept.size else (d,)), "not one code a rotated entry"
+    assert 0 <= message.codes.min() <= message.codes.max() < message.count, "a code is out of range"
+    assert message.numbers.dtype == x.dtype, "the numbers are not in the dtype of the vector"
+    assert message.signs.shape == x.shape, "not one sign an entry"
+    assert (abs(message.signs) == 1).all(), "a sign is neither -1 nor 1"
+    assert not message.kept.size or (np.diff(message.kept) > 0).all(), "what is kept is not ascending and unique"
+
+
+_FORMS = {Rotated: _rotated, Sparse: _sparse, Coded: _coded, Signs: _signs, Dense: _dense, Factors: _factors}
 
 
 def check_form(message, x):

@@ -37,6 +37,9 @@ COLUMNS = (
     "packetloss",
     "dropcompute",
     "flashcomm",
+    "blockformats",
+    "rotations",
+    "lowcomm",
 )
 """The table of contents."""
 

@@ -309,7 +309,7 @@ EF21P_STEP = Hypothesis(
     Le(smoothness * stepsize + (smoothness * stepsize) ** 2 * adding / keeping, 1),
 )
 NORM_SCALE = Hypothesis(
-    "norm_scale", "Signs are multiplied by the norm over the root of n.", lambda scale: scale == "norm"
+    "signs_by_norm", "Signs are multiplied by the norm over the root of n.", lambda scale: scale == "norm"
 )
 OFFERED = Hypothesis("something_offered", "What is compressed is not zero.", lambda x: bool(x.any()))
 FROZEN = Hypothesis("frozen_variance", "The variance is the same in all steps.", lambda frozen: frozen)

@@ -26,11 +26,14 @@ class CheckCase:
         Handed to the subject.
     label : str
         Where it comes from, in words.
+    kind : str
+        What kind of run or stack it is, if it is one of a kind.
     """
 
     x: Array = field(repr=False)
     seed: int = 0
     label: str = ""
+    kind: str = ""
 
 
 def literal(x: Array) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property
 
 from commbounds.verify import search
@@ -43,14 +43,14 @@ class Cases:
         yield from self._chosen() if self._hostile is None else self._hostile
 
     def _chosen(self) -> Iterator[CheckCase]:
-        """The share that effort leaves: the first of every shape, and of the others as chance has it by their names."""
-        shapes = set[tuple[int, ...]]()
+        """The share that effort leaves: the first of every shape and of every kind, of the others by their names."""
+        firsts: set[Hashable] = {""}
 
-        def wanted(label: str, shape: tuple[int, ...]) -> bool:
-            return shape not in shapes or zlib.crc32(label.encode()) < self._subject.effort * 2**32
+        def wanted(label: str, shape: tuple[int, ...], kind: str) -> bool:
+            return not {shape, kind} <= firsts or zlib.crc32(label.encode()) < self._subject.effort * 2**32
 
         for case in corpus(self._subject, self._budget, wanted):
-            shapes.add(case.x.shape)
+            firsts |= {case.x.shape, case.kind}
             yield case
 
     @cached_property

@@ -129,7 +129,9 @@ def _stretched(x: Array, multiple: int) -> Array:
 
 
 def corpus(
-    subject: Subject, budget: CheckBudget, wanted: Callable[[str, tuple[int, ...]], bool] = lambda label, shape: True
+    subject: Subject,
+    budget: CheckBudget,
+    wanted: Callable[[str, tuple[int, ...], str], bool] = lambda label, shape, kind: True,
 ) -> Iterator[CheckCase]:
     """The hostile cases that the subject takes, small first within each kind.
 
@@ -142,15 +144,17 @@ def corpus(
         Whose they are.
     budget : CheckBudget
         Their sizes.
-    wanted : callable (label, shape) -> bool
-        Asked before a case is made.
+    wanted : callable (label, shape, kind) -> bool
+        Asked before a case is made; `kind` is that of the run or stack ("zero first, 64 steps"), empty for single
+        inputs and where everything is zero.
     """
     dtype = subject.numpy_dtype
     seen = set[tuple[tuple[int, ...], bytes]]()
     hostile = ((label, values, False) for label, values in _arrays(subject, budget))
     for number, (label, values, always) in enumerate(chain(hostile, _of_rounding(subject))):
         for suffix, shape, stack in _stacked(subject, budget, values, number):
-            if not always and not wanted(label + suffix, shape):
+            kind = suffix.lstrip(", ") if values.any() else ""
+            if not always and not wanted(label + suffix, shape, kind):
                 continue
             x = _cast(stack(), dtype)
             if x is None or not subject.takes(x):
@@ -160,7 +164,7 @@ def corpus(
                 if key in seen:
                     continue
                 seen.add(key)
-            yield CheckCase(x, number % 7, label + suffix)
+            yield CheckCase(x, number % 7, label + suffix, kind)
 
 
 _Stacks = Iterator[tuple[str, tuple[int, ...], Callable[[], Array]]]

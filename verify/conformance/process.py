@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import selectors
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -31,6 +33,14 @@ _LOOK = 0.25
 """Seconds of silence after which it is looked whether a process has ended."""
 _KEPT = 4096
 """Last bytes of a process's stderr that are kept."""
+_started: weakref.WeakSet[Process] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """End the processes that are left: what is stopped later, by `__del__`, may find its modules gone."""
+    for process in list(_started):
+        process.stop()
 
 
 class _Tail:
@@ -85,6 +95,7 @@ class Process:
         self.command, self.time_limit = [str(part) for part in command], time_limit
         self.hello: dict[str, Any] = {}
         self._child: subprocess.Popen[bytes] | None = None
+        _started.add(self)
         self._said: _Tail | None = None
         self._left: list[str] = []
         self._failures: list[str] = []

@@ -22,7 +22,7 @@ from commbounds.verify.conformance.loading import loaded
 from commbounds.verify.conformance.protocol import VERSION, encoded, read_message
 from commbounds.verify.conformance.random_words import intercepted
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Codec, Stateful, Subject
-from commbounds.verify.conformance.torch_words import answered
+from commbounds.verify.conformance.torch_words import answered, prepare
 
 Array = NDArray[Any]
 Reply = tuple[dict[str, Any], list[Array]]
@@ -169,6 +169,7 @@ def main(target: str) -> None:
         replies.write(encoded({"error": f"{target} cannot be loaded: {type(error).__name__}: {error}"}))
         replies.flush()
         raise SystemExit(1) from error
+    prepare()
     _serve(_Server(subject), sys.stdin.buffer, replies)
 
 

@@ -46,6 +46,15 @@ def answered(
     return answer, Drawn(pool.drawn, pool.kinds, pool.refused)
 
 
+def prepare() -> None:
+    """Import what giving words to torch needs, if torch is loaded: seconds, which are no part of a call's time limit.
+
+    An alarm amid that import leaves half of it behind, and the next call begins it again.
+    """
+    if "torch" in sys.modules:
+        _mode()
+
+
 def given_tensors(pool: Pool) -> contextlib.AbstractContextManager[Any]:
     """While it is open, torch's uniform numbers come from the pool; nothing where torch is not loaded.
 
@@ -64,6 +73,10 @@ def _mode() -> Any:
     digits = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
     aten = torch.ops.aten
 
+    @cache
+    def draws(func: Any) -> bool:
+        return torch.Tag.nondeterministic_seeded in func.tags
+
     class GivenTensors(TorchDispatchMode):  # type: ignore[misc]
         def __init__(self, pool: Pool) -> None:
             super().__init__()
@@ -71,7 +84,7 @@ def _mode() -> Any:
 
         def __torch_dispatch__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
             options = kwargs or {}
-            if torch.Tag.nondeterministic_seeded not in func.tags:
+            if not draws(func):
                 return func(*args, **options)
             generator = options.get("generator")
             source = torch.default_generator if generator is None else generator
@@ -104,4 +117,6 @@ def _mode() -> Any:
                 return low + torch.floor((high - low) * self._uniforms(key, result, 53))
             return None
 
+    with GivenTensors(Pool(np.empty(0, np.uint64), 0)):
+        torch.empty(0)  # what is dispatched first imports much
     return GivenTensors

@@ -11,7 +11,9 @@ for size in (99, 100, 101):
     x = np.arange(size, dtype=np.float32)
     try:
         found = pipeline.backward(*pipeline.forward(x))
-        print(f"{size} entries: off by at most {float(np.abs(found - x).max()):.3g}")
+        close = float(np.abs(found - x).max()) < 2.0  # its rotation is random; the entries go up to 100
+        print(f"{size} entries: {'decoded' if close else 'something else'}")
+        wrong |= not close
     except KeyError as error:
         print(f"{size} entries: KeyError {error}")
         wrong = True

@@ -23,16 +23,28 @@ def subject(kind=cf.Codec, **options):
     return kind(same, [], **options)
 
 
-@pytest.mark.parametrize("kind", [cf.Codec, cf.AllReduce])
+@pytest.mark.parametrize("kind", [cf.Codec, cf.AllReduce, cf.Stateful])
 @pytest.mark.parametrize("effort", [0.02, 0.2, 0.5])
-def test_little_effort_leaves_a_share_of_the_cases_and_one_of_every_shape(kind, effort):
+def test_little_effort_leaves_a_share_of_the_cases_and_one_of_every_shape_and_kind(kind, effort):
     whole = list(corpus(subject(kind), BUDGETS["quick"]))
     few = list(Cases(subject(kind, effort=effort), BUDGETS["quick"], 0).hostile())
-    shapes = {case.x.shape for case in whole}
-    assert {case.x.shape for case in few} == shapes
+    labels = {case.label for case in few}
+    firsts, seen = set(), {""}
+    for case in whole:
+        if not {case.x.shape, case.kind} <= seen:
+            firsts.add(case.label)
+        seen |= {case.x.shape, case.kind}
+    assert firsts <= labels
     # every other case is kept with probability `effort`: beyond five standard deviations once in a million
-    spare, kept = len(whole) - len(shapes), len(few) - len(shapes)
+    spare, kept = len(whole) - len(firsts), len(few) - len(firsts)
     assert abs(kept - effort * spare) <= 5 * np.sqrt(effort * spare)
+
+
+def test_every_kind_of_run_is_taken_with_little_effort_where_it_is_not_zero():
+    few = Cases(subject(cf.Stateful, effort=0.01, shape=(5, 5)), BUDGETS["quick"], 0).hostile()
+    kinds = {case.kind for case in few if case.x.any()}
+    ways = ("constant for", "sign changing for", "zero first,", "wave with a zero,", "turning for")
+    assert {f"{way} {steps} steps" for way in ways for steps in (3, 8, 64)} <= kinds
 
 
 def test_full_effort_leaves_all_cases_in_their_order():

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from commbounds.verify.conformance import CheckVerdict
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.budgets import BUDGETS
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.injected import NotElementwise, injected_law, readable
+from commbounds.verify.conformance.injected import NotElementwise, has_law, injected_law, readable
 from commbounds.verify.conformance.random_words import Pool, intercepted
 from commbounds.verify.conformance.serve import _Server
 from commbounds.verify.conformance.torch_words import answered
@@ -201,6 +202,21 @@ def test_a_planted_defect_is_found_at_quick(one):
 @pytest.mark.parametrize("one", [one for one in PLANTED if one.twin], ids=lambda one: one.name)
 def test_what_was_put_right_passes(one):
     assert cf.check(one.twin, only=one.killed_by).passed
+
+
+def test_a_law_is_confirmed_next_to_its_switches_and_one_that_differs_by_a_cell_is_not():
+    bench, case = bench_of(ternary_by(UNIFORMS[0])), CheckCase(X)
+    law = injected_law(bench, case)
+    assert has_law(bench, case, law)
+    assert has_law(bench, CheckCase(-X), replace(law, values=-law.values))
+    assert not has_law(bench, CheckCase(-X), law)
+    inner = law.ends[0] < law.cells
+    assert inner.any()
+    for moved in (-1, 1):
+        ends = law.ends.copy()
+        ends[0, inner] += moved
+        assert not has_law(bench, case, replace(law, ends=ends))
+    assert not has_law(bench, case, replace(law, values=law.values * (1 + 2.0**-20)))
 
 
 @pytest.mark.long

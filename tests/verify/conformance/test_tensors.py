@@ -1,6 +1,8 @@
 """Adapters: what goes in and comes out is the same as without them."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -156,3 +158,44 @@ def test_the_broken_quantiser_of_the_example_fails_by_what_the_guide_says(torch)
     assert report["AbsoluteError"].counterexample == [1.0]
     assert re.search(r"\|1\.0 - y\| = 2, claimed at most 0\.00393701", report["AbsoluteError"].message)
     assert "|1.0 - y| = 2, claimed at most 0.00393701" in GUIDE.read_text(encoding="utf-8")
+
+
+IMPORTS = """
+import sys
+
+import torch
+
+from commbounds.verify import conformance as cf
+from commbounds.verify.conformance import bench
+
+called, imported = bench.called, []
+
+
+def watched(*arguments, **options):
+    before = set(sys.modules)
+    answer = called(*arguments, **options)
+    imported.append(sorted(set(sys.modules) - before))
+    return answer
+
+
+def ternary(x, seed):
+    top = x.abs().max()
+    kept = torch.rand(x.shape, generator=torch.Generator().manual_seed(seed)) * top < x.abs()
+    return torch.where(kept, x.sign() * top, torch.zeros_like(x))
+
+
+bench.called = watched
+subject = cf.Codec(cf.on_torch(ternary), [cf.Unbiased()], effort=0.02, magnitudes=(1e-15, 1e15))
+finding = cf.check(subject, only=["Unbiased"])["Unbiased()"]
+assert "by giving its generators their words" in finding.evidence, finding
+print(len(imported), max(map(len, imported[1:])))
+"""
+
+
+@pytest.mark.wide
+def test_what_interception_imports_is_no_part_of_a_call(torch):
+    """An alarm amid the import of torch's compiler left half of it behind, and every later report began it again."""
+    done = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=True)
+    calls, imported = map(int, done.stdout.split())
+    assert calls > 100
+    assert imported == 0

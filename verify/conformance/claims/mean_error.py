@@ -252,7 +252,7 @@ class MeanError(Sure):
         made = [(f"random magnitudes, {size} entries", generic(bench.subject, rng, size)) for size in (6, 50, 256)]
         usual = [(label, x) for label, x in made if x is not None]
         usual += [("an input where the output depends on the seed", x) for x in noted]
-        short = corpus(bench.subject, bench.budget, lambda _, shape: math.prod(shape) <= 300)
+        short = corpus(bench.subject, bench.budget, lambda _, shape, __: math.prod(shape) <= 300)
         some = [(case.label, case.x) for case in short]
         hostile = [some[i] for i in np.unique(np.linspace(0, len(some) - 1, _SCOUTED).astype(int))] if some else []
         return usual, hostile

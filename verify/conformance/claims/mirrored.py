@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import SubjectClaim
-from commbounds.verify.conformance.injected import injected_law
+from commbounds.verify.conformance.injected import has_law, injected_law
 from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 
@@ -25,7 +26,10 @@ _SIZES, _ENTRIES = (2, 6, 50), 6
 
 def mirrored_read(bench: Bench, case: CheckCase) -> str | None:
     """What is wrong with the laws of entries at x and -x that are read off; None if each mirrors the other."""
-    plus, minus = injected_law(bench, case), injected_law(bench, CheckCase(-case.x, case.seed))
+    plus, mirrored = injected_law(bench, case), CheckCase(-case.x, case.seed)
+    if not np.isnan(plus.values).any() and has_law(bench, mirrored, replace(plus, values=-plus.values)):
+        return None
+    minus = injected_law(bench, mirrored)
     values = np.concatenate([plus.values, -minus.values])
     signed = np.concatenate([plus.p, -minus.p])
     size, step = np.abs(values).max(axis=0), values.max(axis=0) - values.min(axis=0)
