@@ -186,4 +186,8 @@ _ON_FLOATS: dict[str, Any] = {
     "greater": gt,
     "greater_equal": ge,
 }
-"""Numpy's functions on Python's floats, to the same bits."""
+"""Numpy's functions on Python's floats, to the same bits.
+
+Powers are Python's. Where numpy has vectorised ones of its own, which depend on the processor and on their arguments'
+shapes, the two differ in the last place.
+"""

@@ -6,7 +6,7 @@ operation leaves the rationals.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any
@@ -14,6 +14,16 @@ from typing import Any
 import sympy as sp
 from sympy.core.intfunc import integer_nthroot
 from sympy.core.relational import Relational
+
+
+def exact_sum(values: Iterable[float]) -> Fraction:
+    """The sum of finite floats, without rounding.
+
+    Their denominators are powers of two, so the largest serves all: one reduction, where Fractions have one a term.
+    """
+    ratios = [value.as_integer_ratio() for value in values]
+    common = max((denominator for _, denominator in ratios), default=1)
+    return Fraction(sum(numerator * (common // denominator) for numerator, denominator in ratios), common)
 
 
 class Irrational(ArithmeticError):

@@ -232,8 +232,11 @@ class _Rank:
 def places(edges: NDArray[np.int64], first: int, count: int) -> NDArray[np.int64]:
     """Where the entries of the blocks first, first + 1, ..., counted modulo their number, lie."""
     blocks = edges.size - 1
-    ranges = [np.arange(edges[b % blocks], edges[b % blocks + 1]) for b in range(first, first + count)]
-    return np.concatenate(ranges)
+    first %= blocks
+    last = first + count
+    if last <= blocks:
+        return np.arange(edges[first], edges[last])
+    return np.concatenate([np.arange(edges[first], edges[-1]), np.arange(edges[last - blocks])])
 
 
 def _copying_step(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:  # sympy, which comes with it, is not needed to compute
@@ -47,8 +49,7 @@ def rounded_to(
     >>> rounded_to([1.0625, 1.1], FORMATS["float8_e4m3fn"], [0.49, 0.9]).tolist()
     [1.125, 1.0]
     """
-    x = np.asarray(values, np.float64)
-    return _rounded(x, np.zeros_like(x), known, None if uniforms is None else np.asarray(uniforms), saturates)
+    return _rounded(values, values, False, known, uniforms, saturates)
 
 
 def added_in(
@@ -62,36 +63,58 @@ def added_in(
     uniforms: what float64 loses of the sum is kept (Knuth's two-sum), so that the probabilities are those of the exact
     sum to 2^-53.
     """
+    return _rounded(left, right, True, known, uniforms, saturates)
+
+
+def _rounded(
+    left: ArrayLike, right: ArrayLike, adds: bool, known: Format, uniforms: ArrayLike | None, saturates: bool
+) -> Floats:
     a, b = np.asarray(left, np.float64), np.asarray(right, np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = a + b
-        if uniforms is None:
-            return _rounded(total, np.zeros_like(total), known, None, saturates)
-        virtual = total - a
-        lost = (a - (total - virtual)) + (b - virtual)
-    return _rounded(total, lost, known, np.asarray(uniforms), saturates)
-
-
-def _rounded(x: Floats, lost: Floats, known: Format, uniforms: NDArray[np.float64] | None, saturates: bool) -> Floats:
-    """The sum x + lost, |lost| at most half a unit in the last place of x, rounded; without uniforms `lost` is zero."""
-    finite = np.isfinite(x)
-    # x = f 2^e, 1/2 <= |f| < 1: neighbours are 2^(e - digits) apart, and never closer than the smallest number
-    lowest = known.smallest.denominator.bit_length() - 1
-    fraction, exponent = np.frexp(np.where(finite, x, 1.0))
-    # what is a little below a power of two has the neighbours of the numbers below
-    exponent = exponent - ((np.abs(fraction) == 0.5) & (fraction * lost < 0))
-    exponent = np.maximum(exponent - known.digits, -lowest)
-    scaled = np.ldexp(np.where(finite, x, 0.0), -exponent)
-    if uniforms is None:
-        whole = np.rint(scaled)
-    else:
-        below = np.floor(scaled)
-        share = (scaled - below) + np.ldexp(np.where(finite, lost, 0.0), -exponent)
-        below, share = np.where(share < 0, below - 1, below), np.where(share < 0, share + 1, share)
-        whole = below + (uniforms < share)
+    numbers = a if uniforms is None else np.asarray(uniforms, np.float64)
+    if not a.shape == b.shape == numbers.shape:
+        a, b, numbers = np.broadcast_arrays(a, b, numbers)
+    out = np.empty(a.shape)
     largest = float(known.largest)
-    with np.errstate(over="ignore"):
-        result = np.copysign(np.ldexp(whole, exponent), np.where(whole == 0, x, whole))
-    beyond = np.abs(result) > largest
     limit = largest if saturates else np.inf if known.overflow == "infinity" else np.nan
-    return np.where(finite, np.where(beyond, np.copysign(limit, x), result), x)
+    lowest = known.smallest.denominator.bit_length() - 1
+    given = a.ravel(), b.ravel(), adds, numbers.ravel(), uniforms is not None
+    with np.errstate(over="ignore", invalid="ignore"):  # of scalars, in plain Python
+        _rounded_sums(*given, known.digits, lowest, largest, limit, out.reshape(-1))
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _rounded_sums(a, b, adds, uniforms, draws, digits, lowest, largest, limit, out):  # type: ignore[no-untyped-def]
+    for i in range(a.size):
+        total, lost = a[i], 0.0
+        if adds:
+            total = a[i] + b[i]
+            if draws:
+                virtual = total - a[i]
+                lost = (a[i] - (total - virtual)) + (b[i] - virtual)
+        if not np.isfinite(total):
+            out[i] = total
+            continue
+        # total = f 2^e, 1/2 <= |f| < 1: neighbours are 2^(e - digits) apart, and never closer than the smallest number
+        fraction, exponent = math.frexp(total)
+        # what is a little below a power of two has the neighbours of the numbers below
+        if abs(fraction) == 0.5 and fraction * lost < 0.0:
+            exponent -= 1
+        exponent = max(exponent - digits, -lowest)
+        scaled = np.ldexp(total, -exponent)
+        whole = np.rint(scaled)
+        if draws:
+            whole = np.floor(scaled)
+            share = (scaled - whole) + np.ldexp(lost, -exponent)
+            if share < 0.0:
+                whole -= 1.0
+                share += 1.0
+            if uniforms[i] < share:
+                whole += 1.0
+        result = np.ldexp(whole, exponent)
+        if abs(result) > largest:
+            out[i] = math.copysign(limit, total)
+        elif whole == 0.0:
+            out[i] = math.copysign(0.0, total)
+        else:
+            out[i] = result

@@ -30,11 +30,17 @@ COLUMNS = (
     "arctopk",
     "majority",
     "feedback",
+    "variance_reduced",
+    "orthogonal",
     "moshpit",
     "gossip",
     "packetloss",
     "dropcompute",
     "flashcomm",
+    "blockformats",
+    "rotations",
+    "lowcomm",
+    "shipped",
 )
 """The table of contents."""
 

@@ -53,13 +53,17 @@ def opened(browser, site):
     """Opens an address of the site; what went wrong on any page is asserted in the end."""
     faults, contexts = [], []
 
+    def left_behind(request):
+        """Whether a page was left before this had arrived; a file that is missing fails in another way."""
+        return request.failure == "net::ERR_ABORTED"
+
     def opener(address, width=1280, scheme="light"):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("requestfailed", lambda request: faults.append(f"{request.url} failed"))
+        page.on("requestfailed", lambda request: left_behind(request) or faults.append(f"{request.url} failed"))
         path, further = re.match(r"([^?#]*)(.*)", address).groups()
         page.goto((site / path).as_uri() + further)
         return page

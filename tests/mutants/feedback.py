@@ -191,7 +191,7 @@ class LastWorkerForgets(FeedbackSGD):
     def step(self, gradients, state, rng=None):
         after, traffic = super().step(gradients, state, rng)
         *others, last = after.workers
-        return replace(after, workers=(*others, replace(last, memory=np.zeros_like(last.memory)))), traffic
+        return replace(after, workers=(*others, replace(last, memory=-last.memory))), traffic
 
 
 class SwapsTheMemories(FeedbackSGD):
@@ -208,7 +208,7 @@ class LosesTheLastResidual(FeedbackSGD):
     def step(self, gradients, state, rng=None):
         after, traffic = super().step(gradients, state, rng)
         *others, last = after.workers
-        kept = last if not others else replace(last, memory=np.zeros_like(last.memory))
+        kept = last if not others else replace(last, memory=-last.memory)
         return replace(after, workers=(*others, kept)), traffic
 
 
@@ -226,6 +226,24 @@ class HalvesTheMemories(FeedbackSGD):
     def step(self, gradients, state, rng=None):
         after, traffic = super().step(gradients, state, rng)
         return replace(after, workers=tuple(replace(w, memory=w.memory / 2) for w in after.workers)), traffic
+
+
+class HalvesTheLastMemory(FeedbackSGD):
+    """Halves what the last worker remembers, after every step."""
+
+    def step(self, gradients, state, rng=None):
+        after, traffic = super().step(gradients, state, rng)
+        *others, last = after.workers
+        return replace(after, workers=(*others, replace(last, memory=last.memory / 2))), traffic
+
+
+class LosesATenthOfTheLastStep(FeedbackSGD):
+    """Moves nine tenths as far where the last worker remembers anything."""
+
+    def step(self, gradients, state, rng=None):
+        after, traffic = super().step(gradients, state, rng)
+        share = 0.9 if state.workers[-1].memory.any() else 1.0
+        return replace(after, weights=(1 - share) * state.weights + share * after.weights), traffic
 
 
 class LosesTheErrors(FeedbackSGD):
@@ -299,6 +317,8 @@ MUTANTS = (
     Mutant(SwapsTheMemories, _SGD, "feedback.ef21.strongly_convex_workers", SEARCH),
     Mutant(ShortensTheStep, _SGD, "feedback.ef21.rate_share", SEARCH),
     Mutant(HalvesTheMemories, _SGD, "feedback.ef14.rate_share", SEARCH),
+    Mutant(LosesATenthOfTheLastStep, _SGD, "feedback.ef21.rate_share_workers", SEARCH),
+    Mutant(HalvesTheLastMemory, _SGD, "feedback.ef14.rate_share_workers", SEARCH),
     Mutant(ForgetsTheEstimate, _SGD, "feedback.ef21.rate", SEARCH),
     Mutant(ForgetsTheWorkers, _SGD, "feedback.ef14.telescoping", SEARCH),
     Mutant(FirstWorkerDecides, _SGD, "feedback.arc.single_node", EXACT),

@@ -29,3 +29,12 @@ def in_arrays(expression, values):
 def in_floats(expression, values):
     """The value at floats, by numpy on arrays of no dimension."""
     return float(in_arrays(expression, values))
+
+
+def powers(expression):
+    """How many of its powers numpy computes in different ways for numbers and for arrays, to within an ulp each.
+
+    Not squares, roots and reciprocals, which are exactly rounded either way.
+    """
+    exact = {sp.Integer(2), sp.Integer(-1), sp.Rational(1, 2), sp.Rational(-1, 2)}
+    return sum(power.exp not in exact for power in sp.preorder_traversal(expression) if power.is_Pow)

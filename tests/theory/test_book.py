@@ -8,11 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import sympy as sp
+from naive.substitution import powers
 from symbol_values import VALUES
 
 from commbounds import theory
+from commbounds.collectives import COLLECTIVES
 from commbounds.columns import COLUMNS, parts
-from commbounds.compressors import COMPRESSORS
+from commbounds.compressors import COMPRESSORS, MECHANISMS
 from commbounds.theory import Hypothesis, Kind, Standing, Tag, book, claims
 
 BOOK = claims()
@@ -20,9 +22,11 @@ _OF_COMPRESSORS = [column for column, found in parts("compressors") if hasattr(f
 COMPRESSED = {
     name: claim
     for name, claim in BOOK.items()
-    if claim.column in _OF_COMPRESSORS and not claim.subject.endswith("_ef14")
+    if claim.column in _OF_COMPRESSORS
+    and not claim.subject.endswith("_ef14")
+    and claim.subject not in {*MECHANISMS, *COLLECTIVES}
 }
-"""The claims about compressors, without those about a compressor inside error feedback."""
+"""The claims about compressors, without those about one inside error feedback, and what columns have besides."""
 MODULES = [import_module(m.name) for m in pkgutil.walk_packages(theory.__path__, "commbounds.theory.")]
 SYMBOLS = {
     value
@@ -93,9 +97,12 @@ def test_exact_and_float_bounds_agree(claim):
     exact = claim.bound(**VALUES)
     assert isinstance(exact, Fraction) or not exact.free_symbols
     # a bound is at most ten operations and a root: each rounds by half an ulp
-    assert float(claim.bound(**FLOATS)) == pytest.approx(float(exact), rel=32 * np.finfo(float).eps, abs=1e-300)
+    allowed = 32 * np.finfo(float).eps
+    assert float(claim.bound(**FLOATS)) == pytest.approx(float(exact), rel=allowed, abs=1e-300)
     pair = claim.bound(**{name: np.array([value, value]) for name, value in FLOATS.items()})
-    assert np.all(pair == claim.bound(**FLOATS))
+    if not powers(claim.relation.rhs):
+        allowed = 0.0
+    assert np.ravel(pair) == pytest.approx(claim.bound(**FLOATS), rel=allowed, abs=0.0)
 
 
 @each_claim
@@ -158,8 +165,9 @@ def test_a_quantity_has_one_meaning():
 
 def test_sources_say_how_they_are_known():
     for claim in COMPRESSED.values():
-        # no text was read for these columns
-        assert claim.source.tag in (Tag.RECALLED, Tag.DERIVED), claim.name
+        # no text was read for the older columns
+        known = claim.column in ("rotations", "shipped") or claim.source.tag in (Tag.RECALLED, Tag.DERIVED)
+        assert known, claim.name
         words = f"{claim.source.place} {claim.source.proof} {claim.note}"
         assert not re.search(r"(Theorem|Lemma|Proposition|Corollary|Equation)\s*\(?\d", words), claim.name
 

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import chain, permutations
 from typing import Any
 
 import sympy as sp
 
 from commbounds.theory.feedback import terms as t
-from commbounds.theory.feedback.worst import WORST_EF14, WORST_EF21, WORST_EF21M, LargestShare
+from commbounds.theory.feedback.worst import (
+    WORST_EF14,
+    WORST_EF14_WORKERS,
+    WORST_EF21,
+    WORST_EF21_WORKERS,
+    WORST_EF21M,
+    LargestShare,
+)
 from commbounds.theory.model import Goal, Model
 from commbounds.theory.quantities import alpha
 
@@ -121,14 +129,78 @@ def _ef21m(bound: Any, row: int) -> tuple[Goal, ...]:
     )
 
 
-_WORDS = (
-    "'units': f may be divided by L, and the step size multiplied by it. In 'rate' L = 1, and x begins at 0. slope0, "
-    "slope1, ... are the gradients at x^0, x^1, ..., f0, f1, ... the values of f there, {0}. Every two points of an "
-    "L-smooth function have f_i - f_j >= <grad_j, x_i - x_j> + ||grad_i - grad_j||^2/(2 L) - L/4 ||x_i - x_j - (grad_i "
-    "- grad_j)/L||^2 (the interpolation inequality of Taylor, Hendrickx and Glineur 2017 at mu = -L, recalled; here: "
-    "at z = (x_i + x_j)/2 - (grad_i - grad_j)/(2 L) the parabola that f is under at x_i is not below the one that f is "
-    "above at x_j), and f - ||grad f||^2/(2 L) is not below the lowest value. "
+def _of_all(vectors: Sequence[Any]) -> Any:
+    return sp.Add(*vectors) / len(vectors)
+
+
+def _smooth_apart(
+    points: Sequence[Any], slopes: Sequence[Sequence[Any]]
+) -> tuple[list[Any], list[Any], dict[str, Any]]:
+    """Values and gradients of the average f, and what is known: every f_w is 1-smooth, f nowhere below `lowest`."""
+    known: dict[str, Any] = {}
+    values = [_vectors(f"f_{worker}_", len(points)) for worker in range(len(slopes))]
+    for worker, (own, heights) in enumerate(zip(slopes, values, strict=True)):
+        for (i, x), (j, y) in permutations(enumerate(points), 2):
+            turn, away = own[i] - own[j], x - y
+            known[f"f_{worker}_{i} above f_{worker}_{j}"] = (
+                heights[i] - heights[j] - own[j] * away - turn**2 / 2 + (away - turn) ** 2 / 4
+            )
+    mean_values, mean_slopes = ([_of_all(at) for at in zip(*each, strict=True)] for each in (values, slopes))
+    for i, (value, slope) in enumerate(zip(mean_values, mean_slopes, strict=True)):
+        known[f"f at point {i} less the lowest"] = value - _lowest - slope**2 / 2
+    return mean_values, mean_slopes, known
+
+
+def _ef21_workers(bound: Any, row: int) -> tuple[Goal, ...]:
+    q, weight, horizon, share = _numbers(WORST_EF21_WORKERS, row)
+    gamma, workers = weight * (1 - q), range(WORST_EF21_WORKERS[row - 1].workers)
+    first = sp.Symbol("slope_0")
+    slopes = [[first, *_vectors(f"slope_{worker}_", horizon)[1:]] for worker in workers]
+    estimates = [_vectors(f"estimate_{worker}_", horizon - 1) for worker in workers]
+    means = [_of_all(at) for at in zip(*estimates, strict=True)]
+    values, mean_slopes, known = _smooth_apart(_path([gamma * mean for mean in means]), slopes)
+    for worker, (own, held) in enumerate(zip(slopes, estimates, strict=True)):
+        for i in range(1, horizon - 1):
+            known[f"contraction of worker {worker} in step {i}"] = (
+                q**2 * (held[i - 1] - own[i]) ** 2 - (held[i] - own[i]) ** 2
+            )
+    lag = _of_all([(held[0] - first) ** 2 for held in estimates])
+    at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.lag: lag}
+    vectors = (first, *chain.from_iterable((*own[1:], *held) for own, held in zip(slopes, estimates, strict=True)))
+    return (_units(bound), Goal("rate", _shown(bound, mean_slopes, values, at), given=known, vectors=vectors))
+
+
+def _ef14_workers(bound: Any, row: int) -> tuple[Goal, ...]:
+    q, weight, horizon, share = _numbers(WORST_EF14_WORKERS, row)
+    gamma, workers = weight / 2, range(WORST_EF14_WORKERS[row - 1].workers)
+    slopes = [_vectors(f"slope_{worker}_", horizon) for worker in workers]
+    left = [[sp.Integer(0), *_vectors(f"residual_{worker}_", horizon)[1:]] for worker in workers]
+    offered = [[e + gamma * slope for e, slope in zip(*each, strict=True)] for each in zip(left, slopes, strict=True)]
+    sent = [[v - e for v, e in zip(o, e[1:], strict=False)] for o, e in zip(offered, left, strict=True)]
+    values, mean_slopes, known = _smooth_apart(_path([_of_all(at) for at in zip(*sent, strict=True)]), slopes)
+    square = sp.Symbol("largest_step_squared")
+    for worker in workers:
+        for i in range(horizon):
+            known[f"step {i} of worker {worker}"] = square - gamma**2 * slopes[worker][i] ** 2
+        for i in range(1, horizon):
+            known[f"contraction of worker {worker} in step {i - 1}"] = (
+                q**2 * offered[worker][i - 1] ** 2 - left[worker][i] ** 2
+            )
+    at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.reach: sp.sqrt(square)}
+    vectors = tuple(chain.from_iterable((*own, *e[1:]) for own, e in zip(slopes, left, strict=True)))
+    return (_units(bound), Goal("rate", _shown(bound, mean_slopes, values, at), given=known, vectors=vectors))
+
+
+_UNITS = "'units': f may be divided by L, and the step size multiplied by it. In 'rate' L = 1, and x begins at 0. "
+_INTERPOLATION = (
+    "Every two points of an L-smooth function have f_i - f_j >= <grad_j, x_i - x_j> + ||grad_i - grad_j||^2/(2 L) - "
+    "L/4 ||x_i - x_j - (grad_i - grad_j)/L||^2 (the interpolation inequality of Taylor, Hendrickx and Glineur 2017 at "
+    "mu = -L, recalled; here: at z = (x_i + x_j)/2 - (grad_i - grad_j)/(2 L) the parabola that f is under at x_i is "
+    "not below the one that f is above at x_j), and f - ||grad f||^2/(2 L) is not below the lowest value. "
 )
+_WORDS = (
+    _UNITS + "slope0, slope1, ... are the gradients at x^0, x^1, ..., f0, f1, ... the values of f there, {0}. "
+) + _INTERPOLATION
 _TIE = ("tests/verify/certify/test_feedback_models.py::test_few_steps",)
 
 
@@ -146,6 +218,13 @@ def _instances(table: Sequence[LargestShare]) -> tuple[dict[str, int], ...]:
 
 
 _WORKER = "one worker, every dimension, every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every L-smooth f"
+_APART = (
+    _UNITS
+    + "slope_w_t and {0}_w_t are worker w's gradient and {0} in step t, f_w_t the value of its function; the rate "
+    "is about the gradients of their average f, and rows say how many workers there are. "
+) + _INTERPOLATION
+_TIE_WORKERS = ("tests/verify/certify/test_feedback_models.py::test_few_steps_of_workers",)
+_WORKERS = _WORKER.replace("one worker", "two or three workers").replace("every L-smooth f", "all L-smooth functions")
 
 WORST_MODELS = (
     Model(
@@ -176,5 +255,26 @@ WORST_MODELS = (
         goals=_ef21m,
         tie=_TIE,
         instances=_instances(WORST_EF21M),
+    ),
+    Model(
+        claim="feedback.ef14.rate_share_workers",
+        words=_APART.format("residual")
+        + "largest_step_squared is M^2, for all workers. The step size is weight/(2 L).",
+        scope=f"{_WORKERS}, f bounded below; workers, q, step size and steps of rows {{row}} of WORST_EF14_WORKERS in "
+        "theory/feedback/worst.py, in real arithmetic",
+        goals=_ef14_workers,
+        tie=_TIE_WORKERS,
+        instances=_instances(WORST_EF14_WORKERS),
+    ),
+    Model(
+        claim="feedback.ef21.rate_share_workers",
+        words=_APART.format("estimate") + "To f_w <c_w, x> may be added, and c_w to its gradients and estimates, where "
+        "all c_w add up to zero: steps, lags and f stay as they are. So all workers have one first gradient, slope_0. "
+        "The step size is weight (1 - q)/L.",
+        scope=f"{_WORKERS}, f bounded below; workers, q, step size and steps of rows {{row}} of WORST_EF21_WORKERS in "
+        "theory/feedback/worst.py, in real arithmetic",
+        goals=_ef21_workers,
+        tie=_TIE_WORKERS,
+        instances=_instances(WORST_EF21_WORKERS),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.feedback.terms import convexity, error_weight, gap, smoothness
+from commbounds.theory.feedback.terms import convexity, error_weight, gap, lag, slope, smoothness, stepsize
 from commbounds.theory.model import Refutation, by_claim
 from commbounds.theory.quantities import alpha
 
@@ -61,5 +61,28 @@ REFUTATIONS = by_claim(
             "feedback_contractive": "It errs by q times its input.",
             "standing_gradient": "It is zero.",
         },
+    ),
+    Refutation(
+        claim="feedback.ef21.descent_at_one_over_l",
+        words="One worker, x^2/2 at x = 0, its estimate 1, as after the first step from 1/q, the step size 1, and a "
+        "compressor that returns 1 - q of its input, q = u/v. The step leads to -1, and q times 2 of the lag is left.",
+        whole={_u: 1, _v: 1},
+        measured=sp.Rational(1, 2) + (2 * _r) ** 2 / (2 * (1 - _r)),
+        values={
+            alpha: 1 - _r**2,
+            stepsize: sp.Integer(1),
+            smoothness: sp.Integer(1),
+            gap: sp.Integer(0),
+            slope: sp.Integer(0),
+            lag: sp.Integer(1),
+        },
+        positive={"q < 1": _v - _u},
+        met={
+            "feedback_contractive": "It errs by q times its input.",
+            "full_gradients": "They have no noise.",
+            "feedback_smooth": "f is a quadratic of curvature 1.",
+            "smooth_apart": "There is one worker.",
+        },
+        tie="tests/verify/certify/test_refutations.py::test_a_step_of_ef21_that_is_too_long",
     ),
 )

@@ -24,6 +24,7 @@ def share_claims(rates: Mapping[str, Any]) -> tuple[Claim, ...]:
         Of feedback.ef14.rate, feedback.ef21.rate and feedback.ef21m.bound.
     """
     common = (t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.FEW_STEPS)
+    of_workers = (*common[:-1], t.FEW_STEPS_OF_WORKERS)
     return (
         Claim(
             name="feedback.ef14.rate_share",
@@ -64,5 +65,28 @@ def share_claims(rates: Mapping[str, Any]) -> tuple[Claim, ...]:
                 "0.9 times the term 16*eta*own_lag/alpha**2",
             ),
             note="So few of so short steps hardly move: the bound's first term alone is 2 gap/(gamma T).",
+        ),
+        Claim(
+            name="feedback.ef14.rate_share_workers",
+            title="In two or three steps of two or three workers, EF14 comes to this share of its printed rate at most",
+            relation=Le(t.MEAN_SQUARED_GRADIENT, t.share * rates["feedback.ef14.rate"]),
+            assumes=(*of_workers, t.SMALL_GRADIENTS, t.HALF_STEP),
+            source=derived(_PROOF),
+            extremal="for the larger q the worst function of one worker, for all of them",
+            axis="horizon",
+            note="Where q = 1/4, or q = 1/2 at half the largest step size, what is proved is 1.04 to 1.32 times the "
+            "share of one worker; whether so much is attained is not known. Otherwise it is one worker's.",
+        ),
+        Claim(
+            name="feedback.ef21.rate_share_workers",
+            title="In two or three steps of two or three workers, EF21 comes to no larger share of its printed rate "
+            "than with one",
+            relation=Le(t.MEAN_SQUARED_GRADIENT, t.share * rates["feedback.ef21.rate"]),
+            assumes=(*of_workers, t.EF21_STEP),
+            source=derived(_PROOF),
+            extremal="the worst function and estimate of one worker, for all of them",
+            axis="horizon",
+            note="However different their functions are. EF21 sees what a gradient differs from its estimate by: "
+            "linear functions that cancel in the average change nothing.",
         ),
     )

@@ -68,7 +68,7 @@ surplus = (1 + root) * error_weight - (1 - root)
 pace = sp.sqrt(surplus**2 + 4 * root)
 """Square root of the discriminant of rho^2 = b rho + q."""
 share = Symbol("attained_share", "c", Fraction(7, 8), positive=True)
-"""Largest share of a printed rate that few steps of one worker come to, rounded up."""
+"""Largest share of a printed rate that few steps of so many workers come to, rounded up."""
 
 
 TELESCOPING = Quantity(
@@ -226,6 +226,12 @@ FEW_STEPS = Hypothesis(
     "few_steps",
     "One worker, two to four steps, and the compressor's q, the step size and the share of a row of the table in "
     "theory/feedback/worst.py.",
+    ensured="Every case is made for a row.",
+)
+FEW_STEPS_OF_WORKERS = Hypothesis(
+    "few_steps_of_workers",
+    "Two or three workers, two or three steps, each worker's function L-smooth, and the compressor's q, the step size "
+    "and the share of a row of the table in theory/feedback/worst.py.",
     ensured="Every case is made for a row.",
 )
 CGD_STEP = Hypothesis(

@@ -6,13 +6,13 @@ none is exceeded; runs on quadratics and on Huber's functions show how near one 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 
 @dataclass(frozen=True)
 class LargestShare:
-    """One setting, with the largest share of the printed rate that one worker can come to.
+    """One setting, with the largest share of the printed rate that its workers can come to.
 
     Parameters
     ----------
@@ -25,12 +25,15 @@ class LargestShare:
         Steps, at least two.
     share : Fraction
         Of the printed rate; in (0, 1].
+    workers : int
+        How many there are.
     """
 
     q: Fraction
     weight: Fraction
     horizon: int
     share: Fraction
+    workers: int = 1
 
 
 def _table(*rows: tuple[str, ...]) -> tuple[LargestShare, ...]:
@@ -40,6 +43,11 @@ def _table(*rows: tuple[str, ...]) -> tuple[LargestShare, ...]:
         for q, weight, *shares in rows
         for steps, share in enumerate(shares, 2)
     )
+
+
+def _of_workers(*rows: LargestShare) -> tuple[LargestShare, ...]:
+    """The same for two and for three workers."""
+    return tuple(replace(row, workers=workers) for workers in (2, 3) for row in rows)
 
 
 WORST_EF14: tuple[LargestShare, ...] = _table(
@@ -73,3 +81,16 @@ WORST_EF21M: tuple[LargestShare, ...] = _table(
     ("9/10", "1", "0.0189", "0.0281", "0.037"),
 )
 """Of `feedback.ef21m.bound`, without noise."""
+
+WORST_EF14_WORKERS: tuple[LargestShare, ...] = _of_workers(
+    *_table(
+        ("1/4", "1/2", "0.2709", "0.3348"),
+        ("1/4", "1", "0.3541", "0.3694"),
+        ("1/2", "1/2", "0.2229", "0.2859"),
+    ),
+    *(row for row in WORST_EF14 if row.horizon < 4 and row.q + row.weight / 2 >= 1),
+)
+"""The same for two and three workers: more than for one where q and the step size are small, the same where not."""
+
+WORST_EF21_WORKERS: tuple[LargestShare, ...] = _of_workers(*(row for row in WORST_EF21 if row.horizon < 4))
+"""The same for two and three workers: what it is for one."""

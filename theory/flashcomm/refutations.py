@@ -39,4 +39,13 @@ REFUTATIONS = by_claim(
             "exact_metadata": "Small whole numbers are stored exactly.",
         },
     ),
+    Refutation(
+        claim="flashcomm.twostep.agreement_of_owners",
+        words="Two ranks, one bit, blocks of one group of three: what either rank adds to the first block lies on two "
+        "levels, their sum (0, a, a + b) on three. The owner keeps it, and the other rank reads 0 or a + b for a.",
+        whole={_a: 1, _b: 1},
+        measured=sp.Integer(1),
+        x=((0, _a, _a, 0, 0, 0), (0, 0, _b, 0, 0, 0)),
+        met={"owner_keeps": "The two-step is run so."},
+    ),
 )

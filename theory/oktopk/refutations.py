@@ -14,7 +14,7 @@ _FRESH = {"fresh_mean_of_quantiles": "Boundaries are found so."}
 _RING = {"no_duplicates": "The all-gather goes around a ring."}
 _SHARE = winners / P
 
-_i, _j, _t = sp.symbols("i j t", integer=True, nonnegative=True)
+_i, _j, _t, _a, _b = sp.symbols("i j t a b", integer=True, nonnegative=True)
 _P = 4 * 2**_j
 _k = _i * _P
 
@@ -40,6 +40,16 @@ REFUTATIONS = by_claim(
         measured=_t,
         values={xi: xi},
         met={"found_every_step": "The thresholds are."},
+    ),
+    Refutation(
+        claim="oktopk.sgd.iterate_raw",
+        words="One rank, k = 1, gradients (a, b) and then zero, the step size 1/4 and then 1/8: a goes at once, b "
+        "waits, and half of its step is lost.",
+        whole={_a: 1, _b: 1},
+        measured=_b / 8,
+        x=((_a, _b), (0, 0)),
+        positive={"a > b": _a - _b},
+        met={"raw_residuals": "They are run so.", "exact_means": "There is one rank, and numbers are whole."},
     ),
     Refutation(
         claim="oktopk.sent.unconditional",

@@ -10,6 +10,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Hypothesis, Le
 from commbounds.theory.quantities import P, Quantity
+from commbounds.theory.rational import exact_sum
 from commbounds.theory.symbols import Symbol
 
 # --- symbols ----------------------------------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ def _largest_sum(x: Any) -> Any:
     columns = abs(x).T.tolist()
     if not all(entry < math.inf for column in columns for entry in column):
         return math.inf
-    return max(sum(map(Fraction, column)) for column in columns)
+    return max(map(exact_sum, columns))
 
 
 def _form(name: str) -> Any:
@@ -127,7 +128,7 @@ def _exact_sum_fits(x: Any, wire: str) -> bool:
     import numpy as np
 
     largest = _form(wire).largest
-    return bool(np.isfinite(x).all()) and all(abs(sum(map(Fraction, column))) <= largest for column in x.T.tolist())
+    return bool(np.isfinite(x).all()) and all(abs(exact_sum(column)) <= largest for column in x.T.tolist())
 
 
 def _quotients_are_normal(x: Any, P: int, wire: str) -> bool:

@@ -23,7 +23,7 @@ from commbounds import theory
 from commbounds.theory.model import Goal, Model, Refutation
 from commbounds.verify.certify.certificate import Certificate, CertificateError, models, rational, require_form
 from commbounds.verify.certify.counterexamples import check_point, refutations
-from commbounds.verify.certify.polynomials import Polynomials, is_zero
+from commbounds.verify.certify.polynomials import ONE, Polynomial, Polynomials, Quotient
 
 _KINDS = ("identity", "linear", "products", "squares", "sturm", "exhaustion")
 
@@ -133,28 +133,26 @@ def prove(goal: Goal, proof: Mapping[str, Any]) -> None:
         raise CertificateError("what is to be zero must be so by an identity: no terms")
     conditions = {**goal.given, **goal.positive}
     space = Polynomials([goal.show, *conditions.values(), *goal.zero.values()])
-    known = {name: space.of(expression) for name, expression in conditions.items()}
-    total = [_product(space, _chosen(clear, goal.positive), known, space.of(goal.show))]
+    total = [space.product(space.of(goal.show), _chosen(space, clear, goal.positive))]
     for term in terms:
-        coefficient, chosen = _coefficient(term[0]), _chosen(term[1], conditions)
-        square = space.read(term[2]) if len(term) > 2 else space.ring.one
+        coefficient, chosen = _coefficient(term[0]), _chosen(space, term[1], conditions)
+        square = space.read(term[2]) if len(term) > 2 else ONE
         if goal.vectors:
-            _one_form(space, goal, [(known[name][0], power) for name, power in chosen.items()], square)
-        start = -coefficient * space.power(square, 2), space.ring.one
-        total.append(_product(space, chosen, known, start))
+            _one_form(space, goal, [(numerator, power) for (numerator, _), power in chosen], square)
+        total.append(space.product((-coefficient * space.power(square, 2), {}), chosen))
     for name, text in zero.items():
         if name not in goal.zero:
             raise CertificateError(f"the model does not know that {name!r} is zero")
         (numerator, denominator), multiplier = space.of(goal.zero[name]), space.read(text)
         if goal.vectors:
-            _one_form(space, goal, [(numerator, 1), (multiplier, 1)], space.ring.one)
+            _one_form(space, goal, [(numerator, 1), (multiplier, 1)], ONE)
         total.append((-space.times(multiplier, numerator), denominator))
     if goal.vectors:
         if not space.degree(total[0][0], goal.vectors) <= {0, 2}:
             raise CertificateError("what is shown must be a form of degree 0 or 2 in the vectors")
-        if any(space.degree(denominator, goal.vectors) != {0} for _, denominator in total):
+        if any(space.degree(factor, goal.vectors) != {0} for _, denominator in total for factor in denominator):
             raise CertificateError("denominators must not have vectors")
-    if not is_zero(total):
+    if space.total(total)[0]:
         raise CertificateError("the two sides are not the same polynomial")
 
 
@@ -169,26 +167,19 @@ def _run(goal: Goal, proof: Mapping[str, Any]) -> None:
     check_record(goal.run, proof["run"])
 
 
-def _coefficient(text: Any) -> Any:
+def _coefficient(text: Any) -> Polynomial:
     value = rational(text)
     if value <= 0:
         raise CertificateError(f"a coefficient must be positive, got {value}")
-    return sp.QQ(value.numerator, value.denominator)
+    return Polynomial({0: value.numerator}, value.denominator)
 
 
-def _chosen(powers: Mapping[str, int], conditions: Mapping[str, Any]) -> dict[str, int]:
+def _chosen(space: Polynomials, powers: Mapping[str, int], conditions: Mapping[str, Any]) -> list[tuple[Quotient, int]]:
+    """Conditions by their names, with the powers in which they are taken."""
     for name in powers:
         if name not in conditions:
             raise CertificateError(f"the model has no condition {name!r} of this kind")
-    return dict(powers)
-
-
-def _product(space: Polynomials, chosen: Mapping[str, int], known: Mapping[str, Any], start: Any) -> Any:
-    numerator, denominator = start
-    for name, power in chosen.items():
-        numerator = space.times(numerator, space.power(known[name][0], power))
-        denominator = space.times(denominator, space.power(known[name][1], power))
-    return numerator, denominator
+    return [(space.of(conditions[name]), power) for name, power in powers.items()]
 
 
 def _one_form(space: Polynomials, goal: Goal, factors: Any, square: Any) -> None:

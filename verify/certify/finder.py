@@ -24,7 +24,7 @@ from commbounds.theory.model import Goal, Model, Refutation
 from commbounds.verify.certify.certificate import Certificate, CertificateError, files, load
 from commbounds.verify.certify.checker import check, kind_of, prove
 from commbounds.verify.certify.counterexamples import points, scope_of, shortcoming
-from commbounds.verify.certify.polynomials import Polynomials
+from commbounds.verify.certify.rings import Ring
 from commbounds.verify.certify.semidefinite import sum_of_squares
 
 _MOST_COLUMNS = 60_000
@@ -168,7 +168,7 @@ def _linear_programme(goal: Goal, degree: int, seconds: float, factor: str | Non
     from scipy.sparse import csc_array
 
     conditions = {**goal.given, **goal.positive}
-    space = Polynomials([goal.show, *conditions.values(), *goal.zero.values(), *goal.hints])
+    space = Ring([goal.show, *conditions.values(), *goal.zero.values(), *goal.hints])
     clear, target = _cleared(goal.show, goal, space)
     if factor is not None:
         clear, target = _over({**clear, factor: clear.get(factor, 0) + 1}, clear, target, goal, space)
@@ -249,7 +249,7 @@ def _linear_programme(goal: Goal, degree: int, seconds: float, factor: str | Non
     return proof
 
 
-def _cleared(expression: Any, goal: Goal, space: Polynomials) -> tuple[dict[str, int], Any]:
+def _cleared(expression: Any, goal: Goal, space: Ring) -> tuple[dict[str, int], Any]:
     """Powers of positive conditions that clear an expression's denominator, and the expression times their product."""
     numerator, denominator = space.of(expression)
     common = numerator.gcd(denominator)
@@ -265,7 +265,7 @@ def _cleared(expression: Any, goal: Goal, space: Polynomials) -> tuple[dict[str,
     return clear, numerator * (1 / denominator.LC)
 
 
-def _over(common: Any, powers: Any, polynomial: Any, goal: Goal, space: Polynomials) -> tuple[dict[str, int], Any]:
+def _over(common: Any, powers: Any, polynomial: Any, goal: Goal, space: Ring) -> tuple[dict[str, int], Any]:
     """An expression that was cleared by powers of positive conditions, cleared by `common` ones, which are more."""
     for name in common:
         numerator, denominator = space.of(goal.positive[name])

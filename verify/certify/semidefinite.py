@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sympy.polys.matrices import DomainMatrix
 
 from commbounds.theory.model import Goal
-from commbounds.verify.certify.polynomials import Polynomials
+from commbounds.verify.certify.rings import Ring
 
 Array = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ def sum_of_squares(goal: Goal, most_digits: int = 12) -> dict[str, Any] | None:
     conditions = {**goal.given, **goal.positive}
     if not goal.vectors or not conditions or goal.zero or goal.equal:
         return None
-    space = Polynomials([goal.show, *conditions.values()])
+    space = Ring([goal.show, *conditions.values()])
     quotients = [space.of(expression) for expression in (goal.show, *conditions.values())]
     if not all(denominator.is_ground for _, denominator in quotients):
         return None
@@ -84,9 +84,7 @@ def _text(value: Any) -> str:
     return str(Fraction(int(value.numerator), int(value.denominator)))
 
 
-def _parts(
-    polynomial: Any, vectors: Sequence[Any], space: Polynomials
-) -> tuple[list[list[Any]], dict[Any, Any]] | None:
+def _parts(polynomial: Any, vectors: Sequence[Any], space: Ring) -> tuple[list[list[Any]], dict[Any, Any]] | None:
     """The symmetric matrix of a form in the vectors, and what else there is, by monomial; None if neither."""
     places = {v.leading_expv().index(1): i for i, v in enumerate(vectors)}
     form, rest = [[sp.QQ(0)] * len(vectors) for _ in vectors], {}

@@ -17,6 +17,7 @@ from commbounds.compressors import EF14, EF21, EF21M, EControl, Feedback, Feedba
 from commbounds.verify.certify.certificate import models
 from commbounds.verify.experiments.feedback import few_steps
 from commbounds.verify.experiments.feedback.runs import FeedbackRun, Quadratics, Shrunk
+from commbounds.verify.study import Case
 
 BOOK, MODELS = theory.claims(), models()
 SIZES = [(1, 2, 1), (2, 3, 1), (3, 4, 3), (2, 2, 2)]
@@ -333,6 +334,39 @@ def test_few_steps(claim, mechanism):
             numbers["largest_step_squared"] = gamma**2 * max(squared(gradient) for gradient, *_ in run)
             for what, form in known.items():
                 assert form(numbers, vectors) >= -1e-9, (case, what)
+
+
+@pytest.mark.parametrize("mechanism", ["EF14", "EF21"])
+def test_few_steps_of_workers(mechanism):
+    name = f"feedback.{mechanism.lower()}.rate_share_workers"
+    for number, row in list(enumerate(few_steps.ROWS_OF_WORKERS[mechanism], 1))[::5]:
+        _, goal = MODELS[name].goals(BOOK[name].relation.rhs, number)
+        held = {s.name for s in goal.vectors}
+        known = {what: Form(e, held) for what, e in {**goal.given, "what is shown": goal.show}.items()}
+        for case in few_steps.cases_of_workers(mechanism, row):
+            L = case.settings["L"]  # in whose units models are
+            scaled = np.array(case.array)
+            scaled[1 : 1 + row.workers] /= L
+            scaled[1 + 2 * row.workers :] /= L
+            case = Case({**case.settings, "L": 1.0}, scaled)
+            problem, state = few_steps.problem_of_workers(case)
+            turned = problem.slopes(state.weights)
+            turned -= turned.mean(axis=0)  # linear functions that cancel, which EF21's model takes away
+            turned = np.zeros_like(turned) if mechanism == "EF14" else turned
+            numbers, vectors, reach = {}, {}, 0.0
+            numbers["lowest"] = problem.values(state.weights).mean() - problem.gap(state.weights)
+            for t in range(row.horizon):
+                gradients, values, at = problem.slopes(state.weights), problem.values(state.weights), state.weights
+                state = few_steps.descent_of(FeedbackSGD, case, t).step(gradients, state)[0]
+                reach = max(reach, *(squared(gradient) for gradient in gradients))
+                vectors["slope_0"] = (gradients - turned)[0] if t == 0 else vectors["slope_0"]
+                for w, worker in enumerate(state.workers):
+                    numbers[f"f_{w}_{t}"] = values[w] - (turned[w] * at).sum()
+                    vectors |= {f"slope_{w}_{t}": gradients[w] - turned[w], f"residual_{w}_{t + 1}": worker.memory}
+                    vectors |= {f"estimate_{w}_{t}": worker.memory - turned[w]}
+            numbers["largest_step_squared"] = few_steps.step_size(case.settings) ** 2 * reach
+            for what, form in known.items():
+                assert form(numbers, vectors) >= -1e-9 * (1 + reach), (case, what)
 
 
 @pytest.mark.parametrize("eta", [0.25, 0.5, 1.0])  # for much smaller weights q is ill-conditioned in rho

@@ -8,8 +8,8 @@ import pytest
 import sympy as sp
 
 from commbounds import theory
-from commbounds.collectives import gossip, moshpit
-from commbounds.compressors import COMPRESSORS
+from commbounds.collectives import FeedbackSGD, gossip, moshpit
+from commbounds.compressors import COMPRESSORS, EF21
 from commbounds.theory.evaluation import evaluator
 from commbounds.theory.model import Refutation
 from commbounds.verify import certify
@@ -20,6 +20,7 @@ from commbounds.verify.compressor_study import CompressorStudy
 from commbounds.verify.confront import confront, verdict_of
 from commbounds.verify.experiment import violates
 from commbounds.verify.experiments import EXPERIMENTS
+from commbounds.verify.experiments.feedback.runs import Shrunk
 from commbounds.verify.experiments.oktopk.runs import stack_case
 from commbounds.verify.experiments.sparsifiers.studies import ShareTopK
 from commbounds.verify.finding import Evidence, Method, Verdict
@@ -129,6 +130,10 @@ CASES = {
         quarter_of_owners,
     ),
     "oktopk.sgd.assumption": (lambda at: {"P": 2, "n": 2, "k": 1, "steps": at["t"], "B": 1024, "tau_prime": 1}, None),
+    "oktopk.sgd.iterate_raw": (
+        {"P": 1, "n": 2, "k": 1, "steps": 2, "tau_prime": 1, "tau": 2, "accumulate": "raw", "halved": True},
+        None,
+    ),
     "majority.vote.any_noise": ({**_VOTE, "noise": "skewed", "r": "1"}, None),
     "majority.vote.shared_noise": ({**_VOTE, "r": "1/2"}, None),
     "majority.adversaries.negation_is_worst": (lambda at: {**_VOTE, "r": "2/3", "L": 11 * at["j"]}, None),
@@ -141,6 +146,7 @@ CASES = {
     ),
     "dropcompute.time.variance_as_proxy": ({"law": "exponential", "share": 1.0, "overhead": 0.2}, None),
     "dropcompute.gain.bounded_by_mean": ({"law": "1 (9/10) or 100", "share": 0.1, "overhead": 0.0}, None),
+    "dropcompute.gain.single_any": ({"law": "1 (9/10) or 100", "share": 0.1, "overhead": 0.0}, None),
     "feedback.plain.convergence": (lambda at: {"start": 1.0, "gamma": 1 / at["v"], "steps": 1}, None),
     "dense.allgather.printed_words": ({"algorithm": "bruck"}, None),
     "dense": ({}, None),
@@ -203,6 +209,7 @@ CASES = {
         None,
     ),
     "flashcomm.groupquant.clamped_point": ({"width": 1, "group": 2, "zero": "clamped", "family": "one sign"}, None),
+    "flashcomm.twostep.agreement_of_owners": ({"P": 2, "n": 6, "width": 1, "group": 3}, None),
     # q = 4/5 is rounded, and with it what is sent; the error is -2, but for that
     "feedback.econtrol.any_weight": ({"q": -0.8, "eta": 1.0, "steps": 1}, lambda _: [[2.0], [0.0], [3.0]]),
     "feedback.cgd.first_step": ({"q": 0.5, "L": 2.0, "mu": 1.0}, rows([1], [1])),
@@ -238,7 +245,7 @@ def at_case(name, at):
     settings = {s: int(v) if isinstance(v, Fraction) and v.denominator == 1 else v for s, v in values.items()}
     x = exact(refutation.x, at) if array is None and refutation.x else None
     stack = np.array(array(at)) if array is not None else None if x is None else np.array(x, np.float64)
-    if name.startswith("oktopk") and stack is not None:
+    if name.startswith("oktopk") and not name.startswith("oktopk.sgd") and stack is not None:
         options = {"cuts": "fresh", **more}
         case = stack_case(
             stack.astype(np.float32), options.pop("k", None) or settings["k"], options.pop("cuts"), **options
@@ -312,7 +319,7 @@ def test_the_implementation_at_the_point(name):
         assert violates(claim.relation, outcome.measured, claim.bound(**values), outcome.slack)
 
 
-OF_THEIR_OWN = {"lowrank.powersgd.unbiased"}
+OF_THEIR_OWN = {"lowrank.powersgd.unbiased", "feedback.ef21.descent_at_one_over_l"}
 """Whose points have a test of their own, below."""
 
 
@@ -324,6 +331,23 @@ def test_a_uniform_direction_reads_half_of_the_identity():
         read.append(compressor.decompress(compressor.compress_with(np.eye(2), column)))
     # entries of at most one: some eight roundings of each, and eight of the sum
     assert np.abs(np.mean(read, axis=0) - np.eye(2) / 2).max() <= 16 * np.finfo(np.float64).eps
+
+
+def test_a_step_of_ef21_that_is_too_long():
+    """From 1/q, where the first step is a whole one, with numbers that are exact."""
+    name = "feedback.ef21.descent_at_one_over_l"
+    at, refutation, claim = certify.load(name).instances[0], certify.refutations()[name], theory.claims()[name]
+    q = at["u"] / at["v"]
+    sgd = FeedbackSGD(EF21(Shrunk(q)), 1.0)
+    state, potentials = sgd.start(np.array([1 / q]), 1), []
+    for _ in range(3):
+        slope = state.weights
+        state, _ = sgd.step(slope[None], state)
+        lag = Fraction(float(state.workers[0].memory[0])) - Fraction(float(slope[0]))
+        potentials.append(Fraction(float(slope[0])) ** 2 / 2 + lag**2 / (2 * (1 - Fraction(q))))
+    values = {symbol.name: exact(value, at) for symbol, value in refutation.values.items()}
+    assert potentials[1] == claim.bound(**values)
+    assert potentials[2] == Fraction(evaluator(sp.sympify(refutation.measured))(at, "measured")) > potentials[1]
 
 
 # --- what is refused ----------------------------------------------------------------------------------------------

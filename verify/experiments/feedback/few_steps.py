@@ -1,9 +1,10 @@
-"""The worst case of few steps: what one worker comes to on the functions that are worst for a printed rate."""
+"""The worst case of few steps: what workers come to on the functions that are worst for a printed rate."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -15,7 +16,14 @@ from numpy.typing import NDArray
 from commbounds.collectives.feedback.sgd import FeedbackSGDState
 from commbounds.compressors import EF14, EF21, EF21M, Compressor, Feedback, FeedbackState, TopK
 from commbounds.theory import claims
-from commbounds.theory.feedback.worst import WORST_EF14, WORST_EF21, WORST_EF21M, LargestShare
+from commbounds.theory.feedback.worst import (
+    WORST_EF14,
+    WORST_EF14_WORKERS,
+    WORST_EF21,
+    WORST_EF21_WORKERS,
+    WORST_EF21M,
+    LargestShare,
+)
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.feedback.runs import EPS, Shrunk, square
@@ -26,6 +34,7 @@ Array = NDArray[Any]
 _KEPT = {0.25: (16, 15), 0.5: (4, 3), 0.75: (16, 7), 0.9: (100, 19)}
 """n and k of Top-K with this q."""
 ROWS = {"EF14": WORST_EF14, "EF21": WORST_EF21, "EF21M": WORST_EF21M}
+ROWS_OF_WORKERS = {"EF14": WORST_EF14_WORKERS, "EF21": WORST_EF21_WORKERS}
 
 
 def step_size(s: dict[str, Any]) -> float:
@@ -305,8 +314,177 @@ def _study(mechanism: str, name: str) -> Study:
     )
 
 
+# --- several workers --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Workers' functions f_w(x) = sum_j a_wj h(x_j - s_wj); h is z^2/2, or Huber's where all shifts are zero.
+
+    Parameters
+    ----------
+    a, shifts : (P, n) float64
+        Curvatures, positive, at most L; and where each function is least.
+    huber : bool
+        Which h it is.
+    """
+
+    a: Array
+    shifts: Array
+    huber: bool
+
+    def slopes(self, x: Array) -> Array:
+        """The workers' gradients."""
+        away = x - self.shifts
+        return np.asarray(self.a * (np.clip(away, -1.0, 1.0) if self.huber else away))
+
+    def values(self, x: Array) -> Array:
+        """The workers' function values."""
+        rows = zip(self.a, self.shifts, strict=True)
+        return np.array([(Huber if self.huber else Bowl)(a).gap(x - shift) for a, shift in rows])
+
+    def gap(self, x: Array) -> float:
+        """Excess of the average over its minimum."""
+        curvature = self.a.mean(axis=0)
+        if self.huber:
+            return Huber(curvature).gap(x)
+        return Bowl(curvature).gap(x - (self.a * self.shifts).mean(axis=0) / curvature)
+
+
+def problem_of_workers(case: Case) -> tuple[Apart, FeedbackSGDState]:
+    """The functions of a case, whose array has the rows x, then a, shift and memory of every worker; and its state."""
+    (x, *rows), P = case.array, case.settings["P"]
+    a, shifts, memories = np.array(rows).reshape(3, P, -1)
+    workers = tuple(FeedbackState(memory.copy()) for memory in memories)
+    state = FeedbackSGDState(x.copy(), P, memories.mean(axis=0), workers, t=1)
+    return Apart(a, shifts, case.settings.get("family") == "huber"), state
+
+
+def _rated_workers(sgd: Any, case: Case) -> Outcome:
+    """Steps of several workers."""
+    s = case.settings
+    problem, state = problem_of_workers(case)
+    gap, gamma, squares, reach, lags = problem.gap(state.weights), step_size(s), [], 0.0, [0.0]
+    for t in range(s["steps"]):
+        gradients = problem.slopes(state.weights)
+        squares.append(square(gradients.mean(axis=0)))
+        reach = max(reach, *(square(gradient) for gradient in gradients))
+        state = descent_of(sgd, case, t).step(gradients, state)[0]
+        if t == 0:
+            lags = [square(worker.memory - own) for worker, own in zip(state.workers, gradients, strict=True)]
+    values = {
+        **_common(s), "P": s["P"], "gap": gap, "lag": sum(lags) / s["P"], "reach": gamma * float(np.sqrt(reach)),
+        "attained_share": _share_of_workers(s),
+    }  # fmt: skip
+    scale = reach + gap + sum(lags) + square(case.array)
+    return Outcome(sum(squares) / s["steps"], values, 64 * (case.array.size + 1) * s["steps"] * EPS * float(scale))
+
+
+def _share_of_workers(s: dict[str, Any]) -> float:
+    """The row's."""
+    sought = (s["q"], s["weight"], s["steps"], s["P"])
+    (row,) = (
+        row
+        for row in ROWS_OF_WORKERS[s["mechanism"]]
+        if (float(row.q), float(row.weight), row.horizon, row.workers) == sought
+    )
+    return float(row.share)
+
+
+def _known_of_workers(sgd: Any, case: Case) -> dict[str, Any]:
+    return {**_known(sgd, case), "P": case.settings["P"]}
+
+
+def alike(mechanism: str, row: LargestShare, L: float = 1.0, size: float = 1.0) -> Case:
+    """The worst function of one worker, for all workers."""
+    one = _scaled(worst_function(mechanism, row), L, size)
+    (a, x, memory, _), P = one.array, row.workers
+    rows = [x, *[a] * P, *[np.zeros_like(a)] * P, *[memory] * P]
+    return Case({**one.settings, "P": P}, np.array(rows))
+
+
+def _made_apart(rng: np.random.Generator, mechanism: str, row: LargestShare, ahead: float, top: bool) -> Case:
+    """Of a row: different curvatures and minima, Top-K or returns of random signs, estimates ahead by some."""
+    s, P = _settings(mechanism, row, P=row.workers), row.workers
+    n = _KEPT[s["q"]][0] if top else 2
+    if not top:
+        s["signs"] = "".join(rng.choice(["+", "-", "0"], row.horizon))
+    scale = 2.0 ** int(rng.integers(-2, 3))
+    a, x, shifts = scale * (1 - rng.random((P, n))), 2 * rng.standard_normal(n), 2 * rng.standard_normal((P, n))
+    a[:, 0] = scale
+    memories = a * (x - shifts) + ahead * scale * rng.standard_normal((P, n))
+    if mechanism == "EF14":
+        memories = np.zeros((P, n))
+    return Case({**s, "L": scale}, np.array([x, *a, *shifts, *memories]))
+
+
+def cases_of_workers(mechanism: str, row: LargestShare) -> list[Case]:
+    """The worst function of one worker, for all, and others."""
+    rng = np.random.default_rng(41)
+    return [alike(mechanism, row), *(_made_apart(rng, mechanism, row, 0.3, top) for top in (False, True))]
+
+
+def _alike_cases(mechanism: str) -> Callable[[Budget], Iterator[Case]]:
+    def cases(_budget: Budget) -> Iterator[Case]:
+        for row, (L, size) in itertools.product(ROWS_OF_WORKERS[mechanism], ((1.0, 1.0), (4.0, 30.0))):
+            yield alike(mechanism, row, L, size)
+
+    return cases
+
+
+def _corpus_of_workers(mechanism: str) -> Callable[[Budget], Iterator[Case]]:
+    def cases(budget: Budget) -> Iterator[Case]:
+        rng = np.random.default_rng(42)
+        for row, top in itertools.product(ROWS_OF_WORKERS[mechanism], (False, True)):
+            yield _made_apart(rng, mechanism, row, 0.3, top)
+        yield from _alike_cases(mechanism)(budget)
+
+    return cases
+
+
+def _drawn_workers(mechanism: str) -> Callable[[], st.SearchStrategy[Case]]:
+    @st.composite
+    def cases(draw: st.DrawFn) -> Case:
+        row, ahead = draw(inputs.among(ROWS_OF_WORKERS[mechanism])), draw(inputs.among((0.0, 0.3, 3.0)))
+        rng = np.random.default_rng(draw(inputs.whole(0, 2**31)))
+        return _made_apart(rng, mechanism, row, ahead, draw(inputs.among((False, True))))
+
+    return cases
+
+
+def _curve_of_workers(mechanism: str, name: str) -> Callable[[Any, int], list[Series]]:
+    def curves(sgd: Any, _seed: int) -> list[Series]:
+        """The worst functions of one worker, for two, over the steps."""
+        found = []
+        rows = [row for row in ROWS_OF_WORKERS[mechanism] if row.workers == 2]
+        for q, weight in dict.fromkeys((row.q, row.weight) for row in rows):
+            chosen = [row for row in rows if (row.q, row.weight) == (q, weight)]
+            outcomes = [_rated_workers(sgd, alike(mechanism, row)) for row in chosen]
+            bound = [float(claims()[name].bound(**o.values)) for o in outcomes]
+            measured, steps = [float(o.measured) for o in outcomes], [float(row.horizon) for row in chosen]
+            found.append(Series(f"q = {q}, part of the step size {weight}", "horizon", steps, bound, measured))
+        return found
+
+    return curves
+
+
+def _study_of_workers(mechanism: str, name: str) -> Study:
+    return Study(
+        name,
+        "FeedbackSGD",
+        _rated_workers,
+        known=_known_of_workers,
+        corpus=_corpus_of_workers(mechanism),
+        cases=_drawn_workers(mechanism),
+        extremal=_alike_cases(mechanism),
+        curves=_curve_of_workers(mechanism, name),
+    )
+
+
 FEW_STEPS = (
     _study("EF14", "feedback.ef14.rate_share"),
     _study("EF21", "feedback.ef21.rate_share"),
     _study("EF21M", "feedback.ef21m.bound_share"),
+    _study_of_workers("EF14", "feedback.ef14.rate_share_workers"),
+    _study_of_workers("EF21", "feedback.ef21.rate_share_workers"),
 )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from commbounds.collectives.precision import SCHEDULES, rounded_to, uniforms_shape
 from commbounds.theory import Claim
 from commbounds.theory.precision.formats import FORMATS, Format, format_named
+from commbounds.theory.rational import exact_sum
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.precision.worst import order_of, table_of, worst_input
 from commbounds.verify.inputs import among, whole
@@ -116,7 +117,7 @@ def worst_stack(schedule: str, wire: str, P: int) -> Array:
     _, terms = worst_input(table_of(mixed_precision_allreduce, schedule, wire), order_of(schedule, P))
     column = np.array([[float(terms[rank])] for rank in range(P)])
     room = format_named(wire).largest / 4
-    while sum(map(Fraction, np.abs(column[:, 0]).tolist())) > room:
+    while exact_sum(np.abs(column[:, 0]).tolist()) > room:
         column = column / 2
     return column
 
@@ -215,8 +216,7 @@ def errors(result: Array, stack: Array) -> tuple[tuple[Fraction | float, Fractio
     """Of every entry the largest error of any rank, infinite for NaN and infinity, and the sum of the magnitudes."""
     found: list[tuple[Fraction | float, Fraction]] = []
     for i, column in enumerate(stack.T.tolist()):
-        terms = [Fraction(v) for v in column]
-        total, magnitude = sum(terms, Fraction(0)), sum(map(abs, terms), Fraction(0))
+        total, magnitude = exact_sum(column), exact_sum(map(abs, column))
         values = set(result[:, i].tolist())
         worst = max((abs(Fraction(v) - total) if np.isfinite(v) else np.inf for v in values), default=Fraction(0))
         found.append((worst, magnitude))
@@ -276,7 +276,7 @@ def wrong_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome:
         if case.settings["rounding"] == "nearest"
         else (ran(implementation, case, uniforms=uniforms_of(case)))
     )
-    exact = [float(sum(map(Fraction, column), Fraction(0))) for column in case.array.T.tolist()]
+    exact = [float(exact_sum(column)) for column in case.array.T.tolist()]
     return Outcome(int((result != np.array(exact)).sum()), symbols(case), active=case.settings["P"] > 1)
 
 

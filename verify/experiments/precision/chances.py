@@ -22,6 +22,7 @@ from commbounds.collectives.precision import SCHEDULES, uniforms_shape
 from commbounds.collectives.precision.steps import plan_of
 from commbounds.theory import Claim
 from commbounds.theory.precision.formats import FORMATS, format_named
+from commbounds.theory.rational import exact_sum
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.precision.cases import case_of, nodes_of, ran, symbols
 from commbounds.verify.study import Case, Outcome
@@ -112,9 +113,10 @@ def _law(implementation: Any, case: Case) -> tuple[list[Fraction], Fraction]:
     settings = case.settings
     uniforms = _every_way(settings["schedule"], settings["P"], settings["nodes"])
     result, _ = ran(implementation, case, uniforms=uniforms)
-    terms = [Fraction(v) for v in case.array[:, 0].tolist()]
-    rows = {row.tobytes(): [Fraction(v) - sum(terms) for v in row.tolist()] for row in result}
-    return max(rows.values(), key=lambda row: sum(map(abs, row))), sum(map(abs, terms), Fraction(0))
+    terms = case.array[:, 0].tolist()
+    total = exact_sum(terms)
+    rows = {row.tobytes(): [Fraction(v) - total for v in row.tolist()] for row in result}
+    return max(rows.values(), key=lambda row: sum(map(abs, row))), exact_sum(map(abs, terms))
 
 
 def mean_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.precision.simulation import SIMULATED, rounded
 from commbounds.theory.precision.formats import FORMATS, Format
+from commbounds.theory.rational import exact_sum
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.dense.cases import FAMILIES
 from commbounds.verify.inputs import among, whole
@@ -82,8 +83,7 @@ def wire_of(case: Case) -> Format:
 def exact_columns(x: Array) -> Iterator[tuple[Fraction, Fraction]]:
     """Sum and sum of the magnitudes of every column."""
     for column in x.T.tolist():
-        terms = [Fraction(v) for v in column]
-        yield sum(terms, Fraction(0)), sum(map(abs, terms), Fraction(0))
+        yield exact_sum(column), exact_sum(map(abs, column))
 
 
 # --- stacks -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,50 @@
+"""Messages of block formats as the bytes that are sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from commbounds.compressors.blockformats import NVFP4, Blocks, Microscaling, ScaledBlocks
+
+Array = NDArray[Any]
+Bytes = NDArray[np.uint8]
+
+
+def packed_numbers(numbers: Array, width: int) -> Bytes:
+    """Numbers below 2^width, one after another in `width` bits each, lowest first; the last byte may be part full."""
+    bits = (numbers.astype(np.int64)[:, None] >> np.arange(width)) & 1
+    return np.packbits(bits.astype(np.uint8).ravel(), bitorder="little")
+
+
+def unpacked_numbers(sent: Bytes, width: int, count: int) -> NDArray[np.int64]:
+    """The `count` numbers that `packed_numbers` made `sent` of."""
+    bits = np.unpackbits(sent, count=count * width, bitorder="little").reshape(count, width)
+    numbers: NDArray[np.int64] = (bits.astype(np.int64) << np.arange(width)).sum(axis=1)
+    return numbers
+
+
+def bytes_of(message: Blocks | ScaledBlocks) -> Bytes:
+    """The bytes of a message: what is said of blocks, then the elements, a sign above their magnitude bits."""
+    if isinstance(message, Blocks):
+        head, width = (message.exponents + 127).astype(np.uint8), message.width
+    else:
+        head, width = np.concatenate([np.array([message.tensor]).view(np.uint8), message.scales]), 4
+    codes = message.codes.astype(np.int64)
+    words = np.abs(codes) + (codes < 0) * 2 ** (width - 1)
+    return np.concatenate([head, packed_numbers(words, width)])
+
+
+def message_of(sent: Bytes, quantiser: Microscaling | NVFP4, n: int, dtype: DTypeLike) -> Blocks | ScaledBlocks:
+    """The message of `n` entries that `bytes_of` made `sent` of."""
+    kind, blocks = np.dtype(dtype), -(-n // quantiser.block)
+    mx = isinstance(quantiser, Microscaling)
+    width, first = (quantiser.format.width, blocks) if isinstance(quantiser, Microscaling) else (4, blocks + 4)
+    words = unpacked_numbers(sent[first:], width, n)
+    sizes = words % 2 ** (width - 1)
+    codes = np.where(words >= 2 ** (width - 1), -sizes, sizes).astype(np.int8)
+    if mx:
+        return Blocks((n,), kind, codes, sent[:blocks].astype(np.int16) - np.int16(127), width)
+    return ScaledBlocks((n,), kind, codes, sent[4:first].copy(), sent[:4].copy().view(np.float32)[0])

@@ -1,0 +1,59 @@
+"""What block formats send: `Blocks`, elements with an exponent a block, and `ScaledBlocks`, with a scale a block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.compressors.base import Message
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(Message):
+    """An element for every entry, and a power of two for every block.
+
+    Parameters
+    ----------
+    codes : (n,) int8
+        Signed magnitude bits of the elements: the sign is the entry's, 0 stands for zero.
+    exponents : (ceil(n / block),) int16
+        In [-127, 127]: an E8M0 byte each, biased by 127.
+    width : int
+        Bits of an element.
+    """
+
+    codes: NDArray[np.int8]
+    exponents: NDArray[np.int16]
+    width: int
+
+    @property
+    def bits(self) -> int:
+        """Exact size on the wire: the elements, and a byte a block."""
+        return int(self.codes.size * self.width + 8 * self.exponents.size)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledBlocks(Message):
+    """An element of four bits for every entry, an E4M3 scale for every block, and a float32 for all of them.
+
+    Parameters
+    ----------
+    codes : (n,) int8
+        As for `Blocks`; in [-7, 7].
+    scales : (ceil(n / block),) uint8
+        Magnitude bits of the blocks' scales.
+    tensor : float32
+        What all scales are relative to.
+    """
+
+    codes: NDArray[np.int8]
+    scales: NDArray[np.uint8]
+    tensor: Any
+
+    @property
+    def bits(self) -> int:
+        """Exact size on the wire: the elements, a byte a block, and 32 bits."""
+        return int(4 * self.codes.size + 8 * self.scales.size + 32)

@@ -1,0 +1,34 @@
+"""Rotation-based compressors: what one worker does."""
+
+from commbounds.compressors.rotations.centroids import EDEN
+from commbounds.compressors.rotations.hadamard import padded_size, randomised_hadamard
+from commbounds.compressors.rotations.levels import RotatedDithering
+from commbounds.compressors.rotations.lloyd_max import LloydMax, lloyd_max
+from commbounds.compressors.rotations.message import Rotated
+from commbounds.compressors.rotations.signs import DRIVE
+from commbounds.compressors.rotations.sketch import HadamardSketch
+
+__all__ = [
+    "COMPRESSORS",
+    "DRIVE",
+    "EDEN",
+    "MECHANISMS",
+    "HadamardSketch",
+    "LloydMax",
+    "Rotated",
+    "RotatedDithering",
+    "lloyd_max",
+    "padded_size",
+    "randomised_hadamard",
+]
+
+COMPRESSORS = {
+    "DRIVE": DRIVE,
+    "EDEN": EDEN,
+    "RotatedDithering": RotatedDithering,
+    "HadamardSketch": HadamardSketch,
+}
+"""The compressors of this family, by class name."""
+
+MECHANISMS = {"randomised_hadamard": randomised_hadamard, "lloyd_max": lloyd_max}
+"""What else one worker does, by name: the rotation, and the quantiser of a normal number."""

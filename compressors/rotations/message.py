@@ -1,0 +1,123 @@
+"""What a rotated vector is sent as: `Rotated`, a code for every rotated entry, and the numbers that scale them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.compressors._magnitude import LARGEST
+from commbounds.compressors.base import Compressor, Message, index_bits
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Rotated(Message):
+    """A code for every rotated entry, of a fixed length, and numbers in the dtype of the vector.
+
+    Parameters
+    ----------
+    codes : (d,) int16
+        In [0, count); d is the next power of two.
+    count : int
+        How many codes there are; 1 where nothing is sent but numbers.
+    numbers : (m,) float32 or float64
+        Scales, or values, in the dtype of the compressed vector.
+    signs : (n,) int8
+        The signs of the rotation. They follow from a seed that both sides have, and are not sent.
+    kept : (k,) int32
+        Rotated entries that `numbers` are the values of, from the same seed; empty where all are coded.
+    """
+
+    codes: NDArray[np.int16]
+    count: int
+    numbers: Array
+    signs: NDArray[np.int8]
+    kept: NDArray[np.int32]
+
+    @property
+    def bits(self) -> int:
+        """Exact size on the wire: the codes, and the numbers at their dtype."""
+        return self.codes.size * index_bits(self.count) + self.numbers.size * 8 * self.dtype.itemsize
+
+
+NONE_KEPT = np.zeros(0, np.int32)
+
+
+def decoded(compressor: Compressor, message: Rotated) -> Rotated:
+    """`message` itself, if what it stands for is finite.
+
+    Raises
+    ------
+    ValueError
+        An entry leaves the range of the dtype.
+    """
+    if float(np.abs(message.numbers).max()) * message.codes.size * 8 >= LARGEST[message.dtype.itemsize]:
+        with np.errstate(over="ignore"):
+            output = compressor.decompress(message)
+        if not np.isfinite(output).all():
+            raise ValueError(f"x must be small enough for its estimate to fit in {message.dtype}: scale x down")
+    return message
+
+
+def number_array(dtype: np.dtype[Any], *numbers: float) -> Array:
+    """The numbers rounded to the dtype.
+
+    Raises
+    ------
+    ValueError
+        One leaves the range of the dtype.
+    """
+    with np.errstate(over="ignore"):
+        found = np.array(numbers, np.float64).astype(dtype)
+    if not np.isfinite(found).all():
+        raise ValueError(f"x must be small enough for its scale to fit in {dtype}: scale x down")
+    return found
+
+
+# --- the law, in exact arithmetic -----------------------------------------------------------------------------------
+
+MOST_PATTERNS = 2**16
+
+
+def exact_transform(y: Sequence[Any]) -> list[Any]:
+    """``H y``, the length a power of two."""
+    out = list(y)
+    half = 1
+    while half < len(out):
+        for start in range(0, len(out), 2 * half):
+            for i in range(start, start + half):
+                out[i], out[i + half] = out[i] + out[i + half], out[i] - out[i + half]
+        half *= 2
+    return out
+
+
+def exact_rotations(x: Sequence[Fraction]) -> Iterator[tuple[tuple[int, ...], list[Fraction]]]:
+    """Every pattern of signs, with ``H D x``.
+
+    Raises
+    ------
+    ValueError
+        There are more than 2^16 patterns.
+    """
+    n = len(x)
+    if 2**n > MOST_PATTERNS:
+        raise ValueError("the law has more than 2**16 outcomes: use a shorter x")
+    zeros = [Fraction(0)] * ((1 << (n - 1).bit_length()) - n)
+    for signs in product((1, -1), repeat=n):
+        yield signs, exact_transform([v * s for v, s in zip(x, signs, strict=True)] + zeros)
+
+
+def exact_back(y: Sequence[Any], signs: Sequence[int]) -> tuple[Any, ...]:
+    """The first entries of ``D H y``."""
+    return tuple(v * s for v, s in zip(exact_transform(y), signs, strict=False))
+
+
+Estimate = Callable[[Sequence[Fraction], Sequence[Fraction]], list[tuple[Any, list[Any]]]]
+"""``estimate(x, H D x)``: (probability, estimate of H D x over d) pairs."""

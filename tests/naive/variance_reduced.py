@@ -1,0 +1,263 @@
+"""Compression with memory, entry by entry, from the papers' algorithms; imports nothing of ours."""
+
+import math
+
+import numpy as np
+
+from naive.dense import gather_blocks, ring_allreduce
+
+
+def largest(row, k):
+    """The k entries that are largest in magnitude, ascending; the first of equal ones."""
+    order = sorted(range(len(row)), key=lambda j: (-abs(float(row[j])), j))
+    return sorted(order[:k])
+
+
+def message(row, k, chosen):
+    """{entry: value}: the chosen ones times n/k, or the largest as they are."""
+    kind = type(row[0])
+    if chosen is None:
+        return {j: row[j] for j in largest(row, k)}
+    return {int(j): row[int(j)] * kind(len(row) / k) for j in chosen}
+
+
+def mean(messages, n, kind):
+    """Added up rank by rank, and divided once."""
+    total = [kind(0)] * n
+    for sent in messages:
+        for j, value in sent.items():
+            total[j] = total[j] + value
+    return [value / kind(len(messages)) for value in total]
+
+
+def plus(row, factor, sent):
+    """The row, and factor times what was sent."""
+    return [row[j] + factor * sent[j] if j in sent else row[j] + factor * type(row[j])(0) for j in range(len(row))]
+
+
+def told(messages):
+    """The traffic of the messages round a ring: an index and a value an entry."""
+    return gather_blocks([2 * len(sent) for sent in messages], "ring")
+
+
+def chosen_by(kept, rank):
+    return None if kept is None else kept[rank]
+
+
+def diana(gradients, shifts, centre, k, weight, kept):
+    """Estimate, new shifts, their new average, and the traffic."""
+    kind, n = type(gradients[0][0]), len(centre)
+    sent = [
+        message([g - h for g, h in zip(*rows, strict=True)], k, chosen_by(kept, p))
+        for p, rows in enumerate(zip(gradients, shifts, strict=True))
+    ]
+    average = mean(sent, n, kind)
+    estimate = [c + a for c, a in zip(centre, average, strict=True)]
+    after = [c + kind(weight) * a for c, a in zip(centre, average, strict=True)]
+    return estimate, [plus(h, kind(weight), s) for h, s in zip(shifts, sent, strict=True)], after, told(sent)
+
+
+def marina(gradients, previous, estimate, k, full, kept):
+    """Estimate and traffic."""
+    kind, P = type(gradients[0][0]), len(gradients)
+    if full:
+        rows, traffic = ring_allreduce(gradients)
+        return [value / kind(P) for value in rows[0]], traffic
+    sent = [
+        message([g - h for g, h in zip(*rows, strict=True)], k, chosen_by(kept, p))
+        for p, rows in enumerate(zip(gradients, previous, strict=True))
+    ]
+    average = mean(sent, len(estimate), kind)
+    return [c + a for c, a in zip(estimate, average, strict=True)], told(sent)
+
+
+def dasha(gradients, previous, own, estimate, k, weight, kept):
+    """Estimate, the workers' parts, and the traffic."""
+    kind, sent = type(gradients[0][0]), []
+    for p, (now, before, part) in enumerate(zip(gradients, previous, own, strict=True)):
+        row = [g - b - kind(weight) * (o - b) for g, b, o in zip(now, before, part, strict=True)]
+        sent.append(message(row, k, chosen_by(kept, p)))
+    average = mean(sent, len(estimate), kind)
+    parts = [plus(o, kind(1), s) for o, s in zip(own, sent, strict=True)]
+    return [c + a for c, a in zip(estimate, average, strict=True)], parts, told(sent)
+
+
+def norm_squared(row):
+    total = 0.0
+    for value in row:
+        total += float(value) * float(value)
+    return total
+
+
+def lazy(gradients, previous, own, estimate, k, trigger, kept):
+    """Estimate, the workers' parts, who sent, and the traffic."""
+    kind, sent, spoke = type(gradients[0][0]), [], []
+    for p, (now, before, part) in enumerate(zip(gradients, previous, own, strict=True)):
+        missing = [g - o for g, o in zip(now, part, strict=True)]
+        turn = [g - b for g, b in zip(now, before, strict=True)]
+        spoke.append(norm_squared(missing) > trigger * norm_squared(turn))
+        sent.append(message(missing, k, chosen_by(kept, p)) if spoke[-1] else {})
+    average = mean(sent, len(estimate), kind)
+    parts = [plus(o, kind(1), s) for o, s in zip(own, sent, strict=True)]
+    return [c + a for c, a in zip(estimate, average, strict=True)], parts, spoke, told(sent)
+
+
+def primal(gradients, weights, model, k, gamma):
+    """The server's weights, the workers' model, and the traffic."""
+    kind, P, n = type(gradients[0][0]), len(gradients), len(weights)
+    total = list(gradients[0])
+    for row in gradients[1:]:
+        total = [a + b for a, b in zip(total, row, strict=True)]
+    after = [w - kind(gamma) * (v / kind(P)) for w, v in zip(weights, total, strict=True)]
+    difference = [a - m for a, m in zip(after, model, strict=True)]
+    moved = list(model)
+    for j in largest(difference, k):
+        moved[j] = moved[j] + difference[j]
+    others = P - 1
+    down = 2 * k
+    traffic = {
+        "sent": [down * others] + [n] * others,
+        "received": [n * others] + [down] * others,
+        "messages": [others] + [1] * others,
+        "steps": 2 * (P > 1),
+        "critical_path": (n + down) * others,
+    }
+    return after, moved, traffic
+
+
+def signs(row, scale):
+    """Signs, the scale, and what is left out."""
+    if not row:
+        return [], None, []
+    kind, total = type(row[0]), 0.0
+    for value in row:
+        total += float(value) * float(value) if scale == "norm" else abs(float(value))
+    size = kind(math.sqrt(total / len(row)) if scale == "norm" else total / len(row))
+    plain = [1 if value >= 0 else -1 for value in row]
+    return plain, size, [value - (size if s > 0 else -size) for value, s in zip(row, plain, strict=True)]
+
+
+def blocks(row, P):
+    """The first len(row) mod P blocks are one longer."""
+    found, start = [], 0
+    for p in range(P):
+        size = len(row) // P + (p < len(row) % P)
+        found.append(list(row[start : start + size]))
+        start += size
+    return found
+
+
+def onebit(gradients, momentum, errors, served, beta, scale):
+    """Momentum, the workers' errors and the servers', and the bytes."""
+    kind, P = type(gradients[0][0]), len(gradients)
+    values, left = [], []
+    for row, missing in zip(gradients, errors, strict=True):
+        offered = [kind(beta) * u + kind(1 - beta) * g + e for u, g, e in zip(momentum, row, missing, strict=True)]
+        plain, size, error = signs(offered, scale)
+        values.append(blocks([size if s > 0 else -size for s in plain], P))
+        left.append(error)
+    after, kept_back, sizes = [], [], []
+    for owner, own in enumerate(blocks(served, P)):
+        total = [kind(0)] * len(own)
+        for p in range(P):
+            total = [a + b for a, b in zip(total, values[p][owner], strict=True)]
+        plain, size, error = signs([v / kind(P) + e for v, e in zip(total, own, strict=True)], scale)
+        after += [size if s > 0 else -size for s in plain]
+        kept_back += error
+        sizes.append(-(-len(own) // 8) + np.dtype(kind).itemsize if own else 0)
+    up = [sum(sizes) - sizes[p] for p in range(P)]
+    down = [size * (P - 1) for size in sizes]
+    two = [a + b for a, b in zip(up, down, strict=True)]
+    path = max(max(up), max(down)) + max(max(up), max(down)) if P > 1 else 0
+    traffic = {
+        "sent": two,
+        "received": two,
+        "messages": [2 * (P - 1)] * P,
+        "steps": 2 * (P > 1),
+        "critical_path": path,
+    }
+    return after, left, kept_back, traffic
+
+
+# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+
+
+def lists(stack):
+    return [list(row) for row in stack]
+
+
+def kept_of(held, given):
+    return None if given.get("keep", held) == "largest" else given["kept"]
+
+
+def everywhere(row, stack):
+    return np.array([row] * len(stack), stack.dtype)
+
+
+def shifted(held):
+    given = {**held["inputs"], **held["parameters"], **held["randomness"]}
+    stack = given["stack"]
+    estimate, shifts, centre, traffic = diana(
+        lists(stack), lists(given["shifts"]), list(given["mean"]), given["k"], given["weight"], kept_of("random", given)
+    )
+    return {"estimate": everywhere(estimate, stack), "shifts": shifts, "mean": centre, "traffic": traffic}
+
+
+def tossed(held):
+    given = {**held["inputs"], **held["parameters"], **held["randomness"]}
+    stack = given["stack"]
+    kept = None if given["full"] else kept_of("random", given)
+    estimate, traffic = marina(
+        lists(stack), lists(given["previous"]), list(given["estimate"]), given["k"], given["full"], kept
+    )
+    return {"estimate": everywhere(estimate, stack), "traffic": traffic}
+
+
+def tracked(held):
+    given = {**held["inputs"], **held["parameters"], **held["randomness"]}
+    stack, rows = given["stack"], [lists(given[name]) for name in ("stack", "previous", "own")]
+    estimate, own, traffic = dasha(
+        *rows, list(given["estimate"]), given["k"], given["weight"], kept_of("random", given)
+    )
+    return {"estimate": everywhere(estimate, stack), "own": own, "traffic": traffic}
+
+
+def lazily(held):
+    given = {**held["inputs"], **held["parameters"], **held["randomness"]}
+    stack, rows = given["stack"], [lists(given[name]) for name in ("stack", "previous", "own")]
+    estimate, own, spoke, traffic = lazy(
+        *rows, list(given["estimate"]), given["k"], given["trigger"], kept_of("largest", given)
+    )
+    return {"estimate": everywhere(estimate, stack), "own": own, "sent": np.array(spoke), "traffic": traffic}
+
+
+def served(held):
+    given = {**held["inputs"], **held["parameters"]}
+    stack = given["stack"]
+    weights, model, traffic = primal(
+        lists(stack), list(given["weights"]), list(given["model"]), given["k"], given["step_size"]
+    )
+    return {"weights": weights, "model": everywhere(model, stack), "traffic": traffic}
+
+
+def halved(held):
+    given = {**held["inputs"], **held["parameters"]}
+    stack = given["stack"]
+    momentum, left, kept_back, traffic = onebit(
+        lists(stack), list(given["momentum"]), lists(given["worker_errors"]), list(given["server_errors"]),
+        given["beta"], given["scale"],
+    )  # fmt: skip
+    return {
+        "momentum": everywhere(momentum, stack), "worker_errors": left, "server_errors": kept_back, "traffic": traffic
+    }  # fmt: skip
+
+
+TWINS = {
+    "diana_step": shifted,
+    "marina_step": tossed,
+    "dasha_step": tracked,
+    "lazy_step": lazily,
+    "primal_step": served,
+    "onebit_momentum": halved,
+}
+"""Of the collectives by name."""

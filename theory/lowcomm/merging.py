@@ -1,0 +1,215 @@
+"""Claims about merges with a quorum and about random pairs (NoLoCo)."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.lowcomm.terms import (
+    ANY_QUORUM,
+    AT_LEAST_TWO_WORKERS,
+    DECOUPLED,
+    DIVIDED_BY_ARRIVED,
+    DIVIDED_BY_EXPECTED,
+    EQUAL_TOKENS,
+    EVEN_WORKERS,
+    HEAVY_SHARE,
+    MERGE_BIAS,
+    NOLOCO,
+    ODD_WORKERS,
+    ONE_HEAVY,
+    PAIR_DISTORTION,
+    PAIR_MOMENTUM_BELOW_ONE,
+    PAIR_STABLE,
+    PULL_IN_RANGE,
+    RANDOM_PAIRS,
+    TWO_ARRIVE,
+    WHOLE_PULL,
+    arrive_first,
+    arrive_second,
+    heavytokens,
+    pairmomentum,
+    pairpull,
+    quorum,
+)
+from commbounds.theory.quantities import P, n
+from commbounds.theory.sources import derived
+from commbounds.theory.traffic import MOST_SENT
+
+_fair = heavytokens / (heavytokens + P - 1)
+_met = sp.Piecewise((P / (2 * (P - 1)), sp.Eq(sp.Mod(P, 2), 0)), (sp.Rational(1, 2), True))
+_apart = sp.Piecewise((1 / (P - 1), sp.Eq(sp.Mod(P, 2), 0)), (0, True))
+"""2 kappa - 1, for the share kappa of a squared distance that is about the means of pairs."""
+_pull_limit = 2 * (1 - pairmomentum**2) / (1 - pairmomentum * _apart)
+_PAIRS = (
+    "About the average, squared distances add up to D. In a pair the difference from its mean is (x_i - x_j)/2; of "
+    "distinct ranks E x_i x_j = -D/(P (P - 1)). So kappa = P/(2 (P - 1)) of D is within pairs for even P; for odd P "
+    "one "
+    "of P is left over, and kappa = 1/2. "
+)
+_SECOND_MOMENTS = (
+    f"{_PAIRS}With C = sum x v and V = sum v^2 a round without gradients maps V to alpha^2 V - 2 alpha gamma kappa C + "
+    "gamma^2 kappa D, C to alpha C - gamma kappa D + V', and D to D + 2 alpha C - 2 gamma kappa D + V'. Jury's "
+    "conditions of this cubic come down to 0 < gamma < 2 (1 - alpha^2)/(1 - alpha (2 kappa - 1))."
+)
+
+MERGING_CLAIMS = (
+    Claim(
+        name="lowcomm.quorum.words",
+        title="The server sends P - 1 merged vectors",
+        relation=Eq(MOST_SENT, (P - 1) * n),
+        assumes=(AT_LEAST_TWO_WORKERS, ANY_QUORUM),
+        source=DECOUPLED.read(
+            "abstract: a central synchroniser aggregates with a minimum quorum",
+            "Counted: workers send n words at most; the server answers all others.",
+            reading="That the merge goes to late workers too, and the count.",
+        ),
+    ),
+    Claim(
+        name="lowcomm.quorum.share",
+        title="In random quorums of K the worker with w tokens has the expected weight K w/(P (w + K - 1))",
+        relation=Eq(HEAVY_SHARE, quorum * heavytokens / (P * (heavytokens + quorum - 1))),
+        assumes=(ANY_QUORUM, ONE_HEAVY, DIVIDED_BY_ARRIVED),
+        source=derived("It arrives with probability K/P, and then has w of w + K - 1 tokens."),
+        kind=Kind.LAW,
+        axis="quorum",
+    ),
+    Claim(
+        name="lowcomm.quorum.unbiased",
+        title="A token-weighted merge of a random quorum is unbiased for that of all",
+        relation=Eq(HEAVY_SHARE, _fair),
+        assumes=(ANY_QUORUM, ONE_HEAVY, DIVIDED_BY_ARRIVED),
+        source=derived(
+            "Refuted by two workers with 2 tokens and 1, of whom one arrives: the first has weight 1/2, and not 2/3. "
+            "For K "
+            "< P it is unbiased for equal tokens only: E[1/W] over the quorums with a worker falls with its tokens.",
+            "what weighting by tokens is for",
+        ),
+        kind=Kind.LAW,
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="lowcomm.quorum.share",
+        extremal="two workers, 2 tokens and 1, a quorum of one",
+        axis="quorum",
+        note="The worker with more tokens counts less than its tokens, although all are equally likely to be late: the "
+        "divisor is random, and large where that worker is there.",
+    ),
+    Claim(
+        name="lowcomm.quorum.equal_tokens",
+        title="With equal tokens it is",
+        relation=Eq(HEAVY_SHARE, 1 / P),
+        assumes=(ANY_QUORUM, ONE_HEAVY, DIVIDED_BY_ARRIVED, EQUAL_TOKENS),
+        source=derived("Quorums are alike for all: K/P times 1/K."),
+        kind=Kind.LAW,
+        axis="quorum",
+    ),
+    Claim(
+        name="lowcomm.quorum.expected_divisor",
+        title="Divided by all tokens times K/P, it is unbiased for any tokens",
+        relation=Eq(HEAVY_SHARE, _fair),
+        assumes=(ANY_QUORUM, ONE_HEAVY, DIVIDED_BY_EXPECTED),
+        source=derived("K/P times w P/(K W): the estimate of Horvitz and Thompson. Its weights do not add up to one."),
+        kind=Kind.LAW,
+        axis="quorum",
+    ),
+    Claim(
+        name="lowcomm.quorum.stragglers",
+        title="Where two workers arrive with different probabilities, the merge is off by |p_1 - p_2|/(2 (p_1 + p_2 "
+        "- p_1 "
+        "p_2))",
+        relation=Eq(
+            MERGE_BIAS,
+            sp.Abs(arrive_first - arrive_second) / (2 * (arrive_first + arrive_second - arrive_first * arrive_second)),
+        ),
+        assumes=(TWO_ARRIVE, DIVIDED_BY_ARRIVED),
+        source=derived(
+            "Given that somebody arrives: both with p_1 p_2, and then the mean is right; one alone with p (1 - p'), "
+            "and "
+            "then it is off by 1/2 towards that one."
+        ),
+        kind=Kind.LAW,
+        axis="arrive_first",
+        note="A minimum quorum without a wait makes whoever is late count less: with its data, where they differ.",
+    ),
+    Claim(
+        name="lowcomm.noloco.words",
+        title="A worker sends 2 n words, in one message, to one other",
+        relation=Eq(MOST_SENT, 2 * n),
+        assumes=(AT_LEAST_TWO_WORKERS, RANDOM_PAIRS),
+        source=NOLOCO.read(
+            "abstract: no collective communication; model weights are partially averaged with a randomly selected "
+            "other "
+            "one",
+            "Counted: slow weights and pseudo-gradient.",
+            reading="That both are exchanged, and the count.",
+        ),
+    ),
+    Claim(
+        name="lowcomm.noloco.even",
+        title="Random pairs of an even number leave (P - 2)/(2 (P - 1)) of the squared distances",
+        relation=Eq(PAIR_DISTORTION, (P - 2) / (2 * (P - 1))),
+        assumes=(RANDOM_PAIRS, WHOLE_PULL, EVEN_WORKERS),
+        source=derived(f"{_PAIRS}What is left is 1 - kappa."),
+        kind=Kind.LAW,
+        axis="P",
+    ),
+    Claim(
+        name="lowcomm.noloco.odd",
+        title="Random pairs of an odd number leave exactly half of them",
+        relation=Eq(PAIR_DISTORTION, sp.Rational(1, 2)),
+        assumes=(RANDOM_PAIRS, WHOLE_PULL, ODD_WORKERS),
+        source=derived(f"{_PAIRS}What is left is 1/2: the worker that is left over costs what small numbers save."),
+        kind=Kind.LAW,
+        axis="P",
+    ),
+    Claim(
+        name="lowcomm.noloco.half",
+        title="Random pairs leave at most half of them",
+        relation=Le(PAIR_DISTORTION, sp.Rational(1, 2)),
+        assumes=(RANDOM_PAIRS, WHOLE_PULL, AT_LEAST_TWO_WORKERS),
+        source=derived(f"{_PAIRS}kappa >= 1/2."),
+        kind=Kind.LAW,
+        tightness=1,
+        extremal="an odd number of workers",
+        axis="P",
+    ),
+    Claim(
+        name="lowcomm.noloco.pull",
+        title="A pull of gamma without momentum leaves 1 - gamma (2 - gamma) kappa of them",
+        relation=Eq(PAIR_DISTORTION, 1 - pairpull * (2 - pairpull) * _met),
+        assumes=(RANDOM_PAIRS, AT_LEAST_TWO_WORKERS),
+        source=derived(f"{_PAIRS}Of what is within pairs (1 - gamma)^2 is left."),
+        kind=Kind.LAW,
+        axis="pairpull",
+        note="The momentum is zero before the round.",
+    ),
+    Claim(
+        name="lowcomm.noloco.stable",
+        title="Without gradients replicas come together in mean square exactly for 0 < gamma < 2 (1 - alpha^2)/(1 - "
+        "alpha (2 "
+        "kappa - 1))",
+        relation=Eq(PAIR_STABLE, sp.Piecewise((1, (pairpull > 0) & (pairpull < _pull_limit)), (0, True))),
+        kind=Kind.LAW,
+        assumes=(RANDOM_PAIRS, AT_LEAST_TWO_WORKERS, PAIR_MOMENTUM_BELOW_ONE),
+        source=derived(_SECOND_MOMENTS),
+        axis="pairpull",
+    ),
+    Claim(
+        name="lowcomm.noloco.range",
+        title="They do for every pull between the momentum and two more than it",
+        relation=Eq(PAIR_STABLE, 1),
+        kind=Kind.LAW,
+        assumes=(RANDOM_PAIRS, AT_LEAST_TWO_WORKERS, PAIR_MOMENTUM_BELOW_ONE, PULL_IN_RANGE),
+        source=NOLOCO.recalled(
+            "a range of the averaging weight for groups of two, alpha < gamma < 2 + alpha",
+            "Refuted by three workers, alpha = 1/2, gamma = 2: the limit is 2 (1 - 1/4) = 3/2. Of the mean alone "
+            "more is "
+            "allowed: it is the squares that grow.",
+            reading="The range, and that it is meant of mean squares: it was not read.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="lowcomm.noloco.stable",
+        extremal="three workers, momentum 1/2, pull 2",
+        axis="pairpull",
+        note="With many workers and a momentum of 0.9 the pull must be below 0.38.",
+    ),
+)

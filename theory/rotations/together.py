@@ -1,0 +1,121 @@
+"""Claims about what ranks do with rotated vectors together."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.flashcomm.terms import width
+from commbounds.theory.quantities import GLOBAL_ERROR, P, index_bits, itembits, s
+from commbounds.theory.rotations.terms import (
+    ALIKE,
+    BLOCKS_DIVIDE,
+    DRIVE_2021,
+    EDEN_2022,
+    EXACT_SUM_DEFECT,
+    MEAN_BYTES,
+    PRIVATE,
+    SHARED,
+    SUM_BYTES,
+    SUM_ERROR,
+    bias_share,
+    d,
+    rotated_top,
+    single_error,
+)
+from commbounds.theory.sources import derived
+
+MEANS: tuple[Claim, ...] = (
+    Claim(
+        name="rotations.rotated_mean.bytes",
+        title="A rank passes on P - 1 messages, of b bits for every rotated entry and a scale",
+        relation=Eq(MEAN_BYTES, (P - 1) * (sp.ceiling(width * d / 8) + itembits / 8)),
+        source=derived("Counted: a ring of P - 1 steps; seeds are not sent."),
+        axis="P",
+    ),
+    Claim(
+        name="rotations.rotated_mean.averages",
+        title="Of equal vectors, the mean of P private estimates errs a P-th of one",
+        relation=Le(GLOBAL_ERROR, single_error / P),
+        kind=Kind.EXPECTED,
+        assumes=(ALIKE, PRIVATE),
+        source=DRIVE_2021.recalled(
+            "independent rotations: the error of the mean is that of one over the number of clients; EDEN has the same",
+            "Refuted by (3, 1): every estimate is (10/3, 0), and so is the mean of any number of them.",
+            reading="With the Hadamard rotation; for a uniform one the estimates are unbiased and it holds.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="rotations.rotated_mean.private",
+        extremal="(3, 1) on every rank: 1/9 for any number of ranks",
+        axis="P",
+        note="What is lost is bias, and no number of workers brings it back.",
+    ),
+    Claim(
+        name="rotations.rotated_mean.private",
+        title="Of equal vectors, the mean of private estimates errs by the squared bias and a P-th of the variance",
+        relation=Le(GLOBAL_ERROR, bias_share + (single_error - bias_share) / P),
+        kind=Kind.EXPECTED,
+        assumes=(ALIKE, PRIVATE),
+        source=derived("Independent estimates of one law: the variances add up and are divided by P^2. An equality."),
+        tightness=1,
+        extremal="every vector",
+        axis="P",
+    ),
+    Claim(
+        name="rotations.rotated_mean.shared",
+        title="Of equal vectors, the mean of estimates by one rotation errs as one does",
+        relation=Le(GLOBAL_ERROR, single_error),
+        kind=Kind.EXPECTED,
+        assumes=(ALIKE, SHARED),
+        source=EDEN_2022.recalled(
+            "seeds are the clients' own; one rotation for all is not what is analysed",
+            "All messages are the same, and so is their mean.",
+            reading="The statement: the source has private seeds.",
+        ),
+        tightness=1,
+        extremal="every vector",
+        axis="P",
+        note="A shared rotation can be undone once for all ranks, and then it does not average.",
+    ),
+)
+
+SUMS: tuple[Claim, ...] = (
+    Claim(
+        name="rotations.rotated_sum.exact",
+        title="The sum is the sum of what would be read of every rank alone",
+        relation=Eq(EXACT_SUM_DEFECT, 0),
+        source=derived("D H is linear, codes are whole numbers, and the step is the same for all ranks."),
+        axis="P",
+        note="What a rotation that all share is good for: sums on the way need no decoding.",
+    ),
+    Claim(
+        name="rotations.rotated_sum.error",
+        title="The sum errs by P t^2/(4 s^2) at most in expectation, t the largest rotated entry of all ranks",
+        relation=Le(SUM_ERROR, P * rotated_top**2 / (4 * s**2)),
+        kind=Kind.EXPECTED,
+        source=derived(
+            "Every rank rounds d entries with a variance of at most a quarter of the squared step, t/s; D H multiplies "
+            "the squared norm by d, and the result is divided by d^2. Ranks round independently."
+        ),
+        axis="P",
+        note="A shared step is that of the rank with the largest entry.",
+    ),
+    Claim(
+        name="rotations.rotated_sum.bytes",
+        title="A rank sends a number, its codes of all blocks but its own, and the sums of its own to all",
+        relation=Eq(
+            SUM_BYTES,
+            (P - 1)
+            * (
+                itembits / 8
+                + sp.ceiling(d / P * index_bits(2 * s + 1) / 8)
+                + sp.ceiling(d / P * index_bits(2 * P * s + 1) / 8)
+            ),
+        ),
+        assumes=(BLOCKS_DIVIDE,),
+        source=derived("Counted: sums of P codes in [-s, s] are in [-P s, P s]."),
+        axis="P",
+        unpinned=(("10/9 times the term 1", "equivalent: what is told apart is counted by a whole number"),),
+        note="Sums take log2 P more bits than codes: what homomorphic sums cost.",
+    ),
+)

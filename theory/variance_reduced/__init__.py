@@ -1,0 +1,44 @@
+"""Compression with memory: what is claimed."""
+
+from commbounds.theory.column import Column, Synopsis
+
+__all__ = ["COLUMN"]
+
+COLUMN = Column(
+    "variance_reduced",
+    "Compression with memory: shifts, differences, silence, and one bit",
+    "Workers compress what has changed, against something that both sides remember: DIANA, MARINA, DASHA, LAG and "
+    "CLAG, EF21-P, and the compression stage of 1-bit Adam. What authors' code says of them was read; of the papers, "
+    "what little is said so.",
+    synopsis=Synopsis(
+        found=(
+            "One-step identities are exact, and sharper step sizes follow: half DIANA's shift weight allows steps up "
+            "to three times as long. 1-bit Adam's scale is no contraction."
+        ),
+        promise=(
+            "Compressing differences makes the variance vanish where plain compression stalls, at the price of a "
+            "vector of memory, with a few words a step."
+        ),
+        holds=(
+            "DIANA's estimate has no bias and a variance that vanishes with the shifts' error "
+            "(`variance_reduced.diana.variance`), its rate is sharper at half the weight "
+            "(`variance_reduced.diana.rate_sharp`), and MARINA and DASHA follow the gradient "
+            "(`variance_reduced.marina.descent_sharp`, `variance_reduced.dasha.descent`)."
+        ),
+        fails=(
+            "Signs times the root mean square are no contraction (`variance_reduced.onebit.contracts`), a published "
+            "simulator's step size for DIANA is too long for its theorem (`variance_reduced.diana.code_step`), and the "
+            "residual of a silent entry does not accumulate (`variance_reduced.onebit.accumulates`)."
+        ),
+        tight=(
+            "The identities are equalities for Rand-K; the sharp descents of MARINA and EF21-P are attained by x^2/2 "
+            "at the largest step size (`variance_reduced.marina.descent_sharp`, `variance_reduced.ef21p.descent`)."
+        ),
+        lesson=(
+            "Take DIANA's shift weight at half of 1/(1 + omega), lazy triggers from 1 on or none "
+            "(`variance_reduced.lag.never_silent`), and do not rely on a contraction where signs keep the norm "
+            "(`variance_reduced.onebit.worst`)."
+        ),
+        picture="variance_reduced.shifts",
+    ),
+)

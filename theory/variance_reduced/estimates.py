@@ -1,0 +1,229 @@
+"""Claims about MARINA and DASHA: estimates that follow the gradient by its compressed changes."""
+
+from __future__ import annotations
+
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.feedback.terms import stepsize
+from commbounds.theory.quantities import P, k, n
+from commbounds.theory.sources import FOLKLORE, derived
+from commbounds.theory.variance_reduced import terms as t
+
+_IN_MARINA = "MarinaMasterAlgorithm in code/distributed_optimization_library/algorithm.py, by an author of DASHA: "
+_IN_DASHA = "ZeroMarinaMasterAlgorithm and BaseZeroMarinaNodeAlgorithm in algorithm.py of the authors: "
+_DESCENT = (
+    "f+ <= f - gamma/2 ||grad f||^2 - (1/(2 gamma) - L/2)||x+ - x||^2 + gamma/2 ||g - grad f||^2, and the mean squared "
+    "turn is at most L~^2 ||x+ - x||^2. "
+)
+_p = t.full_probability
+_tracked = t.excess_before + stepsize / (2 * _p) * t.estimate_gap - stepsize / 2 * t.squared_slope
+_c1 = stepsize * (2 * t.omega + 1) ** 2 / (2 * (4 * t.omega + 1))
+_c2 = stepsize * t.omega * (2 * t.omega + 1) / ((4 * t.omega + 1) * P)
+_dasha = t.excess_before + _c1 * t.estimate_gap + _c2 * t.part_gap - stepsize / 2 * t.squared_slope
+_DASHA_PROOF = (
+    _DESCENT
+    + "The estimate's error becomes (1 - a)^2 of itself and omega/P times what is compressed, M; the parts' error (1 - "
+    "a)^2 of itself and omega M; M <= 2 turns + 2 a^2 times the parts' error. With a = 1/(2 omega + 1), c_1 = "
+    "gamma/(2 a (2 - a)) and c_2 = 2 a omega c_1/P, both errors pay for themselves, and ||x+ - x||^2 costs gamma omega "
+    "(2 omega + 1)/P L~^2."
+)
+
+ESTIMATE_CLAIMS = (
+    Claim(
+        name="variance_reduced.marina.error",
+        title="MARINA's estimate is off by 1 - p of what it was, and 1 - p of what compressing the turns adds",
+        relation=Eq(t.STEP_VARIANCE, (1 - _p) * (t.estimate_gap + t.omega / P * t.mean_turn)),
+        kind=Kind.EXPECTED,
+        assumes=(t.RANDOM, t.DRAWN_ALONE, t.SHARED_COIN),
+        source=t.MARINA_2021.recalled(
+            "the recursion of the estimator's error",
+            "With probability p the error is zero. Else it is the old one, and that of the average of independent "
+            "compressed turns, which has no mean.",
+            "Equality, for a compressor whose variance is omega ||x||^2 exactly; printed with an upper bound.",
+        ),
+        axis="full_probability",
+    ),
+    Claim(
+        name="variance_reduced.marina.bias",
+        title="Given the past, MARINA's estimate is biased: by 1 - p of what it was off by",
+        relation=Eq(t.STEP_BIAS, (1 - _p) ** 2 * t.estimate_gap),
+        kind=Kind.EXPECTED,
+        assumes=(t.RANDOM, t.SHARED_COIN),
+        source=t.MARINA_2021.read(
+            "abstract and introduction: a biased gradient estimator",
+            "The expectation of g + mean C(turn) is grad+ + (g - grad).",
+            "By how much.",
+        ),
+        axis="full_probability",
+    ),
+    Claim(
+        name="variance_reduced.marina.unbiased",
+        title="Differences compressed without bias make an estimate without bias",
+        relation=Eq(t.STEP_BIAS, 0),
+        kind=Kind.EXPECTED,
+        assumes=(t.RANDOM, t.SHARED_COIN),
+        source=FOLKLORE.recalled(
+            "unbiased messages taken for an unbiased estimate", "Refuted by any estimate that is off, and p < 1."
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="variance_reduced.marina.bias",
+        extremal="an estimate that is not the gradient",
+        axis="n",
+        note="What is unbiased is the message, as an estimate of the change.",
+    ),
+    Claim(
+        name="variance_reduced.marina.mean_error",
+        title="Over a whole run that begins with the gradient, MARINA's error has mean zero all the same",
+        relation=Eq(t.RUN_BIAS, 0),
+        kind=Kind.EXPECTED,
+        assumes=(t.RANDOM, t.SHARED_COIN, t.FIRST_FULL),
+        source=derived(
+            "E[g+ - grad+ | past] = (1 - p)(g - grad): a mean of zero stays zero, wherever the iterates go."
+        ),
+        axis="n",
+        note="So the bias is one given the past: the errors of many runs average out, and that of one run does not.",
+    ),
+    Claim(
+        name="variance_reduced.marina.descent",
+        title="At MARINA's step size f plus gamma/(2 p) of the error falls by gamma/2 of the squared gradient",
+        relation=Le(t.TRACKED_POTENTIAL, _tracked),
+        kind=Kind.EXPECTED,
+        assumes=(t.RANDOM, t.DRAWN_ALONE, t.SHARED_COIN, t.SMOOTH_PARTS, t.MARINA_STEP),
+        source=t.DASHA_2022.official_code(
+            _IN_MARINA + "the step size; the inequality is recalled from the paper on MARINA",
+            _DESCENT + "gamma/(2 p) of variance_reduced.marina.error pays for gamma/2 of the old error.",
+        ),
+        axis="stepsize",
+    ),
+    Claim(
+        name="variance_reduced.marina.descent_sharp",
+        title="It falls so at every step size with L gamma + (L~ gamma)^2 (1 - p) omega/(p P) <= 1",
+        relation=Le(t.TRACKED_POTENTIAL, _tracked),
+        kind=Kind.EXPECTED,
+        assumes=(t.RANDOM, t.DRAWN_ALONE, t.SHARED_COIN, t.SMOOTH_PARTS, t.MARINA_LARGEST_STEP),
+        source=derived("The proof of variance_reduced.marina.descent needs no more."),
+        tightness=1,
+        extremal="every worker's function x^2/2 times L, the largest step size",
+        axis="stepsize",
+        note="The printed step size is smaller by a factor of 5/4 at most, as EF21's is: feedback.ef21.descent_sharp.",
+    ),
+    Claim(
+        name="variance_reduced.marina.words",
+        title="A step of MARINA sends 2 (p n/P + (1 - p) k)(P - 1) words in the mean",
+        relation=Eq(t.EXPECTED_SENT, 2 * (_p * n / P + (1 - _p) * k) * (P - 1)),
+        kind=Kind.EXPECTED,
+        assumes=(t.SHARED_COIN, t.EQUAL_BLOCKS),
+        source=derived("Counted: a ring all-reduce, or k indices and k values of every rank round a ring."),
+        axis="P",
+    ),
+    Claim(
+        name="variance_reduced.marina.words_at_ratio",
+        title="With p = k/n MARINA's steps cost 1 + 1/P - k/n of compressed ones: whole gradients are nearly free",
+        relation=Eq(t.EXPECTED_SENT, 2 * k * (P - 1) * (1 + 1 / P - k / n)),
+        kind=Kind.EXPECTED,
+        assumes=(t.SHARED_COIN, t.EQUAL_BLOCKS, t.COIN_RATIO),
+        source=t.DASHA_2022.official_code(
+            _IN_MARINA + "the probability, entries sent over entries",
+            "variance_reduced.marina.words at p = k/n.",
+            "What it costs where messages go round a ring.",
+        ),
+        axis="P",
+        note="With a server it is nearly two compressed messages, as printed; a ring all-reduce adds gradients up on "
+        "their way, and compressed messages are gathered.",
+    ),
+    Claim(
+        name="variance_reduced.dasha.error",
+        title="DASHA's estimate is off by (1 - a)^2 of what it was, and omega/P times what is compressed",
+        relation=Eq(t.STEP_VARIANCE, (1 - t.weight) ** 2 * t.estimate_gap + t.omega / P * t.part_offer),
+        kind=Kind.EXPECTED,
+        assumes=(t.RANDOM, t.DRAWN_ALONE, t.AVERAGED_PARTS),
+        source=t.DASHA_2022.official_code(
+            _IN_DASHA + "the message; the recursion is ours",
+            "g+ - grad+ = (1 - a)(g - grad) and the average of independent errors without mean.",
+            "The recursion; the code has the step.",
+        ),
+        axis="weight",
+    ),
+    Claim(
+        name="variance_reduced.dasha.part_error",
+        title="A worker's part is off by (1 - a)^2 of what it was, and omega times what it compresses",
+        relation=Eq(t.PART_ERROR, (1 - t.weight) ** 2 * t.part_gap + t.omega * t.part_offer),
+        kind=Kind.EXPECTED,
+        assumes=(t.RANDOM,),
+        source=derived("As variance_reduced.dasha.error, worker by worker."),
+        axis="weight",
+    ),
+    Claim(
+        name="variance_reduced.dasha.bias",
+        title="Given the past, DASHA's estimate is biased by 1 - a of what it was off by: a stands for MARINA's p",
+        relation=Eq(t.STEP_BIAS, (1 - t.weight) ** 2 * t.estimate_gap),
+        kind=Kind.EXPECTED,
+        assumes=(t.RANDOM, t.AVERAGED_PARTS),
+        source=derived("The expectation of what is sent adds up to grad+ - grad - a (g - grad)."),
+        axis="weight",
+    ),
+    Claim(
+        name="variance_reduced.dasha.part_contracts",
+        title="At weights up to 1/(2 omega + 1) the parts' error falls to 1 - a, and the turns add 2 omega of theirs",
+        relation=Le(t.PART_ERROR, (1 - t.weight) * t.part_gap + 2 * t.omega * t.mean_turn),
+        kind=Kind.EXPECTED,
+        assumes=(t.RANDOM, t.DASHA_WEIGHT),
+        source=t.DASHA_2022.official_code(
+            _IN_DASHA + "the momentum 1/(2 omega + 1); the inequality is recalled",
+            "||turn - a e||^2 <= 2 ||turn||^2 + 2 a^2 ||e||^2, and (1 - a)^2 + 2 omega a^2 = 1 - a - a (1 - a (1 + 2 "
+            "omega)).",
+        ),
+        tightness=1,
+        extremal="the weight 1/(2 omega + 1), a turn that is -a times what the part is off by",
+        axis="weight",
+    ),
+    Claim(
+        name="variance_reduced.dasha.descent",
+        title="DASHA's potential falls by gamma/2 of the squared gradient if L gamma + 2 omega (2 omega + 1)(L~ "
+        "gamma)^2/P <= 1",
+        relation=Le(t.DASHA_POTENTIAL, _dasha),
+        kind=Kind.EXPECTED,
+        assumes=(t.RANDOM, t.DRAWN_ALONE, t.AVERAGED_PARTS, t.SMOOTH_PARTS, t.DASHA_OWN_WEIGHT, t.DASHA_STEP),
+        source=derived(_DASHA_PROOF),
+        tightness=1,
+        extremal="quadratics, turns that are -a times what the parts are off by, the largest step size",
+        axis="stepsize",
+    ),
+    Claim(
+        name="variance_reduced.dasha.code_step",
+        title="It does at the step size 1/(L + L~ sqrt(omega (4 omega + 1)/P))",
+        relation=Le(t.DASHA_POTENTIAL, _dasha),
+        kind=Kind.EXPECTED,
+        assumes=(t.RANDOM, t.DRAWN_ALONE, t.AVERAGED_PARTS, t.SMOOTH_PARTS, t.DASHA_OWN_WEIGHT, t.DASHA_CODE_STEP),
+        source=t.DASHA_2022.official_code(
+            _IN_DASHA + "the step size",
+            "Refuted by two workers of opposite curvatures: L = 1, L~^2 = 65, omega = 1.",
+            "That it is meant for this potential; the code has a step size alone.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="variance_reduced.dasha.code_step_alike",
+        extremal="curvatures 1 + c and 1 - c with a large c, and turns that are -a times what the parts are off by",
+        axis="stepsize",
+        note="4 omega + 1 under the root would have to be 4 omega + 2 where the workers' functions differ much.",
+    ),
+    Claim(
+        name="variance_reduced.dasha.code_step_alike",
+        title="It does at that step size if omega L~^2 <= P (4 omega + 1) L^2",
+        relation=Le(t.DASHA_POTENTIAL, _dasha),
+        kind=Kind.EXPECTED,
+        assumes=(
+            t.RANDOM,
+            t.DRAWN_ALONE,
+            t.AVERAGED_PARTS,
+            t.SMOOTH_PARTS,
+            t.DASHA_OWN_WEIGHT,
+            t.DASHA_CODE_STEP,
+            t.ALIKE_ENOUGH,
+        ),
+        source=derived(
+            "With y = gamma L~ sqrt(omega (4 omega + 1)/P) <= 1 - L gamma, variance_reduced.dasha.descent needs y^2 (4 "
+            "omega + 2)/(4 omega + 1) <= 1 - L gamma; y <= (4 omega + 1)/(4 omega + 2) is enough, and follows."
+        ),
+        axis="stepsize",
+        note="Convex functions have L~^2 <= P L^2 at most: for them the code's step size is right.",
+    ),
+)

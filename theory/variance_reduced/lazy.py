@@ -1,0 +1,101 @@
+"""Claims about lazy aggregation (LAG, CLAG), and about EF21-P, which compresses the model."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Eq, Le
+from commbounds.theory.feedback.terms import smoothness, stepsize
+from commbounds.theory.quantities import P, k, n
+from commbounds.theory.sources import derived
+from commbounds.theory.traffic import MOST_SENT
+from commbounds.theory.variance_reduced import terms as t
+
+_CODE = "clag on logistic loss/src/algorithms.py: "
+_model = stepsize * smoothness**2 / (2 * t.keeping)
+
+LAZY_CLAIMS = (
+    Claim(
+        name="variance_reduced.lag.error",
+        title="LAG: parts of the estimate are off by zeta times the turns at most, and remember nothing older",
+        relation=Le(t.PART_ERROR, t.trigger * t.mean_turn),
+        assumes=(t.WHOLE_MESSAGES,),
+        source=t.THREE_PC_2022.official_code(
+            _CODE + "LAG_step, the trigger; the inequality, with A = 1 and B = zeta, is recalled",
+            "Who sends is right; who does not has ||g - grad+||^2 <= zeta ||turn||^2.",
+        ),
+        tightness=1,
+        extremal="parts that are off by just zeta times the turn, so that nobody sends",
+        axis="trigger",
+    ),
+    Claim(
+        name="variance_reduced.clag.error",
+        title="CLAG with Top-K: the parts' error falls to q, and the turns add the larger of zeta and q^2/(1 - q)",
+        relation=Le(t.PART_ERROR, (1 - t.keeping) * t.part_gap + sp.Max(t.adding, t.trigger) * t.mean_turn),
+        assumes=(t.LARGEST, t.SHARE_OF_ENTRIES),
+        source=t.THREE_PC_2022.official_code(
+            _CODE + "CLAG_step, the trigger, and max(beta, zeta)/theta in the step size; the inequality is recalled",
+            "Who sends: EF21's recursion, with q^2/(1 - q). Who does not: zeta ||turn||^2.",
+        ),
+        tightness=1,
+        extremal="equal entries, a turn of (1/q - 1) times what the part is off by and along it",
+        axis="trigger",
+    ),
+    Claim(
+        name="variance_reduced.lag.never_silent",
+        title="With a trigger below 1 everybody sends in every step, and lazy aggregation saves nothing",
+        relation=Eq(t.SENDING, P),
+        assumes=(t.WHOLE_MESSAGES, t.TRIGGER_BELOW_ONE, t.FRESH),
+        source=derived(
+            "A part that is the last gradient is off by the whole turn, more than zeta of it: it is sent, and is the "
+            "last gradient again."
+        ),
+        axis="P",
+        note="A trigger can save messages from 1 on only, where the error may be as large as the whole turn.",
+    ),
+    Claim(
+        name="variance_reduced.lag.words",
+        title="A lazy step sends 2 k words of every sender P - 1 times",
+        relation=Eq(t.ALL_SENT, 2 * k * t.senders * (P - 1)),
+        source=derived("Counted: every message goes round a ring; one without entries has no words."),
+        axis="senders",
+    ),
+    Claim(
+        name="variance_reduced.ef21p.gap",
+        title="EF21-P: the model's squared distance from the weights falls to q, and their turn adds q^2/(1 - q) of it",
+        relation=Le(t.MODEL_ERROR, (1 - t.keeping) * t.model_gap + t.adding * t.weights_turn),
+        assumes=(t.SHARE_OF_ENTRIES,),
+        source=t.EF21P_2022.recalled(
+            "error feedback of the model",
+            "||w+ - x+|| <= q (||w - x|| + ||x+ - x||); square with (a + b)^2 <= (1 + s) a^2 + (1 + 1/s) b^2 at s = "
+            "1/q - 1.",
+        ),
+        tightness=1,
+        extremal="equal entries, a turn of (1/q - 1) times the distance and away from the model",
+        axis="kept_share",
+    ),
+    Claim(
+        name="variance_reduced.ef21p.descent",
+        title="EF21-P has EF21's step size: f at the weights plus gamma L^2/(2 theta) of the model's distance falls",
+        relation=Le(t.PRIMAL_POTENTIAL, t.excess_before + _model * t.model_gap - stepsize / 2 * t.squared_slope),
+        assumes=(t.SHARE_OF_ENTRIES, t.SMOOTH_PARTS, t.EF21P_STEP),
+        source=derived(
+            "x+ = x - gamma grad f(w), and ||grad f(w) - grad f(x)||^2 <= L^2 ||w - x||^2: EF21's descent with the "
+            "model's distance, times L^2, for the lag. What is left of ||x+ - x||^2 has the factor -(1 - L gamma - (L "
+            "gamma)^2 beta/theta)/(2 gamma)."
+        ),
+        tightness=1,
+        extremal="x^2/2 times L, equal entries, the largest step size, and the model that makes the turn (1/q - 1) "
+        "times its distance",
+        axis="stepsize",
+        note="The smoothness of f alone counts, not that of the workers' functions.",
+    ),
+    Claim(
+        name="variance_reduced.ef21p.words",
+        title="A step of EF21-P: n words up from every worker, 2 k words down to each",
+        relation=Eq(MOST_SENT, sp.Max(n, 2 * k * (P - 1))),
+        assumes=(t.SEVERAL,),
+        source=derived("Counted: gradients are not compressed, and the server sends its message to P - 1 workers."),
+        axis="P",
+    ),
+)

@@ -1,0 +1,141 @@
+"""Claims about the compression stage of 1-bit Adam."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing
+from commbounds.theory.majority.terms import BUSIEST_BYTES
+from commbounds.theory.quantities import P, n, norm1, norm2
+from commbounds.theory.sources import FOLKLORE, derived
+from commbounds.theory.variance_reduced import terms as t
+
+_BACKEND = "deepspeed/runtime/comm/nccl.py, compressed_allreduce: "
+_ADAM = "deepspeed/runtime/fp16/onebit/adam.py, step: "
+
+ONEBIT_CLAIMS = (
+    Claim(
+        name="variance_reduced.onebit.error",
+        title="1-bit Adam's signs times the root mean square leave out 2 (1 - ||p||_1/(sqrt(n) ||p||)) of the square",
+        relation=Eq(t.SIGN_ERROR, 2 * (1 - norm1 / (sp.sqrt(n) * norm2))),
+        assumes=(t.NORM_SCALE, t.OFFERED),
+        source=t.ONEBIT_ADAM_2021.official_code(
+            _BACKEND + "the scale is the norm over the root of the length, at the worker and at the server",
+            "||p||^2 - 2 s ||p||_1 + n s^2 with n s^2 = ||p||^2.",
+            "The error; the code has the scale.",
+        ),
+        axis="n",
+        note="The mean magnitude in its place leaves out least, 1 - ||p||_1^2/(n ||p||^2): see "
+        "quantizers.scaledsign.error.",
+    ),
+    Claim(
+        name="variance_reduced.onebit.contracts",
+        title="What signs times the root mean square leave out is at most what was there",
+        relation=Le(t.SIGN_ERROR, 1),
+        assumes=(t.NORM_SCALE, t.OFFERED),
+        source=FOLKLORE.recalled(
+            "that error feedback is run with a contraction, as with signs times the mean magnitude",
+            "Refuted by a unit vector from n = 5 on: 2 (1 - 1/sqrt(5)) = 1.106.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="variance_reduced.onebit.worst",
+        extremal="a unit vector of five entries or more",
+        axis="n",
+        note="Error feedback has its guarantees for contractions. Of the recorded gradients, a third of whose entries "
+        "are zero, more is left out than was there, too: see the figure. That does not make the scale a bad one: of a "
+        "unit vector that stands still error feedback keeps less with it than with the mean magnitude.",
+    ),
+    Claim(
+        name="variance_reduced.onebit.worst",
+        title="They leave out 2 (1 - 1/sqrt(n)) of the square at most",
+        relation=Le(t.SIGN_ERROR, 2 * (1 - 1 / sp.sqrt(n))),
+        assumes=(t.NORM_SCALE, t.OFFERED),
+        source=derived("variance_reduced.onebit.error with ||p||_1 >= ||p||."),
+        tightness=1,
+        extremal="a unit vector",
+        axis="n",
+    ),
+    Claim(
+        name="variance_reduced.onebit.silent_entry",
+        title="Where gradients are always zero the residual stays below the largest scale",
+        relation=Le(t.ZERO_ENTRY_ERROR, t.largest_scale),
+        assumes=(t.SILENT_ENTRIES,),
+        source=derived("|e+| = ||e| - s| <= max(|e|, s), whatever the others do."),
+        tightness=1,
+        extremal="the first step",
+        axis="onebit_steps",
+        note="But the entry of what is sent is never zero: it is plus or minus the scale.",
+    ),
+    Claim(
+        name="variance_reduced.onebit.accumulates",
+        title="Where gradients are always zero the compression error keeps accumulating",
+        relation=Ge(t.ZERO_ENTRY_ERROR, t.onebit_steps * t.smallest_scale_sent),
+        assumes=(t.SILENT_ENTRIES,),
+        source=t.DEEPSPEED_DOCS.read(
+            "on the momentum mask, and the same words in a comment of onebit/adam.py",
+            "Refuted by two steps: zero's sign is +1 and leaves -s, which the next step sends.",
+            "That a step adds a scale at least; printed in words, of a constant zero gradient.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="variance_reduced.onebit.silent_entry",
+        tightness=sp.oo,
+        extremal="two steps of one gradient",
+        axis="onebit_steps",
+        note="What the mask is good for is that momentum is noise there, of the size of the scale, and in Adam divided "
+        "by the root of a variance that is zero.",
+    ),
+    Claim(
+        name="variance_reduced.onebit.nothing_lost",
+        title="With a frozen variance the weights are those of uncompressed momentum, but for the last errors over 1 - "
+        "beta",
+        relation=Eq(t.ONEBIT_DEFECT, 0),
+        assumes=(t.FROZEN,),
+        source=t.ONEBIT_ADAM_2021.official_code(
+            _ADAM + "compressed momentum takes the place of the momentum; errors at worker and server",
+            "u+ = beta u + (1 - beta) mean g + (errors before - errors after): sum over the steps.",
+            "The identity; the code has the step.",
+        ),
+        axis="onebit_steps",
+        note="Errors enter the weights 1/(1 - beta) times, ten times at beta = 0.9: compressed momentum is remembered.",
+    ),
+    Claim(
+        name="variance_reduced.onebit.moving_variance",
+        title="It is so with a variance that changes, too",
+        relation=Eq(t.ONEBIT_DEFECT, 0),
+        assumes=(t.MOVING,),
+        source=FOLKLORE.recalled(
+            "error feedback under Adam without a warm-up",
+            "Refuted by two steps whose variances differ: what the first left out is sent over another root.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="variance_reduced.onebit.nothing_lost",
+        extremal="two steps with variances 1 and 1/4",
+        axis="onebit_steps",
+        note="Which is why 1-bit Adam freezes it.",
+    ),
+    Claim(
+        name="variance_reduced.onebit.bytes",
+        title="Every rank sends 2 (P - 1)(n/(8 P) + w) bytes: a bit an entry each way, and 2 (P - 1) scales of w bytes",
+        relation=Eq(BUSIEST_BYTES, 2 * (P - 1) * (n / (8 * P) + t.scalebytes)),
+        assumes=(t.BYTE_BLOCKS,),
+        source=t.ONEBIT_ADAM_2021.official_code(
+            _BACKEND + "an all-to-all of packed signs and an all-gather of scales, then all-gathers of both",
+            "Counted.",
+            "What it adds up to.",
+        ),
+        axis="P",
+    ),
+    Claim(
+        name="variance_reduced.onebit.thirty_two",
+        title="It sends a thirty-second of what a ring all-reduce of float32 does",
+        relation=Le(BUSIEST_BYTES, 2 * (P - 1) * 4 * n / P / 32),
+        assumes=(t.BYTE_BLOCKS, t.SINGLE_PRECISION),
+        source=FOLKLORE.recalled("a bit for 32", "Refuted by P = 2, n = 16: scales are sent as well."),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="variance_reduced.onebit.bytes",
+        tightness=1 + 32 * P / n,
+        extremal="n = 8 P, where a block is a byte and its scale four",
+        axis="P",
+        note="More by 32 P/n: nothing for a million entries and some ranks, and five times as much for a byte a block.",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Block-scaled formats: the claims confronted with their implementations."""

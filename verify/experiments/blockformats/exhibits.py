@@ -1,0 +1,107 @@
+"""Figures of the block formats: what the scale's rule changes, and what sums of real gradients lose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from commbounds.collectives.blockformats import homomorphic_allreduce, requantised_allreduce
+from commbounds.compressors.blockformats import NVFP4, Microscaling, StochasticMicroscaling
+from commbounds.theory import claims
+from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.gradients import KINDS, trace
+
+_M = "blockformats.microscaling."
+
+
+def _bound(name: str, lengths: Sequence[int]) -> list[float]:
+    given = {"peak": 16, "element_unit": 0.25, "overshoot": 0.5}
+    return [float(claims()[name].bound(n=n, block=n, **given)) for n in lengths]
+
+
+def _scales(_budget: str, _seed: int) -> Exhibit:
+    """Worst cases by the length of a block, and by where in its binade a block's largest entry is."""
+    lengths = [1, 2, 3, 4, 6, 8, 9, 12, 16, 24, 32, 48, 64]
+    x = [float(n) for n in lengths]
+    worst = (
+        Line("floor, the specification", x, _bound(_M + "contraction", lengths), "exact"),
+        Line("even", x, _bound(_M + "contraction_even", lengths)),
+        Line("rceil: nothing is clipped", x, _bound(_M + "contraction_rceil", lengths)),
+        Line("ceil, or doubled", x, _bound(_M + "contraction_wide", lengths)),
+        Line("NVFP4, normal scales", x[:9], _bound("blockformats.nvfp4.contraction", lengths[:9])),
+    )
+    places = np.linspace(1.0, 2.0, 257)[:-1]
+    lines = []
+    for label, element, scale in (("E2M1, floor", "e2m1", "floor"), ("E2M1, rceil", "e2m1", "rceil"),
+                                  ("E4M3, floor", "e4m3", "floor"), ("E4M3, rceil", "e4m3", "rceil")):  # fmt: skip
+        found = Microscaling(element, 1, scale)(places)
+        lines.append(Line(label, places.tolist(), (np.abs(found - places) / places).tolist()))
+    # a block that holds 2688 makes the tensor's scale one
+    found = NVFP4(1)(np.concatenate([[2688.0], 768.0 * places]))[1:] / 768.0
+    lines.append(Line("NVFP4", places.tolist(), (np.abs(found - places) / places).tolist()))
+    return Exhibit(
+        "blockformats.scales",
+        "What scales that clip nothing save at the top of a block, they lose at its bottom",
+        "Left: the largest share of its squared norm that a block of E2M1 elements can lose, by the rule of its scale. "
+        "Right: the error of a block's largest entry, measured, over its place in the binade.",
+        (
+            Panel(
+                "Worst case of a block", "entries of a block", "squared error over squared norm", worst, xscale="log"
+            ),
+            Panel("Largest entry", "largest entry over its power of two", "relative error", tuple(lines)),
+        ),
+    )
+
+
+def _sums(_budget: str, seed: int) -> Exhibit:
+    """Error of sums of real gradients by workers."""
+    workers = [2, 3, 4, 6, 8]
+    x = [float(P) for P in workers]
+    stacks = [trace().vectors[kind][step].astype(np.float64) for kind in KINDS for step in range(2)]
+    ways: dict[str, tuple[Microscaling | NVFP4, str]] = {
+        "MXFP4, ring, nearest": (Microscaling(), "ring"),
+        "MXFP4, ring, stochastic": (StochasticMicroscaling(scale="rceil"), "ring"),
+        "MXFP4, two steps, nearest": (Microscaling(), "direct"),
+        "NVFP4, two steps, nearest": (NVFP4(), "direct"),
+        "MXFP8, ring, nearest": (Microscaling("e4m3"), "ring"),
+    }
+    lines = []
+    for label, (quantiser, schedule) in ways.items():
+        errors = []
+        for P in workers:
+            shares = []
+            for stack in stacks:
+                exact = stack[:P].sum(axis=0)
+                found = requantised_allreduce(stack[:P], quantiser, schedule, np.random.default_rng(seed))[0][0]
+                shares.append(float(((found - exact) ** 2).sum() / (exact**2).sum()))
+            errors.append(float(np.median(shares)))
+        lines.append(Line(label, x, errors))
+    codes = {"four-bit codes, independent": "independent", "four-bit codes, correlated": "correlated"}
+    drawn = []
+    for label, rounding in codes.items():
+        errors = []
+        for P in workers:
+            shares = []
+            for stack in stacks:
+                exact = stack[:P].sum(axis=0)
+                found = homomorphic_allreduce(stack[:P], 4, 32, rounding, np.random.default_rng(seed))[0][0]
+                shares.append(float(((found - exact) ** 2).sum() / (exact**2).sum()))
+            errors.append(float(np.median(shares)))
+        drawn.append(Line(label, x, errors))
+    return Exhibit(
+        "blockformats.sums",
+        "A ring rounds as often as there are ranks; two steps round twice; shared scales once",
+        "Gradients of workers that train on digits, in both ways of dealing out the images, early and late: "
+        "medians of the "
+        "squared error of the sum over its square.",
+        (
+            Panel("Rounded on the way", "workers P", "squared error over squared norm", tuple(lines), yscale="log"),
+            Panel(
+                "Codes of a shared scale", "workers P", "squared error over squared norm", tuple(drawn), yscale="log"
+            ),
+        ),
+    )
+
+
+EXHIBITS: dict[str, Maker] = {"blockformats.scales": _scales, "blockformats.sums": _sums}

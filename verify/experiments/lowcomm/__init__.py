@@ -1,0 +1,1 @@
+"""Low-communication training: the claims confronted with their implementations."""

@@ -1,0 +1,1 @@
+"""Rotation-based compressors: the claims confronted with their implementation."""

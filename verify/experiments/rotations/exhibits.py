@@ -1,0 +1,87 @@
+"""Figures: what the Hadamard rotation makes of sparse vectors, and of the mean over workers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.compressors.rotations import DRIVE, EDEN
+from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+
+Array = NDArray[Any]
+
+
+def _error(c: Any, x: Array) -> float:
+    """Expected relative error, over all patterns of signs of the nonzero entries."""
+    places = np.flatnonzero(x)
+    total, count = 0.0, 0
+    for pattern in itertools.product((1, -1), repeat=len(places)):
+        signs = np.ones(x.size, np.int64)
+        signs[places] = pattern
+        y = c.decompress(c.compress_with(x, signs))
+        total, count = total + float(np.square(y - x).sum() / np.square(x).sum()), count + 1
+    return total / count
+
+
+def _sparse(k: int, d: int) -> Array:
+    x = np.zeros(d)
+    x[:k] = 1.0
+    return x
+
+
+def _errors(_budget: str, _seed: int) -> Exhibit:
+    d, counts = 64, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+    x = [float(k) for k in counts]
+    left = [
+        Line("uniform rotations, unbiased: pi/2 - 1", x, [math.pi / 2 - 1] * len(x), "printed"),
+        Line("uniform rotations, biased: 1 - 2/pi", x, [1 - 2 / math.pi] * len(x), "reference"),
+        Line("one half: the bound", x, [0.5] * len(x), "bound"),
+        Line("DRIVE, unbiased scale", x, [_error(DRIVE(), _sparse(k, d)) for k in counts]),
+        Line("DRIVE, biased scale", x, [_error(DRIVE("biased"), _sparse(k, d)) for k in counts]),
+    ]
+    ratios = [0.005, 0.01, 0.015, 0.018, 0.019, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.99]
+    right = [
+        Line(f"{width} bit{'s' * (width > 1)}", ratios, [_error(EDEN(width), np.array([1.0, r])) for r in ratios])
+        for width in (1, 2, 3, 4)
+    ]
+    return Exhibit(
+        "rotations.errors",
+        "Sparse vectors err by more than the uniform rotation's constants; and two bits by more than one",
+        "Expected relative squared error over all signs of the Hadamard rotation. Left: k equal entries, the first of "
+        "64 places. Right: two entries (1, r), the unbiased scale.",
+        (
+            Panel("Equal entries", "nonzero entries k", "relative error", tuple(left)),
+            Panel("Two entries", "ratio r of the smaller", "relative error", tuple(right), xscale="log", yscale="log"),
+        ),
+    )
+
+
+def _workers(_budget: str, seed: int) -> Exhibit:
+    rng, counts = np.random.default_rng(seed), [1, 2, 4, 8, 16, 32, 64]
+    x = [float(P) for P in counts]
+    vectors = {
+        "(3, 1, 0, ..., 0)": np.array([3.0, 1.0, *[0.0] * 62]),
+        "four equal entries": _sparse(4, 64),
+        "64 normal entries": np.random.default_rng(7).standard_normal(64),
+    }
+    lines = [Line("uniform rotations: (pi/2 - 1)/P", x, [(math.pi / 2 - 1) / P for P in counts], "printed")]
+    for label, vector in vectors.items():
+        square = float(vector @ vector)
+        found = []
+        for P in counts:
+            runs = [np.mean([DRIVE()(vector, rng) for _ in range(P)], axis=0) for _ in range(max(4, 256 // P))]
+            found.append(float(np.mean([np.square(run - vector).sum() for run in runs]) / square))
+        lines.append(Line(label, x, found))
+    return Exhibit(
+        "rotations.workers",
+        "Averaging over workers does not help where the rotation leaves a bias",
+        "Mean of P independent estimates of one vector by DRIVE with the unbiased scale; over some hundred of them.",
+        (Panel("Workers", "workers P", "relative error of the mean", tuple(lines), xscale="log", yscale="log"),),
+    )
+
+
+EXHIBITS: dict[str, Maker] = {"rotations.errors": _errors, "rotations.workers": _workers}

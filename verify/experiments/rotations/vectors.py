@@ -1,0 +1,145 @@
+"""Test vectors: rotation-based compressors, the transform and the quantiser of a normal number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives.rotations import rotated_mean, rotated_sum
+from commbounds.compressors.rotations import (
+    COMPRESSORS,
+    DRIVE,
+    EDEN,
+    HadamardSketch,
+    RotatedDithering,
+    lloyd_max,
+    padded_size,
+    randomised_hadamard,
+)
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
+from commbounds.verify.vectors.compressor_cases import BAD, MOST, Setting, compressor, mechanism, vector_cases
+from commbounds.verify.vectors.compressors import parts_of
+from commbounds.verify.vectors.inputs import array, flags_of, uniforms
+
+Array = NDArray[Any]
+_SMALL = tuple(name for name in (*MOST, "one entry") if name != "largest")
+
+SETTINGS: tuple[Setting, ...] = (
+    (DRIVE(), "float32", _SMALL, (*BAD, "largest")),
+    (DRIVE("biased"), "float32", _SMALL, BAD),
+    (DRIVE(), "float64", ("ordinary", "ties"), ("largest",)),
+    (EDEN(1), "float32", ("ordinary", "one nonzero", "long"), ()),
+    (EDEN(2), "float32", _SMALL, (*BAD, "largest")),
+    (EDEN(4, "norm"), "float32", ("ordinary", "ties", "long"), ()),
+    (EDEN(3, "biased"), "float64", ("ordinary", "ties"), ()),
+    (RotatedDithering(1), "float32", (*_SMALL, "largest"), BAD),
+    (RotatedDithering(5), "float64", ("ordinary", "ties"), ()),
+    (HadamardSketch(1), "float32", (*_SMALL, "largest"), BAD),
+    (HadamardSketch(4), "float64", ("ordinary", "ties"), ()),
+)
+
+
+def _signs(x: Array, seed: int) -> NDArray[np.int8]:
+    return np.where(uniforms(seed, x.size, "float64") < 0.5, 1, -1).astype(np.int8)
+
+
+def _drawn(c: Any, name: str, x: Array, seed: int) -> dict[str, Any]:
+    """The signs; and what else is drawn."""
+    signs, d = {"signs": _signs(x, seed)}, padded_size(x.size)
+    if isinstance(c, HadamardSketch):
+        kept = np.sort(np.argsort(uniforms(seed + 50, d, "float64"), kind="stable")[: c.k])
+        return {"kept": kept.astype(np.int32), **signs}
+    if isinstance(c, RotatedDithering):
+        return {"dither": uniforms(seed + 50, d, "float64"), **signs}
+    return signs
+
+
+def _received(case: VectorCase, name: str) -> Mapping[str, Any]:
+    """The message, its size, and what is read of it."""
+    c: Any = COMPRESSORS[name](**case.parameters)
+    message = c.compress_with(case.inputs["x"], **case.randomness)
+    return {"message": parts_of(message), "bits": message.bits, "output": c.decompress(message)}
+
+
+def _rotations() -> Iterator[VectorCase]:
+    for why, entries, dtype in (
+        ("One entry: its sign alone.", [3.0], "float64"),
+        ("Two entries: their sum and difference.", [3.0, 1.0], "float64"),
+        ("Padded from three to four.", [3.0, -1.0, 0.5], "float32"),
+        ("Equal entries, which some pattern of signs gathers in one.", [1.0] * 8, "float64"),
+        ("Padded from nine to sixteen.", [0.25 * i for i in range(-4, 5)], "float32"),
+    ):
+        x = array(entries, dtype)
+        yield VectorCase(why, why, {"x": x, "signs": _signs(x, 300 + x.size)}, {"inverse": False}, {}, flags_of(x))
+    x = array([10, -2, 4, 0], "float64")
+    yield VectorCase("back", "Back from the rotated vector.", {"x": x, "signs": _signs(x, 7)}, {"inverse": True}, {},
+                     flags_of(x))  # fmt: skip
+    bad = array([1.0, np.nan], "float64")
+    yield VectorCase("NaN", "A NaN is refused.", {"x": bad, "signs": _signs(bad, 7)}, {"inverse": False}, {},
+                     flags_of(bad), refused=True)  # fmt: skip
+
+
+def _quantisers() -> Iterator[VectorCase]:
+    for bits in (1, 2, 3, 4):
+        yield VectorCase(f"{bits} bits", "Centroids to six digits, as exp and erfc differ between machines.", {},
+                         {"bits": bits}, {}, ())  # fmt: skip
+    yield VectorCase("no bits", "There is no quantiser without bits.", {}, {"bits": 0}, {}, (), refused=True)
+
+
+def _rounded(case: VectorCase) -> Mapping[str, Any]:
+    found = lloyd_max(**case.parameters)
+    return {"centroids": np.round(np.array(found.centroids), 6)}
+
+
+def _means() -> Iterator[VectorCase]:
+    from commbounds.verify.vectors.collectives import SIZES, case_of, ranks
+
+    for number, (P, n, dtype, why) in enumerate(SIZES):
+        signs = np.array([_signs(np.zeros(n), 400 + 10 * number + p) for p in range(P)])
+        for width, seeds in ((1, "private"), (3, "shared")):
+            yield case_of(why, {"stack": ranks(P, n, dtype, 91)}, {"width": width, "seeds": seeds}, {"signs": signs})
+    stack = array([[3, 1, 0], [3, 1, 0]], "float32")
+    signs = np.array([[1, -1, 1], [-1, -1, 1]], np.int8)
+    why = "Both ranks estimate (10/3, 0, 0), whatever their signs."
+    yield case_of(why, {"stack": stack}, {"width": 1, "seeds": "private"}, {"signs": signs}, about="bias")
+    given = {"width": 1, "seeds": "public"}
+    yield case_of("There are no such seeds.", {"stack": stack}, given, {"signs": signs}, about="seeds", refused=True)
+
+
+def _sums() -> Iterator[VectorCase]:
+    from commbounds.verify.vectors.collectives import SIZES, case_of, ranks
+
+    for number, (P, n, dtype, why) in enumerate(SIZES):
+        dither = uniforms(500 + number, P * padded_size(n), "float64").reshape(P, -1)
+        drawn = {"signs": _signs(np.zeros(n), 600 + number), "dither": dither}
+        yield case_of(why, {"stack": ranks(P, n, dtype, 92)}, {"levels": 7}, drawn)
+    stack = array([[0, 0, 0], [-0.0, 0, 0]], "float32")
+    drawn = {"signs": np.array([1, -1, 1], np.int8), "dither": np.zeros((2, 4))}
+    yield case_of("All zero: the step is zero.", {"stack": stack}, {"levels": 1}, drawn, about="zeros")
+    yield case_of("There is no level.", {"stack": stack}, {"levels": 0}, drawn, about="levels", refused=True)
+
+
+def subjects() -> list[VectorSubject]:
+    """What has vectors here."""
+    made = [
+        compressor(name, partial(vector_cases, name, SETTINGS, (), (), _drawn), partial(_received, name=name))
+        for name in COMPRESSORS
+    ]
+    rotation = mechanism(
+        "randomised_hadamard",
+        _rotations,
+        lambda case: {"rotated": randomised_hadamard(**case.inputs, **case.parameters)},
+    )
+    from commbounds.verify.vectors import collectives as together  # it asks this module what it holds
+
+    return [
+        *made,
+        rotation,
+        mechanism("lloyd_max", _quantisers, _rounded),
+        together.collective("rotated_mean", _means, together.called(rotated_mean, "mean", "traffic"), unit="bytes"),
+        together.collective("rotated_sum", _sums, together.called(rotated_sum, "total", "traffic"), unit="bytes"),
+    ]

@@ -1,0 +1,1 @@
+"""Compression with memory: the claims confronted with their implementations."""

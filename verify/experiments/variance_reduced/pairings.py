@@ -1,0 +1,125 @@
+"""Compression with memory, all ranks in one process beside every rank by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives.ranks import Communicator
+from commbounds.collectives.traffic import Traffic
+from commbounds.collectives.variance_reduced import COLLECTIVES
+from commbounds.verify.experiments.moshpit.pairings import spread_stacks
+from commbounds.verify.pairing import Pairing, RankCase, RankResult
+
+Array = NDArray[Any]
+Options = dict[str, Any]
+
+
+def _beside(case: RankCase, what: int) -> Array:
+    """Further rows, like those of the case."""
+    rng = np.random.default_rng([what, *case.stack.shape])
+    return np.asarray(rng.standard_normal(case.stack.shape), case.stack.dtype)
+
+
+def _chosen(case: RankCase) -> Options:
+    """Entries drawn by a seed, or the largest."""
+    if case.settings["keep"] == "largest":
+        return {"keep": "largest"}
+    return {"keep": "random", "rng": np.random.default_rng(case.settings["seed"])}
+
+
+def _diana(case: RankCase) -> Options:
+    shifts = _beside(case, 1)
+    state = {"shifts": shifts, "mean": shifts.mean(axis=0)}
+    return {**state, "k": case.settings["k"], "weight": case.settings["weight"], **_chosen(case)}
+
+
+def _tracking(case: RankCase) -> Options:
+    own = _beside(case, 2)
+    return {"previous": _beside(case, 1), "own": own, "estimate": own.mean(axis=0), "k": case.settings["k"]}
+
+
+def _marina(case: RankCase) -> Options:
+    given = _tracking(case)
+    del given["own"]
+    return {**given, "full": case.settings["full"], **_chosen(case)}
+
+
+def _dasha(case: RankCase) -> Options:
+    return {**_tracking(case), "weight": case.settings["weight"], **_chosen(case)}
+
+
+def _lazy(case: RankCase) -> Options:
+    return {**_tracking(case), "trigger": case.settings["trigger"], **_chosen(case)}
+
+
+def _primal(case: RankCase) -> Options:
+    weights, model = _beside(case, 1)[0], _beside(case, 2)[0]
+    return {"weights": weights, "model": model, "k": case.settings["k"], "step_size": 0.125}
+
+
+def _onebit(case: RankCase) -> Options:
+    state = {"momentum": _beside(case, 1)[0], "worker_errors": _beside(case, 2), "server_errors": _beside(case, 3)[0]}
+    return {**state, "beta": case.settings["beta"], "scale": case.settings["scale"]}
+
+
+def _cases(*options: Options) -> Callable[[int], Iterator[RankCase]]:
+    def cases(P: int) -> Iterator[RankCase]:
+        for given, stack in spread_stacks(P, 41):
+            for chosen in options:
+                k = max(1, stack.shape[1] // 3)
+                yield RankCase({**given, "k": k, "seed": 5, **chosen}, stack)
+
+    return cases
+
+
+def _own(result: Any, rank: int) -> RankResult:
+    """What a rank has of the results of all."""
+    if not hasattr(result, "_asdict"):
+        return {"estimate": result[rank]}
+    found = {}
+    for name, part in result._asdict().items():
+        if name == "server_errors":
+            part = np.array_split(part, len(result.momentum))[rank]
+        elif name != "mean":
+            part = part[rank]
+        found[name] = part
+    return found
+
+
+def _together(name: str, options: Callable[[RankCase], Options], case: RankCase) -> tuple[list[RankResult], Traffic]:
+    result, traffic = COLLECTIVES[name](case.stack, **options(case))
+    if name == "primal_step":
+        return [{"model": model} for model in result.model], traffic
+    return [_own(result, rank) for rank in range(len(case.stack))], traffic
+
+
+def _apart(name: str, options: Callable[[RankCase], Options], comm: Communicator, case: RankCase) -> RankResult:
+    found = COLLECTIVES[name].on_rank(comm, case.stack[comm.rank], **options(case))
+    if not hasattr(found, "_asdict"):
+        return {"estimate": found}
+    parts: dict[str, Any] = found._asdict()
+    parts.pop("weights", None)  # the server's alone
+    return parts
+
+
+def _pairing(name: str, options: Callable[[RankCase], Options], *settings: Options) -> Pairing:
+    return Pairing(name, _cases(*settings), partial(_together, name, options), partial(_apart, name, options))
+
+
+_KEEP = ({"keep": "random"}, {"keep": "largest"})
+
+PAIRINGS = (
+    _pairing("diana_step", _diana, *({"weight": 0.375, **keep} for keep in _KEEP)),
+    _pairing("marina_step", _marina, *({"full": full, **_KEEP[0]} for full in (True, False))),
+    _pairing("dasha_step", _dasha, *({"weight": 0.3, **keep} for keep in _KEEP)),
+    _pairing("lazy_step", _lazy, *({"trigger": trigger, **keep} for trigger in (0.0, 1.0, 1e6) for keep in _KEEP)),
+    _pairing("primal_step", _primal, {}),
+    _pairing(
+        "onebit_momentum", _onebit, *({"beta": beta, "scale": s} for beta in (0.0, 0.9) for s in ("norm", "mean"))
+    ),
+)

@@ -1,0 +1,161 @@
+"""Test vectors of compression with memory: one step from a state that is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives.variance_reduced import COLLECTIVES
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
+from commbounds.verify.vectors.collectives import SIZES, case_of, collective, ranks
+from commbounds.verify.vectors.inputs import array
+
+Array = NDArray[Any]
+Given = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+
+
+def _kept(P: int, n: int, k: int) -> Array:
+    """Entries p, p + 2, ... of rank p, counted round n; ascending."""
+    return np.array([sorted((p + 2 * j) % n for j in _odd_steps(n, k)) for p in range(P)], np.int64)
+
+
+def _odd_steps(n: int, k: int) -> list[int]:
+    """Numbers whose doubles are k different entries counted round n."""
+    found: list[int] = []
+    for j in range(2 * n):
+        if len(found) < k and all((2 * j - 2 * other) % n for other in found):
+            found.append(j)
+    return found
+
+
+def _count(n: int) -> int:
+    """Entries that are sent: as many of them can be told by `_odd_steps`."""
+    return max(1, n // 3)
+
+
+def _rows(P: int, n: int, dtype: str, key: int) -> Array:
+    return ranks(P, n, dtype, key)
+
+
+def _vector(n: int, dtype: str, key: int) -> Array:
+    return np.ascontiguousarray(ranks(1, n, dtype, key)[0])
+
+
+def _result(name: str) -> Callable[[VectorCase], Mapping[str, Any]]:
+    def run(case: VectorCase) -> Mapping[str, Any]:
+        state, traffic = COLLECTIVES[name](**case.inputs, **case.parameters, **case.randomness)
+        parts = state._asdict() if hasattr(state, "_asdict") else {"estimate": state}
+        return {**parts, "traffic": traffic}
+
+    return run
+
+
+def _diana(P: int, n: int, dtype: str) -> Given:
+    given = {"stack": _rows(P, n, dtype, 91), "shifts": _rows(P, n, dtype, 92), "mean": _vector(n, dtype, 93)}
+    k = _count(n)
+    return given, {"k": k, "weight": 0.375}, {"kept": _kept(P, n, k)}
+
+
+def _tracking(P: int, n: int, dtype: str) -> dict[str, Any]:
+    given = {"stack": _rows(P, n, dtype, 94), "previous": _rows(P, n, dtype, 95), "own": _rows(P, n, dtype, 96)}
+    return {**given, "estimate": _vector(n, dtype, 97)}
+
+
+def _marina(P: int, n: int, dtype: str) -> Given:
+    given, k = _tracking(P, n, dtype), _count(n)
+    del given["own"]
+    return given, {"k": k, "full": False}, {"kept": _kept(P, n, k)}
+
+
+def _dasha(P: int, n: int, dtype: str) -> Given:
+    k = _count(n)
+    return _tracking(P, n, dtype), {"k": k, "weight": 0.3125}, {"kept": _kept(P, n, k)}
+
+
+def _lazy(P: int, n: int, dtype: str) -> Given:
+    return _tracking(P, n, dtype), {"k": _count(n), "trigger": 0.9375}, {}
+
+
+def _primal(P: int, n: int, dtype: str) -> Given:
+    given = {"stack": _rows(P, n, dtype, 98), "weights": _vector(n, dtype, 99), "model": _vector(n, dtype, 100)}
+    return given, {"k": _count(n), "step_size": 0.125}, {}
+
+
+def _onebit(P: int, n: int, dtype: str) -> Given:
+    given = {"stack": _rows(P, n, dtype, 101), "momentum": _vector(n, dtype, 102)}
+    given |= {"worker_errors": _rows(P, n, dtype, 103), "server_errors": _vector(n, dtype, 104)}
+    return given, {"beta": 0.75, "scale": "norm"}, {}
+
+
+def _sized(made: Callable[[int, int, str], Given]) -> Iterator[VectorCase]:
+    for P, n, dtype, why in SIZES:
+        yield case_of(why, *made(P, n, dtype))
+
+
+def _with(made: Callable[[int, int, str], Given], why: str, about: str, **options: Any) -> VectorCase:
+    inputs, parameters, randomness = made(3, 6, "float32")
+    refused = bool(options.pop("refused", False))
+    if options.get("keep") == "largest" or options.get("full"):
+        randomness = {}
+    return case_of(why, inputs, {**parameters, **options}, randomness, about=about, refused=refused)
+
+
+def _diana_cases() -> Iterator[VectorCase]:
+    yield from _sized(_diana)
+    yield _with(_diana, "Top-K, not multiplied: the largest entries of the differences.", "largest", keep="largest")
+    yield _with(_diana, "A weight above one is refused.", "weight", weight=1.5, refused=True)
+
+
+def _marina_cases() -> Iterator[VectorCase]:
+    yield from _sized(_marina)
+    for P, n, dtype, why in SIZES:
+        inputs, parameters, _ = _marina(P, n, dtype)
+        yield case_of(why, inputs, {**parameters, "full": True}, about="whole gradients")
+    yield _with(_marina, "k above n is refused.", "k", k=7, refused=True)
+
+
+def _dasha_cases() -> Iterator[VectorCase]:
+    yield from _sized(_dasha)
+    yield _with(_dasha, "Top-K, not multiplied.", "largest", keep="largest")
+    yield _with(_dasha, "A negative weight is refused.", "weight", weight=-0.5, refused=True)
+
+
+def _lazy_cases() -> Iterator[VectorCase]:
+    yield from _sized(_lazy)
+    yield _with(_lazy, "A trigger of zero: everybody sends.", "EF21", trigger=0.0)
+    yield _with(_lazy, "A large trigger: nobody sends.", "silence", trigger=1e6)
+    grad, own = array([[4, 3], [2, 1]], "float32"), array([[4, 1], [0, 1]], "float32")
+    inputs = {"stack": grad, "previous": array([[4, 2], [0, 1]], "float32"), "own": own, "estimate": own[0]}
+    why = "Off by twice the turn, and by the turn itself, which is not more than that."
+    yield case_of(why, inputs, {"k": 2, "trigger": 1.0}, about="at the trigger")
+    yield _with(_lazy, "An infinite trigger is refused.", "trigger", trigger=-1.0, refused=True)
+
+
+def _primal_cases() -> Iterator[VectorCase]:
+    yield from _sized(_primal)
+    yield _with(_primal, "A step size of zero is refused.", "step size", step_size=0.0, refused=True)
+
+
+def _onebit_cases() -> Iterator[VectorCase]:
+    yield from _sized(_onebit)
+    yield _with(_onebit, "Signs times the mean magnitude.", "mean", scale="mean")
+    yield _with(_onebit, "Without momentum: the compressed all-reduce itself.", "all-reduce", beta=0.0)
+    zero = array([[0, -0.0], [0, 0]], "float32")
+    inputs = {"stack": zero, "momentum": zero[0], "worker_errors": zero, "server_errors": zero[1]}
+    yield case_of("Zeros of both signs: the sign of zero is +1.", inputs, {"beta": 0.0, "scale": "norm"}, about="zeros")
+    yield _with(_onebit, "beta = 1 is refused.", "beta", beta=1.0, refused=True)
+
+
+def subjects() -> list[VectorSubject]:
+    """What has vectors here."""
+    return [
+        collective("diana_step", _diana_cases, _result("diana_step")),
+        collective("marina_step", _marina_cases, _result("marina_step")),
+        collective("dasha_step", _dasha_cases, _result("dasha_step")),
+        collective("lazy_step", _lazy_cases, _result("lazy_step")),
+        collective("primal_step", _primal_cases, _result("primal_step")),
+        collective("onebit_momentum", _onebit_cases, _result("onebit_momentum"), unit="bytes"),
+    ]
