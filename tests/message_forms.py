@@ -4,6 +4,7 @@ import numpy as np
 
 from commbounds.compressors import Coded, Dense, Factors, Signs, Sparse
 from commbounds.compressors.rotations import Rotated
+from commbounds.compressors.shipped import Maybe, Quartic, Tabled
 
 
 def _sparse(message, x):
@@ -51,7 +52,27 @@ def _rotated(message, x):
     assert not message.kept.size or (np.diff(message.kept) > 0).all(), "what is kept is not ascending and unique"
 
 
+def _tabled(message, x):
+    assert message.codes.shape == x.shape, "not one code an entry"
+    assert message.codes.dtype == np.int16, f"codes are {message.codes.dtype}"
+    assert message.codes.min() >= 0, "a code is negative"
+    assert message.codes.max() < message.table.size, "a code is not in the table"
+    assert message.table.dtype == x.dtype, f"values are {message.table.dtype}"
+
+
+def _quartic(message, x):
+    assert message.packed.dtype == np.uint8, f"bytes are {message.packed.dtype}"
+    assert 0 < message.packed.size <= -(-x.size // 5), f"{message.packed.size} bytes for {x.size} entries"
+    assert message.scale.dtype == x.dtype, "the scale is not in the dtype of the vector"
+
+
+def _maybe(message, x):
+    assert message.values.shape in (x.shape, (0,)), "neither all values nor none"
+    assert message.values.dtype == x.dtype, f"values are {message.values.dtype}"
+
+
 _FORMS = {Rotated: _rotated, Sparse: _sparse, Coded: _coded, Signs: _signs, Dense: _dense, Factors: _factors}
+_FORMS |= {Tabled: _tabled, Quartic: _quartic, Maybe: _maybe}
 
 
 def check_form(message, x):

@@ -8,13 +8,15 @@ the same entries of every vector of n states them as ``positions(n)``; then noth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.columns import entries
 from commbounds.compressors import Coded, Dense, Factors, Signs, Sparse
 
 Array = NDArray[Any]
@@ -48,24 +50,37 @@ def bit_count(c: Any, message: Any) -> int:
 def encoded(c: Any, message: Any) -> Bits:
     """The bits of `message`, 0 or 1 each."""
     if isinstance(message, Dense):
-        return _raw(message.values)
+        return raw(message.values)
     if isinstance(message, Factors):
-        return np.concatenate([_raw(message.left), _raw(message.right)])
+        return np.concatenate([raw(message.left), raw(message.right)])
     if isinstance(message, Signs):
         codes = message.signs.astype(np.int64)
-        signs = _fixed((codes + 1) // 2, 2) if message.zero else _fixed(codes + 1, 3)
+        signs = fixed((codes + 1) // 2, 2) if message.zero else fixed(codes + 1, 3)
         return _with_number(message.scale, message.dtype, signs)
     if isinstance(message, Coded):
         levels = message.codes.astype(np.int64) + message.levels
-        return _with_number(message.norm, message.dtype, _fixed(levels, 2 * message.levels + 1))
+        return _with_number(message.norm, message.dtype, fixed(levels, 2 * message.levels + 1))
     if isinstance(message, Sparse):
-        return np.concatenate([_positions(c, message.indices.astype(np.int64), *message.shape), _raw(message.values)])
+        return np.concatenate([_positions(c, message.indices.astype(np.int64), *message.shape), raw(message.values)])
+    return _of_column(message)[0](message)
+
+
+@cache
+def _encodings() -> dict[str, tuple[Callable[[Any], Bits], Callable[[Any, Reader], Any]]]:
+    """How messages of the columns' own kinds are encoded and read, by the name of their class."""
+    return entries("ENCODINGS", "verify.experiments", "encodings")
+
+
+def _of_column(message: Any) -> tuple[Callable[[Any], Bits], Callable[[Any, Reader], Any]]:
+    for kind in type(message).__mro__:
+        if kind.__name__ in _encodings():
+            return _encodings()[kind.__name__]
     raise TypeError(f"no encoding is known for {type(message).__name__}")
 
 
 def decoded(c: Any, known: Any, sent: Bits) -> Any:
     """The message that `sent` stands for; of `known` only what both sides know beforehand is used."""
-    wire = _Reader(sent)
+    wire = Reader(sent)
     if isinstance(known, Dense):
         return replace(known, values=wire.floats(known.values.size, known.dtype))
     if isinstance(known, Factors):
@@ -80,6 +95,8 @@ def decoded(c: Any, known: Any, sent: Bits) -> Any:
         norm = None if known.norm is None else wire.floats(1, known.dtype)[0]
         codes = wire.numbers(n, 2 * known.levels + 1) - known.levels
         return replace(known, codes=codes.astype(known.codes.dtype), norm=norm)
+    if not isinstance(known, Sparse):
+        return _of_column(known)[1](known, wire)
     indices = _read_positions(c, wire, n)
     return replace(known, indices=indices.astype(np.int32), values=wire.floats(indices.size, known.dtype))
 
@@ -92,14 +109,14 @@ def _positions(c: Any, indices: Array, n: int) -> Bits:
     if hasattr(c, "positions"):
         return np.empty(0, np.uint8)
     if hasattr(c, "block"):
-        return _fixed(np.unique(indices // c.block), -(-n // c.block))
+        return fixed(np.unique(indices // c.block), -(-n // c.block))
     if hasattr(c, "chunk"):
-        return _fixed(indices % c.chunk, c.chunk)
-    count = _fixed(np.array([indices.size]), n + 1) if hasattr(c, "threshold") else np.empty(0, np.uint8)
-    return np.concatenate([count, _fixed(indices, n)])
+        return fixed(indices % c.chunk, c.chunk)
+    count = fixed(np.array([indices.size]), n + 1) if _counted(c) else np.empty(0, np.uint8)
+    return np.concatenate([count, fixed(indices, n)])
 
 
-def _read_positions(c: Any, wire: _Reader, n: int) -> Array:
+def _read_positions(c: Any, wire: Reader, n: int) -> Array:
     if hasattr(c, "positions"):
         return np.asarray(c.positions(n))
     if hasattr(c, "block"):
@@ -111,9 +128,14 @@ def _read_positions(c: Any, wire: _Reader, n: int) -> Array:
         kept = np.minimum(c.k, np.minimum(c.chunk, n - starts))
         within: Array = np.repeat(starts, kept) + wire.numbers(int(kept.sum()), c.chunk)
         return within
-    if hasattr(c, "threshold"):
+    if _counted(c):
         return wire.numbers(int(wire.numbers(1, n + 1)[0]), n)
     return wire.numbers(min(getattr(c, "k", 1), n), n)
+
+
+def _counted(c: Any) -> bool:
+    """Whether how many entries are sent depends on the data or on draws, so that their number is sent as well."""
+    return hasattr(c, "threshold") or getattr(c, "counted", False)
 
 
 # --- numbers as bits --------------------------------------------------------------------------------------------------
@@ -127,7 +149,7 @@ def _width(count: int) -> int:
     return width
 
 
-def _fixed(numbers: Array, count: int) -> Bits:
+def fixed(numbers: Array, count: int) -> Bits:
     """Numbers below `count`, each in as many bits as it takes, the lowest first."""
     if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
         raise ValueError(f"numbers must be in [0, {count}), got [{numbers.min()}, {numbers.max()}]")
@@ -135,15 +157,16 @@ def _fixed(numbers: Array, count: int) -> Bits:
     return bits
 
 
-def _raw(values: Array) -> Bits:
+def raw(values: Array) -> Bits:
+    """Numbers as they are in memory."""
     return np.unpackbits(np.frombuffer(np.ascontiguousarray(values).tobytes(), np.uint8))
 
 
 def _with_number(value: Any, dtype: np.dtype[Any], bits: Bits) -> Bits:
-    return bits if value is None else np.concatenate([_raw(np.array([value], dtype)), bits])
+    return bits if value is None else np.concatenate([raw(np.array([value], dtype)), bits])
 
 
-class _Reader:
+class Reader:
     """Takes numbers off a sequence of bits."""
 
     def __init__(self, sent: Bits) -> None:

@@ -17,6 +17,8 @@ from commbounds.verify.marginals import Marginals, kernel_marginals
 
 Array = NDArray[Any]
 _ENUMERABLE = 6
+_MOST_PICKS = 1 << 7
+"""Sequences of places that are enumerated at most."""
 _BISECTABLE = 8
 _NEAR = 8
 """Cells on either side of where the law changes that are tried first: more than partial sums of so few are off."""
@@ -38,7 +40,7 @@ class Outcomes:
 
 
 def injection(compressor: Compressor) -> str:
-    """What `compressor.compress_with` takes first: uniforms, draws, u, sketch, signs, kept; or the empty string."""
+    """What `compressor.compress_with` takes: uniforms, draws, picks, u, sketch, signs, kept; or the empty string."""
     method = getattr(compressor, "compress_with", None)
     return "" if method is None else _parameter(method)
 
@@ -68,15 +70,15 @@ def kernel_law(compressor: Compressor, x: Array) -> Marginals | Outcomes | None:
     -------
     Marginals, Outcomes or None
         Marginals for elementwise kernels; Outcomes for deterministic ones (a single outcome), for Rand-K up to six
-        entries (all draws of Floyd's algorithm), for rotations up to four (all patterns of signs, and of entries kept),
-        for one uniform up to 8 entries (bisection), for a one-column sketch in the plane (quadrature over its angle,
-        converged to rounding) and for a sketch of the smaller side's rank (one outcome, with probability one); None
-        where the law cannot be read off.
+        entries (all draws of Floyd's algorithm), for places drawn with replacement up to 2^7 sequences of them, for
+        rotations up to four (all patterns of signs, and of entries kept), for one uniform up to 8 entries (bisection),
+        for a one-column sketch in the plane (quadrature over its angle, converged to rounding) and for a sketch of the
+        smaller side's rank (one outcome, with probability one); None where the law cannot be read off.
     """
     if not compressor.randomised:
         return Outcomes(np.ones(1), compressor(x).astype(np.float64).reshape(1, -1))
     readers = {"uniforms": kernel_marginals, "draws": _all_draws, "u": _one_uniform, "sketch": _all_angles}
-    readers |= {"signs": _all_signs, "kept": _all_kept}
+    readers |= {"signs": _all_signs, "kept": _all_kept, "picks": _all_picks}
     reader = readers.get(injection(compressor))
     return None if reader is None else reader(compressor, x)
 
@@ -93,6 +95,16 @@ def _all_draws(compressor: Any, x: Array) -> Outcomes | None:
     # Floyd's draw j is uniform on 0 .. n - k + j
     draws = itertools.product(*(range(n - k + j + 1) for j in range(k)))
     y = np.array([_restore(compressor, compressor.compress_with(x, np.array(d, dtype=np.int64))) for d in draws])
+    return Outcomes(np.full(len(y), 1.0 / len(y)), y)
+
+
+def _all_picks(compressor: Any, x: Array) -> Outcomes | None:
+    n, k = x.size, compressor.k
+    if n**k > _MOST_PICKS:
+        return None
+    # every one of k places is uniform on 0 .. n - 1
+    picks = itertools.product(range(n), repeat=k)
+    y = np.array([_restore(compressor, compressor.compress_with(x, np.array(p, dtype=np.int64))) for p in picks])
     return Outcomes(np.full(len(y), 1.0 / len(y)), y)
 
 

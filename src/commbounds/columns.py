@@ -31,6 +31,7 @@ COLUMNS = (
     "majority",
     "feedback",
     "variance_reduced",
+    "orthogonal",
     "moshpit",
     "gossip",
     "packetloss",
@@ -39,6 +40,7 @@ COLUMNS = (
     "blockformats",
     "rotations",
     "lowcomm",
+    "shipped",
 )
 """The table of contents."""
 

@@ -240,7 +240,7 @@ def test_natural_dithering_printed_factor_is_up_to_81_25_too_large(size, level):
 @pytest.mark.parametrize("name", [name for name in BOOK if name.endswith(".shrunk_contraction")])
 def test_shrunk_contraction_is_omega_over_one_plus_omega(name):
     for size, level in SIZES[::7]:
-        values = {"n": size, "s": level, "k": 1, "b": Fraction(5, 2)}
+        values = {"n": size, "s": level, "k": 1, "b": Fraction(5, 2), "keep": Fraction(1, 3), "budget": 1}
         omega = sp.sympify(BOOK[name.replace("shrunk_contraction", "variance")].bound(**values))
         assert is_zero(sp.sympify(BOOK[name].bound(**values)) - omega / (1 + omega))
 

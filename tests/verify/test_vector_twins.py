@@ -13,6 +13,7 @@ from naive import (
     groupquant,
     lowrank,
     packetloss,
+    shipped,
 )
 from naive import quantizers as q
 from naive import sparsifiers as s
@@ -113,6 +114,7 @@ COMPRESSED = {
     "NaturalDithering": natural_dithering,
     "StochasticPower": stochastic_power,
     "PowerSGD": power_sgd,
+    **shipped.COMPRESSED,
     "GroupQuantizer": group_quantiser,
     "packed": None,
     "EF14": None,
@@ -154,7 +156,7 @@ def test_the_naive_twin_of_a_compressor_finds_the_same_bits(made, name):
             continue
         if name == "ScaledSign" and vector["name"] == "largest, float32, zero=1":
             continue  # the mean is next to the middle of two floats, and the sum in float64 loses on which side of it
-        if name in ("QSGD", "MaxDithering", "TernGrad", "NaturalDithering"):
+        if name in ("QSGD", "MaxDithering", "TernGrad", "NaturalDithering", "ClippedTernGrad"):
             given["norm"] = given["norm"].reshape(())[()]
         if name == "HardThreshold" and not isinstance(given["threshold"], Fraction):
             given["threshold"] = Fraction(float(given["threshold"]))

@@ -1,0 +1,88 @@
+"""What these compressors send: `Tabled`, codes and the values that they stand for; `Quartic`; `Maybe`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from commbounds.compressors._blocks import for_blocks
+from commbounds.compressors.base import Message, index_bits
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Tabled(Message):
+    """A code for every entry, and the value of every code.
+
+    Parameters
+    ----------
+    codes : (n,) int16
+        In [0, table.size).
+    table : (size,) float32 or float64
+        In the dtype of the compressed vector.
+    """
+
+    codes: NDArray[np.int16]
+    table: Array
+
+    @property
+    def bits(self) -> int:
+        """Exact size on the wire: ceil(log2 size) bits an entry, and every value of the table at its dtype."""
+        return self.codes.size * index_bits(self.table.size) + self.table.size * 8 * self.dtype.itemsize
+
+
+@njit(cache=True, nogil=True)
+def _tabled(codes, table, out):  # type: ignore[no-untyped-def]
+    for i in range(codes.size):
+        out[i] = table[codes[i]]
+
+
+def looked_up(message: Tabled) -> Array:
+    """The vector that `message` stands for."""
+    out = np.empty(message.shape, message.dtype)
+    for_blocks(out.size, lambda start, stop: _tabled(message.codes[start:stop], message.table, out[start:stop]))
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Quartic(Message):
+    """Ternary entries, five in a byte, times a scale; runs of bytes that hold five zeros may be packed.
+
+    Parameters
+    ----------
+    packed : (bytes,) uint8
+        In base 3, the first of five entries with the largest weight; beyond 242, a run of zero bytes.
+    scale : float32 or float64
+        In the dtype of the compressed vector.
+    """
+
+    packed: NDArray[np.uint8]
+    scale: Any
+
+    @property
+    def bits(self) -> int:
+        """Exact size on the wire: the bytes, and the scale at its dtype."""
+        return 8 * (self.packed.size + self.dtype.itemsize)
+
+
+@dataclass(frozen=True, eq=False)
+class Maybe(Message):
+    """All entries, or none: the vector is then zero.
+
+    Parameters
+    ----------
+    values : (n,) or (0,) float32 or float64
+        In the dtype of the compressed vector.
+    """
+
+    values: Array
+
+    @property
+    def bits(self) -> int:
+        """Exact size on the wire: a bit that says whether there are values, and every value at its dtype."""
+        return 1 + self.values.size * 8 * self.dtype.itemsize

@@ -1,0 +1,247 @@
+"""Broken twins of what packages ship, and what kills them; broken collectives; and the right ones."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from zoo.right import IDEMPOTENT, PATIENT, SCALED, SMALL, SYMMETRIC, called, contracts
+
+from commbounds.collectives.shipped import dgc_steps, permk_mean, shared_randk_mean
+from commbounds.compressors import shipped as c
+from commbounds.verify import Method
+from commbounds.verify import conformance as cf
+from commbounds.verify.conformance import book_bound as bound
+from mutants import shipping as m
+from mutants.record import Mutant
+
+EXACT, INJECT, SEARCH = Method.EXACT, Method.INJECT, Method.SEARCH
+
+# --- Perm-K --------------------------------------------------------------------------------------------------------
+
+
+def owners_ignored(stack, rng=None, *, owners=None):
+    """Entry j is always that of rank j modulo P."""
+    return permk_mean(stack, owners=np.arange(np.shape(stack)[1]) % len(stack))
+
+
+def every_rank_its_own(stack, rng=None, *, owners=None):
+    """Every rank ends with its own vector."""
+    mean, traffic = permk_mean(stack, rng, owners=owners)
+    return np.array(stack, mean.dtype), traffic
+
+
+def divided_once_more(stack, rng=None, *, owners=None):
+    """The values are divided by P."""
+    mean, traffic = permk_mean(stack, rng, owners=owners)
+    return mean / len(stack), traffic
+
+
+def next_owner(stack, rng=None, *, owners=None):
+    """The last entry is that of rank 0, whoever owns it."""
+    mean, traffic = permk_mean(stack, rng, owners=owners)
+    return np.concatenate([mean[:, :-1], np.full((len(mean), 1), np.asarray(stack)[0, -1])], axis=1), traffic
+
+
+def indices_sent(stack, rng=None, *, owners=None):
+    """Counts an index with every value."""
+    mean, traffic = permk_mean(stack, rng, owners=owners)
+    return mean, replace(traffic, sent=2 * traffic.sent)
+
+
+# --- Rand-K with one seed ------------------------------------------------------------------------------------------
+
+
+def not_scaled(stack, k, rng=None, *, places=None):
+    """The factor n/k is missing."""
+    mean, traffic = shared_randk_mean(stack, k, rng, places=places)
+    return mean * k / mean.shape[1], traffic
+
+
+def sum_for_mean(stack, k, rng=None, *, places=None):
+    """The sum is not divided by P."""
+    mean, traffic = shared_randk_mean(stack, k, rng, places=places)
+    return mean * len(stack), traffic
+
+
+def first_places(stack, k, rng=None, *, places=None):
+    """The first k entries are kept."""
+    return shared_randk_mean(stack, k, rng, places=np.arange(k))
+
+
+def last_rank_zeroed(stack, k, rng=None, *, places=None):
+    """The last rank's values are zero."""
+    zeroed = np.array(stack)
+    zeroed[-1] *= len(stack) == 1
+    return shared_randk_mean(zeroed, k, rng, places=places)
+
+
+def places_sent(stack, k, rng=None, *, places=None):
+    """Counts an index with every value."""
+    mean, traffic = shared_randk_mean(stack, k, rng, places=places)
+    return mean, replace(traffic, sent=2 * traffic.sent)
+
+
+# --- DGC -----------------------------------------------------------------------------------------------------------
+
+
+def residual_forgotten(stack, steps, k, factor=0.9, masking=True):
+    """What is not sent in a step is lost."""
+    x = np.asarray(stack)
+    rows = x.reshape(len(x), steps, -1)
+    run, traffic = dgc_steps(stack, steps, k, factor, masking)
+    updates = [dgc_steps(rows[:, t], 1, k, factor, masking)[0].updates[0] for t in range(steps)]
+    return replace(run, updates=np.array(updates), accumulated=0 * run.accumulated), traffic
+
+
+def never_masked(stack, steps, k, factor=0.9, masking=True):
+    """Momentum is not masked, whatever was asked for."""
+    return dgc_steps(stack, steps, k, factor, False)
+
+
+def always_masked(stack, steps, k, factor=0.9, masking=True):
+    """Momentum is masked, whatever was asked for."""
+    return dgc_steps(stack, steps, k, factor, True)
+
+
+def momentum_squared(stack, steps, k, factor=0.9, masking=True):
+    """The factor is squared."""
+    return dgc_steps(stack, steps, k, factor**2, masking)
+
+
+def sums_for_means(stack, steps, k, factor=0.9, masking=True):
+    """Updates are sums over the ranks."""
+    run, traffic = dgc_steps(stack, steps, k, factor, masking)
+    return replace(run, updates=run.updates * len(stack)), traffic
+
+
+def one_step_early(stack, steps, k, factor=0.9, masking=True):
+    """The last gradients count twice."""
+    x = np.array(stack)
+    n = x.shape[1] // steps
+    x[:, -n:] *= 2
+    return dgc_steps(x, steps, k, factor, masking)
+
+
+def values_alone(stack, steps, k, factor=0.9, masking=True):
+    """Indices are not counted."""
+    run, traffic = dgc_steps(stack, steps, k, factor, masking)
+    return run, replace(traffic, sent=traffic.sent // 2)
+
+
+_R, _L, _A, _C = "ReplacementRandK", "Lazy", "Atomic", "ClippedTernGrad"
+_O, _T, _U, _Q = "OneBit", "ThreeLC", "UniformBuckets", "QuantileBuckets"
+_P, _S, _D = "permk_mean", "shared_randk_mean", "dgc_steps"
+MUTANTS = (
+    Mutant(m.ReplacementAdds, _R, "shipped.replacementrandk.bias", INJECT),
+    Mutant(m.ReplacementOverwrites, _R, "shipped.replacementrandk.unbiased_added", INJECT),
+    Mutant(m.ReplacementUnscaled, _R, "shipped.replacementrandk.bias", INJECT),
+    Mutant(m.ReplacementNeverLast, _R, "shipped.replacementrandk.support", INJECT),
+    Mutant(m.ReplacementPaysDraws, _R, "shipped.replacementrandk.wire", EXACT),
+    Mutant(m.ReplacementOnePlace, _R, check="draws_follow_the_law"),
+    Mutant(m.LazyUnscaled, _L, "shipped.lazy.unbiased", INJECT),
+    Mutant(m.LazyAtOrAbove, _L, "shipped.lazy.unbiased", INJECT),
+    Mutant(m.LazyRoot, _L, "shipped.lazy.second_moment", INJECT),
+    Mutant(m.LazyFreeFlag, _L, "shipped.lazy.wire", EXACT),
+    Mutant(m.LazyHalf, _L, "shipped.lazy.variance", INJECT),
+    Mutant(m.AtomicUncapped, _A, "shipped.atomic.unbiased", INJECT),
+    Mutant(m.AtomicNorm2, _A, "shipped.atomic.variance_balanced", INJECT),
+    Mutant(m.AtomicUnscaled, _A, "shipped.atomic.unbiased", INJECT),
+    Mutant(m.AtomicUnsigned, _A, "shipped.atomic.unbiased", INJECT),
+    Mutant(m.AtomicFreeCount, _A, "shipped.atomic.wire", EXACT),
+    Mutant(m.ClippedNever, _C, "shipped.clippedterngrad.bias", INJECT),
+    Mutant(m.ClippedAtRMS, _C, "shipped.clippedterngrad.equal_entries", INJECT),
+    Mutant(m.ClippedSample, _C, "shipped.clippedterngrad.one_sparse", INJECT),
+    Mutant(m.ClippedKeepsScale, _C, "shipped.clippedterngrad.bias", INJECT),
+    Mutant(m.ClippedOneBit, _C, "shipped.clippedterngrad.wire", EXACT),
+    Mutant(m.OneBitFreeMeans, _O, "shipped.onebit.wire", EXACT),
+    Mutant(m.OneBitOneMagnitude, _O, "shipped.onebit.sum", INJECT),
+    Mutant(m.OneBitMedians, _O, "shipped.onebit.error", INJECT),
+    Mutant(m.OneBitSwapped, _O, "shipped.onebit.contraction", INJECT),
+    Mutant(m.OneBitZerosBelow, _O, "shipped.onebit.contraction", INJECT),
+    Mutant(m.ThreeLCTiesDown, _T, "shipped.threelc.entry_error", INJECT),
+    Mutant(m.ThreeLCThreshold, _T, "shipped.threelc.entry_error", INJECT),
+    Mutant(m.ThreeLCUnsigned, _T, "shipped.threelc.sign_symmetry", INJECT),
+    Mutant(m.ThreeLCPlainScale, _T, "shipped.threelc.contraction", INJECT),
+    Mutant(m.ThreeLCTwoBits, _T, "shipped.threelc.quartic", EXACT),
+    Mutant(m.ThreeLCNoRuns, _T, "shipped.threelc.zeros", EXACT),
+    Mutant(m.UniformFreeTable, _U, "shipped.uniformbuckets.wire", EXACT),
+    Mutant(m.UniformCentres, _U, "shipped.uniformbuckets.sum", INJECT),
+    Mutant(m.UniformPopulation, _U, "shipped.uniformbuckets.error", INJECT),
+    Mutant(m.UniformNotCentred, _U, "shipped.uniformbuckets.error", INJECT),
+    Mutant(m.UniformDropsOutliers, _U, "shipped.uniformbuckets.sum", INJECT),
+    Mutant(m.QuantileFreeTable, _Q, "shipped.quantilebuckets.wire", EXACT),
+    Mutant(m.QuantileTiesUp, _Q, "shipped.quantilebuckets.error", INJECT),
+    Mutant(m.QuantileMidpoints, _Q, "shipped.quantilebuckets.sum", INJECT),
+    Mutant(m.QuantileTwice, _Q, "shipped.quantilebuckets.lossless", INJECT),
+    Mutant(m.QuantileFirst, _Q, "shipped.quantilebuckets.error", INJECT),
+    Mutant(owners_ignored, _P, "shipped.permk_mean.unbiased", EXACT),
+    Mutant(every_rank_its_own, _P, "shipped.permk_mean.unbiased", EXACT),
+    Mutant(divided_once_more, _P, "shipped.permk_mean.identical", EXACT),
+    Mutant(next_owner, _P, "shipped.permk_mean.error", EXACT),
+    Mutant(indices_sent, _P, "shipped.permk_mean.words", EXACT),
+    Mutant(not_scaled, _S, "shipped.shared_randk_mean.error", EXACT),
+    Mutant(sum_for_mean, _S, "shipped.shared_randk_mean.error", EXACT),
+    Mutant(first_places, _S, "shipped.shared_randk_mean.error", EXACT),
+    Mutant(last_rank_zeroed, _S, "shipped.shared_randk_mean.error", EXACT),
+    Mutant(places_sent, _S, "shipped.shared_randk_mean.words", EXACT),
+    Mutant(residual_forgotten, _D, "shipped.dgc_steps.conserved", EXACT),
+    Mutant(never_masked, _D, "shipped.dgc_steps.dense_plain", EXACT),
+    Mutant(always_masked, _D, "shipped.dgc_steps.dense_unmasked", EXACT),
+    Mutant(momentum_squared, _D, "shipped.dgc_steps.delayed", EXACT),
+    Mutant(sums_for_means, _D, "shipped.dgc_steps.dense_plain", EXACT),
+    Mutant(one_step_early, _D, "shipped.dgc_steps.conserved", EXACT),
+    Mutant(values_alone, _D, "shipped.dgc_steps.words", EXACT),
+)
+"""In the order of the registries."""
+
+
+def _permuted(stack, seed):
+    mean, traffic = permk_mean(stack, np.random.default_rng(seed))
+    return cf.AllReduceResult(mean, traffic.sent, traffic.received)
+
+
+def _right(compressor, *claims, **options):
+    """A compressor of ours, which also is a port of itself."""
+    port = cf.Matches(compressor, operations=0)
+    return cf.Codec(called(compressor), [*claims, port], name=repr(compressor), **{**PATIENT, **options})
+
+
+_BELOW = {"magnitudes": (0.0, 1e30)}
+"""So that no product overflows."""
+CONTROLS = (
+    _right(c.ReplacementRandK(3, added=True), cf.Unbiased(), SYMMETRIC, SCALED, **_BELOW),
+    _right(
+        c.Lazy(Fraction(1, 2)),
+        cf.Unbiased(),
+        cf.Variance(bound("shipped.lazy.variance", keep=Fraction(1, 2))),
+        SYMMETRIC,
+        SCALED,
+        **_BELOW,
+    ),
+    _right(c.Atomic(3), cf.Unbiased(), SYMMETRIC, SCALED, **_BELOW),
+    _right(c.ClippedTernGrad(), SYMMETRIC, SCALED),
+    _right(c.OneBit(), contracts("shipped.onebit.contraction"), SCALED, IDEMPOTENT),
+    _right(
+        c.ThreeLC(Fraction(3, 2)),
+        contracts("shipped.threelc.contraction", sparsity=Fraction(3, 2)),
+        SYMMETRIC,
+        SCALED,
+        **_BELOW,
+    ),
+    _right(c.UniformBuckets(16), SCALED),
+    _right(c.QuantileBuckets(16), SCALED),
+    cf.AllReduce(_permuted, [cf.RanksAgree()], name="permk_mean", **SMALL),
+)
+"""Right ones, with what the book says of them, for the conformance kit."""
+
+EXAMPLES = {
+    "ReplacementRandK": [{"k": 1}, {"k": 3}, {"k": 2, "added": True}],
+    "Lazy": [{"keep": Fraction(1, 3)}, {"keep": 0.75}],
+    "Atomic": [{"budget": 1}, {"budget": Fraction(5, 2)}, {"budget": 4.0}],
+    "ClippedTernGrad": [{}, {"clip": 4}],
+    "OneBit": [{}],
+    "ThreeLC": [{}, {"sparsity": Fraction(7, 4)}, {"sparsity": 1.5, "zero_run": False}],
+    "UniformBuckets": [{"buckets": 2}, {"buckets": 4, "sigmas": 1}, {}],
+    "QuantileBuckets": [{"buckets": 2}, {"buckets": 3}, {}],
+}
+"""Hyper-parameters to keep the contract with; the first are admissible for one entry."""

@@ -1,0 +1,11 @@
+"""Claims about compressors that packages ship."""
+
+from __future__ import annotations
+
+from commbounds.theory.claim import Claim
+from commbounds.theory.shipped.codes import CODES
+from commbounds.theory.shipped.sampling import SAMPLING
+from commbounds.theory.shipped.sizes import SIZES
+from commbounds.theory.shipped.workers import WORKERS
+
+CLAIMS: tuple[Claim, ...] = (*SAMPLING, *CODES, *SIZES, *WORKERS)

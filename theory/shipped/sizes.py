@@ -1,0 +1,89 @@
+"""Claims that packages make about compressors of other columns, and about sizes."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Kind, Le, Standing
+from commbounds.theory.hypotheses import NONZERO, NORM_FITS
+from commbounds.theory.quantities import BITS, SECOND_MOMENT, index_bits, itembits, k, n, s
+from commbounds.theory.shipped.terms import FLPYTORCH, HIVEMIND
+
+_LEVELS = "compressVector, standard dithering: 1 + d (1 + ceil(log2 s))/32 floats, for levels 0 to s and a sign"
+_HALF = "estimate_compression_ratio: 8 bits over those of the tensor's dtype"
+
+
+def _ratio(subject: str, title: str) -> Claim:
+    return Claim(
+        name=f"shipped.{subject}.ratio",
+        title=f"{title} take eight bits an entry",
+        relation=Le(BITS, 8 * n),
+        source=HIVEMIND.official_code(
+            f"quantization.py, {_HALF}",
+            "The table of 256 means is part of the message: 8 n + 256 32 bits, more than 32 n below 342 entries.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=f"shipped.{subject}.wire",
+        tightness=sp.oo,
+        extremal="one entry and a table of 256 means",
+        note="A share that vanishes for long tensors; tensors of fewer than 342 entries grow.",
+    )
+
+
+SIZES: tuple[Claim, ...] = (
+    _ratio("uniformbuckets", "Means of uniform buckets"),
+    _ratio("quantilebuckets", "Means of quantile buckets"),
+    Claim(
+        name="shipped.terngrad.variance_zero",
+        title="TernGrad is unbiased with omega = 0",
+        relation=Le(SECOND_MOMENT, 1),
+        kind=Kind.EXPECTED,
+        assumes=(NONZERO,),
+        source=FLPYTORCH.official_code(
+            "makeTernGrad: w = 0.0, where the docstring of Compressor has E|C(x)|^2 <= (w + 1) |x|^2",
+            "x = (2, 1): the second entry is 0 or 2, with probability 1/2 each: (4 + 2)/5.",
+        ),
+        stands=Standing.REFUTED,
+        tightness=sp.oo,
+        extremal="x = (2, 1): 6/5; one entry sqrt(n) times as large as n - 1 equal ones: about sqrt(n)/2",
+        note="The variance is that of quantizers.terngrad.variance, (sqrt(n) - 1)/2. The code marks the omega of "
+        "dithering as still to be specified; a step size from w = 0 is that of SGD without compression.",
+    ),
+    Claim(
+        name="shipped.terngrad.code_bits",
+        title="A sign and ceil(log2 s) bits an entry are enough for TernGrad, s = 1",
+        relation=Le(BITS, itembits + n),
+        source=FLPYTORCH.official_code(_LEVELS, "Three values an entry: one bit tells two apart."),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="quantizers.terngrad.wire",
+        extremal="any x: 2 n bits, and 8/5 n in the best packing by five",
+        note="log2(3) = 1.58 bits are the least for three values.",
+    ),
+    Claim(
+        name="shipped.qsgd.code_bits",
+        title="A sign and ceil(log2 s) bits an entry are enough for QSGD",
+        relation=Le(BITS, itembits + n * (1 + index_bits(s))),
+        assumes=(NORM_FITS,),
+        source=FLPYTORCH.official_code(
+            _LEVELS, "2 s + 1 values: for s a power of two they are one more than 1 + log2 s bits tell apart."
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="quantizers.qsgd.wire",
+        extremal="s = 4: nine values in three bits",
+        note="True where s is no power of two; FL_PyTorch's own test has s = 10.",
+    ),
+    Claim(
+        name="shipped.topk.code_bits",
+        title="Top-K sends k values and no indices, as Rand-K does",
+        relation=Le(BITS, k * itembits),
+        source=FLPYTORCH.official_code(
+            "compressVector, Top-K: a comment that indices need not be sent, as for Rand-K",
+            "Which entries are largest the receiver does not know: k = 1, n = 2 takes one bit more.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="sparsifiers.topk.wire",
+        extremal="k = 1 of two entries: 33 bits",
+        axis="k",
+        note="Rand-K's set follows from a seed; Top-K's follows from data that only the sender has.",
+    ),
+)

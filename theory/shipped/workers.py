@@ -1,0 +1,228 @@
+"""Claims about what workers do together: Perm-K, Rand-K with one seed, and Deep Gradient Compression."""
+
+from __future__ import annotations
+
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.quantities import P, k, n, norm2bar, sumsq
+from commbounds.theory.shipped.terms import (
+    ALL_SENT,
+    ANY_OWNERS,
+    APPLIED,
+    BYTEPS,
+    DYADIC,
+    FOLLOWS,
+    FROM_MOMENTUM,
+    FROM_PLAIN,
+    GRACE,
+    LIN_2018,
+    MASKED,
+    MEAN_BIAS,
+    MEAN_ERROR,
+    ONE_GRADIENT,
+    SAME_VECTORS,
+    SZLENDAK_2021,
+    TOTAL_WORDS,
+    UNIFORM_OWNERS,
+    UNIFORM_PLACES,
+    UNMASKED,
+    UNSENT_MASS,
+    delay,
+    dgcsteps,
+    momentum,
+)
+from commbounds.theory.sources import FOLKLORE, derived
+
+_OWNER = "Every entry of the result is that of a uniformly drawn worker"
+_SEED = "impl/randomk.cc and pull request 395: the same seed on all workers and servers; values without indices"
+
+PERMK: tuple[Claim, ...] = (
+    Claim(
+        name="shipped.permk_mean.unbiased",
+        title="Perm-K's mean is unbiased, whether or not P divides n",
+        relation=Eq(MEAN_BIAS, 0),
+        kind=Kind.EXPECTED,
+        assumes=(UNIFORM_OWNERS,),
+        source=SZLENDAK_2021.recalled(
+            "Perm-K, for P that divides n",
+            f"{_OWNER}, as the turn is uniform: its mean is theirs.",
+            reading="With blocks turned at random, for any P and n.",
+        ),
+    ),
+    Claim(
+        name="shipped.permk_mean.error",
+        title="The exact error of Perm-K's mean: the variance among the workers",
+        relation=Eq(MEAN_ERROR, sumsq / P - norm2bar**2),
+        kind=Kind.EXPECTED,
+        assumes=(UNIFORM_OWNERS,),
+        source=SZLENDAK_2021.recalled(
+            "the AB-inequality with A = B = 1",
+            f"{_OWNER}: its variance is that among the workers' entries, and sums to (1/P) sum ||x_i||^2 - ||mean||^2.",
+            reading="As an equality; the inequality is an upper bound.",
+        ),
+        axis="P",
+    ),
+    Claim(
+        name="shipped.permk_mean.identical",
+        title="Perm-K is exact where all workers hold the same vector",
+        relation=Eq(MEAN_ERROR, 0),
+        assumes=(SAME_VECTORS, ANY_OWNERS),
+        source=SZLENDAK_2021.read(
+            "Abstract: the improvement is largest in the low Hessian variance regime",
+            "Whoever owns an entry has the mean's.",
+            reading="The extreme of that regime.",
+        ),
+        axis="P",
+    ),
+    Claim(
+        name="shipped.permk_mean.never_worse",
+        title="Perm-K errs no more than independent Rand-K of as many values, (P - 1)/P of the mean square",
+        relation=Le(MEAN_ERROR, (P - 1) * sumsq / P**2),
+        kind=Kind.EXPECTED,
+        assumes=(UNIFORM_OWNERS,),
+        source=FOLKLORE.recalled(
+            "correlated compressors as an improvement over independent ones",
+            "Independent Rand-K with k = n/P has omega = P - 1, and the mean (P - 1)/P^2 sum ||x_i||^2. Perm-K's "
+            "sumsq/P - ||mean||^2 is more iff ||mean||^2 < sumsq/P^2.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="shipped.permk_mean.error",
+        tightness=P / (P - 1),
+        extremal="workers whose vectors add up to zero: x and -x",
+        axis="P",
+        note="Where workers cancel, drawing apart is better by (P - 1)/P; where they agree, Perm-K is exact. With P "
+        "workers the two meet at ||mean||^2 = sumsq/P^2.",
+    ),
+    Claim(
+        name="shipped.permk_mean.words",
+        title="All ranks together send every entry P - 1 times",
+        relation=Eq(TOTAL_WORDS, (P - 1) * n),
+        assumes=(ANY_OWNERS,),
+        source=derived("An all-gather of n values in all: each is passed on P - 1 times. Owners follow from the seed."),
+        axis="P",
+        note="Half of what a ring all-reduce of the vectors sends.",
+    ),
+)
+
+SHARED: tuple[Claim, ...] = (
+    Claim(
+        name="shipped.shared_randk_mean.error",
+        title="The exact error of the mean by Rand-K with one seed: (n/k - 1) of the squared mean",
+        relation=Eq(MEAN_ERROR, (n / k - 1) * norm2bar**2),
+        kind=Kind.EXPECTED,
+        assumes=(UNIFORM_PLACES,),
+        source=BYTEPS.official_code(
+            _SEED, "With one set C is linear: the mean of what is sent is what is sent of the mean.", FOLLOWS
+        ),
+        axis="k",
+    ),
+    Claim(
+        name="shipped.shared_randk_mean.divided",
+        title="With P workers the variance of Rand-K is divided by P, with one seed as well",
+        relation=Le(MEAN_ERROR, (n / k - 1) * sumsq / P**2),
+        kind=Kind.EXPECTED,
+        assumes=(UNIFORM_PLACES,),
+        source=FOLKLORE.recalled(
+            "omega/P in rates of distributed methods",
+            "Equal vectors: (n/k - 1) ||x||^2 with one seed, a P-th of that with seeds of their own.",
+            reading="With one seed for all.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="shipped.shared_randk_mean.error",
+        tightness=P,
+        extremal="all workers hold the same vector",
+        axis="P",
+        note="Division by P is of independent draws. One seed saves the indices and keeps the contraction, "
+        "and gives up the averaging; where workers cancel it is better.",
+    ),
+    Claim(
+        name="shipped.shared_randk_mean.words",
+        title="Rand-K with one seed sends 2 (P - 1) k words in all",
+        relation=Eq(TOTAL_WORDS, 2 * (P - 1) * k),
+        source=BYTEPS.official_code(_SEED, "A ring all-reduce of k values: counted.", FOLLOWS),
+        axis="P",
+        note="With sets of their own, k values and k indices from each rank go to all: 2 P (P - 1) k.",
+    ),
+)
+
+_MEMORY = "memory/dgc.py: residual = momentum residual + gradient; both memories are multiplied by what was not sent"
+
+DGC: tuple[Claim, ...] = (
+    Claim(
+        name="shipped.dgc_steps.conserved",
+        title="Momentum correction loses nothing: what was not sent is kept",
+        relation=Eq(UNSENT_MASS, 0),
+        assumes=(UNMASKED, DYADIC),
+        source=LIN_2018.read(
+            "Abstract names momentum correction among what preserves accuracy",
+            "v changes by u and by what is sent: summed over the steps nothing is left over.",
+            reading="As a conservation law.",
+        ),
+        axis="dgcsteps",
+    ),
+    Claim(
+        name="shipped.dgc_steps.conserved_masked",
+        title="With momentum factor masking, too, nothing is lost",
+        relation=Eq(UNSENT_MASS, 0),
+        assumes=(DYADIC,),
+        source=GRACE.official_code(
+            _MEMORY,
+            "n = k = 1, m = 1/2, gradients 1 and 0: one is sent, where momentum SGD moves by 3/2.",
+            "Against the momenta that would come up without masking.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="shipped.dgc_steps.conserved",
+        extremal="every entry is sent: gradients 1 and 0, factor 1/2",
+        axis="dgcsteps",
+        note="Masking stops the momentum of what was just sent: each time it drops the tail of a geometric series.",
+    ),
+    Claim(
+        name="shipped.dgc_steps.dense_unmasked",
+        title="Without masking and with all entries sent, DGC is SGD with momentum",
+        relation=Eq(FROM_MOMENTUM, 0),
+        assumes=(UNMASKED, ALL_SENT, DYADIC),
+        source=LIN_2018.recalled("momentum correction, at full density", "v = u is sent and cleared in every step."),
+        axis="dgcsteps",
+    ),
+    Claim(
+        name="shipped.dgc_steps.dense_momentum",
+        title="With all entries sent, DGC is SGD with momentum",
+        relation=Eq(FROM_MOMENTUM, 0),
+        assumes=(ALL_SENT, DYADIC),
+        source=GRACE.official_code(
+            _MEMORY,
+            "With masking u is cleared in every step: gradients 1 and 0 make updates 1 and 0, not 1 and 1/2.",
+            "That at full density the method is the one it compresses.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="shipped.dgc_steps.dense_unmasked",
+        extremal="k = n, gradients 1 and 0, factor 1/2, masking",
+        axis="dgcsteps",
+        note="With masking it is SGD without momentum: the denser, the less momentum.",
+    ),
+    Claim(
+        name="shipped.dgc_steps.dense_plain",
+        title="With masking and all entries sent, DGC is SGD without momentum",
+        relation=Eq(FROM_PLAIN, 0),
+        assumes=(MASKED, ALL_SENT, DYADIC),
+        source=GRACE.official_code(_MEMORY, "u and v are cleared in every step: both are the gradient.", FOLLOWS),
+        axis="dgcsteps",
+    ),
+    Claim(
+        name="shipped.dgc_steps.delayed",
+        title="With masking a gradient that waits d steps counts (1 - m^(d + 1))/(1 - m) times",
+        relation=Eq(APPLIED, (1 - momentum ** (delay + 1)) / (1 - momentum)),
+        assumes=(MASKED, ONE_GRADIENT, DYADIC),
+        source=GRACE.official_code(_MEMORY, "v grows by m^t a step until it is sent, and then u is cleared.", FOLLOWS),
+        axis="delay",
+        note="SGD with momentum counts it 1/(1 - m) times: the effective step size depends on how long an entry waits.",
+    ),
+    Claim(
+        name="shipped.dgc_steps.words",
+        title="DGC sends 2 k P (P - 1) words a step in all",
+        relation=Eq(TOTAL_WORDS, 2 * k * P * (P - 1) * dgcsteps),
+        source=derived("An all-gather of k indices and k values from each rank, in every step."),
+        axis="P",
+    ),
+)
+
+WORKERS = (*PERMK, *SHARED, *DGC)

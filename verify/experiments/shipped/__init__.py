@@ -1,0 +1,1 @@
+"""Compressors that packages ship: the claims confronted with their implementations."""

@@ -1,0 +1,94 @@
+"""Figures of the column: biases of what is shipped, and the mean's error by how much workers agree."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.compressors import ClippedTernGrad, OneBit, ScaledSign, ThreeLC
+from commbounds.theory import claims
+from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.gradients import KINDS, trace
+from commbounds.verify.kernel_law import kernel_law
+from commbounds.verify.marginals import Marginals
+
+Array = NDArray[np.float32]
+
+
+def _bound(name: str, **values: float) -> float:
+    return float(claims()[f"shipped.{name}"].bound(**values))
+
+
+def _bias_of_draws() -> Panel:
+    """What drawing with replacement takes off every entry, and what the worst clipping does."""
+    n = 2410
+    draws = [1, 24, 60, 120, 241, 482, 964, 1446, 1928, 2410]
+    x = [k / n for k in draws]
+    lines = (
+        Line("overwritten, times n/k (BytePS)", x, [_bound("replacementrandk.bias", n=n, k=k) for k in draws], "exact"),
+        Line("added up, or without replacement", x, [0.0] * len(x), "corrected"),
+    )
+    return Panel("Rand-K with replacement", "draws over entries k/n", "bias: share of every entry lost", lines)
+
+
+def _by_agreement() -> Panel:
+    """Eight workers with vectors of norm 1 whose mean has a squared norm of rho."""
+    P, n = 8, 64
+    shares = [float(s) for s in np.linspace(0.0, 1.0, 21)]
+    permuted = [_bound("permk_mean.error", P=P, sumsq=P, norm2bar=max(s, 1e-12) ** 0.5) for s in shares]
+    apart = [_bound("permk_mean.never_worse", P=P, sumsq=P)] * len(shares)
+    seed = [_bound("shared_randk_mean.error", n=n, k=n // P, norm2bar=max(s, 1e-12) ** 0.5) for s in shares]
+    lines = (
+        Line("Perm-K", shares, permuted, "exact"),
+        Line("Rand-K, seeds of their own", shares, apart, "printed"),
+        Line("Rand-K, one seed", shares, seed, "corrected"),
+    )
+    return Panel(
+        "Eight workers, an eighth of the entries each",
+        "squared norm of the mean over that of a worker",
+        "squared error of the mean",
+        lines,
+    )
+
+
+def _errors_of(compressor: object, gradients: Array) -> list[float]:
+    found = []
+    for x in gradients:
+        law = kernel_law(compressor, x)  # type: ignore[arg-type]
+        wide = x.astype(np.float64)
+        if isinstance(law, Marginals):
+            error = float(law.expected_square(wide).sum())
+        else:
+            assert law is not None
+            error = float(((law.y[0] - wide) ** 2).sum())
+        found.append(error / float(wide @ wide))
+    return found
+
+
+def _on_gradients() -> Panel:
+    """Errors on the gradients of a training run, worker by worker, sorted."""
+    gradients = np.concatenate([trace().vectors[kind][0] for kind in KINDS])
+    x = [float(i + 1) for i in range(len(gradients))]
+    made = {
+        "one-bit, two means": OneBit(),
+        "signs times the mean magnitude": ScaledSign(),
+        "3LC, s = 1": ThreeLC(1),
+        "3LC, s = 7/4": ThreeLC(1.75),
+        "TernGrad, clipped at 2.5 deviations": ClippedTernGrad(),
+    }
+    lines = tuple(Line(name, x, sorted(_errors_of(c, gradients))) for name, c in made.items())
+    return Panel("Gradients of a training run", "gradients, sorted", "relative squared error", lines, yscale="log")
+
+
+def _errors(_budget: str, _seed: int) -> Exhibit:
+    return Exhibit(
+        "shipped.errors",
+        "Draws with replacement are biased, Perm-K is best where workers agree and worst where they cancel",
+        "First: what BytePS' random-k takes off an entry, which should be nothing. Second: exact errors of the mean by "
+        "how much of a worker's squared norm is left in the mean. Third: errors on the gradients of eight workers, "
+        "early and late in training, images dealt at random and by label.",
+        (_bias_of_draws(), _by_agreement(), _on_gradients()),
+    )
+
+
+EXHIBITS: dict[str, Maker] = {"shipped.errors": _errors}
