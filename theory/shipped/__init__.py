@@ -19,7 +19,8 @@ COLUMN = Column(
         holds=(
             "The lazy compressor's variance and its product with Rand-K's (`shipped.bernoullilazy.variance`, "
             "`shipped.bernoullilazy.composed`); Perm-K's exact error, zero for equal vectors "
-            "(`shipped.permk_mean.error`, `shipped.permk_mean.identical`); 3LC's contraction with its exact factor (`shipped.threelc.contraction`)."
+            "(`shipped.permk_mean.error`, `shipped.permk_mean.identical`); 3LC's contraction with its exact factor "
+            "(`shipped.threelc.contraction`)."
         ),
         fails=(
             "BytePS' random-k is not unbiased (`shipped.replacementrandk.unbiased`); FL_PyTorch's TernGrad has a "
