@@ -52,6 +52,19 @@ def judged(folder, targets, launch=None):
     return [cf.report_from_json(line) for line in out.read_text().splitlines()]
 
 
+def cases(target, reports):
+    """How many cases passing claims had: as the guide shows them for a target, and as reports have them."""
+    (shown,) = re.findall(rf"check (?:--mpi )?{re.escape(target)}\n((?:    .*\n)+)", GUIDE)
+    counted = set(re.findall(r"^    pass +(.+?)  +(\d+) cases", shown, re.MULTILINE))
+    found = {
+        (finding.claim, *re.findall(r"^(\d+) cases", finding.evidence))
+        for report in reports
+        for finding in report.findings
+        if finding.verdict == "pass" and finding.claim in {claim for claim, _ in counted}
+    }
+    return counted, found
+
+
 def agree(target, reports):
     """What the guide shows was found, and what fails is what it shows as failing."""
     shown, found = pasted(target), verdicts(reports)
@@ -132,6 +145,9 @@ def test_the_hook_fails_as_shown(tmp_path):
     agree("ddp_feedback.py:wrong", wrong)
     agree("ddp_feedback.py:right", [right])
     assert right.passed
+    for target, reports in (("ddp_feedback.py:wrong", wrong), ("ddp_feedback.py:right", [right])):
+        shown, found = cases(target, reports)
+        assert shown == found
 
 
 @NEEDS_MPI
@@ -143,3 +159,6 @@ def test_the_sparse_all_reduce_fails_as_shown(tmp_path):
     agree("mpi_sparse.py:wrong", wrong)
     agree("mpi_sparse.py:right", [right])
     assert right.passed
+    for target, reports in (("mpi_sparse.py:wrong", wrong), ("mpi_sparse.py:right", [right])):
+        shown, found = cases(target, reports)
+        assert shown == found

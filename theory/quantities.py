@@ -117,7 +117,7 @@ class index_bits(sp.Function):  # type: ignore[misc]
         import numpy as np
 
         # x = f 2^e with 1/2 <= f < 1, so the exponent of the integer count - 1 is its bit length.
-        return np.frexp(np.asarray(count, dtype=np.float64) - 1)[1]
+        return np.frexp(np.asarray(count, dtype=np.float64) - 1)[1].astype(np.float64)
 
 
 class choose(sp.Function):  # type: ignore[misc]

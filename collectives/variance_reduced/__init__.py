@@ -5,14 +5,14 @@ from typing import Any
 from commbounds.collectives.variance_reduced.differences import dasha_step, diana_step, lazy_step, marina_step
 from commbounds.collectives.variance_reduced.onebit import SCALES, onebit_momentum
 from commbounds.collectives.variance_reduced.primal import primal_step
-from commbounds.collectives.variance_reduced.state import KEEP, Lazy, OneBit, Primal, Shifted, Tracked
+from commbounds.collectives.variance_reduced.state import KEEP, Lagged, OneBitMomentum, Primal, Shifted, Tracked
 
 __all__ = [
     "COLLECTIVES",
     "KEEP",
     "SCALES",
-    "Lazy",
-    "OneBit",
+    "Lagged",
+    "OneBitMomentum",
     "Primal",
     "Shifted",
     "Tracked",

@@ -18,7 +18,7 @@ from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.variance_reduced.state import (
     Indices,
-    Lazy,
+    Lagged,
     Shifted,
     Tracked,
     checked_factor,
@@ -297,7 +297,7 @@ def dasha_step(
         return Tracked(now + average, mine + _scattered(message, n, dtype))
 
 
-@one_program(partial(stacked, Lazy))
+@one_program(partial(stacked, Lagged))
 def lazy_step(
     comm: Communicator,
     vector: ArrayLike,
@@ -310,7 +310,7 @@ def lazy_step(
     keep: str = "largest",
     rng: np.random.Generator | None = None,
     kept: ArrayLike | None = None,
-) -> Lazy:
+) -> Lagged:
     """CLAG: a rank sends a correction only if its estimate is off by more than its gradient has changed; LAG for k = n.
 
     m_p = C(grad+ - g_p) if ||grad+ - g_p||^2 > trigger ||grad+ - grad||^2, else nothing; g_p <- g_p + m_p; g <- g +
@@ -333,7 +333,7 @@ def lazy_step(
 
     Returns
     -------
-    state : Lazy
+    state : Lagged
         Messages are added up in the order of the ranks, and divided once. Norms are those of sums in float64, entry by
         entry.
     traffic : Traffic
@@ -374,7 +374,7 @@ def lazy_step(
     messages = gathered(comm, message)
     average = comm.shared(lambda: _mean(messages, n, dtype))
     with np.errstate(over="ignore", invalid="ignore"):
-        return Lazy(now + average, mine + _scattered(message, n, dtype), np.asarray(speaks, np.bool_))
+        return Lagged(now + average, mine + _scattered(message, n, dtype), np.asarray(speaks, np.bool_))
 
 
 def _square(x: Array) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.collectives.ranks.one_program import one_program
-from commbounds.collectives.variance_reduced.state import OneBit, checked_state
+from commbounds.collectives.variance_reduced.state import OneBitMomentum, checked_state
 from commbounds.compressors.base import checked_choice, checked_real, shown
 
 Array = NDArray[Any]
@@ -64,10 +64,10 @@ def _received(message: Parcel, n: int) -> Array:
     return _valued(np.unpackbits(packed, count=n).astype(np.bool_), scale)
 
 
-def _joined(results: list[OneBit]) -> OneBit:
+def _joined(results: list[OneBitMomentum]) -> OneBitMomentum:
     """Of what every rank ends with, whose errors as a server are of its block alone."""
     momentum, errors, served = zip(*results, strict=True)
-    return OneBit(np.stack(momentum), np.stack(errors), np.concatenate(served))
+    return OneBitMomentum(np.stack(momentum), np.stack(errors), np.concatenate(served))
 
 
 @one_program(_joined)
@@ -79,7 +79,7 @@ def onebit_momentum(
     server_errors: ArrayLike,
     beta: float = 0.9,
     scale: str = "norm",
-) -> OneBit:
+) -> OneBitMomentum:
     """1-bit Adam's momentum: every rank's is compressed to signs, averaged block by block, and compressed again.
 
     p = beta u + (1 - beta) g_p + e_p; rank p sends s sign(p), and keeps e_p <- p - s sign(p); the owner of a block
@@ -103,7 +103,7 @@ def onebit_momentum(
 
     Returns
     -------
-    state : OneBit
+    state : OneBitMomentum
         Of n entries rank p owns the p-th of P blocks, of which the first n mod P are one longer. The sign of zero is
         +1. On a rank, the errors of the server are those of its own block.
     traffic : Traffic
@@ -158,7 +158,7 @@ def onebit_momentum(
         arrived = comm.step(dict.fromkeys(others, _parcel(signs, size)), others) if others else {}
     blocks = {rank: _received(message, halves[rank].size) for rank, message in arrived.items()}
     blocks[comm.rank] = _valued(signs, size)
-    return OneBit(np.concatenate([blocks[rank] for rank in range(P)]), error, left)
+    return OneBitMomentum(np.concatenate([blocks[rank] for rank in range(P)]), error, left)
 
 
 def _checked_beta(beta: float, scale: str) -> float:

@@ -51,7 +51,7 @@ class Tracked(NamedTuple):
     own: Array
 
 
-class Lazy(NamedTuple):
+class Lagged(NamedTuple):
     """After a step of `lazy_step`.
 
     Parameters
@@ -82,7 +82,7 @@ class Primal(NamedTuple):
     model: Array
 
 
-class OneBit(NamedTuple):
+class OneBitMomentum(NamedTuple):
     """After a step of `onebit_momentum`.
 
     Parameters

@@ -31,6 +31,7 @@ COLUMNS = (
     "majority",
     "feedback",
     "variance_reduced",
+    "orthogonal",
     "moshpit",
     "gossip",
     "packetloss",

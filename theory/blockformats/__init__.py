@@ -36,9 +36,8 @@ COLUMN = Column(
             "variance of MXFP4 (`blockformats.stochastic.variance`)."
         ),
         lesson=(
-            "Round scales up where rounding is stochastic, and count on small entries being lost; sum in two steps "
-            "rather "
-            "than round a ring (`blockformats.requantised.ring_error`), or share the scale."
+            "Round scales up where rounding is stochastic, and count on small entries being lost; of many ranks "
+            "sum in two steps rather than round a ring (`blockformats.requantised.ring_error`), or share the scale."
         ),
         picture="blockformats.scales",
     ),

@@ -157,8 +157,8 @@ DRIVE: tuple[Claim, ...] = (
         assumes=(NONZERO, BIASED_SCALE, ROTATION_FITS),
         source=NOTE_2026.read(
             "abstract: randomized Hadamard transforms can replace uniform random rotations",
-            "The error for a uniform rotation is (1 - 2/pi)(1 - 1/d), see rotations.uniform.biased. Two equal entries, "
-            "with the Hadamard rotation, err by 1/2 for every D.",
+            "For a uniform rotation it is (1 - 2/pi)(1 - 1/d), as E |u_i u_j| = 2/(pi d) on the sphere: derived, not run "
+            "here. Two equal entries, with the Hadamard rotation, err by 1/2 for every D.",
             reading="That the constant of the uniform rotation is meant for the Hadamard rotation as well.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,

@@ -224,6 +224,7 @@ ESTIMATE_CLAIMS = (
             "omega + 2)/(4 omega + 1) <= 1 - L gamma; y <= (4 omega + 1)/(4 omega + 2) is enough, and follows."
         ),
         axis="stepsize",
-        note="Convex functions have L~^2 <= P L^2 at most: for them the code's step size is right.",
+        note="For convex functions the code's step size is right: <turn_i, x+ - x> >= ||turn_i||^2/(P L), so that the "
+        "turns' mean square is at most P L^2 ||x+ - x||^2, whatever L~ is.",
     ),
 )

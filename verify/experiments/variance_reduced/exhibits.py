@@ -31,7 +31,7 @@ def _shifts(_budget: str, _seed: int) -> Exhibit:
         sizes.append(Line(f"printed, omega = {ratio:g} P", [0.0, 1.0], [1 / (1 + 6 * ratio)] * 2, "printed"))
     return Exhibit(
         "variance_reduced.shifts",
-        "A shift learns fastest at the weight 1/(1 + omega), and half of it allows three times the step size",
+        "A shift learns fastest at the weight 1/(1 + omega), and half of it allows up to three times the step",
         "Left: factor of a shift's expected squared distance from the gradient in one step. Right: the largest step "
         "size at which DIANA's potential is proved to fall, L = L_max = 1, over the weight times 1 + omega; the "
         "printed theorem is about 1 alone. At 1/2 the shifts' rate is that of the printed theorem.",

@@ -1,0 +1,141 @@
+"""Muon's and Dion's updates, entry by entry, from the algorithms; imports nothing of ours."""
+
+import math
+
+import numpy as np
+
+from naive.dense import ring_allreduce
+
+COEFFICIENTS = {"muon": (3.4445, -4.7750, 2.0315), "cubic": (1.5, -0.5, 0.0)}
+
+
+def product(x, y):
+    found = []
+    for row in x:
+        entries = []
+        for j in range(len(y[0])):
+            total = row[0] * y[0][j]
+            for k in range(1, len(row)):
+                total = total + row[k] * y[k][j]
+            entries.append(total)
+        found.append(entries)
+    return found
+
+
+def transposed(x):
+    return [list(column) for column in zip(*x, strict=True)]
+
+
+def norm(values):
+    total = 0.0
+    for value in values:
+        total += float(value) * float(value)
+    return math.sqrt(total)
+
+
+def mean(matrices):
+    """Added up on a ring, and divided; and the traffic."""
+    P, m, n = len(matrices), len(matrices[0]), len(matrices[0][0])
+    kind = type(matrices[0][0][0])
+    rows, traffic = ring_allreduce([[v for row in matrix for v in row] for matrix in matrices])
+    flat = [value / kind(P) for value in rows[0]]
+    return [flat[i * n : (i + 1) * n] for i in range(m)], traffic
+
+
+def muon(matrices, steps, iteration):
+    kind = type(matrices[0][0][0])
+    x, traffic = mean(matrices)
+    tall = len(x) > len(x[0])
+    x = transposed(x) if tall else x
+    size = kind(norm([v for row in x for v in row]))
+    if size == 0:
+        x = [[kind(0)] * len(x[0]) for _ in x]
+    else:
+        a, b, c = map(kind, COEFFICIENTS[iteration])
+        x = [[v / size for v in row] for row in x]
+        for _ in range(steps):
+            gram = product(x, transposed(x))
+            square = product(gram, gram)
+            inner = [[b * g + c * s for g, s in zip(*rows, strict=True)] for rows in zip(gram, square, strict=True)]
+            added = product(inner, x)
+            x = [[a * v + w for v, w in zip(*rows, strict=True)] for rows in zip(x, added, strict=True)]
+    return (transposed(x) if tall else x), traffic
+
+
+def dot(x, y):
+    total = x[0] * y[0]
+    for a, b in zip(x[1:], y[1:], strict=True):
+        total = total + a * b
+    return total
+
+
+def orthonormal(x):
+    """Columns by Gram and Schmidt, twice; what nothing is left of is zero."""
+    kind, found = type(x[0][0]), []
+    for given in transposed(x):
+        column, before = list(given), norm(given)
+        for _ in range(2):
+            for other in found:
+                part = dot(other, column)
+                column = [v - part * w for v, w in zip(column, other, strict=True)]
+        size = norm(column)
+        small = size <= 4 * len(column) * float(np.finfo(kind).eps) * before
+        found.append([kind(0)] * len(column) if small else [v / kind(size) for v in column])
+    return transposed(found)
+
+
+def dion(gradients, momentum, basis, mu):
+    kind = type(gradients[0][0][0])
+    b = [
+        [[g + h for g, h in zip(*rows, strict=True)] for rows in zip(*pair, strict=True)]
+        for pair in zip(momentum, gradients, strict=True)
+    ]
+    left, first = mean([product(own, basis) for own in b])
+    u = orthonormal(left)
+    rights = [product(transposed(own), u) for own in b]
+    right, second = mean(rights)
+    columns = []
+    for column in transposed(right):
+        size = norm(column)
+        columns.append([v / kind(size) for v in column] if size > 0 else [kind(0)] * len(column))
+    kept = []
+    for own, part in zip(b, rights, strict=True):
+        taken = product(u, transposed(part))
+        kept.append(
+            [[v - kind(1 - mu) * w for v, w in zip(*rows, strict=True)] for rows in zip(own, taken, strict=True)]
+        )
+    traffic = {
+        name: [x + y for x, y in zip(first[name], second[name], strict=True)]
+        for name in ("sent", "received", "messages")
+    }
+    traffic["steps"] = first["steps"] + second["steps"]
+    return product(u, columns), kept, transposed(columns), traffic
+
+
+# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+
+
+def lists(stack):
+    return [[list(row) for row in matrix] for matrix in stack]
+
+
+def orthogonalised(held):
+    stack, options = held["inputs"]["stack"], held["parameters"]
+    update, traffic = muon(lists(stack), options["steps"], options["iteration"])
+    return {"update": np.array([update] * len(stack), stack.dtype), "traffic": traffic}
+
+
+def lowered(held):
+    given = held["inputs"]
+    stack = given["stack"]
+    update, kept, basis, traffic = dion(
+        lists(stack), lists(given["momentum"]), [list(row) for row in given["basis"]], held["parameters"]["mu"]
+    )
+    return {
+        "update": np.array([update] * len(stack), stack.dtype), "momentum": np.array(kept, stack.dtype),
+        "basis": np.array(basis, stack.dtype), "traffic": traffic,
+    }  # fmt: skip
+
+
+TWINS = {"muon_update": orthogonalised, "dion_update": lowered}
+"""Of the collectives by name."""

@@ -1,0 +1,30 @@
+"""Orthogonalised and low-rank updates: what is claimed."""
+
+from commbounds.theory.column import Column, Synopsis
+
+__all__ = ["COLUMN"]
+
+COLUMN = Column(
+    "orthogonal",
+    "Orthogonalised updates: Muon’s iterations, Dion’s columns",
+    "Muon brings all singular values of an update near one, and Dion does so in low rank, with a few words. What the "
+    "authors’ code says was read; of the papers little more is recalled than the names.",
+    synopsis=Synopsis(
+        found=(
+            "Muon’s five iterations leave singular values between 0.682 and 1.203, unless they are below 1/660 of the "
+            "norm: then as small as they like. Dion’s columns may add up to the root of r."
+        ),
+        promise="Updates whose singular values are all about one, and, with Dion, words for r columns and rows alone.",
+        holds=(
+            "The interval after five iterations (`orthogonal.muon.at_most`, `orthogonal.muon.at_least`), the "
+            "convergence of the cubic (`orthogonal.cubic.converges`), Dion’s words (`orthogonal.dion.words`)."
+        ),
+        fails=(
+            "An interval for all singular values (`orthogonal.muon.uniform`), and that Dion’s updates have spectral "
+            "norm one (`orthogonal.dion.orthonormal`)."
+        ),
+        tight="Both ends of the interval are attained, and so is the root of r (`orthogonal.dion.spectral`).",
+        lesson="Do not count on convergence to the polar factor: a gradient of rank one comes out as 0.696 of it.",
+        picture="orthogonal.values",
+    ),
+)

@@ -1,0 +1,159 @@
+"""Claims about orthogonalised updates: what becomes of singular values, and what Dion sends and keeps."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing
+from commbounds.theory.orthogonal import terms as t
+from commbounds.theory.quantities import P, m, n, r
+from commbounds.theory.sources import derived
+from commbounds.theory.traffic import MOST_SENT
+
+_MUON = "zeropower_via_newtonschulz5 in muon.py: "
+_DION = "dion_update in dion/dion_simple.py: "
+_MAPPED = (
+    "An iteration maps a singular value x to p(x) = 3.4445 x - 4.775 x^3 + 2.0315 x^5, which rises to its local "
+    "maximum 1.2024 at 0.5545, falls to its local minimum 0.6818 at 1.0501, and rises. "
+)
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        name="orthogonal.cubic.one_step",
+        title="One cubic Newton-Schulz iteration leaves (1 - s)^2 (2 + s)/2 of the way to one",
+        relation=Eq(t.ONE_GAP, (1 - t.singular) ** 2 * (2 + t.singular) / 2),
+        assumes=(t.CUBIC, t.ONCE),
+        source=t.HIGHAM_2008.recalled("the Newton-Schulz iteration", "1 - (3 s - s^3)/2 = (1 - s)^2 (2 + s)/2."),
+        axis="singular",
+    ),
+    Claim(
+        name="orthogonal.cubic.converges",
+        title="After T cubic iterations 1 - s_T^2 is at most (1 - s^2)^(2^T)",
+        relation=Le(t.SQUARE_GAP, (1 - t.singular**2) ** (2**t.iterations)),
+        assumes=(t.CUBIC,),
+        source=derived("1 - s_1^2 = (1 - s^2)^2 (4 - s^2)/4 <= (1 - s^2)^2, again and again."),
+        tightness=1,
+        extremal="no iteration; and singular values near zero",
+        axis="schulz_steps",
+        note="So that any singular value that is not zero goes to one, and quadratically at last.",
+    ),
+    Claim(
+        name="orthogonal.muon.one",
+        title="Of a gradient of rank one Muon's five iterations make the singular value 0.6964, not one",
+        relation=Eq(t.VALUE, t.of_one(5)),
+        assumes=(t.MUON, t.FIVE, t.ALONE),
+        source=t.MUON_2024.official_code(
+            _MUON + "the coefficients, and that the iteration no longer converges to one",
+            "p(1) = 0.701 to begin with: one is no fixed point. The number is p five times of 1, exactly.",
+            "The number.",
+        ),
+        axis="singular",
+        note="The fixed points are 0.868 and 1.264, and both repel: however many iterations, it does not converge.",
+    ),
+    Claim(
+        name="orthogonal.muon.at_most",
+        title="No singular value is above 1.2024 after Muon's iterations",
+        relation=Le(t.VALUE, t.TOP),
+        assumes=(t.MUON, t.FIVE),
+        source=derived(_MAPPED + "From [0, 1] nothing comes above the maximum, and p of [1, 1.2024] is below one."),
+        tightness=1,
+        extremal="a singular value that is 0.5545 after four iterations",
+        axis="singular",
+    ),
+    Claim(
+        name="orthogonal.muon.at_least",
+        title="Singular values of at least 1/660 of the norm are at least 0.6818 after Muon's five iterations",
+        relation=Ge(t.VALUE, t.BOTTOM),
+        assumes=(t.MUON, t.FIVE, t.NOT_TINY),
+        source=derived(
+            _MAPPED + "[0.6818, 1.2024] is mapped into itself, from 0.213 on all is mapped there, and four iterations "
+            "bring 0.00151 above that."
+        ),
+        tightness=1,
+        extremal="a singular value that is 1.0501 after four iterations",
+        axis="singular",
+        note="Those below come out as small as they like: see orthogonal.muon.growth.",
+    ),
+    Claim(
+        name="orthogonal.muon.uniform",
+        title="After five iterations the singular values are between 0.5 and 1.5",
+        relation=Ge(t.VALUE, sp.Rational(1, 2)),
+        assumes=(t.MUON, t.FIVE),
+        source=t.MUON_2024.official_code(
+            _MUON + "the docstring, S' about uniform on (0.5, 1.5)",
+            "Refuted by a singular value of a ten-thousandth of the norm, which becomes 0.05.",
+            "The interval as a bound for all of them; printed as a law that they roughly follow.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="orthogonal.muon.at_least",
+        tightness=sp.oo,
+        extremal="a singular value that is next to nothing",
+        axis="singular",
+        note="Nor do any come near 1.5: what is not tiny lies between 0.6818 and 1.2024.",
+    ),
+    Claim(
+        name="orthogonal.muon.growth",
+        title="Five iterations multiply a singular value by 3.4445^5 = 485 at most",
+        relation=Le(t.VALUE, t.A**5 * t.singular),
+        assumes=(t.MUON, t.FIVE),
+        source=derived("|p(x)| <= 3.4445 x where x is at most 1.2024."),
+        tightness=1,
+        extremal="singular values next to zero",
+        axis="singular",
+    ),
+    Claim(
+        name="orthogonal.dion.words",
+        title="Dion sends 2 (m + n) r (P - 1)/P words, where the whole gradient has 2 m n (P - 1)/P",
+        relation=Eq(MOST_SENT, 2 * (m + n) * r * (P - 1) / P),
+        assumes=(t.WHOLE_BLOCKS,),
+        source=t.DION_2025.recalled("communication of m r and n r entries", "Counted: two ring all-reduces."),
+        axis="r",
+    ),
+    Claim(
+        name="orthogonal.dion.keeps",
+        title="What Dion keeps has the square of what there was, less 1 - mu^2 of what was taken",
+        relation=Eq(t.KEPT_SQUARE, t.square_before - (1 - t.keeps**2) * t.square_taken),
+        assumes=(t.ONE_WORKER,),
+        source=t.DION_2025.official_code(
+            _DION + "the momentum less (1 - mu) P R^T",
+            "B = (B - U U^T B) + U U^T B, orthogonal parts, of which the second is multiplied by mu.",
+            "The identity; the code has the step.",
+        ),
+        axis="keeps",
+    ),
+    Claim(
+        name="orthogonal.dion.size",
+        title="Dion's update has the squared Frobenius norm r",
+        relation=Eq(t.UPDATE_SQUARE, r),
+        assumes=(t.FULL_COLUMNS,),
+        source=t.DION_2025.official_code(
+            _DION + "columns of R divided by their norms", "||U Q^T||_F = ||Q||_F for orthonormal U.", "What it is."
+        ),
+        axis="r",
+    ),
+    Claim(
+        name="orthogonal.dion.orthonormal",
+        title="Dion's update is orthonormal: no singular value is above one",
+        relation=Le(t.UPDATE_SPECTRAL, 1),
+        source=t.DION_2025.recalled(
+            "orthonormalised updates",
+            "Refuted by a basis most of whose columns miss the direction that dominates: all columns of R are nearly "
+            "that one, and the norm of Q is the root of r.",
+            "For every matrix; orthonormal is what it is at a fixed point of the power iteration.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="orthogonal.dion.spectral",
+        extremal="one direction dominates, and all columns of the basis but one miss it",
+        axis="r",
+        note="Columns are normalised, which does not make them orthogonal.",
+    ),
+    Claim(
+        name="orthogonal.dion.spectral",
+        title="No singular value of Dion's update is above the root of r",
+        relation=Le(t.UPDATE_SPECTRAL, sp.sqrt(r)),
+        source=derived("The spectral norm is at most the Frobenius norm, which is at most the root of r."),
+        tightness=1,
+        extremal="one direction dominates, and all columns of the basis but one miss it",
+        axis="r",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Orthogonalised updates: the claims confronted with their implementations."""

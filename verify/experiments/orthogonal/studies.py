@@ -1,0 +1,237 @@
+"""Orthogonalised updates: the claims bound to their implementations."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from commbounds.verify.experiment import Budget
+from commbounds.verify.inputs import among, whole
+from commbounds.verify.study import Case, Outcome, Study, over, studies
+
+Array = NDArray[Any]
+_EPS = float(np.finfo(np.float64).eps)
+
+# --- singular values -------------------------------------------------------------------------------------------------
+
+
+def _singular(kind: str, muon: Any, case: Case) -> Outcome:
+    """Of a diagonal matrix of norm one, on P ranks alike: what becomes of its first entry."""
+    s = case.settings
+    value = Fraction(s["value"])
+    rest = math.sqrt(float(1 - value**2))
+    matrix = np.zeros((2, s["columns"]))
+    matrix[0, 0] = float(value)
+    matrix[1, 1] = rest
+    if s["tall"]:
+        matrix = matrix.T
+    update, _ = muon(np.array([matrix] * s["P"]), s["steps"], s["iteration"])
+    found = abs(float(update[s["P"] - 1][0, 0]))
+    values = {"singular": value, "schulz_steps": s["steps"], "P": s["P"]}
+    # a step multiplies what is off by 3.45 at most, and adds the roundings of some twenty operations
+    slack = 64 * _EPS * (1 + s["steps"]) * 3.5 ** s["steps"]
+    if kind == "value":
+        small = min(1.0, 3.5 ** s["steps"] * float(value))
+        return Outcome(found, values, slack * max(small, float(value)) if small < 0.1 else slack)
+    return Outcome(1 - found**2 if kind == "square" else 1 - found, values, slack)
+
+
+_VALUES = ("0", "1/100000", "1/2000", "1/660", "1/100", "1/10", "1/5", "1/3", "1/2", "3/5", "7/10", "4/5", "9/10", "1")
+
+
+def _case(value: str, steps: int = 5, iteration: str = "muon", **more: Any) -> Case:
+    given = {"value": value, "steps": steps, "iteration": iteration, "P": 1, "columns": 2, "tall": False}
+    return Case({**given, **more})
+
+
+def _values(_budget: Budget) -> Iterator[Case]:
+    for value, steps, iteration in itertools.product(_VALUES, (0, 1, 2, 5), ("muon", "cubic")):
+        yield _case(value, steps, iteration)
+    for P, columns, tall in ((2, 3, False), (3, 4, True), (5, 2, True)):
+        for value in ("1", "3/5", "1/50"):
+            yield _case(value, 5, "muon", P=P, columns=columns, tall=tall)
+            yield _case(value, 1, "cubic", P=P, columns=columns, tall=tall)
+    yield from _turning(0)
+    yield from _turning(1)
+
+
+@st.composite
+def _drawn_values(draw: st.DrawFn) -> Case:
+    value = Fraction(draw(whole(0, 2**20)), 2**20) ** draw(among((1, 1, 2)))
+    steps = draw(among((5, 5, 1, 3)))
+    return _case(str(value), steps, draw(among(("muon", "cubic"))), P=draw(whole(1, 3)))
+
+
+def _turning(which: int) -> Iterator[Case]:
+    """The value that is where the quintic is largest (0) or least (1) after four iterations, by bisection."""
+    a, b, c = 3.4445, -4.775, 2.0315
+    root = math.sqrt(9 * b * b - 20 * a * c)
+    x = math.sqrt((-3 * b + (root if which else -root)) / (10 * c))
+    for _ in range(4):
+        low, high = 0.0, 0.5545
+        for _ in range(200):
+            middle = (low + high) / 2
+            value = a * middle + b * middle**3 + c * middle**5
+            low, high = (middle, high) if value < x else (low, middle)
+        x = low
+    yield _case(str(Fraction(x)))
+
+
+def _maxima(_budget: Budget) -> Iterator[Case]:
+    yield from _turning(0)
+
+
+def _minima(_budget: Budget) -> Iterator[Case]:
+    yield from _turning(1)
+
+
+def _tiny(_budget: Budget) -> Iterator[Case]:
+    for value in ("1/100000000", "1/10000000000"):
+        yield _case(value)
+
+
+def _started(_budget: Budget) -> Iterator[Case]:
+    for value in ("1/10", "9/10"):
+        yield _case(value, 0, "cubic")
+
+
+def _of_values(statement: str, kind: str, axis: str, **options: Any) -> Study:
+    iteration = "cubic" if statement.startswith("cubic") else "muon"
+    steps = 1 if statement == "cubic.one_step" else 5
+    cases = [_case(str(Fraction(j, 50)), steps, iteration) for j in range(1, 51)]
+    if axis == "schulz_steps":
+        cases = [_case("1/5", T, iteration) for T in range(6)]
+    if statement in ("muon.one",):
+        cases = [_case("1")]
+    return Study(
+        f"orthogonal.{statement}",
+        "muon_update",
+        partial(_singular, kind),
+        corpus=_values,
+        cases=_drawn_values,
+        curves=[over(axis, iteration, cases)],
+        **options,
+    )
+
+
+# --- Dion ------------------------------------------------------------------------------------------------------------
+
+
+def _problem(case: Case) -> tuple[Array, Array, Array]:
+    """Gradients, momenta and a basis."""
+    s = case.settings
+    rng = np.random.default_rng(s["seed"])
+    shape = (s["P"], s["m"], s["n"])
+    gradients, momentum = rng.standard_normal(shape), rng.standard_normal(shape)
+    basis = rng.standard_normal((s["n"], s["r"]))
+    if s.get("missing"):  # one direction dominates, and all columns of the basis but the last miss it
+        rows, k = s["m"], s["r"]
+        one = np.zeros((rows, s["n"]))
+        one[:, -1] = 1.0
+        one[range(k - 1), range(k - 1)] += s["missing"]
+        basis = np.eye(s["n"])[:, [*range(k - 1), s["n"] - 1]]
+        gradients, momentum = np.array([one] * s["P"]), 0 * momentum
+    return gradients, momentum, basis
+
+
+def _stepped(dion: Any, case: Case) -> Any:
+    return dion(*_problem(case), float(Fraction(case.settings["mu"])))
+
+
+def _known(_implementation: Any, case: Case) -> dict[str, Any]:
+    """Whether all columns are full, from numpy's own decomposition."""
+    gradients, momentum, basis = _problem(case)
+    b = (gradients + momentum).mean(axis=0)
+    left = b @ basis
+    values = np.linalg.svd(left, compute_uv=False)
+    full = bool(values[-1] > 1e-6 * max(values[0], 1e-300))
+    names = ("P", "m", "n", "r")
+    return {**{name: case.settings[name] for name in names}, "full": full, "keeps": Fraction(case.settings["mu"])}
+
+
+def _dion(what: str, dion: Any, case: Case) -> Outcome:
+    values = dict(case.once(_known, None))
+    state, traffic = case.once(_stepped, dion)
+    s = case.settings
+    room = 64 * _EPS * s["m"] * s["n"] * s["r"] * 1e6  # columns may be dependent but for a millionth
+    if what == "words":
+        return Outcome(int(traffic.sent.max()), values)
+    update = state.update[s["P"] - 1]
+    if what == "size":
+        return Outcome(float(np.square(update).sum()), values, room)
+    if what == "spectral":
+        return Outcome(float(np.linalg.norm(update, 2)), values, room)
+    gradients, momentum, basis = _problem(case)
+    b = gradients[0] + momentum[0]
+    u, triangle = np.linalg.qr(b @ basis)
+    taken = u[:, np.abs(np.diag(triangle)) > 1e-9 * np.abs(triangle).max()].T @ b
+    values |= {"square_before": float(np.square(b).sum()), "square_taken": float(np.square(taken).sum())}
+    return Outcome(float(np.square(state.momentum[0]).sum()), values, room * (1 + values["square_before"]))
+
+
+_SHAPES = ((1, 1, 1), (2, 3, 1), (3, 2, 2), (4, 6, 3), (5, 4, 4))
+
+
+def _dion_case(P: int, m: int, n: int, r: int, mu: str = "3/4", **more: Any) -> Case:
+    return Case({"P": P, "m": m, "n": n, "r": r, "mu": mu, "seed": 1, **more})
+
+
+def _dions(_budget: Budget) -> Iterator[Case]:
+    for P, (m, n, r), mu in itertools.product((1, 2, 4), _SHAPES, ("0", "3/4", "1")):
+        yield _dion_case(P, m, n, r, mu)
+    yield from _parallel(_budget)
+
+
+def _parallel(_budget: Any) -> Iterator[Case]:
+    for m, n, r in ((2, 3, 2), (3, 4, 3), (4, 4, 4)):
+        yield _dion_case(1, m, n, r, missing=1e-8)
+
+
+@st.composite
+def _drawn_dions(draw: st.DrawFn) -> Case:
+    m, n = draw(whole(1, 5)), draw(whole(1, 5))
+    mu = draw(among(("0", "1/3", "0.95", "1")))
+    return _dion_case(draw(whole(1, 3)), m, n, draw(whole(1, min(m, n))), mu, seed=draw(whole(0, 2**31)))
+
+
+def _sizes(_level: int) -> Iterator[Case]:
+    for P, (m, n, r) in itertools.product((1, 2, 3, 4), ((2, 2, 1), (4, 8, 2), (6, 12, 2), (12, 12, 5), (3, 4, 1))):
+        yield _dion_case(P, m, n, r)
+
+
+def _of_dion(statement: str, what: str, axis: str = "r", **options: Any) -> Study:
+    cases = [_dion_case(1, 8, 8, k) for k in range(1, 9)]
+    if axis == "keeps":
+        cases = [_dion_case(1, 6, 8, 2, str(Fraction(j, 8))) for j in range(9)]
+    if what == "words":
+        cases = [_dion_case(4, 16, 16, k) for k in range(1, 9)]
+    sources = {"grid": _sizes, "enumerated": "up to 4 ranks and 12 x 12"} if what == "words" else {"corpus": _dions,
+               "cases": _drawn_dions}  # fmt: skip
+    return Study(
+        f"orthogonal.dion.{statement}", "dion_update", partial(_dion, what), known=_known,
+        curves=[over(axis, "8 x 8" if what != "words" else "16 x 16, P = 4", cases)], **sources, **options,
+    )  # fmt: skip
+
+
+EXPERIMENTS = studies(
+    _of_values("cubic.one_step", "one", "singular"),
+    _of_values("cubic.converges", "square", "schulz_steps", extremal=_started),
+    _of_values("muon.one", "value", "singular"),
+    _of_values("muon.at_most", "value", "singular", extremal=_maxima),
+    _of_values("muon.at_least", "value", "singular", extremal=_minima),
+    _of_values("muon.uniform", "value", "singular"),
+    _of_values("muon.growth", "value", "singular", extremal=_tiny),
+    _of_dion("words", "words"),
+    _of_dion("keeps", "kept", "keeps"),
+    _of_dion("size", "size"),
+    _of_dion("orthonormal", "spectral"),
+    _of_dion("spectral", "spectral", extremal=_parallel),
+)

@@ -1,0 +1,62 @@
+"""Test vectors of orthogonalised updates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives.orthogonal import dion_update, muon_update
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
+from commbounds.verify.vectors.collectives import called, case_of, collective, ranks
+from commbounds.verify.vectors.inputs import array
+
+Array = NDArray[Any]
+_SIZES = (
+    (1, 2, 3, "float32", "One rank: nothing is sent."),
+    (2, 3, 2, "float32", "More rows than columns: transposed meanwhile."),
+    (3, 2, 2, "float64", "Three ranks; float64."),
+    (4, 3, 4, "float32", "A power of two of ranks."),
+    (5, 1, 3, "float32", "A single row: a rank-one gradient."),
+)
+
+
+def _matrices(P: int, m: int, n: int, dtype: str, key: int) -> Array:
+    return ranks(P, m * n, dtype, key).reshape(P, m, n)
+
+
+def _muon_cases() -> Iterator[VectorCase]:
+    for P, m, n, dtype, why in _SIZES:
+        for iteration in ("muon", "cubic"):
+            given = {"stack": _matrices(P, m, n, dtype, 111)}
+            yield case_of(why, given, {"steps": 3, "iteration": iteration}, about=f"{m} rows")
+    zero = {"stack": np.zeros((2, 2, 2), np.float32)}
+    yield case_of("Zero stays zero.", zero, {"steps": 5, "iteration": "muon"}, about="zeros")
+    yield case_of("There is no such iteration.", zero, {"steps": 5, "iteration": "quintic"}, about="name", refused=True)
+
+
+def _dion_cases() -> Iterator[VectorCase]:
+    for P, m, n, dtype, why in _SIZES:
+        r = min(m, n)
+        given = {"stack": _matrices(P, m, n, dtype, 112), "momentum": _matrices(P, m, n, dtype, 113)}
+        basis = np.ascontiguousarray(ranks(1, n * r, dtype, 114).reshape(n, r))
+        yield case_of(why, {**given, "basis": basis}, {"mu": 0.75}, about=f"{m} rows, rank {r}")
+    same = array([[[1, 2], [2, 4]]], "float32")
+    given = {"stack": same, "momentum": 0 * same, "basis": array([[1, 0], [0, 1]], "float32")}
+    yield case_of("Parallel columns: nothing is left of the second.", given, {"mu": 0.5}, about="dependent")
+    yield case_of("mu above one is refused.", given, {"mu": 1.5}, about="mu", refused=True)
+
+
+def _dion(case: VectorCase) -> Mapping[str, Any]:
+    state, traffic = dion_update(**case.inputs, **case.parameters)
+    return {**state._asdict(), "traffic": traffic}
+
+
+def subjects() -> list[VectorSubject]:
+    """What has vectors here."""
+    return [
+        collective("muon_update", _muon_cases, called(muon_update, "update", "traffic")),
+        collective("dion_update", _dion_cases, _dion),
+    ]
