@@ -47,9 +47,9 @@ def test_claims_outside_the_table_are_in_the_book_too():
 
 
 def test_another_word_or_another_name_is_noticed():
-    assert wrong("refuted: `shipped.lazy.variance`")
-    assert wrong("holds: `shipped.lazy.no_such_claim`")
-    assert not wrong("holds: `shipped.lazy.variance`; refuted: `shipped.terngrad.variance_zero`")
+    assert wrong("refuted: `shipped.bernoullilazy.variance`")
+    assert wrong("holds: `shipped.bernoullilazy.no_such_claim`")
+    assert not wrong("holds: `shipped.bernoullilazy.variance`; refuted: `shipped.terngrad.variance_zero`")
 
 
 def test_every_statement_that_fails_and_every_package_has_a_row():

@@ -1,35 +1,35 @@
 """Compressors that packages ship: what one worker does."""
 
 from commbounds.compressors.shipped.atomic import Atomic
+from commbounds.compressors.shipped.bernoullilazy import BernoulliLazy
 from commbounds.compressors.shipped.buckets import QuantileBuckets, UniformBuckets
 from commbounds.compressors.shipped.clipped import ClippedTernGrad
-from commbounds.compressors.shipped.lazy import Lazy
 from commbounds.compressors.shipped.message import Maybe, Quartic, Tabled
-from commbounds.compressors.shipped.onebit import OneBit
 from commbounds.compressors.shipped.replacement import ReplacementRandK
 from commbounds.compressors.shipped.threelc import ThreeLC
+from commbounds.compressors.shipped.twomeans import TwoMeans
 
 __all__ = [
     "COMPRESSORS",
     "Atomic",
+    "BernoulliLazy",
     "ClippedTernGrad",
-    "Lazy",
     "Maybe",
-    "OneBit",
     "QuantileBuckets",
     "Quartic",
     "ReplacementRandK",
     "Tabled",
     "ThreeLC",
+    "TwoMeans",
     "UniformBuckets",
 ]
 
 COMPRESSORS = {
     "ReplacementRandK": ReplacementRandK,
-    "Lazy": Lazy,
+    "BernoulliLazy": BernoulliLazy,
     "Atomic": Atomic,
     "ClippedTernGrad": ClippedTernGrad,
-    "OneBit": OneBit,
+    "TwoMeans": TwoMeans,
     "ThreeLC": ThreeLC,
     "UniformBuckets": UniformBuckets,
     "QuantileBuckets": QuantileBuckets,

@@ -8,14 +8,14 @@ from naive import shipped as naive
 
 from commbounds.compressors import (
     Atomic,
+    BernoulliLazy,
     ClippedTernGrad,
-    Lazy,
-    OneBit,
     QuantileBuckets,
     ReplacementRandK,
     ScaledSign,
     TernGrad,
     ThreeLC,
+    TwoMeans,
     UniformBuckets,
 )
 from commbounds.compressors.base import index_bits
@@ -84,23 +84,23 @@ class TestReplacement:
 class TestLazy:
     def test_everything_or_nothing(self):
         x = np.array([1.0, -2.0, 0.0])
-        assert Lazy(Fraction(1, 4))(x, np.random.default_rng(1)).tolist() in ([0, 0, 0], [4, -8, 0])
-        assert Lazy(1).compress_with(x, 1 - 2.0**-53).values.tolist() == x.tolist()
-        assert Lazy(0.5).compress_with(x, 0.5).bits == 1
-        assert Lazy(0.5).compress_with(x, 0.25).bits == 1 + 3 * 64
+        assert BernoulliLazy(Fraction(1, 4))(x, np.random.default_rng(1)).tolist() in ([0, 0, 0], [4, -8, 0])
+        assert BernoulliLazy(1).compress_with(x, 1 - 2.0**-53).values.tolist() == x.tolist()
+        assert BernoulliLazy(0.5).compress_with(x, 0.5).bits == 1
+        assert BernoulliLazy(0.5).compress_with(x, 0.25).bits == 1 + 3 * 64
 
     @pytest.mark.parametrize("keep", [0, -1, 1.5, float("nan"), float("inf")])
     def test_probabilities_that_are_none_are_refused(self, keep):
         with pytest.raises(ValueError, match=r"keep must be in \(0, 1\]"):
-            Lazy(keep)
+            BernoulliLazy(keep)
 
     def test_what_is_no_number_is_refused(self):
         with pytest.raises(TypeError, match="keep must be a number"):
-            Lazy("half")
+            BernoulliLazy("half")
         with pytest.raises(ValueError, match=r"u must be in \[0, 1\)"):
-            Lazy(0.5).compress_with(np.ones(2), 1.0)
+            BernoulliLazy(0.5).compress_with(np.ones(2), 1.0)
         with pytest.raises(ValueError, match="when divided by keep"):
-            Lazy(0.25)(np.full(2, 2e38, np.float32), np.random.default_rng(0))
+            BernoulliLazy(0.25)(np.full(2, 2e38, np.float32), np.random.default_rng(0))
 
 
 class TestAtomic:
@@ -156,13 +156,13 @@ class TestClipped:
 
 class TestOneBit:
     def test_means_of_both_signs(self):
-        assert OneBit()(np.array([1.0, -2.0, 3.0, 0.0])).tolist() == pytest.approx([4 / 3, -2, 4 / 3, 4 / 3])
-        assert OneBit()(np.array([-1.0, -3.0])).tolist() == [-2, -2]
+        assert TwoMeans()(np.array([1.0, -2.0, 3.0, 0.0])).tolist() == pytest.approx([4 / 3, -2, 4 / 3, 4 / 3])
+        assert TwoMeans()(np.array([-1.0, -3.0])).tolist() == [-2, -2]
 
     @pytest.mark.parametrize("seed", range(5))
     def test_it_is_never_farther_than_scaled_signs(self, seed):
         x = np.random.default_rng(seed).standard_normal(50) + seed
-        assert np.linalg.norm(OneBit()(x) - x) <= np.linalg.norm(ScaledSign()(x) - x)
+        assert np.linalg.norm(TwoMeans()(x) - x) <= np.linalg.norm(ScaledSign()(x) - x)
 
 
 class TestBuckets:

@@ -128,8 +128,8 @@ def values_alone(stack, steps, k, factor=0.9, masking=True):
     return run, replace(traffic, sent=traffic.sent // 2)
 
 
-_R, _L, _A, _C = "ReplacementRandK", "Lazy", "Atomic", "ClippedTernGrad"
-_O, _T, _U, _Q = "OneBit", "ThreeLC", "UniformBuckets", "QuantileBuckets"
+_R, _L, _A, _C = "ReplacementRandK", "BernoulliLazy", "Atomic", "ClippedTernGrad"
+_O, _T, _U, _Q = "TwoMeans", "ThreeLC", "UniformBuckets", "QuantileBuckets"
 _P, _S, _D = "permk_mean", "shared_randk_mean", "dgc_steps"
 MUTANTS = (
     Mutant(m.ReplacementAdds, _R, "shipped.replacementrandk.bias", INJECT),
@@ -138,11 +138,11 @@ MUTANTS = (
     Mutant(m.ReplacementNeverLast, _R, "shipped.replacementrandk.support", INJECT),
     Mutant(m.ReplacementPaysDraws, _R, "shipped.replacementrandk.wire", EXACT),
     Mutant(m.ReplacementOnePlace, _R, check="draws_follow_the_law"),
-    Mutant(m.LazyUnscaled, _L, "shipped.lazy.unbiased", INJECT),
-    Mutant(m.LazyAtOrAbove, _L, "shipped.lazy.unbiased", INJECT),
-    Mutant(m.LazyRoot, _L, "shipped.lazy.second_moment", INJECT),
-    Mutant(m.LazyFreeFlag, _L, "shipped.lazy.wire", EXACT),
-    Mutant(m.LazyHalf, _L, "shipped.lazy.variance", INJECT),
+    Mutant(m.LazyUnscaled, _L, "shipped.bernoullilazy.unbiased", INJECT),
+    Mutant(m.LazyAtOrAbove, _L, "shipped.bernoullilazy.unbiased", INJECT),
+    Mutant(m.LazyRoot, _L, "shipped.bernoullilazy.second_moment", INJECT),
+    Mutant(m.LazyFreeFlag, _L, "shipped.bernoullilazy.wire", EXACT),
+    Mutant(m.LazyHalf, _L, "shipped.bernoullilazy.variance", INJECT),
     Mutant(m.AtomicUncapped, _A, "shipped.atomic.unbiased", INJECT),
     Mutant(m.AtomicNorm2, _A, "shipped.atomic.variance_balanced", INJECT),
     Mutant(m.AtomicUnscaled, _A, "shipped.atomic.unbiased", INJECT),
@@ -153,11 +153,11 @@ MUTANTS = (
     Mutant(m.ClippedSample, _C, "shipped.clippedterngrad.one_sparse", INJECT),
     Mutant(m.ClippedKeepsScale, _C, "shipped.clippedterngrad.bias", INJECT),
     Mutant(m.ClippedOneBit, _C, "shipped.clippedterngrad.wire", EXACT),
-    Mutant(m.OneBitFreeMeans, _O, "shipped.onebit.wire", EXACT),
-    Mutant(m.OneBitOneMagnitude, _O, "shipped.onebit.sum", INJECT),
-    Mutant(m.OneBitMedians, _O, "shipped.onebit.error", INJECT),
-    Mutant(m.OneBitSwapped, _O, "shipped.onebit.contraction", INJECT),
-    Mutant(m.OneBitZerosBelow, _O, "shipped.onebit.contraction", INJECT),
+    Mutant(m.OneBitFreeMeans, _O, "shipped.twomeans.wire", EXACT),
+    Mutant(m.OneBitOneMagnitude, _O, "shipped.twomeans.sum", INJECT),
+    Mutant(m.OneBitMedians, _O, "shipped.twomeans.error", INJECT),
+    Mutant(m.OneBitSwapped, _O, "shipped.twomeans.contraction", INJECT),
+    Mutant(m.OneBitZerosBelow, _O, "shipped.twomeans.contraction", INJECT),
     Mutant(m.ThreeLCTiesDown, _T, "shipped.threelc.entry_error", INJECT),
     Mutant(m.ThreeLCThreshold, _T, "shipped.threelc.entry_error", INJECT),
     Mutant(m.ThreeLCUnsigned, _T, "shipped.threelc.sign_symmetry", INJECT),
@@ -211,16 +211,16 @@ _BELOW = {"magnitudes": (0.0, 1e30)}
 CONTROLS = (
     _right(c.ReplacementRandK(3, added=True), cf.Unbiased(), SYMMETRIC, SCALED, **_BELOW),
     _right(
-        c.Lazy(Fraction(1, 2)),
+        c.BernoulliLazy(Fraction(1, 2)),
         cf.Unbiased(),
-        cf.Variance(bound("shipped.lazy.variance", keep=Fraction(1, 2))),
+        cf.Variance(bound("shipped.bernoullilazy.variance", keep=Fraction(1, 2))),
         SYMMETRIC,
         SCALED,
         **_BELOW,
     ),
     _right(c.Atomic(3), cf.Unbiased(), SYMMETRIC, SCALED, **_BELOW),
     _right(c.ClippedTernGrad(), SYMMETRIC, SCALED),
-    _right(c.OneBit(), contracts("shipped.onebit.contraction"), SCALED, IDEMPOTENT),
+    _right(c.TwoMeans(), contracts("shipped.twomeans.contraction"), SCALED, IDEMPOTENT),
     _right(
         c.ThreeLC(Fraction(3, 2)),
         contracts("shipped.threelc.contraction", sparsity=Fraction(3, 2)),
@@ -236,10 +236,10 @@ CONTROLS = (
 
 EXAMPLES = {
     "ReplacementRandK": [{"k": 1}, {"k": 3}, {"k": 2, "added": True}],
-    "Lazy": [{"keep": Fraction(1, 3)}, {"keep": 0.75}],
+    "BernoulliLazy": [{"keep": Fraction(1, 3)}, {"keep": 0.75}],
     "Atomic": [{"budget": 1}, {"budget": Fraction(5, 2)}, {"budget": 4.0}],
     "ClippedTernGrad": [{}, {"clip": 4}],
-    "OneBit": [{}],
+    "TwoMeans": [{}],
     "ThreeLC": [{}, {"sparsity": Fraction(7, 4)}, {"sparsity": 1.5, "zero_run": False}],
     "UniformBuckets": [{"buckets": 2}, {"buckets": 4, "sigmas": 1}, {}],
     "QuantileBuckets": [{"buckets": 2}, {"buckets": 3}, {}],

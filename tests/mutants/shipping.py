@@ -9,15 +9,15 @@ from commbounds.compressors import TernGrad
 from commbounds.compressors.base import index_bits
 from commbounds.compressors.shipped import (
     Atomic,
+    BernoulliLazy,
     ClippedTernGrad,
-    Lazy,
     Maybe,
-    OneBit,
     QuantileBuckets,
     Quartic,
     ReplacementRandK,
     Tabled,
     ThreeLC,
+    TwoMeans,
     UniformBuckets,
 )
 from commbounds.compressors.shipped.buckets import bucket_means
@@ -83,7 +83,7 @@ class ReplacementOnePlace(ReplacementRandK):
 # --- lazy ----------------------------------------------------------------------------------------------------------
 
 
-class LazyUnscaled(Lazy):
+class LazyUnscaled(BernoulliLazy):
     """Sends the vector as it is."""
 
     def _sent(self, x, u):
@@ -91,7 +91,7 @@ class LazyUnscaled(Lazy):
         return replace(message, values=x.copy() if message.values.size else message.values)
 
 
-class LazyAtOrAbove(Lazy):
+class LazyAtOrAbove(BernoulliLazy):
     """Sends with probability one minus what was asked for."""
 
     def _sent(self, x, u):
@@ -100,7 +100,7 @@ class LazyAtOrAbove(Lazy):
         return super()._sent(x, 0.0 if u >= self.keep else 1 - 2.0**-53)
 
 
-class LazyRoot(Lazy):
+class LazyRoot(BernoulliLazy):
     """Divides by the root of the probability."""
 
     def _sent(self, x, u):
@@ -115,7 +115,7 @@ class _FreeFlag(Maybe):
         return super().bits - 1
 
 
-class LazyFreeFlag(Lazy):
+class LazyFreeFlag(BernoulliLazy):
     """Does not count the bit that says whether anything follows."""
 
     def _sent(self, x, u):
@@ -123,7 +123,7 @@ class LazyFreeFlag(Lazy):
         return _FreeFlag(message.shape, message.dtype, message.values)
 
 
-class LazyHalf(Lazy):
+class LazyHalf(BernoulliLazy):
     """Sends the first half of the entries whatever is drawn."""
 
     def _sent(self, x, u):
@@ -247,14 +247,14 @@ def _freely(message):
     return _FreeTable(message.shape, message.dtype, message.codes, message.table)
 
 
-class OneBitFreeMeans(OneBit):
+class OneBitFreeMeans(TwoMeans):
     """Does not count the means."""
 
     def compress(self, x, rng=None):
         return _freely(super().compress(x))
 
 
-class OneBitOneMagnitude(OneBit):
+class OneBitOneMagnitude(TwoMeans):
     """Both groups get the mean magnitude of all entries, with their sign."""
 
     def compress(self, x, rng=None):
@@ -265,7 +265,7 @@ class OneBitOneMagnitude(OneBit):
         return replace(message, table=np.array([-mean, mean]).astype(array.dtype))
 
 
-class OneBitMedians(OneBit):
+class OneBitMedians(TwoMeans):
     """Groups get their median."""
 
     def compress(self, x, rng=None):
@@ -276,7 +276,7 @@ class OneBitMedians(OneBit):
         return replace(message, table=np.array(values, array.dtype))
 
 
-class OneBitSwapped(OneBit):
+class OneBitSwapped(TwoMeans):
     """The means have changed places."""
 
     def compress(self, x, rng=None):
@@ -284,7 +284,7 @@ class OneBitSwapped(OneBit):
         return replace(message, table=message.table[::-1].copy())
 
 
-class OneBitZerosBelow(OneBit):
+class OneBitZerosBelow(TwoMeans):
     """Zeros go with the negative entries."""
 
     def compress(self, x, rng=None):

@@ -169,10 +169,10 @@ def with_runs(plain):
 
 COMPRESSED = {
     "ReplacementRandK": replacement,
-    "Lazy": lazy,
+    "BernoulliLazy": lazy,
     "Atomic": atomic,
     "ClippedTernGrad": clipped,
-    "OneBit": onebit,
+    "TwoMeans": onebit,
     "ThreeLC": threelc,
     "UniformBuckets": uniform_buckets,
     "QuantileBuckets": quantile_buckets,

@@ -17,9 +17,10 @@ COLUMN = Column(
         ),
         promise="Unbiased where it is said, a stated variance, a stated size; correlation that helps all the time.",
         holds=(
-            "The lazy compressor's variance and its product with Rand-K's (`shipped.lazy.variance`, "
-            "`shipped.lazy.composed`); Perm-K's exact error, zero for equal vectors (`shipped.permk_mean.error`, "
-            "`shipped.permk_mean.identical`); 3LC's contraction with its exact factor (`shipped.threelc.contraction`)."
+            "The lazy compressor's variance and its product with Rand-K's (`shipped.bernoullilazy.variance`, "
+            "`shipped.bernoullilazy.composed`); Perm-K's exact error, zero for equal vectors "
+            "(`shipped.permk_mean.error`, `shipped.permk_mean.identical`); 3LC's contraction with its exact factor "
+            "(`shipped.threelc.contraction`)."
         ),
         fails=(
             "BytePS' random-k is not unbiased (`shipped.replacementrandk.unbiased`); FL_PyTorch's TernGrad has a "

@@ -48,7 +48,7 @@ from commbounds.theory.shipped.terms import (
 )
 from commbounds.theory.sources import derived
 
-_onebit = CompressorClaims("shipped.onebit", "1-bit SGD's quantiser")
+_onebit = CompressorClaims("shipped.twomeans", "1-bit SGD's quantiser")
 _threelc = CompressorClaims("shipped.threelc", "3LC's quantiser")
 _uniform = CompressorClaims("shipped.uniformbuckets", "the means of uniform buckets")
 _quantile = CompressorClaims("shipped.quantilebuckets", "the means of quantile buckets")
@@ -84,9 +84,9 @@ def _sum_kept(subject: str, title: str, source: object) -> Claim:
 
 
 ONEBIT: tuple[Claim, ...] = (
-    _pythagoras("onebit", "1-bit SGD’s two means", GRACE.official_code(_MEANS, _PROJECTION, FOLLOWS)),
+    _pythagoras("twomeans", "1-bit SGD’s two means", GRACE.official_code(_MEANS, _PROJECTION, FOLLOWS)),
     Claim(
-        name="shipped.onebit.contraction",
+        name="shipped.twomeans.contraction",
         title="1-bit SGD's quantiser is contractive with alpha = 1/n",
         relation=Le(RELATIVE_ERROR, 1 - 1 / n),
         assumes=(NONZERO,),
@@ -98,7 +98,7 @@ ONEBIT: tuple[Claim, ...] = (
         extremal="one positive entry among zeros",
     ),
     Claim(
-        name="shipped.onebit.contraction_halves",
+        name="shipped.twomeans.contraction_halves",
         title="1-bit SGD's quantiser is contractive with alpha = one over the larger group",
         relation=Le(RELATIVE_ERROR, 1 - 1 / larger),
         assumes=(NONZERO,),
@@ -108,7 +108,7 @@ ONEBIT: tuple[Claim, ...] = (
         axis="larger",
     ),
     Claim(
-        name="shipped.onebit.contraction_two",
+        name="shipped.twomeans.contraction_two",
         title="Two values make 1-bit SGD's quantiser contractive with alpha = 2/n",
         relation=Le(RELATIVE_ERROR, 1 - 2 / n),
         assumes=(NONZERO, THREE_OR_MORE),
@@ -121,7 +121,7 @@ ONEBIT: tuple[Claim, ...] = (
         note="The groups are as large as the signs make them: alpha is one over the larger.",
     ),
     Claim(
-        name="shipped.onebit.below_scaledsign",
+        name="shipped.twomeans.below_scaledsign",
         title="1-bit SGD's quantiser errs no more than signs times the mean magnitude",
         relation=Le(RELATIVE_ERROR, 1 - norm1**2 / (n * norm2**2)),
         assumes=(NONZERO,),
@@ -130,7 +130,7 @@ ONEBIT: tuple[Claim, ...] = (
         extremal="the means of both groups equal in magnitude, such as all entries equal",
         note="One more number a message, and never worse than scaled signs with sign(0) = +1.",
     ),
-    _sum_kept("onebit", "1-bit SGD’s two means", GRACE.official_code(_MEANS, _KEEPS, FOLLOWS)),
+    _sum_kept("twomeans", "1-bit SGD’s two means", GRACE.official_code(_MEANS, _KEEPS, FOLLOWS)),
     _onebit.biased("x = (2, 1): the output is (3/2, 3/2)"),
     _onebit.wire(n + 2 * itembits, "one bit for every entry, and two means"),
     _onebit.sign_symmetry("The groups change places, and their means signs.", (NO_ZERO_ENTRIES,)),
@@ -171,9 +171,7 @@ THREELC: tuple[Claim, ...] = (
         title="3LC is contractive with alpha = 1/n, whatever the sparsity multiplier",
         relation=Le(RELATIVE_ERROR, 1 - 1 / n),
         assumes=(NONZERO, PRODUCTS_FIT),
-        source=derived(
-            "True for s = 1, as 4/(n + 3) >= 1/n. Refuted by s = 7/4 and (1, 7/8): (9 + 49)/(64 + 49) > 1/2."
-        ),
+        source=derived("True for s = 1, as 4/(n + 3) >= 1/n. Refuted by s = 7/4 and (1, 7/8), both 7/4 then: 85/113."),
         stands=Standing.REFUTED,
         extremal="a multiplier of 7/4, and x = (1, 7/8)",
         note="alpha falls with 2 - s; a multiplier near two sends almost the doubled vector.",

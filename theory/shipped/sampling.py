@@ -52,7 +52,7 @@ from commbounds.theory.shipped.terms import (
 from commbounds.theory.sources import FOLKLORE, WEN_2017, derived
 
 _replaced = CompressorClaims("shipped.replacementrandk", "Rand-K with replacement", randomised=True)
-_lazy = CompressorClaims("shipped.lazy", "the lazy compressor", randomised=True)
+_lazy = CompressorClaims("shipped.bernoullilazy", "the lazy compressor", randomised=True)
 _atomic = CompressorClaims("shipped.atomic", "entry-wise ATOMO", randomised=True)
 _clipped = CompressorClaims("shipped.clippedterngrad", "TernGrad with clipping", randomised=True)
 
@@ -169,7 +169,7 @@ REPLACED: tuple[Claim, ...] = (
 _w = 1 / keep - 1
 LAZY: tuple[Claim, ...] = (
     Claim(
-        name="shipped.lazy.unbiased",
+        name="shipped.bernoullilazy.unbiased",
         title="The lazy compressor is unbiased",
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
@@ -180,7 +180,7 @@ LAZY: tuple[Claim, ...] = (
         ),
     ),
     Claim(
-        name="shipped.lazy.variance",
+        name="shipped.bernoullilazy.variance",
         title="The lazy compressor has variance exactly 1/keep - 1",
         relation=Eq(RELATIVE_ERROR, _w),
         kind=Kind.EXPECTED,
@@ -191,7 +191,7 @@ LAZY: tuple[Claim, ...] = (
         axis="keep",
     ),
     Claim(
-        name="shipped.lazy.second_moment",
+        name="shipped.bernoullilazy.second_moment",
         title="The lazy compressor multiplies the expected squared norm by exactly 1/keep",
         relation=Eq(SECOND_MOMENT, 1 / keep),
         kind=Kind.EXPECTED,
@@ -202,7 +202,7 @@ LAZY: tuple[Claim, ...] = (
         axis="keep",
     ),
     Claim(
-        name="shipped.lazy.composed",
+        name="shipped.bernoullilazy.composed",
         title="Lazy after Rand-K: one plus the variance is the product of both",
         relation=Eq(RELATIVE_ERROR, (1 + _w) * (n / k) - 1),
         kind=Kind.EXPECTED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.compressors import ClippedTernGrad, OneBit, ScaledSign, ThreeLC
+from commbounds.compressors import ClippedTernGrad, ScaledSign, ThreeLC, TwoMeans
 from commbounds.theory import claims
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 from commbounds.verify.gradients import KINDS, trace
@@ -70,7 +70,7 @@ def _on_gradients() -> Panel:
     gradients = np.concatenate([trace().vectors[kind][0] for kind in KINDS])
     x = [float(i + 1) for i in range(len(gradients))]
     made = {
-        "one-bit, two means": OneBit(),
+        "one-bit, two means": TwoMeans(),
         "signs times the mean magnitude": ScaledSign(),
         "3LC, s = 1": ThreeLC(1),
         "3LC, s = 7/4": ThreeLC(1.75),

@@ -22,12 +22,12 @@ def _budgets(n: int) -> list[Any]:
 SETUPS: Mapping[str, Setups] = {
     "ReplacementRandK": lambda cls, n: [cls(k) for k in _draws(n)],
     "ReplacementRandK added": lambda cls, n: [cls(k, added=True) for k in _draws(n)],
-    "Lazy": lambda cls, n: [cls(keep) for keep in (Fraction(1, 2), Fraction(1, 3), Fraction(1))],
+    "BernoulliLazy": lambda cls, n: [cls(keep) for keep in (Fraction(1, 2), Fraction(1, 3), Fraction(1))],
     "Atomic": lambda cls, n: [cls(budget) for budget in _budgets(n)],
     "ClippedTernGrad": lambda cls, n: [
         cls(clip) for clip in (Fraction(5, 2), Fraction(1), Fraction(1, 2), Fraction(8))
     ],
-    "OneBit": lambda cls, n: [cls()],
+    "TwoMeans": lambda cls, n: [cls()],
     "ThreeLC": lambda cls, n: [cls(sparsity) for sparsity in (Fraction(1), Fraction(3, 2), Fraction(7, 4))],
     "ThreeLC plain": lambda cls, n: [cls(sparsity, zero_run=False) for sparsity in (Fraction(1), Fraction(7, 4))],
     "UniformBuckets": lambda cls, n: [cls(2, 6), cls(4, 1), cls(3, 2)],
@@ -38,7 +38,9 @@ SETUPS: Mapping[str, Setups] = {
 SWEEPS: Mapping[str, Sweep] = {
     "ReplacementRandK": densities(lambda cls, k: cls(k)),
     "ReplacementRandK added": densities(lambda cls, k: cls(k, added=True)),
-    "Lazy": values("keep", (Fraction(1, 5), Fraction(1, 4), Fraction(1, 3), Fraction(1, 2), Fraction(3, 4), 1)),
+    "BernoulliLazy": values(
+        "keep", (Fraction(1, 5), Fraction(1, 4), Fraction(1, 3), Fraction(1, 2), Fraction(3, 4), 1)
+    ),
     "Atomic": densities(lambda cls, k: cls(k)),
     "ClippedTernGrad": values("clip", (0.25, 0.5, 1.0, 2.0, 2.5, 4.0, 8.0, 16.0)),
     "ThreeLC": values("sparsity", (1.0, 1.25, 1.5, 1.75, 1.875, 1.9375)),

@@ -301,8 +301,8 @@ _ALPHA: dict[str, Any] = {"values": with_alpha}
 _COUNTED: dict[str, Any] = {**_WIRE, "values": _with_entries}
 _CAPTURED: dict[str, Any] = {"values": _with_captured}
 _MEAN_OF_EQUALS = IdempotenceDefect(rounding=2.0)
-_R, _L, _A, _C = "shipped.replacementrandk.", "shipped.lazy.", "shipped.atomic.", "shipped.clippedterngrad."
-_O, _T, _U, _Q = "shipped.onebit.", "shipped.threelc.", "shipped.uniformbuckets.", "shipped.quantilebuckets."
+_R, _L, _A, _C = "shipped.replacementrandk.", "shipped.bernoullilazy.", "shipped.atomic.", "shipped.clippedterngrad."
+_O, _T, _U, _Q = "shipped.twomeans.", "shipped.threelc.", "shipped.uniformbuckets.", "shipped.quantilebuckets."
 
 _COMPRESSORS = table(
     *(bind(_R + s, "ReplacementRandK") for s in ("unbiased", "bias", "error")),
@@ -313,21 +313,21 @@ _COMPRESSORS = table(
     bind(_R + "support", "ReplacementRandK", measure=Kept()),
     bind(_R + "wire", "ReplacementRandK", **_COUNTED),
     *(bind(_R + s, "ReplacementRandK") for s in ("sign_symmetry", "scale_equivariance", "idempotence")),
-    bind(_L + "unbiased", "Lazy"),
-    bind(_L + "variance", "Lazy", tested="equal", spread=_all_or_nothing),
-    bind(_L + "second_moment", "Lazy"),
+    bind(_L + "unbiased", "BernoulliLazy"),
+    bind(_L + "variance", "BernoulliLazy", tested="equal", spread=_all_or_nothing),
+    bind(_L + "second_moment", "BernoulliLazy"),
     bind(
         _L + "composed",
-        "Lazy",
+        "BernoulliLazy",
         setups=_composed,
         sweep=_composed_sweep,
         injectable=False,
         tested="equal",
         spread=_composed_spread,
     ),
-    bind(_L + "shrunk_contraction", "Lazy", measure=_gain(lambda c, n: 1 / Fraction(c.keep) - 1)),
-    bind(_L + "wire", "Lazy", **_COUNTED),
-    *(bind(_L + s, "Lazy") for s in ("sign_symmetry", "scale_equivariance", "idempotence")),
+    bind(_L + "shrunk_contraction", "BernoulliLazy", measure=_gain(lambda c, n: 1 / Fraction(c.keep) - 1)),
+    bind(_L + "wire", "BernoulliLazy", **_COUNTED),
+    *(bind(_L + s, "BernoulliLazy") for s in ("sign_symmetry", "scale_equivariance", "idempotence")),
     bind(_A + "unbiased", "Atomic", tested="entries"),
     *(bind(_A + s, "Atomic") for s in ("variance_balanced", "variance_any")),
     bind(_A + "variance", "Atomic", worst=_budget_fits),
@@ -347,15 +347,15 @@ _COMPRESSORS = table(
     bind(_C + "contraction", "ClippedTernGrad", **_ALPHA),
     *(bind(_C + s, "ClippedTernGrad") for s in ("sign_symmetry", "scale_equivariance", "idempotence")),
     bind(_C + "wire", "ClippedTernGrad", **_WIRE),
-    bind(_O + "error", "OneBit", **_CAPTURED),
-    bind(_O + "contraction", "OneBit", worst=_one_positive),
-    bind(_O + "contraction_halves", "OneBit", values=_with_larger, worst=_one_positive),
-    bind(_O + "contraction_two", "OneBit"),
-    bind(_O + "below_scaledsign", "OneBit", worst=_equal_means),
-    bind(_O + "sum", "OneBit", measure=SumShift()),
-    *(bind(_O + s, "OneBit") for s in ("unbiased", "sign_symmetry", "sign_symmetry_zeros", "scale_equivariance")),
-    bind(_O + "wire", "OneBit", **_WIRE),
-    bind(_O + "idempotence", "OneBit", measure=_MEAN_OF_EQUALS),
+    bind(_O + "error", "TwoMeans", **_CAPTURED),
+    bind(_O + "contraction", "TwoMeans", worst=_one_positive),
+    bind(_O + "contraction_halves", "TwoMeans", values=_with_larger, worst=_one_positive),
+    bind(_O + "contraction_two", "TwoMeans"),
+    bind(_O + "below_scaledsign", "TwoMeans", worst=_equal_means),
+    bind(_O + "sum", "TwoMeans", measure=SumShift()),
+    *(bind(_O + s, "TwoMeans") for s in ("unbiased", "sign_symmetry", "sign_symmetry_zeros", "scale_equivariance")),
+    bind(_O + "wire", "TwoMeans", **_WIRE),
+    bind(_O + "idempotence", "TwoMeans", measure=_MEAN_OF_EQUALS),
     bind(_T + "entry_error", "ThreeLC", measure=EntryError(), worst=_half_entry),
     bind(_T + "contraction", "ThreeLC", worst=_halves),
     bind(_T + "contraction_any", "ThreeLC", worst=_halves),

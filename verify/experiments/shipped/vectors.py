@@ -13,12 +13,12 @@ from commbounds.collectives.shipped import dgc_steps, permk_mean, shared_randk_m
 from commbounds.compressors.shipped import (
     COMPRESSORS,
     Atomic,
+    BernoulliLazy,
     ClippedTernGrad,
-    Lazy,
-    OneBit,
     QuantileBuckets,
     ReplacementRandK,
     ThreeLC,
+    TwoMeans,
     UniformBuckets,
 )
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
@@ -42,14 +42,14 @@ SETTINGS: tuple[Setting, ...] = (
     (ReplacementRandK(3), "float32", (*_BELOW, "one entry"), (*BAD, "largest")),
     (ReplacementRandK(4, added=True), "float32", ("ties", "ordinary"), ()),
     (ReplacementRandK(3), "float64", _SMALL, ("largest",)),
-    (Lazy(Fraction(1, 2)), "float32", (*_BELOW, "one entry"), (*BAD, "largest")),
-    (Lazy(0.75), "float64", _SMALL, ("largest",)),
+    (BernoulliLazy(Fraction(1, 2)), "float32", (*_BELOW, "one entry"), (*BAD, "largest")),
+    (BernoulliLazy(0.75), "float64", _SMALL, ("largest",)),
     (Atomic(2), "float32", (*_BELOW, "one entry"), BAD),
     (Atomic(2), "float64", ("ties", "powers"), ()),
     (ClippedTernGrad(), "float32", (*_BELOW, "one entry"), BAD),
     (ClippedTernGrad(1), "float64", WIDE, ()),
-    (OneBit(), "float32", (*_BELOW, "one entry"), BAD),
-    (OneBit(), "float64", WIDE, ()),
+    (TwoMeans(), "float32", (*_BELOW, "one entry"), BAD),
+    (TwoMeans(), "float64", WIDE, ()),
     (ThreeLC(), "float32", (*MOST, "one entry"), BAD),
     (ThreeLC(Fraction(7, 4)), "float32", _BELOW, ("largest",)),
     (ThreeLC(1.5, zero_run=False), "float64", _SMALL, ("largest",)),
@@ -64,7 +64,7 @@ SWITCHES: tuple[Switch, ...] = (
     (ClippedTernGrad(1), (7.0, -7.0, 1.0, -1.0), (Fraction(0), Fraction(0), Fraction(1, 5), Fraction(1, 5))),
 )
 
-LAWS = (OneBit(), ThreeLC(), UniformBuckets(4, 2), QuantileBuckets(3))
+LAWS = (TwoMeans(), ThreeLC(), UniformBuckets(4, 2), QuantileBuckets(3))
 """Those whose output has its law beside it."""
 
 
@@ -73,7 +73,7 @@ def _randomness(compressor: Any, name: str, x: Any, seed: int) -> dict[str, Any]
     if isinstance(compressor, ReplacementRandK):
         places = np.floor(uniforms(seed, compressor.k, "float64") * x.size).astype(np.int64)
         return {"picks": places}
-    if isinstance(compressor, Lazy):
+    if isinstance(compressor, BernoulliLazy):
         return {"u": 0.25}
     return drawn(compressor, name, x, seed)
 
@@ -96,7 +96,7 @@ def _lazy() -> Iterator[VectorCase]:
         (1 - 2.0**-53, "The largest u."),
     ):
         flags = (*flags_of(x), "uniforms on the edge")
-        parameters = parameters_of(Lazy(Fraction(1, 2)))
+        parameters = parameters_of(BernoulliLazy(Fraction(1, 2)))
         yield VectorCase(f"u={u.hex()}", why, {"x": x}, parameters, {"u": u}, flags, law=u == 0.5)
 
 
@@ -111,7 +111,7 @@ def _runs() -> Iterator[VectorCase]:
         yield VectorCase(f"{zeros} zeros", why, {"x": x}, parameters_of(ThreeLC()), {}, flags_of(x))
 
 
-MORE = {"ReplacementRandK": _replaced, "Lazy": _lazy, "ThreeLC": _runs}
+MORE = {"ReplacementRandK": _replaced, "BernoulliLazy": _lazy, "ThreeLC": _runs}
 """Cases of one compressor alone."""
 
 

@@ -25,7 +25,7 @@ from commbounds.compressors.shipped.message import Maybe
 
 
 @dataclass(frozen=True)
-class Lazy(Compressor):
+class BernoulliLazy(Compressor):
     """The vector over `keep` with that probability, zero otherwise (FL_PyTorch: the lazy or Bernoulli compressor).
 
     Parameters
@@ -41,21 +41,21 @@ class Lazy(Compressor):
     Examples
     --------
     >>> import numpy as np
-    >>> Lazy(0.5).compress_with(np.array([1.0, -2.0]), 0.25).values
+    >>> BernoulliLazy(0.5).compress_with(np.array([1.0, -2.0]), 0.25).values
     array([ 2., -4.])
     """
 
     keep: float | Fraction
     randomised = True
     claims = (
-        "shipped.lazy.unbiased",
-        "shipped.lazy.variance",
-        "shipped.lazy.second_moment",
-        "shipped.lazy.composed",
-        "shipped.lazy.shrunk_contraction",
-        "shipped.lazy.wire",
-        "shipped.lazy.sign_symmetry",
-        "shipped.lazy.scale_equivariance",
+        "shipped.bernoullilazy.unbiased",
+        "shipped.bernoullilazy.variance",
+        "shipped.bernoullilazy.second_moment",
+        "shipped.bernoullilazy.composed",
+        "shipped.bernoullilazy.shrunk_contraction",
+        "shipped.bernoullilazy.wire",
+        "shipped.bernoullilazy.sign_symmetry",
+        "shipped.bernoullilazy.scale_equivariance",
     )
 
     def __post_init__(self) -> None:

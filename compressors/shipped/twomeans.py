@@ -16,7 +16,7 @@ from commbounds.compressors.shipped.message import Tabled, looked_up
 
 
 @dataclass(frozen=True)
-class OneBit(Compressor):
+class TwoMeans(Compressor):
     """Negative entries become their mean, the others theirs (1-bit SGD, Seide et al. 2014; GRACE's one-bit).
 
     Notes
@@ -28,20 +28,20 @@ class OneBit(Compressor):
     Examples
     --------
     >>> import numpy as np
-    >>> OneBit()(np.array([1.0, -2.0, 3.0, -6.0]))
+    >>> TwoMeans()(np.array([1.0, -2.0, 3.0, -6.0]))
     array([ 2., -4.,  2., -4.])
     """
 
     claims = (
-        "shipped.onebit.error",
-        "shipped.onebit.contraction",
-        "shipped.onebit.contraction_halves",
-        "shipped.onebit.below_scaledsign",
-        "shipped.onebit.sum",
-        "shipped.onebit.wire",
-        "shipped.onebit.sign_symmetry",
-        "shipped.onebit.scale_equivariance",
-        "shipped.onebit.idempotence",
+        "shipped.twomeans.error",
+        "shipped.twomeans.contraction",
+        "shipped.twomeans.contraction_halves",
+        "shipped.twomeans.below_scaledsign",
+        "shipped.twomeans.sum",
+        "shipped.twomeans.wire",
+        "shipped.twomeans.sign_symmetry",
+        "shipped.twomeans.scale_equivariance",
+        "shipped.twomeans.idempotence",
     )
 
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Tabled:
