@@ -75,7 +75,6 @@ class RotatedDithering(Compressor):
     randomised = True
     claims = (
         "rotations.rotateddithering.unbiased",
-        "rotations.rotateddithering.variance_printed",
         "rotations.rotateddithering.variance",
         "rotations.rotateddithering.one_sparse",
         "rotations.rotateddithering.wire",

@@ -241,6 +241,9 @@ def test_natural_dithering_printed_factor_is_up_to_81_25_too_large(size, level):
 def test_shrunk_contraction_is_omega_over_one_plus_omega(name):
     for size, level in SIZES[::7]:
         values = {"n": size, "s": level, "k": 1, "b": Fraction(5, 2), "keep": Fraction(1, 3), "budget": 1}
+        conditions = [h for h in BOOK[name].assumes if isinstance(h.condition, sp.Basic)]
+        if not all(h.admits(**values) for h in conditions):
+            continue  # one entry, where the bound is 0/0, and a hypothesis says so
         omega = sp.sympify(BOOK[name.replace("shrunk_contraction", "variance")].bound(**values))
         assert is_zero(sp.sympify(BOOK[name].bound(**values)) - omega / (1 + omega))
 

@@ -25,7 +25,6 @@ from commbounds.theory.rotations.terms import (
     PROJECTION_DEFECT,
     ROTATION_FITS,
     SEVERAL_ENTRIES,
-    SURESH_2017,
     SZAREK_1976,
     TWO_SPARSE,
     UNBIASED_SCALE,
@@ -361,21 +360,6 @@ _ODD_LEVELS = "C(-x) with the signs -D rounds the same rotated vector, and its e
 ROTATED_DITHERING: tuple[Claim, ...] = (
     _dithering.unbiased("Every level has its entry as its mean, given D, and the rest is linear.", (ROTATION_FITS,)),
     Claim(
-        name="rotations.rotateddithering.variance_printed",
-        title="Stochastic rotated quantisation errs by (2 ln d + 2)/s^2 at most in expectation",
-        relation=Le(RELATIVE_ERROR, (2 * sp.log(d) + 2) / s**2),
-        kind=Kind.EXPECTED,
-        assumes=(NONZERO, ROTATION_FITS),
-        source=SURESH_2017.recalled(
-            "the theorem on rotated quantisation with k = s + 1 levels, for one client",
-            "Given D the error is at most (high - low)^2/(4 s^2), high and low those of y = H D x, and (high - "
-            "low)^2/4 <= (high^2 + low^2)/2, high and low being zero where their sign is another. P[high^2 >= t "
-            "||x||^2] <= d exp(-t/2) by Hoeffding's inequality: E high^2 <= (2 ln d + 2) ||x||^2, and so for low.",
-        ),
-        unpinned=(("*", "loose by nature: rotations.rotateddithering.variance is what short vectors attain"),),
-        note="Enumerated for short vectors, where it is far from attained: see the claim below.",
-    ),
-    Claim(
         name="rotations.rotateddithering.variance",
         title="The error is (d/2 - 1)/s^2 at most, surely given the rotation",
         relation=Le(RELATIVE_ERROR, _OMEGA),
@@ -395,7 +379,8 @@ ROTATED_DITHERING: tuple[Claim, ...] = (
                 "still true of all vectors of up to five entries: none errs by more than 1/s^2",
             ),
         ),
-        note="Smaller than the logarithmic bound up to d = 16. Nothing errs for d = 2: both entries are levels.",
+        note="Up to d = 16 smaller than (2 ln d + 2)/s^2, to which Suresh et al. (2017, recalled) come for k = s + 1 "
+        "levels, and which is not attained. Nothing errs for d = 2: both entries are levels.",
     ),
     Claim(
         name="rotations.rotateddithering.one_sparse",

@@ -129,7 +129,6 @@ def _dithering() -> list[CompressorStudy]:
     p, name = "rotations.rotateddithering.", "RotatedDithering"
     return [
         bind(p + "unbiased", name, **_LEAST),
-        bind(p + "variance_printed", name, tested="bound", **_LEAST),
         bind(p + "variance", name, tested="bound", **_LEAST),
         bind(p + "one_sparse", name, **_LEAST),
         # of 16 codes a ninth more takes another bit
