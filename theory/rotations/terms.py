@@ -34,10 +34,6 @@ TURBOQUANT_2025 = Work(
     "A. Zandieh, M. Daliri, M. Hadian, V. Mirrokni, 2025, TurboQuant: online vector quantization with near-optimal "
     "distortion rate, arXiv:2504.19874"
 )
-SURESH_2017 = Work(
-    "A. T. Suresh, F. X. Yu, S. Kumar, H. B. McMahan, 2017, Distributed mean estimation with limited communication, "
-    "arXiv:1611.00429"
-)
 SZAREK_1976 = Work("S. J. Szarek, 1976, On the best constants in the Khinchin inequality")
 QUICFL_CODE = Work(
     "R. Ben-Basat et al., code of QUIC-FL, "
