@@ -33,6 +33,7 @@ def test_what_every_compressor_takes():
     assert {name for name, kind in kinds.items() if kind} == {n for n, cls in COMPRESSORS.items() if cls.randomised}
     assert (kinds["RandK"], kinds["AdaptiveSparsification"], kinds["PowerSGD"]) == ("draws", "u", "sketch")
     assert {kind for name, kind in kinds.items() if name.endswith(("Dithering", "Power", "GD", "Grad"))} <= {
+        "dither",
         "uniforms",
         "sketch",
         "",

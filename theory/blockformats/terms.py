@@ -123,7 +123,7 @@ TOTAL_BIAS = Quantity(
 )
 HOMOMORPHIC_DEFECT = Quantity(
     "homomorphic_defect",
-    r"\#\Big\{i:\hat y_i\neq\sum_p \hat x_{p,i}\Big\}",
+    r"\#\left\{i:\hat y_i\neq\sum_p \hat x_{p,i}\right\}",
     "entries of the sum that are not the sum of what the ranks' codes stand for",
 )
 CODE_ERROR = Quantity(

@@ -107,7 +107,7 @@ TAIL_CHANCE = Quantity(
 )
 PROJECTION_DEFECT = Quantity(
     "projection_defect",
-    r"\max_D\Bigl\lvert\frac{\langle C(x),x\rangle}{\lVert x\rVert^2}-1\Bigr\rvert",
+    r"\max_D\left\lvert\frac{\langle C(x),x\rangle}{\lVert x\rVert^2}-1\right\rvert",
     "largest difference from one, over all outcomes, of the inner product of the output with x over the squared norm",
 )
 LARGEST_ERROR = Quantity(
@@ -141,12 +141,12 @@ MEAN_BYTES = Quantity("mean_bytes", r"\mathrm{bytes}", "bytes that the busiest r
 SUM_BYTES = Quantity("rotated_sum_bytes", r"\mathrm{bytes}", "bytes that the busiest rank sends for the sum")
 EXACT_SUM_DEFECT = Quantity(
     "exact_sum_defect",
-    r"\bigl\lVert\widehat{\textstyle\sum_p x_p}-\sum_p\hat x_p\bigr\rVert_\infty",
+    r"\left\lVert\widehat{\textstyle\sum_p x_p}-\sum_p\hat x_p\right\rVert_\infty",
     "largest difference between an entry of the sum and the sum of what is read of every rank alone, by the same step",
 )
 SUM_ERROR = Quantity(
     "rotated_sum_error",
-    r"\mathbb{E}\,\bigl\lVert\widehat{\textstyle\sum_p x_p}-\sum_p x_p\bigr\rVert^2",
+    r"\mathbb{E}\,\left\lVert\widehat{\textstyle\sum_p x_p}-\sum_p x_p\right\rVert^2",
     "squared error of the sum, in the squared unit of the vectors",
 )
 

@@ -91,7 +91,7 @@ MEAN_BIAS = Quantity(
 TOTAL_WORDS = Quantity("total_words", r"\sum_p\mathrm{sent}_p", "words sent by all ranks together")
 UNSENT_MASS = Quantity(
     "unsent_mass",
-    r"\bigl\lVert P\sum_t\hat g_t+\sum_p v_p-\sum_p\sum_t u_{p,t}\bigr\rVert_\infty",
+    r"\left\lVert P\sum_t\hat g_t+\sum_p v_p-\sum_p\sum_t u_{p,t}\right\rVert_\infty",
     "largest difference between what was sent or is kept, and all momenta that came up without masking",
 )
 FROM_MOMENTUM = Quantity(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from commbounds.compressors.base import Exact
 from commbounds.compressors.rotations import DRIVE, lloyd_max
 from commbounds.theory import claims
-from commbounds.verify.compressor_run import CompressorRun, exact_array
+from commbounds.verify.compressor_run import CompressorRun
 from commbounds.verify.defects import SignDefect
 from commbounds.verify.experiment import bound_at
 from commbounds.verify.kernel_law import Outcomes, kernel_law
@@ -118,37 +118,6 @@ class ReadSignDefect(SignDefect):
 
     def read(self, run: CompressorRun) -> Reading | None:
         return None if run.kernel() is None else super().read(run)
-
-
-class RotatedBits(Measure):
-    """Length of the encoded message; -1 where it counts itself as another size, or a receiver reads something else."""
-
-    def exact(self, run: CompressorRun) -> Exact:
-        return self._bits(run.c, exact_array(run.x, np.float32))
-
-    def read(self, run: CompressorRun) -> Reading | None:
-        return Reading(float(self._bits(run.c, run.x)))
-
-    @staticmethod
-    def _bits(c: Any, x: Array) -> int:
-        message = c.compress(x, np.random.default_rng(0))
-        width = 0
-        while 2**width < message.count:
-            width += 1
-        codes = message.codes.astype(np.int64)
-        sent = np.concatenate(
-            [
-                ((codes[:, None] >> np.arange(width)) & 1).astype(np.uint8).ravel(),
-                np.unpackbits(np.frombuffer(message.numbers.tobytes(), np.uint8)),
-            ]
-        )
-        # what the receiver knows: how many codes there are, of which width, and the seed
-        split = codes.size * width
-        received = (sent[:split].reshape(codes.size, width).astype(np.int64) << np.arange(width)).sum(axis=1)
-        numbers = np.packbits(sent[split:]).view(message.dtype)
-        again = replace(message, codes=received.astype(np.int16), numbers=numbers)
-        same = c.decompress(again).tobytes() == c.decompress(message).tobytes()
-        return int(sent.size) if same and sent.size == message.bits else -1
 
 
 def shrinking(variance: str) -> Distortion:

@@ -19,7 +19,6 @@ from commbounds.verify.experiments.rotations.measures import (
     EntryVariance,
     OverOutcomes,
     ReadSignDefect,
-    RotatedBits,
     projection_gap,
     relative_error,
     shrinking,
@@ -32,6 +31,7 @@ from commbounds.verify.experiments.rotations.measures import (
 )
 from commbounds.verify.experiments.rotations.together import TOGETHER
 from commbounds.verify.experiments.rotations.transforms import QUANTISER, TRANSFORM
+from commbounds.verify.measures import MessageBits
 
 Array = NDArray[Any]
 
@@ -81,7 +81,7 @@ def _one_more(_c: Any, n: int) -> Array | None:
 _ERROR, _PROJECTION = OverOutcomes(relative_error), OverOutcomes(projection_gap)
 # the scale is a quotient of two sums of up to d terms, rounded to the dtype; a factor 3 rounds other bits
 _SIGN, _SCALE = ReadSignDefect(rounding=4.0), ScaleDefect(rounding=4.0)
-_BITS: dict[str, Any] = {"measure": RotatedBits(), "enumerable": False, "injectable": False}
+_BITS: dict[str, Any] = {"measure": MessageBits(), "enumerable": False, "injectable": False}
 
 
 def _drive() -> list[CompressorStudy]:
