@@ -140,7 +140,7 @@ class UniformBuckets(_Buckets):
     --------
     >>> import numpy as np
     >>> UniformBuckets(4)(np.array([0.0, 0.5, 4.0, 5.0]))
-    array([0.25, 0.25, 4.5 , 4.5 ])
+    array([0.25, 0.25, 4.  , 5.  ])
     """
 
     buckets: int = 256

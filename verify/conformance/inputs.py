@@ -145,30 +145,29 @@ def corpus(
     budget : CheckBudget
         Their sizes.
     wanted : callable (label, shape, kind) -> bool
-        Asked before a case is made; `kind` is that of the run or stack ("zero first, 64 steps"), empty for single
-        inputs and where everything is zero.
+        Asked of a case unlike all before it; `kind` is that of the run or stack ("zero first, 64 steps"), empty for
+        single inputs and where everything is zero.
     """
     dtype = subject.numpy_dtype
     seen = set[tuple[tuple[int, ...], bytes]]()
     hostile = ((label, values, False) for label, values in _arrays(subject, budget))
     for number, (label, values, always) in enumerate(chain(hostile, _of_rounding(subject))):
-        for suffix, shape, stack in _stacked(subject, budget, values, number):
-            kind = suffix.lstrip(", ") if values.any() else ""
-            if not always and not wanted(label + suffix, shape, kind):
-                continue
-            x = _cast(stack(), dtype)
+        for suffix, stack in _stacked(subject, budget, values, number):
+            x = _cast(stack, dtype)
             if x is None or not subject.takes(x):
                 continue
-            if subject.leading:  # of one entry most kinds are the same
+            if subject.leading:  # of one entry, or of equal ones, most kinds are the same
                 key = x.shape, hashlib.sha256(x.tobytes()).digest()
                 if key in seen:
                     continue
                 seen.add(key)
-            yield CheckCase(x, number % 7, label + suffix, kind)
+            kind = suffix.lstrip(", ") if values.any() else ""
+            if always or wanted(label + suffix, x.shape, kind):
+                yield CheckCase(x, number % 7, label + suffix, kind)
 
 
-_Stacks = Iterator[tuple[str, tuple[int, ...], Callable[[], Array]]]
-"""The end of a label, a shape, and what makes the array of that shape."""
+_Stacks = Iterator[tuple[str, Array]]
+"""The end of a label, and the array."""
 
 
 def _stacked(subject: Subject, budget: CheckBudget, values: Array, number: int) -> _Stacks:
@@ -177,7 +176,7 @@ def _stacked(subject: Subject, budget: CheckBudget, values: Array, number: int) 
     elif isinstance(subject, AllReduce):
         yield from _brought(subject, values, number)
     else:
-        yield "", values.shape, lambda: values
+        yield "", values
 
 
 def _runs(budget: CheckBudget, values: Array, number: int) -> _Stacks:
@@ -187,19 +186,18 @@ def _runs(budget: CheckBudget, values: Array, number: int) -> _Stacks:
     """
     steps = budget.steps[number % len(budget.steps)]
     steps = min(steps, max(budget.steps[0], 2**18 // values.size))
-    shape = (steps, *values.shape)
     along = np.arange(steps).reshape(-1, *[1] * values.ndim)
-    yield f", constant for {steps} steps", shape, lambda: np.repeat(values[None], steps, axis=0)
-    yield f", sign changing for {steps} steps", shape, lambda: values * (-1.0) ** along
+    yield f", constant for {steps} steps", np.repeat(values[None], steps, axis=0)
+    yield f", sign changing for {steps} steps", values * (-1.0) ** along
     if values.size > 400:
         return
-    others: tuple[tuple[str, Callable[[], Array]], ...] = (
-        ("zero first,", lambda: values * (along >= max(1, steps // 3))),
-        ("wave with a zero,", lambda: values * np.cos(along) * (along != steps // 2)),
-        ("turning for", lambda: np.stack([np.roll(values, t) * (-1.0) ** t for t in range(steps)])),
+    others = (
+        ("zero first,", values * (along >= max(1, steps // 3))),
+        ("wave with a zero,", values * np.cos(along) * (along != steps // 2)),
+        ("turning for", np.stack([np.roll(values, t) * (-1.0) ** t for t in range(steps)])),
     )
     for kind, run in others if number % 3 == 0 else others[number % 3 - 1 :: 2]:
-        yield f", {kind} {steps} steps", shape, run
+        yield f", {kind} {steps} steps", run
 
 
 def _brought(subject: AllReduce, values: Array, number: int) -> _Stacks:
@@ -209,27 +207,22 @@ def _brought(subject: AllReduce, values: Array, number: int) -> _Stacks:
         if (place not in turn and values.size > 1) or (values.size > 400 and P > 3):
             continue
         for suffix, stack in _of_ranks(values, P, number, place, _largest(subject.numpy_dtype)):
-            yield f", P={P}, {suffix}", (P, *values.shape), stack
+            yield f", P={P}, {suffix}", stack
 
 
-def _of_ranks(
-    values: Array, P: int, number: int, place: int, largest: float
-) -> Iterator[tuple[str, Callable[[], Array]]]:
+def _of_ranks(values: Array, P: int, number: int, place: int, largest: float) -> _Stacks:
     rows = np.arange(P).reshape(-1, *[1] * values.ndim)
-
-    def turned() -> Array:
-        return np.stack([np.roll(values, r) for r in range(P)])
-
-    yield "turned", lambda: turned() * (1.0 + 0.5 * rows)
-    others: tuple[tuple[str, Callable[[], Array]], ...] = (
-        ("equal rows", lambda: np.repeat(values[None], P, axis=0)),
-        ("opposite rows", lambda: turned() * (-1.0) ** rows),
-        ("in the last row alone", lambda: np.where(rows == P - 1, values[None], 0.0)),
+    turned = np.stack([np.roll(values, r) for r in range(P)])
+    yield "turned", turned * (1.0 + 0.5 * rows)
+    others = (
+        ("equal rows", np.repeat(values[None], P, axis=0)),
+        ("opposite rows", turned * (-1.0) ** rows),
+        ("in the last row alone", np.where(rows == P - 1, values[None], 0.0)),
     )
     yield others[(number + place) % 3]
     top = float(np.abs(values).max())
     if number % 5 == 0 and top > 0.0:  # whatever is formed beside the sum itself may be beyond the dtype
-        yield "the sum near the largest number", lambda: turned() * (largest / top / 1.25 / P)
+        yield "the sum near the largest number", turned * (largest / top / 1.25 / P)
 
 
 # --- generated ---------------------------------------------------------------------------------------------------
