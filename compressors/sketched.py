@@ -1,4 +1,4 @@
-"""Sketches: tables of counters that hashed entries are added to, or whose least levels are kept, and their estimates."""
+"""Sketches: tables that hashed entries are added to, or that keep least levels, and what is read from them."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ COLUMN = Column(
     "back from it. What the authors’ code does was read, of two papers the abstracts.",
     synopsis=Synopsis(
         found=(
-            "Error feedback that subtracts what was sent multiplies a counter by one less than the number of recovered "
-            "entries in it: with three it doubles. That is why the authors’ code, where it diverged, sets cells to zero."
+            "Error feedback that subtracts what was sent multiplies the counter of h recovered entries by 1 - h: with "
+            "three it doubles. The authors’ code found that subtracting diverges, and sets cells to zero."
         ),
         promise="One all-reduce of a small table, whatever the ranks and the entries, and the largest entries from it.",
         holds=(

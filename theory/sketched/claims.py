@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing, for_one_reason
 from commbounds.theory.quantities import BIAS, P, k, n, norm2
 from commbounds.theory.sketched import terms as t
 from commbounds.theory.sources import derived
@@ -77,7 +77,7 @@ HASHES: tuple[Claim, ...] = (
         corrected_by="sketched.hashes.sign_pair",
         extremal="p = 3",
         axis="hash_prime",
-        note="With p = 2^61 - 1 it is 2^-122. That code's 64-bit products wrap besides, which nobody proved anything of.",
+        note="With p = 2^61 - 1 it is 2^-122. That code's 64-bit products wrap besides: of that nothing is claimed.",
     ),
 )
 
@@ -141,7 +141,7 @@ ESTIMATES: tuple[Claim, ...] = (
         assumes=(*_hashed, t.ONE_ROW, t.NOT_ZERO),
         source=derived("The sum of the errors of the entries."),
         axis="n",
-        note="As a compressor it has the variance of a random sparsifier that keeps as many entries as it has counters.",
+        note="Rand-K with as many entries as counters has n/c - 1: a sketch is worse by (c - 1)/c of the squared norm.",
     ),
     Claim(
         name="sketched.median.unbiased",
@@ -149,7 +149,9 @@ ESTIMATES: tuple[Claim, ...] = (
         relation=Eq(t.ENTRY_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(*_hashed, t.FAIR_MIDDLE),
-        source=derived("Errors of rows are symmetric and independent: with all signs but one turned, the median turns."),
+        source=derived(
+            "Errors of rows are symmetric and independent: with all signs but one turned, the median turns."
+        ),
         axis="sketch_rows",
     ),
     Claim(
@@ -173,7 +175,7 @@ ESTIMATES: tuple[Claim, ...] = (
     Claim(
         name="sketched.median.parity",
         title="Signs whose product is one bias the median of three rows of n ones by 3/8 (n = 4), 15/128 (n = 6)",
-        relation=Eq(t.ENTRY_BIAS, sp.Piecewise((sp.Rational(3, 8), n <= 4), (sp.Rational(15, 128), True))),
+        relation=Eq(t.ENTRY_BIAS, sp.Piecewise((sp.Rational(3, 8), Eq(n, 4)), (sp.Rational(15, 128), True))),
         kind=Kind.EXPECTED,
         assumes=(t.PARITY, t.ONE_CELL, t.ONES),
         source=derived(
@@ -223,7 +225,7 @@ ESTIMATES: tuple[Claim, ...] = (
         title="The median of r rows is off with probability 2 P(Bin(r, q/2) >= (r + 1)/2), exactly",
         relation=Eq(
             t.OFF_CHANCE,
-            sp.Piecewise((t.row_off, t.rows <= 1), (t.median_tail(3), t.rows <= 3), (t.median_tail(5), True)),
+            sp.Piecewise((t.row_off, Eq(t.rows, 1)), (t.median_tail(3), Eq(t.rows, 3)), (t.median_tail(5), True)),
         ),
         kind=Kind.LAW,
         assumes=(*_hashed, t.UP_TO_FIVE_ROWS, t.NOT_ZERO),
@@ -245,7 +247,9 @@ ESTIMATES: tuple[Claim, ...] = (
         ),
         axis="sketch_rows",
         note="Far from the exact law: a single row is off with probability 1/4 where this says 0.88.",
-        unpinned=(("*", "loose by nature: the exact law is sketched.median.tail"),),
+        unpinned=for_one_reason(
+            "loose by nature: the exact law is sketched.median.tail", "0.9 times the bound", "sketch_rows + 1 for *"
+        ),
     ),
 )
 
@@ -369,7 +373,7 @@ LEVELS: tuple[Claim, ...] = (
         tightness=1,
         extremal="the entry is alone in one of its cells",
         axis="sketched_level",
-        note="So that magnitudes shrink, and signs, which are kept elsewhere, never change: biased, and never past zero.",
+        note="So magnitudes shrink, and signs, which are kept elsewhere, never change: biased, and never past zero.",
     ),
     Claim(
         name="sketched.minmax.exact",

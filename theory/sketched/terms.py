@@ -13,8 +13,8 @@ from commbounds.theory.symbols import Symbol
 
 CHARIKAR_2002 = Work("M. Charikar, K. Chen, M. Farach-Colton, 2002, Finding frequent items in data streams")
 IVKIN_2019 = Work(
-    "N. Ivkin, D. Rothchild, E. Ullah, V. Braverman, I. Stoica, R. Arora, 2019, Communication-efficient distributed SGD "
-    "with sketching, arXiv:1903.04488v3"
+    "N. Ivkin, D. Rothchild, E. Ullah, V. Braverman, I. Stoica, R. Arora, 2019, Communication-efficient distributed "
+    "SGD with sketching, arXiv:1903.04488v3"
 )
 ROTHCHILD_2020 = Work(
     "D. Rothchild, A. Panda, E. Ullah, N. Ivkin, I. Stoica, V. Braverman, J. Gonzalez, R. Arora, 2020, FetchSGD: "
@@ -166,7 +166,5 @@ def median_tail(count: int) -> sp.Expr:
     """Probability that the median of an odd number of symmetric rows is off, where one is with probability q."""
     half = row_off / 2
     return 2 * sp.Add(
-        *(
-            sp.binomial(count, j) * half**j * (1 - half) ** (count - j) for j in range((count + 1) // 2, count + 1)
-        )
+        *(sp.binomial(count, j) * half**j * (1 - half) ** (count - j) for j in range((count + 1) // 2, count + 1))
     )

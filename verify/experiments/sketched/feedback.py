@@ -17,11 +17,14 @@ from commbounds.verify.study import Case, Outcome, Study, over
 Array = NDArray[Any]
 
 
-def _steps(P: int, n: int, rows: int, cells: int, k: int, forget: str, steps: int = 3, rho: int = 0, seed: int = 1) -> Case:
+def _steps(
+    P: int, n: int, rows: int, cells: int, k: int, forget: str, steps: int = 3, rho: int = 0, seed: int = 1
+) -> Case:
     """Integer gradients of some steps."""
     rng = np.random.default_rng([P, n, seed])
     given = {
-        "P": P, "n": n, "sketch_rows": rows, "sketch_cells": cells, "k": k, "forget": forget, "rho": rho, "hash_seed": seed,
+        "P": P, "n": n, "sketch_rows": rows, "sketch_cells": cells, "k": k, "forget": forget, "rho": rho,
+        "hash_seed": seed,
     }  # fmt: skip
     return Case(given, rng.integers(-4, 5, (steps, P, n)).astype(float))
 
@@ -86,9 +89,7 @@ def _grown(step: Any, case: Case) -> Outcome:
 
 
 def _runs(_level: int) -> Iterator[Case]:
-    for P, n, rows, cells, forget in itertools.product(
-        (1, 2, 4), (1, 4, 7), (1, 3), (1, 2, 5), ("zero", "subtract")
-    ):
+    for P, n, rows, cells, forget in itertools.product((1, 2, 4), (1, 4, 7), (1, 3), (1, 2, 5), ("zero", "subtract")):
         for k in sorted({1, max(1, n // 2), n}):
             yield _steps(P, n, rows, cells, k, forget)
     yield _steps(2, 4, 3, 2, 1, "subtract", rho=1)

@@ -66,12 +66,13 @@ def _small_primes(_level: int) -> Iterator[Case]:
 
 
 def _of_hashes(name: str, trial: Any, axis: str) -> Study:
-    grid, cases = (_primes, [_prime(7, c) for c in range(1, 8)])
+    grid: Any = _primes
+    cases = [_prime(7, c) for c in range(1, 8)]
     if axis == "hash_prime":
         grid, cases = _small_primes, [_prime(p) for p in (3, 5, 7)]
     return Study(
-        f"sketched.hashes.{name}", "polynomial_hashes", trial, grid=grid, curves=[over(axis, "all coefficients", cases)],
-        enumerated="primes up to 7, all coefficients",
+        f"sketched.hashes.{name}", "polynomial_hashes", trial, grid=grid, enumerated="primes up to 7, all coefficients",
+        curves=[over(axis, "all coefficients", cases)],
     )  # fmt: skip
 
 
@@ -102,7 +103,8 @@ def _symbols(case: Case) -> dict[str, Any]:
     s, x = case.settings, [int(v) for v in case.array]
     known = {
         "n": s["n"], "k": s["k"], "sketch_rows": s["sketch_rows"], "sketch_cells": s["sketch_cells"],
-        "norm2": sp.sqrt(sum(v * v for v in x)), "sketched_entry": abs(x[0]), "sketch_tolerance": Fraction(s["tolerance"]),
+        "norm2": sp.sqrt(sum(v * v for v in x)), "sketched_entry": abs(x[0]),
+        "sketch_tolerance": Fraction(s["tolerance"]),
     }  # fmt: skip
     return {**known, **({"other_entry": abs(x[1])} if len(x) > 1 else {})}
 
@@ -114,7 +116,7 @@ def _exact(value: Any) -> Fraction:
 
 def _whole(case: Case) -> tuple[Any, ...]:
     s = case.settings
-    return side_by_side(s["n"], s["sketch_rows"], s["sketch_cells"], s["hashing"], s["sketch_rows"] == 1)
+    return side_by_side(s["n"], s["sketch_rows"], s["sketch_cells"], s["hashing"], s["sketch_rows"] == 1 and s["n"] < 5)
 
 
 def _estimates(estimate: Any, case: Case) -> Array:
@@ -194,7 +196,8 @@ def _tails(_level: int) -> Iterator[Case]:
         yield _case((0, 1), 1, 4, tolerance=tolerance)
         yield _case((1, 1, 1), 1, 4, tolerance=tolerance)
         yield _case((0, 1), 3, 4, tolerance=tolerance)
-    yield _case((0, 1, 1, 1, 1), 1, 4, tolerance="1")
+    yield _case((0, 1, 1, 1, 1), 1, 4, tolerance="1/2")
+    yield _case((0, 1, 1), 1, 1, tolerance="7/5")
 
 
 def _one_other(_budget: Any) -> Iterator[Case]:
