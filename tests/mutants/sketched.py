@@ -230,7 +230,7 @@ def step_forgets_the_error(stack, momentum, error, buckets, signs, k, rho=0.9, f
 
 EXACT, SEARCH = Method.EXACT, Method.SEARCH
 _H, _T, _R, _M = "sketched.hashes.", "sketched.table.", "sketched.row.", "sketched.median."
-_K, _F, _L, _W = "sketched.topk.", "sketched.fetchsgd.", "sketched.minmax.", "sketched.words."
+_K, _F, _L, _W = "sketched.recovery.", "sketched.fetchsgd.", "sketched.minmax.", "sketched.words."
 MUTANTS = (
     Mutant(hashes_without_offset, "polynomial_hashes", _H + "collision", EXACT),
     Mutant(hashes_without_prime, "polynomial_hashes", _H + "collision", EXACT),
@@ -246,8 +246,8 @@ MUTANTS = (
     Mutant(estimates_averaged, "sketch_estimates", _M + "parity", EXACT),
     Mutant(estimates_upper, "sketch_estimates", _M + "unbiased", EXACT),
     Mutant(unsketch_one_more, "unsketch", _K + "one_cell", EXACT),
-    Mutant(unsketch_smallest, "unsketch", _K + "recovered", SEARCH),
-    Mutant(unsketch_positive, "unsketch", _K + "recovered", SEARCH),
+    Mutant(unsketch_smallest, "unsketch", _K + "largest", SEARCH),
+    Mutant(unsketch_positive, "unsketch", _K + "largest", SEARCH),
     Mutant(unsketch_doubled, "unsketch", _K + "one_cell", EXACT),
     Mutant(levels_of_the_largest, "min_max_sketch", _L + "under", EXACT),
     Mutant(levels_least_of_rows, "min_max_sketch", _L + "exact", EXACT),

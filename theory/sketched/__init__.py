@@ -22,9 +22,9 @@ COLUMN = Column(
         fails=(
             "That four-wise independent signs make the median unbiased (`sketched.median.fourwise`), that zeroed cells "
             "lose nothing (`sketched.fetchsgd.zeroing`), and that the recovered entries are a contraction "
-            "(`sketched.topk.contraction`)."
+            "(`sketched.recovery.contraction`)."
         ),
-        tight="With one counter k recovered entries may cost k + 1 times the norm (`sketched.topk.one_cell`).",
+        tight="With one counter k recovered entries may cost k + 1 times the norm (`sketched.recovery.one_cell`).",
         lesson="Ask for the exact entries in a second round: then the error is never above the norm.",
         picture="sketched.rows",
     ),

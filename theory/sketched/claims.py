@@ -128,7 +128,9 @@ ESTIMATES: tuple[Claim, ...] = (
         relation=Le(t.ENTRY_ERROR, norm2**2 / t.cells),
         kind=Kind.EXPECTED,
         assumes=(*_hashed, t.ONE_ROW),
-        source=t.LARSEN_2021.read("abstract: variance bounded by the squared norm over s, for one row"),
+        source=t.LARSEN_2021.read(
+            "abstract: variance bounded by the squared norm over s, for one row", "Leave out the entry's own square."
+        ),
         tightness=1,
         extremal="the entry is zero",
         axis="sketch_cells",
@@ -199,6 +201,7 @@ ESTIMATES: tuple[Claim, ...] = (
         corrected_by="sketched.median.unbiased",
         extremal="two entries in two rows of one counter",
         axis="sketch_rows",
+        note="Too small, whatever the sign: an odd number of rows does not care, nor does the mean of the middle two.",
     ),
     Claim(
         name="sketched.median.lower_bias",
@@ -255,7 +258,7 @@ ESTIMATES: tuple[Claim, ...] = (
 
 RECOVERY: tuple[Claim, ...] = (
     Claim(
-        name="sketched.topk.recovered",
+        name="sketched.recovery.largest",
         title="The k largest entries are recovered where they are further apart than twice the largest error",
         relation=Eq(t.MISSED, 0),
         assumes=(t.GAP,),
@@ -263,7 +266,7 @@ RECOVERY: tuple[Claim, ...] = (
         axis="k",
     ),
     Claim(
-        name="sketched.topk.contraction",
+        name="sketched.recovery.contraction",
         title="The k largest estimates are a contraction by 1 - k/n in expectation",
         relation=Le(t.TOP_ERROR, 1 - k / n),
         kind=Kind.EXPECTED,
@@ -274,14 +277,14 @@ RECOVERY: tuple[Claim, ...] = (
             "In expectation, and for every size of the sketch.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
-        corrected_by="sketched.topk.one_cell",
+        corrected_by="sketched.recovery.one_cell",
         tightness=sp.oo,
         extremal="k = n, where nothing should be lost",
         axis="k",
         note="What shares a counter with a large entry comes out as large; the more is recovered, the more it costs.",
     ),
     Claim(
-        name="sketched.topk.one_cell",
+        name="sketched.recovery.one_cell",
         title="With one counter the k recovered entries err by k + 1 times the squared norm at most",
         relation=Le(t.TOP_ERROR, k + 1),
         kind=Kind.EXPECTED,
@@ -294,7 +297,7 @@ RECOVERY: tuple[Claim, ...] = (
         axis="k",
     ),
     Claim(
-        name="sketched.topk.second_round",
+        name="sketched.recovery.second_round",
         title="With exact values in a second round the error is never above the squared norm",
         relation=Le(t.EXACT_ERROR, 1),
         assumes=(t.NOT_ZERO,),
@@ -337,6 +340,7 @@ FEEDBACK: tuple[Claim, ...] = (
         corrected_by="sketched.fetchsgd.conserves",
         extremal="another entry shares cells with the recovered one",
         axis="k",
+        note="What shared the cells is gone from these rows; with it goes what would have grown.",
     ),
     Claim(
         name="sketched.fetchsgd.same",

@@ -181,7 +181,7 @@ FEEDBACK = (
         curves=[over("sketch_candidates", "P = 4, 3 rows of 8", [_summed(4, 64, 3, 8, 1, 4 * j) for j in range(1, 7)])],
     ),
     Study(
-        "sketched.topk.second_round", "sketched_topk", _exact_error, grid=_sizes, known=_nonzero, extremal=_hidden,
+        "sketched.recovery.second_round", "sketched_topk", _exact_error, grid=_sizes, known=_nonzero, extremal=_hidden,
         enumerated="up to four ranks",
         curves=[over("sketch_candidates", "P = 4, 3 rows of 8", [_summed(4, 64, 3, 8, 4, 4 * j) for j in range(1, 7)])],
     ),
