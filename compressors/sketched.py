@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.compressors._blocks import quiet
 from commbounds.compressors.base import as_numbers, checked_array, checked_choice, checked_count
 
 Array = NDArray[Any]
@@ -168,7 +169,8 @@ def count_sketch(x: ArrayLike, buckets: ArrayLike, signs: ArrayLike, cells: int)
     width = checked_count("cells", cells, 1, _MOST_CELLS)
     places, factors = checked_hashes(buckets, signs, array.size, width)
     table = np.zeros((len(places), width), array.dtype)
-    _accumulate(array, places, factors, table)
+    with quiet():
+        _accumulate(array, places, factors, table)
     return table
 
 
@@ -206,7 +208,8 @@ def sketch_estimates(table: ArrayLike, buckets: ArrayLike, signs: ArrayLike, mid
         raise ValueError(f"table must have {len(places)} rows, one for every row of buckets, got {len(counters)}")
     lower = checked_choice("middle", middle, MIDDLES) == "lower"
     out = np.empty(places.shape[1], counters.dtype)
-    _middles(counters, places, factors, lower, np.empty(len(counters), counters.dtype), out)
+    with quiet():
+        _middles(counters, places, factors, lower, np.empty(len(counters), counters.dtype), out)
     if np.isnan(out).any():
         raise ValueError("table must not have infinities of both signs, whose mean is NaN")
     return out

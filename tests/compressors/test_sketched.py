@@ -160,6 +160,22 @@ def test_the_median_of_skewed_rows_is_biased_by_hand(n, bias):
     assert abs(Fraction(sum(medians), len(medians))) == bias == claims()["sketched.median.parity"].bound(n=n)
 
 
+def test_the_lower_of_two_rows_is_too_small_by_hand():
+    for cells, other in ((1, 1), (2, -3), (3, 5)):
+        row = [Fraction(0)] * (2 * cells - 2) + [Fraction(other), Fraction(-other)]
+        mean = Fraction(sum(min(pair) for pair in itertools.product(row, repeat=2)), len(row) ** 2)
+        assert -mean == claims()["sketched.median.lower_bias"].bound(sketch_cells=cells, other_entry=abs(other))
+
+
+def test_three_equal_entries_in_one_counter_by_hand():
+    # all signs equal: (3, 0, 0); one of them different: (1, 0, 0), or (-1, 0, 0) where it is the first
+    errors = [(3 - 1) ** 2 + 2] * 2 + [0 + 2] * 4 + [(-1 - 1) ** 2 + 2] * 2
+    assert Fraction(sum(errors), 8 * 3) == Fraction(4, 3)
+    found = [unsketch(count_sketch([1.0] * 3, [[0] * 3], [s], 1), [[0] * 3], [s], 1) for s in
+             itertools.product((1, -1), repeat=3)]  # fmt: skip
+    assert sorted(float(np.square(y - 1).sum()) for y in found) == sorted(errors)
+
+
 def test_signs_whose_product_is_one_are_as_independent_as_is_said():
     for n, hashing in ((4, "three"), (6, "five")):
         signs = row_hashings(n, 1, hashing, True)[1].astype(int)

@@ -328,7 +328,7 @@ def _under(recover: Any, case: Case) -> Outcome:
     levels = case.array.astype(np.int64)
     buckets, _ = drawn_hashes(s["n"], s["sketch_rows"], s["sketch_cells"], s["hash_seed"])
     found = recover(levels, buckets, s["sketch_cells"])
-    worst = max(range(s["n"]), key=lambda i: int(found[i]) - int(levels[i]))
+    worst = max(range(s["n"]), key=lambda i: (int(found[i]) - int(levels[i]), int(levels[i])))
     return Outcome(int(found[worst]), {"sketched_level": int(levels[worst])})
 
 
