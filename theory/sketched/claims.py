@@ -213,6 +213,33 @@ ESTIMATES: tuple[Claim, ...] = (
         axis="sketch_cells",
     ),
     Claim(
+        name="sketched.median.variance",
+        title="The median of three rows has at most the squared error of one of them",
+        relation=Le(t.ENTRY_ERROR, (norm2**2 - t.entry**2) / t.cells),
+        kind=Kind.EXPECTED,
+        assumes=(*_hashed, t.THREE_ROWS),
+        source=derived(
+            "It is off by any number with probability q^2 (3 - q)/2 (sketched.median.tail), at most q: integrate."
+        ),
+        tightness=1,
+        extremal="two entries in one counter, where every row is off by as much",
+        axis="sketch_cells",
+    ),
+    Claim(
+        name="sketched.median.of_three",
+        title="With two entries the median of three rows has the squared error x_j^2 (3 c - 1)/(2 c^3)",
+        relation=Eq(t.ENTRY_ERROR, t.other**2 * (3 * t.cells - 1) / (2 * t.cells**3)),
+        kind=Kind.EXPECTED,
+        assumes=(*_hashed, t.THREE_ROWS, t.TWO_ENTRIES),
+        source=t.LARSEN_2021.read(
+            "abstract: with three rows or more the variance decreases with the square of s",
+            "The tail of sketched.median.tail at q = 1/c.",
+            "The constant, for two entries.",
+        ),
+        axis="sketch_cells",
+        note="A single row has x_j^2/c: two more rows take it down to 3/(2 c) of that.",
+    ),
+    Claim(
         name="sketched.row.tail",
         title="An estimate of one row is off by tau times the norm with probability 1/(c tau^2) at most",
         relation=Le(t.OFF_CHANCE, 1 / (t.cells * t.tolerance**2)),
@@ -295,6 +322,19 @@ RECOVERY: tuple[Claim, ...] = (
         tightness=1,
         extremal="the first k entries are zero",
         axis="k",
+    ),
+    Claim(
+        name="sketched.recovery.one_entry",
+        title="Of n entries, zero but for the last, one recovered errs by 2 (1 - (1 - 1/c)^(n - 1)) of its square",
+        relation=Eq(t.TOP_ERROR, 2 * (1 - (1 - 1 / t.cells) ** (n - 1))),
+        kind=Kind.EXPECTED,
+        assumes=(*_hashed, t.ONE_ROW, t.ONE_RECOVERED, t.LAST_ALONE),
+        source=derived(
+            "If any zero shares its counter, that one is recovered, as ties go to the lowest index: once for what is "
+            "missed, once for what is not there."
+        ),
+        axis="sketch_cells",
+        note="So a single row needs more counters than entries, and not than large entries, for a contraction.",
     ),
     Claim(
         name="sketched.recovery.second_round",

@@ -7,7 +7,7 @@ from fractions import Fraction
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
-from commbounds.theory.quantities import P, Quantity
+from commbounds.theory.quantities import P, Quantity, k
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
 
@@ -126,6 +126,11 @@ ONES = Hypothesis("three_rows_of_ones", "All entries are one, and there are thre
                   lambda flat, sketch_rows: flat and sketch_rows == 3)  # fmt: skip
 ONE_ROW = Hypothesis("one_sketch_row", "The sketch has one row.", Eq(rows, 1))
 TWO_ROWS = Hypothesis("two_sketch_rows", "The sketch has two rows.", Eq(rows, 2))
+THREE_ROWS = Hypothesis("three_sketch_rows", "The sketch has three rows.", Eq(rows, 3))
+LAST_ALONE = Hypothesis(
+    "last_entry_alone", "All entries are zero but the last.", lambda x: bool(x[-1] != 0 and not x[:-1].any())
+)
+ONE_RECOVERED = Hypothesis("one_recovered", "One entry is recovered.", Eq(k, 1))
 TWO_ENTRIES = Hypothesis("two_sketched_entries", "There are two entries.", lambda n: n == 2)
 FAIR_MIDDLE = Hypothesis(
     "fair_middle",

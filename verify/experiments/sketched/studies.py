@@ -181,6 +181,8 @@ _MEDIANS = tuple(
 def _medians(_level: int) -> Iterator[Case]:
     for (x, rows, cells), middle in itertools.product(_MEDIANS, ("mean", "lower")):
         yield _case(x, rows, cells, middle=middle)
+    for x, cells in (((0, 3), 3), ((2, 1), 4)):
+        yield _case(x, 3, cells)
     yield _case((0, 3), 2, 3, middle="lower")
     yield _case((5, -2), 2, 4, middle="lower")
     for n, hashing in ((4, "three"), (6, "five")):
@@ -267,6 +269,12 @@ def _tops(_level: int) -> Iterator[Case]:
     for x, cells in itertools.product((*_ROWS, (0, 0, 1)), (1, 2)):
         for k in range(1, len(x) + 1):
             yield _case(x, 1, cells, k=k)
+    for x, cells in (((0, 1), 3), ((0, 2), 4), ((0, 0, -1), 3), ((0, 0, 0, 1), 1), ((0, 0, 0, 1), 2)):
+        yield _case(x, 1, cells)
+
+
+def _two_in_one(_budget: Any) -> Iterator[Case]:
+    yield _case((1, 2), 3, 1)
 
 
 def _first_zero(_budget: Any) -> Iterator[Case]:
@@ -382,6 +390,10 @@ EXPERIMENTS = {
                       _by_rows(2, 1, middle="lower")),
         _of_estimates("median.lower_bias", partial(_estimated, "entry"), _medians, "sketch_cells",
                       _by_cells(2, 1, rows=2, middle="lower")),
+        _of_estimates("median.variance", partial(_estimated, "variance"), _medians, "sketch_cells",
+                      _by_cells(2, 1, rows=3), extremal=_two_in_one),
+        _of_estimates("median.of_three", partial(_estimated, "variance"), _medians, "sketch_cells",
+                      _by_cells(2, 1, rows=3)),
         _of_estimates("row.tail", _off, _tails, "sketch_cells", _by_cells(0, 1), extremal=_one_other),
         _of_estimates("median.tail", _off, _tails, "row_off",
                       [_case((0, 1), 3, cells, tolerance="1") for cells in (6, 5, 4, 3, 2, 1)]),
@@ -393,6 +405,9 @@ EXPERIMENTS = {
         Study("sketched.recovery.one_cell", "unsketch", _top_error, grid=_tops, known=_known, extremal=_first_zero,
               enumerated="up to three entries, all hashings", curves=[over("k", "three ones",
               [_case((1, 1, 1), 1, 1, k=k) for k in (1, 2, 3)])]),
+        Study("sketched.recovery.one_entry", "unsketch", _top_error, grid=_tops, known=_known,
+              enumerated="up to four entries, all hashings", curves=[over("sketch_cells", "two zeros and an entry",
+              [_case((0, 0, 1), 1, c) for c in (1, 2, 3, 4)])]),
         Study("sketched.recovery.largest", "unsketch", _missed, corpus=_spiked, known=_separation,
               curves=[over("k", "20 entries, 5 rows of 40", [_seeded(20, 5, 40, k, 1) for k in (1, 2, 3, 4)])]),
         _of_levels("under", _under, "sketched_level", [_level_case((v, 1, 2), 2, 2) for v in range(1, 7)],
