@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import jsonschema
@@ -18,6 +19,7 @@ from commbounds.figures import report, single
 from commbounds.figures.picture import palette, picture, size
 from commbounds.figures.publishing import FILES, published
 from commbounds.figures.site.data import TABLES
+from commbounds.figures.site.pages import shelves
 from commbounds.figures.status import MEANING, status
 from commbounds.figures.style import COLOURS, SERIES
 from commbounds.figures.trends import course, described, described_exhibit
@@ -142,6 +144,16 @@ def test_the_first_page_counts_what_was_found(pages, findings, book):
     rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in table.split("<tr>")[2:]]
     assert rows == [["printed", "recalled", "10", "7", "1", "2"], ["our own", "derived", "2", "1", "0", "1"]]
     assert "7 of 10 printed, 1 of 2 our own hold as stated" in first
+
+
+def test_what_is_trained_with_now_stands_apart_from_the_ground_of_the_systems():
+    ground, practice, system, bare = (
+        SimpleNamespace(synopsis=synopsis)
+        for synopsis in (SimpleNamespace(practice=False), SimpleNamespace(practice=True), SimpleNamespace(), None)
+    )
+    held = shelves([system, practice, ground, bare], [system])
+    assert list(held.values()) == [[practice], [ground, bare]]
+    assert list(shelves([ground, practice], [])) == ["Columns", next(iter(held))]
 
 
 def test_what_fails_stands_apart_by_who_says_it(pages):
