@@ -233,7 +233,9 @@ def _pages(
         "errata.html": page("errata", groups=_groups(entries)),
         "proofs.html": page("proofs"),
         "graph.html": page(
-            "graph", graphs={c.name: graph(c) for c in chapters}, verdict_words=[v.value for v in Verdict]
+            "graph",
+            graphs={c.name: graph(c, told["by_name"]) for c in chapters},
+            verdict_words=[v.value for v in Verdict],
         ),
         "about.html": page("about"),
     }
