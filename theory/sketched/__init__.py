@@ -8,7 +8,7 @@ COLUMN = Column(
     "sketched",
     "Sketches: tables that gradients are hashed into",
     "A count sketch is linear: the ranks’ tables add up, in as many words as the table has, and large entries are read "
-    "back from it. What the authors’ code does was read, of two papers the abstracts.",
+    "back from it. What the authors’ code does was read, of the papers the abstracts alone.",
     synopsis=Synopsis(
         found=(
             "Error feedback that subtracts what was sent multiplies the counter of h recovered entries by 1 - h: with "
