@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from commbounds.verify import inputs
 from commbounds.verify.compressor_study import VECTORS, CompressorStudy
-from commbounds.verify.defects import ScaleDefect
 from commbounds.verify.experiments.binding import bind
 from commbounds.verify.experiments.rotations.measures import (
     DistanceToDRIVE,
     EntryVariance,
     OverOutcomes,
     ReadSignDefect,
+    SeedScaleDefect,
     projection_gap,
     relative_error,
     shrinking,
@@ -80,7 +80,7 @@ def _one_more(_c: Any, n: int) -> Array | None:
 
 _ERROR, _PROJECTION = OverOutcomes(relative_error), OverOutcomes(projection_gap)
 # the scale is a quotient of two sums of up to d terms, rounded to the dtype; a factor 3 rounds other bits
-_SIGN, _SCALE = ReadSignDefect(rounding=4.0), ScaleDefect(rounding=4.0)
+_SIGN, _SCALE = ReadSignDefect(rounding=4.0), SeedScaleDefect(rounding=4.0)
 _BITS: dict[str, Any] = {"measure": MessageBits(), "enumerable": False, "injectable": False}
 
 
