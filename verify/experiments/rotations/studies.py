@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from commbounds.verify import inputs
 from commbounds.verify.compressor_study import VECTORS, CompressorStudy
 from commbounds.verify.experiments.binding import bind
+from commbounds.verify.experiments.rotations.further import FURTHER
 from commbounds.verify.experiments.rotations.measures import (
     DistanceToDRIVE,
     EntryVariance,
@@ -29,6 +30,7 @@ from commbounds.verify.experiments.rotations.measures import (
     with_ratio,
     with_smallest,
 )
+from commbounds.verify.experiments.rotations.roundings import ROUNDINGS
 from commbounds.verify.experiments.rotations.together import TOGETHER
 from commbounds.verify.experiments.rotations.transforms import QUANTISER, TRANSFORM
 from commbounds.verify.measures import MessageBits
@@ -155,5 +157,5 @@ def _sketch() -> list[CompressorStudy]:
     ]
 
 
-_STUDIES = (*TRANSFORM, *QUANTISER, *_drive(), *_eden(), *_dithering(), *_sketch(), *TOGETHER)
+_STUDIES = (*TRANSFORM, *QUANTISER, *_drive(), *_eden(), *_dithering(), *_sketch(), *FURTHER, *ROUNDINGS, *TOGETHER)
 EXPERIMENTS: dict[str, Any] = {study.claim: study for study in _STUDIES}
