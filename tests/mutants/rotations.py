@@ -507,7 +507,7 @@ MUTANTS = (
     Mutant(kashin_level_stays, "kashin", _K + "level", SEARCH),
     Mutant(kashin_one_round_less, "kashin", _K + "finite", SEARCH),
     Mutant(kashin_other_signs, "kashin", _K + "reproduces", SEARCH),
-    Mutant(dithered_without_taking_off, "dithered_hadamard", _H + "unbiased", SEARCH),
+    Mutant(dithered_without_taking_off, "dithered_hadamard", _H + "variance", SEARCH),
     Mutant(dithered_with_one_offset, "dithered_hadamard", _H + "variance", SEARCH),
     Mutant(dithered_with_half, "dithered_hadamard", _H + "unbiased", SEARCH),
     Mutant(dithered_coarser, "dithered_hadamard", _H + "unbiased", SEARCH),

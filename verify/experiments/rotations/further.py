@@ -92,6 +92,7 @@ def _exact_cases(_budget: Budget) -> Iterator[Case]:
     yield from _defaults(True)
     for rounds in (1, 2, 5):
         yield _kashin_case(_ELEVEN, rounds, 0.5, 4, 16, True)
+        yield _kashin_case((1.0,) * 13, rounds, 0.5, 16, 16, True)
 
 
 def _principled(_budget: Budget) -> Iterator[Case]:
