@@ -117,7 +117,7 @@ class EDEN(Compressor):
     def _encoded(self, array: Array, signs: Signs) -> Rotated:
         checked_size(array.size)
         near, exponent = brought_near_one(array)
-        y, square = forward(near, signs), float(np.square(near).sum())
+        y, square = forward(near, signs), float(np.add.reduce(np.square(near)))
         if square == 0:
             codes = np.zeros(y.size, np.int16)
             return Rotated(array.shape, array.dtype, codes, 2**self.width, np.zeros(1, array.dtype), signs, NONE_KEPT)
@@ -125,7 +125,7 @@ class EDEN(Compressor):
         codes = np.searchsorted(boundaries, y / math.sqrt(square)).astype(np.int16)
         chosen = centroids[codes]
         if self.scale == "unbiased":
-            size = square / float((chosen * y).sum())
+            size = square / float(np.add.reduce(chosen * y))
         elif self.scale == "biased":
             size = float((chosen * y).sum()) / (y.size * float(np.square(chosen).sum()))
         else:

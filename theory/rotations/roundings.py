@@ -216,6 +216,8 @@ FEEDBACK: tuple[Claim, ...] = (
         corrected_by="rotations.ldlq.nearest_pair",
         extremal="three weights of 1/4: 16.31 for 0.31",
         axis="nearest_loss",
+        note="Nearest rounding errs by (0, -1/2, -1/4) behind L^T there, and LDLQ by (1/2, 1/2, -1/4): it minimises "
+        "weight by weight, from the last. With two weights that is enough.",
     ),
     Claim(
         name="rotations.ldlq.nearest_pair",

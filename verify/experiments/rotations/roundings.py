@@ -82,8 +82,8 @@ def _moments(dithered: Any, case: Case) -> tuple[float, float, float, float]:
             square += np.square(mean)
         else:
             pairs = list(_pieces(at))
-            rows, weights = [gap(u) for u, _ in pairs], np.array([w for _, w in pairs])
-            mean, square = weights @ np.array(rows), weights @ np.square(np.array(rows))
+            table, share = np.array([gap(u) for u, _ in pairs]), np.array([w for _, w in pairs])
+            mean, square = share @ table, share @ np.square(table)
         bias, entry = max(bias, float(np.abs(mean).max())), max(entry, float(square.max()))
         errors.append(float(square.sum()))
     far = max(errors, key=lambda v: abs(v - x.size / 12))
@@ -93,7 +93,7 @@ def _moments(dithered: Any, case: Case) -> tuple[float, float, float, float]:
 def _dither_room(case: Case) -> float:
     """An edge may be off by a few roundings, where a code is one more or less; and sums of d terms."""
     d, size = case.settings["d"], 2.0 + float(np.abs(case.array).sum()) / case.settings["step"]
-    return 64.0 * d * d * EPS * size * size
+    return float(64.0 * d * d * EPS * size * size)
 
 
 def _dithered(place: int) -> Any:
@@ -175,14 +175,14 @@ DITHERED = (
 # --- rounding with feedback ------------------------------------------------------------------------------------------
 
 _FACTORS: tuple[tuple[tuple[Fraction, ...], tuple[int, ...]], ...] = tuple(
-    (tuple(map(Fraction, below)), pivots)
+    (tuple(Fraction(v) for v in below), pivots)
     for below, pivots in (
         ((), (3,)),
-        ((1,), (2, 1)),
-        ((-2,), (1, 4)),
-        ((2, 0, -2), (1, 2, 4)),
-        ((1, -1, 2), (2, 1, 1)),
-        (("-1/2", "-1/2", 1), (64, 1, 1)),
+        (("1",), (2, 1)),
+        (("-2",), (1, 4)),
+        (("2", "0", "-2"), (1, 2, 4)),
+        (("1", "-1", "2"), (2, 1, 1)),
+        (("-1/2", "-1/2", "1"), (64, 1, 1)),
         (("3/4",), (16, 1)),
     )
 )
@@ -239,7 +239,7 @@ def _weights(_level: int) -> Iterator[Case]:
             yield _weights_case(number, w)
 
 
-def _example(n: int, limited: bool) -> Case:
+def example(n: int, limited: bool) -> Case:
     """The example of QuIP's code, its order reversed: there the first weight is rounded first."""
     w = 0.499 + 0.002 * (np.arange(n) % 2)
     return Case({"example": n, "n": n, "limited": limited, "in_range": True}, w[::-1].copy())
@@ -269,7 +269,7 @@ def _pivots(H: Sequence[Sequence[Fraction]]) -> list[Fraction]:
     return found
 
 
-def _confronted(quantise: Any, case: Case) -> tuple[Fraction, Fraction, Fraction]:
+def confronted(quantise: Any, case: Case) -> tuple[Fraction, Fraction, Fraction]:
     """The loss, that of rounding to nearest, and the sum of the pivots."""
     s = case.settings
     H = _example_hessian(s["example"]) if "example" in s else _hessian(s["number"])[0]
@@ -280,14 +280,14 @@ def _confronted(quantise: Any, case: Case) -> tuple[Fraction, Fraction, Fraction
 
 
 def _feedback(quantise: Any, case: Case) -> Outcome:
-    loss, nearest, pivots = case.once(_confronted, quantise)
+    loss, nearest, pivots = case.once(confronted, quantise)
     values = {"nearest_loss": nearest, "pivot_sum": pivots, "n": case.settings["n"]}
     return Outcome(loss, values, active=bool(loss or nearest))
 
 
 def _limited(_budget: Budget) -> Iterator[Case]:
     for limited, n in itertools.product((False, True), (4, 8)):
-        yield _example(n, limited)
+        yield example(n, limited)
     yield from (case for case in _weights(0) if case.settings["in_range"] and case.settings["number"] in (1, 3))
 
 
@@ -303,7 +303,7 @@ def _single(_budget: Budget) -> Iterator[Case]:
 
 def _quarters(_budget: Budget) -> Iterator[Case]:
     yield from _weights(0)
-    yield _example(4, False)
+    yield example(4, False)
 
 
 _Q, _LDLQ = "rotations.ldlq.", "ldlq"
@@ -332,7 +332,7 @@ LDLQ = (
         _LDLQ,
         _feedback,
         corpus=_limited,
-        curves=[over("pivot_sum", "the example of the code", [_example(n, True) for n in (4, 6, 8, 12, 16)])],
+        curves=[over("pivot_sum", "the example of the code", [example(n, True) for n in (4, 6, 8, 12, 16)])],
     ),
     Study(
         _Q + "nearest",

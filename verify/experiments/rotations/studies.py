@@ -82,7 +82,8 @@ def _one_more(_c: Any, n: int) -> Array | None:
 
 _ERROR, _PROJECTION = OverOutcomes(relative_error), OverOutcomes(projection_gap)
 # the scale is a quotient of two sums of up to d terms, rounded to the dtype; a factor 3 rounds other bits
-_SIGN, _SCALE = ReadSignDefect(rounding=4.0), SeedScaleDefect(rounding=4.0)
+_SIGN = ReadSignDefect(rounding=4.0)
+_SCALE = SeedScaleDefect(lambda c: (Fraction(1, 4),), lambda c: (Fraction(3),), rounding=4.0)
 _BITS: dict[str, Any] = {"measure": MessageBits(), "enumerable": False, "injectable": False}
 
 
