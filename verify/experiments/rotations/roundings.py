@@ -307,7 +307,7 @@ def _quarters(_budget: Budget) -> Iterator[Case]:
 
 
 _Q, _LDLQ = "rotations.ldlq.", "ldlq"
-_TRIPLES = [_weights_case(5, (0.25, w, 0.25)) for w in (0.0, 0.1, 0.2, 0.25, 0.3, 0.375)]
+_TRIPLES = [_weights_case(5, (0.25, w, 0.25)) for w in (0.2, 0.25, 0.3, 0.1, 0.375, 0.0)]
 
 LDLQ = (
     Study(
