@@ -213,7 +213,7 @@ UNIFORM: tuple[Claim, ...] = (
             "times the integral of (1/3 + r^2)^(-1/2) over the triangle, r from its centre: "
             "(sqrt 3 pi/2 + sqrt 6 ln(1 + sqrt 2) - 2 pi/sqrt 3)."
         ),
-        note="0.3806. For n entries the error is n (n - 2) times the integral of t erfcx(t/sqrt 2)^n, less one.",
+        note="0.3805. For n entries the error is n (n - 2) times the integral of t erfcx(t/sqrt 2)^n, less one.",
     ),
     Claim(
         name="rotations.rotated_signs.biased",
