@@ -174,9 +174,9 @@ FEEDBACK: tuple[Claim, ...] = (
         title="Without limits LDLQ never loses more than a quarter of the pivots",
         relation=Le(LDLQ_LOSS, pivot_sum / 4),
         assumes=(NO_CLIPPING,),
-        source=QUIP_CODE.official_code(
-            "vector_balance.py, round_ldl: Cholesky factor with a unit diagonal, feedback of later errors, floor(. + "
-            "1/2)",
+        source=QUIP_2023.recalled(
+            "the worst-case loss of LDLQ with nearest rounding, tr(D)/4 per row; the algorithm as in the authors' code, "
+            "vector_balance.py, round_ldl",
             _PIVOTS + "|r_i| <= 1/2.",
         ),
         tightness=1,
