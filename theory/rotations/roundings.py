@@ -175,8 +175,8 @@ FEEDBACK: tuple[Claim, ...] = (
         relation=Le(LDLQ_LOSS, pivot_sum / 4),
         assumes=(NO_CLIPPING,),
         source=QUIP_2023.recalled(
-            "the worst-case loss of LDLQ with nearest rounding, tr(D)/4 per row; the algorithm as in the authors' code, "
-            "vector_balance.py, round_ldl",
+            "the worst-case loss of LDLQ with nearest rounding, tr(D)/4 per row; the algorithm is that of the authors' "
+            "code, vector_balance.py, round_ldl",
             _PIVOTS + "|r_i| <= 1/2.",
         ),
         tightness=1,
