@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def _codebook() -> tuple[Fraction, ...]:
 DYNAMIC_TREE = _codebook()
 """The 256 values of the codes 0 to 255, ascending: 0, 1, and 127 magnitudes with both signs; -1 is none of them."""
 _VALUES = np.array([float(v) for v in DYNAMIC_TREE])
-_BORDERS = np.array([float((a + b) / 2) for a, b in zip(DYNAMIC_TREE[:-1], DYNAMIC_TREE[1:], strict=True)])
+_BORDERS = np.array([float((a + b) / 2) for a, b in pairwise(DYNAMIC_TREE)])
 
 
 @dataclass(frozen=True, eq=False)

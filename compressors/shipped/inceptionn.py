@@ -45,12 +45,12 @@ def truncation_binades(error_bound: float) -> int:
     Parameters
     ----------
     error_bound : float
-        In (0, 0.2], so that one binade is left.
+        In (0, 2).
 
     Raises
     ------
     TypeError, ValueError
-        `error_bound` is no number, or leaves (0, 0.2].
+        `error_bound` is no number, or leaves (0, 2).
 
     Notes
     -----
@@ -61,8 +61,8 @@ def truncation_binades(error_bound: float) -> int:
     >>> truncation_binades(2e-10), truncation_binades(2e-9)
     (10, 8)
     """
-    if not 0 < checked_real("error_bound", error_bound) <= 0.2:
-        raise ValueError(f"error_bound must be in (0, 0.2], got {error_bound}")
+    if not 0 < checked_real("error_bound", error_bound) < 2:
+        raise ValueError(f"error_bound must be in (0, 2), got {error_bound}")
     return -int(math.log(float(error_bound) / 2, 10))
 
 
@@ -78,7 +78,7 @@ def inceptionn(x: ArrayLike, binades: int = 10) -> Truncated:
     x : (n,) float32 or float64
         Finite.
     binades : int
-        In [1, 28]; ten as for GRACE's default, see `truncation_binades`.
+        In [0, 28]; ten as for GRACE's default, see `truncation_binades`.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def inceptionn(x: ArrayLike, binades: int = 10) -> Truncated:
     >>> inceptionn(np.array([1.5, -0.75, 2.0**-10, 2.0**-11])).values
     array([ 1.5      , -0.75     ,  0.0078125,  0.       ])
     """
-    array, most = checked_array(x), checked_count("binades", binades, 1, MOST_BINADES)
+    array, most = checked_array(x), checked_count("binades", binades, 0, MOST_BINADES)
     _, exponents = np.frexp(array)
     below = np.where(array == 0, most + 1, 1 - exponents)  # m, beyond all for zeros
     classes = np.select([below < 1, below <= most // 2, below <= most], [4, 2, 1], 0).astype(np.int8)

@@ -21,6 +21,7 @@ from commbounds.verify.compressor_study import VECTORS, Domain
 from commbounds.verify.defects import IdempotenceDefect
 from commbounds.verify.experiments.binding import bind, ones, table
 from commbounds.verify.experiments.rounding_inputs import one_entry
+from commbounds.verify.experiments.shipped.mechanisms import MECHANISMS
 from commbounds.verify.experiments.shipped.workers import WORKERS
 from commbounds.verify.experiments.sparsifiers.studies import with_alpha
 from commbounds.verify.marginals import Marginals
@@ -408,4 +409,4 @@ _COMPRESSORS = table(
     bind("shipped.topk.code_bits", "TopK", **_WIRE),
 )
 
-EXPERIMENTS: dict[str, Any] = {**_COMPRESSORS, **WORKERS}
+EXPERIMENTS: dict[str, Any] = {**_COMPRESSORS, **WORKERS, **MECHANISMS}
