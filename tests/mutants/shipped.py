@@ -143,11 +143,11 @@ def one_scale(x, block=4096):
     return c.dynamic_tree(x, np.size(x))
 
 
-def no_small_values(x, block=4096):
-    """The lowest decade is missing."""
+def least_values_halved(x, block=4096):
+    """The lowest decade's value is half as large."""
     sent = c.dynamic_tree(x, block)
-    top = np.abs(x).max()
-    return replace(sent, values=np.where(np.abs(sent.values) < 1e-6 * top, 0, sent.values))
+    least = np.abs(sent.values) < 1e-6 * np.abs(x).max()
+    return replace(sent, values=np.where(least, sent.values / 2, sent.values))
 
 
 def value_above(x, block=4096):
@@ -158,11 +158,11 @@ def value_above(x, block=4096):
     return replace(sent, values=sent.values + at * np.sign(sent.values) * top * 9 / 640)
 
 
-def zeros_of_eight_bits(x, binades=10):
-    """A code that is zero is read as zero."""
+def units_for_zeros(x, binades=10):
+    """A code that is zero is read as one unit."""
     sent = c.inceptionn(x, binades)
     lost = (sent.classes == 1) & (np.abs(x) < 2.0**-6)
-    return replace(sent, values=np.where(lost, 0, sent.values).astype(sent.values.dtype))
+    return replace(sent, values=np.where(lost, np.sign(x) / 64, sent.values).astype(sent.values.dtype))
 
 
 def one_binade_fewer(x, binades=10):
@@ -334,9 +334,9 @@ MUTANTS = (
     Mutant(values_alone, _D, "shipped.dgc_steps.words", EXACT),
     Mutant(minus_one_appended, _Y, "shipped.dynamic_tree.largest_negative", SEARCH),
     Mutant(one_scale, _Y, "shipped.dynamic_tree.wire", EXACT),
-    Mutant(no_small_values, _Y, "shipped.dynamic_tree.entry_error", SEARCH),
+    Mutant(least_values_halved, _Y, "shipped.dynamic_tree.smallest", SEARCH),
     Mutant(value_above, _Y, "shipped.dynamic_tree.contraction", SEARCH),
-    Mutant(zeros_of_eight_bits, _I, "shipped.inceptionn.enlarged", EXACT),
+    Mutant(units_for_zeros, _I, "shipped.inceptionn.enlarged", EXACT),
     Mutant(one_binade_fewer, _I, "shipped.inceptionn.entry_error", EXACT),
     Mutant(coarser_large, _I, "shipped.inceptionn.large", EXACT),
     Mutant(unpadded, _I, "shipped.inceptionn.wire_zeros", EXACT),

@@ -307,36 +307,44 @@ def _top_sign(x: Any, positive: bool) -> bool:
 
 
 POSITIVE_TOP = Hypothesis(
-    "positive_top", "A largest entry in magnitude is positive; x is not zero.", lambda x: _top_sign(x, True)
+    "tree_positive_top", "A largest entry in magnitude is positive; x is not zero.", lambda x: _top_sign(x, True)
 )
 NEGATIVE_TOP = Hypothesis(
-    "negative_top",
+    "tree_negative_top",
     "The entries largest in magnitude are negative; x is not zero.",
     lambda x: _top_sign(x, False),
 )
-ONE_BLOCK = Hypothesis("one_block", "All entries share a scale, and there are at most 2048.", lambda n: n <= 2048)
+ONE_BLOCK = Hypothesis("tree_one_block", "All entries share a scale, and there are at most 2048.", lambda n: n <= 2048)
 FAR_BELOW = Hypothesis(
-    "far_below",
+    "tree_far_below",
     "All other entries are at most half of the largest in magnitude.",
     lambda x: bool((2 * abs(x) <= abs(x).max()).sum() >= x.size - 1),
 )
-NOT_ALL_ZERO = Hypothesis("not_all_zero", "x is not zero.", lambda x: bool(x.any()))
-ONE_AND_MORE = Hypothesis("one_and_more", "No entry is below one in magnitude.", lambda x: bool((abs(x) >= 1).all()))
-NOT_TINY = Hypothesis(
-    "not_tiny", "The largest singular value is 1e-6 or more.", lambda topsingular: topsingular >= 1e-6
+NOT_ALL_ZERO = Hypothesis("some_entry_not_zero", "x is not zero.", lambda x: bool(x.any()))
+ONE_AND_MORE = Hypothesis(
+    "entries_of_one_and_more", "No entry is below one in magnitude.", lambda x: bool((abs(x) >= 1).all())
 )
-TINY = Hypothesis("tiny", "The largest singular value is below 1e-6.", lambda topsingular: topsingular < 1e-6)
-WITHIN_RANK = Hypothesis("within_rank", "The budget is at most the rank.", lambda atombudget, rank: atombudget <= rank)
-SIGNS_ALONE = Hypothesis("signs_alone", "What the signs leave out is lost.", lambda feedback: not feedback)
-FED_BACK = Hypothesis("fed_back", "What the signs leave out is added to the next step.", lambda feedback: feedback)
-ALL_PROBABILITIES = Hypothesis("all_probabilities", "The probabilities add up to one.", lambda total: total == 1)
+NOT_TINY = Hypothesis(
+    "atoms_not_tiny", "The largest singular value is 1e-6 or more.", lambda topsingular: topsingular >= 1e-6
+)
+TINY = Hypothesis("atoms_tiny", "The largest singular value is below 1e-6.", lambda topsingular: topsingular < 1e-6)
+WITHIN_RANK = Hypothesis(
+    "atoms_within_rank", "The budget is at most the rank.", lambda atombudget, rank: atombudget <= rank
+)
+SIGNS_ALONE = Hypothesis("ridge_signs_alone", "What the signs leave out is lost.", lambda feedback: not feedback)
+FED_BACK = Hypothesis(
+    "ridge_fed_back", "What the signs leave out is added to the next step.", lambda feedback: feedback
+)
+ALL_PROBABILITIES = Hypothesis(
+    "switch_probabilities_whole", "The probabilities add up to one.", lambda total: total == 1
+)
 TURNED_ONCE = Hypothesis(
-    "turned_once",
+    "gradient_turned_once",
     "The gradient is one in every step up to some step, and minus one from then on.",
     ensured="Gradients are made so.",
 )
 DYADIC_STEPS = Hypothesis(
-    "dyadic_steps",
+    "signed_dyadic",
     "Gradients are whole, their number of entries and the inverse step size powers of two, so that all is exact.",
     ensured="Gradients are small whole numbers with one, two or four entries; step sizes are 1, 1/2 and 1/4.",
 )
