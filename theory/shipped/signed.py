@@ -244,9 +244,10 @@ RIDGE: tuple[Claim, ...] = (
         title="Sign descent never moves along the ridge of slope |x + y| + |x - y|",
         relation=Eq(ACROSS, 0),
         assumes=(SIGNS_ALONE,),
-        source=KARIMIREDDY_2019.recalled(
-            "the counterexample in two dimensions",
+        source=KARIMIREDDY_2019.read(
+            "Abstract: simple convex counter-examples where signSGD does not converge",
             "Subgradients are slope (s, s) + (r, -r) with |slope| < 1: their signs are (r, -r).",
+            reading="The one in two dimensions, as recalled.",
         ),
         axis="ridgesteps",
     ),
@@ -270,8 +271,10 @@ RIDGE: tuple[Claim, ...] = (
         title="Sign descent never comes below 2 slope, its height at the start",
         relation=Eq(LEAST_HEIGHT, 2 * ridgeslope),
         assumes=(SIGNS_ALONE,),
-        source=KARIMIREDDY_2019.recalled(
-            "the counterexample in two dimensions", "x + y stays two, and the start lies on x = y."
+        source=KARIMIREDDY_2019.read(
+            "Abstract: simple convex counter-examples where signSGD does not converge",
+            "x + y stays two, and the start lies on x = y.",
+            reading="The one in two dimensions, as recalled.",
         ),
         axis="ridgeslope",
     ),
