@@ -13,7 +13,7 @@ COLUMN = Column(
     synopsis=Synopsis(
         found=(
             "Drawing with replacement biases BytePS' random-k, drawing until something is kept ATOMO's spectral code; "
-            "clipping makes TernGrad lose equal entries whole, and three packages count fewer bits than their messages need."
+            "clipping makes TernGrad lose equal entries whole, and three packages count fewer bits than they need."
         ),
         promise="Unbiased where it is said, a stated variance, a stated size; correlation that helps all the time.",
         holds=(
@@ -29,7 +29,7 @@ COLUMN = Column(
             "(`shipped.shared_randk_mean.divided`); masking turns dense DGC into SGD without momentum "
             "(`shipped.dgc_steps.dense_momentum`); bitsandbytes' map lets a negative largest entry decay "
             "(`shipped.dynamic_tree.largest`); GRACE's INCEPTIONN keeps no bound (`shipped.inceptionn.bound`), and its "
-            " EF-signSGD begins with too large a step (`shipped.ef_signs.first_step`); ATOMO's code is biased "
+            "EF-signSGD begins with too large a step (`shipped.ef_signs.first_step`); ATOMO's code is biased "
             "(`shipped.spectral_atoms.unbiased`)."
         ),
         tight="The exact laws are met by enumeration; contraction factors are attained on the inputs that they name.",

@@ -34,7 +34,7 @@ WANG_2018 = Work(
     "learning via atomic sparsification, arXiv:1806.04090"
 )
 ATOMO_CODE = Work("ATOMO (hwang595/ATOMO), src/codings/svd.py, as stored on GitHub")
-BITSANDBYTES = Work("bitsandbytes, functional.py, create_dynamic_map, as stored on GitHub in several copies")
+BITSANDBYTES = Work("bitsandbytes (bitsandbytes-foundation/bitsandbytes), functional.py, as stored on GitHub")
 DETTMERS_2021 = Work(
     "T. Dettmers, M. Lewis, S. Shleifer, L. Zettlemoyer, 2021, 8-bit optimizers via block-wise quantization, "
     "arXiv:2110.02861"

@@ -16,7 +16,7 @@ def _draws(n: int) -> list[int]:
 
 
 def _budgets(n: int) -> list[Any]:
-    return sorted({Fraction(1, 2), Fraction(3, 2), Fraction(n, 2), Fraction(n)})
+    return sorted({Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(n, 2), Fraction(n)})
 
 
 SETUPS: Mapping[str, Setups] = {
@@ -24,7 +24,9 @@ SETUPS: Mapping[str, Setups] = {
     "ReplacementRandK added": lambda cls, n: [cls(k, added=True) for k in _draws(n)],
     "BernoulliLazy": lambda cls, n: [cls(keep) for keep in (Fraction(1, 2), Fraction(1, 3), Fraction(1))],
     "Atomic": lambda cls, n: [cls(budget) for budget in _budgets(n)],
-    "ClippedTernGrad": lambda cls, n: [cls(clip) for clip in (Fraction(5, 2), Fraction(1, 2), Fraction(8))],
+    "ClippedTernGrad": lambda cls, n: [
+        cls(clip) for clip in (Fraction(5, 2), Fraction(1), Fraction(1, 2), Fraction(8))
+    ],
     "TwoMeans": lambda cls, n: [cls()],
     "ThreeLC": lambda cls, n: [cls(sparsity) for sparsity in (Fraction(1), Fraction(3, 2), Fraction(7, 4))],
     "ThreeLC plain": lambda cls, n: [cls(sparsity, zero_run=False) for sparsity in (Fraction(1), Fraction(7, 4))],
