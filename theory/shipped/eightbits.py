@@ -31,7 +31,7 @@ from commbounds.theory.shipped.terms import (
 )
 from commbounds.theory.sources import derived
 
-_MAP = "create_dynamic_map: seven decades of 1, 2, ..., 64 middles of linspace(0.1, 1) on either side; 0 and 1.0 are appended"
+_MAP = "create_dynamic_map: seven decades of 1, 2, ..., 64 middles of linspace(0.1, 1) with both signs; 0 and 1.0"
 _HALF_GAP = sp.Rational(9, 1280)
 _FIRST_BORDER = sp.Rational(73, 640)
 
