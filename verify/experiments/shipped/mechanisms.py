@@ -29,7 +29,7 @@ def _worst(n: int, dtype: Any = np.float64) -> Array:
 
 def _mapped_input(family: str, n: int, dtype: Any) -> Array:
     rng = np.random.default_rng([n, 7])
-    x = {
+    makers: dict[str, Callable[[], Array]] = {
         "normal": lambda: rng.standard_normal(n),
         "heavy tails": lambda: rng.standard_normal(n) ** 5,
         "all scales": lambda: np.ldexp(rng.choice([-1.0, 1.0], n), -rng.integers(0, 30, n)),
@@ -38,9 +38,8 @@ def _mapped_input(family: str, n: int, dtype: Any) -> Array:
         "one negative": lambda: -1.0 * (np.arange(n) == n - 1),
         "one positive": lambda: 1.0 * (np.arange(n) == 0),
         "near the border to zero": lambda: np.where(np.arange(n) == 0, 1.0, 4e-7),
-    }[family]()
-    made: Array = x.astype(dtype)
-    return made
+    }
+    return makers[family]().astype(dtype)
 
 
 _FAMILIES = (
@@ -144,7 +143,7 @@ def _of_tree(statement: str, trial: Any, worst: str = "", sizes: tuple[int, ...]
     )
 
 
-_ROUNDS = {
+_ROUNDS: dict[str, Any] = {
     "corpus": _rounded,
     "curves": [
         over(
@@ -479,7 +478,7 @@ def _signed_run(implementation: Any, case: Case) -> Any:
 def _first_ratio(implementation: Any, case: Case) -> Outcome:
     run = case.once(_signed_run, implementation)
     mean = sum(abs(v) for v in _fractions(case.array[0])) / case.array.shape[1]
-    first = max(abs(v) for v in _fractions(run.updates[0]))
+    first = max(map(abs, _fractions(run.updates[0])), default=Fraction(0))
     return Outcome(first / mean, case.once(_signed_values), active=case.settings["rate"] != "1")
 
 
@@ -530,7 +529,7 @@ def _ridge_values(case: Case) -> dict[str, Any]:
 
 
 def _across(implementation: Any, case: Case) -> Outcome:
-    moved = max(abs(sum(_fractions(point)) - 2) for point in case.once(_path, implementation))
+    moved = max(abs(sum(_fractions(point), Fraction(-2))) for point in case.once(_path, implementation))
     return Outcome(moved, case.once(_ridge_values), active=True)
 
 
