@@ -91,6 +91,7 @@ DYNAMIC: tuple[Claim, ...] = (
         corrected_by="shipped.dynamic_tree.decay",
         extremal="x = (-1), two rounds: (1271/1280)^2",
         axis="recompressions",
+        note="A largest entry that is positive stays, and with it all others.",
     ),
     Claim(
         name="shipped.dynamic_tree.decay",
@@ -211,6 +212,7 @@ INCEPTIONN: tuple[Claim, ...] = (
         corrected_by="shipped.inceptionn.wire_zeros",
         extremal="four zeros: two bytes",
         axis="n",
+        note="A byte more where four divides the number of entries, as it mostly does.",
     ),
     Claim(
         name="shipped.inceptionn.wire_zeros",

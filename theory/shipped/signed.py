@@ -88,6 +88,7 @@ SPECTRAL: tuple[Claim, ...] = (
         tightness=sp.oo,
         extremal="a budget near zero: one atom at least is kept",
         axis="atombudget",
+        note="The fewer are asked for, the more is sent beyond it: never less than one atom.",
     ),
     Claim(
         name="shipped.spectral_atoms.kept",
@@ -177,6 +178,7 @@ SIGNED: tuple[Claim, ...] = (
         corrected_by="shipped.signum_signs.late",
         extremal="momentum 3/4, gradients 1, -1, -1: the signs stay +1 for two steps",
         axis="turning",
+        note="Momentum of one half or more is late by a step at least.",
     ),
     Claim(
         name="shipped.signum_signs.late",
@@ -226,6 +228,7 @@ SIGNED: tuple[Claim, ...] = (
         corrected_by="shipped.ef_signs.excess",
         extremal="one gradient (1), step size 1/2: 1/2 too much",
         axis="efrate",
+        note="Residuals lose nothing: it is the first gradient that counts too much.",
     ),
     Claim(
         name="shipped.ef_signs.excess",
@@ -265,6 +268,7 @@ RIDGE: tuple[Claim, ...] = (
         tightness=sp.oo,
         extremal="slope 1/2, step 1/8 and 64 steps: 1, where the bound is 1/4",
         axis="ridgesteps",
+        note="A step size that shrinks does not help: no step of any size moves along the ridge.",
     ),
     Claim(
         name="shipped.ridge_descent.least",
