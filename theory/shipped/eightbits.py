@@ -129,7 +129,7 @@ DYNAMIC: tuple[Claim, ...] = (
         tightness=1,
         extremal="one largest entry that is negative, all others 73/640 of it",
         axis="n",
-        note="0.4 percent at most: what makes error feedback unnecessary, and is lost with one outlier of 3.5e6.",
+        note="0.4 percent at most: what makes error feedback unnecessary, and fails where one outlier is 3.6e6 times the rest.",
     ),
     Claim(
         name="shipped.dynamic_tree.wire",
