@@ -71,8 +71,9 @@ def _refreshed(results: list[Refreshed]) -> Refreshed:
 
 
 def _stepped(results: list[LocalStep]) -> LocalStep:
-    *rows, served, elapsed = zip(*results, strict=True)
-    return LocalStep(*map(np.stack, rows), np.concatenate(served), elapsed[0])
+    weights, momentum, moved, errors, served, elapsed = zip(*results, strict=True)
+    rows = np.stack(weights), np.stack(momentum), np.stack(moved), np.stack(errors)
+    return LocalStep(*rows, np.concatenate(served), elapsed[0])
 
 
 def _whole_mean(comm: Communicator, x: Array) -> Array:
@@ -292,8 +293,8 @@ def zeroone_local(
             checked_factor(epsilon, "epsilon"),
         )
     )
-    root = np.sqrt(squares) + dtype.type(least)
-    comm.common(lambda: (checked_choice("scale", scale, SCALES), _checked_root(root)))
+    comm.common(lambda: checked_choice("scale", scale, SCALES))
+    root = comm.common(lambda: _root(squares, dtype.type(least)))
     if not comm.one_caller:
         agreed_alike(comm, {"the checksum of variance": checksum(squares), "elapsed": since})
     at, held, fallen, error = (row[comm.rank] for row in rows)
@@ -317,9 +318,11 @@ def _checked_variance(value: ArrayLike, n: int, dtype: np.dtype[Any]) -> Array:
     return array
 
 
-def _checked_root(root: Array) -> None:
+def _root(squares: Array, least: Any) -> Array:
+    root = np.asarray(np.sqrt(squares) + least)
     if not root.all():
         raise ValueError(f"epsilon must be positive where the variance is zero, got 0 at entry {int(root.argmin())}")
+    return root
 
 
 def _checked_clock(clock: ArrayLike) -> tuple[int, int, int]:

@@ -334,7 +334,6 @@ MUTANTS = (
     Mutant(one_refresh_too_many, "zeroone_gradient", _C + "zeroone.gap", EXACT),
     Mutant(always_fresh, "zeroone_gradient", _C + "zeroone.refreshes", EXACT),
     Mutant(whole_gradients_travel_free, "zeroone_gradient", _C + "zeroone.run_bytes", EXACT),
-    Mutant(errors_grow, "onebit_momentum", _C + "lamb.fused", SEARCH),
     Mutant(scales_travel_free, "onebit_momentum", _C + "onebit.bytes", EXACT),
 )
 

@@ -340,10 +340,11 @@ def refreshed(held):
 
 def stepped(held):
     given = {**held["inputs"], **held["parameters"]}
-    stack, rows = given["stack"], [lists(given[name]) for name in ("stack", "weights", "momentum", "moved")]
+    rows = [lists(given[name]) for name in ("stack", "weights", "momentum", "moved")]
+    settings = [given[name] for name in ("average", "step_size", "beta", "decay", "epsilon", "scale")]
     weights, momentum, moved, left, kept_back, elapsed, traffic = zeroone_local(
         *rows, list(given["variance"]), lists(given["worker_errors"]), list(given["server_errors"]),
-        float(given["elapsed"][0]), *(given[name] for name in ("average", "step_size", "beta", "decay", "epsilon", "scale")),
+        float(given["elapsed"][0]), *settings,
     )  # fmt: skip
     return {
         "weights": weights, "momentum": momentum, "moved": moved, "worker_errors": left, "server_errors": kept_back,

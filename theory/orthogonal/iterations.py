@@ -6,7 +6,6 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Ge, Le, Standing
 from commbounds.theory.orthogonal import terms as t
-from commbounds.theory.sources import derived
 
 _EXPRESS = "algorithm 1: the coefficients, and a division by 1.01 before all polynomials but the last"
 _MIDDLE = (

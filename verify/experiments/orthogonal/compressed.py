@@ -29,8 +29,8 @@ _EPS = float(np.finfo(np.float64).eps)
 def _share(x: Array, left: Array, norm: str) -> float:
     """Squared norm of what is left out over that of a matrix; both are divided by its largest entry."""
     top = float(np.abs(x).max())
-    kind = 2 if norm == "spectral" else "nuc"
-    sizes = [float(np.linalg.norm(part.astype(np.float64) / top, kind)) for part in (left, x)]
+    values = [np.linalg.svd(part.astype(np.float64) / top, compute_uv=False) for part in (left, x)]
+    sizes = [float(found.max() if norm == "spectral" else found.sum()) for found in values]
     return (sizes[0] / sizes[1]) ** 2
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -66,7 +66,7 @@ def _onebit_of(case: RankCase) -> Options:
     return _onebit(case.settings, case)
 
 
-def _onebit(settings: Options, case: RankCase) -> Options:
+def _onebit(settings: Mapping[str, Any], case: RankCase) -> Options:
     state = {"momentum": _beside(case, 1)[0], "worker_errors": _beside(case, 2), "server_errors": _beside(case, 3)[0]}
     return {**state, "beta": settings["beta"], "scale": settings["scale"]}
 
@@ -123,7 +123,8 @@ def _apart(name: str, options: Callable[[RankCase], Options], comm: Communicator
     if not hasattr(found, "_asdict"):
         return {"estimate": found}
     parts: dict[str, Any] = found._asdict()
-    parts.pop("weights", None)  # the server's alone
+    if name == "primal_step":
+        del parts["weights"]  # the server's alone
     return parts
 
 

@@ -202,7 +202,8 @@ def _stages(gradient: Any, case: Case) -> dict[str, Any]:
         if (state.variance != v).any():
             steps.append(t)
         sent += int(traffic.sent.max())
-        u, v, errors, served, clock = state.momentum[0], state.variance, *state[2:]
+        u, v, clock = state.momentum[0], state.variance, state.clock
+        errors, served = state.worker_errors, state.server_errors
     return {"steps": steps, "sent": sent}
 
 
