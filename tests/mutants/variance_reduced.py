@@ -239,6 +239,8 @@ def decay_kept_apart(*given, **how):
 
 def decay_twice(*given, **how):
     """The decay is added twice."""
+    if len(given) > 11:
+        return zeroone_local(*given[:11], 2 * given[11], *given[12:], **how)
     return zeroone_local(*given, **{**how, "decay": 2 * how.get("decay", 0.0)})
 
 

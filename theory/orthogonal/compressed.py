@@ -159,13 +159,13 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
         assumes=(t.LEFT_OUT,),
         source=FOLKLORE.recalled(
             "that a contraction is one in every norm",
-            "Refuted by four numbers alike of which one is left out: half of the nuclear norm, a quarter of the "
-            "matrix.",
+            "Refuted by ones, of which the diagonal is left: its nuclear norm is n, as that of the matrix.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.topk.nuclear",
         extremal="ones, of which the diagonal is left",
         axis="k",
+        note="A compressor of single entries takes a matrix of rank one for any other.",
     ),
     Claim(
         name="orthogonal.topk.nuclear",
@@ -189,6 +189,7 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
         corrected_by="orthogonal.lowrank.spectral",
         extremal="equal singular values",
         axis="r",
+        note="Nor does any compressor of lower rank: what is left of an identity has a singular value of one at least.",
     ),
     Claim(
         name="orthogonal.lowrank.spectral",

@@ -15,18 +15,19 @@ _MIDDLE = (
 
 ITERATION_CLAIMS: tuple[Claim, ...] = (
     Claim(
-        name="orthogonal.quintic.converges",
-        title="After T Newton-Schulz iterations of degree 5, 1 - s_T^2 is at most (1 - s^2)^(3^T)",
-        relation=Le(t.SQUARE_GAP, (1 - t.singular**2) ** (3**t.iterations)),
-        assumes=(t.QUINTIC,),
+        name="orthogonal.quintic.one_step",
+        title="A Newton-Schulz iteration of degree 5 leaves 1 - s_1^2 of at most (1 - s^2)^3",
+        relation=Le(t.SQUARE_GAP, (1 - t.singular**2) ** 3),
+        assumes=(t.QUINTIC, t.ONCE),
         source=t.AMSEL_2025.read(
             "section 1.2, that (15 x - 10 x^3 + 3 x^5)/8 converges faster than the cubic",
-            "1 - p(x)^2 = (1 - x^2)^3 (64 - 33 x^2 + 9 x^4)/64, and 9 x^4 <= 33 x^2; again and again.",
+            "1 - p(x)^2 = (1 - x^2)^3 (64 - 33 x^2 + 9 x^4)/64, and 9 x^4 <= 33 x^2.",
             "The bound.",
         ),
         tightness=1,
-        extremal="no iteration; and singular values near zero",
-        axis="schulz_steps",
+        extremal="singular values near zero",
+        axis="singular",
+        note="After T of them (1 - s^2)^(3^T); of the cubic it is (1 - s^2)^(2^T).",
     ),
     Claim(
         name="orthogonal.cubic.growth",

@@ -84,6 +84,8 @@ ZEROONE_CLAIMS = (
         corrected_by="variance_reduced.zeroone.decay_tenfold",
         extremal="two averages",
         axis="averages",
+        note="The authors' code, run with one worker: 1.45 times after two averages at beta = 0.9, 1.87 after three, 8.2 "
+        "after fifty.",
     ),
     Claim(
         name="variance_reduced.zeroone.decay_tenfold",
@@ -240,5 +242,6 @@ ZEROONE_CLAIMS = (
         tightness=sp.oo,
         extremal="a layer that is small beside another",
         axis="scale_ratio",
+        note="Which is why 1-bit LAMB brings layers to one scale before it fuses them.",
     ),
 )

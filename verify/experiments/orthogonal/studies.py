@@ -145,13 +145,18 @@ def _small(_budget: Budget) -> Iterator[Case]:
 
 
 def _started(_budget: Budget) -> Iterator[Case]:
-    for value, iteration in itertools.product(("1/10", "9/10"), ("cubic", "quintic")):
-        yield _case(value, 0, iteration)
+    for value in ("1/10", "9/10"):
+        yield _case(value, 0, "cubic")
+
+
+def _near_zero(_budget: Budget) -> Iterator[Case]:
+    for value in ("1/10000", "1/100000"):
+        yield _case(value, 1, "quintic")
 
 
 def _of_values(statement: str, kind: str, axis: str, **options: Any) -> Study:
     iteration = statement.partition(".")[0]
-    steps = {"cubic.one_step": 1, "polar_express.six": 6}.get(statement, 5)
+    steps = {"cubic.one_step": 1, "quintic.one_step": 1, "polar_express.six": 6}.get(statement, 5)
     cases = [_case(str(Fraction(j, 50)), steps, iteration) for j in range(1, 51)]
     if axis == "schulz_steps":
         cases = [_case("1/5", T, iteration) for T in range(6)]
@@ -392,7 +397,7 @@ _STUDIES = studies(
     _of_values("muon.growth", "value", "singular", extremal=_tiny),
     _of_values("muon.plateau", "error", "singular", extremal=_minima),
     _of_values("cubic.growth", "value", "schulz_steps", extremal=_small),
-    _of_values("quintic.converges", "square", "schulz_steps", extremal=_started),
+    _of_values("quintic.one_step", "square", "singular", extremal=_near_zero),
     _of_values("polar_express.at_most", "value", "singular", extremal=_express_maxima),
     _of_values("polar_express.balanced", "value", "singular"),
     _of_values("polar_express.at_least", "value", "singular", extremal=_thousandth),
