@@ -43,5 +43,6 @@ COLUMN = Column(
             "(`variance_reduced.onebit.worst`)."
         ),
         picture="variance_reduced.shifts",
+        practice=True,
     ),
 )
