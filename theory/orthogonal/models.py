@@ -10,7 +10,7 @@ from commbounds.theory.model import Goal, Model, by_claim
 from commbounds.theory.orthogonal import terms as t
 from commbounds.theory.quantities import k, m, n, r
 
-_x = sp.symbols("x", nonnegative=True)
+_x, _y = sp.symbols("x y", nonnegative=True)
 _taken, _rest = sp.symbols("taken rest", real=True)
 _before, _after, _gradient = sp.symbols("before after gradient", nonnegative=True)
 _left, _share, _all, _whole, _q = sp.symbols("left share all whole q", nonnegative=True)
@@ -21,8 +21,9 @@ def _cubic(x: Any) -> Any:
     return (3 * x - x**3) / 2
 
 
-def _quintic(x: Any) -> Any:
-    return (15 * x - 10 * x**3 + 3 * x**5) / 8
+def _quintic_over(square: Any) -> Any:
+    """What an iteration of degree 5 makes of a singular value, over that value."""
+    return (15 - 10 * square + 3 * square**2) / 8
 
 
 def _cubic_step(bound: Any) -> tuple[Goal, ...]:
@@ -30,8 +31,9 @@ def _cubic_step(bound: Any) -> tuple[Goal, ...]:
 
 
 def _quintic_step(bound: Any) -> tuple[Goal, ...]:
-    show = bound.subs(t.singular, _x) - (1 - _quintic(_x) ** 2)
-    return (Goal("one step", show, given={"x": _x, "1 - x": 1 - _x}),)
+    """In `_y`, the square of the singular value."""
+    given = {"square": _y, "1 - square": 1 - _y, "its cube": (1 - _y) ** 3}
+    return (Goal("one step", bound.subs(t.singular, sp.sqrt(_y)) - (1 - _y * _quintic_over(_y) ** 2), given=given),)
 
 
 def _keeps(bound: Any) -> tuple[Goal, ...]:
@@ -122,7 +124,9 @@ _TOP = (
 
 MODELS = by_claim(
     _model("cubic.one_step", "`x` is the singular value.", "every singular value", _cubic_step),
-    _model("quintic.one_step", "`x` is the singular value.", "every singular value in [0, 1]", _quintic_step),
+    _model(
+        "quintic.one_step", "`y` is the square of the singular value.", "every singular value in [0, 1]", _quintic_step
+    ),
     _model(
         "dion.keeps",
         "`taken` is U U^T B and `rest` B less that, which are orthogonal; rest + mu taken is kept.",
