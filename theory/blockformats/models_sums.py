@@ -160,7 +160,7 @@ SUMS = (
     ),
     named(
         "requantised.bits_an_entry_of_whole_blocks",
-        "A part has `whole` = n/(P block) blocks, and `bytes` = elementbits n/(8 P) of elements; of 2 (P - 1) messages.",
+        "A part has `whole` = n/(P block) blocks, and `bytes` = elementbits n/(8 P); of 2 (P - 1) messages.",
         "every P >= 2, every n that P blocks divide, where P bytes divide the elements, every element format",
         _price,
     ),
@@ -171,7 +171,6 @@ SUMS = (
         "add up to once they are rounded, `plus_sent` - `minus_sent`, and of the others; `out` is that, rounded.",
         "every P, every numbers in blocks of one entry, E2M1, in real arithmetic",
         _two_roundings,
-        "test_two_roundings",
     ),
     named(
         "homomorphic.error",
@@ -196,7 +195,6 @@ SUMS = (
         "the case P = 1, cells = 0.",
         _CELLS,
         _cell_mean,
-        "test_cells",
     ),
     named(
         "correlated.independent",
@@ -204,7 +202,6 @@ SUMS = (
         "induction on the ranks.",
         _CELLS,
         _added,
-        "test_cells",
     ),
     named(
         "correlated.equal",
@@ -212,7 +209,6 @@ SUMS = (
         "whoever has that cell. The sum is one of two neighbours.",
         "every P, equal entries between two codes",
         _equal,
-        "test_cells",
     ),
     named(
         "correlated.pair",
@@ -221,7 +217,6 @@ SUMS = (
         "two ways; the variances, and twice the covariance, for every side of one half.",
         "two ranks, every entries between two codes each",
         _pair,
-        "test_cells",
     ),
     named(
         "correlated.never_worse",
@@ -231,6 +226,5 @@ SUMS = (
         "all covariances.",
         _CELLS,
         _never_worse,
-        "test_cells",
     ),
 )

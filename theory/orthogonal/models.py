@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import sympy as sp
@@ -95,7 +96,7 @@ def _at_least(bound: Any) -> tuple[Goal, ...]:
     turns, inputs = (sp.Rational("1.05"), sp.Rational("1.0502")), (_CHAIN[-1], _ABOVE)
     steps = (
         Goal(f"iteration {i}", _p(_x) - after, given=in_range(_x, before, _ABOVE))
-        for i, (before, after) in enumerate(zip(_CHAIN, _CHAIN[1:], strict=False), 1)
+        for i, (before, after) in enumerate(pairwise(_CHAIN), 1)
     )
     return (*_STAYS, *steps, *_extreme(bound, t._high, -1, turns, inputs))
 
@@ -119,9 +120,7 @@ def _words(bound: Any) -> tuple[Goal, ...]:
 def _keeps(bound: Any) -> tuple[Goal, ...]:
     at = bound.subs({t.square_before: (_rest + _taken) ** 2, t.square_taken: _taken**2})
     kept = (_rest + t.keeps * _taken) ** 2
-    return (
-        Goal("squares", at - kept, equal=True, zero={"orthogonal parts": _rest * _taken}, vectors=(_rest, _taken)),
-    )
+    return (Goal("squares", at - kept, equal=True, zero={"orthogonal parts": _rest * _taken}, vectors=(_rest, _taken)),)
 
 
 def _size(bound: Any) -> tuple[Goal, ...]:
@@ -210,15 +209,13 @@ MODELS = by_claim(
         "rest + mu taken.",
         "every B, every orthonormal U, every mu, in real arithmetic",
         _keeps,
-        "test_parts",
     ),
     _model(
         "dion.size",
-        "The square of U Q^T is that of Q, for orthonormal U, and each of the r columns of Q has norm one: induction on "
-        "them.",
+        "The square of U Q^T is that of Q, for orthonormal U, and each of the r columns of Q has norm one: induction "
+        "on them.",
         "every B with independent columns of B Q, none of B^T U zero, in real arithmetic",
         _size,
-        "test_parts",
     ),
     _model(
         "dion.spectral",
@@ -226,6 +223,5 @@ MODELS = by_claim(
         "every column of Q has norm one or zero.",
         "every B, every r, in real arithmetic",
         _spectral_norm,
-        "test_parts",
     ),
 )

@@ -347,21 +347,18 @@ DRAWN = (
         "A rotated entry is sent with probability k/length, times length/k, and D H is linear.",
         "every n, every x in R^n, every k from 1 to the padded length, in real arithmetic",
         lambda bound: (Goal("a rotated entry", bound - (k / length * (length / k) - 1), equal=True),),
-        "test_sketch",
     ),
     named(
         "hadamardsketch.variance",
         _ENTRIES + "Summed over the n - 1 others of every entry; over ||x||^2.",
         _TWO,
         _sketched(n - 1),
-        "test_sketch",
     ),
     named(
         "hadamardsketch.entry_variance",
         _ENTRIES + "For the entry that is smallest the others have the largest square.",
         _TWO,
         _sketched((norm2**2 - smallest_entry**2) / norm2**2, {"norm": norm2}),
-        "test_sketch",
     ),
     named(
         "hadamardsketch.shrunk_contraction",

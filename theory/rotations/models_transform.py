@@ -103,7 +103,6 @@ TRANSFORM = (
         "square. Induction on the steps.",
         _LENGTHS,
         _norm,
-        "test_transform",
     ),
     named(
         "randomised_hadamard.inverse",
@@ -112,7 +111,6 @@ TRANSFORM = (
         "signs cancel.",
         _LENGTHS,
         _inverse,
-        "test_transform",
     ),
     named(
         "randomised_hadamard.additions",
@@ -120,7 +118,6 @@ TRANSFORM = (
         "entries. Induction on log2 d = `halvings`.",
         "every n",
         _additions,
-        "test_transform",
     ),
     named(
         "randomised_hadamard.coordinate",
@@ -128,7 +125,6 @@ TRANSFORM = (
         "next one's sign is independent of it, so that their product has no mean. `square` is ||x||^2.",
         _LENGTHS,
         _coordinate,
-        "test_transform",
     ),
     named(
         "randomised_hadamard.correlation",
@@ -137,7 +133,6 @@ TRANSFORM = (
         "largest of these sums is `row`, `spectrum` times ||x||^2 by definition; variances are ||x||^2.",
         _LENGTHS,
         _correlation,
-        "test_transform",
     ),
 )
 
@@ -239,14 +234,12 @@ TOGETHER = (
         "product of two independent ones that of their means, bias_share. Induction on the ranks; then over P^2.",
         "every P, every x in R^n but zero on all ranks",
         _private,
-        "test_means",
     ),
     named(
         "rotated_mean.shared",
         "All estimates are one, and so is their mean.",
         "every P, every x in R^n but zero on all ranks",
         lambda bound: (Goal("mean", bound - P * single_error / P, equal=True, positive={"P": P}),),
-        "test_means",
     ),
     named(
         "rotated_sum.error",
@@ -255,7 +248,6 @@ TOGETHER = (
         "`length`, and the result is divided by it squared. Entries that were padded are dropped.",
         "every P and n, all x_i in R^n, every s >= 1, in real arithmetic",
         _sum_error,
-        "test_sum_of_codes",
     ),
     named(
         "rotated_sum.bytes",

@@ -127,9 +127,9 @@ GROUPS = (
     ),
     _model(
         "twomeans.below_scaledsign",
-        "`negative` and `others` entries with the sums of magnitudes `low` and `high`, norm1 = low + high; a group errs "
-        "by its squares less sum^2/count. Where one group is empty, the other has all entries. Times `squares`, which "
-        "is norm2^2.",
+        "`negative` and `others` entries with the sums of magnitudes `low` and `high`, norm1 = low + high; a group "
+        "errs by its squares less sum^2/count. Where one group is empty, the other has all entries. Times `squares`, "
+        "which is norm2^2.",
         _NOT_ZERO,
         _below_signs,
         "test_groups",
@@ -247,8 +247,8 @@ THREE_VALUES = (
     ),
     _model(
         "threelc.zeros",
-        "All of ceil(n/5) bytes are zero, fourteen of which are a run, of one byte, and what is left is another: `runs` "
-        "= ceil(ceil(n/5)/14). Induction on the runs.",
+        "All of ceil(n/5) bytes are zero, fourteen of which are a run, of one byte, and what is left is another: "
+        "`runs` = ceil(ceil(n/5)/14). Induction on the runs.",
         "every n, every dtype, x = 0, with zero-run encoding",
         _zero_runs,
     ),

@@ -1,4 +1,4 @@
-"""What certificates prove of compressors that draw: with replacement, everything or nothing, ATOMO, TernGrad clipped."""
+"""What certificates prove of compressors that draw: with replacement, all or nothing, ATOMO, TernGrad clipped."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _balanced(bound: Any) -> tuple[Goal, ...]:
 
 
 def _capped(bound: Any) -> tuple[Goal, ...]:
-    """`certain` entries above the level with squares `total`, the others with magnitudes `sum` and squares `squares`."""
+    """`certain` entries above the level have the squares `total`, the others magnitudes `sum` and squares `squares`."""
     error = _level * _sum - _squares
     given = {
         "Cauchy": (n - _certain) * _squares - _sum**2,
@@ -281,7 +281,6 @@ _CLIPPED = (
         "is off by norminf - c, where that is positive, another of magnitude a by a - c at most.",
         "every x in R^n but zero, every n >= 1, every clip > 0, in real arithmetic",
         _clipped_bias,
-        "test_clipping",
     ),
     _model(
         "clippedterngrad.unbiased_unclipped",
@@ -291,7 +290,6 @@ _CLIPPED = (
         lambda bound: (
             Goal("entry", bound - (_a / _level * _level - _a), equal=True, positive={"level": _level}),
         ),
-        "test_clipping",
     ),
     _model(
         "clippedterngrad.equal_entries",
@@ -303,7 +301,6 @@ _CLIPPED = (
                  zero={"deviation": _off - (_x - _mean), "mean": _mean - _x}),
             Goal("error", bound * _x**2 - (0 - _x) ** 2, equal=True),
         ),
-        "test_clipping",
     ),
     _model(
         "clippedterngrad.one_sparse",
@@ -311,7 +308,6 @@ _CLIPPED = (
         "entry is replaced, where that is less. It is then the largest, and sent for sure.",
         "every x in R^n with one nonzero entry, every n >= 1, every clip > 0, in real arithmetic",
         _one_sparse,
-        "test_clipping",
     ),
 )  # fmt: skip
 

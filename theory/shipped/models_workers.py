@@ -29,9 +29,7 @@ def _unbiased(bound: Any) -> tuple[Goal, ...]:
 
 def _among_workers(bound: Any) -> tuple[Goal, ...]:
     at = bound.xreplace({norm2bar**2: _m**2})
-    return (
-        Goal("entry", at - (sumsq / P - 2 * _m * _t / P + _m**2), equal=True, positive=_RANKS, zero=_MEAN),
-    )
+    return (Goal("entry", at - (sumsq / P - 2 * _m * _t / P + _m**2), equal=True, positive=_RANKS, zero=_MEAN),)
 
 
 def _identical(bound: Any) -> tuple[Goal, ...]:
@@ -90,21 +88,24 @@ _OWNER = (
 _EVERY = "every P and n, all x_i in R^n"
 
 WORKERS = (
-    _model("permk_mean.unbiased", _OWNER + "Its mean, less theirs.", _EVERY, _unbiased, "test_owners"),
+    _model(
+        "permk_mean.unbiased",
+        _OWNER + "Its mean, less theirs.",
+        _EVERY,
+        _unbiased,
+    ),
     _model(
         "permk_mean.error",
         _OWNER + "`sumsq` is the sum of their squares, and m^2 stands for the squared mean: its expected square about "
         "the mean. Summed over the entries.",
         _EVERY,
         _among_workers,
-        "test_owners",
     ),
     _model(
         "permk_mean.identical",
         "Whoever owns an entry has `v`, and the mean `m` is that: P m = P v.",
         "every P and n, every x in R^n, whatever is drawn",
         _identical,
-        "test_owners",
     ),
     _model(
         "permk_mean.words",
