@@ -184,8 +184,9 @@ _UNITS = "In units of the largest power of two among the elements, times the sca
 _PER_BLOCK = (
     "In units of the scale a block's largest entry is `top`, and it has at most B = min(n, block) entries. `share` is "
     "the bound, and so at least every part of its Max. Near every element of E2M1, where it is the nearest, the "
-    "squared error of another entry is at most share a^2 + (1 - share)/16, and that of the largest entry at most share top^2 "
-    "- (B - 1)(1 - share)/16: added up, the error is at most share times the squares, also of a block of fewer entries. "
+    "squared error of another entry is at most share a^2 + (1 - share)/16, and that of the largest entry at most share "
+    "top^2 - (B - 1)(1 - share)/16: added up, the error is at most share times the squares, also of a block of fewer "
+    "entries. "
 )
 _NOT_ZERO = "every n, every block, every x in R^n but zero whose scales are numbers of E8M0, in real arithmetic"
 _ROUNDED = (
