@@ -44,8 +44,8 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="lowcomm.diloco.contraction_suffices",
-        words="Step one, momentum 1/2: the map of anchor and momentum has the trace 3 (1 - c)/2 and the determinant (1 - "
-        "c)/2, and one and both, 3 - 2 c, are not positive from c = 3/2 on; c = u/v.",
+        words="Step one, momentum 1/2: the map of anchor and momentum has the trace 3 (1 - c)/2 and the determinant "
+        "(1 - c)/2, and one and both, 3 - 2 c, are not positive from c = 3/2 on; c = u/v.",
         whole={_u: 1, _v: 1},
         measured=sp.Integer(0),
         values={t.outerlr: 1, t.outermu: _HALF, t.innershare: _u / _v},
