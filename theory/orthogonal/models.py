@@ -2,161 +2,228 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim
+from commbounds.theory.model import Goal, Model, by_claim, in_range, recurrence
 from commbounds.theory.orthogonal import terms as t
-from commbounds.theory.quantities import k, m, n, r
+from commbounds.theory.orthogonal.models_norms import NORMS
+from commbounds.theory.quantities import P, m, n, r
 
-_x, _y = sp.symbols("x y", nonnegative=True)
-_taken, _rest = sp.symbols("taken rest", real=True)
-_before, _after, _gradient = sp.symbols("before after gradient", nonnegative=True)
-_left, _share, _all, _whole, _q = sp.symbols("left share all whole q", nonnegative=True)
-_REAL = "real arithmetic"
+_TEST = "tests/verify/certify/test_orthogonal_models.py::"
+_x = sp.Symbol("x", nonnegative=True)
+_turn, _root, _spectral = sp.symbols("turn root spectral", nonnegative=True)
+_gap, _rows, _columns = sp.symbols("gap rows columns", nonnegative=True)
+_rest, _taken = sp.symbols("rest taken", real=True)
 
+Goals = Callable[[Any], tuple[Goal, ...]]
 
-def _cubic(x: Any) -> Any:
-    return (3 * x - x**3) / 2
-
-
-def _quintic_over(square: Any) -> Any:
-    """What an iteration of degree 5 makes of a singular value, over that value."""
-    return (15 - 10 * square + 3 * square**2) / 8
-
-
-def _cubic_step(bound: Any) -> tuple[Goal, ...]:
-    return (Goal("one step", bound.subs(t.singular, _x) - (1 - _cubic(_x)), equal=True),)
+_ABOVE = sp.Rational(1203, 1000)
+"""A little more than the local maximum."""
+_CHAIN = tuple(map(sp.Rational, ("1/660", "0.00521", "0.01794", "0.06175", "0.2115")))
+"""A little less than what 1/660 becomes in none to four iterations."""
 
 
-def _quintic_step(bound: Any) -> tuple[Goal, ...]:
-    """In `_y`, the square of the singular value."""
-    given = {"square": _y, "1 - square": 1 - _y, "its cube": (1 - _y) ** 3}
-    return (Goal("one step", bound.subs(t.singular, sp.sqrt(_y)) - (1 - _y * _quintic_over(_y) ** 2), given=given),)
+def _p(x: Any) -> Any:
+    """One iteration, by Horner's rule."""
+    return x * (t.A + x**2 * (t.B + x**2 * t.C))
+
+
+# --- the cubic -------------------------------------------------------------------------------------------------------
+
+
+def _one_step(bound: Any) -> tuple[Goal, ...]:
+    return (Goal("gap", bound - (1 - (3 * t.singular - t.singular**3) / 2), equal=True),)
+
+
+def _converges(bound: Any) -> tuple[Goal, ...]:
+    square = 1 - _gap
+    after = 1 - square * (3 - square) ** 2 / 4
+    return (
+        Goal("no iteration", bound.subs(t.iterations, 0) - (1 - t.singular**2), equal=True),
+        Goal(
+            "one more",
+            bound.subs(t.iterations, t.iterations + 1) - after,
+            given={"up to here": bound - _gap, "gap": _gap, "square": square},
+        ),
+    )
+
+
+# --- Muon's quintic --------------------------------------------------------------------------------------------------
+
+
+def _of_one(bound: Any) -> tuple[Goal, ...]:
+    value = sp.Integer(1)
+    for _ in range(5):
+        value = _p(value)
+    return (Goal("five iterations", bound - value, equal=True),)
+
+
+def _at_turn(bound: Any, square: Any) -> Any:
+    """The bound in `turn`, the square of which is `square`, a rational number and a multiple of a root."""
+    (root,) = (e for e in square.atoms(sp.Pow) if e.exp == sp.Rational(1, 2))
+    solved = sp.solve(square.xreplace({root: _root}) - _turn**2, _root)[0]
+    return bound.xreplace({sp.sqrt(square): _turn}).xreplace({root: solved})
+
+
+_STAYS = (
+    Goal("stays above zero", _p(_x), given=in_range(_x, 0, _ABOVE)),
+    Goal("stays below 1.203", _ABOVE - _p(_x), given=in_range(_x, 0, _ABOVE)),
+)
+
+
+def _extreme(bound: Any, square: Any, sign: int, turns: tuple[Any, Any], inputs: tuple[Any, Any]) -> tuple[Goal, ...]:
+    """That the quintic lies on one side of what it is where it turns; by its double root there."""
+    double = -t.B * (_x + 2 * _turn) - t.C * (_x**3 + 2 * _turn * _x**2 + 3 * _turn**2 * _x + 4 * _turn**3)
+    return (
+        Goal(
+            "a double root",
+            _at_turn(bound, square) - _p(_x) - (_x - _turn) ** 2 * double,
+            equal=True,
+            zero={"the slope is zero": t.A + 3 * t.B * _turn**2 + 5 * t.C * _turn**4},
+        ),
+        Goal("the other factor", sign * double, given={**in_range(_x, *inputs), **in_range(_turn, *turns)}),
+    )
+
+
+def _at_most(bound: Any) -> tuple[Goal, ...]:
+    return (*_STAYS, *_extreme(bound, t._low, 1, (sp.Rational("0.55"), sp.Rational("0.56")), (0, _ABOVE)))
+
+
+def _at_least(bound: Any) -> tuple[Goal, ...]:
+    turns, inputs = (sp.Rational("1.05"), sp.Rational("1.0502")), (_CHAIN[-1], _ABOVE)
+    steps = (
+        Goal(f"iteration {i}", _p(_x) - after, given=in_range(_x, before, _ABOVE))
+        for i, (before, after) in enumerate(pairwise(_CHAIN), 1)
+    )
+    return (*_STAYS, *steps, *_extreme(bound, t._high, -1, turns, inputs))
+
+
+def _growth(bound: Any) -> tuple[Goal, ...]:
+    return (
+        *_STAYS,
+        Goal("an iteration", t.A * _x - _p(_x), given=in_range(_x, 0, _ABOVE)),
+        Goal("five of them", bound - t.A * t.A * t.A * t.A * t.A * t.singular, equal=True),
+    )
+
+
+# --- Dion ------------------------------------------------------------------------------------------------------------
+
+
+def _words(bound: Any) -> tuple[Goal, ...]:
+    whole = {"blocks of rows": m * r - P * _rows, "blocks of columns": n * r - P * _columns}
+    return (Goal("two rings", bound - 2 * (P - 1) * (_rows + _columns), equal=True, positive={"P": P}, zero=whole),)
 
 
 def _keeps(bound: Any) -> tuple[Goal, ...]:
-    values = {t.square_before: (_rest + _taken) ** 2, t.square_taken: _taken**2}
-    show = bound.subs(values) - (_rest + t.keeps * _taken) ** 2
-    return (Goal("parts", show, equal=True, zero={"orthogonal": _rest * _taken}, vectors=(_rest, _taken)),)
+    at = bound.subs({t.square_before: (_rest + _taken) ** 2, t.square_taken: _taken**2})
+    kept = (_rest + t.keeps * _taken) ** 2
+    return (Goal("squares", at - kept, equal=True, zero={"orthogonal parts": _rest * _taken}, vectors=(_rest, _taken)),)
 
 
-def _buffer(bound: Any) -> tuple[Goal, ...]:
-    longer = bound.subs(t.dion_steps, t.dion_steps + 1)
+def _size(bound: Any) -> tuple[Goal, ...]:
+    return recurrence(bound, r, 0, lambda square, _: square + 1)
+
+
+def _spectral_norm(bound: Any) -> tuple[Goal, ...]:
+    root = sp.Symbol("root", positive=True)
     return (
-        Goal("no step", bound.subs(t.dion_steps, 0), equal=True),
         Goal(
-            "one step more",
-            longer - _after,
-            given={
-                "up to here": bound - _before,
-                "the gradient": t.largest_gradient - _gradient,
-                "what is kept is no larger than what there was": _before + _gradient - _after,
-            },
+            "norm",
+            bound.xreplace({sp.sqrt(r): root}) - _spectral,
+            given={"norms": root**2 - _spectral**2},
+            positive={"root + spectral": root + _spectral},
         ),
     )
 
 
-def _changed_norm(bound: Any) -> tuple[Goal, ...]:
-    """Squared norms of what is left, `left`, its Euclidean one, `share`, and those of the matrix, `whole` and `all`."""
-    at = bound.xreplace({sp.Min(m, n): _q})
-    return (
-        Goal(
-            "norms",
-            at * _whole - _left,
-            given={
-                "k entries, each of which is no smaller": (m * n - k) * _all - m * n * _share,
-                "k <= m n": m * n - k,
-                "what is left": _share - _left,
-                "the matrix": _q * _whole - _all,
-            },
-            positive={"m": m, "n": n, "q": _q},
-        ),
-    )
+def _model(name: str, words: str, scope: str, goals: Goals, *ties: str) -> Model:
+    claim = f"orthogonal.{name}"
+    return Model(claim, words, scope, goals, (claim, *(_TEST + tie for tie in ties)))
 
 
-def _dual_norm(bound: Any) -> tuple[Goal, ...]:
-    """The same in the nuclear norm: q is lost on what is left, and nothing on the matrix."""
-    at = bound.xreplace({sp.Min(m, n): _q})
-    return (
-        Goal(
-            "norms",
-            at * _whole - _left,
-            given={
-                "k entries, each of which is no smaller": (m * n - k) * _all - m * n * _share,
-                "k <= m n": m * n - k,
-                "what is left": _q * _share - _left,
-                "the matrix": _whole - _all,
-            },
-            positive={"m": m, "n": n, "q": _q},
-        ),
-    )
-
-
-def _nuclear_rank(bound: Any) -> tuple[Goal, ...]:
-    at = bound.xreplace({sp.Min(m, n): _q})
-    kept, rest = sp.symbols("kept_sum rest_sum", nonnegative=True)
-    return (
-        Goal(
-            "squares",
-            at * (kept + rest) ** 2 - rest**2,
-            given={
-                "each kept >= each other": (_q - r) * kept - r * rest,
-                "r <= q": _q - r,
-                "kept": kept,
-                "rest": rest,
-            },
-            positive={"q": _q},
-        ),
-    )
-
-
-def _model(claim: str, words: str, scope: str, goals: Any) -> Model:
-    name = f"orthogonal.{claim}"
-    return Model(claim=name, words=words, scope=f"{scope}, {_REAL}", goals=goals, tie=(name,))
-
-
-_TOP = (
-    "`left` is the squared norm of what is left out and `whole` that of the matrix, `share` and `all` their squared "
-    "Euclidean ones, and q = min(m, n). "
+_INSIDE = (
+    "An iteration maps x to p(x), and [0, 1.203] into itself, by Sturm's theorem or by products. `turn` is where p has "
+    "slope zero{0}; there the bound is what p is, and the bound less p(x) is the square of x - turn times another "
+    "factor, which is {1} on the intervals in question. "
 )
 
 MODELS = by_claim(
-    _model("cubic.one_step", "`x` is the singular value.", "every singular value", _cubic_step),
     _model(
-        "quintic.one_step", "`y` is the square of the singular value.", "every singular value in [0, 1]", _quintic_step
+        "cubic.one_step",
+        "A singular value s becomes (3 s - s^3)/2.",
+        "every singular value, in real arithmetic",
+        _one_step,
+        "test_iterations",
+    ),
+    _model(
+        "cubic.converges",
+        "`gap` is 1 - s^2 of a singular value s after some iterations, from 0 to 1, and no more than the bound; s "
+        "becomes s (3 - s^2)/2. Induction on the iterations.",
+        "every singular value in [0, 1], every number of iterations, in real arithmetic",
+        _converges,
+        "test_iterations",
+    ),
+    _model(
+        "muon.one",
+        "The iterated quintic at 1, in rational numbers.",
+        "the singular value 1, five iterations, in real arithmetic",
+        _of_one,
+        "test_iterations",
+    ),
+    _model(
+        "muon.at_most",
+        _INSIDE.format(", between 0.55 and 0.56", "not negative")
+        + "So the last iteration ends below the bound, from wherever the others end.",
+        "every singular value in [0, 1], five iterations, in real arithmetic",
+        _at_most,
+        "test_iterations",
+    ),
+    _model(
+        "muon.at_least",
+        _INSIDE.format(", between 1.05 and 1.0502", "not positive")
+        + "From 1/660 on four iterations end above 0.2115, one after the other, and the fifth above the bound.",
+        "every singular value in [1/660, 1], five iterations, in real arithmetic",
+        _at_least,
+        "test_iterations",
+    ),
+    _model(
+        "muon.growth",
+        "An iteration maps x to p(x), and [0, 1.203] into itself, where p(x) is at most 3.4445 x.",
+        "every singular value in [0, 1], five iterations, in real arithmetic",
+        _growth,
+        "test_iterations",
+    ),
+    _model(
+        "dion.words",
+        "Two ring all-reduces, of m r and of n r entries, in P blocks of `rows` and of `columns`: in each of 2 (P - 1) "
+        "steps a rank sends a block of either.",
+        "every m, n, r, and every P that divides m r and n r",
+        _words,
     ),
     _model(
         "dion.keeps",
-        "`taken` is U U^T B and `rest` B less that, which are orthogonal; rest + mu taken is kept.",
-        "every matrix, every basis and every mu",
+        "B is the sum of two orthogonal parts, `rest` and `taken`, the second in the space of U, and what is kept is "
+        "rest + mu taken.",
+        "every B, every orthonormal U, every mu, in real arithmetic",
         _keeps,
     ),
     _model(
-        "dion.buffer",
-        "`before` is the norm of what was kept, `gradient` that of the gradient and `after` that of what is kept then, "
-        "which is at most the norm of their sum by orthogonal.dion.keeps. Induction from nothing.",
-        "every number of steps, every gradients and bases, every mu in [0, 1]",
-        _buffer,
+        "dion.size",
+        "The square of U Q^T is that of Q, for orthonormal U, and each of the r columns of Q has norm one: induction "
+        "on them.",
+        "every B with independent columns of B Q, none of B^T U zero, in real arithmetic",
+        _size,
     ),
     _model(
-        "topk.spectral",
-        _TOP + "A largest singular value is at most the Euclidean norm, and q squares of it are at least that squared.",
-        "every matrix but zero, every k from 1 to m n",
-        _changed_norm,
+        "dion.spectral",
+        "`root` is that of r. The spectral norm is at most the Frobenius norm, of which the square is at most r, as "
+        "every column of Q has norm one or zero.",
+        "every B, every r, in real arithmetic",
+        _spectral_norm,
     ),
-    _model(
-        "topk.nuclear",
-        _TOP + "A sum of q singular values has a square of at most q sums of their squares, and of at least one.",
-        "every matrix but zero, every k from 1 to m n",
-        _dual_norm,
-    ),
-    _model(
-        "lowrank.nuclear",
-        "`kept_sum` is the sum of the r largest singular values and `rest_sum` that of the others, q - r of them.",
-        "every matrix but zero, every r from 1 to min(m, n)",
-        _nuclear_rank,
-    ),
+    *NORMS,
 )
-"""By the name of their claim."""

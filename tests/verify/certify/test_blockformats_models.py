@@ -1,0 +1,73 @@
+"""What the models of blockformats take as given, against the formats' elements and kernels."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from goal_values import failing, goals, value
+
+from commbounds.compressors.blockformats import ELEMENTS, NVFP4, Microscaling
+from commbounds.theory.blockformats.models_blocks import E2M1
+
+TOPS = [1 + Fraction(i, 64) for i in range(64)]
+
+
+@pytest.mark.parametrize("name", list(ELEMENTS))
+def test_formats(name):
+    """Half of a gap above one, what is clipped, and the largest element, in units of the largest power of two."""
+    element = ELEMENTS[name]
+    power, v, u = Fraction(2) ** element.emax, 2 - element.reach, element.unit
+    assert u <= v / 2
+    for t in TOPS:
+        read = Fraction(float(Microscaling(name, 1, "floor")(np.array([float(t * power)]))[0])) / power
+        given = {"top": t, "overshoot": v, "element_unit": u, "off": abs(read - t)}
+        clipped = t > 2 - v
+        assert read == 2 - v if clipped else abs(read - t) <= u
+        assert failing(goals("blockformats.microscaling.maximum")["clipped" if clipped else "rounded"], **given) == []
+        if clipped:
+            assert failing(goals("blockformats.stochastic.bias")["clipped"], **given) == []
+        if element.floating:
+            read = Fraction(float(Microscaling(name, 1, "rceil")(np.array([float(t)]))[0]))
+            rounded = {**given, "off": abs(read - t)}
+            assert failing(goals("blockformats.microscaling.maximum_unclipped")["rounded"], **rounded) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "low", "high"), [("even", Fraction(7, 2), 7), ("rceil", 3, 6), ("ceil", 2, 4), ("double", 2, 4)]
+)
+def test_nearest_elements(rule, low, high):
+    """The elements, where the largest entry lies, and what the others become."""
+    assert list(E2M1) == list(ELEMENTS["e2m1"].magnitudes)
+    claim = f"blockformats.microscaling.contraction_{'wide' if rule in ('ceil', 'double') else rule}"
+    share, met = Fraction(35, 227) if rule == "even" else Fraction(31, 95), set()
+    for top in (low + Fraction(high - low, 32) * i for i in range(1, 32)):
+        for a in (top * Fraction(j, 16) for j in range(17)):
+            read = [Fraction(v) for v in Microscaling("e2m1", 2, rule)(np.array([float(top), float(a)])).tolist()]
+            assert read[0] in E2M1, "the scale is one"
+            goal = goals(claim)[f"others near {read[1]}"]
+            assert failing(goal, a=a, share=share) == []
+            assert value(goal.show, {"a": a, "share": share}) == share * a**2 - (read[1] - a) ** 2 + (1 - share) / 16
+            met.add(read[1])
+            if top > Fraction(17, 3) and rule == "even" and a <= Fraction(51, 8):
+                nvfp4 = goals("blockformats.nvfp4.contraction")[f"others near {read[1]}"]
+                assert failing(nvfp4, a=a, share=Fraction(1, 40)) == []
+        near = failing(goals(claim)[f"the largest near {read[0]}"], top=top, share=share, B=32)
+        assert near == []
+    assert len(met) >= 6
+
+
+def test_scales():
+    """What is to be a scale over what it becomes, beside one of 448: from 17/18 to 17/16."""
+    seen = set()
+    for entry in np.arange(150.0, 2688.0, 7.0):
+        read = NVFP4(1, "nearest")(np.array([2688.0, entry]))
+        assert read[0] == 2688
+        ratio = Fraction(float(entry)) / Fraction(float(read[1]))
+        side = "rounded up" if ratio <= 1 else "rounded down"
+        assert failing(goals("blockformats.nvfp4.maximum")[side], ratio=ratio) == []
+        if ratio <= 1:
+            assert failing(goals("blockformats.nvfp4.maximum")["the element is 6"], ratio=ratio) == []
+        seen.add(side)
+    assert len(seen) == 2

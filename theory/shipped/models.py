@@ -1,0 +1,10 @@
+"""What certificates about compressors that packages ship prove."""
+
+from __future__ import annotations
+
+from commbounds.theory.model import by_claim
+from commbounds.theory.shipped.models_codes import GROUPS, THREE_VALUES
+from commbounds.theory.shipped.models_draws import DRAWS
+from commbounds.theory.shipped.models_workers import WORKERS
+
+MODELS = by_claim(*DRAWS, *GROUPS, *THREE_VALUES, *WORKERS)
