@@ -143,7 +143,7 @@ def table_allreduce(
         sizes = [part.stop - part.start for part in parts]
         sums = np.concatenate([unpacked_numbers(code, bits, size) for (code,), size in zip(rounds, sizes, strict=True)])
         with np.errstate(over="ignore"):
-            found = (2.0 * sums - P * g) / g * limit
+            found = (2.0 * sums - P * g) * limit / g
             if drawn_signs is not None:
                 found = randomised_hadamard(found / np.sqrt(found.size), _filled(drawn_signs, found.size), inverse=True)
             largest = float(np.finfo(x.dtype).max)

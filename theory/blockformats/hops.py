@@ -241,7 +241,8 @@ TABLE: tuple[Claim, ...] = (
         assumes=(IN_TWO_STAGES, AT_A_NUMBER),
         source=derived(
             "The places f d below and (1 - f) d above have chances 1 - f and f, and then f d (l - f d) and (1 - f) d "
-            "(h - (1 - f) d) as variances, l and h the gaps; with f (1 - f) d^2 of the first stage that is f (1 - f) d (l + h)."
+            "(h - (1 - f) d) as variances, l and h the gaps; with f (1 - f) d^2 of the first stage that is "
+            "f (1 - f) d (l + h)."
         ),
         axis="cutplace",
     ),
@@ -380,7 +381,6 @@ MULTIHOP: tuple[Claim, ...] = (
             reading="The number is ours.",
         ),
         axis="P",
-        unpinned=for_one_reason("Loose by nature: no partial sums are all where the format is worst.", "*"),
     ),
     Claim(
         name=_H + "bytes",

@@ -217,7 +217,7 @@ def _table_bytes(implementation: Any, case: Case) -> Outcome:
 
 def _table_sizes(level: int) -> Iterator[Case]:
     for table, P in itertools.product(_TABLES, (1, 2, 3, 5)):
-        for n in (P, 8 * P, *((33 * P,) if level else ())):
+        for n in (P, 3 * P, 8 * P, *((33 * P,) if level else ())):
             yield _tabled(table, P=P, n=n)
 
 
