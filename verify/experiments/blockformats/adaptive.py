@@ -226,8 +226,9 @@ def _worst_blocks(_budget: Budget) -> Iterator[Case]:
         yield _micro(_worst_block(digits, block), digits, block)
     for digits in (1, 2, 4, 7):
         # a block that is not full, and many blocks
-        yield _micro(_worst_block(digits, 4), digits, 2**20)
-        yield _micro(np.tile(_worst_block(digits, 4), 1000), digits, 4)
+        block = 16 if digits == 2 else 4
+        yield _micro(_worst_block(digits, block), digits, 2**20)
+        yield _micro(np.tile(_worst_block(digits, block), 500), digits, block)
 
 
 def _next_to_two(_budget: Budget) -> Iterator[Case]:
