@@ -124,7 +124,7 @@ def test_nvfp4_is_the_twins_bit_for_bit(scale):
         assert c.decompress(message).tobytes() == np.array(read, x.dtype).tobytes()
 
 
-@pytest.mark.parametrize("scale", ["nearest", "up"])
+@pytest.mark.parametrize("scale", ["nearest", pytest.param("up", marks=pytest.mark.wide)])
 def test_four_over_six_is_the_twins_bit_for_bit(scale):
     for x, block in itertools.product(vectors(), (1, 4, 16)):
         c = FourOverSix(block, scale)
@@ -136,7 +136,7 @@ def test_four_over_six_is_the_twins_bit_for_bit(scale):
         assert c.decompress(message).tobytes() == np.array(read, x.dtype).tobytes()
 
 
-@pytest.mark.parametrize("choice", ["drawn", "expected"])
+@pytest.mark.parametrize("choice", ["drawn", pytest.param("expected", marks=pytest.mark.wide)])
 def test_stochastic_four_over_six_is_the_twins_bit_for_bit(choice):
     rng = np.random.default_rng(10)
     for x in vectors():

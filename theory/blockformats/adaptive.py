@@ -106,6 +106,8 @@ MICRO_FITS = Hypothesis(
     _top_is_normal,
 )
 
+PAIRS_IN_BLOCKS = Hypothesis("pairs_in_blocks", "Blocks have an even number of entries.", sp.Eq(sp.Mod(block, 2), 0))
+
 _F, _G, _U = "blockformats.fouroversix.", "blockformats.stochastic_fouroversix.", "blockformats.microexponents."
 _WORST = sp.Rational(23975, 934751)
 _unit = 2**-microdigits
@@ -196,6 +198,8 @@ STOCHASTIC_FOUR: tuple[Claim, ...] = (
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_G + "unbiased",
         extremal="1536 and 160 in a block: the mean is 440/3, and not 160",
+        note="Four Over Six with stochastic rounding is for tensors whose bias does not matter, or has to choose "
+        "before it draws.",
     ),
     Claim(
         name=_G + "unbiased",
@@ -215,7 +219,7 @@ MICROEXPONENTS: tuple[Claim, ...] = (
             BITS,
             n * (microdigits + 1) + 8 * sp.ceiling(n / block) + sp.ceiling(n / 2),
         ),
-        assumes=(Hypothesis("pairs_in_blocks", "Blocks have an even number of entries.", sp.Eq(sp.Mod(block, 2), 0)),),
+        assumes=(PAIRS_IN_BLOCKS,),
         source=ROUHANI_2023.recalled(
             "MX9, MX6 and MX4: 7, 4 and 2 bits of magnitude, blocks of 16 with 8 bits, pairs with one",
             "(m + 1) + 8/16 + 1/2 = m + 2 in whole blocks.",

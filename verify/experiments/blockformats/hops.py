@@ -312,7 +312,8 @@ def _hop_moments(implementation: Any, case: Case) -> tuple[Fraction, Fraction]:
 def _hop_values(case: Case) -> dict[str, Any]:
     settings = case.settings
     P = settings["P"]
-    values: dict[str, Any] = {"P": P, "halvings": P.bit_length() - 1}
+    growth = sum(k * k * Fraction(25, 24) ** (P - k) for k in range(1, P + 1))
+    values: dict[str, Any] = {"P": P, "halvings": P.bit_length() - 1, "hopgrowth": growth}
     if settings["message"] == "thinned":
         values["hopnoise"] = 1 / Fraction(settings["keep"]) - 1
     return values
