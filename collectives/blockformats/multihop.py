@@ -57,7 +57,7 @@ class Thinned:
         kept = np.unpackbits(sent[:first], count=n).astype(bool)
         out = np.zeros(n, dtype)
         with np.errstate(over="ignore"):
-            out[kept] = sent[first:].copy().view(dtype) / np.dtype(dtype).type(self.keep)
+            out[kept] = sent[first:].copy().view(dtype) / np.asarray(self.keep, dtype)
         return out
 
 
@@ -141,7 +141,8 @@ def multihop_allreduce(
             return x[:0]
         if isinstance(quantiser, Thinned):
             return quantiser.read(sent, size, x.dtype)
-        return quantiser.decompress(message_of(sent, quantiser, size, x.dtype))  # type: ignore[arg-type]
+        found: Array = quantiser.decompress(message_of(sent, quantiser, size, x.dtype))  # type: ignore[arg-type]
+        return found
 
     def code(values: Array, stage: int, part: int) -> Array:
         return code_of(values, stage, parts[part])

@@ -129,7 +129,8 @@ class FourOverSix(NVFP4):
             blocks.append(self._block_law(part, *units))
         outcomes = []
         for chosen in product(*blocks):
-            probability, output = Fraction(1), ()
+            probability: Any = Fraction(1)
+            output: tuple[Any, ...] = ()
             for p, values in chosen:
                 probability, output = probability * p, output + values
             outcomes.append((probability, output))

@@ -71,13 +71,13 @@ def _of_codes(case: RankCase) -> dict[str, Any]:
 
 
 _TABLES = {"uneven": UNEVEN_TABLE, "even": EVEN_TABLE, "short": (0, 1, 3, 4)}
-_HOPPING = {**_QUANTISERS, "thinned": Thinned(0.25)}
+_HOPPING: dict[str, Any] = {**_QUANTISERS, "thinned": Thinned(0.25)}
 
 
 def _tabled(P: int) -> Iterator[RankCase]:
     for turn, (name, stack) in enumerate(_stacks(P).items()):
         for number, table in enumerate(_TABLES):
-            settings = {"rotated": (number + turn) % 3 != 1, "fine": (None, 1000, 3)[number]}
+            settings: dict[str, Any] = {"rotated": (number + turn) % 3 != 1, "fine": (None, 1000, 3)[number]}
             if (number + turn) % 3 == 2:
                 settings["reach"] = 1.5
             yield RankCase({"input": name, "table": table, **settings}, stack)

@@ -157,8 +157,8 @@ def _by_hops() -> Iterator[VectorCase]:
         shape = (hop_stages(topology, 4), 4, 8)
         drawn = {"uniforms": uniforms(104, 32 * shape[0], "float32").reshape(shape)}
         for quantiser in (StochasticMicroscaling("e2m1", 4, "rceil"), Thinned(0.5)):
-            given = {"quantiser": quantiser, "topology": topology}
-            yield case_of("Injected uniforms.", {"stack": stack}, given, drawn, about=type(quantiser).__name__)
+            chosen: dict[str, Any] = {"quantiser": quantiser, "topology": topology}
+            yield case_of("Injected uniforms.", {"stack": stack}, chosen, drawn, about=type(quantiser).__name__)
 
 
 def subjects() -> list[VectorSubject]:
