@@ -55,7 +55,7 @@ class Thinned:
         """The vector that they stand for."""
         first = -(-n // 8)
         kept = np.unpackbits(sent[:first], count=n).astype(bool)
-        out = np.zeros(n, dtype)
+        out: Array = np.zeros(n, dtype)
         with np.errstate(over="ignore"):
             out[kept] = sent[first:].copy().view(dtype) / np.asarray(self.keep, dtype)
         return out
@@ -138,7 +138,7 @@ def multihop_allreduce(
 
     def read_of(sent: Array, size: int) -> Array:
         if size == 0:
-            return x[:0]
+            return np.zeros(0, x.dtype)
         if isinstance(quantiser, Thinned):
             return quantiser.read(sent, size, x.dtype)
         found: Array = quantiser.decompress(message_of(sent, quantiser, size, x.dtype))  # type: ignore[arg-type]
