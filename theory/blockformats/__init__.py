@@ -21,8 +21,8 @@ COLUMN = Column(
             "rounding "
             "is unbiased where nothing is clipped (`blockformats.stochastic.unbiased`), also hop after hop "
             "(`blockformats.requantised.unbiased`); codes that share a scale can be added as they are "
-            "(`blockformats.homomorphic.sums`), and so can the numbers of a table (`blockformats.table.sums`). By halves "
-            "variance grows as P^2 and no faster (`blockformats.multihop.butterfly_law`)."
+            "(`blockformats.homomorphic.sums`), and so can the numbers of a table (`blockformats.table.sums`). By "
+            "halves variance grows as P^2 and no faster (`blockformats.multihop.butterfly_law`)."
         ),
         fails=(
             "Unbiased with the specification’s scales (`blockformats.stochastic.unbiased_by_specification`) or "
