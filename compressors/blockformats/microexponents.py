@@ -86,7 +86,7 @@ def _values(codes, block, digits, exponents, shifts, largest, out):  # type: ign
     for i in range(codes.size):
         g = i // block
         shift = np.int64(shifts[g * pairs + (i - g * block) // 2])
-        value = math.ldexp(np.float64(abs(np.int64(codes[i]))), int(exponents[g]) - shift - digits + 1)
+        value = math.ldexp(float(abs(np.int64(codes[i]))), int(exponents[g] - shift - digits + 1))
         value = min(value, largest)
         out[i] = -value if codes[i] < 0 else value
 
