@@ -14,6 +14,8 @@ _GAP = 7.0
 """Least distance of two labels beside one another, in points."""
 _FEW = 12
 """Up to so many different values are the ticks of their axis."""
+_SHORT = 6
+"""Letters of such a value at most, on a linear scale."""
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -232,10 +234,15 @@ class Plane:
 
 
 def value_ticks(scale: Scale, values: Sequence[float], size: float = TICK) -> tuple[tuple[float, str], ...]:
-    """Ticks along x: at the values themselves where they are few, at round ones else; as many as have room."""
-    distinct = sorted(set(values))
-    ticks = distinct if len(distinct) <= _FEW else scale.ticks(7)
-    words = [short(v) for v in ticks] if ticks is distinct else tick_words(scale, ticks)
+    """Ticks along x: at the values themselves where these are few and shortly said, at round ones else.
+
+    As many as have room.
+    """
+    ticks = sorted(set(values))
+    words = [short(v) for v in ticks]
+    if len(ticks) > _FEW or (scale.kind == "linear" and max(map(len, words), default=0) > _SHORT):
+        ticks = scale.ticks(7)
+        words = tick_words(scale, ticks)
     labels = dict(zip(ticks, words, strict=True))
     return tuple((v, labels[v]) for v in apart(ticks, scale.place, lambda v: width_of(labels[v], size) / 2))
 

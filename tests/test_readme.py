@@ -5,10 +5,17 @@ from pathlib import Path
 
 from commbounds.columns import COLUMNS
 from commbounds.theory import Origin, Standing, claims
+from commbounds.theory.book import columns
 
 TEXT = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-ROWS = [line.strip("| ").split("|") for line in TEXT.splitlines() if re.match(r"\|.*\| `\w+`", line)]
-"""What, which columns, how many claims of each origin hold, and more."""
+
+
+def rows(text):
+    """What, which columns, how many claims of each origin hold, and more."""
+    return [line.strip("| ").split("|") for line in text.splitlines() if re.match(r"\|.*\| `\w+`", line)]
+
+
+ROWS = rows(TEXT)
 
 
 def named(row):
@@ -27,3 +34,9 @@ def test_numbers_of_claims_are_those_of_the_book():
             stands = [claim.stands for claim in of_row if claim.source.origin is origin]
             expected = f"{stands.count(Standing.HOLDS)} of {len(stands)}" if stands else "–"
             assert cell.strip() == expected, (row[:2], origin)
+
+
+def test_what_is_trained_with_now_stands_in_a_table_of_its_own():
+    current = TEXT.partition("\nWhat is trained with now, and what packages ship:\n")[2]
+    practice = [name for name, column in columns().items() if column.synopsis.practice]
+    assert sorted(name for row in rows(current) for name in named(row)) == sorted(practice)

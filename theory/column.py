@@ -38,6 +38,8 @@ class Synopsis:
         Name of the exhibit that shows it; its first panel is the picture.
     system : str
         Name of the system that the column is about, if it is about one. Columns of one system share it.
+    practice : bool
+        Whether it is about what is trained with now and what packages ship: apart from the ground of the systems.
 
     Raises
     ------
@@ -53,6 +55,7 @@ class Synopsis:
     lesson: str
     picture: str = ""
     system: str = ""
+    practice: bool = False
 
     def __post_init__(self) -> None:
         for name in ("found", "promise", "holds", "fails", "tight", "lesson"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from html import escape
 
 from markupsafe import Markup
@@ -13,24 +13,32 @@ _ROW, _GAP, _BOX = 22, 14, 17
 """Pixels from one claim to the next, more between subjects, and the height of a box."""
 _LEFT, _BETWEEN, _CLAIMS, _ARCS = 190, 150, 330, 90
 """Pixels: width of the hypotheses' boxes, of the space for edges, of the claims' boxes, and of the corrections."""
+_OUT = 26
+"""Pixels: length of the arrow to a correction that has no box."""
 _LETTER = 6.6
 """Pixels that a letter takes, about."""
 
 
-def graph(chapter: Chapter) -> Markup:
+def graph(chapter: Chapter, pages: Container[str]) -> Markup:
     """An ``<svg>`` element: hypotheses on the left, claims in their order, corrections as arrows on the right.
 
-    What is asked of every compressor alike is left out, unless nothing else is there. The border of a claim's box says
-    how its source is known, its fill what was found; classes name both.
+    What is asked of every compressor alike is left out, unless nothing else is there. A correction that has no box, but
+    one of the `pages`, is named where its arrow ends. The border of a claim's box says how its source is known, its
+    fill what was found; classes name both.
     """
     entries = [e for e in chapter.entries if not e.claim.asked_of_all] or chapter.entries
     places = _claim_places(entries)
     hypotheses = _hypothesis_places(entries, places)
     height = max([*places.values(), *hypotheses.values()]) + _ROW
-    width = _LEFT + _BETWEEN + _CLAIMS + _ARCS
+    away = {
+        e.id: e.claim.corrected_by
+        for e in entries
+        if e.claim.corrected_by not in places and e.claim.corrected_by in pages
+    }
+    width = _LEFT + _BETWEEN + _CLAIMS + max([_ARCS, *(_OUT + 8 + _LETTER * len(name) for name in away.values())])
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" role="group" aria-label="{escape(chapter.name)}: claims and hypotheses">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" width="{width:g}" height="{height}" '
+        f'viewBox="0 0 {width:g} {height}" role="group" aria-label="{escape(chapter.name)}: claims and hypotheses">',
         f'<defs><marker id="to-{chapter.name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         'orient="auto-start-reverse"><path d="M0 0 8 4 0 8z"/></marker></defs>',
     ]
@@ -40,6 +48,7 @@ def graph(chapter: Chapter) -> Markup:
         for e in entries
         if e.claim.corrected_by in places
     ]
+    parts += [_correction_away(places[name], holding, chapter.name) for name, holding in away.items()]
     parts += [_hypothesis(name, y) for name, y in hypotheses.items()]
     parts += [_claim(e, places[e.id]) for e in entries]
     return Markup("\n".join([*parts, "</svg>"]))
@@ -91,6 +100,15 @@ def _correction(failing: float, holding: float, name: str) -> str:
     reach = x + min(_ARCS - 8, 24 + abs(a - b) / 4)
     way = f"M{x} {a:g}C{reach:g} {a:g} {reach:g} {b:g} {x} {b:g}"
     return f'<path class="corrects" marker-end="url(#to-{name})" d="{way}"/>'
+
+
+def _correction_away(failing: float, holding: str, name: str) -> str:
+    x, y = _LEFT + _BETWEEN + _CLAIMS, failing + _BOX / 2
+    return (
+        f'<path class="corrects" marker-end="url(#to-{name})" d="M{x} {y:g}H{x + _OUT - 4}"/>'
+        f'<a href="c/{holding}.html"><title>{holding} corrects it</title>'
+        f'<text x="{x + _OUT}" y="{y + 4:g}">{holding}</text></a>'
+    )
 
 
 def _box(x: float, y: float, width: float, text: str) -> str:

@@ -223,18 +223,19 @@ def _pages(
     made.filters["linked"] = partial(_linked, told["by_name"])
     page = partial(_page, made)
     systems = _systems(chapters, pictures)
-    within = {id(chapter) for system in systems for chapter in system.chapters}
     files = {
         "index.html": page(
             "index",
             systems=systems,
-            grounds=[chapter for chapter in chapters if id(chapter) not in within],
+            groups=shelves(chapters, [chapter for system in systems for chapter in system.chapters]),
             by_hand=sum(e.failing and not e.printed for e in entries),
         ),
         "errata.html": page("errata", groups=_groups(entries)),
         "proofs.html": page("proofs"),
         "graph.html": page(
-            "graph", graphs={c.name: graph(c) for c in chapters}, verdict_words=[v.value for v in Verdict]
+            "graph",
+            graphs={c.name: graph(c, told["by_name"]) for c in chapters},
+            verdict_words=[v.value for v in Verdict],
         ),
         "about.html": page("about"),
     }
@@ -263,6 +264,17 @@ def _pages(
 
 def _page(made: Environment, template: str, root: str = "", **told: Any) -> str:
     return made.get_template(f"{template}.html.j2").render(root=root, **told)
+
+
+def shelves(chapters: Sequence[Chapter], shown: Sequence[Chapter]) -> dict[str, list[Chapter]]:
+    """The chapters that are not `shown` already, by the heading under which the first page has them."""
+    ground, practice = "The ground that they stand on", "What is trained with now, and what packages ship"
+    already, found = {id(chapter) for chapter in shown}, dict[str, list[Chapter]]()
+    for chapter in chapters:
+        if id(chapter) not in already:
+            heading = practice if chapter.synopsis and chapter.synopsis.practice else ground if shown else "Columns"
+            found.setdefault(heading, []).append(chapter)
+    return found
 
 
 def _systems(chapters: Sequence[Chapter], pictures: Mapping[str, Shown]) -> list[System]:

@@ -32,6 +32,7 @@ COLUMNS = (
     "feedback",
     "variance_reduced",
     "orthogonal",
+    "sketched",
     "moshpit",
     "gossip",
     "packetloss",

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from commbounds.figures import draw, save
-from commbounds.figures.axes import Scale, short, tick_words
+from commbounds.figures.axes import Scale, short, tick_words, value_ticks
 from commbounds.figures.canvas import Area, Drawing, Marks, Stroke, Words
 from commbounds.figures.curves import FORBIDDEN, forbids, relation_words
 from commbounds.figures.status import status
@@ -331,6 +331,13 @@ def test_labels_of_one_axis_are_of_one_kind():
     assert tick_words(linear, [0.0, 1e-5, 2e-5]) == ["0", "10⁻⁵", "2·10⁻⁵"]
     assert tick_words(log, [5000.0, 10000.0]) == ["5000", "10000"]
     assert tick_words(log, [100.0, 10000.0]) == ["100", "10⁴"]
+
+
+def test_ticks_are_the_values_where_they_are_few_and_shortly_said():
+    values = [1 / 2410, 0.25, 0.5, 1.0]
+    assert [text for _, text in value_ticks(Scale("linear", 0.0, 1.0, 0.0, 400.0), values[1:])] == ["0.25", "0.5", "1"]
+    round_ones = [text for _, text in value_ticks(Scale("linear", 0.0, 1.0, 0.0, 400.0), values)]
+    assert round_ones == ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]
 
 
 @pytest.mark.parametrize(

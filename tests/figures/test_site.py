@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import jsonschema
@@ -15,9 +16,12 @@ import sympy as sp
 from page_reading import parsed
 
 from commbounds.figures import report, single
+from commbounds.figures.entries import Chapter, entries_of
 from commbounds.figures.picture import palette, picture, size
 from commbounds.figures.publishing import FILES, published
 from commbounds.figures.site.data import TABLES
+from commbounds.figures.site.graph import graph
+from commbounds.figures.site.pages import shelves
 from commbounds.figures.status import MEANING, status
 from commbounds.figures.style import COLOURS, SERIES
 from commbounds.figures.trends import course, described, described_exhibit
@@ -144,6 +148,16 @@ def test_the_first_page_counts_what_was_found(pages, findings, book):
     assert "7 of 10 printed, 1 of 2 our own hold as stated" in first
 
 
+def test_what_is_trained_with_now_stands_apart_from_the_ground_of_the_systems():
+    ground, practice, system, bare = (
+        SimpleNamespace(synopsis=synopsis)
+        for synopsis in (SimpleNamespace(practice=False), SimpleNamespace(practice=True), SimpleNamespace(), None)
+    )
+    held = shelves([system, practice, ground, bare], [system])
+    assert list(held.values()) == [[practice], [ground, bare]]
+    assert list(shelves([ground, practice], [])) == ["Columns", next(iter(held))]
+
+
 def test_what_fails_stands_apart_by_who_says_it(pages):
     page = pages["errata.html"]
     printed, _, rest = page[page.index('id="printed"') :].partition('id="usage"')
@@ -198,17 +212,32 @@ def test_exhibits_stand_on_their_columns_page(pages):
 
 
 def test_the_graph_has_every_claim_with_its_verdict_tag_hypotheses_and_corrections(pages, findings, book):
-    graph = pages["graph.html"]
+    page = pages["graph.html"]
     for finding in findings:
         tag = str(book[finding.claim].source.tag).replace(" ", "-")
-        assert f'<a class="v-{finding.verdict} t-{tag}" href="c/{finding.claim}.html">' in graph
-    assert graph.count('class="assumes"') == sum(len(book[f.claim].assumes) for f in findings)
-    assert graph.count('class="corrects"') == 1
-    boxes = [tuple(map(float, box)) for box in re.findall(r'<rect x="([\d.]+)" y="([\d.]+)"', graph)]
+        assert f'<a class="v-{finding.verdict} t-{tag}" href="c/{finding.claim}.html">' in page
+    assert page.count('class="assumes"') == sum(len(book[f.claim].assumes) for f in findings)
+    assert page.count('class="corrects"') == 1
+    boxes = [tuple(map(float, box)) for box in re.findall(r'<rect x="([\d.]+)" y="([\d.]+)"', page)]
     assert len(boxes) == len(set(boxes))
     for x in {x for x, _ in boxes}:
         ys = sorted(y for a, y in boxes if a == x)
         assert all(b - a >= 20 for a, b in pairwise(ys))
+
+
+def test_a_correction_without_a_box_is_named_where_its_arrow_ends_if_it_has_a_page(findings, book):
+    entries = [e for e in entries_of(findings, book) if e.id != "synthetic.signs.identity"]
+    chapter = Chapter("synthetic", None, {"all": entries})
+    drawn = graph(chapter, {"synthetic.signs.identity"})
+    assert drawn.count('class="corrects"') == 1
+    assert '<a href="c/synthetic.signs.identity.html"><title>synthetic.signs.identity corrects it</title>' in drawn
+    box, name = (
+        float(re.search(rf'<text x="([\d.]+)" y="[\d.]+">{text}<', drawn)[1])
+        for text in ("signs.contraction", "synthetic.signs.identity")
+    )
+    width = float(re.search(r'width="([\d.]+)"', drawn)[1])
+    assert box + 300 < name < width - 6 * len("synthetic.signs.identity")
+    assert 'class="corrects"' not in graph(chapter, set())
 
 
 def test_data_keep_their_published_schemas(site, findings, book):

@@ -42,5 +42,6 @@ COLUMN = Column(
             "sum in two steps rather than round a ring (`blockformats.requantised.ring_error`), or share the scale."
         ),
         picture="blockformats.scales",
+        practice=True,
     ),
 )

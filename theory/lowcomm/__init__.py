@@ -44,5 +44,6 @@ COLUMN = Column(
             "not by what arrived (`lowcomm.quorum.expected_divisor`), and do not let residuals decay."
         ),
         picture="lowcomm.outer",
+        practice=True,
     ),
 )

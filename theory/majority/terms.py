@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -70,14 +71,21 @@ class vote_error(ExactFunction):
 
 @lru_cache(maxsize=1 << 12)
 def _tail(H: int, A: int, L: int, q: Fraction, tau: Fraction) -> Fraction:
-    of_honest = [comb(H, j) * q**j * (1 - q) ** (H - j) for j in range(H + 1)]
-    of_inverting = [comb(A, j) * (1 - q) ** j * q ** (A - j) for j in range(A + 1)]
-    error = Fraction(0)
+    # chances in units of denominator^-(H + A), so that no sum is brought to lowest terms
+    wrong, whole = q.numerator, q.denominator
+    right = whole - wrong
+    of_honest = [comb(H, j) * wrong**j * right ** (H - j) for j in range(H + 1)]
+    of_inverting = [comb(A, j) * right**j * wrong ** (A - j) for j in range(A + 1)]
+    at_least = [*list(itertools.accumulate(reversed(of_inverting)))[::-1], 0]
+    more, tied = 0, 0
     for i, weight in enumerate(of_honest):
-        for j, other in enumerate(of_inverting):
-            doubled = 2 * (i + j + L) - (H + A + L)
-            error += weight * other * (1 if doubled > 0 else tau if doubled == 0 else 0)
-    return error
+        # 2 (i + j + L) against H + A + L
+        half, odd = divmod(H + A - L - 2 * i, 2)
+        first = min(max(half + 1, 0), A + 1)
+        more += weight * at_least[first]
+        if not odd and 0 <= half <= A:
+            tied += weight * of_inverting[half]
+    return Fraction(more + tau * tied, whole ** (H + A))
 
 
 GAUSS = sp.Piecewise((2 / (9 * snr**2), snr > 2 / sp.sqrt(3)), (sp.Rational(1, 2) - sp.sqrt(3) * snr / 6, True))

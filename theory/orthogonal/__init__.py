@@ -26,5 +26,6 @@ COLUMN = Column(
         tight="Both ends of the interval are attained, and so is the root of r (`orthogonal.dion.spectral`).",
         lesson="Do not count on convergence to the polar factor: a gradient of rank one comes out as 0.696 of it.",
         picture="orthogonal.values",
+        practice=True,
     ),
 )

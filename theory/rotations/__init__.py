@@ -39,5 +39,6 @@ COLUMN = Column(
             "loses of a sparse vector, no number of workers brings back."
         ),
         picture="rotations.errors",
+        practice=True,
     ),
 )

@@ -34,5 +34,6 @@ COLUMN = Column(
             "Read what a decoder does with an index that comes twice; share seeds or permute by whether workers agree."
         ),
         picture="shipped.errors",
+        practice=True,
     ),
 )

@@ -40,5 +40,6 @@ COLUMN = Column(
             "(`variance_reduced.onebit.worst`)."
         ),
         picture="variance_reduced.shifts",
+        practice=True,
     ),
 )

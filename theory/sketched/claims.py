@@ -1,0 +1,456 @@
+"""Claims about sketches: hashes, estimates, what is recovered and forgotten, and the words of their collectives."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing, for_one_reason
+from commbounds.theory.quantities import BIAS, P, k, n, norm2
+from commbounds.theory.sketched import terms as t
+from commbounds.theory.sources import derived
+from commbounds.theory.traffic import MOST_SENT
+
+_VEC = "csvec.py of csvec: "
+_AGGREGATOR = "_server_helper_sketched in fed_aggregator.py: "
+_left = sp.Mod(t.prime, t.cells)
+_hashed = (t.INDEPENDENT,)
+
+HASHES: tuple[Claim, ...] = (
+    Claim(
+        name="sketched.hashes.collision",
+        title="Polynomial hashes modulo p collide by (p mod c)(c - p mod c)/(c p^2) more often than 1/c",
+        relation=Eq(t.COLLISION, 1 / t.cells + _left * (t.cells - _left) / (t.cells * t.prime**2)),
+        kind=Kind.LAW,
+        source=derived(
+            "The values before the last step are all p^2 pairs. Of the c classes modulo c, p mod c have one value more "
+            "than the others: add up the squares of the sizes."
+        ),
+        axis="sketch_cells",
+    ),
+    Claim(
+        name="sketched.hashes.universal",
+        title="Two entries share one of c buckets with probability 1/c at most",
+        relation=Le(t.COLLISION, 1 / t.cells),
+        kind=Kind.LAW,
+        assumes=(t.CELLS_WITHIN,),
+        source=t.ROTHCHILD_2020.official_code(
+            _VEC + "bucket hashes, with two-wise independence",
+            "Refuted by p = 3 and c = 2, where it is 5/9.",
+            "That two-wise independence is that of buckets, as variances need it, and not that of values modulo p.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="sketched.hashes.collision",
+        extremal="p = 3 and c = 2",
+        axis="sketch_cells",
+        note="By an eighth at most, near c = 3 p/4; for the authors' p = 2^61 - 1 it is nothing.",
+    ),
+    Claim(
+        name="sketched.hashes.sign_mean",
+        title="Signs that are residues modulo an odd prime modulo two have the mean -1/p",
+        relation=Eq(t.SIGN_MEAN, 1 / t.prime),
+        kind=Kind.LAW,
+        assumes=(t.ODD_PRIME,),
+        source=derived("Of the p residues (p + 1)/2 are even."),
+        axis="hash_prime",
+    ),
+    Claim(
+        name="sketched.hashes.sign_pair",
+        title="Two such signs have the mean product 1/p^2, not zero",
+        relation=Eq(t.SIGN_PAIR, 1 / t.prime**2),
+        kind=Kind.LAW,
+        assumes=(t.ODD_PRIME,),
+        source=derived("Values of a random cubic at two places are independent and uniform: the square of the mean."),
+        axis="hash_prime",
+        note="So that the estimate of a row is off by the collision's probability times p^-2 times the other entries.",
+    ),
+    Claim(
+        name="sketched.hashes.balanced",
+        title="The products of two signs add up to nothing",
+        relation=Eq(t.SIGN_PAIR, 0),
+        kind=Kind.LAW,
+        source=t.ROTHCHILD_2020.official_code(
+            _VEC + "sign hashes, with four-wise independence",
+            "Refuted by every odd prime: p = 3 has 1/9.",
+            "That it is of signs, as an unbiased estimate needs it.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="sketched.hashes.sign_pair",
+        extremal="p = 3",
+        axis="hash_prime",
+        note="With p = 2^61 - 1 it is 2^-122. That code's 64-bit products wrap besides: of that nothing is claimed.",
+    ),
+)
+
+ESTIMATES: tuple[Claim, ...] = (
+    Claim(
+        name="sketched.table.linear",
+        title="The sketch of a sum is the sum of the sketches",
+        relation=Eq(t.LINEAR_DEFECT, 0),
+        source=t.ROTHCHILD_2020.read(
+            "abstract: the count sketch is linear, so momentum and error accumulate within it", "Counters are sums."
+        ),
+        axis="n",
+    ),
+    Claim(
+        name="sketched.table.norm",
+        title="The squared norm of a row is expected to be that of the vector",
+        relation=Eq(t.ROW_SQUARE, norm2**2),
+        kind=Kind.EXPECTED,
+        assumes=_hashed,
+        source=t.ROTHCHILD_2020.official_code(
+            _VEC + "l2estimate, the root of the median of the rows' squared norms",
+            "Cross terms have the mean zero, whatever shares a cell.",
+            "Of the code the row; that it is unbiased is ours.",
+        ),
+        axis="norm2",
+    ),
+    Claim(
+        name="sketched.row.unbiased",
+        title="The estimates of one row are unbiased",
+        relation=Eq(BIAS, 0),
+        kind=Kind.EXPECTED,
+        assumes=(*_hashed, t.ONE_ROW),
+        source=t.CHARIKAR_2002.recalled("the estimate of a single row", "E s_i s_j = 0."),
+        axis="n",
+    ),
+    Claim(
+        name="sketched.row.variance",
+        title="The squared error of an entry is that of all others over the counters of a row",
+        relation=Eq(t.ENTRY_ERROR, (norm2**2 - t.entry**2) / t.cells),
+        kind=Kind.EXPECTED,
+        assumes=(*_hashed, t.ONE_ROW),
+        source=derived("The error is the sum over j of s_i s_j x_j where j collides, with probability 1/c."),
+        axis="sketch_cells",
+    ),
+    Claim(
+        name="sketched.row.variance_bound",
+        title="The squared error of an entry is at most the squared norm over the counters of a row",
+        relation=Le(t.ENTRY_ERROR, norm2**2 / t.cells),
+        kind=Kind.EXPECTED,
+        assumes=(*_hashed, t.ONE_ROW),
+        source=t.LARSEN_2021.read(
+            "abstract: variance bounded by the squared norm over s, for one row", "Leave out the entry's own square."
+        ),
+        tightness=1,
+        extremal="the entry is zero",
+        axis="sketch_cells",
+    ),
+    Claim(
+        name="sketched.row.error",
+        title="All estimates of one row together err by (n - 1)/c of the squared norm",
+        relation=Eq(t.ROW_ERROR, (n - 1) / t.cells),
+        kind=Kind.EXPECTED,
+        assumes=(*_hashed, t.ONE_ROW, t.NOT_ZERO),
+        source=derived("The sum of the errors of the entries."),
+        axis="n",
+        note="Rand-K with as many entries as counters has n/c - 1: a sketch is worse by (c - 1)/c of the squared norm.",
+    ),
+    Claim(
+        name="sketched.median.unbiased",
+        title="The median of rows is unbiased where signs are independent",
+        relation=Eq(t.ENTRY_BIAS, 0),
+        kind=Kind.EXPECTED,
+        assumes=(*_hashed, t.FAIR_MIDDLE),
+        source=derived(
+            "Errors of rows are symmetric and independent: with all signs but one turned, the median turns."
+        ),
+        axis="sketch_rows",
+    ),
+    Claim(
+        name="sketched.median.fourwise",
+        title="The median of rows is unbiased where any four signs are independent",
+        relation=Eq(t.ENTRY_BIAS, 0),
+        kind=Kind.EXPECTED,
+        assumes=(t.FOURWISE, t.FAIR_MIDDLE),
+        source=t.ROTHCHILD_2020.official_code(
+            _VEC + "four-wise independent signs, and the median over rows",
+            "Refuted by six equal entries in one cell, signs whose product is one, and three rows: the bias is 15/128. "
+            "With five entries four-wise independence makes the error symmetric: six is the least.",
+            "That the estimate is unbiased; the code has the independence and the median.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="sketched.median.unbiased",
+        extremal="six equal entries in one cell, whose signs have the product one",
+        axis="sketch_rows",
+        note="Pairwise, or three-wise, independent signs do so with four entries: the bias is then 3/8.",
+    ),
+    Claim(
+        name="sketched.median.parity",
+        title="Signs whose product is one bias the median of three rows of n ones by 3/8 (n = 4), 15/128 (n = 6)",
+        relation=Eq(t.ENTRY_BIAS, sp.Piecewise((sp.Rational(3, 8), Eq(n, 4)), (sp.Rational(15, 128), True))),
+        kind=Kind.EXPECTED,
+        assumes=(t.PARITY, t.ONE_CELL, t.ONES),
+        source=derived(
+            "The error of a row is 3 with probability 1/4, else -1; for n = 6 it is 5, 1, -3 with 1/16, 10/16, 5/16. "
+            "The mean is zero and the law skewed, so the mean of the median is not zero."
+        ),
+        axis="n",
+    ),
+    Claim(
+        name="sketched.median.lower",
+        title="The median of rows is unbiased, where it is torch.median, of an even number of rows too",
+        relation=Eq(t.ENTRY_BIAS, 0),
+        kind=Kind.EXPECTED,
+        assumes=(*_hashed, t.LOWER_MIDDLE),
+        source=t.ROTHCHILD_2020.official_code(
+            _VEC + "vals.median(dim=0)[0], which is torch.median: by its documentation the lower of two medians",
+            "Refuted by two entries and two rows of one counter: the smaller of two estimates.",
+            "That it is meant for an even number of rows; the authors' default is five.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="sketched.median.unbiased",
+        extremal="two entries in two rows of one counter",
+        axis="sketch_rows",
+        note="Too small, whatever the sign: an odd number of rows does not care, nor does the mean of the middle two.",
+    ),
+    Claim(
+        name="sketched.median.lower_bias",
+        title="Of two rows the lower estimate is too small by |x_j| (2 c - 1)/(2 c^2)",
+        relation=Eq(t.ENTRY_BIAS, t.other * (2 * t.cells - 1) / (2 * t.cells**2)),
+        kind=Kind.EXPECTED,
+        assumes=(*_hashed, t.LOWER_MIDDLE, t.TWO_ROWS, t.TWO_ENTRIES),
+        source=derived("The smaller of two errors, each x_j or -x_j with probability 1/(2 c) and zero otherwise."),
+        axis="sketch_cells",
+    ),
+    Claim(
+        name="sketched.median.variance",
+        title="The median of three rows has at most the squared error of one of them",
+        relation=Le(t.ENTRY_ERROR, (norm2**2 - t.entry**2) / t.cells),
+        kind=Kind.EXPECTED,
+        assumes=(*_hashed, t.THREE_ROWS),
+        source=derived(
+            "It is off by any number with probability q^2 (3 - q)/2 (sketched.median.tail), at most q: integrate."
+        ),
+        tightness=1,
+        extremal="two entries in one counter, where every row is off by as much",
+        axis="sketch_cells",
+    ),
+    Claim(
+        name="sketched.median.of_three",
+        title="With two entries the median of three rows has the squared error x_j^2 (3 c - 1)/(2 c^3)",
+        relation=Eq(t.ENTRY_ERROR, t.other**2 * (3 * t.cells - 1) / (2 * t.cells**3)),
+        kind=Kind.EXPECTED,
+        assumes=(*_hashed, t.THREE_ROWS, t.TWO_ENTRIES),
+        source=t.LARSEN_2021.read(
+            "abstract: with three rows or more the variance decreases with the square of s",
+            "The tail of sketched.median.tail at q = 1/c.",
+            "The constant, for two entries.",
+        ),
+        axis="sketch_cells",
+        note="A single row has x_j^2/c: two more rows take it down to 3/(2 c) of that.",
+    ),
+    Claim(
+        name="sketched.row.tail",
+        title="An estimate of one row is off by tau times the norm with probability 1/(c tau^2) at most",
+        relation=Le(t.OFF_CHANCE, 1 / (t.cells * t.tolerance**2)),
+        kind=Kind.LAW,
+        assumes=(*_hashed, t.ONE_ROW, t.NOT_ZERO),
+        source=t.CHARIKAR_2002.recalled("Chebyshev's inequality for a row", "The variance is at most that over c."),
+        tightness=1,
+        extremal="one other entry, and the tolerance one",
+        axis="sketch_cells",
+    ),
+    Claim(
+        name="sketched.median.tail",
+        title="The median of r rows is off with probability 2 P(Bin(r, q/2) >= (r + 1)/2), exactly",
+        relation=Eq(
+            t.OFF_CHANCE,
+            sp.Piecewise((t.row_off, Eq(t.rows, 1)), (t.median_tail(3), Eq(t.rows, 3)), (t.median_tail(5), True)),
+        ),
+        kind=Kind.LAW,
+        assumes=(*_hashed, t.UP_TO_FIVE_ROWS, t.NOT_ZERO),
+        source=derived(
+            "More than half of the rows have to be off to the same side, and either side has half of q; both cannot be."
+        ),
+        axis="row_off",
+    ),
+    Claim(
+        name="sketched.median.exponential",
+        title="The median of r rows is off by 2/sqrt(c) of the norm with probability exp(-r/8) at most",
+        relation=Le(t.OFF_CHANCE, sp.exp(-t.rows / 8)),
+        kind=Kind.LAW,
+        assumes=(*_hashed, t.WIDE_TOLERANCE, t.ODD_ROWS, t.NOT_ZERO),
+        source=t.LARSEN_2021.read(
+            "abstract: off by more than twice the norm over the root of s with probability exponentially small in t",
+            "Hoeffding's bound, as a row is off with probability 1/4 at most.",
+            "The constant 1/8.",
+        ),
+        axis="sketch_rows",
+        note="Far from the exact law: a single row is off with probability 1/4 where this says 0.88.",
+        unpinned=for_one_reason(
+            "loose by nature: the exact law is sketched.median.tail", "0.9 times the bound", "sketch_rows + 1 for *"
+        ),
+    ),
+)
+
+RECOVERY: tuple[Claim, ...] = (
+    Claim(
+        name="sketched.recovery.largest",
+        title="The k largest entries are recovered where they are further apart than twice the largest error",
+        relation=Eq(t.MISSED, 0),
+        assumes=(t.GAP,),
+        source=derived("An estimate among them is above, and all others below, the middle of the gap."),
+        axis="k",
+    ),
+    Claim(
+        name="sketched.recovery.contraction",
+        title="The k largest estimates are a contraction by 1 - k/n in expectation",
+        relation=Le(t.TOP_ERROR, 1 - k / n),
+        kind=Kind.EXPECTED,
+        assumes=(*_hashed, t.ONE_ROW, t.NOT_ZERO),
+        source=t.IVKIN_2019.recalled(
+            "a contraction by k/d, with high probability, for sketches that are large enough",
+            "Refuted by three equal entries in one counter: k = 1 errs by 4/3 of the squared norm.",
+            "In expectation, and for every size of the sketch.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="sketched.recovery.one_cell",
+        tightness=sp.oo,
+        extremal="k = n, where nothing should be lost",
+        axis="k",
+        note="What shares a counter with a large entry comes out as large; the more is recovered, the more it costs.",
+    ),
+    Claim(
+        name="sketched.recovery.one_cell",
+        title="With one counter the k recovered entries err by k + 1 times the squared norm at most",
+        relation=Le(t.TOP_ERROR, k + 1),
+        kind=Kind.EXPECTED,
+        assumes=(*_hashed, t.ONE_ROW, t.ONE_CELL, t.NOT_ZERO),
+        source=derived(
+            "All estimates have one magnitude, the first k are kept: k + 1 less twice their share of the squared norm."
+        ),
+        tightness=1,
+        extremal="the first k entries are zero",
+        axis="k",
+    ),
+    Claim(
+        name="sketched.recovery.one_entry",
+        title="Of n entries, zero but for the last, one recovered errs by 2 (1 - (1 - 1/c)^(n - 1)) of its square",
+        relation=Eq(t.TOP_ERROR, 2 * (1 - (1 - 1 / t.cells) ** (n - 1))),
+        kind=Kind.EXPECTED,
+        assumes=(*_hashed, t.ONE_ROW, t.ONE_RECOVERED, t.LAST_ALONE),
+        source=derived(
+            "If any zero shares its counter, that one is recovered, as ties go to the lowest index: once for what is "
+            "missed, once for what is not there."
+        ),
+        axis="sketch_cells",
+        note="So a single row needs more counters than entries, and not than large entries, for a contraction.",
+    ),
+    Claim(
+        name="sketched.recovery.second_round",
+        title="With exact values in a second round the error is never above the squared norm",
+        relation=Le(t.EXACT_ERROR, 1),
+        assumes=(t.NOT_ZERO,),
+        source=t.IVKIN_2019.recalled(
+            "the second round, in which workers are asked for the entries",
+            "What is kept is exact: its square is taken off.",
+            "The bound.",
+        ),
+        tightness=1,
+        extremal="the sketch names entries that are zero",
+        axis="sketch_candidates",
+        note="It need not be any smaller, either: hashes that cancel a large entry hide it.",
+    ),
+)
+
+FEEDBACK: tuple[Claim, ...] = (
+    Claim(
+        name="sketched.fetchsgd.conserves",
+        title="Where the update's sketch is subtracted, what was not sent is in the error's sketch",
+        relation=Eq(t.LOST, 0),
+        assumes=(t.SUBTRACTED, t.NO_MOMENTUM),
+        source=t.ROTHCHILD_2020.official_code(
+            _AGGREGATOR + "Verror -= sketched_update, which is commented out: it should work, and diverges",
+            "E + S(u) is what it was: the sketch is linear.",
+            "The identity.",
+        ),
+        axis="k",
+    ),
+    Claim(
+        name="sketched.fetchsgd.zeroing",
+        title="Where the update's cells are set to zero, what was not sent is in the error's sketch",
+        relation=Eq(t.LOST, 0),
+        assumes=(t.ZEROED, t.NO_MOMENTUM),
+        source=t.ROTHCHILD_2020.official_code(
+            _AGGREGATOR + "Verror is set to zero where the update's sketch is not",
+            "Refuted by three rows, in two of which another entry shares a cell with the recovered one.",
+            "That it is error feedback of what was not sent.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="sketched.fetchsgd.conserves",
+        extremal="another entry shares cells with the recovered one",
+        axis="k",
+        note="What shared the cells is gone from these rows; with it goes what would have grown.",
+    ),
+    Claim(
+        name="sketched.fetchsgd.same",
+        title="With one row, and recovered entries in cells of their own, zeroing and subtracting are the same",
+        relation=Eq(t.FORGET_GAP, 0),
+        assumes=(t.ONE_ROW, t.ALONE_IN_CELL),
+        source=derived("The sketch of s_i T at i is T in i's cell."),
+        axis="k",
+    ),
+    Claim(
+        name="sketched.fetchsgd.growth",
+        title="With one row, subtracting h recovered entries of one cell multiplies its counter by 1 - h",
+        relation=Eq(t.CELL_AFTER, (t.together - 1) * t.cell_before),
+        assumes=(t.ONE_ROW, t.SUBTRACTED, t.NO_MOMENTUM),
+        source=derived("Each of them takes T off."),
+        axis="recovered_in_cell",
+        note=(
+            "With three or more it grows without a gradient, again and again, which may be what the authors saw: their "
+            "code says that subtracting should work, but that the model diverges."
+        ),
+    ),
+)
+
+LEVELS: tuple[Claim, ...] = (
+    Claim(
+        name="sketched.minmax.under",
+        title="The least of cells and the largest of rows is never above the level",
+        relation=Le(t.RECOVERED, t.level),
+        source=t.JIANG_2018.read(
+            "abstract: collisions in hash tables are solved by a MinMax strategy",
+            "An entry's cells hold its own level, or less.",
+            "The inequality, and that levels are those of magnitudes.",
+        ),
+        tightness=1,
+        extremal="the entry is alone in one of its cells",
+        axis="sketched_level",
+        note="So magnitudes shrink, and signs, which are kept elsewhere, never change: biased, and never past zero.",
+    ),
+    Claim(
+        name="sketched.minmax.exact",
+        title="A level is exact with probability 1 - (1 - (1 - 1/c)^l)^r, l the number of smaller ones",
+        relation=Eq(t.EXACT_CHANCE, 1 - (1 - (1 - 1 / t.cells) ** t.smaller) ** t.rows),
+        kind=Kind.LAW,
+        assumes=_hashed,
+        source=derived("In a row it is exact where no smaller one shares the cell; rows are independent."),
+        axis="sketch_cells",
+    ),
+)
+
+WORDS: tuple[Claim, ...] = (
+    Claim(
+        name="sketched.words.one_round",
+        title="A rank sends 2 r c (P - 1)/P words for the sum of sketches, whatever the entries",
+        relation=Eq(MOST_SENT, 2 * t.rows * t.cells * (P - 1) / P),
+        assumes=(t.WHOLE_SKETCHES,),
+        source=t.ROTHCHILD_2020.official_code(
+            "FedModel in fed_aggregator.py: num_rows num_cols floats are uploaded",
+            "Counted: a ring all-reduce of the table.",
+            "The ring.",
+        ),
+        axis="sketch_cells",
+    ),
+    Claim(
+        name="sketched.words.two_rounds",
+        title="With K candidates in a second round a rank sends 2 (r c + K)(P - 1)/P words",
+        relation=Eq(MOST_SENT, 2 * (t.rows * t.cells + t.candidates) * (P - 1) / P),
+        assumes=(t.WHOLE_SKETCHES, t.WHOLE_CANDIDATES),
+        source=t.IVKIN_2019.recalled("two rounds, of sketches and of candidates' entries", "Counted: two rings."),
+        axis="sketch_candidates",
+    ),
+)
+
+CLAIMS: tuple[Claim, ...] = (*HASHES, *ESTIMATES, *RECOVERY, *FEEDBACK, *LEVELS, *WORDS)

@@ -1,0 +1,258 @@
+"""What certificates about sketches prove."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.model import Goal, Model, by_claim
+from commbounds.theory.quantities import P, k, n, norm2
+from commbounds.theory.sketched import terms as t
+
+_square, _added, _chance, _first, _kept = sp.symbols("square added chance first kept", nonnegative=True)
+_whole, _rest, _half = sp.symbols("whole rest half", nonnegative=True)
+_block, _entry_block = sp.symbols("block entry_block", nonnegative=True)
+_CELLS = {"c": t.cells}
+_BY_SYMMETRY = "Errors of rows are independent, and symmetric as all signs but the entry's own may be turned. "
+
+
+def _squared(bound: Any, square: Any) -> Any:
+    return bound.xreplace({norm2**2: square})
+
+
+def _variance(bound: Any) -> tuple[Goal, ...]:
+    more = _squared(bound, _square + _added) - _squared(bound, _square)
+    return (
+        Goal("no other entry", _squared(bound, t.entry**2), equal=True, positive=_CELLS),
+        Goal("one more entry", more - _added / t.cells, equal=True, positive=_CELLS),
+    )
+
+
+def _variance_bound(bound: Any) -> tuple[Goal, ...]:
+    exact = (_square - t.entry**2) / t.cells
+    return (Goal("the entry's own", _squared(bound, _square) - exact, given={"entry": t.entry}, positive=_CELLS),)
+
+
+def _error(bound: Any) -> tuple[Goal, ...]:
+    exact = (n * _square - _square) / (t.cells * _square)
+    return (Goal("all entries", bound - exact, equal=True, positive={"c": t.cells, "square": _square}),)
+
+
+def _norm(bound: Any) -> tuple[Goal, ...]:
+    more = _squared(bound, _square + _added) - _squared(bound, _square)
+    return (
+        Goal("no entry", _squared(bound, sp.Integer(0)), equal=True),
+        Goal("one more entry", more - _added, equal=True),
+    )
+
+
+def _over_rows(rows: int, off: Any, value: Callable[[int], Any]) -> Any:
+    """Expected value of the middle one of so many signs, each -1 or 1 with probability off/2, else zero."""
+    chances = {-1: off / 2, 0: 1 - off, 1: off / 2}
+    return sp.Add(
+        *(
+            value(sorted(signs)[(rows - 1) // 2]) * sp.prod([chances[s] for s in signs])
+            for signs in itertools.product(chances, repeat=rows)
+        )
+    )
+
+
+def _tail(bound: Any, r: int) -> tuple[Goal, ...]:
+    return (Goal("tail", bound.subs(t.rows, r) - _over_rows(r, t.row_off, abs), equal=True),)
+
+
+def _of_three(bound: Any) -> tuple[Goal, ...]:
+    exact = t.other**2 * _over_rows(3, 1 / t.cells, abs)
+    return (Goal("square", bound - exact, equal=True, positive=_CELLS),)
+
+
+def _lower(bound: Any) -> tuple[Goal, ...]:
+    exact = t.other * _over_rows(2, 1 / t.cells, int)
+    return (Goal("the smaller of two", bound + exact, equal=True, positive=_CELLS),)
+
+
+def _row_tail(bound: Any) -> tuple[Goal, ...]:
+    markov = (_square - t.entry**2) / t.cells - t.tolerance**2 * _square * _chance
+    return (
+        Goal(
+            "Chebyshev",
+            bound - _chance,
+            given={"Markov's inequality": markov, "the entry's own square": t.entry**2},
+            positive={**_CELLS, "tolerance": t.tolerance, "square": _square},
+        ),
+    )
+
+
+def _collision(bound: Any) -> tuple[Goal, ...]:
+    p = _whole * t.cells + _rest
+    exact = (_rest * (_whole + 1) ** 2 + (t.cells - _rest) * _whole**2) / p**2
+    found = bound.xreplace({sp.Mod(t.prime, t.cells): _rest}).xreplace({t.prime: p})
+    return (Goal("pairs in one class", found - exact, equal=True, positive={**_CELLS, "p": p}),)
+
+
+def _sign_mean(bound: Any) -> tuple[Goal, ...]:
+    p = 2 * _half + 1
+    exact = ((_half + 1) - _half) / p
+    return (Goal("residues", bound.xreplace({t.prime: p}) - exact, equal=True, positive={"p": p}),)
+
+
+def _sign_pair(bound: Any) -> tuple[Goal, ...]:
+    p = 2 * _half + 1
+    exact = ((_half + 1) ** 2 + _half**2 - 2 * _half * (_half + 1)) / p**2
+    return (Goal("pairs of residues", bound.xreplace({t.prime: p}) - exact, equal=True, positive={"p": p}),)
+
+
+def _one_cell(bound: Any) -> tuple[Goal, ...]:
+    error = (k * _square - _first) + (_square - _first)
+    return (Goal("error", bound - error / _square, given={"first": _first}, positive={"square": _square}),)
+
+
+def _second_round(bound: Any) -> tuple[Goal, ...]:
+    error = (_square - _kept) / _square
+    return (Goal("error", bound - error, given={"kept": _kept}, positive={"square": _square}),)
+
+
+def _growth(bound: Any) -> tuple[Goal, ...]:
+    after = t.cell_before - t.together * t.cell_before
+    return (Goal("counter", bound + after, equal=True),)
+
+
+def _one_round(bound: Any) -> tuple[Goal, ...]:
+    blocks = {"blocks": P * _block - t.rows * t.cells}
+    return (Goal("words", bound - 2 * (P - 1) * _block, equal=True, positive={"P": P}, zero=blocks),)
+
+
+def _two_rounds(bound: Any) -> tuple[Goal, ...]:
+    blocks = {"blocks": P * _block - t.rows * t.cells, "blocks of entries": P * _entry_block - t.candidates}
+    sent = 2 * (P - 1) * _block + 2 * (P - 1) * _entry_block
+    return (Goal("words", bound - sent, equal=True, positive={"P": P}, zero=blocks),)
+
+
+MODELS = by_claim(
+    Model(
+        claim="sketched.hashes.collision",
+        words="p = whole c + rest. Pairs of values modulo p are uniform, as pairs of coefficients are; of the c "
+        "classes modulo c, rest have whole + 1 values and the others whole.",
+        scope="every prime p, every c",
+        goals=_collision,
+        tie=("sketched.hashes.collision",),
+    ),
+    Model(
+        claim="sketched.hashes.sign_mean",
+        words="p = 2 half + 1: half + 1 residues are even, sign -1, and half are odd; the value is uniform.",
+        scope="every odd prime",
+        goals=_sign_mean,
+        tie=("sketched.hashes.sign_mean",),
+    ),
+    Model(
+        claim="sketched.hashes.sign_pair",
+        words="p = 2 half + 1. Values of a random cubic at two places are independent and uniform.",
+        scope="every odd prime",
+        goals=_sign_pair,
+        tie=("sketched.hashes.sign_pair",),
+    ),
+    Model(
+        claim="sketched.table.norm",
+        words="`square` is the squared norm of the entries before, `added` that of one more: as its sign is "
+        "independent of all others, it adds its square to its counter's. Induction; then over the counters.",
+        scope="every vector, every c; exact arithmetic",
+        goals=_norm,
+        tie=("sketched.table.norm",),
+    ),
+    Model(
+        claim="sketched.row.variance",
+        words="`square` is the squared norm of the entries before, `added` the square of one more, which with "
+        "probability 1/c shares the counter; its sign is independent. Induction on the other entries.",
+        scope="every vector, every c; exact arithmetic",
+        goals=_variance,
+        tie=("sketched.row.variance",),
+    ),
+    Model(
+        claim="sketched.row.variance_bound",
+        words="`square` is the squared norm; the error is that of sketched.row.variance.",
+        scope="every vector, every c; exact arithmetic",
+        goals=_variance_bound,
+        tie=("sketched.row.variance_bound", "sketched.row.variance"),
+    ),
+    Model(
+        claim="sketched.row.error",
+        words="`square` is the squared norm; the errors of sketched.row.variance are added up over the entries.",
+        scope="every vector but zero, every n and c; exact arithmetic",
+        goals=_error,
+        tie=("sketched.row.error", "sketched.row.variance"),
+    ),
+    Model(
+        claim="sketched.row.tail",
+        words="`square` is the squared norm, `chance` that of being off: Markov's inequality of the squared error, "
+        "whose mean is that of sketched.row.variance.",
+        scope="every vector but zero, every c, every positive tolerance; exact arithmetic",
+        goals=_row_tail,
+        tie=("sketched.row.tail", "sketched.row.variance"),
+    ),
+    Model(
+        claim="sketched.median.tail",
+        words=_BY_SYMMETRY
+        + "A row is off to either side with half of q. The median is off where the middle one of the "
+        "rows is: summed over all 3^r cases.",
+        scope="every vector but zero, every c and tolerance, r in {r}; exact arithmetic",
+        goals=_tail,
+        tie=("sketched.median.tail",),
+        instances=({"r": 1}, {"r": 3}, {"r": 5}),
+    ),
+    Model(
+        claim="sketched.median.of_three",
+        words=_BY_SYMMETRY + "With one other entry an error is it, its negative or zero, with probabilities 1/(2 c), "
+        "1/(2 c) and 1 - 1/c: summed over all 27 cases.",
+        scope="every vector of two entries, every c; exact arithmetic",
+        goals=_of_three,
+        tie=("sketched.median.of_three",),
+    ),
+    Model(
+        claim="sketched.median.lower_bias",
+        words=_BY_SYMMETRY + "With one other entry an error is it, its negative or zero, with probabilities 1/(2 c), "
+        "1/(2 c) and 1 - 1/c: the mean of the smaller of two, over all 9 cases, is negative.",
+        scope="every vector of two entries, every c; exact arithmetic",
+        goals=_lower,
+        tie=("sketched.median.lower_bias",),
+    ),
+    Model(
+        claim="sketched.recovery.one_cell",
+        words="All estimates have the counter's magnitude, so the first k are kept: `first` is the sum of their "
+        "squares, `square` that of all. Each errs by the square of all others, as sketched.row.variance has it.",
+        scope="every vector but zero, every k <= n, one counter; exact arithmetic",
+        goals=_one_cell,
+        tie=("sketched.recovery.one_cell", "sketched.row.variance"),
+    ),
+    Model(
+        claim="sketched.recovery.second_round",
+        words="`kept` is the sum of the squares of the entries kept, which are exact, `square` that of all.",
+        scope="every sum but zero, every sketch, k and K; exact arithmetic",
+        goals=_second_round,
+        tie=("sketched.recovery.second_round",),
+    ),
+    Model(
+        claim="sketched.fetchsgd.growth",
+        words="The counter, its sign taken as positive, less the estimate of each of the h recovered entries, which is "
+        "the counter with the entry's sign, times that sign; h >= 1, so what is left is not positive.",
+        scope="every sketch of one row, every h >= 1; exact arithmetic",
+        goals=_growth,
+        tie=("sketched.fetchsgd.growth",),
+    ),
+    Model(
+        claim="sketched.words.one_round",
+        words="A ring all-reduce takes 2 (P - 1) steps, in each of which a rank sends a block of r c/P words.",
+        scope="every P, r and c such that P divides r c",
+        goals=_one_round,
+        tie=("sketched.words.one_round",),
+    ),
+    Model(
+        claim="sketched.words.two_rounds",
+        words="Two ring all-reduces, of blocks of r c/P and of K/P words.",
+        scope="every P, r, c and K such that P divides r c and K",
+        goals=_two_rounds,
+        tie=("sketched.words.two_rounds",),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Sketches: the claims confronted with their implementations."""

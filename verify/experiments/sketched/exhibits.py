@@ -1,0 +1,102 @@
+"""Figures of sketches of recorded gradients: what the estimates err by, and what feedback within the sketch becomes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives.sketched import fetchsgd_step, sketched_topk
+from commbounds.compressors.sketched import count_sketch, sketch_estimates, unsketch
+from commbounds.theory import claims
+from commbounds.verify import gradients
+from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.experiments.sketched.hashings import drawn_hashes
+
+Array = NDArray[Any]
+_WORDS = (60, 120, 240, 480, 960, 1920, 3840)
+_K, _DRAWS = 64, 8
+
+
+def _gradient() -> Array:
+    """The sum of eight workers' gradients, 2410 entries."""
+    return np.asarray(gradients.trace().vectors["iid, early"][0].sum(axis=0), np.float64)
+
+
+def _errors(rows: int, seed: int) -> dict[str, list[float]]:
+    """By words of the sketch: of all estimates, of the k largest, and of those with exact values; means over draws."""
+    x = _gradient()
+    square = float(x @ x)
+    found: dict[str, list[float]] = {"all": [], "largest": [], "exact": []}
+    for words in _WORDS:
+        cells, each = words // rows, []
+        for draw in range(_DRAWS):
+            hashes = drawn_hashes(x.size, rows, cells, seed + draw)
+            table = count_sketch(x, *hashes, cells)
+            outputs = (
+                sketch_estimates(table, *hashes),
+                unsketch(table, *hashes, _K),
+                sketched_topk(x[None], *hashes, cells, _K, 4 * _K)[0][0],
+            )
+            each.append([float(np.square(y - x).sum()) / square for y in outputs])
+        for name, value in zip(found, np.mean(each, axis=0), strict=True):
+            found[name].append(float(value))
+    return found
+
+
+def _rows(_budget: str, seed: int) -> Exhibit:
+    """By the words of the sketch."""
+    x, words = _gradient(), [float(v) for v in _WORDS]
+    by_rows = {rows: _errors(rows, seed) for rows in (1, 3, 5)}
+    law = claims()["sketched.row.error"]
+    label = {1: "one row", 3: "three rows", 5: "five rows"}
+    left = [
+        Line("one row: (n - 1)/c", words, [float(law.bound(n=x.size, sketch_cells=c)) for c in _WORDS], "exact"),
+        *(Line(label[rows], words, found["all"]) for rows, found in by_rows.items()),
+    ]
+    least = float(np.sort(np.square(x))[:-_K].sum() / (x @ x))
+    right = [
+        Line("Top-k itself", words, [least] * len(words), "reference"),
+        Line("nothing sent; second round's bound", words, [1.0] * len(words), "bound"),
+        *(Line(label[rows], words, found["largest"]) for rows, found in by_rows.items()),
+        Line("three rows, second round", words, by_rows[3]["exact"]),
+    ]
+    return Exhibit(
+        "sketched.rows",
+        "On real gradients a small sketch is worse than nothing, unless exact entries are asked for",
+        f"The sum of eight workers' gradients of a recorded training run, 2410 entries; means of {_DRAWS} draws of "
+        f"hashes. Left: all estimates. Right: the {_K} largest; in a second round {4 * _K} candidates are asked for.",
+        (
+            Panel("All estimates", "counters", "relative error", tuple(left), xscale="log", yscale="log"),
+            Panel(f"The {_K} largest", "counters", "relative error", tuple(right), xscale="log", yscale="log"),
+        ),
+    )
+
+
+def _feedback(_budget: str, seed: int) -> Exhibit:
+    """What is left in the sketch, step by step, after a single gradient."""
+    x = _gradient()
+    lines = []
+    steps = [float(t) for t in range(9)]
+    for rows, cells, k in ((1, 240, 480), (3, 80, 480), (3, 80, 8)):
+        hashes = drawn_hashes(x.size, rows, cells, seed)
+        for forget in ("subtract", "zero"):
+            table = np.zeros((rows, cells))
+            error, sizes = count_sketch(x, *hashes, cells), []
+            start = float(np.linalg.norm(error))
+            for _ in steps:
+                sizes.append(float(np.linalg.norm(error)) / start)
+                error = fetchsgd_step(0 * x[None], table, error, *hashes, k, 0.0, forget)[0].error
+            shown = [size if size > 1e-6 else float("nan") for size in sizes]
+            lines.append(Line(f"{rows} x {cells}, k = {k}, {forget}", steps, shown))
+    return Exhibit(
+        "sketched.feedback",
+        "Subtracting what was sent makes the error grow where more entries are recovered than there are counters",
+        "Norm of the error's sketch over the first, after one recorded gradient and no other. With zeroed cells it "
+        "shrinks, as what shares them is forgotten.",
+        (Panel("Steps without a gradient", "step", "norm of the error's sketch", tuple(lines), yscale="log"),),
+    )
+
+
+EXHIBITS: dict[str, Maker] = {"sketched.rows": _rows, "sketched.feedback": _feedback}
