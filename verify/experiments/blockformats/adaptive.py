@@ -147,15 +147,13 @@ def _study(name: str, subject: str, trial: Any, enumerated: str, grid: Any = Non
 
 _BESIDE = "blocks of 16, four and fewer beside 1536, entries at half-way points; exact"
 _PAIRS = "1536 and a multiple of 32 in a block, every pair of roundings; exact"
-_FEWER_CASES = [
-    _blocks_of((0, 2 * k, k), (0.0, 96.0, 64.0), block) for k, block in ((1, 4), (2, 7), (3, 10), (4, 13), (5, 16))
-]
+_FEWER_CASES = [_blocks_of((2, b - 4, 1), (1280.0, 96.0, 64.0), b) for b in (4, 6, 8, 10, 12, 14, 16)]
 FOUR_OVER_SIX = (
     _study(_F + "no_worse", _FOUR, _share_of_six, _BESIDE, _four_grid, corpus=_four_corpus, cases=_four_search,
            extremal=_six_is_exact),
     _study(_F + "no_worse_than_nvfp4", _FOUR, _excess, _BESIDE, _four_grid, extremal=_one_each(2688.0, 6.0)),
     _study(_F + "contraction", _FOUR, _share_lost, _BESIDE, _four_grid, extremal=_worst_mix,
-           curves=[over("block", "entries at 1/16 and 1/24", _FEWER_CASES)]),
+           curves=[over("block", "two entries at 5/6, one at 1/24, others at 1/16", _FEWER_CASES)]),
     _study(_F + "lost_blocks", _FOUR, _lost, "", corpus=_four_corpus, cases=_four_search,
            extremal=_one_each(393216.0, 1.0)),
 )  # fmt: skip
