@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,13 @@ SCALES = ("unbiased", "biased", "norm")
 """||x||^2/<HDx, c>; <HDx, c>/(d ||c||^2), the nearest multiple; ||x||/d, which is what TurboQuant's first step "
 "sends."""
 MOST_BITS = 8
+
+
+@cache
+def _tables(width: int) -> tuple[Array, Array]:
+    """Centroids and boundaries of the quantiser of so many bits."""
+    quantiser = lloyd_max(width)
+    return np.array(quantiser.centroids), np.array(quantiser.boundaries)
 
 
 @dataclass(frozen=True)
@@ -109,15 +117,15 @@ class EDEN(Compressor):
     def _encoded(self, array: Array, signs: Signs) -> Rotated:
         checked_size(array.size)
         near, exponent = brought_near_one(array)
-        y, square = forward(near, signs), float(np.square(near).sum())
+        y, square = forward(near, signs), float(np.add.reduce(np.square(near)))
         if square == 0:
             codes = np.zeros(y.size, np.int16)
             return Rotated(array.shape, array.dtype, codes, 2**self.width, np.zeros(1, array.dtype), signs, NONE_KEPT)
-        quantiser = lloyd_max(self.width)
-        codes = np.searchsorted(np.array(quantiser.boundaries), y / math.sqrt(square)).astype(np.int16)
-        chosen = np.array(quantiser.centroids)[codes]
+        centroids, boundaries = _tables(self.width)
+        codes = np.searchsorted(boundaries, y / math.sqrt(square)).astype(np.int16)
+        chosen = centroids[codes]
         if self.scale == "unbiased":
-            size = square / float((chosen * y).sum())
+            size = square / float(np.add.reduce(chosen * y))
         elif self.scale == "biased":
             size = float((chosen * y).sum()) / (y.size * float(np.square(chosen).sum()))
         else:
@@ -128,7 +136,7 @@ class EDEN(Compressor):
     def decompress(self, message: Rotated) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_kind("message", message, Rotated)
-        y = np.array(lloyd_max(self.width).centroids)[message.codes]
+        y = _tables(self.width)[0][message.codes]
         with np.errstate(over="ignore"):
             return (backward(y, message.signs) * float(message.numbers[0])).astype(message.dtype)
 

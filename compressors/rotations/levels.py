@@ -122,8 +122,8 @@ class RotatedDithering(Compressor):
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_kind("message", message, Rotated)
         wide = message.numbers.astype(np.float64)
-        exponent = math.frexp(float(np.abs(wide).max()))[1]
-        low, high = np.ldexp(wide, -exponent)
+        exponent = math.frexp(max(map(abs, wide.tolist())))[1]
+        low, high = (math.ldexp(v, -exponent) for v in wide.tolist())
         share = message.codes / self.levels
         y = low * (1.0 - share) + high * share
         with np.errstate(over="ignore"):

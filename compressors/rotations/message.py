@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -58,7 +59,8 @@ def decoded(compressor: Compressor, message: Rotated) -> Rotated:
     ValueError
         An entry leaves the range of the dtype.
     """
-    if float(np.abs(message.numbers).max()) * message.codes.size * 8 >= LARGEST[message.dtype.itemsize]:
+    largest = max(map(abs, message.numbers.tolist())) if message.numbers.size < 8 else np.abs(message.numbers).max()
+    if float(largest) * message.codes.size * 8 >= LARGEST[message.dtype.itemsize]:
         with np.errstate(over="ignore"):
             output = compressor.decompress(message)
         if not np.isfinite(output).all():
@@ -74,6 +76,8 @@ def number_array(dtype: np.dtype[Any], *numbers: float) -> Array:
     ValueError
         One leaves the range of the dtype.
     """
+    if all(abs(number) <= LARGEST[dtype.itemsize] for number in numbers):
+        return np.array(numbers, dtype)
     with np.errstate(over="ignore"):
         found = np.array(numbers, np.float64).astype(dtype)
     if not np.isfinite(found).all():
@@ -86,14 +90,21 @@ def number_array(dtype: np.dtype[Any], *numbers: float) -> Array:
 MOST_PATTERNS = 2**16
 
 
-def exact_transform(y: Sequence[Any]) -> list[Any]:
+def whole(values: Sequence[Any]) -> tuple[list[int], int]:
+    """Whole numbers, and what all of them are to be divided by to give `values`, rational."""
+    common = math.lcm(*(v.denominator for v in values))
+    return [v.numerator * (common // v.denominator) for v in values], common
+
+
+def exact_transform(y: Sequence[int]) -> list[int]:
     """``H y``, the length a power of two."""
     out = list(y)
     half = 1
     while half < len(out):
         for start in range(0, len(out), 2 * half):
             for i in range(start, start + half):
-                out[i], out[i + half] = out[i] + out[i + half], out[i] - out[i + half]
+                a, b = out[i], out[i + half]
+                out[i], out[i + half] = a + b, a - b
         half *= 2
     return out
 
@@ -109,15 +120,14 @@ def exact_rotations(x: Sequence[Fraction]) -> Iterator[tuple[tuple[int, ...], li
     n = len(x)
     if 2**n > MOST_PATTERNS:
         raise ValueError("the law has more than 2**16 outcomes: use a shorter x")
-    zeros = [Fraction(0)] * ((1 << (n - 1).bit_length()) - n)
+    numbers, common = whole(x)
+    zeros = [0] * ((1 << (n - 1).bit_length()) - n)
     for signs in product((1, -1), repeat=n):
-        yield signs, exact_transform([v * s for v, s in zip(x, signs, strict=True)] + zeros)
+        turned = exact_transform([v * s for v, s in zip(numbers, signs, strict=True)] + zeros)
+        yield signs, [Fraction(v, common) for v in turned]
 
 
 def exact_back(y: Sequence[Any], signs: Sequence[int]) -> tuple[Any, ...]:
-    """The first entries of ``D H y``."""
-    return tuple(v * s for v, s in zip(exact_transform(y), signs, strict=False))
-
-
-Estimate = Callable[[Sequence[Fraction], Sequence[Fraction]], list[tuple[Any, list[Any]]]]
-"""``estimate(x, H D x)``: (probability, estimate of H D x over d) pairs."""
+    """The first entries of ``D H y``, of rational numbers."""
+    numbers, common = whole(y)
+    return tuple(Fraction(v * s, common) for v, s in zip(exact_transform(numbers), signs, strict=False))

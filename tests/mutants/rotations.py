@@ -14,8 +14,12 @@ from commbounds.compressors.rotations import (
     HadamardSketch,
     LloydMax,
     RotatedDithering,
+    dithered_hadamard,
+    kashin,
+    ldlq,
     lloyd_max,
     randomised_hadamard,
+    rotated_signs,
 )
 from commbounds.verify import Method
 from commbounds.verify import conformance as cf
@@ -295,6 +299,114 @@ def quantiser_one_bit_more(bits):
     return lloyd_max(bits + 1) if bits < 12 else lloyd_max(bits)
 
 
+# --- representations, dithering and feedback -------------------------------------------------------------------------
+
+
+def kashin_clips_always(x, signs, rounds=3, eta=0.9, delta=1.0, *, length=None, exact=True):
+    """The last round clips too."""
+    return kashin(x, signs, rounds, eta, delta, length=length, exact=False)
+
+
+def kashin_never_clips(x, signs, rounds=3, eta=0.9, delta=1.0, *, length=None, exact=True):
+    """The plain transform."""
+    return kashin(x, signs, 1, eta, delta, length=length, exact=True)
+
+
+def kashin_level_of_entries(x, signs, rounds=3, eta=0.9, delta=1.0, *, length=None, exact=True):
+    """The first level is ||x|| over the root of delta n, not of delta N."""
+    size = length or 1 << (len(x) - 1).bit_length()
+    return kashin(x, signs, rounds, eta, delta * len(x) / size, length=length, exact=exact)
+
+
+def kashin_level_stays(x, signs, rounds=3, eta=0.9, delta=1.0, *, length=None, exact=True):
+    """The level stays as it is."""
+    return kashin(x, signs, rounds, 1 - 2**-40, delta, length=length, exact=exact)
+
+
+def kashin_one_round_less(x, signs, rounds=3, eta=0.9, delta=1.0, *, length=None, exact=True):
+    """A round is left out where there are several."""
+    return kashin(x, signs, max(1, rounds - 1), eta, delta, length=length, exact=exact)
+
+
+def kashin_other_signs(x, signs, rounds=3, eta=0.9, delta=1.0, *, length=None, exact=True):
+    """The first sign is turned."""
+    given = np.array(signs)
+    given[0] = -given[0]
+    return kashin(x, given, rounds, eta, delta, length=length, exact=exact)
+
+
+def dithered_without_taking_off(x, signs, offsets, step, reach=None):
+    """The receiver does not take the offsets off."""
+    codes, read = dithered_hadamard(x, signs, offsets, step, reach)
+    added = np.broadcast_to(np.asarray(offsets, float), codes.shape).copy()
+    d = codes.size
+    back = randomised_hadamard(added, np.ones(d, int))[: len(x)] * np.asarray(signs) / np.sqrt(d)
+    return codes, read + step * back
+
+
+def dithered_with_one_offset(x, signs, offsets, step, reach=None):
+    """The first offset for all entries."""
+    return dithered_hadamard(x, signs, np.ravel(offsets)[0], step, reach)
+
+
+def dithered_with_half(x, signs, offsets, step, reach=None):
+    """Offsets of half the width."""
+    return dithered_hadamard(x, signs, np.asarray(offsets) / 2, step, reach)
+
+
+def dithered_coarser(x, signs, offsets, step, reach=None):
+    """Steps a tenth wider."""
+    return dithered_hadamard(x, signs, offsets, 1.1 * step, reach)
+
+
+def dithered_clipped_at_three(x, signs, offsets, step, reach=None):
+    """Codes are clipped to -1 .. 1 whatever was asked for."""
+    return dithered_hadamard(x, signs, offsets, step, 1)
+
+
+def signs_of_the_vector(x, rotation, scale="unbiased"):
+    """Signs of x itself."""
+    return rotated_signs(x, np.eye(len(x)), scale)
+
+
+def signs_with_the_other_scale(x, rotation, scale="unbiased"):
+    """The scales are exchanged."""
+    return rotated_signs(x, rotation, "biased" if scale == "unbiased" else "unbiased")
+
+
+def signs_not_rotated_back(x, rotation, scale="unbiased"):
+    """What is read is not rotated back."""
+    return np.asarray(rotation) @ rotated_signs(x, rotation, scale)
+
+
+def signs_scaled_by_the_mean(x, rotation, scale="unbiased"):
+    """The scale is the mean magnitude of x."""
+    found = rotated_signs(x, rotation, scale)
+    norm = float(np.linalg.norm(found))
+    return found * float(np.abs(x).mean()) * len(x) ** 0.5 / norm if norm else found
+
+
+def ldlq_without_feedback(weights, hessian, levels=None):
+    """Nearest whole numbers."""
+    return ldlq(weights, np.diag(np.diag(hessian)), levels)
+
+
+def ldlq_the_other_way(weights, hessian, levels=None):
+    """From the first weight to the last."""
+    return ldlq(weights[::-1].copy(), np.asarray(hessian)[::-1, ::-1].copy(), levels)[::-1].copy()
+
+
+def ldlq_rounds_down(weights, hessian, levels=None):
+    """The floor, not the nearest."""
+    return ldlq(np.asarray(weights) - 0.5, hessian, levels)
+
+
+def ldlq_feeds_back_half(weights, hessian, levels=None):
+    """Half of the feedback."""
+    H = np.asarray(hessian)
+    return ldlq(weights, (H + np.diag(np.diag(H))) / 2, levels)
+
+
 # --- together --------------------------------------------------------------------------------------------------------
 
 
@@ -355,6 +467,7 @@ def sums_as_wide_as_codes(stack, levels, rng=None, *, signs=None, dither=None):
 _D, _E, _R, _S = "rotations.drive.", "rotations.eden.", "rotations.rotateddithering.", "rotations.hadamardsketch."
 _T, _L = "rotations.randomised_hadamard.", "rotations.lloyd_max."
 _M, _U = "rotations.rotated_mean.", "rotations.rotated_sum."
+_K, _H, _G, _Q = "rotations.kashin.", "rotations.dithered_hadamard.", "rotations.rotated_signs.", "rotations.ldlq."
 EXACT, INJECT, SEARCH = Method.EXACT, Method.INJECT, Method.SEARCH
 
 MUTANTS = (
@@ -388,6 +501,25 @@ MUTANTS = (
     Mutant(quantiser_of_equal_masses, "lloyd_max", _L + "bound", SEARCH),
     Mutant(quantiser_equidistant, "lloyd_max", _L + "stationary", SEARCH),
     Mutant(quantiser_shrunk, "lloyd_max", _L + "stationary", SEARCH),
+    Mutant(kashin_clips_always, "kashin", _K + "reproduces", SEARCH),
+    Mutant(kashin_never_clips, "kashin", _K + "level", SEARCH),
+    Mutant(kashin_level_of_entries, "kashin", _K + "level", SEARCH),
+    Mutant(kashin_level_stays, "kashin", _K + "level", SEARCH),
+    Mutant(kashin_one_round_less, "kashin", _K + "finite", SEARCH),
+    Mutant(kashin_other_signs, "kashin", _K + "reproduces", SEARCH),
+    Mutant(dithered_without_taking_off, "dithered_hadamard", _H + "variance", SEARCH),
+    Mutant(dithered_with_one_offset, "dithered_hadamard", _H + "variance", SEARCH),
+    Mutant(dithered_with_half, "dithered_hadamard", _H + "unbiased", SEARCH),
+    Mutant(dithered_coarser, "dithered_hadamard", _H + "unbiased", SEARCH),
+    Mutant(dithered_clipped_at_three, "dithered_hadamard", _H + "unbiased", SEARCH),
+    Mutant(signs_of_the_vector, "rotated_signs", _G + "unbiased", SEARCH),
+    Mutant(signs_with_the_other_scale, "rotated_signs", _G + "plane", SEARCH),
+    Mutant(signs_not_rotated_back, "rotated_signs", _G + "space", SEARCH),
+    Mutant(signs_scaled_by_the_mean, "rotated_signs", _G + "biased", SEARCH),
+    Mutant(ldlq_without_feedback, "ldlq", _Q + "average", EXACT),
+    Mutant(ldlq_the_other_way, "ldlq", _Q + "average", EXACT),
+    Mutant(ldlq_rounds_down, "ldlq", _Q + "worst", EXACT),
+    Mutant(ldlq_feeds_back_half, "ldlq", _Q + "worst", EXACT),
     Mutant(mean_of_one_rotation, "rotated_mean", _M + "private", SEARCH),
     Mutant(mean_without_the_last, "rotated_mean", _M + "private", SEARCH),
     Mutant(mean_counts_no_scales, "rotated_mean", _M + "bytes", EXACT),

@@ -112,3 +112,53 @@ def levels(x, dither, signs, s):
         a = (v - low) / (high - low) * s
         codes.append(math.floor(a) + (Fraction(u) < a - math.floor(a)))
     return codes, low, high, rotated_back([low + (high - low) * Fraction(c, s) for c in codes], signs)
+
+
+def kashin(x, signs, rounds, eta, delta, size, exact):
+    """Coefficients by whole matrices in many digits: clip, take the image away, lower the level."""
+    with mpmath.workdps(30):
+        root = mpmath.sqrt(size)
+        U = [[mpmath.mpf(v * s) / root for v in row] for row, s in zip(hadamard(size), signs, strict=False)]
+        residual = [mpmath.mpf(v) for v in x]
+        level = mpmath.sqrt(sum(v * v for v in residual)) / mpmath.sqrt(mpmath.mpf(delta) * size)
+        a = [mpmath.mpf(0)] * size
+        for number in range(rounds):
+            b = [sum(U[i][j] * residual[i] for i in range(len(x))) for j in range(size)]
+            if not exact or number < rounds - 1:
+                b = [max(-level, min(level, v)) for v in b]
+            a = [p + q for p, q in zip(a, b, strict=True)]
+            residual = [r - sum(U[i][j] * b[j] for j in range(size)) for i, r in enumerate(residual)]
+            level *= mpmath.mpf(eta)
+        return [float(v) for v in a]
+
+
+def dithered(x, signs, offsets, step, reach):
+    """(codes, estimate) of rounding H D x/sqrt(d) with offsets to multiples of a step; d must be 1, 4 or 16."""
+    root = {1: 1, 4: 2, 16: 4}[padded(len(x))]
+    y = [v / root for v in rotated(x, signs)]
+    codes = [math.floor(v / Fraction(step) + Fraction(u) + Fraction(1, 2)) for v, u in zip(y, offsets, strict=True)]
+    if reach is not None:
+        codes = [max(-reach, min(reach, code)) for code in codes]
+    read = [Fraction(step) * (code - Fraction(u)) for code, u in zip(codes, offsets, strict=True)]
+    return codes, [v / root for v in rotated_back(read, signs)]
+
+
+def signs_of_rotated(x, rotation, scale):
+    """R^T sign(R x) times ||x||^2/||R x||_1 or ||R x||_1/n."""
+    y = [sum(a * b for a, b in zip(row, x, strict=True)) for row in rotation]
+    norm1 = sum(abs(v) for v in y)
+    if norm1 == 0:
+        return [0.0] * len(x)
+    factor = sum(v * v for v in x) / norm1 if scale == "unbiased" else norm1 / len(x)
+    return [factor * sum(rotation[j][i] * (1 if y[j] >= 0 else -1) for j in range(len(x))) for i in range(len(x))]
+
+
+def feedback(w, L, levels=None):
+    """Whole numbers, from the last weight to the first, each with the errors of those after it, by their entry of L."""
+    q = [None] * len(w)
+    for i in reversed(range(len(w))):
+        wanted = Fraction(w[i]) + sum(Fraction(L[j][i]) * (Fraction(w[j]) - q[j]) for j in range(i + 1, len(w)))
+        q[i] = math.floor(wanted + Fraction(1, 2))
+        if levels is not None:
+            q[i] = max(0, min(levels - 1, q[i]))
+    return q

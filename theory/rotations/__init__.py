@@ -8,8 +8,8 @@ COLUMN = Column(
     "rotations",
     "Rotate, then round: DRIVE, EDEN and the randomised Hadamard transform",
     "A random rotation spreads a vector over all of its entries, which then take one bit, or few. What is proved is "
-    "proved for uniform rotations; what runs is the randomised Hadamard transform. The authors' code and abstracts "
-    "were read, the theorems recalled.",
+    "proved for uniform rotations; what runs is the randomised Hadamard transform. With it: representations of small "
+    "range, dithering, and rounding with feedback. The authors' code and abstracts were read, the theorems recalled.",
     synopsis=Synopsis(
         found=(
             "With the Hadamard rotation that runs, DRIVE and EDEN are not unbiased: (3, 1, 0, ..., 0) is estimated "
@@ -22,13 +22,15 @@ COLUMN = Column(
         holds=(
             "The inner product with x, surely (`rotations.drive.projection`); a contraction by one half, whatever the "
             "length (`rotations.drive.contraction`); and unbiasedness where levels are drawn "
-            "(`rotations.rotateddithering.unbiased`) or entries (`rotations.hadamardsketch.unbiased`)."
+            "(`rotations.rotateddithering.unbiased`) or entries (`rotations.hadamardsketch.unbiased`), or one offset "
+            "for all (`rotations.dithered_hadamard.unbiased`)."
         ),
         fails=(
             "Unbiasedness (`rotations.drive.unbiased`, `rotations.eden.unbiased`), the constants of uniform "
             "rotations (`rotations.drive.contraction_uniform`, `rotations.drive.error_uniform`, "
             "`rotations.eden.norm_uniform`), and one bit an entry where the length is no power of two "
-            "(`rotations.drive.wire_one`)."
+            "(`rotations.drive.wire_one`). Kashin’s representation may have the larger range "
+            "(`rotations.kashin.range`), and feedback with few levels no bound (`rotations.ldlq.limited`)."
         ),
         tight=(
             "One half is attained by two equal entries: Szarek’s constant of Khinchin’s inequality. The rotated "

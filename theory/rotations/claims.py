@@ -9,6 +9,8 @@ from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.flashcomm.terms import width
 from commbounds.theory.hypotheses import ANY_FACTOR, MIDDLE_RANGE, NONZERO, ONE_SPARSE
 from commbounds.theory.quantities import BIAS, BITS, RELATIVE_ERROR, index_bits, itembits, k, n, norm2, s
+from commbounds.theory.rotations.representations import KASHIN, TWO_SIDED, UNIFORM
+from commbounds.theory.rotations.roundings import DITHERED, FEEDBACK
 from commbounds.theory.rotations.terms import (
     BIASED_SCALE,
     DRIVE_2021,
@@ -470,4 +472,18 @@ SKETCH: tuple[Claim, ...] = (
     _sketch.scale_equivariance("The estimate is linear in x, given the seed.", _SCALABLE),
 )
 
-CLAIMS: tuple[Claim, ...] = (*HADAMARD, *LLOYD_MAX, *DRIVE, *EDEN, *ROTATED_DITHERING, *SKETCH, *MEANS, *SUMS)
+CLAIMS: tuple[Claim, ...] = (
+    *HADAMARD,
+    *TWO_SIDED,
+    *LLOYD_MAX,
+    *DRIVE,
+    *UNIFORM,
+    *EDEN,
+    *ROTATED_DITHERING,
+    *DITHERED,
+    *SKETCH,
+    *KASHIN,
+    *FEEDBACK,
+    *MEANS,
+    *SUMS,
+)

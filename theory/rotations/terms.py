@@ -184,6 +184,10 @@ BIASED_SCALE = Hypothesis(
     'The scale is that of the least error: scale="biased".',
     lambda compressor: compressor.scale == "biased",
 )
+UNBIASED_SCALE_GIVEN = Hypothesis(
+    "scale_unbiased", "The scale is ||x||^2/||R x||_1.", lambda scale: scale == "unbiased"
+)
+BIASED_SCALE_GIVEN = Hypothesis("scale_biased", "The scale is ||R x||_1/n.", lambda scale: scale == "biased")
 NORM_SCALE = Hypothesis(
     "norm_scale", 'The scale is ||x||/d: scale="norm".', lambda compressor: compressor.scale == "norm"
 )

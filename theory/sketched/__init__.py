@@ -27,5 +27,6 @@ COLUMN = Column(
         tight="With one counter k recovered entries may cost k + 1 times the norm (`sketched.recovery.one_cell`).",
         lesson="Ask for the exact entries in a second round: then the error is never above the norm.",
         picture="sketched.rows",
+        practice=True,
     ),
 )

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.compressors.rotations import DRIVE, EDEN
+from commbounds.compressors.rotations import DRIVE, EDEN, ldlq
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.experiments.rotations.roundings import confronted, example
 
 Array = NDArray[Any]
 
@@ -84,4 +85,43 @@ def _workers(_budget: str, seed: int) -> Exhibit:
     )
 
 
-EXHIBITS: dict[str, Maker] = {"rotations.errors": _errors, "rotations.workers": _workers}
+def _uniform(_budget: str, _seed: int) -> Exhibit:
+    from scipy.integrate import quad
+    from scipy.special import erfcx
+
+    lengths = [3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128]
+    curve = [n * (n - 2) * quad(lambda t, n=n: t * erfcx(t / math.sqrt(2)) ** n, 0, math.inf)[0] - 1 for n in lengths]
+    few = {1: 0.0, 2: 4 / math.pi - 1, 3: 6 * math.sqrt(2) * math.log(1 + math.sqrt(2)) / math.pi - 2}
+    x = [float(n) for n in (1, 2, *lengths)]
+    left = [
+        Line("the limit: pi/2 - 1", x, [math.pi / 2 - 1] * len(x), "printed"),
+        Line("unbiased scale: by the integral", x, [few[1], few[2], *curve]),
+        Line("unbiased scale: closed forms", [float(n) for n in few], list(few.values()), "reference"),
+        Line("biased scale: (1 - 2/pi)(1 - 1/n)", x, [(1 - 2 / math.pi) * (1 - 1 / n) for n in x]),
+    ]
+    sizes = [4, 6, 8, 12, 16, 24]
+    losses = {levels: [confronted(ldlq, example(n, levels)) for n in sizes] for levels in (False, True)}
+    n_axis = [float(n) for n in sizes]
+    right = [
+        Line("a quarter of the pivots", n_axis, [float(pivots) / 4 for _, _, pivots in losses[False]], "bound"),
+        Line("LDLQ without limits", n_axis, [float(loss) for loss, _, _ in losses[False]]),
+        Line("to nearest", n_axis, [float(nearest) for _, nearest, _ in losses[False]]),
+        Line("LDLQ with four levels", n_axis, [float(loss) for loss, _, _ in losses[True]]),
+    ]
+    return Exhibit(
+        "rotations.uniform",
+        "Uniform rotations err by less where entries are few; feedback loses its bound where levels end",
+        "Left: expected relative squared error of DRIVE under uniform rotations. Right: the example of QuIP's code, "
+        "weights next to one half, rounded with feedback; all weights are between the levels.",
+        (
+            Panel("Uniform rotations", "entries n", "relative error", tuple(left), xscale="log"),
+            Panel("Feedback", "weights n", "quadratic loss", tuple(right), xscale="log", yscale="log"),
+        ),
+    )
+
+
+EXHIBITS: dict[str, Maker] = {
+    "rotations.errors": _errors,
+    "rotations.workers": _workers,
+    "rotations.uniform": _uniform,
+}

@@ -14,7 +14,7 @@ from commbounds.compressors.base import Exact
 from commbounds.compressors.rotations import DRIVE, lloyd_max
 from commbounds.theory import claims
 from commbounds.verify.compressor_run import CompressorRun
-from commbounds.verify.defects import SignDefect
+from commbounds.verify.defects import ScaleDefect, SignDefect
 from commbounds.verify.experiment import bound_at
 from commbounds.verify.kernel_law import Outcomes, kernel_law
 from commbounds.verify.measures import Distortion, Measure, Reading, exact_values, simplified, symbol_values
@@ -118,6 +118,23 @@ class ReadSignDefect(SignDefect):
 
     def read(self, run: CompressorRun) -> Reading | None:
         return None if run.kernel() is None else super().read(run)
+
+
+@dataclass(frozen=True)
+class SeedScaleDefect(ScaleDefect):
+    """As `ScaleDefect`; where the law cannot be read off, whether one seed gives c C(x) for c x, for every factor."""
+
+    def read(self, run: CompressorRun) -> Reading | None:
+        if run.kernel() is not None:
+            return super().read(run)
+        c, x, differing = run.c, run.x, 0.0
+        room = self.rounding * float(np.finfo(x.dtype).eps)
+        here = c(x, np.random.default_rng(0)).astype(np.float64)
+        for factor in map(float, self.factors(c)):
+            there = c((x * x.dtype.type(factor)).astype(x.dtype), np.random.default_rng(0)).astype(np.float64)
+            gap = float(np.abs(factor * here - there).max())
+            differing = max(differing, float(gap > room * factor * float(np.abs(here).max())))
+        return Reading(differing)
 
 
 def shrinking(variance: str) -> Distortion:

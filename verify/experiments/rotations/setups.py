@@ -24,8 +24,8 @@ SETUPS: Mapping[str, Setups] = {
 """Instances by compressor; a second word names a variant of it."""
 
 SWEEPS: Mapping[str, Sweep] = {
-    "EDEN": values("width", (1, 2, 3, 4, 5, 6)),
-    "RotatedDithering": values("levels", (1, 2, 3, 7, 15, 31)),
+    "EDEN": values("width", (1, 2, 4, 6)),
+    "RotatedDithering": values("levels", (1, 3, 7, 31)),
 }
 """Natural parameter by compressor; the others are drawn over the number of entries."""
 

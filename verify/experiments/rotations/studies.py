@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from commbounds.verify import inputs
 from commbounds.verify.compressor_study import VECTORS, CompressorStudy
-from commbounds.verify.defects import ScaleDefect
 from commbounds.verify.experiments.binding import bind
+from commbounds.verify.experiments.rotations.further import FURTHER
 from commbounds.verify.experiments.rotations.measures import (
     DistanceToDRIVE,
     EntryVariance,
     OverOutcomes,
     ReadSignDefect,
+    SeedScaleDefect,
     projection_gap,
     relative_error,
     shrinking,
@@ -29,6 +30,7 @@ from commbounds.verify.experiments.rotations.measures import (
     with_ratio,
     with_smallest,
 )
+from commbounds.verify.experiments.rotations.roundings import ROUNDINGS
 from commbounds.verify.experiments.rotations.together import TOGETHER
 from commbounds.verify.experiments.rotations.transforms import QUANTISER, TRANSFORM
 from commbounds.verify.measures import MessageBits
@@ -80,7 +82,8 @@ def _one_more(_c: Any, n: int) -> Array | None:
 
 _ERROR, _PROJECTION = OverOutcomes(relative_error), OverOutcomes(projection_gap)
 # the scale is a quotient of two sums of up to d terms, rounded to the dtype; a factor 3 rounds other bits
-_SIGN, _SCALE = ReadSignDefect(rounding=4.0), ScaleDefect(rounding=4.0)
+_SIGN = ReadSignDefect(rounding=4.0)
+_SCALE = SeedScaleDefect(lambda c: (Fraction(1, 4),), lambda c: (Fraction(3),), rounding=4.0)
 _BITS: dict[str, Any] = {"measure": MessageBits(), "enumerable": False, "injectable": False}
 
 
@@ -155,5 +158,5 @@ def _sketch() -> list[CompressorStudy]:
     ]
 
 
-_STUDIES = (*TRANSFORM, *QUANTISER, *_drive(), *_eden(), *_dithering(), *_sketch(), *TOGETHER)
+_STUDIES = (*TRANSFORM, *QUANTISER, *_drive(), *_eden(), *_dithering(), *_sketch(), *FURTHER, *ROUNDINGS, *TOGETHER)
 EXPERIMENTS: dict[str, Any] = {study.claim: study for study in _STUDIES}

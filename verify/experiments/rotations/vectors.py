@@ -16,9 +16,13 @@ from commbounds.compressors.rotations import (
     EDEN,
     HadamardSketch,
     RotatedDithering,
+    dithered_hadamard,
+    kashin,
+    ldlq,
     lloyd_max,
     padded_size,
     randomised_hadamard,
+    rotated_signs,
 )
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.compressor_cases import BAD, MOST, Setting, compressor, mechanism, vector_cases
@@ -95,6 +99,80 @@ def _rounded(case: VectorCase) -> Mapping[str, Any]:
     return {"centroids": np.round(np.array(found.centroids), 6)}
 
 
+def _kashin() -> Iterator[VectorCase]:
+    given = {"rounds": 3, "eta": 0.5, "delta": 1.0, "length": None, "exact": True}
+    for why, entries, dtype, changed in (
+        ("One entry.", [-3.0], "float64", {}),
+        ("Padded from three to four, which clips two of the four.", [2.0, 1.0, 1.0], "float32", {}),
+        ("Eight coefficients for three entries.", [1.0, -2.0, 3.0], "float64", {"length": 8, "delta": 0.5}),
+        ("All rounds clip.", [1.0, 1.0, 1.0, 1.0, 1.0], "float64", {"exact": False, "rounds": 2}),
+        ("Zeros stay zeros.", [0.0, -0.0], "float32", {}),
+    ):
+        x = array(entries, dtype)
+        yield VectorCase(why, why, {"x": x, "signs": _signs(x, 700 + x.size)}, {**given, **changed}, {}, flags_of(x))
+    x = array([1.0, 2.0, 3.0], "float64")
+    for name, why, changed in (
+        ("no rounds", "There is no round.", {"rounds": 0}),
+        ("rate", "A level that does not shrink.", {"eta": 1.0}),
+        ("short", "Fewer coefficients than entries.", {"length": 2}),
+    ):
+        yield VectorCase(name, why, {"x": x, "signs": _signs(x, 700)}, {**given, **changed}, {}, (), refused=True)
+
+
+def _ditherings() -> Iterator[VectorCase]:
+    for why, entries, dtype, step, reach, one in (
+        ("An offset for each of four.", [3.0, 1.0, 0.0, -0.5], "float64", 0.5, None, False),
+        ("One offset for all, padded.", [3.0, 1.0, 2.0], "float32", 0.25, None, True),
+        ("Codes are clipped to -1 .. 1.", [1.0, 1.0, 1.0, 1.0], "float64", 0.5, 1, True),
+    ):
+        x = array(entries, dtype)
+        offsets = uniforms(810 + x.size, 1 if one else padded_size(x.size), "float64") - 0.5
+        inputs = {"x": x, "signs": _signs(x, 800 + x.size), "offsets": offsets.reshape(()) if one else offsets}
+        yield VectorCase(why, why, inputs, {"step": step, "reach": reach}, {}, flags_of(x))
+    x = array([1.0, 2.0], "float64")
+    inputs = {"x": x, "signs": _signs(x, 800), "offsets": array([0.25, 0.5], "float64")}
+    why = "An offset of half a step is that of minus half."
+    yield VectorCase("offset", why, inputs, {"step": 1.0, "reach": None}, {}, (), refused=True)
+
+
+def _any_rotations() -> Iterator[VectorCase]:
+    for why, entries, rows, scale in (
+        ("A rotation by the angle of (4, 3).", [3.0, 1.0], [[0.8, 0.6], [-0.6, 0.8]], "unbiased"),
+        ("The same with the scale of the least error.", [3.0, 1.0], [[0.8, 0.6], [-0.6, 0.8]], "biased"),
+        ("A permutation: a zero counts as positive.", [0.0, -2.0, 1.0], [[0, 1, 0], [0, 0, 1], [1, 0, 0]], "unbiased"),
+        ("Zeros stay zeros.", [0.0, 0.0], [[1, 0], [0, 1]], "biased"),
+    ):
+        x = array(entries, "float64")
+        inputs = {"x": x, "rotation": array(rows, "float64")}
+        yield VectorCase(why, why, inputs, {"scale": scale}, {}, flags_of(x))
+    inputs = {"x": array([3.0, 1.0], "float64"), "rotation": array([[1.0, 1.0], [0.0, 1.0]], "float64")}
+    yield VectorCase("skew", "Rows that are not orthonormal.", inputs, {"scale": "biased"}, {}, (), refused=True)
+
+
+def _weights() -> Iterator[VectorCase]:
+    square = [[1.0, 1.0], [1.0, 2.0]]
+    worse = [[64.0, -32.0, -32.0], [-32.0, 17.0, 17.0], [-32.0, 17.0, 18.0]]
+    for why, w, H, levels in (
+        ("One weight, half-way: up.", [0.5], [[3.0]], None),
+        ("The first weight makes up for the second.", [0.25, 0.25], square, None),
+        ("Worse than nearest rounding.", [0.25, 0.25, 0.25], worse, None),
+        ("Clamped to the least level.", [0.0, 1.5], square, 3),
+    ):
+        x = array(w, "float64")
+        yield VectorCase(why, why, {"weights": x, "hessian": array(H, "float64")}, {"levels": levels}, {}, flags_of(x))
+    inputs = {"weights": array([1.0, 2.0], "float64"), "hessian": array([[1.0, 2.0], [2.0, 1.0]], "float64")}
+    yield VectorCase("indefinite", "No positive definite matrix.", inputs, {"levels": None}, {}, (), refused=True)
+
+
+def _dithered(case: VectorCase) -> Mapping[str, Any]:
+    codes, estimate = dithered_hadamard(**case.inputs, **case.parameters)
+    return {"codes": codes, "estimate": estimate}
+
+
+def _estimated(case: VectorCase) -> Mapping[str, Any]:
+    return {"estimate": np.round(rotated_signs(**case.inputs, **case.parameters), 12) + 0.0}
+
+
 def _means() -> Iterator[VectorCase]:
     from commbounds.verify.vectors.collectives import SIZES, case_of, ranks
 
@@ -140,6 +218,10 @@ def subjects() -> list[VectorSubject]:
         *made,
         rotation,
         mechanism("lloyd_max", _quantisers, _rounded),
+        mechanism("kashin", _kashin, lambda case: {"coefficients": kashin(**case.inputs, **case.parameters)}),
+        mechanism("dithered_hadamard", _ditherings, _dithered),
+        mechanism("rotated_signs", _any_rotations, _estimated),
+        mechanism("ldlq", _weights, lambda case: {"codes": ldlq(**case.inputs, **case.parameters)}),
         together.collective("rotated_mean", _means, together.called(rotated_mean, "mean", "traffic"), unit="bytes"),
         together.collective("rotated_sum", _sums, together.called(rotated_sum, "total", "traffic"), unit="bytes"),
     ]

@@ -1,0 +1,249 @@
+"""Claims about representations of small range, and about rotations that are uniformly distributed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Standing
+from commbounds.theory.hypotheses import NONZERO
+from commbounds.theory.quantities import BIAS, RELATIVE_ERROR, Quantity, n
+from commbounds.theory.rotations.terms import (
+    BIASED_SCALE_GIVEN,
+    DRIVE_2021,
+    TENSOR_ENCODING,
+    UNBIASED_SCALE_GIVEN,
+    tail_at,
+)
+from commbounds.theory.sources import FOLKLORE, Work, derived
+from commbounds.theory.symbols import Symbol
+
+KASHIN_2010 = Work(
+    "Yu. Lyubarskii, R. Vershynin, 2010, Uncertainty principles and vector quantization, arXiv:math/0611343"
+)
+
+clip_rate = Symbol("clip_rate", r"\eta_{\mathrm{c}}", Fraction(9, 10), positive=True)
+"""What the level of clipping is multiplied by after a round."""
+clip_share = Symbol("clip_share", r"\delta_{\mathrm{c}}", Fraction(3, 4), positive=True)
+"""The first level is ||x|| over the root of this share of the number of coefficients."""
+clip_rounds = Symbol("clip_rounds", r"T_{\mathrm{c}}", 3, integer=True, positive=True)
+"""Rounds of clipping."""
+frame_length = Symbol("frame_length", r"N_{\mathrm{c}}", 16, integer=True, positive=True)
+"""Coefficients of the representation."""
+left_size = Symbol("left_size", r"n_1", 3, integer=True, positive=True)
+"""Rows of a matrix that is rotated from both sides."""
+right_size = Symbol("right_size", r"n_2", 3, integer=True, positive=True)
+"""Columns of a matrix that is rotated from both sides."""
+
+KASHIN_DEFECT = Quantity(
+    "kashin_defect",
+    r"\frac{\lVert x-Ua\rVert_\infty}{\lVert x\rVert_\infty}",
+    "largest difference between an entry of x and what its coefficients give, over the largest entry",
+)
+KASHIN_RANGE = Quantity(
+    "kashin_range",
+    r"\frac{\lVert a\rVert_\infty}{\lVert U^{\mathsf T}x\rVert_\infty}",
+    "largest coefficient over the largest entry of the Hadamard transform of x",
+)
+KASHIN_TOP = Quantity(
+    "kashin_top",
+    r"\frac{\sqrt{N}\,\lVert a\rVert_\infty}{\lVert x\rVert_2}",
+    "largest coefficient, in units of what it were if all of them were equal",
+)
+KASHIN_LEFT = Quantity(
+    "kashin_left", r"\frac{\lVert x-Ua\rVert_2}{\lVert x\rVert_2}", "what the coefficients do not represent, over x"
+)
+TWO_SIDED_CHANCE = Quantity(
+    "two_sided_chance",
+    r"\Pr[\max_{ij}\lvert(H D_1WD_2H)_{ij}\rvert\geq t\lVert W\rVert_F]",
+    "probability that some entry of the matrix, rotated from both sides, reaches t times its Frobenius norm",
+)
+
+LAST_EXACT = Hypothesis("last_round_exact", "The last round does not clip.", lambda exact_round: exact_round)
+ALL_CLIPPED = Hypothesis("all_rounds_clip", "All rounds clip.", lambda exact_round: not exact_round)
+FRAME_CONSTANT = Hypothesis(
+    "uncertainty_principle",
+    "The rate is at least the norm of U on all vectors with at most a share of nonzero entries, which sets the first "
+    "level.",
+    lambda clip_rate, frame_constant: clip_rate >= frame_constant,
+)
+PLANE = Hypothesis("two_entries", "There are two entries.", sp.Eq(n, 2))
+SPACE = Hypothesis("three_entries", "There are three entries.", sp.Eq(n, 3))
+
+_SUM = (1 - clip_rate**clip_rounds) / (1 - clip_rate)
+_ONE_ROUND = (
+    "||U^T r|| = ||r||, so that fewer than delta N entries exceed the level; what is clipped off has no more, and is "
+    "no longer than r; its image is what is left: at most eta times as long. The level shrinks by eta with it."
+)
+
+KASHIN: tuple[Claim, ...] = (
+    Claim(
+        name="rotations.kashin.reproduces",
+        title="Where the last round does not clip, the coefficients represent x",
+        relation=Eq(KASHIN_DEFECT, 0),
+        assumes=(NONZERO, LAST_EXACT),
+        source=TENSOR_ENCODING.official_code(
+            "class docstring and argument last_iter_clip: without clipping in the last round always lossless",
+            "U U^T = 1: the last round represents all that is left.",
+        ),
+        axis="clip_rounds",
+    ),
+    Claim(
+        name="rotations.kashin.range",
+        title="The representation has no larger range than the Hadamard transform",
+        relation=Le(KASHIN_RANGE, 1),
+        assumes=(NONZERO, LAST_EXACT),
+        source=TENSOR_ENCODING.official_code(
+            "class docstring: a smaller dynamic range, and a smaller error of uniform quantisation than with the "
+            "Hadamard stage; three rounds, the rate 0.9, the level ||x||/sqrt(n), the last round exact",
+            "Refuted by eleven entries of -1, 0 and 1: the last round adds what is left, unclipped, to coefficients "
+            "of one sign.",
+            reading="For every vector, with the defaults.",
+        ),
+        stands=Standing.REFUTED,
+        extremal="(-1, 1, -1, 1, 0, 1, -1, -1, -1, 0, 1), 16 coefficients: 1.0345 times the range",
+        axis="clip_rounds",
+        note="1.054 times for a vector of thirteen; none was found among some thousand of up to ten entries.",
+    ),
+    Claim(
+        name="rotations.kashin.level",
+        title="No coefficient exceeds the sum of the levels",
+        relation=Le(KASHIN_TOP, _SUM / sp.sqrt(clip_share)),
+        assumes=(NONZERO, ALL_CLIPPED),
+        source=KASHIN_2010.read(
+            "abstract: coefficients of the smallest possible dynamic range, O(1/sqrt n)",
+            "A round adds at most its level, ||x||/sqrt(delta N) times a power of eta.",
+            reading="With the constants of the algorithm, after a number of rounds.",
+        ),
+        tightness=1,
+        extremal="a vector of ones: the first coefficient is clipped in every round",
+        axis="clip_rounds",
+        note="For many rounds 1/((1 - eta) sqrt(delta)), which is K of the theorem (recalled).",
+    ),
+    Claim(
+        name="rotations.kashin.residual",
+        title="Where U obeys the uncertainty principle, every round leaves at most eta of what was there",
+        relation=Le(KASHIN_LEFT, clip_rate**clip_rounds),
+        assumes=(NONZERO, ALL_CLIPPED, FRAME_CONSTANT),
+        source=KASHIN_2010.recalled("the theorem on Kashin's representations by uncertainty principles", _ONE_ROUND),
+        axis="clip_rounds",
+        unpinned=(
+            ("0.9 times the bound", "loose by nature: 0.101 of it is the most seen; see rotations.kashin.finite"),
+            ("clip_rounds + 1 for clip_rounds", "loose by nature: 0.101 of the bound is the most seen"),
+        ),
+    ),
+    Claim(
+        name="rotations.kashin.finite",
+        title="Where U obeys the uncertainty principle, nothing is left after sqrt(delta N) rounds",
+        relation=Le(
+            KASHIN_LEFT, clip_rate**clip_rounds * sp.Max(0, 1 - clip_rounds / sp.sqrt(clip_share * frame_length))
+        ),
+        assumes=(NONZERO, ALL_CLIPPED, FRAME_CONSTANT),
+        source=derived(
+            "What is clipped off, c, and the level M on its support add up to the coefficients there: ||b||^2 >= "
+            "||c||^2 + 2 M ||c||_1 + M^2 >= (||c|| + M)^2. So a round leaves at most eta (||r|| - M), and over eta^t "
+            "that is one M = ||x||/sqrt(delta N) less in every round."
+        ),
+        axis="clip_rounds",
+        unpinned=(
+            ("0.9 times the bound", "loose by nature: 0.162 of it is the most seen, in a first round"),
+            ("0.9 times the term 1", "loose by nature where something is left; elsewhere zero is zero"),
+            ("10/9 times the term -clip_rounds*", "loose by nature where something is left; elsewhere zero is zero"),
+            ("frame_length - 1 for frame_length", "loose by nature where something is left; elsewhere zero is zero"),
+        ),
+        note="The theorem's geometric decay is not sharp: the representation is exact, and finite.",
+    ),
+    Claim(
+        name="rotations.kashin.residual_default",
+        title="Every round leaves at most eta of what was there, whatever the frame",
+        relation=Le(KASHIN_LEFT, clip_rate**clip_rounds),
+        assumes=(NONZERO, ALL_CLIPPED),
+        source=TENSOR_ENCODING.official_code(
+            "__init__: eta = 0.9 and delta = 1 by default, for every length; its docstring says that they should be "
+            "derived from the projection",
+            "Refuted by 256 ones of 300 entries: two coefficients of the 512 have all of x, and clipping at "
+            "||x||/sqrt(300) leaves 1 - sqrt(2/300) = 0.918 of it.",
+            reading="That the defaults do what the algorithm promises.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="rotations.kashin.residual",
+        extremal="256 ones and 44 zeros: 0.918 after a round, where the level goes down by a tenth",
+        axis="clip_rounds",
+        note="Three rounds with an exact last one represent x all the same: what is lost is the small range. Where n "
+        "is above N/2, delta = n/N has no constant below one: some x has no more than n coefficients.",
+    ),
+)
+
+_CORNER = "||u||_1 over the sphere, u uniform: the error is n/||u||_1^2 - 1, as rotations preserve norms. "
+
+UNIFORM: tuple[Claim, ...] = (
+    Claim(
+        name="rotations.rotated_signs.unbiased",
+        title="Averaged over a rotation and its mirror image about x, the estimate is x along x and zero across",
+        relation=Eq(BIAS, 0),
+        kind=Kind.EXPECTED,
+        assumes=(NONZERO, UNBIASED_SCALE_GIVEN),
+        source=DRIVE_2021.recalled(
+            "unbiased with this scale and uniform rotations",
+            "With S = 2 x x^T/||x||^2 - 1, R and R S rotate x alike, so their signs and scales are the same, and the "
+            "estimates z and S z have the mean (x^T z) x/||x||^2 = x. Uniform rotations have R and R S alike.",
+        ),
+        note="All that is needed of the law of R is that R S has it as well. That of one Hadamard rotation is not so.",
+    ),
+    Claim(
+        name="rotations.rotated_signs.plane",
+        title="Two entries, uniformly rotated, err by 4/pi - 1",
+        relation=Eq(RELATIVE_ERROR, 4 / sp.pi - 1),
+        kind=Kind.EXPECTED,
+        assumes=(NONZERO, UNBIASED_SCALE_GIVEN, PLANE),
+        source=derived(
+            _CORNER + "n = 2: ||u||_1^2 = 1 + |sin 2t|, and the mean of 1/(1 + sin) over a quarter is 2/pi."
+        ),
+        note="0.2732, and not pi/2 - 1 = 0.5708, the limit for long vectors. With the Hadamard rotation up to 1.",
+    ),
+    Claim(
+        name="rotations.rotated_signs.space",
+        title="Three entries, uniformly rotated, err by 6 sqrt 2 ln(1 + sqrt 2)/pi - 2",
+        relation=Eq(RELATIVE_ERROR, 6 * sp.sqrt(2) * sp.log(1 + sp.sqrt(2)) / sp.pi - 2),
+        kind=Kind.EXPECTED,
+        assumes=(NONZERO, UNBIASED_SCALE_GIVEN, SPACE),
+        source=derived(
+            _CORNER + "n = 3: projected to the plane of sum 1, the mean of ||u||_1^-2 over an octant is 2/(pi sqrt 3) "
+            "times the integral of (1/3 + r^2)^(-1/2) over the triangle, r from its centre: "
+            "(sqrt 3 pi/2 + sqrt 6 ln(1 + sqrt 2) - 2 pi/sqrt 3)."
+        ),
+        note="0.3805. For n entries the error is n (n - 2) times the integral of t erfcx(t/sqrt 2)^n, less one.",
+    ),
+    Claim(
+        name="rotations.rotated_signs.biased",
+        title="With the biased scale, uniformly rotated entries err by (1 - 2/pi)(1 - 1/n)",
+        relation=Eq(RELATIVE_ERROR, (1 - 2 / sp.pi) * (1 - 1 / n)),
+        kind=Kind.EXPECTED,
+        assumes=(NONZERO, BIASED_SCALE_GIVEN),
+        source=DRIVE_2021.recalled(
+            "the error of the biased scale under uniform rotations",
+            "1 - E ||u||_1^2/n, and E |u_i u_j| = 2/(pi n) for i != j on the sphere.",
+        ),
+    ),
+)
+
+TWO_SIDED: tuple[Claim, ...] = (
+    Claim(
+        name="rotations.randomised_hadamard.two_sided",
+        title="An entry of a matrix that is rotated from both sides has the tail of a vector's",
+        relation=Le(TWO_SIDED_CHANCE, 2 * left_size * right_size * sp.exp(-(tail_at**2) / 2)),
+        kind=Kind.LAW,
+        source=FOLKLORE.recalled(
+            "incoherence of weights as sqrt(2 ln(2 n m/delta)); QuIP# has 2 ln(4 n m/delta) for matrices, and the "
+            "root for the orthogonal factors alone",
+            "Refuted by the matrix of ones, 4 x 4: with probability a quarter both patterns of signs are rows up to "
+            "their sign, and one entry has all of it: 4 norms, for which 32 exp(-8) = 0.011 is claimed.",
+            reading="For sizes that are powers of two.",
+        ),
+        stands=Standing.REFUTED,
+        extremal="equal entries, 4 x 4: a quarter for 0.0107",
+        axis="tail_at",
+        note="Signs from two sides multiply: a form of degree two, whose tail is exponential in t, not in t^2.",
+    ),
+)

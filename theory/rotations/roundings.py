@@ -1,0 +1,235 @@
+"""Claims about subtractive dithering after a rotation, and about rounding with feedback."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Standing
+from commbounds.theory.quantities import Quantity, n
+from commbounds.theory.rotations.terms import d
+from commbounds.theory.sources import FOLKLORE, Work, derived
+from commbounds.theory.symbols import Symbol
+
+DITHERED_2026 = Work(
+    "Y. Feng, P. Indyk, M. Kapralov, D. Krachun, B. Prokhorov, 2026, Provable quantization with randomized Hadamard "
+    "transform, arXiv:2605.13810v1"
+)
+DITHER_1964 = Work("L. Schuchman, 1964, Dither signals and their effect on quantization noise")
+QUIP_CODE = Work("J. Chee et al., code of QuIP, github.com/Cornell-RelaxML/QuIP")
+QUIP_2023 = Work(
+    "J. Chee, Y. Cai, V. Kuleshov, C. De Sa, 2023, QuIP: 2-bit quantization of large language models with guarantees, "
+    "arXiv:2307.13304"
+)
+
+pivot_sum = Symbol("pivot_sum", r"\operatorname{tr}D_H", 7, positive=True)
+"""Sum of the pivots of the Hessian: the trace of D in H = L D L^T."""
+grid_parts = Symbol("grid_parts", r"m_{\mathrm{w}}", 3, integer=True, positive=True)
+"""Weights are multiples of one over this many."""
+nearest_loss = Symbol("nearest_loss", r"\ell_{\mathrm{nearest}}(w)", Fraction(5, 16), nonnegative=True)
+"""Loss of the same weights, each rounded to the nearest whole number."""
+
+DITHER_BIAS = Quantity(
+    "dither_bias",
+    r"\frac{\lVert\mathbb{E}\,\hat x-x\rVert_\infty}{\Delta}",
+    "largest error of an entry in the mean over the offsets, in steps",
+)
+DITHER_ERROR = Quantity(
+    "dither_error",
+    r"\frac{\mathbb{E}\,\lVert\hat x-x\rVert_2^2}{\Delta^2}",
+    "expected squared error over the offsets, in squared steps",
+)
+DITHER_ENTRY = Quantity(
+    "dither_entry",
+    r"\max_i\frac{\mathbb{E}\,(\hat x-x)_i^2}{\Delta^2}",
+    "largest expected squared error of one entry over the offsets, in squared steps",
+)
+LDLQ_LOSS = Quantity("ldlq_loss", r"(q-w)^{\mathsf T}H(q-w)", "quadratic loss of the rounded weights")
+LDLQ_MEAN = Quantity(
+    "ldlq_mean_loss", r"\mathbb{E}_w\,(q-w)^{\mathsf T}H(q-w)", "quadratic loss, over weights uniform on a grid"
+)
+
+NO_OVERLOAD = Hypothesis(
+    "no_overload", "No code is clipped: rotated entries have at most `reach` steps.", lambda overloaded: not overloaded
+)
+OWN_OFFSETS = Hypothesis("own_offsets", "Every rotated entry has an offset of its own.", lambda own: own)
+ONE_OFFSET = Hypothesis("one_offset", "One offset for all rotated entries.", lambda own: not own)
+NO_CLIPPING = Hypothesis("unlimited_levels", "There is no least and no largest level.", lambda limited: not limited)
+IN_RANGE = Hypothesis(
+    "weights_in_range", "The weights are between the least and the largest level.", lambda in_range: in_range
+)
+INTEGER_FACTOR = Hypothesis(
+    "integer_factor", "L has whole entries: feedback moves weights of the grid on the grid.", lambda whole: whole
+)
+ODD_PARTS = Hypothesis("odd_grid", "The grid has an odd number of parts.", Eq(sp.Mod(grid_parts, 2), 1))
+TWO_WEIGHTS = Hypothesis("two_weights", "There are at most two weights.", sp.Le(n, 2))
+
+_UNIFORM = (
+    "k_j - u_j - y_j/step is uniform on an interval of length one around zero, u_j being uniform: mean 0, mean square "
+    "1/12. Rotating back keeps norms."
+)
+
+DITHERED: tuple[Claim, ...] = (
+    Claim(
+        name="rotations.dithered_hadamard.unbiased",
+        title="Without overload, one random offset makes the estimate unbiased, for every pattern of signs",
+        relation=Eq(DITHER_BIAS, 0),
+        kind=Kind.EXPECTED,
+        assumes=(NO_OVERLOAD,),
+        source=DITHERED_2026.read(
+            "abstract: a random scalar offset is subtracted before quantizing; unbiased",
+            _UNIFORM,
+            reading="Of equidistant levels, with an offset that is uniform over a step.",
+        ),
+        note="The repair of what one rotation leaves biased (rotations.drive.unbiased): (3, 1) too.",
+    ),
+    Claim(
+        name="rotations.dithered_hadamard.unbiased_clipped",
+        title="One random offset makes the estimate unbiased, with a fixed number of levels for every vector",
+        relation=Eq(DITHER_BIAS, 0),
+        kind=Kind.EXPECTED,
+        source=DITHERED_2026.read(
+            "abstract: unbiased, at b bits per coordinate, for all unit vectors",
+            "Refuted by a vector that is a row of the matrix: its rotated entries are (2, 0, 0, 0), which codes -1, 0 "
+            "and 1 of steps of one do not reach.",
+            reading="Of equidistant levels whose range does not depend on x, which the abstract does not say.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="rotations.dithered_hadamard.unbiased",
+        extremal="equal entries: one rotated entry has all of the norm, and is clipped",
+        note="With a Hadamard rotation that happens with the probability of rotations.randomised_hadamard.peak. Levels "
+        "must reach the largest rotated entry: sent with the codes, or sqrt(d) times the largest entry.",
+    ),
+    Claim(
+        name="rotations.dithered_hadamard.variance",
+        title="With an offset for each entry the squared error is n/12 steps squared, whatever x is",
+        relation=Eq(DITHER_ERROR, n / 12),
+        kind=Kind.EXPECTED,
+        assumes=(OWN_OFFSETS, NO_OVERLOAD),
+        source=DITHER_1964.recalled("errors that are uniform, and independent of the input", _UNIFORM),
+        note="Neither the vector nor the signs matter: with dithering of its own, the rotation is for the range alone.",
+    ),
+    Claim(
+        name="rotations.dithered_hadamard.one_offset",
+        title="With one offset for all entries the squared error is n/12 steps squared as well",
+        relation=Eq(DITHER_ERROR, n / 12),
+        kind=Kind.EXPECTED,
+        assumes=(ONE_OFFSET, NO_OVERLOAD),
+        source=DITHERED_2026.read(
+            "abstract: a scalar offset, at negligible cost, with the error of random rotations",
+            "True of the padded vector: d/12. Refuted by (1, 0, 0), whose rotated entries are equal up to sign.",
+            reading="With padding, and of equidistant levels.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="rotations.dithered_hadamard.one_offset_bound",
+        extremal="one nonzero entry of three: 4/12 for 3/12",
+        note="Errors under one offset are correlated, and padding does not take its share of them.",
+    ),
+    Claim(
+        name="rotations.dithered_hadamard.one_offset_bound",
+        title="With one offset the squared error is d/12 steps squared at most, and that where nothing is padded",
+        relation=Le(DITHER_ERROR, d / 12),
+        kind=Kind.EXPECTED,
+        assumes=(ONE_OFFSET, NO_OVERLOAD),
+        source=derived(f"{_UNIFORM} On d entries the sum is d/12; the first n have a part of it."),
+        tightness=1,
+        extremal="no padding; or one nonzero entry, the first",
+    ),
+    Claim(
+        name="rotations.dithered_hadamard.entry",
+        title="With one offset a single entry may have all of the error: d times that of an offset for each",
+        relation=Le(DITHER_ENTRY, d / 12),
+        kind=Kind.EXPECTED,
+        assumes=(NO_OVERLOAD,),
+        source=derived(
+            "No more than the sum. Of a vector whose only entry is the first, all rotated entries are alike, so are "
+            "their errors, and the transform gathers them at the first place: sqrt(d) times one of them."
+        ),
+        tightness=1,
+        extremal="one nonzero entry, the first; one offset",
+        note="1/12 each with offsets of their own.",
+    ),
+)
+
+_PIVOTS = "(q - w)^T H (q - w) = sum_i d_i r_i^2, r_i the i-th rounding error: L^T (q - w) = r. "
+
+FEEDBACK: tuple[Claim, ...] = (
+    Claim(
+        name="rotations.ldlq.average",
+        title="Over weights of a grid, LDLQ loses tr(D)(1 - m^-2)/12: a twelfth of the pivots in the limit",
+        relation=Eq(LDLQ_MEAN, pivot_sum * (1 - 1 / grid_parts**2) / 12),
+        kind=Kind.EXPECTED,
+        assumes=(NO_CLIPPING, INTEGER_FACTOR, ODD_PARTS),
+        source=QUIP_2023.recalled(
+            "the average loss of LDLQ with nearest rounding, tr(D)/12 per row for uniform weights",
+            _PIVOTS + "r_i runs through the multiples of 1/m in (-1/2, 1/2), each as often, whatever the later weights "
+            "are: their mean square is (m^2 - 1)/(12 m^2).",
+        ),
+        axis="grid_parts",
+        note="Rounding to nearest loses tr(H) times the same, and tr(D) <= tr(H).",
+    ),
+    Claim(
+        name="rotations.ldlq.worst",
+        title="Without limits LDLQ never loses more than a quarter of the pivots",
+        relation=Le(LDLQ_LOSS, pivot_sum / 4),
+        assumes=(NO_CLIPPING,),
+        source=QUIP_2023.recalled(
+            "the worst-case loss of LDLQ with nearest rounding, tr(D)/4 per row; the algorithm is that of the authors' "
+            "code, vector_balance.py, round_ldl",
+            _PIVOTS + "|r_i| <= 1/2.",
+        ),
+        tightness=1,
+        extremal="L with even entries and weights of one half",
+        axis="pivot_sum",
+    ),
+    Claim(
+        name="rotations.ldlq.limited",
+        title="With a least and a largest level, and weights between them, LDLQ never loses more than a quarter of the "
+        "pivots",
+        relation=Le(LDLQ_LOSS, pivot_sum / 4),
+        assumes=(IN_RANGE,),
+        source=QUIP_CODE.official_code(
+            "vector_balance.py: every weight is clamped to 0 .. 2^b - 1 as it is rounded; optq_counter.py has an "
+            "example where nearest rounding does better",
+            "Refuted by that example, with eight weights next to one half: feedback asks for -2, which is clamped to "
+            "0, a rounding error of 2.",
+            reading="That what is proved without limits is meant for a fixed number of levels.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="rotations.ldlq.worst",
+        extremal="the example of optq_counter.py with eight weights: 5.70 for 2.01; 1.59e4 for 64 with 256",
+        axis="pivot_sum",
+        note="Its authors know of it: their code prints the comparison. The loss grows as the square of the length.",
+    ),
+    Claim(
+        name="rotations.ldlq.nearest",
+        title="LDLQ never loses more than rounding to nearest",
+        relation=Le(LDLQ_LOSS, nearest_loss),
+        assumes=(NO_CLIPPING,),
+        source=FOLKLORE.recalled(
+            "feedback is better than none, which on average it is",
+            "Refuted by D = (64, 1, 1), L_21 = L_31 = -1/2, L_32 = 1 and w = (1/4, 1/4, 1/4): the second weight is "
+            "rounded up for a pivot of 1, which costs half a unit at the pivot of 64.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="rotations.ldlq.nearest_pair",
+        extremal="three weights of 1/4: 16.31 for 0.31",
+        axis="nearest_loss",
+        note="Nearest rounding errs by (0, -1/2, -1/4) behind L^T there, and LDLQ by (1/2, 1/2, -1/4): it minimises "
+        "weight by weight, from the last. With two weights that is enough.",
+    ),
+    Claim(
+        name="rotations.ldlq.nearest_pair",
+        title="Two weights never fare worse with LDLQ than rounded to nearest",
+        relation=Le(LDLQ_LOSS, nearest_loss),
+        assumes=(NO_CLIPPING, TWO_WEIGHTS),
+        source=derived(
+            "The last weight is rounded to nearest by both, and given that the first is chosen best: "
+            "d_1 r_1^2 with |r_1| <= 1/2 the least over all whole numbers."
+        ),
+        tightness=1,
+        extremal="a single weight",
+        axis="nearest_loss",
+    ),
+)
