@@ -1,4 +1,5 @@
-"""Orthogonalised updates: Muon's, by Newton-Schulz iterations, and Dion's, of low rank and with error feedback.
+"""Orthogonalised updates: Muon's, by Newton-Schulz iterations, EF21-Muon's, of what the largest entries have told, and
+Dion's, of low rank and with error feedback.
 
 Numbers that leave the dtype's range become infinite or NaN: divide beforehand.
 """
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives._peers import checked_count
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.dense.allreduce import ring_allreduce
+from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
@@ -24,10 +26,59 @@ from commbounds.compressors.base import as_array, checked_choice, checked_real, 
 
 Array = NDArray[Any]
 
-ITERATIONS: Mapping[str, tuple[float, float, float]] = MappingProxyType(
-    {"muon": (3.4445, -4.7750, 2.0315), "cubic": (1.5, -0.5, 0.0)}
+Coefficients = tuple[float, float, float]
+
+_OPTIMAL: tuple[Coefficients, ...] = (
+    (8.28721201814563, -23.595886519098837, 17.300387312530933),
+    (4.107059111542203, -2.9478499167379106, 0.5448431082926601),
+    (3.9486908534822946, -2.908902115962949, 0.5518191394370137),
+    (3.3184196573706015, -2.488488024314874, 0.51004894012372),
+    (2.300652019954817, -1.6689039845747493, 0.4188073119525673),
+    (1.891301407787398, -1.2679958271945868, 0.37680408948524835),
+    (1.8750014808534479, -1.2500016453999487, 0.3750001645474248),
 )
-"""Coefficients a, b, c of X <- a X + b (X X^T) X + c (X X^T)^2 X: the authors' quintic, and Newton-Schulz's cubic."""
+"""Of Polar Express for singular values from 1/1000 on, before the safety factor (Amsel et al. 2025, algorithm 1)."""
+
+
+def _safe(coefficients: Coefficients, factor: float = 1.01) -> Coefficients:
+    """The polynomial at x over the factor."""
+    a, b, c = coefficients
+    return a / factor, b / factor**3, c / factor**5
+
+
+_PADE = (15 / 8, -10 / 8, 3 / 8)
+ITERATIONS: Mapping[str, tuple[Coefficients, ...]] = MappingProxyType(
+    {
+        "muon": ((3.4445, -4.7750, 2.0315),),
+        "cubic": ((1.5, -0.5, 0.0),),
+        "quintic": (_PADE,),
+        # the matrix is divided by 1.01 times its norm, and all polynomials but the last are made safe
+        "polar_express": (_safe(_safe(_OPTIMAL[0])), *map(_safe, _OPTIMAL[1:]), _PADE),
+    }
+)
+"""Coefficients a, b, c of X <- a X + b (X X^T) X + c (X X^T)^2 X, step by step, of which the last go on: Muon's own,
+Newton-Schulz's of degree 3 and 5, and Polar Express."""
+
+RIGHT = ("columns", "orthonormal")
+"""What Dion makes of the right factor: columns of norm 1, as in the authors' code; orthonormal ones, as Orth-Dion."""
+
+
+class TrackedUpdate(NamedTuple):
+    """After a step of `ef21_muon`.
+
+    Parameters
+    ----------
+    update : (P, m, n)
+        The estimate with its singular values brought near one; the same on every rank.
+    own : (P, m, n)
+        In matrix p what all would have as the gradient of rank p.
+    estimate : (P, m, n)
+        Of the average gradient; the same on every rank.
+    """
+
+    update: Array
+    own: Array
+    estimate: Array
 
 
 class LowRankUpdate(NamedTuple):
@@ -73,14 +124,14 @@ def _norm(values: Array) -> float:
     return math.sqrt(total)
 
 
-def _orthogonalised(x: Array, steps: int, coefficients: tuple[float, float, float]) -> Array:
+def _orthogonalised(x: Array, steps: int, coefficients: tuple[Coefficients, ...]) -> Array:
     """Of a matrix with no more rows than columns, divided by its norm; zero stays zero."""
-    a, b, c = (x.dtype.type(value) for value in coefficients)
     size = x.dtype.type(_norm(x))
     if size == 0:
         return np.zeros_like(x)
     x = x / size
-    for _ in range(steps):
+    for step in range(steps):
+        a, b, c = (x.dtype.type(value) for value in coefficients[min(step, len(coefficients) - 1)])
         gram = _times(x, np.ascontiguousarray(x.T))
         x = a * x + _times(b * gram + c * _times(gram, gram), x)
     return np.asarray(x)
@@ -124,7 +175,7 @@ def muon_update(comm: Communicator, matrix: ArrayLike, steps: int = 5, iteration
         The ranks' gradients (or momenta); finite.
     steps : int
         Iterations, >= 0.
-    iteration : {"muon", "cubic"}
+    iteration : {"muon", "cubic", "quintic", "polar_express"}
         Coefficients: see `ITERATIONS`.
 
     Returns
@@ -151,12 +202,99 @@ def muon_update(comm: Communicator, matrix: ArrayLike, steps: int = 5, iteration
         lambda: (checked_count(steps, "steps", 0), checked_choice("iteration", iteration, ITERATIONS))
     )
     mean = _averaged(comm, x)
+    return _near_one(comm, mean, count, name)
+
+
+def _near_one(comm: Communicator, mean: Array, count: int, name: str) -> Array:
+    """The matrix that all ranks have, its singular values brought near one."""
     with np.errstate(over="ignore", invalid="ignore"):
         tall = mean.shape[0] > mean.shape[1]
         found = comm.shared(
             lambda: _orthogonalised(np.ascontiguousarray(mean.T if tall else mean), count, ITERATIONS[name])
         )
         return np.ascontiguousarray(found.T if tall else found)
+
+
+def _tracked(results: list[TrackedUpdate]) -> TrackedUpdate:
+    return TrackedUpdate(*map(np.stack, zip(*results, strict=True)))
+
+
+@one_program(_tracked, checked=_matrices)
+def ef21_muon(
+    comm: Communicator,
+    matrix: ArrayLike,
+    own: ArrayLike,
+    estimate: ArrayLike,
+    k: int,
+    steps: int = 5,
+    iteration: str = "muon",
+) -> TrackedUpdate:
+    """EF21-Muon's update: ranks send the k largest entries of what their gradient differs from its estimate by.
+
+    R_p = TopK(G_p - E_p); E_p <- E_p + R_p; E <- E + mean R_p; the update is E with its singular values brought near
+    one (Gruntkowska, Gaponov, Tovmasyan, Richtarik 2025, arXiv:2510.00643, its workers' side).
+
+    Parameters
+    ----------
+    stack : (P, m, n) float32 or float64
+        The ranks' gradients (or momenta); finite.
+    own : (P, m, n)
+        In matrix p what all would have as the gradient of rank p, E_p; it reads no other.
+    estimate : (m, n)
+        What all ranks have of the average gradient, E.
+    k : int
+        Entries that a rank sends; 1 <= k <= m n. Ties go to the lowest index, row by row.
+    steps, iteration
+        As for `muon_update`.
+
+    Returns
+    -------
+    state : TrackedUpdate
+        Messages are added up in the order of the ranks, and divided once.
+    traffic : Traffic
+        In words: an index and a value an entry; messages go round a ring.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `checked_stack` says, of matrices; a state of another shape or dtype; k out of range; as `muon_update` says.
+
+    Examples
+    --------
+    >>> zero = np.zeros((1, 2, 2))
+    >>> state, traffic = ef21_muon([[[3.0, 0.0], [0.0, 4.0]]], zero, zero[0], 1, 1, "cubic")
+    >>> state.update[0].tolist(), state.own[0].tolist(), traffic.sent.tolist()
+    ([[0.0, 0.0], [0.0, 1.0]], [[0.0, 0.0], [0.0, 4.0]], [0])
+    """
+    x = _own(comm, matrix, {"k": k, "steps": steps, "iteration": iteration})
+    P, (m, n), dtype = comm.size, x.shape, x.dtype
+    held, now, kept, count, name = comm.common(
+        lambda: (
+            _checked(own, "own", (P, m, n), dtype),
+            _checked(estimate, "estimate", (m, n), dtype),
+            checked_count(k, "k", 1, m * n),
+            checked_count(steps, "steps", 0),
+            checked_choice("iteration", iteration, ITERATIONS),
+        )
+    )
+    if not comm.one_caller:
+        agreed_alike(comm, {"the checksum of estimate": checksum(now)})
+    with np.errstate(over="ignore", invalid="ignore"):
+        difference = (x - held[comm.rank]).reshape(-1)
+        where = np.sort(np.argsort(-np.abs(difference), kind="stable")[:kept])
+        messages = gathered(comm, (where, difference[where].copy()))
+        total = comm.shared(lambda: _added(messages, m * n, dtype))
+        mine = held[comm.rank].reshape(-1).copy()
+        mine[where] += difference[where]
+        after = now + (total / dtype.type(P)).reshape(m, n)
+    return TrackedUpdate(_near_one(comm, after, count, name), mine.reshape(m, n), after)
+
+
+def _added(messages: list[tuple[Array, ...]], size: int, dtype: np.dtype[Any]) -> Array:
+    total = np.zeros(size, dtype)
+    for where, values in messages:
+        total[where] += values
+    return total
 
 
 def _orthonormal(x: Array) -> Array:
@@ -198,7 +336,12 @@ def _updated(results: list[LowRankUpdate]) -> LowRankUpdate:
 
 @one_program(_updated, checked=_matrices)
 def dion_update(
-    comm: Communicator, matrix: ArrayLike, momentum: ArrayLike, basis: ArrayLike, mu: float = 0.95
+    comm: Communicator,
+    matrix: ArrayLike,
+    momentum: ArrayLike,
+    basis: ArrayLike,
+    mu: float = 0.95,
+    right: str = "columns",
 ) -> LowRankUpdate:
     """Dion's update: of rank r, one side orthonormal and the columns of the other of norm 1, with error feedback.
 
@@ -215,6 +358,9 @@ def dion_update(
         Q of the step before, or any; 1 <= r <= min(m, n).
     mu : float
         What is kept of what was sent, in [0, 1].
+    right : {"columns", "orthonormal"}
+        What the right factor is made of the mean R_p: its columns over their norms, or orthonormal ones, by Gram and
+        Schmidt (Orth-Dion: Nakamori et al. 2026, arXiv:2605.16341).
 
     Returns
     -------
@@ -227,7 +373,8 @@ def dion_update(
     Raises
     ------
     TypeError, ValueError
-        As `checked_stack` says, of matrices; a state of another shape or dtype; mu outside [0, 1].
+        As `checked_stack` says, of matrices; a state of another shape or dtype; mu outside [0, 1]; an unknown
+        right factor.
 
     Examples
     --------
@@ -236,10 +383,14 @@ def dion_update(
     >>> state.update[0].tolist(), state.momentum[0].tolist()
     ([[0.0, 0.0], [0.0, 1.0]], [[3.0, 0.0], [0.0, 2.0]])
     """
-    x = _own(comm, matrix, {"mu": mu})
+    x = _own(comm, matrix, {"mu": mu, "right": right})
     P, (m, n), dtype = comm.size, x.shape, x.dtype
     held, q, part = comm.common(
-        lambda: (_checked(momentum, "momentum", (P, m, n), dtype), _checked_basis(basis, m, n, dtype), _checked_mu(mu))
+        lambda: (
+            _checked(momentum, "momentum", (P, m, n), dtype),
+            _checked_basis(basis, m, n, dtype),
+            _checked_mu(mu, right),
+        )
     )
     if not comm.one_caller:
         agreed_alike(comm, {"the checksum of basis": checksum(q)})
@@ -250,8 +401,8 @@ def dion_update(
         u = comm.shared(lambda: _orthonormal(left))
         own = _times(np.ascontiguousarray(b.T), u)
         with comm.within("right"):
-            right = _averaged(comm, own)
-        after = comm.shared(lambda: _normalised(right))
+            found = _averaged(comm, own)
+        after = comm.shared(lambda: _normalised(found) if right == "columns" else _orthonormal(found))
         kept = b - dtype.type(1 - part) * _times(u, np.ascontiguousarray(own.T))
         return LowRankUpdate(_times(u, np.ascontiguousarray(after.T)), kept, after)
 
@@ -274,12 +425,13 @@ def _checked_basis(basis: ArrayLike, m: int, n: int, dtype: np.dtype[Any]) -> Ar
     return _checked(array, "basis", (n, array.shape[1]), dtype)
 
 
-def _checked_mu(mu: float) -> float:
+def _checked_mu(mu: float, right: str) -> float:
+    checked_choice("right", right, RIGHT)
     value = checked_real("mu", mu)
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"mu must be in [0, 1], got {shown(mu)}")
     return value
 
 
-COLLECTIVES: dict[str, Any] = {"muon_update": muon_update, "dion_update": dion_update}
+COLLECTIVES: dict[str, Any] = {"muon_update": muon_update, "ef21_muon": ef21_muon, "dion_update": dion_update}
 """What is run and counted here, by name."""

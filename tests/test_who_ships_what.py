@@ -63,4 +63,7 @@ def test_every_statement_that_fails_and_every_package_has_a_row():
     }
     assert printed <= named
     shippers = " ".join(row[1] for row in rows())
-    assert all(package in shippers for package in ("BytePS", "FL_PyTorch", "GRACE", "hivemind", "Bagua", "epfml"))
+    assert all(
+        package in shippers
+        for package in ("BytePS", "FL_PyTorch", "GRACE", "hivemind", "Bagua", "epfml", "bitsandbytes", "ATOMO")
+    )

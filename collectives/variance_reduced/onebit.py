@@ -140,25 +140,47 @@ def onebit_momentum(
     )
     if not comm.one_caller:
         agreed_alike(comm, {"the checksum of momentum": checksum(before)})
-    others = [rank for rank in range(P) if rank != comm.rank]
     keep, new = dtype.type(part), dtype.type(1 - part)
     with np.errstate(over="ignore", invalid="ignore"):
         offered = keep * before + new * x + errors[comm.rank]
-        signs, size, error = _compressed(offered, scale)
-        halves = np.array_split(signs, P)
-        comm.phase("up")
-        arrived = comm.step({rank: _parcel(halves[rank], size) for rank in others}, others) if others else {}
-        mine = halves[comm.rank]
-        total = np.zeros(mine.size, dtype)
-        for rank in range(P):
-            total += _valued(mine, size) if rank == comm.rank else _received(arrived[rank], mine.size)
-        own = np.array_split(served, P)[comm.rank]
-        signs, size, left = _compressed(total / dtype.type(P) + own, scale)
-        comm.phase("down")
-        arrived = comm.step(dict.fromkeys(others, _parcel(signs, size)), others) if others else {}
+        return OneBitMomentum(*compressed_mean(comm, offered, np.array_split(served, P)[comm.rank], scale))
+
+
+def compressed_mean(comm: Communicator, offered: Array, served: Array, scale: str) -> tuple[Array, Array, Array]:
+    """The mean of what all ranks offer, of signs times scales: compressed by every rank, and by the owners of blocks.
+
+    Parameters
+    ----------
+    comm : Communicator
+        All ranks call this. Phases up and down, counted in bytes.
+    offered : (n,)
+        This rank's vector, its residual added.
+    served : (n of the block,)
+        What this rank left out as the owner of its block.
+    scale : {"norm", "mean"}
+        As for `onebit_momentum`.
+
+    Returns
+    -------
+    mean, error, left : arrays
+        The same mean on all ranks, (n,); what this rank left out, (n,), and as the owner of its block.
+    """
+    P, dtype = comm.size, offered.dtype
+    others = [rank for rank in range(P) if rank != comm.rank]
+    signs, size, error = _compressed(offered, scale)
+    halves = np.array_split(signs, P)
+    comm.phase("up")
+    arrived = comm.step({rank: _parcel(halves[rank], size) for rank in others}, others) if others else {}
+    mine = halves[comm.rank]
+    total = np.zeros(mine.size, dtype)
+    for rank in range(P):
+        total += _valued(mine, size) if rank == comm.rank else _received(arrived[rank], mine.size)
+    signs, size, left = _compressed(total / dtype.type(P) + served, scale)
+    comm.phase("down")
+    arrived = comm.step(dict.fromkeys(others, _parcel(signs, size)), others) if others else {}
     blocks = {rank: _received(message, halves[rank].size) for rank, message in arrived.items()}
     blocks[comm.rank] = _valued(signs, size)
-    return OneBitMomentum(np.concatenate([blocks[rank] for rank in range(P)]), error, left)
+    return np.concatenate([blocks[rank] for rank in range(P)]), error, left
 
 
 def _checked_beta(beta: float, scale: str) -> float:

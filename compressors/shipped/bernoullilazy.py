@@ -109,11 +109,11 @@ class BernoulliLazy(Compressor):
         return array
 
     def _sent(self, x: NDArray[Any], u: float) -> Maybe:
-        if Fraction(u) >= Fraction(self.keep):
+        if u >= self.keep:  # exact, as Python compares floats with Fractions
             return Maybe(x.shape, x.dtype, np.empty(0, x.dtype))
-        with np.errstate(over="ignore"):
-            scaled = (x.astype(np.float64) / float(self.keep)).astype(x.dtype)
-        return Maybe(x.shape, x.dtype, np.clip(scaled, -np.finfo(x.dtype).max, np.finfo(x.dtype).max))
+        top = LARGEST[x.itemsize]
+        scaled = np.clip(x.astype(np.float64) / float(self.keep), -top, top)
+        return Maybe(x.shape, x.dtype, scaled.astype(x.dtype))
 
     def decompress(self, message: Maybe) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""

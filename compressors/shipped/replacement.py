@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -203,10 +204,14 @@ class ReplacementRandK(Sparsifier):
         n = len(exact)
         if n**self.k > 2**16:
             raise ValueError("the law has more than 2**16 outcomes: use a shorter x")
-        scale, chance = Fraction(n, self.k), Fraction(1, n**self.k)
-        outcomes = []
+        scale, sequences = Fraction(n, self.k), n**self.k
+        gains: Counter[tuple[int, ...]] = Counter()
         for picks in product(range(n), repeat=self.k):
-            times = [picks.count(i) for i in range(n)]
-            gains = [t if self.added else min(t, 1) for t in times]
-            outcomes.append((chance, tuple(scale * g * v for g, v in zip(gains, exact, strict=True))))
-        return merged_law(outcomes)
+            gains[tuple(picks.count(i) if self.added else int(i in picks) for i in range(n))] += 1
+        scaled = [scale * v for v in exact]
+        return merged_law(
+            [
+                (Fraction(times, sequences), tuple(g * v for g, v in zip(gain, scaled, strict=True)))
+                for gain, times in gains.items()
+            ]
+        )

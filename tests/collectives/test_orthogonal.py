@@ -56,7 +56,7 @@ def test_what_stacks_are_refused(stack, error, message):
     [
         ({"steps": -1}, ValueError, "steps must be at least 0, got -1"),
         ({"steps": 2.0}, TypeError, "steps must be an integer"),
-        ({"iteration": "quintic"}, ValueError, "iteration must be one of muon, cubic"),
+        ({"iteration": "septic"}, ValueError, "iteration must be one of muon, cubic"),
         ({"iteration": 5}, TypeError, "iteration must be a string"),
     ],
 )

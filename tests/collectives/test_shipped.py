@@ -66,7 +66,9 @@ def test_what_accumulates_beyond_all_numbers_is_refused():
         dgc_steps(np.full((1, 4), 1.7e308), 2, 1)
 
 
-@pytest.mark.parametrize(("P", "n"), [(2, 3), (3, 2), (3, 4)])
+@pytest.mark.parametrize(
+    ("P", "n"), [(2, 3), pytest.param(3, 2, marks=pytest.mark.wide), pytest.param(3, 4, marks=pytest.mark.wide)]
+)
 def test_owners_are_drawn_by_the_law_that_is_enumerated(P, n):
     law = [(chance, owners) for owners, chance in owner_maps(P, n)]
     assert sum(chance for chance, _ in law) == 1

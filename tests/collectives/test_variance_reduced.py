@@ -44,7 +44,15 @@ def good(name, dtype=np.float64):
         "lazy_step": {"stack": x, "previous": y, "own": z, "estimate": z[0], "k": 2, "trigger": 1.0},
         "primal_step": {"stack": x, "weights": y[0], "model": z[0], "k": 2, "step_size": 0.5},
         "onebit_momentum": {"stack": x, "momentum": y[0], "worker_errors": z, "server_errors": y[1], "beta": 0.5},
-    }[name]
+        "zeroone_gradient": {
+            "stack": x, "momentum": y[0], "variance": z[0] ** 2, "worker_errors": z, "server_errors": y[1],
+            "clock": np.array([0, 2, 1]), "kappa": 2,
+        },
+        "zeroone_local": {
+            "stack": x, "weights": y, "momentum": z, "moved": x + y, "variance": z[0] ** 2, "worker_errors": z,
+            "server_errors": y[1], "elapsed": np.array([0.25]), "average": True, "step_size": 0.5, "decay": 0.25,
+        },
+    }[name]  # fmt: skip
 
 
 EVERY = pytest.mark.parametrize("name", module.COLLECTIVES)
@@ -52,6 +60,10 @@ STATES = [
     ("diana_step", "shifts"), ("diana_step", "mean"), ("marina_step", "previous"), ("marina_step", "estimate"),
     ("dasha_step", "own"), ("lazy_step", "own"), ("primal_step", "weights"), ("primal_step", "model"),
     ("onebit_momentum", "momentum"), ("onebit_momentum", "worker_errors"), ("onebit_momentum", "server_errors"),
+    ("zeroone_gradient", "momentum"), ("zeroone_gradient", "variance"), ("zeroone_gradient", "worker_errors"),
+    ("zeroone_gradient", "server_errors"), ("zeroone_local", "weights"), ("zeroone_local", "momentum"),
+    ("zeroone_local", "moved"), ("zeroone_local", "variance"), ("zeroone_local", "worker_errors"),
+    ("zeroone_local", "server_errors"),
 ]  # fmt: skip
 
 # --- input -----------------------------------------------------------------------------------------------------------
@@ -141,7 +153,7 @@ def test_any_layout_gives_the_same_and_nothing_is_changed(name, dtype):
     held = {key: value.copy() for key, value in given.items() if isinstance(value, np.ndarray)}
     expected, traffic = COLLECTIVES[name](**given)
     for value in parts(expected).values():
-        assert value.dtype in (dtype, np.bool_)
+        assert value.dtype in (dtype, np.bool_, np.int64 if name == "zeroone_gradient" else np.float64)
     for change in (np.asfortranarray, lambda v: np.repeat(v, 2, axis=-1)[..., ::2], locked):
         again, counted = COLLECTIVES[name](**{**given, **{key: change(value) for key, value in held.items()}})
         for key, value in parts(again).items():
@@ -158,8 +170,10 @@ def locked(value):
 
 @EVERY
 def test_the_largest_numbers_end_in_no_warning(name):
-    given = {key: np.full_like(value, np.finfo(np.float32).max) if isinstance(value, np.ndarray) and key != "kept"
-             else value for key, value in good(name, np.float32).items()}  # fmt: skip
+    given, kept = good(name, np.float32), ("kept", "clock", "elapsed")
+    for key, value in given.items():
+        if isinstance(value, np.ndarray) and key not in kept:
+            given[key] = np.full_like(value, np.finfo(np.float32).max)
     given["stack"] = -given["stack"]
     COLLECTIVES[name](**given)
 
@@ -336,7 +350,15 @@ def test_bad_input_of_one_rank_is_refused_on_all(name):
 
 @pytest.mark.parametrize(
     ("name", "changed"),
-    [("diana_step", "mean"), ("marina_step", "estimate"), ("primal_step", "model"), ("onebit_momentum", "momentum")],
+    [
+        ("diana_step", "mean"),
+        ("marina_step", "estimate"),
+        ("primal_step", "model"),
+        ("onebit_momentum", "momentum"),
+        ("zeroone_gradient", "momentum"),
+        ("zeroone_gradient", "variance"),
+        ("zeroone_local", "variance"),
+    ],
 )
 def test_states_that_all_share_must_be_the_same(name, changed):
     given = good(name)

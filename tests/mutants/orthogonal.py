@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from zoo.right import SMALL
 
-from commbounds.collectives.orthogonal import dion_update, muon_update
+from commbounds.collectives.orthogonal import dion_update, ef21_muon, muon_update
 from commbounds.verify import Method
 from commbounds.verify import conformance as cf
 from mutants.record import Mutant
@@ -13,7 +13,7 @@ from mutants.record import Mutant
 
 def coefficients_swapped(stack, steps=5, iteration="muon"):
     """The cubic where the quintic is asked for, and the other way round."""
-    return muon_update(stack, steps, {"muon": "cubic", "cubic": "muon"}[iteration])
+    return muon_update(stack, steps, {"muon": "cubic", "cubic": "muon"}.get(iteration, "quintic"))
 
 
 def one_iteration_less(stack, steps=5, iteration="muon"):
@@ -46,36 +46,89 @@ def shrinks_what_is_small(stack, steps=5, iteration="muon"):
     return update / 2, traffic
 
 
-def keeps_everything(stack, momentum, basis, mu=0.95):
+def keeps_everything(stack, momentum, basis, mu=0.95, right="columns"):
     """Nothing of what is sent is taken away from the momentum."""
-    return dion_update(stack, momentum, basis, 1.0)
+    return dion_update(stack, momentum, basis, 1.0, right)
 
 
-def forgets_everything(stack, momentum, basis, mu=0.95):
+def forgets_everything(stack, momentum, basis, mu=0.95, right="columns"):
     """All of what is sent is taken away."""
-    return dion_update(stack, momentum, basis, 0.0)
+    return dion_update(stack, momentum, basis, 0.0, right)
 
 
-def momentum_not_added(stack, momentum, basis, mu=0.95):
+def momentum_not_added(stack, momentum, basis, mu=0.95, right="columns"):
     """The old momentum has no part in the step."""
-    return dion_update(stack, 0 * np.asarray(momentum), basis, mu)
+    return dion_update(stack, 0 * np.asarray(momentum), basis, mu, right)
 
 
-def columns_twice_as_long(stack, momentum, basis, mu=0.95):
+def columns_twice_as_long(stack, momentum, basis, mu=0.95, right="columns"):
     """Columns have the norm 2."""
-    state, traffic = dion_update(stack, momentum, basis, mu)
+    state, traffic = dion_update(stack, momentum, basis, mu, right)
     return state._replace(update=2 * state.update), traffic
 
 
-def first_column_alone(stack, momentum, basis, mu=0.95):
+def first_column_alone(stack, momentum, basis, mu=0.95, right="columns"):
     """Only the first column of the basis is used."""
-    return dion_update(stack, momentum, np.asarray(basis)[:, :1], mu)
+    return dion_update(stack, momentum, np.asarray(basis)[:, :1], mu, right)
 
 
-def right_factor_travels_free(stack, momentum, basis, mu=0.95):
+def right_factor_travels_free(stack, momentum, basis, mu=0.95, right="columns"):
     """The words of the second factor are not counted."""
-    state, traffic = dion_update(stack, momentum, basis, mu)
+    state, traffic = dion_update(stack, momentum, basis, mu, right)
     return state, replace(traffic, sent=traffic.phases["left"].sent)
+
+
+def columns_whatever_is_asked_for(stack, momentum, basis, mu=0.95, right="columns"):
+    """The right factor is never made orthonormal."""
+    return dion_update(stack, momentum, basis, mu, "columns")
+
+
+def orthonormal_whatever_is_asked_for(stack, momentum, basis, mu=0.95, right="columns"):
+    """The right factor is always made orthonormal."""
+    return dion_update(stack, momentum, basis, mu, "orthonormal")
+
+
+def momentum_doubled(stack, momentum, basis, mu=0.95, right="columns"):
+    """What is kept is doubled."""
+    state, traffic = dion_update(stack, momentum, basis, mu, right)
+    return state._replace(momentum=2 * state.momentum), traffic
+
+
+def safety_factor_left_out(stack, steps=5, iteration="muon"):
+    """Polar Express begins with the matrix as long as 1.01."""
+    if iteration != "polar_express" or steps < 5:
+        return muon_update(stack, steps, iteration)
+    update, traffic = muon_update(stack, 4, iteration)
+    again, _ = muon_update(update, 1, "cubic")
+    return again, traffic
+
+
+def smallest_entries_sent(stack, own, estimate, k, steps=5, iteration="muon"):
+    """The k smallest entries take the place of the largest."""
+    x, held = np.asarray(stack, float), np.asarray(own, float)
+    missing = (x - held).reshape(len(x), -1)
+    where = np.argsort(np.abs(missing), axis=1, kind="stable")[:, :k]
+    sent = np.zeros_like(missing)
+    np.put_along_axis(sent, where, np.take_along_axis(missing, where, 1), 1)
+    state, traffic = ef21_muon(stack, own, estimate, k, steps, iteration)
+    return state._replace(own=held + sent.reshape(x.shape)), traffic
+
+
+def one_entry_less(stack, own, estimate, k, steps=5, iteration="muon"):
+    """An entry less is sent than was asked for, if any is left then."""
+    return ef21_muon(stack, own, estimate, max(1, k - 1), steps, iteration)
+
+
+def correction_twice(stack, own, estimate, k, steps=5, iteration="muon"):
+    """What is sent is added twice."""
+    state, traffic = ef21_muon(stack, own, estimate, k, steps, iteration)
+    return state._replace(own=2 * state.own - own), traffic
+
+
+def nothing_learnt(stack, own, estimate, k, steps=5, iteration="muon"):
+    """What all would have of a rank stays as it was, and shrinks."""
+    state, traffic = ef21_muon(stack, own, estimate, k, steps, iteration)
+    return state._replace(own=-state.own), traffic
 
 
 EXACT, SEARCH, EXTREMAL = Method.EXACT, Method.SEARCH, Method.EXTREMAL
@@ -92,6 +145,14 @@ MUTANTS = (
     Mutant(momentum_not_added, "dion_update", _C + "dion.keeps", SEARCH),
     Mutant(columns_twice_as_long, "dion_update", _C + "dion.spectral", SEARCH),
     Mutant(first_column_alone, "dion_update", _C + "dion.size", SEARCH),
+    Mutant(columns_whatever_is_asked_for, "dion_update", _C + "orth_dion.spectral", SEARCH),
+    Mutant(orthonormal_whatever_is_asked_for, "dion_update", _C + "dion.aligned", SEARCH),
+    Mutant(momentum_doubled, "dion_update", _C + "dion.mass", SEARCH),
+    Mutant(safety_factor_left_out, "muon_update", _C + "polar_express.at_least", SEARCH),
+    Mutant(smallest_entries_sent, "ef21_muon", _C + "topk.spectral", SEARCH),
+    Mutant(one_entry_less, "ef21_muon", _C + "topk.nuclear", SEARCH),
+    Mutant(correction_twice, "ef21_muon", _C + "topk.spectral", SEARCH),
+    Mutant(nothing_learnt, "ef21_muon", _C + "topk.nuclear", SEARCH),
     Mutant(right_factor_travels_free, "dion_update", _C + "dion.words", EXACT),
 )
 

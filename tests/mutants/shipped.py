@@ -128,9 +128,150 @@ def values_alone(stack, steps, k, factor=0.9, masking=True):
     return run, replace(traffic, sent=traffic.sent // 2)
 
 
+# --- mechanisms ----------------------------------------------------------------------------------------------------
+
+
+def minus_one_appended(x, block=4096):
+    """A negative largest entry is exact, as if minus one were a value."""
+    sent = c.dynamic_tree(x, block)
+    flipped = c.dynamic_tree(-np.asarray(x), block)
+    return replace(sent, values=np.where(np.asarray(x) < 0, -flipped.values, sent.values))
+
+
+def one_scale(x, block=4096):
+    """One scale for all blocks."""
+    return c.dynamic_tree(x, np.size(x))
+
+
+def least_values_halved(x, block=4096):
+    """The lowest decade's value is half as large."""
+    sent = c.dynamic_tree(x, block)
+    least = np.abs(sent.values) < 1e-6 * np.abs(x).max()
+    return replace(sent, values=np.where(least, sent.values / 2, sent.values))
+
+
+def value_above(x, block=4096):
+    """The next larger value in magnitude is sent, for the largest entries of the top decade's lower end."""
+    sent = c.dynamic_tree(x, block)
+    top = np.abs(x).max()
+    at = (np.abs(sent.values) > 0.105 * top) & (np.abs(sent.values) < 0.13 * top)
+    return replace(sent, values=sent.values + at * np.sign(sent.values) * top * 9 / 640)
+
+
+def units_for_zeros(x, binades=10):
+    """A code that is zero is read as one unit."""
+    sent = c.inceptionn(x, binades)
+    lost = (sent.classes == 1) & (np.abs(x) < 2.0**-6)
+    return replace(sent, values=np.where(lost, np.sign(x) / 64, sent.values).astype(sent.values.dtype))
+
+
+def one_binade_fewer(x, binades=10):
+    """The least binade is dropped."""
+    return c.inceptionn(x, max(binades - 1, 0))
+
+
+def coarser_large(x, binades=10):
+    """Entries of one and more have sixteen bits."""
+    sent = c.inceptionn(x, binades)
+    return replace(sent, values=np.where(sent.classes == 4, np.floor(sent.values), sent.values))
+
+
+class _Unpadded:
+    def __init__(self, sent):
+        self.values, self.classes = sent.values, sent.classes
+        self.bits = sent.bits - 8 * (sent.classes.size % 4 == 0)
+
+
+def unpadded(x, binades=10):
+    """Tags are padded only where four do not divide their number."""
+    return _Unpadded(c.inceptionn(x, binades))
+
+
+def drawn_once(matrix, budget, rng=None, *, kept=None):
+    """A draw that keeps nothing is sent."""
+    sent = c.spectral_atoms(matrix, budget, rng, kept=kept)
+    if kept is None and (np.random.default_rng(rng.integers(2**32)).random(sent.kept.size) >= sent.probabilities).all():
+        return replace(sent, kept=0 * sent.kept.astype(bool), values=0 * sent.values)
+    return sent
+
+
+def atoms_unscaled(matrix, budget, rng=None, *, kept=None):
+    """Atoms are not divided by their probabilities."""
+    sent = c.spectral_atoms(matrix, budget, rng, kept=kept)
+    left, s, right = np.linalg.svd(matrix, full_matrices=False)
+    return replace(sent, values=(left * (s * sent.kept)) @ right)
+
+
+def all_budgets_one(matrix, budget, rng=None, *, kept=None):
+    """The budget is one, whatever was asked for."""
+    return c.spectral_atoms(matrix, 1, rng, kept=kept)
+
+
+def small_as_large(matrix, budget, rng=None, *, kept=None):
+    """Small matrices are drawn as others are."""
+    sent = c.spectral_atoms(np.asarray(matrix) * 1e9, budget, rng, kept=kept)
+    return replace(sent, values=sent.values / 1e9)
+
+
+def divided_by_the_sum(probabilities, dice):
+    """Probabilities are divided by their sum."""
+    return c.switched([p / sum(probabilities) for p in probabilities], dice)
+
+
+def the_last_for_none(probabilities, dice):
+    """The last compressor is used where none is chosen."""
+    return c.switched(probabilities, dice) % len(probabilities)
+
+
+def never_the_second(probabilities, dice):
+    """The first compressor is used in place of the second."""
+    chosen = c.switched(probabilities, dice)
+    return 0 if chosen == 1 else chosen
+
+
+def no_momentum(gradients, momentum=0.9):
+    """The signs are those of the gradients."""
+    return c.signum_signs(gradients, 0.0)
+
+
+def momentum_of_zeros(gradients, momentum=0.9):
+    """The momentum is zero at first, and zero is negative."""
+    padded = np.concatenate([0 * np.asarray(gradients)[:1], gradients])
+    return -c.signum_signs(-padded, momentum)[1:]
+
+
+def first_scaled(gradients, rate=0.1, scaled=False):
+    """The first gradient is multiplied by the rate."""
+    return c.ef_signs(gradients, rate, True)
+
+
+def residual_dropped(gradients, rate=0.1, scaled=False):
+    """Every step begins without a residual."""
+    runs = [c.ef_signs([g], rate, bool(t) or scaled) for t, g in enumerate(np.asarray(gradients))]
+    joined = [np.concatenate([getattr(run, name) for run in runs]) for name in ("updates", "residuals")]
+    return c.SignedRun(*joined)
+
+
+def along_too(slope, step, steps, feedback=False):
+    """A step along the ridge is taken besides."""
+    return c.ridge_descent(slope, step, steps, feedback) - 0.25 * step * np.arange(steps + 1)[:, None]
+
+
+def always_fed_back(slope, step, steps, feedback=False):
+    """What the signs leave out is kept, whatever was asked for."""
+    return c.ridge_descent(slope, step, steps, True)
+
+
+def never_fed_back(slope, step, steps, feedback=False):
+    """What the signs leave out is lost, whatever was asked for."""
+    return c.ridge_descent(slope, step, steps, False)
+
+
 _R, _L, _A, _C = "ReplacementRandK", "BernoulliLazy", "Atomic", "ClippedTernGrad"
 _O, _T, _U, _Q = "TwoMeans", "ThreeLC", "UniformBuckets", "QuantileBuckets"
 _P, _S, _D = "permk_mean", "shared_randk_mean", "dgc_steps"
+_Y, _I, _S2, _W = "dynamic_tree", "inceptionn", "spectral_atoms", "switched"
+_M, _E, _G = "signum_signs", "ef_signs", "ridge_descent"
 MUTANTS = (
     Mutant(m.ReplacementAdds, _R, "shipped.replacementrandk.bias", INJECT),
     Mutant(m.ReplacementOverwrites, _R, "shipped.replacementrandk.unbiased_added", INJECT),
@@ -191,6 +332,28 @@ MUTANTS = (
     Mutant(sums_for_means, _D, "shipped.dgc_steps.dense_plain", EXACT),
     Mutant(one_step_early, _D, "shipped.dgc_steps.conserved", EXACT),
     Mutant(values_alone, _D, "shipped.dgc_steps.words", EXACT),
+    Mutant(minus_one_appended, _Y, "shipped.dynamic_tree.largest_negative", SEARCH),
+    Mutant(one_scale, _Y, "shipped.dynamic_tree.wire", EXACT),
+    Mutant(least_values_halved, _Y, "shipped.dynamic_tree.smallest", SEARCH),
+    Mutant(value_above, _Y, "shipped.dynamic_tree.contraction", SEARCH),
+    Mutant(units_for_zeros, _I, "shipped.inceptionn.enlarged", EXACT),
+    Mutant(one_binade_fewer, _I, "shipped.inceptionn.entry_error", EXACT),
+    Mutant(coarser_large, _I, "shipped.inceptionn.large", EXACT),
+    Mutant(unpadded, _I, "shipped.inceptionn.wire_zeros", EXACT),
+    Mutant(drawn_once, _S2, "shipped.spectral_atoms.bias", SEARCH),
+    Mutant(atoms_unscaled, _S2, "shipped.spectral_atoms.bias", SEARCH),
+    Mutant(all_budgets_one, _S2, "shipped.spectral_atoms.kept", SEARCH),
+    Mutant(small_as_large, _S2, "shipped.spectral_atoms.tiny", SEARCH),
+    Mutant(divided_by_the_sum, _W, "shipped.switched.used", EXACT),
+    Mutant(the_last_for_none, _W, "shipped.switched.used", EXACT),
+    Mutant(never_the_second, _W, "shipped.switched.variance_whole", EXACT),
+    Mutant(no_momentum, _M, "shipped.signum_signs.late", EXACT),
+    Mutant(momentum_of_zeros, _M, "shipped.signum_signs.late", EXACT),
+    Mutant(first_scaled, _E, "shipped.ef_signs.first_large", EXACT),
+    Mutant(residual_dropped, _E, "shipped.ef_signs.excess", EXACT),
+    Mutant(along_too, _G, "shipped.ridge_descent.stuck", EXACT),
+    Mutant(always_fed_back, _G, "shipped.ridge_descent.stuck", EXACT),
+    Mutant(never_fed_back, _G, "shipped.ridge_descent.feedback", SEARCH),
 )
 """In the order of the registries."""
 

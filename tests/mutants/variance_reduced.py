@@ -12,6 +12,8 @@ from commbounds.collectives.variance_reduced import (
     marina_step,
     onebit_momentum,
     primal_step,
+    zeroone_gradient,
+    zeroone_local,
 )
 from commbounds.verify import Method
 from commbounds.verify import conformance as cf
@@ -213,6 +215,86 @@ def scales_travel_free(stack, momentum, worker_errors, server_errors, beta=0.9, 
     return state, replace(traffic, sent=traffic.sent - 2 * (len(stack) - 1) * item)
 
 
+# --- 0/1 Adam --------------------------------------------------------------------------------------------------------
+
+
+def momentum_as_after_adam(*given, **how):
+    """At an average the momentum is that of the ranks' last steps."""
+    state, traffic = zeroone_local(*given, **how)
+    if given[8]:
+        beta = given[10] if len(given) > 10 else how.get("beta", 0.9)
+        last = beta * np.asarray(given[2]) + (1 - beta) * np.asarray(given[0])
+        state = state._replace(momentum=np.repeat(last.mean(axis=0)[None], len(last), axis=0))
+    return state, traffic
+
+
+def decay_kept_apart(*given, **how):
+    """The decay is no part of what becomes the momentum."""
+    state, traffic = zeroone_local(*given, **how)
+    decay = how.get("decay", 0.0)
+    if given[8] and decay:
+        state = state._replace(momentum=state.momentum - decay * np.sqrt(given[4]) * np.asarray(given[1]))
+    return state, traffic
+
+
+def decay_twice(*given, **how):
+    """The decay is added twice."""
+    if len(given) > 11:
+        return zeroone_local(*given[:11], 2 * given[11], *given[12:], **how)
+    return zeroone_local(*given, **{**how, "decay": 2 * how.get("decay", 0.0)})
+
+
+def weights_stay_local(*given, **how):
+    """At an average the weights of every rank stay where its steps have led."""
+    state, traffic = zeroone_local(*given, **how)
+    if given[8]:
+        state = state._replace(weights=zeroone_local(*given[:8], False, *given[9:], **how)[0].weights)
+    return state, traffic
+
+
+def errors_thrown_away(*given, **how):
+    """No residual is kept."""
+    state, traffic = zeroone_local(*given, **how)
+    return state._replace(worker_errors=0 * state.worker_errors), traffic
+
+
+def silent_weights_rest(*given, **how):
+    """Weights without variance do not move."""
+    state, traffic = zeroone_local(*given, **how)
+    return state._replace(weights=np.where(np.asarray(given[4]) > 0, state.weights, given[1])), traffic
+
+
+def averages_every_step(*given, **how):
+    """Ranks average at every step."""
+    return zeroone_local(*given[:8], True, *given[9:], **how)
+
+
+def interval_triples(*given, **how):
+    """The interval of the variance triples."""
+    state, traffic = zeroone_gradient(*given, **how)
+    clock = state.clock.copy()
+    clock[1] += (clock[1] != given[5][1]) * clock[1] // 2
+    return state._replace(clock=clock), traffic
+
+
+def always_fresh(*given, **how):
+    """The variance is refreshed at every step."""
+    state, traffic = zeroone_gradient(*given[:5], [given[5][0], 1, 0], *given[6:], **how)
+    return state._replace(clock=np.array([state.clock[0], 1, 0])), traffic
+
+
+def whole_gradients_travel_free(*given, **how):
+    """Whole gradients are not counted."""
+    state, traffic = zeroone_gradient(*given, **how)
+    free = any(name.startswith("whole") for name in traffic.phases)
+    return state, replace(traffic, sent=0 * traffic.sent) if free else traffic
+
+
+def one_refresh_too_many(*given, **how):
+    """The interval doubles after a refresh more."""
+    return zeroone_gradient(*given[:6], given[6] + 1, *given[7:], **how)
+
+
 EXACT, SEARCH = Method.EXACT, Method.SEARCH
 _C = "variance_reduced."
 MUTANTS = (
@@ -243,6 +325,17 @@ MUTANTS = (
     Mutant(server_forgets, "onebit_momentum", _C + "onebit.nothing_lost", EXACT),
     Mutant(workers_forget, "onebit_momentum", _C + "onebit.nothing_lost", EXACT),
     Mutant(errors_grow, "onebit_momentum", _C + "onebit.silent_entry", SEARCH),
+    Mutant(momentum_as_after_adam, "zeroone_local", _C + "zeroone.kept", SEARCH),
+    Mutant(decay_kept_apart, "zeroone_local", _C + "zeroone.decay_momentum", SEARCH),
+    Mutant(decay_twice, "zeroone_local", _C + "zeroone.decay_tenfold", SEARCH),
+    Mutant(weights_stay_local, "zeroone_local", _C + "zeroone.nothing_lost", SEARCH),
+    Mutant(errors_thrown_away, "zeroone_local", _C + "zeroone.nothing_lost", SEARCH),
+    Mutant(silent_weights_rest, "zeroone_local", _C + "zeroone.silent_move", SEARCH),
+    Mutant(averages_every_step, "zeroone_local", _C + "zeroone.step_bytes", EXACT),
+    Mutant(interval_triples, "zeroone_gradient", _C + "zeroone.gap", EXACT),
+    Mutant(one_refresh_too_many, "zeroone_gradient", _C + "zeroone.gap", EXACT),
+    Mutant(always_fresh, "zeroone_gradient", _C + "zeroone.refreshes", EXACT),
+    Mutant(whole_gradients_travel_free, "zeroone_gradient", _C + "zeroone.run_bytes", EXACT),
     Mutant(scales_travel_free, "onebit_momentum", _C + "onebit.bytes", EXACT),
 )
 

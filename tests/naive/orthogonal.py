@@ -4,9 +4,27 @@ import math
 
 import numpy as np
 
-from naive.dense import ring_allreduce
+from naive.dense import gather_blocks, ring_allreduce
 
-COEFFICIENTS = {"muon": (3.4445, -4.7750, 2.0315), "cubic": (1.5, -0.5, 0.0)}
+EXPRESS = (
+    (8.28721201814563, -23.595886519098837, 17.300387312530933),
+    (4.107059111542203, -2.9478499167379106, 0.5448431082926601),
+    (3.9486908534822946, -2.908902115962949, 0.5518191394370137),
+    (3.3184196573706015, -2.488488024314874, 0.51004894012372),
+    (2.300652019954817, -1.6689039845747493, 0.4188073119525673),
+    (1.891301407787398, -1.2679958271945868, 0.37680408948524835),
+    (1.8750014808534479, -1.2500016453999487, 0.3750001645474248),
+)
+
+
+def coefficients(iteration, step):
+    """Of one step; those of Polar Express at x over 1.01, and the first at that over 1.01 again."""
+    if iteration != "polar_express" or step >= len(EXPRESS):
+        return {"muon": (3.4445, -4.7750, 2.0315), "cubic": (1.5, -0.5, 0.0)}.get(iteration, (1.875, -1.25, 0.375))
+    found = EXPRESS[step]
+    for _ in range(2 if step == 0 else 1):
+        found = tuple(value / 1.01**power for value, power in zip(found, (1, 3, 5), strict=True))
+    return found
 
 
 def product(x, y):
@@ -43,23 +61,44 @@ def mean(matrices):
 
 
 def muon(matrices, steps, iteration):
-    kind = type(matrices[0][0][0])
     x, traffic = mean(matrices)
+    return near_one(x, steps, iteration), traffic
+
+
+def near_one(x, steps, iteration):
+    kind = type(x[0][0])
     tall = len(x) > len(x[0])
     x = transposed(x) if tall else x
     size = kind(norm([v for row in x for v in row]))
     if size == 0:
         x = [[kind(0)] * len(x[0]) for _ in x]
     else:
-        a, b, c = map(kind, COEFFICIENTS[iteration])
         x = [[v / size for v in row] for row in x]
-        for _ in range(steps):
+        for step in range(steps):
+            a, b, c = map(kind, coefficients(iteration, step))
             gram = product(x, transposed(x))
             square = product(gram, gram)
             inner = [[b * g + c * s for g, s in zip(*rows, strict=True)] for rows in zip(gram, square, strict=True)]
             added = product(inner, x)
             x = [[a * v + w for v, w in zip(*rows, strict=True)] for rows in zip(x, added, strict=True)]
-    return (transposed(x) if tall else x), traffic
+    return transposed(x) if tall else x
+
+
+def tracked(gradients, own, estimate, k, steps, iteration):
+    """Update, what all have as the ranks' gradients and as their average, and the traffic."""
+    kind, n = type(gradients[0][0][0]), len(gradients[0][0])
+    total, after = [[kind(0)] * n for _ in gradients[0]], []
+    for gradient, held in zip(gradients, own, strict=True):
+        missing = [g - h for rows in zip(gradient, held, strict=True) for g, h in zip(*rows, strict=True)]
+        order = sorted(range(len(missing)), key=lambda j: (-abs(float(missing[j])), j))
+        known = [list(row) for row in held]
+        for j in order[:k]:
+            known[j // n][j % n] = known[j // n][j % n] + missing[j]
+            total[j // n][j % n] = total[j // n][j % n] + missing[j]
+        after.append(known)
+    ranks = kind(len(gradients))
+    told = [[e + t / ranks for e, t in zip(*rows, strict=True)] for rows in zip(estimate, total, strict=True)]
+    return near_one(told, steps, iteration), after, told, gather_blocks([2 * k] * len(gradients), "ring")
 
 
 def dot(x, y):
@@ -84,7 +123,7 @@ def orthonormal(x):
     return transposed(found)
 
 
-def dion(gradients, momentum, basis, mu):
+def dion(gradients, momentum, basis, mu, factor="columns"):
     kind = type(gradients[0][0][0])
     b = [
         [[g + h for g, h in zip(*rows, strict=True)] for rows in zip(*pair, strict=True)]
@@ -94,8 +133,8 @@ def dion(gradients, momentum, basis, mu):
     u = orthonormal(left)
     rights = [product(transposed(own), u) for own in b]
     right, second = mean(rights)
-    columns = []
-    for column in transposed(right):
+    columns = transposed(orthonormal(right)) if factor == "orthonormal" else []
+    for column in transposed(right) if factor == "columns" else []:
         size = norm(column)
         columns.append([v / kind(size) for v in column] if size > 0 else [kind(0)] * len(column))
     kept = []
@@ -129,7 +168,7 @@ def lowered(held):
     given = held["inputs"]
     stack = given["stack"]
     update, kept, basis, traffic = dion(
-        lists(stack), lists(given["momentum"]), [list(row) for row in given["basis"]], held["parameters"]["mu"]
+        lists(stack), lists(given["momentum"]), [list(row) for row in given["basis"]], *held["parameters"].values()
     )
     return {
         "update": np.array([update] * len(stack), stack.dtype), "momentum": np.array(kept, stack.dtype),
@@ -137,5 +176,16 @@ def lowered(held):
     }  # fmt: skip
 
 
-TWINS = {"muon_update": orthogonalised, "dion_update": lowered}
+def told(held):
+    given, options = held["inputs"], held["parameters"]
+    stack = given["stack"]
+    update, own, estimate, traffic = tracked(
+        lists(stack), lists(given["own"]), [list(row) for row in given["estimate"]], options["k"], options["steps"],
+        options["iteration"],
+    )  # fmt: skip
+    found = {"update": np.array([update] * len(stack), stack.dtype), "own": np.array(own, stack.dtype)}
+    return {**found, "estimate": np.array([estimate] * len(stack), stack.dtype), "traffic": traffic}
+
+
+TWINS = {"muon_update": orthogonalised, "dion_update": lowered, "ef21_muon": told}
 """Of the collectives by name."""

@@ -1,5 +1,6 @@
 """What packages ship, from their code and papers, entry by entry, in rational arithmetic; imports nothing of ours."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -223,3 +224,49 @@ def dgc(held):
 
 TWINS = {"permk_mean": permk, "dgc_steps": dgc}
 """Of the collectives by name."""
+
+# --- mechanisms ----------------------------------------------------------------------------------------------------
+
+
+def dynamic_values():
+    """bitsandbytes' signed map by its loop: middles of linspace(0.1, 1), decade by decade."""
+    data = [0.0, 1.0]
+    for i in range(7):
+        ends = np.linspace(0.1, 1.0, 2**i + 1)
+        for low, high in itertools.pairwise(ends):
+            data += [10.0 ** (i - 6) * (low + high) / 2, -(10.0 ** (i - 6)) * (low + high) / 2]
+    return sorted(data)
+
+
+def inceptionn_bits(value, binades):
+    """(bytes sent, what is read) of one float32, bit by bit as GRACE's TensorFlow code shifts them."""
+    word = int(np.float32(value).view(np.uint32))
+    sign, exponent, mantissa = word >> 31, word >> 23 & 0xFF, word & 0x7FFFFF
+    least = 127 - binades
+    middle = least + math.ceil((127 - least) / 2)
+    if exponent >= 127:
+        return 4, float(np.float32(value))
+    if exponent < least:
+        return 0, 0.0
+    width = 16 if exponent >= middle else 8
+    fraction = (mantissa >> 1 | 1 << 22) >> (127 - exponent)
+    code = (sign << 23 | fraction) >> (8 if width == 16 else 16)
+    rest = code << 1 & (1 << width) - 1
+    place = rest.bit_length() - 1 if rest > 1 else 0
+    shift = width - place
+    shifted = rest << shift & (1 << width) - 1
+    read = sign << 31 | (127 - (shift - 1)) << 23 | shifted << (7 if width == 16 else 15)
+    return width // 8, float(np.uint32(read).view(np.float32))
+
+
+def spectral_mean(spectrum, budget):
+    """(factor of every singular value in the mean, expected atoms), over all sets of a draw that keeps one."""
+    total = sum(map(Fraction, spectrum))
+    p = [min(Fraction(1), Fraction(budget) * Fraction(s) / total) for s in spectrum]
+    weights = {}
+    for number in range(1, 2 ** len(p)):
+        kept = tuple(i for i in range(len(p)) if number >> i & 1)
+        weights[kept] = math.prod(q if i in kept else 1 - q for i, q in enumerate(p))
+    whole = sum(weights.values())
+    factors = [sum(w for kept, w in weights.items() if i in kept) / whole / p[i] for i in range(len(p))]
+    return factors, sum(w * len(kept) for kept, w in weights.items()) / whole

@@ -149,11 +149,20 @@ def blocks(row, P):
 
 def onebit(gradients, momentum, errors, served, beta, scale):
     """Momentum, the workers' errors and the servers', and the bytes."""
-    kind, P = type(gradients[0][0]), len(gradients)
+    kind = type(gradients[0][0])
+    offered = [
+        [kind(beta) * u + kind(1 - beta) * g + e for u, g, e in zip(momentum, row, missing, strict=True)]
+        for row, missing in zip(gradients, errors, strict=True)
+    ]
+    return averaged(offered, served, scale)
+
+
+def averaged(offered, served, scale):
+    """The mean of vectors, compressed both ways; errors and bytes."""
+    kind, P = type(offered[0][0]), len(offered)
     values, left = [], []
-    for row, missing in zip(gradients, errors, strict=True):
-        offered = [kind(beta) * u + kind(1 - beta) * g + e for u, g, e in zip(momentum, row, missing, strict=True)]
-        plain, size, error = signs(offered, scale)
+    for row in offered:
+        plain, size, error = signs(row, scale)
         values.append(blocks([size if s > 0 else -size for s in plain], P))
         left.append(error)
     after, kept_back, sizes = [], [], []
@@ -177,6 +186,69 @@ def onebit(gradients, momentum, errors, served, beta, scale):
         "critical_path": path,
     }
     return after, left, kept_back, traffic
+
+
+def whole_average(rows):
+    """The mean of vectors, block by block at its owner; and the bytes."""
+    kind, P = type(rows[0][0]), len(rows)
+    found = []
+    for j in range(len(rows[0])):
+        total = kind(0)
+        for row in rows:
+            total = total + row[j]
+        found.append(total / kind(P))
+    sizes = [len(block) * np.dtype(kind).itemsize for block in blocks(rows[0], P)]
+    up, down = [sum(sizes) - size for size in sizes], [size * (P - 1) for size in sizes]
+    two = [a + b for a, b in zip(up, down, strict=True)]
+    path = 2 * max(*up, *down) if P > 1 else 0
+    messages = [2 * (P - 1)] * P
+    return found, {
+        "sent": two, "received": two, "messages": messages, "steps": 2 * (P > 1), "critical_path": path
+    }  # fmt: skip
+
+
+def zeroone_gradient(gradients, momentum, variance, errors, served, clock, kappa, beta, second, scale):
+    """Momentum, variance, errors of both, the clock, and the bytes."""
+    kind = type(gradients[0][0])
+    steps, interval, count = (int(value) for value in clock)
+    steps += 1
+    if steps % interval == 0:
+        mean_, traffic = whole_average(gradients)
+        variance = [kind(second) * v + kind(1 - second) * (g * g) for v, g in zip(variance, mean_, strict=True)]
+        count += 1
+        if count == kappa:
+            count, interval = 0, 2 * interval
+    else:
+        offered = [[g + e for g, e in zip(*rows, strict=True)] for rows in zip(gradients, errors, strict=True)]
+        mean_, errors, served, traffic = averaged(offered, served, scale)
+    momentum = [kind(beta) * u + kind(1 - beta) * g for u, g in zip(momentum, mean_, strict=True)]
+    return momentum, variance, errors, served, [steps, interval, count], traffic
+
+
+def zeroone_local(gradients, weights, momentum, moved, variance, errors, served, elapsed, average, gamma, beta, decay,
+                  epsilon, scale):  # fmt: skip
+    """Weights, momenta and what was moved of all ranks, errors of both, step sizes since, and the bytes."""
+    kind, P = type(gradients[0][0]), len(gradients)
+    root = [kind(math.sqrt(v)) if kind is np.float64 else np.sqrt(v) for v in variance]
+    root = [v + kind(epsilon) for v in root]
+    at, held, fallen = [], [], []
+    for g, x, u, c in zip(gradients, weights, momentum, moved, strict=True):
+        held.append([kind(beta) * a + kind(1 - beta) * b for a, b in zip(u, g, strict=True)])
+        step = [a / d + kind(decay) * b for a, d, b in zip(held[-1], root, x, strict=True)]
+        at.append([a - kind(gamma) * b for a, b in zip(x, step, strict=True)])
+        fallen.append([a + kind(gamma) * b for a, b in zip(c, step, strict=True)])
+    nothing = {"sent": [0] * P, "received": [0] * P, "messages": [0] * P, "steps": 0, "critical_path": 0}
+    if not average:
+        return at, held, fallen, errors, served, elapsed + gamma, nothing
+    offered = [
+        [c * d + e for c, d, e in zip(row, root, missing, strict=True)]
+        for row, missing in zip(fallen, errors, strict=True)
+    ]
+    mean_, errors, served, traffic = averaged(offered, served, scale)
+    back = [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(at, fallen, strict=True)]
+    at = [[a - b / d for a, b, d in zip(row, mean_, root, strict=True)] for row in back]
+    held = [[v / kind(elapsed + gamma) for v in mean_] for _ in range(P)]
+    return at, held, [[kind(0)] * len(mean_) for _ in range(P)], errors, served, 0.0, traffic
 
 
 # --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
@@ -252,6 +324,34 @@ def halved(held):
     }  # fmt: skip
 
 
+def refreshed(held):
+    given = {**held["inputs"], **held["parameters"]}
+    stack = given["stack"]
+    momentum, variance, left, kept_back, clock, traffic = zeroone_gradient(
+        lists(stack), list(given["momentum"]), list(given["variance"]), lists(given["worker_errors"]),
+        list(given["server_errors"]), given["clock"], given["kappa"], given["beta"], given["second_beta"],
+        given["scale"],
+    )  # fmt: skip
+    return {
+        "momentum": everywhere(momentum, stack), "variance": variance, "worker_errors": left,
+        "server_errors": kept_back, "clock": clock, "traffic": traffic,
+    }  # fmt: skip
+
+
+def stepped(held):
+    given = {**held["inputs"], **held["parameters"]}
+    rows = [lists(given[name]) for name in ("stack", "weights", "momentum", "moved")]
+    settings = [given[name] for name in ("average", "step_size", "beta", "decay", "epsilon", "scale")]
+    weights, momentum, moved, left, kept_back, elapsed, traffic = zeroone_local(
+        *rows, list(given["variance"]), lists(given["worker_errors"]), list(given["server_errors"]),
+        float(given["elapsed"][0]), *settings,
+    )  # fmt: skip
+    return {
+        "weights": weights, "momentum": momentum, "moved": moved, "worker_errors": left, "server_errors": kept_back,
+        "elapsed": [elapsed], "traffic": traffic,
+    }  # fmt: skip
+
+
 TWINS = {
     "diana_step": shifted,
     "marina_step": tossed,
@@ -259,5 +359,7 @@ TWINS = {
     "lazy_step": lazily,
     "primal_step": served,
     "onebit_momentum": halved,
+    "zeroone_gradient": refreshed,
+    "zeroone_local": stepped,
 }
 """Of the collectives by name."""

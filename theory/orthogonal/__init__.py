@@ -6,9 +6,9 @@ __all__ = ["COLUMN"]
 
 COLUMN = Column(
     "orthogonal",
-    "Orthogonalised updates: Muon’s iterations, Dion’s columns",
+    "Orthogonalised updates: Muon’s iterations, Dion’s columns, and what contracts in which norm",
     "Muon brings all singular values of an update near one, and Dion does so in low rank, with a few words. What the "
-    "authors’ code says was read; of the papers little more is recalled than the names.",
+    "authors’ code says was read, and of the papers on Polar Express, Orth-Dion and EF21-Muon what is said so.",
     synopsis=Synopsis(
         found=(
             "Muon’s five iterations leave singular values between 0.682 and 1.203, unless they are below 1/660 of the "
@@ -17,11 +17,17 @@ COLUMN = Column(
         promise="Updates whose singular values are all about one, and, with Dion, words for r columns and rows alone.",
         holds=(
             "The interval after five iterations (`orthogonal.muon.at_most`, `orthogonal.muon.at_least`), the "
-            "convergence of the cubic (`orthogonal.cubic.converges`), Dion’s words (`orthogonal.dion.words`)."
+            "convergence of the cubic (`orthogonal.cubic.converges`), Dion’s words (`orthogonal.dion.words`) and "
+            "that it loses nothing (`orthogonal.dion.mass`), and that low rank contracts the nuclear norm "
+            "(`orthogonal.lowrank.nuclear`)."
         ),
         fails=(
             "An interval for all singular values (`orthogonal.muon.uniform`), and that Dion’s updates have spectral "
-            "norm one (`orthogonal.dion.orthonormal`)."
+            "norm one (`orthogonal.dion.orthonormal`); that its residual is bounded "
+            "(`orthogonal.dion.buffer_geometric`), that QR in place of columns is nearly the polar factor "
+            "(`orthogonal.orth_dion.polar`), that Top-K contracts the spectral norm "
+            "(`orthogonal.topk.spectral_contracts`), and that Polar Express keeps its balance with a safety factor "
+            "(`orthogonal.polar_express.balanced`)."
         ),
         tight="Both ends of the interval are attained, and so is the root of r (`orthogonal.dion.spectral`).",
         lesson="Do not count on convergence to the polar factor: a gradient of rank one comes out as 0.696 of it.",

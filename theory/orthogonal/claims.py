@@ -6,6 +6,8 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing
 from commbounds.theory.orthogonal import terms as t
+from commbounds.theory.orthogonal.compressed import COMPRESSED_CLAIMS
+from commbounds.theory.orthogonal.iterations import ITERATION_CLAIMS
 from commbounds.theory.quantities import P, m, n, r
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import MOST_SENT
@@ -17,7 +19,7 @@ _MAPPED = (
     "maximum 1.2024 at 0.5545, falls to its local minimum 0.6818 at 1.0501, and rises. "
 )
 
-CLAIMS: tuple[Claim, ...] = (
+_ORTHOGONAL: tuple[Claim, ...] = (
     Claim(
         name="orthogonal.cubic.one_step",
         title="One cubic Newton-Schulz iteration leaves (1 - s)^2 (2 + s)/2 of the way to one",
@@ -125,7 +127,7 @@ CLAIMS: tuple[Claim, ...] = (
         name="orthogonal.dion.size",
         title="Dion's update has the squared Frobenius norm r",
         relation=Eq(t.UPDATE_SQUARE, r),
-        assumes=(t.FULL_COLUMNS,),
+        assumes=(t.FULL_COLUMNS, t.COLUMNS_NORMED),
         source=t.DION_2025.official_code(
             _DION + "columns of R divided by their norms", "||U Q^T||_F = ||Q||_F for orthonormal U.", "What it is."
         ),
@@ -135,6 +137,7 @@ CLAIMS: tuple[Claim, ...] = (
         name="orthogonal.dion.orthonormal",
         title="Dion's update is orthonormal: no singular value is above one",
         relation=Le(t.UPDATE_SPECTRAL, 1),
+        assumes=(t.COLUMNS_NORMED,),
         source=t.DION_2025.recalled(
             "orthonormalised updates",
             "Refuted by a basis most of whose columns miss the direction that dominates: all columns of R are nearly "
@@ -151,9 +154,12 @@ CLAIMS: tuple[Claim, ...] = (
         name="orthogonal.dion.spectral",
         title="No singular value of Dion's update is above the root of r",
         relation=Le(t.UPDATE_SPECTRAL, sp.sqrt(r)),
+        assumes=(t.COLUMNS_NORMED,),
         source=derived("The spectral norm is at most the Frobenius norm, which is at most the root of r."),
         tightness=1,
         extremal="one direction dominates, and all columns of the basis but one miss it",
         axis="r",
     ),
 )
+
+CLAIMS = (*_ORTHOGONAL, *ITERATION_CLAIMS, *COMPRESSED_CLAIMS)

@@ -18,6 +18,18 @@ MUON_2024 = Work(
 DION_2025 = Work(
     "K. Ahn, B. Xu, N. Abreu, J. Langford, 2025, Dion: distributed orthonormalized updates, arXiv:2504.05295"
 )
+AMSEL_2025 = Work(
+    "N. Amsel, D. Persson, C. Musco, R. M. Gower, 2025, The Polar Express: optimal matrix sign methods and their "
+    "application to the Muon algorithm, arXiv:2505.16932"
+)
+ORTH_DION_2026 = Work(
+    "T. Nakamori and others, 2026, Orth-Dion: eliminating geometric mismatch in distributed low-rank spectral "
+    "optimization, arXiv:2605.16341"
+)
+EF21_MUON_2025 = Work(
+    "K. Gruntkowska, A. Gaponov, Z. Tovmasyan, P. Richtárik, 2025, Error feedback for Muon and friends, "
+    "arXiv:2510.00643"
+)
 HIGHAM_2008 = Work("N. J. Higham, 2008, Functions of matrices: theory and computation")
 
 singular = Symbol("singular", r"\sigma", Fraction(1, 5), nonnegative=True)
@@ -30,6 +42,12 @@ square_taken = Symbol("square_taken", r"\lVert U^TB\rVert_F^2", Fraction(4), non
 """That of what is taken of it."""
 keeps = Symbol("keeps", r"\mu", Fraction(3, 4), nonnegative=True)
 """mu of Dion, in [0, 1]."""
+nuclear_taken = Symbol("nuclear_taken", r"\lVert U^TB\rVert_*", Fraction(5), nonnegative=True)
+"""Sum of the singular values of what Dion takes."""
+dion_steps = Symbol("dion_steps", "T", 3, integer=True, positive=True)
+"""Steps of Dion, from no momentum on."""
+largest_gradient = Symbol("largest_gradient", r"\max_t\lVert G_t\rVert_F", Fraction(2), nonnegative=True)
+"""Frobenius norm of the largest gradient of a run."""
 
 A, B, C = sp.Rational(34445, 10000), sp.Rational(-4775, 1000), sp.Rational(20315, 10000)
 _root = sp.sqrt(9 * B**2 - 20 * A * C)
@@ -55,9 +73,68 @@ def of_one(steps: int) -> sp.Rational:
     return value
 
 
+def _decimal(number: str, power: int) -> sp.Rational:
+    return sp.Rational(number) / sp.Rational(101, 100) ** power
+
+
+POLAR = tuple(
+    tuple(_decimal(number, power) for number, power in zip(row, powers, strict=True))
+    for row, powers in (
+        (("8.28721201814563", "-23.595886519098837", "17.300387312530933"), (2, 6, 10)),
+        (("4.107059111542203", "-2.9478499167379106", "0.5448431082926601"), (1, 3, 5)),
+        (("3.9486908534822946", "-2.908902115962949", "0.5518191394370137"), (1, 3, 5)),
+        (("3.3184196573706015", "-2.488488024314874", "0.51004894012372"), (1, 3, 5)),
+        (("2.300652019954817", "-1.6689039845747493", "0.4188073119525673"), (1, 3, 5)),
+        (("1.891301407787398", "-1.2679958271945868", "0.37680408948524835"), (1, 3, 5)),
+    )
+)
+"""Coefficients of the first six iterations of Polar Express, with its safety factor; the first is about the matrix over
+its norm, which is divided by 1.01 as well."""
+
+
+def polar_of(value: sp.Rational, steps: int) -> sp.Rational:
+    """What up to six iterations of Polar Express make of a rational singular value: a rational number."""
+    for a, b, c in POLAR[:steps]:
+        value = a * value + b * value**3 + c * value**5
+    return value
+
+
+def _local_maximum(a: sp.Rational, b: sp.Rational, c: sp.Rational) -> sp.Expr:
+    square = (-3 * b - sp.sqrt(9 * b**2 - 20 * a * c)) / (10 * c)
+    return sp.sqrt(square) * (a + b * square + c * square**2)
+
+
+_DIGITS = 10**12
+POLAR_TOP = sp.Rational(sp.ceiling(_local_maximum(*POLAR[4]) * _DIGITS), _DIGITS)
+"""The local maximum of the fifth polynomial of Polar Express, rounded up to twelve digits: 1.123559."""
+POLAR_LEAST = {
+    steps: sp.Rational(sp.floor(polar_of(sp.Rational(1, 1000), steps) * _DIGITS), _DIGITS) for steps in (5, 6)
+}
+"""What 1/1000 becomes, rounded down to twelve digits: 0.840145 after five iterations and 0.993479 after six."""
+
 VALUE = Quantity("singular_after", r"\sigma_T", "the singular value that a singular value becomes")
 SQUARE_GAP = Quantity("square_gap", r"1-\sigma_T^2", "one less the square of what a singular value becomes")
 ONE_GAP = Quantity("one_gap", r"1-\sigma_1", "one less what a singular value becomes in one iteration")
+VALUE_ERROR = Quantity("value_error", r"|1-\sigma_T|", "distance from one of what a singular value becomes")
+ALIGNED = Quantity(
+    "aligned", r"\langle UQ^T,B\rangle", "inner product of Dion's update with the momentum and gradient of all ranks"
+)
+DION_DEFECT = Quantity(
+    "dion_defect",
+    r"\left\lVert \tfrac1P\sum_pM_p^T+(1-\mu)\sum_tU_tR_t^T-\sum_t\bar G_t\right\rVert_\infty",
+    "largest entry of what the ranks keep on average, plus all that was taken times 1 - mu, less all average gradients",
+)
+BUFFER = Quantity("dion_buffer", r"\lVert M^T\rVert_F", "Frobenius norm of what Dion keeps after T steps")
+SPECTRAL_SHARE = Quantity(
+    "spectral_share",
+    r"\frac{\lVert C(X)-X\rVert_2^2}{\lVert X\rVert_2^2}",
+    "squared largest singular value of what a compressor leaves out, over that of the matrix, which is not zero",
+)
+NUCLEAR_SHARE = Quantity(
+    "nuclear_share",
+    r"\frac{\lVert C(X)-X\rVert_*^2}{\lVert X\rVert_*^2}",
+    "squared sum of the singular values of what a compressor leaves out, over that of the matrix, which is not zero",
+)
 KEPT_SQUARE = Quantity("kept_square", r"\lVert M^+\rVert_F^2", "squared Frobenius norm of what Dion keeps of one rank")
 UPDATE_SQUARE = Quantity("update_square", r"\lVert UQ^T\rVert_F^2", "squared Frobenius norm of Dion's update")
 UPDATE_SPECTRAL = Quantity("update_spectral", r"\lVert UQ^T\rVert_2", "largest singular value of Dion's update")
@@ -65,6 +142,28 @@ UPDATE_SPECTRAL = Quantity("update_spectral", r"\lVert UQ^T\rVert_2", "largest s
 MUON = Hypothesis("muon_iteration", "The quintic with the coefficients 3.4445, -4.7750, 2.0315.",
                   lambda iteration: iteration == "muon")  # fmt: skip
 CUBIC = Hypothesis("cubic_iteration", "The cubic 3/2 x - x^3/2.", lambda iteration: iteration == "cubic")
+QUINTIC = Hypothesis(
+    "quintic_schulz", "Newton-Schulz of degree 5, (15 x - 10 x^3 + 3 x^5)/8.", lambda iteration: iteration == "quintic"
+)
+EXPRESS = Hypothesis(
+    "polar_express_iteration",
+    "Polar Express with its safety factor, for singular values from 1/1000 on.",
+    lambda iteration: iteration == "polar_express",
+)
+SIX = Hypothesis("six_iterations", "There are six iterations.", Eq(iterations, 6))
+THOUSANDTH = Hypothesis(
+    "from_a_thousandth", "The singular value is at least 1/1000 of the norm.", Ge(1000 * singular, 1)
+)
+COLUMNS_NORMED = Hypothesis(
+    "columns_normed", "Columns of the right factor are divided by their norms.", lambda right: right == "columns"
+)
+RIGHT_ORTHONORMAL = Hypothesis(
+    "right_orthonormal",
+    "The right factor is made orthonormal, by Gram and Schmidt.",
+    lambda right: right == "orthonormal",
+)
+MU_BELOW_ONE = Hypothesis("mu_below_one", "mu is below 1.", sp.Lt(keeps, 1))
+LEFT_OUT = Hypothesis("matrix_not_zero", "The matrix is not zero.", lambda x: bool(x.any()))
 FIVE = Hypothesis("five_iterations", "There are five iterations.", Eq(iterations, 5))
 ONCE = Hypothesis("one_iteration", "There is one iteration.", Eq(iterations, 1))
 ALONE = Hypothesis("rank_one_gradient", "The average gradient has rank one.", Eq(singular, 1))

@@ -6,28 +6,31 @@ __all__ = ["COLUMN"]
 
 COLUMN = Column(
     "shipped",
-    "Shipped: what GRACE, FL_PyTorch, BytePS and hivemind compress with",
+    "Shipped: what GRACE, FL_PyTorch, BytePS, hivemind and bitsandbytes compress with",
     "Compressors of packages for distributed training that the other columns lack, as the packages' code has them, "
     "with what that code says of itself. The code was read; papers were read in their abstracts, and are recalled "
     "beyond.",
     synopsis=Synopsis(
         found=(
-            "Drawing with replacement makes BytePS' random-k biased, clipping makes TernGrad lose equal entries whole, "
-            "and three packages count fewer bits than their messages need."
+            "Drawing with replacement biases BytePS' random-k, drawing until something is kept ATOMO's spectral code; "
+            "clipping makes TernGrad lose equal entries whole, and three packages count fewer bits than they need."
         ),
         promise="Unbiased where it is said, a stated variance, a stated size; correlation that helps all the time.",
         holds=(
             "The lazy compressor's variance and its product with Rand-K's (`shipped.bernoullilazy.variance`, "
             "`shipped.bernoullilazy.composed`); Perm-K's exact error, zero for equal vectors "
             "(`shipped.permk_mean.error`, `shipped.permk_mean.identical`); 3LC's contraction with its exact factor "
-            "(`shipped.threelc.contraction`)."
+            "(`shipped.threelc.contraction`); the dynamic map's exact worst error (`shipped.dynamic_tree.contraction`)."
         ),
         fails=(
             "BytePS' random-k is not unbiased (`shipped.replacementrandk.unbiased`); FL_PyTorch's TernGrad has a "
             "variance (`shipped.terngrad.variance_zero`); Perm-K is not always better than independent draws "
             "(`shipped.permk_mean.never_worse`); a shared seed does not divide the variance by the workers "
             "(`shipped.shared_randk_mean.divided`); masking turns dense DGC into SGD without momentum "
-            "(`shipped.dgc_steps.dense_momentum`)."
+            "(`shipped.dgc_steps.dense_momentum`); bitsandbytes' map lets a negative largest entry decay "
+            "(`shipped.dynamic_tree.largest`); GRACE's INCEPTIONN keeps no bound (`shipped.inceptionn.bound`), and its "
+            "EF-signSGD begins with too large a step (`shipped.ef_signs.first_step`); ATOMO's code is biased "
+            "(`shipped.spectral_atoms.unbiased`)."
         ),
         tight="The exact laws are met by enumeration; contraction factors are attained on the inputs that they name.",
         lesson=(

@@ -33,6 +33,12 @@ WANG_2018 = Work(
     "H. Wang, S. Sievert, Z. Charles, S. Liu, S. Wright, D. Papailiopoulos, 2018, ATOMO: communication-efficient "
     "learning via atomic sparsification, arXiv:1806.04090"
 )
+ATOMO_CODE = Work("ATOMO (hwang595/ATOMO), src/codings/svd.py, as stored on GitHub")
+BITSANDBYTES = Work("bitsandbytes (bitsandbytes-foundation/bitsandbytes), functional.py, as stored on GitHub")
+DETTMERS_2021 = Work(
+    "T. Dettmers, M. Lewis, S. Shleifer, L. Zettlemoyer, 2021, 8-bit optimizers via block-wise quantization, "
+    "arXiv:2110.02861"
+)
 FOLLOWS = "The code states no number; this follows from what it does."
 """Reading of a claim about code."""
 
@@ -60,6 +66,41 @@ delay = Symbol("delay", r"d", 2, integer=True, nonnegative=True)
 """Steps that a gradient waits before it is sent."""
 dgcsteps = Symbol("dgcsteps", "T", 3, integer=True, positive=True)
 """Steps of DGC."""
+
+blocksize = Symbol("blocksize", r"b_s", 3, integer=True, positive=True)
+"""Entries that share a scale."""
+recompressions = Symbol("recompressions", r"r", 3, integer=True, nonnegative=True)
+"""How often a vector is compressed, each time what was received."""
+binades = Symbol("binades", r"m_{\max}", 10, integer=True, nonnegative=True)
+"""Binades below one that INCEPTIONN keeps."""
+errorbound = Symbol("errorbound", r"\epsilon_b", Fraction(1, 500), positive=True)
+"""The error bound that INCEPTIONN is given."""
+nonedrawn = Symbol("nonedrawn", r"q_0", Fraction(1, 4), nonnegative=True)
+"""Probability that a draw of spectral ATOMO keeps no atom."""
+planned = Symbol("planned", r"\textstyle\sum_i p_i", Fraction(3, 2), positive=True)
+"""Sum of the probabilities with which spectral ATOMO keeps atoms in one draw."""
+atombudget = Symbol("atombudget", r"B_s", Fraction(3, 2), positive=True)
+"""Atoms that spectral ATOMO is to keep in expectation."""
+statedvariance = Symbol(
+    "statedvariance", r"\textstyle\sum_i \pi_i\omega_i/\sum_i\pi_i", Fraction(3, 2), nonnegative=True
+)
+"""Mean of the compressors' variances, weighted by the probabilities given, over their sum."""
+usedvariance = Symbol("usedvariance", r"\textstyle\sum_i q_i\omega_i", Fraction(3, 2), nonnegative=True)
+"""Mean of the compressors' variances, weighted by how often each is used."""
+unused = Symbol("unused", r"q_\varnothing", Fraction(1, 4), nonnegative=True)
+"""How often no compressor is used."""
+turning = Symbol("turning", r"m_s", Fraction(3, 4), positive=True)
+"""Signum's momentum, 0 < m < 1."""
+efrate = Symbol("efrate", r"\eta", Fraction(1, 4), positive=True)
+"""Step size of EF-signSGD."""
+firstlargest = Symbol("firstlargest", r"\lVert g_1\rVert_\infty", 3, nonnegative=True)
+"""Largest magnitude of the first gradient."""
+ridgeslope = Symbol("ridgeslope", r"\varepsilon", Fraction(1, 2), positive=True)
+"""Slope of the ridge, below one."""
+ridgestep = Symbol("ridgestep", r"\gamma_r", Fraction(1, 8), positive=True)
+"""Step size on the ridge."""
+ridgesteps = Symbol("ridgesteps", r"T_r", 3, integer=True, positive=True)
+"""Steps on the ridge."""
 
 # --- quantities --------------------------------------------------------------------------------------------------
 
@@ -106,6 +147,54 @@ FROM_PLAIN = Quantity(
 )
 APPLIED = Quantity(
     "applied", r"\frac{\sum_t\hat g_t}{g_0}", "what all updates of an entry add up to, over its only gradient"
+)
+
+TOP_ERROR = Quantity(
+    "top_error",
+    r"\frac{\bigl|\,|C(x)_{i^*}|-\lVert x\rVert_\infty\bigr|}{\lVert x\rVert_\infty}",
+    "error of a largest entry over it, the least among equals; x is not zero",
+)
+SMALLEST_SENT = Quantity(
+    "smallest_sent",
+    r"\min_{C(x)_i\ne 0}\frac{|C(x)_i|}{\lVert x\rVert_\infty}",
+    "smallest output that is not zero, over the largest entry; x is not zero",
+)
+SHARE_LEFT = Quantity(
+    "share_left",
+    r"\frac{\lVert C^r(x)\rVert_\infty}{\lVert x\rVert_\infty}",
+    "largest entry after some rounds, over what it was",
+)
+GAP = Quantity("entry_gap", r"\lVert C(x)-x\rVert_\infty", "largest error of an entry")
+ENLARGED = Quantity(
+    "enlarged", r"\max_{x_i\ne 0}\frac{|C(x)_i|}{|x_i|}", "largest output over its entry, among those that are not zero"
+)
+MATRIX_BIAS = Quantity(
+    "matrix_bias",
+    r"\frac{\lVert\mathbb{E}\,C(X)-X\rVert_F}{\lVert X\rVert_F}",
+    "distance of the mean from the matrix over its norm; X is not zero",
+)
+ATOMS = Quantity("atoms", r"\mathbb{E}\,\#\{i: \text{kept}\}", "expected number of atoms that are kept")
+SWITCHED_ERROR = Quantity(
+    "switched_error",
+    r"\frac{\mathbb{E}\,\lVert C(x)-x\rVert^2}{\lVert x\rVert^2}",
+    "squared error of a switch between unbiased compressors, over the squared norm; no choice gives zero",
+)
+LATE_SIGNS = Quantity(
+    "late_signs", r"\#\{t: s_t\ne\operatorname{sign}g_t\}", "steps after the gradient turned with the old sign"
+)
+FIRST_RATIO = Quantity(
+    "first_ratio",
+    r"\frac{\lVert\hat g_1\rVert_\infty}{\lVert g_1\rVert_1/n}",
+    "magnitude of the first update over the mean magnitude of the first gradient",
+)
+UNAPPLIED = Quantity(
+    "unapplied",
+    r"\left\lVert\eta\sum_t\hat g_t+e_T-\eta\sum_t g_t\right\rVert_\infty",
+    "largest difference between what was applied or is left over and all gradients, each times the step size",
+)
+ACROSS = Quantity("across", r"\max_t|x_t+y_t-2|", "how far the sum of the two coordinates moves")
+LEAST_HEIGHT = Quantity(
+    "least_height", r"\min_t f(x_t,y_t)", "least value of the objective along the path; its minimum is zero"
 )
 
 # --- hypotheses --------------------------------------------------------------------------------------------------
@@ -209,4 +298,53 @@ ONE_GRADIENT = Hypothesis(
     "one_gradient",
     "The entry has a gradient in the first step alone, and another entry is larger until it is sent.",
     ensured="Rows are made so: the other entry's gradient is 64 in the first steps, then none.",
+)
+
+
+def _top_sign(x: Any, positive: bool) -> bool:
+    top = abs(x).max()
+    return bool(top > 0 and ((x.max() == top) if positive else x.max() < top))
+
+
+POSITIVE_TOP = Hypothesis(
+    "tree_positive_top", "A largest entry in magnitude is positive; x is not zero.", lambda x: _top_sign(x, True)
+)
+NEGATIVE_TOP = Hypothesis(
+    "tree_negative_top",
+    "The entries largest in magnitude are negative; x is not zero.",
+    lambda x: _top_sign(x, False),
+)
+ONE_BLOCK = Hypothesis("tree_one_block", "All entries share a scale, and there are at most 2048.", lambda n: n <= 2048)
+FAR_BELOW = Hypothesis(
+    "tree_far_below",
+    "All other entries are at most half of the largest in magnitude.",
+    lambda x: bool((2 * abs(x) <= abs(x).max()).sum() >= x.size - 1),
+)
+NOT_ALL_ZERO = Hypothesis("some_entry_not_zero", "x is not zero.", lambda x: bool(x.any()))
+ONE_AND_MORE = Hypothesis(
+    "entries_of_one_and_more", "No entry is below one in magnitude.", lambda x: bool((abs(x) >= 1).all())
+)
+NOT_TINY = Hypothesis(
+    "atoms_not_tiny", "The largest singular value is 1e-6 or more.", lambda topsingular: topsingular >= 1e-6
+)
+TINY = Hypothesis("atoms_tiny", "The largest singular value is below 1e-6.", lambda topsingular: topsingular < 1e-6)
+WITHIN_RANK = Hypothesis(
+    "atoms_within_rank", "The budget is at most the rank.", lambda atombudget, rank: atombudget <= rank
+)
+SIGNS_ALONE = Hypothesis("ridge_signs_alone", "What the signs leave out is lost.", lambda feedback: not feedback)
+FED_BACK = Hypothesis(
+    "ridge_fed_back", "What the signs leave out is added to the next step.", lambda feedback: feedback
+)
+ALL_PROBABILITIES = Hypothesis(
+    "switch_probabilities_whole", "The probabilities add up to one.", lambda total: total == 1
+)
+TURNED_ONCE = Hypothesis(
+    "gradient_turned_once",
+    "The gradient is one in every step up to some step, and minus one from then on.",
+    ensured="Gradients are made so.",
+)
+DYADIC_STEPS = Hypothesis(
+    "signed_dyadic",
+    "Gradients are whole, their number of entries and the inverse step size powers of two, so that all is exact.",
+    ensured="Gradients are small whole numbers with one, two or four entries; step sizes are 1, 1/2 and 1/4.",
 )

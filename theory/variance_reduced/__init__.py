@@ -8,8 +8,8 @@ COLUMN = Column(
     "variance_reduced",
     "Compression with memory: shifts, differences, silence, and one bit",
     "Workers compress what has changed, against something that both sides remember: DIANA, MARINA, DASHA, LAG and "
-    "CLAG, EF21-P, and the compression stage of 1-bit Adam. What authors' code says of them was read; of the papers, "
-    "what little is said so.",
+    "CLAG, EF21-P, the compression stage of 1-bit Adam, and 0/1 Adam. What authors' code says of them was read; of "
+    "the papers, what little is said so.",
     synopsis=Synopsis(
         found=(
             "One-step identities are exact, and sharper step sizes follow: half DIANA's shift weight allows steps up "
@@ -28,7 +28,10 @@ COLUMN = Column(
         fails=(
             "Signs times the root mean square are no contraction (`variance_reduced.onebit.contracts`), a published "
             "simulator's step size for DIANA is too long for its theorem (`variance_reduced.diana.code_step`), and the "
-            "residual of a silent entry does not accumulate (`variance_reduced.onebit.accumulates`)."
+            "residual of a silent entry does not accumulate (`variance_reduced.onebit.accumulates`). 0/1 Adam’s weight "
+            "decay enters the momentum, and is up to ten times what was asked for "
+            "(`variance_reduced.zeroone.decay_once`); the tutorial’s rule of its refreshes is not the code’s "
+            "(`variance_reduced.zeroone.printed_gap`)."
         ),
         tight=(
             "The identities are equalities for Rand-K; the sharp descents of MARINA and EF21-P are attained by x^2/2 "

@@ -10,6 +10,7 @@ from commbounds.theory.feedback.terms import smoothness, smoothness_apart, steps
 from commbounds.theory.model import Goal, Model, by_claim
 from commbounds.theory.quantities import P, k, n, norm1, norm2
 from commbounds.theory.variance_reduced import terms as t
+from commbounds.theory.variance_reduced import zeroone_terms as z
 
 _d, _e, _s, _x, _g, _h, _y = sp.symbols("d e s x g h y", real=True)
 _entry, _total = sp.symbols("entry total", real=True)
@@ -290,6 +291,25 @@ def _silent(bound: Any) -> tuple[Goal, ...]:
     )
 
 
+def _fused(bound: Any) -> tuple[Goal, ...]:
+    """With the message's scale s and r, the root of the layer's entries."""
+    r = sp.Symbol("r", positive=True)
+    left = norm2**2 - 2 * _s * norm1 + r**2 * _s**2
+    zero = {"scale": r * _s - z.scale_ratio * norm2, "flatness": r * norm2 * z.flatness - norm1}
+    return (Goal("error", bound * norm2**2 - left, equal=True, positive={"r": r, "norm": norm2}, zero=zero),)
+
+
+def _momentum_kept(bound: Any) -> tuple[Goal, ...]:
+    """H times the bound is the sum of the H powers."""
+    total, sizes = z.local_steps * bound, {"1 - beta": 1 - z.momentum_factor, "H": z.local_steps}
+    longer = (z.local_steps + 1) * bound.subs(z.local_steps, z.local_steps + 1)
+    step = longer - total - z.momentum_factor ** (z.local_steps + 1)
+    return (
+        Goal("one step", bound.subs(z.local_steps, 1) - z.momentum_factor, equal=True, positive=sizes),
+        Goal("one step more", step, equal=True, positive={**sizes, "H + 1": z.local_steps + 1}),
+    )
+
+
 def _model(claim: str, words: str, scope: str, goals: Any) -> Model:
     return Model(claim=_COLUMN + claim, words=words, scope=scope, goals=goals, tie=(_COLUMN + claim,))
 
@@ -377,5 +397,18 @@ MODELS = by_claim(
         "zero.",
         "every number of steps, every gradients of the other entries, real arithmetic",
         _silent,
+    ),
+    _model(
+        "lamb.fused",
+        "`s` is the message's scale and `r` the root of the layer's entries; an entry x leaves x^2 - 2 s |x| + s^2.",
+        "every message, every layer of it but zero, real arithmetic",
+        _fused,
+    ),
+    _model(
+        "zeroone.kept",
+        "After t steps without gradients the momentum is beta^t times what it was, and what was moved over the sum of "
+        "step sizes the mean of beta^1, ..., beta^H. Induction over H.",
+        "every number of local steps, every beta below 1, real arithmetic",
+        _momentum_kept,
     ),
 )  # fmt: skip

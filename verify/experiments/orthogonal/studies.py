@@ -13,9 +13,12 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from commbounds.collectives.orthogonal import ITERATIONS
 from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.binding import table
+from commbounds.verify.experiments.orthogonal.compressed import LOW_RANK, TOP_K
 from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Study, over, studies
+from commbounds.verify.study import AnyStudy, Case, Outcome, Study, over, studies
 
 Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
@@ -36,15 +39,34 @@ def _singular(kind: str, muon: Any, case: Case) -> Outcome:
     update, _ = muon(np.array([matrix] * s["P"]), s["steps"], s["iteration"])
     found = abs(float(update[s["P"] - 1][0, 0]))
     values = {"singular": value, "schulz_steps": s["steps"], "P": s["P"]}
-    # a step multiplies what is off by 3.45 at most, and adds the roundings of some twenty operations
-    slack = 64 * _EPS * (1 + s["steps"]) * 3.5 ** s["steps"]
+    # a step multiplies what is off by 3.45 at most (8.3 and 4.1 are the first of Polar Express), and adds the roundings
+    # of some twenty operations
+    slack = 64 * _EPS * (1 + s["steps"]) * (3.5 ** s["steps"] if s["iteration"] != "polar_express" else 1000)
+    if kind == "error":
+        return Outcome(abs(1 - found), values, slack)
     if kind == "value":
         small = min(1.0, 3.5 ** s["steps"] * float(value))
         return Outcome(found, values, slack * max(small, float(value)) if small < 0.1 else slack)
     return Outcome(1 - found**2 if kind == "square" else 1 - found, values, slack)
 
 
-_VALUES = ("0", "1/100000", "1/2000", "1/660", "1/100", "1/10", "1/5", "1/3", "1/2", "3/5", "7/10", "4/5", "9/10", "1")
+_VALUES = (
+    "0",
+    "1/100000",
+    "1/2000",
+    "1/1000",
+    "1/660",
+    "1/100",
+    "1/10",
+    "1/5",
+    "1/3",
+    "1/2",
+    "3/5",
+    "7/10",
+    "4/5",
+    "9/10",
+    "1",
+)
 
 
 def _case(value: str, steps: int = 5, iteration: str = "muon", **more: Any) -> Case:
@@ -53,7 +75,7 @@ def _case(value: str, steps: int = 5, iteration: str = "muon", **more: Any) -> C
 
 
 def _values(_budget: Budget) -> Iterator[Case]:
-    for value, steps, iteration in itertools.product(_VALUES, (0, 1, 2, 5), ("muon", "cubic")):
+    for value, steps, iteration in itertools.product(_VALUES, (0, 1, 2, 5, 6), tuple(ITERATIONS)):
         yield _case(value, steps, iteration)
     for P, columns, tall in ((2, 3, False), (3, 4, True), (5, 2, True)):
         for value in ("1", "3/5", "1/50"):
@@ -61,13 +83,14 @@ def _values(_budget: Budget) -> Iterator[Case]:
             yield _case(value, 1, "cubic", P=P, columns=columns, tall=tall)
     yield from _turning(0)
     yield from _turning(1)
+    yield from _express_maxima(_budget)
 
 
 @st.composite
 def _drawn_values(draw: st.DrawFn) -> Case:
     value = Fraction(draw(whole(0, 2**20)), 2**20) ** draw(among((1, 1, 2)))
-    steps = draw(among((5, 5, 1, 3)))
-    return _case(str(value), steps, draw(among(("muon", "cubic"))), P=draw(whole(1, 3)))
+    steps = draw(among((5, 5, 1, 6)))
+    return _case(str(value), steps, draw(among(tuple(ITERATIONS))), P=draw(whole(1, 3)))
 
 
 def _turning(which: int) -> Iterator[Case]:
@@ -85,6 +108,24 @@ def _turning(which: int) -> Iterator[Case]:
     yield _case(str(Fraction(x)))
 
 
+def _thousandth(_budget: Any) -> Iterator[Case]:
+    for steps in (5, 6):
+        yield _case("1/1000", steps, "polar_express")
+
+
+def _express_maxima(_budget: Any) -> Iterator[Case]:
+    """The least value that four iterations of Polar Express take to where the fifth is largest, by bisection."""
+    a, b, c = ITERATIONS["polar_express"][4]
+    top = math.sqrt((-3 * b - math.sqrt(9 * b * b - 20 * a * c)) / (10 * c))
+    low, high = 0.0, 0.03
+    for _ in range(200):
+        middle = value = (low + high) / 2
+        for a, b, c in ITERATIONS["polar_express"][:4]:
+            value = a * value + b * value**3 + c * value**5
+        low, high = (middle, high) if value < top else (low, middle)
+    yield _case(str(Fraction(low)), 5, "polar_express")
+
+
 def _maxima(_budget: Budget) -> Iterator[Case]:
     yield from _turning(0)
 
@@ -98,18 +139,28 @@ def _tiny(_budget: Budget) -> Iterator[Case]:
         yield _case(value)
 
 
+def _small(_budget: Budget) -> Iterator[Case]:
+    for steps in (1, 5):
+        yield _case("1/10000000000", steps, "cubic")
+
+
 def _started(_budget: Budget) -> Iterator[Case]:
     for value in ("1/10", "9/10"):
         yield _case(value, 0, "cubic")
 
 
+def _near_zero(_budget: Budget) -> Iterator[Case]:
+    for value in ("1/10000", "1/100000"):
+        yield _case(value, 1, "quintic")
+
+
 def _of_values(statement: str, kind: str, axis: str, **options: Any) -> Study:
-    iteration = "cubic" if statement.startswith("cubic") else "muon"
-    steps = 1 if statement == "cubic.one_step" else 5
+    iteration = statement.partition(".")[0]
+    steps = {"cubic.one_step": 1, "quintic.one_step": 1, "polar_express.six": 6}.get(statement, 5)
     cases = [_case(str(Fraction(j, 50)), steps, iteration) for j in range(1, 51)]
     if axis == "schulz_steps":
         cases = [_case("1/5", T, iteration) for T in range(6)]
-    if statement in ("muon.one",):
+    if statement == "muon.one":
         cases = [_case("1")]
     return Study(
         f"orthogonal.{statement}",
@@ -139,11 +190,20 @@ def _problem(case: Case) -> tuple[Array, Array, Array]:
         one[range(k - 1), range(k - 1)] += s["missing"]
         basis = np.eye(s["n"])[:, [*range(k - 1), s["n"] - 1]]
         gradients, momentum = np.array([one] * s["P"]), 0 * momentum
+    if s.get("apart"):  # a diagonal, and its first axes
+        one = np.zeros((s["m"], s["n"]))
+        np.fill_diagonal(one, np.arange(min(one.shape), 0, -1))
+        gradients, momentum, basis = np.array([one] * s["P"]), 0 * momentum, np.eye(s["n"])[:, : s["r"]]
+    if s.get("short"):  # the right factor is (short, 1; 0, short), and the basis its dual: the left one are axes
+        rows = np.zeros((s["m"], s["n"]))
+        rows[0, 0], rows[1, 0], rows[1, 1] = s["short"], 1.0, s["short"]
+        basis = np.linalg.pinv(rows[:2])
+        gradients, momentum = np.array([rows] * s["P"]), 0 * momentum
     return gradients, momentum, basis
 
 
 def _stepped(dion: Any, case: Case) -> Any:
-    return dion(*_problem(case), float(Fraction(case.settings["mu"])))
+    return dion(*_problem(case), float(Fraction(case.settings["mu"])), case.settings["right"])
 
 
 def _known(_implementation: Any, case: Case) -> dict[str, Any]:
@@ -170,6 +230,12 @@ def _dion(what: str, dion: Any, case: Case) -> Outcome:
     if what == "spectral":
         return Outcome(float(np.linalg.norm(update, 2)), values, room)
     gradients, momentum, basis = _problem(case)
+    if what == "aligned":
+        b = (gradients + momentum).mean(axis=0)
+        u, triangle = np.linalg.qr(b @ basis)
+        taken = u[:, np.abs(np.diag(triangle)) > 1e-9 * np.abs(triangle).max()].T @ b
+        nuclear = float(np.linalg.svd(taken, compute_uv=False).sum())
+        return Outcome(float((update * b).sum()), {**values, "nuclear_taken": nuclear}, room * (1 + nuclear))
     b = gradients[0] + momentum[0]
     u, triangle = np.linalg.qr(b @ basis)
     taken = u[:, np.abs(np.diag(triangle)) > 1e-9 * np.abs(triangle).max()].T @ b
@@ -181,13 +247,17 @@ _SHAPES = ((1, 1, 1), (2, 3, 1), (3, 2, 2), (4, 6, 3), (5, 4, 4))
 
 
 def _dion_case(P: int, m: int, n: int, r: int, mu: str = "3/4", **more: Any) -> Case:
-    return Case({"P": P, "m": m, "n": n, "r": r, "mu": mu, "seed": 1, **more})
+    return Case({"P": P, "m": m, "n": n, "r": r, "mu": mu, "seed": 1, "right": "columns", **more})
 
 
 def _dions(_budget: Budget) -> Iterator[Case]:
     for P, (m, n, r), mu in itertools.product((1, 2, 4), _SHAPES, ("0", "3/4", "1")):
         yield _dion_case(P, m, n, r, mu)
+        yield _dion_case(P, m, n, r, mu, right="orthonormal")
     yield from _parallel(_budget)
+    yield from _apart(_budget)
+    for short in (1e-2, 1e-4):
+        yield _dion_case(1, 3, 4, 2, right="orthonormal", short=short)
 
 
 def _parallel(_budget: Any) -> Iterator[Case]:
@@ -195,33 +265,129 @@ def _parallel(_budget: Any) -> Iterator[Case]:
         yield _dion_case(1, m, n, r, missing=1e-8)
 
 
+def _apart(_budget: Any) -> Iterator[Case]:
+    """Right factors whose columns are orthogonal."""
+    for right, (m, n, r) in itertools.product(("columns", "orthonormal"), ((2, 3, 2), (4, 4, 3))):
+        yield _dion_case(1, m, n, r, right=right, apart=True)
+
+
+def _apart_columns(_budget: Any) -> Iterator[Case]:
+    yield from (case for case in _apart(_budget) if case.settings["right"] == "columns")
+
+
+def _apart_orthonormal(_budget: Any) -> Iterator[Case]:
+    yield from (case for case in _apart(_budget) if case.settings["right"] == "orthonormal")
+
+
 @st.composite
 def _drawn_dions(draw: st.DrawFn) -> Case:
     m, n = draw(whole(1, 5)), draw(whole(1, 5))
     mu = draw(among(("0", "1/3", "0.95", "1")))
-    return _dion_case(draw(whole(1, 3)), m, n, draw(whole(1, min(m, n))), mu, seed=draw(whole(0, 2**31)))
+    right = draw(among(("columns", "orthonormal")))
+    return _dion_case(draw(whole(1, 3)), m, n, draw(whole(1, min(m, n))), mu, seed=draw(whole(0, 2**31)), right=right)
 
 
 def _sizes(_level: int) -> Iterator[Case]:
-    for P, (m, n, r) in itertools.product((1, 2, 3, 4), ((2, 2, 1), (4, 8, 2), (6, 12, 2), (12, 12, 5), (3, 4, 1))):
+    for P, (m, n, r) in itertools.product(
+        (1, 2, 3, 4), ((2, 2, 1), (4, 8, 2), (6, 12, 2), (12, 12, 5), (3, 4, 1), (4, 4, 3))
+    ):
         yield _dion_case(P, m, n, r)
 
 
 def _of_dion(statement: str, what: str, axis: str = "r", **options: Any) -> Study:
-    cases = [_dion_case(1, 8, 8, k) for k in range(1, 9)]
+    right = "orthonormal" if statement.startswith("orth_dion") else "columns"
+    cases = [_dion_case(1, 8, 8, k, right=right) for k in range(1, 9)]
     if axis == "keeps":
         cases = [_dion_case(1, 6, 8, 2, str(Fraction(j, 8))) for j in range(9)]
     if what == "words":
-        cases = [_dion_case(4, 16, 16, k) for k in range(1, 9)]
+        cases = [_dion_case(4, 16, 16, k) for k in range(1, 17)]
     sources = {"grid": _sizes, "enumerated": "up to 4 ranks and 12 x 12"} if what == "words" else {"corpus": _dions,
                "cases": _drawn_dions}  # fmt: skip
     return Study(
-        f"orthogonal.dion.{statement}", "dion_update", partial(_dion, what), known=_known,
+        f"orthogonal.{statement}", "dion_update", partial(_dion, what), known=_known,
         curves=[over(axis, "8 x 8" if what != "words" else "16 x 16, P = 4", cases)], **sources, **options,
     )  # fmt: skip
 
 
-EXPERIMENTS = studies(
+# --- runs of Dion ----------------------------------------------------------------------------------------------------
+
+
+def _run(dion: Any, case: Case) -> dict[str, float]:
+    """Steps from no momentum on: what is missing from the sum, what is kept, and the largest gradient."""
+    s = case.settings
+    P, m, n = s["P"], s["m"], s["n"]
+    rng, mu = np.random.default_rng([s["seed"], 2]), float(Fraction(s["mu"]))
+    momentum, basis = np.zeros((P, m, n)), rng.standard_normal((n, s["r"]))
+    taken, came, largest = np.zeros((m, n)), np.zeros((m, n)), 0.0
+    fixed = rng.standard_normal((P, m, n))
+    if s["missed"]:  # all but the first column, and a basis of that column alone
+        fixed, basis = np.zeros((P, m, n)), np.zeros((n, 1))
+        fixed[:, 0, 1:], basis[0, 0] = 1.0, 1.0
+        fixed[:, m - 1, 0] = 0.0 if s["missed"] == "all" else 0.5
+    for _ in range(s["steps"]):
+        g = fixed if s["fixed"] else rng.standard_normal((P, m, n))
+        before = momentum + g
+        state, _ = dion(g, momentum, basis, mu, s["right"])
+        left = before.mean(axis=0) @ basis
+        u, triangle = np.linalg.qr(left)
+        u = u[:, np.abs(np.diag(triangle)) > 1e-9 * max(float(np.abs(triangle).max()), 1e-300)]
+        taken = taken + (1 - mu) * (u @ (u.T @ before.mean(axis=0)))
+        came, momentum, basis = came + g.mean(axis=0), state.momentum, state.basis
+        largest = max(largest, *(float(np.linalg.norm(own)) for own in g))
+    return {
+        "defect": float(np.abs(momentum.mean(axis=0) + taken - came).max()),
+        "kept": float(np.linalg.norm(momentum[0])),
+        "largest": largest,
+    }
+
+
+def _of_run(what: str, dion: Any, case: Case) -> Outcome:
+    s, found = case.settings, case.once(_run, dion)
+    values = {"P": s["P"], "keeps": Fraction(s["mu"]), "dion_steps": s["steps"], "largest_gradient": found["largest"]}
+    room = 64 * _EPS * s["m"] * s["n"] * s["r"] * s["steps"] ** 2 * (1 + found["largest"]) * 1e6
+    return Outcome(found[what], values, room if what == "defect" else 1e-6 * room)
+
+
+def _run_case(steps: int, **more: Any) -> Case:
+    given = {"P": 1, "m": 3, "n": 4, "r": 1, "mu": "1/2", "steps": steps, "fixed": True, "missed": "", "seed": 1}
+    return Case({**given, "right": "columns", **more})
+
+
+def _dion_runs(_budget: Budget) -> Iterator[Case]:
+    for P, steps, mu in itertools.product((1, 3), (1, 4, 9), ("0", "1/2", "0.95")):
+        yield _run_case(steps, P=P, mu=mu, r=2, fixed=False)
+        yield _run_case(steps, P=P, mu=mu, missed="part")
+    yield _run_case(3, mu="1", r=3)
+    yield _run_case(3, mu="1/4", r=2, P=2, right="orthonormal")
+    yield from _all_missed(_budget)
+
+
+def _all_missed(_budget: Any) -> Iterator[Case]:
+    for steps in (2, 6):
+        yield _run_case(steps, mu="1/4", missed="all")
+
+
+@st.composite
+def _drawn_runs(draw: st.DrawFn) -> Case:
+    more = {
+        "P": draw(whole(1, 3)),
+        "r": draw(whole(1, 3)),
+        "mu": draw(among(("0", "1/3", "0.95"))),
+        "m": draw(whole(3, 5)),
+    }
+    more |= {"fixed": draw(among((True, False))), "seed": draw(whole(0, 2**31))}
+    return _run_case(draw(whole(1, 6)), right=draw(among(("columns", "orthonormal"))), **more)
+
+
+def _of_runs(statement: str, what: str, **options: Any) -> Study:
+    cases = [_run_case(T, missed="part", mu="3/4") for T in (1, 2, 4, 8, 16)]
+    return Study(
+        f"orthogonal.dion.{statement}", "dion_update", partial(_of_run, what), corpus=_dion_runs, cases=_drawn_runs,
+        curves=[over("dion_steps", "a direction that the basis misses", cases)], **options,
+    )  # fmt: skip
+
+
+_STUDIES = studies(
     _of_values("cubic.one_step", "one", "singular"),
     _of_values("cubic.converges", "square", "schulz_steps", extremal=_started),
     _of_values("muon.one", "value", "singular"),
@@ -229,9 +395,28 @@ EXPERIMENTS = studies(
     _of_values("muon.at_least", "value", "singular", extremal=_minima),
     _of_values("muon.uniform", "value", "singular"),
     _of_values("muon.growth", "value", "singular", extremal=_tiny),
-    _of_dion("words", "words"),
-    _of_dion("keeps", "kept", "keeps"),
-    _of_dion("size", "size"),
-    _of_dion("orthonormal", "spectral"),
-    _of_dion("spectral", "spectral", extremal=_parallel),
+    _of_values("muon.plateau", "error", "singular", extremal=_minima),
+    _of_values("cubic.growth", "value", "schulz_steps", extremal=_small),
+    _of_values("quintic.one_step", "square", "singular", extremal=_near_zero),
+    _of_values("polar_express.at_most", "value", "singular", extremal=_express_maxima),
+    _of_values("polar_express.balanced", "value", "singular"),
+    _of_values("polar_express.at_least", "value", "singular", extremal=_thousandth),
+    _of_values("polar_express.six", "value", "singular", extremal=_thousandth),
+    _of_dion("dion.words", "words"),
+    _of_dion("dion.fewer", "words"),
+    _of_dion("dion.keeps", "kept", "keeps"),
+    _of_dion("dion.size", "size"),
+    _of_dion("dion.orthonormal", "spectral"),
+    _of_dion("dion.spectral", "spectral", extremal=_parallel),
+    _of_dion("dion.aligned", "aligned", extremal=_apart_columns),
+    _of_dion("orth_dion.spectral", "spectral", extremal=_apart_orthonormal),
+    _of_dion("orth_dion.aligned", "aligned", extremal=_apart_orthonormal),
+    _of_dion("orth_dion.polar", "aligned"),
+    _of_runs("mass", "defect"),
+    _of_runs("buffer_geometric", "kept"),
+    _of_runs("buffer", "kept", extremal=_all_missed),
+    *TOP_K,
 )
+
+EXPERIMENTS: dict[str, AnyStudy] = {**table(*LOW_RANK), **_STUDIES}
+"""By the name of their claim."""

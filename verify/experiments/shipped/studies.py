@@ -21,6 +21,7 @@ from commbounds.verify.compressor_study import VECTORS, Domain
 from commbounds.verify.defects import IdempotenceDefect
 from commbounds.verify.experiments.binding import bind, ones, table
 from commbounds.verify.experiments.rounding_inputs import one_entry
+from commbounds.verify.experiments.shipped.mechanisms import MECHANISMS
 from commbounds.verify.experiments.shipped.workers import WORKERS
 from commbounds.verify.experiments.sparsifiers.studies import with_alpha
 from commbounds.verify.marginals import Marginals
@@ -31,8 +32,16 @@ Array = NDArray[Any]
 # --- measures ---------------------------------------------------------------------------------------------------------
 
 
+def _whole(values: NDArray[np.float64]) -> list[int]:
+    """Integers that are to each other as the values are, which must be finite."""
+    parts, exponents = np.frexp(values)
+    mantissas = np.ldexp(parts, 53).astype(np.int64)
+    lowest = int(exponents.min(where=mantissas != 0, initial=2000))
+    return [m << (e - lowest) if m else 0 for m, e in zip(mantissas.tolist(), exponents.tolist(), strict=True)]
+
+
 class Moved(Measure):
-    """A statistic of the only output, and of the input: exact, or in float64 with what rounding explains."""
+    """A statistic of the only output, and of the input, which no common factor changes: exact, or of floats."""
 
     def of(self, run: CompressorRun, x: Sequence[Any], y: Sequence[Any]) -> Any:
         """The value, exact where both are."""
@@ -50,8 +59,8 @@ class Moved(Measure):
         law = run.kernel()
         if law is None or isinstance(law, Marginals):
             return None
-        exact = [Fraction(v) for v in run.x.tolist()]
-        value = float(self.of(run, exact, [Fraction(v) for v in law.y[0].tolist()]))
+        whole = _whole(np.concatenate([run.x.astype(np.float64), law.y[0]]))
+        value = float(self.of(run, whole[: run.x.size], whole[run.x.size :]))
         # a subnormal output may be off by half of the smallest one
         kind, top = np.finfo(run.x.dtype), float(np.abs(run.x).max()) or 1.0
         slack = self.roundings(run) * (float(kind.eps) + float(kind.smallest_subnormal) / top)
@@ -81,10 +90,10 @@ class WidthsOff(Moved):
     """The largest |y_i - x_i| over the width of a bucket."""
 
     def of(self, run: CompressorRun, x: Sequence[Any], y: Sequence[Any]) -> Any:
-        mean = Fraction(sum(x)) / len(x)
-        square = Fraction(run.c.sigmas**2, run.c.buckets**2) * sum((v - mean) ** 2 for v in x) / (len(x) - 1)
+        # n times the sum of the squared deviations
+        n, spread = len(x), len(x) * sum(v * v for v in x) - sum(x) ** 2
         off = max(abs(w - v) for v, w in zip(x, y, strict=True))
-        ratio = off**2 / square
+        ratio = Fraction(off**2 * n * (n - 1)) / (spread * Fraction(run.c.sigmas**2, run.c.buckets**2))
         return sp.sqrt(sp.Rational(ratio.numerator, ratio.denominator))
 
     def roundings(self, run: CompressorRun) -> float:
@@ -400,4 +409,4 @@ _COMPRESSORS = table(
     bind("shipped.topk.code_bits", "TopK", **_WIRE),
 )
 
-EXPERIMENTS: dict[str, Any] = {**_COMPRESSORS, **WORKERS}
+EXPERIMENTS: dict[str, Any] = {**_COMPRESSORS, **WORKERS, **MECHANISMS}

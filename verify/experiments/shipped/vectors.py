@@ -21,6 +21,7 @@ from commbounds.compressors.shipped import (
     TwoMeans,
     UniformBuckets,
 )
+from commbounds.verify.experiments.shipped.mechanism_vectors import subjects as of_mechanisms
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.compressor_cases import (
     BAD,
@@ -165,4 +166,5 @@ def subjects() -> list[VectorSubject]:
         made.collective("permk_mean", permuted, made.called(permk_mean, "mean", "traffic")),
         made.collective("shared_randk_mean", shared, made.called(shared_randk_mean, "mean", "traffic")),
         made.collective("dgc_steps", stepped, run_of_dgc),
+        *of_mechanisms(),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -62,9 +62,25 @@ def _primal(case: RankCase) -> Options:
     return {"weights": weights, "model": model, "k": case.settings["k"], "step_size": 0.125}
 
 
-def _onebit(case: RankCase) -> Options:
+def _onebit_of(case: RankCase) -> Options:
+    return _onebit(case.settings, case)
+
+
+def _onebit(settings: Mapping[str, Any], case: RankCase) -> Options:
     state = {"momentum": _beside(case, 1)[0], "worker_errors": _beside(case, 2), "server_errors": _beside(case, 3)[0]}
-    return {**state, "beta": case.settings["beta"], "scale": case.settings["scale"]}
+    return {**state, "beta": settings["beta"], "scale": settings["scale"]}
+
+
+def _zeroone_gradient(case: RankCase) -> Options:
+    given = _onebit({**case.settings, "beta": 0.75, "scale": "norm"}, case)
+    return {**given, "variance": _beside(case, 4)[0] ** 2, "clock": case.settings["clock"], "kappa": 2}
+
+
+def _zeroone_local(case: RankCase) -> Options:
+    given = _onebit({**case.settings, "beta": 0.75, "scale": "mean"}, case)
+    rows = {"momentum": _beside(case, 1), "weights": _beside(case, 5), "moved": _beside(case, 6)}
+    more = {"elapsed": [0.25], "average": case.settings["average"], "step_size": 0.125, "decay": 0.5}
+    return {**given, **rows, "variance": _beside(case, 4)[0] ** 2, **more}
 
 
 def _cases(*options: Options) -> Callable[[int], Iterator[RankCase]]:
@@ -77,6 +93,10 @@ def _cases(*options: Options) -> Callable[[int], Iterator[RankCase]]:
     return cases
 
 
+_SHARED = ("mean", "variance", "clock", "elapsed")
+"""Parts of a result that all ranks have."""
+
+
 def _own(result: Any, rank: int) -> RankResult:
     """What a rank has of the results of all."""
     if not hasattr(result, "_asdict"):
@@ -85,7 +105,7 @@ def _own(result: Any, rank: int) -> RankResult:
     for name, part in result._asdict().items():
         if name == "server_errors":
             part = np.array_split(part, len(result.momentum))[rank]
-        elif name != "mean":
+        elif name not in _SHARED:
             part = part[rank]
         found[name] = part
     return found
@@ -103,7 +123,8 @@ def _apart(name: str, options: Callable[[RankCase], Options], comm: Communicator
     if not hasattr(found, "_asdict"):
         return {"estimate": found}
     parts: dict[str, Any] = found._asdict()
-    parts.pop("weights", None)  # the server's alone
+    if name == "primal_step":
+        del parts["weights"]  # the server's alone
     return parts
 
 
@@ -120,6 +141,8 @@ PAIRINGS = (
     _pairing("lazy_step", _lazy, *({"trigger": trigger, **keep} for trigger in (0.0, 1.0, 1e6) for keep in _KEEP)),
     _pairing("primal_step", _primal, {}),
     _pairing(
-        "onebit_momentum", _onebit, *({"beta": beta, "scale": s} for beta in (0.0, 0.9) for s in ("norm", "mean"))
+        "onebit_momentum", _onebit_of, *({"beta": beta, "scale": s} for beta in (0.0, 0.9) for s in ("norm", "mean"))
     ),
+    _pairing("zeroone_gradient", _zeroone_gradient, *({"clock": [t, 2, 1]} for t in (4, 5))),
+    _pairing("zeroone_local", _zeroone_local, *({"average": average} for average in (True, False))),
 )

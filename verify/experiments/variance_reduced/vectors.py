@@ -90,6 +90,26 @@ def _onebit(P: int, n: int, dtype: str) -> Given:
     return given, {"beta": 0.75, "scale": "norm"}, {}
 
 
+def _zeroone_gradient(P: int, n: int, dtype: str) -> Given:
+    given, _, _ = _onebit(P, n, dtype)
+    variance = _vector(n, dtype, 105) ** 2
+    ordered = {"stack": given["stack"], "momentum": given["momentum"], "variance": variance}
+    ordered |= {name: given[name] for name in ("worker_errors", "server_errors")}
+    options = {"kappa": 2, "beta": 0.75, "second_beta": 0.875, "scale": "norm"}
+    return {**ordered, "clock": np.array([5, 2, 1], np.int64)}, options, {}
+
+
+def _zeroone_local(P: int, n: int, dtype: str) -> Given:
+    given, _, _ = _onebit(P, n, dtype)
+    ordered = {"stack": given["stack"]} | {
+        name: _rows(P, n, dtype, key) for key, name in enumerate(("weights", "momentum", "moved"), 106)
+    }
+    ordered |= {"variance": _vector(n, dtype, 105) ** 2}
+    ordered |= {name: given[name] for name in ("worker_errors", "server_errors")}
+    options = {"average": True, "step_size": 0.25, "beta": 0.75, "decay": 0.125, "epsilon": 0.5, "scale": "norm"}
+    return {**ordered, "elapsed": np.array([0.5])}, options, {}
+
+
 def _sized(made: Callable[[int, int, str], Given]) -> Iterator[VectorCase]:
     for P, n, dtype, why in SIZES:
         yield case_of(why, *made(P, n, dtype))
@@ -149,6 +169,23 @@ def _onebit_cases() -> Iterator[VectorCase]:
     yield _with(_onebit, "beta = 1 is refused.", "beta", beta=1.0, refused=True)
 
 
+def _gradient_cases() -> Iterator[VectorCase]:
+    yield from _sized(_zeroone_gradient)
+    for P, n, dtype, why in SIZES[:4]:
+        inputs, parameters, _ = _zeroone_gradient(P, n, dtype)
+        yield case_of(why, {**inputs, "clock": np.array([4, 2, 1], np.int64)}, parameters, about="between refreshes")
+    yield _with(_zeroone_gradient, "kappa below one is refused.", "kappa", kappa=0, refused=True)
+
+
+def _local_cases() -> Iterator[VectorCase]:
+    yield from _sized(_zeroone_local)
+    yield _with(_zeroone_local, "A local step: nothing is sent.", "local", average=False)
+    yield _with(_zeroone_local, "Signs times the mean magnitude.", "mean", scale="mean")
+    yield _with(
+        _zeroone_local, "A step size of zero, which an average divides by.", "step", step_size=0.0, refused=True
+    )
+
+
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     return [
@@ -158,4 +195,6 @@ def subjects() -> list[VectorSubject]:
         collective("lazy_step", _lazy_cases, _result("lazy_step")),
         collective("primal_step", _primal_cases, _result("primal_step")),
         collective("onebit_momentum", _onebit_cases, _result("onebit_momentum"), unit="bytes"),
+        collective("zeroone_gradient", _gradient_cases, _result("zeroone_gradient"), unit="bytes"),
+        collective("zeroone_local", _local_cases, _result("zeroone_local"), unit="bytes"),
     ]

@@ -1,0 +1,212 @@
+"""Dynamic map, INCEPTIONN, spectral ATOMO, switching, and signs with a memory: by hand, by twins, and refused."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from naive import shipped as naive
+
+from commbounds.compressors.shipped import (
+    DYNAMIC_TREE,
+    dynamic_tree,
+    ef_signs,
+    inceptionn,
+    ridge_descent,
+    signum_signs,
+    spectral_atoms,
+    switched,
+    truncation_binades,
+)
+from commbounds.theory import claims
+
+
+class TestDynamicTree:
+    def test_the_values_are_those_of_the_loop(self):
+        assert len(DYNAMIC_TREE) == 256 == len(set(DYNAMIC_TREE))
+        # a sum, a half and a power of ten are rounded
+        assert np.allclose(naive.dynamic_values(), [float(v) for v in DYNAMIC_TREE], rtol=8 * 2.0**-53, atol=0)
+        assert DYNAMIC_TREE[0] == -Fraction(1271, 1280)
+        assert DYNAMIC_TREE[-1] == 1
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_every_entry_gets_the_nearest_value(self, dtype):
+        x = (np.random.default_rng(4).standard_normal(200) ** 3).astype(dtype)
+        sent = dynamic_tree(x, 64)
+        for start in range(0, 200, 64):
+            part, codes = x[start : start + 64], sent.codes[start : start + 64]
+            top = Fraction(float(np.abs(part).max()))
+            for v, code in zip(part, codes, strict=True):
+                share = Fraction(float(v)) / top
+                best = min(abs(share - w) for w in DYNAMIC_TREE)
+                # the quotient is rounded, and so are borders
+                assert abs(share - DYNAMIC_TREE[code]) <= best + Fraction(4, 2**53)
+
+    def test_a_negative_largest_entry_is_less_each_time(self):
+        x = np.array([-1.0])
+        for expected in (0.99296875, 0.99296875**2):
+            x = dynamic_tree(x).values
+            assert -x[0] == expected
+        assert claims()["shipped.dynamic_tree.decay"].bound(recompressions=99) < Fraction(1, 2)
+
+    def test_no_vector_of_two_thousand_entries_is_worse_than_said(self):
+        # all borders of the map in place of 73/640, by hand
+        values = [v for v in DYNAMIC_TREE if v >= 0]
+        pairs = [(float(a + b) / 2, float(b - a) / 2) for a, b in itertools.pairwise(values)]
+        bound = claims()["shipped.dynamic_tree.contraction"].bound
+        for n in (1, 2, 100, 2048):
+            worst = max(((9 / 1280) ** 2 + (n - 1) * gap**2) / (1 + (n - 1) * at**2) for at, gap in pairs)
+            assert worst == pytest.approx(float(bound(n=n)), rel=1e-12)
+
+    @pytest.mark.parametrize("block", [0, -1, 1.5, True])
+    def test_blocks_that_are_refused(self, block):
+        with pytest.raises((ValueError, TypeError), match="block must be"):
+            dynamic_tree(np.ones(3), block)
+
+
+class TestInceptionn:
+    @pytest.mark.parametrize("binades", [0, 1, 3, 7, 10, 14, 20, 28])
+    def test_it_is_what_the_shifts_make(self, binades):
+        rng = np.random.default_rng(binades)
+        x = np.ldexp(rng.uniform(-2, 2, 400), -rng.integers(0, 32, 400)).astype(np.float32)
+        x = np.concatenate([x, [0.0, 1.0, -1.0, 0.5, 2.0**-binades, -(2.0**-7)]]).astype(np.float32)
+        sent = inceptionn(x, binades)
+        twins = [naive.inceptionn_bits(v, binades) for v in x]
+        assert sent.classes.tolist() == [size for size, _ in twins]
+        assert sent.values.tolist() == [value for _, value in twins]
+
+    def test_bounds_as_binades(self):
+        assert [truncation_binades(b) for b in (2e-10, 2e-9, 2e-3, 0.1, 1.0)] == [10, 8, 2, 1, 0]
+        for bad in (0.0, 2.0, -1.0, np.nan):
+            with pytest.raises(ValueError, match="error_bound must be in"):
+                truncation_binades(bad)
+
+    @pytest.mark.parametrize("binades", [-1, 29, 1.0])
+    def test_binades_that_are_refused(self, binades):
+        with pytest.raises((ValueError, TypeError), match="binades must be"):
+            inceptionn(np.ones(2), binades)
+
+
+class TestSpectralAtoms:
+    @pytest.mark.parametrize(
+        ("spectrum", "budget", "factor", "atoms"),
+        [((1, 1), 1, Fraction(4, 3), Fraction(4, 3)), ((3, 1), 2, 1, Fraction(3, 2)), ((2,), Fraction(1, 4), 4, 1)],
+    )
+    def test_means_by_hand(self, spectrum, budget, factor, atoms):
+        factors, kept = naive.spectral_mean(spectrum, budget)
+        assert set(factors) == {factor}
+        assert kept == atoms
+
+    def test_the_mean_of_draws_is_what_the_twin_says(self):
+        x, rng, draws = np.diag([1.0, 1.0]), np.random.default_rng(6), 4000
+        mean = sum(spectral_atoms(x, 1, rng).values for _ in range(draws)) / draws
+        # an entry is 0 or 2: eight standard deviations of the mean are 8 (8/9)^(1/2)/draws^(1/2), below 1e-14 each
+        assert np.abs(np.diag(mean) - 4 / 3).max() < 8 * (8 / 9 / draws) ** 0.5
+
+    def test_small_matrices_lose_all_but_one(self):
+        assert spectral_atoms(np.diag([1e-7, 1e-7]), 2).values[1, 1] == 0.0
+
+    @pytest.mark.parametrize(
+        ("matrix", "given", "error", "text"),
+        [
+            (np.ones((2, 2)), {"budget": 0}, ValueError, "budget must be"),
+            (np.ones((2, 2)), {"budget": np.nan}, ValueError, "budget must be"),
+            (np.ones((2, 2)), {"budget": 1}, TypeError, "rng must be"),
+            (np.ones(2), {"budget": 1}, ValueError, "matrix"),
+            (np.full((2, 2), np.nan), {"budget": 1}, ValueError, "matrix"),
+            (np.ones((2, 2)), {"budget": 1, "kept": [1, 0]}, TypeError, "kept must be bool"),
+            (np.ones((2, 2)), {"budget": 1, "kept": [True]}, ValueError, "kept must have shape"),
+            (np.zeros((2, 2)), {"budget": 1, "kept": [True, True]}, ValueError, "kept must not hold"),
+            (np.full((2, 2), 1e308), {"budget": 0.01, "kept": [True, False]}, ValueError, "matrix must"),
+        ],
+    )
+    def test_what_is_refused(self, matrix, given, error, text):
+        with pytest.raises(error, match=text):
+            spectral_atoms(matrix, **given)
+
+
+class TestSwitched:
+    @pytest.mark.parametrize(
+        ("probabilities", "dice", "chosen"),
+        [
+            ([0.25, 0.25], 0.0, 0),
+            ([0.25, 0.25], 0.25, 0),
+            ([0.25, 0.25], 0.5, 1),
+            ([0.25, 0.25], 0.51, -1),
+            ([2], 0.9, 0),
+        ],
+    )
+    def test_cells_by_hand(self, probabilities, dice, chosen):
+        assert switched(probabilities, dice) == chosen
+
+    @pytest.mark.parametrize(("probabilities", "dice"), [([], 0.5), ([-1.0], 0.5), ([1.0], 1.0), ([np.inf], 0.5)])
+    def test_what_is_no_probability_is_refused(self, probabilities, dice):
+        with pytest.raises(ValueError, match="must"):
+            switched(probabilities, dice)
+
+
+class TestSigns:
+    def test_six_steps_late_with_nine_tenths(self):
+        signs = signum_signs(np.array([[1.0]] + [[-1.0]] * 9), 0.9)
+        assert signs.ravel().tolist() == [1] * 7 + [-1] * 3
+        assert claims()["shipped.signum_signs.late"].bound(turning=Fraction(9, 10)) == 6
+
+    @pytest.mark.parametrize("momentum", [1.0, -0.5, np.nan])
+    def test_momenta_that_are_refused(self, momentum):
+        with pytest.raises(ValueError, match="momentum must be in"):
+            signum_signs(np.ones((2, 1)), momentum)
+
+    def test_the_first_update_is_ten_times_too_large_with_a_tenth(self):
+        gradients = np.array([[3.0, -1.0], [3.0, -1.0]])
+        shipped, right = ef_signs(gradients, 0.125), ef_signs(gradients, 0.125, scaled=True)
+        assert shipped.updates[0].tolist() == [16.0, -16.0]
+        assert right.updates[0].tolist() == [2.0, -2.0]
+        # nothing is lost but the factor: by hand
+        total = 0.125 * shipped.updates.sum(axis=0) + shipped.residuals[-1]
+        assert total.tolist() == (gradients[0] + 0.125 * gradients[1]).tolist()
+
+    @pytest.mark.parametrize("rate", [0.0, -1.0, np.inf, np.nan, 1e-320])
+    def test_rates_that_are_refused(self, rate):
+        with pytest.raises(ValueError, match="must"):
+            ef_signs(np.ones((1, 2)), rate)
+
+    def test_the_ridge_by_hand(self):
+        x, y = Fraction(1), Fraction(1)
+        for t, point in enumerate(ridge_descent(0.25, 0.125, 6)):
+            assert point.tolist() == [x, y], t
+            turn = 1 if x - y >= 0 else -1  # the slope along the ridge is less than one across it
+            x, y = x - Fraction(turn, 8), y + Fraction(turn, 8)
+        assert ridge_descent(0.25, 0.125, 400, feedback=True)[-1].sum() < 1
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            {"slope": 1.0},
+            {"slope": 0.0},
+            {"step": 0.0},
+            {"step": np.nan},
+            {"steps": 0},
+            {"steps": 2**21},
+            {"step": 1e308},
+        ],
+    )
+    def test_ridges_that_are_refused(self, given):
+        with pytest.raises(ValueError, match="must"):
+            ridge_descent(**{"slope": 0.5, "step": 0.5, "steps": 4, "feedback": True, **given})
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int64, np.complex128, object])
+@pytest.mark.parametrize("call", [dynamic_tree, inceptionn])
+def test_other_dtypes_are_refused(call, dtype):
+    with pytest.raises(TypeError, match="x must be"):
+        call(np.ones(2, dtype))
+
+
+@pytest.mark.parametrize("call", [dynamic_tree, inceptionn])
+def test_views_and_read_only_arrays_are_as_good(call):
+    x = np.linspace(-1.0, 2.0, 12)
+    x.flags.writeable = False
+    assert call(x[::2]).values.tolist() == call(x[::2].copy()).values.tolist()
+    for bad in ([], [[1.0]], [np.inf], [np.nan]):
+        with pytest.raises(ValueError, match="x must"):
+            call(np.array(bad))

@@ -1,0 +1,110 @@
+"""Claims about iterations that bring singular values near one: how fast, and how near."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Ge, Le, Standing
+from commbounds.theory.orthogonal import terms as t
+
+_EXPRESS = "algorithm 1: the coefficients, and a division by 1.01 before all polynomials but the last"
+_MIDDLE = (
+    "The first four polynomials map [1/1010, 1/1.01] to values of which the fifth makes 1.1236 at most, its local "
+    "maximum, and, but for those next to 1/1000, 0.8696 at least. "
+)
+
+ITERATION_CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        name="orthogonal.quintic.one_step",
+        title="A Newton-Schulz iteration of degree 5 leaves 1 - s_1^2 of at most (1 - s^2)^3",
+        relation=Le(t.SQUARE_GAP, (1 - t.singular**2) ** 3),
+        assumes=(t.QUINTIC, t.ONCE),
+        source=t.AMSEL_2025.read(
+            "section 1.2, that (15 x - 10 x^3 + 3 x^5)/8 converges faster than the cubic",
+            "1 - p(x)^2 = (1 - x^2)^3 (64 - 33 x^2 + 9 x^4)/64, and 9 x^4 <= 33 x^2.",
+            "The bound.",
+        ),
+        tightness=1,
+        extremal="singular values near zero",
+        axis="singular",
+        note="After T of them (1 - s^2)^(3^T); of the cubic it is (1 - s^2)^(2^T).",
+    ),
+    Claim(
+        name="orthogonal.cubic.growth",
+        title="T cubic iterations multiply a singular value by (3/2)^T at most",
+        relation=Le(t.VALUE, sp.Rational(3, 2) ** t.iterations * t.singular),
+        assumes=(t.CUBIC,),
+        source=t.AMSEL_2025.read(
+            "section 1.2, that Newton-Schulz suffers from slow initial convergence", "p(x) <= 3 x/2.", "The factor."
+        ),
+        tightness=1,
+        extremal="singular values next to zero",
+        axis="schulz_steps",
+        note="So that 1/1000 of the norm takes 17 iterations to come near one, where Muon's five multiply it by "
+        "485, and those of Polar Express by 967.",
+    ),
+    Claim(
+        name="orthogonal.muon.plateau",
+        title="Muon's five iterations end within 0.3182 of one",
+        relation=Le(t.VALUE_ERROR, 1 - t.BOTTOM),
+        assumes=(t.MUON, t.FIVE, t.NOT_TINY),
+        source=t.AMSEL_2025.read(
+            "section 1.2, that it plateaus at an error of about 0.3",
+            "orthogonal.muon.at_least and orthogonal.muon.at_most: 1 - 0.6818 is more than 1.2024 - 1.",
+            "The number, and for which singular values.",
+        ),
+        tightness=1,
+        extremal="a singular value that is 1.0501 after four iterations",
+        axis="singular",
+    ),
+    Claim(
+        name="orthogonal.polar_express.at_most",
+        title="No singular value is above 1.1236 after five iterations of Polar Express",
+        relation=Le(t.VALUE, t.POLAR_TOP),
+        assumes=(t.EXPRESS, t.FIVE),
+        source=t.AMSEL_2025.read(_EXPRESS, _MIDDLE, "The number."),
+        tightness=1,
+        extremal="a singular value that is where the fifth polynomial is largest after four iterations",
+        axis="singular",
+    ),
+    Claim(
+        name="orthogonal.polar_express.balanced",
+        title="Five iterations of Polar Express are as far below one as above it, from 1/1000 on",
+        relation=Ge(t.VALUE, 2 - t.POLAR_TOP),
+        assumes=(t.EXPRESS, t.FIVE, t.THOUSANDTH),
+        source=t.AMSEL_2025.read(
+            "section 4: u = 2 - l after every iteration, l = 1/1000 to begin with, and that the safety factor has a "
+            "negligible effect on accuracy",
+            "Refuted by 1/1000, which is 1/1010 before the first polynomial, and 0.840 after the fifth.",
+            "That it is so with the safety factor; without it the two are 0.1236 to all digits.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="orthogonal.polar_express.at_least",
+        extremal="a thousandth of the norm",
+        axis="singular",
+        note="The safety factor takes the worst error from 0.1236 to 0.1599, and after six iterations from 0.0012 to "
+        "0.0065.",
+    ),
+    Claim(
+        name="orthogonal.polar_express.at_least",
+        title="Singular values of at least 1/1000 of the norm are at least 0.8401 after five iterations",
+        relation=Ge(t.VALUE, t.POLAR_LEAST[5]),
+        assumes=(t.EXPRESS, t.FIVE, t.THOUSANDTH),
+        source=t.AMSEL_2025.read(_EXPRESS, _MIDDLE + "What 1/1000 becomes is a rational number.", "The number."),
+        tightness=1,
+        extremal="a thousandth of the norm",
+        axis="singular",
+    ),
+    Claim(
+        name="orthogonal.polar_express.six",
+        title="They are at least 0.9935 after six",
+        relation=Ge(t.VALUE, t.POLAR_LEAST[6]),
+        assumes=(t.EXPRESS, t.SIX, t.THOUSANDTH),
+        source=t.AMSEL_2025.read(
+            _EXPRESS, "The sixth polynomial of [0.8401, 1.1236] is least at the lower end.", "The number."
+        ),
+        tightness=1,
+        extremal="a thousandth of the norm",
+        axis="singular",
+    ),
+)

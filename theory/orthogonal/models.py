@@ -1,0 +1,162 @@
+"""What certificates about orthogonalised updates prove."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.model import Goal, Model, by_claim
+from commbounds.theory.orthogonal import terms as t
+from commbounds.theory.quantities import k, m, n, r
+
+_x, _y = sp.symbols("x y", nonnegative=True)
+_taken, _rest = sp.symbols("taken rest", real=True)
+_before, _after, _gradient = sp.symbols("before after gradient", nonnegative=True)
+_left, _share, _all, _whole, _q = sp.symbols("left share all whole q", nonnegative=True)
+_REAL = "real arithmetic"
+
+
+def _cubic(x: Any) -> Any:
+    return (3 * x - x**3) / 2
+
+
+def _quintic_over(square: Any) -> Any:
+    """What an iteration of degree 5 makes of a singular value, over that value."""
+    return (15 - 10 * square + 3 * square**2) / 8
+
+
+def _cubic_step(bound: Any) -> tuple[Goal, ...]:
+    return (Goal("one step", bound.subs(t.singular, _x) - (1 - _cubic(_x)), equal=True),)
+
+
+def _quintic_step(bound: Any) -> tuple[Goal, ...]:
+    """In `_y`, the square of the singular value."""
+    given = {"square": _y, "1 - square": 1 - _y, "its cube": (1 - _y) ** 3}
+    return (Goal("one step", bound.subs(t.singular, sp.sqrt(_y)) - (1 - _y * _quintic_over(_y) ** 2), given=given),)
+
+
+def _keeps(bound: Any) -> tuple[Goal, ...]:
+    values = {t.square_before: (_rest + _taken) ** 2, t.square_taken: _taken**2}
+    show = bound.subs(values) - (_rest + t.keeps * _taken) ** 2
+    return (Goal("parts", show, equal=True, zero={"orthogonal": _rest * _taken}, vectors=(_rest, _taken)),)
+
+
+def _buffer(bound: Any) -> tuple[Goal, ...]:
+    longer = bound.subs(t.dion_steps, t.dion_steps + 1)
+    return (
+        Goal("no step", bound.subs(t.dion_steps, 0), equal=True),
+        Goal(
+            "one step more",
+            longer - _after,
+            given={
+                "up to here": bound - _before,
+                "the gradient": t.largest_gradient - _gradient,
+                "what is kept is no larger than what there was": _before + _gradient - _after,
+            },
+        ),
+    )
+
+
+def _changed_norm(bound: Any) -> tuple[Goal, ...]:
+    """Squared norms of what is left, `left`, its Euclidean one, `share`, and those of the matrix, `whole` and `all`."""
+    at = bound.xreplace({sp.Min(m, n): _q})
+    return (
+        Goal(
+            "norms",
+            at * _whole - _left,
+            given={
+                "k entries, each of which is no smaller": (m * n - k) * _all - m * n * _share,
+                "k <= m n": m * n - k,
+                "what is left": _share - _left,
+                "the matrix": _q * _whole - _all,
+            },
+            positive={"m": m, "n": n, "q": _q},
+        ),
+    )
+
+
+def _dual_norm(bound: Any) -> tuple[Goal, ...]:
+    """The same in the nuclear norm: q is lost on what is left, and nothing on the matrix."""
+    at = bound.xreplace({sp.Min(m, n): _q})
+    return (
+        Goal(
+            "norms",
+            at * _whole - _left,
+            given={
+                "k entries, each of which is no smaller": (m * n - k) * _all - m * n * _share,
+                "k <= m n": m * n - k,
+                "what is left": _q * _share - _left,
+                "the matrix": _whole - _all,
+            },
+            positive={"m": m, "n": n, "q": _q},
+        ),
+    )
+
+
+def _nuclear_rank(bound: Any) -> tuple[Goal, ...]:
+    at = bound.xreplace({sp.Min(m, n): _q})
+    kept, rest = sp.symbols("kept_sum rest_sum", nonnegative=True)
+    return (
+        Goal(
+            "squares",
+            at * (kept + rest) ** 2 - rest**2,
+            given={
+                "each kept >= each other": (_q - r) * kept - r * rest,
+                "r <= q": _q - r,
+                "kept": kept,
+                "rest": rest,
+            },
+            positive={"q": _q},
+        ),
+    )
+
+
+def _model(claim: str, words: str, scope: str, goals: Any) -> Model:
+    name = f"orthogonal.{claim}"
+    return Model(claim=name, words=words, scope=f"{scope}, {_REAL}", goals=goals, tie=(name,))
+
+
+_TOP = (
+    "`left` is the squared norm of what is left out and `whole` that of the matrix, `share` and `all` their squared "
+    "Euclidean ones, and q = min(m, n). "
+)
+
+MODELS = by_claim(
+    _model("cubic.one_step", "`x` is the singular value.", "every singular value", _cubic_step),
+    _model(
+        "quintic.one_step", "`y` is the square of the singular value.", "every singular value in [0, 1]", _quintic_step
+    ),
+    _model(
+        "dion.keeps",
+        "`taken` is U U^T B and `rest` B less that, which are orthogonal; rest + mu taken is kept.",
+        "every matrix, every basis and every mu",
+        _keeps,
+    ),
+    _model(
+        "dion.buffer",
+        "`before` is the norm of what was kept, `gradient` that of the gradient and `after` that of what is kept then, "
+        "which is at most the norm of their sum by orthogonal.dion.keeps. Induction from nothing.",
+        "every number of steps, every gradients and bases, every mu in [0, 1]",
+        _buffer,
+    ),
+    _model(
+        "topk.spectral",
+        _TOP + "A largest singular value is at most the Euclidean norm, and q squares of it are at least that squared.",
+        "every matrix but zero, every k from 1 to m n",
+        _changed_norm,
+    ),
+    _model(
+        "topk.nuclear",
+        _TOP + "A sum of q singular values has a square of at most q sums of their squares, and of at least one.",
+        "every matrix but zero, every k from 1 to m n",
+        _dual_norm,
+    ),
+    _model(
+        "lowrank.nuclear",
+        "`kept_sum` is the sum of the r largest singular values and `rest_sum` that of the others, q - r of them.",
+        "every matrix but zero, every r from 1 to min(m, n)",
+        _nuclear_rank,
+    ),
+)
+"""By the name of their claim."""

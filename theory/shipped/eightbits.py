@@ -1,0 +1,227 @@
+"""Claims about codes of eight bits and fewer: bitsandbytes' dynamic map, and INCEPTIONN."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing
+from commbounds.theory.quantities import BITS, RELATIVE_ERROR, itembits, n
+from commbounds.theory.shipped.terms import (
+    ALL_ZERO,
+    BITSANDBYTES,
+    DETTMERS_2021,
+    ENLARGED,
+    ENTRY_ERROR,
+    FAR_BELOW,
+    FOLLOWS,
+    GAP,
+    GRACE,
+    NEGATIVE_TOP,
+    NOT_ALL_ZERO,
+    ONE_AND_MORE,
+    ONE_BLOCK,
+    POSITIVE_TOP,
+    SHARE_LEFT,
+    SMALLEST_SENT,
+    TOP_ERROR,
+    binades,
+    blocksize,
+    errorbound,
+    recompressions,
+)
+from commbounds.theory.sources import derived
+
+_MAP = "create_dynamic_map: seven decades of 1, 2, ..., 64 middles of linspace(0.1, 1) with both signs; 0 and 1.0"
+_HALF_GAP = sp.Rational(9, 1280)
+_FIRST_BORDER = sp.Rational(73, 640)
+
+DYNAMIC: tuple[Claim, ...] = (
+    Claim(
+        name="shipped.dynamic_tree.entry_error",
+        title="The dynamic map moves no entry by more than 9/1280 of the largest",
+        relation=Le(ENTRY_ERROR, _HALF_GAP),
+        assumes=(NOT_ALL_ZERO, ONE_BLOCK),
+        source=BITSANDBYTES.official_code(
+            _MAP,
+            "The top decade has 64 parts of 0.9/64, and their middles for values; -1 is half a part off.",
+            FOLLOWS,
+        ),
+        tightness=1,
+        extremal="x = (-1)",
+        axis="n",
+    ),
+    Claim(
+        name="shipped.dynamic_tree.largest",
+        title="The dynamic map reproduces the largest entry of a block",
+        relation=Eq(TOP_ERROR, 0),
+        assumes=(NOT_ALL_ZERO, ONE_BLOCK),
+        source=DETTMERS_2021.recalled(
+            "outliers are quantised without error, as a block is divided by its largest magnitude",
+            "The code appends 1.0 and not -1.0: x = (-1) comes out as -0.99297.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="shipped.dynamic_tree.largest_positive",
+        extremal="x = (-1): -1271/1280",
+        axis="n",
+        note="256 codes cannot hold zero and be symmetric with both ends: the negative end is the one that is missing.",
+    ),
+    Claim(
+        name="shipped.dynamic_tree.largest_positive",
+        title="The dynamic map reproduces a largest entry that is positive",
+        relation=Eq(TOP_ERROR, 0),
+        assumes=(POSITIVE_TOP, ONE_BLOCK),
+        source=BITSANDBYTES.official_code(_MAP, "It is one times the scale, and one is a value.", FOLLOWS),
+        axis="n",
+    ),
+    Claim(
+        name="shipped.dynamic_tree.largest_negative",
+        title="The dynamic map takes 9/1280 off a largest entry that is negative",
+        relation=Eq(TOP_ERROR, _HALF_GAP),
+        assumes=(NEGATIVE_TOP, ONE_BLOCK),
+        source=BITSANDBYTES.official_code(_MAP, "The least value is -(1 - 0.9/128).", FOLLOWS),
+        axis="n",
+    ),
+    Claim(
+        name="shipped.dynamic_tree.stays",
+        title="What the dynamic map sent once it sends again as it is",
+        relation=Eq(SHARE_LEFT, 1),
+        assumes=(FAR_BELOW, NOT_ALL_ZERO),
+        source=derived("True of a codebook that holds its own ends. Refuted by x = (-1), which is less every time."),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="shipped.dynamic_tree.decay",
+        extremal="x = (-1), two rounds: (1271/1280)^2",
+        axis="recompressions",
+        note="A largest entry that is positive stays, and with it all others.",
+    ),
+    Claim(
+        name="shipped.dynamic_tree.decay",
+        title="A largest entry that is negative decays by 1271/1280 in every round of the dynamic map",
+        relation=Eq(SHARE_LEFT, (1 - _HALF_GAP) ** recompressions),
+        assumes=(FAR_BELOW, NEGATIVE_TOP),
+        source=BITSANDBYTES.official_code(
+            _MAP, "Its output is the next scale, of which again 9/1280 is lost; the others stay below it.", FOLLOWS
+        ),
+        axis="recompressions",
+        note="Half of it after 99 rounds: a state that is stored in eight bits between steps loses it like a decay of "
+        "0.7 percent a step; a positive one keeps its size.",
+    ),
+    Claim(
+        name="shipped.dynamic_tree.smallest",
+        title="What the dynamic map does not make zero is at least 5.5e-7 of the largest",
+        relation=Ge(SMALLEST_SENT, sp.Rational(11, 20_000_000)),
+        assumes=(NOT_ALL_ZERO, ONE_BLOCK),
+        source=BITSANDBYTES.official_code(_MAP, "The lowest decade has one middle, 0.55e-6.", FOLLOWS),
+        tightness=1,
+        extremal="x = (1, 4e-7)",
+        axis="n",
+        note="Half of it, 2.75e-7, is the border to zero: twice what is just above comes out, and nothing of the rest.",
+    ),
+    Claim(
+        name="shipped.dynamic_tree.contraction",
+        title="The exact worst error of the dynamic map on a block of up to 2048 entries",
+        relation=Le(RELATIVE_ERROR, n * _HALF_GAP**2 / (1 + (n - 1) * _FIRST_BORDER**2)),
+        assumes=(NOT_ALL_ZERO, ONE_BLOCK),
+        source=derived(
+            "A ratio of sums is at most l iff every entry has error^2 - l entry^2 small enough: convex between "
+            "borders, so that all others are at one. Of the top decade the least, 73/640, is worst; lower "
+            "decades are only beyond 2048 entries."
+        ),
+        tightness=1,
+        extremal="one largest entry that is negative, all others 73/640 of it",
+        axis="n",
+        note="0.37 percent of the squared norm at most; entries below 2.75e-7 of the largest are lost all the same.",
+    ),
+    Claim(
+        name="shipped.dynamic_tree.wire",
+        title="The dynamic map takes a byte for every entry, and a scale for every block",
+        relation=Eq(BITS, 8 * n + itembits * sp.ceiling(n / blocksize)),
+        source=derived("Counted; 8.0078 bits with blocks of 4096."),
+        axis="n",
+    ),
+)
+
+_CODE = "tensorflow/compressor/inceptionn.py: exponent classes from 127 + int(log10(error_bound/2)), code 0 read back"
+INCEPTIONN: tuple[Claim, ...] = (
+    Claim(
+        name="shipped.inceptionn.bound",
+        title="INCEPTIONN keeps the error of every entry below its error bound",
+        relation=Le(GAP, errorbound),
+        assumes=(NOT_ALL_ZERO,),
+        source=GRACE.official_code(
+            _CODE,
+            "The decimal exponent of the bound is used as a binary one: 2e-10 keeps ten binades, and drops 2^-11.",
+            "That the parameter error_bound, 2e-10 by default, bounds the error.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="shipped.inceptionn.entry_error",
+        extremal="2^-5 (1 - 2^-23) for a bound of 2e-10: off by almost 2^-6, 78 million times the bound",
+        note="Eight bits of fixed point have a unit of 2^-6, whatever the bound.",
+    ),
+    Claim(
+        name="shipped.inceptionn.entry_error",
+        title="INCEPTIONN moves no entry by more than 2^-6, or the least that it keeps",
+        relation=Le(GAP, sp.Max(sp.Rational(1, 64), sp.Integer(2) ** -binades)),
+        source=GRACE.official_code(
+            _CODE, "Cut at units of 2^-14 and 2^-6; what is zero after the cut is read as 2^-7.", FOLLOWS
+        ),
+        tightness=1,
+        extremal="just below 2^-5 with ten binades, and just below 2^-3 with three: approached",
+        axis="binades",
+    ),
+    Claim(
+        name="shipped.inceptionn.shrinks",
+        title="INCEPTIONN cuts towards zero: nothing grows",
+        relation=Le(ENLARGED, 1),
+        assumes=(NOT_ALL_ZERO,),
+        source=GRACE.official_code(
+            _CODE, "2^-10 has no bit left in eight; its code is that of 2^-7.", "That truncation truncates."
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="shipped.inceptionn.enlarged",
+        tightness=sp.oo,
+        extremal="2^-10 comes out as 2^-7, eight times as large",
+        axis="binades",
+        note="So it is no contraction: x = (2^-10) errs by 49 times its squared norm.",
+    ),
+    Claim(
+        name="shipped.inceptionn.enlarged",
+        title="INCEPTIONN makes an entry at most 2^(binades - 7) times as large",
+        relation=Le(ENLARGED, sp.Max(1, sp.Integer(2) ** (binades - 7))),
+        assumes=(NOT_ALL_ZERO,),
+        source=GRACE.official_code(_CODE, "The least entry kept, 2^-binades, is read as 2^-7.", FOLLOWS),
+        tightness=1,
+        extremal="2^-binades; with seven binades or fewer, one",
+        axis="binades",
+    ),
+    Claim(
+        name="shipped.inceptionn.large",
+        title="INCEPTIONN sends entries of one and more as they are",
+        relation=Eq(GAP, 0),
+        assumes=(ONE_AND_MORE,),
+        source=GRACE.official_code(_CODE, "Exponents from 127 on are 32 bits.", FOLLOWS),
+    ),
+    Claim(
+        name="shipped.inceptionn.tags",
+        title="INCEPTIONN sends two bits an entry besides",
+        relation=Le(BITS, 8 * sp.ceiling(n / 4)),
+        assumes=(ALL_ZERO,),
+        source=GRACE.official_code(
+            _CODE, "Padded by 4 - n mod 4 entries: by four where four divides n.", "Rounded up to bytes."
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="shipped.inceptionn.wire_zeros",
+        extremal="four zeros: two bytes",
+        axis="n",
+        note="A byte more where four divides the number of entries, as it mostly does.",
+    ),
+    Claim(
+        name="shipped.inceptionn.wire_zeros",
+        title="Of zeros INCEPTIONN sends floor(n/4) + 1 bytes",
+        relation=Eq(BITS, 8 * (sp.floor(n / 4) + 1)),
+        assumes=(ALL_ZERO,),
+        source=GRACE.official_code(_CODE, "Tags alone, padded by one to four entries.", FOLLOWS),
+        axis="n",
+    ),
+)
+
+EIGHT_BITS = (*DYNAMIC, *INCEPTIONN)

@@ -1,0 +1,248 @@
+"""Claims about 0/1 Adam, its local steps and its refreshes, and about layers that share a scale in 1-bit LAMB."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Eq, Le, Standing
+from commbounds.theory.feedback.terms import stepsize
+from commbounds.theory.quantities import P, n
+from commbounds.theory.sources import FOLKLORE, derived
+from commbounds.theory.variance_reduced import zeroone_terms as z
+from commbounds.theory.variance_reduced.terms import BYTE_BLOCKS, NORM_SCALE, scalebytes
+
+_STEP = "deepspeed/runtime/fp16/onebit/zoadam.py, step: "
+_LAMB = "deepspeed/runtime/fp16/onebit/lamb.py, step: "
+_beta, _H, _S, _decayed = z.momentum_factor, z.local_steps, z.averages, stepsize * z.adam_decay
+_SIGNS = n / (8 * P) + scalebytes
+
+ZEROONE_CLAIMS = (
+    Claim(
+        name="variance_reduced.zeroone.kept",
+        title="After H local steps and an average the momentum keeps beta (1 - beta^H)/(H (1 - beta)) of the old",
+        relation=Eq(z.MOMENTUM_KEPT, _beta * (1 - _beta**_H) / (_H * (1 - _beta))),
+        assumes=(z.NO_GRADIENTS, z.NO_DECAY, z.ONE_MAGNITUDE, z.FIRST_AVERAGE),
+        source=z.ZEROONE_2022.official_code(
+            _STEP + "the momentum becomes what was moved over the sum of step sizes",
+            "That is the mean of the momenta beta^t u of the H steps.",
+            "The factor; the code has the step.",
+        ),
+        axis="local_steps",
+    ),
+    Claim(
+        name="variance_reduced.zeroone.kept_power",
+        title="It keeps beta^H of it, as after H steps of Adam",
+        relation=Eq(z.MOMENTUM_KEPT, _beta**_H),
+        assumes=(z.NO_GRADIENTS, z.NO_DECAY, z.ONE_MAGNITUDE, z.FIRST_AVERAGE),
+        source=FOLKLORE.recalled(
+            "that local steps are steps of Adam", "Refuted by two steps: (beta + beta^2)/2 is not beta^2."
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="variance_reduced.zeroone.kept",
+        extremal="two local steps",
+        axis="local_steps",
+        note="At beta = 0.9 and the 16 local steps of the tutorial, 0.46 of it and not 0.19: momentum is older.",
+    ),
+    Claim(
+        name="variance_reduced.zeroone.decay_momentum",
+        title="Weight decay enters the momentum: (1 - (1 - gamma lambda)^H)/(gamma lambda H) of it after an average",
+        relation=Eq(z.DECAY_KEPT, (1 - (1 - _decayed) ** _H) / (_decayed * _H)),
+        assumes=(z.NO_GRADIENTS, z.DECAYING, z.ONE_MAGNITUDE, z.FIRST_AVERAGE),
+        source=z.ZEROONE_2022.official_code(
+            _STEP + "the decay is added to the update, which is added to what was moved",
+            "What was moved is x^0 (1 - (1 - gamma lambda)^H), times D, over gamma H.",
+            "The factor; the code has the step.",
+        ),
+        axis="local_steps",
+    ),
+    Claim(
+        name="variance_reduced.zeroone.decoupled",
+        title="Weight decay leaves the momentum alone, as decoupled decay does",
+        relation=Eq(z.DECAY_KEPT, 0),
+        assumes=(z.NO_GRADIENTS, z.DECAYING, z.ONE_MAGNITUDE, z.FIRST_AVERAGE),
+        source=z.ZEROONE_2022.official_code(
+            _STEP + "the decay is added to the update and not to the gradient",
+            "Refuted by a step: what was moved has the decay in it, and becomes the momentum.",
+            "That it stays so after an average; in the stage before it is so.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="variance_reduced.zeroone.decay_momentum",
+        extremal="one step",
+        axis="local_steps",
+        note="The authors' code, run with one worker, does the same: from a decay of 1/100 a momentum of 0.0100, "
+        "0.0190, 0.0271.",
+    ),
+    Claim(
+        name="variance_reduced.zeroone.decay_once",
+        title="Weight decay takes gamma lambda of the weights at an average",
+        relation=Le(z.DECAY_LOST, _S),
+        assumes=(z.NO_GRADIENTS, z.DECAYING, z.ONE_MAGNITUDE, z.EVERY_STEP),
+        source=FOLKLORE.recalled(
+            "what weight decay is", "Refuted by two averages: decay, and the momentum that the first left."
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="variance_reduced.zeroone.decay_tenfold",
+        extremal="two averages",
+        axis="averages",
+        note="The authors' code, run with one worker: 1.45 times after two averages at beta = 0.9, 1.87 after "
+        "three, 8.2 after fifty.",
+    ),
+    Claim(
+        name="variance_reduced.zeroone.decay_tenfold",
+        title="It takes up to 1/(1 - beta) times as much: (S - beta (1 - beta^S)/(1 - beta))/(1 - beta) after S "
+        "averages",
+        relation=Le(z.DECAY_LOST, (_S - _beta * (1 - _beta**_S) / (1 - _beta)) / (1 - _beta)),
+        assumes=(z.NO_GRADIENTS, z.DECAYING, z.ONE_MAGNITUDE, z.EVERY_STEP, z.SHORT_DECAY),
+        source=derived(
+            "u/D after average s is w_s = beta w_(s-1) + lambda x_(s-1), and x_s = x_(s-1) - gamma w_s. While "
+            "weights are not negative they fall, so that w_s <= lambda x_0 (1 - beta^s)/(1 - beta): sum."
+        ),
+        tightness=1,
+        extremal="gamma lambda next to zero",
+        axis="averages",
+        note="Ten times at beta = 0.9. With 16 local steps the momentum keeps less, and it is 1.85 times.",
+    ),
+    Claim(
+        name="variance_reduced.zeroone.nothing_lost",
+        title="After an average weights are the average of the local ones, but for the errors' change over D",
+        relation=Eq(z.AVERAGE_DEFECT, 0),
+        source=z.ZEROONE_2022.official_code(
+            _STEP + "weights go back to where they were, and take the average of what was moved",
+            "x^0 - c/D, where D times the mean of what was moved is c less errors before, plus errors after.",
+            "The identity; the code has the step.",
+        ),
+        axis="local_steps",
+    ),
+    Claim(
+        name="variance_reduced.zeroone.silent_move",
+        title="Where gradient and frozen variance are zero, an average moves a weight by the scale over epsilon",
+        relation=Eq(z.SILENT_MOVE, stepsize * (1 - _beta) * z.gradient_norm / (sp.sqrt(n) * z.adam_epsilon)),
+        assumes=(z.RANKS_ALIKE, NORM_SCALE, z.EVERY_STEP),
+        source=z.ZEROONE_2022.official_code(
+            _STEP + "what was moved is averaged by signs, and divided by the root of the variance and eps, 1e-8",
+            "Ranks send the scale gamma (1 - beta) ||g||/sqrt(n), of either sign, and so do servers, also where g "
+            "is zero.",
+            "The number; the code has the step, and asks for a mask.",
+        ),
+        axis="n",
+        note="With eps = 1e-8 that is a hundred million scales; in 1-bit Adam it is the same. Masks have to be "
+        "given for entries that are silent while the variance is frozen, and need not be for those that fall silent "
+        "later.",
+    ),
+    Claim(
+        name="variance_reduced.zeroone.bounded_move",
+        title="Its steps are at most about the step size, as Adam's are",
+        relation=Le(z.SILENT_MOVE, stepsize),
+        assumes=(z.RANKS_ALIKE, NORM_SCALE, z.EVERY_STEP),
+        source=z.ADAM_2015.recalled(
+            "that the effective magnitude of a step is about bounded by the step size",
+            "Refuted by an entry that has been zero until the variance was frozen.",
+            "For the stage with a frozen variance.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="variance_reduced.zeroone.silent_move",
+        tightness=sp.oo,
+        extremal="a gradient that is large over epsilon, and zero in one entry",
+        axis="n",
+        note="A variance that is frozen at zero bounds nothing, and signs are never zero.",
+    ),
+    Claim(
+        name="variance_reduced.zeroone.step_bytes",
+        title="With H local steps a step costs 2 (P - 1)(n/(8 P) + w)/H bytes: two bits an entry at most, over H",
+        relation=Eq(z.STEP_BYTES, 2 * (P - 1) * _SIGNS / _H),
+        assumes=(BYTE_BLOCKS,),
+        source=z.ZEROONE_2022.official_code(
+            _STEP + "nothing is sent where the interval does not divide the step", "Counted.", "What it adds up to."
+        ),
+        axis="local_steps",
+    ),
+    Claim(
+        name="variance_reduced.zeroone.gap",
+        title="From the refresh j of the variance to the next it is 2^floor(j/kappa) steps",
+        relation=Eq(z.REFRESH_GAP, 2 ** sp.floor(z.refresh / z.kappa)),
+        assumes=(z.INTERVALS_DIVIDE,),
+        source=z.ZEROONE_2022.official_code(
+            _STEP + "the interval doubles after var_update_scaler refreshes, at steps that it divides",
+            "kappa (2^i - 1) is divided by 2^i as long as kappa is.",
+            "The gaps.",
+        ),
+        axis="refresh",
+        note="From then on the first gap of an interval is shorter, up to the next step that the interval divides. The "
+        "code's first step only sets up, and shifts all by one.",
+    ),
+    Claim(
+        name="variance_reduced.zeroone.printed_gap",
+        title="It is 2 exp(floor(j/kappa)) steps",
+        relation=Eq(z.REFRESH_GAP, 2 * sp.exp(sp.floor(z.refresh / z.kappa))),
+        assumes=(z.INTERVALS_DIVIDE,),
+        source=z.ZEROONE_DOCS.read(
+            "section 1.4, on var_update_scaler",
+            "Refuted by the first two steps, both of which refresh; 2 e is no number of steps.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="variance_reduced.zeroone.gap",
+        extremal="the first refresh",
+        axis="refresh",
+        note="Likewise of the local steps; there the exponent is said to be clipped, and in the code the interval is.",
+    ),
+    Claim(
+        name="variance_reduced.zeroone.refreshes",
+        title="In T steps the variance is refreshed at most kappa log2(1 + T/kappa) times",
+        relation=Le(z.REFRESHES, z.kappa * sp.log(1 + z.zeroone_steps / z.kappa, 2)),
+        assumes=(z.INTERVALS_DIVIDED,),
+        source=derived(
+            "kappa i refreshes are made at step kappa (2^i - 1), where it is an equality, and between them one in "
+            "2^i steps: log2(1 + x) >= x on [0, 1]."
+        ),
+        tightness=1,
+        extremal="T = kappa (2^i - 1)",
+        axis="zeroone_steps",
+    ),
+    Claim(
+        name="variance_reduced.zeroone.run_bytes",
+        title="While the variance changes, a refresh costs 2 (P - 1) n w/P bytes, and all other steps those of signs",
+        relation=Eq(
+            z.RUN_BYTES,
+            2 * (P - 1) * (z.refreshed * n * scalebytes / P + (z.zeroone_steps - z.refreshed) * _SIGNS),
+        ),
+        assumes=(BYTE_BLOCKS,),
+        source=z.ZEROONE_2022.official_code(
+            _STEP + "whole gradients are averaged before a refresh, and compressed ones at all other steps",
+            "Counted.",
+            "What it adds up to.",
+        ),
+        axis="zeroone_steps",
+    ),
+    Claim(
+        name="variance_reduced.lamb.fused",
+        title="Of a layer in a fused message signs leave 1 - 2 rho phi + rho^2, where the message's scale is rho "
+        "times its own",
+        relation=Eq(z.LAYER_ERROR, 1 - 2 * z.scale_ratio * z.flatness + z.scale_ratio**2),
+        assumes=(NORM_SCALE,),
+        source=z.ONEBIT_LAMB_2021.official_code(
+            _LAMB
+            + "all layers are compressed as one vector, times coefficients that give all the same root mean square",
+            "||p||^2 - 2 s ||p||_1 + n s^2 over ||p||^2, with s = rho ||p||/sqrt(n).",
+            "The error; the code has the coefficients, which make rho = 1.",
+        ),
+        axis="scale_ratio",
+        note="With the coefficients, 2 (1 - phi), that of the layer alone. They are those of the end of the "
+        "warm-up, and a layer without momentum there is divided by zero.",
+    ),
+    Claim(
+        name="variance_reduced.lamb.fused_share",
+        title="It leaves at most twice what there was of any layer, as of a message alone",
+        relation=Le(z.LAYER_ERROR, 2),
+        assumes=(NORM_SCALE,),
+        source=FOLKLORE.recalled(
+            "that layers may be compressed as one vector",
+            "Refuted by a layer that is a hundredth of the other: (rho - 1)^2 with rho = 71.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="variance_reduced.lamb.fused",
+        tightness=sp.oo,
+        extremal="a layer that is small beside another",
+        axis="scale_ratio",
+        note="Which is why 1-bit LAMB brings layers to one scale before it fuses them.",
+    ),
+)
