@@ -1,6 +1,6 @@
 """Low-communication training: outer rounds, fragments, random pairs, quorums, sparse and low-bit rounds."""
 
-from commbounds.collectives.lowcomm.lowbit import loco_round, quantised_reduce_scatter
+from commbounds.collectives.lowcomm.lowbit import e3m0, loco_round, quantised_reduce_scatter
 from commbounds.collectives.lowcomm.outer import OuterState, diloco_round
 from commbounds.collectives.lowcomm.pairs import noloco_round
 from commbounds.collectives.lowcomm.quorum import quorum_merge
@@ -15,6 +15,7 @@ __all__ = [
     "dct_matrix",
     "demo_round",
     "diloco_round",
+    "e3m0",
     "loco_round",
     "noloco_round",
     "quantised_reduce_scatter",
@@ -29,6 +30,7 @@ COLLECTIVES = {
     "chunk_length": chunk_length,
     "demo_round": demo_round,
     "diloco_round": diloco_round,
+    "e3m0": e3m0,
     "loco_round": loco_round,
     "noloco_round": noloco_round,
     "quantised_reduce_scatter": quantised_reduce_scatter,

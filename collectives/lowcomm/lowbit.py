@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.lowcomm._parts import checked_between, of_rows, own_rows
 from commbounds.collectives.ranks._agreement import agreed_row
@@ -20,11 +21,59 @@ WAYS = ("one-hop", "hierarchical", "ring")
 """How blocks reach their owners."""
 
 
-def _checked_step(step: Any) -> float:
-    size = checked_real("step", step)
+def _checked_step(step: Any, name: str = "step") -> float:
+    size = checked_real(name, step)
     if not 1e-30 <= size <= 1e30:
-        raise ValueError(f"step must be in [1e-30, 1e30], got {shown(step)}")
+        raise ValueError(f"{name} must be in [1e-30, 1e30], got {shown(step)}")
     return size
+
+
+def e3m0(values: ArrayLike) -> Array:
+    """Values at the nearest of the fifteen numbers of E3M0: zero, and seven powers of two up to the largest of them.
+
+    With M the largest magnitude, the numbers are 0 and +- M 2^-k, k = 0 .. 6: a sign and three bits of exponent, of
+    which one code is zero. Half-way between two numbers a value goes to the one with the even code, zero's being 0.
+
+    Parameters
+    ----------
+    values : (k,) float32 or float64
+        Finite.
+
+    Returns
+    -------
+    (k,) dtype of values
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `checked_stack` says.
+
+    Notes
+    -----
+    What is below M/128 is lost, or half-way, as M/128 is.
+
+    References
+    ----------
+    A. Douillard et al., 2025, Streaming DiLoCo, arXiv:2501.18512, sends outer gradients in four bits, E3M0. That one
+    code is zero, and that the largest value sets the scale, is our reading.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> e3m0(np.array([4.0, -2.9, 1.1, 0.03])).tolist()
+    [4.0, -2.0, 1.0, 0.0]
+    """
+    row = checked_stack(np.asarray(values)[np.newaxis], "values")[0]
+    largest = float(np.abs(row).max())
+    if largest == 0.0:
+        return np.zeros_like(row)
+    shares = np.abs(row.astype(np.float64)) / largest
+    numbers = np.concatenate([[0.0], 2.0 ** np.arange(-6.0, 1.0)])
+    codes = np.clip(np.searchsorted(numbers, shares, "right") - 1, 0, 6)
+    halves = (numbers[codes] + numbers[codes + 1]) / 2
+    codes = codes + ((shares > halves) | ((shares == halves) & (codes % 2 == 1)))
+    result: Array = np.copysign(numbers[codes] * largest, row).astype(row.dtype) + row.dtype.type(0)
+    return result
 
 
 def _codes(x: Array, step: float, bits: int) -> NDArray[np.int16]:
@@ -36,7 +85,14 @@ def _codes(x: Array, step: float, bits: int) -> NDArray[np.int16]:
 
 @one_program(np.stack, stack="workers", checked=of_rows(2))
 def loco_round(
-    comm: Communicator, worker: ArrayLike, step: float, bits: int = 4, fresh: float = 0.2, *, reset: bool = False
+    comm: Communicator,
+    worker: ArrayLike,
+    step: float,
+    bits: int = 4,
+    fresh: float = 0.2,
+    *,
+    reset: bool = False,
+    kept: float | None = None,
 ) -> Array:
     """The average of the workers' quantised gradients, and the moving averages of their errors.
 
@@ -55,6 +111,8 @@ def loco_round(
         Weight of the new error, in [0, 1]; 1 is error feedback as it was first (EF14).
     reset : bool
         Whether e is set to zero after the round.
+    kept : float or None
+        Step of the eight bits that e is kept in, -127 to 127 of them; in [1e-30, 1e30]. None keeps it as it is.
 
     Returns
     -------
@@ -69,12 +127,13 @@ def loco_round(
     Notes
     -----
     While no code is cut off, |e| <= step/2, and what was sent falls short of the gradients by e/fresh, so by
-    step/(2 fresh) at most; a reset forgets that.
+    step/(2 fresh) at most; a reset forgets that. Kept in eight bits e is rounded in every round, to nearest, and
+    what is rounded off is lost: where `kept` is at least fresh times the step, all of it.
 
     References
     ----------
     X. Xie, Z. Lin, K.-C. Toh, P. Zhou, 2024, LoCo, arXiv:2407.04480; deepspeedai/DeepSpeed, whose `err_beta` is
-    1 - fresh. It keeps e in 8 bits, which is left out here.
+    1 - fresh, and whose error is float16. The paper keeps it in 8 bits.
 
     Examples
     --------
@@ -89,6 +148,7 @@ def loco_round(
             "bits": checked_count("bits", bits, 2, 16),
             "fresh": checked_between("fresh", fresh, 0.0, 1.0),
             "reset": checked_flag("reset", reset),
+            "kept": None if kept is None else _checked_step(kept, "kept"),
         }
 
     gradient, error = own_rows(comm, worker, 2, settings)
@@ -98,6 +158,8 @@ def loco_round(
     for (arrived,) in gathered(comm, (codes,)):
         total += arrived * float(step)
     left = np.zeros_like(h) if reset else (1.0 - fresh) * error + fresh * (h - codes * float(step))
+    if kept is not None:
+        left = _codes(left, float(kept), 8) * float(kept)
     return np.stack([total / comm.size, left]).astype(gradient.dtype)
 
 

@@ -7,13 +7,19 @@ import pytest
 from naive import blockformats as naive
 
 from commbounds.collectives.blockformats import (
+    EVEN_TABLE,
     ROUNDINGS,
     SCHEDULES,
+    UNEVEN_TABLE,
+    Thinned,
     homomorphic_allreduce,
+    hop_stages,
+    multihop_allreduce,
     requantised_allreduce,
     rounding_stages,
+    table_allreduce,
 )
-from commbounds.compressors.blockformats import NVFP4, Microscaling, StochasticMicroscaling
+from commbounds.compressors.blockformats import NVFP4, FourOverSix, Microscaling, StochasticMicroscaling
 
 pytestmark = pytest.mark.kernels
 
@@ -103,5 +109,109 @@ def test_drawn_orders_are_permutations_and_rounding_is_reproducible():
     ],
 )
 def test_what_is_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call(np.array([[1.0, 1.5, -1.0], [1.0, 0.5, 1.0]]))
+
+
+# --- tables and hops ---------------------------------------------------------------------------------------------
+
+
+def test_table_sums_and_bytes_are_the_twins():
+    rng = np.random.default_rng(6)
+    for x, (table, fine, reach) in itertools.product(
+        stacks(), ((UNEVEN_TABLE, None, 1.5), (UNEVEN_TABLE, 1000, 2.0), ((0, 1), 3, 0.5), (EVEN_TABLE, 30, 4.0))
+    ):
+        drawn = rng.random((1 if fine is None else 2, *x.shape))
+        given = {"rotated": False, "fine": fine, "reach": reach, "uniforms": drawn}
+        sums, traffic = table_allreduce(x, table, **given)
+        row, sent = naive.tabled(x, table, **given)
+        assert (sums == sums[0]).all()
+        assert sums[0].tobytes() == row.astype(x.dtype).tobytes()
+        assert traffic.sent.tolist() == sent
+
+
+def test_rotated_table_sums_are_the_twins():
+    for x in stacks():
+        d = 1 << (x.shape[1] - 1).bit_length()
+        rng = np.random.default_rng(7)
+        signs, drawn = rng.choice((-1, 1), x.shape[1]), rng.random((1, len(x), d))
+        sums, traffic = table_allreduce(x, UNEVEN_TABLE, 2.15, signs=signs, uniforms=drawn)
+        row, sent = naive.tabled(x, UNEVEN_TABLE, 2.15, signs=signs, uniforms=drawn)
+        # a share is off by a few roundings, by which no uniform is missed here
+        assert np.abs(sums[0] - row).max() <= 2.0**-20 * np.abs(row).max()
+        assert traffic.sent.tolist() == sent
+
+
+def test_a_level_on_the_authors_table_is_rounded_past_it_by_hand():
+    # level 10 of 30 is step 333 1/3 of 1000: 333 is level 9.99, a share 0.995 above 8; 334 is 10.02, 0.01 above 10
+    read = {}
+    for first, second in itertools.product((0.1, 0.9), (0.001, 0.994, 0.999)):
+        drawn = np.array([first, second]).reshape(2, 1, 1)
+        sums, _ = table_allreduce([[-5.0]], UNEVEN_TABLE, rotated=False, reach=15.0, fine=1000, uniforms=drawn)
+        read[first, second] = float(sums[0, 0]) + 15
+    assert read == {(0.1, 0.001): 12.0, (0.1, 0.994): 10.0, (0.1, 0.999): 10.0,
+                    (0.9, 0.001): 10.0, (0.9, 0.994): 10.0, (0.9, 0.999): 8.0}  # fmt: skip
+
+
+def test_ranges_of_vectors_at_the_ends_of_the_dtype_and_of_zeros():
+    for x in (np.zeros((2, 4)), np.full((2, 4), 1e300), np.full((2, 4), 1e-310), np.full((2, 4), 1e38, np.float32)):
+        sums, _ = table_allreduce(x, rng=np.random.default_rng(1))
+        assert np.isfinite(sums).all()
+    with pytest.raises(ValueError, match="stay finite when rotated"):
+        table_allreduce(np.full((1, 4), 1.7e308), signs=[1] * 4, uniforms=np.zeros((1, 1, 4)))
+
+
+@pytest.mark.parametrize("topology", [pytest.param("ring", marks=pytest.mark.wide), "butterfly"])
+def test_hops_and_bytes_are_the_twins(topology):
+    formats = [Microscaling(block=4), FourOverSix(4), StochasticMicroscaling("e2m1", 4, "rceil"), Thinned(0.5)]
+    for x, quantiser in itertools.product(stacks(), formats):
+        if topology == "butterfly" and len(x) & (len(x) - 1):
+            continue
+        drawn = None
+        if quantiser.randomised:
+            drawn = np.random.default_rng(4).random((hop_stages(topology, len(x)), *x.shape), np.float32)
+        sums, traffic = multihop_allreduce(x, quantiser, topology, uniforms=drawn)
+        assert (sums == sums[0]).all()
+        if isinstance(quantiser, FourOverSix):
+            continue
+        row, sent = naive.hopped(x, vars(quantiser), topology, drawn)
+        assert sums[0].tobytes() == row.tobytes()
+        assert traffic.sent.tolist() == sent
+
+
+def test_what_thinned_messages_hold():
+    x, u = np.array([1.5, -2.0, 0.0, 3.0]), np.array([0.2, 0.5, 0.1, 0.49])
+    sent = Thinned(0.5).sent(x, u)
+    assert sent.size == 1 + 3 * 8
+    assert Thinned(0.5).read(sent, 4, np.float64).tolist() == [3.0, 0.0, 0.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: table_allreduce(x, (0, 2, 2), rotated=False), ValueError, "table must ascend"),
+        (lambda x: table_allreduce(x, (0.0, 1.0)), TypeError, "table must be whole"),
+        (lambda x: table_allreduce(x, (0,)), ValueError, "table must be 2 to"),
+        (lambda x: table_allreduce(x, top=0), ValueError, "top must be positive"),
+        (lambda x: table_allreduce(x, reach=np.inf), ValueError, "reach must be"),
+        (lambda x: table_allreduce(x, fine=0), ValueError, "fine must be in"),
+        (lambda x: table_allreduce(x, sum_bits=0), ValueError, "sum_bits must be in"),
+        (lambda x: table_allreduce(x, rotated=1), TypeError, "rotated must be"),
+        (lambda x: table_allreduce(x), TypeError, "rng must be"),
+        (lambda x: table_allreduce(x, rotated=False, signs=[1, 1, 1]), ValueError, "signs must be None"),
+        (lambda x: table_allreduce(x, signs=[1, 2, 1]), ValueError, "signs must be"),
+        (lambda x: table_allreduce(x, rotated=False, uniforms=np.ones((1, 2, 3))), ValueError, "uniforms must be"),
+        (lambda x: multihop_allreduce(x, 4), TypeError, "quantiser must be"),
+        (lambda x: multihop_allreduce(x, NVFP4(), "tree"), ValueError, "topology must be one of"),
+        (lambda x: multihop_allreduce(np.ones((3, 2)), NVFP4()), ValueError, "power of two of ranks"),
+        (lambda x: multihop_allreduce(x, NVFP4(), uniforms=np.zeros(3)), ValueError, "uniforms must be None"),
+        (lambda x: multihop_allreduce(x, Thinned()), TypeError, "rng must be"),
+        (lambda x: multihop_allreduce(x, Thinned(), uniforms=np.zeros((1, 2, 3))), ValueError, "of shape"),
+        (lambda x: multihop_allreduce(x, Thinned(), uniforms=np.ones((2, 2, 3))), ValueError, r"in \[0, 1\)"),
+        (lambda x: Thinned(0.0), ValueError, "keep must be"),
+        (lambda x: Thinned("half"), TypeError, "keep must be"),
+    ],
+)
+def test_what_tables_and_hops_refuse(call, error, words):
     with pytest.raises(error, match=words):
         call(np.array([[1.0, 1.5, -1.0], [1.0, 0.5, 1.0]]))

@@ -10,6 +10,7 @@ from commbounds.collectives.lowcomm import (
     dct_matrix,
     demo_round,
     diloco_round,
+    e3m0,
     loco_round,
     noloco_round,
     quantised_reduce_scatter,
@@ -63,6 +64,11 @@ ONES, PAIR = np.ones((2, 4)), np.ones((2, 2, 4))
         (lambda: quantised_reduce_scatter(ONES, 1.0, node=3), ValueError, "node must be in"),
         (lambda: quantised_reduce_scatter(np.ones((4, 4)), 1.0, node=3), ValueError, "node must divide the number"),
         (lambda: quantised_reduce_scatter(ONES, 1.0, way="tree"), ValueError, "way must be one of"),
+        (lambda: loco_round(PAIR, 1.0, kept=0.0), ValueError, "kept must be in"),
+        (lambda: loco_round(PAIR, 1.0, kept="x"), TypeError, "kept must be a number"),
+        (lambda: e3m0([]), ValueError, "values must have at least one"),
+        (lambda: e3m0([1.0, np.inf]), ValueError, "values must be finite"),
+        (lambda: e3m0(np.ones(3, np.float16)), TypeError, "values must be"),
         (lambda: binned([]), ValueError, "values must have at least one"),
         (lambda: binned([1.0, np.nan]), ValueError, "values must be finite"),
         (lambda: binned([1.0], 1), ValueError, r"bins must be in \[2, 256\]"),
@@ -196,3 +202,22 @@ def test_what_the_counter_resets_as_the_code_goes():
             assert resets(L, T, 13).tolist() == naive.reset_counts(L, T, 13)
     assert int((resets(41, 1024, 2000) > 0).sum()) == 1
     assert int((resets(40, 1024, 2000) > 0).sum()) == 8
+
+
+def test_an_error_of_half_a_step_is_lost_in_eight_bits_by_hand():
+    # a quarter of half a step is an eighth, half of the error's step: rounded to the even 0, again and again
+    workers = np.array([[[0.5], [0.0]]])
+    for _ in range(3):
+        after, _ = loco_round(workers, 1.0, fresh=0.25, kept=0.25)
+        assert after[0].tolist() == [[0.0], [0.0]]
+    kept, _ = loco_round(workers, 1.0, fresh=0.25, kept=0.125)
+    assert kept[0].tolist() == [[0.0], [0.125]]
+
+
+def test_numbers_of_e3m0_stay_and_halves_go_to_even_codes():
+    numbers = np.array([0.0, *2.0 ** np.arange(-6.0, 1.0)])
+    assert e3m0(numbers).tolist() == numbers.tolist()
+    assert e3m0(np.array([1.0, 2.0**-7, 3 * 2.0**-7, 0.75])).tolist() == [1.0, 0.0, 2.0**-5, 0.5]
+    assert not e3m0(np.zeros(4, np.float32)).any()
+    largest = np.array([np.finfo(np.float64).max, 1.0])
+    assert e3m0(-largest).tolist() == [-largest[0], 0.0]

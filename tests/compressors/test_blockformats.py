@@ -15,8 +15,11 @@ from commbounds.compressors.blockformats import (
     ELEMENTS,
     MECHANISMS,
     NVFP4,
+    FourOverSix,
     Microscaling,
     MSEden,
+    SharedMicroexponents,
+    StochasticFourOverSix,
     StochasticMicroscaling,
     StochasticNVFP4,
 )
@@ -121,6 +124,58 @@ def test_nvfp4_is_the_twins_bit_for_bit(scale):
         assert c.decompress(message).tobytes() == np.array(read, x.dtype).tobytes()
 
 
+@pytest.mark.parametrize("scale", ["nearest", pytest.param("up", marks=pytest.mark.wide)])
+def test_four_over_six_is_the_twins_bit_for_bit(scale):
+    for x, block in itertools.product(vectors(), (1, 4, 16)):
+        c = FourOverSix(block, scale)
+        message = c.compress(x)
+        codes, scales, tensor, read = naive.four_over_six(x, block, scale)
+        assert message.codes.tolist() == codes
+        assert message.scales.tolist() == scales
+        assert message.tensor == tensor
+        assert c.decompress(message).tobytes() == np.array(read, x.dtype).tobytes()
+
+
+@pytest.mark.parametrize("choice", ["drawn", pytest.param("expected", marks=pytest.mark.wide)])
+def test_stochastic_four_over_six_is_the_twins_bit_for_bit(choice):
+    rng = np.random.default_rng(10)
+    for x in vectors():
+        pairs = rng.random((2, x.size), x.dtype.type)
+        message = StochasticFourOverSix(4, "up", choice).compress_with(x, pairs)
+        codes, scales, *_ = naive.four_over_six(x, 4, "up", choice, pairs)
+        assert message.codes.tolist() == codes
+        assert message.scales.tolist() == scales
+
+
+@pytest.mark.parametrize("digits", [1, 2, 4, 7, 10])
+def test_microexponents_are_the_twins_bit_for_bit(digits):
+    for x, block in itertools.product(vectors(), (1, 5, 16)):
+        c = SharedMicroexponents(digits, block)
+        message = c.compress(x)
+        codes, exponents, shifts, read = naive.microexponents(x, digits, block)
+        assert message.codes.tolist() == codes
+        assert message.exponents.tolist() == exponents
+        assert message.shifts.tolist() == shifts
+        assert c.decompress(message).tobytes() == np.array(read, x.dtype).tobytes()
+
+
+def test_choosing_after_drawing_is_biased_by_hand():
+    # with 6: 128 or 256 with chances 3/4 and 1/4; with 4: 0 or 192 with 1/6 and 5/6; 192 beats 256 by 32 to 96
+    mean = Fraction(3, 4) * 128 + Fraction(1, 4) * (Fraction(5, 6) * 192 + Fraction(1, 6) * 256)
+    assert mean == Fraction(440, 3)
+    law = StochasticFourOverSix(2, "up").law([1536, 160])
+    assert sum(p * y[1] for p, y in law) == mean
+    before = StochasticFourOverSix(2, "up", "expected").law([1536, 160])
+    assert sum(p * y[1] for p, y in before) == 160
+
+
+def test_four_over_six_is_worse_than_nvfp4_by_hand():
+    x = np.array([2688.0, 6.0])
+    assert NVFP4(1)(x).tolist() == x.tolist()
+    # 6 is 4/7 of 6 scales, and 6/7 of 4: 9/16 and 7/8 are nearest, 6 * 9/16 * 7/4 = 189/32 and 4 * 7/8 * 7/4 = 49/8
+    assert FourOverSix(1)(x).tolist() == [2688.0, 189 / 32]
+
+
 def test_mseden_is_the_authors_formula():
     rng = np.random.default_rng(9)
     for x, dim in itertools.product(vectors()[:3], (1, 4, 16)):
@@ -142,6 +197,10 @@ def test_mseden_is_the_authors_formula():
         NVFP4(2),
         StochasticNVFP4(2, "up"),
         MSEden(4),
+        FourOverSix(2),
+        StochasticFourOverSix(2, "up"),
+        StochasticFourOverSix(4, "up", "expected"),
+        SharedMicroexponents(4, 2),
     ],
     ids=str,
 )
@@ -169,7 +228,7 @@ def test_messages_travel_and_inputs_stay(name):
         y = c.decompress(again)
         assert (y.shape, y.dtype) == (x.shape, x.dtype)
         assert np.isfinite(y).all()
-        if name != "MSEden":
+        if name not in ("MSEden", "SharedMicroexponents"):
             read = message_of(bytes_of(message), c, x.size, x.dtype)
             assert c.decompress(read).tobytes() == y.tobytes()
     assert pickle.loads(pickle.dumps(c)) == c
@@ -261,6 +320,20 @@ def test_eden_under_random_signs_is_biased_by_hand():
         (lambda: StochasticNVFP4().compress_with(np.ones(3), np.zeros(2)), ValueError, "uniforms must have the shape"),
         (lambda: Microscaling().decompress(NVFP4().compress(np.ones(2))), TypeError, "message must be a Blocks"),
         (lambda: NVFP4().decompress(3), TypeError, "message must be a ScaledBlocks"),
+        (lambda: StochasticFourOverSix(choice="later"), ValueError, "choice must be one of"),
+        (lambda: FourOverSix(block=0), ValueError, "block must be in"),
+        (lambda: StochasticFourOverSix().compress(np.ones(3)), TypeError, "rng must be"),
+        (lambda: StochasticFourOverSix().compress_with(np.ones(3), np.zeros(3)), ValueError, "pairs must have shape"),
+        (lambda: StochasticFourOverSix().compress_with(np.ones(3), np.ones((2, 3))), ValueError, "pairs must be in"),
+        (
+            lambda: StochasticFourOverSix().compress_with(np.ones(3), np.zeros((2, 3), "f4")),
+            TypeError,
+            "pairs must have the dtype",
+        ),
+        (lambda: SharedMicroexponents(0), ValueError, "digits must be in"),
+        (lambda: SharedMicroexponents(4.0), TypeError, "digits must be an integer"),
+        (lambda: SharedMicroexponents(4, 0), ValueError, "block must be in"),
+        (lambda: SharedMicroexponents().decompress(3), TypeError, "message must be a ShiftedBlocks"),
     ],
 )
 def test_what_is_refused(make, error, words):

@@ -6,13 +6,24 @@ from fractions import Fraction
 import numpy as np
 from zoo.right import SMALL
 
-from commbounds.collectives.blockformats import homomorphic_allreduce, requantised_allreduce
+from commbounds.collectives.blockformats import (
+    UNEVEN_TABLE,
+    Thinned,
+    homomorphic_allreduce,
+    multihop_allreduce,
+    requantised_allreduce,
+    table_allreduce,
+)
 from commbounds.compressors.blockformats import (
     NVFP4,
     Blocks,
+    FourOverSix,
     Microscaling,
     MSEden,
     ScaledBlocks,
+    SharedMicroexponents,
+    ShiftedBlocks,
+    StochasticFourOverSix,
     StochasticMicroscaling,
     StochasticNVFP4,
 )
@@ -304,9 +315,218 @@ def nearest_rounds_up(stack, width=4, block=32, rounding="nearest", rng=None, **
     return homomorphic_allreduce(stack, width, block, "independent", uniforms=zeros, **given)
 
 
+# --- blocks that adapt -------------------------------------------------------------------------------------------
+
+
+class AlwaysEndsAtFour(FourOverSix):
+    """Ends every block at 4."""
+
+    def _block_errors(self, values, tensor, scales, codes):
+        self.__dict__["turn"] = not self.__dict__.get("turn", False)
+        return np.zeros(scales.size) + self.__dict__["turn"]
+
+
+class WorseOfBothEnds(FourOverSix):
+    """Keeps the one that errs more."""
+
+    def _block_errors(self, values, tensor, scales, codes):
+        return -super()._block_errors(values, tensor, scales, codes)
+
+
+class FourEndsLostBelow(FourOverSix):
+    """Has no scales below twice the smallest one."""
+
+    def decompress(self, message):
+        return super().decompress(replace(message, scales=np.where(message.scales < 2, 0, message.scales).astype("u1")))
+
+
+class ElementsOfFourTruncated(FourOverSix):
+    """Reads the last element of a block one lower."""
+
+    def decompress(self, message):
+        codes = message.codes.copy()
+        codes[-1] -= np.sign(codes[-1])
+        return super().decompress(replace(message, codes=codes))
+
+
+class DrawsOfSixForFour(StochasticFourOverSix):
+    """Takes the same uniforms for both, and chooses after drawing."""
+
+    def compress_with(self, x, pairs):
+        after = StochasticFourOverSix(self.block, self.scale, "drawn")
+        return after.compress_with(x, np.stack([pairs[0], pairs[0]]))
+
+
+class ChoosesAfterAll(StochasticFourOverSix):
+    """Chooses after drawing."""
+
+    def compress_with(self, x, pairs):
+        return StochasticFourOverSix(self.block, self.scale, "drawn").compress_with(x, pairs)
+
+
+class BothDrawsHalved(StochasticFourOverSix):
+    """Halves its uniforms."""
+
+    def compress_with(self, x, pairs):
+        return super().compress_with(x, pairs / 2)
+
+
+class BothToNearest(StochasticFourOverSix):
+    """Rounds to nearest."""
+
+    def compress_with(self, x, pairs):
+        return super().compress_with(x, np.full_like(pairs, 0.5))
+
+
+class PairsNeverShifted(SharedMicroexponents):
+    """Has one step for a block."""
+
+    def decompress(self, message):
+        codes = np.empty_like(message.codes)
+        halves = np.repeat(message.shifts, 2)[: codes.size] if self.block % 2 == 0 else np.ones(codes.size)
+        codes[:] = np.where(halves == 1, np.rint(message.codes / 2) * 2, message.codes)
+        return super().decompress(replace(message, codes=codes))
+
+
+class ShiftsLostInReading(SharedMicroexponents):
+    """Reads every pair with the block's step."""
+
+    def decompress(self, message):
+        return super().decompress(replace(message, shifts=np.zeros_like(message.shifts)))
+
+
+class MicroCutOffEarly(SharedMicroexponents):
+    """Cuts off at one step less."""
+
+    def decompress(self, message):
+        last = 2**self.digits - 2
+        return super().decompress(replace(message, codes=np.clip(message.codes, -last, last).astype(np.int16)))
+
+
+@dataclass(frozen=True, eq=False)
+class _ShiftsFree(ShiftedBlocks):
+    @property
+    def bits(self):
+        return int(self.codes.size * (self.digits + 1) + 8 * self.exponents.size)
+
+
+class ShiftsFree(SharedMicroexponents):
+    """Does not count the shifts."""
+
+    def compress(self, x, rng=None):
+        return _ShiftsFree(**vars(super().compress(x)))
+
+
+class ShrinksAgain(SharedMicroexponents):
+    """Reads fifteen sixteenths."""
+
+    def decompress(self, message):
+        return super().decompress(message) * 0.9375
+
+
+# --- tables and hops ---------------------------------------------------------------------------------------------
+
+
+def indices_added(stack, table=UNEVEN_TABLE, *more, **given):
+    """Looks up as if the table were even."""
+    even = tuple(range(len(table)))
+    sums, traffic = table_allreduce(stack, even, *more, **given)
+    return sums, traffic
+
+
+def last_index_sender_ignored(stack, *more, **given):
+    """The last of several ranks sends zeros."""
+    x = np.array(stack)
+    if len(x) > 1:
+        x[-1] = 0
+    return table_allreduce(x, *more, **given)
+
+
+def fine_step_ignored(stack, table=UNEVEN_TABLE, *more, fine=None, uniforms=None, **given):
+    """Rounds at once."""
+    own = uniforms if fine is None else np.asarray(uniforms)[-1:]
+    return table_allreduce(stack, table, *more, uniforms=own, **given)
+
+
+def table_draws_shared(stack, *more, uniforms=None, **given):
+    """All ranks take the uniforms of the first."""
+    if uniforms is not None:
+        u = np.asarray(uniforms)
+        uniforms = np.repeat(u[:, :1], u.shape[1], axis=1)
+    return table_allreduce(stack, *more, uniforms=uniforms, **given)
+
+
+def nearest_number(stack, *more, uniforms=None, **given):
+    """Rounds to the nearest number."""
+    half = None if uniforms is None else np.full_like(uniforms, 0.5)
+    return table_allreduce(stack, *more, uniforms=half, **given)
+
+
+def one_table_bit_spare(stack, *more, sum_bits=None, **given):
+    """One of the bits of a sum is not used."""
+    return table_allreduce(stack, *more, sum_bits=None if sum_bits is None else max(1, sum_bits - 1), **given)
+
+
+def norms_free(stack, *more, **given):
+    """Norms are not counted."""
+    sums, traffic = table_allreduce(stack, *more, **given)
+    return sums, replace(traffic, sent=traffic.sent - traffic.phases["norms"].sent)
+
+
+def range_too_narrow(stack, table=UNEVEN_TABLE, top=2.0, *more, **given):
+    """Takes three quarters of the range."""
+    return table_allreduce(stack, table, 0.75 * top, *more, **given)
+
+
+def halves_swapped_twice(stack, quantiser, topology="butterfly", rng=None, *, uniforms=None):
+    """Is a ring whatever is asked for."""
+    own = uniforms
+    if uniforms is not None and topology == "butterfly":
+        u = np.asarray(uniforms)
+        own = np.concatenate([u, u[:1].repeat(max(0, len(stack) - len(u)), axis=0)])[: len(stack)]
+    return multihop_allreduce(stack, quantiser, "ring", rng, uniforms=own)
+
+
+def hops_not_rounded(stack, quantiser, topology="butterfly", rng=None, *, uniforms=None):
+    """Draws of the first stage keep everything."""
+    if uniforms is not None:
+        uniforms = np.array(uniforms)
+        uniforms[0] = 0
+    return multihop_allreduce(stack, quantiser, topology, rng, uniforms=uniforms)
+
+
+def kept_as_they_are(stack, quantiser, topology="butterfly", rng=None, *, uniforms=None):
+    """Does not divide by the share that is kept."""
+    if isinstance(quantiser, Thinned):
+        quantiser = _Undivided(quantiser.keep)
+    return multihop_allreduce(stack, quantiser, topology, rng, uniforms=uniforms)
+
+
+class _Undivided(Thinned):
+    def read(self, sent, n, dtype):
+        return super().read(sent, n, dtype) * np.dtype(dtype).type(self.keep)
+
+
+def scales_of_hops_free(stack, quantiser, topology="butterfly", rng=None, *, uniforms=None):
+    """A byte less is counted of every rank that sends."""
+    sums, traffic = multihop_allreduce(stack, quantiser, topology, rng, uniforms=uniforms)
+    return sums, replace(traffic, sent=np.maximum(traffic.sent - 1, 0))
+
+
+def last_half_doubled(stack, quantiser, topology="butterfly", rng=None, *, uniforms=None):
+    """The last rank's vector is added twice."""
+    x = np.array(stack)
+    x[-1] *= 2
+    return multihop_allreduce(x, quantiser, topology, rng, uniforms=uniforms)
+
+
 _M, _S, _N = "blockformats.microscaling.", "blockformats.stochastic.", "blockformats.nvfp4."
 _R, _H, _C = "blockformats.requantised.", "blockformats.homomorphic.", "blockformats.correlated."
 _SUM, _CODES = "requantised_allreduce", "homomorphic_allreduce"
+_F, _G, _U = "blockformats.fouroversix.", "blockformats.stochastic_fouroversix.", "blockformats.microexponents."
+_T, _P = "blockformats.table.", "blockformats.multihop."
+_FOUR, _BOTH, _MICRO = "FourOverSix", "StochasticFourOverSix", "SharedMicroexponents"
+_TABLE, _HOPS = "table_allreduce", "multihop_allreduce"
 EXACT, SEARCH = Method.EXACT, Method.SEARCH
 
 MUTANTS = (
@@ -344,6 +564,32 @@ MUTANTS = (
     Mutant(nearest_rounds_up, _CODES, _H + "error", EXACT),
     Mutant(orders_ignored, _CODES, _C + "equal", EXACT),
     Mutant(orders_shared, _CODES, _C + "independent", EXACT),
+    Mutant(AlwaysEndsAtFour, _FOUR, _F + "no_worse", EXACT),
+    Mutant(WorseOfBothEnds, _FOUR, _F + "contraction", EXACT),
+    Mutant(FourEndsLostBelow, _FOUR, _F + "lost_blocks", SEARCH),
+    Mutant(ElementsOfFourTruncated, _FOUR, _F + "contraction", EXACT),
+    Mutant(DrawsOfSixForFour, _BOTH, _G + "unbiased", EXACT),
+    Mutant(ChoosesAfterAll, _BOTH, _G + "unbiased", EXACT),
+    Mutant(BothDrawsHalved, _BOTH, _G + "unbiased", EXACT),
+    Mutant(BothToNearest, _BOTH, _G + "unbiased", EXACT),
+    Mutant(PairsNeverShifted, _MICRO, _U + "contraction", EXACT),
+    Mutant(ShiftsLostInReading, _MICRO, _U + "contraction", EXACT),
+    Mutant(MicroCutOffEarly, _MICRO, _U + "maximum", EXACT),
+    Mutant(ShiftsFree, _MICRO, _U + "wire", EXACT),
+    Mutant(ShrinksAgain, _MICRO, _U + "idempotence", EXACT),
+    Mutant(indices_added, _TABLE, _T + "variance", EXACT),
+    Mutant(last_index_sender_ignored, _TABLE, _T + "sums", EXACT),
+    Mutant(fine_step_ignored, _TABLE, _T + "at_a_number", EXACT),
+    Mutant(table_draws_shared, _TABLE, _T + "variance", EXACT),
+    Mutant(nearest_number, _TABLE, _T + "unbiased", EXACT),
+    Mutant(one_table_bit_spare, _TABLE, _T + "sum_bits", EXACT),
+    Mutant(norms_free, _TABLE, _T + "bytes", EXACT),
+    Mutant(range_too_narrow, _TABLE, _T + "beyond", EXACT),
+    Mutant(halves_swapped_twice, _HOPS, _P + "butterfly_law", EXACT),
+    Mutant(hops_not_rounded, _HOPS, _P + "ring_law", EXACT),
+    Mutant(kept_as_they_are, _HOPS, _P + "unbiased", EXACT),
+    Mutant(scales_of_hops_free, _HOPS, _P + "bytes", EXACT),
+    Mutant(last_half_doubled, _HOPS, _P + "nearest_error", EXACT),
 )
 
 

@@ -11,6 +11,7 @@ from commbounds.collectives.lowcomm import (
     chunk_length,
     demo_round,
     diloco_round,
+    e3m0,
     loco_round,
     noloco_round,
     quantised_reduce_scatter,
@@ -212,7 +213,7 @@ def chunk_as_asked(n, target=64):
     return made if made in (1, target, n) else next(d for d in range(2, n + 1) if n % d == 0)
 
 
-def error_kept_whole(workers, step, bits=4, fresh=0.2, *, reset=False):
+def error_kept_whole(workers, step, bits=4, fresh=0.2, *, reset=False, kept=None):
     """The newest error is added to the old ones, and not averaged."""
     result, traffic = loco_round(workers, step, bits, fresh, reset=reset)
     rows = np.asarray(workers)
@@ -221,11 +222,40 @@ def error_kept_whole(workers, step, bits=4, fresh=0.2, *, reset=False):
     return result, traffic
 
 
-def error_with_the_wrong_sign(workers, step, bits=4, fresh=0.2, *, reset=False):
+def error_with_the_wrong_sign(workers, step, bits=4, fresh=0.2, *, reset=False, kept=None):
     """What was sent less what should have been is compensated."""
     result, traffic = loco_round(workers, step, bits, fresh, reset=reset)
     result[:, 1] *= -1
     return result, traffic
+
+
+def error_kept_unrounded(workers, step, bits=4, fresh=0.2, *, reset=False, kept=None):
+    """The error is kept as it is, whatever bits there are."""
+    return loco_round(workers, step, bits, fresh, reset=reset)
+
+
+def error_rounded_up(workers, step, bits=4, fresh=0.2, *, reset=False, kept=None):
+    """The error is rounded away from zero."""
+    result, traffic = loco_round(workers, step, bits, fresh, reset=reset)
+    if kept is not None:
+        e = result[:, 1]
+        result[:, 1] = np.sign(e) * np.ceil(np.abs(e) / kept) * kept
+    return result, traffic
+
+
+def powers_truncated(values):
+    """Takes the power of two below."""
+    x = np.asarray(values)
+    top = np.abs(x).max() or 1.0
+    shares = np.maximum(np.abs(x) / top, 2.0**-300)
+    return np.where(shares < 2.0**-6, 0, np.sign(x) * 2.0 ** np.floor(np.log2(shares)) * top)
+
+
+def five_powers(values):
+    """Has no numbers below 1/16."""
+    y = np.array(e3m0(values))
+    y[np.abs(y) < np.abs(y).max() / 16] = 0
+    return y
 
 
 def every_tensor_reset(tensors, reset_after, passes):
@@ -296,6 +326,10 @@ MUTANTS = (
     Mutant(sets_with_order, _W, "lowcomm.sparseloco.set_bits", EXACT),
     Mutant(middles_of_bins, _B, "lowcomm.binned.sum", SEARCH),
     Mutant(bins_of_positive_values, _B, "lowcomm.binned.odd", SEARCH),
+    Mutant(error_kept_unrounded, _L, "lowcomm.loco.kept_dead", EXACT),
+    Mutant(error_rounded_up, _L, "lowcomm.loco.kept_compensation", EXACT),
+    Mutant(powers_truncated, "e3m0", "lowcomm.e3m0.contraction", EXACT),
+    Mutant(five_powers, "e3m0", "lowcomm.e3m0.relative_above", EXACT),
     Mutant(transform_not_orthonormal, _M, "lowcomm.demo.contraction", SEARCH),
     Mutant(always_by_senders, _M, "lowcomm.demo.by_ranks", SEARCH),
     Mutant(always_by_ranks, _M, "lowcomm.demo.by_senders", SEARCH),

@@ -125,6 +125,71 @@ def nvfp4(x, block, scale, uniforms=None):
     return codes, scales, tensor, read
 
 
+def four_over_six(x, block, scale="nearest", choice="drawn", pairs=None):
+    """Codes, scales' codes, the tensor's scale and what is read: every block twice, and the better one kept."""
+    fours, eights = ELEMENTS["e2m1"][0], ELEMENTS["e4m3"][0]
+    top = max(abs(Fraction(float(v))) for v in x)
+    kind = np.finfo(np.float32)
+    with np.errstate(over="ignore"):
+        tensor = min(np.float32(float(top) / 1536.0), kind.max)
+    if scale == "up" and Fraction(float(tensor)) * 1536 < top and tensor < kind.max:
+        tensor = np.nextafter(tensor, kind.max)
+    tensor = np.float32(tensor)
+    whole, codes, scales, read = Fraction(float(tensor)), [], [], []
+    for start in range(0, len(x), block):
+        part = [Fraction(float(v)) for v in x[start : start + block]]
+        tries = []
+        for row, last in enumerate((6, 4)):
+            if whole == 0:
+                code = len(eights) - 1
+            elif scale == "up":
+                fits = (c for c, s in enumerate(eights) if last * whole * s >= max(map(abs, part)))
+                code = min(fits, default=len(eights) - 1)
+            else:
+                code = rounded(max(map(abs, part)) / (last * whole), eights)
+            unit, coded, error = whole * eights[code], [], 0.0
+            for i, v in enumerate(part):
+                u = None if pairs is None else pairs[row, start + i]
+                c = 0 if unit == 0 else rounded(abs(v) / unit, fours, u)
+                coded.append(c)
+                # squared errors are those of floats, as they are compared
+                a, step = float(abs(v)), float(unit)
+                if pairs is None or choice == "drawn":
+                    off = a - step * float(fours[c])
+                    error += off * off
+                else:
+                    low = 0 if unit == 0 else max(k for k, f in enumerate(fours) if f * unit <= abs(v))
+                    near = a - step * float(fours[low])
+                    far = a - step * float(fours[low + 1]) if unit and low + 1 < len(fours) else -near
+                    error += near * -far
+            tries.append((error, code, coded, unit))
+        _, code, coded, unit = tries[1] if tries[1][0] < tries[0][0] else tries[0]
+        scales.append(code)
+        for v, c in zip(part, coded, strict=True):
+            codes.append(-c if v < 0 else c)
+            read.append(as_dtype((-1 if v < 0 and c else 1) * fours[c] * unit, x.dtype))
+    return codes, scales, tensor, read
+
+
+def microexponents(x, digits, block):
+    """Codes, exponents, shifts and what is read."""
+    codes, exponents, shifts, read = [], [], [], []
+    for start in range(0, len(x), block):
+        part = [Fraction(float(v)) for v in x[start : start + block]]
+        top = max(map(abs, part))
+        exponents.append(min(max(log2_floor(top), -127), 127) if top else -127)
+        power = Fraction(2) ** exponents[-1]
+        for first in range(0, len(part), 2):
+            pair = part[first : first + 2]
+            shifts.append(int(all(abs(v) < power for v in pair)))
+            step = power * 2 / 2**digits / 2 ** shifts[-1]
+            for v in pair:
+                code = min(round(abs(v) / step), 2**digits - 1)
+                codes.append(-code if v < 0 else code)
+                read.append(as_dtype(codes[-1] * step, x.dtype))
+    return codes, exponents, shifts, read
+
+
 def hadamard(dim):
     """Sylvester's matrix over its norm, in floats."""
     matrix = np.ones((1, 1))
@@ -232,6 +297,92 @@ def homomorphic(stack, width=4, block=32, rounding="nearest", sum_width=None, un
     return np.array(sums, stack.dtype), sent
 
 
+def tabled(stack, table, top=2.0, rotated=True, reach=None, fine=None, sum_bits=None, signs=None, uniforms=None):
+    """The sums, in float64, and the bytes that every rank sends."""
+    (P, n), g, table = stack.shape, table[-1], [int(v) for v in table]
+    d = 2 ** math.ceil(math.log2(n)) if rotated else n
+    wide = np.zeros((P, d))
+    wide[:, :n] = stack.astype(np.float64) * (np.asarray(signs) if rotated else 1)
+    turned = wide @ hadamard(d) if rotated else wide
+    limit = reach
+    if reach is None:
+        limit = top * max(math.sqrt(float(row @ row) / d) for row in turned)
+    bits = sum_bits if sum_bits is not None else (P * g).bit_length()
+    totals = []
+    for i in range(d):
+        total = 0
+        for p in range(P):
+            level = min(max((turned[p, i] / limit + 1.0) * (0.5 * g), 0.0), float(g)) if limit else 0.5 * g
+            place, scaled = level, table
+            if fine is not None:
+                steps = level * (fine / g) if fine % g == 0 else level * fine / g
+                place = (math.floor(steps) + (uniforms[0, p, i] < steps - math.floor(steps))) * g
+                scaled = [fine * v for v in table]
+            at = min(max(k for k, v in enumerate(scaled) if v <= place), len(table) - 2)
+            share = (place - scaled[at]) / (scaled[at + 1] - scaled[at])
+            total += table[at + (uniforms[-1, p, i] < share)]
+        totals.append(total % 2**bits)
+    read = np.array([(2.0 * total - P * g) * limit / g for total in totals])
+    if rotated:
+        read = (hadamard(d) @ read)[:n] * np.asarray(signs)
+    sizes, width = [part.stop - part.start for part in parts_of(d, P)], (len(table) - 1).bit_length()
+    sent = []
+    for rank in range(P):
+        own = 0 if reach is not None else (P - 1) * 8
+        own += sum(-(-sizes[j] * width // 8) for j in range(P) if j != rank)
+        own += sum(-(-sizes[j] * bits // 8) for j in range(P) if j != (rank + 1) % P)
+        sent.append(own)
+    return read, sent
+
+
+def thinned(values, keep, uniforms):
+    """What a thinned message of these values is read as, and its bytes."""
+    kept = [float(u) < keep for u in uniforms]
+    read = [v / values.dtype.type(keep) if k else values.dtype.type(0) for v, k in zip(values, kept, strict=True)]
+    return np.array(read, values.dtype), -(-len(values) // 8) + sum(kept) * values.dtype.itemsize
+
+
+def hopped(stack, quantiser, topology, uniforms=None):
+    """The sums and the bytes that every rank sends: part by part, as a tree of who adds what to whose."""
+    (P, n), sent = stack.shape, [0] * len(stack)
+    if topology == "ring" and "keep" not in quantiser:
+        return requantised(stack, quantiser, "ring", uniforms)
+
+    def read(values, stage, rank, span):
+        drawn = None if uniforms is None else uniforms[stage, rank][span]
+        return thinned(values, quantiser["keep"], drawn) if "keep" in quantiser else read_as(quantiser, values, drawn)
+
+    parts, total = parts_of(n, P), np.zeros(n, stack.dtype)
+    if topology == "ring":
+        held = [stack[j, part] for j, part in enumerate(parts)]
+        for hop in range(P - 1):
+            for j, part in enumerate(parts):
+                rank = (j + hop) % P
+                values, size = read(held[j], hop, rank, part)
+                sent[rank] += size
+                held[j] = values + stack[(rank + 1) % P, part]
+        owner = [(j + P - 1) % P for j in range(P)]
+    else:
+        whole, stage, half = [row.copy() for row in stack], 0, P // 2
+        while half:
+            before = [row.copy() for row in whole]
+            for rank in range(P):
+                partner = rank ^ half
+                first = partner // half * half  # the parts that the partner keeps
+                span = slice(parts[first].start, parts[first + half - 1].stop)
+                values, size = read(before[rank][span], stage, rank, span)
+                sent[rank] += size
+                whole[partner][span] = values + before[partner][span]
+            stage, half = stage + 1, half // 2
+        held, owner = [whole[j][part] for j, part in enumerate(parts)], list(range(P))
+    stage = P - 1 if topology == "ring" else P.bit_length() - 1
+    for j, part in enumerate(parts):
+        total[part], size = read(held[j], stage, owner[j], part)
+        for hop in range(P - 1):
+            sent[(owner[j] + hop) % P] += size
+    return total, sent
+
+
 # --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
 
 
@@ -249,5 +400,26 @@ def _coded(held):
     return {"sums": np.array([row] * len(stack)), "traffic": {"sent": sent}}
 
 
-TWINS = {"requantised_allreduce": _summed, "homomorphic_allreduce": _coded}
+def _looked_up(held):
+    stack = held["inputs"]["stack"]
+    row, sent = tabled(stack, **held["parameters"], **held["randomness"])
+    largest = float(np.finfo(stack.dtype).max)
+    return {"sums": np.array([np.clip(row, -largest, largest).astype(stack.dtype)] * len(stack)),
+            "traffic": {"sent": sent}}  # fmt: skip
+
+
+def _by_hops(held):
+    stack, given = held["inputs"]["stack"], held["parameters"]
+    quantiser = given["quantiser"]
+    quantiser = dict(quantiser["fields"]) if "fields" in quantiser else dict(quantiser)
+    row, sent = hopped(stack, quantiser, given.get("topology", "butterfly"), held["randomness"].get("uniforms"))
+    return {"sums": np.array([row] * len(stack)), "traffic": {"sent": sent}}
+
+
+TWINS = {
+    "requantised_allreduce": _summed,
+    "homomorphic_allreduce": _coded,
+    "table_allreduce": _looked_up,
+    "multihop_allreduce": _by_hops,
+}
 """Of the collectives by name."""

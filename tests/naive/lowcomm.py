@@ -112,8 +112,8 @@ def rounded(x, step, bits):
     return min(top, max(-top, round(Fraction(x) / Fraction(float(step)))))
 
 
-def low_bit_round(workers, step, bits, fresh, reset):
-    """The average of what is sent, and the workers' compensations."""
+def low_bit_round(workers, step, bits, fresh, reset, kept=None):
+    """The average of what is sent, and the workers' compensations, in eight bits where they have a step."""
     P, n = len(workers), len(workers[0][0])
     total, errors = [Fraction(0)] * n, []
     for gradient, error in workers:
@@ -128,7 +128,20 @@ def low_bit_round(workers, step, bits, fresh, reset):
                 for a, b, e in zip(h, sent, error, strict=True)
             ]
         )
+    if kept is not None:
+        errors = [[float(rounded(Fraction(e), kept, 8) * Fraction(float(kept))) for e in row] for row in errors]
     return [float(t / P) for t in total], errors
+
+
+def nearest_powers(values):
+    """The nearest of zero and the largest value's halves, quarters, ... down to its 64th."""
+    top, found = max(abs(Fraction(float(v))) for v in values), []
+    for v in values:
+        numbers = [Fraction(0), *(top / 2**k for k in range(6, -1, -1))]
+        # of two that are as near the one with the even place
+        near = min(range(8), key=lambda k: (abs(abs(Fraction(float(v))) - numbers[k]), k % 2))
+        found.append(float(numbers[near]) * (-1 if v < 0 else 1))
+    return np.array(found, values.dtype)
 
 
 def scattered(rows, step, bits, way, node, reorder):
@@ -243,7 +256,7 @@ def of_demo_round(held):
 
 def of_low_bit_round(held):
     workers, options = held["inputs"]["workers"], held["parameters"]
-    chosen = options["step"], options["bits"], options["fresh"], options.get("reset", False)
+    chosen = options["step"], options["bits"], options["fresh"], options.get("reset", False), options.get("kept")
     update, errors = low_bit_round(workers.tolist(), *chosen)
     return {"result": np.array([[update, e] for e in errors], workers.dtype)}
 
@@ -259,6 +272,7 @@ TWINS = {
     "chunk_length": lambda held: {"length": np.array([largest_divisor(**held["parameters"])])},
     "demo_round": of_demo_round,
     "diloco_round": of_outer_round,
+    "e3m0": lambda held: {"values": nearest_powers(held["inputs"]["values"])},
     "loco_round": of_low_bit_round,
     "noloco_round": of_pair_round,
     "quantised_reduce_scatter": of_scattered,

@@ -103,3 +103,35 @@ def test_variance_factors_are_where_the_excess_vanishes(name):
         excess = noisiest(numbers, 3.0, 6.0, q) + (n - 1) * noisiest(numbers, 0.0, 6.0, q)
         # a dozen operations with numbers up to 36, and (n - 1) times as many up to 1/16
         assert abs(excess) <= (16 * 36 + n) * 2.0**-52, (n, q, excess)
+
+
+def test_the_weights_of_four_over_six_leave_no_excess():
+    """Every entry's weighted excess is at most q/15: at half-way points of either grid, between which it is convex."""
+    numbers = ELEMENTS["e2m1"][0]
+    six, four = Fraction(4119, 6823), Fraction(2704, 6823)
+
+    def error(a, last):
+        return min(abs(last * a - c) for c in numbers) / last
+
+    q = Fraction(claims()["blockformats.fouroversix.contraction"].bound())
+    halves = {(a + b) / 2 / last for a, b in itertools.pairwise(numbers) for last in (4, 6)}
+    ends = {Fraction(0), Fraction(1), *(h for h in halves if h <= 1), *(c / 6 for c in numbers)}
+    excess = {a: six * error(a, 6) ** 2 + four * error(a, 4) ** 2 - q * a * a for a in ends}
+    assert max(excess.values()) == q / 15
+    assert {a for a, e in excess.items() if e == q / 15} == {Fraction(5, 6), Fraction(1, 16)}
+
+
+@pytest.mark.parametrize("P", [1, 2, 3, 7, 8])
+@pytest.mark.parametrize("noise", [Fraction(1, 24), Fraction(1), Fraction(3)])
+def test_the_laws_of_hops_are_their_recursions(P, noise):
+    book, total = claims(), Fraction(0)
+    for k in range(1, P):
+        total = (1 + noise) * total + noise * k * k
+    total = (1 + noise) * total + noise * P * P
+    assert book["blockformats.multihop.ring_law"].bound(P=P, hopnoise=noise) == total
+    halved, h = Fraction(0), 1
+    while 2 * h <= P:
+        halved, h = (2 + noise) * halved + noise * h * h, 2 * h
+    halved = (1 + noise) * halved + noise * h * h
+    law = book["blockformats.multihop.butterfly_law"].bound(halvings=h.bit_length() - 1, hopnoise=noise)
+    assert law == halved

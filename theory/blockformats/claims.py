@@ -1,5 +1,7 @@
 """All claims of the column blockformats, in the book's order."""
 
+from commbounds.theory.blockformats.adaptive import FOUR_OVER_SIX, MICROEXPONENTS, STOCHASTIC_FOUR
+from commbounds.theory.blockformats.hops import MULTIHOP, TABLE
 from commbounds.theory.blockformats.microscaling import MICROSCALING
 from commbounds.theory.blockformats.microscaling import STOCHASTIC as STOCHASTIC_MICROSCALING
 from commbounds.theory.blockformats.nvfp4 import MSEDEN, NVFP4
@@ -12,7 +14,12 @@ CLAIMS = (
     *NVFP4,
     *STOCHASTIC_NVFP4,
     *MSEDEN,
+    *FOUR_OVER_SIX,
+    *STOCHASTIC_FOUR,
+    *MICROEXPONENTS,
     *REQUANTISED,
     *HOMOMORPHIC,
     *CORRELATED,
+    *TABLE,
+    *MULTIHOP,
 )

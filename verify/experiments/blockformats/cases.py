@@ -22,7 +22,7 @@ Array = NDArray[Any]
 Law = list[list[tuple[Fraction, Fraction]]]
 """Of every entry the (probability, value) pairs."""
 SCALES = ("floor", "even", "rceil", "ceil", "double", "three_quarters")
-_KEYS = ("element", "block", "scale", "dim")
+_KEYS = ("element", "block", "scale", "dim", "digits", "choice")
 
 
 def made(cls: Any, case: Case) -> Any:

@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives.blockformats import ROUNDINGS, homomorphic_allreduce, requantised_allreduce
+from commbounds.collectives.blockformats import (
+    EVEN_TABLE,
+    ROUNDINGS,
+    UNEVEN_TABLE,
+    Thinned,
+    homomorphic_allreduce,
+    multihop_allreduce,
+    requantised_allreduce,
+    table_allreduce,
+)
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.blockformats import NVFP4, Microscaling, StochasticMicroscaling, StochasticNVFP4
@@ -61,6 +70,38 @@ def _of_codes(case: RankCase) -> dict[str, Any]:
     return {**given, "rng": np.random.default_rng(6)}
 
 
+_TABLES = {"uneven": UNEVEN_TABLE, "even": EVEN_TABLE, "short": (0, 1, 3, 4)}
+_HOPPING: dict[str, Any] = {**_QUANTISERS, "thinned": Thinned(0.25)}
+
+
+def _tabled(P: int) -> Iterator[RankCase]:
+    for turn, (name, stack) in enumerate(_stacks(P).items()):
+        for number, table in enumerate(_TABLES):
+            settings: dict[str, Any] = {"rotated": (number + turn) % 3 != 1, "fine": (None, 1000, 3)[number]}
+            if (number + turn) % 3 == 2:
+                settings["reach"] = 1.5
+            yield RankCase({"input": name, "table": table, **settings}, stack)
+
+
+def _of_table(case: RankCase) -> dict[str, Any]:
+    given = {key: value for key, value in case.settings.items() if key in ("rotated", "fine", "reach")}
+    return {**given, "table": _TABLES[case.settings["table"]], "rng": np.random.default_rng(7)}
+
+
+def _hopping(P: int) -> Iterator[RankCase]:
+    for turn, (name, stack) in enumerate(_stacks(P).items()):
+        for number, quantiser in enumerate(_HOPPING):
+            if number % 3 == turn % 3:
+                topology = "butterfly" if P & (P - 1) == 0 and number % 2 else "ring"
+                yield RankCase({"input": name, "quantiser": quantiser, "topology": topology}, stack)
+
+
+def _of_hops(case: RankCase) -> dict[str, Any]:
+    quantiser = _HOPPING[case.settings["quantiser"]]
+    given: dict[str, Any] = {"quantiser": quantiser, "topology": case.settings["topology"]}
+    return given | ({"rng": np.random.default_rng(8)} if quantiser.randomised else {})
+
+
 def _paired(name: str, collective: Any, cases: Any, arguments: Any) -> Pairing:
     def in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
         sums, traffic = collective(case.stack, **arguments(case))
@@ -75,4 +116,6 @@ def _paired(name: str, collective: Any, cases: Any, arguments: Any) -> Pairing:
 PAIRINGS = (
     _paired("requantised_allreduce", requantised_allreduce, _requantised, _of_format),
     _paired("homomorphic_allreduce", homomorphic_allreduce, _codes, _of_codes),
+    _paired("table_allreduce", table_allreduce, _tabled, _of_table),
+    _paired("multihop_allreduce", multihop_allreduce, _hopping, _of_hops),
 )

@@ -1,5 +1,7 @@
 """The studies of the column."""
 
+from commbounds.verify.experiments.blockformats.adaptive import FOUR_OVER_SIX, MICROEXPONENTS, STOCHASTIC_FOUR
+from commbounds.verify.experiments.blockformats.hops import MULTIHOP, TABLE
 from commbounds.verify.experiments.blockformats.microscaling import MICROSCALING
 from commbounds.verify.experiments.blockformats.microscaling import STOCHASTIC as STOCHASTIC_MICROSCALING
 from commbounds.verify.experiments.blockformats.nvfp4 import MSEDEN, NVFP4
@@ -13,7 +15,12 @@ EXPERIMENTS = studies(
     *NVFP4,
     *STOCHASTIC_NVFP4,
     *MSEDEN,
+    *FOUR_OVER_SIX,
+    *STOCHASTIC_FOUR,
+    *MICROEXPONENTS,
     *REQUANTISED,
     *HOMOMORPHIC,
     *CORRELATED,
+    *TABLE,
+    *MULTIHOP,
 )

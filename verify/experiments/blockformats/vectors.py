@@ -10,15 +10,24 @@ from typing import Any
 import numpy as np
 
 from commbounds.collectives.blockformats import (
+    EVEN_TABLE,
     ROUNDINGS,
+    UNEVEN_TABLE,
+    Thinned,
     homomorphic_allreduce,
+    hop_stages,
+    multihop_allreduce,
     requantised_allreduce,
     rounding_stages,
+    table_allreduce,
 )
 from commbounds.compressors.blockformats import (
     NVFP4,
+    FourOverSix,
     Microscaling,
     MSEden,
+    SharedMicroexponents,
+    StochasticFourOverSix,
     StochasticMicroscaling,
     StochasticNVFP4,
 )
@@ -58,6 +67,10 @@ SETTINGS: tuple[Setting, ...] = (
     (NVFP4(4, "up"), "float64", WIDE, ()),
     (StochasticNVFP4(), "float32", _WITH_ONE, BAD),
     (StochasticNVFP4(4, "up"), "float64", WIDE, ()),
+    (FourOverSix(), "float32", _WITH_ONE, BAD),
+    (FourOverSix(4, "up"), "float64", WIDE, ()),
+    (SharedMicroexponents(), "float32", _WITH_ONE, BAD),
+    (SharedMicroexponents(2, 5), "float64", WIDE, ()),
 )
 
 _QUARTER, _HALF = Fraction(1, 4), Fraction(1, 2)
@@ -65,7 +78,7 @@ SWITCHES: tuple[Switch, ...] = (
     (StochasticMicroscaling("e2m1", 4, "rceil"), (6.0, 4.5, -2.5, 0.125), (Fraction(0), _QUARTER, _HALF, _QUARTER)),
     (StochasticNVFP4(4), (2688.0, 2016.0, -1120.0, 56.0), (Fraction(0), _QUARTER, _HALF, _QUARTER)),
 )
-LAWS = (Microscaling(), NVFP4())
+LAWS = (Microscaling(), NVFP4(), FourOverSix(), SharedMicroexponents())
 
 
 def _rotations() -> Iterator[VectorCase]:
@@ -74,6 +87,14 @@ def _rotations() -> Iterator[VectorCase]:
 
     yield from hostile_cases(MSEden(4), "float32", _WITH_ONE, BAD, signs)
     yield from hostile_cases(MSEden(16), "float64", WIDE, (), signs)
+
+
+def _both_draws() -> Iterator[VectorCase]:
+    def pairs(_c: Any, name: str, x: Any, seed: int) -> dict[str, Any]:
+        return {"pairs": np.stack([uniforms(seed + k, x.size, str(x.dtype)) for k in (0, 1)])}
+
+    yield from hostile_cases(StochasticFourOverSix(4), "float32", _WITH_ONE, BAD, pairs)
+    yield from hostile_cases(StochasticFourOverSix(16, "up", "expected"), "float64", WIDE, (), pairs)
 
 
 def _requantised() -> Iterator[VectorCase]:
@@ -108,13 +129,49 @@ def _homomorphic() -> Iterator[VectorCase]:
     yield case_of("A code has two bits at least.", {"stack": stack}, {"width": 1}, refused=True)
 
 
+def _tabled() -> Iterator[VectorCase]:
+    for number, (P, n, dtype, why) in enumerate(SIZES):
+        given = {"table": (UNEVEN_TABLE, EVEN_TABLE)[number % 2], "rotated": False, "reach": 1.5}
+        drawn = {"uniforms": uniforms(97 + number, P * n, "float64").reshape(1, P, n)}
+        yield case_of(why, {"stack": ranks(P, n, dtype, 98)}, given, drawn)
+    stack = ranks(3, 4, "float64", 99)
+    drawn = {"uniforms": uniforms(100, 24, "float64").reshape(2, 3, 4)}
+    given = {"table": UNEVEN_TABLE, "rotated": False, "reach": 2.0}
+    yield case_of("In two stages, of a thousand steps.", {"stack": stack}, {**given, "fine": 1000}, drawn)
+    one = {"uniforms": uniforms(101, 12, "float64").reshape(1, 3, 4)}
+    yield case_of("Sums wrap around in five bits.", {"stack": stack}, {**given, "sum_bits": 5}, one)
+    signs = {"signs": np.array([1, -1, -1, 1], np.int8), **one}
+    # four entries: the rotation halves sums, exactly
+    yield case_of("Rotated.", {"stack": stack}, {"table": EVEN_TABLE, "reach": 1.0}, signs)
+    yield case_of("A table must ascend.", {"stack": stack}, {"table": (0, 2, 2), "rotated": False}, one, refused=True)
+
+
+def _by_hops() -> Iterator[VectorCase]:
+    for P, n, dtype, why in SIZES:
+        for topology in ("ring", "butterfly"):
+            refused = topology == "butterfly" and bool(P & (P - 1))
+            given = {"quantiser": Microscaling(block=4), "topology": topology}
+            yield case_of(why, {"stack": ranks(P, n, dtype, 102)}, given, refused=refused)
+    stack = ranks(4, 8, "float32", 103)
+    for topology in ("ring", "butterfly"):
+        shape = (hop_stages(topology, 4), 4, 8)
+        drawn = {"uniforms": uniforms(104, 32 * shape[0], "float32").reshape(shape)}
+        for quantiser in (StochasticMicroscaling("e2m1", 4, "rceil"), Thinned(0.5)):
+            chosen: dict[str, Any] = {"quantiser": quantiser, "topology": topology}
+            yield case_of("Injected uniforms.", {"stack": stack}, chosen, drawn, about=type(quantiser).__name__)
+
+
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     parts = ("sums", "traffic")
-    named = ("Microscaling", "StochasticMicroscaling", "NVFP4", "StochasticNVFP4")
+    named = ("Microscaling", "StochasticMicroscaling", "NVFP4", "StochasticNVFP4", "FourOverSix",
+             "SharedMicroexponents")  # fmt: skip
     return [
         *(compressor(name, partial(vector_cases, name, SETTINGS, SWITCHES, LAWS)) for name in named),
         compressor("MSEden", _rotations),
+        compressor("StochasticFourOverSix", _both_draws),
         collective("requantised_allreduce", _requantised, called(requantised_allreduce, *parts), "bytes"),
         collective("homomorphic_allreduce", _homomorphic, called(homomorphic_allreduce, *parts), "bytes"),
+        collective("table_allreduce", _tabled, called(table_allreduce, *parts), "bytes"),
+        collective("multihop_allreduce", _by_hops, called(multihop_allreduce, *parts), "bytes"),
     ]

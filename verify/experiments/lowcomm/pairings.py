@@ -104,7 +104,11 @@ PAIRINGS: tuple[Pairing, ...] = (
         lambda P: [{"k": 1, "chunk": P}, {"k": 1, "chunk": 1, "share": "ranks", "signed": True, "beta": 0.5}],
     ),
     _paired("diloco_round", 1, _outer),
-    _paired("loco_round", 2, lambda P: [{"step": 0.25}, {"step": 0.5, "bits": 2, "fresh": 1.0, "reset": True}]),
+    _paired(
+        "loco_round",
+        2,
+        lambda P: [{"step": 0.25, "kept": 0.125}, {"step": 0.5, "bits": 2, "fresh": 1.0, "reset": True}],
+    ),
     _paired("noloco_round", 3, _pairs),
     _paired("quantised_reduce_scatter", 1, _ways),
     _paired("quorum_merge", 1, _quorums),

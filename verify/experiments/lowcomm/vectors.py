@@ -12,6 +12,7 @@ from commbounds.collectives.lowcomm import (
     chunk_length,
     demo_round,
     diloco_round,
+    e3m0,
     loco_round,
     noloco_round,
     quantised_reduce_scatter,
@@ -132,6 +133,9 @@ def _loco_cases() -> Iterator[VectorCase]:
     yield case_of(
         "A reset.", {"workers": workers}, {"step": 0.5, "bits": 4, "fresh": 0.25, "reset": True}, about="reset"
     )
+    for kept in (0.125, 0.0625):
+        given = {"step": 0.5, "bits": 4, "fresh": 0.5, "kept": kept}
+        yield case_of("The error is kept in eight bits.", {"workers": workers}, given, about=f"kept {kept}")
     yield case_of("One bit is too few.", {"workers": workers}, {"step": 0.5, "bits": 1}, about="one bit", refused=True)
 
 
@@ -144,6 +148,17 @@ def _scatter_cases() -> Iterator[VectorCase]:
     row = {"step": 0.25, "bits": 8, "way": "hierarchical", "node": 2, "reorder": False}
     yield case_of("Slices as they lie.", {"stack": stack}, row, about="in a row")
     yield case_of("Nodes are of one size.", {"stack": stack}, {"step": 1.0, "node": 3}, about="three", refused=True)
+
+
+def _power_cases() -> Iterator[VectorCase]:
+    for number, dtype in enumerate(("float32", "float64")):
+        values = _numbers(410 + number, 9, dtype=dtype)
+        yield case_of("Powers of two and zero.", {"values": values}, about=dtype)
+    values = np.array([1.0, -0.75, 0.375, 2.0**-7, 3 * 2.0**-8, -(2.0**-6), 0.0])
+    yield case_of("Half-way.", {"values": values})
+    yield case_of("One value.", {"values": np.array([-3.0])})
+    yield case_of("Zeros.", {"values": np.zeros(3, np.float32)})
+    yield case_of("Not finite.", {"values": np.array([1.0, np.nan])}, refused=True)
 
 
 def _bin_cases() -> Iterator[VectorCase]:
@@ -195,6 +210,7 @@ def subjects() -> list[VectorSubject]:
         collective("chunk_length", _lengths, _counted(chunk_length, "length"), ""),
         collective("demo_round", _demo_cases, called(demo_round, *whole)),
         collective("diloco_round", _outer_cases, _outer),
+        collective("e3m0", _power_cases, called(e3m0, "values"), ""),
         collective("loco_round", _loco_cases, called(loco_round, *whole)),
         collective("noloco_round", _pair_cases, called(noloco_round, *whole)),
         collective("quantised_reduce_scatter", _scatter_cases, called(quantised_reduce_scatter, *whole)),

@@ -1,0 +1,413 @@
+"""Claims about sums of table numbers (THC), and about roundings hop after hop (DynamiQ)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sympy as sp
+
+from commbounds.theory.blockformats.terms import (
+    E2M1_ELEMENTS,
+    HAN_2026,
+    LI_2024,
+    NOTHING_CLIPPED,
+    ONE_ENTRY_BLOCKS,
+    PARTS_ALIKE,
+    PARTS_OF_BLOCKS,
+    TOTAL_ERROR,
+    WIRE_BYTES,
+    elementbits,
+)
+from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Standing, for_one_reason
+from commbounds.theory.quantities import P, Quantity, block, index_bits, n
+from commbounds.theory.sources import derived
+from commbounds.theory.symbols import Symbol
+
+_CODE = "SophiaLi06/BytePS_THC, byteps/torch/compression.py"
+
+# --- symbols -----------------------------------------------------------------------------------------------------
+
+tabletop = Symbol("tabletop", "g_T", 30, integer=True, positive=True)
+"""The last number of a table; the authors' granularity."""
+tablesize = Symbol("tablesize", r"\lvert T\rvert", 14, integer=True, positive=True)
+"""Numbers in a table."""
+tablenoise = Symbol("tablenoise", r"\left(\sum_p(\ell_p-l_p)(h_p-\ell_p)\right)", Fraction(3, 4), nonnegative=True)
+"""Sum over the ranks of (level - number below) (number above - level)."""
+finestep = Symbol("finestep", r"\delta_f", Fraction(3, 100), positive=True)
+"""Distance of the multiples that levels are first rounded to, in levels."""
+cutplace = Symbol("cutplace", r"\varphi_f", Fraction(1, 3), nonnegative=True)
+"""How far a number of the table lies above the multiple below, in such steps; in [0, 1)."""
+bothgaps = Symbol("bothgaps", r"\Gamma", 4, integer=True, positive=True)
+"""The table's numbers after it less the one before it."""
+tableroom = Symbol("tableroom", "t_T", Fraction(9, 4), positive=True)
+"""Half the range, in root mean squares of the vector."""
+tailshare = Symbol("tailshare", "p_T", Fraction(1, 16), positive=True)
+"""Share of a normal distribution beyond the range."""
+hopnoise = Symbol("hopnoise", r"\omega_h", Fraction(1, 3), positive=True)
+"""What one rounding of x adds to the variance, over x^2."""
+hopgrowth = Symbol("hopgrowth", r"\left(\sum_{k=1}^P k^2(25/24)^{P-k}\right)", Fraction(7, 3), positive=True)
+"""The squares of partial sums of equal entries, each grown by the roundings that follow, at w = 1/24."""
+halvings = Symbol("halvings", "L_h", 3, integer=True, nonnegative=True)
+"""log2 P, the hops of a butterfly."""
+
+# --- quantities --------------------------------------------------------------------------------------------------
+
+TABLE_DEFECT = Quantity(
+    "table_defect", r"\#\{i:\hat y_i\neq\sum_p\hat x_{p,i}\}", "entries of the sum that are not the sum of what the "
+    "ranks' indices are read as alone",
+)  # fmt: skip
+INDEX_AMBIGUITY = Quantity(
+    "index_ambiguity",
+    r"\max_s\#\{\textstyle\sum_p T(j_p):\sum_p j_p=s\}-1",
+    "different sums of table numbers that one sum of indices may stand for, less one, at the most",
+)
+TABLE_BIAS = Quantity("table_bias", r"|\mathbb{E}\,S-\textstyle\sum_p\ell_p|", "bias of a sum of table numbers")
+TABLE_VARIANCE = Quantity("table_variance", r"\mathrm{Var}(S)", "variance of a sum of table numbers, in levels squared")
+TABLE_SUM_BITS = Quantity(
+    "table_sum_bits", r"\beta_S", "fewest bits that a sum of table numbers can be sent in so that none wraps around"
+)
+SHARE_AT_ENDS = Quantity(
+    "share_at_ends",
+    r"\tfrac{1}{d}\#\{i:|y_i|\geq t_T\lVert y\rVert/\sqrt d\}",
+    "share of the rotated entries at the ends of the range or beyond, which are read as the ends whatever is drawn",
+)
+HOP_VARIANCE = Quantity(
+    "hop_variance", r"\mathrm{Var}(\hat y_i)/x_i^2", "variance of an entry of the sum, over the square of one rank's"
+)
+HOP_SHARE = Quantity(
+    "hop_share", r"\mathrm{Var}(\hat y_i)/(\sum_p x_{p,i})^2", "variance of an entry of the sum, over its square"
+)
+HOP_BIAS = Quantity(
+    "hop_bias", r"|\mathbb{E}\,\hat y_i-\textstyle\sum_p x_{p,i}|", "bias of an entry of a sum over many hops"
+)
+
+# --- hypotheses --------------------------------------------------------------------------------------------------
+
+EVEN_STEPS = Hypothesis("even_steps", "The table's numbers are at equal distances.", lambda evenly: evenly)
+IN_RANGE = Hypothesis("levels_in_range", "No level is cut off.", lambda inside: inside)
+AT_ONCE = Hypothesis("rounded_at_once", "Levels are rounded to the table at once.", lambda fine: fine == 0)
+IN_TWO_STAGES = Hypothesis(
+    "rounded_in_two_stages", "Levels are first rounded to multiples of a fine step.", lambda fine: fine > 0
+)
+NESTED_STEPS = Hypothesis("nested_steps", "The table's numbers are multiples of the fine step.", lambda nested: nested)
+AT_A_NUMBER = Hypothesis(
+    "at_a_number",
+    "There is one rank, and its level is a number of the table, neither the first nor the last; the multiples about it "
+    "lie "
+    "between its neighbours.",
+    lambda at_number: at_number,
+)
+GAUSSIAN_RANGE = Hypothesis(
+    "gaussian_range",
+    "The range is that of a share of a normal distribution with the vector's norm.",
+    lambda by_quantile: by_quantile,
+)
+RING_OF_HOPS = Hypothesis("ring_of_hops", "Partial sums go round a ring.", lambda topology: topology == "ring")
+HALVES = Hypothesis("halves", "Partial sums are halved (butterfly).", lambda topology: topology == "butterfly")
+LIKE_ENTRIES = Hypothesis("like_entries", "All ranks hold the same entry.", lambda alike: alike)
+THINNED = Hypothesis(
+    "thinned_messages",
+    "A rounding multiplies with a random number of mean 1 and one variance: entries are thinned.",
+    lambda message: message == "thinned",
+)
+BELOW_TWO = Hypothesis("noise_below_two", "That variance is below 2.", hopnoise < 2)
+BLOCK_MESSAGES = Hypothesis("block_messages", "Messages are in a block format.", lambda message: message != "thinned")
+TO_NEAREST_ELEMENT = Hypothesis(
+    "to_nearest_element", "Entries are rounded to the nearest element.", lambda message: message == "nearest"
+)
+
+_T, _H = "blockformats.table.", "blockformats.multihop."
+_TABLE_BITS = index_bits(tabletop * P + 1)
+_WHOLE = for_one_reason(
+    "Equivalent: what is told apart is counted by a whole number, and a ninth more of one takes no further bit.",
+    "10/9 times the term 1",
+)
+
+
+def ring_growth(noise: sp.Expr) -> sp.Expr:
+    """Noise times the sum over k = 1 .. P of k^2 (1 + noise)^(P - k)."""
+    return ((1 + noise) * (2 + noise) * ((1 + noise) ** P - 1) - 2 * P * noise * (1 + noise) - P**2 * noise**2) / (
+        noise**2
+    )
+
+
+TABLE: tuple[Claim, ...] = (
+    Claim(
+        name=_T + "sums",
+        title="Table numbers add up to the sum of what every rank’s indices stand for",
+        relation=Eq(TABLE_DEFECT, 0),
+        source=LI_2024.official_code(
+            f"{_CODE}, decompress: a sum of table numbers over the clients, less half the last number",
+            "With one range for all, reading is affine: sum_p (2 T_p - g) r/g = (2 S - P g) r/g.",
+            reading="For sums as well as averages.",
+        ),
+        axis="P",
+    ),
+    Claim(
+        name=_T + "index_sums",
+        title="Indices can be added as they are: the table of the sum is the sum of the tables",
+        relation=Eq(INDEX_AMBIGUITY, 0),
+        source=LI_2024.second_hand(
+            "its abstract on the web: the direct aggregation of compressed values",
+            "In the authors’ table for 1/128 the indices 0 and 2 stand for 0 + 6, 1 and 1 for 4 + 4.",
+            reading="That what is sent up, indices of four bits, is what is added.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_T + "index_sums_of_even",
+        extremal="two ranks with the indices (0, 2) or (1, 1) in the authors’ table (0, 4, 6, 8, ...)",
+        axis="P",
+        note="Whoever adds has to look up first, numbers of more bits: the switch needs the table.",
+    ),
+    Claim(
+        name=_T + "index_sums_of_even",
+        title="So it is where the table’s numbers are at equal distances",
+        relation=Eq(INDEX_AMBIGUITY, 0),
+        assumes=(EVEN_STEPS,),
+        source=derived("T(j) = c j, so that sum_p T(j_p) = c sum_p j_p; and only then, for two ranks."),
+        axis="P",
+    ),
+    Claim(
+        name=_T + "unbiased",
+        title="The sum is unbiased where no level is cut off, in one stage and in two",
+        relation=Eq(TABLE_BIAS, 0),
+        kind=Kind.EXPECTED,
+        assumes=(IN_RANGE,),
+        source=LI_2024.official_code(
+            f"{_CODE}, rvec_compress: a Bernoulli draw to the fine grid, and one to the table",
+            "Each stage has its argument as its mean; so have both.",
+        ),
+        axis="P",
+    ),
+    Claim(
+        name=_T + "unbiased_beyond",
+        title="It is unbiased",
+        relation=Eq(TABLE_BIAS, 0),
+        kind=Kind.EXPECTED,
+        source=LI_2024.official_code(
+            f"{_CODE}, rvec_compress: entries are clamped to the range; it warns where there is no error feedback",
+            "What is beyond the range is read as its end.",
+            reading="The code itself warns: that its stochastic quantisation as such is unbiased.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_T + "unbiased",
+        extremal="a level of one and a half ranges: read as the last number, always",
+        axis="P",
+        note="Every rank’s own residual has to take that in; the sum of the ranks cannot.",
+    ),
+    Claim(
+        name=_T + "variance",
+        title="Rounded at once, the sum has the variance sum (level - below) (above - level)",
+        relation=Eq(TABLE_VARIANCE, tablenoise),
+        kind=Kind.EXPECTED,
+        assumes=(IN_RANGE, AT_ONCE),
+        source=derived("Of each rank’s two numbers; independent draws add up."),
+        axis="tablenoise",
+    ),
+    Claim(
+        name=_T + "two_stages",
+        title="By way of a fine grid it is the same",
+        relation=Eq(TABLE_VARIANCE, tablenoise),
+        kind=Kind.EXPECTED,
+        assumes=(IN_RANGE, IN_TWO_STAGES),
+        source=LI_2024.official_code(
+            f"{_CODE}, rvec_compress, and byteps/torch/tables: 1001 places for granularities of 30 and 16, of which no "
+            "table’s numbers are places",
+            "1000 steps for 30 levels: a number of the table lies a third of a step from a place, and a level on it is "
+            "first "
+            "rounded past it.",
+            reading="That the two stages stand for one, being faster.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_T + "two_stages_nested",
+        extremal="the level 10 in the authors’ table of 30 with 1000 steps: 1/3 2/3 0.03 4 levels squared, and not 0",
+        note="3/100 of a level and less: small with 1000 steps, and none with 990 or 1020.",
+        axis="tablenoise",
+    ),
+    Claim(
+        name=_T + "two_stages_nested",
+        title="It is the same where the table’s numbers are multiples of the fine step",
+        relation=Eq(TABLE_VARIANCE, tablenoise),
+        kind=Kind.EXPECTED,
+        assumes=(IN_RANGE, IN_TWO_STAGES, NESTED_STEPS),
+        source=derived(
+            "Both places are then in one gap of the table, where the chance to go up is linear: the mean of the "
+            "chances is the "
+            "chance of the mean."
+        ),
+        axis="tablenoise",
+    ),
+    Claim(
+        name=_T + "at_a_number",
+        title="A level on the table has the variance f (1 - f) times the fine step times the gaps on both sides",
+        relation=Eq(TABLE_VARIANCE, cutplace * (1 - cutplace) * finestep * bothgaps),
+        kind=Kind.EXPECTED,
+        assumes=(IN_TWO_STAGES, AT_A_NUMBER),
+        source=derived(
+            "The places f d below and (1 - f) d above have chances 1 - f and f, and then f d (l - f d) and (1 - f) d "
+            "(h - (1 - f) d) as variances, l and h the gaps; with f (1 - f) d^2 of the first stage that is "
+            "f (1 - f) d (l + h)."
+        ),
+        axis="cutplace",
+    ),
+    Claim(
+        name=_T + "sum_bits",
+        title="Sums of P table numbers fit ceil(log2(P g + 1)) bits, and no fewer",
+        relation=Eq(TABLE_SUM_BITS, _TABLE_BITS),
+        source=derived("Sums reach P g, and the least is 0: for g = 30, eight bits serve eight ranks and not nine."),
+        unpinned=_WHOLE,
+        axis="P",
+    ),
+    Claim(
+        name=_T + "bytes",
+        title="Bytes of the busiest rank: its norm, indices to their owners, and sums round the ring",
+        relation=Eq(
+            WIRE_BYTES,
+            (P - 1) * (8 + sp.ceiling(index_bits(tablesize) * n / (8 * P)) + sp.ceiling(_TABLE_BITS * n / (8 * P))),
+        ),
+        assumes=(PARTS_ALIKE,),
+        source=derived("Counted from the program: P - 1 messages in each of three phases."),
+        unpinned=_WHOLE,
+        axis="P",
+    ),
+    Claim(
+        name=_T + "beyond",
+        title="At most 1/t^2 of the entries lie at t root mean squares or beyond, whatever the rotation",
+        relation=Le(SHARE_AT_ENDS, 1 / tableroom**2),
+        source=derived("Their squares alone come to t^2 times the mean square each (Chebyshev)."),
+        tightness=1,
+        extremal="t = 2, four equal entries whose signs cancel in all rotated entries but one",
+        axis="tableroom",
+    ),
+    Claim(
+        name=_T + "beyond_as_gaussian",
+        title="The share p of a normal distribution lies beyond its quantile, in expectation over the signs",
+        relation=Le(SHARE_AT_ENDS, tailshare),
+        kind=Kind.EXPECTED,
+        assumes=(GAUSSIAN_RANGE,),
+        source=LI_2024.official_code(
+            f"{_CODE}, rvec_compress: rotated entries are taken to follow N(0, norm^2/d); byteps/torch/tables: T = "
+            "1.8627 for a "
+            "share of 1/16",
+            "Of four equal entries a rotated one is two root mean squares with probability 1/8.",
+            reading="For every vector, over the signs; the code does not say so.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_T + "beyond",
+        tightness=2,
+        extremal="four equal entries, p = 1/16: 1/8 lie beyond 1.8627",
+        note="Signs alone make no Gaussian of few large entries: only sums of many entries come near one.",
+        axis="tailshare",
+    ),
+)
+
+MULTIHOP: tuple[Claim, ...] = (
+    Claim(
+        name=_H + "unbiased",
+        title="Unbiased roundings leave the sum unbiased, on either way",
+        relation=Eq(HOP_BIAS, 0),
+        kind=Kind.EXPECTED,
+        assumes=(THINNED,),
+        source=derived("What arrives has the partial sum as its mean, given what was sent before."),
+        axis="P",
+    ),
+    Claim(
+        name=_H + "ring_law",
+        title="Round a ring the variance grows as the sum of k^2 (1 + w)^(P - k)",
+        relation=Eq(HOP_VARIANCE, ring_growth(hopnoise)),
+        kind=Kind.EXPECTED,
+        assumes=(THINNED, RING_OF_HOPS, LIKE_ENTRIES),
+        source=HAN_2026.read(
+            "abstract: quantisation is not optimised for multi-hop aggregation, where entries are partially summed "
+            "many times",
+            "A rounding of Y, with mean S, adds w E Y^2 = w (V + S^2): V(k + 1) = (1 + w) V(k) + w k^2, V(1) = 0, and "
+            "once more "
+            "at the end.",
+            reading="The law is ours; the abstract gives none.",
+        ),
+        axis="P",
+    ),
+    Claim(
+        name=_H + "butterfly_law",
+        title="By halves it grows as P^2 and no faster",
+        relation=Eq(
+            HOP_VARIANCE,
+            (1 + hopnoise) * hopnoise * (4**halvings - (2 + hopnoise) ** halvings) / (2 - hopnoise)
+            + hopnoise * 4**halvings,
+        ),
+        kind=Kind.EXPECTED,
+        assumes=(THINNED, HALVES, LIKE_ENTRIES),
+        source=derived(
+            "Of two independent sums of h one is rounded: V(2 h) = (2 + w) V(h) + w h^2, V(1) = 0; and (1 + w) V + w "
+            "P^2 at "
+            "the end."
+        ),
+        axis="halvings",
+    ),
+    Claim(
+        name=_H + "butterfly_bounded",
+        title="By halves the relative variance stays below 3 w/(2 - w), however many ranks there are",
+        relation=Le(HOP_SHARE, 3 * hopnoise / (2 - hopnoise)),
+        kind=Kind.EXPECTED,
+        assumes=(THINNED, HALVES, LIKE_ENTRIES, BELOW_TWO),
+        source=derived("w (1 + w) (1 - ((2 + w)/4)^L)/(2 - w) + w, and w (1 + w)/(2 - w) + w = 3 w/(2 - w)."),
+        axis="hopnoise",
+        unpinned=for_one_reason(
+            "Loose for few ranks: the bound is the limit, which thirteen sixteenths come up to at P = 8.", "*"
+        ),
+    ),
+    Claim(
+        name=_H + "ring_bounded",
+        title="So it does round a ring",
+        relation=Le(HOP_SHARE, 3 * hopnoise / (2 - hopnoise)),
+        kind=Kind.EXPECTED,
+        assumes=(THINNED, RING_OF_HOPS, LIKE_ENTRIES, BELOW_TWO),
+        source=derived(
+            "P - 1 roundings in a row: (1 + w)^P beats P^2, and w P/3 for small w.", "the same with the other way"
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_H + "butterfly_bounded",
+        extremal="w = 1, eight ranks: 717/32, and not 3",
+        axis="hopnoise",
+        note="Few hops matter more than few bits: of eight ranks a ring has as many roundings of a part as a "
+        "butterfly, eight.",
+    ),
+    Claim(
+        name=_H + "mxfp4_ring",
+        title="MXFP4 for entries with scales of their own keeps the ring’s law with w = 1/24",
+        relation=Le(HOP_VARIANCE, hopgrowth / 24),
+        kind=Kind.EXPECTED,
+        assumes=(BLOCK_MESSAGES, E2M1_ELEMENTS, NOTHING_CLIPPED, ONE_ENTRY_BLOCKS, LIKE_ENTRIES),
+        source=HAN_2026.read(
+            "abstract: MXFP4 among the standards that it is compared with",
+            "Between neighbours c and d an entry a has the variance (a - c)(d - a) <= a^2 (d - c)^2/(4 c d), and (3, "
+            "6] holds "
+            "3 to 4 and 4 to 6: 1/48 and 1/24. A butterfly’s is less.",
+            reading="The number is ours.",
+        ),
+        axis="hopgrowth",
+    ),
+    Claim(
+        name=_H + "bytes",
+        title="Both ways send as many bytes, where parts have whole blocks and bytes",
+        relation=Eq(WIRE_BYTES, 2 * (P - 1) * n * (elementbits / 8 + 1 / block) / P),
+        assumes=(PARTS_OF_BLOCKS, BLOCK_MESSAGES),
+        source=derived("Halves, quarters, ... of n come to (P - 1)/P of it, and the all-gather to as much."),
+        axis="P",
+    ),
+    Claim(
+        name=_H + "nearest_error",
+        title="Rounded to nearest, MXFP4 by halves errs by less than (6/5)^(L + 1) - 1 of the ranks’ magnitudes",
+        relation=Le(TOTAL_ERROR, sp.Rational(6, 5) ** (halvings + 1) - 1),
+        assumes=(TO_NEAREST_ELEMENT, HALVES, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS),
+        source=derived(
+            "A rank’s entry takes part in at most L + 1 roundings, each of which multiplies with a number in (3/4, "
+            "6/5)."
+        ),
+        axis="halvings",
+        note="The ring loses all that the others have where one rank’s entry is larger "
+        "(blockformats.requantised.ring_error); here 3/8 at eight ranks that stagnate it.",
+        unpinned=for_one_reason(
+            "Loose by nature: no rank’s entry goes up by a fifth at every hop while the others add nothing.", "*"
+        ),
+    ),
+)
