@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from naive.dense import ring_allreduce
+
 
 def exact(x):
     return [Fraction(float(v)) for v in x]
@@ -198,6 +200,16 @@ def permk(held):
     return {"mean": np.array([row] * len(x)), "traffic": {"sent": sent, "received": received}}
 
 
+def shared_randk(held):
+    x, places = held["inputs"]["stack"], held["randomness"].get("places")
+    if places is None:
+        return None
+    totals, wire = ring_allreduce(x[:, places])
+    mean = np.zeros_like(x)
+    mean[:, places] = np.asarray(totals, np.float64) * (x.shape[1] / (len(places) * len(x)))
+    return {"mean": mean, "traffic": {"sent": wire["sent"], "received": wire["received"]}}
+
+
 def dgc(held):
     given = {"factor": 0.9, "masking": True, **held["parameters"]}
     x, steps, k = held["inputs"]["stack"], given["steps"], given["k"]
@@ -222,7 +234,7 @@ def dgc(held):
     return {"updates": np.array(updates), "momentum": u, "accumulated": v, "traffic": traffic}
 
 
-TWINS = {"permk_mean": permk, "dgc_steps": dgc}
+TWINS = {"permk_mean": permk, "shared_randk_mean": shared_randk, "dgc_steps": dgc}
 """Of the collectives by name."""
 
 # --- mechanisms ----------------------------------------------------------------------------------------------------

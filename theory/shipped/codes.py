@@ -173,7 +173,7 @@ THREELC: tuple[Claim, ...] = (
         assumes=(NONZERO, PRODUCTS_FIT),
         source=derived("True for s = 1, as 4/(n + 3) >= 1/n. Refuted by s = 7/4 and (1, 7/8), both 7/4 then: 85/113."),
         stands=Standing.REFUTED,
-        extremal="a multiplier of 7/4, and x = (1, 7/8)",
+        extremal="one entry and any multiplier above one: it is not kept, and alpha is 1",
         note="alpha falls with 2 - s; a multiplier near two sends almost the doubled vector.",
     ),
     Claim(

@@ -76,7 +76,7 @@ REPLACED: tuple[Claim, ...] = (
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.replacementrandk.bias",
-        extremal="every x, from two draws and two entries on: for k = n -> infinity the bias is 1/e",
+        extremal="every x, from two draws on: one entry is halved by two; for k = n -> infinity the bias is 1/e",
         axis="k",
         note="Every entry shrinks by (n/k)(1 - (1 - 1/n)^k), below one. Adding up draws of a place would be unbiased.",
     ),
