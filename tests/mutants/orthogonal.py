@@ -149,10 +149,10 @@ MUTANTS = (
     Mutant(orthonormal_whatever_is_asked_for, "dion_update", _C + "dion.aligned", SEARCH),
     Mutant(momentum_doubled, "dion_update", _C + "dion.mass", SEARCH),
     Mutant(safety_factor_left_out, "muon_update", _C + "polar_express.at_least", SEARCH),
-    Mutant(smallest_entries_sent, "ef21_muon", _C + "topk.spectral", SEARCH),
-    Mutant(one_entry_less, "ef21_muon", _C + "topk.nuclear", SEARCH),
-    Mutant(correction_twice, "ef21_muon", _C + "topk.spectral", SEARCH),
-    Mutant(nothing_learnt, "ef21_muon", _C + "topk.nuclear", SEARCH),
+    Mutant(smallest_entries_sent, "ef21_muon", _C + "matrix_topk.spectral", SEARCH),
+    Mutant(one_entry_less, "ef21_muon", _C + "matrix_topk.nuclear", SEARCH),
+    Mutant(correction_twice, "ef21_muon", _C + "matrix_topk.spectral", SEARCH),
+    Mutant(nothing_learnt, "ef21_muon", _C + "matrix_topk.nuclear", SEARCH),
     Mutant(right_factor_travels_free, "dion_update", _C + "dion.words", EXACT),
 )
 

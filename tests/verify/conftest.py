@@ -21,7 +21,7 @@ def plant(monkeypatch):
     monkeypatch.setattr(confronting, "EXPERIMENTS", table)
 
     def planted(name, experiment=None, **changes):
-        new = f"planted.claim_{len(book)}"
+        new = f"planted.claim_{len(book) - len(claims())}"  # whatever is in the book: seeds depend on names
         book[new] = replace(book[name], name=new, **changes)
         table[new] = replace(table[name], claim=new, **(experiment or {}))
         return table[new]

@@ -309,7 +309,8 @@ def test_the_printed_bound_of_qsgd_is_seen_to_be_loose():
 
 
 def test_an_attack_that_breaks_the_claim_refutes_it(plant):
-    found, _ = attacked(plant(TOPK, relation=sp.Le(E, (1 - k / n) * sp.Rational(9, 10))))
+    experiment = plant(TOPK, relation=sp.Le(E, (1 - k / n) * sp.Rational(9, 10)))
+    found, _ = attacked(experiment, replace(QUICK, evaluations=3000))  # at quick alone 38 of 40 names were refuted
     assert found.verdict is Verdict.REFUTED
     assert found.counterexample.measured > found.counterexample.bound
 

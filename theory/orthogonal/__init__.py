@@ -26,8 +26,8 @@ COLUMN = Column(
             "norm one (`orthogonal.dion.orthonormal`); that its residual is bounded "
             "(`orthogonal.dion.buffer_geometric`), that QR in place of columns is nearly the polar factor "
             "(`orthogonal.orth_dion.polar`), that Top-K contracts the spectral norm "
-            "(`orthogonal.topk.spectral_contracts`), and that Polar Express keeps its balance with a safety factor "
-            "(`orthogonal.polar_express.balanced`)."
+            "(`orthogonal.matrix_topk.spectral_contracts`), and that Polar Express keeps its balance with a safety "
+            "factor (`orthogonal.polar_express.balanced`)."
         ),
         tight="Both ends of the interval are attained, and so is the root of r (`orthogonal.dion.spectral`).",
         lesson="Do not count on convergence to the polar factor: a gradient of rank one comes out as 0.696 of it.",

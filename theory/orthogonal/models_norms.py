@@ -119,13 +119,13 @@ NORMS = (
         _buffer,
     ),
     _model(
-        "topk.spectral",
+        "matrix_topk.spectral",
         _TOP + "A largest singular value is at most the Euclidean norm, and q squares of it are at least that squared.",
         "every matrix but zero, every k from 1 to m n",
         _changed_norm,
     ),
     _model(
-        "topk.nuclear",
+        "matrix_topk.nuclear",
         _TOP + "A sum of q singular values has a square of at most q sums of their squares, and of at least one.",
         "every matrix but zero, every k from 1 to m n",
         _dual_norm,

@@ -107,7 +107,8 @@ def _drawn_matrices(draw: st.DrawFn) -> Case:
 def _of_top(statement: str, norm: str, **options: Any) -> Study:
     signs = _signs(8) + 2.0**-40 * (_signs(8) < 0) * _signs(8)
     return Study(
-        f"orthogonal.topk.{statement}", "ef21_muon", partial(_of_matrix, norm), corpus=_matrices, cases=_drawn_matrices,
+        f"orthogonal.matrix_topk.{statement}", "ef21_muon", partial(_of_matrix, norm),
+        corpus=_matrices, cases=_drawn_matrices,
         curves=[over("k", "orthogonal signs, 8 x 8", [_matrix(signs, k) for k in (1, 8, 16, 24, 28, 36, 48, 60, 63)])],
         **options,
     )  # fmt: skip

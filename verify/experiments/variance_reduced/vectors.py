@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,8 +110,10 @@ def _zeroone_local(P: int, n: int, dtype: str) -> Given:
     return {**ordered, "elapsed": np.array([0.5])}, options, {}
 
 
-def _sized(made: Callable[[int, int, str], Given]) -> Iterator[VectorCase]:
-    for P, n, dtype, why in SIZES:
+def _sized(
+    made: Callable[[int, int, str], Given], sizes: Sequence[tuple[int, int, str, str]] = SIZES
+) -> Iterator[VectorCase]:
+    for P, n, dtype, why in sizes:
         yield case_of(why, *made(P, n, dtype))
 
 
@@ -170,7 +172,7 @@ def _onebit_cases() -> Iterator[VectorCase]:
 
 
 def _gradient_cases() -> Iterator[VectorCase]:
-    yield from _sized(_zeroone_gradient)
+    yield from _sized(_zeroone_gradient, SIZES[:-1])
     for P, n, dtype, why in SIZES[:4]:
         inputs, parameters, _ = _zeroone_gradient(P, n, dtype)
         yield case_of(why, {**inputs, "clock": np.array([4, 2, 1], np.int64)}, parameters, about="between refreshes")
@@ -178,7 +180,7 @@ def _gradient_cases() -> Iterator[VectorCase]:
 
 
 def _local_cases() -> Iterator[VectorCase]:
-    yield from _sized(_zeroone_local)
+    yield from _sized(_zeroone_local, SIZES[:-1])
     yield _with(_zeroone_local, "A local step: nothing is sent.", "local", average=False)
     yield _with(_zeroone_local, "Signs times the mean magnitude.", "mean", scale="mean")
     yield _with(
