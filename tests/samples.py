@@ -6,7 +6,7 @@ import pytest
 
 LARGE = 8
 """Members that make a family large."""
-SHARE = 4
+SHARE = 3
 """Of a large family that is not sampled otherwise, one member in so many runs by default."""
 
 

@@ -22,6 +22,8 @@ from commbounds.collectives.lowcomm import (
 from commbounds.collectives.lowcomm.pairs import partner_of
 from commbounds.theory import claims
 
+pytestmark = pytest.mark.kernels
+
 ONES, PAIR = np.ones((2, 4)), np.ones((2, 2, 4))
 
 

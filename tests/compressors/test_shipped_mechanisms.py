@@ -20,6 +20,8 @@ from commbounds.compressors.shipped import (
 )
 from commbounds.theory import claims
 
+pytestmark = pytest.mark.kernels
+
 
 class TestDynamicTree:
     def test_the_values_are_those_of_the_loop(self):
