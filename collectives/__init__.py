@@ -1,8 +1,12 @@
-"""What P workers do together, and a count of every word, message and step."""
+"""What P workers do together, and a count of every word, message and step.
+
+The names below are the ground's: what other columns build on. A column has all of its own in
+``commbounds.collectives.COLUMN``; what it registers is found here as well, by its name in `COLLECTIVES`.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from commbounds.collectives.arctopk import (
     ArcResult,
@@ -214,3 +218,11 @@ __all__ = [
 
 COLLECTIVES: Mapping[str, Any] = MappingProxyType(entries("COLLECTIVES", "collectives"))
 """Every collective under its name, column by column."""
+
+if not TYPE_CHECKING:  # else every name, misspelt ones too, would pass for one of ours
+
+    def __getattr__(name: str) -> Any:
+        """The collective of that name, whichever column has it."""
+        if name in COLLECTIVES:
+            return COLLECTIVES[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

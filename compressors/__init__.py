@@ -1,8 +1,12 @@
-"""What one worker does to its vector: reference compressors, kernels in Numba, laws in exact arithmetic."""
+"""What one worker does to its vector: reference compressors, kernels in Numba, laws in exact arithmetic.
+
+The names below are the ground's: what other columns build on. A column has all of its own in
+``commbounds.compressors.COLUMN``; what it registers is found here as well, by its name in `COMPRESSORS` or `MECHANISMS`.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from commbounds.columns import entries, extended
 from commbounds.compressors.base import Compressor, Law, Message
@@ -43,16 +47,6 @@ from commbounds.compressors.quantizers import (
     StochasticPower,
     TernGrad,
 )
-from commbounds.compressors.shipped import (
-    Atomic,
-    BernoulliLazy,
-    ClippedTernGrad,
-    QuantileBuckets,
-    ReplacementRandK,
-    ThreeLC,
-    TwoMeans,
-    UniformBuckets,
-)
 from commbounds.compressors.sparsifiers import (
     AdaptiveSparsification,
     BlockTopK,
@@ -75,11 +69,8 @@ __all__ = [
     "MECHANISMS",
     "QSGD",
     "AdaptiveSparsification",
-    "Atomic",
-    "BernoulliLazy",
     "BlockTopK",
     "ChunkTopK",
-    "ClippedTernGrad",
     "Coded",
     "Compressor",
     "Dense",
@@ -100,9 +91,7 @@ __all__ = [
     "NearestPower",
     "Plain",
     "PowerSGD",
-    "QuantileBuckets",
     "RandK",
-    "ReplacementRandK",
     "ScaledSign",
     "Sign",
     "Signs",
@@ -110,10 +99,7 @@ __all__ = [
     "StochasticGroupQuantizer",
     "StochasticPower",
     "TernGrad",
-    "ThreeLC",
     "TopK",
-    "TwoMeans",
-    "UniformBuckets",
     "message_from_bytes",
     "packed",
     "packed_bytes",
@@ -126,3 +112,12 @@ COMPRESSORS: dict[str, type[Compressor]] = entries("COMPRESSORS", "compressors")
 
 MECHANISMS: Mapping[str, Any] = MappingProxyType(entries("MECHANISMS", "compressors"))
 """What else one worker does, under its name: error feedback, quantisers of groups."""
+
+if not TYPE_CHECKING:  # else every name, misspelt ones too, would pass for one of ours
+
+    def __getattr__(name: str) -> Any:
+        """The compressor or mechanism of that name, whichever column has it."""
+        for registry in (COMPRESSORS, MECHANISMS):
+            if name in registry:
+                return registry[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -31,8 +31,8 @@ from commbounds.theory.column import Column
 from commbounds.verify.exhibits import EXHIBITS
 
 ROOT = Path(__file__).resolve().parents[1]
-SINGLE = ("testing", "recipes", "columns", "verify.gradients", "verify.executors", "collectives.majority")
-"""Modules that people import from and that are no packages."""
+SINGLE = ("testing", "recipes", "columns", "verify.gradients", "verify.executors")
+"""Modules that people import from and that are no packages; so are those columns that are one module of a room."""
 
 GROUPS = {
     "Judging an implementation": ("verify.conformance", "recipes", "testing", "verify.vectors"),
@@ -52,6 +52,13 @@ PICTURES = {
 """The figures that `figures/` holds, and what each shows."""
 
 
+def single_columns() -> list[str]:
+    """The columns' modules with implementations, where no package is theirs."""
+    found = [part(room, column) for room in ("compressors", "collectives") for column in columns()]
+    single = [module.__name__ for module in found if module is not None and not hasattr(module, "__path__")]
+    return [name.removeprefix("commbounds.") for name in single]
+
+
 @cache
 def faces() -> dict[str, tuple[str, ...]]:
     """Module -> its public names, shorter modules' names first."""
@@ -61,7 +68,7 @@ def faces() -> dict[str, tuple[str, ...]]:
             module = import_module(info.name)
             if hasattr(module, "__all__"):
                 found[info.name] = tuple(module.__all__)
-    for name in SINGLE:
+    for name in (*SINGLE, *single_columns()):
         module = import_module(f"commbounds.{name}")
         found[module.__name__] = tuple(
             key

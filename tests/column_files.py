@@ -17,7 +17,7 @@ def folders(within):
 
 
 def modules_in(within):
-    """Column -> its module in a folder of the tests that is no package, in the book's order; columns without are left out.
+    """Column -> its module in a folder of the tests that is no package, in the book's order, where it has one.
 
     Raises
     ------

@@ -101,12 +101,15 @@ class Column:
         What the column is about and how its sources are known, in a sentence or three.
     synopsis : Synopsis or None
         The column in one screen.
+    recalled : bool
+        Whether no text was read for it: its claims' sources are recalled or derived, and a test holds it to that.
     """
 
     name: str
     title: str
     story: str
     synopsis: Synopsis | None = None
+    recalled: bool = False
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or self.name != self.name.lower():

@@ -1,7 +1,7 @@
 """The works that claims come from, and how what they say is known.
 
-For the compressors `recalled` is the rule: the attributions are from memory, and no text was read for them. What the
-book relies on is the proof that each claim carries beside the attribution.
+For the columns that say so (`Column.recalled`) no text was read: attributions are from memory. What the book relies on
+is the proof that each claim carries beside the attribution.
 """
 
 from __future__ import annotations

@@ -5,20 +5,20 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.columns import entries
 from commbounds.compressors import Compressor
 from commbounds.verify.marginals import Marginals, kernel_marginals
 
 Array = NDArray[Any]
 _ENUMERABLE = 6
-_MOST_PICKS = 1 << 7
-"""Sequences of places that are enumerated at most."""
 _BISECTABLE = 8
 _NEAR = 8
 """Cells on either side of where the law changes that are tried first: more than partial sums of so few are off."""
@@ -39,8 +39,12 @@ class Outcomes:
         return result
 
 
+LawReader = Callable[[Any, Array], "Marginals | Outcomes | None"]
+"""How a law is read off a kernel: of a compressor and an input, as `kernel_law`."""
+
+
 def injection(compressor: Compressor) -> str:
-    """What `compressor.compress_with` takes: uniforms, draws, picks, u, sketch, signs, kept; or the empty string."""
+    """What `compressor.compress_with` takes: uniforms, draws, u, sketch, or a column's own; or the empty string."""
     method = getattr(compressor, "compress_with", None)
     return "" if method is None else _parameter(method)
 
@@ -70,20 +74,29 @@ def kernel_law(compressor: Compressor, x: Array) -> Marginals | Outcomes | None:
     -------
     Marginals, Outcomes or None
         Marginals for elementwise kernels; Outcomes for deterministic ones (a single outcome), for Rand-K up to six
-        entries (all draws of Floyd's algorithm), for places drawn with replacement up to 2^7 sequences of them, for
-        rotations up to four (all patterns of signs, and of entries kept), for one uniform up to 8 entries (bisection),
-        for a one-column sketch in the plane (quadrature over its angle, converged to rounding) and for a sketch of the
-        smaller side's rank (one outcome, with probability one); None where the law cannot be read off.
+        entries (all draws of Floyd's algorithm), for one uniform up to 8 entries (bisection), for a one-column sketch
+        in the plane (quadrature over its angle, converged to rounding) and for a sketch of the smaller side's rank (one
+        outcome, with probability one); for what only one column's compressors take, what its ``INJECTIONS`` in
+        ``verify/experiments/NAME/injections.py`` reads; None where the law cannot be read off.
     """
     if not compressor.randomised:
         return Outcomes(np.ones(1), compressor(x).astype(np.float64).reshape(1, -1))
-    readers = {"uniforms": kernel_marginals, "draws": _all_draws, "u": _one_uniform, "sketch": _all_angles}
-    readers |= {"signs": _all_signs, "kept": _all_kept, "picks": _all_picks}
-    reader = readers.get(injection(compressor))
+    reader = _readers().get(injection(compressor))
     return None if reader is None else reader(compressor, x)
 
 
-def _restore(compressor: Any, message: Any) -> NDArray[np.float64]:
+@cache
+def _readers() -> dict[str, LawReader]:
+    """How the law is read by what `compress_with` takes: kinds that several columns have, and the columns' own."""
+    shared = {"uniforms": kernel_marginals, "draws": _all_draws, "u": _one_uniform, "sketch": _all_angles}
+    own = entries("INJECTIONS", "verify.experiments", "injections")
+    if taken := sorted(set(shared) & set(own)):
+        raise ValueError(f"INJECTIONS of a column has an entry that all have: {', '.join(taken)}")
+    return {**shared, **own}
+
+
+def restored(compressor: Any, message: Any) -> NDArray[np.float64]:
+    """What `message` stands for, as one vector of float64."""
     y: NDArray[np.float64] = compressor.decompress(message).astype(np.float64).ravel()
     return y
 
@@ -94,37 +107,7 @@ def _all_draws(compressor: Any, x: Array) -> Outcomes | None:
         return None
     # Floyd's draw j is uniform on 0 .. n - k + j
     draws = itertools.product(*(range(n - k + j + 1) for j in range(k)))
-    y = np.array([_restore(compressor, compressor.compress_with(x, np.array(d, dtype=np.int64))) for d in draws])
-    return Outcomes(np.full(len(y), 1.0 / len(y)), y)
-
-
-def _all_picks(compressor: Any, x: Array) -> Outcomes | None:
-    n, k = x.size, compressor.k
-    if n**k > _MOST_PICKS:
-        return None
-    # every one of k places is uniform on 0 .. n - 1
-    picks = itertools.product(range(n), repeat=k)
-    y = np.array([_restore(compressor, compressor.compress_with(x, np.array(p, dtype=np.int64))) for p in picks])
-    return Outcomes(np.full(len(y), 1.0 / len(y)), y)
-
-
-def _all_signs(compressor: Any, x: Array) -> Outcomes | None:
-    """Outcomes of a rotation by all patterns of signs."""
-    if x.size > _BISECTABLE // 2:
-        return None
-    patterns = np.array(list(itertools.product((1, -1), repeat=x.size)), np.int8)
-    y = np.array([_restore(compressor, compressor.compress_with(x, signs)) for signs in patterns])
-    return Outcomes(np.full(len(y), 1.0 / len(y)), y)
-
-
-def _all_kept(compressor: Any, x: Array) -> Outcomes | None:
-    """Outcomes of a rotation of few entries, by all patterns of signs and all subsets of the rotated entries."""
-    d = 1 << (x.size - 1).bit_length()
-    if d > _BISECTABLE // 2:
-        return None
-    patterns = np.array(list(itertools.product((1, -1), repeat=x.size)), np.int8)
-    subsets = np.array(list(itertools.combinations(range(d), compressor.k)), np.int64)
-    y = np.array([_restore(compressor, compressor.compress_with(x, kept, s)) for s in patterns for kept in subsets])
+    y = np.array([restored(compressor, compressor.compress_with(x, np.array(d, dtype=np.int64))) for d in draws])
     return Outcomes(np.full(len(y), 1.0 / len(y)), y)
 
 
@@ -140,7 +123,7 @@ def _one_uniform(compressor: Any, x: Array) -> Outcomes | None:
 
     def output(place: int) -> NDArray[np.float64]:
         if place not in seen:
-            seen[place] = _restore(compressor, compressor.compress_with(x, place / cells))
+            seen[place] = restored(compressor, compressor.compress_with(x, place / cells))
         return seen[place]
 
     changes = itertools.accumulate(probability for probability, _ in compressor.law(x.tolist()))
@@ -170,7 +153,7 @@ def _all_angles(compressor: Any, x: Array) -> Outcomes | None:
     """
     if compressor.rank >= min(x.shape):
         sketch = np.random.default_rng(0).standard_normal((x.shape[1], compressor.rank))
-        return Outcomes(np.ones(1), _restore(compressor, compressor.compress_with(x, sketch.astype(x.dtype)))[None])
+        return Outcomes(np.ones(1), restored(compressor, compressor.compress_with(x, sketch.astype(x.dtype)))[None])
     if x.shape[1] != 2 or compressor.rank != 1:
         return None
     wide = x.astype(np.float64).ravel()
@@ -179,7 +162,7 @@ def _all_angles(compressor: Any, x: Array) -> Outcomes | None:
 
     def outputs(angles: NDArray[np.float64]) -> NDArray[np.float64]:
         sketches = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(x.dtype)
-        return np.array([_restore(compressor, compressor.compress_with(x, sketch[:, None])) for sketch in sketches])
+        return np.array([restored(compressor, compressor.compress_with(x, sketch[:, None])) for sketch in sketches])
 
     theta = np.pi * (np.arange(_ANGLES) + 1.0 / 3.0) / _ANGLES  # never on an axis, now or when they are halved
     y, previous = outputs(theta), math.inf

@@ -6,19 +6,18 @@ import numpy as np
 import pytest
 from naive import shipped as naive
 
-from commbounds.compressors import (
+from commbounds.compressors import ScaledSign, TernGrad
+from commbounds.compressors.base import index_bits
+from commbounds.compressors.shipped import (
     Atomic,
     BernoulliLazy,
     ClippedTernGrad,
     QuantileBuckets,
     ReplacementRandK,
-    ScaledSign,
-    TernGrad,
     ThreeLC,
     TwoMeans,
     UniformBuckets,
 )
-from commbounds.compressors.base import index_bits
 from commbounds.compressors.shipped.buckets import bucket_means
 from commbounds.compressors.shipped.threelc import _pack, _shorten, _unpack
 from commbounds.theory import claims

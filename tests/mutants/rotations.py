@@ -547,3 +547,17 @@ EXAMPLES = {
     "HadamardSketch": [{"k": 1}, {"k": 2}],
 }
 """Hyper-parameters to keep the contract with; the first are admissible for one entry."""
+
+
+def _rotated_form(message, x):
+    d = 1 << (x.size - 1).bit_length()
+    assert message.codes.shape == (message.kept.shape if message.kept.size else (d,)), "not one code a rotated entry"
+    assert 0 <= message.codes.min() <= message.codes.max() < message.count, "a code is out of range"
+    assert message.numbers.dtype == x.dtype, "the numbers are not in the dtype of the vector"
+    assert message.signs.shape == x.shape, "not one sign an entry"
+    assert (abs(message.signs) == 1).all(), "a sign is neither -1 nor 1"
+    assert not message.kept.size or (np.diff(message.kept) > 0).all(), "what is kept is not ascending and unique"
+
+
+FORMS = {"Rotated": _rotated_form}
+"""What the column's messages look like."""

@@ -408,3 +408,26 @@ EXAMPLES = {
     "QuantileBuckets": [{"buckets": 2}, {"buckets": 3}, {}],
 }
 """Hyper-parameters to keep the contract with; the first are admissible for one entry."""
+
+
+def _tabled_form(message, x):
+    assert message.codes.shape == x.shape, "not one code an entry"
+    assert message.codes.dtype == np.int16, f"codes are {message.codes.dtype}"
+    assert message.codes.min() >= 0, "a code is negative"
+    assert message.codes.max() < message.table.size, "a code is not in the table"
+    assert message.table.dtype == x.dtype, f"values are {message.table.dtype}"
+
+
+def _quartic_form(message, x):
+    assert message.packed.dtype == np.uint8, f"bytes are {message.packed.dtype}"
+    assert 0 < message.packed.size <= -(-x.size // 5), f"{message.packed.size} bytes for {x.size} entries"
+    assert message.scale.dtype == x.dtype, "the scale is not in the dtype of the vector"
+
+
+def _maybe_form(message, x):
+    assert message.values.shape in (x.shape, (0,)), "neither all values nor none"
+    assert message.values.dtype == x.dtype, f"values are {message.values.dtype}"
+
+
+FORMS = {"Tabled": _tabled_form, "Quartic": _quartic_form, "Maybe": _maybe_form}
+"""What the column's messages look like."""

@@ -92,3 +92,14 @@ TWINS = {
     "twostep_quantised_allreduce": quantised(lambda stack, code: twostep(stack, code, code)),
 }
 """Of the collectives by name; None for what the twin does not do."""
+
+
+def _group_quantiser(x, width, group, **options):
+    if not plainly_quantised(x, **options):
+        return None
+    with np.errstate(all="ignore"):
+        return {"output": groupquant.decoded_floats(list(x), width, group)}
+
+
+COMPRESSED = {"GroupQuantizer": _group_quantiser}
+"""Of the compressors by name: what a test vector gives -> the output; None where the twin has no such form."""

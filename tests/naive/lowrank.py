@@ -53,3 +53,11 @@ def singular_values(matrix, sweeps=60):
                     [cos * q - sin * p for p, q in zip(rows[i], rows[j], strict=True)],
                 )
     return sorted((math.sqrt(dot(row, row)) for row in rows), reverse=True)
+
+
+def _power_sgd(x, sketch, **_options):
+    return {"output": [[float(v) for v in row] for row in projected(x, sketch)]}
+
+
+COMPRESSED = {"PowerSGD": _power_sgd}
+"""Of the compressors by name: what a test vector gives -> the output."""

@@ -140,3 +140,60 @@ def rounded_to_levels(x, table, uniforms):
             code += 1
         out.append(sign(v) * code)
     return out
+
+
+# --- test vectors: (x, parameters, randomness, what the message sends beside codes) -> its parts, and the output ----
+
+
+def _scaled_sign(x, zero, **_message):
+    scale = x.dtype.type(float(rounded(mean_magnitude(x), x.dtype)))
+    held = signs(x, zero)
+    return {"signs": held, "scale": scale, "output": [x.dtype.type(v) * scale for v in held]}
+
+
+def _dithering(x, uniforms, norm, levels, **_key):
+    codes = dithered(x, norm, levels, uniforms)
+    return {"codes": codes, "output": undithered(codes, norm, levels, x.dtype)}
+
+
+def _valued(x, codes, table):
+    """Codes of a table of magnitudes, and what they stand for."""
+    return {"codes": codes, "output": [float(np.sign(c)) * float(table[abs(c) - 1]) if c else 0.0 for c in codes]}
+
+
+def _powers(x):
+    smallest, largest = smallest_normal(x.dtype), largest_power_of_two(x.dtype)
+    table = [smallest]
+    while table[-1] < largest:
+        table.append(2 * table[-1])
+    return table
+
+
+def _natural_dithering(x, uniforms, norm, levels, **_key):
+    codes = dithered_to_powers(x, norm, levels, uniforms)
+    table = [float(norm) * 2.0 ** (c - levels) for c in range(1, levels + 1)]
+    return {"codes": codes, "output": [float(np.sign(c)) * table[abs(c) - 1] if c else 0.0 for c in codes]}
+
+
+def _stochastic_power(x, base, uniforms, **_key):
+    table = power_levels(base, x.dtype)
+    return _valued(x, rounded_to_levels(x, table, uniforms), table)
+
+
+COMPRESSED = {
+    "Sign": lambda x, zero: {"signs": signs(x, zero), "output": signs(x, zero)},
+    "ScaledSign": _scaled_sign,
+    "QSGD": _dithering,
+    "MaxDithering": _dithering,
+    "TernGrad": _dithering,
+    "NaturalCompression": lambda x, uniforms, **_: _valued(x, powers_of_two(x, uniforms, x.dtype), _powers(x)),
+    "NearestPower": lambda x, **_: _valued(x, nearest_powers_of_two(x, x.dtype), _powers(x)),
+    "NaturalDithering": _natural_dithering,
+    "StochasticPower": _stochastic_power,
+}
+"""Of the compressors by name."""
+NOT_COMPARED = {
+    ("ScaledSign", "largest, float32, zero=1"): "The mean is next to the middle of two floats, and the sum in float64 "
+    "loses on which side of it.",
+}
+"""Vectors, by compressor and name, of which the twin says something else, and why."""

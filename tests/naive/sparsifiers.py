@@ -63,3 +63,34 @@ def dense(n, indices, values):
     for i, v in zip(indices, values, strict=True):
         out[i] = v
     return out
+
+
+# --- test vectors: (x, parameters, randomness) -> parts of the message, and the output -----------------------------
+
+
+def _sparse_message(x, indices, values=None):
+    held = x[indices] if values is None else values
+    return {"indices": indices, "values": held, "output": dense(x.size, indices, held)}
+
+
+def _randk(x, k, scaled, draws, left_out=False, **_key):
+    drawn = floyd([int(v) for v in draws], x.size)
+    indices = [i for i in range(x.size) if i not in drawn] if left_out else drawn
+    factor = x.size / k if scaled else 1.0
+    return _sparse_message(x, indices, [x.dtype.type(float(x[i]) * factor) for i in indices])
+
+
+def _above(x, threshold):
+    exactly = threshold if isinstance(threshold, Fraction) else Fraction(float(threshold))
+    return _sparse_message(x, hardthreshold(x, exactly))
+
+
+COMPRESSED = {
+    "TopK": lambda x, k: _sparse_message(x, topk(x, k)),
+    "BlockTopK": lambda x, k, block: _sparse_message(x, blocktopk(x, k, block)),
+    "ChunkTopK": lambda x, k, chunk: _sparse_message(x, chunktopk(x, k, chunk)),
+    "HardThreshold": _above,
+    "AdaptiveSparsification": lambda x, u: _sparse_message(x, [proportional(x, float(u))]),
+    "RandK": _randk,
+}
+"""Of the compressors by name."""

@@ -7,6 +7,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 import sympy as sp
+from symbol_values import VALUES
 
 from commbounds.theory import claims
 from commbounds.theory.quantities import b, index_bits, k, n, norm1, norm2, norm3, norminf, s
@@ -240,7 +241,7 @@ def test_natural_dithering_printed_factor_is_up_to_81_25_too_large(size, level):
 @pytest.mark.parametrize("name", [name for name in BOOK if name.endswith(".shrunk_contraction")])
 def test_shrunk_contraction_is_omega_over_one_plus_omega(name):
     for size, level in SIZES[::7]:
-        values = {"n": size, "s": level, "k": 1, "b": Fraction(5, 2), "keep": Fraction(1, 3), "budget": 1}
+        values = {**VALUES, "n": size, "s": level, "k": 1}
         conditions = [h for h in BOOK[name].assumes if isinstance(h.condition, sp.Basic)]
         if not all(h.admits(**values) for h in conditions):
             continue  # one entry, where the bound is 0/0, and a hypothesis says so

@@ -17,13 +17,13 @@ from vector_reading import entries_of, read
 
 from commbounds.cli import main
 from commbounds.collectives import COLLECTIVES
+from commbounds.columns import entries
 from commbounds.compressors import COMPRESSORS, MECHANISMS, TopK
 from commbounds.verify import vectors, writing
 from commbounds.verify.vectors import checking, files
 from commbounds.verify.vectors.case import expected_of
 from commbounds.verify.vectors.numbers import array_json, json_of, text_of
 
-RAGGED = ("allgather", "allgatherv", "oktopk_boundaries")
 SMALL = ("TopK", "packed", "row_count", "gather_blocks")
 
 
@@ -116,7 +116,7 @@ def test_every_compressor_has_enough_vectors_of_both_dtypes(parsed, name):
     held = parsed[name]["vectors"]
     assert len(held) >= 8
     assert {vector["inputs"]["x"]["dtype"] for vector in held} == {"float32", "float64"}
-    if name not in ("PowerSGD", "LowRank"):
+    if COMPRESSORS[name].ndim == 1:
         flags = {flag for vector in held for flag in vector["flags"]}
         assert {"n=1", "negative zero", "subnormal", "largest", "refused"} <= flags
 
@@ -128,8 +128,7 @@ def test_every_collective_of_ranks_meets_one_rank_an_odd_number_and_few_entries(
         flags = {flag for vector in held["vectors"] for flag in vector["flags"]}
         if held["kind"] == "collective" and "P=1" in flags and whole - flags:
             lacking[name] = whole - flags
-    # blocks of lengths of their own, indices, matrices, and grids, which are as long as they are
-    assert set(lacking) <= {*RAGGED, "arctopk_allreduce", "grid_average", "moshpit", "moshpit_sgd"}
+    assert set(lacking) <= set(entries("OTHER_SIZES", "verify.experiments", "vectors"))
 
 
 @pytest.mark.parametrize("share", ["one file of every kind", pytest.param("every file", marks=pytest.mark.wide)])

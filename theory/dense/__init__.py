@@ -33,4 +33,5 @@ COLUMN = Column(
         ),
         picture="dense.schedules",
     ),
+    recalled=True,
 )

@@ -30,4 +30,5 @@ COLUMN = Column(
             "(`lowrank.powersgd_ef14.warm_start_growth`)."
         ),
     ),
+    recalled=True,
 )

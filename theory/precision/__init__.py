@@ -36,4 +36,5 @@ COLUMN = Column(
         ),
         picture="precision.growth",
     ),
+    recalled=True,
 )

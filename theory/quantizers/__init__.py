@@ -33,4 +33,5 @@ COLUMN = Column(
             "(`quantizers.scaledsign.contraction`)."
         ),
     ),
+    recalled=True,
 )

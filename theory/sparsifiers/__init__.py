@@ -32,4 +32,5 @@ COLUMN = Column(
             "(`sparsifiers.topk.two_workers`)."
         ),
     ),
+    recalled=True,
 )

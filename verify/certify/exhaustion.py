@@ -11,17 +11,16 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from commbounds.columns import entries
 from commbounds.theory import claims
 from commbounds.verify.certify.certificate import Certificate, CertificateError, models
 from commbounds.verify.certify.run import Run
-from commbounds.verify.certify.runs_flashcomm import FLASHCOMM
-from commbounds.verify.certify.runs_quantizers import QUANTIZERS
 
 
 @cache
 def runs() -> dict[str, Run]:
-    """All runs, by name."""
-    return {**QUANTIZERS, **FLASHCOMM}
+    """The runs of all columns, by name: ``RUNS`` in ``verify/experiments/NAME/exhaustive.py``."""
+    return entries("RUNS", "verify.experiments", "exhaustive")
 
 
 def runs_of(certificate: Certificate) -> tuple[str, ...]:

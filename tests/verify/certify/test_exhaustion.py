@@ -13,9 +13,11 @@ from commbounds.cli import main
 from commbounds.compressors import NaturalCompression, NearestPower
 from commbounds.compressors.flashcomm import metadata
 from commbounds.verify import certify
-from commbounds.verify.certify import exhaustion, runs_flashcomm, runs_quantizers
+from commbounds.verify.certify import exhaustion
 from commbounds.verify.certify.finder import NotFoundError, find
 from commbounds.verify.certify.run import Run
+from commbounds.verify.experiments.flashcomm import exhaustive as flashcomm_runs
+from commbounds.verify.experiments.quantizers import exhaustive as quantizers_runs
 
 CLAIM = "quantizers.naturalcompression.unbiased"
 
@@ -58,11 +60,11 @@ def test_definitions_in_integers_are_those_of_the_exact_laws(word):
     for count in (0, max(2 * mantissa - 1, 0), 2 * mantissa, 2**24 - 1):
         value = max(law, key=abs) if count < 2 * mantissa else min(law, key=abs)
         got = np.array([float(value)], np.float32).view(np.uint32)
-        assert not runs_quantizers._not_neighbouring_power(pattern, np.array([count], np.uint32), got)
-        assert runs_quantizers._not_neighbouring_power(pattern, np.array([count], np.uint32), got + np.uint32(1))
+        assert not quantizers_runs._not_neighbouring_power(pattern, np.array([count], np.uint32), got)
+        assert quantizers_runs._not_neighbouring_power(pattern, np.array([count], np.uint32), got + np.uint32(1))
     ((_, (value,)),) = NearestPower().law([exact(word)])
     got = np.array([float(value)], np.float32).view(np.uint32)
-    assert not runs_quantizers._not_nearest_power(pattern, got)
+    assert not quantizers_runs._not_nearest_power(pattern, got)
 
 
 @pytest.mark.parametrize(
@@ -85,39 +87,39 @@ def test_the_definition_of_a_format_is_its_nearest_number(patterns, dtype, large
         best = nearest[0], below[table[table <= value].argmax()], above[table[table >= value].argmin()]
         for way, expected in zip((0, -1, 1), best, strict=True):
             right, wrong = (np.array([expected + more], np.uint16) for more in (0, 1))
-            assert not runs_flashcomm._not_rounded(word.reshape(1), kept, least, way, right)
-            assert runs_flashcomm._not_rounded(word.reshape(1), kept, least, way, wrong)
+            assert not flashcomm_runs._not_rounded(word.reshape(1), kept, least, way, right)
+            assert flashcomm_runs._not_rounded(word.reshape(1), kept, least, way, wrong)
 
 
 def test_definitions_of_codes_are_those_of_exact_quotients():
     rng = np.random.default_rng(3)
-    values = runs_flashcomm._VALUES[rng.integers(0, runs_flashcomm._VALUES.size, 400)]
+    values = flashcomm_runs._VALUES[rng.integers(0, flashcomm_runs._VALUES.size, 400)]
     for word in (1, 2, 0x03FF, 0x0400, 0x3555, 0x3C00, 0x4248, 0x7BFF):
         scale = Fraction(float(np.array([word], np.uint16).view(np.float16)[0]))
         exact = np.empty(400, np.int64), np.empty(400, np.int64), np.empty(400, np.bool_)
-        runs_flashcomm._quotients(values, word, *exact)
+        flashcomm_runs._quotients(values, word, *exact)
         quotients = [Fraction(float(v)) / scale for v in values.view(np.float16)]
         for point in (0, 128):
             codes = np.array([min(max(round(q) + point, 0), 255) for q in quotients], np.uint8)
-            assert not runs_flashcomm._not_nearest_code(*exact, point, 255, codes)
-            assert runs_flashcomm._not_nearest_code(*exact, point, 255, codes ^ 1) == 400
+            assert not flashcomm_runs._not_nearest_code(*exact, point, 255, codes)
+            assert flashcomm_runs._not_nearest_code(*exact, point, 255, codes ^ 1) == 400
         for counts in (np.zeros(400, np.int64), exact[1], np.maximum(exact[1], 1) - 1):
             drawn = [Fraction(int(c), 2**24) for c in counts]
             codes = [min(max(int(-((u - q) // 1)), 0), 255) for q, u in zip(quotients, drawn, strict=True)]
             got = np.array(codes, np.uint8)
-            assert not runs_flashcomm._not_stochastic_code(*exact, counts, 255, got)
-            assert runs_flashcomm._not_stochastic_code(*exact, counts, 255, got ^ 1) == 400
+            assert not flashcomm_runs._not_stochastic_code(*exact, counts, 255, got)
+            assert flashcomm_runs._not_stochastic_code(*exact, counts, 255, got ^ 1) == 400
 
 
 def test_the_definition_of_powers_of_three_is_that_of_exact_shares(patterns):
-    x, levels = runs_quantizers._finite(patterns)[:600], runs_quantizers._powers_of_three()
+    x, levels = quantizers_runs._finite(patterns)[:600], quantizers_runs._powers_of_three()
     exact_levels = [Fraction(0), *(exact(int(word)) for word in levels)]
     for exponent in (-79, -1, 0, 1, 2, 15, 16, 80):  # 3^16 has more than 24 bits
         level = exact_levels[exponent + 80]
         assert abs(level / Fraction(3) ** exponent - 1) <= Fraction(1, 2**24)
         assert (level == Fraction(3) ** exponent) == (0 <= exponent <= 15)
     parts = codes, above, apart = tuple(np.empty(x.size, np.int64) for _ in range(3))
-    runs_quantizers._between_levels(x, levels, *parts)
+    quantizers_runs._between_levels(x, levels, *parts)
     for i, word in enumerate(x):
         magnitude, code = abs(exact(int(word))), int(codes[i])
         assert exact_levels[code] <= magnitude
@@ -135,7 +137,7 @@ def test_the_definition_of_powers_of_three_is_that_of_exact_shares(patterns):
             one = slice(i, i + 1)
             for more, wrong in ((0, 0), (1, 1)):
                 given = x[one], levels, codes[one], above[one], apart[one], at, got + np.uint32(more)
-                assert runs_quantizers._not_stochastic_power(*given) == wrong
+                assert quantizers_runs._not_stochastic_power(*given) == wrong
 
 
 def test_a_kernel_that_errs_at_one_pattern_is_found(monkeypatch):

@@ -60,3 +60,9 @@ def subjects() -> list[VectorSubject]:
         collective("arctopk_allreduce", _arc_cases, called(arctopk_allreduce, *whole)),
         collective("row_count", _row_counts, called(row_count, "rows"), ""),
     ]
+
+
+OTHER_SIZES = {
+    "arctopk_allreduce": "matrices",
+}
+"""Collectives whose ranks and entries are not those of every vector, and what they take."""

@@ -83,3 +83,10 @@ def subjects() -> list[VectorSubject]:
         collective("allgatherv", _gathered_uneven, called(allgatherv, *whole)),
         collective("gather_blocks", _block_sizes, called(gather_blocks, "traffic")),
     ]
+
+
+OTHER_SIZES = {
+    "allgather": "blocks, one a rank",
+    "allgatherv": "blocks of lengths of their own",
+}
+"""Collectives whose ranks and entries are not those of every vector, and what they take."""

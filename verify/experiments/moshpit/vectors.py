@@ -171,3 +171,11 @@ def subjects() -> list[VectorSubject]:
         collective("regrouping", _regrouping_cases, called(regrouping, *whole)),
         collective("group_trials", _trial_cases, _group_trials, ""),
     ]
+
+
+OTHER_SIZES = {
+    "grid_average": "a grid has M^d places",
+    "moshpit": "keys say who meets whom, for as many as there are",
+    "moshpit_sgd": "groups are given, for as many as there are",
+}
+"""Collectives whose ranks and entries are not those of every vector, and what they take."""

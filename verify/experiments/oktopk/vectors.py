@@ -121,3 +121,9 @@ def subjects() -> list[VectorSubject]:
         collective("oktopk_allreduce", _oktopk_cases, _iterated),
         collective("oktopk_boundaries", _boundary_cases, called(oktopk_boundaries, "boundaries", "traffic")),
     ]
+
+
+OTHER_SIZES = {
+    "oktopk_boundaries": "indices",
+}
+"""Collectives whose ranks and entries are not those of every vector, and what they take."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.compressors import ClippedTernGrad, ScaledSign, ThreeLC, TwoMeans
+from commbounds.compressors import ScaledSign
+from commbounds.compressors.shipped import ClippedTernGrad, ThreeLC, TwoMeans
 from commbounds.theory import claims
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 from commbounds.verify.gradients import KINDS, trace

@@ -152,7 +152,7 @@ def _sign(patterns: Patterns) -> int:
 
 _QUANTISER = (message.RandomisedQuantiser.compress_with, message.looked_up, message._look_up, message.value_table)
 
-QUANTIZERS: dict[str, Run] = {
+RUNS: dict[str, Run] = {
     "naturalcompression.float32": Run(
         "NaturalCompression().decompress(compress_with(x, u)) for every finite float32 x and the two uniforms u "
         "between which the definition stops rounding up",

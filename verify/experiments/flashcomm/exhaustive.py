@@ -171,7 +171,7 @@ _ROUNDING = (
 )
 _PAIRS = "of every finite float16 at every positive finite float16 scale, 8 bits; a number is a scale, with all values"
 
-FLASHCOMM: dict[str, Run] = {
+RUNS: dict[str, Run] = {
     **{
         f"metadata.{form}": Run(
             f"stored, stored_below and stored_above of every float32 of at most {form}'s largest magnitude",
