@@ -1,7 +1,7 @@
 """What one worker does to its vector: reference compressors, kernels in Numba, laws in exact arithmetic.
 
 The names below are the ground's: what other columns build on. A column has all of its own in
-``commbounds.compressors.COLUMN``; what it registers is found here as well, by its name in `COMPRESSORS` or `MECHANISMS`.
+``commbounds.compressors.COLUMN``; what it registers is found here too, by its name in `COMPRESSORS` or `MECHANISMS`.
 """
 
 from collections.abc import Mapping

@@ -64,7 +64,7 @@ class Compressor(ABC):
     ndim : int
         1 for compressors of vectors, 2 for compressors of matrices.
     claims : tuple of str
-        Names of the claims that this compressor makes.
+        Names of its column's claims about it that hold.
     """
 
     randomised: ClassVar[bool] = False

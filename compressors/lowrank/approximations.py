@@ -290,8 +290,6 @@ class LowRank(_LowRank):
         "lowrank.lowrank.sign_symmetry",
         "lowrank.lowrank.scale_equivariance",
         "lowrank.lowrank.idempotence",
-        "orthogonal.lowrank.spectral",
-        "orthogonal.lowrank.nuclear",
     )
 
     def __post_init__(self) -> None:

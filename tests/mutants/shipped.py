@@ -11,7 +11,7 @@ from commbounds.compressors import shipped as c
 from commbounds.verify import Method
 from commbounds.verify import conformance as cf
 from commbounds.verify.conformance import book_bound as bound
-from mutants import shipping as m
+from mutants import shipped_codes as m
 from mutants.record import Mutant
 
 EXACT, INJECT, SEARCH = Method.EXACT, Method.INJECT, Method.SEARCH
