@@ -2,7 +2,7 @@
 
 Every room keeps its part of a column in a folder of the column's name: ``theory/NAME/``, ``compressors/NAME/``,
 ``collectives/NAME/``, ``verify/experiments/NAME/``; or, while one file holds it all, in a module of that name. A new
-column is one more name in `COLUMNS`.
+column is one more name in `COLUMNS`, and edits no other file that is not named after it.
 
 Columns that are not part of the package lie in folders that the environment variable ``COMMBOUNDS_COLUMNS`` names,
 separated as in ``PATH``. Each holds the same rooms, and every folder and module in its ``theory/`` is a column. They

@@ -478,8 +478,8 @@ def test_a_story_says_of_its_claims_what_the_book_says(column):
     assert {name.partition(".")[0] for names in named.values() for name in names} == {column}
 
 
-def test_six_systems_have_a_card_each():
-    assert len({story.system for story in TOLD.values() if story.system}) == 6
+def test_six_systems_or_more_have_a_card_each():
+    assert len({story.system for story in TOLD.values() if story.system}) >= 6
     with pytest.raises(ValueError, match="lesson of a synopsis"):
         Synopsis("a", "b", "c", "d", "e", " ")
 

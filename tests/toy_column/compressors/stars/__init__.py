@@ -1,7 +1,7 @@
 """Stars: what one worker does."""
 
-from commbounds.compressors.stars.evens import Evens
+from commbounds.compressors.stars.parity import EveryOther, Parity
 
-__all__ = ["COMPRESSORS", "Evens"]
+__all__ = ["COMPRESSORS", "EveryOther", "Parity"]
 
-COMPRESSORS = {"Evens": Evens}
+COMPRESSORS = {"Parity": Parity}

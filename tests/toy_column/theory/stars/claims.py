@@ -2,14 +2,18 @@
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Le
+from commbounds.theory.claim import Claim, Eq, Kind, Standing
+from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.hypotheses import NONZERO
-from commbounds.theory.quantities import BITS, RELATIVE_ERROR, Quantity, itembits, n
+from commbounds.theory.quantities import RELATIVE_ERROR, Quantity, itembits, n
 from commbounds.theory.sources import derived
 from commbounds.theory.symbols import Symbol
 
 spokes = Symbol("spokes", r"\varsigma", 4, integer=True, nonnegative=True)
+"""Ranks but the first."""
 HUB = Quantity("hub_words", r"\mathrm{hub}", "words that rank 0 sends")
+
+_parity = CompressorClaims("stars.parity", "every other entry", randomised=True)
 
 CLAIMS = (
     Claim(
@@ -20,18 +24,25 @@ CLAIMS = (
         axis="spokes",
     ),
     Claim(
-        name="stars.evens.no_expansion",
-        title="Leaving entries out is no expansion",
-        relation=Le(RELATIVE_ERROR, 1),
-        assumes=(NONZERO,),
-        source=derived("what is left out is part of x"),
-        tightness=1,
-        extremal="a vector whose only nonzero entry has an odd position",
+        name="stars.star.equal",
+        title="Rank 0 of a star sends as much as any other rank",
+        relation=Eq(HUB, n),
+        source=derived("One might expect it of an all-reduce. Refuted by three ranks."),
+        stands=Standing.REFUTED,
+        extremal="three ranks of one entry: two words",
+        note="It sends the sum to each of them.",
     ),
+    _parity.biased("x = (1): the mean of the outputs is (1/2)"),
     Claim(
-        name="stars.evens.wire",
-        title="Every other entry is sent, and no index",
-        relation=Eq(BITS, sp.ceiling(n / 2) * itembits),
-        source=derived("the positions are known beforehand"),
+        name="stars.parity.contraction",
+        title="Every other entry loses half of the squared norm",
+        relation=Eq(RELATIVE_ERROR, sp.Rational(1, 2)),
+        kind=Kind.EXPECTED,
+        assumes=(NONZERO,),
+        source=derived("Either half of the entries is lost, with probability one half each."),
     ),
+    _parity.wire(1 + sp.ceiling(n / 2) * itembits, "a bit for the coin, and half of the entries, rounded up"),
+    _parity.sign_symmetry("What is drawn does not look at x."),
+    _parity.scale_equivariance("What is drawn does not look at x."),
+    _parity.no_idempotence("x = (1): what is kept is lost with probability one half"),
 )

@@ -1,3 +1,3 @@
 """Which hyper-parameters to try: there are none."""
 
-SETUPS = {"Evens": lambda cls, n: [cls()]}
+SETUPS = {"Parity": lambda cls, n: [cls()]}

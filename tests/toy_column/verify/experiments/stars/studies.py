@@ -20,13 +20,13 @@ def _grid(_level):
 _OVER_RANKS = Curve("P", "n = 10", [(P, Case({"P": P, "n": 10})) for P in (2, 4, 8, 16)])
 
 
-def _odd_position(_compressor, n):
-    return np.eye(1, n, 1, dtype=np.float32)[0]
-
+_PARITY = ("unbiased", "contraction", "wire", "sign_symmetry", "scale_equivariance", "idempotence")
+_STAR = {"grid": _grid, "enumerated": "up to 5 ranks"}
 
 EXPERIMENTS = {
-    **table(bind("stars.evens.no_expansion", "Evens", worst=_odd_position), bind("stars.evens.wire", "Evens")),
+    **table(*(bind(f"stars.parity.{statement}", "Parity") for statement in _PARITY)),
     **studies(
-        Study("stars.star.hub", "star_allreduce", _hub, grid=_grid, curves=[_OVER_RANKS], enumerated="up to 5 ranks")
+        Study("stars.star.hub", "star_allreduce", _hub, curves=[_OVER_RANKS], **_STAR),
+        Study("stars.star.equal", "star_allreduce", _hub, **_STAR),
     ),
 }

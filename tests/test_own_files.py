@@ -1,0 +1,170 @@
+"""A column is named in its own files and in one line of ``columns.py``: whoever adds one edits nothing else.
+
+The ground are the columns that the faces of ``compressors`` and ``collectives`` re-export: others build on them, and
+take them for examples. Any other column stands in no file but its own, whether by its name, by a claim's, by what it
+registers, or by an import; the exceptions are few, and have their reasons.
+"""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from commbounds.columns import COLUMNS, part
+
+ROOT = Path(__file__).resolve().parents[1]
+CODE = ("theory", "compressors", "collectives", "verify", "figures", "src", "docs", "tests")
+ELSEWHERE = ("docs/scoreboard/", "tests/toy_column/", "docs/reference/", "docs/gallery/")
+"""Other people's code, a column that is no part of the package, and what is made."""
+KINDS = {".py", ".j2", ".js", ".css"}
+COLUMN_ROOMS = ("theory", "compressors", "collectives", r"verify\.experiments")
+
+ALLOWED = {
+    "src/commbounds/columns.py": (set(COLUMNS), "the one line"),
+    "tests/test_own_files.py": (set(COLUMNS), "these exceptions"),
+    # one column builds on another: it is that column's file
+    "collectives/blockformats/table.py": ({"rotations"}, "its sums rotate first"),
+    "theory/blockformats/nvfp4.py": ({"rotations"}, "its scales are EDEN's"),
+    "theory/variance_reduced/onebit.py": ({"majority"}, "its symbols are those of one bit a ballot"),
+    "tests/collectives/test_zeroone.py": ({"orthogonal", "variance_reduced"}, "facts by hand about both"),
+    # what was derived in a column is a tool for all
+    "theory/_contents.py": ({"precision"}, "tolerances of sums"),
+    "src/commbounds/_tolerance.py": ({"precision"}, "tolerances of sums"),
+    "src/commbounds/testing.py": ({"precision"}, "tolerances of sums"),
+    "verify/conformance/claims/collective.py": ({"precision"}, "tolerances of sums"),
+    "tests/hostile_faces.py": ({"precision"}, "tolerances of sums"),
+    "tests/test_allreduce_close.py": ({"precision"}, "tolerances of sums"),
+    "tests/theory/test_tolerance.py": ({"precision"}, "tolerances of sums"),
+    # one is an example of many, and any other would do
+    "src/commbounds/_demo.py": ({"precision"}, "a claim that survives"),
+    "tests/test_cli.py": ({"majority"}, "a pattern"),
+    "verify/experiments/arctopk/errors.py": ({"orthogonal"}, "a word: rows at right angles"),
+    # the page is the column's own
+    "tests/test_who_ships_what.py": ({"shipped"}, "the table of its claims by package"),
+}
+"""File -> columns that it names without being theirs, and why."""
+
+
+def files():
+    """What is code, from the root."""
+    found = (path for room in CODE for path in (ROOT / room).rglob("*") if path.suffix in KINDS)
+    return sorted({name for path in found if not (name := path.relative_to(ROOT).as_posix()).startswith(ELSEWHERE)})
+
+
+def own(file, columns):
+    """The columns whose file it is: a folder, or the file, is named after the column, or begins so."""
+    parts = file.rpartition(".")[0].split("/")
+    return {c for c in columns for word in parts if re.match(rf"(test_)?{c}(_|$)", word)}
+
+
+def imported(tree, columns):
+    """The columns of which a module imports something."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        rooms = "|".join(COLUMN_ROOMS)
+        matches = (re.match(rf"(?:commbounds\.(?:{rooms})|naive|mutants)\.(\w+)", name) for name in names)
+        found |= {match[1] for match in matches if match} & set(columns)
+    return found
+
+
+@cache
+def ground():
+    """The columns that the faces of the rooms re-export."""
+    faces = (ROOT / room / "__init__.py" for room in ("compressors", "collectives"))
+    return frozenset().union(*(imported(ast.parse(face.read_text("utf-8")), COLUMNS) for face in faces))
+
+
+@cache
+def registered():
+    """Column -> what it registers, for those that are not the ground."""
+    tables = [("compressors", "COMPRESSORS"), ("compressors", "MECHANISMS"), ("collectives", "COLLECTIVES")]
+    return {
+        column: frozenset(name for room, table in tables for name in getattr(part(room, column), table, ()))
+        for column in COLUMNS
+        if column not in ground()
+    }
+
+
+def named(text, known, python=True):
+    """The columns of `known` (column -> what it registers) that a text names."""
+    words = {column: {column, *names} for column, names in known.items()}
+    spoken = set(re.findall(r"\w+", text))
+    suspected = {column for column in words if words[column] & spoken}
+    if not suspected or not python:
+        return suspected & spoken
+    tree = ast.parse(text)
+    found = imported(tree, suspected)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            word = node.value
+            if re.fullmatch(r"\w+(\.[\w*]+)*\.?", word):
+                found |= {c for c in suspected if word.split(".")[0] == c or word in known[c]}
+        elif isinstance(node, ast.Name | ast.Attribute):
+            word = node.id if isinstance(node, ast.Name) else node.attr
+            found |= {c for c in suspected if word in known[c]}
+    return found
+
+
+@cache
+def astray():
+    """File -> columns that it names without being theirs."""
+    found = {}
+    for file in files():
+        theirs = named((ROOT / file).read_text("utf-8"), registered(), file.endswith(".py")) - own(file, registered())
+        if theirs:
+            found[file] = theirs
+    return found
+
+
+def test_the_ground_is_what_others_build_on():
+    assert {"sparsifiers", "quantizers", "dense", "feedback"} <= ground() < set(COLUMNS)
+    assert "shipped" in registered()
+    assert "ThreeLC" in registered()["shipped"]
+
+
+def test_a_column_is_named_in_its_own_files_alone():
+    others = {file: columns - ALLOWED.get(file, (set(),))[0] for file, columns in astray().items()}
+    assert {file: sorted(columns) for file, columns in others.items() if columns} == {}
+
+
+def test_every_exception_is_one_and_has_its_reason():
+    for file, (columns, reason) in ALLOWED.items():
+        assert reason
+        assert columns == set(COLUMNS) or columns == astray().get(file), file
+
+
+STARS = {"stars": {"Parity", "star_allreduce"}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CASES = {'stars.star.equal': ({}, None)}",
+        "KERNEL_ALONE = {'other.claim', 'stars.star.equal'}",
+        "def test(claim):\n    assert claim.column in ('rotations', 'stars')",
+        "EXEMPT = ('TopK', 'Parity')",
+        "if name == 'star_allreduce':\n    pass",
+        "from commbounds.compressors.stars import EveryOther",
+        "from commbounds.verify.experiments import stars",
+        "import mutants.stars",
+        "FORMS = {Parity: check}",
+        "name = f'stars.{subject}.wire'",
+    ],
+)
+def test_a_table_that_needs_the_column_is_seen(text):
+    assert named(text, STARS) == {"stars"}
+    assert not named(text, {"planets": {"Orbit"}})
+
+
+def test_words_are_no_names_and_own_files_are_known():
+    assert not named("'''Stars, in words: stars and their parity.'''\nstars_seen = 3", STARS)
+    assert own("tests/verify/certify/test_stars_models.py", STARS) == {"stars"}
+    assert own("verify/experiments/stars/studies.py", STARS) == {"stars"}
+    assert own("tests/mutants/stars_counts.py", STARS) == {"stars"}
+    assert not own("tests/mutants/starship.py", STARS)
