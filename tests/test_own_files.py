@@ -8,6 +8,7 @@ registers, or by an import; the exceptions are few, and have their reasons.
 import ast
 import re
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,13 @@ ELSEWHERE = ("docs/scoreboard/", "tests/toy_column/", "docs/reference/", "docs/g
 """Other people's code, a column that is no part of the package, and what is made."""
 KINDS = {".py", ".j2", ".js", ".css"}
 COLUMN_ROOMS = ("theory", "compressors", "collectives", r"verify\.experiments")
+
+GROUND = {
+    *("sparsifiers", "quantizers", "lowrank", "dense", "sparse", "oktopk", "arctopk", "feedback", "moshpit", "gossip"),
+    *("packetloss", "dropcompute", "flashcomm"),
+}
+"""The columns that the faces of the rooms re-export."""
+REGISTRIES = (("compressors", "COMPRESSORS"), ("compressors", "MECHANISMS"), ("collectives", "COLLECTIVES"))
 
 ALLOWED = {
     "src/commbounds/columns.py": (set(COLUMNS), "the one line"),
@@ -74,20 +82,12 @@ def imported(tree, columns):
 
 
 @cache
-def ground():
-    """The columns that the faces of the rooms re-export."""
-    faces = (ROOT / room / "__init__.py" for room in ("compressors", "collectives"))
-    return frozenset().union(*(imported(ast.parse(face.read_text("utf-8")), COLUMNS) for face in faces))
-
-
-@cache
 def registered():
     """Column -> what it registers, for those that are not the ground."""
-    tables = [("compressors", "COMPRESSORS"), ("compressors", "MECHANISMS"), ("collectives", "COLLECTIVES")]
     return {
-        column: frozenset(name for room, table in tables for name in getattr(part(room, column), table, ()))
+        column: frozenset(name for room, table in REGISTRIES for name in getattr(part(room, column), table, ()))
         for column in COLUMNS
-        if column not in ground()
+        if column not in GROUND
     }
 
 
@@ -122,10 +122,20 @@ def astray():
     return found
 
 
-def test_the_ground_is_what_others_build_on():
-    assert {"sparsifiers", "quantizers", "dense", "feedback"} <= ground() < set(COLUMNS)
-    assert "shipped" in registered()
+def test_the_faces_of_rooms_name_the_ground_alone():
+    faces = [ROOT / room / "__init__.py" for room in ("compressors", "collectives")]
+    assert set().union(*(imported(ast.parse(face.read_text("utf-8")), COLUMNS) for face in faces)) == GROUND
+    assert set(COLUMNS) > GROUND
     assert "ThreeLC" in registered()["shipped"]
+
+
+def test_what_any_column_registers_can_be_had_from_the_face():
+    for room, table in REGISTRIES:
+        face = import_module(f"commbounds.{room}")
+        for name, entry in getattr(face, table).items():
+            assert getattr(face, name) is entry
+        with pytest.raises(AttributeError, match=f"'commbounds.{room}' has no attribute 'Nothing'"):
+            _ = face.Nothing
 
 
 def test_a_column_is_named_in_its_own_files_alone():

@@ -44,6 +44,7 @@ class Parity(Compressor):
     randomised = True
     claims = (
         "stars.parity.contraction",
+        "stars.parity.no_expansion",
         "stars.parity.wire",
         "stars.parity.sign_symmetry",
         "stars.parity.scale_equivariance",

@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Kind, Standing
+from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.hypotheses import NONZERO
 from commbounds.theory.quantities import RELATIVE_ERROR, Quantity, itembits, n
@@ -40,6 +40,16 @@ CLAIMS = (
         kind=Kind.EXPECTED,
         assumes=(NONZERO,),
         source=derived("Either half of the entries is lost, with probability one half each."),
+    ),
+    Claim(
+        name="stars.parity.no_expansion",
+        title="Leaving entries out is no expansion",
+        relation=Le(RELATIVE_ERROR, 1),
+        kind=Kind.EXPECTED,
+        assumes=(NONZERO,),
+        source=derived("What is left out is part of x."),
+        tightness=sp.Rational(1, 2),
+        extremal="any vector",
     ),
     _parity.wire(1 + sp.ceiling(n / 2) * itembits, "a bit for the coin, and half of the entries, rounded up"),
     _parity.sign_symmetry("What is drawn does not look at x."),

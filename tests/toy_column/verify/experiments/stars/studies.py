@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commbounds.verify.experiments.binding import bind, table
+from commbounds.verify.experiments.binding import bind, ones, table
 from commbounds.verify.study import Case, Curve, Outcome, Study, studies
 
 
@@ -24,7 +24,10 @@ _PARITY = ("unbiased", "contraction", "wire", "sign_symmetry", "scale_equivarian
 _STAR = {"grid": _grid, "enumerated": "up to 5 ranks"}
 
 EXPERIMENTS = {
-    **table(*(bind(f"stars.parity.{statement}", "Parity") for statement in _PARITY)),
+    **table(
+        bind("stars.parity.no_expansion", "Parity", worst=ones),
+        *(bind(f"stars.parity.{statement}", "Parity") for statement in _PARITY),
+    ),
     **studies(
         Study("stars.star.hub", "star_allreduce", _hub, curves=[_OVER_RANKS], **_STAR),
         Study("stars.star.equal", "star_allreduce", _hub, **_STAR),
