@@ -116,8 +116,8 @@ def astray():
     """File -> columns that it names without being theirs."""
     found = {}
     for file in files():
-        theirs = named((ROOT / file).read_text("utf-8"), registered(), file.endswith(".py")) - own(file, registered())
-        if theirs:
+        others = {column: registered()[column] for column in registered().keys() - own(file, registered())}
+        if theirs := named((ROOT / file).read_text("utf-8"), others, file.endswith(".py")):
             found[file] = theirs
     return found
 
