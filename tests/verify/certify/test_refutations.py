@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy as sp
+from column_files import modules_in
 from refutation_cases import case_of, found_in, listed_in
 
 from commbounds import theory
@@ -232,3 +233,14 @@ def test_every_refutation_is_of_a_claim_that_fails_and_has_its_certificate():
         assert theory.claims()[name].stands is not theory.Standing.HOLDS
         assert name not in certify.models()
         assert set(certify.refutations()[name].met) <= {h.name for h in theory.claims()[name].assumes}
+
+
+TABLES = ("CASES", "HYPER_PARAMETERS", "KERNEL_ALONE", "IN_FLOATS", "WORST_OUTCOME", "ALONE")
+
+
+def test_entries_of_a_columns_cases_are_about_its_refuted_claims():
+    for column, module in modules_in("verify/certify/cases").items():
+        entries = [entry for table in TABLES for entry in getattr(module, table, ())]
+        assert entries, column
+        assert {entry.partition(".")[0] for entry in entries} == {column}
+        assert [entry for entry in entries if not any(claim.startswith(entry) for claim in REFUTED)] == []
