@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from column_files import modules_in
 
 from commbounds import columns
 
@@ -188,3 +189,11 @@ def test_two_columns_with_one_name_in_a_table_are_refused(monkeypatch):
     monkeypatch.setattr(pytest, "TABLE", {"a": 1}, raising=False)
     with pytest.raises(ValueError, match="TABLE of second has an entry 'a'"):
         columns.entries("TABLE", "theory")
+
+
+def test_a_file_of_cases_that_is_no_columns_is_refused(folder, tmp_path, monkeypatch):
+    further = shutil.copytree(folder, tmp_path / "further")
+    (further / "tests" / "verify" / "certify" / "cases" / "planets.py").touch()
+    monkeypatch.setenv("COMMBOUNDS_COLUMNS", str(further))
+    with pytest.raises(LookupError, match="has files of what is no column: planets"):
+        modules_in("verify/certify/cases")
