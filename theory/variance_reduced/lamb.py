@@ -89,7 +89,7 @@ LAMB_CLAIMS = (
         assumes=(NORM_SCALE, t.LAMB_AT_FREEZE, t.LAMB_UNPADDED),
         source=ONEBIT_LAMB_2021.official_code(
             _STEP + "a comment that scaling_coeff is used to reduce compression error",
-            "Refuted by layers (68, 0, 0, 0) and (14, 14, 14, 14): 4624 is left out at one scale, 4368 as they are.",
+            "Refuted by layers (34, 0, 0, 0) and (7, 7, 7, 7): 1156 is left out at one scale, 1092 as they are.",
             "That it is the square of all that is left out, in the momentum's unit.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -206,7 +206,7 @@ LAMB_CLAIMS = (
         tightness=1,
         extremal="reconstructed gradients of zero",
         axis="lamb_steps",
-        note="At beta_2 = 0.999 the threshold of 0.1 never holds it back without decay: to double takes 1387 steps, "
+        note="At beta_2 = 0.999 the threshold of 0.1 never holds it back without decay: to double takes 1386 steps, "
         "not eight. Where one entry of a layer is silent in both variances, the factor does not fall below one.",
     ),
     Claim(
