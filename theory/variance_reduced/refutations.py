@@ -50,9 +50,9 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="variance_reduced.lamb.reduces",
-        words="A layer of a = 2 (q^2 - 2 p^2) and three zeros, and one of four v = 4 p q - 2 p^2 - q^2, whose root mean "
-        "square together is s = 2 p^2 - 2 p q + q^2. At one scale nothing is left out of the second, and 4 (a/2)^2 of "
-        "the first.",
+        words="A layer of a = 2 (q^2 - 2 p^2) and three zeros, and one of four v = 4 p q - 2 p^2 - q^2, whose root "
+        "mean square together is s = 2 p^2 - 2 p q + q^2. At one scale nothing is left out of the second, and 4 "
+        "(a/2)^2 of the first.",
         whole={_p: 1, _q: 1},
         measured=_spike**2,
         values={

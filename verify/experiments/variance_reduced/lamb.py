@@ -225,9 +225,8 @@ def _run_of(what: str, onebit: Any, case: Case) -> Outcome:
 
 
 def _run(T: int, **more: Any) -> Case:
-    given = {"P": 1, "layers": (3, 5), "T": T, "beta": "1/2", "second": "1/2", "theta": "1/10", "least": "1/20",
-             "most": "4", "loss": "0", "gradients": "normal", "scale": "norm", "seed": 1}  # fmt: skip
-    given |= more
+    given: dict[str, Any] = {"P": 1, "layers": (3, 5), "T": T, "beta": "1/2", "second": "1/2", "theta": "1/10"}
+    given |= {"least": "1/20", "most": "4", "loss": "0", "gradients": "normal", "scale": "norm", "seed": 1, **more}
     return Case({**given, "loss": Fraction(given["loss"])})
 
 
@@ -370,7 +369,11 @@ def _step_of(what: str, onebit: Any, case: Case) -> Outcome:
     if what == "reconstructed":
         largest = math.sqrt(float(found["fresh"].max()) / 0.25)
         return Outcome(largest, {"momentum_factor": beta, **sizes}, room / float(1 - beta))
-    values = {"stepsize": Fraction(1, 4), "frozen_trust": float(found["trust"]), "lamb_factor": float(found["factor"])}
+    values: dict[str, Any] = {
+        "stepsize": Fraction(1, 4),
+        "frozen_trust": float(found["trust"]),
+        "lamb_factor": float(found["factor"]),
+    }
     values |= {**sizes, "layer_size": s["layers"][-1], "least_root": float(found["root"].min())}
     values["layer_norm"] = math.sqrt(_squares(found["x"]))
     return Outcome(
@@ -379,9 +382,8 @@ def _step_of(what: str, onebit: Any, case: Case) -> Outcome:
 
 
 def _step(size: str, **more: Any) -> Case:
-    given = {"P": 1, "layers": (3, 5), "size": size, "beta": "1/2", "loss": "0", "flat": False, "trusted": False,
-             "seed": 1}  # fmt: skip
-    given |= more
+    given: dict[str, Any] = {"P": 1, "layers": (3, 5), "size": size, "beta": "1/2", "loss": "0", "seed": 1}
+    given |= {"flat": False, "trusted": False, **more}
     return Case({**given, "loss": Fraction(given["loss"])})
 
 

@@ -268,8 +268,8 @@ LAMB_MODELS = (
     ),
     _model(
         "lamb.saved",
-        "`later` are the steps of the compression stage; a step of the warm-up sends 2 (P - 1) n w/P bytes, and a later "
-        "one those of variance_reduced.lamb.bytes.",
+        "`later` are the steps of the compression stage; a step of the warm-up sends 2 (P - 1) n w/P bytes, and a "
+        "later one those of variance_reduced.lamb.bytes.",
         "every P >= 2 that divides n, every padding and warm-up, some step",
         _saved,
     ),
