@@ -273,6 +273,8 @@ LAMB_CLAIMS = (
         tightness=sp.oo,
         extremal="a gradient that grows after the freeze",
         axis="size_after",
+        note="A gradient ten times as large moves a layer nine times as far at once; and signs are as large in all "
+        "layers, whatever each of them sends.",
     ),
     Claim(
         name=_LAMB + "bytes",
