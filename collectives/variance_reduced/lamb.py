@@ -217,8 +217,8 @@ def lamb_warmup(
     --------
     >>> one = np.ones((2, 2))
     >>> state, traffic = lamb_warmup(one, 4 * one[0], 0 * one[0], one[0], [0.0], [2], 0.5, 0.5, epsilon=0.0)
-    >>> state.weights[0].tolist(), round(state.trust[0], 12), traffic.sent.tolist()
-    ([2.0, 2.0], 0.8, [16, 16])
+    >>> state.weights[0].tolist(), state.trust.round(12).tolist(), traffic.sent.tolist()
+    ([2.0, 2.0], [0.8], [16, 16])
     """
     settings = {"step_size": step_size, "beta": beta, "second_beta": second_beta, "decay": decay, "epsilon": epsilon}
     bounds = {"coefficient_min": coefficient_min, "coefficient_max": coefficient_max}
