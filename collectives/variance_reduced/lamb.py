@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives._peers import checked_count
+from commbounds.collectives._peers import checked_count, checked_mask
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
@@ -286,14 +286,15 @@ def onebit_lamb(
     factor_max: float = 4.0,
     threshold: float = 0.1,
     scale: str = "norm",
+    mask: ArrayLike | None = None,
 ) -> OneBitLamb:
     """A step of 1-bit LAMB's compression stage: layers at one scale, fused, compressed to signs, and apart again.
 
     Of every layer p = c (beta u + (1 - beta) g_p), which is fused with all others and padded; the new u is the average
-    of p, compressed as by `onebit_momentum`, over c. With D = sqrt(v) + epsilon and r = (u - beta u_old)/(1 - beta),
-    fresh <- beta_2 fresh + (1 - beta_2) r^2 and f = max D/(sqrt(fresh) + epsilon), between factor_min and factor_max,
-    and then within threshold f_old of f_old; x <- x - step_size trust f (u/D + decay x) (Li et al. 2021,
-    arXiv:2104.06069, as in the authors' code).
+    of p, compressed as by `onebit_momentum`, over c, and zero where a mask is false. With D = sqrt(v) + epsilon and r =
+    (u - beta u_old)/(1 - beta), fresh <- beta_2 fresh + (1 - beta_2) r^2 and f = max D/(sqrt(fresh) + epsilon), between
+    factor_min and factor_max, and then within threshold f_old of f_old; x <- x - step_size trust f (u/D + decay x) (Li
+    et al. 2021, arXiv:2104.06069, as in the authors' code).
 
     Parameters
     ----------
@@ -323,6 +324,8 @@ def onebit_lamb(
         Finite, 0 <= factor_min <= factor_max.
     scale : {"norm", "mean"}
         As for `onebit_momentum`.
+    mask : (n,) bool, or None
+        Where the momentum is not zero for good; None: everywhere.
 
     Returns
     -------
@@ -341,10 +344,10 @@ def onebit_lamb(
     Notes
     -----
     With weight decay the factor is mixed with one: f w + 1 - w with w = min(1, ||u/D||/||u/D + decay x||), and w = 1
-    where that is zero. The padding is never multiplied by beta: what is in it stays, up to errors. The authors' masks
-    are not here; their code compresses nothing where there is one worker, and this does. Numbers that leave the dtype's
-    range become infinite or NaN; a fresh variance of zero without epsilon makes the factor factor_max, up to the
-    threshold.
+    where that is zero. The padding is never multiplied by beta: what is in it stays, up to errors. A masked entry whose
+    variances are zero has D/D = 1, and its layer no factor below one. The authors' code compresses nothing where there
+    is one worker, and this does. Numbers that leave the dtype's range become infinite or NaN; a fresh variance of zero
+    without epsilon makes the factor factor_max, up to the threshold.
 
     Examples
     --------
@@ -389,17 +392,17 @@ def onebit_lamb(
         )
     )
     comm.common(lambda: checked_choice("scale", scale, SCALES))
-    root = comm.common(lambda: _root(squares, dtype.type(least)))
+    root, kept = comm.common(lambda: (_root(squares, dtype.type(least)), checked_mask(mask, (n,), "mask")))
     if not comm.one_caller:
         _agreed(comm, weights=at, momentum=old, variance=squares, fresh=newer, trust=frozen, factors=before)
-        _agreed(comm, coefficients=scales, layers=np.array(sizes))
+        _agreed(comm, coefficients=scales, layers=np.array(sizes), mask=kept)
     keep, new = dtype.type(part), dtype.type(1 - part)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         each = _by_layer(scales.tolist(), sizes, dtype)
         fused = np.concatenate([(keep * old[:n] + new * x) * each, old[n:]])
         blocks = np.array_split(served, P)
         mean, error, left = compressed_mean(comm, fused + errors[comm.rank], blocks[comm.rank], scale)
-        u = mean[:n] / each
+        u = np.where(kept, mean[:n] / each, dtype.type(0))
         rebuilt = (u - keep * old[:n]) / new
         newer = dtype.type(other) * newer + dtype.type(1 - other) * (rebuilt * rebuilt)
         plain = u / root

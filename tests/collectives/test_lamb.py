@@ -170,6 +170,19 @@ def test_drawn_runs_lose_what_the_claim_says_and_no_more():
     assert outcome.measured > 1e3 * outcome.slack
 
 
+def test_a_masked_entry_keeps_the_factor_at_one_and_its_weight():
+    """All other entries have a gradient that is a hundred times as large as before."""
+    quiet = np.r_[np.ones(7), 0.0]
+    given = {"stack": -100 * quiet[None], "momentum": quiet, "variance": quiet, "fresh": quiet, "layers": [8]}
+    given |= {"coefficients": ONE[:1], "trust": ONE[:1], "factors": ONE[:1], "second_beta": 0.5, "epsilon": 2.0**-20}
+    state, _ = step(**given, mask=quiet.astype(bool))
+    assert (state.factors.tolist(), state.weights[0, -1], state.momentum[0, -1]) == ([1.0], 1.0, 0.0)
+    assert state.worker_errors[0, -1] != 0.0
+    state, _ = step(**given)
+    assert state.factors.tolist() == [0.9]
+    assert abs(state.weights[0, -1]) > 1e6
+
+
 # --- refusals --------------------------------------------------------------------------------------------------------
 
 
@@ -215,6 +228,8 @@ def test_what_both_stages_refuse(options, error, message):
         (step, {"factor_min": 5.0}, ValueError, "factor_min must be at most factor_max"),
         (step, {"threshold": 1.0}, ValueError, r"threshold must be in \[0, 1\), got 1.0"),
         (step, {"scale": "max"}, ValueError, "scale must be one of norm, mean"),
+        (step, {"mask": ONE}, TypeError, "mask must be boolean, got float64"),
+        (step, {"mask": np.ones(7, np.bool_)}, ValueError, r"mask must have shape \(8,\), got \(7,\)"),
         (step, {"momentum": np.ones(16)}, ValueError, r"momentum must have shape \(8,\)"),
     ],
 )

@@ -379,6 +379,11 @@ def factor_left_out(stack, **how):
     return state._replace(weights=still.weights), traffic
 
 
+def mask_ignored(stack, **how):
+    """What is to be masked is not."""
+    return _onebit(stack, how, mask=None)
+
+
 def padding_travels_free(stack, **how):
     """Padded entries are not counted."""
     state, traffic = onebit_lamb(stack, **how)
@@ -440,6 +445,7 @@ MUTANTS = (
     Mutant(errors_divided_too, "onebit_lamb", _C + "lamb.leak", SEARCH),
     Mutant(gradient_rebuilt_twice, "onebit_lamb", _C + "lamb.reconstructed", SEARCH),
     Mutant(factor_left_out, "onebit_lamb", _C + "lamb.step_length", SEARCH),
+    Mutant(mask_ignored, "onebit_lamb", _C + "lamb.masked", SEARCH),
     Mutant(padding_travels_free, "onebit_lamb", _C + "lamb.bytes", EXACT),
 )
 

@@ -292,7 +292,7 @@ def lamb_warmup(gradients, weights, momentum, variance, trust, layers, gamma, be
 
 
 def onebit_lamb(gradients, weights, momentum, variance, fresh, errors, served, coefficients, trust, factors, layers,
-                gamma, beta, second, decay, epsilon, low, high, threshold, scale):  # fmt: skip
+                gamma, beta, second, decay, epsilon, low, high, threshold, scale, mask=None):  # fmt: skip
     """Weights, momentum with the padding, the fresh variance, errors of both, factors, and the bytes."""
     kind, n = type(gradients[0][0]), len(weights)
     each = along(coefficients, layers, kind)
@@ -302,6 +302,8 @@ def onebit_lamb(gradients, weights, momentum, variance, fresh, errors, served, c
         offered.append([a + e for a, e in zip([*own, *momentum[n:]], missing, strict=True)])
     mean_, left, kept_back, traffic = averaged(offered, served, scale)
     after = [v / c for v, c in zip(mean_[:n], each, strict=True)]
+    if mask is not None:
+        after = [a if kept else kind(0) for a, kept in zip(after, mask, strict=True)]
     rebuilt = [(a - kind(beta) * u) / kind(1 - beta) for a, u in zip(after, momentum[:n], strict=True)]
     fresh = [kind(second) * v + kind(1 - second) * (r * r) for v, r in zip(fresh, rebuilt, strict=True)]
     root = [np.sqrt(v) + kind(epsilon) for v in variance]
@@ -450,7 +452,7 @@ def compressed(held):
     last = [list(given[name]) for name in ("server_errors", "coefficients", "trust", "factors", "layers")]
     names = ("step_size", "beta", "second_beta", "decay", "epsilon", "factor_min", "factor_max", "threshold", "scale")
     weights, momentum, fresh, left, kept_back, factors, traffic = onebit_lamb(
-        lists(stack), *first, lists(given["worker_errors"]), *last, *(given[name] for name in names)
+        lists(stack), *first, lists(given["worker_errors"]), *last, *(given[name] for name in names), given.get("mask")
     )
     return {
         "weights": everywhere(weights, stack), "momentum": everywhere(momentum, stack), "fresh": fresh,

@@ -115,6 +115,12 @@ LAMB_EQUALLY_FLAT = Hypothesis(
     "lamb_equally_flat", "All layers are as flat: mean magnitude over root mean square.", lambda alike: alike
 )
 LAMB_STILL = Hypothesis("lamb_still", "The factor may not change: its threshold is zero.", Eq(lamb_threshold, 0))
+LAMB_UNMASKED = Hypothesis("lamb_unmasked", "Nothing is masked.", lambda masked: not masked)
+LAMB_MASKED = Hypothesis(
+    "lamb_masked",
+    "An entry of the layer is masked, whose gradient was zero in the warm-up: its variances are zero.",
+    lambda masked: masked,
+)
 LAMB_SCALES_STAY = Hypothesis(
     "lamb_scales_stay",
     "Layers are multiplied by the same coefficients in all steps.",

@@ -209,6 +209,17 @@ def _fall(bound: Any) -> tuple[Goal, ...]:
     return tuple(goals)
 
 
+def _masked(bound: Any) -> tuple[Goal, ...]:
+    """With the largest ratio, at least one; `share` of it is mixed with one."""
+    largest, share = sp.symbols("largest share", nonnegative=True)
+    one = {"largest": largest - 1, "share": share, "top": lt.factor_most - 1, "before": _f - 1, "theta": _theta}
+    return (
+        Goal("mixed with one", largest * share + 1 - share - bound, given=one),
+        Goal("cut to the top", lt.factor_most - bound, given=one),
+        Goal("held back by theta", (1 + _theta) * _f - bound, given={**one, "f": _f}),
+    )
+
+
 def _step_length(bound: Any) -> tuple[Goal, ...]:
     """Of an entry: its momentum's magnitude y, and the root of its variance."""
     y, root = sp.symbols("y root", nonnegative=True)
@@ -312,6 +323,14 @@ LAMB_MODELS = (
         "at least (1 - theta) f; and it is cut to the bounds, or is (1 + theta) f, or above what is cut.",
         "every layer, every number of steps, every reconstructed gradients, real arithmetic",
         _fall,
+    ),
+    _model(
+        "lamb.masked",
+        "Induction over the steps: `f` is the factor before a step, `largest` the largest ratio of the layer's "
+        "entries, among which one is epsilon over epsilon. The factor after it is one of three, or above it: the "
+        "mixed ratio, its upper bound, and (1 + theta) f.",
+        "every layer of which an entry is masked, every number of steps, real arithmetic",
+        _masked,
     ),
     _model(
         "lamb.step_length",

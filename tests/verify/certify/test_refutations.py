@@ -300,6 +300,7 @@ CASES = {
             "gradients": "large",
             "scale": "norm",
             "seed": 1,
+            "masked": False,
         },
         None,
     ),

@@ -160,6 +160,8 @@ def _drawn_layers(draw: st.DrawFn) -> Case:
 def _of_layers(statement: str, what: str, axis: str, **options: Any) -> Study:
     flat = [_layered(np.r_[np.ones(j), np.zeros(32 - j)], np.full(32, 9.0)) for j in (1, 2, 4, 8, 16, 32)]
     sizes = [_layered([size, 2 * size, 0, size], [2, 0, 1, 1]) for size in (1.0, 2.0, 4.0, 8.0, 16.0)]
+    if statement != "equally_flat":
+        sizes = [_layered([34 * size, 0, 0, 0], np.full(12, 8 * size)) for size in (1.0, 2.0, 4.0, 8.0, 16.0)]
     return Study(
         f"{_COLUMN}.{statement}", _ONEBIT, partial(_shares, what), corpus=_several, cases=_drawn_layers,
         curves=[over(axis, "two layers", flat if what == "layer" else sizes)], **options,
@@ -179,16 +181,21 @@ def _ran(onebit: Any, case: Case) -> dict[str, Any]:
     u = rng.standard_normal(n) if s["gradients"] != "zero" else np.repeat(1.0 + np.arange(len(layers)), layers)
     x = rng.standard_normal(n)
     variance = np.full(n, 4.0) if s["gradients"] == "zero" else 4.0 ** rng.integers(-1, 2, n)
+    mask = np.ones(n, np.bool_)
+    if s["masked"]:
+        u[-1] = variance[-1] = 0.0
+        mask[-1] = False
     trust = 2.0 ** rng.integers(-1, 2, len(layers))
     scales = fused_scales(u, layers)
     each, rate, root = np.repeat(scales, layers), gamma * np.repeat(trust, layers), np.sqrt(variance)
     given = _state(u, P, layers, weights=x, variance=variance, fresh=variance, coefficients=scales, trust=trust)
-    options = {"step_size": gamma, "beta": beta, "second_beta": float(Fraction(s["second"])), "epsilon": 0.0,
+    options = {"step_size": gamma, "beta": beta, "second_beta": float(Fraction(s["second"])), "mask": mask,
+               "epsilon": 2.0**-20 if s["masked"] else 0.0,
                "decay": float(Fraction(s["loss"])), "threshold": float(Fraction(s["theta"])), "scale": s["scale"],
                "factor_min": float(Fraction(s["least"])), "factor_max": float(Fraction(s["most"]))}  # fmt: skip
     plain, added, carried, moved, largest = u.copy(), np.zeros(n), np.zeros(n), np.zeros(n), 1.0
     for t in range(T):
-        g = {"zero": 0.0, "large": 64.0, "normal": 1.0}[s["gradients"]] * rng.standard_normal((P, n))
+        g = {"zero": 0.0, "large": 64.0, "normal": 1.0}[s["gradients"]] * rng.standard_normal((P, n)) * mask
         state, _ = onebit(g, **given, **options)
         plain = beta * plain + (1 - beta) * g.mean(axis=0)
         factor = np.repeat(state.factors, layers)
@@ -220,7 +227,16 @@ def _run_of(what: str, onebit: Any, case: Case) -> Outcome:
 
 def _run(T: int, **more: Any) -> Case:
     given: dict[str, Any] = {"P": 1, "layers": (3, 5), "T": T, "beta": "1/2", "second": "1/2", "theta": "1/10"}
-    given |= {"least": "1/20", "most": "4", "loss": "0", "gradients": "normal", "scale": "norm", "seed": 1, **more}
+    given |= {
+        "least": "1/20",
+        "most": "4",
+        "loss": "0",
+        "gradients": "normal",
+        "scale": "norm",
+        "seed": 1,
+        "masked": False,
+        **more,
+    }
     return Case({**given, "loss": Fraction(given["loss"])})
 
 
@@ -239,6 +255,9 @@ def _runs(_budget: Budget) -> Iterator[Case]:
     for T in (1, 2):
         yield _run(T, gradients="large", most="1/2")
         yield _run(T, gradients="large", least="5/4")
+    for T, second in itertools.product((1, 2, 5), ("1/2", "15/16")):
+        yield _run(T, second=second, gradients="normal", masked=True)
+    yield from _masked_runs(_budget)
     yield from _two_falls(_budget)
     yield from _silent_runs(_budget)
     yield from _falls(_budget)
@@ -247,6 +266,11 @@ def _runs(_budget: Budget) -> Iterator[Case]:
 def _two_falls(_budget: Any) -> Iterator[Case]:
     for theta in ("1/10", "1/4"):
         yield _run(2, theta=theta, gradients="large")
+
+
+def _masked_runs(_budget: Any) -> Iterator[Case]:
+    for T in (1, 3):
+        yield _run(T, gradients="large", masked=True, loss="1/8" if T == 3 else "0")
 
 
 def _falls(_budget: Any) -> Iterator[Case]:
@@ -270,7 +294,8 @@ def _drawn_runs(draw: st.DrawFn) -> Case:
 def _of_runs(statement: str, what: str, kind: str = "normal", **options: Any) -> Study:
     theta = "0" if statement == "nothing_lost" else "1/10"
     second = "99/100" if kind == "zero" else "1/2"
-    cases = [_run(T, gradients=kind, theta=theta, second=second, layers=(8,)) for T in (1, 2, 4, 8, 12)]
+    more = {"theta": theta, "second": second, "layers": (8,), "masked": statement == "masked"}
+    cases = [_run(T, gradients=kind, **more) for T in (1, 2, 4, 8, 12)]
     if statement == "ceiling":
         cases = [_run(T, gradients=kind, most="1/2") for T in (1, 2, 4, 8, 12)]
     return Study(
@@ -396,9 +421,7 @@ def _drawn_steps(draw: st.DrawFn) -> Case:
 
 
 def _of_steps(statement: str, what: str, axis: str, **options: Any) -> Study:
-    cases = [_step(size, flat=True, layers=(8,), trusted=True) for size in ("-1", "-2", "-4", "-8", "-16", "-32")]
-    if axis == "size_before":
-        cases = [_step("-8", flat=True, layers=(8,), beta=beta) for beta in ("1/2",)]
+    cases = [_step(size, flat=True, layers=(8,), trusted=True) for size in ("-2", "-4", "-8", "-16", "-32")]
     return Study(
         f"{_COLUMN}.{statement}", _ONEBIT, partial(_step_of, what), corpus=_steps, cases=_drawn_steps,
         curves=[over(axis, "a layer of eight", cases)], **options,
@@ -455,9 +478,10 @@ LAMB = (
         f"{_COLUMN}.scale_moves", _ONEBIT, _moved, corpus=_moves,
         curves=[over("rescaled", "two layers", [_moving(kappa) for kappa in ("1/4", "1/2", "1", "2", "4", "8")])],
     ),
-    _of_steps("reconstructed", "reconstructed", "size_before", extremal=_flips),
+    _of_steps("reconstructed", "reconstructed", "size_after", extremal=_flips),
     _of_runs("rise", "factor", "zero", extremal=_silent_runs),
     _of_runs("fall", "factor", "large", extremal=_falls),
+    _of_runs("masked", "factor", "large", extremal=_masked_runs),
     _of_runs("ceiling", "factor", "large"),
     _of_steps("step_length", "move", "size_after", extremal=_flips),
     _of_steps("bounded_step", "move", "size_after"),

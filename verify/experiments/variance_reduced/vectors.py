@@ -231,6 +231,9 @@ def _lamb_cases() -> Iterator[VectorCase]:
     ):
         inputs, parameters, _ = _onebit_lamb(2, 6, "float32")
         yield case_of(why, inputs, {**parameters, **given}, about=about)
+    inputs, parameters, _ = _onebit_lamb(2, 6, "float32")
+    mask = np.array([True, False, True, True, True, False])
+    yield case_of("What is masked is zero, whatever was sent.", {**inputs, "mask": mask}, parameters, about="mask")
     inputs, parameters, _ = _onebit_lamb(1, 5, "float32")
     off = {**inputs, "layers": np.array([2, 2], np.int64)}
     yield case_of("Layers that are not all of the entries are refused.", off, parameters, about="layers", refused=True)
