@@ -2,7 +2,8 @@
 
 The ground are the columns that the faces of ``compressors`` and ``collectives`` re-export: others build on them, and
 take them for examples. Any other column stands in no file but its own, whether by its name, by a claim's, by what it
-registers, or by an import; the exceptions are few, and have their reasons.
+registers, or by an import, and in those of columns after it in the book, which may build on it; the exceptions are few,
+and have their reasons.
 """
 
 import ast
@@ -32,10 +33,9 @@ REGISTRIES = (("compressors", "COMPRESSORS"), ("compressors", "MECHANISMS"), ("c
 ALLOWED = {
     "src/commbounds/columns.py": (set(COLUMNS), "the one line"),
     "tests/test_own_files.py": (set(COLUMNS), "these exceptions"),
-    # one column builds on another: it is that column's file
+    # a column builds on one that comes after it in the book
     "collectives/blockformats/table.py": ({"rotations"}, "its sums rotate first"),
     "theory/blockformats/nvfp4.py": ({"rotations"}, "its scales are EDEN's"),
-    "theory/variance_reduced/onebit.py": ({"majority"}, "its symbols are those of one bit a ballot"),
     "tests/collectives/test_zeroone.py": ({"orthogonal", "variance_reduced"}, "facts by hand about both"),
     # what was derived in a column is a tool for all
     "theory/_contents.py": ({"precision"}, "tolerances of sums"),
@@ -65,6 +65,11 @@ def own(file, columns):
     """The columns whose file it is: a folder, or the file, is named after the column, or begins so."""
     parts = file.rpartition(".")[0].split("/")
     return {c for c in columns for word in parts if re.match(rf"(test_)?{c}(_|$)", word)}
+
+
+def before(columns):
+    """The last of these columns, and all before it in the book: what it may build on."""
+    return set(COLUMNS[: 1 + max(map(COLUMNS.index, columns), default=-1)])
 
 
 def imported(tree, columns):
@@ -116,7 +121,8 @@ def astray():
     """File -> columns that it names without being theirs."""
     found = {}
     for file in files():
-        others = {column: registered()[column] for column in registered().keys() - own(file, registered())}
+        earlier = before(own(file, COLUMNS))
+        others = {column: registered()[column] for column in registered().keys() - earlier}
         if theirs := named((ROOT / file).read_text("utf-8"), others, file.endswith(".py")):
             found[file] = theirs
     return found
@@ -178,3 +184,6 @@ def test_words_are_no_names_and_own_files_are_known():
     assert own("verify/experiments/stars/studies.py", STARS) == {"stars"}
     assert own("tests/mutants/stars_counts.py", STARS) == {"stars"}
     assert not own("tests/mutants/starship.py", STARS)
+    assert before({"majority"}) == before({"majority", "dense"}) > {"dense", "majority"}
+    assert "shipped" not in before({"majority"})
+    assert before(()) == set()
