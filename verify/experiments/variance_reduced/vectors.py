@@ -110,15 +110,16 @@ def _zeroone_local(P: int, n: int, dtype: str) -> Given:
     return {**ordered, "elapsed": np.array([0.5])}, options, {}
 
 
-_FUSED = ((1, 5, "float32", "One rank: nothing is sent, and three entries are padded."),
+_FUSED = ((1, 5, "float64", "One rank: nothing is sent, and three entries are padded."),
           (2, 6, "float32", "Two ranks: sixteen entries, of which ten are padded."),
-          (3, 7, "float64", "Three ranks: padded to 72, where 24 would do."),
+          (3, 2, "float32", "Three ranks, more than entries: padded to 72, where 24 would do."),
           (4, 32, "float32", "Four ranks, and nothing is padded."))  # fmt: skip
 """Of 1-bit LAMB, whose messages are padded."""
 
 
 def _two_layers(n: int) -> Array:
-    return np.array([n // 3, n - n // 3], np.int64)
+    first = max(1, n // 3)
+    return np.array([first, n - first], np.int64)
 
 
 def _lamb_warmup(P: int, n: int, dtype: str) -> Given:
@@ -218,7 +219,7 @@ def _local_cases() -> Iterator[VectorCase]:
 
 
 def _warmup_cases() -> Iterator[VectorCase]:
-    yield from _sized(_lamb_warmup, SIZES[:4])
+    yield from _sized(_lamb_warmup, SIZES[:5])
     yield _with(_lamb_warmup, "A coefficient of one is not averaged.", "one", coefficient_min=1.0, coefficient_max=1.0)
     yield _with(_lamb_warmup, "Bounds the wrong way round are refused.", "bounds", coefficient_min=1.0, refused=True)
 
