@@ -1,0 +1,26 @@
+"""What the implementations of `orthogonal` are run with at the smallest counterexamples."""
+
+_VALUE = {"steps": 5, "P": 1, "columns": 2, "tall": False}
+_DION = {"P": 1, "m": 2, "n": 2, "r": 2, "mu": "3/4", "seed": 1, "right": "columns"}
+
+
+CASES = {
+    "orthogonal.muon.uniform": ({**_VALUE, "iteration": "muon", "value": "0"}, None),
+    "orthogonal.polar_express.balanced": ({**_VALUE, "iteration": "polar_express", "value": "1/1000"}, None),
+    "orthogonal.dion.fewer": ({"mu": "3/4", "seed": 1, "right": "columns"}, None),
+    "orthogonal.dion.buffer_geometric": (
+        lambda at: {
+            "m": 1, "n": 2, "r": 1, "mu": f"{at['u']}/{at['v']}", "steps": at["dion_steps"], "fixed": True,
+            "missed": "all", "seed": 1, "right": "columns",
+        },
+        None,
+    ),
+    "orthogonal.dion.orthonormal": (lambda at: {**_DION, "short": at["u"] / at["v"]}, None),
+    "orthogonal.orth_dion.polar": (
+        lambda at: {**_DION, "short": at["u"] / at["v"], "right": "orthonormal"},
+        None,
+    ),
+    "orthogonal.matrix_topk": ({}, None),
+}  # fmt: skip
+HYPER_PARAMETERS = {"orthogonal.lowrank": {"rank": 1}}
+IN_FLOATS = {"orthogonal.lowrank.spectral_contracts"}
