@@ -185,8 +185,8 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="blockformats.fouroversix.no_worse_than_nvfp4",
-        words="Blocks of one entry, 21 and 3. NVFP4 has the scale 1/128 for the tensor, and 64 times that for 3: exact. "
-        "Here it is 7/512, and 3 is 6 times 36 of it, 189/64, or 4 times 56, 49/16: off by 3/64 or 1/16.",
+        words="Blocks of one entry, 21 and 3. NVFP4 has the scale 1/128 for the tensor, and 64 times that for 3: "
+        "exact. Here it is 7/512, and 3 is 6 times 36 of it, 189/64, or 4 times 56, 49/16: off by 3/64 or 1/16.",
         whole={},
         measured=sp.Rational(3, 64) ** 2 / (21**2 + 3**2),
         x=(21, 3),
@@ -194,8 +194,9 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="blockformats.stochastic_fouroversix.unbiased_as_published",
-        words="1536 and 160 in a block: ended at 6, 160 is 128 or 256, with probabilities 3/4 and 1/4; ended at 4, it is 0 "
-        "or 192, with 1/6 and 5/6. 128 is not left for 192, which is as far; 256 is. The mean is 440/3, relative to 1536.",
+        words="1536 and 160 in a block: ended at 6, 160 is 128 or 256, with probabilities 3/4 and 1/4; ended at 4, "
+        "it is 0 or 192, with 1/6 and 5/6. 128 is not left for 192, which is as far; 256 is. The mean is 440/3, "
+        "relative to 1536.",
         whole={},
         measured=(160 - sp.Rational(440, 3)) / 1536,
         x=(1536, 160),
@@ -219,8 +220,9 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="blockformats.table.two_stages",
-        words="One rank, the table 0, 1, 3, 4 and the level 1, by way of f steps of 4/f, no longer than the gaps beside "
-        "it, 1 and 2, together: it lies between two places, of which the lower one may become 0 and the upper one 3.",
+        words="One rank, the table 0, 1, 3, 4 and the level 1, by way of f steps of 4/f, no longer than the gaps "
+        "beside it, 1 and 2, together: it lies between two places, of which the lower one may become 0 and the upper "
+        "one 3.",
         whole={_f: 2},
         measured=sp.Mod(_f, 4) * (4 - sp.Mod(_f, 4)) / 16 * 4 / _f * 3,
         values={tablenoise: 0},
@@ -240,8 +242,8 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="blockformats.multihop.ring_bounded",
-        words="Equal entries, each kept with probability 1/(1 + w): the law of blockformats.multihop.ring_law, over the "
-        "square of P of them; w = u/v.",
+        words="Equal entries, each kept with probability 1/(1 + w): the law of blockformats.multihop.ring_law, over "
+        "the square of P of them; w = u/v.",
         whole={P: 1, _u: 1, _v: 1},
         measured=ring_growth(_u / _v) / P**2,
         values={P: P, hopnoise: _u / _v},

@@ -137,9 +137,9 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="lowcomm.loco.kept_late",
-        words="Gradients of half a step, of which nothing is sent; the newest error's weight and the step of the bits are "
-        "1/v, so that half a step of them is left of it, and rounded to zero. A power of two for v, so that floats "
-        "are exact.",
+        words="Gradients of half a step, of which nothing is sent; the newest error's weight and the step of the "
+        "bits are 1/v, so that half a step of them is left of it, and rounded to zero. A power of two for v, so that "
+        "floats are exact.",
         whole={_v: 1, t.outerrounds: 1},
         measured=t.outerrounds / 2,
         values={t.fresh: 1 / _v, keptstep: 1 / _v, t.outerrounds: t.outerrounds},

@@ -62,7 +62,8 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="orthogonal.dion.orthonormal",
-        words=_FACTOR + "Its columns, divided by their norms, have the inner product 1/sqrt(1 + s^2), and a matrix of two "
+        words=_FACTOR
+        + "Its columns, divided by their norms, have the inner product 1/sqrt(1 + s^2), and a matrix of two "
         "such columns the squared norm 1 plus that.",
         whole={_u: 1, _v: 1},
         measured=sp.sqrt(1 + _v / sp.sqrt(_u**2 + _v**2)),

@@ -8,7 +8,7 @@ from commbounds.theory.model import Refutation, by_claim
 from commbounds.theory.quantities import P, index_bits, itembits, k, n
 from commbounds.theory.rotations.representations import clip_rate, clip_rounds, left_size, right_size
 from commbounds.theory.rotations.roundings import nearest_loss, pivot_sum
-from commbounds.theory.rotations.terms import d, single_error, tail_at
+from commbounds.theory.rotations.terms import d, distortion, single_error, tail_at
 
 _a, _b, _i, _j, _u, _v = sp.symbols("a b i j u v", integer=True, nonnegative=True)
 _ROOM = {"rotation_fits": "Small whole numbers do."}
@@ -74,8 +74,8 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="rotations.randomised_hadamard.uncorrelated",
-        words="Two entries a and b: the rotated ones are a + b and a - b up to signs, with the product a^2 - b^2 in the "
-        "mean, and the square a^2 + b^2.",
+        words="Two entries a and b: the rotated ones are a + b and a - b up to signs, with the product a^2 - b^2 in "
+        "the mean, and the square a^2 + b^2.",
         whole={_a: 1, _b: 0},
         measured=sp.Abs(_a**2 - _b**2) / (_a**2 + _b**2),
         values={n: 2},
@@ -96,6 +96,27 @@ REFUTATIONS = by_claim(
         "drawn, and the squared error b^4/a^2 + b^2.",
         whole={_a: 1, _b: 0},
         measured=_b**2 / _a**2,
+        x=(_a, _b),
+        given={"a >= b": _a - _b},
+        met={"unbiased_scale": "The compressor is run so.", **_NOT_ZERO, **_ROOM},
+    ),
+    Refutation(
+        claim="rotations.eden.unbiased",
+        words="One bit. Rotated, (a, b) with a > b has the signs of a alone: the estimate is (a^2 + b^2)/a there, "
+        "whatever is drawn. The second entry is off by b.",
+        whole={_a: 1, _b: 0},
+        measured=_b / _a,
+        x=(_a, _b),
+        positive={"a > b": _a - _b},
+        met={"unbiased_scale": "The compressor is run so.", **_ROOM},
+    ),
+    Refutation(
+        claim="rotations.eden.error_uniform",
+        words="One bit, of which the distortion is 1 - 2/pi. Rotated, (a, b) with a >= b has the signs of a alone: the "
+        "estimate is (a^2 + b^2)/a there, whatever is drawn.",
+        whole={_a: 1, _b: 0},
+        measured=_b**2 / _a**2,
+        values={distortion: 1 - 2 / sp.pi},
         x=(_a, _b),
         given={"a >= b": _a - _b},
         met={"unbiased_scale": "The compressor is run so.", **_NOT_ZERO, **_ROOM},
@@ -123,10 +144,10 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="rotations.rotateddithering.idempotence",
-        words="Three equal entries, and a zero that pads them, are rotated to 3 a, a, a and -a in some order, up to the "
-        "sign, and either of the two a becomes 3 a or -a, with probability 1/2. What comes out is, up to signs and "
-        "order, (2 a, a, a), (2 a, a, 0), again (2 a, a, 0), or (0, a, a), with probability 1/4 each. The rotated "
-        "entries of (2 a, a, 0) are levels, and those of the others change, whatever is drawn next.",
+        words="Three equal entries, and a zero that pads them, are rotated to 3 a, a, a and -a in some order, up to "
+        "the sign, and either of the two a becomes 3 a or -a, with probability 1/2. What comes out is, up to signs "
+        "and order, (2 a, a, a), (2 a, a, 0), again (2 a, a, 0), or (0, a, a), with probability 1/4 each. The "
+        "rotated entries of (2 a, a, 0) are levels, and those of the others change, whatever is drawn next.",
         whole={_a: 1},
         measured=sp.Rational(1, 2),
         x=(_a, _a, _a),

@@ -51,8 +51,8 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="variance_reduced.zeroone.decay_once",
-        words="beta = 1/v and gamma lambda = 1/g: the second average takes the decay of what is left, 1 - 1/g, and beta "
-        "times that of the first, which became the momentum.",
+        words="beta = 1/v and gamma lambda = 1/g: the second average takes the decay of what is left, 1 - 1/g, and "
+        "beta times that of the first, which became the momentum.",
         whole={z.averages: 1, _v: 2, _g: 1},
         measured=sp.Piecewise((1, sp.Eq(z.averages, 1)), (2 + 1 / _v - 1 / _g, True)),
         values={z.averages: z.averages, _H: 1},

@@ -1,4 +1,4 @@
-"""Rational bounds of roots, logarithms, powers of e and pi: they hold the number, they are narrow, and what they do not know is said."""
+"""Rational bounds of roots, logarithms, powers of e and pi: narrow, with the number between; others are refused."""
 
 from fractions import Fraction
 

@@ -1,9 +1,26 @@
-"""What the implementations of `lowcomm` are run with at the smallest counterexamples."""
+"""Refuted claims of lowcomm at their smallest counterexamples: what the cases there are made with."""
 
 CASES = {
+    "lowcomm.streaming.peak_any": ({}, None),
+    "lowcomm.diloco.reversed": ({"P": 1, "n": 1, "outermu": 0.0, "direction": "local - anchor"}, None),
+    "lowcomm.diloco.ball_is_nesterov": (lambda at: {"outermu": at["u"] / at["v"]}, None),
+    "lowcomm.diloco.contraction_suffices": (lambda at: {"outermu": 0.5, "innershare": at["u"] / at["v"]}, None),
+    "lowcomm.local.optimum": (
+        lambda at: {"retained": at["u"] / at["v"], "retained_second": at["w"] / at["v"]},
+        None,
+    ),
+    "lowcomm.quorum.unbiased": ({"heavy": 0}, None),
+    "lowcomm.noloco.range": ({"pairmomentum": 0.5}, None),
+    "lowcomm.sparseloco.keeps": ({"decay": 0.5, "n": 2, "k": 1, "chunk": 2, "seed": "equal"}, None),
+    "lowcomm.sparseloco.gets_through": ({"decay": 0.5, "weak": 0.5}, None),
+    "lowcomm.demo.rate": ({}, None),
+    "lowcomm.loco.late_at_once": ({"fresh": 0.5, "seed": "half", "bits": 4}, None),
+    "lowcomm.loco.resets_all": ({"reset_after": 1, "passes": 2}, None),
+    "lowcomm.qgz.in_a_row": ({}, None),
     "lowcomm.loco.kept_late": (
         lambda at: {"fresh": 1 / at["v"], "keptstep": 1 / at["v"], "seed": 1, "kept_in_bits": True},
         None,
     ),
     "lowcomm.e3m0.relative": ({}, None),
 }
+"""By the beginning of the claim's name: settings of the case at the point, and its array where that is another."""

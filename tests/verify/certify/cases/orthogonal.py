@@ -1,4 +1,4 @@
-"""What the implementations of `orthogonal` are run with at the smallest counterexamples."""
+"""Refuted claims of orthogonal at their smallest counterexamples: what the cases there are made with."""
 
 _VALUE = {"steps": 5, "P": 1, "columns": 2, "tall": False}
 _DION = {"P": 1, "m": 2, "n": 2, "r": 2, "mu": "3/4", "seed": 1, "right": "columns"}
@@ -22,5 +22,10 @@ CASES = {
     ),
     "orthogonal.matrix_topk": ({}, None),
 }  # fmt: skip
+"""By the beginning of the claim's name: settings of the case at the point, and its array where that is another."""
+
 HYPER_PARAMETERS = {"orthogonal.lowrank": {"rank": 1}}
+"""Of the compressor at the point, by the beginning of the claim's name."""
+
 IN_FLOATS = {"orthogonal.lowrank.spectral_contracts"}
+"""Of singular values there is no exact measure."""

@@ -1,8 +1,10 @@
-"""What the implementations of `shipped` are run with at the smallest counterexamples."""
+"""Refuted claims of shipped at their smallest counterexamples: what the cases there are made with."""
 
 from fractions import Fraction
 
 import numpy as np
+
+from commbounds.compressors import COMPRESSORS
 
 
 def _atoms(spectrum, budget):
@@ -14,6 +16,8 @@ def _atoms(spectrum, budget):
 
 
 CASES = {
+    "shipped": ({}, None),
+    "shipped.dgc_steps": ({"P": 1, "T": 2, "n": 1, "k": 1, "factor": "1/2", "masking": True}, None),
     "shipped.inceptionn.bound": (lambda at: {"binades": at["m"]}, None),
     "shipped.inceptionn.tags": ({}, lambda at: np.zeros(at["n"])),
     "shipped.spectral_atoms": (lambda at: _atoms((at["a"],), Fraction(at["u"], at["v"])), None),
@@ -32,3 +36,37 @@ CASES = {
         None,
     ),
 }  # fmt: skip
+"""By the beginning of the claim's name: settings of the case at the point, and its array where that is another."""
+
+HYPER_PARAMETERS = {
+    "shipped.replacementrandk": lambda at: COMPRESSORS["ReplacementRandK"](at.get("k", 1)),
+    "shipped.bernoullilazy": lambda at: COMPRESSORS["BernoulliLazy"](Fraction(1, at["v"])),
+    "shipped.atomic.variance_any": lambda at: COMPRESSORS["Atomic"](Fraction(at["u"], at["v"])),
+    "shipped.atomic.idempotence": {"budget": 1},
+    "shipped.threelc": lambda at: COMPRESSORS["ThreeLC"](Fraction(at["u"], at["v"])),
+    "shipped.threelc.unbiased": {"sparsity": 1},
+    "shipped.uniformbuckets": {"buckets": 2},
+    "shipped.quantilebuckets": {"buckets": 2},
+    "shipped.uniformbuckets.ratio": {},
+    "shipped.quantilebuckets.ratio": {},
+    "shipped.qsgd": lambda at: COMPRESSORS["QSGD"](at["s"]),
+    "shipped.topk": {"k": 1},
+    "shipped": {},
+}
+"""Of the compressor at the point, by the beginning of the claim's name; or the compressor."""
+
+KERNEL_ALONE = {
+    "shipped.uniformbuckets.ratio",
+    "shipped.quantilebuckets.ratio",
+    "shipped.terngrad.code_bits",
+    "shipped.qsgd.code_bits",
+    "shipped.topk.code_bits",
+}
+"""About the ends of float32, which the exact law does not have, and about messages: run in float32 alone."""
+
+WORST_OUTCOME = {
+    "shipped.bernoullilazy.idempotence",
+    "shipped.atomic.idempotence",
+    "shipped.clippedterngrad.idempotence",
+}
+"""Of their kernels the most is read that compressing once more changes an outcome with, not the mean over outcomes."""

@@ -1,4 +1,4 @@
-"""What the implementations of `variance_reduced` are run with at the smallest counterexamples."""
+"""Refuted claims of variance_reduced at their smallest counterexamples: what the cases there are made with."""
 
 import numpy as np
 
@@ -14,6 +14,8 @@ def first_entry():
 
 
 CASES = {
+    "variance_reduced.onebit.contracts": ({"scale": "norm"}, lambda at: np.eye(at["r"] ** 2)[:1]),
+    "variance_reduced.onebit.thirty_two": ({"dtype": "float32"}, None),
     "variance_reduced.zeroone.kept_power": (
         lambda at: {**_LOCAL, "decayed": False, "H": at["local_steps"], "beta": f"{at['u']}/{at['v']}"},
         None,
@@ -38,3 +40,4 @@ CASES = {
     ),
     "variance_reduced.lamb.fused_share": ({"n": 2, "layer": 1, "scale": "norm"}, None),
 }  # fmt: skip
+"""By the beginning of the claim's name: settings of the case at the point, and its array where that is another."""
