@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.blockformats.hops import hopnoise, ring_growth, tablenoise, tailshare
+from commbounds.theory.blockformats.hops import halvings, hopnoise, ring_growth, tablenoise, tailshare
 from commbounds.theory.blockformats.terms import codebits, element_unit, elementbits, gridstep, overshoot, peak
 from commbounds.theory.model import Refutation, by_claim
 from commbounds.theory.quantities import P, block, index_bits, n
@@ -248,5 +248,18 @@ REFUTATIONS = by_claim(
         measured=ring_growth(_u / _v) / P**2,
         values={P: P, hopnoise: _u / _v},
         met={"thinned_messages": "They are.", "ring_of_hops": "It is.", "like_entries": "They are."},
+    ),
+    Refutation(
+        claim="blockformats.multihop.nearest_error_grown",
+        words="One rank has u/v between 6 and 8, which is clipped to 6. A power of two for v, so that floats are "
+        "exact.",
+        whole={_u: 1, _v: 1},
+        measured=1 - 6 / _ENTRY,
+        values={halvings: 0, block: 1},
+        x=((_ENTRY,),),
+        given={"u/v >= 6": _u - 6 * _v},
+        positive={"u/v < 8": 8 * _v - _u},
+        zero=_EXACT,
+        met={"to_nearest_element": "It is run so.", "halves": "One rank has nothing to halve.", **_E2M1},
     ),
 )

@@ -62,5 +62,9 @@ CASES = {
         },
         None,
     ),
+    "blockformats.multihop.nearest_error_grown": (
+        {"P": 1, "n": 1, "element": "e2m1", "topology": "butterfly", "message": "nearest"},
+        None,
+    ),
 }  # fmt: skip
 """By the beginning of the claim's name: settings of the case at the point, and its array where that is another."""
