@@ -164,22 +164,19 @@ def _hop_bytes(bound: Any) -> tuple[Goal, ...]:
 
 
 def _nearest_error(bound: Any) -> tuple[Goal, ...]:
-    """`up` and `down` are 6/5 and 3/4 to the power of the roundings."""
-    first, other = (argument for argument in bound.args if not argument.has(halvings)), bound.subs(halvings, 0)
-    (least,) = first
-    grown = next(argument for argument in bound.args if argument.has(halvings))
+    """`up` and `down` are 6/5 and 3/4 to the power of the roundings, one more than halvings."""
+    (alone,) = (argument for argument in bound.args if not argument.has(halvings))
+    (grown,) = (argument for argument in bound.args if argument.has(halvings))
     (power,) = grown.atoms(sp.Pow)
-    most = grown.xreplace({power: _up})
-    more = {"up": _up - sp.Rational(36, 25), "down": sp.Rational(9, 16) - _down}
+    most, up, down = grown.xreplace({power: _up}), sp.Rational(6, 5), sp.Rational(3, 4)
+    more = {"up": _up - up**2, "down": down**2 - _down}
     return (
-        Goal("one rounding up", other - (sp.Rational(6, 5) - 1), given={}),
-        Goal("one rounding down", least - (1 - sp.Rational(3, 4)), given={}),
-        Goal("two roundings", sp.Rational(36, 25) + sp.Rational(9, 16) - 2),
-        Goal(
-            "and more",
-            sp.Rational(6, 5) * _up + sp.Rational(3, 4) * _down - 2,
-            given={"up to here": _up + _down - 2, **more},
-        ),
+        Goal("the power at first", power.subs(halvings, 0) - up, equal=True),
+        Goal("one more", power.subs(halvings, halvings + 1) - up * power, equal=True),
+        Goal("one rounding up", alone - (up - 1)),
+        Goal("one rounding down", alone - (1 - down)),
+        Goal("two roundings", up**2 + down**2 - 2),
+        Goal("and more", up * _up + down * _down - 2, given={"up to here": _up + _down - 2, **more}),
         Goal("an entry grows", most - (_factor - 1), given={"at most": _up - _factor}),
         Goal("an entry shrinks", most - (1 - _factor), given={"at least": _factor - _down, "both": _up + _down - 2}),
     )

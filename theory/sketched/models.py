@@ -184,7 +184,7 @@ def _one_entry(bound: Any) -> tuple[Goal, ...]:
 
 def _level_exact(bound: Any) -> tuple[Goal, ...]:
     """`alone` is the probability that no smaller one shares the cell of one row."""
-    power = (1 - 1 / t.cells) ** t.smaller
+    power: Any = (1 - 1 / t.cells) ** t.smaller
     at = bound.xreplace({power: _alone})
     more = at.subs(t.rows, t.rows + 1) - (1 - (1 - at) * (1 - _alone))
     return (
