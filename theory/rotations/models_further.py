@@ -162,6 +162,7 @@ FURTHER = (
         _OFFSET + "Rotating back is linear.",
         "every vector, step and pattern of signs, without overload, one offset or one for each",
         _dither_unbiased,
+        "test_errors_of_a_dithered_number",
     ),
     named(
         "dithered_hadamard.variance",
@@ -170,18 +171,21 @@ FURTHER = (
         "root of d.",
         "every vector, step and pattern of signs, without overload, an offset for each",
         _dither_variance,
+        "test_errors_of_a_dithered_number",
     ),
     named(
         "dithered_hadamard.one_offset_bound",
         _OFFSET + "Rotating back keeps the squared norm, of which the padding has a part, `padding`.",
         "every vector, step and pattern of signs, without overload, one offset",
         _dither_all(_padding),
+        "test_errors_of_a_dithered_number",
     ),
     named(
         "dithered_hadamard.entry",
         _OFFSET + "Rotating back keeps the squared norm, of which all other entries have a part, `rest`.",
         "every vector, step and pattern of signs, without overload, one offset or one for each",
         _dither_all(_rest),
+        "test_errors_of_a_dithered_number",
     ),
     named(
         "kashin.level",
@@ -197,6 +201,7 @@ FURTHER = (
         "shrinks by eta.",
         "every vector but zero, every frame with the uncertainty principle, every number of rounds",
         _kashin_residual,
+        "test_rounds_of_kashin",
     ),
     named(
         "kashin.finite",
@@ -205,6 +210,7 @@ FURTHER = (
         "`before` is at most the level, as no coefficient is larger.",
         "every vector but zero, every frame with the uncertainty principle, every number of rounds",
         _kashin_finite,
+        "test_rounds_of_kashin",
     ),
     named(
         "ldlq.average",
@@ -218,6 +224,7 @@ FURTHER = (
         "The loss is the sum of pivots times squares of rounding errors, none of which is above one half.",
         "all weights and every positive definite Hessian, without limits",
         _ldlq_worst,
+        "test_feedback_of_two_weights",
     ),
     named(
         "ldlq.nearest_pair",
@@ -225,5 +232,6 @@ FURTHER = (
         "all whole numbers the least, and rounded to nearest without feedback `rounded`, of one of them.",
         "every two weights, every positive definite Hessian, without limits",
         _ldlq_pair,
+        "test_feedback_of_two_weights",
     ),
 )
