@@ -134,6 +134,7 @@ class ShownRun:
         costs = _Costs(self.budget)
         with _interruptible(out), progress("claims") as shown, ExitStack() as stack:
             from commbounds.verify import engine, exhibition
+            from commbounds.verify.executors import collect_seldom
             from commbounds.verify.tasks import in_turn, work_off
 
             stack.callback(costs.keep)
@@ -154,7 +155,10 @@ class ShownRun:
                     tasks += drawn.tasks(costs.seconds)
                 tasks = in_turn(tasks)
                 show.begin(tasks, self.executor)
-                work_off(tasks, self.executor if len(tasks) > 1 else None, costs.seconds)
+                elsewhere = self.executor if len(tasks) > 1 else None
+                if elsewhere is None:
+                    collect_seldom()
+                work_off(tasks, elsewhere, costs.seconds)
                 return opened.findings(), [] if drawn is None else drawn.exhibits()
             except ValueError as error:
                 raise click.UsageError(str(error)) from error

@@ -1,0 +1,41 @@
+"""The error over all directions of a sketch, sector by sector, and with sectors joined for the attack."""
+
+import numpy as np
+import pytest
+
+from commbounds.collectives import arctopk_allreduce
+from commbounds.verify.experiments.arctopk.errors import _by_angles
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_joined_sectors_give_the_same_error(seed):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(2, 9))
+    rows, kept = rng.standard_normal((m, 2)), int(rng.integers(1, m + 1))
+    if seed % 3 == 0:
+        rows[0] = rows[-1]  # ties in every direction
+    calls = []
+
+    def counted(*arguments, **settings):
+        calls.append(settings)
+        return arctopk_allreduce(*arguments, **settings)
+
+    apart, room = _by_angles(counted, rows, kept, 2)
+    sectors = len(calls)
+    together, same_room = _by_angles(counted, rows, kept, 2, joined=True)
+    assert room == same_room
+    assert abs(apart - together) < 1e-12
+    assert len(calls) - sectors <= sectors
+    if kept == m:  # one selection everywhere
+        assert len(calls) - sectors == 1
+
+
+def test_joined_sectors_see_rows_that_are_left_out_wrongly():
+    rows = np.random.default_rng(3).standard_normal((5, 2))
+
+    def lowest(stack, kept, rank, **settings):
+        return arctopk_allreduce(stack[:, ::-1], kept, rank, **settings)
+
+    right, _ = _by_angles(arctopk_allreduce, rows, 2, 2, joined=True)
+    wrong, _ = _by_angles(lowest, rows, 2, 2, joined=True)
+    assert abs(right - wrong) > 1e-3
