@@ -7,6 +7,7 @@ from commbounds.verify.experiments.orthogonal.exhibits import EXHIBITS
 pytestmark = pytest.mark.kernels
 
 
+@pytest.mark.wide
 def test_polar_express_ends_where_it_is_proved_to_and_muon_stays():
     iterations, norms = EXHIBITS["orthogonal.norms"]("quick", 0).panels
     lines = {line.label: line for line in iterations.lines}
