@@ -3,6 +3,14 @@
 from typing import Any
 
 from commbounds.collectives.variance_reduced.differences import dasha_step, diana_step, lazy_step, marina_step
+from commbounds.collectives.variance_reduced.lamb import (
+    OneBitLamb,
+    WarmLamb,
+    fused_scales,
+    lamb_warmup,
+    onebit_lamb,
+    padded_size,
+)
 from commbounds.collectives.variance_reduced.onebit import SCALES, onebit_momentum
 from commbounds.collectives.variance_reduced.primal import primal_step
 from commbounds.collectives.variance_reduced.state import KEEP, Lagged, OneBitMomentum, Primal, Shifted, Tracked
@@ -14,16 +22,22 @@ __all__ = [
     "SCALES",
     "Lagged",
     "LocalStep",
+    "OneBitLamb",
     "OneBitMomentum",
     "Primal",
     "Refreshed",
     "Shifted",
     "Tracked",
+    "WarmLamb",
     "dasha_step",
     "diana_step",
+    "fused_scales",
+    "lamb_warmup",
     "lazy_step",
     "marina_step",
+    "onebit_lamb",
     "onebit_momentum",
+    "padded_size",
     "primal_step",
     "zeroone_gradient",
     "zeroone_local",
@@ -38,5 +52,7 @@ COLLECTIVES: dict[str, Any] = {
     "primal_step": primal_step,
     "zeroone_gradient": zeroone_gradient,
     "zeroone_local": zeroone_local,
+    "lamb_warmup": lamb_warmup,
+    "onebit_lamb": onebit_lamb,
 }
 """What is run and counted here, by name."""

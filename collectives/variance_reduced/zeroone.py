@@ -311,10 +311,10 @@ def zeroone_local(
     return LocalStep(at, held, fallen, error, left, np.array([since]))
 
 
-def _checked_variance(value: ArrayLike, n: int, dtype: np.dtype[Any]) -> Array:
-    array = checked_state(value, "variance", (n,), dtype)
+def _checked_variance(value: ArrayLike, n: int, dtype: np.dtype[Any], name: str = "variance") -> Array:
+    array = checked_state(value, name, (n,), dtype)
     if (array < 0).any():
-        raise ValueError(f"variance must not be negative, got {shown(float(array.min()))}")
+        raise ValueError(f"{name} must not be negative, got {shown(float(array.min()))}")
     return array
 
 

@@ -33,9 +33,15 @@ def rows(seed, dtype=np.float64):
     return np.random.default_rng(seed).standard_normal((P, N)).astype(dtype)
 
 
+def fused(seed, dtype, *shape):
+    """What is as long as the padded message of three ranks."""
+    return np.random.default_rng(seed).standard_normal((*shape, 72)).astype(dtype)
+
+
 def good(name, dtype=np.float64):
     """A right call of every collective."""
     x, y, z = (rows(seed, dtype) for seed in range(3))
+    layers, ratios = {"layers": np.array([2, 3])}, np.array([0.5, 2.0])
     kept = {"kept": np.tile(np.arange(2), (P, 1))}
     return {
         "diana_step": {"stack": x, "shifts": y, "mean": z[0], "k": 2, "weight": 0.25, **kept},
@@ -52,6 +58,15 @@ def good(name, dtype=np.float64):
             "stack": x, "weights": y, "momentum": z, "moved": x + y, "variance": z[0] ** 2, "worker_errors": z,
             "server_errors": y[1], "elapsed": np.array([0.25]), "average": True, "step_size": 0.5, "decay": 0.25,
         },
+        "lamb_warmup": {
+            "stack": x, "weights": y[0], "momentum": y[1], "variance": z[0] ** 2, "trust": ratios, **layers,
+            "decay": 0.25,
+        },
+        "onebit_lamb": {
+            "stack": x, "weights": y[0], "momentum": fused(4, dtype), "variance": z[0] ** 2, "fresh": z[1] ** 2,
+            "worker_errors": fused(5, dtype, P), "server_errors": fused(6, dtype), "coefficients": ratios,
+            "trust": ratios, "factors": np.ones(2), **layers, "decay": 0.25,
+        },
     }[name]  # fmt: skip
 
 
@@ -63,7 +78,9 @@ STATES = [
     ("zeroone_gradient", "momentum"), ("zeroone_gradient", "variance"), ("zeroone_gradient", "worker_errors"),
     ("zeroone_gradient", "server_errors"), ("zeroone_local", "weights"), ("zeroone_local", "momentum"),
     ("zeroone_local", "moved"), ("zeroone_local", "variance"), ("zeroone_local", "worker_errors"),
-    ("zeroone_local", "server_errors"),
+    ("zeroone_local", "server_errors"), ("lamb_warmup", "weights"), ("lamb_warmup", "momentum"),
+    ("lamb_warmup", "variance"), ("onebit_lamb", "weights"), ("onebit_lamb", "momentum"), ("onebit_lamb", "fresh"),
+    ("onebit_lamb", "variance"), ("onebit_lamb", "worker_errors"), ("onebit_lamb", "server_errors"),
 ]  # fmt: skip
 
 # --- input -----------------------------------------------------------------------------------------------------------
@@ -170,7 +187,7 @@ def locked(value):
 
 @EVERY
 def test_the_largest_numbers_end_in_no_warning(name):
-    given, kept = good(name, np.float32), ("kept", "clock", "elapsed")
+    given, kept = good(name, np.float32), ("kept", "clock", "elapsed", "layers", "trust", "coefficients", "factors")
     for key, value in given.items():
         if isinstance(value, np.ndarray) and key not in kept:
             given[key] = np.full_like(value, np.finfo(np.float32).max)
@@ -233,6 +250,9 @@ def test_words_and_bytes_by_hand():
 def test_one_rank_says_nothing(name):
     given = {key: value[:1] if isinstance(value, np.ndarray) and value.ndim == 2 else value
              for key, value in good(name).items()}  # fmt: skip
+    if name == "onebit_lamb":  # whose message is shorter
+        given = {key: value[..., :8] if key in ("momentum", "worker_errors", "server_errors") else value
+                 for key, value in given.items()}  # fmt: skip
     _, traffic = COLLECTIVES[name](**given)
     assert (traffic.sent.tolist(), traffic.steps) == ([0], 0)
 
@@ -358,6 +378,9 @@ def test_bad_input_of_one_rank_is_refused_on_all(name):
         ("zeroone_gradient", "momentum"),
         ("zeroone_gradient", "variance"),
         ("zeroone_local", "variance"),
+        ("lamb_warmup", "weights"),
+        ("onebit_lamb", "fresh"),
+        ("onebit_lamb", "coefficients"),
     ],
 )
 def test_states_that_all_share_must_be_the_same(name, changed):

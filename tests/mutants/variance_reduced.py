@@ -8,8 +8,10 @@ from zoo.right import SMALL
 from commbounds.collectives.variance_reduced import (
     dasha_step,
     diana_step,
+    lamb_warmup,
     lazy_step,
     marina_step,
+    onebit_lamb,
     onebit_momentum,
     primal_step,
     zeroone_gradient,
@@ -295,6 +297,100 @@ def one_refresh_too_many(*given, **how):
     return zeroone_gradient(*given[:6], given[6] + 1, *given[7:], **how)
 
 
+# --- 1-bit LAMB ------------------------------------------------------------------------------------------------------
+
+
+def average_corrected(*given, **how):
+    """The average of coefficients is corrected for having begun with zero."""
+    state, traffic = lamb_warmup(*given, **how)
+    first = 0 if np.any(given[4]) else how["coefficient_beta"]
+    return state._replace(trust=state.trust / (1 - first)), traffic
+
+
+def coefficients_uncut(*given, **how):
+    """The coefficient's upper bound is ignored."""
+    return lamb_warmup(*given, **{**how, "coefficient_max": 2.0**40})
+
+
+def _onebit(stack, how, **changed):
+    return onebit_lamb(stack, **{**how, **changed})
+
+
+def layers_as_they_are(stack, **how):
+    """Layers are fused without their coefficients."""
+    return _onebit(stack, how, coefficients=np.ones(len(how["coefficients"])))
+
+
+def coefficients_left_in(stack, **how):
+    """Momenta are not divided by the coefficients again."""
+    state, traffic = onebit_lamb(stack, **how)
+    each, n = np.repeat(how["coefficients"], how["layers"]), len(how["weights"])
+    held = state.momentum.copy()
+    held[:, :n] *= each
+    return state._replace(momentum=held), traffic
+
+
+def one_scale_of_all_entries(stack, **how):
+    """Layers are brought to one largest entry in place of one root mean square."""
+    parts = np.split(np.asarray(how["momentum"])[: len(how["weights"])], np.cumsum(how["layers"])[:-1])
+    if np.all(how["coefficients"] == 1.0):
+        return onebit_lamb(stack, **how)
+    return _onebit(stack, how, coefficients=np.array([1 / np.abs(part).max() for part in parts]))
+
+
+def factor_follows_at_once(stack, **how):
+    """The factor may change by any share in a step."""
+    return _onebit(stack, how, threshold=0.984375 if how.get("threshold", 0.1) else 0.0)
+
+
+def factor_rises_alone(stack, **how):
+    """The factor's upper bound is ignored."""
+    return _onebit(stack, how, factor_max=64.0)
+
+
+def factor_never_fresh(stack, **how):
+    """The fresh variance forgets at once."""
+    return _onebit(stack, how, second_beta=0.03125)
+
+
+def worker_errors_dropped(stack, **how):
+    """Workers have no error feedback."""
+    state, traffic = _onebit(stack, how, worker_errors=0 * how["worker_errors"])
+    return state._replace(worker_errors=0 * state.worker_errors), traffic
+
+
+def errors_divided_too(stack, **how):
+    """Workers' errors are divided by the first layer's coefficient, as the momentum is."""
+    state, traffic = onebit_lamb(stack, **how)
+    return state._replace(worker_errors=state.worker_errors / how["coefficients"][0]), traffic
+
+
+def gradient_rebuilt_twice(stack, **how):
+    """The reconstructed gradient is multiplied by two."""
+    state, traffic = onebit_lamb(stack, **how)
+    second = how.get("second_beta", 0.999)
+    return state._replace(fresh=4 * state.fresh - 3 * second * np.asarray(how["fresh"])), traffic
+
+
+def factor_left_out(stack, **how):
+    """The step is taken with the frozen coefficient alone."""
+    state, traffic = onebit_lamb(stack, **how)
+    still, _ = _onebit(stack, how, threshold=0.0)
+    return state._replace(weights=still.weights), traffic
+
+
+def mask_ignored(stack, **how):
+    """What is to be masked is not."""
+    return _onebit(stack, how, mask=None)
+
+
+def padding_travels_free(stack, **how):
+    """Padded entries are not counted."""
+    state, traffic = onebit_lamb(stack, **how)
+    P, n = np.asarray(stack).shape
+    return state, replace(traffic, sent=traffic.sent - 2 * (P - 1) * ((len(state.server_errors) - n) // (8 * P)))
+
+
 EXACT, SEARCH = Method.EXACT, Method.SEARCH
 _C = "variance_reduced."
 MUTANTS = (
@@ -337,6 +433,20 @@ MUTANTS = (
     Mutant(always_fresh, "zeroone_gradient", _C + "zeroone.refreshes", EXACT),
     Mutant(whole_gradients_travel_free, "zeroone_gradient", _C + "zeroone.run_bytes", EXACT),
     Mutant(scales_travel_free, "onebit_momentum", _C + "onebit.bytes", EXACT),
+    Mutant(average_corrected, "lamb_warmup", _C + "lamb.frozen_share", SEARCH),
+    Mutant(coefficients_uncut, "lamb_warmup", _C + "lamb.frozen_share", SEARCH),
+    Mutant(layers_as_they_are, "onebit_lamb", _C + "lamb.scaled_share", SEARCH),
+    Mutant(coefficients_left_in, "onebit_lamb", _C + "lamb.scale_moves", SEARCH),
+    Mutant(one_scale_of_all_entries, "onebit_lamb", _C + "lamb.at_most_double", SEARCH),
+    Mutant(factor_follows_at_once, "onebit_lamb", _C + "lamb.fall", SEARCH),
+    Mutant(factor_rises_alone, "onebit_lamb", _C + "lamb.rise", SEARCH),
+    Mutant(factor_never_fresh, "onebit_lamb", _C + "lamb.rise", SEARCH),
+    Mutant(worker_errors_dropped, "onebit_lamb", _C + "lamb.nothing_lost", SEARCH),
+    Mutant(errors_divided_too, "onebit_lamb", _C + "lamb.leak", SEARCH),
+    Mutant(gradient_rebuilt_twice, "onebit_lamb", _C + "lamb.reconstructed", SEARCH),
+    Mutant(factor_left_out, "onebit_lamb", _C + "lamb.step_length", SEARCH),
+    Mutant(mask_ignored, "onebit_lamb", _C + "lamb.masked", SEARCH),
+    Mutant(padding_travels_free, "onebit_lamb", _C + "lamb.bytes", EXACT),
 )
 
 

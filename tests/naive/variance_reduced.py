@@ -251,6 +251,88 @@ def zeroone_local(gradients, weights, momentum, moved, variance, errors, served,
     return at, held, [[kind(0)] * len(mean_) for _ in range(P)], errors, served, 0.0, traffic
 
 
+def layered(row, layers):
+    """The layers of a row."""
+    found, start = [], 0
+    for size in layers:
+        found.append(list(row[start : start + size]))
+        start += size
+    return found
+
+
+def along(values, layers, kind):
+    """Of every entry the value of its layer."""
+    return [kind(value) for value, size in zip(values, layers, strict=True) for _ in range(size)]
+
+
+def lamb_warmup(gradients, weights, momentum, variance, trust, layers, gamma, beta, second, decay, epsilon, low, high,
+                average):  # fmt: skip
+    """Weights, momentum, variance, the averages of the coefficients, and the bytes."""
+    kind = type(gradients[0][0])
+    mean_, traffic = whole_average(gradients)
+    momentum = [kind(beta) * u + kind(1 - beta) * g for u, g in zip(momentum, mean_, strict=True)]
+    variance = [kind(second) * v + kind(1 - second) * (g * g) for v, g in zip(variance, mean_, strict=True)]
+    update = [
+        u / (np.sqrt(v) + kind(epsilon)) + kind(decay) * x for u, v, x in zip(momentum, variance, weights, strict=True)
+    ]
+    lengths, averages = [], []
+    for x, d, before in zip(layered(weights, layers), layered(update, layers), trust, strict=True):
+        own, other = math.sqrt(norm_squared(x)), math.sqrt(norm_squared(d))
+        coefficient = 1.0
+        if own != 0 and other != 0:
+            coefficient = own / other
+            if coefficient > high:
+                coefficient = high
+            if coefficient < low:
+                coefficient = low
+        averages.append(average * before + (1 - average) * coefficient if coefficient != 1.0 else before)
+        lengths.append(gamma * coefficient)
+    weights = [x - c * d for x, c, d in zip(weights, along(lengths, layers, kind), update, strict=True)]
+    return weights, momentum, variance, averages, traffic
+
+
+def onebit_lamb(gradients, weights, momentum, variance, fresh, errors, served, coefficients, trust, factors, layers,
+                gamma, beta, second, decay, epsilon, low, high, threshold, scale, mask=None):  # fmt: skip
+    """Weights, momentum with the padding, the fresh variance, errors of both, factors, and the bytes."""
+    kind, n = type(gradients[0][0]), len(weights)
+    each = along(coefficients, layers, kind)
+    offered = []
+    for row, missing in zip(gradients, errors, strict=True):
+        own = [(kind(beta) * u + kind(1 - beta) * g) * c for u, g, c in zip(momentum[:n], row, each, strict=True)]
+        offered.append([a + e for a, e in zip([*own, *momentum[n:]], missing, strict=True)])
+    mean_, left, kept_back, traffic = averaged(offered, served, scale)
+    after = [v / c for v, c in zip(mean_[:n], each, strict=True)]
+    if mask is not None:
+        after = [a if kept else kind(0) for a, kept in zip(after, mask, strict=True)]
+    rebuilt = [(a - kind(beta) * u) / kind(1 - beta) for a, u in zip(after, momentum[:n], strict=True)]
+    fresh = [kind(second) * v + kind(1 - second) * (r * r) for v, r in zip(fresh, rebuilt, strict=True)]
+    root = [np.sqrt(v) + kind(epsilon) for v in variance]
+    plain = [a / d for a, d in zip(after, root, strict=True)]
+    update = [a + kind(decay) * x for a, x in zip(plain, weights, strict=True)]
+    ratios = [d / (np.sqrt(v) + kind(epsilon)) for d, v in zip(root, fresh, strict=True)]
+    found = []
+    for ratio, own, whole, before in zip(
+        layered(ratios, layers), layered(plain, layers), layered(update, layers), factors, strict=True
+    ):
+        factor = float(max(ratio))
+        if decay:
+            share = math.sqrt(norm_squared(own)) / math.sqrt(norm_squared(whole)) if norm_squared(whole) else 1.0
+            share = min(1.0, share)
+            factor = factor * share + (1.0 - share)
+        if factor > high:
+            factor = high
+        if factor < low:
+            factor = low
+        if factor > before * (1.0 + threshold):
+            factor = before * (1.0 + threshold)
+        if factor < before * (1.0 - threshold):
+            factor = before * (1.0 - threshold)
+        found.append(factor)
+    lengths = along([gamma * t * f for t, f in zip(trust, found, strict=True)], layers, kind)
+    weights = [x - c * d for x, c, d in zip(weights, lengths, update, strict=True)]
+    return weights, [*after, *mean_[n:]], fresh, left, kept_back, found, traffic
+
+
 # --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
 
 
@@ -352,6 +434,32 @@ def stepped(held):
     }  # fmt: skip
 
 
+def warmed(held):
+    given = {**held["inputs"], **held["parameters"]}
+    stack, rows = given["stack"], [list(given[name]) for name in ("weights", "momentum", "variance", "trust", "layers")]
+    names = ("step_size", "beta", "second_beta", "decay", "epsilon", "coefficient_min", "coefficient_max",
+             "coefficient_beta")  # fmt: skip
+    weights, momentum, variance, trust, traffic = lamb_warmup(lists(stack), *rows, *(given[name] for name in names))
+    return {
+        "weights": everywhere(weights, stack), "momentum": everywhere(momentum, stack), "variance": variance,
+        "trust": trust, "traffic": traffic,
+    }  # fmt: skip
+
+
+def compressed(held):
+    given = {**held["inputs"], **held["parameters"]}
+    stack, first = given["stack"], [list(given[name]) for name in ("weights", "momentum", "variance", "fresh")]
+    last = [list(given[name]) for name in ("server_errors", "coefficients", "trust", "factors", "layers")]
+    names = ("step_size", "beta", "second_beta", "decay", "epsilon", "factor_min", "factor_max", "threshold", "scale")
+    weights, momentum, fresh, left, kept_back, factors, traffic = onebit_lamb(
+        lists(stack), *first, lists(given["worker_errors"]), *last, *(given[name] for name in names), given.get("mask")
+    )
+    return {
+        "weights": everywhere(weights, stack), "momentum": everywhere(momentum, stack), "fresh": fresh,
+        "worker_errors": left, "server_errors": kept_back, "factors": factors, "traffic": traffic,
+    }  # fmt: skip
+
+
 TWINS = {
     "diana_step": shifted,
     "marina_step": tossed,
@@ -361,5 +469,7 @@ TWINS = {
     "onebit_momentum": halved,
     "zeroone_gradient": refreshed,
     "zeroone_local": stepped,
+    "lamb_warmup": warmed,
+    "onebit_lamb": compressed,
 }
 """Of the collectives by name."""

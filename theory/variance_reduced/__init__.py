@@ -8,8 +8,8 @@ COLUMN = Column(
     "variance_reduced",
     "Compression with memory: shifts, differences, silence, and one bit",
     "Workers compress what has changed, against something that both sides remember: DIANA, MARINA, DASHA, LAG and "
-    "CLAG, EF21-P, the compression stage of 1-bit Adam, and 0/1 Adam. What authors' code says of them was read; of "
-    "the papers, what little is said so.",
+    "CLAG, EF21-P, the compression stage of 1-bit Adam, 0/1 Adam, and 1-bit LAMB. What authors' code says of them was "
+    "read; of the papers, what little is said so.",
     synopsis=Synopsis(
         found=(
             "One-step identities are exact, and sharper step sizes follow: half DIANA's shift weight allows steps up "
@@ -31,7 +31,9 @@ COLUMN = Column(
             "residual of a silent entry does not accumulate (`variance_reduced.onebit.accumulates`). 0/1 Adam’s weight "
             "decay enters the momentum, and is up to ten times what was asked for "
             "(`variance_reduced.zeroone.decay_once`); the tutorial’s rule of its refreshes is not the code’s "
-            "(`variance_reduced.zeroone.printed_gap`)."
+            "(`variance_reduced.zeroone.printed_gap`). 1-bit LAMB’s layers at one scale may leave out up to twice as "
+            "much (`variance_reduced.lamb.reduces`), and a layer whose coefficient is one is frozen for good "
+            "(`variance_reduced.lamb.frozen_any`)."
         ),
         tight=(
             "The identities are equalities for Rand-K; the sharp descents of MARINA and EF21-P are attained by x^2/2 "

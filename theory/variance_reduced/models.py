@@ -11,6 +11,7 @@ from commbounds.theory.model import Goal, Model, by_claim
 from commbounds.theory.quantities import P, k, n, norm1, norm2
 from commbounds.theory.variance_reduced import terms as t
 from commbounds.theory.variance_reduced import zeroone_terms as z
+from commbounds.theory.variance_reduced.models_lamb import LAMB_MODELS
 from commbounds.theory.variance_reduced.models_zeroone import ZEROONE
 
 _d, _e, _s, _x, _g, _h, _y = sp.symbols("d e s x g h y", real=True)
@@ -413,4 +414,5 @@ MODELS = by_claim(
         _momentum_kept,
     ),
     *ZEROONE,
+    *LAMB_MODELS,
 )  # fmt: skip

@@ -7,9 +7,12 @@ import sympy as sp
 from commbounds.theory.feedback.terms import stepsize
 from commbounds.theory.model import Refutation, by_claim
 from commbounds.theory.quantities import P, n
+from commbounds.theory.variance_reduced import lamb_terms as lt
 from commbounds.theory.variance_reduced import zeroone_terms as z
 
-_r, _b, _a, _e, _g, _u, _v = sp.symbols("r b a e g u v", integer=True, nonnegative=True)
+_r, _b, _a, _e, _g, _s, _u, _v, _T = sp.symbols("r b a e g s u v T", integer=True, nonnegative=True)
+_p, _q = sp.symbols("p q", integer=True, nonnegative=True)
+_spike, _flat, _mean = 2 * (_q**2 - 2 * _p**2), 4 * _p * _q - 2 * _p**2 - _q**2, 2 * _p**2 - 2 * _p * _q + _q**2
 _FLAT = {"no_gradients": "There are none.", "one_magnitude": "They have."}
 _DECAYING = {"decaying": "The step is made so.", **_FLAT}
 _beta, _H = _u / _v, z.local_steps
@@ -82,5 +85,50 @@ REFUTATIONS = by_claim(
         measured=(sp.sqrt(sp.Rational(1, 2) * (_a**2 + _b**2)) / _a - 1) ** 2,
         x=((_a, _b),),
         met={"signs_by_norm": "They are."},
+    ),
+    Refutation(
+        claim="variance_reduced.lamb.frozen_average",
+        words="b = u/v: after T steps with one coefficient, 1 - b^T of it.",
+        whole={_T: 1, _u: 0, _v: 1},
+        measured=1 - (_u / _v) ** _T,
+        values={lt.trust_factor: _u / _v, lt.lamb_steps: _T},
+        positive={"b below 1": _v - _u},
+        met={"lamb_one_coefficient": "It is cut to four.", "lamb_never_one": "It is four."},
+    ),
+    Refutation(
+        claim="variance_reduced.lamb.frozen_any",
+        words="b = u/v, and a coefficient of one, which is left out of the average: that stays zero.",
+        whole={_T: 1, _u: 0, _v: 1},
+        measured=sp.Integer(0),
+        values={lt.trust_factor: _u / _v, lt.lamb_steps: _T},
+        positive={"b below 1": _v - _u},
+        met={"lamb_one_coefficient": "It is cut to one."},
+    ),
+    Refutation(
+        claim="variance_reduced.lamb.reduces",
+        words="A layer of a = 2 (q^2 - 2 p^2) and three zeros, and one of four v = 4 p q - 2 p^2 - q^2, whose root "
+        "mean square together is s = 2 p^2 - 2 p q + q^2. At one scale nothing is left out of the second, and 4 "
+        "(a/2)^2 of the first.",
+        whole={_p: 1, _q: 1},
+        measured=_spike**2,
+        values={
+            lt.plain_error: 16 * _mean**2 - 2 * _mean * (_spike + 4 * _flat),
+            n: sp.Integer(8),
+            lt.fused_length: sp.Integer(8),
+        },
+        x=((_spike, 0, 0, 0, _flat, _flat, _flat, _flat),),
+        positive={"a": _spike, "v": _flat},
+        zero={"root mean square": 8 * _mean**2 - _spike**2 - 4 * _flat**2},
+        met={"signs_by_norm": "They are.", "lamb_at_freeze": "One rank offers it at the freeze."},
+    ),
+    Refutation(
+        claim="variance_reduced.lamb.ceiling",
+        words="theta = u/v, and a bound of a/s. A reconstructed gradient that is large lowers the factor from one, and "
+        "by theta.",
+        whole={_a: 1, _s: 1, _u: 1, _v: 1},
+        measured=1 - _u / _v,
+        values={lt.lamb_threshold: _u / _v, lt.factor_most: _a / _s, lt.lamb_steps: 1},
+        positive={"theta below 1": _v - _u},
+        met={"lamb_from_one": "It is one, and the variances are the same."},
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
@@ -67,9 +68,16 @@ def _slack(cls: Any, case: Case) -> float:
 
 
 def relative_error(law: Any, x: list[Fraction]) -> Fraction:
-    """Expected squared error over the squared norm."""
-    total: Fraction = sum((p * (y - v) ** 2 for entry, v in zip(law, x, strict=True) for p, y in entry), Fraction(0))
-    return total / sum(v * v for v in x)
+    """Expected squared error over the squared norm; in whole numbers, over one denominator."""
+    values = math.lcm(*(v.denominator for v in x), *(y.denominator for entry in law for _, y in entry))
+    shares = math.lcm(*(p.denominator for entry in law for p, _ in entry))
+    total = square = 0
+    for entry, v in zip(law, x, strict=True):
+        whole = v.numerator * (values // v.denominator)
+        square += whole * whole
+        for p, y in entry:
+            total += p.numerator * (shares // p.denominator) * (y.numerator * (values // y.denominator) - whole) ** 2
+    return Fraction(total, shares * square)
 
 
 def _error(cls: Any, case: Case) -> Outcome:

@@ -166,16 +166,17 @@ def _sum_bias(allreduce: Any, case: Case) -> Outcome:
 def _dyadic(level: int) -> Iterator[Case]:
     """Stacks at one bit, where scales are ranges, with all sums and levels multiples of 1/`uniforms`.
 
-    A range of one or two and entries at multiples of a quarter make every upper code's probability a multiple of 1/8,
-    so that eight uniforms in the middles of their cells meet it exactly; the sum's range may be anything.
+    A step of one and entries at multiples of a quarter make every upper code's probability a multiple of 1/4; what is
+    read are whole numbers, whose sums, of range two, have upper codes of probability 0, 1/2 or 1. Four uniforms in the
+    middles of their cells meet all of them exactly.
     """
     quarters = [0.25 * i for i in range(5)]
     for first, second in itertools.product(quarters, repeat=2):
         # each rank's block is its only entry but for the ends 0 and 1, so that groups are known
         stack = np.array([[0.0, 1.0, first, 0.0, 0.0, 0.0], [0.0, 1.0, second, 0.0, 0.0, 0.0]])
-        yield Case({"P": 2, "n": 6, "width": 1, "group": 6, "uniforms": 8}, stack)
+        yield Case({"P": 2, "n": 6, "width": 1, "group": 6, "uniforms": 4}, stack)
     for entry in quarters[: 2 + level]:
-        yield Case({"P": 1, "n": 3, "width": 2, "group": 3, "uniforms": 12}, np.array([[0.0, 3.0, entry]]))
+        yield Case({"P": 1, "n": 3, "width": 2, "group": 3, "uniforms": 4}, np.array([[0.0, 3.0, entry]]))
 
 
 def _sum_streams(allreduce: Any) -> list[Stream]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
-from commbounds.collectives.variance_reduced import COLLECTIVES
+from commbounds.collectives.variance_reduced import COLLECTIVES, padded_size
 from commbounds.verify.experiments.moshpit.pairings import spread_stacks
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
 
@@ -83,6 +83,30 @@ def _zeroone_local(case: RankCase) -> Options:
     return {**given, **rows, "variance": _beside(case, 4)[0] ** 2, **more}
 
 
+def _layers(case: RankCase) -> list[int]:
+    n = case.stack.shape[1]
+    return [n // 3, n - n // 3] if n > 2 else [n]
+
+
+def _lamb_warmup(case: RankCase) -> Options:
+    layers = _layers(case)
+    state = {"weights": _beside(case, 1)[0], "momentum": _beside(case, 2)[0], "variance": _beside(case, 3)[0] ** 2}
+    more = {"trust": np.full(len(layers), 0.25), "layers": layers, "beta": 0.75, "decay": case.settings["decay"]}
+    return {**state, **more}
+
+
+def _onebit_lamb(case: RankCase) -> Options:
+    (P, n), layers, dtype = case.stack.shape, _layers(case), case.stack.dtype
+    m = padded_size(n, P)
+    rng = np.random.default_rng([7, P, n])
+    state = {"weights": _beside(case, 1)[0], "variance": _beside(case, 2)[0] ** 2, "fresh": _beside(case, 3)[0] ** 2}
+    for name, shape in (("momentum", (m,)), ("worker_errors", (P, m)), ("server_errors", (m,))):
+        state[name] = np.asarray(rng.standard_normal(shape), dtype)
+    ratios = {"coefficients": 0.5, "trust": 0.75, "factors": 1.0}
+    more = {name: value * (1.0 + np.arange(len(layers))) for name, value in ratios.items()}
+    return {**state, **more, "layers": layers, "beta": 0.75, "decay": case.settings["decay"]}
+
+
 def _cases(*options: Options) -> Callable[[int], Iterator[RankCase]]:
     def cases(P: int) -> Iterator[RankCase]:
         for given, stack in spread_stacks(P, 41):
@@ -93,7 +117,7 @@ def _cases(*options: Options) -> Callable[[int], Iterator[RankCase]]:
     return cases
 
 
-_SHARED = ("mean", "variance", "clock", "elapsed")
+_SHARED = ("mean", "variance", "clock", "elapsed", "trust", "fresh", "factors")
 """Parts of a result that all ranks have."""
 
 
@@ -145,4 +169,6 @@ PAIRINGS = (
     ),
     _pairing("zeroone_gradient", _zeroone_gradient, *({"clock": [t, 2, 1]} for t in (4, 5))),
     _pairing("zeroone_local", _zeroone_local, *({"average": average} for average in (True, False))),
+    _pairing("lamb_warmup", _lamb_warmup, *({"decay": decay} for decay in (0.0, 0.5))),
+    _pairing("onebit_lamb", _onebit_lamb, *({"decay": decay} for decay in (0.0, 0.5))),
 )

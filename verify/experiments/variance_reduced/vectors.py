@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives.variance_reduced import COLLECTIVES
+from commbounds.collectives.variance_reduced import COLLECTIVES, padded_size
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, case_of, collective, ranks
 from commbounds.verify.vectors.inputs import array
@@ -110,6 +110,35 @@ def _zeroone_local(P: int, n: int, dtype: str) -> Given:
     return {**ordered, "elapsed": np.array([0.5])}, options, {}
 
 
+_FUSED = ((1, 5, "float32", "One rank: nothing is sent, and three entries are padded."),
+          (2, 6, "float32", "Two ranks: sixteen entries, of which ten are padded."),
+          (3, 7, "float64", "Three ranks: padded to 72, where 24 would do."),
+          (4, 32, "float32", "Four ranks, and nothing is padded."))  # fmt: skip
+"""Of 1-bit LAMB, whose messages are padded."""
+
+
+def _two_layers(n: int) -> Array:
+    return np.array([n // 3, n - n // 3], np.int64)
+
+
+def _lamb_warmup(P: int, n: int, dtype: str) -> Given:
+    given = {"stack": _rows(P, n, dtype, 111), "weights": _vector(n, dtype, 112), "momentum": _vector(n, dtype, 113)}
+    given |= {"variance": _vector(n, dtype, 114) ** 2, "trust": np.array([0.5, 0.0]), "layers": _two_layers(n)}
+    options = {"step_size": 0.25, "beta": 0.75, "second_beta": 0.875, "decay": 0.125, "epsilon": 0.5}
+    return given, {**options, "coefficient_min": 0.0625, "coefficient_max": 0.75, "coefficient_beta": 0.75}, {}
+
+
+def _onebit_lamb(P: int, n: int, dtype: str) -> Given:
+    m = padded_size(n, P)
+    given = {"stack": _rows(P, n, dtype, 115), "weights": _vector(n, dtype, 112), "momentum": _vector(m, dtype, 116)}
+    given |= {"variance": _vector(n, dtype, 114) ** 2, "fresh": _vector(n, dtype, 117) ** 2}
+    given |= {"worker_errors": _rows(P, m, dtype, 118), "server_errors": _vector(m, dtype, 119)}
+    given |= {"coefficients": np.array([0.75, 1.5]), "trust": np.array([0.375, 2.5])}
+    given |= {"factors": np.array([1.0, 0.75]), "layers": _two_layers(n)}
+    options = {"step_size": 0.25, "beta": 0.75, "second_beta": 0.875, "decay": 0.125, "epsilon": 0.5}
+    return given, {**options, "factor_min": 0.5, "factor_max": 4.0, "threshold": 0.125, "scale": "norm"}, {}
+
+
 def _sized(
     made: Callable[[int, int, str], Given], sizes: Sequence[tuple[int, int, str, str]] = SIZES
 ) -> Iterator[VectorCase]:
@@ -188,6 +217,28 @@ def _local_cases() -> Iterator[VectorCase]:
     )
 
 
+def _warmup_cases() -> Iterator[VectorCase]:
+    yield from _sized(_lamb_warmup, SIZES[:4])
+    yield _with(_lamb_warmup, "A coefficient of one is not averaged.", "one", coefficient_min=1.0, coefficient_max=1.0)
+    yield _with(_lamb_warmup, "Bounds the wrong way round are refused.", "bounds", coefficient_min=1.0, refused=True)
+
+
+def _lamb_cases() -> Iterator[VectorCase]:
+    yield from _sized(_onebit_lamb, _FUSED)
+    for why, about, given in (
+        ("Without weight decay nothing is mixed.", "no decay", {"decay": 0.0}),
+        ("Signs times the mean magnitude, and a factor that stays.", "still", {"scale": "mean", "threshold": 0.0}),
+    ):
+        inputs, parameters, _ = _onebit_lamb(2, 6, "float32")
+        yield case_of(why, inputs, {**parameters, **given}, about=about)
+    inputs, parameters, _ = _onebit_lamb(2, 6, "float32")
+    mask = np.array([True, False, True, True, True, False])
+    yield case_of("What is masked is zero, whatever was sent.", {**inputs, "mask": mask}, parameters, about="mask")
+    inputs, parameters, _ = _onebit_lamb(1, 5, "float32")
+    off = {**inputs, "layers": np.array([2, 2], np.int64)}
+    yield case_of("Layers that are not all of the entries are refused.", off, parameters, about="layers", refused=True)
+
+
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     return [
@@ -199,4 +250,6 @@ def subjects() -> list[VectorSubject]:
         collective("onebit_momentum", _onebit_cases, _result("onebit_momentum"), unit="bytes"),
         collective("zeroone_gradient", _gradient_cases, _result("zeroone_gradient"), unit="bytes"),
         collective("zeroone_local", _local_cases, _result("zeroone_local"), unit="bytes"),
+        collective("lamb_warmup", _warmup_cases, _result("lamb_warmup"), unit="bytes"),
+        collective("onebit_lamb", _lamb_cases, _result("onebit_lamb"), unit="bytes"),
     ]

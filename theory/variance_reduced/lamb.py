@@ -1,0 +1,321 @@
+"""Claims about 1-bit LAMB: what is frozen, layers at one scale, the factor of the frozen coefficient, and bytes."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing
+from commbounds.theory.feedback.terms import stepsize
+from commbounds.theory.majority.terms import BUSIEST_BYTES
+from commbounds.theory.quantities import P, n
+from commbounds.theory.sources import FOLKLORE, derived
+from commbounds.theory.variance_reduced import lamb_terms as t
+from commbounds.theory.variance_reduced.terms import EQUAL_BLOCKS, NORM_SCALE, SEVERAL, scalebytes
+from commbounds.theory.variance_reduced.zeroone_terms import ONEBIT_LAMB_2021, flatness, momentum_factor
+
+_STEP = "deepspeed/runtime/fp16/onebit/lamb.py, step: "
+_DOCSTRING = "deepspeed/runtime/fp16/onebit/lamb.py, docstring: "
+_LAMB = "variance_reduced.lamb."
+_frozen = 1 - t.trust_factor**t.lamb_steps
+_T, _theta, _beta = t.lamb_steps, t.lamb_threshold, momentum_factor
+
+LAMB_CLAIMS = (
+    Claim(
+        name=_LAMB + "frozen_share",
+        title="After T steps with one coefficient LAMB's frozen one is 1 - b^T of it",
+        relation=Eq(t.FROZEN_SHARE, _frozen),
+        assumes=(t.LAMB_ONE_COEFFICIENT, t.LAMB_NEVER_ONE),
+        source=ONEBIT_LAMB_2021.official_code(
+            _STEP + "an average of coefficients that begins with zero, and that nothing corrects",
+            "The sum of (1 - b) b^t over T steps.",
+            "The share; the code has the average.",
+        ),
+        axis="lamb_steps",
+        note="A freeze_step of F has F - 1 steps of warm-up: the first only sets up. Loading a checkpoint in the "
+        "warm-up sets the average to zero, and T counts from there.",
+    ),
+    Claim(
+        name=_LAMB + "frozen_average",
+        title="It is a moving average: of coefficients that are all the same, that one, from 1/(1 - b) steps on",
+        relation=Eq(t.FROZEN_SHARE, 1),
+        assumes=(t.LAMB_ONE_COEFFICIENT, t.LAMB_NEVER_ONE, t.LAMB_LONG_WARMUP),
+        source=t.LAMB_DOCS.read(
+            "section 1.4, on coeff_beta; how long the warm-up should be is said in the docstring of onebit/lamb.py",
+            "Refuted by ten steps at b = 0.9: 1 - 0.9^10 = 0.651.",
+            "That an average of equal numbers is that number.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_LAMB + "frozen_share",
+        extremal="ten steps at b = 0.9",
+        axis="lamb_steps",
+        note="At the shortest warm-up that is asked for, all layers go on at some two thirds of their step size.",
+    ),
+    Claim(
+        name=_LAMB + "frozen_any",
+        title="It is 1 - b^T of it whatever the coefficient is",
+        relation=Eq(t.FROZEN_SHARE, _frozen),
+        assumes=(t.LAMB_ONE_COEFFICIENT,),
+        source=ONEBIT_LAMB_2021.official_code(
+            _DOCSTRING + "coeff_beta is of running averages of the coefficient",
+            "Refuted by a coefficient of one: it is told from none by being one, and left out, so that zero is frozen.",
+            "That all coefficients are averaged.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_LAMB + "frozen_share",
+        extremal="a largest coefficient of one",
+        axis="lamb_steps",
+        note="With max_coeff = 1 a layer whose norm is never below its update's stands still from the end of the "
+        "warm-up on, at all of the later steps.",
+    ),
+    Claim(
+        name=_LAMB + "scaled_share",
+        title="Of a layer brought to the common scale signs leave 1 - 2 sqrt(n/m) phi + n/m, with m entries padded",
+        relation=Eq(t.SCALED_LAYER, 1 - 2 * sp.sqrt(n / t.fused_length) * flatness + n / t.fused_length),
+        assumes=(NORM_SCALE, t.LAMB_AT_FREEZE),
+        source=ONEBIT_LAMB_2021.official_code(
+            _STEP + "scaling_coeff is the mean of the layers' root mean squares over the layer's; zeros are appended",
+            "variance_reduced.lamb.fused with rho = sqrt(n/m): all layers have one root mean square, the padding none.",
+            "The share; the code has coefficients and padding.",
+        ),
+        axis="flatness",
+        note="2 (1 - phi) without padding, whatever the layers' scales and sizes: that of the layer alone. Without "
+        "coefficients rho is any number from sqrt(n_l/n) on. The code pads to a multiple of P lcm(P, 8), where 8 P "
+        "would do. A layer whose momentum is zero then is divided by zero, which ends the run.",
+    ),
+    Claim(
+        name=_LAMB + "reduces",
+        title="Bringing layers to one scale leaves out no more of them all than fusing them as they are",
+        relation=Le(t.SCALED_ERROR, t.plain_error),
+        assumes=(NORM_SCALE, t.LAMB_AT_FREEZE, t.LAMB_UNPADDED),
+        source=ONEBIT_LAMB_2021.official_code(
+            _STEP + "a comment that scaling_coeff is used to reduce compression error",
+            "Refuted by layers (34, 0, 0, 0) and (7, 7, 7, 7): 1156 is left out at one scale, 1092 as they are.",
+            "That it is the square of all that is left out, in the momentum's unit.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_LAMB + "equally_flat",
+        extremal="a layer that is large and sparse beside a long and flat one",
+        axis="plain_error",
+        note="Less is left out of small layers, and more of large ones that are sparse.",
+    ),
+    Claim(
+        name=_LAMB + "equally_flat",
+        title="It leaves out no more of them all, where all layers are as flat",
+        relation=Le(t.SCALED_ERROR, t.plain_error),
+        assumes=(NORM_SCALE, t.LAMB_AT_FREEZE, t.LAMB_UNPADDED, t.LAMB_EQUALLY_FLAT),
+        source=derived(
+            "With s the root mean square of all, Q = n s^2 and R = sum n_l s_l: 2 (1 - phi) Q at one scale, and 2 Q - "
+            "2 s phi R as they are, where R^2 <= n Q = n^2 s^2."
+        ),
+        tightness=1,
+        extremal="layers of one scale",
+        axis="plain_error",
+    ),
+    Claim(
+        name=_LAMB + "at_most_double",
+        title="It leaves out at most 2/(1 + phi) times what fusing them as they are does, phi that of the least flat",
+        relation=Le(t.SCALED_ERROR, 2 * t.plain_error / (1 + flatness)),
+        assumes=(NORM_SCALE, t.LAMB_AT_FREEZE, t.LAMB_UNPADDED),
+        source=derived(
+            "Layer by layer, of entries with root mean square s and mean magnitude a: with any scale at least n_l (s^2 "
+            "- a^2) is left out, and with its own 2 n_l s (s - a)."
+        ),
+        tightness=1,
+        extremal="a layer of a zero and another number, and a long one of half that number",
+        axis="plain_error",
+    ),
+    Claim(
+        name=_LAMB + "nothing_lost",
+        title="With a factor that stands still the weights are those of uncompressed momentum, but for the last errors "
+        "over 1 - beta",
+        relation=Eq(t.LAMB_DEFECT, 0),
+        assumes=(t.LAMB_UNDECAYED, t.LAMB_UNMASKED, t.LAMB_SCALES_STAY, t.LAMB_STILL),
+        source=ONEBIT_LAMB_2021.official_code(
+            _STEP + "momenta are divided by their coefficients after the all-reduce; errors stay as they are",
+            "U = u - the uncompressed one has U+ = beta U + (errors before - errors after)/c: sum over the steps.",
+            "The identity; the code has the step.",
+        ),
+        axis="lamb_steps",
+    ),
+    Claim(
+        name=_LAMB + "moving_factor",
+        title="It is so with a factor that follows the fresh variance, too",
+        relation=Eq(t.LAMB_DEFECT, 0),
+        assumes=(t.LAMB_UNDECAYED, t.LAMB_UNMASKED, t.LAMB_SCALES_STAY),
+        source=FOLKLORE.recalled(
+            "error feedback, as in 1-bit Adam",
+            "Refuted by two steps of which the second has a smaller factor: what the first left out moves less.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_LAMB + "leak",
+        extremal="two steps, the second with nine tenths of the factor",
+        axis="lamb_steps",
+        note="1-bit Adam freezes its variance for this identity; 1-bit LAMB brings a number a layer of it back.",
+    ),
+    Claim(
+        name=_LAMB + "leak",
+        title="With a factor that moves, at most theta sum f_t |A_t| is lost, A_t what errors added to momenta up to t",
+        relation=Le(t.LAMB_DEFECT, _theta * t.carried_errors),
+        assumes=(t.LAMB_UNDECAYED, t.LAMB_UNMASKED, t.LAMB_SCALES_STAY),
+        source=derived(
+            "sum f_t U_t = f_T A_T - sum over t < T of (f_(t+1) - f_t) A_t with A_t = U_1 + ... + U_t, and |f_(t+1) - "
+            "f_t| <= theta f_t."
+        ),
+        tightness=1,
+        extremal="two steps, of which the second lowers the factor as far as it may",
+        axis="lamb_steps",
+    ),
+    Claim(
+        name=_LAMB + "scale_moves",
+        title="Where the layers' coefficients change kappa times, |1/kappa - 1| of what was left out is lost or made",
+        relation=Eq(t.SCALE_LEAK, sp.Abs(1 / t.rescaled - 1) * t.left_behind),
+        source=derived(
+            "Errors are kept in the message's unit: what was left out at c is divided by kappa c when it is sent."
+        ),
+        axis="rescaled",
+        note="The authors' code computes the coefficients once. Where it forgets them, a checkpoint loaded in the "
+        "warm-up, it forgets the errors as well.",
+    ),
+    Claim(
+        name=_LAMB + "reconstructed",
+        title="An entry of the reconstructed gradient is at most (|u+| + beta |u|)/(1 - beta)",
+        relation=Le(t.RECONSTRUCTED, (t.size_after + _beta * t.size_before) / (1 - _beta)),
+        source=ONEBIT_LAMB_2021.official_code(
+            _STEP + "grad_reconstruct is the new momentum less beta times the old, over 1 - beta",
+            "The triangle inequality; momenta are plus or minus a scale.",
+            "The bound; the code has the difference.",
+        ),
+        tightness=1,
+        extremal="an entry whose sign changes",
+        axis="size_after",
+        note="Nineteen scales at beta = 0.9, and one where the sign stays: the fresh variance sees changes of signs, "
+        "which lower the factor.",
+    ),
+    Claim(
+        name=_LAMB + "rise",
+        title="After T steps the factor is at most its bound, (1 + theta)^T, and beta_2^(-T/2)",
+        relation=Le(t.LAMB_FACTOR, sp.Min(t.factor_most, (1 + _theta) ** _T, t.second_factor ** (-_T / 2))),
+        assumes=(t.LAMB_FROM_ONE, t.LAMB_INSIDE),
+        source=ONEBIT_LAMB_2021.official_code(
+            _STEP + "the factor is the largest root of frozen over fresh variance, cut to its bounds, then by the step "
+            "before",
+            "A step leaves at least beta_2 of the fresh variance: no ratio of roots rises by more than 1/sqrt(beta_2). "
+            "Mixing with one lowers what is above one.",
+            "What it adds up to.",
+        ),
+        tightness=1,
+        extremal="reconstructed gradients of zero",
+        axis="lamb_steps",
+        note="At beta_2 = 0.999 the threshold of 0.1 never holds it back without decay: to double takes 1386 steps, "
+        "not eight.",
+    ),
+    Claim(
+        name=_LAMB + "fall",
+        title="After T steps the factor is at least its bound, or (1 - theta)^T",
+        relation=Ge(t.LAMB_FACTOR, sp.Max(t.factor_least, (1 - _theta) ** _T)),
+        assumes=(t.LAMB_FROM_ONE, t.LAMB_INSIDE),
+        source=ONEBIT_LAMB_2021.official_code(
+            _STEP + "as variance_reduced.lamb.rise",
+            "Induction: what is cut to the bounds is at least the lower one, and a step lowers by theta at most.",
+            "What it adds up to.",
+        ),
+        tightness=1,
+        extremal="reconstructed gradients that are large",
+        axis="lamb_steps",
+        note="From one to a half in seven steps of the default threshold.",
+    ),
+    Claim(
+        name=_LAMB + "masked",
+        title="The factor of a layer of which an entry is masked is never below one",
+        relation=Ge(t.LAMB_FACTOR, 1),
+        assumes=(t.LAMB_MASKED, t.LAMB_FROM_ONE, t.LAMB_INSIDE),
+        source=ONEBIT_LAMB_2021.official_code(
+            _STEP + "the mask is applied before the factor, which is the largest ratio of the layer's entries",
+            "There both variances are zero, and epsilon over epsilon is one; cutting and mixing with one leave that.",
+            "What it adds up to; the code has the mask and the ratio.",
+        ),
+        tightness=1,
+        extremal="a reconstructed gradient that is large everywhere else",
+        axis="lamb_steps",
+        note="A mask is required where gradients are always zero, as for embeddings of positions that are not trained: "
+        "such layers can only speed up. The authors' code, run with two workers, has the factor stay at one; without "
+        "the mask it falls to a half, and the silent weights move by millions.",
+    ),
+    Claim(
+        name=_LAMB + "ceiling",
+        title="The factor is at most factor_max",
+        relation=Le(t.LAMB_FACTOR, t.factor_most),
+        assumes=(t.LAMB_FROM_ONE,),
+        source=ONEBIT_LAMB_2021.official_code(
+            _DOCSTRING + "factor_max is the maximum value of the scaling factor",
+            "Refuted by factor_max = 1/2: the threshold is applied after the bounds, and the first factor is 0.9.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_LAMB + "rise",
+        tightness=sp.oo,
+        extremal="a bound below one, and one step",
+        axis="lamb_steps",
+        note="Likewise of factor_min above one. With bounds on either side of one it holds.",
+    ),
+    Claim(
+        name=_LAMB + "step_length",
+        title="A layer moves by at most gamma c f |u+| sqrt(n_l)/min D",
+        relation=Le(
+            t.LAMB_MOVE,
+            stepsize * t.frozen_trust * t.lamb_factor * t.size_after * sp.sqrt(t.layer_size) / t.least_root,
+        ),
+        assumes=(t.LAMB_UNDECAYED,),
+        source=ONEBIT_LAMB_2021.official_code(
+            _STEP + "step size, frozen coefficient, factor, and momentum over the root of the frozen variance",
+            "The norm of u+/D, whose entries are all of one magnitude over D in a block.",
+            "The length; the code has the step.",
+        ),
+        tightness=1,
+        extremal="a layer in one block, with one variance",
+        axis="size_after",
+        note="However the weights are: D may be epsilon, where a gradient came after the freeze.",
+    ),
+    Claim(
+        name=_LAMB + "bounded_step",
+        title="A layer moves by at most the step size times its norm, as in LAMB",
+        relation=Le(t.LAMB_MOVE, stepsize * t.layer_norm),
+        assumes=(t.LAMB_UNDECAYED, t.LAMB_TRUSTED),
+        source=t.LAMB_2020.recalled(
+            "that updates are normalised to the norm of the layer's weights",
+            "Refuted by a gradient ten times as large as before: the factor reacts to it a tenth a step.",
+            "For the stage with frozen coefficients.",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_LAMB + "step_length",
+        tightness=sp.oo,
+        extremal="a gradient that grows after the freeze",
+        axis="size_after",
+        note="A gradient ten times as large moves a layer nine times as far at once; and signs are as large in all "
+        "layers, whatever each of them sends.",
+    ),
+    Claim(
+        name=_LAMB + "bytes",
+        title="Every rank sends 2 (P - 1)(m/(8 P) + w) bytes for m padded entries, however many layers there are",
+        relation=Eq(BUSIEST_BYTES, 2 * (P - 1) * (t.fused_length / (8 * P) + scalebytes)),
+        source=ONEBIT_LAMB_2021.official_code(
+            _STEP + "one compressed all-reduce of the fused momentum; coefficients and factors are computed by all",
+            "Counted.",
+            "What it adds up to.",
+        ),
+        axis="P",
+    ),
+    Claim(
+        name=_LAMB + "saved",
+        title="With a warm-up of T_w of T steps LAMB sends 8 w n T/(8 w n T_w + (T - T_w)(m + 8 w P)) times as much",
+        relation=Eq(
+            t.LAMB_SAVED,
+            8 * scalebytes * n * _T
+            / (8 * scalebytes * n * t.lamb_warm + (_T - t.lamb_warm) * (t.fused_length + 8 * scalebytes * P)),
+        ),
+        assumes=(SEVERAL, EQUAL_BLOCKS),
+        source=derived("variance_reduced.lamb.bytes, and 2 (P - 1) n w/P bytes in a step of the warm-up."),
+        axis="lamb_warm",
+        note="The tutorial has up to 4.6 times. Two bytes a number and a warm-up of a sixth of the steps make 96/21 = "
+        "4.57, and no warm-up 16.",
+    ),
+)  # fmt: skip
