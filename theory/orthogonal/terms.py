@@ -108,7 +108,9 @@ _DIGITS = 10**12
 POLAR_TOP = sp.Rational(sp.ceiling(_local_maximum(*POLAR[4]) * _DIGITS), _DIGITS)
 """The local maximum of the fifth polynomial of Polar Express, rounded up to twelve digits: 1.123559."""
 POLAR_LEAST = {
-    steps: sp.Rational(sp.floor(polar_of(sp.Rational(1, 1000), steps) * _DIGITS), _DIGITS) for steps in (5, 6)
+    # the rational numbers themselves have hundreds of thousands of digits
+    steps: sp.Rational(sp.floor(polar_of(sp.Float("1e-3", 80), steps) * _DIGITS), _DIGITS)
+    for steps in (5, 6)
 }
 """What 1/1000 becomes, rounded down to twelve digits: 0.840145 after five iterations and 0.993479 after six."""
 
