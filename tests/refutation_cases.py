@@ -11,7 +11,9 @@ HYPER_PARAMETERS
 KERNEL_ALONE
     Claims that are run in float32 alone: about its ends, which the exact law does not have, or about messages.
 IN_FLOATS
-    Claims that are run in floats alone: the compressor's law is not finite.
+    Claims that are run in floats alone: the compressor's law is not finite, or has no exact measure.
+LAW_ALONE
+    Claims that are run by the exact law alone: of the kernel the outcomes are not enumerated.
 WORST_OUTCOME
     Claims whose reading of the kernel is the worst over the outcomes, and not the mean, which the model says.
 ALONE

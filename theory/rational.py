@@ -123,7 +123,7 @@ class _Writer:
 
     def _written(self, expression: Any) -> tuple[str, str]:
         if expression.is_Rational:
-            return self._pair(str(expression.p), str(expression.q))
+            return self._pair(_literal(int(expression.p)), _literal(int(expression.q)))
         if expression.is_Add:
             return self._sum(expression.args)
         if expression.is_Mul:
@@ -214,6 +214,11 @@ class _Writer:
 
 def _is_truth(expression: Any) -> bool:
     return bool(expression.is_Boolean or expression.is_Relational)
+
+
+def _literal(number: int) -> str:
+    """A number as Python has it; a long one in base 16, as those of more than 4300 digits are not read in base 10."""
+    return str(number) if number.bit_length() <= 4096 else hex(number)
 
 
 def _product(factors: list[str]) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sympy as sp
 
+from commbounds.theory.blockformats.hops import halvings, hopnoise, ring_growth, tablenoise, tailshare
 from commbounds.theory.blockformats.terms import codebits, element_unit, elementbits, gridstep, overshoot, peak
 from commbounds.theory.model import Refutation, by_claim
 from commbounds.theory.quantities import P, block, index_bits, n
 
-_a, _u, _v, _j, _w = sp.symbols("a u v j w", integer=True, nonnegative=True)
+_a, _u, _v, _j, _w, _f, _t = sp.symbols("a u v j w f t", integer=True, nonnegative=True)
 _FITS = {"e8m0_fits": "Small numbers do."}
 _NOT_ZERO = {"nonzero": "It is not zero."}
 _FLOOR = {"floor_scale": "The quantiser is run so."}
@@ -181,5 +182,84 @@ REFUTATIONS = by_claim(
         whole={P: 1, _w: 2},
         measured=index_bits(2 * P * (2 ** (_w - 1) - 1) + 1),
         values={P: P, codebits: _w},
+    ),
+    Refutation(
+        claim="blockformats.fouroversix.no_worse_than_nvfp4",
+        words="Blocks of one entry, 21 and 3. NVFP4 has the scale 1/128 for the tensor, and 64 times that for 3: "
+        "exact. Here it is 7/512, and 3 is 6 times 36 of it, 189/64, or 4 times 56, 49/16: off by 3/64 or 1/16.",
+        whole={},
+        measured=sp.Rational(3, 64) ** 2 / (21**2 + 3**2),
+        x=(21, 3),
+        met=_NOT_ZERO,
+    ),
+    Refutation(
+        claim="blockformats.stochastic_fouroversix.unbiased_as_published",
+        words="1536 and 160 in a block: ended at 6, 160 is 128 or 256, with probabilities 3/4 and 1/4; ended at 4, "
+        "it is 0 or 192, with 1/6 and 5/6. 128 is not left for 192, which is as far; 256 is. The mean is 440/3, "
+        "relative to 1536.",
+        whole={},
+        measured=(160 - sp.Rational(440, 3)) / 1536,
+        x=(1536, 160),
+        met={"chosen_after_drawing": "The quantiser is run so.", "up_scale": "So it is.", "tensor_fits": "It does."},
+    ),
+    Refutation(
+        claim="blockformats.table.index_sums",
+        words="The table 0, 1, t, t + 1: of two ranks the indices 0 and 2 stand for t, 1 and 1 for 2. One rank's stand "
+        "for one number each.",
+        whole={P: 1, _t: 2},
+        measured=sp.Piecewise((0, sp.Eq(P, 1) | sp.Eq(_t, 2)), (1, True)),
+        values={P: P},
+        given={"P <= 2": 2 - P},
+    ),
+    Refutation(
+        claim="blockformats.table.unbiased_beyond",
+        words="One rank, the table 0 and 1: a level u/v above one is read as one, whatever is drawn.",
+        whole={_u: 1, _v: 1},
+        measured=_u / _v - 1,
+        given={"u >= v": _u - _v},
+    ),
+    Refutation(
+        claim="blockformats.table.two_stages",
+        words="One rank, the table 0, 1, 3, 4 and the level 1, by way of f steps of 4/f, no longer than the gaps "
+        "beside it, 1 and 2, together: it lies between two places, of which the lower one may become 0 and the upper "
+        "one 3.",
+        whole={_f: 2},
+        measured=sp.Mod(_f, 4) * (4 - sp.Mod(_f, 4)) / 16 * 4 / _f * 3,
+        values={tablenoise: 0},
+        given={"the place above is at most 3": 3 - 4 * (sp.floor(_f / 4) + 1) / _f},
+        met={"levels_in_range": "1 is.", "rounded_in_two_stages": "It is run so."},
+    ),
+    Refutation(
+        claim="blockformats.table.beyond_as_gaussian",
+        words="2^j equal entries, signs drawn: of one or two entries no rotated one exceeds 1.42 root mean squares; of "
+        "four one has two of them, and the others none, where the signs are a row of the transform: 8 of 16 "
+        "patterns, a quarter of the entries. The quantile of 1/16 is 1.8627.",
+        whole={_j: 0},
+        measured=sp.Piecewise((0, _j < 2), (sp.Rational(1, 8), True)),
+        values={tailshare: sp.Rational(1, 16)},
+        given={"j <= 2": 2 - _j},
+        met={"gaussian_range": "It is run so."},
+    ),
+    Refutation(
+        claim="blockformats.multihop.ring_bounded",
+        words="Equal entries, each kept with probability 1/(1 + w): the law of blockformats.multihop.ring_law, over "
+        "the square of P of them; w = u/v.",
+        whole={P: 1, _u: 1, _v: 1},
+        measured=ring_growth(_u / _v) / P**2,
+        values={P: P, hopnoise: _u / _v},
+        met={"thinned_messages": "They are.", "ring_of_hops": "It is.", "like_entries": "They are."},
+    ),
+    Refutation(
+        claim="blockformats.multihop.nearest_error_grown",
+        words="One rank has u/v between 6 and 8, which is clipped to 6. A power of two for v, so that floats are "
+        "exact.",
+        whole={_u: 1, _v: 1},
+        measured=1 - 6 / _ENTRY,
+        values={halvings: 0, block: 1},
+        x=((_ENTRY,),),
+        given={"u/v >= 6": _u - 6 * _v},
+        positive={"u/v < 8": 8 * _v - _u},
+        zero=_EXACT,
+        met={"to_nearest_element": "It is run so.", "halves": "One rank has nothing to halve.", **_E2M1},
     ),
 )

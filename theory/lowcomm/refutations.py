@@ -5,6 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.lowcomm import terms as t
+from commbounds.theory.lowcomm.kept import keptstep
 from commbounds.theory.model import Refutation, by_claim
 from commbounds.theory.quantities import P, chunk, k, n
 
@@ -133,5 +134,23 @@ REFUTATIONS = by_claim(
         measured=sp.Integer(2),
         values={P: 4, n: 4, t.pernode: 2},
         met={"by_two_hops": "The collective is run so.", "slices_in_a_row": "The collective is run so."},
+    ),
+    Refutation(
+        claim="lowcomm.loco.kept_late",
+        words="Gradients of half a step, of which nothing is sent; the newest error's weight and the step of the "
+        "bits are 1/v, so that half a step of them is left of it, and rounded to zero. A power of two for v, so that "
+        "floats are exact.",
+        whole={_v: 1, t.outerrounds: 1},
+        measured=t.outerrounds / 2,
+        values={t.fresh: 1 / _v, keptstep: 1 / _v, t.outerrounds: t.outerrounds},
+        zero={"v is a power of two": sp.Mod(2**20, _v)},
+        met={"not_cut_off": "Codes have four bits.", "never_reset": "It is not.", "kept_in_bits": "It is."},
+    ),
+    Refutation(
+        claim="lowcomm.e3m0.relative",
+        words="1 and 2^-j: from 1/128 on the second is read as zero, which is the nearest, or as near as 1/64.",
+        whole={_j: 0},
+        measured=sp.Piecewise((0, _j < 7), (1, True)),
+        x=(1, _HALF**_j),
     ),
 )

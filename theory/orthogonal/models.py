@@ -10,6 +10,7 @@ import sympy as sp
 
 from commbounds.theory.model import Goal, Model, by_claim, in_range, recurrence
 from commbounds.theory.orthogonal import terms as t
+from commbounds.theory.orthogonal.models_express import EXPRESS
 from commbounds.theory.orthogonal.models_norms import NORMS
 from commbounds.theory.quantities import P, m, n, r
 
@@ -226,4 +227,5 @@ MODELS = by_claim(
         _spectral_norm,
     ),
     *NORMS,
+    *EXPRESS,
 )

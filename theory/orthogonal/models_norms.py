@@ -97,6 +97,27 @@ def _nuclear_rank(bound: Any) -> tuple[Goal, ...]:
     )
 
 
+def _mass(bound: Any) -> tuple[Goal, ...]:
+    """An entry: what the ranks keep on average, (1 - mu) of all that was taken, and all that came."""
+    kept, taken, came, new, part = sp.symbols("kept taken came new part", real=True)
+    after = (kept + new - (1 - t.keeps) * part) + (taken + (1 - t.keeps) * part) - (came + new)
+    return (
+        Goal("no step", bound, equal=True),
+        Goal("one step more", bound + after, equal=True, zero={"up to here": kept + taken - came}),
+    )
+
+
+def _next_value(bound: Any) -> tuple[Goal, ...]:
+    largest, after = sp.symbols("largest after", nonnegative=True)
+    return (
+        Goal(
+            "the next singular value",
+            bound * largest**2 - after**2,
+            given={"in order": largest - after, "after": after, "largest": largest},
+        ),
+    )
+
+
 def _model(claim: str, words: str, scope: str, goals: Any) -> Model:
     name = f"orthogonal.{claim}"
     return Model(claim=name, words=words, scope=f"{scope}, {_REAL}", goals=goals, tie=(name,))
@@ -135,5 +156,18 @@ NORMS = (
         "`kept_sum` is the sum of the r largest singular values and `rest_sum` that of the others, q - r of them.",
         "every matrix but zero, every r from 1 to min(m, n)",
         _nuclear_rank,
+    ),
+    _model(
+        "dion.mass",
+        "An entry of what the ranks keep on average, `kept`, of 1 - mu times all that was taken, `taken`, and of all "
+        "that came, `came`; `new` comes, and `part` is taken: ranks take off what adds up to it. Induction.",
+        "every number of ranks and of steps, all gradients and bases, every mu",
+        _mass,
+    ),
+    _model(
+        "lowrank.spectral",
+        "What is left has the singular values from the next on, `after`, which is at most the `largest`.",
+        "every matrix but zero, every r below min(m, n)",
+        _next_value,
     ),
 )

@@ -6,9 +6,19 @@ import sympy as sp
 
 from commbounds.theory.model import Refutation, by_claim
 from commbounds.theory.quantities import P, alpha, index_bits, itembits, k, n, norm1, norm2, s, sumsq
-from commbounds.theory.shipped.terms import budget
+from commbounds.theory.shipped.terms import (
+    atombudget,
+    binades,
+    budget,
+    errorbound,
+    nonedrawn,
+    recompressions,
+    ridgestep,
+    ridgesteps,
+    statedvariance,
+)
 
-_a, _b, _u, _v = sp.symbols("a b u v", integer=True, nonnegative=True)
+_a, _b, _u, _v, _g, _j, _m = sp.symbols("a b u v g j m", integer=True, nonnegative=True)
 _ONE = sp.Integer(1)
 _ROOM = {"products_fit": "Small whole numbers do."}
 _NOT_ZERO = {"nonzero": "a is positive."}
@@ -17,6 +27,11 @@ _ONCE = {"overwritten": "The compressor is run so."}
 _DYADIC = {"dyadic": "They are."}
 _drawn = 1 - (1 - 1 / n) ** k
 _LIMIT = sp.Rational(5, 4) * (_a - _b)
+_SOME = {"some_entry_not_zero": "a is positive."}
+_PROPER = {"u < v": _v - _u}
+_LARGE = {"atoms_not_tiny": "a is positive."}
+_SIGNED = {"signed_dyadic": "They are."}
+_tenth, _half = sp.Rational(1, 10), sp.Rational(1, 2)
 
 
 def _shipped(claim: str, words: str, whole: object, measured: object, **more: object) -> Refutation:
@@ -267,5 +282,117 @@ REFUTATIONS = by_claim(
             ("conserved_masked", _DYADIC),
             ("dense_momentum", {**_DYADIC, "all_sent": "There is one entry."}),
         )
+    ),
+    _shipped(
+        "dynamic_tree.largest",
+        "One negative entry: the least value of the map is -1271/1280.",
+        {_a: 1},
+        sp.Rational(9, 1280),
+        values={n: 1},
+        x=(-_a,),
+        met={"tree_one_block": "There is one entry.", **_SOME},
+    ),
+    _shipped(
+        "dynamic_tree.stays",
+        "One negative entry, which becomes 1271/1280 of it in every round.",
+        {_a: 1, recompressions: 0},
+        sp.Rational(1271, 1280) ** recompressions,
+        values={recompressions: recompressions},
+        x=(-_a,),
+        met={"tree_far_below": "There is one entry.", **_SOME},
+    ),
+    _shipped(
+        "inceptionn.bound",
+        "The bound 2 10^-m and the entry 2^-j with j above m: no more than m binades are kept, and it is dropped.",
+        {_m: 1, _j: 0},
+        _half**_j,
+        values={errorbound: 2 * _tenth**_m},
+        x=(_half**_j,),
+        positive={"j > m": _j - _m},
+        met={"some_entry_not_zero": "It is not."},
+    ),
+    _shipped(
+        "inceptionn.shrinks",
+        "The least entry that is kept, 2^-binades: from the eighth binade on nothing of it is left in eight bits, and "
+        "its code is read as 2^-7.",
+        {binades: 0},
+        sp.Max(1, sp.Integer(2) ** (binades - 7)),
+        values={binades: binades},
+        x=(_half**binades,),
+        met={"some_entry_not_zero": "It is not."},
+    ),
+    _shipped(
+        "inceptionn.tags",
+        "Zeros: tags of two bits, padded by one to four of them up to bytes.",
+        {n: 1},
+        8 * (sp.floor(n / 4) + 1),
+        values={n: n},
+        met={"all_zero": "They are."},
+    ),
+    *(
+        _shipped(
+            f"spectral_atoms.{statement}",
+            f"One singular value a and the budget u/v below one: it is drawn until it is kept, {what}.",
+            {_a: 1, _u: 1, _v: 1},
+            measured,
+            values=values,
+            x=((_a,),),
+            positive=_PROPER,
+            met=_LARGE,
+        )
+        for statement, what, measured, values in (
+            ("unbiased", "as a v/u", _v / _u - 1, {}),
+            ("budget", "which is one atom", _ONE, {atombudget: _u / _v}),
+        )
+    ),
+    _shipped(
+        "spectral_atoms.met",
+        "Singular values a > b and a budget of two: the first is certain, the second has 2 b/(a + b), and nothing is "
+        "drawn again.",
+        {_a: 1, _b: 1},
+        1 + 2 * _b / (_a + _b),
+        values={atombudget: 2, nonedrawn: 0},
+        x=((_a, 0), (0, _b)),
+        given={"a >= b": _a - _b},
+        met={"atoms_within_rank": "The rank is two.", **_LARGE},
+    ),
+    _shipped(
+        "switched.variance",
+        "One compressor, the identity, with probability u/v: otherwise none is chosen, and all is lost.",
+        {_u: 1, _v: 1},
+        1 - _u / _v,
+        values={statedvariance: 0},
+        given={"u <= v": _v - _u},
+    ),
+    _shipped(
+        "signum_signs.follows",
+        "Momentum 1/v and the gradients 1 and -1: after the turn it is 2/v - 1, whose sign is + for v = 2 alone, as "
+        "that of zero is.",
+        {_v: 2},
+        sp.Piecewise((1, sp.Eq(_v, 2)), (0, True)),
+        x=((1,), (-1,)),
+        met={"gradient_turned_once": "It has."},
+    ),
+    *(
+        _shipped(
+            f"ef_signs.{statement}",
+            "One gradient a and the step size 2^-j: what is compressed is a, and not a times the step size, over which "
+            "it is divided all the same.",
+            {_a: 1, _j: 0},
+            measured,
+            x=((_a,),),
+            met=_SIGNED,
+        )
+        for statement, measured in (("first_step", sp.Integer(2) ** _j), ("conserved", _a * (1 - _half**_j)))
+    ),
+    _shipped(
+        "ridge_descent.converges",
+        "The slope u/v, the step size 1/g: steps go across the ridge alone, and the height is never below 2 u/v.",
+        {_u: 1, _v: 1, _g: 1, ridgesteps: 1},
+        2 * _u / _v,
+        values={ridgestep: 1 / _g, ridgesteps: ridgesteps},
+        positive=_PROPER,
+        zero={"v is a power of two": sp.Mod(2**20, _v), "g is a power of two": sp.Mod(2**20, _g)},
+        met={"ridge_signs_alone": "It is run so."},
     ),
 )

@@ -8,14 +8,18 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim
+from commbounds.theory.model import Goal, Model, by_claim, in_range
 from commbounds.theory.quantities import P, k, n, norm2
 from commbounds.theory.sketched import terms as t
 
 _square, _added, _chance, _first, _kept = sp.symbols("square added chance first kept", nonnegative=True)
 _whole, _rest, _half = sp.symbols("whole rest half", nonnegative=True)
+_alone, _missed = sp.symbols("alone missed", nonnegative=True)
+_sums, _unsent, _sent, _update, _gradient = sp.symbols("sums unsent sent update gradient", real=True)
+_x, _y, _s, _u, _v = sp.symbols("x y s u v", real=True)
 _block, _entry_block = sp.symbols("block entry_block", nonnegative=True)
 _CELLS = {"c": t.cells}
+_TEST = "tests/verify/certify/test_sketched_models.py::"
 _BY_SYMMETRY = "Errors of rows are independent, and symmetric as all signs but the entry's own may be turned. "
 
 
@@ -129,6 +133,90 @@ def _two_rounds(bound: Any) -> tuple[Goal, ...]:
     blocks = {"blocks": P * _block - t.rows * t.cells, "blocks of entries": P * _entry_block - t.candidates}
     sent = 2 * (P - 1) * _block + 2 * (P - 1) * _entry_block
     return (Goal("words", bound - sent, equal=True, positive={"P": P}, zero=blocks),)
+
+
+def _linear(bound: Any) -> tuple[Goal, ...]:
+    """A counter of one entry more: `s` is its sign, `x` and `y` the entry of either vector."""
+    before = _u * _first + _v * _kept - _sums
+    after = _u * (_first + _s * _x) + _v * (_kept + _s * _y) - (_sums + _s * (_u * _x + _v * _y))
+    return (Goal("one more entry", bound + after, equal=True, zero={"up to here": before}),)
+
+
+def _median_variance(bound: Any) -> tuple[Goal, ...]:
+    q = t.row_off
+    row = (_square - t.entry**2) / t.cells
+    return (
+        Goal("off as often as one row at most", q - _over_rows(3, q, abs), given=in_range(q)),
+        Goal("that of one row", _squared(bound, _square) - row, equal=True, positive=_CELLS),
+    )
+
+
+def _parity(bound: Any) -> tuple[Goal, ...]:
+    def mean(chances: dict[int, Any]) -> Any:
+        return sp.Add(
+            *(
+                sorted(errors)[1] * sp.prod([chances[e] for e in errors])
+                for errors in itertools.product(chances, repeat=3)
+            )
+        )
+
+    def errors(count: int) -> dict[int, Any]:
+        """The sum of all signs but the entry's own, times that; the product of all is one."""
+        found: dict[int, Any] = {}
+        for signs in itertools.product((1, -1), repeat=count - 1):
+            if sp.prod(signs) == 1:  # the entry's own is +1
+                found[sum(signs)] = found.get(sum(signs), 0) + sp.Rational(1, 2 ** (count - 2))
+        return found
+
+    return tuple(
+        Goal(f"{count} entries", bound.subs(n, count) - sp.Abs(mean(errors(count))), equal=True) for count in (4, 6)
+    )
+
+
+def _one_entry(bound: Any) -> tuple[Goal, ...]:
+    """Half of the error is the probability that one of the zeros, one less than entries, shares the counter."""
+    longer = bound.subs(n, n + 1) / 2
+    free = (1 - 1 / t.cells) * (1 - bound / 2)
+    return (
+        Goal("no zero", bound.subs(n, 1), equal=True, positive=_CELLS),
+        Goal("one more zero", longer - (1 - free), equal=True, positive=_CELLS),
+    )
+
+
+def _level_exact(bound: Any) -> tuple[Goal, ...]:
+    """`alone` is the probability that no smaller one shares the cell of one row."""
+    power: Any = (1 - 1 / t.cells) ** t.smaller
+    at = bound.xreplace({power: _alone})
+    more = at.subs(t.rows, t.rows + 1) - (1 - (1 - at) * (1 - _alone))
+    return (
+        Goal("no smaller one", power.subs(t.smaller, 0) - 1, equal=True, positive=_CELLS),
+        Goal(
+            "one more of them",
+            power.subs(t.smaller, t.smaller + 1) - (1 - 1 / t.cells) * power,
+            equal=True,
+            positive=_CELLS,
+        ),
+        Goal("one row", at.subs(t.rows, 1) - _alone, equal=True),
+        Goal("one more row", more, equal=True),
+    )
+
+
+def _level_under(bound: Any) -> tuple[Goal, ...]:
+    least = {"its own level is in every of its cells": t.level - _missed}
+    return (Goal("the least of a cell", bound - _missed, given=least),)
+
+
+def _conserves(bound: Any) -> tuple[Goal, ...]:
+    """One counter: sums of what came, what is kept and what was sent."""
+    before = _sums - _unsent - _sent
+    after = (_sums + _gradient) - (_unsent + _gradient - _update) - (_sent + _update)
+    return (Goal("one more step", bound + after, equal=True, zero={"up to here": before}),)
+
+
+def _same(bound: Any) -> tuple[Goal, ...]:
+    """One counter, `x`, and the sign of the entry that is recovered of it, `s`."""
+    signs = {"a sign": _s**2 - 1}
+    return (Goal("a counter", bound + _x - _s * (_s * _x), equal=True, zero=signs),)
 
 
 MODELS = by_claim(
@@ -254,5 +342,68 @@ MODELS = by_claim(
         scope="every P, r, c and K such that P divides r c and K",
         goals=_two_rounds,
         tie=("sketched.words.two_rounds",),
+    ),
+    Model(
+        claim="sketched.table.linear",
+        words="A counter of `first` and `kept`, of either vector, and of their combination, `sums`, before one more "
+        "entry. Induction on the entries.",
+        scope="every two vectors and factors, every sketch; exact arithmetic",
+        goals=_linear,
+        tie=("sketched.table.linear",),
+    ),
+    Model(
+        claim="sketched.median.variance",
+        words=_BY_SYMMETRY + "For every number, the middle one of three rows is off by as much at most as often as one "
+        "row: so is the mean square, an integral over these probabilities.",
+        scope="every vector, every c; exact arithmetic",
+        goals=_median_variance,
+        tie=("sketched.median.variance", "sketched.row.variance"),
+    ),
+    Model(
+        claim="sketched.median.parity",
+        words="Errors of a row, with their probabilities, over all signs whose product is one; the mean of the middle "
+        "one of three, over all cases.",
+        scope="four and six ones in one counter; exact arithmetic",
+        goals=_parity,
+        tie=("sketched.median.parity", f"{_TEST}test_errors_of_a_row_where_the_product_of_signs_is_one"),
+    ),
+    Model(
+        claim="sketched.recovery.one_entry",
+        words="If a zero shares the entry's counter, the first such zero is recovered, and the error is the entry's "
+        "square twice; else none. Induction on the zeros.",
+        scope="every entry but zero, every number of zeros before it, every c; exact arithmetic",
+        goals=_one_entry,
+        tie=("sketched.recovery.one_entry",),
+    ),
+    Model(
+        claim="sketched.minmax.under",
+        words="`missed` is what is recovered: of some row the least level of the entry's cell, where its own is, too.",
+        scope="all levels, every sketch",
+        goals=_level_under,
+        tie=("sketched.minmax.under", f"{_TEST}test_the_least_level_of_a_cell"),
+    ),
+    Model(
+        claim="sketched.minmax.exact",
+        words="A row is exact where no smaller one shares the cell. Rows are independent, and so are entries of a row: "
+        "induction on either.",
+        scope="every number of smaller levels, every r and c",
+        goals=_level_exact,
+        tie=("sketched.minmax.exact",),
+    ),
+    Model(
+        claim="sketched.fetchsgd.conserves",
+        words="A counter: `sums` of all gradients' sketches, `unsent` and `sent` of all updates, before a step. "
+        "Induction.",
+        scope="all gradients, every sketch, every k; exact arithmetic",
+        goals=_conserves,
+        tie=("sketched.fetchsgd.conserves", f"{_TEST}test_counters_of_a_step"),
+    ),
+    Model(
+        claim="sketched.fetchsgd.same",
+        words="A recovered entry, alone in its counter, is the counter times its sign, whose sketch is the counter: "
+        "what is subtracted leaves zero.",
+        scope="all gradients, every sketch of one row, every k; exact arithmetic",
+        goals=_same,
+        tie=("sketched.fetchsgd.same",),
     ),
 )

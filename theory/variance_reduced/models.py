@@ -12,6 +12,7 @@ from commbounds.theory.quantities import P, k, n, norm1, norm2
 from commbounds.theory.variance_reduced import terms as t
 from commbounds.theory.variance_reduced import zeroone_terms as z
 from commbounds.theory.variance_reduced.models_lamb import LAMB_MODELS
+from commbounds.theory.variance_reduced.models_zeroone import ZEROONE
 
 _d, _e, _s, _x, _g, _h, _y = sp.symbols("d e s x g h y", real=True)
 _entry, _total = sp.symbols("entry total", real=True)
@@ -412,5 +413,6 @@ MODELS = by_claim(
         "every number of local steps, every beta below 1, real arithmetic",
         _momentum_kept,
     ),
+    *ZEROONE,
     *LAMB_MODELS,
 )  # fmt: skip

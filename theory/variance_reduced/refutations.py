@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sympy as sp
 
+from commbounds.theory.feedback.terms import stepsize
 from commbounds.theory.model import Refutation, by_claim
 from commbounds.theory.quantities import P, n
 from commbounds.theory.variance_reduced import lamb_terms as lt
+from commbounds.theory.variance_reduced import zeroone_terms as z
 
-_r, _b = sp.symbols("r b", integer=True, nonnegative=True)
-_a, _s, _v, _u, _T = sp.symbols("a s v u T", integer=True, nonnegative=True)
+_r, _b, _a, _e, _g, _s, _u, _v, _T = sp.symbols("r b a e g s u v T", integer=True, nonnegative=True)
 _p, _q = sp.symbols("p q", integer=True, nonnegative=True)
 _spike, _flat, _mean = 2 * (_q**2 - 2 * _p**2), 4 * _p * _q - 2 * _p**2 - _q**2, 2 * _p**2 - 2 * _p * _q + _q**2
+_FLAT = {"no_gradients": "There are none.", "one_magnitude": "They have."}
+_DECAYING = {"decaying": "The step is made so.", **_FLAT}
+_beta, _H = _u / _v, z.local_steps
 
 REFUTATIONS = by_claim(
     Refutation(
@@ -29,6 +33,58 @@ REFUTATIONS = by_claim(
         measured=2 * (P - 1) * (4 + _b),
         values={P: P, n: 8 * P * _b},
         met={"single_precision": "The vectors are float32."},
+    ),
+    Refutation(
+        claim="variance_reduced.zeroone.kept_power",
+        words="beta = u/v: what was moved is the mean of the momenta beta^t u of H steps.",
+        whole={_H: 1, _u: 1, _v: 1},
+        measured=sp.Piecewise((_beta, sp.Eq(_H, 1)), ((_beta + _beta**2) / 2, True)),
+        values={z.momentum_factor: _beta, _H: _H, z.averages: 1},
+        given={"H <= 2": 2 - _H},
+        positive={"u < v": _v - _u},
+        met={"no_decay": "There is none.", **_FLAT},
+    ),
+    Refutation(
+        claim="variance_reduced.zeroone.decoupled",
+        words="One step, which moves the weights by the decay alone: that becomes the momentum, all of it.",
+        whole={},
+        measured=sp.Integer(1),
+        values={_H: 1, z.averages: 1},
+        met=_DECAYING,
+    ),
+    Refutation(
+        claim="variance_reduced.zeroone.decay_once",
+        words="beta = 1/v and gamma lambda = 1/g: the second average takes the decay of what is left, 1 - 1/g, and "
+        "beta times that of the first, which became the momentum.",
+        whole={z.averages: 1, _v: 2, _g: 1},
+        measured=sp.Piecewise((1, sp.Eq(z.averages, 1)), (2 + 1 / _v - 1 / _g, True)),
+        values={z.averages: z.averages, _H: 1},
+        given={"S <= 2": 2 - z.averages},
+        met=_DECAYING,
+    ),
+    Refutation(
+        claim="variance_reduced.zeroone.bounded_move",
+        words="The gradient (a, 0), a step size of one, beta = 1/v and epsilon = 1/e: the momentum (1 - beta) a of the "
+        "first entry makes the scale, over the root of two, which is divided by epsilon for the second.",
+        whole={_a: 1, _e: 1, _v: 2},
+        measured=(1 - 1 / _v) * _a * _e / sp.sqrt(2),
+        values={stepsize: 1, _H: 1, n: 2},
+        met={"ranks_alike": "There is one rank.", "signs_by_norm": "They are."},
+    ),
+    Refutation(
+        claim="variance_reduced.zeroone.printed_gap",
+        words="The interval doubles after kappa refreshes, and is one before.",
+        whole={z.refresh: 1, z.kappa: 1},
+        measured=2 ** sp.floor(z.refresh / z.kappa),
+        values={z.refresh: z.refresh, z.kappa: z.kappa},
+    ),
+    Refutation(
+        claim="variance_reduced.lamb.fused_share",
+        words="Layers of one entry each, a and b: the first becomes the root mean square of both.",
+        whole={_a: 1, _b: 1},
+        measured=(sp.sqrt(sp.Rational(1, 2) * (_a**2 + _b**2)) / _a - 1) ** 2,
+        x=((_a, _b),),
+        met={"signs_by_norm": "They are."},
     ),
     Refutation(
         claim="variance_reduced.lamb.frozen_average",

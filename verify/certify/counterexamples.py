@@ -20,6 +20,8 @@ from commbounds.verify.certify.enclosures import NotEnclosedError, enclosure, si
 
 MOST_POINTS = 20_000
 """Smaller points that are tried."""
+MOST_BITS = 4096
+"""Of a rational number that is written as it is."""
 
 
 @cache
@@ -146,8 +148,8 @@ def _number(expression: Any, values: Mapping[str, Any]) -> sp.Expr:
 
 
 def _written(number: sp.Expr) -> str:
-    """A number in words: a rational one as it is, another one as far as four decimals tell."""
-    if number.is_Rational:
+    """A number in words: a rational one as it is, unless it is long, another one as far as four decimals tell."""
+    if number.is_Rational and max(abs(number.p), number.q).bit_length() <= MOST_BITS:
         return str(number)
     low, high = (floor(10**4 * end) for end in enclosure(number, 64))
     return f"between {low / 10**4:.4f} and {(high + 1) / 10**4:.4f}"

@@ -1,4 +1,4 @@
-"""Rational bounds of real numbers: roots, logarithms, and what rational operations make of them.
+"""Rational bounds of real numbers: roots, logarithms, powers of e, pi, and what rational operations make of them.
 
 A number that is not rational is enclosed between two rational numbers, in integer arithmetic. Two numbers that differ
 are told apart when their enclosures are: what is said of them then is exact.
@@ -29,15 +29,15 @@ def enclosure(number: sp.Expr, bits: int) -> Enclosure:
     Parameters
     ----------
     number : sympy expression
-        Without symbols: sums, products, whole powers, square roots, logarithms, absolute values, minima and maxima of
-        rational numbers.
+        Without symbols: sums, products, whole powers, square roots, logarithms, powers of e, absolute values, minima
+        and maxima of rational numbers and of pi.
     bits : int
-        After the point, of roots and logarithms, which are rounded outwards; at least 1.
+        After the point, of roots, logarithms, powers of e and pi, which are rounded outwards; at least 1.
 
     Returns
     -------
     pair of Fraction
-        Equal where every root is rational and there is no logarithm.
+        Equal where every root is rational and nothing else is rounded.
 
     Raises
     ------
@@ -54,6 +54,10 @@ def enclosure(number: sp.Expr, bits: int) -> Enclosure:
     if number.is_Rational:
         value = Fraction(int(number.p), int(number.q))
         return value, value
+    if number is sp.pi:
+        return _pi(bits)
+    if number is sp.E or isinstance(number, sp.exp):
+        return _monotone(enclosure(number.args[0] if number.args else sp.Integer(1), bits), _exp, bits)
     parts = [enclosure(part, bits) for part in number.args] if not number.is_Pow else []
     if number.is_Add:
         return sum((low for low, _ in parts), Fraction(0)), sum((high for _, high in parts), Fraction(0))
@@ -156,3 +160,34 @@ def _twice_artanh(z: Fraction, bits: int) -> Enclosure:
         total, power, odd = total + power / odd, -_below(-power * z * z, 4 * bits), odd + 2
     left = Fraction(9, 8) * power / odd
     return _below(2 * (total - Fraction(odd, 2 ** (4 * bits))), bits), -_below(-2 * (total + left), bits)
+
+
+@cache
+def _pi(bits: int) -> Enclosure:
+    # Machin: pi = 16 arctan(1/5) - 4 arctan(1/239)
+    (low, high), (least, most) = _arctan(5, bits + 5), _arctan(239, bits + 5)
+    return 16 * low - 4 * most, 16 * high - 4 * least
+
+
+def _arctan(inverse: int, bits: int) -> Enclosure:
+    # 1/m - 1/(3 m^3) + 1/(5 m^5) - ...: sums that end with a term taken away are below, others above
+    total, odd, sign = Fraction(0), 1, 1
+    while True:
+        term = Fraction(1, odd * inverse**odd)
+        if sign > 0 and term < Fraction(1, 2**bits):
+            return total, total + term
+        total, odd, sign = total + sign * term, odd + 2, -sign
+
+
+def _exp(value: Fraction, bits: int) -> Enclosure:
+    # exp(value) = exp(z)^(2^h) with |z| <= 1/2: what is left out of 1 + z + z^2/2 + ... is at most twice its first term
+    halvings = max(0, abs(value.numerator // value.denominator).bit_length() + 1)
+    z, kept = value / 2**halvings, bits + 4 * halvings + 4
+    total, term, number = Fraction(0), Fraction(1), 0
+    while abs(term) > Fraction(1, 2**kept):
+        total, number = total + term, number + 1
+        term = term * z / number
+    low, high = _below(total - 2 * abs(term), kept), -_below(-total - 2 * abs(term), kept)
+    for _ in range(halvings):
+        low, high = _below(low * low, kept), -_below(-high * high, kept)
+    return low, high

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from goal_values import failing, goals, value
 
-from commbounds.compressors.blockformats import ELEMENTS, NVFP4, Microscaling
+from commbounds.compressors.blockformats import ELEMENTS, NVFP4, Microscaling, SharedMicroexponents
 from commbounds.theory.blockformats.models_blocks import E2M1
 
 TOPS = [1 + Fraction(i, 64) for i in range(64)]
@@ -71,3 +71,33 @@ def test_scales():
             assert failing(goals("blockformats.nvfp4.maximum")["the element is 6"], ratio=ratio) == []
         seen.add(side)
     assert len(seen) == 2
+
+
+def test_roundings_of_hops():
+    """What a rounding to the nearest element multiplies with, a block of one entry, and what the models make of it."""
+    factors = []
+    for entry in np.arange(1.0, 2.0, 2.0**-9):
+        read = Fraction(float(Microscaling("e2m1", 1)(np.array([entry]))[0]))
+        factors.append(read / Fraction(float(entry)))
+    assert Fraction(3, 4) < min(factors) < Fraction(19, 25)
+    assert Fraction(119, 100) < max(factors) < Fraction(6, 5)
+    shown = goals("blockformats.multihop.nearest_error")
+    for factor in (min(factors) ** 2, max(factors) ** 2, min(factors) * max(factors)):
+        for name in ("an entry grows", "an entry shrinks"):
+            assert failing(shown[name], factor=factor, up=Fraction(36, 25), down=Fraction(9, 16)) == []
+    for entry in (Fraction(7, 2), Fraction(5), Fraction(23, 4)):
+        low, high = (3, 4) if entry < 4 else (4, 6)
+        added = value(goals("blockformats.multihop.mxfp4_ring")[f"between {low} and {high}"].show, {"entry": entry})
+        assert added == entry**2 / 24 - (entry - low) * (high - entry)
+
+
+@pytest.mark.parametrize("entry", [Fraction(1), Fraction(21, 16), Fraction(127, 64), Fraction(2047, 1024)])
+@pytest.mark.parametrize("digits", [1, 2, 4])
+def test_the_largest_entry_of_shared_microexponents(digits, entry):
+    """Half of a step above its power of two, or cut off a step below the next."""
+    read = Fraction(float(SharedMicroexponents(digits, 2)(np.array([float(entry), 0.0]))[0]))
+    unit = Fraction(1, 2**digits)
+    cut = entry > 2 - unit
+    assert read == 2 - 2 * unit if cut else abs(read - entry) <= unit
+    goal = goals("blockformats.microexponents.maximum")["cut off" if cut else "rounded"]
+    assert failing(goal, top=entry, off=abs(read - entry), unit=unit) == []

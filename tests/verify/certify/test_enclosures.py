@@ -1,4 +1,4 @@
-"""Rational bounds of roots and logarithms: they hold the number, they are narrow, and what they do not know is said."""
+"""Rational bounds of roots, logarithms, powers of e and pi: narrow, with the number between; others are refused."""
 
 from fractions import Fraction
 
@@ -23,6 +23,17 @@ def test_bounds_hold_the_number_and_are_narrow(function, bits):
         assert high - low <= Fraction(200, 2**bits)
 
 
+@pytest.mark.parametrize("bits", [4, 64, 300])
+def test_bounds_of_pi_and_of_powers_of_e_hold_the_number_and_are_narrow(bits):
+    powers = [0, Fraction(1, 10**6), Fraction(-1, 3), Fraction(1, 2), Fraction(-7, 10), 1, -1, 5, -40]
+    for value in (sp.pi, *(sp.exp(sp.Rational(v)) for v in powers)):
+        low, high = enclosure(value, bits)
+        near, room = sp.N(value, 200), sp.Float(10, 200) ** -150
+        assert sp.Rational(low.numerator, low.denominator) - room <= near
+        assert near <= sp.Rational(high.numerator, high.denominator) + room
+        assert high - low <= Fraction(200, 2**bits)
+
+
 def test_rational_operations_keep_the_number_between_the_bounds():
     two, three = sp.sqrt(2), sp.log(3)
     for number in (
@@ -33,6 +44,7 @@ def test_rational_operations_keep_the_number_between_the_bounds():
         1 / (two - three),
         (three - 2) ** -3,
         sp.Abs(two - three, evaluate=False),
+        sp.pi / 2 - sp.exp(-two),
         sp.Max(two, three, evaluate=False) - sp.Min(two, three, evaluate=False),
     ):
         low, high = enclosure(number, 80)
@@ -50,7 +62,7 @@ def test_signs_are_those_of_the_numbers():
         sign(near)
 
 
-@pytest.mark.parametrize("number", [sp.sin(1), sp.pi, sp.sqrt(sp.log(2) - 1), 2 ** sp.Rational(1, 3)])
+@pytest.mark.parametrize("number", [sp.sin(1), sp.EulerGamma, sp.sqrt(sp.log(2) - 1), 2 ** sp.Rational(1, 3)])
 def test_what_has_no_bounds_here_is_said(number):
     with pytest.raises(NotEnclosedError):
         enclosure(number, 64)

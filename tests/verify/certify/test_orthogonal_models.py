@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from goal_values import failing, goals, value
+from goal_values import exact, failing, goals, value
 
 from commbounds.collectives.orthogonal import muon_update
-from commbounds.theory.orthogonal import models
+from commbounds.theory.orthogonal import models, models_express
 
 
 @pytest.mark.parametrize("x", ["1/100", "1/10", "3/5", "24/25", "1"])
@@ -32,3 +32,21 @@ def test_iterations(x):
     assert abs(cubic - float((3 * x - x**3) / 2)) <= slack
     given = {"singular": x, "gap": 1 - x**2, "schulz_steps": 0}
     assert failing(goals("orthogonal.cubic.converges")["one more"], **given) == []
+
+
+@pytest.mark.parametrize("x", ["1/1000", "1/100", "38/100", "3/5", "1"])
+def test_intervals_of_polar_express(x):
+    """Where the kernel's values are after every iteration: in the intervals that the models go through."""
+    x, slack = Fraction(x), 64 * 1000 * np.finfo(np.float64).eps
+    matrix = np.diag([float(x), float(1 - x**2) ** 0.5])
+    for number in range(5):
+        after = abs(float(muon_update(matrix[None], number + 1, "polar_express")[0][0][0, 0]))
+        assert (
+            float(models_express.LEAST[number + 1]) - slack <= after <= float(models_express.TOPS[number + 1]) + slack
+        )
+        assert abs(after - float(models_express._polynomial(number, exact(x)))) <= slack
+        for claim in ("at_most", "at_least", "six"):
+            for goal in goals(f"orthogonal.polar_express.{claim}").values():
+                if goal.name.startswith(f"iteration {number + 1} "):
+                    assert failing(goal, x=x) == []
+        x = Fraction(after)

@@ -74,7 +74,7 @@ def runs(name, at):
     if alone := listed_in("KERNEL_ALONE", name):
         array = array.astype(np.float32)
     for run in (CompressorRun(c, x), CompressorRun(c, array)):
-        if run.exact and (alone or listed_in("IN_FLOATS", name)):
+        if (alone or listed_in("IN_FLOATS", name)) if run.exact else listed_in("LAW_ALONE", name):
             continue
         assert study.admits(CompressorRun(c, array)), "the claim's hypotheses"
         yield run, study.outcome(run)
@@ -92,7 +92,7 @@ def test_the_implementation_at_the_point(name):
         assert f"\ndef {test}(" in (ROOT / file).read_text("utf-8")
         return
     at, refutation, claim = certify.load(name).instances[0], certify.refutations()[name], theory.claims()[name]
-    expected = Fraction(evaluator(sp.sympify(refutation.measured))(at, "measured"))
+    expected = exact(refutation.measured, at)
     if isinstance(EXPERIMENTS[name], CompressorStudy):
         outcomes = [outcome for _, outcome in runs(name, at)]
     else:
@@ -103,7 +103,10 @@ def test_the_implementation_at_the_point(name):
         values = {symbol.name: exact(value, at) for symbol, value in refutation.values.items()}
         free = {"alpha"} if any(h.name == "some_alpha" for h in claim.assumes) else set()  # the study's is another
         for symbol in (set(claim.parameters) & set(outcome.values)) - free:
-            assert outcome.values[symbol] in (values[symbol], float(values[symbol]))
+            found, right = outcome.values[symbol], values[symbol]
+            # what is not rational, a study computes in floats: in a few operations, or with the slack that it states
+            room = outcome.slack + 4 * np.spacing(abs(float(right))) if isinstance(right, sp.Expr) else 0
+            assert found == right or abs(found - float(right)) <= room
         assert violates(claim.relation, outcome.measured, claim.bound(**values), outcome.slack)
 
 

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from goal_values import bound_of, failing, goals
 
-from commbounds.compressors.rotations import DRIVE, RotatedDithering
+from commbounds.compressors.rotations import (
+    DRIVE,
+    RotatedDithering,
+    dithered_hadamard,
+    from_kashin,
+    kashin,
+    ldlq,
+)
+from commbounds.verify.experiments.rotations.further import frame_constant
 
 
 def rotated(x):
@@ -80,3 +90,44 @@ def test_levels(x, s):
     error = sum(p * sum((a - b) ** 2 for a, b in zip(y, x, strict=True)) for p, y in law)
     assert error <= mean <= bound_of("rotations.rotateddithering.variance", n=len(x), s=s) * q
     assert len(x) < d or error == mean
+
+
+@pytest.mark.parametrize("entry", [Fraction(0), Fraction(3, 8), Fraction(-5, 16), Fraction(9, 4)])
+def test_errors_of_a_dithered_number(entry):
+    """One entry is its own rotation: what it is off by, for offsets about the place where the code changes."""
+    place = entry - math.floor(entry)
+    for offset in (Fraction(k, 16) for k in range(-8, 8)):
+        _, read = dithered_hadamard(np.array([float(entry)]), [1], float(offset), 1.0)
+        below = offset < Fraction(1, 2) - place
+        assert Fraction(float(read[0])) - entry == (0 if below else 1) - offset - place
+
+
+@pytest.mark.parametrize("x", [(1.0, 1.0, 1.0), (3.0, -1.0, 0.5), (0.0, 0.0, 2.0)])
+def test_rounds_of_kashin(x):
+    """What is left after every round, in a frame of 16 with an uncertainty principle of four: root 2."""
+    rate, x = Fraction(9, 10), np.array(x)
+    assert frame_constant(3, 16, 4) < rate
+    left, shown = Fraction(1), goals("rotations.kashin.finite")
+    for t in range(4):
+        found = from_kashin(kashin(x, [1, 1, 1], t + 1, float(rate), 4 / 16, length=16, exact=False), [1, 1, 1])
+        after = Fraction(float(np.linalg.norm(x - found) / np.linalg.norm(x)))
+        if left > rate**t / 2:  # above the level something is clipped
+            given = {"before": left, "after": max(after - 64 * Fraction(2) ** -52, 0), "clip_rate": rate}
+            assert failing(shown["one more"], **given, clip_rounds=t, root=2) == []
+        else:
+            assert after <= 64 * 2.0**-52
+        left = after
+
+
+def test_feedback_of_two_weights():
+    """The last error is that of rounding to nearest, the first the least of all whole numbers."""
+    L, pivots = np.array([[1.0, 0.0], [0.75, 1.0]]), (16, 1)
+    for w in ((0.25, 0.375), (0.5, -0.125), (0.0, 0.4375)):
+        q = ldlq(np.array(w), L @ np.diag(pivots) @ L.T)
+        fed, last = L.T @ (q - np.array(w))
+        nearest = L.T @ (np.floor(np.array(w) + 0.5) - np.array(w))
+        assert last == nearest[1]
+        given = {"fed": float(fed), "rounded": float(nearest[0]), "last": float(last), "pivot": 16, "other": 1}
+        assert failing(goals("rotations.ldlq.nearest_pair")["the first weight"], **given) == []
+        worst = goals("rotations.ldlq.worst")["one more pivot"]
+        assert failing(worst, before=1, loss=float(last**2), pivot=16, rounded=float(fed)) == []

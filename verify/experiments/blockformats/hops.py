@@ -418,8 +418,8 @@ def _stacked(x: Any) -> Case:
 def _nearest_grid(level: int) -> Iterator[Case]:
     few = (0.0, 0.9, 1.3, 3.9, 5.1) if level else (0.0, 0.9, 1.3, 5.1)
     few = tuple(sorted({*few, *(-v for v in few[1:])}))
-    for P in (1, 2):
-        yield _stacked(np.array(list(itertools.product(few, repeat=P))).T)
+    for P, entries in ((1, (*few, 7.5, 7.75, -7.9375)), (2, few), (2, (7.9375, 0.9, -3.96875))):
+        yield _stacked(np.array(list(itertools.product(entries, repeat=P))).T)
     yield _stacked(np.array(list(itertools.product(few[::2], repeat=4))).T)
 
 
@@ -478,6 +478,8 @@ MULTIHOP = (
     _of_hops("mxfp4_ring", _hop_variance, _FOUR_BITS, grid=_in_mxfp4),
     _of_hops("bytes", _hop_bytes, "up to eight ranks, four formats", grid=_hop_sizes,
              curves=[over("P", "MXFP4, n = 1536", [_sized(P, 1536, "e2m1", 32, "butterfly") for P in (2, 4, 8, 16)])]),
-    _of_hops("nearest_error", _hop_error, "up to four ranks of one entry each; exact", grid=_nearest_grid,
-             corpus=_nearest_stacks),
+    *(_of_hops(name, _hop_error, "up to four ranks of one entry each; exact", grid=_nearest_grid,
+               corpus=_nearest_stacks,
+               curves=[over("halvings", "entries next to 8", [_stacked([[7.9375]] * P) for P in (1, 2, 4, 8)])])
+      for name in ("nearest_error", "nearest_error_grown")),
 )  # fmt: skip

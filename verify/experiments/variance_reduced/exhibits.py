@@ -5,10 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives.variance_reduced import dasha_step, diana_step, lazy_step, marina_step, onebit_momentum
+from commbounds.collectives.variance_reduced import (
+    dasha_step,
+    diana_step,
+    lazy_step,
+    marina_step,
+    onebit_momentum,
+    zeroone_local,
+)
 from commbounds.theory import claims
 from commbounds.verify import gradients
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.experiments.variance_reduced.zeroone import _local, _ran
 
 Array = NDArray[np.float64]
 _STEPS = {"quick": 300, "standard": 1000, "thorough": 3000}
@@ -159,8 +167,51 @@ def _residuals(scale: str, steps: int) -> list[float]:
     return found
 
 
+def _zeroone(_budget: str, _seed: int) -> Exhibit:
+    """What an average makes of the momentum, and weight decay of the weights."""
+    name, beta = "variance_reduced.zeroone.", 0.9
+    steps = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]
+    x = [float(H) for H in steps]
+    runs = [_ran(zeroone_local, _local(2, H, beta="9/10")) for H in steps]
+    laws = (
+        ("kept", "beta (1 - beta^H)/(H (1 - beta))", "exact"),
+        ("kept_power", "beta^H, as after Adam's steps", "printed"),
+    )
+    momenta = [Line("0/1 Adam", x, [float(r["u"][0, 0] / r["first"][1][0]) for r in runs])]
+    for claim, label, role in laws:
+        bound = claims()[name + claim]
+        momenta.append(Line(label, x, [float(bound.bound(momentum_factor=beta, local_steps=H)) for H in steps], role))
+    averages, decays = [1, 2, 4, 8, 16, 32, 64], []
+    for H in (1, 4, 16):
+        lost = []
+        for S in averages:
+            run = _ran(zeroone_local, _local(1, H, S, beta="9/10", gamma="1/65536", decay="1/16", decayed=True))
+            start = run["first"][0][0]
+            lost.append(float((start - run["x"][0, 0]) / start * 65536 * 16) / (S * H))
+        decays.append(Line(f"{H} local step{'s' if H > 1 else ''}", [float(S * H) for S in averages], lost))
+    tenfold = claims()[name + "decay_tenfold"]
+    ends = [float(S) for S in averages]
+    most = [float(tenfold.bound(momentum_factor=beta, averages=S)) / S for S in averages]
+    decays += [
+        Line("bound for one local step", ends, most, "bound"),
+        Line("decoupled decay", [1.0, 1024.0], [1.0, 1.0], "printed"),
+    ]
+    return Exhibit(
+        "variance_reduced.zeroone",
+        "An average of 0/1 Adam makes momentum older, and puts weight decay into it, up to ten times over",
+        "beta = 9/10, no gradients. Left: what is left of a momentum after H local steps and their average. Right: "
+        "what weight decay has taken of the weights, over gamma lambda for every step; with the step size next to "
+        "zero.",
+        (
+            Panel("Momentum after an average", "local steps H", "over the momentum before", tuple(momenta)),
+            Panel("Weight decay", "steps", "times what decoupled decay takes", tuple(decays), xscale="log"),
+        ),
+    )
+
+
 EXHIBITS: dict[str, Maker] = {
     "variance_reduced.shifts": _shifts,
     "variance_reduced.descents": _descents,
     "variance_reduced.signs": _signs,
+    "variance_reduced.zeroone": _zeroone,
 }

@@ -17,5 +17,10 @@ CASES = {
     "lowcomm.loco.late_at_once": ({"fresh": 0.5, "seed": "half", "bits": 4}, None),
     "lowcomm.loco.resets_all": ({"reset_after": 1, "passes": 2}, None),
     "lowcomm.qgz.in_a_row": ({}, None),
+    "lowcomm.loco.kept_late": (
+        lambda at: {"fresh": 1 / at["v"], "keptstep": 1 / at["v"], "seed": 1, "kept_in_bits": True},
+        None,
+    ),
+    "lowcomm.e3m0.relative": ({}, None),
 }
 """By the beginning of the claim's name: settings of the case at the point, and its array where that is another."""
