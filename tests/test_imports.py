@@ -1,6 +1,7 @@
 """Imports only point left, rooms are imported by their full name, and __all__ is literal."""
 
 import ast
+import os
 import subprocess
 import sys
 from functools import cache
@@ -194,3 +195,31 @@ def loaded_after(code):
 )
 def test_importing_a_room_loads_no_more_than_it_needs(code, without):
     assert not loaded_after(code) & without
+
+
+_LISTEN = """
+from numba.core import event
+class Listener(event.Listener):
+    def on_start(self, event): print(event.data["dispatcher"].py_func.__qualname__)
+    def on_end(self, event): pass
+event.register("numba:compile", Listener())
+"""
+
+
+def compiled_by(code, cache):
+    """Names of the kernels that are compiled while `code` runs in a new interpreter, whose cache is empty."""
+    return subprocess.run(
+        [sys.executable, "-c", _LISTEN + code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+    ).stdout.split()
+
+
+@pytest.mark.wide
+def test_reading_the_studies_compiles_nothing(tmp_path):
+    # every process of a run would do it
+    assert compiled_by("from commbounds.verify.experiments import EXPERIMENTS\nlen(EXPERIMENTS)", tmp_path) == []
+    kernel = "import numpy as np\nfrom commbounds.compressors import TopK\nTopK(1)(np.ones(3))"
+    assert compiled_by(kernel, tmp_path) != []

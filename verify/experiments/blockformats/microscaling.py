@@ -30,7 +30,7 @@ from commbounds.verify.experiments.blockformats.cases import (
     made,
     resolution,
 )
-from commbounds.verify.study import Case, Outcome, Study, over
+from commbounds.verify.study import Case, Curve, Outcome, Study, over
 
 Array = NDArray[Any]
 _M, _S = "blockformats.microscaling.", "blockformats.stochastic."
@@ -343,14 +343,14 @@ def _longer(level: int) -> Iterator[Case]:
 # --- studies -----------------------------------------------------------------------------------------------------
 
 
-def _curve(scale: str, tops: tuple[float, ...], other: float = 0.25) -> list[Any]:
-    cases = []
-    for n in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64):
-        whole = [
-            case for case in _with_others(tops, other, n, scale=scale) if case.settings["block"] == case.array.size
-        ]
-        cases.append(max(whole, key=_ratio_of))
-    return [over("block", "one entry that rounds worst, all others 1/4", cases)]
+def _curve(scale: str, tops: tuple[float, ...], other: float = 0.25) -> list[Curve]:
+    def points(_seed: int) -> Iterator[tuple[None, list[Case]]]:
+        # found when they are wanted: they are found by a kernel
+        for n in (1, 2, 4, 8, 12, 16, 24, 32, 48, 64):
+            found = _with_others(tops, other, n, scale=scale)
+            yield None, [max((c for c in found if c.settings["block"] == c.array.size), key=_ratio_of)]
+
+    return [Curve("block", "one entry that rounds worst, all others 1/4", points)]
 
 
 def _study(name: str, trial: Callable[[Any, Case], Any], subject: str = _NEAREST, **sources: Any) -> Study:
