@@ -426,5 +426,6 @@ MULTIHOP: tuple[Claim, ...] = (
         corrected_by=_H + "nearest_error",
         extremal="one rank, 31/4: 7/31 and not 1/5",
         axis="halvings",
+        note="Clipping takes up to a quarter of an entry, which is more than a rounding adds to one.",
     ),
 )
