@@ -6,8 +6,10 @@ import pytest
 
 LARGE = 8
 """Members that make a family large."""
-SHARE = 3
+SHARE = 5
 """Of a large family that is not sampled otherwise, one member in so many runs by default."""
+SHARE_OF_KERNELS = 3
+"""The same of tests that run kernels: these run in plain Python as well, where the lines count that they cover."""
 
 
 def first_of_each(members, kind, name=str, often=None):
@@ -61,7 +63,7 @@ def each_once(rows, columns, name=str):
 def sample(items):
     """Marks what does not run by default of large families, of which everything would.
 
-    The first member runs, and those whose names have a checksum that `SHARE` divides: whatever the order of the
+    The first member runs, and those whose names have a checksum that the share divides: whatever the order of the
     parameters and their number, no value of one is left out because of another.
 
     Parameters
@@ -75,6 +77,7 @@ def sample(items):
     for family in families.values():
         if len(family) < LARGE or any(item.get_closest_marker(mark) for item in family for mark in ("wide", "long")):
             continue
+        share = SHARE_OF_KERNELS if family[0].get_closest_marker("kernels") else SHARE
         for item in family[1:]:
-            if crc32(item.nodeid.encode()) % SHARE:
+            if crc32(item.nodeid.encode()) % share:
                 item.add_marker(pytest.mark.wide)

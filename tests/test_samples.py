@@ -1,7 +1,7 @@
 """What runs by default of a large family of tests: some of it, always the same, and the rest is ``wide``."""
 
 import pytest
-from samples import LARGE, SHARE, sample
+from samples import LARGE, SHARE, SHARE_OF_KERNELS, sample
 
 
 class Item:
@@ -31,14 +31,15 @@ def test_small_families_run_whole():
     assert not marked(items)
 
 
-def test_of_large_ones_the_first_runs_and_a_share_of_the_others_with_every_value():
-    items = family("test_a", 600)
+@pytest.mark.parametrize(("marks", "share"), [((), SHARE), (("kernels",), SHARE_OF_KERNELS)])
+def test_of_large_ones_the_first_runs_and_a_share_of_the_others_with_every_value(marks, share):
+    items = family("test_a", 600, *marks)
     wide = marked(items)
     assert items[0] not in wide
-    assert abs(len(wide) / 600 - (1 - 1 / SHARE)) < 0.1
+    assert abs(len(wide) / 600 - (1 - 1 / share)) < 0.06
     run = {item.nodeid.rpartition("-")[2] for item in items if item not in wide}
     assert run == {"0]", "1]", "2]"}
-    assert [item.nodeid for item in marked(family("test_a", 600))] == [item.nodeid for item in wide]
+    assert [item.nodeid for item in marked(family("test_a", 600, *marks))] == [item.nodeid for item in wide]
 
 
 @pytest.mark.parametrize("mark", ["wide", "long"])
