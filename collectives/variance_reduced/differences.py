@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.dense.on_rank import gathered
-from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
+from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.variance_reduced.state import (
@@ -21,6 +21,7 @@ from commbounds.collectives.variance_reduced.state import (
     Lagged,
     Shifted,
     Tracked,
+    agreed_states,
     checked_factor,
     checked_state,
     checked_weight,
@@ -30,12 +31,6 @@ from commbounds.collectives.variance_reduced.state import (
 from commbounds.compressors.base import checked_choice, checked_flag
 
 Array = NDArray[Any]
-
-
-def _agreed(comm: Communicator, **arrays: ArrayLike | None) -> None:
-    """That what every rank was given of earlier steps, or drew, is the same on all."""
-    if not comm.one_caller:
-        agreed_alike(comm, {f"the checksum of {name}": checksum(array) for name, array in arrays.items()})
 
 
 def _largest(x: Array, k: int) -> Indices:
@@ -135,7 +130,7 @@ def diana_step(
         )
     )
     held, centre, part, chosen = given
-    _agreed(comm, mean=centre, kept=chosen)
+    agreed_states(comm, mean=centre, kept=chosen)
     own = held[comm.rank]
     with np.errstate(over="ignore", invalid="ignore"):
         difference = x - own
@@ -210,7 +205,7 @@ def marina_step(
             None if whole else chosen_entries(P, n, k, keep, rng, kept),
         )
     )
-    _agreed(comm, estimate=now, kept=chosen)
+    agreed_states(comm, estimate=now, kept=chosen)
     if whole:
         total = ring_allreduce.on_rank(comm, x)
         return np.asarray(total / dtype.type(P))
@@ -286,7 +281,7 @@ def dasha_step(
             chosen_entries(P, n, k, keep, rng, kept),
         )
     )
-    _agreed(comm, estimate=now, kept=chosen)
+    agreed_states(comm, estimate=now, kept=chosen)
     last, mine = before[comm.rank], held[comm.rank]
     with np.errstate(over="ignore", invalid="ignore"):
         difference = x - last - part * (mine - last)
@@ -364,7 +359,7 @@ def lazy_step(
             chosen_entries(P, n, k, checked_choice("keep", keep, ("random", "largest")), rng, kept),
         )
     )
-    _agreed(comm, estimate=now, kept=chosen)
+    agreed_states(comm, estimate=now, kept=chosen)
     mine = held[comm.rank]
     with np.errstate(over="ignore", invalid="ignore"):
         difference = x - mine

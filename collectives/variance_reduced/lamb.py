@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count, checked_mask
-from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
+from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.variance_reduced.onebit import SCALES, _total, compressed_mean
-from commbounds.collectives.variance_reduced.state import checked_factor, checked_state
+from commbounds.collectives.variance_reduced.state import agreed_states, checked_factor, checked_state
 from commbounds.collectives.variance_reduced.zeroone import (
     _checked_factor,
     _checked_size,
@@ -244,8 +244,7 @@ def lamb_warmup(
             _checked_bounds(coefficient_min, coefficient_max, "coefficient"),
         )
     )
-    if not comm.one_caller:
-        _agreed(comm, weights=at, momentum=held, variance=squares, trust=averages, layers=np.array(sizes))
+    agreed_states(comm, weights=at, momentum=held, variance=squares, trust=averages, layers=np.array(sizes))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         mean = _whole_mean(comm, x)
         held = dtype.type(part) * held + dtype.type(1 - part) * mean
@@ -393,9 +392,8 @@ def onebit_lamb(
     )
     comm.common(lambda: checked_choice("scale", scale, SCALES))
     root, kept = comm.common(lambda: (_root(squares, dtype.type(least)), checked_mask(mask, (n,), "mask")))
-    if not comm.one_caller:
-        _agreed(comm, weights=at, momentum=old, variance=squares, fresh=newer, trust=frozen, factors=before)
-        _agreed(comm, coefficients=scales, layers=np.array(sizes), mask=kept)
+    agreed_states(comm, weights=at, momentum=old, variance=squares, fresh=newer, trust=frozen, factors=before)
+    agreed_states(comm, coefficients=scales, layers=np.array(sizes), mask=kept)
     keep, new = dtype.type(part), dtype.type(1 - part)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         each = _by_layer(scales.tolist(), sizes, dtype)
@@ -443,10 +441,6 @@ def _factor(largest: float, share: float, low: float, high: float, before: float
     """The factor of a layer, between its bounds, and then near that of the step before."""
     factor = max(min(largest * share + (1.0 - share), high), low)
     return max(min(factor, before * (1.0 + threshold)), before * (1.0 - threshold))
-
-
-def _agreed(comm: Communicator, **arrays: Array) -> None:
-    agreed_alike(comm, {f"the checksum of {name}": checksum(array) for name, array in arrays.items()})
 
 
 def _checked_layers(layers: ArrayLike, n: int) -> Sizes:

@@ -9,10 +9,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
+from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.collectives.ranks.one_program import one_program
-from commbounds.collectives.variance_reduced.state import OneBitMomentum, checked_state
+from commbounds.collectives.variance_reduced.state import OneBitMomentum, agreed_states, checked_state
 from commbounds.compressors.base import checked_choice, checked_real, shown
 
 Array = NDArray[Any]
@@ -138,8 +138,7 @@ def onebit_momentum(
             _checked_beta(beta, scale),
         )
     )
-    if not comm.one_caller:
-        agreed_alike(comm, {"the checksum of momentum": checksum(before)})
+    agreed_states(comm, momentum=before)
     keep, new = dtype.type(part), dtype.type(1 - part)
     with np.errstate(over="ignore", invalid="ignore"):
         offered = keep * before + new * x + errors[comm.rank]

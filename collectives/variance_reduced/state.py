@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count, checked_rng
+from commbounds.collectives.ranks._agreement import agreed_alike, checksum
+from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.compressors.base import as_array, as_numbers, checked_choice, checked_real, shown
 
 Array = NDArray[Any]
@@ -98,6 +100,12 @@ class OneBitMomentum(NamedTuple):
     momentum: Array
     worker_errors: Array
     server_errors: Array
+
+
+def agreed_states(comm: Communicator, **arrays: ArrayLike | None) -> None:
+    """That what every rank was given of earlier steps, or drew, is the same on all."""
+    if not comm.one_caller:
+        agreed_alike(comm, {f"the checksum of {name}": checksum(array) for name, array in arrays.items()})
 
 
 def checked_state(value: ArrayLike, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

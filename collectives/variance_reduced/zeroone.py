@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count
-from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
+from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.variance_reduced.onebit import SCALES, compressed_mean
-from commbounds.collectives.variance_reduced.state import checked_factor, checked_state
+from commbounds.collectives.variance_reduced.state import agreed_states, checked_factor, checked_state
 from commbounds.compressors.base import as_numbers, checked_choice, checked_real, shown
 
 Array = NDArray[Any]
@@ -172,9 +172,8 @@ def zeroone_gradient(
         )
     )
     comm.common(lambda: checked_choice("scale", scale, SCALES))
+    agreed_states(comm, momentum=before, variance=squares)
     if not comm.one_caller:
-        given = {"momentum": checksum(before), "variance": checksum(squares)}
-        agreed_alike(comm, {f"the checksum of {name}": value for name, value in given.items()})
         agreed_alike(comm, {"clock": (steps, interval, refreshes)})
     error, left = errors[comm.rank], np.array_split(served, P)[comm.rank]
     steps += 1
@@ -295,8 +294,9 @@ def zeroone_local(
     )
     comm.common(lambda: checked_choice("scale", scale, SCALES))
     root = comm.common(lambda: _root(squares, dtype.type(least)))
+    agreed_states(comm, variance=squares)
     if not comm.one_caller:
-        agreed_alike(comm, {"the checksum of variance": checksum(squares), "elapsed": since})
+        agreed_alike(comm, {"elapsed": since})
     at, held, fallen, error = (row[comm.rank] for row in rows)
     left, gamma, since = np.array_split(served, P)[comm.rank], dtype.type(size), since + size
     with np.errstate(over="ignore", invalid="ignore"):

@@ -226,6 +226,18 @@ def mean_in_place_of_sum(stack, quantiser, *more, **options):
     return QuantisedSum(result.values / len(stack), result.moves), traffic
 
 
+def owners_round_to_nearest(stack, quantiser, *more, **options):
+    """Owners quantise their sums without randomness."""
+    nearest = GroupQuantizer(quantiser.width, quantiser.group, quantiser.metadata)
+    return twostep_quantised_allreduce(stack, quantiser, nearest, **options)
+
+
+def owners_draw_as_ranks_do(stack, quantiser, *more, draw=None, **options):
+    """An owner's uniforms are those of the first rank."""
+    again = None if draw is None else lambda stage, rank: draw(0, 0 if stage else rank)
+    return twostep_quantised_allreduce(stack, quantiser, *more, draw=again, **options)
+
+
 def second_stage_uncounted(stack, quantiser, *more, **options):
     """Counts the all-to-all alone."""
     result, traffic = twostep_quantised_allreduce(stack, quantiser, *more, **options)
@@ -310,6 +322,8 @@ MUTANTS = (
     Mutant(sum_not_recoded, _TWO, _T + "error", SEARCH),
     Mutant(mean_in_place_of_sum, _TWO, _T + "error_by_scales", SEARCH),
     Mutant(second_stage_uncounted, _TWO, _T + "bytes", EXACT),
+    Mutant(owners_round_to_nearest, _TWO, _T + "unbiased", EXACT),
+    Mutant(owners_draw_as_ranks_do, _TWO, _T + "unbiased", EXACT),
     Mutant(ring_counts_floats, _RING, _R + "bytes", EXACT),
     Mutant(ring_quantises_twice, _RING, _R + "error", SEARCH),
     Mutant(ring_codes_finer, _RING, _R + "never_better_own_kept", SEARCH),

@@ -384,6 +384,13 @@ def mask_ignored(stack, **how):
     return _onebit(stack, how, mask=None)
 
 
+def two_workers_at_most(stack, **how):
+    """From the third on, what a worker brings is what the first one brings."""
+    brought = np.array(stack)
+    brought[2:] = brought[:1]
+    return onebit_lamb(brought, **how)
+
+
 def padding_travels_free(stack, **how):
     """Padded entries are not counted."""
     state, traffic = onebit_lamb(stack, **how)
@@ -446,6 +453,9 @@ MUTANTS = (
     Mutant(gradient_rebuilt_twice, "onebit_lamb", _C + "lamb.reconstructed", SEARCH),
     Mutant(factor_left_out, "onebit_lamb", _C + "lamb.step_length", SEARCH),
     Mutant(mask_ignored, "onebit_lamb", _C + "lamb.masked", SEARCH),
+    Mutant(two_workers_at_most, "onebit_lamb", _C + "lamb.nothing_lost", SEARCH),
+    Mutant(two_workers_at_most, "onebit_lamb", _C + "lamb.leak", SEARCH),
+    Mutant(two_workers_at_most, "onebit_lamb", _C + "lamb.scale_moves", SEARCH),
     Mutant(padding_travels_free, "onebit_lamb", _C + "lamb.bytes", EXACT),
 )
 

@@ -24,18 +24,19 @@ def test_joined_sectors_give_the_same_error(seed):
     sectors = len(calls)
     together, same_room = _by_angles(counted, rows, kept, 2, joined=True)
     assert room == same_room
-    assert abs(apart - together) < 1e-12
+    assert abs(apart - together) <= room  # sectors that are too narrow to run in, and rounding
     assert len(calls) - sectors <= sectors
     if kept == m:  # one selection everywhere
         assert len(calls) - sectors == 1
 
 
-def test_joined_sectors_see_rows_that_are_left_out_wrongly():
-    rows = np.random.default_rng(3).standard_normal((5, 2))
+@pytest.mark.parametrize("seed", range(6))
+def test_joined_sectors_see_rows_in_wrong_places(seed):
+    rows = np.random.default_rng(seed).standard_normal((5, 2))
 
-    def lowest(stack, kept, rank, **settings):
+    def turned_over(stack, kept, rank, **settings):
         return arctopk_allreduce(stack[:, ::-1], kept, rank, **settings)
 
-    right, _ = _by_angles(arctopk_allreduce, rows, 2, 2, joined=True)
-    wrong, _ = _by_angles(lowest, rows, 2, 2, joined=True)
-    assert abs(right - wrong) > 1e-3
+    right, room = _by_angles(arctopk_allreduce, rows, 2, 2, joined=True)
+    wrong, _ = _by_angles(turned_over, rows, 2, 2, joined=True)
+    assert wrong > right + 2 * room  # what is kept is nowhere next to where it was

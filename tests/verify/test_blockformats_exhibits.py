@@ -1,5 +1,6 @@
 """Figures of the column blockformats: what is enumerated is the law, and bounded by halves alone."""
 
+import numpy as np
 import pytest
 
 from commbounds.verify.experiments.blockformats.exhibits import EXHIBITS
@@ -12,7 +13,8 @@ def test_variances_of_hops_are_their_laws():
     lines = {line.label: line for line in hops.lines}
     for way in ("ring", "halves"):
         law, found = lines[f"{way}, w = 1"], lines[f"{way}, enumerated, w = 1"]
-        assert found.y == pytest.approx(law.y[: len(found.y)], rel=1e-12)
+        # exact numbers, rounded once, beside a formula of some P operations on floats
+        assert found.y == pytest.approx(law.y[: len(found.y)], rel=16 * np.finfo(float).eps)
     limit = lines["limit of halves, w = 1"].y[0]
     assert max(lines["halves, w = 1"].y) < limit < lines["ring, w = 1"].y[2]
     errors = {line.label.partition(",")[0]: line.y for line in formats.lines}

@@ -59,9 +59,10 @@ def _warm(T: int, b: str = "9/10", bound: str = "4", side: str = "above", P: int
 
 
 def _warms(_budget: Budget) -> Iterator[Case]:
+    ranks = itertools.cycle((1, 2, 3, 5, 8))
     for T, b, side in itertools.product((1, 2, 10), ("9/10", "1/2", "0"), ("above", "below")):
         for bound in ("4", "1/4", "1"):
-            yield _warm(T, b, bound, side, 1 + T % 3)
+            yield _warm(T, b, bound, side, next(ranks))
     yield _warm(4, side="none")
 
 
@@ -128,7 +129,7 @@ def _several(_budget: Budget) -> Iterator[Case]:
     ):
         yield _layered(size * first, second, P=P, part=part)
         yield _layered(size * first, *[second] * (4 * P - 1), P=P, part=part)
-    for P, sizes in ((1, (3, 5)), (3, (2, 4)), (2, (7, 1, 4)), (4, (1, 1))):
+    for P, sizes in ((1, (3, 5)), (3, (2, 4)), (2, (7, 1, 4)), (5, (1, 1)), (8, (3, 4))):
         yield _layered(*(np.arange(1.0, size + 1) * 10.0**j for j, size in enumerate(sizes)), P=P)
     yield _layered(one, two, scale="mean")
     for kind in gradients.KINDS:
@@ -241,6 +242,8 @@ def _run(T: int, **more: Any) -> Case:
 def _runs(_budget: Budget) -> Iterator[Case]:
     for P, T, kind, theta in itertools.product((1, 2), (1, 2, 3), ("normal", "large"), ("1/10", "0")):
         yield _run(T, P=P, gradients=kind, theta=theta, layers=(3, 5) if P == 1 else (4, 2))
+    for P, theta in itertools.product((3, 5, 8), ("1/10", "0")):
+        yield _run(2, P=P, theta=theta, layers=(4, 3))
     for T, beta, scale in itertools.product((2, 5), ("0", "9/10"), ("norm", "mean")):
         yield _run(T, beta=beta, scale=scale, theta="1/4", seed=2)
         yield _run(T, beta=beta, scale=scale, loss="1/8")
@@ -337,6 +340,8 @@ def _moving(kappa: str, P: int = 1, **more: Any) -> Case:
 def _moves(_budget: Budget) -> Iterator[Case]:
     for kappa, P, scale in itertools.product(("1", "2", "1/4", "3/2", "3"), (1, 3), ("norm", "mean")):
         yield _moving(kappa, P, scale=scale, beta="1/2" if P == 1 else "9/10")
+    for kappa, P in itertools.product(("1", "3/2"), (2, 5, 8)):
+        yield _moving(kappa, P)
 
 
 # --- single steps ----------------------------------------------------------------------------------------------------
@@ -398,6 +403,8 @@ def _steps(_budget: Budget) -> Iterator[Case]:
     for P, size, beta, trusted in itertools.product((1, 2), ("1", "-10", "1000"), ("0", "9/10"), (True, False)):
         yield _step(size, P=P, beta=beta, trusted=trusted)
         yield _step(size, P=P, beta=beta, trusted=trusted, flat=True, layers=(8,) if P == 1 else (12, 4))
+    for P, flat in itertools.product((3, 5, 8), (True, False)):
+        yield _step("-10", P=P, flat=flat, trusted=True, layers=(4, 3))
     yield _step("10", loss="1/2", trusted=True)
 
 
@@ -441,7 +448,7 @@ def _bytes(what: str, onebit: Any, case: Case) -> Outcome:
 
 
 def _sizes(_level: int) -> Iterator[Case]:
-    for P, n, dtype in itertools.product((1, 2, 3, 4, 8), (1, 24, 120), ("float32", "float64")):
+    for P, n, dtype in itertools.product((1, 2, 3, 5, 8), (1, 24, 120), ("float32", "float64")):
         yield Case({"P": P, "n": n, "dtype": dtype, "steps": 12, "warm": (n + P) % 7})
 
 
