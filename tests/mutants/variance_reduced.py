@@ -454,8 +454,6 @@ MUTANTS = (
     Mutant(factor_left_out, "onebit_lamb", _C + "lamb.step_length", SEARCH),
     Mutant(mask_ignored, "onebit_lamb", _C + "lamb.masked", SEARCH),
     Mutant(two_workers_at_most, "onebit_lamb", _C + "lamb.nothing_lost", SEARCH),
-    Mutant(two_workers_at_most, "onebit_lamb", _C + "lamb.leak", SEARCH),
-    Mutant(two_workers_at_most, "onebit_lamb", _C + "lamb.scale_moves", SEARCH),
     Mutant(padding_travels_free, "onebit_lamb", _C + "lamb.bytes", EXACT),
 )
 
