@@ -5,6 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from bindings import refuted
+from mutants import variance_reduced as mutants
 from naive import variance_reduced as naive
 
 from commbounds.collectives.variance_reduced import fused_scales, lamb_warmup, onebit_lamb, padded_size
@@ -314,3 +316,10 @@ def test_the_naive_twins_of_both_stages_agree(P, layers, dtype, decay):
         rows = [expected] * P if name in ("weights", "momentum") else expected
         assert part.tolist() == np.array(rows, part.dtype).tolist(), name
     assert {key: traffic.as_dict()[key] for key in counted} == counted
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("claim", ["leak", "scale_moves"])
+def test_more_than_the_claim_that_it_is_listed_with_hears_of_a_third_worker(claim):
+    (mutant,) = (m for m in mutants.MUTANTS if m.twin is mutants.two_workers_at_most)
+    assert refuted(COLUMN + claim, mutant.method, mutant.implementations)

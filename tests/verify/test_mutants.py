@@ -80,12 +80,6 @@ def test_a_check_of_the_contract_kills(mutant):
         contract_checks.run(check, mutant.subject, mutant.twin)
 
 
-@pytest.mark.parametrize("claim", ["leak", "scale_moves"])
-def test_more_than_one_claim_about_lamb_hears_of_a_third_worker(claim):
-    mutant = next(m for m in MUTANTS if m.name == "two_workers_at_most")
-    assert refuted(f"variance_reduced.lamb.{claim}", mutant.method, mutant.implementations)
-
-
 FIRST = {column_of(m): m for m in reversed(BY_CLAIM)}
 """Column -> its first mutant; ``commbounds report`` judges the right ones by all claims and methods."""
 
