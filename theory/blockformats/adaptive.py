@@ -141,7 +141,7 @@ FOUR_OVER_SIX: tuple[Claim, ...] = (
             reading="That more accurate than NVFP4 is meant for every vector; the title says more accurate.",
         ),
         stands=Standing.REFUTED,
-        extremal="blocks of one entry, 2688 and 6: NVFP4 is exact, and here 6 is read as 189/32",
+        extremal="blocks of one entry, 21 and 3: NVFP4 is exact, and here 3 is read as 189/64",
         note="Half the room above 256 is given up, so that 3/2 of every scale is one: all blocks are rounded anew. "
         "With one scale of the tensor it holds (blockformats.fouroversix.no_worse).",
     ),

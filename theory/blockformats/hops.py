@@ -219,7 +219,8 @@ TABLE: tuple[Claim, ...] = (
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_T + "two_stages_nested",
-        extremal="the level 10 in the authors’ table of 30 with 1000 steps: 1/3 2/3 0.03 4 levels squared, and not 0",
+        extremal="the table 0, 1, 3, 4 and the level 1, by way of 0, 2 and 4: 3/2 and not 0; in the authors’ table of "
+        "30 the level 10, with 1000 steps: 1/3 2/3 0.03 4 levels squared",
         note="3/100 of a level and less: small with 1000 steps, and none with 990 or 1020.",
         axis="tablenoise",
     ),
@@ -366,7 +367,7 @@ MULTIHOP: tuple[Claim, ...] = (
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_H + "butterfly_bounded",
-        extremal="w = 1, eight ranks: 717/32, and not 3",
+        extremal="w = 1, four ranks: 29/8, and not 3; eight: 717/32",
         axis="hopnoise",
         note="Few hops matter more than few bits: of eight ranks a ring has as many roundings of a part as a "
         "butterfly, eight.",

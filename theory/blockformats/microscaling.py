@@ -487,7 +487,7 @@ STOCHASTIC: tuple[Claim, ...] = (
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_S + "variance",
-        extremal="a block of 3 and 31 entries of 1/5",
+        extremal="a block of 5 and 1/4: 17/401; of 3 and 31 entries of 1/5: 93/512",
         axis="block",
         note="Below the smallest element there is no relative precision: the block’s length counts.",
     ),

@@ -123,7 +123,7 @@ REQUANTISED: tuple[Claim, ...] = (
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_R + "direct_error",
-        extremal="one rank has 4, P - 1 have 9/10: the ring ends with 4; at P = 8, 63/103 are lost",
+        extremal="one rank has 4, P - 1 have 7/8: the ring ends with 4; at P = 5, 7/15 are lost, at P = 8, 49/81",
         axis="P",
         note="The error comes to all that the others have, as P grows: rounding to nearest stagnates.",
     ),

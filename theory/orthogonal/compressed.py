@@ -159,11 +159,11 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
         assumes=(t.LEFT_OUT,),
         source=FOLKLORE.recalled(
             "that a contraction is one in every norm",
-            "Refuted by ones, of which the diagonal is left: its nuclear norm is n, as that of the matrix.",
+            "Refuted by ones, 2 x 2, without the first: the nuclear norm is sqrt(5), and was 2.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.matrix_topk.nuclear",
-        extremal="ones, of which the diagonal is left",
+        extremal="2 x 2 ones without the first: 5/4, more than there was; ones of which the diagonal is left: all",
         axis="k",
         note="A compressor of single entries takes a matrix of rank one for any other.",
     ),

@@ -102,7 +102,8 @@ KASHIN: tuple[Claim, ...] = (
             reading="For every vector, with the defaults.",
         ),
         stands=Standing.REFUTED,
-        extremal="(-1, 1, -1, 1, 0, 1, -1, -1, -1, 0, 1), 16 coefficients: 1.0345 times the range",
+        extremal="16 coefficients: two rounds of (-1, 1, -1, 1, 1, 1, -1, 0, 1, 0, -1), 21/20 of the range; the "
+        "default three of (-1, 1, -1, 1, 0, 1, -1, -1, -1, 0, 1), 1.0345",
         axis="clip_rounds",
         note="1.054 times for a vector of thirteen; none was found among some thousand of up to ten entries.",
     ),
@@ -237,12 +238,13 @@ TWO_SIDED: tuple[Claim, ...] = (
         source=FOLKLORE.recalled(
             "incoherence of weights as sqrt(2 ln(2 n m/delta)); QuIP# has 2 ln(4 n m/delta) for matrices, and the "
             "root for the orthogonal factors alone",
-            "Refuted by the matrix of ones, 4 x 4: with probability a quarter both patterns of signs are rows up to "
-            "their sign, and one entry has all of it: 4 norms, for which 32 exp(-8) = 0.011 is claimed.",
+            "Refuted by the matrix of ones, 2 x 4: with probability a half both patterns of signs are rows up to their "
+            "sign, and one entry has all of it: sqrt(8) norms, for which 16 exp(-4) = 0.293 is claimed. Of 4 x 4 it is "
+            "a quarter, for 32 exp(-8) = 0.011.",
             reading="For sizes that are powers of two.",
         ),
         stands=Standing.REFUTED,
-        extremal="equal entries, 4 x 4: a quarter for 0.0107",
+        extremal="equal entries, 2 x 4: a half for 0.2931; 4 x 4: a quarter for 0.0107",
         axis="tail_at",
         note="Signs from two sides multiply: a form of degree two, whose tail is exponential in t, not in t^2.",
     ),

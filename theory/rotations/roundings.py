@@ -198,7 +198,8 @@ FEEDBACK: tuple[Claim, ...] = (
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.ldlq.worst",
-        extremal="the example of optq_counter.py with eight weights: 5.70 for 2.01; 1.59e4 for 64 with 256",
+        extremal="pivots 1 and 4 and the weights 0 and 7/16: 49/32 for 5/4; the example of optq_counter.py with eight "
+        "weights: 5.70 for 2.01, and 1.59e4 for 64 with 256",
         axis="pivot_sum",
         note="Its authors know of it: their code prints the comparison. The loss grows as the square of the length.",
     ),
