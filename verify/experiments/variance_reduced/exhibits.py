@@ -8,14 +8,18 @@ from numpy.typing import NDArray
 from commbounds.collectives.variance_reduced import (
     dasha_step,
     diana_step,
+    fused_scales,
     lazy_step,
     marina_step,
+    onebit_lamb,
     onebit_momentum,
+    padded_size,
     zeroone_local,
 )
 from commbounds.theory import claims
 from commbounds.verify import gradients
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.experiments.variance_reduced.lamb import _flatness, _parts, _squares, _state
 from commbounds.verify.experiments.variance_reduced.zeroone import _local, _ran
 
 Array = NDArray[np.float64]
@@ -209,9 +213,101 @@ def _zeroone(_budget: str, _seed: int) -> Exhibit:
     )
 
 
+def _of_layers(u: Array, layers: tuple[int, ...]) -> tuple[list[float], list[float]]:
+    """Squares of what one rank leaves out of every layer of a momentum: fused as they are, and at one scale."""
+    found = []
+    for scales in (np.ones(len(layers)), fused_scales(u, layers)):
+        state, _ = onebit_lamb(u[None], **_state(u, 1, layers, coefficients=scales), beta=0.5, epsilon=0.0)
+        left = state.worker_errors[0, : u.size] / np.repeat(scales, layers)
+        found.append([_squares(part) for part in _parts(left, layers)])
+    return found[0], found[1]
+
+
+def _beside(first: Array, flat: int, size: float) -> float:
+    """What is left out at one scale over what is left out as they are, of a layer and a flat one of some size."""
+    plain, scaled = _of_layers(np.concatenate([first, np.full(flat, size)]), (first.size, flat))
+    return sum(scaled) / sum(plain)
+
+
+def _lamb(_budget: str, _seed: int) -> Exhibit:
+    """What signs leave out of every layer, and of all of them, fused as they are and brought to one scale."""
+    name, layers = "variance_reduced.lamb.", tuple(w.stop - w.start for w, _ in gradients.LAYERS.values())
+    points: dict[str, list[tuple[float, float, float]]] = {layer: [] for layer in gradients.LAYERS}
+    together = []
+    for kind in gradients.KINDS:
+        u = gradients.trace().vectors[kind][0].astype(np.float64).mean(axis=0)
+        message, parts = (_squares(u) / padded_size(u.size, 1)) ** 0.5, _parts(u, layers)
+        for layer, part, plain, scaled in zip(gradients.LAYERS, parts, *_of_layers(u, layers), strict=True):
+            square = _squares(part)
+            points[layer].append(((square / part.size) ** 0.5 / message, plain / square, scaled / square))
+        whole = u[: -layers[-1]]  # a multiple of eight entries: no padding
+        plain, scaled = _of_layers(whole, layers[:-1])
+        together.append((min(map(_flatness, _parts(whole, layers[:-1]))), sum(scaled) / sum(plain)))
+    shares, panels = np.geomspace(0.5, 3.0, 61), []
+    fused, alone = claims()[name + "fused"], claims()[name + "scaled_share"]
+    for place in (1, 2):
+        lines = []
+        for layer, found in points.items():
+            ordered = sorted(found)
+            lines.append(Line(layer, [p[0] for p in ordered], [p[place] for p in ordered]))
+        for phi in (0.4, 0.7, 1.0):
+            law = [
+                float(fused.bound(scale_ratio=1 / v, flatness=phi))
+                if place == 1
+                else float(alone.bound(n=8, fused_length=8, flatness=phi))
+                for v in shares
+            ]
+            lines.append(Line(f"law, phi = {phi:g}", shares.tolist(), law, "exact"))
+        lines.append(Line("nothing sent at all", [0.5, 3.0], [1.0, 1.0], "reference"))
+        panels.append(lines)
+    spikes, ratios = np.geomspace(0.5, 16.0, 61), []
+    for flat in (4, 12, 252):
+        found = [_beside(np.array([14.0 * v, 0.0, 0.0, 0.0]), flat, 7.0) for v in spikes]
+        ratios.append(Line(f"beside {flat} entries of 7", spikes.tolist(), found))
+    most = claims()[name + "at_most_double"]
+    point = _beside(np.array([34.0, 0.0, 0.0, 0.0]), 4, 7.0)
+    ratios += [
+        Line("(34, 0, 0, 0), (7, 7, 7, 7)", [17 / 7], [point]),
+        Line("at most", [0.5, 16.0], [float(most.bound(plain_error=1.0, flatness=0.5))] * 2, "bound"),
+        Line("no more than as they are", [0.5, 16.0], [1.0, 1.0], "printed"),
+    ]
+    together.sort()
+    by_flatness = np.linspace(0.15, 1.0, 35).tolist()
+    sparse = [np.r_[np.ones(filled), np.zeros(32 - filled)] for filled in (1, 2, 4, 8, 12, 16, 20, 24, 28)]
+    sums = [_beside(first, 2016, float(first.mean())) for first in sparse]
+    last = [
+        Line("recorded gradients", [v for v, _ in together], [v for _, v in together]),
+        Line("sparse, beside a long flat layer", [_flatness(first) for first in sparse], sums),
+        Line("at most", by_flatness, [float(most.bound(plain_error=1.0, flatness=v)) for v in by_flatness], "bound"),
+        Line("no more than as they are", [0.15, 1.0], [1.0, 1.0], "printed"),
+    ]
+    return Exhibit(
+        "variance_reduced.lamb",
+        "One scale for all layers saves those that are small beside others; where a large one is sparse, more is left "
+        "out in all",
+        "Above: what signs leave out of each layer of recorded gradients, by its root mean square over that of the "
+        "message before; averages of 8 workers, from the four kinds of training, as the momentum of one rank. phi is a "
+        "layer's mean magnitude over its root mean square: signs are exact at phi = 1 and at the layer's own scale. "
+        "Below: squared error of all layers at one scale over that of layers as they are. With (a, 0, 0, 0) beside "
+        "entries of 7 more is left out where its scale is above the other's, and not by far; of recorded gradients, "
+        "without the last biases, less.",
+        (
+            Panel("Layers fused as they are", "layer over message", "squared error over squared norm",
+                  tuple(panels[0]), xscale="log"),
+            Panel("Layers brought to one scale", "layer over message, before", "squared error over squared norm",
+                  tuple(panels[1]), xscale="log"),
+            Panel("One large entry of four beside a flat layer", "scale of the first layer over that of the second",
+                  "error at one scale over error as they are", tuple(ratios), xscale="log"),
+            Panel("By flatness", "flatness phi of the least flat layer", "error at one scale over error as they are",
+                  tuple(last)),
+        ),
+    )  # fmt: skip
+
+
 EXHIBITS: dict[str, Maker] = {
     "variance_reduced.shifts": _shifts,
     "variance_reduced.descents": _descents,
     "variance_reduced.signs": _signs,
     "variance_reduced.zeroone": _zeroone,
+    "variance_reduced.lamb": _lamb,
 }
