@@ -10,7 +10,7 @@ from commbounds.theory.quantities import P, n
 from commbounds.theory.variance_reduced import lamb_terms as lt
 from commbounds.theory.variance_reduced import zeroone_terms as z
 
-_r, _b, _a, _e, _g, _s, _u, _v, _T = sp.symbols("r b a e g s u v T", integer=True, nonnegative=True)
+_b, _a, _e, _g, _s, _u, _v, _T = sp.symbols("b a e g s u v T", integer=True, nonnegative=True)
 _p, _q = sp.symbols("p q", integer=True, nonnegative=True)
 _spike, _flat, _mean = 2 * (_q**2 - 2 * _p**2), 4 * _p * _q - 2 * _p**2 - _q**2, 2 * _p**2 - 2 * _p * _q + _q**2
 _FLAT = {"no_gradients": "There are none.", "one_magnitude": "They have."}
@@ -20,10 +20,11 @@ _beta, _H = _u / _v, z.local_steps
 REFUTATIONS = by_claim(
     Refutation(
         claim="variance_reduced.onebit.contracts",
-        words="A unit vector of r^2 entries, all of which become 1/r or -1/r: (1 - 1/r)^2 and r^2 - 1 squares of 1/r.",
-        whole={_r: 1},
-        measured=(1 - 1 / _r) ** 2 + (_r**2 - 1) / _r**2,
-        values={n: _r**2},
+        words="A unit vector of n entries, all of which become the root of 1/n or its negative: the square of what "
+        "that lacks to one, and n - 1 times 1/n.",
+        whole={n: 1},
+        measured=2 - 2 / sp.sqrt(n),
+        values={n: n},
         met={"signs_by_norm": "They are.", "something_offered": "One entry is 1."},
     ),
     Refutation(
@@ -120,6 +121,34 @@ REFUTATIONS = by_claim(
         positive={"a": _spike, "v": _flat},
         zero={"root mean square": 8 * _mean**2 - _spike**2 - 4 * _flat**2},
         met={"signs_by_norm": "They are.", "lamb_at_freeze": "One rank offers it at the freeze."},
+    ),
+    Refutation(
+        claim="variance_reduced.lamb.moving_factor",
+        words="One rank, a layer of eight entries, no momentum, variances of one, beta_2 = 1/2; theta = u/v. The "
+        "gradient (2, 2, 0, ..., 0) has the root mean square 1, and becomes ones: every entry is off by 1, and the "
+        "factor stays. (7, 7, 9, ..., 9) and what was left out are 8: nothing is left out then, but the fresh variance "
+        "is 65/2, and the factor falls by theta: so much of what the first step was off by is lost. After one step "
+        "nothing is.",
+        whole={_T: 1, _u: 0, _v: 1},
+        measured=sp.Piecewise((0, sp.Eq(_T, 1)), (_u / _v, True)),
+        values={lt.lamb_threshold: _u / _v, lt.lamb_steps: _T},
+        given={"T <= 2": 2 - _T, "theta <= 1/2": _v - 2 * _u},
+        met={
+            "lamb_undecayed": "There is none.",
+            "lamb_unmasked": "Nothing is.",
+            "lamb_scales_stay": "One layer has the coefficient 1.",
+        },
+    ),
+    Refutation(
+        claim="variance_reduced.lamb.bounded_step",
+        words="One rank, a layer of eight ones, as are its momentum and variances, so that LAMB's coefficient is 1; "
+        "beta = 0, beta_2 = 3/4, the step size 1/4 and the threshold 1/10. The gradient a in every entry becomes the "
+        "momentum. For a = 1 the factor stays; for more it would fall to 2/sqrt(3 + a^2), 0.76 or less, and falls to "
+        "9/10.",
+        whole={_a: 1},
+        measured=sp.sqrt(8) / 4 * sp.Piecewise((1, sp.Eq(_a, 1)), (sp.Rational(9, 10) * _a, True)),
+        values={stepsize: sp.Rational(1, 4), lt.layer_norm: sp.sqrt(8)},
+        met={"lamb_undecayed": "There is none.", "lamb_trusted": "It is 1."},
     ),
     Refutation(
         claim="variance_reduced.lamb.ceiling",

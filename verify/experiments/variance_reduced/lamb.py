@@ -171,7 +171,10 @@ def _of_layers(statement: str, what: str, axis: str, **options: Any) -> Study:
 
 
 def _ran(onebit: Any, case: Case) -> dict[str, Any]:
-    """Steps of the stage: what became of the weights, beside uncompressed momentum with the same factors."""
+    """Steps of the stage: what became of the weights, beside uncompressed momentum with the same factors.
+
+    A case with an array has the gradients of all ranks in its rows, step by step, and begins with ones.
+    """
     s = case.settings
     P, layers, T = s["P"], s["layers"], s["T"]
     n, m = sum(layers), padded_size(sum(layers), s["P"])
@@ -185,6 +188,8 @@ def _ran(onebit: Any, case: Case) -> dict[str, Any]:
         u[-1] = variance[-1] = 0.0
         mask[-1] = False
     trust = 2.0 ** rng.integers(-1, 2, len(layers))
+    if case.x is not None:
+        u, x, variance, trust = np.ones(n), np.zeros(n), np.ones(n), np.ones(len(layers))
     scales = fused_scales(u, layers)
     each, rate, root = np.repeat(scales, layers), gamma * np.repeat(trust, layers), np.sqrt(variance)
     given = _state(u, P, layers, weights=x, variance=variance, fresh=variance, coefficients=scales, trust=trust)
@@ -194,7 +199,8 @@ def _ran(onebit: Any, case: Case) -> dict[str, Any]:
                "factor_min": float(Fraction(s["least"])), "factor_max": float(Fraction(s["most"]))}  # fmt: skip
     plain, added, carried, moved, largest = u.copy(), np.zeros(n), np.zeros(n), np.zeros(n), 1.0
     for t in range(T):
-        g = {"zero": 0.0, "large": 64.0, "normal": 1.0}[s["gradients"]] * rng.standard_normal((P, n)) * mask
+        size = {"zero": 0.0, "large": 64.0, "normal": 1.0, "given": 1.0}[s["gradients"]]
+        g = size * rng.standard_normal((P, n)) * mask if case.x is None else np.tile(case.x[t], (P, 1))
         state, _ = onebit(g, **given, **options)
         plain = beta * plain + (1 - beta) * g.mean(axis=0)
         factor = np.repeat(state.factors, layers)
@@ -224,7 +230,7 @@ def _run_of(what: str, onebit: Any, case: Case) -> Outcome:
     return Outcome(found["defect"], {**values, "carried_errors": found["carried"]}, found["room"])
 
 
-def _run(T: int, **more: Any) -> Case:
+def _run(T: int, x: Array | None = None, **more: Any) -> Case:
     given: dict[str, Any] = {"P": 1, "layers": (3, 5), "T": T, "beta": "1/2", "second": "1/2", "theta": "1/10"}
     given |= {
         "least": "1/20",
@@ -236,7 +242,13 @@ def _run(T: int, **more: Any) -> Case:
         "masked": False,
         **more,
     }
-    return Case({**given, "loss": Fraction(given["loss"])})
+    return Case({**given, "loss": Fraction(given["loss"])}, x)
+
+
+def _signs_that_miss(theta: str) -> Case:
+    """Two steps without momentum: all signs are 1, though six entries are zero; then 8, and the factor falls."""
+    return _run(2, np.array([[2.0] * 2 + [0.0] * 6, [7.0] * 2 + [9.0] * 6]), layers=(8,), beta="0", theta=theta,
+                gradients="given")  # fmt: skip
 
 
 def _runs(_budget: Budget) -> Iterator[Case]:
@@ -258,6 +270,8 @@ def _runs(_budget: Budget) -> Iterator[Case]:
         yield _run(T, gradients="large", least="5/4")
     for T, second in itertools.product((1, 2, 5), ("1/2", "15/16")):
         yield _run(T, second=second, gradients="normal", masked=True)
+    for theta in ("1/2", "1/10"):
+        yield _signs_that_miss(theta)
 
 
 def _two_falls(_budget: Any) -> Iterator[Case]:
@@ -348,7 +362,10 @@ def _moves(_budget: Budget) -> Iterator[Case]:
 
 
 def _stepped(onebit: Any, case: Case) -> dict[str, Any]:
-    """One step of two layers, of which the last is looked at; its gradient is `size` times that of before."""
+    """One step of two layers, of which the last is looked at; its gradient is `size` times that of before.
+
+    A case with an array has momentum, weights and gradient in its rows, and variances of one.
+    """
     s = case.settings
     P, layers = s["P"], s["layers"]
     n, last = sum(layers), layers[-1]
@@ -357,19 +374,24 @@ def _stepped(onebit: Any, case: Case) -> dict[str, Any]:
     x, variance = rng.standard_normal(n), np.ones(n) if s["flat"] else 4.0 ** rng.integers(-1, 2, n)
     root = np.sqrt(variance)
     g = np.tile(float(Fraction(s["size"])) * (u if s["flat"] else rng.standard_normal(n)), (P, 1))
+    fresh, epsilon = np.zeros(n), 2.0**-40
+    if case.x is not None:
+        (u, x, row), root, fresh, epsilon = case.x, np.ones(n), np.ones(n), 0.0
+        variance, g = np.ones(n), np.tile(row, (P, 1))
     trust = np.ones(len(layers))
     if s["trusted"]:
         pairs = zip(_parts(x, layers), _parts(u / root, layers), strict=True)
         trust = np.array([math.sqrt(_squares(w) / _squares(d)) for w, d in pairs])
-    given = _state(u, P, layers, weights=x, variance=variance, fresh=0 * variance, trust=trust)
+    given = _state(u, P, layers, weights=x, variance=variance, fresh=fresh, trust=trust)
     given["coefficients"] = fused_scales(u, layers)
-    options = {"step_size": 0.25, "beta": float(Fraction(s["beta"])), "second_beta": 0.75, "epsilon": 2.0**-40}
+    options = {"step_size": 0.25, "beta": float(Fraction(s["beta"])), "second_beta": 0.75, "epsilon": epsilon}
     state, _ = onebit(g, **given, **options, decay=float(s["loss"]))
     rank = s["seed"] % P
     return {
-        "move": state.weights[rank, n - last :] - x[n - last :], "fresh": state.fresh[n - last :], "trust": trust[-1],
+        "move": state.weights[rank, n - last :] - x[n - last :], "trust": trust[-1],
+        "fresh": (state.fresh - 0.75 * fresh)[n - last :],
         "before": u[n - last :], "after": state.momentum[rank, n - last : n], "factor": state.factors[-1],
-        "root": root[n - last :] + 2.0**-40, "x": x[n - last :],
+        "root": root[n - last :] + epsilon, "x": x[n - last :],
     }  # fmt: skip
 
 
@@ -393,10 +415,16 @@ def _step_of(what: str, onebit: Any, case: Case) -> Outcome:
     )
 
 
-def _step(size: str, **more: Any) -> Case:
+def _step(size: str, x: Array | None = None, **more: Any) -> Case:
     given: dict[str, Any] = {"P": 1, "layers": (3, 5), "size": size, "beta": "1/2", "loss": "0", "seed": 1}
     given |= {"flat": False, "trusted": False, **more}
-    return Case({**given, "loss": Fraction(given["loss"])})
+    return Case({**given, "loss": Fraction(given["loss"])}, x)
+
+
+def _grown(size: str) -> Case:
+    """A layer of ones, as is its momentum, and a gradient of one size."""
+    x = np.stack([np.ones(8), np.ones(8), np.full(8, float(Fraction(size)))])
+    return _step(size, x, layers=(8,), beta="0", flat=True, trusted=True)
 
 
 def _steps(_budget: Budget) -> Iterator[Case]:
@@ -406,6 +434,8 @@ def _steps(_budget: Budget) -> Iterator[Case]:
     for P, flat in itertools.product((3, 5, 8), (True, False)):
         yield _step("-10", P=P, flat=flat, trusted=True, layers=(4, 3))
     yield _step("10", loss="1/2", trusted=True)
+    for size in ("1", "2"):
+        yield _grown(size)
 
 
 def _flips(_budget: Any) -> Iterator[Case]:

@@ -16,7 +16,7 @@ def first_entry():
 
 
 CASES = {
-    "variance_reduced.onebit.contracts": ({"scale": "norm"}, lambda at: np.eye(at["r"] ** 2)[:1]),
+    "variance_reduced.onebit.contracts": ({"scale": "norm"}, lambda at: np.eye(at["n"])[:1]),
     "variance_reduced.onebit.thirty_two": ({"dtype": "float32"}, None),
     "variance_reduced.zeroone.kept_power": (
         lambda at: {**_LOCAL, "decayed": False, "H": at["local_steps"], "beta": f"{at['u']}/{at['v']}"},
@@ -58,6 +58,20 @@ CASES = {
     "variance_reduced.lamb.reduces": (
         {"P": 1, "layers": (4, 4), "scale": "norm", "part": 0, "alike": False},
         None,
+    ),
+    "variance_reduced.lamb.moving_factor": (
+        lambda at: {
+            "P": 1, "layers": (8,), "T": at["T"], "beta": "0", "second": "1/2", "theta": Fraction(at["u"], at["v"]),
+            "least": "1/20", "most": "4", "loss": 0, "gradients": "given", "scale": "norm", "seed": 1, "masked": False,
+        },
+        lambda at: [[2.0] * 2 + [0.0] * 6, [7.0] * 2 + [9.0] * 6],
+    ),
+    "variance_reduced.lamb.bounded_step": (
+        lambda at: {
+            "P": 1, "layers": (8,), "size": f"{at['a']}", "beta": "0", "loss": 0, "flat": True, "trusted": True,
+            "seed": 1,
+        },
+        lambda at: [[1.0] * 8, [1.0] * 8, [float(at["a"])] * 8],
     ),
     "variance_reduced.lamb.ceiling": (
         lambda at: {
