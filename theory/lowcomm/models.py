@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.lowcomm.models_rounds import ROUNDS
 from commbounds.theory.lowcomm.terms import (
     arrive_first,
     arrive_second,
@@ -297,5 +298,6 @@ MODELS = by_claim(
         goals=_ring,
         tie=("lowcomm.qgz.ring", f"{_TESTS}test_codes"),
     ),
+    *ROUNDS,
 )
 """By the claim's name."""

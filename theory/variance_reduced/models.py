@@ -11,6 +11,7 @@ from commbounds.theory.model import Goal, Model, by_claim
 from commbounds.theory.quantities import P, k, n, norm1, norm2
 from commbounds.theory.variance_reduced import terms as t
 from commbounds.theory.variance_reduced import zeroone_terms as z
+from commbounds.theory.variance_reduced.models_descents import DESCENTS
 from commbounds.theory.variance_reduced.models_lamb import LAMB_MODELS
 from commbounds.theory.variance_reduced.models_zeroone import ZEROONE
 
@@ -413,6 +414,7 @@ MODELS = by_claim(
         "every number of local steps, every beta below 1, real arithmetic",
         _momentum_kept,
     ),
+    *DESCENTS,
     *ZEROONE,
     *LAMB_MODELS,
 )  # fmt: skip

@@ -1,0 +1,272 @@
+"""What certificates prove of descents with memory at printed step sizes, and of what signs leave on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from commbounds.theory.feedback.terms import smoothness, smoothness_apart, stepsize
+from commbounds.theory.model import Goal, Model
+from commbounds.theory.quantities import P, n
+from commbounds.theory.variance_reduced import terms as t
+from commbounds.theory.variance_reduced import zeroone_terms as z
+
+_d, _g, _h, _y, _new = sp.symbols("d g h y new", real=True)
+_q, _excess, _after, _V, _M, _delta, _sigma = sp.symbols("q excess after V M delta sigma", nonnegative=True)
+_COLUMN = "variance_reduced."
+_LESS = {"1 - q": 1 - _q}
+
+
+def _in_q(bound: Any) -> Any:
+    return bound.subs(t.kept_share, 1 - _q**2)
+
+
+def _descent() -> Any:
+    """That f falls as smoothness says, by a step along g, where its gradient is h."""
+    return _excess - stepsize * _g * _h + smoothness * stepsize**2 * _g**2 / 2 - _after
+
+
+def _shrinks(offered: Any) -> dict[str, Any]:
+    """Of what is offered the compressor leaves q^2 of the square at most, in `new`."""
+    return {"q": _q, "what is left": _q**2 * offered**2 - _new**2}
+
+
+def _gap(bound: Any) -> tuple[Goal, ...]:
+    at = _in_q(bound).subs({t.model_gap: _d**2, t.weights_turn: _y**2})
+    return (
+        Goal(
+            "the model",
+            at - _new**2,
+            given=_shrinks(_y + _d),
+            positive=_LESS,
+            vectors=(_d, _y, _new),
+            hints=((1 - _q) * _d - _q * _y,),
+        ),
+    )
+
+
+def _clag(bound: Any) -> tuple[Goal, ...]:
+    """The bound with either branch of its Max, which is at most the bound."""
+    (largest,) = bound.atoms(sp.Max)
+    silent, sent = sorted(largest.args, key=lambda e: not e.has(t.trigger))
+    sends, keeps = (bound.xreplace({largest: e}) for e in (sent, silent))
+    values = {t.part_gap: _d**2, t.mean_turn: _y**2}
+    return (
+        Goal(
+            "who sends",
+            _in_q(sends).subs(values) - _new**2,
+            given=_shrinks(_y + _d),
+            positive=_LESS,
+            vectors=(_d, _y, _new),
+            hints=((1 - _q) * _d - _q * _y,),
+        ),
+        Goal(
+            "who does not",
+            _in_q(keeps).subs(values) - _new**2,
+            given={"trigger": t.trigger * _y**2 - _new**2, "q": _q, "q ||d||^2": _q * _d**2},
+            vectors=(_d, _y, _new),
+        ),
+    )
+
+
+def _ef21p(bound: Any) -> tuple[Goal, ...]:
+    """With the gradient at the model, g, and at the weights, h: x+ - x = -gamma g."""
+    at = _in_q(bound).subs({t.excess_before: _excess, t.model_gap: _delta, t.squared_slope: _h**2})
+    turned = _q * _delta + _q**2 / (1 - _q) * stepsize**2 * _g**2
+    return (
+        Goal(
+            "step",
+            (1 - _q) ** 2 * (at - _after - stepsize * smoothness**2 / (2 * (1 - _q)) * turned),
+            given={
+                "smooth f": (1 - _q) ** 2 * _descent(),
+                "smooth gradients": (1 - _q) ** 2 * (smoothness**2 * _delta - (_g - _h) ** 2),
+                "step size": (
+                    (1 - _q) ** 2 * (1 - smoothness * stepsize) - (smoothness * stepsize * _q) ** 2
+                ) * _g**2,
+            },
+            positive={"gamma": stepsize, **_LESS},
+            vectors=(_g, _h),
+        ),
+    )  # fmt: skip
+
+
+def _marina(bound: Any) -> tuple[Goal, ...]:
+    """With the estimate g and the gradient h: x+ - x = -gamma g; `root` squared is (1 - p) omega/(p P)."""
+    p, root = t.full_probability, sp.Symbol("root", nonnegative=True)
+    at = bound.subs({t.excess_before: _excess, t.estimate_gap: (_g - _h) ** 2, t.squared_slope: _h**2})
+    error = (1 - p) * (_g - _h) ** 2 + p * root**2 * _V
+    pays = 1 - smoothness * stepsize - (smoothness_apart * stepsize * root) ** 2
+    known = 1 - smoothness * stepsize - smoothness_apart * stepsize * root
+    return (
+        Goal(
+            "step size",
+            pays,
+            given={
+                "step size": known,
+                "L gamma": smoothness * stepsize,
+                "L~ gamma root": smoothness_apart * stepsize * root,
+            },
+        ),
+        Goal(
+            "step",
+            at - _after - stepsize / (2 * p) * error,
+            given={
+                "smooth f": _descent(),
+                "smooth workers": p * root**2 * (smoothness_apart**2 * stepsize**2 * _g**2 - _V),
+                "step size": pays * _g**2,
+            },
+            positive={"gamma": stepsize, "p": p},
+            vectors=(_g, _h),
+        ),
+        Goal(
+            "turns",
+            p * root**2 * _V - (1 - p) * t.omega / P * _V,
+            equal=True,
+            positive={"P": P},
+            zero={"root": root**2 * p * P - (1 - p) * t.omega},
+        ),
+    )
+
+
+def _dasha(bound: Any) -> tuple[Goal, ...]:
+    """With the estimate g and the gradient h, the parts' mean square `sigma`, turns' V and that compressed, M."""
+    a = sp.Symbol("a", positive=True)
+    omega = (1 - a) / (2 * a)
+    values = {t.excess_before: _excess, t.estimate_gap: (_g - _h) ** 2, t.squared_slope: _h**2, t.part_gap: _sigma}
+    first = stepsize / (2 * a * (2 - a))
+    second = 2 * a * omega * first / P
+    error = (1 - a) ** 2 * (_g - _h) ** 2 + omega / P * _M
+    parts = (1 - a) ** 2 * _sigma + omega * _M
+    pays = a**2 * P * (1 - smoothness * stepsize) - (smoothness_apart * stepsize) ** 2 * (1 - a)
+    return (
+        Goal(
+            "step",
+            bound.subs(values).subs(t.omega, omega) - _after - first * error - second * parts,
+            given={
+                "smooth f": _descent(),
+                "smooth workers": (1 - a) * (smoothness_apart**2 * stepsize**2 * _g**2 - _V),
+                "what is compressed": (1 - a) * (2 * _V + 2 * a**2 * _sigma - _M),
+                "step size": pays * _g**2,
+            },
+            positive={"gamma": stepsize, "a": a, "2 - a": 2 - a, "P": P},
+            vectors=(_g, _h),
+        ),
+    )  # fmt: skip
+
+
+# --- signs -----------------------------------------------------------------------------------------------------------
+
+_u, _more, _e, _left, _first, _start = sp.symbols("u more e left first start", real=True)
+
+
+def _nothing_lost(bound: Any) -> tuple[Goal, ...]:
+    """A step of one entry, in the unit in which weights move; `start` and `first` are momentum and errors at first."""
+    beta = z.momentum_factor
+    after = beta * _u + (1 - beta) * _more + _e - _left
+
+    def rest(momentum: Any, errors: Any) -> Any:
+        return (beta * (_start - momentum) + _first - errors) / (1 - beta)
+
+    changed = -after + _more + rest(after, _left) - rest(_u, _e)
+    return (
+        Goal("at first", rest(_start, _first) - bound, equal=True, positive={"1 - beta": 1 - beta}),
+        Goal("one step more", changed - bound, equal=True, positive={"1 - beta": 1 - beta}),
+    )
+
+
+def _averaged_weights(bound: Any) -> tuple[Goal, ...]:
+    """An entry: `moved` is the root of the variance times what ranks moved on average, `sent` what all get."""
+    moved, sent, x, root = sp.symbols("moved sent x root", real=True)
+    off = root * ((x - sent / root) - (x - moved / root)) - (_left - _e)
+    return (
+        Goal(
+            "an entry", bound - off, equal=True, positive={"root^2": root**2},
+            zero={"what is left out": sent + _left - moved - _e},
+        ),
+    )  # fmt: skip
+
+
+def _silent_move(bound: Any) -> tuple[Goal, ...]:
+    """With r, the root of n, and the scale of what was moved."""
+    r, scale = sp.symbols("r scale", positive=True)
+    moved = stepsize * (1 - z.momentum_factor) * z.gradient_norm
+    return (
+        Goal(
+            "a silent entry",
+            bound.subs(sp.sqrt(n), r) - scale / z.adam_epsilon,
+            equal=True,
+            positive={"r": r, "epsilon": z.adam_epsilon},
+            zero={"root mean square": r * scale - moved},
+        ),
+    )
+
+
+def _model(claim: str, words: str, scope: str, goals: Any) -> Model:
+    return Model(claim=_COLUMN + claim, words=words, scope=scope, goals=goals, tie=(_COLUMN + claim,))
+
+
+_STEP = "`g` is the estimate and `h` the gradient of f, so that x+ - x = -gamma g; f+ is `after`. "
+_LEFT = "Of a vector a compressor leaves q^2 of the square at most, q^2 = 1 - k/n for Top-K; what it leaves is `new`. "
+
+DESCENTS = (
+    _model(
+        "ef21p.gap",
+        _LEFT + "The model is off by `d`, and the weights turn by `y` away from it, so that y + d is offered.",
+        "every dimension, every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every q in [0, 1)",
+        _gap,
+    ),
+    _model(
+        "ef21p.descent",
+        "`g` is the gradient at the model, `h` that at the weights, so that x+ - x = -gamma g; f+ is `after`, `delta` "
+        "the squared distance of the model. Its distance after the step is that of variance_reduced.ef21p.gap.",
+        "every dimension, every smooth f, every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every q in [0, 1)",
+        _ef21p,
+    ),
+    _model(
+        "clag.error",
+        _LEFT + "A part is off by `d` before its gradient turns by `y` away from it. Who sends offers y + d; who does "
+        "not is off by no more than the trigger says. The mean over the workers is linear.",
+        "every P, every dimension, every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every q in [0, 1), every "
+        "trigger",
+        _clag,
+    ),
+    _model(
+        "marina.descent",
+        _STEP + "The mean squared turn is V, and the error after the step is that of variance_reduced.marina.error. "
+        "`root` is that of (1 - p) omega/(p P).",
+        "every P, every smooth f of smooth parts, every estimate, every unbiased compressor with variance omega, real "
+        "arithmetic",
+        _marina,
+    ),
+    _model(
+        "dasha.descent",
+        _STEP + "a = 1/(2 omega + 1). `sigma` is the parts' mean squared error, V the mean squared turn, and M <= 2 V "
+        "+ 2 a^2 sigma that of what is compressed, turn less a times the error; the errors after the step are those of "
+        "variance_reduced.dasha.error and variance_reduced.dasha.part_error.",
+        "every P, every smooth f of smooth parts, every estimate that is the mean of its parts, every unbiased "
+        "compressor with variance omega, real arithmetic",
+        _dasha,
+    ),
+    _model(
+        "onebit.nothing_lost",
+        "Of an entry, in the unit in which weights move: the momentum `u` takes the mean gradient, `more`, and errors "
+        "`e` become `left`, those of the ranks on average and of the server. Induction over the steps.",
+        "every P and n, all gradients, every number of steps, every beta below 1, either scale, real arithmetic",
+        _nothing_lost,
+    ),
+    _model(
+        "zeroone.nothing_lost",
+        "Of an entry: `sent` and the errors after it, `left`, are what was `moved` and the errors before, `e`; ranks "
+        "go back to x and take `sent` over the root of the variance.",
+        "every P and n, all gradients, every number of local steps, real arithmetic",
+        _averaged_weights,
+    ),
+    _model(
+        "zeroone.silent_move",
+        "What was moved has (1 - beta) gamma ||g|| for its norm, and `scale` for its root mean square, which signs are "
+        "multiplied by, by the ranks and once more by the server; `r` is the root of n.",
+        "every n, every gradient, every step size, every beta below 1, real arithmetic",
+        _silent_move,
+    ),
+)
