@@ -155,6 +155,75 @@ def _dasha(bound: Any) -> tuple[Goal, ...]:
     )  # fmt: skip
 
 
+def _dasha_in_code(bound: Any) -> tuple[Goal, ...]:
+    """`y` is L~ gamma times the root of omega (4 omega + 1)/P; 4 omega + 1 is (2 - a)/a."""
+    a, y, u = sp.symbols("a y u", nonnegative=True)
+    step = _dasha(bound)
+    pays = a**2 * P * (1 - u) - (smoothness_apart * stepsize) ** 2 * (1 - a)
+    left = 1 - u - 2 * y**2 / (2 - a)
+    sizes = {"a": a, "2 - a": 2 - a}
+    return (
+        *step,
+        Goal(
+            "step size",
+            left,
+            given={"the code's": 1 - u - y, "alike enough": (2 - a) * u - a * y, "y": y},
+            positive=sizes,
+        ),
+        Goal(
+            "in y",
+            pays - a**2 * P * left,
+            equal=True,
+            positive=sizes,
+            zero={"y": 2 * a**2 * P * y**2 - (smoothness_apart * stepsize) ** 2 * (1 - a) * (2 - a)},
+        ),
+    )
+
+
+def _diana_rate(bound: Any) -> tuple[Goal, ...]:
+    """Of x - x*, the gradient g of f, D = f - f*, the larger rate rho, and r = gamma^2 omega/P."""
+    x, r, rho, D, A = _d, *sp.symbols("r rho D A", nonnegative=True)
+    a, rates = t.weight, sp.Max(1 - stepsize * t.leastconvexity, 1 - t.weight / 2)
+    values = {t.to_minimiser: x**2, t.shift_error: _sigma}
+    near = x**2 - 2 * stepsize * _g * x + stepsize**2 * _g**2 + r * _V
+    shifts = (1 - a) * _sigma + a * A
+    sizes = {"gamma": stepsize, "a": a}
+    return (
+        Goal(
+            "bound",
+            bound.xreplace({rates: rho}).subs(values) - rho * (x**2 + 4 * r / a * _sigma),
+            equal=True,
+            positive={"a": a, "P": P},
+            zero={"r": r * P - stepsize**2 * t.omega, "a (1 + omega) = 1": a * (1 + t.omega) - 1},
+        ),
+        Goal(
+            "step",
+            rho * (x**2 + 4 * r / a * _sigma) - near - 4 * r / a * shifts,
+            given={
+                "rho >= 1 - gamma mu": (rho - 1 + stepsize * t.leastconvexity) * x**2,
+                "rho >= 1 - a/2": (rho - 1 + a / 2) * r * _sigma,
+                "gradients less shifts": r * (2 * A + 2 * _sigma - _V),
+                "smooth": stepsize**2 * (2 * smoothness * D - _g**2),
+                "smooth workers": r * (2 * t.largest_smoothness * D - A),
+                "strongly convex": stepsize * (_g * x - D - t.leastconvexity * x**2 / 2),
+                "step size": (stepsize - stepsize**2 * smoothness - 6 * r * t.largest_smoothness) * D,
+            },
+            positive=sizes,
+            vectors=(x, _g),
+        ),
+        Goal(
+            "step size",
+            P * (stepsize - stepsize**2 * smoothness - 6 * r * t.largest_smoothness),
+            given={
+                "the theorem's": stepsize
+                * (P - stepsize * t.largest_smoothness * P - 6 * stepsize * t.largest_smoothness * t.omega),
+                "L <= L_max": stepsize**2 * P * (t.largest_smoothness - smoothness),
+            },
+            zero={"r": r * P - stepsize**2 * t.omega},
+        ),
+    )
+
+
 # --- signs -----------------------------------------------------------------------------------------------------------
 
 _u, _more, _e, _left, _first, _start = sp.symbols("u more e left first start", real=True)
@@ -247,6 +316,23 @@ DESCENTS = (
         "every P, every smooth f of smooth parts, every estimate that is the mean of its parts, every unbiased "
         "compressor with variance omega, real arithmetic",
         _dasha,
+    ),
+    _model(
+        "dasha.code_step_alike",
+        "As variance_reduced.dasha.descent, whose step size this one is: `y` is L~ gamma times the root of omega (4 "
+        "omega + 1)/P, `u` is L gamma and a = 1/(2 omega + 1). That workers are alike says y^2 <= ((4 omega + 1) u)^2.",
+        "every P, every smooth f of smooth parts, every estimate that is the mean of its parts, every unbiased "
+        "compressor with variance omega, real arithmetic",
+        _dasha_in_code,
+    ),
+    _model(
+        "diana.rate",
+        "As variance_reduced.diana.rate_sharp, with a (1 + omega) = 1: `d` is x - x*, A and sigma the mean squared "
+        "distances of gradients and shifts from the workers' gradients at x*, V that of gradients from shifts, at most "
+        "2 A + 2 sigma. `r` is gamma^2 omega/P and rho the larger rate.",
+        "every P, every strongly convex smooth f of convex smooth parts, every shifts, every unbiased compressor with "
+        "variance omega, real arithmetic",
+        _diana_rate,
     ),
     _model(
         "onebit.nothing_lost",
