@@ -103,6 +103,13 @@ def _at_least(bound: Any) -> tuple[Goal, ...]:
     return (*_STAYS, *steps, *_extreme(bound, t._high, -1, turns, inputs))
 
 
+def _plateau(bound: Any) -> tuple[Goal, ...]:
+    """One less the bound from below, and one more than it from above: by 1.203."""
+    turns = (sp.Rational("1.05"), sp.Rational("1.0502"))
+    above = 1 + _at_turn(bound, t._high) - _ABOVE
+    return (*_at_least(1 - bound), Goal("above one", above, given=in_range(_turn, *turns)))
+
+
 def _growth(bound: Any) -> tuple[Goal, ...]:
     return (
         *_STAYS,
@@ -189,6 +196,14 @@ MODELS = by_claim(
         + "From 1/660 on four iterations end above 0.2115, one after the other, and the fifth above the bound.",
         "every singular value in [1/660, 1], five iterations, in real arithmetic",
         _at_least,
+        "test_iterations",
+    ),
+    _model(
+        "muon.plateau",
+        _INSIDE.format(", between 1.05 and 1.0502", "not positive")
+        + "As orthogonal.muon.at_least for one less the bound; 1.203 is no more than one and the bound.",
+        "every singular value in [1/660, 1], five iterations, in real arithmetic",
+        _plateau,
         "test_iterations",
     ),
     _model(
