@@ -7,8 +7,8 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.blockformats.models_blocks import E2M1, Goals, named
-from commbounds.theory.model import Goal, Model, in_range
+from commbounds.theory.blockformats.models_blocks import E2M1, named
+from commbounds.theory.model import Goal, in_range
 
 _a, _six, _least, _chosen = sp.symbols("a six least chosen", nonnegative=True)
 _sum, _code, _scale, _places, _ranks, _index = sp.symbols("sum code scale places ranks index", real=True)
@@ -56,18 +56,14 @@ def _tables(bound: Any) -> tuple[Goal, ...]:
     return (Goal("no rank", bound - read(0, 0), equal=True), Goal("one more rank", bound - more, equal=True))
 
 
-def _model(name: str, words: str, scope: str, goals: Goals) -> Model:
-    return named(name, words, scope, goals)
-
-
 ENDS = (
-    _model(
+    named(
         "fouroversix.no_worse",
         "`least` is the less of a block's two errors, of which one is that with 6, `six`. Added up over the blocks.",
         "every n, every block, every x in R^n, in real arithmetic",
         _less_of_two,
     ),
-    _model(
+    named(
         "fouroversix.contraction",
         "In units of a block's largest entry, which is exact with 6 and with 4 for its element. `least` is the less of "
         "the two errors, `six` and `chosen` those with 6 and 4: it is at most 4119/6823 of the one and 2704/6823 of "
@@ -76,14 +72,15 @@ ENDS = (
         "every n, every block of at most 16 entries, every x in R^n but zero whose scales are exact, in real "
         "arithmetic",
         _either,
+        "test_blocks_that_end_at_four_or_six",
     ),
-    _model(
+    named(
         "homomorphic.sums",
         "A rank more adds `code` to the sum of the codes, and code times `scale` to the sum of what they stand for.",
         "every number of ranks, all codes, every shared scale",
         _codes,
     ),
-    _model(
+    named(
         "table.sums",
         "Of some `ranks` the table numbers add up to `sum`, and stand for (2 sum - g ranks) times the range over g, "
         "g = `places`; a rank more has the number `index`.",

@@ -19,7 +19,7 @@ from commbounds.theory.lowcomm.terms import (
     quorum,
     retained,
 )
-from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.model import Goal, Model, cases, recurrence
 from commbounds.theory.quantities import P, chunk, k, n
 
 Goals = Callable[[Any], tuple[Goal, ...]]
@@ -44,7 +44,7 @@ def _one_curvature(bound: Any) -> tuple[Goal, ...]:
 
 
 def _spread(bound: Any) -> tuple[Goal, ...]:
-    (flat, _), (curved, _) = sp.piecewise_fold(bound).args
+    flat, curved = cases(sp.piecewise_fold(bound), sp.Eq(retained**2, 1))
     noise, powers = 1 - 1 / P, {"q^2 is not one": (1 - retained**2) ** 2}
     first, step = recurrence(curved, localsteps, noise, lambda spread, _: retained**2 * spread + noise, start=1)
     return (
@@ -381,6 +381,7 @@ ROUNDS = (
         "every number of rounds, every weight phi up to 1, every kappa, all gradients for which no code is cut off and "
         "the eight bits suffice, real arithmetic",
         _kept_compensation,
+        "test_kept_compensation",
     ),
     _model(
         "loco.kept_dead",
@@ -398,6 +399,7 @@ ROUNDS = (
         "every number of rounds, every weight phi up to 1, every kappa for which eight bits suffice, all gradients for "
         "which no code is cut off, real arithmetic",
         _kept_late,
+        "test_kept_compensation",
     ),
     _model(
         "binned.sum",
@@ -438,5 +440,6 @@ ROUNDS = (
         "error of each is at most share (n - 1) a^2 + share: added up, the bound times all squares.",
         "every n, every vector but zero, real arithmetic",
         _three_exponents,
+        "test_entries_of_e3m0",
     ),
 )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import sympy as sp
 
 from commbounds.theory.model import Goal, Model, in_range
 from commbounds.theory.quantities import n
+from commbounds.theory.shipped.models_draws import TEST, Goals
 from commbounds.theory.shipped.terms import binades
-
-Goals = Callable[[Any], tuple[Goal, ...]]
 
 _a, _off, _part = sp.symbols("a off part", nonnegative=True)
 _decades = range(7)
@@ -105,9 +103,9 @@ def _enlarged(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-def _model(name: str, words: str, scope: str, goals: Goals) -> Model:
+def _model(name: str, words: str, scope: str, goals: Goals, test: str) -> Model:
     claim = f"shipped.{name}"
-    return Model(claim, words, scope, goals, (claim,))
+    return Model(claim, words, scope, goals, (claim, TEST + test))
 
 
 _IN_UNITS = (
@@ -127,12 +125,14 @@ EIGHT_BITS = (
         "-1 is half a part off.",
         _VECTORS,
         _entry_error,
+        "test_stretches_of_the_dynamic_map",
     ),
     _model(
         "dynamic_tree.smallest",
         _IN_UNITS + "A magnitude `a` that is sent and is not zero is at least the first of some decade.",
         _VECTORS,
         _smallest,
+        "test_stretches_of_the_dynamic_map",
     ),
     _model(
         "dynamic_tree.contraction",
@@ -142,17 +142,20 @@ EIGHT_BITS = (
         "in `part`, how far a is up that half. Added up, 'all', that is zero.",
         "every x in R^n but zero, every n up to 2048 and to the block, in real arithmetic",
         _contraction,
+        "test_stretches_of_the_dynamic_map",
     ),
     _model(
         "inceptionn.entry_error",
         _CLASSES + "`off` is what the cut takes off. The bound is at least either of its two numbers.",
         "every x, every number of binades up to 28, in real arithmetic",
         _cut,
+        "test_classes_of_inceptionn",
     ),
     _model(
         "inceptionn.enlarged",
         _CLASSES + "`off` is what a cut leaves. The bound is at least either of its two numbers.",
         "every x but zero, every number of binades up to 28, in real arithmetic",
         _enlarged,
+        "test_classes_of_inceptionn",
     ),
 )

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from goal_values import failing, goals, value
 
-from commbounds.compressors.blockformats import ELEMENTS, NVFP4, Microscaling, SharedMicroexponents
+from commbounds.compressors.blockformats import ELEMENTS, NVFP4, FourOverSix, Microscaling, SharedMicroexponents
+from commbounds.theory.blockformats import models_ends
 from commbounds.theory.blockformats.models_blocks import E2M1
 
 TOPS = [1 + Fraction(i, 64) for i in range(64)]
@@ -101,3 +102,15 @@ def test_the_largest_entry_of_shared_microexponents(digits, entry):
     assert read == 2 - 2 * unit if cut else abs(read - entry) <= unit
     goal = goals("blockformats.microexponents.maximum")["cut off" if cut else "rounded"]
     assert failing(goal, top=entry, off=abs(read - entry), unit=unit) == []
+
+
+def test_blocks_that_end_at_four_or_six():
+    """Of a block 1536, whose scales are exact, an entry is read as the nearer end of the model has it."""
+    six, four = (models_ends._borders(last) for last in (6, 4))
+    entries = [Fraction(2 * j + 1, 512) for j in range(256)]  # no half-way points
+    read = FourOverSix(2)(np.array([[1536.0, 1536.0 * float(a)] for a in entries]).ravel())[1::2].tolist()
+    for a, found in zip(entries, read, strict=True):
+        near = [next(v for end, v in borders.items() if a <= end) for borders in (six, four)]
+        nearer = min(near, key=lambda v: abs(a - v))
+        assert Fraction(found) / 1536 == Fraction(int(nearer.p), int(nearer.q))
+    assert len(goals("blockformats.fouroversix.contraction")) == 1 + len({*six, *four})

@@ -12,6 +12,7 @@ from goal_values import bound_of, failing, goals, value
 from commbounds.collectives.lowcomm import (
     demo_round,
     diloco_round,
+    e3m0,
     loco_round,
     noloco_round,
     quantised_reduce_scatter,
@@ -137,3 +138,45 @@ def test_codes(way, node):
     off = {"one-hop": "one_hop", "hierarchical": "two_hops", "ring": "ring"}[way]
     halves = {"one-hop": [1] * 4, "hierarchical": [1] * 4 + [2] * 2, "ring": [1, 2, 3]}[way]
     assert bound_of(f"lowcomm.qgz.{off}", P=4) == Fraction(sum(halves), 2)
+
+
+@pytest.mark.parametrize(("fresh", "kept"), [("1/4", "1/8"), ("1", "3/4"), ("1/2", "1/2")])
+def test_kept_compensation(fresh, kept):
+    """What rounding the average changes; from within half a step, and from above it."""
+    phi, kappa = Fraction(fresh), Fraction(kept)
+    for e in (j * kappa for j in range(-2, 3) if abs(j * kappa) <= (1 + kappa) / 2):
+        for g in (Fraction(j, 16) for j in range(-20, 21)):
+            sent, after = map(
+                exact, loco_round([[[float(g)], [float(e)]]], 1.0, 4, float(phi), kept=float(kappa))[0][0, :, 0]
+            )
+            owed = g + e - sent
+            average = (1 - phi) * e + phi * owed
+            given = {"fresh": phi, "keptstep": kappa, "e": e, "owed": owed, "rho": after - average, "after": after}
+            assert after % kappa == 0
+            claim = goals("lowcomm.loco.kept_compensation")
+            if abs(e) <= Fraction(1, 2):
+                for name in ("above", "below"):
+                    assert failing(claim[f"from within half a step, {name}"], **given) == []
+            elif e > 0:
+                assert after <= e
+                for name in ("no further than before", "not beyond the other end"):
+                    assert failing(claim[name], **given) == []
+            assert failing(goals("lowcomm.loco.kept_late_rounds")["what a round adds"], **given) == []
+
+
+def test_entries_of_e3m0():
+    """What an entry beside 1 becomes: zero, 1/64, or the nearer of two powers, as the model's cases have it."""
+    claim, share = goals("lowcomm.e3m0.contraction"), bound_of("lowcomm.e3m0.contraction", n=9)
+    for a in (Fraction(j, 512) for j in range(1, 512)):
+        read = exact(e3m0(np.array([1.0, float(a)]))[1])
+        given = {"n": 9, "share": share}
+        if a <= Fraction(1, 64):
+            name = "becomes 1/64" if a > Fraction(1, 128) else "becomes zero"
+            assert read == (Fraction(1, 64) if a > Fraction(1, 128) else 0)
+            given["a"] = a
+        else:
+            u = max(Fraction(1, 2**i) for i in range(7) if Fraction(1, 2**i) <= a)
+            name = "becomes u" if read == u else "becomes 2 u"
+            assert read in (u, 2 * u)
+            given |= {"u": u, "d": abs(a - read)}
+        assert failing(claim[name], **given) == [], (name, a)

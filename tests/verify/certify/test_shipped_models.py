@@ -16,7 +16,11 @@ from commbounds.compressors.shipped import (
     ThreeLC,
     TwoMeans,
     UniformBuckets,
+    dynamic_tree,
+    inceptionn,
 )
+from commbounds.compressors.shipped.dynamictree import DYNAMIC_TREE
+from commbounds.theory.shipped import models_eightbits
 
 
 @pytest.mark.parametrize(("n", "k"), [(2, 1), (2, 2), (3, 2), (3, 4)])
@@ -117,3 +121,60 @@ def test_momenta(masking):
         if masking:
             u = [0.0 if b else a for a, b in zip(u, sent, strict=True)]
     assert run.accumulated[0].tolist() == v
+
+
+def test_stretches_of_the_dynamic_map():
+    """The values of the map, and how far off it is on each of the stretches that the model goes through."""
+    first, last, half, below = (
+        [Fraction(int(v.p), int(v.q)) for v in getattr(models_eightbits, name)]
+        for name in ("_first", "_last", "_half", "_below")
+    )
+    magnitudes = [v for v in DYNAMIC_TREE if 0 < v < 1]
+    assert [magnitudes[2**i - 1] for i in range(7)] == first
+    assert [magnitudes[2 ** (i + 1) - 2] for i in range(7)] == last
+    claim, n = goals("shipped.dynamic_tree.contraction"), 2048
+    stretches = {
+        "up to decade 5": (Fraction(0), below[5], (first[5] - last[4]) / 2),
+        "decade 5": (below[5], last[5], half[5]),
+        "from there to the first of decade 6": (last[5], first[6], (first[6] - last[5]) / 2),
+        "from there on": (first[6] + half[6], Fraction(1), half[6]),
+    }
+    for name, (low, high, most) in stretches.items():
+        places = [low + (high - low) * Fraction(j, 16) for j in range(17)]
+        pairs = np.array([[1.0, -float(a)] for a in places])
+        for a, read in zip(places, dynamic_tree(pairs.ravel(), 2).values[1::2].tolist(), strict=True):
+            off = abs(Fraction(read) + Fraction(float(a)))
+            assert off <= most + Fraction(1, 2**52)
+            assert failing(claim[name], a=a, off=min(off, most), n=n) == []
+    for part in (Fraction(j, 8) for j in range(9)):
+        assert failing(claim["from there to 73/640"], part=part, n=n) == []
+        a = first[6] + half[6] * part
+        off = Fraction(float(dynamic_tree(np.array([1.0, float(a)])).values[1])) - first[6]
+        assert abs(off) <= Fraction(1, 2**52)
+
+
+@pytest.mark.parametrize("binades", [0, 3, 7, 10, 28])
+def test_classes_of_inceptionn(binades):
+    """Every magnitude is in a case of the model, whose conditions it meets, with the bound above what is lost."""
+    claim, seen = goals("shipped.inceptionn.entry_error"), set()
+    for a in (Fraction(j, 2**k) for k in (4, 7, 10, 16, 30) for j in range(1, 16)):
+        if a >= 1:
+            continue
+        read = Fraction(float(inceptionn(np.array([float(a)]), binades).values[0]))
+        given = {"a": a, "off": abs(a - read), "binades": binades}
+        if read == 0:
+            names = ["dropped"]
+        elif read == Fraction(1, 128) != a and a < Fraction(1, 64):
+            names = ["read as 2^-7, enlarged", "read as 2^-7, shortened"]
+        else:
+            names = ["sixteen bits" if a >= Fraction(1, 2 ** (binades // 2)) else "eight bits"]
+            assert read <= a
+        seen |= set(names)
+        for name in names:
+            assert failing(claim[name], **given) == [], (name, a)
+        larger = goals("shipped.inceptionn.enlarged")
+        if read > a:
+            assert failing(larger["read as 2^-7"], **given) == []
+        elif read:
+            assert failing(larger["cut"], a=a, off=read) == []
+    assert "dropped" in seen or binades == 28
