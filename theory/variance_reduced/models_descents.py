@@ -182,7 +182,8 @@ def _dasha_in_code(bound: Any) -> tuple[Goal, ...]:
 
 def _diana_rate(bound: Any) -> tuple[Goal, ...]:
     """Of x - x*, the gradient g of f, D = f - f*, the larger rate rho, and r = gamma^2 omega/P."""
-    x, r, rho, D, A = _d, *sp.symbols("r rho D A", nonnegative=True)
+    x = _d
+    r, rho, D, A = sp.symbols("r rho D A", nonnegative=True)
     a, rates = t.weight, sp.Max(1 - stepsize * t.leastconvexity, 1 - t.weight / 2)
     values = {t.to_minimiser: x**2, t.shift_error: _sigma}
     near = x**2 - 2 * stepsize * _g * x + stepsize**2 * _g**2 + r * _V

@@ -237,9 +237,9 @@ def _lamb(_budget: str, _seed: int) -> Exhibit:
     for kind in gradients.KINDS:
         u = gradients.trace().vectors[kind][0].astype(np.float64).mean(axis=0)
         message, parts = (_squares(u) / padded_size(u.size, 1)) ** 0.5, _parts(u, layers)
-        for layer, part, plain, scaled in zip(gradients.LAYERS, parts, *_of_layers(u, layers), strict=True):
+        for layer, part, before, after in zip(gradients.LAYERS, parts, *_of_layers(u, layers), strict=True):
             square = _squares(part)
-            points[layer].append(((square / part.size) ** 0.5 / message, plain / square, scaled / square))
+            points[layer].append(((square / part.size) ** 0.5 / message, before / square, after / square))
         whole = u[: -layers[-1]]  # a multiple of eight entries: no padding
         plain, scaled = _of_layers(whole, layers[:-1])
         together.append((min(map(_flatness, _parts(whole, layers[:-1]))), sum(scaled) / sum(plain)))
@@ -247,8 +247,8 @@ def _lamb(_budget: str, _seed: int) -> Exhibit:
     fused, alone = claims()[name + "fused"], claims()[name + "scaled_share"]
     for place in (1, 2):
         lines = []
-        for layer, found in points.items():
-            ordered = sorted(found)
+        for layer, measured in points.items():
+            ordered = sorted(measured)
             lines.append(Line(layer, [p[0] for p in ordered], [p[place] for p in ordered]))
         for phi in (0.4, 0.7, 1.0):
             law = [

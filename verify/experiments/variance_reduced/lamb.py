@@ -230,7 +230,7 @@ def _run_of(what: str, onebit: Any, case: Case) -> Outcome:
     return Outcome(found["defect"], {**values, "carried_errors": found["carried"]}, found["room"])
 
 
-def _run(T: int, x: Array | None = None, **more: Any) -> Case:
+def _run(T: int, **more: Any) -> Case:
     given: dict[str, Any] = {"P": 1, "layers": (3, 5), "T": T, "beta": "1/2", "second": "1/2", "theta": "1/10"}
     given |= {
         "least": "1/20",
@@ -242,13 +242,13 @@ def _run(T: int, x: Array | None = None, **more: Any) -> Case:
         "masked": False,
         **more,
     }
-    return Case({**given, "loss": Fraction(given["loss"])}, x)
+    return Case({**given, "loss": Fraction(given["loss"])})
 
 
 def _signs_that_miss(theta: str) -> Case:
     """Two steps without momentum: all signs are 1, though six entries are zero; then 8, and the factor falls."""
-    return _run(2, np.array([[2.0] * 2 + [0.0] * 6, [7.0] * 2 + [9.0] * 6]), layers=(8,), beta="0", theta=theta,
-                gradients="given")  # fmt: skip
+    case = _run(2, layers=(8,), beta="0", theta=theta, gradients="given")
+    return Case(case.settings, np.array([[2.0] * 2 + [0.0] * 6, [7.0] * 2 + [9.0] * 6]))
 
 
 def _runs(_budget: Budget) -> Iterator[Case]:
@@ -415,16 +415,16 @@ def _step_of(what: str, onebit: Any, case: Case) -> Outcome:
     )
 
 
-def _step(size: str, x: Array | None = None, **more: Any) -> Case:
+def _step(size: str, **more: Any) -> Case:
     given: dict[str, Any] = {"P": 1, "layers": (3, 5), "size": size, "beta": "1/2", "loss": "0", "seed": 1}
     given |= {"flat": False, "trusted": False, **more}
-    return Case({**given, "loss": Fraction(given["loss"])}, x)
+    return Case({**given, "loss": Fraction(given["loss"])})
 
 
 def _grown(size: str) -> Case:
     """A layer of ones, as is its momentum, and a gradient of one size."""
     x = np.stack([np.ones(8), np.ones(8), np.full(8, float(Fraction(size)))])
-    return _step(size, x, layers=(8,), beta="0", flat=True, trusted=True)
+    return Case(_step(size, layers=(8,), beta="0", flat=True, trusted=True).settings, x)
 
 
 def _steps(_budget: Budget) -> Iterator[Case]:
