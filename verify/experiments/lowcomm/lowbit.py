@@ -33,7 +33,7 @@ def _compensated(implementation: Any, case: Case) -> tuple[list[Fraction], list[
     given = case.settings
     P, T, fresh, room = given["P"], given["outerrounds"], given["fresh"], 2.0 ** (given["bits"] - 1)
     offered = {"half": 0.5, "one over": room}.get(given["seed"])
-    drawn = None if offered is not None else case.once(_gradients)
+    drawn: Any = None if offered is not None else case.once(_gradients)
     error, owed, largest, errors = np.zeros((P, 3)), [Fraction(0)] * 3, Fraction(0), [Fraction(0)]
     for t in range(T):
         g = P * drawn[t] if offered is None else P * offered - error
@@ -72,11 +72,12 @@ def _run(fresh: float, T: int, seed: Any = "half", bits: int = 4, P: int = 1) ->
 
 
 def _runs(level: int) -> Iterator[Case]:
+    seeds: tuple[Any, ...] = ("half", "one over", 0, 1)
     for fresh, T in itertools.product((0.5, 0.25, 1.0, 0.75), range(1, 5 + level)):
-        for seed in ("half", "one over", 0, 1):
+        for seed in seeds:
             yield _run(fresh, T, seed)
         yield _run(fresh, T, 2, bits=2)
-    for fresh, P, seed in itertools.product((0.25, 1.0), (2, 3, 5, 8), ("half", "one over", 0)):
+    for fresh, P, seed in itertools.product((0.25, 1.0), (2, 3, 5, 8), seeds[:3]):
         yield _run(fresh, 3, seed, P=P)
 
 
