@@ -228,6 +228,21 @@ def step_forgets_the_error(stack, momentum, error, buckets, signs, k, rho=0.9, f
     return fetchsgd_step(stack, momentum, 0 * np.asarray(error), buckets, signs, k, rho, forget)
 
 
+def step_divides_by_a_power_of_two(stack, momentum, error, buckets, signs, k, rho=0.9, forget="zero"):
+    """The sum is divided by the power of two below the number of ranks."""
+    factor = len(stack) / 2 ** (len(stack).bit_length() - 1)
+    return fetchsgd_step(factor * np.asarray(stack), momentum, error, buckets, signs, k, rho, forget)
+
+
+def step_zeroes_neighbours(stack, momentum, error, buckets, signs, k, rho=0.9, forget="zero"):
+    """Of two counters beside each other both are zero where one is to be."""
+    state, traffic = fetchsgd_step(stack, momentum, error, buckets, signs, k, rho, forget)
+    if forget == "zero":
+        sent = count_sketch(state.update[0], buckets, signs, np.shape(error)[1]) != 0
+        state = state._replace(error=np.where(np.roll(sent, 1, axis=1), 0, state.error))
+    return state, traffic
+
+
 EXACT, SEARCH = Method.EXACT, Method.SEARCH
 _H, _T, _R, _M = "sketched.hashes.", "sketched.table.", "sketched.row.", "sketched.median."
 _K, _F, _L, _W = "sketched.recovery.", "sketched.fetchsgd.", "sketched.minmax.", "sketched.words."
@@ -265,6 +280,8 @@ MUTANTS = (
     Mutant(step_always_subtracts, "fetchsgd_step", _F + "conserves", EXACT),
     Mutant(step_keeps_the_error, "fetchsgd_step", _F + "conserves", EXACT),
     Mutant(step_forgets_the_error, "fetchsgd_step", _F + "conserves", EXACT),
+    Mutant(step_divides_by_a_power_of_two, "fetchsgd_step", _F + "conserves", EXACT),
+    Mutant(step_zeroes_neighbours, "fetchsgd_step", _F + "same", EXACT),
 )
 
 

@@ -188,6 +188,7 @@ def _medians(_level: int) -> Iterator[Case]:
     for n, hashing in ((4, "three"), (6, "five")):
         yield _case((1,) * n, 3, 1, hashing)
         yield _case((1,) * n, 1, 1, hashing)
+    yield _case((1,) * 5, 3, 1, "five")
     yield _case((1, 2, 1, 1), 3, 1, "three")
 
 

@@ -17,6 +17,7 @@ def _atoms(spectrum, budget):
 
 CASES = {
     "shipped": ({}, None),
+    "shipped.dynamic_tree": ({"block": 1}, None),
     "shipped.dgc_steps": ({"P": 1, "T": 2, "n": 1, "k": 1, "factor": "1/2", "masking": True}, None),
     "shipped.inceptionn.bound": (lambda at: {"binades": at["m"]}, None),
     "shipped.inceptionn.tags": ({}, lambda at: np.zeros(at["n"])),
@@ -28,10 +29,14 @@ CASES = {
     ),
     "shipped.signum_signs.follows": (lambda at: {"momentum": str(Fraction(1, at["v"])), "before": 1}, None),
     "shipped.ef_signs": (lambda at: {"rate": str(Fraction(1, 2 ** at["j"]))}, None),
+    "shipped.ridge_descent.stuck_any": (
+        lambda at: {"slope": "1/2", "step": str(Fraction(1, at["g"])), "steps": 1, "feedback": False, "tie": 0},
+        None,
+    ),
     "shipped.ridge_descent.converges": (
         lambda at: {
             "slope": str(Fraction(at["u"], at["v"])), "step": str(Fraction(1, at["g"])), "steps": at["ridgesteps"],
-            "feedback": False,
+            "feedback": False, "tie": 1,
         },
         None,
     ),
