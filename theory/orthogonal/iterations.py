@@ -79,7 +79,8 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
             "and two other changes have a negligible effect on accuracy, and that the last iteration may leave it out",
             "Refuted by 1/1000, which is 1/1010 before the first polynomial, and 0.840 after the fifth.",
             "That it is so with the safety factor before all five, as in algorithm 1, where the eighth polynomial alone "
-            "has none; without it the two are 0.1236 to all digits. The paper says neither: only that little is lost.",
+            "has none. Without it the two are 0.1236 to all digits. The paper does not say it: only that little is "
+            "lost.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.polar_express.at_least",
