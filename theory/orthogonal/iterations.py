@@ -78,7 +78,7 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
             "section 4: u = 2 - l after every iteration, l = 1/1000 to begin with; section 4.4, that the safety factor "
             "and two other changes have a negligible effect on accuracy, and that the last iteration may leave it out",
             "Refuted by 1/1000, which is 1/1010 before the first polynomial, and 0.840 after the fifth.",
-            "That it is so with the safety factor before all five, as in algorithm 1, where the eighth polynomial alone "
+            "That it is so with the safety factor before all five, as in algorithm 1, where only the eighth polynomial "
             "has none. Without it the two are 0.1236 to all digits. The paper does not say it: only that little is "
             "lost.",
         ),

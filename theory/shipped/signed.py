@@ -264,11 +264,10 @@ RIDGE: tuple[Claim, ...] = (
         title="Sign descent never moves along the ridge, whatever the subgradients",
         relation=Eq(ACROSS, 0),
         assumes=(SIGNS_ALONE,),
-        source=KARIMIREDDY_2019.recalled(
-            "that the signs of all subgradients are (1, -1) or (-1, 1)",
-            "Where x = y every (slope + r, slope - r) with |r| <= 1 is a subgradient: with |r| < slope both signs are "
-            "one. So it is with the sign of zero zero, as automatic differentiation has it.",
-            reading="Of every subgradient, on x = y too, where the path begins.",
+        source=derived(
+            "Said here of every subgradient until a reader asked. Refuted where x = y, as at the start: all "
+            "(slope + r, slope - r) with |r| <= 1 are subgradients there, and with |r| < slope both signs are one. The "
+            "sign of zero is zero, r = 0, in automatic differentiation."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.ridge_descent.stuck",
