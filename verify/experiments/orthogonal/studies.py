@@ -254,7 +254,7 @@ def _dion_case(P: int, m: int, n: int, r: int, mu: str = "3/4", **more: Any) -> 
 
 
 def _dions(_budget: Budget) -> Iterator[Case]:
-    for P, (m, n, r), mu in itertools.product((1, 2, 4), _SHAPES, ("0", "3/4", "1")):
+    for P, (m, n, r), mu in itertools.product((1, 2, 5), _SHAPES, ("0", "3/4", "1")):
         yield _dion_case(P, m, n, r, mu)
         yield _dion_case(P, m, n, r, mu, right="orthonormal")
     yield from _parallel(_budget)
@@ -295,6 +295,8 @@ def _sizes(_level: int) -> Iterator[Case]:
         (1, 2, 3, 4), ((2, 2, 1), (4, 8, 2), (6, 12, 2), (12, 12, 5), (3, 4, 1), (4, 4, 3))
     ):
         yield _dion_case(P, m, n, r)
+    yield _dion_case(5, 5, 10, 2)
+    yield _dion_case(8, 8, 16, 3)
 
 
 def _of_dion(statement: str, what: str, axis: str = "r", **options: Any) -> Study:
@@ -304,7 +306,7 @@ def _of_dion(statement: str, what: str, axis: str = "r", **options: Any) -> Stud
         cases = [_dion_case(1, 6, 8, 2, str(Fraction(j, 8))) for j in range(9)]
     if what == "words":
         cases = [_dion_case(4, 16, 16, k) for k in range(1, 17)]
-    sources = {"grid": _sizes, "enumerated": "up to 4 ranks and 12 x 12"} if what == "words" else {"corpus": _dions,
+    sources = {"grid": _sizes, "enumerated": "up to 8 ranks"} if what == "words" else {"corpus": _dions,
                "cases": _drawn_dions}  # fmt: skip
     return Study(
         f"orthogonal.{statement}", "dion_update", partial(_dion, what), known=_known,

@@ -177,6 +177,8 @@ def _small_sets(level: int) -> Iterator[Case]:
         for k, family in itertools.product(range(1, n + 1), _FAMILIES):
             if _dyadic(n, k, P):
                 yield _stack(P, n, family, 1, k=k)
+    for (P, n, k), family in itertools.product(((3, 6, 2), (5, 5, 1), (8, 3, 2)), _FAMILIES):
+        yield _stack(P, n, family, 1, k=k)
 
 
 _SETS = [_stack(P, 4, "alike", 3, k=2) for P in (1, 2, 4, 8)]
@@ -191,7 +193,8 @@ def _of_shared(statement: str, trial: Any, **options: Any) -> Study:
         trial,
         grid=_small_sets,
         curves=[over(axis, "four entries", cases)],
-        enumerated="up to 4 workers and 4 entries, small whole numbers, every set of k entries",
+        enumerated="up to 4 workers and 4 entries, small whole numbers, every set of k entries; up to 8 workers with "
+        "more",
         **options,
     )
 

@@ -169,6 +169,8 @@ def _sizes(_level: int) -> Iterator[Case]:
         (1, 2, 3, 4), ((4, 1, 2), (8, 2, 4), (13, 3, 12), (12, 12, 12)), ((1, 4), (2, 6), (3, 4), (3, 5))
     ):
         yield _summed(P, n, rows, cells, k, candidates)
+    yield _summed(5, 13, 3, 5, 3, 10)
+    yield _summed(8, 12, 2, 8, 2, 8)
 
 
 def _hidden(_budget: Any) -> Iterator[Case]:
@@ -195,16 +197,16 @@ FEEDBACK = (
         )
     ),
     Study(
-        "sketched.words.one_round", "sketched_sum", _one_round, grid=_sizes, enumerated="up to four ranks",
+        "sketched.words.one_round", "sketched_sum", _one_round, grid=_sizes, enumerated="up to 8 ranks",
         curves=[over("sketch_cells", "P = 4, 3 rows", [_summed(4, 64, 3, 4 * c, 1, 4) for c in range(1, 7)])],
     ),
     Study(
-        "sketched.words.two_rounds", "sketched_topk", _two_rounds, grid=_sizes, enumerated="up to four ranks",
+        "sketched.words.two_rounds", "sketched_topk", _two_rounds, grid=_sizes, enumerated="up to 8 ranks",
         curves=[over("sketch_candidates", "P = 4, 3 rows of 8", [_summed(4, 64, 3, 8, 1, 4 * j) for j in range(1, 7)])],
     ),
     Study(
         "sketched.recovery.second_round", "sketched_topk", _exact_error, grid=_sizes, known=_nonzero, extremal=_hidden,
-        enumerated="up to four ranks",
+        enumerated="up to 8 ranks",
         curves=[over("sketch_candidates", "P = 4, 3 rows of 8", [_summed(4, 64, 3, 8, 4, 4 * j) for j in range(1, 7)])],
     ),
 )  # fmt: skip
