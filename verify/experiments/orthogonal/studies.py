@@ -306,7 +306,7 @@ def _of_dion(statement: str, what: str, axis: str = "r", **options: Any) -> Stud
         cases = [_dion_case(1, 6, 8, 2, str(Fraction(j, 8))) for j in range(9)]
     if what == "words":
         cases = [_dion_case(4, 16, 16, k) for k in range(1, 17)]
-    sources = {"grid": _sizes, "enumerated": "up to 8 ranks"} if what == "words" else {"corpus": _dions,
+    sources = {"grid": _sizes, "enumerated": "1 to 5 and 8 ranks"} if what == "words" else {"corpus": _dions,
                "cases": _drawn_dions}  # fmt: skip
     return Study(
         f"orthogonal.{statement}", "dion_update", partial(_dion, what), known=_known,

@@ -197,16 +197,16 @@ FEEDBACK = (
         )
     ),
     Study(
-        "sketched.words.one_round", "sketched_sum", _one_round, grid=_sizes, enumerated="up to 8 ranks",
+        "sketched.words.one_round", "sketched_sum", _one_round, grid=_sizes, enumerated="1 to 5 and 8 ranks",
         curves=[over("sketch_cells", "P = 4, 3 rows", [_summed(4, 64, 3, 4 * c, 1, 4) for c in range(1, 7)])],
     ),
     Study(
-        "sketched.words.two_rounds", "sketched_topk", _two_rounds, grid=_sizes, enumerated="up to 8 ranks",
+        "sketched.words.two_rounds", "sketched_topk", _two_rounds, grid=_sizes, enumerated="1 to 5 and 8 ranks",
         curves=[over("sketch_candidates", "P = 4, 3 rows of 8", [_summed(4, 64, 3, 8, 1, 4 * j) for j in range(1, 7)])],
     ),
     Study(
         "sketched.recovery.second_round", "sketched_topk", _exact_error, grid=_sizes, known=_nonzero, extremal=_hidden,
-        enumerated="up to 8 ranks",
+        enumerated="1 to 5 and 8 ranks",
         curves=[over("sketch_candidates", "P = 4, 3 rows of 8", [_summed(4, 64, 3, 8, 4, 4 * j) for j in range(1, 7)])],
     ),
 )  # fmt: skip
