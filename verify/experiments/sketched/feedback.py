@@ -112,6 +112,8 @@ def _runs(_level: int) -> Iterator[Case]:
             yield _steps(P, n, rows, cells, k, forget)
     yield _steps(2, 4, 3, 2, 1, "subtract", rho=1)
     yield _steps(2, 4, 1, 16, 2, "subtract", rho=1)
+    for n, forget in itertools.product((2, 4, 7), ("zero", "subtract")):
+        yield _steps(1, n, 1, 5, 1, forget, steps=4, rho=1)
     for P, rows, forget in itertools.product((3, 5), (1, 3), ("zero", "subtract")):
         yield _steps(P, 7, rows, 16, 2, forget, steps=9)
 
