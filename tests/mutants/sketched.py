@@ -102,6 +102,12 @@ def estimates_averaged(table, buckets, signs, middle="mean"):
     return np.mean(rows, axis=0)
 
 
+def estimates_largest(table, buckets, signs, middle="mean"):
+    """The largest magnitude of the rows, not the median."""
+    rows = [sketch_estimates(table[j : j + 1], buckets[j : j + 1], signs[j : j + 1]) for j in range(len(buckets))]
+    return np.take_along_axis(np.array(rows), np.abs(rows).argmax(axis=0)[None], 0)[0]
+
+
 def estimates_upper(table, buckets, signs, middle="mean"):
     """The upper of the middle two, where the lower one is asked for."""
     if middle == "lower":
@@ -259,6 +265,7 @@ MUTANTS = (
     Mutant(estimates_shrunk, "sketch_estimates", _R + "variance", EXACT),
     Mutant(estimates_of_the_first_row, "sketch_estimates", _M + "tail", EXACT),
     Mutant(estimates_averaged, "sketch_estimates", _M + "parity", EXACT),
+    Mutant(estimates_largest, "sketch_estimates", _M + "exponential", EXACT),
     Mutant(estimates_upper, "sketch_estimates", _M + "unbiased", EXACT),
     Mutant(unsketch_one_more, "unsketch", _K + "one_cell", EXACT),
     Mutant(unsketch_smallest, "unsketch", _K + "largest", SEARCH),

@@ -199,6 +199,7 @@ def _tails(_level: int) -> Iterator[Case]:
         yield _case((0, 1), 1, 4, tolerance=tolerance)
         yield _case((1, 1, 1), 1, 4, tolerance=tolerance)
         yield _case((0, 1), 3, 4, tolerance=tolerance)
+    yield _case((0, 1), 5, 4)
     yield _case((0, 1, 1, 1, 1), 1, 4, tolerance="1/2")
     yield _case((0, 1, 1), 1, 1, tolerance="7/5")
 
