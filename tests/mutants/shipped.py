@@ -330,6 +330,7 @@ MUTANTS = (
     Mutant(m.ClippedNever, _C, "shipped.clippedterngrad.bias", INJECT),
     Mutant(m.ClippedAtRMS, _C, "shipped.clippedterngrad.equal_entries", INJECT),
     Mutant(m.ClippedSample, _C, "shipped.clippedterngrad.one_sparse", INJECT),
+    Mutant(m.ClippedAtHalf, _C, "shipped.clippedterngrad.unbiased_unclipped", INJECT),
     Mutant(m.ClippedKeepsScale, _C, "shipped.clippedterngrad.bias", INJECT),
     Mutant(m.ClippedOneBit, _C, "shipped.clippedterngrad.wire", EXACT),
     Mutant(m.OneBitFreeMeans, _O, "shipped.twomeans.wire", EXACT),
