@@ -17,7 +17,7 @@ def _atoms(spectrum, budget):
 
 CASES = {
     "shipped": ({}, None),
-    "shipped.dynamic_tree": ({"block": 1}, None),
+    "shipped.dynamic_tree": ({"n": 1, "block": 1}, None),
     "shipped.dgc_steps": ({"P": 1, "T": 2, "n": 1, "k": 1, "factor": "1/2", "masking": True}, None),
     "shipped.inceptionn.bound": (lambda at: {"binades": at["m"]}, None),
     "shipped.inceptionn.tags": ({}, lambda at: np.zeros(at["n"])),
