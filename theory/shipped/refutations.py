@@ -358,11 +358,11 @@ REFUTATIONS = by_claim(
     ),
     _shipped(
         "switched.variance",
-        "One compressor, the identity, with probability u/v: otherwise none is chosen, and all is lost.",
-        {_u: 1, _v: 1},
-        1 - _u / _v,
-        values={statedvariance: 0},
-        given={"u <= v": _v - _u},
+        "The identity and a lazy compressor that sends with probability 1/v, with probability one each: the second is "
+        "never used.",
+        {_v: 1},
+        sp.Integer(0),
+        values={statedvariance: (_v - 1) / 2},
     ),
     _shipped(
         "signum_signs.follows",

@@ -137,15 +137,16 @@ SWITCHING: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         source=FLPYTORCH.official_code(
             _SWITCH,
-            "Probabilities 1/2 in all: half of the time nothing is chosen, and the error is one.",
-            reading="Where no compressor is chosen the code returns None, which is taken for zero.",
+            "Probabilities one and one: the second is never used. Probabilities 1/2 in all: half of the time nothing "
+            "is chosen, and the error is one.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.switched.variance_whole",
-        extremal="the identity with probability 1/2: stated 0, the error is 1/2",
+        extremal="two compressors with probability one each: the second, stated with a half, is never used",
         axis="statedvariance",
-        note="Beyond one, the last compressors are used less than stated, or never. Nothing in the class asks that "
-        "probabilities add up to one, and dividing by their sum is of use where they do not.",
+        note="Beyond one, the last compressors are used less than stated, or never. Below one, the code returns None "
+        "where none is chosen, which is taken for zero here. Nothing in the class asks that probabilities add up to "
+        "one, and dividing by their sum is of use where they do not.",
     ),
     Claim(
         name="shipped.switched.variance_whole",

@@ -24,7 +24,7 @@ CASES = {
     "shipped.spectral_atoms": (lambda at: _atoms((at["a"],), Fraction(at["u"], at["v"])), None),
     "shipped.spectral_atoms.met": (lambda at: _atoms((at["a"], at["b"]), Fraction(2)), None),
     "shipped.switched.variance": (
-        lambda at: {"chances": str(Fraction(at["u"], at["v"])), "keeps": "1", "total": at["u"] / at["v"]},
+        lambda at: {"chances": "1 1", "keeps": f"1 1/{at['v']}", "total": 2.0},
         None,
     ),
     "shipped.signum_signs.follows": (lambda at: {"momentum": str(Fraction(1, at["v"])), "before": 1}, None),
