@@ -424,6 +424,14 @@ def mean_without_the_last(stack, width=1, seeds="private", rng=None, *, signs=No
     return np.repeat(row[None], len(stack), axis=0), traffic
 
 
+def mean_of_three(stack, width=1, seeds="private", rng=None, *, signs=None):
+    """Every rank reads three messages at most."""
+    traffic = rotated_mean(stack, width, seeds, rng, signs=signs)[1]
+    given = None if signs is None else np.asarray(signs)[:3]
+    row = rotated_mean(stack[:3], width, seeds, rng, signs=given)[0][0]
+    return np.repeat(row[None], len(stack), axis=0), traffic
+
+
 def mean_counts_no_scales(stack, width=1, seeds="private", rng=None, *, signs=None):
     """Scales are not counted."""
     mean, traffic = rotated_mean(stack, width, seeds, rng, signs=signs)
@@ -522,6 +530,7 @@ MUTANTS = (
     Mutant(ldlq_feeds_back_half, "ldlq", _Q + "worst", EXACT),
     Mutant(mean_of_one_rotation, "rotated_mean", _M + "private", SEARCH),
     Mutant(mean_without_the_last, "rotated_mean", _M + "private", SEARCH),
+    Mutant(mean_of_three, "rotated_mean", _M + "private", SEARCH),
     Mutant(mean_counts_no_scales, "rotated_mean", _M + "bytes", EXACT),
     Mutant(mean_of_one_bit, "rotated_mean", _M + "private", SEARCH),
     Mutant(sum_rounds_to_nearest, "rotated_sum", _U + "exact", SEARCH),
