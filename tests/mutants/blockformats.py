@@ -589,7 +589,7 @@ MUTANTS = (
     Mutant(shared_exponents_free, _CODES, _H + "bytes", EXACT),
     Mutant(nearest_rounds_up, _CODES, _H + "error", EXACT),
     Mutant(orders_ignored, _CODES, _C + "equal", EXACT),
-    Mutant(orders_of_four_alone, _CODES, _C + "equal", EXACT),
+    Mutant(orders_of_four_alone, _CODES, _C + "unbiased", EXACT),
     Mutant(orders_shared, _CODES, _C + "independent", EXACT),
     Mutant(AlwaysEndsAtFour, _FOUR, _F + "no_worse", EXACT),
     Mutant(WorseOfBothEnds, _FOUR, _F + "contraction", EXACT),
