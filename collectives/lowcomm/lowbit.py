@@ -133,7 +133,9 @@ def loco_round(
     References
     ----------
     X. Xie, Z. Lin, K.-C. Toh, P. Zhou, 2024, LoCo, arXiv:2407.04480; deepspeedai/DeepSpeed, whose `err_beta` is
-    1 - fresh, and whose error is float16. The paper keeps it in 8 bits.
+    1 - fresh. There the step is the largest magnitude of a group over 2^(bits - 1), anew in every round, so that the
+    largest entry is cut off by one code where it is positive; and e is averaged in float16 and kept in 8 bits, whose
+    step is a 128th of the largest e of a group.
 
     Examples
     --------

@@ -75,7 +75,8 @@ def noloco_round(
 
     References
     ----------
-    J. Kolehmainen et al., 2025, NoLoCo, arXiv:2506.10911; its abstract was read, the update is recalled.
+    J. Kolehmainen et al., 2025, NoLoCo, arXiv:2506.10911; of the paper the abstract was read, the update in the
+    authors' code, gensyn-ai/noloco, sparse_optimizer_c.py, where pull is outer_lr, and pairs are groups of any size.
 
     Examples
     --------

@@ -124,12 +124,13 @@ def ef_signs(gradients: ArrayLike, rate: float = 0.1, scaled: bool = False) -> S
     return SignedRun(_finite("updates", updates), _finite("residuals", residuals))
 
 
-def ridge_descent(slope: float, step: float, steps: int, feedback: bool = False) -> Array:
+def ridge_descent(slope: float, step: float, steps: int, feedback: bool = False, tie: int = 1) -> Array:
     """The path of sign descent on slope |x + y| + |x - y| from (1, 1), with or without error feedback.
 
-    The counterexample of Karimireddy et al. (2019, arXiv:1901.09847) for slopes below one: the signs of every
-    subgradient are (1, -1) or (-1, 1), and x + y never changes. Subgradients take the sign of zero as +1; with feedback
-    a step is the mean magnitude times the signs of residual + step g.
+    The counterexample of Karimireddy et al. (2019, arXiv:1901.09847) for slopes below one: where x and y differ, the
+    signs of the gradient are (1, -1) or (-1, 1), and x + y does not change. Where they are equal, as at the start, that
+    is so of some subgradients and not of others, such as (slope, slope): `tie` chooses. With feedback a step is the
+    mean magnitude times the signs of residual + step g.
 
     Parameters
     ----------
@@ -141,6 +142,9 @@ def ridge_descent(slope: float, step: float, steps: int, feedback: bool = False)
         At least 1, at most 2^20.
     feedback : bool
         Whether what the signs leave out is kept.
+    tie : {1, 0, -1}
+        The sign of zero in subgradients; 0 as automatic differentiation has it. What is compressed to its signs has +1
+        for zero all the same.
 
     Returns
     -------
@@ -156,16 +160,19 @@ def ridge_descent(slope: float, step: float, steps: int, feedback: bool = False)
     --------
     >>> ridge_descent(0.5, 0.25, 2).tolist()
     [[1.0, 1.0], [0.75, 1.25], [1.0, 1.0]]
+    >>> ridge_descent(0.5, 0.25, 2, tie=0).tolist()
+    [[1.0, 1.0], [0.75, 0.75], [0.5, 0.5]]
     """
     if not 0 < checked_real("slope", slope) < 1:
         raise ValueError(f"slope must be in (0, 1), got {slope}")
     length, kept = _rate("step", step), checked_flag("feedback", feedback)
+    between = float(checked_count("tie", tie, -1, 1))
     path = np.ones((checked_count("steps", steps, 1, 2**20) + 1, 2))
     residual = np.zeros(2)
     with np.errstate(over="ignore", invalid="ignore"):
         for t in range(len(path) - 1):
             x, y = path[t]
-            along, across = (1.0 if x + y >= 0 else -1.0), (1.0 if x - y >= 0 else -1.0)
+            along, across = (float(np.sign(v)) if v else between for v in (x + y, x - y))
             gradient = np.array([slope * along + across, slope * along - across])
             if kept:
                 offered = residual + length * gradient

@@ -14,7 +14,7 @@ def switched(probabilities: Sequence[float], dice: float) -> int:
     """The number of the compressor that a throw of `dice` chooses, or -1 for none.
 
     The first i with p_0 + ... + p_(i-1) <= dice <= p_0 + ... + p_i, as FL_PyTorch has it: sums are not divided by the
-    whole, which need not be one.
+    whole, which need not be one. Where none is chosen, its `compressVector` returns None.
 
     Parameters
     ----------

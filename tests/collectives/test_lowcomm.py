@@ -223,3 +223,14 @@ def test_numbers_of_e3m0_stay_and_halves_go_to_even_codes():
     assert not e3m0(np.zeros(4, np.float32)).any()
     largest = np.array([np.finfo(np.float64).max, 1.0])
     assert e3m0(-largest).tolist() == [-largest[0], 0.0]
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_a_step_of_the_largest_entry_over_half_of_the_numbers_cuts_that_entry_off(bits):
+    """As DeepSpeed scales: 2^bits over twice the largest magnitude, codes from -2^(bits - 1) to 2^(bits - 1) - 1."""
+    x = np.array([3.0, 1.25, -0.5, 0.0])
+    scale = 2**bits / (2 * np.abs(x).max())
+    codes = np.clip(np.rint(x * scale), -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    after, _ = loco_round([[x, 0 * x]], 1 / scale, bits, 1.0)
+    assert np.allclose(after[0], [codes / scale, x - codes / scale], rtol=0.0, atol=4 * np.finfo(float).eps)
+    assert abs(after[0, 1, 0] * scale - 1) <= 2**bits * np.finfo(float).eps

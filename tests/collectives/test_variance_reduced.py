@@ -315,6 +315,20 @@ def test_the_residual_of_a_silent_entry_does_not_grow():
     assert seen == [1.5] * 6  # the scales are 1.5 and then 3
 
 
+def test_the_residual_of_a_silent_entry_may_be_more_than_the_workers_scales_with_momentum():
+    """Two workers of nine entries, the last silent; the first makes up for the momentum of the second elsewhere."""
+    x, zero = np.zeros((2, 9)), np.zeros((2, 9))
+    x[1, :8] = 9.0
+    first, _ = onebit_momentum(x, zero[0], zero, zero[0], 0.5)
+    back = first.momentum[0] / 2
+    x[0, :8] = -2 * back[:8]
+    state, _ = onebit_momentum(x, first.momentum[0], first.worker_errors, first.server_errors, 0.5)
+    assert np.allclose(np.abs(back), 9 * np.sqrt(8) / 24, rtol=1e-14)
+    scale = abs(back[8]) / 3  # of what the first offers: its last entry alone; it had nothing to offer before
+    assert np.allclose(state.worker_errors[0, :8], -scale, rtol=1e-14)
+    assert abs(state.worker_errors[0, 8]) > 1.999 * scale
+
+
 def test_with_a_trigger_below_one_a_whole_run_is_gradient_descent():
     d, x = np.array([[1.0, 0.25, 0.5], [0.5, 0.5, 1.0]]), np.array([4.0, -3.0, 5.0])
     before = d * x

@@ -180,6 +180,13 @@ class TestSigns:
             x, y = x - Fraction(turn, 8), y + Fraction(turn, 8)
         assert ridge_descent(0.25, 0.125, 400, feedback=True)[-1].sum() < 1
 
+    def test_the_ridge_where_the_sign_of_zero_is_zero(self):
+        path = ridge_descent(0.25, 0.125, 9, tie=0)
+        assert path[:9].tolist() == [[1 - t / 8, 1 - t / 8] for t in range(9)]  # both signs are one until the minimum
+        # there the subgradient is zero, of whose entries the signs are one; and back
+        assert path[9].tolist() == [-0.125, -0.125]
+        assert ridge_descent(0.25, 0.125, 1, tie=-1)[1].tolist() == [1.125, 0.875]
+
     @pytest.mark.parametrize(
         "given",
         [
@@ -190,6 +197,8 @@ class TestSigns:
             {"steps": 0},
             {"steps": 2**21},
             {"step": 1e308},
+            {"tie": 2},
+            {"tie": -2},
         ],
     )
     def test_ridges_that_are_refused(self, given):

@@ -123,6 +123,13 @@ def residual_never_decays(workers, k, chunk=4096, beta=0.95, **options):
     return sparseloco_round(workers, k, chunk, 1.0, **options)
 
 
+def third_residual_grows(workers, k, chunk=4096, beta=0.95, **options):
+    """From the third worker on the residual is kept twice."""
+    result, traffic = sparseloco_round(workers, k, chunk, beta, **options)
+    result[2:, 1] *= 2
+    return result, traffic
+
+
 def residual_kept_twice(workers, k, chunk=4096, beta=0.95, **options):
     """What was sent stays in the residual."""
     result, traffic = sparseloco_round(workers, k, chunk, beta, **options)
@@ -175,6 +182,13 @@ def bins_of_positive_values(values, bins=4, reach=6.0):
     return kept
 
 
+def third_momentum_grows(workers, k, chunk=64, beta=0.999, **options):
+    """From the third worker on the momentum is kept twice."""
+    result, traffic = demo_round(workers, k, chunk, beta, **options)
+    result[2:, 1] *= 2
+    return result, traffic
+
+
 def transform_not_orthonormal(workers, k, chunk=64, beta=0.999, **options):
     """What is taken from the momentum is twice what was sent."""
     result, traffic = demo_round(workers, k, chunk, beta, **options)
@@ -220,6 +234,18 @@ def error_kept_whole(workers, step, bits=4, fresh=0.2, *, reset=False, kept=None
     whole, _ = loco_round(workers, step, bits, 1.0, reset=reset)
     result[:, 1] = rows[:, 1] + whole[:, 1]
     return result, traffic
+
+
+def a_bit_lost(workers, step, bits=4, fresh=0.2, *, reset=False, kept=None):
+    """Codes have a bit less than is asked for."""
+    return loco_round(workers, step, max(2, bits - 1), fresh, reset=reset, kept=kept)
+
+
+def third_error_kept_apart(workers, step, bits=4, fresh=0.2, *, reset=False, kept=None):
+    """From the third worker on the compensation is not added."""
+    rows = np.array(workers)
+    rows[2:, 1] = 0
+    return loco_round(rows, step, bits, fresh, reset=reset, kept=kept)
 
 
 def error_with_the_wrong_sign(workers, step, bits=4, fresh=0.2, *, reset=False, kept=None):
@@ -320,6 +346,7 @@ MUTANTS = (
     Mutant(residual_cleared, _S, "lowcomm.sparseloco.turns", EXACT),
     Mutant(residual_never_decays, _S, "lowcomm.sparseloco.starved", EXACT),
     Mutant(residual_kept_twice, _S, "lowcomm.sparseloco.residual", EXACT),
+    Mutant(third_residual_grows, _S, "lowcomm.sparseloco.missing", EXACT),
     Mutant(indices_free, _S, "lowcomm.sparseloco.words", EXACT),
     Mutant(logarithms_rounded_down, _W, "lowcomm.sparseloco.bits", EXACT),
     Mutant(sets_one_by_one, _W, "lowcomm.sparseloco.set_bits", EXACT),
@@ -331,6 +358,7 @@ MUTANTS = (
     Mutant(powers_truncated, "e3m0", "lowcomm.e3m0.contraction", EXACT),
     Mutant(five_powers, "e3m0", "lowcomm.e3m0.relative_above", EXACT),
     Mutant(transform_not_orthonormal, _M, "lowcomm.demo.contraction", SEARCH),
+    Mutant(third_momentum_grows, _M, "lowcomm.demo.missing", SEARCH),
     Mutant(always_by_senders, _M, "lowcomm.demo.by_ranks", SEARCH),
     Mutant(always_by_ranks, _M, "lowcomm.demo.by_senders", SEARCH),
     Mutant(signs_of_senders_turned, _M, "lowcomm.demo.one_amplitude", SEARCH),
@@ -338,6 +366,8 @@ MUTANTS = (
     Mutant(chunk_as_asked, "chunk_length", "lowcomm.demo.chunk", EXACT),
     Mutant(error_kept_whole, _L, "lowcomm.loco.compensation", EXACT),
     Mutant(error_with_the_wrong_sign, _L, "lowcomm.loco.late", EXACT),
+    Mutant(a_bit_lost, _L, "lowcomm.loco.cut_once", EXACT),
+    Mutant(third_error_kept_apart, _L, "lowcomm.loco.late_cut", EXACT),
     Mutant(every_tensor_reset, "resets", "lowcomm.loco.resets", EXACT),
     Mutant(one_update_late, "resets", "lowcomm.loco.resets", EXACT),
     Mutant(codes_rounded_down, _Z, "lowcomm.qgz.one_hop", EXACT),

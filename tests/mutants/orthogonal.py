@@ -40,6 +40,18 @@ def polar_factor_of_it(stack, steps=5, iteration="muon"):
     return np.array([polar] * len(stack)), traffic
 
 
+def averages_the_first_two(stack, steps=5, iteration="muon"):
+    """Ranks from the third on do not count."""
+    update, traffic = muon_update(np.asarray(stack)[:2], steps, iteration)
+    return np.array([update[0]] * len(stack)), traffic
+
+
+def each_orthogonalised_first(stack, steps=5, iteration="muon"):
+    """Gradients are brought near one before they are averaged, not after."""
+    found = [muon_update(np.asarray(stack)[p : p + 1], steps, iteration) for p in range(len(stack))]
+    return np.array([np.mean([update[0] for update, _ in found], axis=0)] * len(stack)), found[0][1]
+
+
 def shrinks_what_is_small(stack, steps=5, iteration="muon"):
     """The update is halved."""
     update, traffic = muon_update(stack, steps, iteration)
@@ -139,6 +151,8 @@ MUTANTS = (
     Mutant(one_iteration_more, "muon_update", _C + "muon.one", SEARCH),
     Mutant(not_divided_by_its_norm, "muon_update", _C + "muon.at_most", SEARCH),
     Mutant(polar_factor_of_it, "muon_update", _C + "muon.growth", SEARCH),
+    Mutant(averages_the_first_two, "muon_update", _C + "cubic.one_step", SEARCH),
+    Mutant(each_orthogonalised_first, "muon_update", _C + "muon.at_least", SEARCH),
     Mutant(shrinks_what_is_small, "muon_update", _C + "muon.at_least", SEARCH),
     Mutant(keeps_everything, "dion_update", _C + "dion.keeps", SEARCH),
     Mutant(forgets_everything, "dion_update", _C + "dion.keeps", SEARCH),

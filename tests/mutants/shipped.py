@@ -122,6 +122,12 @@ def one_step_early(stack, steps, k, factor=0.9, masking=True):
     return dgc_steps(x, steps, k, factor, masking)
 
 
+def divided_by_a_power_of_two(stack, steps, k, factor=0.9, masking=True):
+    """Sums are divided by the power of two below the number of ranks."""
+    run, traffic = dgc_steps(stack, steps, k, factor, masking)
+    return replace(run, updates=run.updates * len(stack) / 2 ** (len(stack).bit_length() - 1)), traffic
+
+
 def values_alone(stack, steps, k, factor=0.9, masking=True):
     """Indices are not counted."""
     run, traffic = dgc_steps(stack, steps, k, factor, masking)
@@ -141,6 +147,22 @@ def minus_one_appended(x, block=4096):
 def one_scale(x, block=4096):
     """One scale for all blocks."""
     return c.dynamic_tree(x, np.size(x))
+
+
+def scale_of_the_first_block(x, block=4096):
+    """Blocks from the second on are multiplied by the first one's scale."""
+    sent = c.dynamic_tree(x, block)
+    blocks = np.arange(np.size(x)) // block
+    own = sent.scales[blocks]
+    return replace(sent, values=np.where(own > 0, sent.values / np.where(own > 0, own, 1) * sent.scales[0], 0))
+
+
+def last_block_negative(x, block=4096):
+    """What is left over after whole blocks is turned before it is mapped, and back."""
+    sent = c.dynamic_tree(x, block)
+    rest = np.size(x) % block if np.size(x) > block else 0
+    turned = -c.dynamic_tree(-np.asarray(x), block).values
+    return replace(sent, values=np.where(np.arange(np.size(x)) < np.size(x) - rest, sent.values, turned))
 
 
 def least_values_halved(x, block=4096):
@@ -252,19 +274,35 @@ def residual_dropped(gradients, rate=0.1, scaled=False):
     return c.SignedRun(*joined)
 
 
-def along_too(slope, step, steps, feedback=False):
+def every_fourth_residual_lost(gradients, rate=0.1, scaled=False):
+    """Every fourth residual is lost, first that of the fourth step."""
+    x = np.asarray(gradients)
+    updates, residuals = [], []
+    for begin in range(0, len(x), 4):
+        run = c.ef_signs(x[begin : begin + 4], rate, bool(begin) or scaled)
+        updates.append(run.updates)
+        residuals.append(run.residuals)
+    return c.SignedRun(np.concatenate(updates), np.concatenate(residuals))
+
+
+def along_too(slope, step, steps, feedback=False, tie=1):
     """A step along the ridge is taken besides."""
-    return c.ridge_descent(slope, step, steps, feedback) - 0.25 * step * np.arange(steps + 1)[:, None]
+    return c.ridge_descent(slope, step, steps, feedback, tie) - 0.25 * step * np.arange(steps + 1)[:, None]
 
 
-def always_fed_back(slope, step, steps, feedback=False):
+def always_fed_back(slope, step, steps, feedback=False, tie=1):
     """What the signs leave out is kept, whatever was asked for."""
-    return c.ridge_descent(slope, step, steps, True)
+    return c.ridge_descent(slope, step, steps, True, tie)
 
 
-def never_fed_back(slope, step, steps, feedback=False):
+def ties_are_zero(slope, step, steps, feedback=False, tie=1):
+    """The sign of zero is zero, whatever was asked for."""
+    return c.ridge_descent(slope, step, steps, feedback, 0)
+
+
+def never_fed_back(slope, step, steps, feedback=False, tie=1):
     """What the signs leave out is lost, whatever was asked for."""
-    return c.ridge_descent(slope, step, steps, False)
+    return c.ridge_descent(slope, step, steps, False, tie)
 
 
 _R, _L, _A, _C = "ReplacementRandK", "BernoulliLazy", "Atomic", "ClippedTernGrad"
@@ -292,6 +330,7 @@ MUTANTS = (
     Mutant(m.ClippedNever, _C, "shipped.clippedterngrad.bias", INJECT),
     Mutant(m.ClippedAtRMS, _C, "shipped.clippedterngrad.equal_entries", INJECT),
     Mutant(m.ClippedSample, _C, "shipped.clippedterngrad.one_sparse", INJECT),
+    Mutant(m.ClippedAtHalf, _C, "shipped.clippedterngrad.unbiased_unclipped", INJECT),
     Mutant(m.ClippedKeepsScale, _C, "shipped.clippedterngrad.bias", INJECT),
     Mutant(m.ClippedOneBit, _C, "shipped.clippedterngrad.wire", EXACT),
     Mutant(m.OneBitFreeMeans, _O, "shipped.twomeans.wire", EXACT),
@@ -331,9 +370,12 @@ MUTANTS = (
     Mutant(momentum_squared, _D, "shipped.dgc_steps.delayed", EXACT),
     Mutant(sums_for_means, _D, "shipped.dgc_steps.dense_plain", EXACT),
     Mutant(one_step_early, _D, "shipped.dgc_steps.conserved", EXACT),
+    Mutant(divided_by_a_power_of_two, _D, "shipped.dgc_steps.conserved", EXACT),
     Mutant(values_alone, _D, "shipped.dgc_steps.words", EXACT),
     Mutant(minus_one_appended, _Y, "shipped.dynamic_tree.largest_negative", SEARCH),
     Mutant(one_scale, _Y, "shipped.dynamic_tree.wire", EXACT),
+    Mutant(scale_of_the_first_block, _Y, "shipped.dynamic_tree.entry_error", SEARCH),
+    Mutant(last_block_negative, _Y, "shipped.dynamic_tree.largest_negative", SEARCH),
     Mutant(least_values_halved, _Y, "shipped.dynamic_tree.smallest", SEARCH),
     Mutant(value_above, _Y, "shipped.dynamic_tree.contraction", SEARCH),
     Mutant(units_for_zeros, _I, "shipped.inceptionn.enlarged", EXACT),
@@ -351,9 +393,11 @@ MUTANTS = (
     Mutant(momentum_of_zeros, _M, "shipped.signum_signs.late", EXACT),
     Mutant(first_scaled, _E, "shipped.ef_signs.first_large", EXACT),
     Mutant(residual_dropped, _E, "shipped.ef_signs.excess", EXACT),
+    Mutant(every_fourth_residual_lost, _E, "shipped.ef_signs.excess", EXACT),
     Mutant(along_too, _G, "shipped.ridge_descent.stuck", EXACT),
     Mutant(always_fed_back, _G, "shipped.ridge_descent.stuck", EXACT),
     Mutant(never_fed_back, _G, "shipped.ridge_descent.feedback", SEARCH),
+    Mutant(ties_are_zero, _G, "shipped.ridge_descent.least", EXACT),
 )
 """In the order of the registries."""
 

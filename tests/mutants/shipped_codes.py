@@ -210,6 +210,13 @@ class ClippedSample(ClippedTernGrad):
         return ClippedTernGrad(float(self.clip) * larger)._encoded(x, draw)
 
 
+class ClippedAtHalf(ClippedTernGrad):
+    """Clips at half of what was asked for."""
+
+    def _encoded(self, x, draw):
+        return ClippedTernGrad(float(self.clip) / 2)._encoded(x, draw)
+
+
 class ClippedKeepsScale(ClippedTernGrad):
     """The scale is that of the vector before it was clipped."""
 

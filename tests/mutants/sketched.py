@@ -102,6 +102,12 @@ def estimates_averaged(table, buckets, signs, middle="mean"):
     return np.mean(rows, axis=0)
 
 
+def estimates_largest(table, buckets, signs, middle="mean"):
+    """The largest magnitude of the rows, not the median."""
+    rows = [sketch_estimates(table[j : j + 1], buckets[j : j + 1], signs[j : j + 1]) for j in range(len(buckets))]
+    return np.take_along_axis(np.array(rows), np.abs(rows).argmax(axis=0)[None], 0)[0]
+
+
 def estimates_upper(table, buckets, signs, middle="mean"):
     """The upper of the middle two, where the lower one is asked for."""
     if middle == "lower":
@@ -228,6 +234,21 @@ def step_forgets_the_error(stack, momentum, error, buckets, signs, k, rho=0.9, f
     return fetchsgd_step(stack, momentum, 0 * np.asarray(error), buckets, signs, k, rho, forget)
 
 
+def step_divides_by_a_power_of_two(stack, momentum, error, buckets, signs, k, rho=0.9, forget="zero"):
+    """The sum is divided by the power of two below the number of ranks."""
+    factor = len(stack) / 2 ** (len(stack).bit_length() - 1)
+    return fetchsgd_step(factor * np.asarray(stack), momentum, error, buckets, signs, k, rho, forget)
+
+
+def step_zeroes_neighbours(stack, momentum, error, buckets, signs, k, rho=0.9, forget="zero"):
+    """Of two counters beside each other both are zero where one is to be."""
+    state, traffic = fetchsgd_step(stack, momentum, error, buckets, signs, k, rho, forget)
+    if forget == "zero":
+        sent = count_sketch(state.update[0], buckets, signs, np.shape(error)[1]) != 0
+        state = state._replace(error=np.where(np.roll(sent, 1, axis=1), 0, state.error))
+    return state, traffic
+
+
 EXACT, SEARCH = Method.EXACT, Method.SEARCH
 _H, _T, _R, _M = "sketched.hashes.", "sketched.table.", "sketched.row.", "sketched.median."
 _K, _F, _L, _W = "sketched.recovery.", "sketched.fetchsgd.", "sketched.minmax.", "sketched.words."
@@ -244,6 +265,7 @@ MUTANTS = (
     Mutant(estimates_shrunk, "sketch_estimates", _R + "variance", EXACT),
     Mutant(estimates_of_the_first_row, "sketch_estimates", _M + "tail", EXACT),
     Mutant(estimates_averaged, "sketch_estimates", _M + "parity", EXACT),
+    Mutant(estimates_largest, "sketch_estimates", _M + "exponential", EXACT),
     Mutant(estimates_upper, "sketch_estimates", _M + "unbiased", EXACT),
     Mutant(unsketch_one_more, "unsketch", _K + "one_cell", EXACT),
     Mutant(unsketch_smallest, "unsketch", _K + "largest", SEARCH),
@@ -265,6 +287,8 @@ MUTANTS = (
     Mutant(step_always_subtracts, "fetchsgd_step", _F + "conserves", EXACT),
     Mutant(step_keeps_the_error, "fetchsgd_step", _F + "conserves", EXACT),
     Mutant(step_forgets_the_error, "fetchsgd_step", _F + "conserves", EXACT),
+    Mutant(step_divides_by_a_power_of_two, "fetchsgd_step", _F + "conserves", EXACT),
+    Mutant(step_zeroes_neighbours, "fetchsgd_step", _F + "same", EXACT),
 )
 
 

@@ -192,6 +192,11 @@ def other_scale(stack, momentum, worker_errors, server_errors, beta=0.9, scale="
     return onebit_momentum(stack, momentum, worker_errors, server_errors, beta, other)
 
 
+def momentum_forgotten(stack, momentum, worker_errors, server_errors, beta=0.9, scale="norm"):
+    """Of the old momentum nothing is kept."""
+    return onebit_momentum(stack, 0 * np.asarray(momentum), worker_errors, server_errors, beta, scale)
+
+
 def server_forgets(stack, momentum, worker_errors, server_errors, beta=0.9, scale="norm"):
     """The server has no error feedback."""
     state, traffic = onebit_momentum(stack, momentum, worker_errors, 0 * server_errors, beta, scale)
@@ -391,6 +396,26 @@ def two_workers_at_most(stack, **how):
     return onebit_lamb(brought, **how)
 
 
+def two_layers_at_most(stack, **how):
+    """From the third on, layers have the frozen coefficient of the first one."""
+    trust = np.array(how["trust"])
+    trust[2:] = trust[0]
+    return _onebit(stack, how, trust=trust)
+
+
+def layers_share_a_factor(stack, **how):
+    """From the third on, layers are said to have the factor of the first one, but for half a threshold."""
+    state, traffic = onebit_lamb(stack, **how)
+    factors = state.factors.copy()
+    factors[2:] = factors[0] * (1 - how.get("threshold", 0.1) / 2)
+    return state._replace(factors=factors), traffic
+
+
+def mask_for_two_workers(stack, **how):
+    """With three workers or more what is to be masked is not."""
+    return _onebit(stack, how, mask=how.get("mask") if len(stack) < 3 else None)
+
+
 def padding_travels_free(stack, **how):
     """Padded entries are not counted."""
     state, traffic = onebit_lamb(stack, **how)
@@ -426,6 +451,7 @@ MUTANTS = (
     Mutant(server_sends_once, "primal_step", _C + "ef21p.words", EXACT),
     Mutant(other_scale, "onebit_momentum", _C + "onebit.error", SEARCH),
     Mutant(server_forgets, "onebit_momentum", _C + "onebit.nothing_lost", EXACT),
+    Mutant(momentum_forgotten, "onebit_momentum", _C + "onebit.nothing_lost", EXACT),
     Mutant(workers_forget, "onebit_momentum", _C + "onebit.nothing_lost", EXACT),
     Mutant(errors_grow, "onebit_momentum", _C + "onebit.silent_entry", SEARCH),
     Mutant(momentum_as_after_adam, "zeroone_local", _C + "zeroone.kept", SEARCH),
@@ -454,6 +480,9 @@ MUTANTS = (
     Mutant(factor_left_out, "onebit_lamb", _C + "lamb.step_length", SEARCH),
     Mutant(mask_ignored, "onebit_lamb", _C + "lamb.masked", SEARCH),
     Mutant(two_workers_at_most, "onebit_lamb", _C + "lamb.nothing_lost", SEARCH),
+    Mutant(two_layers_at_most, "onebit_lamb", _C + "lamb.nothing_lost", SEARCH),
+    Mutant(layers_share_a_factor, "onebit_lamb", _C + "lamb.leak", SEARCH),
+    Mutant(mask_for_two_workers, "onebit_lamb", _C + "lamb.masked", SEARCH),
     Mutant(padding_travels_free, "onebit_lamb", _C + "lamb.bytes", EXACT),
 )
 

@@ -9,7 +9,7 @@ import sympy as sp
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Le, Standing, for_one_reason
 from commbounds.theory.lowcomm.terms import (
     COMPENSATION,
-    LOCO,
+    DEEPSPEED,
     NEVER_FORGOTTEN,
     NOT_CUT_OFF,
     SENT_LATE,
@@ -48,7 +48,10 @@ ABOVE_THE_SMALLEST = Hypothesis(
 )
 NOT_ALL_ZERO = Hypothesis("outer_gradient_not_zero", "Some entry is not zero.", lambda x: bool(x.any()))
 
-_ABSTRACT = "a summary of the paper on the web: a compact 8-bit compensation error beside 4-bit gradients"
+_KEPT = (
+    "deepspeed/runtime/comm/coalesced_collectives.py at commit edaa722, `all_to_all_loco_quant_reduce`: after the "
+    "kernel has averaged them, errors are quantised symmetrically to 8 bits, and read back in the next round"
+)
 _SUM = (
     "e_(t + 1) = e_t + phi (g_t - sent_t) + rho_t with |rho_t| <= kappa/2, so that g_t - sent_t adds up to (e_T - sum "
     "rho)/phi"
@@ -75,17 +78,19 @@ KEPT_CLAIMS = (
         assumes=(NOT_CUT_OFF, KEPT_IN_BITS, KEPT_COARSE),
         source=derived("phi times an error of half a step is phi/2 <= kappa/2, which is rounded to zero, as ties are."),
         axis="keptstep",
-        note="At DeepSpeed's phi of 0.2 the error's step has to be below a fifth of the codes'.",
+        note="At DeepSpeed's phi of 0.2 the error's step has to be below a fifth of the codes'. There it is: a "
+        "128th of the largest error of a group, which is about a step of the codes at most.",
     ),
     Claim(
         name="lowcomm.loco.kept_late",
         title="What LoCo has not sent stays within 1/(2 phi) steps, as with an error that is kept as it is",
         relation=Le(SENT_LATE, 1 / (2 * fresh)),
         assumes=(NOT_CUT_OFF, NEVER_FORGOTTEN, KEPT_IN_BITS),
-        source=LOCO.second_hand(
-            _ABSTRACT,
+        source=DEEPSPEED.official_code(
+            _KEPT,
             "Gradients of half a step are never sent where kappa is phi: T/2 steps after T rounds.",
-            reading="That eight bits keep what error feedback promises; the summary says nothing of rounding.",
+            reading="That eight bits keep what error feedback promises; the code says nothing of rounding, and its "
+            "kappa is a 128th of the group's largest error.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="lowcomm.loco.kept_late_rounds",

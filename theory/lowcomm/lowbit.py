@@ -13,6 +13,7 @@ from commbounds.theory.lowcomm.terms import (
     BY_TWO_HOPS,
     COMMON_TURNS,
     COMPENSATION,
+    CUT_BY_ONE,
     DEEPSPEED,
     EF14_WEIGHT,
     IN_A_ROW,
@@ -40,6 +41,10 @@ from commbounds.theory.sources import derived
 _KERNEL = (
     "csrc/quantization/swizzled_quantize.cu: the error buffer times err_beta plus 1 - err_beta times the new error"
 )
+_SCALE = (
+    "csrc/includes/quantization_utils.h at commit edaa722: the symmetric scale of b bits is 2^b over twice the largest "
+    "magnitude of a group, and codes end at 2^(b - 1) - 1"
+)
 _REDUCE = "deepspeed/runtime/comm/coalesced_collectives.py at commit 03aecee"
 _LATE = (
     "e_(t + 1) - e_t = phi (h_t - sent_t - e_t) and h_t = g_t + e_t, so g_t - sent_t = (e_(t + 1) - e_t)/phi, which "
@@ -64,11 +69,28 @@ LOWBIT_CLAIMS = (
         source=LOCO.official_code(
             f"deepspeedai/DeepSpeed, {_KERNEL}",
             "It averages errors, each of which is at most half a step.",
-            reading="The bound; codes of a fixed step.",
+            reading="The bound; codes of a fixed step, none of which is cut off.",
         ),
         tightness=1,
         extremal="the newest error kept whole, a gradient of half a step",
         axis="outerrounds",
+        note="DeepSpeed's own codes are cut off, in every round and by one step: lowcomm.loco.cut_once.",
+    ),
+    Claim(
+        name="lowcomm.loco.cut_once",
+        title="At DeepSpeed's step, the largest entry over 2^(b - 1), LoCo's compensation is at most a whole step",
+        relation=Le(COMPENSATION, 1),
+        assumes=(CUT_BY_ONE,),
+        source=DEEPSPEED.official_code(
+            f"{_SCALE}; {_KERNEL}",
+            "The largest entry has the code 2^(b - 1), which is cut off by one where it is positive; all other errors "
+            "are roundings, and an average of errors is at most the largest.",
+            reading="The bound, for a step that stays; the code has one for every group and round.",
+        ),
+        tightness=1,
+        extremal="the newest error kept whole, an entry of 2^(b - 1) steps",
+        axis="outerrounds",
+        note="With four bits the largest entry of a group, where it is positive, arrives as seven eighths of it.",
     ),
     Claim(
         name="lowcomm.loco.cut_off",
@@ -85,7 +107,8 @@ LOWBIT_CLAIMS = (
         tightness=sp.oo,
         extremal="two bits, gradients of three steps",
         axis="outerrounds",
-        note="The step is a fixed setting: it decides both the roundings and what is cut off.",
+        note="The step decides both the roundings and what is cut off: here it is a setting, in DeepSpeed's code an "
+        "eighth of the largest entry.",
     ),
     Claim(
         name="lowcomm.loco.late",
@@ -98,7 +121,17 @@ LOWBIT_CLAIMS = (
         axis="outerrounds",
         note="The moving average loses nothing either, but may owe 1/phi times as much: 5/2 steps at DeepSpeed's "
         "err_beta of "
-        "0.8.",
+        "0.8, and 5 with its codes.",
+    ),
+    Claim(
+        name="lowcomm.loco.late_cut",
+        title="At DeepSpeed's step it is at most (1 - (1 - phi)^T)/phi steps, twice as much",
+        relation=Le(SENT_LATE, (1 - (1 - fresh) ** outerrounds) / fresh),
+        assumes=(CUT_BY_ONE, NEVER_FORGOTTEN),
+        source=derived(f"{_LATE}; and |e_T| <= 1 - (1 - phi)^T steps, as in lowcomm.loco.cut_once."),
+        tightness=1,
+        extremal="entries that are 2^(b - 1) steps with their errors in every round",
+        axis="outerrounds",
     ),
     Claim(
         name="lowcomm.loco.late_at_once",

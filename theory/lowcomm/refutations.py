@@ -111,6 +111,13 @@ REFUTATIONS = by_claim(
         met={"made_chunk": "One is the largest divisor of three that is at most two."},
     ),
     Refutation(
+        claim="lowcomm.loco.cut_off",
+        words="Of an entry of eight steps four bits send seven, and the error is kept whole.",
+        whole={},
+        measured=sp.Integer(1),
+        values={},
+    ),
+    Refutation(
         claim="lowcomm.loco.late_at_once",
         words="Weight 1/2, gradients of half a step less the compensation: nothing is sent, and the compensation goes "
         "half of the way to 1/2 in every round. What is late is twice that.",

@@ -385,6 +385,11 @@ NOT_CUT_OFF = Hypothesis(
     "No code is cut off: entries are within the codes' range, with room for errors.",
     lambda largest_code, room: largest_code <= room,
 )
+CUT_BY_ONE = Hypothesis(
+    "cut_by_one",
+    "Entries, errors added, are at most 2^(b - 1) steps: half of b bits' numbers, and one more than the largest code.",
+    lambda largest_code, room: largest_code <= room + Fraction(1, 2),
+)
 NEVER_FORGOTTEN = Hypothesis("never_reset", "The compensation is never set to zero.", ensured="No round resets it.")
 EF14_WEIGHT = Hypothesis("whole_error", "The newest error is kept whole: EF14.", Eq(fresh, 1))
 MANY_PASSES = Hypothesis(

@@ -68,8 +68,8 @@ _ORTHOGONAL: tuple[Claim, ...] = (
         relation=Ge(t.VALUE, t.BOTTOM),
         assumes=(t.MUON, t.FIVE, t.NOT_TINY),
         source=derived(
-            _MAPPED + "[0.6818, 1.2024] is mapped into itself, from 0.213 on all is mapped there, and four iterations "
-            "bring 0.00151 above that."
+            _MAPPED + "[0.6818, 1.2024] is mapped into itself, from 0.211 on all is mapped there, and four iterations "
+            "bring 1/660 above that."
         ),
         tightness=1,
         extremal="a singular value that is 1.0501 after four iterations",

@@ -149,7 +149,7 @@ QUINTIC = Hypothesis(
 )
 EXPRESS = Hypothesis(
     "polar_express_iteration",
-    "Polar Express with its safety factor, for singular values from 1/1000 on.",
+    "Polar Express with its safety factor, and the coefficients that are optimal from 1/1000 on.",
     lambda iteration: iteration == "polar_express",
 )
 SIX = Hypothesis("six_iterations", "There are six iterations.", Eq(iterations, 6))

@@ -20,6 +20,7 @@ from commbounds.theory.shipped.terms import (
     NOT_ALL_ZERO,
     ONE_AND_MORE,
     ONE_BLOCK,
+    ONE_SCALE,
     POSITIVE_TOP,
     SHARE_LEFT,
     SMALLEST_SENT,
@@ -40,7 +41,7 @@ DYNAMIC: tuple[Claim, ...] = (
         name="shipped.dynamic_tree.entry_error",
         title="The dynamic map moves no entry by more than 9/1280 of the largest",
         relation=Le(ENTRY_ERROR, _HALF_GAP),
-        assumes=(NOT_ALL_ZERO, ONE_BLOCK),
+        assumes=(NOT_ALL_ZERO,),
         source=BITSANDBYTES.official_code(
             _MAP,
             "The top decade has 64 parts of 0.9/64, and their middles for values; -1 is half a part off.",
@@ -54,7 +55,7 @@ DYNAMIC: tuple[Claim, ...] = (
         name="shipped.dynamic_tree.largest",
         title="The dynamic map reproduces the largest entry of a block",
         relation=Eq(TOP_ERROR, 0),
-        assumes=(NOT_ALL_ZERO, ONE_BLOCK),
+        assumes=(NOT_ALL_ZERO,),
         source=DETTMERS_2021.recalled(
             "outliers are quantised without error, as a block is divided by its largest magnitude",
             "The code appends 1.0 and not -1.0: x = (-1) comes out as -0.99297.",
@@ -69,7 +70,7 @@ DYNAMIC: tuple[Claim, ...] = (
         name="shipped.dynamic_tree.largest_positive",
         title="The dynamic map reproduces a largest entry that is positive",
         relation=Eq(TOP_ERROR, 0),
-        assumes=(POSITIVE_TOP, ONE_BLOCK),
+        assumes=(POSITIVE_TOP,),
         source=BITSANDBYTES.official_code(_MAP, "It is one times the scale, and one is a value.", FOLLOWS),
         axis="n",
     ),
@@ -77,7 +78,7 @@ DYNAMIC: tuple[Claim, ...] = (
         name="shipped.dynamic_tree.largest_negative",
         title="The dynamic map takes 9/1280 off a largest entry that is negative",
         relation=Eq(TOP_ERROR, _HALF_GAP),
-        assumes=(NEGATIVE_TOP, ONE_BLOCK),
+        assumes=(NEGATIVE_TOP,),
         source=BITSANDBYTES.official_code(_MAP, "The least value is -(1 - 0.9/128).", FOLLOWS),
         axis="n",
     ),
@@ -85,7 +86,7 @@ DYNAMIC: tuple[Claim, ...] = (
         name="shipped.dynamic_tree.stays",
         title="What the dynamic map sent once it sends again as it is",
         relation=Eq(SHARE_LEFT, 1),
-        assumes=(FAR_BELOW, NOT_ALL_ZERO),
+        assumes=(FAR_BELOW, NOT_ALL_ZERO, ONE_SCALE),
         source=derived("True of a codebook that holds its own ends. Refuted by x = (-1), which is less every time."),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.dynamic_tree.decay",
@@ -97,13 +98,16 @@ DYNAMIC: tuple[Claim, ...] = (
         name="shipped.dynamic_tree.decay",
         title="A largest entry that is negative decays by 1271/1280 in every round of the dynamic map",
         relation=Eq(SHARE_LEFT, (1 - _HALF_GAP) ** recompressions),
-        assumes=(FAR_BELOW, NEGATIVE_TOP),
+        assumes=(FAR_BELOW, NEGATIVE_TOP, ONE_SCALE),
         source=BITSANDBYTES.official_code(
-            _MAP, "Its output is the next scale, of which again 9/1280 is lost; the others stay below it.", FOLLOWS
+            _MAP,
+            "Its output is the next scale, of which again 9/1280 is lost; over it every other value grows by less than "
+            "half a gap, and is sent by the same code: the whole block decays.",
+            FOLLOWS,
         ),
         axis="recompressions",
         note="Half of it after 99 rounds: a state that is stored in eight bits between steps loses it like a decay of "
-        "0.7 percent a step; a positive one keeps its size.",
+        "0.7 percent a step, and so does all of its block; a positive one keeps its size.",
     ),
     Claim(
         name="shipped.dynamic_tree.smallest",

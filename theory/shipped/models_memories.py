@@ -83,7 +83,7 @@ def _excess(bound: Any) -> tuple[Goal, ...]:
 
 
 def _ridge_stuck(bound: Any) -> tuple[Goal, ...]:
-    """`sum` is that of the coordinates, `turn` the sign of their difference, or zero."""
+    """`sum` is that of the coordinates, `turn` the sign of their difference, or the one that is taken for zero's."""
     moved = (_sum / 2 - ridgestep * _turn) + (_sum / 2 + ridgestep * _turn) - _sum
     return (Goal("one step", bound + moved, equal=True),)
 
@@ -183,7 +183,8 @@ MEMORIES = (
     ),
     _model(
         "ridge_descent.stuck",
-        "Signs of subgradients are `turn` and its negative, as the slope is below one.",
+        "Signs of gradients are `turn` and its negative, one and minus one, as the slope is below one; where the "
+        "coordinates are equal, the subgradient is one of these.",
         "every slope below one, every step size, every number of steps",
         _ridge_stuck,
     ),

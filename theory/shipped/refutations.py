@@ -290,7 +290,7 @@ REFUTATIONS = by_claim(
         sp.Rational(9, 1280),
         values={n: 1},
         x=(-_a,),
-        met={"tree_one_block": "There is one entry.", **_SOME},
+        met=_SOME,
     ),
     _shipped(
         "dynamic_tree.stays",
@@ -299,7 +299,7 @@ REFUTATIONS = by_claim(
         sp.Rational(1271, 1280) ** recompressions,
         values={recompressions: recompressions},
         x=(-_a,),
-        met={"tree_far_below": "There is one entry.", **_SOME},
+        met={"tree_far_below": "There is one entry.", "tree_one_scale": "There is one entry.", **_SOME},
     ),
     _shipped(
         "inceptionn.bound",
@@ -358,11 +358,11 @@ REFUTATIONS = by_claim(
     ),
     _shipped(
         "switched.variance",
-        "One compressor, the identity, with probability u/v: otherwise none is chosen, and all is lost.",
-        {_u: 1, _v: 1},
-        1 - _u / _v,
-        values={statedvariance: 0},
-        given={"u <= v": _v - _u},
+        "The identity and a lazy compressor that sends with probability 1/v, with probability one each: the second is "
+        "never used.",
+        {_v: 1},
+        sp.Integer(0),
+        values={statedvariance: (_v - 1) / 2},
     ),
     _shipped(
         "signum_signs.follows",
@@ -384,6 +384,14 @@ REFUTATIONS = by_claim(
             met=_SIGNED,
         )
         for statement, measured in (("first_step", sp.Integer(2) ** _j), ("conserved", _a * (1 - _half**_j)))
+    ),
+    _shipped(
+        "ridge_descent.stuck_any",
+        "One step of the step size 1/g, a power of two, with the sign of zero zero: the subgradient is (1/2, 1/2).",
+        {_g: 1},
+        2 / _g,
+        zero={"g is a power of two": sp.Mod(2**20, _g)},
+        met={"ridge_signs_alone": "It is run so."},
     ),
     _shipped(
         "ridge_descent.converges",

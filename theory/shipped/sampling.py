@@ -107,7 +107,7 @@ REPLACED: tuple[Claim, ...] = (
         assumes=(NONZERO, OVERWRITTEN, NO_MORE_DRAWS, PRODUCTS_FIT),
         source=FOLKLORE.recalled(
             "omega of Rand-K, whatever way indices are drawn",
-            "n = k = 2: one of the two places is missed with probability 1/2 and one half of the error is left: 1/4.",
+            "n = k = 2: each place is missed with probability 1/4, and lost then, and otherwise exact: 1/4.",
             reading="For draws with replacement.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -115,7 +115,8 @@ REPLACED: tuple[Claim, ...] = (
         tightness=sp.oo,
         extremal="k = n: the bound is zero, the error is not",
         axis="k",
-        note="True for few draws of many entries, where a place hardly comes twice; false from about k = n/2 on.",
+        note="The error less the bound is (g - 2)(p g - 1), with g = n/k and p the probability that a place is drawn: "
+        "from two draws on it is false for k > n/2, and true up to there.",
     ),
     Claim(
         name="shipped.replacementrandk.unbiased_added",

@@ -22,6 +22,7 @@ from commbounds.theory.shipped.terms import (
     NOT_TINY,
     SIGNS_ALONE,
     SWITCHED_ERROR,
+    TIES_BROKEN,
     TINY,
     TURNED_ONCE,
     UNAPPLIED,
@@ -135,13 +136,17 @@ SWITCHING: tuple[Claim, ...] = (
         relation=Eq(SWITCHED_ERROR, statedvariance),
         kind=Kind.EXPECTED,
         source=FLPYTORCH.official_code(
-            _SWITCH, "Probabilities 1/2 in all: half of the time nothing is chosen, and the error is one."
+            _SWITCH,
+            "Probabilities one and one: the second is never used. Probabilities 1/2 in all: half of the time nothing "
+            "is chosen, and the error is one.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.switched.variance_whole",
-        extremal="the identity with probability 1/2: stated 0, the error is 1/2",
+        extremal="two compressors with probability one each: the second, stated with a half, is never used",
         axis="statedvariance",
-        note="Beyond one, the last compressors are used less than stated, or never.",
+        note="Beyond one, the last compressors are used less than stated, or never. Below one, the code returns None "
+        "where none is chosen, which is taken for zero here. Nothing in the class asks that probabilities add up to "
+        "one, and dividing by their sum is of use where they do not.",
     ),
     Claim(
         name="shipped.switched.variance_whole",
@@ -160,7 +165,7 @@ SWITCHING: tuple[Claim, ...] = (
         source=FLPYTORCH.official_code(
             _SWITCH,
             "Cells of [0, 1) of the lengths given, cut off at one; nothing is used beyond them.",
-            FOLLOWS,
+            FOLLOWS + " None is taken for zero.",
         ),
         axis="usedvariance",
     ),
@@ -244,15 +249,32 @@ _LOOSE = "Loose by nature: an upper bound for all subgradients, and of what is r
 RIDGE: tuple[Claim, ...] = (
     Claim(
         name="shipped.ridge_descent.stuck",
-        title="Sign descent never moves along the ridge of slope |x + y| + |x - y|",
+        title="Sign descent never moves along the ridge of slope |x + y| + |x - y|, if ties are broken",
         relation=Eq(ACROSS, 0),
-        assumes=(SIGNS_ALONE,),
+        assumes=(SIGNS_ALONE, TIES_BROKEN),
         source=KARIMIREDDY_2019.read(
             "Abstract: simple convex counter-examples where signSGD does not converge",
-            "Subgradients are slope (s, s) + (r, -r) with |slope| < 1: their signs are (r, -r).",
+            "Gradients are slope (s, s) + (r, -r) with s and r one or minus one, and slope < 1: their signs are "
+            "(r, -r).",
             reading="The one in two dimensions, as recalled.",
         ),
         axis="ridgesteps",
+    ),
+    Claim(
+        name="shipped.ridge_descent.stuck_any",
+        title="Sign descent never moves along the ridge, whatever the subgradients",
+        relation=Eq(ACROSS, 0),
+        assumes=(SIGNS_ALONE,),
+        source=derived(
+            "Said here of every subgradient until a reader asked. Refuted where x = y, as at the start: all "
+            "(slope + r, slope - r) with |r| <= 1 are subgradients there, and with |r| < slope both signs are one. The "
+            "sign of zero is zero, r = 0, in automatic differentiation."
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="shipped.ridge_descent.stuck",
+        extremal="one step of step size 1/8 with the sign of zero zero: 1/4",
+        axis="ridgesteps",
+        note="With that subgradient it comes down along the ridge, to within the step size of the minimum.",
     ),
     Claim(
         name="shipped.ridge_descent.converges",
@@ -260,8 +282,8 @@ RIDGE: tuple[Claim, ...] = (
         relation=Le(LEAST_HEIGHT, 1 / (ridgestep * ridgesteps) + ridgestep),
         assumes=(SIGNS_ALONE,),
         source=derived(
-            "The bound R^2/(2 gamma T) + gamma G^2/2 with R^2 = G^2 = 2, were signs subgradients. Refuted: the "
-            "objective stays at 2 slope or more."
+            "The bound R^2/(2 gamma T) + gamma G^2/2 with R^2 = G^2 = 2, were signs subgradients. Refuted where ties "
+            "are broken: the objective stays at 2 slope or more."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.ridge_descent.feedback",
@@ -274,10 +296,10 @@ RIDGE: tuple[Claim, ...] = (
         name="shipped.ridge_descent.least",
         title="Sign descent never comes below 2 slope, its height at the start",
         relation=Eq(LEAST_HEIGHT, 2 * ridgeslope),
-        assumes=(SIGNS_ALONE,),
+        assumes=(SIGNS_ALONE, TIES_BROKEN),
         source=KARIMIREDDY_2019.read(
             "Abstract: simple convex counter-examples where signSGD does not converge",
-            "x + y stays two, and the start lies on x = y.",
+            "x + y stays two by shipped.ridge_descent.stuck, and the start lies on x = y.",
             reading="The one in two dimensions, as recalled.",
         ),
         axis="ridgeslope",

@@ -314,7 +314,12 @@ NEGATIVE_TOP = Hypothesis(
     "The entries largest in magnitude are negative; x is not zero.",
     lambda x: _top_sign(x, False),
 )
-ONE_BLOCK = Hypothesis("tree_one_block", "All entries share a scale, and there are at most 2048.", lambda n: n <= 2048)
+ONE_SCALE = Hypothesis("tree_one_scale", "All entries share a scale.", lambda n, block: block >= n)
+ONE_BLOCK = Hypothesis(
+    "tree_one_block",
+    "All entries share a scale, and there are at most 2048.",
+    lambda n, block: block >= n and n <= 2048,
+)
 FAR_BELOW = Hypothesis(
     "tree_far_below",
     "All other entries are at most half of the largest in magnitude.",
@@ -332,6 +337,11 @@ WITHIN_RANK = Hypothesis(
     "atoms_within_rank", "The budget is at most the rank.", lambda atombudget, rank: atombudget <= rank
 )
 SIGNS_ALONE = Hypothesis("ridge_signs_alone", "What the signs leave out is lost.", lambda feedback: not feedback)
+TIES_BROKEN = Hypothesis(
+    "ridge_ties_broken",
+    "Where the coordinates are equal, the subgradient is the gradient on one side of the ridge.",
+    lambda tie: tie != 0,
+)
 FED_BACK = Hypothesis(
     "ridge_fed_back", "What the signs leave out is added to the next step.", lambda feedback: feedback
 )

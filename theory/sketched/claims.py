@@ -179,10 +179,11 @@ ESTIMATES: tuple[Claim, ...] = (
         title="Signs whose product is one bias the median of three rows of n ones by 3/8 (n = 4), 15/128 (n = 6)",
         relation=Eq(t.ENTRY_BIAS, sp.Piecewise((sp.Rational(3, 8), Eq(n, 4)), (sp.Rational(15, 128), True))),
         kind=Kind.EXPECTED,
-        assumes=(t.PARITY, t.ONE_CELL, t.ONES),
+        assumes=(t.PARITY, t.ONE_CELL, t.ONES, t.FOUR_OR_SIX),
         source=derived(
             "The error of a row is 3 with probability 1/4, else -1; for n = 6 it is 5, 1, -3 with 1/16, 10/16, 5/16. "
-            "The mean is zero and the law skewed, so the mean of the median is not zero."
+            "The mean is zero and the law skewed, so the mean of the median is not zero. For odd n the law is "
+            "symmetric, and there is no bias."
         ),
         axis="n",
     ),
@@ -384,11 +385,27 @@ FEEDBACK: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.fetchsgd.same",
-        title="With one row, and recovered entries in cells of their own, zeroing and subtracting are the same",
+        title="Without momentum, with one row and recovered entries in cells of their own, zeroing is subtracting",
+        relation=Eq(t.FORGET_GAP, 0),
+        assumes=(t.ONE_ROW, t.ALONE_IN_CELL, t.NO_MOMENTUM),
+        source=derived("The sketch of s_i T at i is T in i's cell: a step leaves the same, and so do all."),
+        axis="k",
+    ),
+    Claim(
+        name="sketched.fetchsgd.same_momentum",
+        title="With one row and recovered entries in cells of their own, zeroing is subtracting, with momentum too",
         relation=Eq(t.FORGET_GAP, 0),
         assumes=(t.ONE_ROW, t.ALONE_IN_CELL),
-        source=derived("The sketch of s_i T at i is T in i's cell."),
+        source=derived(
+            "True of the first step. Zeroing clears the momentum of what was sent, too, and subtracting does not: "
+            "refuted by the gradients (2, 1) and (0, 0), two counters, k = 1 and a momentum that keeps all."
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="sketched.fetchsgd.same",
+        extremal="momentum of an entry that was sent",
         axis="k",
+        note="What was sent comes back with the momentum where the sketch is subtracted: zeroing is DGC's momentum "
+        "factor masking as well.",
     ),
     Claim(
         name="sketched.fetchsgd.growth",

@@ -401,8 +401,8 @@ MODELS = by_claim(
     Model(
         claim="sketched.fetchsgd.same",
         words="A recovered entry, alone in its counter, is the counter times its sign, whose sketch is the counter: "
-        "what is subtracted leaves zero.",
-        scope="all gradients, every sketch of one row, every k; exact arithmetic",
+        "what is subtracted leaves zero. What a step begins with is the same, by induction on the steps.",
+        scope="all gradients, every sketch of one row, every k, every number of steps; exact arithmetic",
         goals=_same,
         tie=("sketched.fetchsgd.same",),
     ),

@@ -71,4 +71,16 @@ REFUTATIONS = by_claim(
         given={"a >= b": _a - _b},
         met={"zeroed_cells": "The step is made so.", "no_sketch_momentum": "There is none."},
     ),
+    Refutation(
+        claim="sketched.fetchsgd.same_momentum",
+        words="One rank, the gradients (a, b), a >= 2 b, and (0, 0), counters of their own, and a momentum that keeps "
+        "all. a is recovered first. Where its cell is zero, so is its momentum, and 2 b is recovered next; where it is "
+        "subtracted, a comes again, and 2 b is left.",
+        whole={_a: 1, _b: 0},
+        measured=2 * _b,
+        values={k: 1, t.rows: 1},
+        x=(((_a, _b),), ((0, 0),)),
+        given={"a >= 2 b": _a - 2 * _b},
+        met={"alone_in_cell": "One entry is recovered in a step."},
+    ),
 )

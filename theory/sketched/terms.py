@@ -87,8 +87,8 @@ LOST = Quantity(
 )
 FORGET_GAP = Quantity(
     "sketch_forget_gap",
-    r"\lVert E_{\mathrm{zero}}-E_{\mathrm{subtract}}\rVert_1",
-    "difference of the error's sketch after zeroing and after subtracting, all counters added up",
+    r"\textstyle\sum_t\lVert E_{t,\mathrm{zero}}-E_{t,\mathrm{subtract}}\rVert_1",
+    "difference of the error's sketch with zeroing and with subtracting, all counters and steps added up",
 )
 CELL_AFTER = Quantity(
     "sketch_cell_after", r"\lvert T^+\rvert", "magnitude of a counter after the update's sketch is subtracted"
@@ -121,6 +121,7 @@ PARITY = Hypothesis(
     "The product of all signs is one, and all but one of them are independent.",
     lambda hashing: hashing in ("three", "five"),
 )
+FOUR_OR_SIX = Hypothesis("four_or_six_entries", "There are four entries, or six.", lambda n: n in (4, 6))
 ONE_CELL = Hypothesis("one_sketch_cell", "A row has a single counter.", Eq(cells, 1))
 ONES = Hypothesis("three_rows_of_ones", "All entries are one, and there are three rows.",
                   lambda flat, sketch_rows: flat and sketch_rows == 3)  # fmt: skip
@@ -157,7 +158,7 @@ SUBTRACTED = Hypothesis("subtracted_sketch", "The update's sketch is subtracted.
 ZEROED = Hypothesis("zeroed_cells", "Cells of the update are set to zero.", lambda forget: forget == "zero")
 NO_MOMENTUM = Hypothesis("no_sketch_momentum", "There is no momentum.", lambda rho: rho == 0)
 ALONE_IN_CELL = Hypothesis(
-    "alone_in_cell", "No two recovered entries share a cell.", lambda most_together: most_together <= 1
+    "alone_in_cell", "No two entries that a step recovers share a cell.", lambda most_together: most_together <= 1
 )
 WHOLE_SKETCHES = Hypothesis(
     "whole_blocks_of_sketch", "The number of ranks divides the counters of the sketch.", Eq(sp.Mod(rows * cells, P), 0)

@@ -27,13 +27,13 @@ COLUMN = Column(
         ),
         fails=(
             "Signs times the root mean square are no contraction (`variance_reduced.onebit.contracts`), a published "
-            "simulator's step size for DIANA is too long for its theorem (`variance_reduced.diana.code_step`), and the "
-            "residual of a silent entry does not accumulate (`variance_reduced.onebit.accumulates`). 0/1 Adam’s weight "
-            "decay enters the momentum, and is up to ten times what was asked for "
-            "(`variance_reduced.zeroone.decay_once`); the tutorial’s rule of its refreshes is not the code’s "
-            "(`variance_reduced.zeroone.printed_gap`). 1-bit LAMB’s layers at one scale may leave out up to twice as "
-            "much (`variance_reduced.lamb.reduces`), and a layer whose coefficient is one is frozen for good "
-            "(`variance_reduced.lamb.frozen_any`)."
+            "simulator's step size for DIANA is too long for the printed potential "
+            "(`variance_reduced.diana.code_step`), and the residual of a silent entry does not accumulate "
+            "(`variance_reduced.onebit.accumulates`). 0/1 Adam’s weight decay enters the momentum, and is up to ten "
+            "times what was asked for (`variance_reduced.zeroone.decay_once`); the tutorial’s rule of its refreshes is "
+            "not the code’s (`variance_reduced.zeroone.printed_gap`). 1-bit LAMB’s layers at one scale may leave out "
+            "up to twice as much (`variance_reduced.lamb.reduces`), and a layer whose coefficient is one is frozen for "
+            "good (`variance_reduced.lamb.frozen_any`)."
         ),
         tight=(
             "The identities are equalities for Rand-K; the sharp descents of MARINA and EF21-P are attained by x^2/2 "

@@ -397,7 +397,7 @@ MODELS = by_claim(
         "`e_` is the residual's magnitude before a step, and `s_` its scale: after the step it is |e_ - s_|, as the "
         "sign sent is the residual's, or any sign where that is zero. Induction over the steps, from a residual of "
         "zero.",
-        "every number of steps, every gradients of the other entries, real arithmetic",
+        "every number of steps without momentum, every gradients of the other entries, real arithmetic",
         _silent,
     ),
     _model(

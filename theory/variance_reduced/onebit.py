@@ -57,14 +57,34 @@ ONEBIT_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.onebit.silent_entry",
-        title="Where gradients are always zero the residual stays below the largest scale",
+        title="Where gradients are always zero the residual stays below the largest scale, without momentum",
         relation=Le(t.ZERO_ENTRY_ERROR, t.largest_scale),
-        assumes=(t.SILENT_ENTRIES,),
+        assumes=(t.SILENT_ENTRIES, t.NO_MOMENTUM),
         source=derived("|e+| = ||e| - s| <= max(|e|, s), whatever the others do."),
         tightness=1,
         extremal="the first step",
         axis="onebit_steps",
-        note="But the entry of what is sent is never zero: it is plus or minus the scale.",
+        note="But the entry of what is sent is never zero: it is plus or minus the scale. With momentum and one worker "
+        "it holds, too: what is offered, beta u + e, is the last offer less (1 - beta) u, and never above the largest "
+        "(1 - beta) s.",
+    ),
+    Claim(
+        name="variance_reduced.onebit.silent_momentum",
+        title="It stays below the worker's largest scale with momentum, too",
+        relation=Le(t.ZERO_ENTRY_ERROR, t.largest_scale),
+        assumes=(t.SILENT_ENTRIES,),
+        source=derived(
+            "Refuted by two workers, beta = 1/2 and nine entries: the first has no gradient, and then one that makes "
+            "up for the momentum but in the last entry, where it is silent. It offers that alone: a scale of a third "
+            "of it, and a residual of two thirds.",
+            "the same with a hypothesis left out",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by="variance_reduced.onebit.silent_entry",
+        tightness=sp.oo,
+        extremal="a worker whose gradient makes up for all of the others' momentum but a silent entry",
+        axis="onebit_steps",
+        note="The momentum comes back in all entries with the servers' scale, which may be larger than a worker's.",
     ),
     Claim(
         name="variance_reduced.onebit.accumulates",

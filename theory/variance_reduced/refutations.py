@@ -8,6 +8,7 @@ from commbounds.theory.feedback.terms import stepsize
 from commbounds.theory.model import Refutation, by_claim
 from commbounds.theory.quantities import P, n
 from commbounds.theory.variance_reduced import lamb_terms as lt
+from commbounds.theory.variance_reduced import terms as t
 from commbounds.theory.variance_reduced import zeroone_terms as z
 
 _r, _b, _a, _e, _g, _s, _u, _v, _T = sp.symbols("r b a e g s u v T", integer=True, nonnegative=True)
@@ -25,6 +26,17 @@ REFUTATIONS = by_claim(
         measured=(1 - 1 / _r) ** 2 + (_r**2 - 1) / _r**2,
         values={n: _r**2},
         met={"signs_by_norm": "They are.", "something_offered": "One entry is 1."},
+    ),
+    Refutation(
+        claim="variance_reduced.onebit.silent_momentum",
+        words="Two workers, the mean magnitude as scale, beta = 1/2, and the last of n entries is silent. The first "
+        "has no gradient, and the second 8 n^2 in all others: the servers' scale is 2 n (n - 1), and half of it comes "
+        "back. Then the first makes up for that but in the last entry, which it offers alone: n (n - 1), of which a "
+        "scale of n - 1 is sent.",
+        whole={n: 1},
+        measured=(n - 1) ** 2,
+        values={t.largest_scale: n - 1},
+        met={"silent_entries": "The last is silent, and the run begins with zeros."},
     ),
     Refutation(
         claim="variance_reduced.onebit.thirty_two",

@@ -178,7 +178,7 @@ DIANA_CLAIMS = (
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.DRAWN_ALONE, t.CONVEX_PARTS, t.DIANA_CODE_STEP),
         source=t.FLPYTORCH_2022.official_code(
-            _CODE + "the step size of the convex case",
+            _CODE + "the step size of the convex case, by an analysis that is named there, SGD-CTRL, and was not read",
             "Refuted by x^2/2 and a shift whose error is against that of x: at a = 1/2, P = 1, gamma = 1/5.",
             "That it is meant for this potential and rate; the code has a step size alone.",
         ),

@@ -65,6 +65,8 @@ leastconvexity = Symbol("leastconvexity", r"\mu", Fraction(1, 3), positive=True)
 """mu of a mu-strongly convex f."""
 largest_smoothness = Symbol("largest_smoothness", r"L_{\max}", Fraction(3, 2), positive=True)
 """Largest smoothness of a worker's function; at least that of f."""
+mean_smoothness = Symbol("mean_smoothness", r"\bar L", Fraction(6, 5), positive=True)
+"""Mean of the smoothness constants of the workers' functions; at least that of f, and L~ over the root of P."""
 full_probability = Symbol("full_probability", "p", Fraction(1, 4), positive=True)
 """Probability that a step of MARINA sends whole gradients; in (0, 1]."""
 estimate_gap = Symbol("estimate_gap", r"\lVert g-\nabla f\rVert^2", Fraction(4), nonnegative=True)
@@ -281,6 +283,11 @@ DASHA_CODE_STEP = Hypothesis(
     "The step size is at most 1/(L + L~ sqrt(omega (4 omega + 1)/P)).",
     Le(stepsize * (smoothness + smoothness_apart * sp.sqrt(omega * (4 * omega + 1) / P)), 1),
 )
+DASHA_MEAN_STEP = Hypothesis(
+    "dasha_mean_step",
+    "The step size is at most 1/(L_mean + L~ sqrt(omega (4 omega + 1)/P)), L_mean the mean of the workers' constants.",
+    Le(stepsize * (mean_smoothness + smoothness_apart * sp.sqrt(omega * (4 * omega + 1) / P)), 1),
+)
 ALIKE_ENOUGH = Hypothesis(
     "alike_enough",
     "omega L~^2 <= P (4 omega + 1) L^2.",
@@ -316,7 +323,8 @@ FROZEN = Hypothesis("frozen_variance", "The variance is the same in all steps.",
 MOVING = Hypothesis("moving_variance", "The variance may change between steps.", lambda frozen: frozen in (True, False))
 SILENT_ENTRIES = Hypothesis(
     "silent_entries",
-    "Some entries of the worker's gradient are zero in all steps; beta = 0, and there is no residual at first.",
+    "Some entries of the worker's gradient are zero in all steps; there is neither momentum nor residual at first.",
     ensured="Every case is made so.",
 )
+NO_MOMENTUM = Hypothesis("onebit_no_momentum", "beta = 0: every step sends its gradient.", lambda beta: beta == 0)
 COIN_RATIO = Hypothesis("coin_ratio", "Whole gradients are sent with probability k/n.", Eq(full_probability * n, k))

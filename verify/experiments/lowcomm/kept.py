@@ -18,18 +18,28 @@ from commbounds.verify.study import Case, Outcome, over
 
 
 def _rounds(implementation: Any, case: Case) -> tuple[Fraction, list[Fraction], Fraction]:
-    """The largest compensation, what is owed at last, and the largest code that was asked for."""
+    """The largest compensation, what is owed at last, and the largest code that was asked for, in steps.
+
+    The step is the number of workers, so that their average is exact.
+    """
     given = case.settings
-    T, kept = given["outerrounds"], given["keptstep"]
-    rng = np.random.default_rng([given["seed"], T])
-    error, owed, largest, most = np.zeros(3), [Fraction(0)] * 3, Fraction(0), Fraction(0)
+    P, T, kept, seed = given["P"], given["outerrounds"], given["keptstep"], given["seed"]
+    rng = np.random.default_rng([seed, T])
+    error, owed, largest, most = np.zeros((P, 3)), [Fraction(0)] * 3, Fraction(0), Fraction(0)
     for _ in range(T):
-        g = 0.5 - error if given["seed"] == 0 else np.full(3, 0.5) if given["seed"] == 1 else rng.integers(-8, 9, 3) / 4
-        after, _ = implementation(np.stack([g, error])[None], 1.0, 4, given["fresh"], kept=kept)
-        largest = max(largest, *(abs(a + b) for a, b in zip(exact(g), exact(error), strict=True)))
-        owed = [a + b - c for a, b, c in zip(owed, exact(g), exact(after[0, 0]), strict=True)]
-        error = after[0, 1]
-        most = max(most, *map(abs, exact(error)))
+        g = (
+            P * 0.5 - error
+            if seed == 0
+            else np.full((P, 3), P * 0.5)
+            if seed == 1
+            else P * rng.integers(-8, 9, (P, 3)) / 4
+        )
+        after, _ = implementation(np.stack([g, error], axis=1), float(P), 4, given["fresh"], kept=P * kept)
+        largest = max(largest, *(abs(a + b) / P for a, b in zip(exact(g), exact(error), strict=True)))
+        mean = [sum(column, Fraction(0)) / P for column in zip(*map(exact, g), strict=True)]
+        owed = [a + (b - c) / P for a, b, c in zip(owed, mean, exact(after[-1, 0]), strict=True)]
+        error = after[:, 1]
+        most = max(most, *(abs(v) / P for v in exact(error)))
     return most, owed, largest
 
 
@@ -54,14 +64,16 @@ def _owed(implementation: Any, case: Case) -> Outcome:
     return Outcome(max(map(abs, owed)), _values(case, largest))
 
 
-def _run(fresh: float, keptstep: float, T: int, seed: int = 0) -> Case:
-    return settings(fresh=fresh, keptstep=keptstep, outerrounds=T, seed=seed, kept_in_bits=True)
+def _run(fresh: float, keptstep: float, T: int, seed: int = 0, P: int = 1) -> Case:
+    return settings(fresh=fresh, keptstep=keptstep, outerrounds=T, seed=seed, P=P, kept_in_bits=True)
 
 
 def _runs(level: int) -> Iterator[Case]:
     for fresh, kept in itertools.product((0.25, 0.5, 1.0), (0.0625, 0.125, 0.25, 0.3125, 0.375, 0.5, 1.0)):
         for T, seed in ((1, 0), (4, 2), (6, 1), *(((12, 3), (9, 0)) if level else ())):
             yield _run(fresh, kept, T, seed)
+    for P, fresh, seed in itertools.product((2, 3, 5, 8), (0.25, 1.0), (0, 1, 2)):
+        yield _run(fresh, 0.25, 3, seed, P)
 
 
 def _just_below_one(_budget: Any) -> Iterator[Case]:
@@ -115,7 +127,7 @@ def _worst(_budget: Any) -> Iterator[Case]:
         yield _alike(n, entry)
 
 
-_LOCO = "up to six rounds, three weights, seven steps of the error; exact"
+_LOCO = "up to six rounds, three weights, seven steps of the error; three rounds of up to 8 workers; exact"
 _E3M0 = "two entries of ten beside one, and seven alike; exact"
 _of_loco = partial(study, subject="loco_round", grid=_runs, enumerated=_LOCO)
 _of_e3m0 = partial(study, subject="e3m0", grid=_vectors, enumerated=_E3M0)

@@ -19,25 +19,30 @@ from commbounds.verify.study import Case, Outcome, Study, over
 
 
 def _gradients(case: Case) -> Any:
-    """Quarters of a step, of one worker and three entries, for every round."""
+    """Quarters of a step, of all workers and three entries, for every round."""
     given = case.settings
     rng = np.random.default_rng([given["seed"], given["outerrounds"]])
-    return rng.integers(-12, 13, (given["outerrounds"], 3)) / 4
+    return rng.integers(-12, 13, (given["outerrounds"], given["P"], 3)) / 4
 
 
-def _compensated(implementation: Any, case: Case) -> tuple[Any, list[Any], Fraction]:
-    """Compensations after every round, what was owed at last, and the largest code that was asked for."""
+def _compensated(implementation: Any, case: Case) -> tuple[list[Fraction], list[Fraction], Fraction]:
+    """Compensations after all rounds, what was owed at last, and the largest code that was asked for, in steps.
+
+    The step is the number of workers, so that their average is exact.
+    """
     given = case.settings
-    T, fresh = given["outerrounds"], given["fresh"]
-    drawn = None if given["seed"] == "half" else case.once(_gradients)
-    error, owed, largest, errors = np.zeros(3), [Fraction(0)] * 3, Fraction(0), []
+    P, T, fresh, room = given["P"], given["outerrounds"], given["fresh"], 2.0 ** (given["bits"] - 1)
+    offered = {"half": 0.5, "one over": room}.get(given["seed"])
+    drawn: Any = None if offered is not None else case.once(_gradients)
+    error, owed, largest, errors = np.zeros((P, 3)), [Fraction(0)] * 3, Fraction(0), [Fraction(0)]
     for t in range(T):
-        g = 0.5 - error if drawn is None else drawn[t]
-        after, _ = implementation(np.stack([g, error])[None], 1.0, given["bits"], fresh)
-        largest = max(largest, *(abs(a + b) for a, b in zip(exact(g), exact(error), strict=True)))
-        owed = [a + b - c for a, b, c in zip(owed, exact(g), exact(after[0, 0]), strict=True)]
-        error = after[0, 1]
-        errors.append(error)
+        g = P * drawn[t] if offered is None else P * offered - error
+        after, _ = implementation(np.stack([g, error], axis=1), float(P), given["bits"], fresh)
+        largest = max(largest, *(abs(a + b) / P for a, b in zip(exact(g), exact(error), strict=True)))
+        mean = [sum(column, Fraction(0)) / P for column in zip(*map(exact, g), strict=True)]
+        owed = [a + (b - c) / P for a, b, c in zip(owed, mean, exact(after[-1, 0]), strict=True)]
+        error = after[:, 1]
+        errors += [abs(v) / P for v in exact(error)]
     return errors, owed, largest
 
 
@@ -54,7 +59,7 @@ def _loco_values(case: Case, largest: Fraction) -> dict[str, Any]:
 
 def _compensation(implementation: Any, case: Case) -> Outcome:
     errors, _, largest = case.once(_compensated, implementation)
-    return Outcome(max(abs(v) for e in errors for v in exact(e)), _loco_values(case, largest))
+    return Outcome(max(errors), _loco_values(case, largest))
 
 
 def _late(implementation: Any, case: Case) -> Outcome:
@@ -62,20 +67,37 @@ def _late(implementation: Any, case: Case) -> Outcome:
     return Outcome(max(map(abs, owed)), _loco_values(case, largest))
 
 
+def _run(fresh: float, T: int, seed: Any = "half", bits: int = 4, P: int = 1) -> Case:
+    return settings(fresh=fresh, outerrounds=T, seed=seed, bits=bits, P=P)
+
+
 def _runs(level: int) -> Iterator[Case]:
+    seeds: tuple[Any, ...] = ("half", "one over", 0, 1)
     for fresh, T in itertools.product((0.5, 0.25, 1.0, 0.75), range(1, 5 + level)):
-        for seed in ("half", 0, 1):
-            yield settings(fresh=fresh, outerrounds=T, seed=seed, bits=4)
-        yield settings(fresh=fresh, outerrounds=T, seed=2, bits=2)
+        for seed in seeds:
+            yield _run(fresh, T, seed)
+        yield _run(fresh, T, 2, bits=2)
+    for fresh, P, seed in itertools.product((0.25, 1.0), (2, 3, 5, 8), seeds[:3]):
+        yield _run(fresh, 3, seed, P=P)
 
 
 def _halves(_budget: Any) -> Iterator[Case]:
-    for fresh, T in ((0.5, 1), (0.25, 4), (1.0, 2)):
-        yield settings(fresh=fresh, outerrounds=T, seed="half", bits=4)
+    for fresh, T, P in ((0.5, 1, 1), (0.25, 4, 1), (1.0, 2, 1), (0.25, 2, 3)):
+        yield _run(fresh, T, P=P)
 
 
 def _whole_halves(_budget: Any) -> Iterator[Case]:
-    return (settings(fresh=1.0, outerrounds=T, seed="half", bits=4) for T in (1, 3))
+    return (_run(1.0, T, P=P) for T, P in ((1, 1), (3, 1), (2, 3)))
+
+
+def _one_over(_budget: Any) -> Iterator[Case]:
+    return (_run(1.0, T, "one over", P=P) for T, P in ((1, 1), (3, 1), (2, 3)))
+
+
+def _all_over(_budget: Any) -> Iterator[Case]:
+    return (
+        _run(fresh, T, "one over", bits, P) for fresh, T, bits, P in ((0.25, 4, 4, 1), (0.5, 3, 2, 1), (0.25, 3, 4, 3))
+    )
 
 
 def _reset(resets: Any, case: Case) -> Outcome:
@@ -101,7 +123,7 @@ def _across(way: str, implementation: Any, case: Case) -> Outcome:
 
 
 def _clusters(level: int) -> Iterator[Case]:
-    for P in (1, 2, 3, 4, 6, 8, *((9, 12) if level else ())):
+    for P in (1, 2, 3, 4, 5, 6, 8, *((9, 12) if level else ())):
         for X in (X for X in range(1, P + 1) if P % X == 0):
             for width in (1, 2):
                 yield settings(P=P, n=width * P, pernode=X)
@@ -139,7 +161,18 @@ def _off(way: str, implementation: Any, case: Case) -> Outcome:
 
 
 def _stacks(level: int) -> Iterator[Case]:
-    for P, X in ((1, 1), (2, 1), (2, 2), (3, 1), (4, 1), (4, 2), (6, 3), (6, 2), *(((8, 4), (8, 2)) if level else ())):
+    for P, X in (
+        (1, 1),
+        (2, 1),
+        (2, 2),
+        (3, 1),
+        (4, 1),
+        (4, 2),
+        (5, 1),
+        (6, 3),
+        (6, 2),
+        *(((8, 4), (8, 2)) if level else ()),
+    ):
         for family in ("half", "rising", 0, 1, 2):
             yield settings(P=P, n=2 * P, pernode=X, bits=8, family=family)
     yield settings(P=8, n=8, pernode=4, bits=8, family="nodes of four")
@@ -163,7 +196,7 @@ def _elsewhere(reorder: bool, implementation: Any, case: Case) -> Outcome:
     return Outcome(int((blocks != expected).any(axis=1).sum()), {"P": P, "n": n, "pernode": X})
 
 
-_RUNS = "up to 4 rounds, four weights, gradients in quarters of a step"
+_RUNS = "up to 4 rounds, four weights, gradients in quarters of a step; 3 rounds of up to 8 workers"
 _CLUSTERS = "up to 8 ranks in nodes of every size"
 _STACKS = "up to 8 ranks; entries in quarters of a step"
 
@@ -192,8 +225,20 @@ LOWBIT_STUDIES = (
             over(
                 "outerrounds",
                 "weight 1/4, gradients of half a step less the compensation",
-                (settings(fresh=0.25, outerrounds=T, seed="half", bits=4) for T in range(1, 15)),
+                (_run(0.25, T) for T in range(1, 15)),
             )
+        ],
+    ),
+    study("loco.cut_once", "loco_round", _compensation, _runs, _RUNS, extremal=_one_over),
+    study(
+        "loco.late_cut",
+        "loco_round",
+        _late,
+        _runs,
+        _RUNS,
+        extremal=_all_over,
+        curves=[
+            over("outerrounds", "weight 1/4, one code too many", (_run(0.25, T, "one over") for T in range(1, 11)))
         ],
     ),
     study("loco.late_at_once", "loco_round", _late, _runs, _RUNS),

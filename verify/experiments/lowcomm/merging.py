@@ -164,10 +164,12 @@ def _pulls(level: int) -> Iterator[Case]:
     for P, momentum in itertools.product((2, 3, 4, 5)[: 3 + level], (0.0, 0.25, 0.5, 0.75)):
         for pull in (0.0, 0.25, 0.5, 0.75, 0.875, 1.0, 1.25, 1.5, 1.75, 1.875, 2.0, 2.25, 2.5, 3.0):
             yield settings(P=P, pairpull=pull, pairmomentum=momentum)
+    for P, momentum in itertools.product((2, 3, 4, 5, 6), (0.5, 0.9)):  # the authors' code
+        yield settings(P=P, pairpull=0.7, pairmomentum=momentum)
 
 
 _PAIRED = "all pairs of up to 5 workers; two vectors, no two workers alike"
-_PULLED = "all pairs of up to 4 workers, momenta up to 3/4, pulls up to 3"
+_PULLED = "all pairs of up to 4 workers, momenta up to 3/4, pulls up to 3; of up to 6 as in the authors' code"
 
 MERGING_STUDIES = (
     study(

@@ -24,38 +24,42 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def _changes(case: Case) -> Any:
-    """Changes of all rounds, small integers: (T, n)."""
+    """Changes of all rounds and workers, (T, P, n): small integers, times P, so that averages are exact."""
     given = case.settings
-    T, n = given["outerrounds"], given["n"]
+    T, P, n = given["outerrounds"], given["P"], given["n"]
     if given.get("seed") == "equal":
-        return np.ones((T, n))
-    return np.random.default_rng([given["seed"], T, n]).integers(-4, 5, (T, n)).astype(np.float64)
+        return np.full((T, P, n), float(P))
+    return P * np.random.default_rng([given["seed"], T, n]).integers(-4, 5, (T, P, n)).astype(np.float64)
 
 
 def _run(implementation: Any, case: Case) -> tuple[Any, list[Any], list[Any]]:
-    """Changes, residuals and what was sent in every round, of one worker: its message is the update."""
+    """Changes and residuals of all workers, and the update, in every round."""
     given, changes = case.settings, case.once(_changes)
-    state, residuals, sent = np.zeros(given["n"]), [], []
+    state, residuals, sent = np.zeros((given["P"], given["n"])), [], []
     for change in changes:
-        after, _ = implementation(np.stack([change, state])[None], given["k"], given["chunk"], given["decay"])
-        update, state = after[0]
-        sent.append(update)
+        after, _ = implementation(np.stack([change, state], axis=1), given["k"], given["chunk"], given["decay"])
+        state = after[:, 1]
+        sent.append(after[-1, 0])
         residuals.append(state)
     return changes, residuals, sent
 
 
 def _residual(implementation: Any, case: Case) -> Outcome:
+    """Of the worker whose residual reaches furthest."""
     given = case.settings
     changes, residuals, _ = case.once(_run, implementation)
-    largest = max(square(change) for change in changes)
-    values = {key: given[key] for key in ("n", "k", "chunk", "outerrounds")}
-    reach = sp.sqrt(sp.Rational(square(residuals[-1]) / largest)) if largest else sp.Integer(0)
-    return Outcome(reach, {**values, "decay": Fraction(given["decay"])}, active=bool(largest))
+    largest = [max(map(square, rows)) for rows in changes.swapaxes(0, 1)]
+    values: dict[str, Any] = {key: given[key] for key in ("n", "k", "chunk", "outerrounds")}
+    reach = max(square(e) / most if most else Fraction(0) for e, most in zip(residuals[-1], largest, strict=True))
+    values["decay"] = Fraction(given["decay"])
+    return Outcome(sp.sqrt(sp.Rational(reach)), values, active=any(largest))
 
 
 def _missing(implementation: Any, case: Case) -> Outcome:
+    """Summed over workers: what all have sent is the number of workers times the update."""
     changes, residuals, sent = case.once(_run, implementation)
-    total = sum(exact(changes), Fraction(0)) - sum(exact(sent), Fraction(0)) - sum(exact(residuals[-1]), Fraction(0))
+    out = case.settings["P"] * sum(exact(sent), Fraction(0))
+    total = sum(exact(changes), Fraction(0)) - out - sum(exact(residuals[-1]), Fraction(0))
     before = sum((sum(exact(e), Fraction(0)) for e in residuals[:-1]), Fraction(0))
     return Outcome(total, {"decay": Fraction(case.settings["decay"]), "residualsum": before}, active=before != 0)
 
@@ -64,22 +68,25 @@ def _runs(level: int) -> Iterator[Case]:
     for decay, T in itertools.product((0.5, 1.0, 0.75, 0.0), range(1, 4 + level)):
         for n, k, chunk in ((2, 1, 2), (4, 1, 2), (4, 1, 4), (6, 2, 3), (3, 3, 3)):
             for seed in (0, 1, "equal"):
-                yield settings(decay=decay, outerrounds=T, n=n, k=k, chunk=chunk, seed=seed)
+                yield settings(decay=decay, outerrounds=T, n=n, k=k, chunk=chunk, seed=seed, P=1)
+    for P, decay in itertools.product((2, 3, 5), (0.5, 1.0)):
+        for seed in (0, "equal"):
+            yield settings(decay=decay, outerrounds=3, n=6, k=2, chunk=3, seed=seed, P=P)
 
 
 def _one_round(_budget: Any) -> Iterator[Case]:
-    for n, k, chunk in ((4, 1, 4), (6, 2, 3)):
-        yield settings(decay=0.75, outerrounds=1, n=n, k=k, chunk=chunk, seed="equal")
+    for n, k, chunk, P in ((4, 1, 4, 1), (6, 2, 3, 1), (4, 1, 2, 3)):
+        yield settings(decay=0.75, outerrounds=1, n=n, k=k, chunk=chunk, seed="equal", P=P)
 
 
 def _weak(implementation: Any, case: Case) -> Outcome:
-    """How often the weaker of two entries is sent."""
+    """How often the weaker of two entries is sent, by workers that are all alike."""
     given = case.settings
-    state, change, count = np.zeros(2), np.array([1.0, given["weak"]]), 0
+    state, change, count = np.zeros((given["P"], 2)), np.array([[1.0, given["weak"]]] * given["P"]), 0
     for _ in range(given["outerrounds"]):
-        after, _ = implementation(np.stack([change, state])[None], 1, 2, given["decay"])
-        count += bool(after[0, 0, 1])
-        state = after[0, 1]
+        after, _ = implementation(np.stack([change, state], axis=1), 1, 2, given["decay"])
+        count += bool(after[-1, 0, 1])
+        state = after[:, 1]
     values = {"weak": Fraction(given["weak"]), "decay": Fraction(given["decay"])}
     return Outcome(count, {**values, "outerrounds": given["outerrounds"]})
 
@@ -88,7 +95,9 @@ def _weaknesses(level: int) -> Iterator[Case]:
     for decay in (1.0, 0.5, 0.75, 0.875):
         for d in (0.5, 0.25, 0.125, 0.375, 0.75, 0.9375):
             for T in (1, 2, 3, 4, 7, 12, 29 + 10 * level):
-                yield settings(decay=decay, weak=d, outerrounds=T)
+                yield settings(decay=decay, weak=d, outerrounds=T, P=1)
+    for P, decay, d in itertools.product((3, 8), (1.0, 0.75), (0.25, 0.75)):
+        yield settings(decay=decay, weak=d, outerrounds=12, P=P)
 
 
 def _words(implementation: Any, case: Case) -> Outcome:
@@ -183,12 +192,14 @@ def _of_bins(statement: str, trial: Any) -> Study:
 
 
 def _amplitudes(implementation: Any, case: Case) -> Outcome:
+    """Of the worst of three workers, whose momenta are multiples of one."""
     given = case.settings
     n, k, chunk, m = case.array.size, given["k"], given["chunk"], case.array
-    after, _ = implementation(np.stack([m, np.zeros(n)])[None], k, chunk)
+    momenta = np.outer([1.0, -2.0, 0.5], m)
+    after, _ = implementation(np.stack([momenta, 0 * momenta], axis=1), k, chunk)
     # an entry comes back from 2 chunk products, each off by two roundings of the chunk's norm
     slack = 8 * (chunk + 4) * np.sqrt(chunk) * _EPS
-    left = float(np.square(after[0, 1]).sum() / np.square(m).sum())
+    left = float((np.square(after[:, 1]).sum(axis=1) / np.square(momenta).sum(axis=1)).max())
     return Outcome(left, {"n": n, "k": k, "chunk": chunk}, float(slack), active=k < chunk)
 
 
@@ -214,26 +225,29 @@ def _level_in_k(chunk: int) -> Iterator[Case]:
 
 
 def _demo_missing(implementation: Any, case: Case) -> Outcome:
-    """Sums over all entries of what one worker puts in, sends and keeps; its message is the update."""
+    """Sums over all entries and workers of what they put in, send and keep: P times the update is what they send."""
     given = case.settings
-    T, n, beta = given["outerrounds"], given["n"], given["decay"]
+    P, T, n, beta = given["P"], given["outerrounds"], given["n"], given["decay"]
     rng = np.random.default_rng([given["seed"], n])
-    state, total, before, size = np.zeros(n), 0.0, 0.0, 0.0
+    state, total, before, size = np.zeros((P, n)), 0.0, 0.0, 0.0
     for _ in range(T):
         before += float(state.sum())
-        gradient = rng.integers(-4, 5, n).astype(np.float64)
-        after, _ = implementation(np.stack([gradient, state])[None], given["k"], given["chunk"], beta)
+        gradient = rng.integers(-4, 5, (P, n)).astype(np.float64)
+        workers = np.stack([gradient, state], axis=1)
+        after, _ = implementation(workers, given["k"], given["chunk"], beta, share="ranks")
         size += float(abs(gradient).sum() + abs(state).sum())
-        update, state = after[0]
-        total += float(gradient.sum() - update.sum())
+        state = after[:, 1]
+        total += float(gradient.sum() - P * after[-1, 0].sum())
     values = {"decay": Fraction(beta), "residualsum": before, "n": n, "k": given["k"], "chunk": given["chunk"]}
-    # a message comes back from 2 chunk products, and n entries of T rounds are added up
-    return Outcome(total - float(state.sum()), values, 8 * (n + T + given["chunk"]) * _EPS * size)
+    # a message comes back from 2 chunk products, and n entries of P workers and T rounds are added up
+    return Outcome(total - float(state.sum()), values, 8 * (P * n + T + given["chunk"]) * _EPS * size)
 
 
 def _descents(_budget: Any) -> Iterator[Case]:
     for n, k, chunk, beta, T in itertools.product((8,), (1, 2), (2, 4), (0.5, 0.875, 1.0), (1, 2, 5)):
-        yield settings(n=n, k=k, chunk=chunk, decay=beta, outerrounds=T, seed=k)
+        yield settings(n=n, k=k, chunk=chunk, decay=beta, outerrounds=T, seed=k, P=1)
+    for P, beta in itertools.product((2, 3, 5), (0.5, 1.0)):
+        yield settings(n=12, k=1, chunk=4, decay=beta, outerrounds=3, seed=P, P=P)
 
 
 def _gain(share: str, implementation: Any, case: Case) -> Outcome:
@@ -295,8 +309,8 @@ def _lengths(level: int) -> Iterator[Case]:
             yield settings(n=n, chunk=target, k=k)
 
 
-_RUNS = "runs of up to 3 rounds, 6 entries, decays 0, 1/2, 3/4 and 1"
-_WEAKNESSES = "up to 29 rounds, six ratios, decays 1/2, 3/4, 7/8 and 1"
+_RUNS = "runs of up to 3 rounds, 6 entries, decays 0, 1/2, 3/4 and 1; fewer of 2, 3 and 5 workers"
+_WEAKNESSES = "up to 29 rounds, six ratios, decays 1/2, 3/4, 7/8 and 1; fewer of 3 and 8 workers"
 _CODED = "chunks of up to 64, five numbers of entries each"
 _LENGTHS = "up to 24 entries, chunks of up to 8"
 
@@ -319,7 +333,7 @@ SPARSE_STUDIES = (
             over(
                 "outerrounds",
                 "equal entries, k = 1 of 4, decay 3/4",
-                (settings(decay=0.75, outerrounds=T, n=4, k=1, chunk=4, seed="equal") for T in range(1, 11)),
+                (settings(decay=0.75, outerrounds=T, n=4, k=1, chunk=4, seed="equal", P=1) for T in range(1, 11)),
             )
         ],
     ),
@@ -335,7 +349,7 @@ SPARSE_STUDIES = (
             over(
                 "outerrounds",
                 "d = 1/8",
-                (settings(decay=1.0, weak=0.125, outerrounds=T) for T in range(9, 64, 6)),
+                (settings(decay=1.0, weak=0.125, outerrounds=T, P=1) for T in range(9, 64, 6)),
             )
         ],
     ),

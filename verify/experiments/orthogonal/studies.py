@@ -27,16 +27,19 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def _singular(kind: str, muon: Any, case: Case) -> Outcome:
-    """Of a diagonal matrix of norm one, on P ranks alike: what becomes of its first entry."""
+    """Of a diagonal matrix of norm one, the average of P that differ beside it: what becomes of its first entry."""
     s = case.settings
     value = Fraction(s["value"])
     rest = math.sqrt(float(1 - value**2))
     matrix = np.zeros((2, s["columns"]))
     matrix[0, 0] = float(value)
     matrix[1, 1] = rest
+    gradients = np.array([matrix] * s["P"])
+    # whole numbers that add up to nothing, whatever the order
+    gradients[:, 0, 1] = 2 * np.arange(s["P"]) - (s["P"] - 1)
     if s["tall"]:
-        matrix = matrix.T
-    update, _ = muon(np.array([matrix] * s["P"]), s["steps"], s["iteration"])
+        gradients = gradients.transpose(0, 2, 1)
+    update, _ = muon(gradients, s["steps"], s["iteration"])
     found = abs(float(update[s["P"] - 1][0, 0]))
     values = {"singular": value, "schulz_steps": s["steps"], "P": s["P"]}
     # a step multiplies what is off by 3.45 at most (8.3 and 4.1 are the first of Polar Express), and adds the roundings
@@ -77,7 +80,7 @@ def _case(value: str, steps: int = 5, iteration: str = "muon", **more: Any) -> C
 def _values(_budget: Budget) -> Iterator[Case]:
     for value, steps, iteration in itertools.product(_VALUES, (0, 1, 2, 5, 6), tuple(ITERATIONS)):
         yield _case(value, steps, iteration)
-    for P, columns, tall in ((2, 3, False), (3, 4, True), (5, 2, True)):
+    for P, columns, tall in ((2, 3, False), (3, 4, True), (5, 2, True), (8, 3, False)):
         for value in ("1", "3/5", "1/50"):
             yield _case(value, 5, "muon", P=P, columns=columns, tall=tall)
             yield _case(value, 1, "cubic", P=P, columns=columns, tall=tall)
@@ -251,7 +254,7 @@ def _dion_case(P: int, m: int, n: int, r: int, mu: str = "3/4", **more: Any) -> 
 
 
 def _dions(_budget: Budget) -> Iterator[Case]:
-    for P, (m, n, r), mu in itertools.product((1, 2, 4), _SHAPES, ("0", "3/4", "1")):
+    for P, (m, n, r), mu in itertools.product((1, 2, 5), _SHAPES, ("0", "3/4", "1")):
         yield _dion_case(P, m, n, r, mu)
         yield _dion_case(P, m, n, r, mu, right="orthonormal")
     yield from _parallel(_budget)
@@ -292,6 +295,8 @@ def _sizes(_level: int) -> Iterator[Case]:
         (1, 2, 3, 4), ((2, 2, 1), (4, 8, 2), (6, 12, 2), (12, 12, 5), (3, 4, 1), (4, 4, 3))
     ):
         yield _dion_case(P, m, n, r)
+    yield _dion_case(5, 5, 10, 2)
+    yield _dion_case(8, 8, 16, 3)
 
 
 def _of_dion(statement: str, what: str, axis: str = "r", **options: Any) -> Study:
@@ -301,7 +306,7 @@ def _of_dion(statement: str, what: str, axis: str = "r", **options: Any) -> Stud
         cases = [_dion_case(1, 6, 8, 2, str(Fraction(j, 8))) for j in range(9)]
     if what == "words":
         cases = [_dion_case(4, 16, 16, k) for k in range(1, 17)]
-    sources = {"grid": _sizes, "enumerated": "up to 4 ranks and 12 x 12"} if what == "words" else {"corpus": _dions,
+    sources = {"grid": _sizes, "enumerated": "1 to 5 and 8 ranks"} if what == "words" else {"corpus": _dions,
                "cases": _drawn_dions}  # fmt: skip
     return Study(
         f"orthogonal.{statement}", "dion_update", partial(_dion, what), known=_known,

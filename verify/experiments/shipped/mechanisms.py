@@ -54,9 +54,11 @@ _FAMILIES = (
 )
 
 
-def _tree_case(family: str, n: int, dtype: str = "float64", scale: float = 1.0, rounds: int = 1) -> Case:
+def _tree_case(
+    family: str, n: int, dtype: str = "float64", scale: float = 1.0, rounds: int = 1, block: int = 2048
+) -> Case:
     x = _mapped_input(family, n, np.float64) * scale
-    settings = {"family": family, "n": n, "dtype": dtype, "scale": scale, "recompressions": rounds}
+    settings = {"family": family, "n": n, "dtype": dtype, "scale": scale, "recompressions": rounds, "block": block}
     return Case(settings, x.astype(dtype))
 
 
@@ -65,17 +67,19 @@ def _tree(budget: Budget) -> Iterator[Case]:
         yield _tree_case(family, n, dtype)
     for family, scale in product(_FAMILIES, (1e-30, 1e30)):
         yield _tree_case(family, 7, "float32", scale)
+    for family, (n, block) in product(_FAMILIES, ((5, 1), (6, 3), (7, 3), (2100, 512))):
+        yield _tree_case(family, n, block=block)
 
 
 def _rounded(budget: Budget) -> Iterator[Case]:
-    for family, n, rounds in product(_FAMILIES, (1, 2, 5), (0, 1, 2, 3, 7, 30)):
+    for family, n, rounds in product(_FAMILIES, (1, 2, 5), (0, 1, 2, 3, 7, 30, 200)):
         yield _tree_case(family, n, "float64", rounds=rounds)
 
 
 def _parts(implementation: Any, case: Case) -> tuple[Array, Array, float]:
     """Entries and outputs over the largest entry, in float64; and the dtype's precision."""
     x = case.array
-    y = np.asarray(implementation(x, x.size).values)
+    y = np.asarray(implementation(x, case.settings["block"]).values)
     top = float(np.abs(x).max())
     return x.astype(np.float64) / top, y.astype(np.float64) / top, float(np.finfo(x.dtype).eps)
 
@@ -106,7 +110,7 @@ def _share_left(implementation: Any, case: Case) -> Outcome:
     x, rounds = case.array, case.settings["recompressions"]
     y = x
     for _ in range(rounds):
-        y = np.asarray(implementation(y, x.size).values)
+        y = np.asarray(implementation(y, case.settings["block"]).values)
     share = float(np.abs(y).max()) / float(np.abs(x).max())
     return Outcome(
         share, {"recompressions": rounds}, 4 * (rounds + 1) * float(np.finfo(x.dtype).eps), active=rounds > 0
@@ -465,6 +469,9 @@ def _signed_case(T: int, n: int, rate: str, seed: int, dtype: str = "float64") -
 def _signed_cases(level: int) -> Iterator[Case]:
     for T, n, rate, seed, dtype in product((1, 2, 3), (1, 2, 4), ("1", "1/2", "1/4"), range(2), ("float32", "float64")):
         yield _signed_case(T, n, rate, seed, dtype)
+    # of four entries a step takes two bits more, so that sixteen are exact
+    for T, n, rate in product((5, 16), (1, 2, 4), ("1", "1/2", "1/4")):
+        yield _signed_case(T, n, rate, 2)
 
 
 def _signed_values(case: Case) -> dict[str, Any]:
@@ -499,27 +506,32 @@ def _of_signed(statement: str, trial: Any) -> Study:
         trial,
         grid=_signed_cases,
         curves=[over("efrate", "two steps, four entries", cases)],
-        enumerated="up to three steps of one, two and four whole numbers, three step sizes, both dtypes",
+        enumerated="up to three steps of one, two and four whole numbers, three step sizes, both dtypes, and sixteen",
     )
 
 
-def _ridge_case(slope: str, step: str, steps: int, feedback: bool = False) -> Case:
-    return Case({"slope": slope, "step": step, "steps": steps, "feedback": feedback})
+def _ridge_case(slope: str, step: str, steps: int, feedback: bool = False, tie: int = 1) -> Case:
+    return Case({"slope": slope, "step": step, "steps": steps, "feedback": feedback, "tie": tie})
 
 
 def _ridges(level: int) -> Iterator[Case]:
     for slope, step, steps in product(("1/4", "1/2", "3/4"), ("1/2", "1/8", "1/32"), (1, 2, 5, 64)):
         yield _ridge_case(slope, step, steps)
+    for tie, slope, steps in product((0, -1), ("1/4", "3/4"), (1, 2, 5, 64)):
+        yield _ridge_case(slope, "1/8", steps, tie=tie)
 
 
 def _fed_ridges(_budget: Budget) -> Iterator[Case]:
     for slope, step, steps in product(("1/16", "1/2", "15/16"), ("1", "1/2", "1/8", "1/64"), (1, 2, 5, 64, 1024)):
         yield _ridge_case(slope, step, steps, True)
+    for tie, slope, steps in product((0, -1), ("1/16", "15/16"), (1, 5, 64)):
+        yield _ridge_case(slope, "1/8", steps, True, tie)
 
 
 def _path(implementation: Any, case: Case) -> Array:
     s = case.settings
-    path: Array = implementation(float(Fraction(s["slope"])), float(Fraction(s["step"])), s["steps"], s["feedback"])
+    sizes = (float(Fraction(s["slope"])), float(Fraction(s["step"])))
+    path: Array = implementation(*sizes, s["steps"], s["feedback"], s["tie"])
     return path
 
 
@@ -545,7 +557,7 @@ def _height(implementation: Any, case: Case) -> Outcome:
 
 def _of_ridge(statement: str, trial: Any, axis: str = "ridgesteps", **options: Any) -> Study:
     feedback = statement == "feedback"
-    cases = [_ridge_case("1/2", "1/32", T, feedback) for T in (1, 4, 16, 64, 256)]
+    cases = [_ridge_case("1/2", "1/32", T, feedback, int(statement != "stuck_any")) for T in (1, 4, 16, 64, 256)]
     if axis == "ridgeslope":
         cases = [_ridge_case(f"{i}/8", "1/8", 16) for i in range(1, 8)]
     return Study(
@@ -556,7 +568,7 @@ def _of_ridge(statement: str, trial: Any, axis: str = "ridgesteps", **options: A
             "grid": None if feedback else _ridges,
             "corpus": _fed_ridges if feedback else None,
             "curves": [over(axis, "slope 1/2, step 1/32" if axis == "ridgesteps" else "step 1/8", cases)],
-            "enumerated": "" if feedback else "three slopes, three step sizes, up to 64 steps",
+            "enumerated": "" if feedback else "three slopes, three step sizes, up to 64 steps, signs of zero",
             **options,
         },
     )
@@ -570,6 +582,7 @@ MEMORIES = (
     _of_signed("conserved", _unapplied),
     _of_signed("excess", _unapplied),
     _of_ridge("stuck", _across),
+    _of_ridge("stuck_any", _across),
     _of_ridge("converges", _height),
     _of_ridge("least", _height, "ridgeslope"),
     _of_ridge("feedback", _height),

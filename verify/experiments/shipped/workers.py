@@ -177,6 +177,8 @@ def _small_sets(level: int) -> Iterator[Case]:
         for k, family in itertools.product(range(1, n + 1), _FAMILIES):
             if _dyadic(n, k, P):
                 yield _stack(P, n, family, 1, k=k)
+    for (P, n, k), family in itertools.product(((3, 6, 2), (5, 5, 1), (8, 3, 2)), _FAMILIES):
+        yield _stack(P, n, family, 1, k=k)
 
 
 _SETS = [_stack(P, 4, "alike", 3, k=2) for P in (1, 2, 4, 8)]
@@ -191,7 +193,8 @@ def _of_shared(statement: str, trial: Any, **options: Any) -> Study:
         trial,
         grid=_small_sets,
         curves=[over(axis, "four entries", cases)],
-        enumerated="up to 4 workers and 4 entries, small whole numbers, every set of k entries",
+        enumerated="up to 4 workers and 4 entries, small whole numbers, every set of k entries; up to 8 workers with "
+        "more",
         **options,
     )
 
@@ -201,7 +204,8 @@ def _of_shared(statement: str, trial: Any, **options: Any) -> Study:
 
 def _gradients(P: int, T: int, n: int, k: int, factor: str, masking: bool, seed: int) -> Case:
     rng = np.random.default_rng([seed, P, T, n])
-    x = rng.integers(-4, 5, (P, T * n)).astype(np.float64)
+    odd = P // (P & -P)  # so that means are exact
+    x = odd * rng.integers(-4, 5, (P, T * n)).astype(np.float64)
     return Case({"P": P, "T": T, "n": n, "k": k, "factor": factor, "masking": masking, "seed": seed}, x)
 
 
@@ -253,6 +257,8 @@ def _some_steps(level: int) -> Iterator[Case]:
     for P, n, T in itertools.product((1, 2, 4), (1, 2, 3), (1, 2, 4, *((6,) if level else ()))):
         for k, factor, masking in itertools.product(range(1, n + 1), ("0", "1/2", "1/4"), (True, False)):
             yield _gradients(P, T, n, k, factor, masking, 0)
+    for P, k, masking in itertools.product((3, 5), (1, 4), (True, False)):
+        yield _gradients(P, 9, 4, k, "1/2", masking, 0)
 
 
 def _of_dgc(statement: str, trial: Any, cases: Sequence[Case]) -> Study:
@@ -262,7 +268,8 @@ def _of_dgc(statement: str, trial: Any, cases: Sequence[Case]) -> Study:
         trial,
         grid=_some_steps,
         curves=[over("P" if statement == "words" else "dgcsteps", "two workers, four entries", cases)],
-        enumerated="up to 4 workers, 3 entries, 4 steps, every k, with and without masking; gradients of whole numbers",
+        enumerated="up to 4 workers, 3 entries, 4 steps, every k, with and without masking; gradients of whole "
+        "numbers; 3 and 5 workers over 9 steps",
     )
 
 
@@ -285,6 +292,7 @@ def _applied(implementation: Any, case: Case) -> Outcome:
 def _delays(level: int) -> Iterator[Case]:
     for delay, factor, P in itertools.product(range(6 + 4 * level), ("0", "1/2", "1/4"), (1, 2)):
         yield _waiting(delay, factor, P)
+    yield _waiting(7, "1/2", 8)
 
 
 def _dense(masking: bool) -> list[Case]:

@@ -26,7 +26,8 @@ def _steps(
         "P": P, "n": n, "sketch_rows": rows, "sketch_cells": cells, "k": k, "forget": forget, "rho": rho,
         "hash_seed": seed,
     }  # fmt: skip
-    return Case(given, rng.integers(-4, 5, (steps, P, n)).astype(float))
+    odd = P // (P & -P)  # so that means are exact
+    return Case(given, odd * rng.integers(-4, 5, (steps, P, n)).astype(float))
 
 
 def _hashed(case: Case) -> tuple[Array, Array]:
@@ -40,13 +41,20 @@ def _total(array: Any) -> Fraction:
 
 
 def _known(_implementation: Any, case: Case) -> dict[str, Any]:
-    """The counters before the first update, and how many recovered entries share one at most."""
+    """How many entries that one step recovers share a counter at most, whichever way is taken."""
     s = case.settings
     hashes = _hashed(case)
-    table = count_sketch(case.array[0].mean(axis=0), *hashes, s["sketch_cells"])
-    kept = np.flatnonzero(unsketch(table, *hashes, s["k"]))
-    together = [np.bincount(row[kept], minlength=s["sketch_cells"]) for row in hashes[0]]
-    return {"most_together": int(max(counts.max() for counts in together))}
+    most = 0
+    for zeroed in (True, False):
+        momentum = error = np.zeros((s["sketch_rows"], s["sketch_cells"]))
+        for stack in case.array:
+            momentum = s["rho"] * momentum + count_sketch(stack.mean(axis=0), *hashes, s["sketch_cells"])
+            update = unsketch(error + momentum, *hashes, s["k"])
+            kept, sent = np.flatnonzero(update), count_sketch(update, *hashes, s["sketch_cells"])
+            most = max(most, *(int(np.bincount(row[kept], minlength=1).max()) for row in hashes[0]))
+            error = np.where(sent != 0, 0, error + momentum) if zeroed else error + momentum - sent
+            momentum = np.where(sent != 0, 0, momentum) if zeroed else momentum
+    return {"most_together": most}
 
 
 def _lost(step: Any, case: Case) -> Outcome:
@@ -64,24 +72,34 @@ def _lost(step: Any, case: Case) -> Outcome:
 
 def _forgotten(step: Any, case: Case) -> Outcome:
     s = case.settings
-    zero = np.zeros((s["sketch_rows"], s["sketch_cells"]))
-    after = [step(case.array[0], zero, zero, *_hashed(case), s["k"], s["rho"], way)[0].error for way in
-             ("zero", "subtract")]  # fmt: skip
+    errors = {}
+    for way in ("zero", "subtract"):
+        momentum = error = np.zeros((s["sketch_rows"], s["sketch_cells"]))
+        after = []
+        for stack in case.array:
+            state, _ = step(stack, momentum, error, *_hashed(case), s["k"], s["rho"], way)
+            momentum, error = state.momentum, state.error
+            after.append(error)
+        errors[way] = np.array(after)
     values = {"k": s["k"], "sketch_rows": s["sketch_rows"]}
-    return Outcome(_total(after[0] - after[1]), values)
+    return Outcome(_total(errors["zero"] - errors["subtract"]), values)
 
 
 def _grown(step: Any, case: Case) -> Outcome:
-    """The counter with the most recovered entries, of those that have any."""
+    """The counter with the most entries that the last step recovers, of those that have any."""
     s = case.settings
     buckets, signs = _hashed(case)
-    zero = np.zeros((s["sketch_rows"], s["sketch_cells"]))
-    before = count_sketch(case.array[0].mean(axis=0), buckets, signs, s["sketch_cells"])
+    momentum = error = np.zeros((s["sketch_rows"], s["sketch_cells"]))
+    for stack in case.array[:-1]:
+        state, _ = step(stack, momentum, error, buckets, signs, s["k"], s["rho"], s["forget"])
+        momentum, error = state.momentum, state.error
+    before = error + s["rho"] * momentum
+    before = before + count_sketch(case.array[-1].mean(axis=0), buckets, signs, s["sketch_cells"])
     estimates = before[0, buckets[0]]
     kept = np.argsort(-np.abs(estimates), kind="stable")[: s["k"]]
     counts = np.bincount(buckets[0, kept], minlength=s["sketch_cells"])
     cell = int(counts.argmax())
-    state, _ = step(case.array[0], zero, zero, buckets, signs, s["k"], s["rho"], s["forget"])
+    state, _ = step(case.array[-1], momentum, error, buckets, signs, s["k"], s["rho"], s["forget"])
     values = {
         "recovered_in_cell": int(counts[cell]), "cell_before": _total(before[0, cell]), "sketch_rows": s["sketch_rows"],
     }  # fmt: skip
@@ -94,6 +112,10 @@ def _runs(_level: int) -> Iterator[Case]:
             yield _steps(P, n, rows, cells, k, forget)
     yield _steps(2, 4, 3, 2, 1, "subtract", rho=1)
     yield _steps(2, 4, 1, 16, 2, "subtract", rho=1)
+    for n, forget in itertools.product((2, 4, 7), ("zero", "subtract")):
+        yield _steps(1, n, 1, 5, 1, forget, steps=4, rho=1)
+    for P, rows, forget in itertools.product((3, 5), (1, 3), ("zero", "subtract")):
+        yield _steps(P, 7, rows, 16, 2, forget, steps=9)
 
 
 def _by_k(forget: str, rows: int) -> list[Case]:
@@ -149,6 +171,8 @@ def _sizes(_level: int) -> Iterator[Case]:
         (1, 2, 3, 4), ((4, 1, 2), (8, 2, 4), (13, 3, 12), (12, 12, 12)), ((1, 4), (2, 6), (3, 4), (3, 5))
     ):
         yield _summed(P, n, rows, cells, k, candidates)
+    yield _summed(5, 13, 3, 5, 3, 10)
+    yield _summed(8, 12, 2, 8, 2, 8)
 
 
 def _hidden(_budget: Any) -> Iterator[Case]:
@@ -161,28 +185,30 @@ FEEDBACK = (
     *(
         Study(
             f"sketched.fetchsgd.{name}", "fetchsgd_step", trial, grid=_runs, known=_known,
-            enumerated="up to four ranks, seven entries, three rows of five counters",
+            enumerated="up to four ranks, seven entries, three rows of five counters; 3 and 5 ranks over nine steps",
             curves=[over(axis, label, cases)],
         )
         for name, trial, axis, label, cases in (
             ("conserves", _lost, "k", "7 entries, 3 rows of 4", _by_k("subtract", 3)),
             ("zeroing", _lost, "k", "7 entries, 3 rows of 4", _by_k("zero", 3)),
             ("same", _forgotten, "k", "4 entries, a row of 16", [_steps(2, 4, 1, 16, k, "zero") for k in (1, 2, 3, 4)]),
+            ("same_momentum", _forgotten, "k", "4 entries, a row of 16",
+             [_steps(2, 4, 1, 16, k, "zero", rho=1) for k in (1, 2, 3, 4)]),
             ("growth", _grown, "recovered_in_cell", "one counter",
              [_steps(1, 7, 1, 1, k, "subtract", seed=4) for k in range(1, 8)]),
         )
     ),
     Study(
-        "sketched.words.one_round", "sketched_sum", _one_round, grid=_sizes, enumerated="up to four ranks",
+        "sketched.words.one_round", "sketched_sum", _one_round, grid=_sizes, enumerated="1 to 5 and 8 ranks",
         curves=[over("sketch_cells", "P = 4, 3 rows", [_summed(4, 64, 3, 4 * c, 1, 4) for c in range(1, 7)])],
     ),
     Study(
-        "sketched.words.two_rounds", "sketched_topk", _two_rounds, grid=_sizes, enumerated="up to four ranks",
+        "sketched.words.two_rounds", "sketched_topk", _two_rounds, grid=_sizes, enumerated="1 to 5 and 8 ranks",
         curves=[over("sketch_candidates", "P = 4, 3 rows of 8", [_summed(4, 64, 3, 8, 1, 4 * j) for j in range(1, 7)])],
     ),
     Study(
         "sketched.recovery.second_round", "sketched_topk", _exact_error, grid=_sizes, known=_nonzero, extremal=_hidden,
-        enumerated="up to four ranks",
+        enumerated="1 to 5 and 8 ranks",
         curves=[over("sketch_candidates", "P = 4, 3 rows of 8", [_summed(4, 64, 3, 8, 4, 4 * j) for j in range(1, 7)])],
     ),
 )  # fmt: skip

@@ -188,6 +188,7 @@ def _medians(_level: int) -> Iterator[Case]:
     for n, hashing in ((4, "three"), (6, "five")):
         yield _case((1,) * n, 3, 1, hashing)
         yield _case((1,) * n, 1, 1, hashing)
+    yield _case((1,) * 5, 3, 1, "five")
     yield _case((1, 2, 1, 1), 3, 1, "three")
 
 
@@ -198,6 +199,7 @@ def _tails(_level: int) -> Iterator[Case]:
         yield _case((0, 1), 1, 4, tolerance=tolerance)
         yield _case((1, 1, 1), 1, 4, tolerance=tolerance)
         yield _case((0, 1), 3, 4, tolerance=tolerance)
+    yield _case((0, 1), 5, 4)
     yield _case((0, 1, 1, 1, 1), 1, 4, tolerance="1/2")
     yield _case((0, 1, 1), 1, 1, tolerance="7/5")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.feedback.runs import root, square
 from commbounds.verify.experiments.variance_reduced.enumeration import (
+    Bowls,
     averaged,
     choices,
     lift,
@@ -29,39 +29,6 @@ from commbounds.verify.study import Case, Outcome, Study, over
 
 Array = NDArray[Any]
 _COLUMN = "variance_reduced"
-
-
-@dataclass(frozen=True)
-class Bowls:
-    """f_i(x) = sum_j (d_ij x_j^2/2 + c_ij x_j), whose average is least at zero, where it is zero.
-
-    Parameters
-    ----------
-    curvatures, linear : (P, n)
-        d and c; the columns of c add up to zero, and those of d to something that is not negative.
-    """
-
-    curvatures: Array
-    linear: Array
-
-    def gradients(self, x: Array) -> Array:
-        """Those of all workers, (P, n)."""
-        return np.asarray(self.curvatures * x + self.linear)
-
-    def excess(self, x: Array) -> Any:
-        """F - f*."""
-        return (ranks_mean(self.curvatures) * x * x).sum() / 2
-
-    @property
-    def of_average(self) -> tuple[Any, Any]:
-        """Least and largest curvature of f."""
-        mean = ranks_mean(self.curvatures)
-        return min(mean), max(mean)
-
-    @property
-    def of_workers(self) -> list[Any]:
-        """Every worker's smoothness."""
-        return [max(abs(row)) for row in self.curvatures]
 
 
 def _problem(case: Case) -> Bowls:
@@ -261,9 +228,9 @@ def _of_tracking(_implementation: Any, case: Case) -> dict[str, Any]:
     values = {
         "P": case.settings["P"], "n": case.settings["n"], "k": case.settings["k"], "omega": _omega(case),
         "stepsize": _gamma(case), "smoothness": problem.of_average[1],
-        "smoothness_apart": root(averaged(squares)), "excess_before": problem.excess(at),
-        "squared_slope": square(mean), "estimate_gap": square(ranks_mean(parts) - mean),
-        "part_gap": mean_square(parts - gradients),
+        "smoothness_apart": root(averaged(squares)), "mean_smoothness": averaged(problem.of_workers),
+        "excess_before": problem.excess(at), "squared_slope": square(mean),
+        "estimate_gap": square(ranks_mean(parts) - mean), "part_gap": mean_square(parts - gradients),
     }  # fmt: skip
     for name, key in (("full_probability", "probability"), ("weight", "weight")):
         if key in case.settings:
@@ -357,7 +324,7 @@ def _dasha_limit(L: float, squared: float, P: int, root_of: float) -> Fraction:
 
 def _aligned(apart: float, P: int, n: int, k: int, gamma: Fraction) -> Case:
     d = np.ones((P, n))
-    if P == 2:
+    if P > 1:
         d[0] += apart
         d[1] -= apart
     weight = str(1 / (2 * Fraction(n, k) - 1))
@@ -381,10 +348,23 @@ def _code_steps(_budget: Budget) -> Iterator[Case]:
         yield _aligned(apart, P, n, k, Fraction(gamma * (1 - 1e-14)).limit_denominator(2**45))
 
 
+def _mean_steps(_budget: Budget) -> Iterator[Case]:
+    """The code's own step size: the mean of the workers' constants is the largest of 1 and what they are apart by."""
+    for apart, P, n, k in (*_APART, (1.0, 2, 2, 1), (1.0, 2, 3, 2), (20.0, 2, 3, 1), (0.0, 3, 2, 1)):
+        omega = n / k - 1
+        gamma = 1 / (max(1.0, apart) + ((1 + apart**2) * omega * (4 * omega + 1) / P) ** 0.5)
+        yield _aligned(apart, P, n, k, Fraction(gamma * (1 - 1e-14)).limit_denominator(2**45))
+    for apart in (1.0, 5.0):  # of three, the third is neither more nor less curved
+        mean, squared = (1 + 2 * max(1.0, apart)) / 3, 1 + 2 * apart**2 / 3
+        gamma = 1 / (mean + (squared * 5 / 3) ** 0.5)
+        yield _aligned(apart, 3, 2, 1, Fraction(gamma * (1 - 1e-14)).limit_denominator(2**45))
+
+
 def _dasha_corpus(budget: Budget) -> Iterator[Case]:
     yield from _tracking_corpus(budget)
     yield from _dasha_largest(budget)
     yield from _code_steps(budget)
+    yield from _mean_steps(budget)
 
 
 def _tracking_curve(**settings: Any) -> list[Any]:
@@ -585,6 +565,7 @@ DESCENTS = (
         enumerated="runs of up to 2 steps of 1 and 2 ranks, integers, all coins, all choices of all ranks",
     ),
     _about_dasha("descent", extremal=_dasha_largest),
+    _about_dasha("mean_step"),
     _about_dasha("code_step"),
     _about_dasha("code_step_alike"),
     _about_primal("gap", partial(_primal, False), "kept_share"),

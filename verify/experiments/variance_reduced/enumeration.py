@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -102,3 +103,36 @@ def room(case: Case, *sizes: Any) -> float:
 def own_rank(case: Case, rows: Array) -> Array:
     """The row of one rank, which differs from case to case: all are to hold the same."""
     return np.asarray(rows[case.settings["seed"] % len(rows)])
+
+
+@dataclass(frozen=True)
+class Bowls:
+    """f_i(x) = sum_j (d_ij x_j^2/2 + c_ij x_j), whose average is least at zero, where it is zero.
+
+    Parameters
+    ----------
+    curvatures, linear : (P, n)
+        d and c; the columns of c add up to zero, and those of d to something that is not negative.
+    """
+
+    curvatures: Array
+    linear: Array
+
+    def gradients(self, x: Array) -> Array:
+        """Those of all workers, (P, n)."""
+        return np.asarray(self.curvatures * x + self.linear)
+
+    def excess(self, x: Array) -> Any:
+        """F - f*."""
+        return (ranks_mean(self.curvatures) * x * x).sum() / 2
+
+    @property
+    def of_average(self) -> tuple[Any, Any]:
+        """Least and largest curvature of f."""
+        mean = ranks_mean(self.curvatures)
+        return min(mean), max(mean)
+
+    @property
+    def of_workers(self) -> list[Any]:
+        """Every worker's smoothness."""
+        return [max(abs(row)) for row in self.curvatures]

@@ -132,6 +132,10 @@ def _several(_budget: Budget) -> Iterator[Case]:
     for P, sizes in ((1, (3, 5)), (3, (2, 4)), (2, (7, 1, 4)), (5, (1, 1)), (8, (3, 4))):
         yield _layered(*(np.arange(1.0, size + 1) * 10.0**j for j, size in enumerate(sizes)), P=P)
     yield _layered(one, two, scale="mean")
+    for P, size in ((3, 36), (5, 100), (8, 32)):  # without padding: a multiple of P lcm(P, 8)
+        x = np.arange(2.0 * size) % 7 - 2.5
+        yield _layered(x[:size], 5 * x[size:], P=P, part=1)
+        yield _layered(x[:size], 3 * x[size - 1 :: -1], P=P)
     for kind in gradients.KINDS:
         x = gradients.trace().vectors[kind][0, 0].astype(np.float64)[:1024]
         yield _layered(x[:300], x[300:], part=1)
@@ -244,6 +248,8 @@ def _runs(_budget: Budget) -> Iterator[Case]:
         yield _run(T, P=P, gradients=kind, theta=theta, layers=(3, 5) if P == 1 else (4, 2))
     for P, theta in itertools.product((3, 5, 8), ("1/10", "0")):
         yield _run(2, P=P, theta=theta, layers=(4, 3))
+    for P, kind in itertools.product((1, 3), ("normal", "large", "zero")):
+        yield _run(3, P=P, gradients=kind, layers=(2, 3, 1, 4), masked=kind == "large")
     for T, beta, scale in itertools.product((2, 5), ("0", "9/10"), ("norm", "mean")):
         yield _run(T, beta=beta, scale=scale, theta="1/4", seed=2)
         yield _run(T, beta=beta, scale=scale, loss="1/8")
@@ -405,6 +411,7 @@ def _steps(_budget: Budget) -> Iterator[Case]:
         yield _step(size, P=P, beta=beta, trusted=trusted, flat=True, layers=(8,) if P == 1 else (12, 4))
     for P, flat in itertools.product((3, 5, 8), (True, False)):
         yield _step("-10", P=P, flat=flat, trusted=True, layers=(4, 3))
+        yield _step("-10", P=P, flat=flat, trusted=True, layers=(4, 1, 2, 3))
     yield _step("10", loss="1/2", trusted=True)
 
 

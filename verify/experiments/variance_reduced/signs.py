@@ -82,57 +82,73 @@ def _of_rows(statement: str, **options: Any) -> Study:
 
 
 def _silent(onebit: Any, case: Case) -> Outcome:
-    """Gradients whose last entries are zero, step after step."""
+    """Gradients whose last entries are zero, step after step, of which the first worker's errors are looked at."""
     s = case.settings
     rng = np.random.default_rng(s["seed"])
-    n, quiet = s["n"], s["quiet"]
-    errors, served, scales = np.zeros((s["P"], n)), np.zeros(n), []
-    fixed = rng.integers(1, 6, (s["P"], n)).astype(np.float64)
+    P, n, quiet, beta = s["P"], s["n"], s["quiet"], float(Fraction(s["beta"]))
+    u, errors, served, scales, largest = np.zeros(n), np.zeros((P, n)), np.zeros(n), [], 1.0
+    fixed = rng.integers(1, 6, (P, n)).astype(np.float64) if s["size"] is None else np.full((P, n), float(s["size"]))
     for _ in range(s["steps"]):
-        x = fixed.copy() if s["fixed"] else 16.0 * rng.integers(-5, 6, (s["P"], n))
+        x = fixed.copy() if s["fixed"] else 16.0 * rng.integers(-5, 6, (P, n))
+        if s["made_up"]:  # for the momentum and what was left out
+            x[0] = -(beta * u + errors[0]) / (1 - beta)
         x[:, n - quiet :] = 0.0
-        state, _ = onebit(x, np.zeros(n), errors, served, 0.0, s["scale"])
-        offered = x[0] + errors[0]
+        state, _ = onebit(x, u, errors, served, beta, s["scale"])
+        offered = beta * u + (1 - beta) * x[0] + errors[0]
         scales.append(float(np.sqrt(np.mean(offered**2)) if s["scale"] == "norm" else np.mean(np.abs(offered))))
-        errors, served = state.worker_errors, state.server_errors
+        u, errors, served = state.momentum[0], state.worker_errors, state.server_errors
+        largest = max(largest, *(float(np.abs(part).max()) for part in (x, u, errors)))
     left = float(np.abs(errors[0, n - quiet :]).max())
-    slack = 8 * s["steps"] * EPS * max(scales)
     values = {
         "onebit_steps": s["steps"],
         "largest_scale": float(max(scales)),
         "smallest_scale_sent": float(min(scales)),
     }
-    return Outcome(left, values, slack)
+    # a scale of n additions and a difference a step, of numbers of this size
+    return Outcome(left, values, (8 + n) * s["steps"] * EPS * largest)
+
+
+def _quiet(P: int, steps: int, **more: Any) -> Case:
+    given = {"P": P, "n": 6, "quiet": 3, "scale": "norm", "steps": steps, "fixed": True, "seed": 1, "beta": Fraction(0)}
+    return Case({**given, "made_up": False, "size": None, **more})
 
 
 def _silent_runs(_budget: Budget) -> Iterator[Case]:
     for P, scale, steps, fixed in itertools.product((1, 3), ("norm", "mean"), (1, 2, 5, 12), (True, False)):
         for seed in (0, 1):
-            yield Case({"P": P, "n": 6, "quiet": 3, "scale": scale, "steps": steps, "fixed": fixed, "seed": seed})
+            yield _quiet(P, steps, scale=scale, fixed=fixed, seed=seed)
+    for P, beta, steps in itertools.product((1, 2, 5), ("1/2", "9/10"), (2, 12)):
+        yield _quiet(P, steps, n=7, beta=Fraction(beta))
+    for P, scale in itertools.product((2, 3, 8), ("norm", "mean")):
+        yield _quiet(P, 2, n=9, quiet=1, scale=scale, beta=Fraction(1, 2), made_up=True)
 
 
 @st.composite
 def _drawn_silent(draw: st.DrawFn) -> Case:
     n = draw(whole(2, 8))
-    settings = {"P": draw(whole(1, 3)), "n": n, "quiet": draw(whole(1, n - 1)), "steps": draw(whole(1, 9))}
-    settings |= {"scale": draw(among(("norm", "mean"))), "fixed": draw(among((True, False)))}
-    return Case({**settings, "seed": draw(whole(0, 2**31))})
+    more = {"n": n, "quiet": draw(whole(1, n - 1)), "scale": draw(among(("norm", "mean")))}
+    more |= {"fixed": draw(among((True, False))), "seed": draw(whole(0, 2**31))}
+    more["beta"] = Fraction(draw(among(("0", "0", "1/2", "15/16"))))
+    return _quiet(draw(whole(1, 3)), draw(whole(1, 9)), **more)
 
 
 def _first_steps(_budget: Budget) -> Iterator[Case]:
     for seed in (0, 1):
-        yield Case({"P": 1, "n": 4, "quiet": 1, "scale": "mean", "steps": 1, "fixed": True, "seed": seed})
+        yield _quiet(1, 1, n=4, quiet=1, scale="mean", seed=seed)
+
+
+def _made_up(_budget: Budget) -> Iterator[Case]:
+    yield _quiet(2, 2, n=100, quiet=1, beta=Fraction(1, 2), made_up=True)
 
 
 def _of_silence(statement: str, **options: Any) -> Study:
-    base = {"P": 1, "n": 6, "quiet": 3, "scale": "norm", "fixed": True, "seed": 1}
     return Study(
         f"{_COLUMN}.onebit.{statement}",
         _SUBJECT,
         _silent,
         corpus=_silent_runs,
         cases=_drawn_silent,
-        curves=[over("onebit_steps", "one gradient", [Case({**base, "steps": T}) for T in range(1, 13)])],
+        curves=[over("onebit_steps", "one gradient", [_quiet(1, T) for T in range(1, 13)])],
         **options,
     )
 
@@ -239,6 +255,7 @@ SIGNS = (
     _of_rows("contracts"),
     _of_rows("worst", extremal=_units),
     _of_silence("silent_entry", extremal=_first_steps),
+    _of_silence("silent_momentum", extremal=_made_up),
     _of_silence("accumulates"),
     _of_runs("nothing_lost"),
     _of_runs("moving_variance"),

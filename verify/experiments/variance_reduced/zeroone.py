@@ -243,7 +243,7 @@ def _full_intervals(_budget: Budget) -> Iterator[Case]:
 
 
 def _volumes(_level: int) -> Iterator[Case]:
-    for P, blocks, dtype, kappa in itertools.product((1, 2, 3), (1, 2), ("float32", "float64"), (1, 3)):
+    for P, blocks, dtype, kappa in itertools.product((1, 2, 3, 5), (1, 2), ("float32", "float64"), (1, 3)):
         for steps in (1, 4, 9):
             yield _stage(kappa, steps, P, 8 * P * blocks, dtype)
     yield _stage(2, 3, 2, 9)
@@ -347,7 +347,7 @@ ZEROONE = (
         "refreshes", "count", _counts, "zeroone_steps", enumerated="kappa up to 8, up to 28 steps",
         extremal=_full_intervals,
     ),
-    _of_refreshes("run_bytes", "bytes", _volumes, "zeroone_steps", enumerated="up to 3 ranks and 9 steps"),
+    _of_refreshes("run_bytes", "bytes", _volumes, "zeroone_steps", enumerated="up to 5 ranks and 9 steps"),
     _of_layers("fused"),
     _of_layers("fused_share"),
 )  # fmt: skip

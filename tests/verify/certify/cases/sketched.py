@@ -7,6 +7,12 @@ import numpy as np
 from commbounds.verify.experiments.sketched.hashings import drawn_hashes
 
 
+def _apart(seed):
+    """Whether two entries have counters of their own, of two."""
+    first, second = drawn_hashes(2, 1, 2, seed)[0][0]
+    return first != second
+
+
 def _one_row_together(seed):
     """Whether two entries have one counter and one sign in one of two rows, and counters of their own in the other."""
     buckets, signs = drawn_hashes(2, 2, 2, seed)
@@ -30,6 +36,13 @@ CASES = {
     "sketched.recovery.contraction": (
         {"hashing": "independent", "middle": "mean", "tolerance": "1"},
         lambda at: np.ones(at["n"]),
+    ),
+    "sketched.fetchsgd.same_momentum": (
+        lambda at: {
+            "P": 1, "n": 2, "sketch_rows": 1, "sketch_cells": 2, "forget": "zero", "rho": 1,
+            "hash_seed": next(filter(_apart, count())),
+        },
+        None,
     ),
     "sketched.fetchsgd.zeroing": (
         lambda at: {

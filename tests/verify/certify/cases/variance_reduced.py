@@ -17,6 +17,13 @@ def first_entry():
 
 CASES = {
     "variance_reduced.onebit.contracts": ({"scale": "norm"}, lambda at: np.eye(at["r"] ** 2)[:1]),
+    "variance_reduced.onebit.silent_momentum": (
+        lambda at: {
+            "P": 2, "n": at["n"], "quiet": 1, "scale": "mean", "steps": 2, "fixed": True, "seed": 1,
+            "beta": Fraction(1, 2), "made_up": True, "size": 8 * at["n"] ** 2,
+        },
+        None,
+    ),
     "variance_reduced.onebit.thirty_two": ({"dtype": "float32"}, None),
     "variance_reduced.zeroone.kept_power": (
         lambda at: {**_LOCAL, "decayed": False, "H": at["local_steps"], "beta": f"{at['u']}/{at['v']}"},
