@@ -20,6 +20,7 @@ from commbounds.collectives.blockformats import (
     table_allreduce,
 )
 from commbounds.compressors.blockformats import NVFP4, FourOverSix, Microscaling, StochasticMicroscaling
+from commbounds.theory.blockformats.terms import SUMS_FIT
 
 pytestmark = pytest.mark.kernels
 
@@ -57,6 +58,16 @@ def test_sums_of_codes_are_the_twins(rounding):
         assert (sums == sums[0]).all()
         assert sums[0].tobytes() == row.tobytes()
         assert traffic.sent.tolist() == sent
+
+
+def test_sums_beyond_the_exponents_of_e8m0_are_cut_off_or_lost():
+    tiny, huge = [[2.0**-140], [0.0]], [[2.0**200], [0.0]]
+    for x, admitted in ((tiny, False), (huge, False), ([[1.0], [2.0**-99]], True), ([[0.0]], True)):
+        assert SUMS_FIT.admits(x=np.array(x)) is admitted
+    for collective, way in ((requantised_allreduce, "direct"), (multihop_allreduce, "butterfly")):
+        assert collective(tiny, Microscaling(block=1), way)[0][0].tolist() == [0.0]
+    rounded = requantised_allreduce(huge, StochasticMicroscaling("e2m1", 1, "rceil"), "ring", np.random.default_rng(0))
+    assert rounded[0][0].tolist() == [6 * 2.0**127]
 
 
 def test_sums_that_do_not_fit_wrap_around():

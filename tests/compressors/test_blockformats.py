@@ -266,6 +266,18 @@ def test_a_block_far_below_the_largest_becomes_zeros_in_nvfp4_and_not_in_mxfp4()
     assert NVFP4(1)(np.array([458752.0, 1.001]))[1] > 0.0
 
 
+def test_the_rounding_of_the_tensors_scale_moves_what_is_lost_and_what_is_clipped():
+    # by hand: a largest entry of 1 + 2^-24 + 2^-40 times 1536 or 2688 is rounded to 1 + 2^-23 of it
+    more, up = 1 + 2.0**-24 + 2.0**-40, 1 + 2.0**-23
+    assert FourOverSix(1)(np.array([1536 * more, up / 256]))[1] == 0.0
+    assert Fraction(up / 256) / Fraction(1536 * more) > Fraction(1, 393216)
+    assert NVFP4(1)(np.array([2688 * more, 3 * up / 512]))[1] == 0.0
+    assert Fraction(3 * up / 512) / Fraction(2688 * more) > Fraction(1, 458752)
+    read = StochasticNVFP4(1)(np.array([2688 * more, 1632 * up]), np.random.default_rng(0))[1]
+    assert read == 1536 * up
+    assert Fraction(96 * up) / Fraction(2688 * more) > Fraction(1, 28)
+
+
 def test_a_second_pass_can_wipe_out_a_block():
     c, x = NVFP4(1), np.array([2688.0, 0.0065])
     once = c(x)

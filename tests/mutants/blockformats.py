@@ -269,6 +269,14 @@ def ring_rounds_down(stack, quantiser, schedule="ring", rng=None, *, uniforms=No
     return requantised_allreduce(stack, quantiser, schedule, rng, uniforms=more)
 
 
+def fifth_direct_sender_ignored(stack, quantiser, schedule="ring", rng=None, *, uniforms=None):
+    """In two steps the fifth rank adds zeros."""
+    given = np.array(stack)
+    if schedule == "direct":
+        given[4:5] = 0
+    return requantised_allreduce(given, quantiser, schedule, rng, uniforms=uniforms)
+
+
 def clips_a_quarter(stack, *more, **given):
     """Clips what lies beyond three quarters of the largest entry."""
     x = np.asarray(stack)
@@ -305,6 +313,13 @@ def orders_shared(stack, width=4, block=32, rounding="nearest", rng=None, *, ord
         uniforms = np.repeat(np.asarray(uniforms)[:1], len(stack), axis=0)
     more = {"uniforms": uniforms} | ({} if orders is None else {"orders": orders})
     return homomorphic_allreduce(stack, width, block, rounding, rng, **more, **given)
+
+
+def orders_of_four_alone(stack, width=4, block=32, rounding="nearest", rng=None, *, orders=None, **given):
+    """From five ranks on the order is that of the ranks."""
+    if orders is not None and len(stack) > 4:
+        orders = np.repeat(np.arange(len(stack))[:, None], np.shape(orders)[1], axis=1)
+    return homomorphic_allreduce(stack, width, block, rounding, rng, orders=orders, **given)
 
 
 def nearest_rounds_up(stack, width=4, block=32, rounding="nearest", rng=None, **given):
@@ -520,6 +535,16 @@ def last_half_doubled(stack, quantiser, topology="butterfly", rng=None, *, unifo
     return multihop_allreduce(x, quantiser, topology, rng, uniforms=uniforms)
 
 
+def middle_part_not_rounded(stack, quantiser, topology="butterfly", rng=None, *, uniforms=None):
+    """Of the part of the second of several ranks, every draw but the last keeps everything."""
+    x, P = np.asarray(stack), len(stack)
+    if uniforms is not None and P > 2:
+        uniforms, size = np.array(uniforms), x.shape[1] // P
+        start = size + min(1, x.shape[1] % P)
+        uniforms[:-1, :, start : start + size] = 0
+    return multihop_allreduce(stack, quantiser, topology, rng, uniforms=uniforms)
+
+
 _M, _S, _N = "blockformats.microscaling.", "blockformats.stochastic.", "blockformats.nvfp4."
 _R, _H, _C = "blockformats.requantised.", "blockformats.homomorphic.", "blockformats.correlated."
 _SUM, _CODES = "requantised_allreduce", "homomorphic_allreduce"
@@ -555,6 +580,7 @@ MUTANTS = (
     Mutant(last_block_sender_ignored, _SUM, _R + "unbiased", EXACT),
     Mutant(elements_counted_as_bytes, _SUM, _R + "bytes", EXACT),
     Mutant(one_scale_a_vector, _SUM, _R + "bits_an_entry_of_whole_blocks", EXACT),
+    Mutant(fifth_direct_sender_ignored, _SUM, _R + "unbiased", EXACT),
     Mutant(direct_rounds_the_ring, _SUM, _R + "direct_error", SEARCH),
     Mutant(ring_rounds_down, _SUM, _R + "unbiased", EXACT),
     Mutant(clips_a_quarter, _CODES, _H + "sums", EXACT),
@@ -563,6 +589,7 @@ MUTANTS = (
     Mutant(shared_exponents_free, _CODES, _H + "bytes", EXACT),
     Mutant(nearest_rounds_up, _CODES, _H + "error", EXACT),
     Mutant(orders_ignored, _CODES, _C + "equal", EXACT),
+    Mutant(orders_of_four_alone, _CODES, _C + "unbiased", EXACT),
     Mutant(orders_shared, _CODES, _C + "independent", EXACT),
     Mutant(AlwaysEndsAtFour, _FOUR, _F + "no_worse", EXACT),
     Mutant(WorseOfBothEnds, _FOUR, _F + "contraction", EXACT),
@@ -586,6 +613,7 @@ MUTANTS = (
     Mutant(norms_free, _TABLE, _T + "bytes", EXACT),
     Mutant(range_too_narrow, _TABLE, _T + "beyond", EXACT),
     Mutant(halves_swapped_twice, _HOPS, _P + "butterfly_law", EXACT),
+    Mutant(middle_part_not_rounded, _HOPS, _P + "ring_law", EXACT),
     Mutant(hops_not_rounded, _HOPS, _P + "ring_law", EXACT),
     Mutant(kept_as_they_are, _HOPS, _P + "unbiased", EXACT),
     Mutant(scales_of_hops_free, _HOPS, _P + "bytes", EXACT),

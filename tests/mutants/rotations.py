@@ -1,6 +1,7 @@
 """Broken twins of rotation-based compressors, and what kills them."""
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from statistics import NormalDist
 
@@ -197,6 +198,28 @@ class DitheringAlmostOneMore(RotatedDithering):
         return RotatedDithering(self.levels + 1).decompress(message)
 
 
+class DitheringReadsHigh(RotatedDithering):
+    """Reads positive entries a sixteenth too large."""
+
+    def decompress(self, message):
+        y = super().decompress(message)
+        return np.where(y > 0, y * 1.0625, y).astype(y.dtype)
+
+    def law(self, x):
+        return [(p, tuple(v * Fraction(17, 16) if v > 0 else v for v in y)) for p, y in super().law(x)]
+
+
+class DitheringInQuarters(RotatedDithering):
+    """Reads multiples of a quarter."""
+
+    def decompress(self, message):
+        y = super().decompress(message)
+        return (np.rint(4 * y) / 4).astype(y.dtype)
+
+    def law(self, x):
+        return [(p, tuple(Fraction(round(4 * v), 4) for v in y)) for p, y in super().law(x)]
+
+
 # --- the Hadamard sketch ---------------------------------------------------------------------------------------------
 
 
@@ -229,6 +252,20 @@ class SketchWithoutSigns(HadamardSketch):
 
     def _encoded(self, array, signs, kept):
         return super()._encoded(array, np.ones_like(signs), kept)
+
+
+class SketchSendsPlaces(HadamardSketch):
+    """Counts two bytes for the place of every value."""
+
+    def compress(self, x, rng=None):
+        message = super().compress(x, rng)
+        return _WithPlaces(**{name: getattr(message, name) for name in message.__dataclass_fields__})
+
+
+class _WithPlaces(type(HadamardSketch(1).compress(np.ones(3), np.random.default_rng(0)))):
+    @property
+    def bits(self):
+        return super().bits + 16 * self.kept.size
 
 
 class SketchNeighbour(HadamardSketch):
@@ -424,6 +461,14 @@ def mean_without_the_last(stack, width=1, seeds="private", rng=None, *, signs=No
     return np.repeat(row[None], len(stack), axis=0), traffic
 
 
+def mean_of_three(stack, width=1, seeds="private", rng=None, *, signs=None):
+    """Every rank reads three messages at most."""
+    traffic = rotated_mean(stack, width, seeds, rng, signs=signs)[1]
+    given = None if signs is None else np.asarray(signs)[:3]
+    row = rotated_mean(stack[:3], width, seeds, rng, signs=given)[0][0]
+    return np.repeat(row[None], len(stack), axis=0), traffic
+
+
 def mean_counts_no_scales(stack, width=1, seeds="private", rng=None, *, signs=None):
     """Scales are not counted."""
     mean, traffic = rotated_mean(stack, width, seeds, rng, signs=signs)
@@ -489,10 +534,13 @@ MUTANTS = (
     Mutant(DitheringSquared, "RotatedDithering", check="draws_follow_the_law"),
     Mutant(DitheringFreeNumber, "RotatedDithering", _R + "variance", Method.SAMPLE),
     Mutant(DitheringAlmostOneMore, "RotatedDithering", check="message_is_well_formed"),
+    Mutant(DitheringReadsHigh, "RotatedDithering", _R + "unbiased", EXACT),
+    Mutant(DitheringInQuarters, "RotatedDithering", _R + "scale_equivariance", SEARCH),
     Mutant(SketchOfEntries, "HadamardSketch", _S + "unbiased", INJECT),
     Mutant(SketchFirst, "HadamardSketch", _S + "unbiased", INJECT),
     Mutant(SketchUnscaled, "HadamardSketch", _S + "unbiased", INJECT),
     Mutant(SketchWithoutSigns, "HadamardSketch", _S + "variance", INJECT),
+    Mutant(SketchSendsPlaces, "HadamardSketch", _S + "wire", SEARCH),
     Mutant(SketchNeighbour, "HadamardSketch", _S + "unbiased", INJECT),
     Mutant(transform_without_signs, "randomised_hadamard", _T + "coordinate", EXACT),
     Mutant(transform_last_step_missing, "randomised_hadamard", _T + "norm", EXACT),
@@ -522,6 +570,7 @@ MUTANTS = (
     Mutant(ldlq_feeds_back_half, "ldlq", _Q + "worst", EXACT),
     Mutant(mean_of_one_rotation, "rotated_mean", _M + "private", SEARCH),
     Mutant(mean_without_the_last, "rotated_mean", _M + "private", SEARCH),
+    Mutant(mean_of_three, "rotated_mean", _M + "private", SEARCH),
     Mutant(mean_counts_no_scales, "rotated_mean", _M + "bytes", EXACT),
     Mutant(mean_of_one_bit, "rotated_mean", _M + "private", SEARCH),
     Mutant(sum_rounds_to_nearest, "rotated_sum", _U + "exact", SEARCH),

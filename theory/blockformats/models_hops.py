@@ -261,7 +261,7 @@ HOPS = (
         "multihop.mxfp4_ring",
         "`entry` is what arrived, in units of its scale: between 3 and 6. Up to `before` of variance, `after` after "
         "one more rank and rounding, over the square of an entry; `next` is the square of the number of ranks.",
-        "every number of ranks, every entry",
+        "every number of ranks, every entry whose sums have scales in E8M0",
         _mxfp4_ring,
         "test_roundings_of_hops",
     ),
@@ -276,7 +276,7 @@ HOPS = (
         "multihop.nearest_error",
         "A rounding multiplies with a number between 3/4 and 6/5, so that an entry is multiplied by `factor`, between "
         "the powers `down` and `up` of these. The error is at most the sum of |factor - 1| times magnitudes.",
-        "all entries, every number of halvings",
+        "all entries whose sums have scales in E8M0, every number of halvings",
         _nearest_error,
         "test_roundings_of_hops",
     ),

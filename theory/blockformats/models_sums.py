@@ -169,7 +169,7 @@ SUMS = (
         "In quarters of its power of two an entry alone in its block is from 4 to 8, and becomes 4 or 6: between 3/4 "
         "and 6/5 of itself. `plus` and `minus` are the sums of the magnitudes of the terms with the sign of what they "
         "add up to once they are rounded, `plus_sent` - `minus_sent`, and of the others; `out` is that, rounded.",
-        "every P, every numbers in blocks of one entry, E2M1, in real arithmetic",
+        "every P, every numbers in blocks of one entry whose scales E8M0 has, E2M1, in real arithmetic",
         _two_roundings,
     ),
     named(

@@ -11,6 +11,7 @@ from commbounds.theory.quantities import P, block, index_bits, n
 
 _a, _u, _v, _j, _w, _f, _t = sp.symbols("a u v j w f t", integer=True, nonnegative=True)
 _FITS = {"e8m0_fits": "Small numbers do."}
+_SUMS_FIT = {"sums_fit_e8m0": "Small numbers do."}
 _NOT_ZERO = {"nonzero": "It is not zero."}
 _FLOOR = {"floor_scale": "The quantiser is run so."}
 _RCEIL = {"rceil_scale": "The quantiser is run so."}
@@ -164,7 +165,7 @@ REFUTATIONS = by_claim(
         measured=sp.Rational(4 * 7, 8) / (4 + sp.Rational(4 * 7, 8)),
         values={P: 5, block: 1},
         x=((4,), *((sp.Rational(7, 8),),) * 4),
-        met={"round_a_ring": "The collective is run so.", **_FLOOR, **_E2M1},
+        met={"round_a_ring": "The collective is run so.", **_FLOOR, **_E2M1, **_SUMS_FIT},
     ),
     Refutation(
         claim="blockformats.requantised.unbiased_by_specification",
@@ -173,7 +174,7 @@ REFUTATIONS = by_claim(
         measured=sp.Rational(1, 7),
         values={P: 2},
         x=((7,), (7,)),
-        met=_SPECIFIED,
+        met={**_SPECIFIED, **_SUMS_FIT},
     ),
     Refutation(
         claim="blockformats.homomorphic.sum_bits_added",
@@ -260,6 +261,6 @@ REFUTATIONS = by_claim(
         given={"u/v >= 6": _u - 6 * _v},
         positive={"u/v < 8": 8 * _v - _u},
         zero=_EXACT,
-        met={"to_nearest_element": "It is run so.", "halves": "One rank has nothing to halve.", **_E2M1},
+        met={"to_nearest_element": "It is run so.", "halves": "One rank has nothing to halve.", **_E2M1, **_SUMS_FIT},
     ),
 )

@@ -28,6 +28,7 @@ from commbounds.theory.blockformats.terms import (
     PRICE,
     ROUND_A_RING,
     SEVERAL_OF_RANKS,
+    SUMS_FIT,
     SURESH_2022,
     TO_NEAREST_CODE,
     TOTAL_BIAS,
@@ -97,7 +98,7 @@ REQUANTISED: tuple[Claim, ...] = (
         title="MXFP4 in two steps errs by less than 11/25 of the ranks’ magnitudes, for entries with scales of "
         "their own",
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
-        assumes=(IN_TWO_STEPS, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS),
+        assumes=(IN_TWO_STEPS, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
         source=derived(
             "Each rounding multiplies by a number in (3/4, 6/5): clipped from below 8 to 6, or rounded from above "
             "5 to 6. Of "
@@ -112,7 +113,7 @@ REQUANTISED: tuple[Claim, ...] = (
         name=_R + "ring_error",
         title="The same holds round the ring",
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
-        assumes=(ROUND_A_RING, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS),
+        assumes=(ROUND_A_RING, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
         source=HAN_2026.read(
             "abstract: quantisation of gradients is not optimised for multi-hop aggregation, where entries are "
             "partially "
@@ -132,7 +133,7 @@ REQUANTISED: tuple[Claim, ...] = (
         title="With stochastic rounding and scales that clip nothing the sum is unbiased, however many hops there are",
         relation=Eq(TOTAL_BIAS, 0),
         kind=Kind.EXPECTED,
-        assumes=(NOTHING_CLIPPED,),
+        assumes=(NOTHING_CLIPPED, SUMS_FIT),
         source=derived(
             "What arrives has the sum so far as its mean, given what was sent before: one conditional expectation "
             "after "
@@ -145,7 +146,7 @@ REQUANTISED: tuple[Claim, ...] = (
         title="So it is with the specification’s scales",
         relation=Eq(TOTAL_BIAS, 0),
         kind=Kind.EXPECTED,
-        assumes=(OCP_OR_EVEN,),
+        assumes=(OCP_OR_EVEN, SUMS_FIT),
         source=derived("Partial sums that reach beyond the largest element are clipped, as 7 is to 6."),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_R + "unbiased",

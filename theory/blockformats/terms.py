@@ -175,6 +175,17 @@ def _normal_scales(x: Any, block: int) -> bool:
     )
 
 
+def _sums_fit(x: Any) -> bool:
+    import numpy as np
+
+    sizes = abs(np.asarray(x, np.float64))
+    if not sizes.any():
+        return True
+    with np.errstate(over="ignore"):
+        most = np.log2(sizes.max(axis=1).sum()) + len(sizes) * np.log2(1.5)
+    return bool(sizes[sizes > 0].min() >= 2.0**-100 and most <= 126)
+
+
 E8M0_FITS = Hypothesis(
     "e8m0_fits",
     "The exponent of every block that is not zero is one of E8M0's, and no entry exceeds half the dtype's largest "
@@ -185,6 +196,12 @@ SCALED_FITS = Hypothesis(
     "scaled_exponents_fit",
     "So it is of the vector times the factor, too.",
     lambda x, block, emax, factor: _exponents_fit(x.astype("float64") * float(factor), block, emax),
+)
+SUMS_FIT = Hypothesis(
+    "sums_fit_e8m0",
+    "Entries that are not zero are 2^-100 or more in magnitude, and the sum of the ranks' largest is at most 2^126 "
+    "(2/3)^P: no partial sum, which a rounding makes larger by a half at most, is beyond E8M0's exponents.",
+    _sums_fit,
 )
 NORMAL_SCALES = Hypothesis(
     "normal_scales",

@@ -182,7 +182,7 @@ DRIVE: tuple[Claim, ...] = (
         relation=Le(LARGEST_ERROR, d - 1),
         assumes=(NONZERO, UNBIASED_SCALE, ROTATION_FITS),
         source=derived(
-            "The squared norm of the estimate is d ||x||^4/||y||_1^2 times one, y = H D x, and ||y||_1 >= ||y||_2 = "
+            "The squared norm of the estimate is d^2 ||x||^4/||y||_1^2, y = H D x, and ||y||_1 >= ||y||_2 = "
             f"sqrt(d) ||x||; its inner product with x is ||x||^2. {_PARTIAL}"
         ),
         tightness=1,

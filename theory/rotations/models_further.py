@@ -80,22 +80,25 @@ def _kashin_finite(bound: Any) -> tuple[Goal, ...]:
     """`root` is the root of delta N, and eta^t over it the level."""
     (larger,) = bound.atoms(sp.Max)
     (left,) = (argument for argument in larger.args if argument != 0)
-    at = bound.xreplace({larger: left}).subs(clip_share, _root**2 / frame_length)
+    left = left.subs(clip_share, _root**2 / frame_length)
+    at = clip_rate**clip_rounds * left
+    assert bound == clip_rate**clip_rounds * larger
     level = clip_rate**clip_rounds / _root
     known = {"up to here": at - _before, "eta": clip_rate, "its power": clip_rate**clip_rounds}
+    positive = {"root": _root, "1 - eta": 1 - clip_rate}
     return (
-        Goal("no round", at.subs(clip_rounds, 0) - 1, equal=True, positive={"root": _root}),
+        Goal("no round", at.subs(clip_rounds, 0) - 1, equal=True, positive=positive),
         Goal(
             "one more",
             at.subs(clip_rounds, clip_rounds + 1) - _after,
-            given={"a round": clip_rate * (_before - level) - _after, **known},
-            positive={"root": _root},
+            given={"a round": clip_rate * (clip_rate * _before - level) - _after, **known},
+            positive=positive,
         ),
         Goal(
             "nothing is clipped any more",
-            level - _before,
-            given={"rounds": clip_rounds + 1 - _root, **known},
-            positive={"root": _root},
+            level - clip_rate * _before,
+            given={"the next is none": -left.subs(clip_rounds, clip_rounds + 1), **known},
+            positive=positive,
         ),
     )
 
@@ -205,9 +208,9 @@ FURTHER = (
     ),
     named(
         "kashin.finite",
-        "What is clipped off, c, and the level M on its support are coefficients: `before`^2 >= ||c||^2 + 2 M "
-        "||c||_1 + M^2 >= (||c|| + M)^2, where anything is clipped; `after` is at most eta ||c||. Nothing is where "
-        "`before` is at most the level, as no coefficient is larger.",
+        "What is clipped off, c, and the level M on its support are coefficients, at most eta `before` long by the "
+        "principle: (eta `before`)^2 >= ||c||^2 + 2 M ||c||_1 + M^2 >= (||c|| + M)^2, where anything is clipped; "
+        "`after` is at most eta ||c||. Nothing is where eta `before` is at most the level.",
         "every vector but zero, every frame with the uncertainty principle, every number of rounds",
         _kashin_finite,
         "test_rounds_of_kashin",

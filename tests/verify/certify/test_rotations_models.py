@@ -104,18 +104,21 @@ def test_errors_of_a_dithered_number(entry):
 
 @pytest.mark.parametrize("x", [(1.0, 1.0, 1.0), (3.0, -1.0, 0.5), (0.0, 0.0, 2.0)])
 def test_rounds_of_kashin(x):
-    """What is left after every round, in a frame of 16 with an uncertainty principle of four: root 2."""
-    rate, x = Fraction(9, 10), np.array(x)
-    assert frame_constant(3, 16, 4) < rate
+    """What is left after every round, in a frame of 16 with an uncertainty principle of six: root 5/2, above that."""
+    rate, root, x = Fraction(19, 20), Fraction(5, 2), np.array(x)
+    assert frame_constant(3, 16, 6) < rate
     left, shown = Fraction(1), goals("rotations.kashin.finite")
     for t in range(4):
-        found = from_kashin(kashin(x, [1, 1, 1], t + 1, float(rate), 4 / 16, length=16, exact=False), [1, 1, 1])
+        share = float(root**2 / 16)
+        found = from_kashin(kashin(x, [1, 1, 1], t + 1, float(rate), share, length=16, exact=False), [1, 1, 1])
         after = Fraction(float(np.linalg.norm(x - found) / np.linalg.norm(x)))
-        if left > rate**t / 2:  # above the level something is clipped
+        if rate * left > rate**t / root:  # something may be clipped
             given = {"before": left, "after": max(after - 64 * Fraction(2) ** -52, 0), "clip_rate": rate}
-            assert failing(shown["one more"], **given, clip_rounds=t, root=2) == []
+            assert failing(shown["one more"], **given, clip_rounds=t, root=root) == []
         else:
             assert after <= 64 * 2.0**-52
+        if t == 0 and set(x) == {1.0}:
+            assert after > Fraction(1, 20)
         left = after
 
 

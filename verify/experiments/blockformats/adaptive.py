@@ -16,7 +16,7 @@ from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.blockformats.cases import exact, laws, made
 from commbounds.verify.experiments.blockformats.microscaling import maximum_error, relative_error
-from commbounds.verify.experiments.blockformats.nvfp4 import _lost, _one_each
+from commbounds.verify.experiments.blockformats.nvfp4 import _lost, _one_each, _rounded_up
 from commbounds.verify.inputs import among, whole
 from commbounds.verify.study import Case, Outcome, Study, over
 
@@ -155,7 +155,7 @@ FOUR_OVER_SIX = (
     _study(_F + "contraction", _FOUR, _share_lost, _BESIDE, _four_grid, extremal=_worst_mix,
            curves=[over("block", "two entries at 5/6, one at 1/24, others at 1/16", _FEWER_CASES)]),
     _study(_F + "lost_blocks", _FOUR, _lost, "", corpus=_four_corpus, cases=_four_search,
-           extremal=_one_each(393216.0, 1.0)),
+           extremal=_rounded_up(1536.0, 4 * 2.0**-10)),
 )  # fmt: skip
 STOCHASTIC_FOUR = (
     _study(_G + "unbiased_as_published", _DRAWN, _mean_of_four, _PAIRS, _means, extremal=_a_hundred_and_sixty),

@@ -140,9 +140,9 @@ def _mean_sum(implementation: Any, case: Case) -> Outcome:
     """Expected sums of one entry a rank: all uniforms in eighths are columns, each with a scale of its own."""
     P, schedule, scale = (case.settings[key] for key in ("P", "schedule", "scale"))
     entries = [Fraction(v) for v in case.array[:, 0].tolist()]
-    draws = P if schedule == "ring" else P + 1
+    draws, size = P if schedule == "ring" else P + 1, case.settings.get("cells", _CELLS)
     # every rank's part of the columns holds all of them
-    cells = (np.tile(np.array(list(itertools.product(range(_CELLS), repeat=draws))).T, P) + 0.5) / _CELLS
+    cells = (np.tile(np.array(list(itertools.product(range(size), repeat=draws))).T, P) + 0.5) / size
     n = cells.shape[1]
     uniforms = np.zeros((rounding_stages(schedule, P), P, n))
     for stage in range(uniforms.shape[0]):
@@ -161,7 +161,10 @@ def _means(level: int) -> Iterator[Case]:
             yield _case([[v] for v in x], element="e2m1", block=1, scale=scale, schedule=schedule)
     for scale in ("rceil", "floor"):
         for x in ((5, 7, 9), (7, -5, 9), (5, -7, 3), (7, 7, 7))[: 4 if level else 3]:
-            yield _case([[v] for v in x], element="e2m1", block=1, scale=scale, schedule="ring")
+            for schedule in ("ring", "direct"):
+                yield _case([[v] for v in x], element="e2m1", block=1, scale=scale, schedule=schedule)
+    # shares are quarters
+    yield _case([[5], [4], [6], [-5], [3]], element="e2m1", block=1, scale="rceil", schedule="direct", cells=4)
 
 
 def _sevens(_budget: Budget) -> Iterator[Case]:
@@ -199,7 +202,7 @@ def _exponent(case: Case) -> Array:
 
 
 def _homomorphic(implementation: Any, case: Case) -> Outcome:
-    """Against the ranks' own codes: each rank's vector alone, beside zeros of which one is as large as the largest."""
+    """Against the ranks' own codes, from the definition of the shared exponent."""
     settings, x = case.settings, case.array
     width, block = settings["width"], settings["block"]
     codes = np.rint(np.ldexp(x, -_exponent(case)))
@@ -336,6 +339,9 @@ def _fractions(level: int) -> Iterator[Case]:
             yield _shares(3, 3, (a, a, a), rounding)
     for a in range(0, 8):
         yield _shares(4, 2, (a,) * 4, "correlated")
+    for numerators in ((1,) * 5, (3,) * 5, (1, 2, 3, 4, 0), (4, 4, 2, 2, 1)):
+        yield _shares(5, 1, numerators, "correlated")
+    yield _shares(5, 1, (1, 2, 3, 4, 0), "independent")
 
 
 def _one_alone(_budget: Budget) -> Iterator[Case]:
@@ -357,7 +363,7 @@ def _study(name: str, subject: str, trial: Callable[[Any, Case], Outcome], enume
 
 _UP_TO = "up to five ranks and 32 entries a rank, three formats and lengths of a block, either schedule"
 _EVERY = "up to three ranks, with one entry of nine values each, either schedule; exact"
-_ALL_MEANS = "one or two ranks of six values, some of three; every rounding of each; exact"
+_ALL_MEANS = "one or two ranks of six values, some of three and five; every rounding of each; exact"
 _PRICED = partial(_sized, element="e2m1", block=32, schedule="ring")
 _RANKS = (2, 3, 4, 6, 8, 12, 16)
 
@@ -391,7 +397,7 @@ HOMOMORPHIC = (
            curves=[over("P", "n = 1536", [_coded(np.ones((P, 1536)), 4, 32) for P in _RANKS])]),
 )  # fmt: skip
 
-_ALL_ORDERS = "up to four ranks, fractions in ninths or eighths, all orders and uniforms; exact"
+_ALL_ORDERS = "up to five ranks, fractions in ninths, eighths or fifths, all orders and uniforms; exact"
 CORRELATED = (
     _study(_C + "unbiased", _CODES, _code_bias, _ALL_ORDERS, grid=_fractions),
     _study(_C + "independent", _CODES, _code_variance, _ALL_ORDERS, grid=_fractions),

@@ -75,6 +75,8 @@ def _alike(_budget: Budget) -> Iterator[Case]:
     for entries, P, width, seeds in itertools.product(_VECTORS, (1, 2, 3), (1, 2), ("private", "shared")):
         if P < 3 or len(entries) < 3:
             yield _equal(entries, P, width, seeds)
+    for entries, P in (((1.0, 1.0), 4), ((2.0,), 5), ((2.0,), 8)):
+        yield _equal(entries, P, 1, "private")
 
 
 def _few(seeds: str) -> Any:
