@@ -181,10 +181,14 @@ def _simpler_numbers(value: float) -> Iterator[float]:
         yield float(np.float16(value))
 
 
-def _complexity(value: float) -> tuple[int, int]:
+def _complexity(value: float) -> tuple[int, int, int]:
+    """Significant digits, characters and sign; zero and one are simplest."""
+    if value in (0.0, 1.0):
+        return int(value), 0, 0
     if not np.isfinite(value):
-        return 9, 0
-    return (len(repr(abs(value))), int(value < 0)) if value not in (0.0, 1.0) else (int(value), 0)
+        return 99, 0, 0
+    shown = repr(abs(value))
+    return len(shown.partition("e")[0].replace(".", "").strip("0")), len(shown), int(value < 0)
 
 
 def _complexities(x: Array) -> tuple[int, ...]:
