@@ -157,23 +157,42 @@ def _simpler(x: Array, fixed: int) -> Iterator[Array]:
     wide = flat.astype(np.float64)
     largest = float(np.abs(wide).max())
     if largest not in (0.0, 1.0) and np.isfinite(largest):
-        yield (x.astype(np.float64) / largest).astype(x.dtype)
+        scaled = (x.astype(np.float64) / largest).astype(x.dtype)
+        if places.size > 64 or _complexities(scaled) < _complexities(x):
+            yield scaled
     rounded = np.rint(wide).astype(x.dtype)
     if (rounded != flat).any():
         yield rounded.reshape(x.shape)
     for place in places[:64] if places.size <= 64 else ():
         value = float(wide[place])
-        with np.errstate(over="ignore"):
-            short = float(np.float16(value))
-        for simple in (0.0, 1.0, -1.0, float(np.rint(value)), short):
+        for simple in _simpler_numbers(value):
             if _complexity(simple) < _complexity(value):
                 yield _with(x, np.array([place]), simple)
 
 
-def _complexity(value: float) -> tuple[int, int]:
+def _simpler_numbers(value: float) -> Iterator[float]:
+    """Zero and ones, its magnitude, integers, and few of its leading bits: as an integer, and where they were."""
+    yield from (0.0, 1.0, -1.0, abs(value), float(np.rint(value)))
+    mantissa, exponent = np.frexp(value)
+    for bits in (2, 3, 4):
+        cut = float(np.trunc(np.ldexp(mantissa, bits)))
+        yield from (cut, float(np.ldexp(cut, exponent - bits)))
+    with np.errstate(over="ignore"):
+        yield float(np.float16(value))
+
+
+def _complexity(value: float) -> tuple[int, int, int]:
+    """Significant digits, characters and sign; zero and one are simplest."""
+    if value in (0.0, 1.0):
+        return int(value), 0, 0
     if not np.isfinite(value):
-        return 9, 0
-    return (len(repr(abs(value))), int(value < 0)) if value not in (0.0, 1.0) else (int(value), 0)
+        return 99, 0, 0
+    shown = repr(abs(value))
+    return len(shown.partition("e")[0].replace(".", "").strip("0")), len(shown), int(value < 0)
+
+
+def _complexities(x: Array) -> tuple[int, ...]:
+    return tuple(np.sum([_complexity(value) for value in x.ravel().astype(np.float64).tolist()], axis=0).tolist())
 
 
 def _with(x: Array, places: NDArray[np.int64], value: float) -> Array:

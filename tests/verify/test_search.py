@@ -58,6 +58,8 @@ def test_what_a_case_returns_is_climbed_on():
         ([3.25, -7.5, 0.125, 9.0], lambda x: x.max() > 4, [9.0]),
         ([3.25, -7.5, 0.125, 9.0], lambda x: x.size > 1 and bool(x.all()), [1.0, 1.0]),
         ([[1.5, 2.5], [0.3, 4.0]], lambda x: bool((x[:, -1] >= 2).any()), [[2.0]]),
+        ([-124.0], lambda x: bool((np.frexp(x[x != 0.0])[0] % 0.5).any()), [3.0]),
+        ([1.0, -0.97265625], lambda x: x.size == 2 and bool(0.0 < abs(x[1]) < abs(x[0])), [1.0, 0.75]),
     ],
 )
 def test_arrays_lose_entries_and_digits_as_long_as_they_fail(x, fails, simple):
