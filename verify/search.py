@@ -182,9 +182,9 @@ def _simpler_numbers(value: float) -> Iterator[float]:
 
 
 def _complexity(value: float) -> tuple[int, int, int]:
-    """Significant digits, characters and sign; zero and one are simplest."""
-    if value in (0.0, 1.0):
-        return int(value), 0, 0
+    """Significant digits, characters and sign; zero and ones are simplest."""
+    if value in (0.0, 1.0, -1.0):
+        return int(abs(value)), 0, int(value < 0)
     if not np.isfinite(value):
         return 99, 0, 0
     shown = repr(abs(value))
