@@ -158,7 +158,8 @@ def _simpler(x: Array, fixed: int) -> Iterator[Array]:
     largest = float(np.abs(wide).max())
     if largest not in (0.0, 1.0) and np.isfinite(largest):
         scaled = (x.astype(np.float64) / largest).astype(x.dtype)
-        if places.size > 64 or _complexities(scaled) < _complexities(x):
+        # of long arrays, of which single numbers are not looked at, in any case
+        if places.size > 64 or _complexities(scaled.ravel()[places].astype(np.float64)) < _complexities(wide[places]):
             yield scaled
     rounded = np.rint(wide).astype(x.dtype)
     if (rounded != flat).any():
@@ -191,8 +192,8 @@ def _complexity(value: float) -> tuple[int, int, int]:
     return len(shown.partition("e")[0].replace(".", "").strip("0")), len(shown), int(value < 0)
 
 
-def _complexities(x: Array) -> tuple[int, ...]:
-    return tuple(np.sum([_complexity(value) for value in x.ravel().astype(np.float64).tolist()], axis=0).tolist())
+def _complexities(numbers: NDArray[np.float64]) -> tuple[int, ...]:
+    return tuple(np.sum([_complexity(value) for value in numbers.tolist()], axis=0).tolist())
 
 
 def _with(x: Array, places: NDArray[np.int64], value: float) -> Array:

@@ -6,9 +6,9 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.model import Goal
 from commbounds.theory.quantities import index_bits, itembits, n, norm1, norm2
-from commbounds.theory.shipped.models_draws import TEST, Goals
+from commbounds.theory.shipped.models_draws import Goals, model_of
 from commbounds.theory.shipped.terms import buckets, captured, larger, sparsity
 
 _q, _s, _count = sp.symbols("q s count", nonnegative=True)
@@ -16,11 +16,6 @@ _squares, _codebits = sp.symbols("squares codebits", nonnegative=True)
 _low, _high, _negative, _others = sp.symbols("low high negative others", nonnegative=True)
 _a, _bytes, _runs, _zeros, _full = sp.symbols("a bytes runs zeros full", nonnegative=True)
 _sum = sp.Symbol("sum", real=True)
-
-
-def _model(name: str, words: str, scope: str, goals: Goals, *ties: str) -> Model:
-    claim = f"shipped.{name}"
-    return Model(claim, words, scope, goals, (claim, *(TEST + tie for tie in ties)))
 
 
 # --- means of groups -------------------------------------------------------------------------------------------------
@@ -96,7 +91,7 @@ _SIGNED = _GROUPED + "Its entries have one sign, so that sum^2 - q, twice the su
 
 GROUPS = (
     *(
-        _model(
+        model_of(
             f"{name}.{statement}",
             _GROUPED + words,
             _ANY if statement != "nonexpansive" else _NOT_ZERO,
@@ -111,21 +106,21 @@ GROUPS = (
         )
         if (name, statement) != ("twomeans", "nonexpansive")
     ),
-    _model(
+    model_of(
         "twomeans.contraction",
         _SIGNED + "It has at most n entries. Summed over both groups, which are the claim times the squared norm.",
         _NOT_ZERO,
         _of_one_sign(n),
         "test_groups",
     ),
-    _model(
+    model_of(
         "twomeans.contraction_halves",
         _SIGNED + "It has at most as many as the larger one. Summed over both groups.",
         _NOT_ZERO,
         _of_one_sign(larger),
         "test_groups",
     ),
-    _model(
+    model_of(
         "twomeans.below_scaledsign",
         "`negative` and `others` entries with the sums of magnitudes `low` and `high`, norm1 = low + high; a group "
         "errs by its squares less sum^2/count. Where one group is empty, the other has all entries. Times `squares`, "
@@ -134,7 +129,7 @@ GROUPS = (
         _below_signs,
         "test_groups",
     ),
-    _model(
+    model_of(
         "twomeans.wire",
         "Two means, and a bit for every entry: induction on the entries.",
         "every x in R^n, every n, every dtype",
@@ -144,7 +139,7 @@ GROUPS = (
         ),
     ),
     *(
-        _model(
+        model_of(
             f"{name}.wire",
             "A mean of every bucket, and `codebits` = index_bits(buckets) bits for every entry: induction on these.",
             "every x in R^n, every n, every number of buckets, every dtype",
@@ -152,7 +147,7 @@ GROUPS = (
         )
         for name in ("uniformbuckets", "quantilebuckets")
     ),
-    _model(
+    model_of(
         "clippedterngrad.wire",
         "A scale, and two bits for every entry: induction on the entries.",
         "every x in R^n, every n, every dtype",
@@ -223,14 +218,14 @@ def _shorter(bound: Any) -> tuple[Goal, ...]:
 _PRODUCTS = "every x in R^n but zero, every n >= 1, every 1 <= s < 2, in real arithmetic"
 
 THREE_VALUES = (
-    _model(
+    model_of(
         "threelc.entry_error",
         "In units of the largest magnitude an entry is a <= 1 and the scale s: a becomes zero below s/2, else s.",
         _PRODUCTS,
         _entry_error,
         "test_three_values",
     ),
-    _model(
+    model_of(
         "threelc.contraction",
         "In units of the largest magnitude, of which one entry is: it becomes s. Each of n - 1 others, a, becomes zero "
         "below s/2 and s else, and errs by at most bound a^2 + (1 - bound) s^2/4; summed over them, with the largest "
@@ -239,20 +234,20 @@ THREE_VALUES = (
         _contraction,
         "test_three_values",
     ),
-    _model(
+    model_of(
         "threelc.quartic",
         "`bytes` = ceil(n/5), of five entries each, and the scale: induction on the bytes.",
         "every x in R^n, every n, every dtype, without zero-run encoding",
         _quartic,
     ),
-    _model(
+    model_of(
         "threelc.zeros",
         "All of ceil(n/5) bytes are zero, fourteen of which are a run, of one byte, and what is left is another: "
         "`runs` = ceil(ceil(n/5)/14). Induction on the runs.",
         "every n, every dtype, x = 0, with zero-run encoding",
         _zero_runs,
     ),
-    _model(
+    model_of(
         "threelc.wire",
         "Of ceil(n/5) bytes `zeros` are zero, in `runs` runs of one byte or more each, which take a byte; `full` are "
         "not, and stay.",

@@ -47,7 +47,8 @@ def branch(bound: Any, zero: bool) -> Any:
     )
 
 
-def _model(name: str, words: str, scope: str, goals: Goals, *ties: str) -> Model:
+def model_of(name: str, words: str, scope: str, goals: Goals, *ties: str) -> Model:
+    """The model of a claim of the column, tied to the claim's own cases and to tests."""
     claim = f"shipped.{name}"
     return Model(claim, words, scope, goals, (claim, *(TEST + tie for tie in ties)))
 
@@ -68,36 +69,36 @@ _variance = k * _gain**2 * (1 / n) * (1 - 1 / n)
 _omega = (n - 1) / k
 
 _REPLACED = (
-    _model(
+    model_of(
         "replacementrandk.bias",
         _MISSED + "All entries shrink by one factor.",
         _ALL,
         expected(1 - _drawn * _gain),
         "test_places_drawn",
     ),
-    _model(
+    model_of(
         "replacementrandk.error",
         _MISSED + "Expected squared error of an entry of square one.",
         _ALL,
         expected(_drawn * (_gain - 1) ** 2 + 1 - _drawn),
         "test_places_drawn",
     ),
-    _model(
+    model_of(
         "replacementrandk.support",
         _MISSED + "No entry is zero: n places, each of which is sent with that probability.",
         "every x in R^n without zeros, every n >= 1 and k >= 1",
         expected(n * _drawn),
         "test_places_drawn",
     ),
-    _model(
+    model_of(
         "replacementrandk.unbiased_added",
         _TIMES + "The mean, less the entry.",
         "every x in R^n, every n >= 1 and k >= 1, in real arithmetic",
         expected(k * (1 / n) * _gain - 1),
         "test_places_drawn",
     ),
-    _model("replacementrandk.variance", _TIMES, _ALL, expected(_variance), "test_places_drawn"),
-    _model(
+    model_of("replacementrandk.variance", _TIMES, _ALL, expected(_variance), "test_places_drawn"),
+    model_of(
         "replacementrandk.shrunk_contraction",
         _TIMES + "Divided by 1 + (n - 1)/k: its variance by the square of that, and what the mean is short of.",
         _ALL,
@@ -113,23 +114,23 @@ _ONCE = "All of x is sent with probability keep, over keep, else zero: an entry 
 _both = keep * k / n
 
 _LAZY = (
-    _model("bernoullilazy.unbiased", _ONCE + "The mean, less the entry.", _lazy, expected(keep / keep - 1)),
-    _model("bernoullilazy.variance", _ONCE, _lazy, expected(keep * (1 / keep - 1) ** 2 + 1 - keep)),
-    _model("bernoullilazy.second_moment", _ONCE, _lazy, expected(keep * (1 / keep) ** 2)),
-    _model(
+    model_of("bernoullilazy.unbiased", _ONCE + "The mean, less the entry.", _lazy, expected(keep / keep - 1)),
+    model_of("bernoullilazy.variance", _ONCE, _lazy, expected(keep * (1 / keep - 1) ** 2 + 1 - keep)),
+    model_of("bernoullilazy.second_moment", _ONCE, _lazy, expected(keep * (1 / keep) ** 2)),
+    model_of(
         "bernoullilazy.composed",
         "An entry is kept by Rand-K with probability k/n, and then sent with probability keep, independently; it is "
         "sent over the product of both.",
         "every x in R^n but zero, every n >= k >= 1, every 0 < keep <= 1, in real arithmetic",
         expected(_both * (1 / _both - 1) ** 2 + 1 - _both),
     ),
-    _model(
+    model_of(
         "bernoullilazy.shrunk_contraction",
         _ONCE + "One plus the variance is 1/keep: divided by that, what is sent is x.",
         _lazy,
         expected(keep * (1 / keep / (1 + (1 / keep - 1)) - 1) ** 2 + 1 - keep),
     ),
-    _model(
+    model_of(
         "bernoullilazy.wire",
         "One bit, and `entries` values, all or none.",
         "every x in R^n, every n, every dtype",
@@ -206,14 +207,14 @@ _DRAWN_ALONE = (
 _some = "every x in R^n but zero, every n >= 1, every budget 0 < B <= n, in real arithmetic"
 
 _ATOMIC = (
-    _model(
+    model_of(
         "atomic.unbiased",
         "An entry that is not zero is sent over its probability p > 0: its mean, less itself.",
         "every x in R^n, every n >= 1, every budget > 0, in real arithmetic",
         expected(_p / _p - 1),
         "test_atomo",
     ),
-    _model(
+    model_of(
         "atomic.variance_balanced",
         "An entry of magnitude a is sent over p = B a/||x||_1 with that probability. The claim, times the squared "
         "norm: induction on the entries, ||x||_1 being what it is at the end; `sum` and `squares` are sums so far.",
@@ -221,15 +222,15 @@ _ATOMIC = (
         _balanced,
         "test_atomo",
     ),
-    _model("atomic.variance", _DRAWN_ALONE + "The claim, times the squared norm.", _some, _capped, "test_atomo"),
-    _model(
+    model_of("atomic.variance", _DRAWN_ALONE + "The claim, times the squared norm.", _some, _capped, "test_atomo"),
+    model_of(
         "atomic.shrunk_contraction",
         "Unbiased, with the variance omega - slack, omega = n/B - 1 and slack >= 0 by shipped.atomic.variance: divided "
         "by 1 + omega it has the variance over its square, and the bias omega/(1 + omega).",
         _some,
         _shrunk,
     ),
-    _model(
+    model_of(
         "atomic.support",
         _DRAWN_ALONE,
         "every x in R^n, every n >= 1, every budget > 0, in real arithmetic",
@@ -237,7 +238,7 @@ _ATOMIC = (
         "test_atomo",
     ),
     *(
-        _model(
+        model_of(
             f"{name}.wire",
             "The number of entries sent takes `countbits` = index_bits(n + 1) bits; each of `entries` an index of "
             "`placebits` = index_bits(n), and a value.",
@@ -275,14 +276,14 @@ def _one_sparse(bound: Any) -> tuple[Goal, ...]:
 
 
 _CLIPPED = (
-    _model(
+    model_of(
         "clippedterngrad.bias",
         "Entries are clipped to [-c, c], c = clip deviation, and what is drawn has that as its mean. The largest entry "
         "is off by norminf - c, where that is positive, another of magnitude a by a - c at most.",
         "every x in R^n but zero, every n >= 1, every clip > 0, in real arithmetic",
         _clipped_bias,
     ),
-    _model(
+    model_of(
         "clippedterngrad.unbiased_unclipped",
         "An entry of magnitude a is sent as `level`, the largest magnitude, with probability a/level: its mean, less "
         "itself. Zero stays.",
@@ -291,7 +292,7 @@ _CLIPPED = (
             Goal("entry", bound - (_a / _level * _level - _a), equal=True, positive={"level": _level}),
         ),
     ),
-    _model(
+    model_of(
         "clippedterngrad.equal_entries",
         "n deviations `off` from the mean of entries x, where n times the mean is n x: zero, and so is the bound to "
         "which entries are clipped. Each errs by all of its square.",
@@ -302,7 +303,7 @@ _CLIPPED = (
             Goal("error", bound * _x**2 - (0 - _x) ** 2, equal=True),
         ),
     ),
-    _model(
+    model_of(
         "clippedterngrad.one_sparse",
         "`root` is that of n - 1; the entry is a, the mean a/n and the deviation a root/n, by which times clip the "
         "entry is replaced, where that is less. It is then the largest, and sent for sure.",

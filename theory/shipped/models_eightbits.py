@@ -6,9 +6,9 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, in_range
+from commbounds.theory.model import Goal, in_range
 from commbounds.theory.quantities import n
-from commbounds.theory.shipped.models_draws import TEST, Goals
+from commbounds.theory.shipped.models_draws import model_of
 from commbounds.theory.shipped.terms import binades
 
 _a, _off, _part = sp.symbols("a off part", nonnegative=True)
@@ -103,11 +103,6 @@ def _enlarged(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-def _model(name: str, words: str, scope: str, goals: Goals, test: str) -> Model:
-    claim = f"shipped.{name}"
-    return Model(claim, words, scope, goals, (claim, TEST + test))
-
-
 _IN_UNITS = (
     "In units of the largest magnitude: decade i of seven has 2^i values, the middles of equal parts of [1/10, 1] "
     "times 10^(i - 6), with either sign, and there are 0 and 1. The nearest value is taken. "
@@ -119,7 +114,7 @@ _CLASSES = (
 )
 
 EIGHT_BITS = (
-    _model(
+    model_of(
         "dynamic_tree.entry_error",
         _IN_UNITS + "`off` is the error between two neighbours, half of their distance at most; beyond the last value "
         "-1 is half a part off.",
@@ -127,14 +122,14 @@ EIGHT_BITS = (
         _entry_error,
         "test_stretches_of_the_dynamic_map",
     ),
-    _model(
+    model_of(
         "dynamic_tree.smallest",
         _IN_UNITS + "A magnitude `a` that is sent and is not zero is at least the first of some decade.",
         _VECTORS,
         _smallest,
         "test_stretches_of_the_dynamic_map",
     ),
-    _model(
+    model_of(
         "dynamic_tree.contraction",
         _IN_UNITS + "The largest entry is off by 9/1280 at most. Of any other, the error's square less the bound times "
         "that of the magnitude `a` is at most what it is at 73/640, off by 9/1280: with the least a and the largest "
@@ -144,14 +139,14 @@ EIGHT_BITS = (
         _contraction,
         "test_stretches_of_the_dynamic_map",
     ),
-    _model(
+    model_of(
         "inceptionn.entry_error",
         _CLASSES + "`off` is what the cut takes off. The bound is at least either of its two numbers.",
         "every x, every number of binades up to 28, in real arithmetic",
         _cut,
         "test_classes_of_inceptionn",
     ),
-    _model(
+    model_of(
         "inceptionn.enlarged",
         _CLASSES + "`off` is what a cut leaves. The bound is at least either of its two numbers.",
         "every x but zero, every number of binades up to 28, in real arithmetic",

@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.model import Goal, recurrence
-from commbounds.theory.shipped.models_workers import _model
+from commbounds.theory.shipped.models_draws import model_of
 from commbounds.theory.shipped.terms import (
     efrate,
     firstlargest,
@@ -137,64 +137,64 @@ def _ridge_feedback(bound: Any) -> tuple[Goal, ...]:
 
 
 MEMORIES = (
-    _model(
+    model_of(
         "spectral_atoms.bias",
         "An atom is among those of a draw that keeps something with probability p/(1 - q), and multiplied by 1/p: all "
         "atoms by the same.",
         _EVERY,
         _atom_bias,
     ),
-    _model(
+    model_of(
         "spectral_atoms.kept",
         "`chance` is the probability of one atom more, before anything is drawn again.",
         _EVERY,
         _atoms_kept,
     ),
-    _model(
+    model_of(
         "switched.used",
         "One more compressor takes `part` of what was unused, where the error is one, and errs by `omega`. Induction.",
         "every number of unbiased compressors whose variance is an equality, all probabilities",
         _used,
     ),
-    _model(
+    model_of(
         "switched.variance_whole",
         "`before` is the sum of probabilities times variances, which is the error, `total` that of the probabilities.",
         "every number of unbiased compressors whose variance is an equality, all probabilities that add up to one",
         _stated,
     ),
-    _model(
+    model_of(
         "dynamic_tree.decay",
         "In a round 9/1280 is taken off a largest entry that is negative; all others stay below it. Induction.",
         "every vector with such an entry and others of half of it at most, every number of rounds, in real arithmetic",
         _decay,
     ),
-    _model(
+    model_of(
         "ef_signs.first_large",
         "The first gradient is compressed without the step size, and divided by it: of `height`, its mean magnitude.",
         "every gradient but zero, every step size, in real arithmetic",
         _first_update,
     ),
-    _model(
+    model_of(
         "ef_signs.excess",
         "An entry: at first what is kept is the gradient less what was sent, later that of residual and step size "
         "times gradient; `applied` is the sum of updates, `wanted` that of gradients. Induction.",
         "all gradients, every number of steps, every step size up to one, in real arithmetic",
         _excess,
     ),
-    _model(
+    model_of(
         "ridge_descent.stuck",
         "Signs of gradients are `turn` and its negative, one and minus one, as the slope is below one; where the "
         "coordinates are equal, the subgradient is one of these.",
         "every slope below one, every step size, every number of steps",
         _ridge_stuck,
     ),
-    _model(
+    model_of(
         "ridge_descent.least",
         "The sum of the coordinates stays two by shipped.ridge_descent.stuck, and the start has no difference.",
         "every slope below one, every step size, every number of steps",
         _ridge_least,
     ),
-    _model(
+    model_of(
         "ridge_descent.feedback",
         "`before` and `after` are squared norms of the iterate less the residual, which takes subgradient steps; two "
         "at first. `larger` is the residual along the subgradient, at most its norm times `slope`; `height` is the "

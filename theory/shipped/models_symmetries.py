@@ -8,7 +8,7 @@ import sympy as sp
 
 from commbounds.theory.model import Goal, Model
 from commbounds.theory.quantities import k, n
-from commbounds.theory.shipped.models_draws import Goals
+from commbounds.theory.shipped.models_draws import Goals, model_of
 from commbounds.theory.shipped.terms import keep
 
 _x = sp.Symbol("x", real=True)
@@ -47,8 +47,7 @@ def _of_groups(bound: Any) -> tuple[Goal, ...]:
 
 
 def _model(name: str, words: str, factor: str, goals: Goals) -> Model:
-    claim = f"shipped.{name}"
-    return Model(claim, words, f"every x in R^n{factor}, every n, in real arithmetic", goals, (claim,))
+    return model_of(name, words, f"every x in R^n{factor}, every n, in real arithmetic", goals)
 
 
 _LINEAR = "What is drawn does not look at x, and what is sent of an entry x is a multiple of it. "

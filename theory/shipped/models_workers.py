@@ -6,9 +6,9 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.model import Goal, recurrence
 from commbounds.theory.quantities import P, k, n, norm2bar, sumsq
-from commbounds.theory.shipped.models_draws import TEST, Goals
+from commbounds.theory.shipped.models_draws import model_of
 from commbounds.theory.shipped.terms import delay, dgcsteps, momentum
 
 _m, _t, _g, _u, _v, _w, _sent = sp.symbols("m t g u v w sent", real=True)
@@ -16,11 +16,6 @@ _total, _came, _after = sp.symbols("total came after", real=True)
 _own = sp.Symbol("own", nonnegative=True)
 _RANKS = {"P": P}
 _MEAN = {"the mean": _t - P * _m}
-
-
-def _model(name: str, words: str, scope: str, goals: Goals, *ties: str) -> Model:
-    claim = f"shipped.{name}"
-    return Model(claim, words, scope, goals, (claim, *(TEST + tie for tie in ties)))
 
 
 def _unbiased(bound: Any) -> tuple[Goal, ...]:
@@ -88,46 +83,46 @@ _OWNER = (
 _EVERY = "every P and n, all x_i in R^n"
 
 WORKERS = (
-    _model(
+    model_of(
         "permk_mean.unbiased",
         _OWNER + "Its mean, less theirs.",
         _EVERY,
         _unbiased,
     ),
-    _model(
+    model_of(
         "permk_mean.error",
         _OWNER + "`sumsq` is the sum of their squares, and m^2 stands for the squared mean: its expected square about "
         "the mean. Summed over the entries.",
         _EVERY,
         _among_workers,
     ),
-    _model(
+    model_of(
         "permk_mean.identical",
         "Whoever owns an entry has `v`, and the mean `m` is that: P m = P v.",
         "every P and n, every x in R^n, whatever is drawn",
         _identical,
     ),
-    _model(
+    model_of(
         "permk_mean.words",
         "The `own` entries of a rank are passed on P - 1 times, until all have them: induction on the ranks.",
         "every P and n, whatever is drawn",
         _owned_words,
     ),
-    _model(
+    model_of(
         "shared_randk_mean.error",
         "An entry of the mean, `m`, is n/k times itself with probability k/n, else zero, as the set is the same for "
         "all workers. Summed over the entries.",
         "every P, every n >= k >= 1, all x_i in R^n",
         _one_set,
     ),
-    _model(
+    model_of(
         "shared_randk_mean.words",
         "Each of the k values goes round a ring of P ranks twice, in P - 1 steps each time: one rank more sends each "
         "of them twice.",
         "every P, every n >= k >= 1",
         _ring_words,
     ),
-    _model(
+    model_of(
         "dgc_steps.conserved",
         "Of one entry and worker, or summed over the workers: `u` is the momentum that comes up, `sent` what goes out, "
         "`v` what is kept, and `after` what is kept then; `total` was sent before, and `came` came. Induction over the "
@@ -136,7 +131,7 @@ WORKERS = (
         _conserved,
         "test_momenta",
     ),
-    _model(
+    model_of(
         "dgc_steps.dense_unmasked",
         "All is sent, so nothing is kept in `v`, and the momentum `u` is that of dense SGD, `w`: induction over the "
         "steps. The mean over the workers is linear.",
@@ -144,14 +139,14 @@ WORKERS = (
         _as_dense,
         "test_momenta",
     ),
-    _model(
+    model_of(
         "dgc_steps.dense_plain",
         "All is sent, so that `u` and `v` are cleared in every step. The mean over the workers is linear.",
         "every P, n and number of steps, every factor of the momentum",
         _as_plain,
         "test_momenta",
     ),
-    _model(
+    model_of(
         "dgc_steps.delayed",
         "A gradient of 1 becomes momentum^t in the momentum after t steps, which is added to what is kept. Induction "
         "over the steps that it waits; when it is sent, both are cleared.",
@@ -159,7 +154,7 @@ WORKERS = (
         _waiting,
         "test_momenta",
     ),
-    _model(
+    model_of(
         "dgc_steps.words",
         "In every step the k indices and values of each of P ranks go to P - 1 others.",
         "every P, every n >= k >= 1, every number of steps",

@@ -7,11 +7,11 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import smoothness, smoothness_apart, stepsize
-from commbounds.theory.model import Goal, Model, by_claim
+from commbounds.theory.model import Goal, by_claim
 from commbounds.theory.quantities import P, k, n, norm1, norm2
 from commbounds.theory.variance_reduced import terms as t
 from commbounds.theory.variance_reduced import zeroone_terms as z
-from commbounds.theory.variance_reduced.models_descents import DESCENTS
+from commbounds.theory.variance_reduced.models_descents import DESCENTS, model_of
 from commbounds.theory.variance_reduced.models_lamb import LAMB_MODELS
 from commbounds.theory.variance_reduced.models_zeroone import ZEROONE
 
@@ -20,7 +20,6 @@ _entry, _total = sp.symbols("entry total", real=True)
 _V, _A, _sigma, _D, _rho, _excess, _after = sp.symbols("V A sigma D rho excess after", nonnegative=True)
 _moved = sp.Symbol("moved", real=True)
 _a, _w = t.weight, t.omega
-_COLUMN = "variance_reduced."
 
 
 def _unbiased(offered: Any) -> dict[str, Any]:
@@ -313,10 +312,6 @@ def _momentum_kept(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-def _model(claim: str, words: str, scope: str, goals: Any) -> Model:
-    return Model(claim=_COLUMN + claim, words=words, scope=scope, goals=goals, tie=(_COLUMN + claim,))
-
-
 _ERROR = (
     "`e` is the error of a compressed vector: no mean, so that its product with what is known before is zero in the "
     "mean, and a variance of omega times the vector's squared norm; Rand-K has both, with omega = n/k - 1. "
@@ -324,23 +319,23 @@ _ERROR = (
 _ALL = "every P, n >= k >= 1, every vector, real arithmetic"
 
 MODELS = by_claim(
-    _model(
+    model_of(
         "diana.variance",
         _ERROR + "`total` is the sum of the errors of some workers, whose squares add up; V is the mean of ||g_i - "
         "h_i||^2.",
         _ALL,
         _diana_variance,
     ),
-    _model("diana.shift", _ERROR + "`d` is h - g; the shift after is off by (1 - a) d + a e.", _ALL, _shift_equal),
-    _model("diana.shift_contracts", _ERROR + "As variance_reduced.diana.shift.", _ALL, _shift_contracts),
-    _model("diana.shift_least", _ERROR + "As variance_reduced.diana.shift.", _ALL, _shift_least),
-    _model(
+    model_of("diana.shift", _ERROR + "`d` is h - g; the shift after is off by (1 - a) d + a e.", _ALL, _shift_equal),
+    model_of("diana.shift_contracts", _ERROR + "As variance_reduced.diana.shift.", _ALL, _shift_contracts),
+    model_of("diana.shift_least", _ERROR + "As variance_reduced.diana.shift.", _ALL, _shift_least),
+    model_of(
         "diana.shift_target",
         _ERROR + "`h` and `g` are shift and gradient less the fixed vector; the mean over the workers is linear.",
         _ALL,
         _shift_target,
     ),
-    _model(
+    model_of(
         "diana.rate_sharp",
         _ERROR + "`x` is x - x*, `g` the gradient of f there, D = f - f*, A and sigma the mean squared distances of "
         "gradients and shifts from the workers' gradients at x*, V that of gradients from shifts, which "
@@ -350,50 +345,50 @@ MODELS = by_claim(
         "every P, n >= k >= 1, every strongly convex smooth f of convex smooth parts, every shifts, real arithmetic",
         _rate_sharp,
     ),
-    _model(
+    model_of(
         "marina.error",
         _ERROR + "`d` is g - grad before, `e` the error of the average of the compressed turns, of mean square V.",
         _ALL,
         _marina_error,
     ),
-    _model("marina.bias", "`d` is g - grad before; what is compressed has no bias.", _ALL, _bias(t.full_probability)),
-    _model(
+    model_of("marina.bias", "`d` is g - grad before; what is compressed has no bias.", _ALL, _bias(t.full_probability)),
+    model_of(
         "marina.descent_sharp",
         _ERROR + "`g` is the estimate, `h` the gradient of f, so that x+ - x = -gamma g; f+ is `after`, and the mean "
         "squared turn V.",
         "every P, n >= k >= 1, every smooth f of smooth parts, every estimate, real arithmetic",
         _marina_sharp,
     ),
-    _model("dasha.error", _ERROR + "`d` is g - grad before; V is the mean square of what is compressed.", _ALL,
+    model_of("dasha.error", _ERROR + "`d` is g - grad before; V is the mean square of what is compressed.", _ALL,
            _dasha_error),
-    _model("dasha.part_error", _ERROR + "`d` is what the part is off by, `y` the turn.", _ALL, _dasha_part),
-    _model("dasha.bias", "`d` is g - grad before; what is compressed has no bias.", _ALL, _bias(_a)),
-    _model(
+    model_of("dasha.part_error", _ERROR + "`d` is what the part is off by, `y` the turn.", _ALL, _dasha_part),
+    model_of("dasha.bias", "`d` is g - grad before; what is compressed has no bias.", _ALL, _bias(_a)),
+    model_of(
         "dasha.part_contracts",
         _ERROR + "`d` is what the part is off by, `y` the turn; the mean over the workers is linear.",
         _ALL,
         _dasha_contracts,
     ),
-    _model(
+    model_of(
         "lag.error",
         "`d` is g - grad+ and `y` the turn of a worker. Who sends is off by nothing; who does not has ||d||^2 <= zeta "
         "||y||^2. The mean over the workers is linear.",
         "every P and n, every vector, real arithmetic",
         _lag_error,
     ),
-    _model(
+    model_of(
         "onebit.error",
         "`s` is the scale and `r` the root of n: r s = ||p||; an entry x leaves x^2 - 2 s |x| + s^2.",
         "every n, every vector but zero, real arithmetic",
         _sign_error,
     ),
-    _model(
+    model_of(
         "onebit.worst",
         "As variance_reduced.onebit.error, and ||p||_1 >= ||p||.",
         "every n, every vector but zero, real arithmetic",
         _sign_worst,
     ),
-    _model(
+    model_of(
         "onebit.silent_entry",
         "`e_` is the residual's magnitude before a step, and `s_` its scale: after the step it is |e_ - s_|, as the "
         "sign sent is the residual's, or any sign where that is zero. Induction over the steps, from a residual of "
@@ -401,13 +396,13 @@ MODELS = by_claim(
         "every number of steps without momentum, every gradients of the other entries, real arithmetic",
         _silent,
     ),
-    _model(
+    model_of(
         "lamb.fused",
         "`s` is the message's scale and `r` the root of the layer's entries; an entry x leaves x^2 - 2 s |x| + s^2.",
         "every message, every layer of it but zero, real arithmetic",
         _fused,
     ),
-    _model(
+    model_of(
         "zeroone.kept",
         "After t steps without gradients the momentum is beta^t times what it was, and what was moved over the sum of "
         "step sizes the mean of beta^1, ..., beta^H. Induction over H.",

@@ -14,7 +14,6 @@ from commbounds.theory.variance_reduced import zeroone_terms as z
 
 _d, _g, _h, _y, _new = sp.symbols("d g h y new", real=True)
 _q, _excess, _after, _V, _M, _delta, _sigma = sp.symbols("q excess after V M delta sigma", nonnegative=True)
-_COLUMN = "variance_reduced."
 _LESS = {"1 - q": 1 - _q}
 
 
@@ -272,28 +271,30 @@ def _silent_move(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-def _model(claim: str, words: str, scope: str, goals: Any) -> Model:
-    return Model(claim=_COLUMN + claim, words=words, scope=scope, goals=goals, tie=(_COLUMN + claim,))
+def model_of(name: str, words: str, scope: str, goals: Any) -> Model:
+    """The model of a claim of the column, tied to the claim's own cases."""
+    claim = f"variance_reduced.{name}"
+    return Model(claim=claim, words=words, scope=scope, goals=goals, tie=(claim,))
 
 
 _STEP = "`g` is the estimate and `h` the gradient of f, so that x+ - x = -gamma g; f+ is `after`. "
 _LEFT = "Of a vector a compressor leaves q^2 of the square at most, q^2 = 1 - k/n for Top-K; what it leaves is `new`. "
 
 DESCENTS = (
-    _model(
+    model_of(
         "ef21p.gap",
         _LEFT + "The model is off by `d`, and the weights turn by `y` away from it, so that y + d is offered.",
         "every dimension, every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every q in [0, 1)",
         _gap,
     ),
-    _model(
+    model_of(
         "ef21p.descent",
         "`g` is the gradient at the model, `h` that at the weights, so that x+ - x = -gamma g; f+ is `after`, `delta` "
         "the squared distance of the model. Its distance after the step is that of variance_reduced.ef21p.gap.",
         "every dimension, every smooth f, every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every q in [0, 1)",
         _ef21p,
     ),
-    _model(
+    model_of(
         "clag.error",
         _LEFT + "A part is off by `d` before its gradient turns by `y` away from it. Who sends offers y + d; who does "
         "not is off by no more than the trigger says. The mean over the workers is linear.",
@@ -301,7 +302,7 @@ DESCENTS = (
         "trigger",
         _clag,
     ),
-    _model(
+    model_of(
         "marina.descent",
         _STEP + "The mean squared turn is V, and the error after the step is that of variance_reduced.marina.error. "
         "`root` is that of (1 - p) omega/(p P).",
@@ -309,7 +310,7 @@ DESCENTS = (
         "arithmetic",
         _marina,
     ),
-    _model(
+    model_of(
         "dasha.descent",
         _STEP + "a = 1/(2 omega + 1). `sigma` is the parts' mean squared error, V the mean squared turn, and M <= 2 V "
         "+ 2 a^2 sigma that of what is compressed, turn less a times the error; the errors after the step are those of "
@@ -318,7 +319,7 @@ DESCENTS = (
         "compressor with variance omega, real arithmetic",
         _dasha,
     ),
-    _model(
+    model_of(
         "dasha.code_step_alike",
         "As variance_reduced.dasha.descent, whose step size this one is: `y` is L~ gamma times the root of omega (4 "
         "omega + 1)/P, `u` is L gamma and a = 1/(2 omega + 1). That workers are alike says y^2 <= ((4 omega + 1) u)^2.",
@@ -326,7 +327,7 @@ DESCENTS = (
         "compressor with variance omega, real arithmetic",
         _dasha_in_code,
     ),
-    _model(
+    model_of(
         "diana.rate",
         "As variance_reduced.diana.rate_sharp, with a (1 + omega) = 1: `d` is x - x*, A and sigma the mean squared "
         "distances of gradients and shifts from the workers' gradients at x*, V that of gradients from shifts, at most "
@@ -335,21 +336,21 @@ DESCENTS = (
         "variance omega, real arithmetic",
         _diana_rate,
     ),
-    _model(
+    model_of(
         "onebit.nothing_lost",
         "Of an entry, in the unit in which weights move: the momentum `u` takes the mean gradient, `more`, and errors "
         "`e` become `left`, those of the ranks on average and of the server. Induction over the steps.",
         "every P and n, all gradients, every number of steps, every beta below 1, either scale, real arithmetic",
         _nothing_lost,
     ),
-    _model(
+    model_of(
         "zeroone.nothing_lost",
         "Of an entry: `sent` and the errors after it, `left`, are what was `moved` and the errors before, `e`; ranks "
         "go back to x and take `sent` over the root of the variance.",
         "every P and n, all gradients, every number of local steps, real arithmetic",
         _averaged_weights,
     ),
-    _model(
+    model_of(
         "zeroone.silent_move",
         "What was moved has (1 - beta) gamma ||g|| for its norm, and `scale` for its root mean square, which signs are "
         "multiplied by, by the ranks and once more by the server; `r` is the root of n.",

@@ -7,16 +7,16 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import stepsize
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.model import Goal
 from commbounds.theory.quantities import P, n, norm1, norm2
 from commbounds.theory.variance_reduced import lamb_terms as lt
 from commbounds.theory.variance_reduced import terms as t
 from commbounds.theory.variance_reduced import zeroone_terms as z
+from commbounds.theory.variance_reduced.models_descents import model_of
 
 _s, _x, _y = sp.symbols("s x y", real=True)
 _f, _after, _q = sp.symbols("f after q", nonnegative=True)
 _theta, _T = lt.lamb_threshold, lt.lamb_steps
-_COLUMN = "variance_reduced."
 
 
 def _frozen_share(bound: Any) -> tuple[Goal, ...]:
@@ -235,19 +235,15 @@ def _step_length(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-def _model(claim: str, words: str, scope: str, goals: Any) -> Model:
-    return Model(claim=_COLUMN + claim, words=words, scope=scope, goals=goals, tie=(_COLUMN + claim,))
-
-
 LAMB_MODELS = (
-    _model(
+    model_of(
         "lamb.frozen_share",
         "The average of coefficients that are all the same, over that one: it begins with zero, and a step keeps b of "
         "it and adds 1 - b. Induction over the steps.",
         "every number of steps, every b, real arithmetic",
         _frozen_share,
     ),
-    _model(
+    model_of(
         "lamb.scaled_share",
         "`s` is the message's scale over the layer's coefficient, and `r` the root of the layer's entries; layers have "
         "one root mean square when they are fused, the padding is zero, so that the message's is q = sqrt(n/m) times "
@@ -255,7 +251,7 @@ LAMB_MODELS = (
         "every number and sizes of layers, every padding, every layer but zero, real arithmetic",
         _scaled_share,
     ),
-    _model(
+    model_of(
         "lamb.equally_flat",
         "`Q` and `R` are sums over the layers of their entries times the squares of their root mean squares s_l, and "
         "times those; `s` is the root mean square of all. As they are, signs leave sum n_l (s_l^2 - 2 s phi s_l + s^2) "
@@ -263,28 +259,28 @@ LAMB_MODELS = (
         "every number and sizes of layers that are equally flat, real arithmetic",
         _equally_flat,
     ),
-    _model(
+    model_of(
         "lamb.at_most_double",
         "`N` are a layer's entries, `own` is their root mean square, `a` their mean magnitude and `s` the scale of the "
         "message as layers are; phi times `own` is at most `a`. Both sides are sums over the layers.",
         "every number and sizes of layers, every message, real arithmetic",
         _at_most_double,
     ),
-    _model(
+    model_of(
         "lamb.reconstructed",
         "`x` and `y` are an entry of the momentum before and after a step, and what is reconstructed (y - beta x)/(1 - "
         "beta).",
         "every momentum, every beta below 1, real arithmetic",
         _reconstructed,
     ),
-    _model(
+    model_of(
         "lamb.saved",
         "`later` are the steps of the compression stage; a step of the warm-up sends 2 (P - 1) n w/P bytes, and a "
         "later one those of variance_reduced.lamb.bytes.",
         "every P >= 2 that divides n, every padding and warm-up, some step",
         _saved,
     ),
-    _model(
+    model_of(
         "lamb.nothing_lost",
         "Of an entry, in the unit in which the weights move, errors over the layer's coefficient: `u` and `plain` are "
         "compressed and uncompressed momentum before a step, `g` the mean gradient, `first`, `e` and `left` the errors "
@@ -293,7 +289,7 @@ LAMB_MODELS = (
         "every P, n, layers and coefficients, every number of steps, every gradients and errors, real arithmetic",
         _nothing_lost,
     ),
-    _model(
+    model_of(
         "lamb.leak",
         "As variance_reduced.lamb.nothing_lost, with factors `f` before the step and `after` in it, which are theta f "
         "apart at most: the step changes what is said to be zero by (after - f) A. `a` is the magnitude of A, and the "
@@ -301,14 +297,14 @@ LAMB_MODELS = (
         "every P, n, layers and coefficients, every number of steps, every gradients and errors, real arithmetic",
         _leak,
     ),
-    _model(
+    model_of(
         "lamb.scale_moves",
         "Of an entry: `e` was left out of a message with coefficient c, and `left` is with kappa c, so that the "
         "momentum takes in (e - left)/(kappa c). `size` is the magnitude of e/c, the largest of which bounds all.",
         "every P, n and layers, every errors, every kappa, real arithmetic",
         _scale_moves,
     ),
-    _model(
+    model_of(
         "lamb.rise",
         "Induction over the steps, for each part of the least: `f` is the factor before a step, and q = "
         "1/sqrt(beta_2). After it the factor is (1 - theta) f, or at most (1 + theta) f and at most what is cut to the "
@@ -317,14 +313,14 @@ LAMB_MODELS = (
         "every layer, every number of steps, every reconstructed gradients, with and without decay, real arithmetic",
         _rise,
     ),
-    _model(
+    model_of(
         "lamb.fall",
         "Induction over the steps, for each part of the most: `f` is the factor before a step. After it the factor is "
         "at least (1 - theta) f; and it is cut to the bounds, or is (1 + theta) f, or above what is cut.",
         "every layer, every number of steps, every reconstructed gradients, real arithmetic",
         _fall,
     ),
-    _model(
+    model_of(
         "lamb.masked",
         "Induction over the steps: `f` is the factor before a step, `largest` the largest ratio of the layer's "
         "entries, among which one is epsilon over epsilon. The factor after it is one of three, or above it: the "
@@ -332,7 +328,7 @@ LAMB_MODELS = (
         "every layer of which an entry is masked, every number of steps, real arithmetic",
         _masked,
     ),
-    _model(
+    model_of(
         "lamb.step_length",
         "Of an entry: `y` is its momentum's magnitude, and `root` that of its variance, epsilon added. A layer has as "
         "many as its size, and the square of its norm is the sum of theirs.",

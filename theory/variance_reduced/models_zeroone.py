@@ -10,6 +10,7 @@ from commbounds.theory.feedback.terms import stepsize
 from commbounds.theory.model import Goal, Model
 from commbounds.theory.quantities import P, n
 from commbounds.theory.variance_reduced import zeroone_terms as z
+from commbounds.theory.variance_reduced.models_descents import model_of
 from commbounds.theory.variance_reduced.terms import scalebytes
 
 _weights, _momentum, _later, _lost, _after = sp.symbols("weights momentum later lost after", nonnegative=True)
@@ -87,8 +88,7 @@ def _run_bytes(bound: Any) -> tuple[Goal, ...]:
 
 
 def _model(statement: str, words: str, scope: str, goals: Any) -> Model:
-    claim = f"variance_reduced.zeroone.{statement}"
-    return Model(claim=claim, words=words, scope=scope, goals=goals, tie=(claim,))
+    return model_of(f"zeroone.{statement}", words, scope, goals)
 
 
 ZEROONE = (

@@ -158,8 +158,6 @@ def test_classes_of_inceptionn(binades):
     """Every magnitude is in a case of the model, whose conditions it meets, with the bound above what is lost."""
     claim, seen = goals("shipped.inceptionn.entry_error"), set()
     for a in (Fraction(j, 2**k) for k in (4, 7, 10, 16, 30) for j in range(1, 16)):
-        if a >= 1:
-            continue
         read = Fraction(float(inceptionn(np.array([float(a)]), binades).values[0]))
         given = {"a": a, "off": abs(a - read), "binades": binades}
         if read == 0:

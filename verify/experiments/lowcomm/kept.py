@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from commbounds.verify.experiments.lowcomm.lowbit import Followed, followed
 from commbounds.verify.experiments.lowcomm.outer import exact, study
 from commbounds.verify.experiments.moshpit.averaging import settings
 from commbounds.verify.study import Case, Outcome, over
@@ -17,30 +18,17 @@ from commbounds.verify.study import Case, Outcome, over
 # --- LoCo --------------------------------------------------------------------------------------------------------
 
 
-def _rounds(implementation: Any, case: Case) -> tuple[Fraction, list[Fraction], Fraction]:
-    """The largest compensation, what is owed at last, and the largest code that was asked for, in steps.
-
-    The step is the number of workers, so that their average is exact.
-    """
+def _rounds(implementation: Any, case: Case) -> Followed:
     given = case.settings
-    P, T, kept, seed = given["P"], given["outerrounds"], given["keptstep"], given["seed"]
-    rng = np.random.default_rng([seed, T])
-    error, owed, largest, most = np.zeros((P, 3)), [Fraction(0)] * 3, Fraction(0), Fraction(0)
-    for _ in range(T):
-        g = (
-            P * 0.5 - error
-            if seed == 0
-            else np.full((P, 3), P * 0.5)
-            if seed == 1
-            else P * rng.integers(-8, 9, (P, 3)) / 4
-        )
-        after, _ = implementation(np.stack([g, error], axis=1), float(P), 4, given["fresh"], kept=P * kept)
-        largest = max(largest, *(abs(a + b) / P for a, b in zip(exact(g), exact(error), strict=True)))
-        mean = [sum(column, Fraction(0)) / P for column in zip(*map(exact, g), strict=True)]
-        owed = [a + (b - c) / P for a, b, c in zip(owed, mean, exact(after[-1, 0]), strict=True)]
-        error = after[:, 1]
-        most = max(most, *(abs(v) / P for v in exact(error)))
-    return most, owed, largest
+    P, seed = given["P"], given["seed"]
+    rng = np.random.default_rng([seed, given["outerrounds"]])
+
+    def gradient(_: int, error: Any) -> Any:
+        if seed == 0:
+            return P * 0.5 - error
+        return np.full((P, 3), P * 0.5) if seed == 1 else P * rng.integers(-8, 9, (P, 3)) / 4
+
+    return followed(implementation, case, gradient, 4, kept=P * given["keptstep"])
 
 
 def _values(case: Case, largest: Fraction) -> dict[str, Any]:
@@ -55,8 +43,8 @@ def _values(case: Case, largest: Fraction) -> dict[str, Any]:
 
 
 def _most(implementation: Any, case: Case) -> Outcome:
-    most, _, largest = case.once(_rounds, implementation)
-    return Outcome(most, _values(case, largest))
+    errors, _, largest = case.once(_rounds, implementation)
+    return Outcome(max(errors), _values(case, largest))
 
 
 def _owed(implementation: Any, case: Case) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
 from math import gcd
@@ -25,25 +25,39 @@ def _gradients(case: Case) -> Any:
     return rng.integers(-12, 13, (given["outerrounds"], given["P"], 3)) / 4
 
 
-def _compensated(implementation: Any, case: Case) -> tuple[list[Fraction], list[Fraction], Fraction]:
-    """Compensations after all rounds, what was owed at last, and the largest code that was asked for, in steps.
+Followed = tuple[list[Fraction], list[Fraction], Fraction]
 
-    The step is the number of workers, so that their average is exact.
+
+def followed(
+    implementation: Any, case: Case, gradient: Callable[[int, Any], Any], bits: int, **kept: float
+) -> Followed:
+    """All compensations of a run, what is owed at its end, and the largest code that was asked for, in steps.
+
+    The step is the number of workers, so that their average is exact. `gradient` tells of a round and the compensations
+    before it, (P, 3), what the workers add.
     """
     given = case.settings
-    P, T, fresh, room = given["P"], given["outerrounds"], given["fresh"], 2.0 ** (given["bits"] - 1)
-    offered = {"half": 0.5, "one over": room}.get(given["seed"])
-    drawn: Any = None if offered is not None else case.once(_gradients)
+    P = given["P"]
     error, owed, largest, errors = np.zeros((P, 3)), [Fraction(0)] * 3, Fraction(0), [Fraction(0)]
-    for t in range(T):
-        g = P * drawn[t] if offered is None else P * offered - error
-        after, _ = implementation(np.stack([g, error], axis=1), float(P), given["bits"], fresh)
+    for t in range(given["outerrounds"]):
+        g = gradient(t, error)
+        after, _ = implementation(np.stack([g, error], axis=1), float(P), bits, given["fresh"], **kept)
         largest = max(largest, *(abs(a + b) / P for a, b in zip(exact(g), exact(error), strict=True)))
         mean = [sum(column, Fraction(0)) / P for column in zip(*map(exact, g), strict=True)]
         owed = [a + (b - c) / P for a, b, c in zip(owed, mean, exact(after[-1, 0]), strict=True)]
         error = after[:, 1]
         errors += [abs(v) / P for v in exact(error)]
     return errors, owed, largest
+
+
+def _compensated(implementation: Any, case: Case) -> Followed:
+    given = case.settings
+    P, bits = given["P"], given["bits"]
+    offered = {"half": 0.5, "one over": 2.0 ** (bits - 1)}.get(given["seed"])
+    if offered is not None:
+        return followed(implementation, case, lambda _, error: P * offered - error, bits)
+    drawn = case.once(_gradients)
+    return followed(implementation, case, lambda t, _: P * drawn[t], bits)
 
 
 def _loco_values(case: Case, largest: Fraction) -> dict[str, Any]:

@@ -340,24 +340,25 @@ def _dasha_largest(_budget: Budget) -> Iterator[Case]:
         yield _aligned(apart, P, n, k, _dasha_limit(1.0, 1 + apart**2, P, 2 * omega * (2 * omega + 1)))
 
 
+def _code_gamma(L: float, squared: float, P: int, n: int, k: int) -> Fraction:
+    """1/(L + L~ sqrt(omega (4 omega + 1)/P)), a little less."""
+    omega = n / k - 1
+    return Fraction((1 - 1e-14) / (L + (squared * omega * (4 * omega + 1) / P) ** 0.5)).limit_denominator(2**45)
+
+
 def _code_steps(_budget: Budget) -> Iterator[Case]:
-    """The code's own step size, with workers that differ little or much."""
+    """The code's step size with the smoothness of the average, with workers that differ little or much."""
     for apart, P, n, k in (*_APART, (1.0, 2, 2, 1), (20.0, 2, 3, 1), (1.0, 2, 3, 2), (3.0, 2, 3, 2)):
-        omega = n / k - 1
-        gamma = 1 / (1 + ((1 + apart**2) * omega * (4 * omega + 1) / P) ** 0.5)
-        yield _aligned(apart, P, n, k, Fraction(gamma * (1 - 1e-14)).limit_denominator(2**45))
+        yield _aligned(apart, P, n, k, _code_gamma(1.0, 1 + apart**2, P, n, k))
 
 
 def _mean_steps(_budget: Budget) -> Iterator[Case]:
-    """The code's own step size: the mean of the workers' constants is the largest of 1 and what they are apart by."""
+    """The code's own step size: with the mean of the workers' constants."""
     for apart, P, n, k in (*_APART, (1.0, 2, 2, 1), (1.0, 2, 3, 2), (20.0, 2, 3, 1), (0.0, 3, 2, 1)):
-        omega = n / k - 1
-        gamma = 1 / (max(1.0, apart) + ((1 + apart**2) * omega * (4 * omega + 1) / P) ** 0.5)
-        yield _aligned(apart, P, n, k, Fraction(gamma * (1 - 1e-14)).limit_denominator(2**45))
+        # of two, whose curvatures are 1 + apart and 1 - apart, it is the larger of 1 and apart
+        yield _aligned(apart, P, n, k, _code_gamma(max(1.0, apart), 1 + apart**2, P, n, k))
     for apart in (1.0, 5.0):  # of three, the third is neither more nor less curved
-        mean, squared = (1 + 2 * max(1.0, apart)) / 3, 1 + 2 * apart**2 / 3
-        gamma = 1 / (mean + (squared * 5 / 3) ** 0.5)
-        yield _aligned(apart, 3, 2, 1, Fraction(gamma * (1 - 1e-14)).limit_denominator(2**45))
+        yield _aligned(apart, 3, 2, 1, _code_gamma((1 + 2 * max(1.0, apart)) / 3, 1 + 2 * apart**2 / 3, 3, 2, 1))
 
 
 def _dasha_corpus(budget: Budget) -> Iterator[Case]:
