@@ -45,7 +45,7 @@ class _Read:
 
     imports: list[_Import] = field(default_factory=list)
     handed_on: dict[str, _Import] = field(default_factory=dict)
-    """Names that its top level imports."""
+    """Names that its top level imports, or shows type checkers."""
     attributes: dict[str, set[str]] = field(default_factory=dict)
     """By name, what is taken from it by ``name.attribute``."""
     bare: set[str] = field(default_factory=set)
@@ -350,12 +350,15 @@ class _Reader(ast.NodeVisitor):
         return self._found
 
     def visit_If(self, node: ast.If) -> None:
-        """What only type checkers see is left out."""
-        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            for other in node.orelse:
-                self.visit(other)
+        """What only type checkers see is not run; but a package may hand on by name what it shows them."""
+        if not (isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+            self.generic_visit(node)
             return
-        self.generic_visit(node)
+        for shown in node.body:
+            for made in self._made(shown) if isinstance(shown, ast.ImportFrom) else ():
+                self._found.handed_on.setdefault(made.bound, made)
+        for other in node.orelse:
+            self.visit(other)
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -363,19 +366,22 @@ class _Reader(ast.NodeVisitor):
                 self._found.imports.append(_Import(alias.name, "", alias.asname or ROOT))
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        for made in self._made(node):
+            self._found.imports.append(made)
+            if not self._depth:
+                self._found.handed_on[made.bound] = made
+
+    def _made(self, node: ast.ImportFrom) -> list[_Import]:
+        """The imports of a statement that are from the package."""
         module = node.module or ""
         if node.level:
             above = self._package.split(".")
             module = ".".join([*above[: len(above) - node.level + 1], *([module] if module else [])])
         if module.partition(".")[0] != ROOT:
-            return
-        for alias in node.names:
-            if alias.name == "*":
-                raise ValueError(f"{self._package} imports all of {module}, which is not followed")
-            made = _Import(module, alias.name, alias.asname or alias.name)
-            self._found.imports.append(made)
-            if not self._depth:
-                self._found.handed_on[made.bound] = made
+            return []
+        if any(alias.name == "*" for alias in node.names):
+            raise ValueError(f"a module in {self._package} imports all of {module}, which is not followed")
+        return [_Import(module, alias.name, alias.asname or alias.name) for alias in node.names]
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         if isinstance(node.value, ast.Name):
