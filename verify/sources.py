@@ -63,14 +63,16 @@ class Sources:
 
     Parameters
     ----------
-    packages : mapping of str to sequence of Path
+    packages : mapping of str to iterable of Path
         Folders of the package itself and of its rooms, under the name by which each is imported.
-    names : sequence of str
+    names : iterable of str
         The columns.
     """
 
     def __init__(self, packages: Mapping[str, Iterable[Path]], names: Iterable[str]) -> None:
         self._columns = tuple(names)
+        self.folders = tuple(f"{folder}{os.sep}" for folders in packages.values() for folder in folders)
+        """Where the package lies, rooms and further columns."""
         self._files: dict[str, Path] = {}
         self._data: dict[str, list[Path]] = {}
         for name, folders in packages.items():
@@ -87,6 +89,8 @@ class Sources:
             path = Path(entry.path)
             if entry.is_dir():
                 inner = f"{package}.{entry.name}"
+                if package == ROOT and entry.name in _ROOMS:
+                    continue  # of these it is said where they are imported from
                 if (path / "__init__.py").exists():
                     self._gather(inner, path)
                 elif entry.name != "__pycache__" and entry.name.isidentifier():
@@ -148,6 +152,14 @@ class Sources:
         """Names of the columns."""
         return self._columns
 
+    def names(self) -> Iterator[str]:
+        """Names of all modules."""
+        return iter(self._files)
+
+    def file(self, name: str) -> Path:
+        """The file of a module."""
+        return self._files[name]
+
     def __contains__(self, name: str) -> bool:
         return name in self._files
 
@@ -189,16 +201,11 @@ class Sources:
 @cache
 def installed() -> Sources:
     """The package as it is imported here, with further columns."""
-    packages: dict[str, list[Path]] = {}
-    found = find_spec(ROOT)
-    own = list(found.submodule_search_locations or ()) if found is not None else []
-    for folder in own:
-        if not all((Path(folder) / room).is_dir() for room in _ROOMS):
-            packages |= {f"{ROOT}.{room}": _places(room) for room in _ROOMS}
+    packages = {name: _places(name) for name in (ROOT, *(f"{ROOT}.{room}" for room in _ROOMS))}
     for room in SEVERAL:
         further = [Path(place) for place in extended([], room.replace(".", "/"))]
         packages.setdefault(f"{ROOT}.{room}", []).extend(further)
-    return Sources({ROOT: [Path(folder) for folder in own], **packages}, columns())
+    return Sources(packages, columns())
 
 
 def _room(name: str) -> str:
@@ -206,8 +213,9 @@ def _room(name: str) -> str:
     return next((room for room in SEVERAL if name.startswith(f"{ROOT}.{room}.")), "")
 
 
-def _places(room: str) -> list[Path]:
-    found = find_spec(f"{ROOT}.{room}")
+def _places(package: str) -> list[Path]:
+    """The folders of a package; what it lies in is imported for that."""
+    found = find_spec(package)
     return [Path(folder) for folder in found.submodule_search_locations or ()] if found is not None else []
 
 

@@ -14,12 +14,15 @@ import os
 import platform
 import stat
 import sys
+import sysconfig
 import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 from llvmlite import binding
@@ -30,7 +33,7 @@ from commbounds.verify.confront import claim_alpha, versions
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Finding, Verdict, finding_from_json
-from commbounds.verify.sources import ENGINE, installed
+from commbounds.verify.sources import ENGINE, ROOT, installed
 
 MOST = 1 << 28
 """Bytes that are kept; what was used least recently goes first."""
@@ -60,6 +63,34 @@ def require_private(folder: Path) -> None:
                 raise ValueError(f"others may write to {place}")
             if place == Path.home():
                 break
+
+
+def require_unaltered() -> None:
+    """See that the functions of the package are those that its sources, or installed ones, define.
+
+    What a test or a program has put in the place of one is in no source that a key is made from.
+
+    Raises
+    ------
+    ValueError
+        One is from elsewhere; the message names it.
+    """
+    known = (*installed().folders, *(f"{path}{os.sep}" for path in sysconfig.get_paths().values()), "<")
+    for module in [name for name in sys.modules if name.partition(".")[0] == ROOT]:
+        for name, value in list(vars(sys.modules[module]).items()):
+            for function in _functions(value):
+                if not function.__code__.co_filename.startswith(known):
+                    raise ValueError(f"{module}.{name} was replaced while the program ran")
+
+
+def _functions(value: Any) -> Iterator[FunctionType]:
+    """What is called when `value` is: of a class the functions in it, of a kernel the one that it compiles."""
+    for inner in vars(value).values() if isinstance(value, type) else (value,):
+        plain = inner
+        for inside in ("__func__", "py_func", "__wrapped__"):
+            plain = getattr(plain, inside, plain)
+        if isinstance(plain, FunctionType):
+            yield plain
 
 
 @cache
@@ -102,7 +133,7 @@ class Store:
     Raises
     ------
     ValueError
-        Others may write to the folder, or nothing can be written there.
+        Others may write to the folder, nothing can be written there, or a function of the package was replaced.
     """
 
     def __init__(
@@ -118,6 +149,7 @@ class Store:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             require_private(folder)
+            require_unaltered()
         except OSError as error:
             raise ValueError(f"nothing can be kept in {folder}: {error.strerror}") from error
         self._folder, self._budget, self._seed, self._fresh = folder, budget, seed, fresh
