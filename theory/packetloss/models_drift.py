@@ -142,6 +142,8 @@ def _any_losses(bound: Any) -> tuple[Goal, ...]:
 
 def _range(bound: Any, R: int) -> tuple[Goal, ...]:
     def summed(count: Any, loss: Any, steps: Any) -> Any:
+        if steps == 0:
+            return sp.Integer(0)
         more = sp.expand(steps - t)
         if (count, loss) != (R, p) or not (more.is_Integer and more >= 0):
             return staleness_range(count, loss, steps)
@@ -160,6 +162,7 @@ def _range(bound: Any, R: int) -> tuple[Goal, ...]:
     at = bound.subs(receivers, R)
     wider = at.subs(t, t + 1).replace(staleness_range, summed) - at.replace(staleness_range, summed)
     return (
+        Goal("no step", at.subs(t, 0).replace(staleness_range, summed), equal=True),
         Goal("as the range widens", wider - widening(R, t + 1), equal=True),
         Goal("the range of the next step", widening(R, t + 1) - p**R * widening(R, t) - some(R - 1), equal=True),
         Goal("the stalest in the next step", growth(R, t + 1) - some(R), equal=True),
@@ -323,7 +326,7 @@ MODELS = by_claim(
         "the j is the stalest, one more than before, and the range begins at 0. None: no range. So what a step adds to "
         "the expected range and to the expected staleness of the stalest follows from what the step before added, the "
         "one more being the same in all steps. By induction on t step t adds 1 - (1 - p^t)^R - p^(R t) and "
-        "1 - (1 - p^t)^R, the first step by definition; `before` is the sum of the first up to t.",
+        "1 - (1 - p^t)^R, the first step by definition; `before` is the sum of the first up to t, and 0 at t = 0.",
         scope="every p < 1, every t, R = {R}",
         goals=_range,
         tie=("packetloss.workers.range", STEP),

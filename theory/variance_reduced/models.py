@@ -283,13 +283,12 @@ def _sign_worst(bound: Any) -> tuple[Goal, ...]:
 
 def _silent(bound: Any) -> tuple[Goal, ...]:
     """A step: the residual's magnitude, and a scale that is no larger than the largest."""
-    most = bound
-    given = {"up to here": most - sp.Symbol("e_", nonnegative=True), "s": most - sp.Symbol("s_", nonnegative=True)}
-    e, s = sp.Symbol("e_", nonnegative=True), sp.Symbol("s_", nonnegative=True)
-    sizes = {"e": e, "s at least 0": s}
+    e, s = sp.symbols("e_ s_", nonnegative=True)
+    given = {"up to here": bound - e, "e": e, "s": s, "s is not above the largest": t.largest_scale - s}
     return (
-        Goal("residual less scale", most - (e - s), given={**given, **sizes}),
-        Goal("scale less residual", most - (s - e), given={**given, **sizes}),
+        Goal("no step", bound, given={"a scale": t.largest_scale}),
+        Goal("residual less scale", bound - (e - s), given=given),
+        Goal("scale less residual", bound - (s - e), given=given),
     )
 
 

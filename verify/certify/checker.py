@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import Any
 
 import sympy as sp
+from sympy.polys.polyerrors import CoercionFailed
 
 from commbounds import theory
 from commbounds.theory.model import Goal, Model, Refutation
@@ -201,25 +202,37 @@ def _sturm(goal: Goal, proof: Mapping[str, Any]) -> None:
         raise CertificateError("Sturm's theorem is about one symbol")
     (x,) = symbols
     least, most = x - low, x + high
-    if least.free_symbols or most.free_symbols:
-        raise CertificateError("sturm names the two conditions low <= symbol and symbol <= high")
-    numerator, denominator = sp.fraction(sp.together(goal.show))
-    polynomial = sp.Poly(numerator * denominator, x, domain="QQ")  # of the sign of the quotient
+    if not (least.is_Rational and most.is_Rational and least < most) or sp.sympify(goal.show).has(sp.Float):
+        raise CertificateError("sturm names the two conditions low <= symbol and symbol <= high, rational numbers")
+    try:
+        numerator, denominator = (sp.Poly(e, x, domain="QQ") for e in sp.fraction(sp.together(goal.show)))
+    except (sp.PolynomialError, CoercionFailed) as error:
+        raise CertificateError(f"not a quotient of polynomials over the rational numbers: {goal.show}") from error
+    if _roots(denominator, least, most) or not denominator.eval(least) or not denominator.eval(most):
+        raise CertificateError(f"the denominator has a root between {least} and {most}")
+    polynomial = numerator * denominator  # of the sign of the quotient
     if polynomial.is_zero:
         return
     crossing = sp.Poly(1, x, domain="QQ")
     for factor, order in polynomial.sqf_list()[1]:
         crossing *= factor if order % 2 else 1
-    crossing = crossing.quo(sp.gcd(crossing, sp.Poly((x - least) * (x - most), x, domain="QQ")))
-    chain = [crossing, crossing.diff()]
-    while not chain[-1].is_zero:
-        chain.append(-chain[-2].rem(chain[-1]))
-    changes = [_changes([f.eval(end) for f in chain[:-1]]) for end in (least, most)]
-    if changes[0] != changes[1]:
-        raise CertificateError(f"{changes[0] - changes[1]} changes of sign between {least} and {most}")
+    if roots := _roots(crossing, least, most):
+        raise CertificateError(f"{roots} changes of sign between {least} and {most}")
     steps = polynomial.degree() + 2  # more points within than there are roots
     if not any(polynomial.eval(least + (most - least) * sp.Rational(i, steps)) > 0 for i in range(1, steps)):
         raise CertificateError(f"negative between {least} and {most}")
+
+
+def _roots(polynomial: Any, least: Any, most: Any) -> int:
+    """How many different roots there are between two numbers, these left out: by Sturm's chain."""
+    ends = sp.Poly.from_list([1, -(least + most), least * most], polynomial.gen, domain="QQ")
+    polynomial = polynomial.sqf_part()
+    polynomial = polynomial.quo(sp.gcd(polynomial, ends))
+    chain = [polynomial, polynomial.diff()]
+    while not chain[-1].is_zero:
+        chain.append(-chain[-2].rem(chain[-1]))
+    low, high = (_changes([f.eval(end) for f in chain[:-1]]) for end in (least, most))
+    return low - high
 
 
 def _changes(values: Any) -> int:
