@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import sympy as sp
@@ -249,7 +250,12 @@ def ranges(values: Sequence[Any]) -> str:
 
 
 def recurrence(
-    closed: Any, index: Any, first: Any, step: Callable[[Any, Any], Any], start: int = 0
+    closed: Any,
+    index: Any,
+    first: Any,
+    step: Callable[[Any, Any], Any],
+    start: int = 0,
+    positive: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Goal, ...]:
     """The two goals of a proof by induction that a closed form solves a recurrence.
 
@@ -265,6 +271,8 @@ def recurrence(
         Of the value at some index, and that index: the value at the next, by the model.
     start : int
         Where the induction begins.
+    positive : mapping from str to sympy expression
+        What is known to be positive, by name.
 
     Returns
     -------
@@ -272,8 +280,8 @@ def recurrence(
         That the closed form has the first value, and that it makes the step.
     """
     return (
-        Goal("first", closed.subs(index, start) - first, equal=True),
-        Goal("step", closed.subs(index, index + 1) - step(closed, index), equal=True),
+        Goal("first", closed.subs(index, start) - first, equal=True, positive=positive),
+        Goal("step", closed.subs(index, index + 1) - step(closed, index), equal=True, positive=positive),
     )
 
 

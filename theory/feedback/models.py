@@ -293,7 +293,7 @@ def _cgd(bound: Any) -> tuple[Goal, ...]:
                 "x* and x+": both * total**2 * low * between(0, 0, 0, _after, after, plus),
                 "contraction": (1 + r) * wide * apart * total * (r**2 * _slope**2 - (sent - _slope) ** 2),
             },
-            positive={"(1 + r) L + (1 - r) mu": total, "r (1 - r) times it": r * (1 - r) * total},
+            positive={"L - mu": wide, "(1 + r) L + (1 - r) mu": total, "r (1 - r) times it": r * (1 - r) * total},
             vectors=(x, _slope, plus, sent),
             hints=(
                 apart * (sent - _slope) + r * total * plus,

@@ -67,7 +67,7 @@ def _units(bound: Any) -> Goal:
     step = {t.stepsize: t.stepsize / t.smoothness}
     scaled = bound.subs({t.gap: t.smoothness * t.gap, **lags, **step}, simultaneous=True)
     apart = scaled - t.smoothness**2 * bound.subs(t.smoothness, 1)
-    return Goal("units", apart.subs(alpha, 1 - _q**2), equal=True)
+    return Goal("units", apart.subs(alpha, 1 - _q**2), equal=True, positive={"1 - q": 1 - _q})
 
 
 def _path(steps: Sequence[Any]) -> list[Any]:

@@ -92,7 +92,7 @@ def _ring_iid(bound: Any) -> tuple[Goal, ...]:
     return (
         Goal("the law stays symmetric", sum(ahead) / 3 - sum(back) / 3, equal=True, zero=mirrored),
         Goal("there and back", ahead[0] * back[0] - ahead[0] ** 2, equal=True, zero=mirrored),
-        Goal("factor", bound.subs(ring_walks(N, 2 * rounds), returns) - left, equal=True),
+        Goal("factor", bound.subs(ring_walks(N, 2 * rounds), returns) - left, equal=True, positive={"N - 1": N - 1}),
     )
 
 
@@ -153,18 +153,22 @@ def _push_sum_range(bound: Any) -> tuple[Goal, ...]:
 
 
 _success = (1 - failure) ** N
+_WORKS = {"1 - failure": 1 - failure}
 
 
 def _attempts(bound: Any) -> tuple[Goal, ...]:
-    return (Goal("the first attempt, and what follows", bound - (1 + (1 - _success) * bound), equal=True),)
+    return (
+        Goal("the first attempt, and what follows", bound - (1 + (1 - _success) * bound), equal=True, positive=_WORKS),
+    )
 
 
 def _restarts(bound: Any) -> tuple[Goal, ...]:
-    return (Goal("what follows the first attempt", bound - (1 - _success) * (1 + bound), equal=True),)
+    shown = bound - (1 - _success) * (1 + bound)
+    return (Goal("what follows the first attempt", shown, equal=True, positive=_WORKS),)
 
 
 def _capped(bound: Any) -> tuple[Goal, ...]:
-    return recurrence(bound, cap, 0, lambda attempts, _: 1 + (1 - _success) * attempts)
+    return recurrence(bound, cap, 0, lambda attempts, _: 1 + (1 - _success) * attempts, positive=_WORKS)
 
 
 def _sends(words: Any) -> Any:

@@ -89,7 +89,7 @@ def _determinant(bound: Any) -> tuple[Goal, ...]:
     mean = (1 - _c) / (1 - _c**2)
     return (
         _cauchy(_c),
-        Goal("leverage", leverage - mean.subs(_c, _b / _a), equal=True),
+        Goal("leverage", leverage - mean.subs(_c, _b / _a), equal=True, positive={"a is not b": (_a**2 - _b**2) ** 2}),
         Goal("error", bound.subs(absdet, _a * _b) - error, equal=True),
     )
 
@@ -103,25 +103,26 @@ def _telescoping(bound: Any) -> tuple[Goal, ...]:
     )
 
 
+_BELOW_ONE = {"1 - rho": 1 - _rho}
 _series = _rho * (1 - _rho**horizon) / (1 - _rho) * reach
 
 
 def _steps(bound: Any) -> tuple[Goal, ...]:
     return (
-        *recurrence(_series, horizon, 0, lambda norm, _: _rho * (norm + reach)),
-        Goal("bound", _of_rho(bound) - _series**2, positive={"1 - rho": 1 - _rho}),
+        *recurrence(_series, horizon, 0, lambda norm, _: _rho * (norm + reach), positive=_BELOW_ONE),
+        Goal("bound", _of_rho(bound) - _series**2, positive=_BELOW_ONE),
     )
 
 
 def _limit(bound: Any) -> tuple[Goal, ...]:
     power = _rho**horizon
     return (
-        *recurrence(_series, horizon, 0, lambda norm, _: _rho * (norm + reach)),
+        *recurrence(_series, horizon, 0, lambda norm, _: _rho * (norm + reach), positive=_BELOW_ONE),
         Goal(
             "bound",
             _of_rho(bound) - _series**2,
             given={"rho**t": power, "1 - rho**t": 1 - power, "(rho M)**2": (_rho * reach) ** 2},
-            positive={"1 - rho": 1 - _rho},
+            positive=_BELOW_ONE,
         ),
     )
 

@@ -81,13 +81,22 @@ def _leaving(bound: Any) -> tuple[Goal, ...]:
     drawn = longer - (moment + one * _u**2 + 2 * both * _x * _u)
     return (
         _pair(),
-        Goal("one more vector", drawn, equal=True, vectors=(_x, _u)),
-        Goal("those that stay", bound - mean - (one - both) * N * _spread_after() / survivors**2, equal=True),
+        Goal("one more vector", drawn, equal=True, positive=_several, vectors=(_x, _u)),
+        Goal(
+            "those that stay",
+            bound - mean - (one - both) * N * _spread_after() / survivors**2,
+            equal=True,
+            positive=_several,
+        ),
     )
 
 
 def _flat(bound: Any) -> tuple[Goal, ...]:
-    return _pair(), *recurrence(bound, periods, 0, lambda before, _: mixing * (before + period * _noisy))
+    positive = {"1 - rho": 1 - mixing}
+    return (
+        _pair(),
+        *recurrence(bound, periods, 0, lambda before, _: mixing * (before + period * _noisy), positive=positive),
+    )
 
 
 def _no_expansion() -> Goal:

@@ -41,6 +41,9 @@ _F, _before = sp.symbols("F before", nonnegative=True)
 _one, _other = sp.symbols("one other", nonnegative=True)
 
 
+ARRIVES = {"1 - p": 1 - p}
+
+
 def missed(loss: Any, ages: Any) -> Any:
     """Probability that a receiver lacks the update of an age."""
     return loss ** (ages + 1)
@@ -64,22 +67,25 @@ def _differ(bound: Any) -> tuple[Goal, ...]:
 
 
 def _gap(bound: Any) -> tuple[Goal, ...]:
+    more, later = sp.symbols("more later", nonnegative=True)
+
+    def at(since: Any) -> Any:
+        return bound.subs(apart, more + 1).subs(t, more + 1 + since)
+
     return (
-        Goal("as many versions as steps", bound.subs(t, apart) - exactly_one(p) * p ** (apart - 1), equal=True),
-        Goal(
-            "step",
-            bound.subs(t, t + 1) - p**2 * bound - exactly_one(p) * (1 - p) * p ** (apart - 1),
-            equal=True,
-        ),
+        Goal("as many versions as steps", at(0) - exactly_one(p) * p**more, equal=True),
+        Goal("step", at(later + 1) - p**2 * at(later) - exactly_one(p) * (1 - p) * p**more, equal=True),
     )
 
 
 def _pair(bound: Any) -> tuple[Goal, ...]:
-    return recurrence(bound, t, 0, lambda drift, steps: drift + sigma**2 * exactly_one(missed(p, steps)))
+    return recurrence(
+        bound, t, 0, lambda drift, steps: drift + sigma**2 * exactly_one(missed(p, steps)), positive=ARRIVES
+    )
 
 
 def _owner(bound: Any) -> tuple[Goal, ...]:
-    return recurrence(bound, t, 0, lambda drift, _: p * (drift + sigma**2))
+    return recurrence(bound, t, 0, lambda drift, _: p * (drift + sigma**2), positive=ARRIVES)
 
 
 def _two_updates(bound: Any) -> tuple[Goal, ...]:
@@ -111,7 +117,9 @@ def _one_step(bound: Any) -> tuple[Goal, ...]:
 
 def _relaxation(bound: Any) -> tuple[Goal, ...]:
     limit = 2 * p / (1 - p**2)
-    return recurrence(bound, t, 1, lambda share, steps: share - exactly_one(missed(p, steps)) / limit)
+    return recurrence(
+        bound, t, 1, lambda share, steps: share - exactly_one(missed(p, steps)) / limit, positive={"p": p, **ARRIVES}
+    )
 
 
 def _whole_vector(bound: Any) -> tuple[Goal, ...]:
@@ -120,6 +128,7 @@ def _whole_vector(bound: Any) -> tuple[Goal, ...]:
         t,
         0,
         lambda drift, steps: drift + ((N - 2) * exactly_one(missed(p, steps)) + 2 * missed(p, steps)) / N,
+        positive=ARRIVES,
     )
 
 
@@ -129,7 +138,7 @@ def _consensus(bound: Any) -> tuple[Goal, ...]:
         square = mean**2 + (N - 1) * missed(p, steps) * (1 - missed(p, steps))
         return spread + sigma**2 * (N * mean - square) / N**2
 
-    return recurrence(bound, t, 0, step)
+    return recurrence(bound, t, 0, step, positive=ARRIVES)
 
 
 def _any_losses(bound: Any) -> tuple[Goal, ...]:
@@ -176,6 +185,7 @@ def _packets(bound: Any) -> tuple[Goal, ...]:
         t,
         0,
         lambda drift, steps: drift + _one * exactly_one(missed(p, steps)) + _other * exactly_one(missed(p, steps)),
+        positive=ARRIVES,
     )
 
 

@@ -22,9 +22,10 @@ from sympy.polys.polyerrors import CoercionFailed
 
 from commbounds import theory
 from commbounds.theory.model import Goal, Model, Refutation
-from commbounds.verify.certify.certificate import Certificate, CertificateError, models, rational, require_form
+from commbounds.verify.certify import letters
+from commbounds.verify.certify.certificate import Certificate, CertificateError, rational, require_form
 from commbounds.verify.certify.counterexamples import check_point, refutations
-from commbounds.verify.certify.polynomials import ONE, Polynomial, Polynomials, Quotient
+from commbounds.verify.certify.polynomials import ONE, Polynomial, Polynomials, Quotient, divided
 
 _KINDS = ("identity", "linear", "products", "squares", "sturm", "exhaustion")
 
@@ -58,10 +59,10 @@ def check(
             raise CertificateError(f"{certificate.claim} has no model that a counterexample could be of")
         check_point(certificate, claim, bound if bound is not None else claim.relation.rhs, refutation)
         return
-    model = model if model is not None else models().get(certificate.claim)
+    model = model if model is not None else letters.book().models.get(certificate.claim)
     if model is None or model.claim != certificate.claim or (claim is None and bound is None):
         raise CertificateError(f"{certificate.claim} has no model that a certificate could prove")
-    bound = bound if bound is not None else claim.relation.rhs  # type: ignore[union-attr]
+    bound = letters.book().written(bound) if bound is not None else letters.book().bounds[certificate.claim]
     try:
         scope = model.scope_of(certificate.instances)
     except ValueError as error:
@@ -92,7 +93,7 @@ def check(
 
 def _goals(model: Model, bound: Any, at: Mapping[str, Any]) -> dict[str, Goal]:
     try:
-        return model.goals_at(bound, at)
+        return letters.goals(model, bound, at)
     except (ArithmeticError, ValueError) as error:
         raise CertificateError(f"the model has no goals for the bound {bound}: {error}") from error
 
@@ -133,7 +134,7 @@ def prove(goal: Goal, proof: Mapping[str, Any]) -> None:
     if goal.equal and terms:
         raise CertificateError("what is to be zero must be so by an identity: no terms")
     conditions = {**goal.given, **goal.positive}
-    space = Polynomials([goal.show, *conditions.values(), *goal.zero.values()])
+    space = _space(goal)
     total = [space.product(space.of(goal.show), _chosen(space, clear, goal.positive))]
     for term in terms:
         coefficient, chosen = _coefficient(term[0]), _chosen(space, term[1], conditions)
@@ -155,6 +156,32 @@ def prove(goal: Goal, proof: Mapping[str, Any]) -> None:
             raise CertificateError("denominators must not have vectors")
     if space.total(total)[0]:
         raise CertificateError("the two sides are not the same polynomial")
+
+
+def _space(goal: Goal) -> Polynomials:
+    """The polynomials of a goal, where no symbol has assumptions and no denominator a zero, by its conditions."""
+    conditions = {**goal.given, **goal.positive}
+    expressions = [goal.show, *conditions.values(), *goal.zero.values()]
+    for symbol in set().union(*(sp.sympify(e).free_symbols for e in expressions)):
+        if assumed := [word for word in symbol._assumptions_orig if word != "commutative"]:
+            raise CertificateError(f"{symbol} is assumed to be {', '.join(assumed)}: let it be a condition")
+    space = Polynomials(expressions, conditions.values())
+    positive: list[Polynomial] = []
+    left = [space.of(e) for e in goal.positive.values()]
+    while ready := [q for q in left if all(space.sign(factor, positive) for factor in q[1])]:
+        # a quotient that is positive has the sign of its denominator in its numerator, and so no zero there
+        positive += [numerator * _sign_of(space, denominator, positive) for numerator, denominator in ready]
+        left = [q for q in left if q not in ready]
+    for expression in expressions:
+        for factor in space.of(expression)[1]:
+            if not space.sign(factor, positive) and all(divided(other, factor) is None for other in positive):
+                raise CertificateError(f"no condition says that the denominator {space.write(factor)} is positive")
+    return space
+
+
+def _sign_of(space: Polynomials, denominator: Mapping[Polynomial, int], positive: list[Polynomial]) -> Polynomial:
+    negative = sum(power for factor, power in denominator.items() if space.sign(factor, positive) < 0)
+    return -ONE if negative % 2 else ONE
 
 
 def _run(goal: Goal, proof: Mapping[str, Any]) -> None:
