@@ -37,8 +37,8 @@ class Goal:
     zero : mapping from str to sympy expression
         What it knows to be zero.
     vectors : sequence of symbol
-        Symbols that stand for vectors. Everything is then a form of degree 0 or 2 in them, and a product of two of them
-        is an inner product: what is shown holds in every dimension.
+        Symbols that stand for vectors, made by `vectors`. Everything is then a form of degree 0 or 2 in them, as it is
+        written, and a product of two of them is an inner product: what is shown holds in every dimension.
     hints : sequence of sympy expression
         Whose squares a solver may try. A proof need not use them.
     run : str
@@ -247,6 +247,11 @@ def ranges(values: Sequence[Any]) -> str:
         else:
             runs.append([value])
     return ", ".join(f"{run[0]}..{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+def vectors(names: str) -> tuple[Any, ...]:
+    """Symbols that stand for vectors: they do not commute, so that sympy cancels no product before it is checked."""
+    return tuple(sp.symbols(names, commutative=False, seq=True))
 
 
 def recurrence(

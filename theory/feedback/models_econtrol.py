@@ -8,11 +8,11 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback import terms as t
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.model import Goal, Model, vectors
 from commbounds.theory.quantities import alpha
 
 _q, _rho = sp.symbols("q rho", positive=True)
-_e, _w, _r = sp.symbols("e w r")
+_e, _w, _r = vectors("e w r")
 _x, _error, _estimate, _gradient = sp.symbols("x error estimate gradient")
 _eta = t.error_weight
 _ABOVE = _rho * (_rho + 1 - _eta) / (1 + (1 + _eta) * _rho)

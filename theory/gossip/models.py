@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.moshpit.models_grid import by_size_of_sets, variance_of_factor, whole_mean
 from commbounds.theory.moshpit.models_groups import second_moment
 from commbounds.theory.moshpit.terms import N, cap, failure, loss, ring_walks, roughness, rounds
@@ -16,7 +16,7 @@ _c, _other, _second = sp.symbols("c c' c_1", real=True)
 """Cosines of a mode's angles, and that of 2 pi/N (of 2 pi/m on a torus)."""
 _start, _now = sp.symbols("start now", nonnegative=True)
 _bits = sp.Symbol("bits", integer=True, positive=True)
-_x, _y, _s, _e = sp.symbols("x y s e")
+_x, _y, _s, _e = vectors("x y s e")
 _parts = sp.Symbol("parts", integer=True, positive=True)
 _TESTS = "tests/verify/certify/test_gossip_models.py::"
 

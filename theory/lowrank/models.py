@@ -8,14 +8,14 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import horizon, reach
-from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.quantities import absdet, m, n, r
 
 _TEST = "tests/verify/certify/test_lowrank_models.py"
 _q, _rho = sp.symbols("q rho", positive=True)
 _kept, _rest, _captured, _total = sp.symbols("kept rest captured total", nonnegative=True)
 _larger, _smaller, _uu, _vv, _det = sp.symbols("larger smaller uu vv det", nonnegative=True)
-_sent, _error = sp.symbols("sent error")
+_sent, _error = vectors("sent error")
 _a, _b, _t2, _c = sp.symbols("a b t2 c", positive=True)
 _s, _x, _y, _expected = sp.symbols("s x y expected", nonnegative=True)
 _gradients, _messages, _residual, _gradient, _message = sp.symbols("gradients messages residual gradient message")

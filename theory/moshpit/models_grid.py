@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, cases, recurrence
+from commbounds.theory.model import Goal, Model, by_claim, cases, recurrence, vectors
 from commbounds.theory.moshpit.models_groups import blocks_of_skipped
 from commbounds.theory.moshpit.terms import M, N, dims, mean_overlap, rounds
 from commbounds.theory.quantities import n
@@ -97,7 +97,7 @@ def _partial(bound: Any) -> tuple[Goal, ...]:
 
 
 def _preserved(bound: Any) -> tuple[Goal, ...]:
-    group, others = sp.symbols("group others")
+    group, others = vectors("group others")
     moved = (others + _held * (group / _held) - others - group) / N
     return (Goal("one more group", bound - moved**2, equal=True, vectors=(group, others)),)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.moshpit.terms import (
     M,
     N,
@@ -52,7 +52,8 @@ def blocks_of_skipped(became: Any) -> tuple[Goal, ...]:
 
 def second_moment(probability: Any) -> Goal:
     """That p (1 - p) squares + p^2 total^2 is the second moment of a sum of vectors, each there with probability p."""
-    x, total, squares = sp.symbols("x total squares")
+    x, total = vectors("x total")
+    squares = sp.Symbol("squares")
     moment = probability * (1 - probability) * squares + probability**2 * total**2
     longer = probability * (1 - probability) * (squares + x**2) + probability**2 * (total + x) ** 2
     added = 2 * probability**2 * total * x + probability * x**2
@@ -146,7 +147,7 @@ def _one_way(bound: Any) -> tuple[Goal, ...]:
 
 def _leaving(bound: Any) -> tuple[Goal, ...]:
     one, both = survivors / N, survivors * (survivors - 1) / (N * (N - 1))
-    x, total = sp.symbols("x total")
+    x, total = vectors("x total")
     squares = sp.Symbol("squares")
     step = recurrence(bound, rounds, 0, lambda shift, _: _a * shift)[1]
     moment, more = (one - both) * squares + both * total**2, (one - both) * x**2 + both * (2 * total * x + x**2)

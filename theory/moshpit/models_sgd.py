@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.moshpit.terms import (
     N,
     convexity,
@@ -26,7 +26,7 @@ from commbounds.theory.moshpit.terms import (
     survivors,
 )
 
-_x, _m, _g, _s, _d, _u, _w = sp.symbols("x m g s d u w")
+_x, _m, _g, _s, _d, _u, _w = vectors("x m g s d u w")
 """Vectors: a peer's point and the mean, less a minimiser, gradients there, a difference of points, two noises."""
 _fx, _fm = sp.symbols("f_x f_m", nonnegative=True)
 _value, _now, _next, _sum, _weights = sp.symbols("value now next sum weights", nonnegative=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.packetloss.terms import (
     N,
     age,
@@ -36,7 +36,7 @@ _STEP_IN_WORDS = (
 )
 _EVERY = "every p < 1, every t, every sigma"
 
-_m, _u = sp.symbols("m u", commutative=True)
+_m, _u = vectors("m u")
 _F, _before = sp.symbols("F before", nonnegative=True)
 _one, _other = sp.symbols("one other", nonnegative=True)
 

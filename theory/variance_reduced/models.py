@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import smoothness, smoothness_apart, stepsize
-from commbounds.theory.model import Goal, by_claim
+from commbounds.theory.model import Goal, by_claim, vectors
 from commbounds.theory.quantities import P, k, n, norm1, norm2
 from commbounds.theory.variance_reduced import terms as t
 from commbounds.theory.variance_reduced import zeroone_terms as z
@@ -15,8 +15,10 @@ from commbounds.theory.variance_reduced.models_descents import DESCENTS, model_o
 from commbounds.theory.variance_reduced.models_lamb import LAMB_MODELS
 from commbounds.theory.variance_reduced.models_zeroone import ZEROONE
 
-_d, _e, _s, _x, _g, _h, _y = sp.symbols("d e s x g h y", real=True)
-_entry, _total = sp.symbols("entry total", real=True)
+_d, _e, _x, _g, _h, _y = vectors("d e x g h y")
+_s = sp.Symbol("s", real=True)
+(_total,) = vectors("total")
+_entry = sp.Symbol("entry", real=True)
 _V, _A, _sigma, _D, _rho, _excess, _after = sp.symbols("V A sigma D rho excess after", nonnegative=True)
 _moved = sp.Symbol("moved", real=True)
 _a, _w = t.weight, t.omega

@@ -13,7 +13,7 @@ counts roots instead; that a kernel is its definition, the record of a run over 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -149,11 +149,8 @@ def prove(goal: Goal, proof: Mapping[str, Any]) -> None:
         if goal.vectors:
             _one_form(space, goal, [(numerator, 1), (multiplier, 1)], ONE)
         total.append((-space.times(multiplier, numerator), denominator))
-    if goal.vectors:
-        if not space.degree(total[0][0], goal.vectors) <= {0, 2}:
-            raise CertificateError("what is shown must be a form of degree 0 or 2 in the vectors")
-        if any(space.degree(factor, goal.vectors) != {0} for _, denominator in total for factor in denominator):
-            raise CertificateError("denominators must not have vectors")
+    if not space.degree(total[0][0], goal.vectors) <= {0, 2}:
+        raise CertificateError("what is shown must be a form of degree 0 or 2 in the vectors")
     if space.total(total)[0]:
         raise CertificateError("the two sides are not the same polynomial")
 
@@ -165,6 +162,8 @@ def _space(goal: Goal) -> Polynomials:
     for symbol in set().union(*(sp.sympify(e).free_symbols for e in expressions)):
         if assumed := [word for word in symbol._assumptions_orig if word != "commutative"]:
             raise CertificateError(f"{symbol} is assumed to be {', '.join(assumed)}: let it be a condition")
+    for expression in expressions if goal.vectors else ():
+        _require_form(expression, goal.vectors)
     space = Polynomials(expressions, conditions.values())
     positive: list[Polynomial] = []
     left = [space.of(e) for e in goal.positive.values()]
@@ -177,6 +176,35 @@ def _space(goal: Goal) -> Polynomials:
             if not space.sign(factor, positive) and all(divided(other, factor) is None for other in positive):
                 raise CertificateError(f"no condition says that the denominator {space.write(factor)} is positive")
     return space
+
+
+def _require_form(expression: Any, vectors: Sequence[Any]) -> None:
+    """That an expression is a form of degree 0 or 2 in vectors as it is written: nothing was cancelled before."""
+    if any(vector.is_commutative for vector in vectors):
+        raise CertificateError("vectors must not commute: make them by `vectors`")
+    if not _degrees(sp.sympify(expression), frozenset(vectors)) <= {0, 2}:
+        raise CertificateError(f"must be a form of degree 0 or 2 in the vectors, got {expression}")
+
+
+def _degrees(e: Any, vectors: frozenset[Any]) -> set[int]:
+    if e in vectors:
+        return {1}
+    if vectors.isdisjoint(e.free_symbols):
+        return {0}
+    if e.is_Add:
+        return set().union(*(_degrees(a, vectors) for a in e.args))
+    if e.is_Mul:
+        factors = [_degrees(a, vectors) for a in e.args]
+    elif e.is_Pow and e.exp.is_Integer and e.exp > 0:
+        factors = [_degrees(e.base, vectors)] * min(int(e.exp), 3)
+    else:
+        raise CertificateError(f"must be a form of degree 0 or 2 in the vectors, got {e}")
+    degrees = {0}
+    for factor in factors:
+        degrees = {a + b for a in degrees for b in factor}
+    if max(degrees) > 2:
+        raise CertificateError(f"must be a form of degree 0 or 2 in the vectors, got {e}")
+    return degrees
 
 
 def _sign_of(space: Polynomials, denominator: Mapping[Polynomial, int], positive: list[Polynomial]) -> Polynomial:

@@ -226,7 +226,7 @@ class Polynomials:
         return e in self._conditions or declared(e, "positive", "nonnegative") or bool(e.is_Rational and e >= 0)
 
     def sign(self, polynomial: Polynomial, positive: Sequence[Polynomial]) -> int:
-        """The sign that a polynomial has everywhere, as a product and a sum of positive ones; 0 where this is not seen."""
+        """The sign that a polynomial has everywhere, as a product or a sum of positive ones; 0 where none is seen."""
         for factor in positive:
             while (quotient := divided(polynomial, factor)) is not None:
                 polynomial = quotient
