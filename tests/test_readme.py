@@ -30,7 +30,7 @@ def test_every_column_has_a_place_in_a_table():
 def test_numbers_of_claims_are_those_of_the_book():
     for row in ROWS:
         of_row = [claim for claim in claims().values() if claim.column in named(row)]
-        for origin, cell in zip(Origin, row[2:5], strict=True):
+        for origin, cell in zip((Origin.PRINTED, Origin.USAGE, Origin.OWN), row[2:5], strict=True):
             stands = [claim.stands for claim in of_row if claim.source.origin is origin]
             expected = f"{stands.count(Standing.HOLDS)} of {len(stands)}" if stands else "–"
             assert cell.strip() == expected, (row[:2], origin)
