@@ -23,7 +23,7 @@ SEVERAL = ("theory", "compressors", "collectives", "verify.experiments", "verify
 """The rooms that every column has a part in."""
 ENGINE = ("columns", "verify.confront", "verify.experiments")
 """What runs the claims of every column."""
-NOT_RUN = ("bench", "exhibits", "pairings", "vectors")
+NOT_RUN = ("bench", "exhibits", "vectors")
 """Modules of a column that no claim's run looks for; they count where another module imports them."""
 LOOKED_UP = ("encodings", "injections", "setups")
 """Modules of a column's experiments whose tables are read by those of other columns, too."""

@@ -124,8 +124,6 @@ class Store:
         Of the run.
     fresh : bool
         Whether to forget what was found before.
-    keeps : bool
-        Whether what is found now is kept.
     since : float
         When this process began, in seconds since the epoch: what was made from a source that has changed since is not
         kept, as the one that was imported may be the older one.
@@ -136,16 +134,7 @@ class Store:
         Others may write to the folder, nothing can be written there, or a function of the package was replaced.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        budget: str,
-        seed: int,
-        *,
-        fresh: bool = False,
-        keeps: bool = True,
-        since: float | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, budget: str, seed: int, fresh: bool = False, since: float | None = None) -> None:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             require_private(folder)
@@ -153,7 +142,6 @@ class Store:
         except OSError as error:
             raise ValueError(f"nothing can be kept in {folder}: {error.strerror}") from error
         self._folder, self._budget, self._seed, self._fresh = folder, budget, seed, fresh
-        self._keeps = keeps
         self._since = time.time() if since is None else since
         self.dates: dict[str, str] = {}
         """When each finding and exhibit that was taken from here was made."""
@@ -209,7 +197,7 @@ class Store:
         return text.decode()
 
     def _put(self, name: str, modules: frozenset[str], text: str) -> None:
-        if not self._keeps or any(path.stat().st_mtime > self._since for path in installed().files(modules)):
+        if any(path.stat().st_mtime > self._since for path in installed().files(modules)):
             return
         key = self._key(name, modules)
         date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -115,7 +115,8 @@ class ShownRun:
     fresh : bool
         Whether to forget what was found before.
     where : str
-        What the executor was asked for by: what another machine finds, with sources of its own, is not kept.
+        What the executor was asked for by. Those of other machines may have other sources: what they find is not kept,
+        and an interrupted run of theirs goes on from its files.
     """
 
     def __init__(
@@ -159,9 +160,10 @@ class ShownRun:
             from commbounds.verify.tasks import in_turn, work_off
 
             stack.callback(costs.keep)
-            store = _opened(Store, self.budget, self.seed, self._fresh, self._where)
+            here = self._where == "process"
+            store = _opened(Store, self.budget, self.seed, self._fresh) if here else None
             # what a report drew before says nothing of the sources that it was made from
-            anew = self._fresh or (exhibited and store is None)
+            anew = self._fresh or (here and exhibited and store is None)
             if store is not None:
                 self.dates = store.dates
                 stack.callback(_closed, store)
@@ -199,10 +201,10 @@ class ShownRun:
                 raise click.UsageError(str(error)) from error
 
 
-def _opened(kind: type[Store], budget: str, seed: int, fresh: bool, where: str) -> Store | None:
+def _opened(kind: type[Store], budget: str, seed: int, fresh: bool) -> Store | None:
     """The store of the cache folder; None, with a word on it, where others may write to it."""
     try:
-        return kind(cache_folder() / "findings", budget, seed, fresh=fresh, since=_BEGUN, keeps=where == "process")
+        return kind(cache_folder() / "findings", budget, seed, fresh=fresh, since=_BEGUN)
     except ValueError as error:
         click.echo(f"findings are neither taken from the store nor kept in it: {error}", err=True)
         return None

@@ -3,7 +3,6 @@
 import json
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -74,11 +73,6 @@ def test_a_run_that_forgets_keeps_what_it_finds(folder, kept):
     assert held.finding(CLAIM) is None
     held.keep(finding(tightness=0.5))
     assert opened(folder).finding(CLAIM).tightness == 0.5
-
-
-def test_what_other_machines_find_is_not_kept(folder):
-    opened(folder, keeps=False).keep(finding())
-    assert list(folder.iterdir()) == []
 
 
 # --- never of something else ------------------------------------------------------------------------------------------
@@ -226,7 +220,7 @@ def test_a_run_takes_from_the_store_and_not_from_a_file_that_it_does_not_confirm
         assert [task.names for task in run.tasks()] == [(OTHER,)]
         run._keep(finding(OTHER))
         assert [f.claim for f in run.findings()] == [CLAIM, OTHER]
-    assert [f.to_json() for f in load(out)] == [finding().to_json(), finding(OTHER).to_json()]
+    assert {f.to_json() for f in load(out)} == {finding().to_json(), finding(OTHER).to_json()}
     assert opened(folder).finding(OTHER) == finding(OTHER)
 
 
@@ -288,7 +282,3 @@ def test_commands_say_what_comes_from_the_store_and_find_the_same(cache, tmp_pat
     said = call("report", CHEAP, "--jobs", "1", "--out", tmp_path / "r").stderr
     assert f"neither taken from the store nor kept in it: others may write to {cache / 'findings'}" in said
     assert "kept since" not in (tmp_path / "r" / "c" / f"{CHEAP}.html").read_text("utf-8")
-
-
-def test_the_readme_says_where_the_store_is():
-    assert "--fresh" in (Path(__file__).parents[2] / "README.md").read_text("utf-8")
