@@ -204,7 +204,7 @@ def test_the_engine_leads_to_no_column_but_for_the_messages_that_it_encodes():
 
 
 def test_the_engine_asks_for_no_part_that_is_left_out():
-    """Who asks columns for a part names it: in what belongs to every column's run, no part is named that is left out."""
+    """Who asks columns for a part names it: where all columns are run, none is named that is left out."""
     read = installed()
     asking = {name for name in read.names() if not read.column_of(name) and set(NOT_RUN) & read.read(name).texts}
     assert {f"{ROOT}.verify.exhibits", f"{ROOT}.verify.vectors.subjects"} <= asking
