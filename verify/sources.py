@@ -25,8 +25,10 @@ ENGINE = ("columns", "verify.confront", "verify.experiments")
 """What runs the claims of every column."""
 NOT_RUN = ("bench", "exhibits", "vectors")
 """Modules of a column that no claim's run looks for; they count where another module imports them."""
-LOOKED_UP = ("encodings", "injections", "setups")
-"""Modules of a column's experiments whose tables are read by those of other columns, too."""
+BY_CODE = ("encodings", "injections")
+"""Modules of a column's experiments with tables by the classes of messages, and by what their compressors take."""
+LOOKED_UP = (*BY_CODE, "setups")
+"""Modules of a column's experiments whose tables are read for other columns, too."""
 _ROOMS = ("theory", "compressors", "collectives", "verify", "figures")
 
 
@@ -54,6 +56,8 @@ class _Read:
     """Names that the top level binds itself."""
     texts: set[str] = field(default_factory=set)
     """Strings, and the first parts of those that are put together."""
+    spoken: set[str] = field(default_factory=set)
+    """Names of classes, and of what functions take."""
     keys: dict[str, set[str]] = field(default_factory=dict)
     """Of dictionaries that are written out: names that stand for the value of a key."""
 
@@ -231,17 +235,18 @@ class _Followed:
     def finished(self) -> set[str]:
         """All that was reached, with what is looked up by name."""
         while True:
-            unread = [name for name in self._reached - self._looked_up if self._looks_up(name)]
+            unread = [name for name in self._reached - self._looked_up if self._sources.column_of(name)]
             if not unread:
                 return self._reached
             for name in sorted(unread):
                 self._looked_up.add(name)
-                for text in self._sources.read(name).texts:
-                    self._look_up(text)
-
-    def _looks_up(self, name: str) -> bool:
-        """Whether strings in the module may be names by which it looks something up: those of experiments may."""
-        return bool(self._sources.column_of(name)) and _room(name) == "verify.experiments"
+                read = self._sources.read(name)
+                if _room(name) == "verify.experiments":
+                    for text in read.texts:
+                        self._look_up(text)
+                elif _room(name) == "compressors":
+                    for word in read.spoken:
+                        self._look_up(word, BY_CODE)
 
     def take_column(self, column: str, without: Iterable[str] = ()) -> None:
         """The column's part in every room."""
@@ -317,9 +322,19 @@ class _Followed:
             for column in self._sources.columns:
                 self.follow(f"{package}.{column}")
 
-    def _look_up(self, text: str) -> None:
-        """What is registered under a word, and the book's part of a column whose claim the word names."""
+    def _look_up(self, text: str, within: Iterable[str] = ()) -> None:
+        """What is registered under a word, and the book's part of a column whose claim the word names.
+
+        Parameters
+        ----------
+        text : str
+            The word.
+        within : iterable of str
+            Of `LOOKED_UP`, the modules that count; all by default, and those of kernels.
+        """
         for module, names in self._sources.registered.get(text, ()):
+            if within and module.rpartition(".")[2] not in within:
+                continue
             self._reach(module)
             if names and module.startswith((f"{ROOT}.compressors.", f"{ROOT}.collectives.")):
                 for name in names:
@@ -425,7 +440,13 @@ class _Reader(ast.NodeVisitor):
                     inner = {name.id for name in ast.walk(entry) if isinstance(name, ast.Name)}
                     self._found.keys.setdefault(key.value, set()).update(inner)
 
+    def visit_arg(self, node: ast.arg) -> None:
+        self._found.spoken.add(node.arg)
+        self.generic_visit(node)
+
     def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        if isinstance(node, ast.ClassDef):
+            self._found.spoken.add(node.name)
         if not self._depth:
             self._found.own.add(node.name)
         self._depth += 1

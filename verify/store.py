@@ -96,7 +96,7 @@ def _functions(value: Any) -> Iterator[FunctionType]:
 @cache
 def computed_by() -> dict[str, object]:
     """What a result may depend on besides the sources: interpreter, libraries, processor and settings."""
-    build = np.show_config(mode="dicts") or {}
+    build = np.show_config(mode="dicts")
     return {
         "python": sys.version,
         "system": [platform.system(), platform.machine(), *platform.libc_ver()],

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from commbounds.columns import COLUMNS
+from commbounds.collectives import COLLECTIVES
+from commbounds.columns import COLUMNS, part
+from commbounds.compressors import COMPRESSORS, MECHANISMS
+from commbounds.verify.experiments.setups import SETUPS, SWEEPS
 from commbounds.verify.sources import ENGINE, NOT_RUN, ROOT, Sources, installed
 
 ROOMS = ("theory", "compressors", "collectives", "verify")
@@ -30,7 +33,8 @@ FILES = {
     "COMPRESSORS = entries('COMPRESSORS', 'compressors')\n",
     "compressors/_select.py": "def select(x): return x\n",
     "compressors/top/__init__.py": "from commbounds.compressors.top.kernel import Top\nCOMPRESSORS = {'Top': Top}\n",
-    "compressors/top/kernel.py": "from commbounds.compressors._select import select\nclass Top: chosen = select\n",
+    "compressors/top/kernel.py": "from commbounds.compressors._select import select\n"
+    "class Top:\n    chosen = select\n    def draw(self, x, coins): return coins\n",
     "compressors/low/__init__.py": "from commbounds.compressors.low.kernel import Low\nCOMPRESSORS = {'Low': Low}\n",
     "compressors/low/kernel.py": "class Low: ...\n",
     "compressors/odd/__init__.py": "from commbounds.compressors.odd.kernel import Odd\nCOMPRESSORS = {'Odd': Odd}\n",
@@ -57,6 +61,8 @@ FILES = {
     "verify/experiments/low/studies.py": "from commbounds.compressors import Low\n"
     "def other(named): return named['Odd'], named['top.a']\nEXPERIMENTS = {'low.a': Low}\n",
     "verify/experiments/odd/__init__.py": "",
+    "verify/experiments/odd/injections.py": "INJECTIONS = {'coins': 1}\n",
+    "verify/experiments/odd/setups.py": "SETUPS = {'Odd': 3}\n",
     "verify/experiments/odd/studies.py": "from commbounds import compressors\n"
     "def one(name): return getattr(compressors, name)\nEXPERIMENTS = {'odd.a': one}\n",
 }
@@ -96,11 +102,13 @@ COUNTS = {
         "the cases": "verify/experiments/top/cases.py",
         "the studies": "verify/experiments/top/studies.py",
         "the definition": "verify/definitions/top.py",
+        "how what the kernel takes is injected": "verify/experiments/odd/injections.py",
         "the face that hands the kernel on": "compressors/__init__.py",
     },
     "low": {
         "the kernel that is shown to type checkers": "compressors/low/kernel.py",
         "a kernel that is looked up": "compressors/odd/kernel.py",
+        "its set-ups": "verify/experiments/odd/setups.py",
         "another column's formula that is looked up": "theory/top/claims.py",
         "a hypothesis of that": "theory/hypotheses.py",
     },
@@ -112,7 +120,7 @@ COUNTS = {
 }
 DOES_NOT = {
     "top": [
-        *(name for name in FILES if "low" in name or "odd" in name),
+        *(name for name in FILES if "low" in name or ("odd" in name and "injections" not in name)),
         "verify/experiments/top/exhibits.py",
         "verify/exhibits.py",
     ],
@@ -197,10 +205,12 @@ def test_columns_that_have_nothing_to_do_with_each_other_do_not_count_for_each_o
         assert met.isdisjoint(others), (column, met)
 
 
-def test_the_engine_leads_to_no_column_but_for_the_messages_that_it_encodes():
+def test_the_engine_leads_to_no_column_but_for_messages_and_how_signs_are_injected():
     read = installed()
-    met = {read.column_of(m) for m in read.modules("a column that is not there", engine=ENGINE)} - {""}
-    assert met == {"sparsifiers", "quantizers", "lowrank"}
+    met = {m for m in read.modules("a column that is not there", engine=ENGINE) if read.column_of(m)}
+    injected = {f"{ROOT}.verify.experiments.rotations", f"{ROOT}.verify.experiments.rotations.injections"}
+    assert injected <= met
+    assert {read.column_of(module) for module in met - injected} == {"sparsifiers", "quantizers", "lowrank"}
 
 
 def test_the_engine_asks_for_no_part_that_is_left_out():
@@ -210,6 +220,16 @@ def test_the_engine_asks_for_no_part_that_is_left_out():
     assert {f"{ROOT}.verify.exhibits", f"{ROOT}.verify.vectors.subjects"} <= asking
     for column in COLUMNS:
         assert not asking & read.modules(column), column
+
+
+def test_what_columns_register_is_found_under_its_name():
+    known = {name: {place for place, _ in found} for name, found in installed().registered.items()}
+    for registry in (COMPRESSORS, MECHANISMS, COLLECTIVES, SETUPS, SWEEPS):
+        assert registry.keys() <= known.keys()
+    for module, table in (("encodings", "ENCODINGS"), ("injections", "INJECTIONS"), ("setups", "SETUPS")):
+        for column in COLUMNS:
+            for name in getattr(part("verify.experiments", column, module), table, {}):
+                assert any(place.endswith(f"{column}.{module}") for place in known[name]), (module, name)
 
 
 RUN = """
