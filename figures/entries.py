@@ -172,6 +172,8 @@ _QUESTIONS = {
     "sign_defect": "commutes with a change of sign?",
     "scale_defect": "commutes with scaling?",
     "idempotence_defect": "leaves its own outputs alone?",
+    "differences": "equals its definition?",
+    "rankdifferences": "is what its ranks do one by one?",
 }
 """Quantities that are zero where the answer is yes."""
 

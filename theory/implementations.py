@@ -18,6 +18,15 @@ DIFFERENCES = Quantity(
     nonnegative=True,
 )
 
+RANK_DIFFERENCES = Quantity(
+    "rankdifferences",
+    r"\#\{r : y_r^{\mathrm{alone}} \ne y_r^{\mathrm{together}}\}",
+    "Runs in which a rank by itself, which sends and receives through a communicator, ends with other bits than "
+    "the collective in one process gives it, or moves other words, messages or steps.",
+    integer=True,
+    nonnegative=True,
+)
+
 
 def defined(column: str, written_from: Mapping[str, str]) -> tuple[Claim, ...]:
     """The claims that implementations of a column equal their definitions.
@@ -38,4 +47,29 @@ def defined(column: str, written_from: Mapping[str, str]) -> tuple[Claim, ...]:
             source=derived(why, DEFINITION),
         )
         for name, why in written_from.items()
+    )
+
+
+def rank_by_rank(column: str, *names: str) -> tuple[Claim, ...]:
+    """The claims that collectives of a column, carried out at once, are what their ranks do one by one.
+
+    Parameters
+    ----------
+    column : str
+        Name of the column.
+    *names : str
+        Names in the registry of collectives, each of which has a pairing.
+    """
+    return tuple(
+        Claim(
+            name=f"{column}.{name.lower()}.ranks",
+            title=f"{name} gives every rank the bits and the traffic of its own program, for 1 to 9 ranks",
+            relation=Eq(RANK_DIFFERENCES, 0),
+            source=derived(
+                "The program of a rank says what it sends and receives; the function for all ranks at once is written "
+                "for speed. Both run on the same inputs.",
+                DEFINITION,
+            ),
+        )
+        for name in names
     )

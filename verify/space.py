@@ -87,11 +87,11 @@ def sizes(*more: int | Of, least: int = 1) -> tuple[Any, ...]:
     """
     return (
         least,
-        Of("max(P - 1, least)", lambda P: max(P - 1, least)),
-        Of("max(P, least)", lambda P: max(P, least)),
+        Of(f"P - 1, at least {least}", lambda P: max(P - 1, least)),
+        Of(f"P, at least {least}", lambda P: max(P, least)),
         Of("3 P", lambda P: 3 * P),
         Of("3 P + 1", lambda P: 3 * P + 1),
-        Of("2 P - 1", lambda P: max(2 * P - 1, least)),
+        Of(f"2 P - 1, at least {least}", lambda P: max(2 * P - 1, least)),
         *more,
     )
 
@@ -287,7 +287,7 @@ class Space:
 
     def words(self) -> str:
         """What is run of the space, in a sentence."""
-        axes = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in self.axes.items())
+        axes = "; ".join(f"{name}: {' | '.join(map(str, values))}" for name, values in self.axes.items())
         triples = " and every two options with every P" if self._triples() else ""
         left = "".join(f" Left out: {out.reason}" for out in self.left_out)
         return f"every pair of values{triples} ({axes}).{left}"

@@ -31,6 +31,8 @@ class Collective(Generic[Q, R, S]):
         What the first argument is called.
     checked : callable (stack) -> sequence of P parts
         The ranks' parts, where they are good; raises TypeError or ValueError where not.
+    runs_its_program : bool
+        Whether `all_ranks` does nothing but to run the program on every rank.
 
     Attributes
     ----------
@@ -46,8 +48,10 @@ class Collective(Generic[Q, R, S]):
         all_ranks: Callable[Concatenate[Any, Q], tuple[S, Traffic]],
         stack: str,
         checked: Callable[[Any], Any],
+        runs_its_program: bool = False,
     ) -> None:
         self.on_rank = program
+        self.runs_its_program = runs_its_program
         self._all_ranks, self._stack, self._checked = all_ranks, stack, checked
         update_wrapper(self, program)
         self.__name__, self.__qualname__ = program.__name__, program.__qualname__
@@ -104,7 +108,8 @@ def one_program(
             )
             return result(results), traffic
 
-        return Collective(program, all_ranks, stack, checked or partial(checked_stack, name=stack))
+        check = checked or partial(checked_stack, name=stack)
+        return Collective(program, all_ranks, stack, check, runs_its_program=True)
 
     return collective
 

@@ -1,6 +1,6 @@
 """Definitions: what counts as a difference, what is shown of it; and all implementations have one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from commbounds.collectives.traffic import Traffic
 from commbounds.columns import parts
 from commbounds.compressors import COMPRESSORS, MECHANISMS
 from commbounds.theory import claims
-from commbounds.theory.claim import DEFINITION
+from commbounds.theory.implementations import DIFFERENCES, RANK_DIFFERENCES
+from commbounds.verify import pairing
 from commbounds.verify.confront import confront
 from commbounds.verify.definition import Definition, Given, Near, differences, plain
 from commbounds.verify.experiments import EXPERIMENTS
@@ -138,7 +139,7 @@ def test_every_implementation_has_a_definition_or_is_listed():
 
 
 def test_every_definition_is_a_claim_of_its_column_and_is_judged():
-    stated = {name for name, claim in claims().items() if claim.source.place == DEFINITION}
+    stated = {name for name, claim in claims().items() if claim.quantity == DIFFERENCES}
     assert stated == {f"{column}.{name.lower()}.definition" for column, name in DEFINED}
     assert stated <= set(EXPERIMENTS)
 
@@ -148,3 +149,29 @@ def test_definitions_import_nothing_of_the_package():
         text = Path(str(found.__file__)).read_text(encoding="utf-8")
         lines = [line for line in text.splitlines() if "commbounds" in line]
         assert all(line.startswith("from commbounds.verify.definitions") for line in lines), (column, lines)
+
+
+def test_every_collective_carried_out_at_once_is_held_against_its_ranks():
+    stated = {name for name, claim in claims().items() if claim.quantity == RANK_DIFFERENCES}
+    paired = {f"{column}.{p.name.lower()}.ranks" for column, m in parts("verify.experiments", "pairings")
+              for p in m.PAIRINGS if not getattr(COLLECTIVES[p.name], "runs_its_program", False)}  # fmt: skip
+    assert stated == paired
+    assert stated <= set(EXPERIMENTS)
+
+
+def test_a_rank_that_does_something_else_is_noticed():
+    study = EXPERIMENTS["dense.ring_allreduce.ranks"]
+
+    def program(comm, case):
+        result = dict(study.pairing.program(comm, case))
+        if comm.size == 5 and comm.rank == 3:
+            result = {name: value[::-1] for name, value in result.items()}
+        return result
+
+    altered = replace(study, pairing=replace(study.pairing, program=program))
+    cases = [case for case in pairing._cases_of(altered.pairing, None) if case.settings["P"] in (4, 5)]
+    measured = {case.settings["P"]: 0 for case in cases}
+    for case in cases:
+        measured[case.settings["P"]] += pairing._differing(altered.pairing, None, case).measured
+    assert measured[4] == 0
+    assert measured[5] > 0
