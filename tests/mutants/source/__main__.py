@@ -4,13 +4,14 @@ import hashlib
 import importlib.util
 import inspect
 import json
+import multiprocessing
 import sys
 import time
 from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from functools import partial
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 import click
@@ -180,13 +181,15 @@ def work_off(trials: dict[str, Trial], kept: Kept, executor: Executor, jobs: int
     more = True
     while more or going:
         while more and len(going) < jobs:
-            name, trial = next(waiting, ("", None)) if time.monotonic() < until else ("", None)
+            name, trial = next(waiting, ("", None)) if time.time() < until else ("", None)
             more = trial is not None
             if trial is not None:
                 going[executor.submit(judged, trial)] = name, trial
         for future in wait(going, return_when=FIRST_COMPLETED).done if going else ():
             name, trial = going.pop(future)
-            kept.add(trial.path, name, _joined(kept.verdicts.get((trial.path, name)), future.result()))
+            verdict = future.result()
+            if verdict is not None:
+                kept.add(trial.path, name, _joined(kept.verdicts.get((trial.path, name)), verdict))
             tell()
 
 
@@ -207,7 +210,7 @@ def _executor(where: str, jobs: int):
     from commbounds.verify.executors import executor
 
     if where == "process":
-        with ProcessPoolExecutor(jobs) as pool:
+        with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
             yield pool
     else:
         with executor(where) as elsewhere:
@@ -218,7 +221,7 @@ def _executor(where: str, jobs: int):
 @click.argument("patterns", nargs=-1)
 @click.option("--sample", type=click.IntRange(1), help="Judge so many, drawn by the seed; all if not given.")
 @click.option("--seed", default="0", show_default=True, help="Any word: the same one draws the same mutants.")
-@click.option("--minutes", type=float, default=float("inf"), help="Begin no mutant after so many minutes.")
+@click.option("--minutes", type=float, default=float("inf"), help="Give up what is not judged after so many minutes.")
 @click.option("--limit", type=float, default=120.0, show_default=True, help="Seconds for the claims about a subject.")
 @click.option("--subjects", type=int, default=6, show_default=True, help="Most subjects that judge one; 0 for all.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON lines; in the cache if not given.")
@@ -239,6 +242,7 @@ def main(patterns, sample, seed, minutes, limit, subjects, out, table, where, jo
         wanted = drawn(chosen(everything, patterns or ["*"]), sample or 0, seed)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+    until = time.time() + 60 * minutes
     book, reasons = Book(texts), explained(everything)
     kept = Kept(out or cache_folder() / "source-mutants.jsonl", texts)
     files = packages()
@@ -247,12 +251,11 @@ def main(patterns, sample, seed, minutes, limit, subjects, out, table, where, jo
         groups = () if m.name in reasons else still(m, kept, book.groups(m, subjects))
         if groups:
             room, _, inner = m.path.partition("/")
-            trials[m.name] = Trial(m.name, m.path, str(files[room] / inner), groups, limit)
+            trials[m.name] = Trial(m.name, m.path, str(files[room] / inner), groups, limit, until)
     click.echo(f"{len(everything)} mutants, {len(wanted)} chosen, {len(trials)} to be judged", err=True)
     from rich.console import Console
     from rich.progress import Progress
 
-    until = time.monotonic() + 60 * minutes
     with _executor(where, jobs) as executor, Progress(console=Console(stderr=True)) as bar:
         shown = bar.add_task("mutants", total=len(trials))
         work_off(trials, kept, executor, jobs, until, lambda: bar.advance(shown))

@@ -4,21 +4,20 @@ No file is edited, and kernels run in plain Python, so that nothing of a mutant 
 """
 
 import ast
-import faulthandler
 import importlib.abc
 import importlib.machinery
-import json
+import multiprocessing
 import os
 import resource
-import subprocess
 import sys
 import time
+import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .operators import mutated
 
-MEMORY = 8 << 30
+MEMORY = 16 << 30
 """Bytes of addresses that a mutant may ask for."""
 OUTCOMES = ("refuted", "error", "time-out", "died")
 """How a mutant is killed: a claim is not as the book says; it raises; it takes too long; its process ends."""
@@ -31,13 +30,15 @@ class Trial:
     Parameters
     ----------
     mutant : str
-        Its name; empty for the module as it is.
+        Its name; empty for the modules as they are.
     path, file : str
         The module, from the folder of the rooms, and where it lies.
     groups : tuple of tuple of str
         Claims that are judged together, in turn, until some are not as the book says.
     limit : float
         Seconds for each group.
+    until : float
+        When it is given up, of the clock of `time.time`.
     """
 
     mutant: str
@@ -45,6 +46,7 @@ class Trial:
     file: str
     groups: tuple[tuple[str, ...], ...]
     limit: float = 120.0
+    until: float = float("inf")
 
 
 @dataclass(frozen=True)
@@ -69,26 +71,41 @@ class Verdict:
     seconds: float = 0.0
 
 
-def judged(trial: Trial) -> Verdict:
-    """What the claims say of a mutant, in a process of its own."""
-    begun = time.monotonic()
-    given = {"NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
-    most = (len(trial.groups) + 2) * trial.limit
-    command = [sys.executable, "-m", f"{__package__}.judging"]
-    done = subprocess.run(
-        command, input=json.dumps(trial.__dict__), capture_output=True, text=True, check=False, timeout=most,
-        env={**os.environ, **given}, cwd=Path(__file__).resolve().parents[3],
-    )  # fmt: skip
-    events = [json.loads(line) for line in done.stdout.splitlines()]
-    if not events or "said" in events[-1]:
-        raise RuntimeError(f"{trial.mutant or 'the modules as they are'}: {done.stderr[-2000:]}{events}")
-    met, last = [claim for event in events for claim in event.get("met", ())], events[-1]
-    verdict = Verdict(tuple(met), last.get("killers", {}), last.get("how", ""))
-    if last.get("doing"):  # it ended in the middle
-        how = "time-out" if time.monotonic() - last["at"] >= trial.limit else "died"
-        why = f"{how}, after {trial.limit:g} s" if how == "time-out" else f"the process ended with {done.returncode}"
-        verdict = Verdict((*met, *last["doing"]), dict.fromkeys(last["doing"], why), how)
-    return replace(verdict, seconds=round(time.monotonic() - begun, 1))
+def judged(trial: Trial) -> Verdict | None:
+    """What the claims say of a mutant, in a process of its own; None where it was given up.
+
+    Raises
+    ------
+    RuntimeError
+        The mutant could not be put in place.
+    """
+    begun, met = time.monotonic(), []
+    os.environ |= {"NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([f"{__package__}.preloaded"])
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_judge, args=(trial, sender))
+    process.start()
+    sender.close()
+    killers, how = {}, ""
+    for group in trial.groups:
+        met += group
+        try:
+            if receiver.poll(max(0.0, min(trial.limit, trial.until - time.time()))):
+                killers, how = receiver.recv()
+            elif time.time() >= trial.until:
+                how = "given up"
+            else:
+                killers, how = dict.fromkeys(group, f"more than {trial.limit:g} s"), "time-out"
+        except EOFError:
+            killers, how = dict.fromkeys(group, "the process has ended"), "died"
+        if how:
+            break
+    process.kill()
+    process.join()
+    if how == "failed":
+        raise RuntimeError(killers)
+    return None if how == "given up" else Verdict(tuple(met), killers, how, round(time.monotonic() - begun, 1))
 
 
 class _Changed(importlib.machinery.SourceFileLoader):
@@ -114,66 +131,40 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def put_in_place(trial: Trial) -> None:
-    """Have the module imported with the mutant in it, from now on."""
-    if _module(trial.path) in sys.modules:
-        raise RuntimeError(f"{trial.path} is imported already")
-    tree = mutated(trial.path, Path(trial.file).read_text(encoding="utf-8"), trial.mutant)
-    sys.meta_path.insert(0, _Finder(_module(trial.path), tree))
-
-
-def _module(path: str) -> str:
-    return "commbounds." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-
-
-def main() -> None:
-    trial = Trial(**json.load(sys.stdin))
-    events = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a mutant prints is no event
+def _judge(trial: Trial, sender) -> None:
+    """Put the mutant in place, import everything, and send for every group (its killers, how), until there are any."""
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
-
-    def say(**event: object) -> None:
-        print(json.dumps(event), file=events, flush=True)
-
-    def begin(doing: tuple[str, ...]) -> None:
-        say(doing=doing, at=time.monotonic())
-        faulthandler.dump_traceback_later(trial.limit, exit=True)
-
+    warnings.simplefilter("ignore")
+    module = "commbounds." + trial.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     if trial.mutant:
-        put_in_place(trial)
-    begin(tuple(trial.groups[0]))
+        try:
+            if module in sys.modules:
+                raise RuntimeError(f"{module} is imported already")
+            tree = mutated(trial.path, Path(trial.file).read_text(encoding="utf-8"), trial.mutant)
+            sys.meta_path.insert(0, _Finder(module, tree))
+        except Exception as error:
+            sender.send((f"{trial.mutant}: {type(error).__name__}: {error}", "failed"))
+            return
+    for group in trial.groups:
+        killers, how = _findings(group)
+        if trial.mutant and not how and module not in sys.modules:
+            killers, how = f"{trial.mutant}: its module was not imported", "failed"
+        sender.send((killers, how))
+
+
+def _findings(group: tuple[str, ...]) -> tuple[dict[str, str], str]:
+    """The claims that are not as the book says, and whether they are refuted or cannot be judged."""
     try:
         from commbounds.verify.confront import confront_together
         from commbounds.verify.experiment import budgets
-        from commbounds.verify.experiments import EXPERIMENTS
         from commbounds.verify.finding import Verdict as Found
 
         budgets["quick"] = replace(budgets["quick"], first=True)  # a counterexample need not be small
-        len(EXPERIMENTS)
-    except Exception as error:
-        if not trial.mutant:
-            raise
-        say(killers=dict.fromkeys(trial.groups[0], f"{type(error).__name__}: {error}"), how="error")
-        return
-    for group in trial.groups:
-        begin(tuple(group))
-        try:
-            findings = confront_together(group, drawn=False)
-        except Exception as error:  # raised outside of a trial: the command itself fails
-            say(met=group, killers=dict.fromkeys(group, f"{type(error).__name__}: {error}"), how="error")
-            return
-        killers = {f.claim: f.message[:200] for f in findings if not f.as_stated}
-        errors = [f for f in findings if f.verdict is Found.ERROR]
-        how = "" if not killers else "error" if len(errors) == len(killers) else "refuted"
-        say(met=group, killers=killers, how=how)
-        if killers and trial.mutant:
-            return
-    if trial.mutant and _module(trial.path) not in sys.modules:
-        say(said=f"{trial.path} was not imported, so that nothing was judged")
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+        findings = [f for f in confront_together(group, drawn=False) if not f.as_stated]
+    except Exception as error:  # `verify` ends with it
+        return dict.fromkeys(group, f"{type(error).__name__}: {error}"[:200]), "error"
+    raised = findings and all(f.verdict is Found.ERROR for f in findings)
+    return {f.claim: f.message[:200] for f in findings}, "error" if raised else "refuted" if findings else ""
