@@ -222,7 +222,7 @@ def _executor(where: str, jobs: int):
 @click.option("--sample", type=click.IntRange(1), help="Judge so many, drawn by the seed; all if not given.")
 @click.option("--seed", default="0", show_default=True, help="Any word: the same one draws the same mutants.")
 @click.option("--minutes", type=float, default=float("inf"), help="Give up what is not judged after so many minutes.")
-@click.option("--limit", type=float, default=120.0, show_default=True, help="Seconds for the claims about a subject.")
+@click.option("--limit", type=float, default=120.0, show_default=True, help="Processor seconds a subject.")
 @click.option("--subjects", type=int, default=6, show_default=True, help="Most subjects that judge one; 0 for all.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON lines; in the cache if not given.")
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), help="Write the page of the table there.")

@@ -6,9 +6,11 @@ No file is edited, and kernels run in plain Python, so that nothing of a mutant 
 import ast
 import importlib.abc
 import importlib.machinery
+import math
 import multiprocessing
 import os
 import resource
+import signal
 import sys
 import time
 import warnings
@@ -36,7 +38,7 @@ class Trial:
     groups : tuple of tuple of str
         Claims that are judged together, in turn, until some are not as the book says.
     limit : float
-        Seconds for each group.
+        Seconds of processor time for each group; ten times as many that pass are a time-out too.
     until : float
         When it is given up, of the clock of `time.time`.
     """
@@ -91,14 +93,17 @@ def judged(trial: Trial) -> Verdict | None:
     for group in trial.groups:
         met += group
         try:
-            if receiver.poll(max(0.0, min(trial.limit, trial.until - time.time()))):
+            if receiver.poll(max(0.0, min(10 * trial.limit, trial.until - time.time()))):
                 killers, how = receiver.recv()
             elif time.time() >= trial.until:
                 how = "given up"
             else:
                 killers, how = dict.fromkeys(group, f"more than {trial.limit:g} s"), "time-out"
         except EOFError:
-            killers, how = dict.fromkeys(group, "the process has ended"), "died"
+            process.join()
+            killers, how = dict.fromkeys(group, f"the process ended with {process.exitcode}"), "died"
+            if process.exitcode == -signal.SIGXCPU:
+                killers, how = dict.fromkeys(group, f"more than {trial.limit:g} s"), "time-out"
         if how:
             break
     process.kill()
@@ -149,6 +154,7 @@ def _judge(trial: Trial, sender) -> None:
             sender.send((f"{trial.mutant}: {type(error).__name__}: {error}", "failed"))
             return
     for group in trial.groups:
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + trial.limit), resource.RLIM_INFINITY))
         killers, how = _findings(group)
         if trial.mutant and not how and module not in sys.modules:
             killers, how = f"{trial.mutant}: its module was not imported", "failed"
