@@ -10,4 +10,16 @@ from commbounds.theory.quantities import Quantity
 
 __path__ = extended(__path__, "theory")
 
-__all__ = ["Claim", "Code", "Hypothesis", "Kind", "Origin", "Quantity", "Source", "Standing", "Tag", "claims", "tolerance"]
+__all__ = [
+    "Claim",
+    "Code",
+    "Hypothesis",
+    "Kind",
+    "Origin",
+    "Quantity",
+    "Source",
+    "Standing",
+    "Tag",
+    "claims",
+    "tolerance",
+]
