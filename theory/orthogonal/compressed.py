@@ -37,6 +37,7 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
             _DION + "the momentum less (1 - mu) P R^T",
             "mean M+ = mean (M + G) - (1 - mu) U R^T: sum over the steps.",
             "The sum.",
+            t.DION_AT.at("dion/dion_simple.py", "31-45"),
         ),
         axis="dion_steps",
         note="Also of several ranks, each of which takes off its own R: they add up to the average.",
