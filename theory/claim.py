@@ -10,6 +10,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote
 
 import sympy as sp
 from sympy.logic.boolalg import BooleanFunction
@@ -125,7 +126,7 @@ class Code:
     def link(self) -> str:
         """The permanent address of the lines that were read."""
         lines = "".join(f"{mark}L{line}" for mark, line in zip("#-", self.lines.split("-"), strict=False) if line)
-        return f"https://github.com/{self.repo}/blob/{self.commit}/{self.path}{lines}"
+        return f"https://github.com/{self.repo}/blob/{self.commit}/{quote(self.path)}{lines}"
 
     @property
     def words(self) -> str:

@@ -129,6 +129,7 @@ def test_code_says_where_it_stands():
     at = f"https://github.com/nobody/made-up/blob/{COMMIT}/a.py"
     assert Code("nobody/made-up", COMMIT, "a.py").link == at
     assert Code("nobody/made-up", COMMIT, "a.py").words == "nobody/made-up at 0123456, a.py"
+    assert Code("nobody/made-up", COMMIT, "a (b)/a.py").link == f"{at.removesuffix('a.py')}a%20%28b%29/a.py"
     line = Code("nobody/made-up", COMMIT, "a.py", "7", False, "never merged")
     assert line.link == f"{at}#L7"
     assert line.words == "nobody/made-up at 0123456, a.py, line 7; not by default; upstream: never merged"

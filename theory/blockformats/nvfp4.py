@@ -19,6 +19,7 @@ from commbounds.theory.blockformats.terms import (
     SHORT_BLOCKS,
     TENSOR_FITS,
     TRANSFORMER_ENGINE,
+    TRANSFORMER_ENGINE_AT,
     UP_SCALE,
 )
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
@@ -103,6 +104,11 @@ NVFP4: tuple[Claim, ...] = (
             "to float32, "
             "which moves that by 2^-24 of it.",
             reading="The number is ours.",
+            code=TRANSFORMER_ENGINE_AT.at(
+                "transformer_engine/pytorch/custom_recipes/quantization_nvfp4.py",
+                "490-535",
+                upstream="now in reference_nvfp4.py",
+            ),
         ),
         tightness=1,
         extremal="blocks with the largest magnitudes 458752 and 1; 2688 (1 + 2^-24 + 2^-40) and 3 (1 + 2^-23)/512",

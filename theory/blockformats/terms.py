@@ -26,6 +26,7 @@ MISHRA_2025 = Work(
 )
 TSENG_2025 = Work("A. Tseng, T. Yu, Y. Park, 2025, Training LLMs with MXFP4, arXiv:2502.20586")
 NVIDIA_2025 = Work("NVIDIA, 2025, Pretraining large language models with NVFP4, arXiv:2509.25149v1")
+TRANSFORMER_ENGINE_AT = Repository("NVIDIA/TransformerEngine", "c74e5aa37a65eda5c1680562119d466c123ca6ae")
 TRANSFORMER_ENGINE = Work("NVIDIA, Transformer Engine, reference implementation of the NVFP4 recipe")
 PANFEROV_2026 = Work(
     "A. Panferov, E. Schultheis, S. Tabesh, D. Alistarh, 2026, Quartet II: accurate LLM pre-training in NVFP4 by "

@@ -233,6 +233,7 @@ _EF21 = (
         source=t.EF21_2021.official_code(
             "the step size in code of its authors; the inequality is recalled",
             _STEP.format("f+ <= f - gamma/2 ||grad f||^2 - (1/(2 gamma) - L/2)||x+ - x||^2 + gamma/2 G."),
+            code=t.EF21_AT.at("Logistic regression/bdfg_distributed_stable.py", "180-184"),
         ),
         axis="stepsize",
         unpinned=(

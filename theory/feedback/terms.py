@@ -323,6 +323,7 @@ EF21_2021 = Work(
     "P. Richtárik, I. Sokolov, I. Fatkhullin, 2021, EF21: a new, simpler, theoretically better, and practically faster "
     "error feedback"
 )
+EF21_AT = Repository("IgorSokoloff/ef21_experiments_source_code", "805c9d77de73fe211712ce21e865c1bdbc7c032a")
 THOMSEN_AT = Repository("DanielBergThomsen/error-feedback-tight", "87720164e9b6a7d8353971c493f4f46c2ac65c97")
 THOMSEN_THEN = Repository("DanielBergThomsen/error-feedback-tight", "25dd90b8f8146832ea3e9bae1e0b30bd34bc3965")
 THOMSEN_HELPERS = Work(

@@ -259,9 +259,9 @@ LOWBIT_CLAIMS = (
         relation=Eq(BLOCKS_ELSEWHERE, 0),
         assumes=(RANKS_DIVIDE, NODES_DIVIDE, BY_TWO_HOPS, REORDERED),
         source=ZEROPP.official_code(
-            "deepspeedai/DeepSpeed, tests of `swizzle_quant`: (nodes, devices per node, rest) is transposed before "
-            "the hop",
+            "deepspeedai/DeepSpeed, `swizzle_quant`: (nodes, devices per node, rest) is transposed before the hop",
             "Rank j of a node carries the blocks of all ranks j, and node m gets the m-th of them.",
+            code=DEEPSPEED_AT.at("csrc/quantization/swizzled_quantize.cu", "89-105"),
         ),
         axis="P",
     ),

@@ -56,7 +56,7 @@ from commbounds.theory.majority.terms import (
     votebits,
 )
 from commbounds.theory.quantities import P, choose, n
-from commbounds.theory.sources import FOLKLORE, Work, derived
+from commbounds.theory.sources import FOLKLORE, Repository, Work, derived
 
 # --- claims: bytes -----------------------------------------------------------------------------------------------
 
@@ -459,6 +459,7 @@ _ADVERSARIES = (
         source=Work("J. Bernstein, README of github.com/jxbz/signSGD").official_code(
             "update of January 2021: sign(0) -> +1 in the code of the paper of 2019",
             "Untied votes balance by symmetry; tied are C(P, P/2) of 2^P.",
+            code=Repository("jxbz/signSGD", "cf57e9272f99d7ceb3c5f824d4790beb970e35e2").at("README.md", "10"),
         ),
         axis="P",
         note="Two workers drift by half a step, four by three eighths, in every step and every entry; odd numbers do "

@@ -10,6 +10,7 @@ from commbounds.theory.sources import derived
 from commbounds.theory.sparse.terms import (
     DATA_WORDS,
     FIXED_THRESHOLD,
+    GAUSSIANK_AT,
     HEAVY_TAILS,
     LAPLACE_QUANTILES,
     MISPLACED,
@@ -111,6 +112,7 @@ GAUSSIANK: tuple[Claim, ...] = (
             "the signed mean is added to the threshold",
             "Not so: the mean enters with its sign, while magnitudes are compared.",
             reading="That the sign of the vector should not matter; the code does not say so.",
+            code=GAUSSIANK_AT.at("compression.py", "144-149"),
         ),
         stands=Standing.REFUTED,
         extremal="x = (1, 1): none exceeds 1; of -x both exceed -1",
