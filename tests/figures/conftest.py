@@ -60,7 +60,13 @@ CLAIMS = [
         extremal="equal magnitudes",
         assumes=(Hypothesis("equal", "all entries have one magnitude"),),
     ),
-    claim("qsgd.variance", q.RELATIVE_ERROR, sp.Min(q.n / q.s**2, sp.sqrt(q.n) / q.s), kind=Kind.EXPECTED, source=READ_CODE),
+    claim(
+        "qsgd.variance",
+        q.RELATIVE_ERROR,
+        sp.Min(q.n / q.s**2, sp.sqrt(q.n) / q.s),
+        kind=Kind.EXPECTED,
+        source=READ_CODE,
+    ),
     claim(
         "topk.global_contraction",
         q.GLOBAL_ERROR,

@@ -46,6 +46,7 @@ EXHIBIT = Exhibit(
 
 EXHIBITS = [EXHIBIT, replace(EXHIBIT, name="synthetic.topk", panels=EXHIBIT.panels[:1])]
 
+
 @pytest.fixture(scope="module")
 def site(findings, book, tmp_path_factory):
     out = tmp_path_factory.mktemp("site") / "deep" / "report"
