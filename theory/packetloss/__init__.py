@@ -21,14 +21,13 @@ COLUMN = Column(
         ),
         holds=(
             "Averages over what arrives are unbiased given how many arrive (`packetloss.arrivals.unbiased`). The "
-            "drift is bounded for ever by 2p/(1 - p^2) (`packetloss.drift.pair_limit`), and training converges as "
+            "drift is bounded for ever by 2p/(1 - p^2) (`packetloss.drift.pair_limit`); the reported constant is right "
+            "of the squared gap where one of two receives (`packetloss.drift.one_step`). Training converges as "
             "without loss, up to terms that vanish with the step size (`packetloss.training.convergence`)."
         ),
         fails=(
             "The reported constant, if sigma^2 is the variance of fresh updates (`packetloss.drift.published`), which "
-            "is our reading; if it is the squared gap where one of two receives, it holds "
-            "(`packetloss.drift.one_step`); "
-            "that always having the owner’s value is unbiased for given gradients "
+            "is our reading; that always having the owner’s value is unbiased for given gradients "
             "(`packetloss.owner.unbiased_for_given_gradients`); that bursts drift no more than independent losses "
             "(`packetloss.bursts.as_if_independent`)."
         ),
