@@ -70,7 +70,7 @@ class Entry:
     @property
     def printed(self) -> bool:
         """Whether others make the statement, as it stands or as we read it, rather than the book alone."""
-        return self.claim.source.origin is not Origin.OWN or bool(self.claim.source.reading)
+        return self.claim.source.origin in (Origin.PRINTED, Origin.USAGE) or bool(self.claim.source.reading)
 
     @cached_property
     def formula(self) -> Markup:
@@ -172,6 +172,8 @@ _QUESTIONS = {
     "sign_defect": "commutes with a change of sign?",
     "scale_defect": "commutes with scaling?",
     "idempotence_defect": "leaves its own outputs alone?",
+    "differences": "equals its definition?",
+    "rankdifferences": "is what its ranks do one by one?",
 }
 """Quantities that are zero where the answer is yes."""
 

@@ -17,7 +17,8 @@ def read(value):
     if "fraction" in value:
         return Fraction(value["fraction"])
     if "record" in value:
-        return {name: read(entry) for name, entry in value["fields"].items()}
+        held = {name: read(entry) for name, entry in value["fields"].items()}
+        return held if value["record"] == "mapping" else {"record": value["record"], **held}
     if "traffic" in value:
         return value["traffic"]
     shape, name = tuple(value["shape"]), value["dtype"]

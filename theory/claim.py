@@ -58,6 +58,8 @@ class Origin(StrEnum):
     """It is commonly said, without a source."""
     OWN = "our own"
     """This book makes it; where it fails, it is something that one might expect, and that is not so."""
+    IMPLEMENTATION = "of our implementations"
+    """That one of them equals its definition."""
 
 
 class Standing(StrEnum):
@@ -75,6 +77,8 @@ COMMON_USAGE = "Common usage"
 
 ASKED_OF_ALL = "asked of every compressor"
 """The place of what is asked of every compressor alike."""
+DEFINITION = "asked of every implementation"
+"""The place of the claim that an implementation equals its definition."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +176,8 @@ class Source:
     @property
     def origin(self) -> Origin:
         """Who makes the statement."""
+        if self.place == DEFINITION:
+            return Origin.IMPLEMENTATION
         if self.tag is Tag.DERIVED or self.reading:
             return Origin.OWN
         return Origin.USAGE if self.work == COMMON_USAGE else Origin.PRINTED
@@ -372,8 +378,8 @@ class Claim:
 
     @property
     def asked_of_all(self) -> bool:
-        """Whether every compressor is asked the same: then the answers make a table, and need no figure."""
-        return self.source.place == ASKED_OF_ALL
+        """Whether all compressors, or implementations, are asked the same: then a table has the answers, no figure."""
+        return self.source.place in (ASKED_OF_ALL, DEFINITION)
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:

@@ -253,8 +253,10 @@ def _shrunk(probe: Probe, cases: st.SearchStrategy[Case], examples: int, seed: i
 
 
 def _simplified(j: Judgement, case: Case, found: Counterexample) -> Counterexample:
-    """A violation with a simpler array than the case's, where it has one that may be another; else what was found."""
+    """A violation by a simpler case, or with a simpler array, where there may be one; else what was found."""
     probe = j.probe()
+    while (simpler := next((c for c in j.study.simpler(case) if not _kept(probe, c)), None)) is not None:
+        case = simpler
     if case.x is not None:
         simplest(case.x, lambda x: not _kept(probe, Case(case.settings, x)), partial(j.study.takes, case))
     return probe.violation or found  # the last array that fails is the simplest

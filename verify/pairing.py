@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives.ranks.communicator import Communicator, World
+from commbounds.collectives.ranks.lockstep import LockstepWorld
 from commbounds.collectives.traffic import Traffic
+from commbounds.verify.finding import Counterexample
+from commbounds.verify.space import RANKS
+from commbounds.verify.study import Case, Outcome, Study
 
 RankResult = Mapping[str, Any]
 """What one rank ends with: arrays, numbers and tuples of them, by name."""
@@ -87,15 +92,16 @@ class Agreement:
 
 def compared(pairing: Pairing, P: int, world: World) -> list[Agreement]:
     """An agreement for every case of `pairing` at `P` ranks."""
-    found = []
-    for case in pairing.cases(P):
-        expected, traffic = pairing.collective(case)
-        results, counted = world.run(lambda comm, case=case: pairing.program(comm, case), P)  # type: ignore[misc]
-        ranks = enumerate(zip(expected, results, strict=True))
-        bits = next((d for r, (ours, theirs) in ranks if (d := _difference(f"rank {r}", dict(ours), dict(theirs)))), "")
-        moved = _difference("traffic", traffic.as_dict(), counted.as_dict())
-        found.append(Agreement(pairing.name, str(case), P, bits, moved))
-    return found
+    return [_agreed(pairing, P, world, case) for case in pairing.cases(P)]
+
+
+def _agreed(pairing: Pairing, P: int, world: World, case: RankCase) -> Agreement:
+    expected, traffic = pairing.collective(case)
+    results, counted = world.run(lambda comm: pairing.program(comm, case), P)
+    ranks = enumerate(zip(expected, results, strict=True))
+    bits = next((d for r, (ours, theirs) in ranks if (d := _difference(f"rank {r}", dict(ours), dict(theirs)))), "")
+    moved = _difference("traffic", traffic.as_dict(), counted.as_dict())
+    return Agreement(pairing.name, str(case), P, bits, moved)
 
 
 def _difference(where: str, ours: Any, theirs: Any) -> str:
@@ -118,3 +124,51 @@ def _difference(where: str, ours: Any, theirs: Any) -> str:
         at = int(differing[0])
         return f"{where}: {a.ravel()[at]!r} in one process, {b.ravel()[at]!r} apart, at {at} ({differing.size} differ)"
     return ""
+
+
+# --- the claim ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PairingStudy(Study):
+    """The claim that a collective is what its ranks do by themselves, on the cases of its pairing.
+
+    Parameters
+    ----------
+    pairing : Pairing
+        What is compared, in lockstep; the rest is as of `Study`.
+    """
+
+    pairing: Pairing = field(kw_only=True)
+
+    def counterexample(self, implementation: Any, case: Case, outcome: Outcome, bound: Any) -> Counterexample:
+        """The record of a difference: the case, and the first thing that differs."""
+        shown = super().counterexample(implementation, case, outcome, bound)
+        found: Agreement = case.once(_agreement, self.pairing)
+        return replace(shown, subject=f"{self.subject}(P={found.P}, {found.case})", exact=found.difference)
+
+
+def _cases_of(pairing: Pairing, _budget: Any) -> Iterator[Case]:
+    for P in RANKS:
+        for number, case in enumerate(pairing.cases(P)):
+            yield Case({"P": P, "setup": number}, exact=case)
+
+
+def _agreement(pairing: Pairing, case: Case) -> Agreement:
+    return _agreed(pairing, case.settings["P"], LockstepWorld(), case.exact)
+
+
+def _differing(pairing: Pairing, _implementation: Any, case: Case) -> Outcome:
+    return Outcome(int(bool(case.once(_agreement, pairing).difference)), {})
+
+
+def study_of(column: str, pairing: Pairing) -> PairingStudy:
+    """The study of the claim ``COLUMN.NAME.ranks``."""
+    return PairingStudy(
+        f"{column}.{pairing.name.lower()}.ranks",
+        pairing.name,
+        partial(_differing, pairing),
+        corpus=partial(_cases_of, pairing),
+        parameters={"compared": "one process against ranks in lockstep, 1 to 9 of them"},
+        pairing=pairing,
+    )

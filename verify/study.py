@@ -291,6 +291,10 @@ class AnyStudy:
         """Whether the case with this array in place of its own is one too: then a counterexample can be simplified."""
         return False
 
+    def simpler(self, _case: Case) -> Iterable[Case]:
+        """Cases that are simpler than this one, the simplest first: a counterexample is replaced by one that fails."""
+        return ()
+
     def starts(
         self, _implementation: Any, _rng: np.random.Generator
     ) -> Sequence[tuple[Callable[[NDArray[Any]], Case], NDArray[Any]]]:

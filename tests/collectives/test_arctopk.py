@@ -9,7 +9,6 @@ import pytest
 import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from naive.arctopk import arc, own_rows, planar_error, words
 from printed import printed
 
 from commbounds.collectives import (
@@ -22,6 +21,7 @@ from commbounds.collectives import (
 from commbounds.collectives.arctopk.law import _kept_at, sectors
 from commbounds.collectives.arctopk.steps import selected_rows
 from commbounds.theory import claims
+from commbounds.verify.definitions.arctopk import arc, own_rows, planar_error, words
 
 pytestmark = pytest.mark.kernels
 RNG = np.random.default_rng(5)

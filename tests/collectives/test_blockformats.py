@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from naive import blockformats as naive
 
 from commbounds.collectives.blockformats import (
     EVEN_TABLE,
@@ -21,6 +20,7 @@ from commbounds.collectives.blockformats import (
 )
 from commbounds.compressors.blockformats import NVFP4, FourOverSix, Microscaling, StochasticMicroscaling
 from commbounds.theory.blockformats.terms import SUMS_FIT
+from commbounds.verify.definitions import blockformats as naive
 
 pytestmark = pytest.mark.kernels
 

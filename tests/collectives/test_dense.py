@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import dense as naive
 from strategies import stacks
 
 from commbounds.collectives import (
@@ -27,6 +26,7 @@ from commbounds.collectives.dense.message_by_message import ALLREDUCE, _move, al
 from commbounds.collectives.dense.messages import core_size, first_of_core
 from commbounds.collectives.dense.streaming import streamed
 from commbounds.theory import claims
+from commbounds.verify.definitions import dense as naive
 
 pytestmark = pytest.mark.kernels
 

@@ -6,7 +6,6 @@ from itertools import product
 import numba
 import numpy as np
 import pytest
-from naive import dropcompute as naive
 
 from commbounds.collectives import (
     Exponential,
@@ -32,6 +31,7 @@ from commbounds.collectives import (
 )
 from commbounds.collectives.dropcompute import latency_draws as draws
 from commbounds.collectives.dropcompute.steps import _step
+from commbounds.verify.definitions import dropcompute as naive
 
 pytestmark = pytest.mark.kernels
 

@@ -5,11 +5,11 @@ from fractions import Fraction
 import numba
 import numpy as np
 import pytest
-from naive.feedback import descent, top
 
 from commbounds.collectives import ArcRows, FeedbackSGD, GatheredTopK, OkTopK
 from commbounds.compressors import EF14, EF21, EF21M, QSGD, Identity, Plain, RandK, TopK
 from commbounds.theory import claims
+from commbounds.verify.definitions.feedback import descent, top
 from commbounds.verify.experiments.feedback.problems import diagonal, logistic_digits, rotated, three_workers
 
 pytestmark = pytest.mark.kernels

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import flashcomm as naive
-from naive.groupquant import decoded_floats
 
 from commbounds.collectives.flashcomm.allreduce import (
     hierarchical_quantised_allreduce,
@@ -14,6 +12,8 @@ from commbounds.collectives.flashcomm.allreduce import (
     twostep_quantised_allreduce,
 )
 from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer, TopK
+from commbounds.verify.definitions import flashcomm as naive
+from commbounds.verify.definitions.groupquant import decoded_floats
 
 pytestmark = pytest.mark.kernels
 RNG = np.random.default_rng(3)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import dense as naive
 
 from commbounds.collectives.dense.gathering import _replay, _replayed, gather_blocks
 from commbounds.collectives.dense.messages import backwards, bruck, direct, doubling, gather_messages, ring
+from commbounds.verify.definitions import dense as naive
 
 pytestmark = pytest.mark.kernels
 

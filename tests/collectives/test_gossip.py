@@ -4,10 +4,10 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from naive import gossip as naive
 
 from commbounds.collectives import allreduce_with_restarts, distortion, gossip, group_average, push_sum
 from commbounds.collectives.gossip.mixing import TOPOLOGIES
+from commbounds.verify.definitions import gossip as naive
 
 pytestmark = pytest.mark.kernels
 RNG = np.random.default_rng

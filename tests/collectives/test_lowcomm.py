@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from naive import lowcomm as naive
 
 from commbounds.collectives.lowcomm import (
     binned,
@@ -21,6 +20,7 @@ from commbounds.collectives.lowcomm import (
 )
 from commbounds.collectives.lowcomm.pairs import partner_of
 from commbounds.theory import claims
+from commbounds.verify.definitions import lowcomm as naive
 
 pytestmark = pytest.mark.kernels
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import majority as naive
 from rank_refusals import differences_with, refused_by_all
 from samples import first_of_each
 
@@ -16,6 +15,7 @@ from commbounds.collectives.majority import WAYS, ZEROS, majority_vote
 from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.theory import claims
 from commbounds.theory.majority.terms import gauss, vote_error
+from commbounds.verify.definitions import majority as naive
 from commbounds.verify.experiments.majority.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import oktopk as naive
 
 from commbounds.collectives import CONTROLLERS, OkTopkState, oktopk_allreduce, oktopk_boundaries
 from commbounds.collectives.oktopk import regions, split, threshold_filter, winners
 from commbounds.collectives.oktopk.split import split_and_reduce
 from commbounds.collectives.oktopk.threshold_filter import least_keys, passing
 from commbounds.compressors import _blocks
+from commbounds.verify.definitions import oktopk as naive
 
 pytestmark = pytest.mark.kernels
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import oktopk as naive
 
 from commbounds.collectives import OkTopkSGD
 from commbounds.theory import claims
+from commbounds.verify.definitions import oktopk as naive
 
 pytestmark = pytest.mark.kernels
 

@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from naive import orthogonal as naive
 from rank_refusals import differences_with, refused_by_all
 from samples import each_once
 
@@ -12,6 +11,7 @@ from commbounds.collectives import COLLECTIVES
 from commbounds.collectives.orthogonal import dion_update, muon_update
 from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.theory import claims
+from commbounds.verify.definitions import orthogonal as naive
 from commbounds.verify.experiments.orthogonal.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import packetloss as naive
 from numba import config, get_num_threads, set_num_threads
 
 from commbounds.collectives import (
@@ -19,6 +18,7 @@ from commbounds.collectives import (
     lossy_training,
     staleness_trials,
 )
+from commbounds.verify.definitions import packetloss as naive
 
 pytestmark = pytest.mark.kernels
 

@@ -8,7 +8,6 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from naive import precision as naive
 
 from commbounds.collectives.precision import (
     SCHEDULES,
@@ -18,6 +17,7 @@ from commbounds.collectives.precision import (
     uniforms_shape,
 )
 from commbounds.theory.precision.formats import FORMATS
+from commbounds.verify.definitions import precision as naive
 
 PAIRS = (
     ("bfloat16", None, True),

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from naive import rotations as naive
 
 from commbounds.collectives.ranks import ThreadWorld
 from commbounds.collectives.rotations import rotated_mean, rotated_sum
 from commbounds.compressors.rotations import lloyd_max
+from commbounds.verify.definitions import rotations as naive
 from commbounds.verify.experiments.rotations.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from naive import sketched as naive
 from rank_refusals import differences_with, refused_by_all
 from samples import each_once
 
 from commbounds.collectives import COLLECTIVES
 from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.collectives.sketched import fetchsgd_step, sketched_sum, sketched_topk
+from commbounds.verify.definitions import sketched as naive
 from commbounds.verify.experiments.sketched.hashings import drawn_hashes
 from commbounds.verify.experiments.sketched.pairings import PAIRINGS
 from commbounds.verify.pairing import compared

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import sparse as naive
 from strategies import stacks
 
 from commbounds.collectives.sparse.gaussiank import gaussiank_allreduce
@@ -12,6 +11,7 @@ from commbounds.collectives.sparse.gtopk import gtopk_allreduce
 from commbounds.collectives.sparse.spardl import spardl_allreduce
 from commbounds.collectives.sparse.topk_allgather import topk_allgather
 from commbounds.collectives.sparse.topk_dsa import topk_dsa
+from commbounds.verify.definitions import sparse as naive
 
 pytestmark = pytest.mark.kernels
 

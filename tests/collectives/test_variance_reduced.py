@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import variance_reduced as naive
 from rank_refusals import differences_with, refused_by_all
 from samples import each_once
 
@@ -22,6 +21,7 @@ from commbounds.collectives.variance_reduced import (
     primal_step,
 )
 from commbounds.theory import claims
+from commbounds.verify.definitions import variance_reduced as naive
 from commbounds.verify.experiments.variance_reduced.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 

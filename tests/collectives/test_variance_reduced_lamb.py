@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from bindings import refuted
 from mutants import variance_reduced as mutants
-from naive import variance_reduced as naive
 
 from commbounds.collectives.variance_reduced import fused_scales, lamb_warmup, onebit_lamb, padded_size
 from commbounds.theory import claims
+from commbounds.verify.definitions import variance_reduced as naive
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.study import Case
 

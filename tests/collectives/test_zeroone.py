@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from naive import variance_reduced as naive
 
 from commbounds.collectives.orthogonal import ITERATIONS, dion_update, ef21_muon, muon_update
 from commbounds.collectives.variance_reduced import zeroone_gradient, zeroone_local
 from commbounds.theory import claims
+from commbounds.verify.definitions import variance_reduced as naive
 
 pytestmark = pytest.mark.kernels
 P, N = 3, 8

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive.groupquant import planes as naive_planes
 
 from commbounds.compressors.flashcomm.bit_planes import PLANES, packed, packed_bytes, unpacked
+from commbounds.verify.definitions.groupquant import planes as naive_planes
 
 pytestmark = pytest.mark.kernels
 WIDTHS = pytest.mark.parametrize("bits", range(1, 9))

@@ -8,7 +8,6 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from naive import blockformats as naive
 
 from commbounds.collectives.blockformats import bytes_of, message_of
 from commbounds.compressors.blockformats import (
@@ -24,6 +23,7 @@ from commbounds.compressors.blockformats import (
     StochasticNVFP4,
 )
 from commbounds.compressors.blockformats.microscaling import SCALES
+from commbounds.verify.definitions import blockformats as naive
 
 pytestmark = pytest.mark.kernels
 

@@ -8,13 +8,13 @@ import sympy as sp
 from hostile_vectors import hostile_uniforms, hostile_vectors
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import quantizers as naive
 from strategies import vectors
 from switching import grid_bits, marginals, rounded_up, switching_points
 
 from commbounds.compressors import QSGD, MaxDithering, TernGrad, _blocks
 from commbounds.compressors._random import fill_uniforms, key_from
 from commbounds.compressors.quantizers.dithering import _dither32, _dither64
+from commbounds.verify.definitions import quantizers as naive
 
 pytestmark = pytest.mark.kernels
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive.groupquant import decoded
 
 from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer
+from commbounds.verify.definitions.groupquant import decoded
 
 pytestmark = pytest.mark.kernels
 WIDTHS = pytest.mark.parametrize("width", range(1, 9))

@@ -3,11 +3,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from naive import lowrank as naive
 from switching import exact_fraction
 
 from commbounds.compressors import LowRank, PowerSGD
 from commbounds.compressors.lowrank.approximations import orthonormalise
+from commbounds.verify.definitions import lowrank as naive
 
 DTYPES = [np.float32, np.float64]
 

@@ -4,13 +4,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hostile_vectors import hostile_uniforms, hostile_vectors
-from naive import quantizers as naive
 from switching import exact_fraction, grid_bits, marginals, rounded_up, switching_points
 
 from commbounds.compressors import NaturalCompression, NaturalDithering, NearestPower, StochasticPower
 from commbounds.compressors.quantizers.natural_dithering import _dither_to_powers
 from commbounds.compressors.quantizers.powers import _nearest_codes, _stochastic_codes, floor_power
 from commbounds.compressors.quantizers.stochastic_power import _round_to_table, power_table
+from commbounds.verify.definitions import quantizers as naive
 
 pytestmark = pytest.mark.kernels
 

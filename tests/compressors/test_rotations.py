@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import rotations as naive
 
 from commbounds.compressors.rotations import (
     DRIVE,
@@ -18,6 +17,7 @@ from commbounds.compressors.rotations import (
     padded_size,
     randomised_hadamard,
 )
+from commbounds.verify.definitions import rotations as naive
 
 pytestmark = pytest.mark.kernels
 

@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from naive import shipped as naive
 
 from commbounds.compressors import ScaledSign, TernGrad
 from commbounds.compressors.base import index_bits
@@ -21,6 +20,7 @@ from commbounds.compressors.shipped import (
 from commbounds.compressors.shipped.buckets import bucket_means
 from commbounds.compressors.shipped.threelc import _pack, _shorten, _unpack
 from commbounds.theory import claims
+from commbounds.verify.definitions import shipped as naive
 
 pytestmark = pytest.mark.kernels
 DTYPES = [np.float32, np.float64]

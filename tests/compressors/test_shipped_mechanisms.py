@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from naive import shipped as naive
 
 from commbounds.compressors.shipped import (
     DYNAMIC_TREE,
@@ -19,6 +18,7 @@ from commbounds.compressors.shipped import (
     truncation_binades,
 )
 from commbounds.theory import claims
+from commbounds.verify.definitions import shipped as naive
 
 pytestmark = pytest.mark.kernels
 

@@ -3,10 +3,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hostile_vectors import hostile_vectors
-from naive import quantizers as naive
 
 from commbounds.compressors import ScaledSign, Sign
 from commbounds.compressors.quantizers.signs import _scaled, _signs
+from commbounds.verify.definitions import quantizers as naive
 
 pytestmark = pytest.mark.kernels
 

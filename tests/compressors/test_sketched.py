@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from naive import sketched as naive
 
 from commbounds.compressors import MECHANISMS
 from commbounds.compressors.sketched import (
@@ -16,6 +15,7 @@ from commbounds.compressors.sketched import (
     unsketch,
 )
 from commbounds.theory import claims
+from commbounds.verify.definitions import sketched as naive
 from commbounds.verify.experiments.sketched.hashings import drawn_hashes, row_hashings, side_by_side
 
 pytestmark = pytest.mark.kernels

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from chi_square import ChiSquare
 from hostile_vectors import hostile_vectors
-from naive import sparsifiers as naive
 
 from commbounds.compressors import AdaptiveSparsification, BlockTopK, ChunkTopK, HardThreshold, Identity, RandK, _blocks
 from commbounds.compressors.sparsifiers import grouped_topk, randk
 from commbounds.compressors.sparsifiers import unranked as sparsifiers
 from commbounds.theory import Standing, claims
+from commbounds.verify.definitions import sparsifiers as naive
 
 pytestmark = pytest.mark.kernels
 

@@ -7,12 +7,12 @@ import pytest
 from hostile_vectors import hostile_vectors
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import sparsifiers as naive
 from samples import each_once
 
 from commbounds.compressors import TopK, _blocks, _largest
 from commbounds.compressors._largest import largest
 from commbounds.compressors._magnitude import magnitude_bits
+from commbounds.verify.definitions import sparsifiers as naive
 
 pytestmark = pytest.mark.kernels
 

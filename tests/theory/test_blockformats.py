@@ -4,9 +4,9 @@ import itertools
 from fractions import Fraction
 
 import pytest
-from naive.blockformats import ELEMENTS
 
 from commbounds.theory import claims
+from commbounds.verify.definitions.blockformats import ELEMENTS
 
 _M, _S = "blockformats.microscaling.", "blockformats.stochastic."
 LENGTHS = (1, 2, 3, 8, 9, 10, 12, 13, 16, 17, 18, 20, 29, 30, 32, 33, 34, 64, 100)

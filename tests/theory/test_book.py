@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import sympy as sp
-from naive.substitution import powers
+from substitution import powers
 from symbol_values import VALUES
 
 from commbounds import theory

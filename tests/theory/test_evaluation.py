@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 from hypothesis import example, given
 from hypothesis import strategies as st
-from naive.substitution import in_arrays, in_floats, powers, substituted
+from substitution import in_arrays, in_floats, powers, substituted
 from symbol_values import VALUES
 
 from commbounds.theory import claims

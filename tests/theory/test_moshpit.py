@@ -9,13 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sympy as sp
-from naive.moshpit import set_partitions
 from printed import printed
 
 from commbounds.theory import claims, quantities
 from commbounds.theory.functions import ExactFunction
 from commbounds.theory.moshpit import terms
 from commbounds.theory.moshpit.terms import mean_blocks, mean_overlap, regrouped, ring_walks
+from commbounds.verify.definitions.moshpit import set_partitions
 
 BOOK = claims()
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import example, find, given, settings
 from hypothesis import strategies as st
-from naive import sparsifiers as naive
 
 from commbounds.compressors import ChunkTopK, TopK
 from commbounds.verify.batched import FAMILIES, SUBCASES, Batch, batches, largest_error, violating_subcase
+from commbounds.verify.definitions import sparsifiers as naive
 
 SHARES = st.integers(1, 100)
 

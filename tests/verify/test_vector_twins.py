@@ -2,24 +2,20 @@
 
 import json
 from fractions import Fraction
-from importlib import import_module
-from importlib.util import find_spec
 
-import naive
 import numpy as np
 import pytest
-from naive import feedback, groupquant, packetloss
 from vector_reading import read, same
 
-from commbounds.columns import columns, extended
+from commbounds import columns as table
 from commbounds.verify import vectors
-
-naive.__path__ = extended(naive.__path__, "tests/naive")
+from commbounds.verify.definition import differences
+from commbounds.verify.definitions import feedback, groupquant, packetloss
 
 
 def _naive(column):
     """The column's twins; None where it has none."""
-    return import_module(f"naive.{column}") if find_spec(f"naive.{column}") else None
+    return table.part("verify.definitions", column)
 
 
 class Made(dict):
@@ -38,8 +34,9 @@ def made():
 
 # --- compressors: (x, parameters, randomness, message) -> parts of the message and the output; None to leave it out --
 
-COMPRESSED = {name: twin for column in columns() for name, twin in getattr(_naive(column), "COMPRESSED", {}).items()}
-NOT_COMPARED = {key for column in columns() for key in getattr(_naive(column), "NOT_COMPARED", ())}
+COLUMNS = table.columns()
+COMPRESSED = {name: twin for column in COLUMNS for name, twin in getattr(_naive(column), "COMPRESSED", {}).items()}
+NOT_COMPARED = {key for column in COLUMNS for key in getattr(_naive(column), "NOT_COMPARED", ())}
 
 
 def taken(vector):
@@ -143,7 +140,7 @@ def test_a_key_makes_the_draws_that_stand_beside_it(made, name):
 
 # --- collectives: what a vector gives -> what the twin says of it; the columns' twins list them ---------------------
 
-TOGETHER = {name: twin for column in columns() for name, twin in getattr(_naive(column), "TWINS", {}).items()}
+TOGETHER = {name: twin for column in COLUMNS for name, twin in getattr(_naive(column), "TWINS", {}).items()}
 
 
 def at(expected, path):
@@ -200,3 +197,27 @@ def test_a_twin_notices_another_bit_and_another_count(made):
     found["result"].view(np.uint32)[0, 0] ^= 1
     with pytest.raises(AssertionError):
         compared_with(found, held["expected"], "another bit")
+
+
+# --- definitions of the book --------------------------------------------------------------------------------------
+
+DEFINED = {
+    name: definition
+    for _, found in table.parts("verify.experiments", "definitions")
+    for name, definition in found.DEFINITIONS.items()
+    if name not in vectors.LEFT_OUT
+}
+
+
+@pytest.mark.parametrize("name", DEFINED)
+def test_the_definition_says_what_a_vector_expects(made, name):
+    compared = 0
+    for vector in made[name]:
+        if "refused" in vector["flags"]:
+            continue
+        held, definition = taken(vector), DEFINED[name]
+        with np.errstate(all="ignore"):  # sums that overflow are among the vectors
+            said = definition.twin(held)
+        assert differences(held["expected"], said, definition.unsaid) == [], (name, vector["name"])
+        compared += 1
+    assert compared >= 3

@@ -7,6 +7,7 @@ import sympy as sp
 from commbounds.theory.arctopk import terms as t
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.dense.terms import POWER_OF_TWO_RANKS, ceil_log2
+from commbounds.theory.implementations import rank_by_rank
 from commbounds.theory.quantities import LOCAL_ERROR, P, k, m, mu, n, r
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import CRITICAL_PATH
@@ -244,4 +245,6 @@ _WORDS = (
     ),
 )
 
-CLAIMS: tuple[Claim, ...] = (*_IDENTITIES, *_CONTRACTION, *_ROWS, *_AGREEMENT, *_WORDS)
+_RANKS = rank_by_rank("arctopk", "arctopk_allreduce")
+
+CLAIMS: tuple[Claim, ...] = (*_IDENTITIES, *_CONTRACTION, *_ROWS, *_AGREEMENT, *_WORDS, *_RANKS)

@@ -9,6 +9,7 @@ from commbounds.theory.feedback import terms as t
 from commbounds.theory.feedback.econtrol import ECONTROL_CLAIMS
 from commbounds.theory.feedback.momentum import MOMENTUM_CLAIMS
 from commbounds.theory.feedback.shares import share_claims
+from commbounds.theory.implementations import rank_by_rank
 from commbounds.theory.quantities import P, alpha
 from commbounds.theory.sources import FOLKLORE, KARIMIREDDY_2019, derived
 
@@ -446,9 +447,12 @@ _PLAIN = (
 
 _PRINTED = (*_EF14, *_EF14_CONVEX, *_EF21, *MOMENTUM_CLAIMS)
 
+_RANKS = rank_by_rank("feedback", "FeedbackSGD")
+
 CLAIMS: tuple[Claim, ...] = (
     *_PRINTED,
     *share_claims({claim.name: claim.relation.rhs for claim in _PRINTED}),
     *ECONTROL_CLAIMS,
     *_PLAIN,
+    *_RANKS,
 )

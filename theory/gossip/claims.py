@@ -24,6 +24,7 @@ from commbounds.theory.gossip.terms import (
     TORUS,
 )
 from commbounds.theory.gossip.traffic import TRAFFIC_CLAIMS
+from commbounds.theory.implementations import rank_by_rank
 from commbounds.theory.moshpit.terms import (
     ASSRAN_2019,
     ATTEMPTS,
@@ -70,6 +71,8 @@ def _shrinks(name: str, title: str, root: Any, assumes: tuple[Hypothesis, ...], 
         axis="rounds",
     )
 
+
+_RANKS = rank_by_rank("gossip", "gossip", "push_sum")
 
 CLAIMS: tuple[Claim, ...] = (
     _shrinks(
@@ -279,4 +282,5 @@ CLAIMS: tuple[Claim, ...] = (
         axis="failure",
     ),
     *TRAFFIC_CLAIMS,
+    *_RANKS,
 )

@@ -7,6 +7,7 @@ import sympy as sp
 from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing, for_one_reason
 from commbounds.theory.cost import critical_words
 from commbounds.theory.dense.schedules import PRINTED
+from commbounds.theory.implementations import defined
 from commbounds.theory.majority.terms import (
     A_BIT,
     ALONE,
@@ -476,4 +477,12 @@ _ADVERSARIES = (
     ),
 )
 
-CLAIMS: tuple[Claim, ...] = (*_BYTES, *_VOTE, *_ADVERSARIES)
+_DEFINITIONS = defined(
+    "majority",
+    {
+        "majority_vote": "Written from Algorithm 1 of arXiv:1810.05291, without momentum, one voter and one entry at a "
+        "time; the ways that ballots take, the rule for zeros and ties, and bytes from the documented messages.",
+    },
+)
+
+CLAIMS: tuple[Claim, ...] = (*_BYTES, *_VOTE, *_ADVERSARIES, *_DEFINITIONS)

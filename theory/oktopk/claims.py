@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from commbounds.theory.claim import Claim
+from commbounds.theory.implementations import rank_by_rank
 from commbounds.theory.oktopk.balance import BALANCE
 from commbounds.theory.oktopk.descent import DESCENT
 from commbounds.theory.oktopk.parts import BOUNDARIES, REEVALUATIONS, SPLITTING
 from commbounds.theory.oktopk.received import LOWER, RECEIVED
 from commbounds.theory.oktopk.selection import THRESHOLDS, UPDATE
 from commbounds.theory.oktopk.sent import BOTH, PATH, SENT
+
+_RANKS = rank_by_rank("oktopk", "oktopk_boundaries", "oktopk_allreduce", "OkTopkSGD")
 
 CLAIMS: tuple[Claim, ...] = (
     *SENT,
@@ -23,4 +26,5 @@ CLAIMS: tuple[Claim, ...] = (
     *THRESHOLDS,
     *UPDATE,
     *DESCENT,
+    *_RANKS,
 )

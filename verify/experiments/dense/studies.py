@@ -250,7 +250,7 @@ def _result(claim: Claim) -> Study:
 
 
 def _all() -> Sequence[Study]:
-    listed = [claim for claim in claims().values() if claim.column == "dense"]
+    listed = [claim for claim in claims().values() if claim.column == "dense" and not claim.asked_of_all]
     return [_traffic(claim) if claim.quantity.name in _READ else _result(claim) for claim in listed]
 
 

@@ -13,4 +13,4 @@ from commbounds.verify.study import studies
 
 _BOUND = studies(*STEP_STUDIES, *SMALL_STUDIES, *EXACT_STUDIES, *TRIAL_STUDIES, *MAP_STUDIES, *SGD_STUDIES)
 
-EXPERIMENTS = {claim.name: _BOUND[claim.name] for claim in dropcompute.CLAIMS}
+EXPERIMENTS = {claim.name: _BOUND[claim.name] for claim in dropcompute.CLAIMS if claim.name in _BOUND}

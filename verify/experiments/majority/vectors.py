@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from commbounds.collectives.majority import WAYS, ZEROS, majority_vote
+from commbounds.verify.definition import vectors_of
+from commbounds.verify.experiments.majority.definitions import DEFINITIONS
 
 
 def subjects() -> list[Any]:
@@ -24,4 +26,5 @@ def subjects() -> list[Any]:
             yield made.case_of(why, {"stack": tied}, {"way": way, "zeros": zeros}, coins, about="ties")
         yield made.case_of("There is no such way.", {"stack": tied}, {"way": "tree"}, about="tree", refused=True)
 
-    return [made.collective("majority_vote", cases, made.called(majority_vote, "votes", "traffic"), unit="bytes")]
+    run = vectors_of(DEFINITIONS["majority_vote"], majority_vote)
+    return [made.collective("majority_vote", cases, run, unit="bytes")]

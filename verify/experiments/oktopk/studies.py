@@ -107,5 +107,9 @@ def _volume(name: str) -> Study:
     return replace(study, curves=partial(_curves, study))
 
 
-EXPERIMENTS = studies(*(_volume(claim.name) for claim in CLAIMS if claim.name not in _APART), *IDENTITIES, *DESCENTS)
+EXPERIMENTS = studies(
+    *(_volume(claim.name) for claim in CLAIMS if not (claim.asked_of_all or claim.name in _APART)),
+    *IDENTITIES,
+    *DESCENTS,
+)
 """How each claim of this column is confronted with its implementation, under the claim's name."""

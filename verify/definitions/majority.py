@@ -45,10 +45,9 @@ def messages(P, n, way, zeros):
     return [[(p, (p + 1) % P, whole) for p in range(P)]] * (P - 1)
 
 
-def traffic(P, n, way, zeros):
+def counted(P, steps):
     """What every rank sends and receives, the steps, and the bytes of the busiest rank of each added up."""
     sent, received, count, path = [0] * P, [0] * P, [0] * P, 0
-    steps = messages(P, n, way, zeros)
     for step in steps:
         before = list(sent), list(received)
         for p, r, size in step:
@@ -57,6 +56,13 @@ def traffic(P, n, way, zeros):
             count[p] += 1
         path += max(max(sent[p] - before[0][p], received[p] - before[1][p]) for p in range(P))
     return {"sent": sent, "received": received, "messages": count, "steps": len(steps), "critical_path": path}
+
+
+def traffic(P, n, way, zeros):
+    """The whole, and its phases: ballots, then votes, which are counted where all ballots are gathered."""
+    steps = messages(P, n, way, zeros)
+    phases = {"ballots": steps} if way == "all-gather" else {"ballots": steps[:1], "votes": steps[1:]}
+    return {**counted(P, steps), "phases": {name: counted(P, part) for name, part in phases.items()}}
 
 
 def error(honest, inverting, lying, flip, ties):

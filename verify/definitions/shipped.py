@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from naive.dense import ring_allreduce
+from commbounds.verify.definitions.dense import ring_allreduce
 
 
 def exact(x):
@@ -241,7 +241,7 @@ TWINS = {"permk_mean": permk, "shared_randk_mean": shared_randk, "dgc_steps": dg
 
 
 def dynamic_values():
-    """bitsandbytes' signed map by its loop: middles of linspace(0.1, 1), decade by decade."""
+    """Bitsandbytes' signed map by its loop: middles of linspace(0.1, 1), decade by decade."""
     data = [0.0, 1.0]
     for i in range(7):
         ends = np.linspace(0.1, 1.0, 2**i + 1)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from naive.dense import gather_blocks, ring_allreduce
+from commbounds.verify.definitions.dense import gather_blocks, ring_allreduce
 
 EXPRESS = (
     (8.28721201814563, -23.595886519098837, 17.300387312530933),

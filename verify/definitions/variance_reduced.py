@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from naive.dense import gather_blocks, ring_allreduce
+from commbounds.verify.definitions.dense import gather_blocks, ring_allreduce
 
 
 def largest(row, k):

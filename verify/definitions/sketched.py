@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from naive.dense import ring_allreduce
+from commbounds.verify.definitions.dense import ring_allreduce
 
 
 def polynomial_hashes(coefficients, n, cells, prime):

@@ -2,7 +2,7 @@
 
 import math
 
-from naive import dense
+from commbounds.verify.definitions import dense
 
 
 def arc(stack, K, V):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from naive.moshpit import group_average
+from commbounds.verify.definitions.moshpit import group_average
 
 
 def hops(N):

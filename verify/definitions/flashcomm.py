@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from naive import groupquant
+from commbounds.verify.definitions import groupquant
 
 
 def parts(n, P):

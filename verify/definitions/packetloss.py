@@ -23,7 +23,7 @@ def cut(shard, packet):
     return [shard[i : i + size] for i in range(0, len(shard), size)]
 
 
-class Wire:
+class LossyWire:
     """Counts words and messages, step by step; a word that gets lost was sent and not received."""
 
     def __init__(self, workers):
@@ -55,7 +55,7 @@ class Wire:
 def lossy_reduce_scatter(stack, arrived, estimator="arrivals", p=None, packet=None):
     """Estimates, arrivals and traffic."""
     workers, n = stack.shape
-    wire = Wire(workers)
+    wire = LossyWire(workers)
     estimate, arrivals = np.zeros(n, stack.dtype), np.zeros(n, np.int64)
     for owner, shard in enumerate(shards(n, workers)):
         for q, coordinates in enumerate(cut(shard, packet)):
@@ -81,7 +81,7 @@ def lossy_reduce_scatter(stack, arrived, estimator="arrivals", p=None, packet=No
 def lossy_broadcast(replicas, owned, arrived, packet=None):
     """Copies afterwards, and traffic."""
     workers, n = replicas.shape
-    wire, after = Wire(workers), replicas.copy()
+    wire, after = LossyWire(workers), replicas.copy()
     for owner, shard in enumerate(shards(n, workers)):
         for q, coordinates in enumerate(cut(shard, packet)):
             for receiver in range(workers):

@@ -1,1 +1,0 @@
-"""Slow, obvious twins of the kernels, written from the definitions."""

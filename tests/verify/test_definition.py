@@ -1,0 +1,179 @@
+"""Definitions: what counts as a difference, what is shown of it; and all implementations have one."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from definition_gaps import WITHOUT
+
+from commbounds.collectives import COLLECTIVES
+from commbounds.collectives.traffic import Traffic
+from commbounds.columns import parts
+from commbounds.compressors import COMPRESSORS, MECHANISMS
+from commbounds.theory import claims
+from commbounds.theory.implementations import DIFFERENCES, RANK_DIFFERENCES
+from commbounds.verify import pairing
+from commbounds.verify.confront import confront
+from commbounds.verify.definition import Definition, Given, Near, differences, plain
+from commbounds.verify.experiments import EXPERIMENTS
+from commbounds.verify.finding import Verdict
+from commbounds.verify.space import Space
+
+DEFINED = {
+    (column, name): definition
+    for column, found in parts("verify.experiments", "definitions")
+    for name, definition in found.DEFINITIONS.items()
+}
+
+
+@dataclass
+class State:
+    left: np.ndarray
+    count: int
+
+
+def test_values_that_agree():
+    stack = np.array([[0.0, -0.0, np.nan]], np.float32)
+    steps = [{"count": 1}, {"count": 2}]
+    found = {"result": stack, "state": State(stack, 3), "steps": steps, "name": "a", "none": None}
+    counts = {"steps.0.count": 1, "steps.1.count": 2}
+    said = {"result": stack.copy(), "state": {"left": stack, "count": 3}, **counts, "name": "a", "none": None}
+    assert differences(found, said) == []
+    assert differences({"x": np.array([0.5, 2.0])}, {"x": [Fraction(1, 2), 2]}) == []
+    assert differences({"x": np.array([0.5, 2.0])}, {"x": Near([0.5, Fraction(3, 2)], [0, 0.5])}) == []
+    assert differences({"x": np.array([0.5])}, {"x": {"near": [Fraction(1, 4)], "allowance": 0.25}}) == []
+    assert differences({"x": np.array([0.5])}, {"x": {"near": [Fraction(1, 4)], "allowance": 0.125}})
+    assert differences({"traffic": Traffic.none(2)}, {"traffic": Traffic.none(2).as_dict()}) == []
+    assert differences({"kept": [np.array([1, 2]), np.array([3])]}, {"kept": [[1, 2], [3]]}) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (np.array([0.0]), np.array([-0.0])),
+        (np.array([1.0]), np.array([1.0], np.float32)),
+        (np.array([1.0]), np.array([[1.0]])),
+        (np.array([1.0]), [-1.0]),
+        (np.array([0.0]), [-0.0]),
+        (np.array([np.nan]), [1.0]),
+        (np.array([[1, 2]]), [1, 2]),
+        (np.array([1, 2]), [1]),
+        (0.1, Fraction(1, 10)),
+        (True, 2),
+        ("a", "b"),
+        (None, 0.0),
+        (1.0, Near([0.5], 0.25)),
+        (np.nan, Near([0.5], 0.25)),
+        (np.array([1.0, 1.0]), Near([1.0], 0)),
+        ([np.array([1]), np.array([2])], [[1], [3]]),
+        ([np.array([1])], [[1], [2]]),
+    ],
+)
+def test_values_that_differ(found, said):
+    assert differences({"x": found}, {"x": said})
+
+
+def test_what_only_one_of_them_says_is_a_difference():
+    assert differences({"a": 1, "b": 2}, {"a": 1}) == ["b: the definition says nothing of it"]
+    assert differences({"a": 1, "b": {"c": 2}}, {"a": 1, "b": {}}, [("b.*", "shown only")]) == []
+    assert differences({"a": 1}, {"a": 1, "b.c": 2}) == ["b: the implementation says nothing of it"]
+
+
+def test_twins_know_nothing_of_our_classes():
+    given = Given({"state": State(np.zeros(1), 2), "pair": (1, Fraction(1, 2))}).plain()["inputs"]
+    assert given["state"]["record"] == "State"
+    assert given["state"]["count"] == 2
+    assert given["pair"] == [1, Fraction(1, 2)]
+    x = np.zeros(1)
+    assert plain(x) is not x
+
+
+def test_refusals_are_compared():
+    def run(implementation, given):
+        return {"x": implementation(given.inputs["x"])}
+
+    def strict(x):
+        if x < 0:
+            raise ValueError("negative")
+        return x
+
+    def twin(held):
+        return {"refused": "ValueError"} if held["inputs"]["x"] < 0 else {"x": held["inputs"]["x"]}
+
+    space = Space(lambda x, seed: Given({"x": x}), {"x": (1, -1)})
+    definition = Definition(space, run, twin)
+    assert [definition.differences(strict, space.make(**row)) for row in space.covering()] == [[], []]
+    assert definition.differences(lambda x: x, Given({"x": -1})) == ["takes what must be refused by a ValueError"]
+    assert definition.differences(lambda x: 1 / (x - 1), Given({"x": 1})) == [
+        "raises ZeroDivisionError: division by zero"
+    ]
+
+
+def test_a_counterexample_is_a_simple_case_and_says_what_differs():
+    vote = COLLECTIVES["majority_vote"]
+
+    def wrong_for_six(stack, way="server", zeros="plus", rng=None, coins=None):
+        votes, traffic = vote(stack, way, zeros, rng, coins=coins)
+        return (-votes if len(stack) == 6 and way == "shards" else votes), traffic
+
+    found = confront("majority.majority_vote.definition", implementations={"majority_vote": wrong_for_six}, drawn=False)
+    assert found.verdict is Verdict.REFUTED
+    (evidence,) = found.evidence
+    assert "P=6, n=1, data=ties, dtype=float32, way=shards" in evidence.counterexample.subject
+    assert evidence.counterexample.exact.startswith("votes: 6 of 6 entries differ")
+
+
+# --- all of them -------------------------------------------------------------------------------------------------
+
+
+def test_every_implementation_has_a_definition_or_is_listed():
+    registered = {
+        (column, name)
+        for room, tables in (("compressors", ("COMPRESSORS", "MECHANISMS")), ("collectives", ("COLLECTIVES",)))
+        for column, found in parts(room)
+        for table in tables
+        for name in getattr(found, table, {})
+    }
+    assert {name for _, name in registered} == {*COMPRESSORS, *MECHANISMS, *COLLECTIVES}
+    assert set(WITHOUT) == {name for _, name in registered - set(DEFINED)}, "the list only shrinks"
+
+
+def test_every_definition_is_a_claim_of_its_column_and_is_judged():
+    stated = {name for name, claim in claims().items() if claim.quantity == DIFFERENCES}
+    assert stated == {f"{column}.{name.lower()}.definition" for column, name in DEFINED}
+    assert stated <= set(EXPERIMENTS)
+
+
+def test_definitions_import_nothing_of_the_package():
+    for column, found in parts("verify.definitions"):
+        text = Path(str(found.__file__)).read_text(encoding="utf-8")
+        lines = [line for line in text.splitlines() if "commbounds" in line]
+        assert all(line.startswith("from commbounds.verify.definitions") for line in lines), (column, lines)
+
+
+def test_every_collective_carried_out_at_once_is_held_against_its_ranks():
+    stated = {name for name, claim in claims().items() if claim.quantity == RANK_DIFFERENCES}
+    paired = {f"{column}.{p.name.lower()}.ranks" for column, m in parts("verify.experiments", "pairings")
+              for p in m.PAIRINGS if not getattr(COLLECTIVES[p.name], "runs_its_program", False)}  # fmt: skip
+    assert stated == paired
+    assert stated <= set(EXPERIMENTS)
+
+
+def test_a_rank_that_does_something_else_is_noticed():
+    study = EXPERIMENTS["dense.ring_allreduce.ranks"]
+
+    def program(comm, case):
+        result = dict(study.pairing.program(comm, case))
+        if comm.size == 5 and comm.rank == 3:
+            result = {name: value[::-1] for name, value in result.items()}
+        return result
+
+    altered = replace(study, pairing=replace(study.pairing, program=program))
+    cases = [case for case in pairing._cases_of(altered.pairing, None) if case.settings["P"] in (4, 5)]
+    measured = {case.settings["P"]: 0 for case in cases}
+    for case in cases:
+        measured[case.settings["P"]] += pairing._differing(altered.pairing, None, case).measured
+    assert measured[4] == 0
+    assert measured[5] > 0

@@ -1,0 +1,110 @@
+"""Spaces of cases: what a covering array holds, what is left out, what is drawn; and the spaces of all definitions."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from commbounds.columns import parts
+from commbounds.verify.inputs import among
+from commbounds.verify.space import RANKS, Of, Space, sizes
+
+DEFINED = {
+    name: definition
+    for _, found in parts("verify.experiments", "definitions")
+    for name, definition in found.DEFINITIONS.items()
+}
+TOY = Space(dict, {"P": RANKS, "n": sizes(16, 17), "rule": ("a", "b", "c"), "bits": (2, 4), "exact": (True, False)})
+
+
+def test_every_pair_and_every_triple_with_P_is_there():
+    rows = TOY.covering()
+    for P, rule, bits in itertools.product(RANKS, "abc", (2, 4)):
+        assert any((row["P"], row["rule"], row["bits"]) == (P, rule, bits) for row in rows)
+    for n, exact in itertools.product((16, 17), (True, False)):
+        assert any((row["n"], row["exact"]) == (n, exact) for row in rows)
+    assert not list(TOY.missed())
+    assert len(rows) < 9 * 8 * 3 * 2 * 2
+
+
+def test_rows_are_the_same_again_and_others_with_another_salt():
+    again = Space(dict, TOY.axes)
+    assert again.covering() == TOY.covering()
+    assert again.covering(1) != TOY.covering()
+
+
+def test_what_is_missed_is_named():
+    class Short(Space):
+        def _covering(self, salt):
+            return [row for row in super()._covering(salt) if not (row["rule"] == "b" and row["P"] == 7)]
+
+    missed = set(Short(dict, TOY.axes).missed())
+    assert (("P", 7), ("rule", "b")) in missed
+    assert (("P", 7), ("rule", "b"), ("bits", 4)) in missed
+
+
+def test_what_is_left_out_is_not_run_and_said():
+    space = TOY.without("two bits hold no b", lambda rule, bits: rule == "b" and bits == 2)
+    assert all((row["rule"], row["bits"]) != ("b", 2) for row in space.covering())
+    assert not list(space.missed())
+    assert "two bits hold no b" in space.words()
+    small = TOY.without("an entry a rank at least", lambda P, n: n < P)
+    assert all(row["n"] >= row["P"] for row in small.covering())
+    assert not list(small.missed())
+
+
+def test_values_that_follow_from_others_are_worked_out():
+    space = Space(dict, {"n": (1, 5), "k": (1, Of("n", lambda n: n))})
+    assert sorted((row["n"], row["k"]) for row in space.covering()) == [(1, 1), (5, 1), (5, 5)]
+    with pytest.raises(ValueError, match="asks for n, which is no axis"):
+        Space(dict, {"k": (Of("n", lambda n: n),)})
+    with pytest.raises(ValueError, match="the axis P has no values"):
+        Space(dict, {"P": ()})
+
+
+def test_simpler_settings_are_earlier_values_of_one_axis():
+    found = list(TOY.simpler({"P": 2, "n": 1, "rule": "b", "bits": 2, "exact": True, "seed": 3}))
+    assert [(row["P"], row["rule"]) for row in found] == [(1, "b"), (2, "a")]
+
+
+def test_a_period_that_does_not_come_round_twice_is_named():
+    space = Space(dict, {"rounds": (1, 3), "tau": (1, 2)}, periods=("tau",))
+    assert list(space.periods_missed()) == [("tau", 2)]
+    assert not list(Space(dict, {"rounds": (1, 5), "tau": (1, 2)}, periods=("tau",)).periods_missed())
+
+
+@given(st.data())
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
+def test_what_is_drawn_is_of_the_space(data):
+    space = TOY.without("seven ranks", lambda P: P == 7).search(n=(1, 60), bits=(2, 4, 8))
+    row = data.draw(space.drawn())
+    assert row["P"] in RANKS
+    assert row["P"] != 7
+    assert 1 <= row["n"] <= 60
+    assert row["bits"] in (2, 4, 8)
+    assert data.draw(among((1, 2))) in (1, 2)
+
+
+def test_neighbours_are_of_the_space():
+    space, rng = TOY.without("seven ranks", lambda P: P == 7), np.random.default_rng(1)
+    row = space.covering()[0]
+    for _ in range(50):
+        row = space.neighbour(rng, row)
+        assert space.excluded(row) is None
+
+
+# --- those of the definitions ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DEFINED)
+def test_the_space_of_a_definition_covers_what_it_must(name):
+    space = DEFINED[name].space
+    assert not list(itertools.islice(space.missed(), 3))
+    assert not list(space.periods_missed())
+    ranks = set(space.axes.get("P", RANKS))
+    assert ranks >= set(RANKS) or any("P" in out.needs for out in space.left_out), "P from 1 to 9, or a reason"
+    assert max(space.axes.get("rounds", (3,))) >= 3
+    for out in space.left_out:
+        assert len(out.reason.split()) >= 3

@@ -1,0 +1,53 @@
+"""Vectors and stacks by kind: what spaces of cases draw from, every kind a function of its size, dtype and seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+KINDS: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
+    "ties": lambda rng, P, n: rng.integers(-2, 3, (P, n)).astype(np.float64),
+    "normal": lambda rng, P, n: rng.standard_normal((P, n)),
+    "zeros": lambda rng, P, n: rng.choice((0.0, -0.0), (P, n)),
+    "signs": lambda rng, P, n: rng.choice((-1.0, 1.0), (P, n)),
+    "sparse": lambda rng, P, n: rng.standard_normal((P, n)) * (rng.random((P, n)) < 0.2),
+    "of all sizes": lambda rng, P, n: rng.standard_normal((P, n)) * 10.0 ** rng.integers(-12, 13, (P, n)),
+    "cancelling": lambda rng, P, n: np.where(np.arange(P)[:, None] % 2, -1.0, 1.0) * rng.standard_normal(n),
+    "alike": lambda rng, P, n: np.tile(rng.standard_normal(n), (P, 1)),
+    "one rank": lambda rng, P, n: np.where(np.arange(P)[:, None] == P - 1, rng.standard_normal((P, n)), 0.0),
+    "eighths": lambda rng, P, n: rng.integers(-32, 33, (P, n)) / 8,
+    "subnormal": lambda rng, P, n: rng.standard_normal((P, n)) * 1e-39,
+}
+"""(rng, P, n) -> (P, n) float64, by name; simplest first. Sums and differences of eighths and of ties are exact."""
+
+
+def stack_of(kind: str, P: int, n: int, dtype: str = "float32", seed: int = 0) -> Array:
+    """The ranks' vectors.
+
+    Parameters
+    ----------
+    kind : str
+        A name in `KINDS`.
+    P, n : int
+        Ranks and entries.
+    dtype : str
+        float16, float32 or float64.
+    seed : int
+        Of what is drawn.
+
+    Returns
+    -------
+    (P, n) dtype
+    """
+    made: Array = KINDS[kind](np.random.default_rng([seed, P, n]), P, n).astype(dtype)
+    return made
+
+
+def vector_of(kind: str, n: int, dtype: str = "float32", seed: int = 0) -> Array:
+    """One vector (n,) of a kind, as the last rank of a stack of two has it."""
+    return np.ascontiguousarray(stack_of(kind, 2, n, dtype, seed)[1])

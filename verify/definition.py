@@ -1,0 +1,401 @@
+"""`Definition`: an implementation beside its slow, obvious twin, on the cases of a space; all they say is compared.
+
+Bounds say what a thing may do, its definition says what it is. That the two agree is a claim like any other,
+``COLUMN.NAME.definition``: the number of values that differ is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from commbounds.collectives.traffic import Traffic
+from commbounds.verify.experiment import Budget
+from commbounds.verify.finding import Counterexample
+from commbounds.verify.space import Space
+from commbounds.verify.study import Case, Outcome, Study
+from commbounds.verify.vectors.case import VectorCase
+from commbounds.verify.vectors.compressors import received
+from commbounds.verify.vectors.numbers import Record
+
+Said = Mapping[str, Any]
+"""What an implementation or a twin says: arrays, numbers, words, and lists, mappings and records of them, by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What an implementation is given.
+
+    Parameters
+    ----------
+    inputs, parameters, randomness : mapping of str to values
+        As in a test vector: vectors and states; hyper-parameters and options; what is drawn, which is injected.
+    """
+
+    inputs: Mapping[str, Any]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    randomness: Mapping[str, Any] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, dict[str, Any]]:
+        """The same for a twin, which knows nothing of ours: see `plain`."""
+        return {
+            "inputs": {name: plain(value) for name, value in self.inputs.items()},
+            "parameters": {name: plain(value) for name, value in self.parameters.items()},
+            "randomness": {name: plain(value) for name, value in self.randomness.items()},
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """Values that a twin knows up to rounding.
+
+    Parameters
+    ----------
+    values : array or sequence of Fraction or float
+        What the definition gives.
+    allowance : array or float
+        By how much each may be missed: derived from the number of operations and the dtype, never by hand.
+
+    Notes
+    -----
+    A twin, which imports nothing of ours, says ``{"near": values, "allowance": allowance}``.
+    """
+
+    values: Any
+    allowance: Any
+
+
+REFUSED = "refused"
+"""The name under which a twin says by which kind of error an input is refused: {"refused": "ValueError"}."""
+
+
+def plain(value: Any) -> Any:
+    """A value as a twin gets it, and as a reader of a test vector does: records are mappings, tuples lists.
+
+    Parameters
+    ----------
+    value : Any
+        A dataclass becomes a mapping of its fields, with its class's name under "record"; an array a copy.
+    """
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, Mapping):
+        return {str(name): plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, Traffic):
+        return value.as_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        held = {entry.name: plain(getattr(value, entry.name)) for entry in fields(value) if entry.init}
+        return {"record": type(value).__name__, **held}
+    return value
+
+
+# --- what differs ------------------------------------------------------------------------------------------------
+
+
+def differences(found: Said, said: Said, unsaid: Sequence[tuple[str, str]] = ()) -> list[str]:
+    """Where what an implementation found is not what its definition says, one line a value.
+
+    Parameters
+    ----------
+    found : mapping
+        What the implementation returns, by name; records and lists are gone through.
+    said : mapping
+        What the definition says. A name may be a path, ``steps.0.state.memory``. An array is compared with its dtype
+        and bits (any NaN is as good as another), a list of numbers by value and sign, Fractions exactly, `Near` within
+        its allowance, all else for equality.
+    unsaid : sequence of (pattern, reason)
+        Paths, shell style, of which the definition says nothing.
+
+    Returns
+    -------
+    list of str
+        Empty where both agree. What only one of them says is a difference.
+    """
+    return list(_differing(found, _nested(said), unsaid))
+
+
+def _nested(said: Said) -> dict[str, Any]:
+    """Paths as mappings within mappings."""
+    whole: dict[str, Any] = {}
+    for path, value in said.items():
+        *before, last = str(path).split(".")
+        at = whole
+        for name in before:
+            at = at.setdefault(name, {})
+        at[last] = value
+    return whole
+
+
+def _differing(found: Any, said: Any, unsaid: Sequence[tuple[str, str]], path: str = "") -> Iterator[str]:
+    if isinstance(said, Mapping) and set(said) == {"near", "allowance"}:
+        said = Near(said["near"], said["allowance"])
+    ours, theirs = _parts(found), _parts(said)
+    if ours is None or theirs is None:
+        unlike = _unlike(found, said)
+        if unlike:
+            yield f"{path}: {unlike}"
+        return
+    for name in {**ours, **theirs}:
+        inner = f"{path}.{name}" if path else name
+        if any(fnmatchcase(inner, pattern) for pattern, _ in unsaid):
+            continue
+        if name not in theirs:
+            yield f"{inner}: the definition says nothing of it"
+        elif name not in ours:
+            yield f"{inner}: the implementation says nothing of it"
+        else:
+            yield from _differing(ours[name], theirs[name], unsaid, inner)
+
+
+def _parts(value: Any) -> dict[str, Any] | None:
+    """The named parts of a record, or of a list of more than numbers; None of what is compared as a whole."""
+    if isinstance(value, Traffic):
+        return value.as_dict()
+    if isinstance(value, Record):
+        return dict(value.fields)
+    if isinstance(value, Mapping):
+        return {str(name): entry for name, entry in value.items() if name != "record"}
+    if isinstance(value, Near):
+        return None
+    if is_dataclass(value) and not isinstance(value, type):
+        return {entry.name: getattr(value, entry.name) for entry in fields(value) if entry.init}
+    if isinstance(value, list | tuple) and any(_is_whole(entry) for entry in value):
+        return {str(place): entry for place, entry in enumerate(value)}
+    return None
+
+
+def _is_whole(entry: Any) -> bool:
+    return entry is None or isinstance(entry, Mapping | np.ndarray | Near | list | tuple | str) or is_dataclass(entry)
+
+
+def _unlike(found: Any, said: Any) -> str:
+    """How a value differs from what is said of it; empty where it does not."""
+    if found is None or said is None or isinstance(said, str | bool | np.bool_):
+        return "" if type(found) is type(said) and found == said else f"{found!r}, by definition {said!r}"
+    if isinstance(said, Near):
+        return _apart(found, said)
+    if isinstance(said, np.ndarray):
+        return _other_bits(found, said)
+    return _other_values(found, said)
+
+
+def _apart(found: Any, said: Near) -> str:
+    values = [Fraction(v) if isinstance(v, Fraction) else Fraction(float(v)) for v in np.ravel(said.values).tolist()]
+    given = np.ravel(found)
+    if given.size != len(values):
+        return f"{given.size} values, by definition {len(values)}"
+    room = np.broadcast_to(np.ravel(np.asarray(said.allowance, dtype=object)), given.shape)
+    for place, (value, expected, allowance) in enumerate(zip(given.tolist(), values, room.tolist(), strict=True)):
+        if not np.isfinite(float(value)) or abs(Fraction(value) - expected) > Fraction(allowance):
+            return f"entry {place} is {value!r}, by definition {float(expected)!r} within {float(allowance):.3g}"
+    return ""
+
+
+def _other_bits(found: Any, said: NDArray[Any]) -> str:
+    ours = np.asarray(found)
+    if (ours.dtype, ours.shape) != (said.dtype, said.shape):
+        return f"{ours.dtype} of shape {ours.shape}, by definition {said.dtype} of shape {said.shape}"
+    if said.dtype.kind == "O":
+        return "" if ours.tolist() == said.tolist() else f"{ours.tolist()}, by definition {said.tolist()}"
+    word = f"V{said.dtype.itemsize}"
+    a, b = np.ascontiguousarray(ours).ravel(), np.ascontiguousarray(said).ravel()
+    unlike = a.view(word) != b.view(word)
+    if said.dtype.kind not in "iub":
+        unlike &= ~(np.isnan(a.astype(np.float64)) & np.isnan(b.astype(np.float64)))
+    places = np.flatnonzero(unlike)
+    if not places.size:
+        return ""
+    at = int(places[0])
+    return f"{places.size} of {a.size} entries differ, entry {at} is {a[at]!r}, by definition {b[at]!r}"
+
+
+def _other_values(found: Any, said: Any) -> str:
+    """Numbers and lists of numbers: by value, and by sign where they are zero."""
+    if isinstance(found, np.ndarray) and isinstance(said, list | tuple) and said and np.shape(said) != found.shape:
+        return f"an array of shape {found.shape}, by definition {np.shape(said)}"
+    ours, theirs = _numbers(found), _numbers(said)
+    if len(ours) != len(theirs):
+        return f"{len(ours)} values, by definition {len(theirs)}"
+    for place, (value, expected) in enumerate(zip(ours, theirs, strict=True)):
+        if not _same_number(value, expected):
+            return f"value {place} is {value!r}, by definition {expected!r}"
+    return ""
+
+
+def _numbers(values: Any) -> list[Any]:
+    """The entries of nested lists, or of an array, in their order."""
+    if isinstance(values, np.ndarray):
+        return list(values.ravel().tolist())
+    if isinstance(values, list | tuple):
+        return [number for entry in values for number in _numbers(entry)]
+    return [values]
+
+
+def _same_number(value: Any, expected: Any) -> bool:
+    if isinstance(expected, float | np.floating) and isinstance(value, float):
+        if np.isnan(expected):
+            return bool(np.isnan(value))
+        return bool(value == float(expected) and np.signbit(value) == np.signbit(expected))
+    if isinstance(value, float) and not np.isfinite(value):
+        return False
+    return bool(value == expected) if not isinstance(value, float) else Fraction(value) == Fraction(expected)
+
+
+# --- the study ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Definition:
+    """What an implementation is, and where that is tried.
+
+    Parameters
+    ----------
+    space : Space
+        The cases; `Space.make` gives a `Given` for their settings.
+    run : callable (implementation, Given) -> mapping
+        What the implementation says: everything that it returns, states, masks, counters and traffic among it.
+    twin : callable (mapping) -> mapping
+        What the definition says of the same, given as `Given.plain` has it.
+    unsaid : tuple of (pattern, reason)
+        What of `run` the twin says nothing of.
+    examples : callable () -> iterable of Given, or None
+        Cases by hand besides: those of the test vectors.
+    """
+
+    space: Space
+    run: Callable[[Any, Given], Said]
+    twin: Callable[[Mapping[str, Any]], Said]
+    unsaid: tuple[tuple[str, str], ...] = ()
+    examples: Callable[[], Sequence[Given]] | None = None
+
+    def differences(self, implementation: Any, given: Given) -> list[str]:
+        """How the implementation differs from its definition on one case: see `differences`."""
+        with np.errstate(all="ignore"):  # sums that overflow are among the cases
+            said = self.twin(given.plain())
+            try:
+                found = self.run(implementation, given)
+            except Exception as error:  # it is compared with the refusal that the definition asks for, or shown
+                kind = "TypeError" if isinstance(error, TypeError) else type(error).__name__
+                return [] if said == {REFUSED: kind} else [f"raises {type(error).__name__}: {error}"]
+        if REFUSED in said:
+            return [f"takes what must be refused by a {said[REFUSED]}"]
+        return differences(found, said, self.unsaid)
+
+
+@dataclass(frozen=True)
+class DefinitionStudy(Study):
+    """The claim that an implementation equals its definition.
+
+    Parameters
+    ----------
+    definition : Definition
+        With its space; the rest is as of `Study`.
+    """
+
+    definition: Definition = field(kw_only=True)
+
+    def simpler(self, case: Case) -> Iterator[Case]:
+        return map(Case, self.definition.space.simpler(case.settings)) if EXAMPLE not in case.settings else iter(())
+
+    def counterexample(self, implementation: Any, case: Case, outcome: Outcome, bound: Any) -> Counterexample:
+        """The record of a difference: the first value that differs, and the first array of the inputs."""
+        shown = super().counterexample(implementation, case, outcome, bound)
+        given = case.once(_given, self.definition)
+        x = next((value for value in given.inputs.values() if _is_numeric(value)), np.zeros(0))
+        lines = case.once(_lines, self.definition, implementation)
+        listed = np.asarray(x, dtype=np.float64)[..., :64].tolist()
+        return replace(shown, x=listed, x_length=int(np.size(x)), exact="; ".join(lines[:3]))
+
+
+EXAMPLE = "vector"
+"""The setting of a case by hand: its number among the test vectors."""
+
+
+def _is_numeric(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
+
+
+def _given(definition: Definition, case: Case) -> Given:
+    if EXAMPLE in case.settings:
+        assert definition.examples is not None
+        held: Given = definition.examples()[case.settings[EXAMPLE]]
+        return held
+    made: Given = definition.space.make(**case.settings)
+    return made
+
+
+def _lines(definition: Definition, implementation: Any, case: Case) -> list[str]:
+    return definition.differences(implementation, case.once(_given, definition))
+
+
+def _counted(definition: Definition, implementation: Any, case: Case) -> Outcome:
+    return Outcome(len(case.once(_lines, definition, implementation)), {})
+
+
+def _by_hand(definition: Definition, budget: Budget) -> Iterator[Case]:
+    """The test vectors, then the covering array: more of them, with other companions, at larger budgets."""
+    if definition.examples is not None:
+        for number in range(len(definition.examples())):
+            yield Case({EXAMPLE: number})
+    for salt in range(1 + 2 * budget.level):
+        for settings in definition.space.covering(salt):
+            yield Case(settings)
+
+
+def _generated(definition: Definition) -> st.SearchStrategy[Case]:
+    return definition.space.drawn().map(Case)
+
+
+def study_of(column: str, name: str, definition: Definition) -> DefinitionStudy:
+    """The study of the claim that `name`, of a registry, equals its definition.
+
+    Parameters
+    ----------
+    column, name : str
+        The claim is ``COLUMN.NAME.definition`` in lower case.
+    definition : Definition
+        What it is, and where that is tried.
+    """
+    return DefinitionStudy(
+        f"{column}.{name.lower()}.definition",
+        name,
+        partial(_counted, definition),
+        corpus=partial(_by_hand, definition),
+        cases=partial(_generated, definition),
+        parameters={"space": definition.space.words()},
+        definition=definition,
+    )
+
+
+# --- how things are run ------------------------------------------------------------------------------------------
+
+
+def called(*names: str) -> Callable[[Any, Given], Said]:
+    """Calls the implementation with everything that is given, and names the parts of what it returns."""
+
+    def run(implementation: Any, given: Given) -> Said:
+        found = implementation(**given.inputs, **given.parameters, **given.randomness)
+        return dict(zip(names, found if len(names) > 1 else (found,), strict=True))
+
+    return run
+
+
+def compressed(implementation: Any, given: Given) -> Said:
+    """Compresses the x that is given, with its hyper-parameters and draws: message, its size, what is read of it."""
+    case = VectorCase("", "", given.inputs, given.parameters, given.randomness)
+    return received(implementation(**given.parameters), case)
+
+
+def vectors_of(definition: Definition, implementation: Any) -> Callable[[VectorCase], Said]:
+    """What a test vector expects: the same as the claim compares."""
+    return lambda case: definition.run(implementation, Given(case.inputs, case.parameters, case.randomness))

@@ -1,0 +1,32 @@
+"""The majority vote beside its definition: the space of its cases."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from commbounds.collectives.majority import WAYS, ZEROS
+from commbounds.verify.data import KINDS, stack_of
+from commbounds.verify.definition import Definition, Given, called
+from commbounds.verify.definitions import majority
+from commbounds.verify.space import RANKS, Space, sizes
+
+
+def _vote(P: int, n: int, data: str, dtype: str, way: str, zeros: str, seed: int) -> Given:
+    coins = np.random.default_rng(seed).random((P + 1, n)) < 0.5
+    drawn = {"coins": coins} if zeros == "coin" else {}
+    return Given({"stack": stack_of(data, P, n, dtype, seed)}, {"way": way, "zeros": zeros}, drawn)
+
+
+VOTES = Space(
+    _vote,
+    {
+        "P": RANKS,
+        "n": sizes(7, 8, 9, 33, 64),
+        "data": tuple(KINDS),
+        "dtype": ("float32", "float64"),
+        "way": WAYS,
+        "zeros": ZEROS,
+    },
+).search(P=(1, 12), n=(1, 40))
+
+DEFINITIONS = {"majority_vote": Definition(VOTES, called("votes", "traffic"), majority.voted)}

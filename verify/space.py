@@ -1,0 +1,343 @@
+"""`Space`: the cases of one subject, declared once; every pair of values, every triple with P, is among them."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from covertable import make as covering_array
+from hypothesis import strategies as st
+
+from commbounds.verify.inputs import among, whole
+
+Settings = dict[str, Any]
+SEED = "seed"
+"""The setting that numbers the rows; whatever a case draws is a function of its settings."""
+
+
+@dataclass(frozen=True)
+class Of:
+    """A value that follows from axes declared before its own.
+
+    Parameters
+    ----------
+    label : str
+        In words, such as ``P + 1``; equal labels are equal values.
+    function : callable
+        Its parameters are named after the axes that it asks for.
+    """
+
+    label: str
+    function: Callable[..., Any] = field(compare=False)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of the axes that the value follows from."""
+        return tuple(inspect.signature(self.function).parameters)
+
+    def at(self, settings: Mapping[str, Any]) -> Any:
+        """The value at these settings."""
+        return self.function(*(settings[name] for name in self.needs))
+
+    def __str__(self) -> str:
+        return self.label
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Combinations that a space leaves out.
+
+    Parameters
+    ----------
+    reason : str
+        Why, in a sentence.
+    condition : callable -> bool
+        True for what is left out; its parameters are named after the settings that it asks for.
+    """
+
+    reason: str
+    condition: Callable[..., bool]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of the settings that decide."""
+        return tuple(inspect.signature(self.condition).parameters)
+
+    def at(self, settings: Mapping[str, Any]) -> bool:
+        """Whether these settings are left out."""
+        return self.condition(*(settings[name] for name in self.needs))
+
+
+RANKS = tuple(range(1, 10))
+"""Numbers of ranks that every collective is run with."""
+
+
+def sizes(*more: int | Of, least: int = 1) -> tuple[Any, ...]:
+    """Entries by class: `least`, below P, P, a multiple of P, one off it on either side, and whatever is given besides.
+
+    Examples
+    --------
+    >>> [size.at({"P": 4}) if isinstance(size, Of) else size for size in sizes(16)]
+    [1, 3, 4, 12, 13, 7, 16]
+    """
+    return (
+        least,
+        Of(f"P - 1, at least {least}", lambda P: max(P - 1, least)),
+        Of(f"P, at least {least}", lambda P: max(P, least)),
+        Of("3 P", lambda P: 3 * P),
+        Of("3 P + 1", lambda P: 3 * P + 1),
+        Of(f"2 P - 1, at least {least}", lambda P: max(2 * P - 1, least)),
+        *more,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The cases of a subject.
+
+    Parameters
+    ----------
+    make : callable (**settings) -> anything
+        Makes what is measured of the settings of a case, and of nothing else.
+    axes : mapping of str to sequence
+        What varies, and its values, simplest first; a value may be `Of` axes before it.
+    options : tuple of str
+        Those of the axes of which every two are run together with every P; all but `P`, `n` and `data` by default.
+    periods : tuple of str
+        Axes whose values are periods, in rounds: there is an axis `rounds`, and a case where each comes round twice.
+    left_out : tuple of LeftOut
+        Combinations that are not run, each with its reason.
+    wider : mapping of str to sequence, or to (low, high)
+        What the search draws an axis from besides: values, or integers between two bounds.
+    """
+
+    make: Callable[..., Any]
+    axes: Mapping[str, Sequence[Any]]
+    options: tuple[str, ...] = ()
+    periods: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    wider: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, values in self.axes.items():
+            if not len(values):
+                raise ValueError(f"the axis {name} has no values")
+            for value in values:
+                missing = [need for need in value.needs if need not in self.axes] if isinstance(value, Of) else []
+                if missing:
+                    raise ValueError(f"{value} of the axis {name} asks for {', '.join(missing)}, which is no axis")
+
+    def without(self, reason: str, condition: Callable[..., bool]) -> Space:
+        """The space less what meets the condition, which is named after the settings that it asks for."""
+        return replace(self, left_out=(*self.left_out, LeftOut(reason, condition)))
+
+    def search(self, **wider: Any) -> Space:
+        """The space whose search draws these axes from more: values, or (low, high) for integers."""
+        return replace(self, wider={**self.wider, **wider})
+
+    def replaced(self, **axes: Sequence[Any]) -> Space:
+        """The space with other values of some axes, or further axes."""
+        return replace(self, axes={**self.axes, **axes})
+
+    # --- rows ---------------------------------------------------------------------------------------------------
+
+    def settings_of(self, choice: Mapping[str, Any]) -> Settings:
+        """The settings of a choice of one value an axis, where values that follow from others are worked out."""
+        found: Settings = {}
+        for name in self.axes:
+            value = choice[name]
+            found[name] = value.at(found) if isinstance(value, Of) else value
+        return found
+
+    def excluded(self, settings: Mapping[str, Any]) -> LeftOut | None:
+        """What leaves these settings out, if anything does."""
+        return next((out for out in self.left_out if out.at(settings)), None)
+
+    def covering(self, salt: int = 0) -> list[Settings]:
+        """Settings among which is every admissible pair of values, and every triple of two options and P.
+
+        Parameters
+        ----------
+        salt : int
+            Another one gives other companions.
+        """
+        return [dict(row) for row in self._covering(salt)]
+
+    @cached_property
+    def _rows(self) -> dict[int, list[Settings]]:
+        return {}
+
+    def _covering(self, salt: int) -> list[Settings]:
+        if salt not in self._rows:
+            self._rows[salt] = self._covered(salt)
+        return self._rows[salt]
+
+    def _covered(self, salt: int) -> list[Settings]:
+        numbers = {name: list(range(len(values))) for name, values in self.axes.items()}
+        if len(numbers) == 1:
+            ((name, places),) = numbers.items()
+            found = [{name: place} for place in places]
+        else:
+            constraints = [
+                {"operator": "fn", "requires": sorted(needs), "evaluate": self._admits(out, needs)}
+                for out in self.left_out
+                for needs in [self._closure(out.needs)]
+            ]
+            found = covering_array(
+                numbers, strength=2, salt=str(salt), constraints=constraints, sub_models=self._triples()
+            )
+        rows: list[Settings] = []
+        seen: set[str] = set()
+        for choice in sorted(found, key=lambda row: [row[name] for name in self.axes]):
+            settings = self.settings_of({name: self.axes[name][place] for name, place in choice.items()})
+            if repr(settings) not in seen and self.excluded(settings) is None:
+                seen.add(repr(settings))
+                rows.append({**settings, SEED: 1000 * salt + len(rows)})
+        return rows
+
+    @property
+    def chosen_options(self) -> tuple[str, ...]:
+        """The axes of which every two are run with every P."""
+        given = self.options or tuple(name for name in self.axes if name not in ("P", "n", "data"))
+        return tuple(name for name in given if len(self.axes[name]) > 1)
+
+    def _triples(self) -> list[dict[str, Any]]:
+        if "P" not in self.axes or len(self.axes["P"]) == 1:
+            return []
+        pairs = itertools.combinations(self.chosen_options, 2)
+        return [{"fields": ["P", *pair], "strength": 3} for pair in pairs]
+
+    def _closure(self, names: Sequence[str]) -> set[str]:
+        """The axes named, and those that their values follow from."""
+        wanted: set[str] = set()
+        queue = list(names)
+        while queue:
+            name = queue.pop()
+            if name not in wanted:
+                wanted.add(name)
+                queue += [need for value in self.axes[name] if isinstance(value, Of) for need in value.needs]
+        return wanted
+
+    def _admits(self, out: LeftOut, needs: set[str]) -> Callable[[Mapping[str, int]], bool]:
+        def admits(row: Mapping[str, int]) -> bool:
+            settings: Settings = {}
+            for name in self.axes:
+                if name in needs:
+                    value = self.axes[name][row[name]]
+                    settings[name] = value.at(settings) if isinstance(value, Of) else value
+            return not out.at(settings)
+
+        return admits
+
+    # --- what is drawn --------------------------------------------------------------------------------------------
+
+    def drawn(self) -> st.SearchStrategy[Settings]:
+        """Settings of any combination, drawn axis by axis; they shrink towards the first values."""
+        return self._drawn
+
+    @cached_property
+    def _drawn(self) -> st.SearchStrategy[Settings]:
+        axes = {name: self._values(name) for name in self.axes}
+
+        @st.composite
+        def settings(draw: st.DrawFn) -> Settings:
+            found: Settings = {}
+            for name, values in axes.items():
+                value = draw(values)
+                found[name] = value.at(found) if isinstance(value, Of) else value
+            found[SEED] = draw(whole(0, 2**20))
+            return found
+
+        return settings().filter(lambda found: self.excluded(found) is None)
+
+    def _values(self, name: str) -> st.SearchStrategy[Any]:
+        values, more = tuple(self.axes[name]), self.wider.get(name)
+        if more is None:
+            return among(values)
+        if isinstance(more, tuple) and len(more) == 2 and all(isinstance(end, int) for end in more):
+            return st.one_of(among(values), whole(*more))
+        return among((*values, *more))
+
+    def neighbour(self, rng: np.random.Generator, settings: Mapping[str, Any]) -> Settings:
+        """The settings with another value of one axis, for an attack."""
+        while True:
+            name = str(rng.choice(list(self.axes)))
+            value = self.axes[name][int(rng.integers(len(self.axes[name])))]
+            changed = {**settings, SEED: int(rng.integers(2**20))}
+            changed[name] = value.at(changed) if isinstance(value, Of) else value
+            if self.excluded(changed) is None:
+                return changed
+
+    def simpler(self, settings: Mapping[str, Any]) -> Iterator[Settings]:
+        """The settings with an earlier value of one axis, where none is left out."""
+        for name, values in self.axes.items():
+            for value in values:
+                changed = {**settings, name: value.at(settings) if isinstance(value, Of) else value}
+                if repr(changed) == repr(dict(settings)):
+                    break
+                if self.excluded(changed) is None:
+                    yield changed
+
+    # --- what it covers -------------------------------------------------------------------------------------------
+
+    def words(self) -> str:
+        """What is run of the space, in a sentence."""
+        axes = "; ".join(f"{name}: {' | '.join(map(str, values))}" for name, values in self.axes.items())
+        triples = " and every two options with every P" if self._triples() else ""
+        left = "".join(f" Left out: {out.reason}" for out in self.left_out)
+        return f"every pair of values{triples} ({axes}).{left}"
+
+    def periods_missed(self) -> Iterator[tuple[str, Any]]:
+        """Periods that no row lets come round twice: a value v of the axis, with fewer than 2 v + 1 rounds."""
+        for name in self.periods:
+            longest: dict[Any, int] = {}
+            for row in self.covering():
+                longest[row[name]] = max(longest.get(row[name], 0), row["rounds"])
+            yield from ((name, value) for value, rounds in longest.items() if value and rounds < 2 * value + 1)
+
+    def missed(self) -> Iterator[tuple[tuple[str, Any], ...]]:
+        """Pairs, and triples with P, that no row has, though some combination that is not left out has them.
+
+        Values that follow from others are told apart by their labels; a combination is admissible if any choice of
+        the other axes is.
+        """
+        rows = self._choices()
+        names = list(self.axes)
+        wanted = [*itertools.combinations(names, 2), *(tuple(t["fields"]) for t in self._triples())]
+        for fields in wanted:
+            held = {tuple(row[name] for name in fields) for row in rows}
+            for places in itertools.product(*(range(len(self.axes[name])) for name in fields)):
+                if places not in held and self._possible(dict(zip(fields, places, strict=True))):
+                    yield tuple((name, self.axes[name][place]) for name, place in zip(fields, places, strict=True))
+
+    def _choices(self) -> list[dict[str, int]]:
+        """Every choice of places whose settings a row has."""
+        choices = []
+        for row in self.covering():
+            places = []
+            for name, values in self.axes.items():
+                worth = [value.at(row) if isinstance(value, Of) else value for value in values]
+                places.append([i for i, value in enumerate(worth) if repr(value) == repr(row[name])])
+            choices += [dict(zip(self.axes, chosen, strict=True)) for chosen in itertools.product(*places)]
+        return choices
+
+    def _possible(self, fixed: Mapping[str, int]) -> bool:
+        needs = sorted({name for out in self.left_out for name in self._closure(out.needs)} | set(fixed))
+        free = [range(len(self.axes[name])) if name not in fixed else [fixed[name]] for name in needs]
+        for places in itertools.product(*free):
+            settings: Settings = {}
+            complete = dict(zip(needs, places, strict=True))
+            for name in self.axes:
+                if name in complete:
+                    value = self.axes[name][complete[name]]
+                    if isinstance(value, Of) and not all(need in settings for need in value.needs):
+                        continue
+                    settings[name] = value.at(settings) if isinstance(value, Of) else value
+            if not any(out.at(settings) for out in self.left_out):
+                return True
+        return False
