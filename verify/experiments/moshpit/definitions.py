@@ -185,7 +185,7 @@ def _random(
     P: int, n: int, dtype: str, r: int, rounds: int | None, reading: str | None, sizes: str | None, choices: str,
     alive: str | None, rule: str | None, receives: str | None, seed: int,
 ) -> Given:  # fmt: skip
-    rng, times = np.random.default_rng(seed), 1 if rounds is None else rounds
+    rng, times, r = np.random.default_rng(seed), 1 if rounds is None else rounds, min(r, P)
     cuts = [0, *sorted(rng.choice(np.arange(1, P), r - 1, replace=False).tolist()), P]
     given = [b - a for a, b in pairwise(cuts)] if sizes else None
     gets = _part(rng, receives, times, P)
