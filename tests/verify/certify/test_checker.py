@@ -437,7 +437,21 @@ STILL_TRUE: dict[str, tuple[str, ...]] = {
 def test_a_finding_says_for_what_it_is_proved():
     finding = confront(TOPK, drawn=False)
     assert finding.verdict == "proved"
-    assert finding.proved_for == certify.load(TOPK).scope
+    assert finding.proved_for == certify.proved_for(certify.load(TOPK))
+
+
+@pytest.mark.parametrize(
+    ("name", "hypotheses"),
+    [
+        (TOPK, "; hypotheses: nonzero"),
+        ("packetloss.workers.range", "; hypotheses: "),
+    ],
+)
+def test_for_what_is_the_scope_with_the_hypotheses(name, hypotheses):
+    certificate = certify.load(name)
+    words = certify.proved_for(certificate)
+    assert words.startswith(certificate.scope + hypotheses)
+    assert all(hypothesis.name in words for hypothesis in theory.claims()[name].assumes)
 
 
 BY_CONTRADICTION = {"moshpit.grid.no_repeats": "two meetings contradict"}
