@@ -1,7 +1,9 @@
 """What would prove false claims, and is refused: hypotheses that no goal lists, denominators, products of vectors."""
 
+import ast
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import sympy as sp
@@ -209,3 +211,14 @@ def test_sturm_refuses_poles_and_what_is_not_rational(show):
 def test_sturm_needs_rational_ends_in_order():
     for low, high in ((x - sp.sqrt(2), 5 - x), (x - 5, 3 - x), (x - 1, 1 - x)):
         refused("rational numbers", Goal("sign", x, given={"low": low, "high": high}), sturm=["low", "high"])
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
+
+
+def test_models_and_the_checker_refuse_by_raising():
+    """An assertion is not there under ``python -O``."""
+    root = Path(__file__).parents[3]
+    for pattern in ("theory/*/models*.py", "theory/model.py", "verify/certify/*.py"):
+        for path in root.glob(pattern):
+            assert not any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(path.read_text("utf-8")))), path
