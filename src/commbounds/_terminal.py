@@ -132,6 +132,7 @@ def print_claim(claim: Claim) -> None:
         ("stands", str(claim.stands) + (f", by {claim.corrected_by}" if claim.corrected_by else "")),
         ("tight", "" if claim.tightness is None else f"{claim.tightness}, at: {claim.extremal}"),
         ("source", f"{claim.source.work}; {claim.source.place} [{claim.source.tag}]"),
+        ("code", f"{claim.source.code.words}\n  {claim.source.code.link}" if claim.source.code else ""),
         ("our reading", claim.source.reading),
         ("proof", claim.source.proof),
         ("note", claim.note),
@@ -165,7 +166,8 @@ def _proved(claim: Claim) -> str:
     if claim.name not in certify.models():
         return ""
     model, certificate = certify.models()[claim.name], certify.load(claim.name)
-    return f"for {certificate.scope}\n  model: {model.words}\n  tied to the implementation by {', '.join(model.tie)}"
+    tie = ", ".join(model.tie)
+    return f"for {certify.proved_for(certificate)}\n  model: {model.words}\n  tied to the implementation by {tie}"
 
 
 def _refuted(claim: Claim) -> str:
