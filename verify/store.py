@@ -25,7 +25,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from llvmlite import binding
+from llvmlite import binding  # type: ignore[import-untyped]
 
 from commbounds.folders import written
 from commbounds.verify.compressor_study import CompressorStudy
