@@ -37,6 +37,16 @@ def test_numbers_of_claims_are_those_of_the_book():
     ], "python docs/counts.py writes them"
 
 
+def test_it_says_how_the_printed_statements_are_known():
+    tags = [claim.source.tag for claim in claims().values() if claim.source.origin is Origin.PRINTED]
+    known = [tags.count(tag) for tag in (Tag.RECALLED, Tag.OFFICIAL_CODE, Tag.SECOND_HAND, Tag.READ)]
+    said = re.search(
+        r"Of the (\d+) printed statements (\d+) are recalled, (\d+) from official code, (\d+)\s+second-hand and (\d+) read",
+        TEXT,
+    )
+    assert [int(number) for number in said.groups()] == [len(tags), *known]
+
+
 def test_what_is_trained_with_now_stands_in_a_table_of_its_own():
     current = TEXT.partition("\nWhat is trained with now, and what packages ship:\n")[2]
     practice = [name for name, column in columns().items() if column.synopsis.practice]
