@@ -40,10 +40,6 @@ WITHOUT = {
     "spardl_allreduce",
     "topk_allgather",
     "topk_dsa",
-    # oktopk
-    "OkTopkSGD",
-    "oktopk_allreduce",
-    "oktopk_boundaries",
     # arctopk
     "arctopk_allreduce",
     "row_count",

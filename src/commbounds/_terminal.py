@@ -166,7 +166,8 @@ def _proved(claim: Claim) -> str:
     if claim.name not in certify.models():
         return ""
     model, certificate = certify.models()[claim.name], certify.load(claim.name)
-    return f"for {certificate.scope}\n  model: {model.words}\n  tied to the implementation by {', '.join(model.tie)}"
+    tie = ", ".join(model.tie)
+    return f"for {certify.proved_for(certificate)}\n  model: {model.words}\n  tied to the implementation by {tie}"
 
 
 def _refuted(claim: Claim) -> str:

@@ -226,6 +226,14 @@ def models() -> dict[str, Any]:
     return entries("MODELS", "theory", "models")
 
 
+def proved_for(certificate: Certificate) -> str:
+    """For what a certificate proves its claim: the model's scope, and the claim's hypotheses by their names."""
+    from commbounds import theory
+
+    names = [hypothesis.name for hypothesis in theory.claims()[certificate.claim].assumes]
+    return certificate.scope + (f"; hypotheses: {', '.join(names)}" if names else "")
+
+
 def save(certificate: Certificate, where: Path) -> Path:
     """Write a certificate into a folder, in one step; the file is named after its claim."""
     path = where / f"{certificate.claim}.json"
