@@ -5,6 +5,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from commbounds.columns import COLUMNS
+from commbounds.theory import Origin, Tag, claims
 from commbounds.theory.book import columns
 
 ROOT = Path(__file__).parents[1]
@@ -41,7 +42,8 @@ def test_it_says_how_the_printed_statements_are_known():
     tags = [claim.source.tag for claim in claims().values() if claim.source.origin is Origin.PRINTED]
     known = [tags.count(tag) for tag in (Tag.RECALLED, Tag.OFFICIAL_CODE, Tag.SECOND_HAND, Tag.READ)]
     said = re.search(
-        r"Of the (\d+) printed statements (\d+) are recalled, (\d+) from official code, (\d+)\s+second-hand and (\d+) read",
+        r"Of the (\d+) printed statements (\d+) are recalled, (\d+) from official code, "
+        r"(\d+)\s+second-hand and (\d+) read",
         TEXT,
     )
     assert [int(number) for number in said.groups()] == [len(tags), *known]
