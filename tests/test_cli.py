@@ -152,7 +152,7 @@ def half_deaf(names, budget, seed):
 def test_what_no_case_tested_is_listed(monkeypatch):
     monkeypatch.setattr(engine, "confront_together", half_deaf)
     pair = ("quantizers.qsgd.variance", "sparsifiers.topk.wire")
-    assert call("verify", *pair, "--deaf", "--jobs", "1").stdout.splitlines() == [
+    assert call("verify", *pair, "--unpinned", "--jobs", "1").stdout.splitlines() == [
         "quantizers.qsgd.variance  formula: n - 1 for n  no reason",
         "quantizers.qsgd.variance  regime: otherwise  no reason",
         "2 things that no case tested",

@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import sympy as sp
@@ -36,8 +37,8 @@ class Goal:
     zero : mapping from str to sympy expression
         What it knows to be zero.
     vectors : sequence of symbol
-        Symbols that stand for vectors. Everything is then a form of degree 0 or 2 in them, and a product of two of them
-        is an inner product: what is shown holds in every dimension.
+        Symbols that stand for vectors, made by `vectors`. Everything is then a form of degree 0 or 2 in them, as it is
+        written, and a product of two of them is an inner product: what is shown holds in every dimension.
     hints : sequence of sympy expression
         Whose squares a solver may try. A proof need not use them.
     run : str
@@ -248,8 +249,18 @@ def ranges(values: Sequence[Any]) -> str:
     return ", ".join(f"{run[0]}..{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
+def vectors(names: str) -> tuple[Any, ...]:
+    """Symbols that stand for vectors: they do not commute, so that sympy cancels no product before it is checked."""
+    return tuple(sp.symbols(names, commutative=False, seq=True))
+
+
 def recurrence(
-    closed: Any, index: Any, first: Any, step: Callable[[Any, Any], Any], start: int = 0
+    closed: Any,
+    index: Any,
+    first: Any,
+    step: Callable[[Any, Any], Any],
+    start: int = 0,
+    positive: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Goal, ...]:
     """The two goals of a proof by induction that a closed form solves a recurrence.
 
@@ -265,6 +276,8 @@ def recurrence(
         Of the value at some index, and that index: the value at the next, by the model.
     start : int
         Where the induction begins.
+    positive : mapping from str to sympy expression
+        What is known to be positive, by name.
 
     Returns
     -------
@@ -272,8 +285,8 @@ def recurrence(
         That the closed form has the first value, and that it makes the step.
     """
     return (
-        Goal("first", closed.subs(index, start) - first, equal=True),
-        Goal("step", closed.subs(index, index + 1) - step(closed, index), equal=True),
+        Goal("first", closed.subs(index, start) - first, equal=True, positive=positive),
+        Goal("step", closed.subs(index, index + 1) - step(closed, index), equal=True, positive=positive),
     )
 
 

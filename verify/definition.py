@@ -63,6 +63,10 @@ class Near:
         What the definition gives.
     allowance : array or float
         By how much each may be missed: derived from the number of operations and the dtype, never by hand.
+
+    Notes
+    -----
+    A twin, which imports nothing of ours, says ``{"near": values, "allowance": allowance}``.
     """
 
     values: Any
@@ -133,6 +137,8 @@ def _nested(said: Said) -> dict[str, Any]:
 
 
 def _differing(found: Any, said: Any, unsaid: Sequence[tuple[str, str]], path: str = "") -> Iterator[str]:
+    if isinstance(said, Mapping) and set(said) == {"near", "allowance"}:
+        said = Near(said["near"], said["allowance"])
     ours, theirs = _parts(found), _parts(said)
     if ours is None or theirs is None:
         unlike = _unlike(found, said)

@@ -121,7 +121,7 @@ def _fused(
     *,
     sketch: ArrayLike | None = None,
     sketch_format: str = "",
-    allreduce: Collective[[], Array, Array] = ring_allreduce,
+    allreduce: Collective[[], Array, tuple[Array, Traffic]] = ring_allreduce,
     agree: bool = True,
 ) -> tuple[ArcResult, Traffic]:
     P, m, n = stack.shape
@@ -162,7 +162,7 @@ def arctopk_allreduce(
     *,
     sketch: ArrayLike | None = None,
     sketch_format: str = "",
-    allreduce: Collective[[], Array, Array] = ring_allreduce,
+    allreduce: Collective[[], Array, tuple[Array, Traffic]] = ring_allreduce,
     agree: bool = True,
 ) -> ArcRankResult:
     """The average of the ranks' gradients on the K rows whose average is largest, as seen through a sketch.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from commbounds.collectives.arctopk.allreduce import arctopk_allreduce
 from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.feedback.aggregators import ArcRows, GatheredTopK, OkTopK
-from commbounds.collectives.oktopk.on_rank import oktopk_allreduce
+from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.sparse.topk_allgather import topk_allgather
@@ -101,7 +101,7 @@ def _gathered_topk(comm: Communicator, own: GatheredTopK, vector: Array, state: 
 
 
 def _oktopk(comm: Communicator, own: OkTopK, vector: Array, state: Any, rng: Any) -> RankAggregated:
-    result, after = oktopk_allreduce(comm, vector, own.k, state, **own.options)
+    result, after = oktopk_allreduce.on_rank(comm, vector, own.k, state, **own.options)
     sent = np.zeros_like(vector)
     sent[result.selected] = vector[result.selected]
     return RankAggregated(result.update / vector.dtype.type(comm.size), sent, after)

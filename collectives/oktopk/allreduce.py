@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,19 +13,28 @@ from commbounds.collectives._peers import checked_count
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.gathering import gather_blocks
+from commbounds.collectives.dense.on_rank import gathered
+from commbounds.collectives.oktopk.exchange import balanced_on_rank, joined, split_on_rank, summed_region
 from commbounds.collectives.oktopk.regions import (
     ALGORITHMS,
     BOUNDARIES,
     MAX_ENTRIES,
+    agreed_boundaries,
     settled_boundaries,
 )
 from commbounds.collectives.oktopk.split import split_and_reduce, used_up
-from commbounds.collectives.oktopk.state import Controller, OkTopkResult, OkTopkState
+from commbounds.collectives.oktopk.state import Controller, OkTopkRankResult, OkTopkRankState, OkTopkResult, OkTopkState
 from commbounds.collectives.oktopk.threshold_filter import Passing, least_keys, passing
-from commbounds.collectives.oktopk.winners import BALANCE, gathered_sizes, winners_traffic
+from commbounds.collectives.oktopk.winners import BALANCE, evened_out, gathered_sizes, winners_traffic
+from commbounds.collectives.ranks._agreement import agreed_row
+from commbounds.collectives.ranks.communicator import Communicator
+from commbounds.collectives.ranks.one_program import fused_program
+from commbounds.collectives.sparse.entries import Entries, cut_up
 from commbounds.collectives.traffic import Traffic, summed
 from commbounds.compressors._largest import largest
 from commbounds.compressors.base import checked_choice, checked_flag, checked_kind, shown
+
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -86,7 +96,7 @@ def _selection(stack: NDArray[Any], state: OkTopkState, options: _Options, fresh
     return chosen, replace(state, local_thresholds=thresholds)
 
 
-def oktopk_allreduce(
+def _all_ranks(
     acc: ArrayLike,
     k: int,
     state: OkTopkState | None = None,
@@ -101,6 +111,93 @@ def oktopk_allreduce(
     rotation: bool = True,
     bucket: int = 1,
 ) -> tuple[OkTopkResult, OkTopkState, Traffic]:
+    """What all ranks do at once, with the same bits and traffic as their programs."""
+    options = _Options(boundaries, balance, allgather, threshold, tau, tau_prime, controller, rotation, bucket)
+    if state is not None:
+        checked_kind("state", state, OkTopkState)
+    fresh = state is None or state.t % options.tau_prime == 0
+    stack = checked_stack(acc, "acc", finite=fresh)
+    P, n = stack.shape
+    if n > MAX_ENTRIES:
+        raise ValueError(f"acc must have at most 2**31 - 1 entries a rank, got {n}")
+    k = checked_count(k, "k", 1, n)
+    before = OkTopkState(0, k, np.zeros(P), 0.0, even_cuts(n, P)) if state is None else state.checked_for(P, n, k)
+    phases = {}
+
+    chosen, now = _selection(stack, before, options, fresh)
+    phases["repartition"] = Traffic.none(P)
+    if now.t % options.tau == 0:
+        cuts, phases["repartition"] = settled_boundaries(
+            [row.astype(np.int64) for row in chosen.rows()], n, boundaries, allgather
+        )
+        now = replace(now, boundaries=cuts)
+    sums, region_counts, nonzero, phases["split"] = split_and_reduce(chosen, now.boundaries, rotation, options.bucket)
+    phases["reevaluation"], phases["sizes"] = Traffic.none(P), gathered_sizes(P, allgather)
+    if fresh:
+        phases["reevaluation"] = gather_blocks(2 * nonzero, allgather)
+        phases["sizes"] = summed([phases["sizes"], gathered_sizes(P, allgather)])
+        now = replace(now, global_threshold=_kth_largest(sums, k))
+    passed = passing(sums[np.newaxis], options.keys(np.array([now.global_threshold]), stack.dtype), _room(k))
+    indices, values = passed.entries(0)
+    winners = np.diff(np.searchsorted(indices, now.boundaries)).astype(np.int64)
+    phases["balance"], phases["allgather"] = winners_traffic(winners, balance, allgather)
+
+    update = np.zeros(n, stack.dtype)
+    update[indices] = values
+    selected = used_up(chosen, update)
+    result = OkTopkResult(update, indices.astype(np.int64), selected, chosen.counts, region_counts, nonzero, winners)
+    if controller is not None and not fresh:
+        now = controller.after(now, chosen.counts, indices.size)
+    return result, replace(now, t=now.t + 1), Traffic.of_phases(phases)
+
+
+# --- a rank's program ---------------------------------------------------------------------------------------------
+
+_PHASES = ("repartition", "split", "reevaluation", "sizes", "balance", "allgather")
+
+
+def _as_given(acc: ArrayLike) -> ArrayLike:
+    """The stack, which is checked with the state: what is not finite is found on the way, where thresholds are kept."""
+    return acc
+
+
+def _entries(passed: Passing, start: int = 0) -> Entries:
+    """What passed of a single vector whose first index is `start`."""
+    indices, values = passed.entries(0)
+    return Entries(indices.astype(np.int64) + start, values)
+
+
+def _gathered_sizes(comm: Communicator, size: int, allgather: str) -> NDArray[np.int64]:
+    """One number of every rank."""
+    return np.concatenate([sizes for (sizes,) in gathered(comm, (np.array([size], np.int64),), allgather)])
+
+
+def _reevaluated(comm: Communicator, sums: Array, start: int, n: int, k: int, allgather: str) -> float:
+    """The k-th largest magnitude of all sums, of which this rank has those of its region."""
+    places = np.flatnonzero(sums)
+    everything = np.zeros(n, sums.dtype)
+    for indices, values in gathered(comm, (places + start, sums[places]), allgather):
+        everything[indices] = values
+    return _kth_largest(everything, k)
+
+
+@fused_program(_all_ranks, stack="acc", checked=_as_given)
+def oktopk_allreduce(
+    comm: Communicator,
+    acc: ArrayLike,
+    k: int,
+    state: Any = None,
+    *,
+    boundaries: str = "mean-of-quantiles",
+    balance: str = "always",
+    allgather: str = "bruck",
+    threshold: str = "inclusive",
+    tau: int = 64,
+    tau_prime: int = 32,
+    controller: Controller | None = None,
+    rotation: bool = True,
+    bucket: int = 1,
+) -> tuple[OkTopkRankResult, OkTopkRankState]:
     """The sum of what the ranks' vectors have above their thresholds, where it passes a threshold for sums.
 
     Algorithm 1 of the paper, in iteration t:
@@ -158,6 +255,8 @@ def oktopk_allreduce(
 
     Notes
     -----
+    - On a rank, `on_rank` takes an `OkTopkRankState` and returns an `OkTopkRankResult` and the next state. All but the
+      vector and the local threshold must be the same on all ranks, which is asked.
     - Zeros are never selected. With fewer than k nonzero entries the threshold found is 0, and all of them pass.
     - Ties: "inclusive" selects all entries equal to the threshold, "strict" none; so re-evaluation gives exactly k
       entries only if the k-th magnitude is unique and the threshold inclusive; strict, it gives k - 1.
@@ -183,40 +282,69 @@ def oktopk_allreduce(
     >>> traffic.phases["split"].sent.tolist(), traffic.phases["allgather"].received.tolist()
     ([2, 2], [2, 2])
     """
-    options = _Options(boundaries, balance, allgather, threshold, tau, tau_prime, controller, rotation, bucket)
+    options = comm.agreed(
+        lambda: _Options(boundaries, balance, allgather, threshold, tau, tau_prime, controller, rotation, bucket)
+    )
+    P, rank = comm.size, comm.rank
     if state is not None:
-        checked_kind("state", state, OkTopkState)
+        comm.agreed(partial(checked_kind, "state", state, OkTopkRankState))
     fresh = state is None or state.t % options.tau_prime == 0
-    stack = checked_stack(acc, "acc", finite=fresh)
-    P, n = stack.shape
-    if n > MAX_ENTRIES:
-        raise ValueError(f"acc must have at most 2**31 - 1 entries a rank, got {n}")
-    k = checked_count(k, "k", 1, n)
-    before = OkTopkState(0, k, np.zeros(P), 0.0, even_cuts(n, P)) if state is None else state.checked_for(P, n, k)
-    phases = {}
 
-    chosen, now = _selection(stack, before, options, fresh)
-    phases["repartition"] = Traffic.none(P)
+    def before(n: int) -> OkTopkRankState:
+        if n > MAX_ENTRIES:
+            raise ValueError(f"acc must have at most 2**31 - 1 entries a rank, got {n}")
+        most = checked_count(k, "k", 1, n)
+        if state is None:
+            return OkTopkRankState(0, most, 0.0, 0.0, even_cuts(n, P))
+        known: OkTopkRankState = state.checked_for(P, n, most)
+        return known
+
+    def request(row: Array) -> dict[str, Any]:
+        own = before(row.size)
+        known = {"t": own.t, "global_threshold": own.global_threshold, "boundaries": own.boundaries.tolist()}
+        return {"k": own.k, **vars(options), **{f"state.{name}": value for name, value in known.items()}}
+
+    row = agreed_row(comm, acc, request, "acc", finite=fresh)
+    n, now = row.size, before(row.size)
+    for name in _PHASES:
+        comm.phase(name)
+
+    alone = OkTopkState(now.t, now.k, np.array([now.local_threshold]), now.global_threshold, np.array([0, n]))
+    chosen, alone = comm.agreed(partial(_selection, row, alone, options, fresh))
+    own = _entries(chosen)
+    cuts = now.boundaries
     if now.t % options.tau == 0:
-        cuts, phases["repartition"] = settled_boundaries(
-            [row.astype(np.int64) for row in chosen.rows()], n, boundaries, allgather
-        )
-        now = replace(now, boundaries=cuts)
-    sums, region_counts, nonzero, phases["split"] = split_and_reduce(chosen, now.boundaries, rotation, options.bucket)
-    phases["reevaluation"], phases["sizes"] = Traffic.none(P), gathered_sizes(P, allgather)
+        comm.phase("repartition")
+        cuts = agreed_boundaries(comm, own.indices, n, boundaries, allgather)
+    comm.phase("split")
+    pieces = cut_up(own, cuts)
+    parts = split_on_rank(comm, pieces, rotation, options.bucket)
+    start, stop = int(cuts[rank]), int(cuts[rank + 1])
+    sums, nonzero = comm.agreed(partial(summed_region, parts, start, stop))
+    global_threshold = alone.global_threshold
     if fresh:
-        phases["reevaluation"] = gather_blocks(2 * nonzero, allgather)
-        phases["sizes"] = summed([phases["sizes"], gathered_sizes(P, allgather)])
-        now = replace(now, global_threshold=_kth_largest(sums, k))
-    passed = passing(sums[np.newaxis], options.keys(np.array([now.global_threshold]), stack.dtype), _room(k))
-    indices, values = passed.entries(0)
-    winners = np.diff(np.searchsorted(indices, now.boundaries)).astype(np.int64)
-    phases["balance"], phases["allgather"] = winners_traffic(winners, balance, allgather)
+        comm.phase("sizes")
+        _gathered_sizes(comm, nonzero, allgather)
+        comm.phase("reevaluation")
+        global_threshold = _reevaluated(comm, sums, start, n, now.k, allgather)
+    passed = passing(sums[np.newaxis], options.keys(np.array([global_threshold]), row.dtype), _room(now.k))
+    mine = _entries(passed, start)
+    comm.phase("sizes")
+    winners = _gathered_sizes(comm, mine.indices.size, allgather)
+    if evened_out(winners, balance):
+        comm.phase("balance")
+        mine = balanced_on_rank(comm, mine, winners)
+    comm.phase("allgather")
+    indices, values = joined([Entries(*block) for block in gathered(comm, mine, allgather)])
 
-    update = np.zeros(n, stack.dtype)
+    update = np.zeros(n, row.dtype)
     update[indices] = values
-    selected = used_up(chosen, update)
-    result = OkTopkResult(update, indices.astype(np.int64), selected, chosen.counts, region_counts, nonzero, winners)
+    (selected,) = used_up(chosen, update)
+    region_counts = np.array([piece.indices.size for piece in pieces], np.int64)
+    local_count = int(chosen.counts[0])
+    result = OkTopkRankResult(update, indices, selected, local_count, region_counts, nonzero, winners)
+    local_threshold = float(alone.local_thresholds[0])
     if controller is not None and not fresh:
-        now = controller.after(now, chosen.counts, indices.size)
-    return result, replace(now, t=now.t + 1), Traffic.of_phases(phases)
+        local_threshold = controller.next_local(local_threshold, local_count, now.k)
+        global_threshold = controller.next_global(global_threshold, indices.size, now.k)
+    return result, OkTopkRankState(now.t + 1, now.k, local_threshold, global_threshold, cuts)

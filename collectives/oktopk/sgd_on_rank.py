@@ -9,8 +9,9 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_step_size
-from commbounds.collectives.oktopk.on_rank import OkTopkRankResult, OkTopkRankState, oktopk_allreduce
+from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
 from commbounds.collectives.oktopk.sgd import OkTopkSGD
+from commbounds.collectives.oktopk.state import OkTopkRankResult, OkTopkRankState
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 
@@ -98,7 +99,7 @@ def oktopk_sgd_step(
     (given,) = agreed_row(comm, gradient, request, "gradient")
     eta = given.dtype.type(sgd.step_size if step_size is None else step_size)
     acc = sgd._accumulated(state.residual, given, eta)
-    result, reduced = oktopk_allreduce(comm, acc, sgd.k, state.allreduce, **sgd.options)
+    result, reduced = oktopk_allreduce.on_rank(comm, acc, sgd.k, state.allreduce, **sgd.options)
     acc[result.selected] = 0
     weights = sgd._descended(state.weights, result.update, eta, comm.size)
     return OkTopkSGDRankState(weights, acc, reduced), result

@@ -91,6 +91,53 @@ class OkTopkState:
 
 
 @dataclass(frozen=True, eq=False)
+class OkTopkRankState:
+    """What one rank remembers: its own threshold, and what all have agreed on.
+
+    Parameters
+    ----------
+    t, k : int
+        As in `OkTopkState`; the same on all ranks.
+    local_threshold : float
+        This rank's; finite, not negative.
+    global_threshold : float
+        As in `OkTopkState`; the same on all ranks.
+    boundaries : (P + 1,) array_like of int
+        As in `OkTopkState`; the same on all ranks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `OkTopkState` raises.
+    """
+
+    t: int
+    k: int
+    local_threshold: float
+    global_threshold: float
+    boundaries: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        alone = np.full(max(np.size(self.boundaries) - 1, 0), self.local_threshold)
+        checked = OkTopkState(self.t, self.k, alone, self.global_threshold, self.boundaries)
+        for name in ("t", "k", "global_threshold", "boundaries"):
+            object.__setattr__(self, name, getattr(checked, name))
+        object.__setattr__(self, "local_threshold", float(self.local_threshold))
+
+    @classmethod
+    def of(cls, state: OkTopkState, rank: int) -> OkTopkRankState:
+        """What `rank` knows of the state of all ranks."""
+        threshold = float(state.local_thresholds[rank])
+        return cls(state.t, state.k, threshold, state.global_threshold, state.boundaries)
+
+    def checked_for(self, P: int, n: int, k: int) -> OkTopkRankState:
+        """The state itself, if it is one of `P` ranks, `n` entries and `k` of them aimed at."""
+        cuts = self.boundaries
+        OkTopkState(self.t, self.k, np.zeros(cuts.size - 1), self.global_threshold, cuts).checked_for(P, n, k)
+        return self
+
+
+@dataclass(frozen=True, eq=False)
 class OkTopkResult:
     """What an iteration leaves on the ranks.
 
@@ -124,6 +171,37 @@ class OkTopkResult:
     def global_count(self) -> int:
         """Entries of the update."""
         return self.indices.size
+
+
+@dataclass(frozen=True, eq=False)
+class OkTopkRankResult:
+    """What an iteration leaves on one rank: its part of an `OkTopkResult`.
+
+    Parameters
+    ----------
+    update : (n,) dtype of the vector
+        The sum over the ranks, in the same bits on all of them.
+    indices : (T,) int64
+        Where the sum passes the global threshold, ascending.
+    selected : (s,) int64
+        The indices, ascending, that this rank selected and that are in the update: what its residual loses.
+    local_count : int
+        Entries that its threshold selected.
+    region_counts : (P,) int64
+        Those in every region.
+    nonzero_sums : int
+        Sums in its own region that are not zero.
+    winners : (P,) int64
+        Sums in every region that pass the global threshold, before balancing: all ranks know them.
+    """
+
+    update: NDArray[Any]
+    indices: NDArray[np.int64]
+    selected: NDArray[np.int64]
+    local_count: int
+    region_counts: NDArray[np.int64]
+    nonzero_sums: int
+    winners: NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -15,18 +15,19 @@ from commbounds.collectives.traffic import Traffic
 Q = ParamSpec("Q")
 R = TypeVar("R")
 S = TypeVar("S")
+T = TypeVar("T")
 _MISSING = object()
 
 
-class Collective(Generic[Q, R, S]):
+class Collective(Generic[Q, R, T]):
     """A collective: called with what all ranks bring, it returns what they end with, and the traffic.
 
     Parameters
     ----------
     program : callable (Communicator, part, ...) -> R
         What one rank does. Its docstring is the collective's, and speaks of all ranks.
-    all_ranks : callable (parts, ...) -> (S, Traffic)
-        What all ranks do, given the parts of all.
+    all_ranks : callable (parts, ...) -> T
+        What all ranks do, given the parts of all: as a rule what they end with, and the traffic.
     stack : str
         What the first argument is called.
     checked : callable (stack) -> sequence of P parts
@@ -45,7 +46,7 @@ class Collective(Generic[Q, R, S]):
     def __init__(
         self,
         program: Callable[Concatenate[Communicator, Any, Q], R],
-        all_ranks: Callable[Concatenate[Any, Q], tuple[S, Traffic]],
+        all_ranks: Callable[Concatenate[Any, Q], T],
         stack: str,
         checked: Callable[[Any], Any],
         runs_its_program: bool = False,
@@ -61,7 +62,7 @@ class Collective(Generic[Q, R, S]):
             parameters=[part.replace(name=stack), *others], return_annotation=inspect.Signature.empty
         )
 
-    def __call__(self, stack: Any = _MISSING, /, *others: Q.args, **settings: Q.kwargs) -> tuple[S, Traffic]:
+    def __call__(self, stack: Any = _MISSING, /, *others: Q.args, **settings: Q.kwargs) -> T:
         """What all ranks end with, and the traffic."""
         if stack is _MISSING:
             stack = settings.pop(self._stack, _MISSING)
@@ -78,7 +79,7 @@ class Collective(Generic[Q, R, S]):
 
 def one_program(
     result: Callable[[list[R]], S], *, stack: str = "stack", checked: Callable[[Any], Any] | None = None
-) -> Callable[[Callable[Concatenate[Communicator, Any, Q], R]], Collective[Q, R, S]]:
+) -> Callable[[Callable[Concatenate[Communicator, Any, Q], R]], Collective[Q, R, tuple[S, Traffic]]]:
     """A decorator that makes a rank's program a `Collective`, whose ranks run in lockstep in one process.
 
     Parameters
@@ -101,7 +102,7 @@ def one_program(
     ([3.0, 1.0, 2.0], [1, 1, 1])
     """
 
-    def collective(program: Callable[Concatenate[Communicator, Any, Q], R]) -> Collective[Q, R, S]:
+    def collective(program: Callable[Concatenate[Communicator, Any, Q], R]) -> Collective[Q, R, tuple[S, Traffic]]:
         def all_ranks(parts: Any, /, *others: Q.args, **settings: Q.kwargs) -> tuple[S, Traffic]:
             results, traffic = in_one_process(
                 lambda comm: program(comm, parts[comm.rank], *others, **settings), len(parts)
@@ -115,13 +116,13 @@ def one_program(
 
 
 def fused_program(
-    all_ranks: Callable[..., tuple[S, Traffic]], *, stack: str = "stack", checked: Callable[[Any], Any] | None = None
-) -> Callable[[Callable[Concatenate[Communicator, Any, Q], R]], Collective[Q, R, S]]:
+    all_ranks: Callable[..., T], *, stack: str = "stack", checked: Callable[[Any], Any] | None = None
+) -> Callable[[Callable[Concatenate[Communicator, Any, Q], R]], Collective[Q, R, T]]:
     """As `one_program`, for ranks that would take too long in lockstep: all are carried out at once.
 
     Parameters
     ----------
-    all_ranks : callable (parts, ...) -> (S, Traffic)
+    all_ranks : callable (parts, ...) -> T
         Ends with the same bits and the same traffic as the programs, and raises the same errors: a pairing holds it to
         them.
     stack, checked

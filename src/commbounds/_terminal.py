@@ -280,7 +280,7 @@ def _by_column(findings: Sequence[Finding]) -> Any:
     return table
 
 
-def print_deaf(findings: Sequence[Finding]) -> None:
+def print_unpinned(findings: Sequence[Finding]) -> None:
     """Print what no case tested, one line each, with the reason where one is known: parts of formulas, and regimes."""
     from commbounds import theory
     from commbounds.theory.claim import reason

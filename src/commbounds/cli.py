@@ -21,7 +21,7 @@ from commbounds._ranks import ranks
 from commbounds._replay import replay
 from commbounds._running import WORKER_OPTIONS, GivenFindings, ShownRun, check_run, of_few, workers
 from commbounds._scoreboard import scoreboard
-from commbounds._terminal import console, print_claim, print_claims, print_deaf, print_findings, print_summary
+from commbounds._terminal import console, print_claim, print_claims, print_findings, print_summary, print_unpinned
 from commbounds._tolerance import tolerance
 from commbounds._vectors import vectors
 from commbounds.folders import cache_folder
@@ -103,7 +103,8 @@ def _run_options(command: Any) -> Any:
     help="JSON-lines file; an interrupted run goes on from it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print findings as JSON lines instead of a table.")
-@click.option("--deaf", is_flag=True, help="Print what no case tested: parts of formulas, regimes of bounds.")
+@click.option("--unpinned", is_flag=True, help="Print what no case tested: parts of formulas, regimes of bounds.")
+@click.option("--deaf", "unpinned", is_flag=True, hidden=True)  # its old name
 def verify(
     patterns: tuple[str, ...],
     budget: str,
@@ -112,21 +113,21 @@ def verify(
     executor: str,
     out: Path | None,
     as_json: bool,
-    deaf: bool,
+    unpinned: bool,
 ) -> None:
     """Confront the claims that match PATTERNS with their implementations.
 
     Exits with 0 if every finding is as the book says, 1 if one is not, 2 for wrong usage.
     """
     check_run(patterns, executor, jobs, None if out is None else out.parent)
-    table = not as_json and not deaf
+    table = not as_json and not unpinned
     with workers(executor, of_few(patterns, executor, jobs)) as pool:
         findings = ShownRun(patterns, budget, seed, pool).findings(out, rows=table)
     if as_json:
         for finding in findings:
             click.echo(finding.to_json())
-    elif deaf:
-        print_deaf(findings)
+    elif unpinned:
+        print_unpinned(findings)
     elif sys.stdout.isatty():
         print_summary(findings)  # its rows were shown as they came
     else:

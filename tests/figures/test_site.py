@@ -407,7 +407,7 @@ def test_what_every_compressor_is_asked_is_a_table_without_figures(tmp_path):
     assert not (tmp_path / "figures").exists()
     table = text[text.index('<table class="asked">') :].partition("</table>")[0]
     assert re.findall(r"<th>([^<]*)</th>", table) == [
-        "Compressor",
+        "Implementation",
         "unbiased?",
         "commutes with a change of sign?",
         "leaves its own outputs alone?",

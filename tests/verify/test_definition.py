@@ -43,6 +43,8 @@ def test_values_that_agree():
     assert differences(found, said) == []
     assert differences({"x": np.array([0.5, 2.0])}, {"x": [Fraction(1, 2), 2]}) == []
     assert differences({"x": np.array([0.5, 2.0])}, {"x": Near([0.5, Fraction(3, 2)], [0, 0.5])}) == []
+    assert differences({"x": np.array([0.5])}, {"x": {"near": [Fraction(1, 4)], "allowance": 0.25}}) == []
+    assert differences({"x": np.array([0.5])}, {"x": {"near": [Fraction(1, 4)], "allowance": 0.125}})
     assert differences({"traffic": Traffic.none(2)}, {"traffic": Traffic.none(2).as_dict()}) == []
     assert differences({"kept": [np.array([1, 2]), np.array([3])]}, {"kept": [[1, 2], [3]]}) == []
 

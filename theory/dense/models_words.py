@@ -44,8 +44,8 @@ def named(case: str, goals: tuple[Goal, ...]) -> tuple[Goal, ...]:
 
 
 def one_rank(bound: Any) -> Goal:
-    """That nothing moves where there is one rank."""
-    return Goal("one rank", bound.subs(P, 1), equal=True)
+    """That nothing moves where there is one rank; n is whole."""
+    return Goal("one rank", bound.subs(P, 1).subs(sp.ceiling(n), n), equal=True)
 
 
 def around(each: Any) -> Goals:

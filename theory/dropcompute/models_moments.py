@@ -29,7 +29,7 @@ from commbounds.theory.dropcompute.terms import (
     tau,
     truth,
 )
-from commbounds.theory.model import Goal, Model, by_claim
+from commbounds.theory.model import Goal, Model, by_claim, vectors
 
 _TEST = "tests/verify/certify/test_dropcompute_models.py::"
 COMPLETED = f"{_TEST}test_completed_micro_batches_obey_the_conditions"
@@ -39,7 +39,7 @@ DESCENT = f"{_TEST}test_sgd_obeys_the_conditions_of_a_step"
 _done, _weight, _count, _passed, _x, _u = sp.symbols("done weight count passed x u", nonnegative=True)
 _deviation, _root, _square, _ending, _gain = sp.symbols("deviation root square ending gain", nonnegative=True)
 _paid, _ratio, _both, _worker, _power = sp.symbols("paid ratio both worker power", nonnegative=True)
-_g, _z = sp.symbols("g z", commutative=True)
+_g, _z = vectors("g z")
 _fallen, _falls, _sum, _away, _next, _above = sp.symbols("fallen falls sum away next above", real=True)
 _used, _batch, _delta, _curved, _many = sp.symbols("used batch delta curved many", positive=True)
 _begun_or_late = {"begun are completed, or one more": _done - begun + late}

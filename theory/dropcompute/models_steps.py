@@ -25,7 +25,7 @@ from commbounds.theory.dropcompute.terms import (
     synchronised,
     tau,
 )
-from commbounds.theory.model import Goal, Model, by_claim, in_range
+from commbounds.theory.model import Goal, Model, by_claim, in_range, vectors
 
 _TEST = "tests/verify/certify/test_dropcompute_models.py::"
 STEPS = f"{_TEST}test_steps_obey_the_conditions"
@@ -36,7 +36,7 @@ _time, _begin, _took, _end, _other = sp.symbols("time begin took end other", non
 _count, _done, _weight, _past, _forward = sp.symbols("count done weight past forward", nonnegative=True)
 _gain, _candidate, _seen, _spread, _mean = sp.symbols("gain candidate seen spread mean", nonnegative=True)
 _passed_all, _passed, _excess, _root, _width = sp.symbols("y x excess root width", nonnegative=True)
-_q, _h = sp.symbols("q h", commutative=True)
+_q, _h = vectors("q h")
 
 
 def at_branches(bound: Any, kind: Any) -> Iterator[tuple[str, Any]]:

@@ -17,12 +17,13 @@ from commbounds.theory.feedback.models_convex import CONVEX_MODELS
 from commbounds.theory.feedback.models_econtrol import ECONTROL_MODELS
 from commbounds.theory.feedback.models_momentum import MOMENTUM_MODELS
 from commbounds.theory.feedback.models_worst import WORST_MODELS
-from commbounds.theory.model import Goal, Model, by_claim
+from commbounds.theory.model import Goal, Model, by_claim, vectors
 from commbounds.theory.quantities import P, alpha
 
 _q = sp.Symbol("q", nonnegative=True)
-_e, _g, _new, _d, _turn = sp.symbols("e g new d turn")
-_slope, _at_y, _move, _lag = sp.symbols("slope_at_x slope_at_y estimate mean_lag")
+_e, _g, _new, _d, _turn = vectors("e g new d turn")
+_slope, _at_y, _move = vectors("slope_at_x slope_at_y estimate")
+_lag = sp.Symbol("mean_lag")
 _before, _after, _lag_after, _slopes, _residuals, _root = sp.symbols("before after lag_after slopes residuals root")
 _SHRINKS: Mapping[str, Any] = {"q": _q}
 _LESS: Mapping[str, Any] = {"1 - q": 1 - _q}
@@ -293,7 +294,7 @@ def _cgd(bound: Any) -> tuple[Goal, ...]:
                 "x* and x+": both * total**2 * low * between(0, 0, 0, _after, after, plus),
                 "contraction": (1 + r) * wide * apart * total * (r**2 * _slope**2 - (sent - _slope) ** 2),
             },
-            positive={"(1 + r) L + (1 - r) mu": total, "r (1 - r) times it": r * (1 - r) * total},
+            positive={"L - mu": wide, "(1 + r) L + (1 - r) mu": total, "r (1 - r) times it": r * (1 - r) * total},
             vectors=(x, _slope, plus, sent),
             hints=(
                 apart * (sent - _slope) + r * total * plus,

@@ -8,12 +8,12 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback import terms as t
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.model import Goal, Model, vectors
 from commbounds.theory.quantities import alpha
 
 _q = sp.Symbol("q", nonnegative=True)
 _z, _middle = sp.symbols("z middle", positive=True)
-_e, _d, _new, _slope, _turn = sp.symbols("e d new slope_at_x turn")
+_e, _d, _new, _slope, _turn = vectors("e d new slope_at_x turn")
 _SHRINKS: Mapping[str, Any] = {"q": _q}
 _LESS: Mapping[str, Any] = {"1 - q": 1 - _q}
 _SPREAD = (_z**2 - _q) / ((1 - _q) * _z)
@@ -76,7 +76,7 @@ def _strongly_convex(bound: Any) -> tuple[Goal, ...]:
 
 
 def _strongly_convex_workers(bound: Any) -> tuple[Goal, ...]:
-    d, slope, turn = sp.symbols("d_apart slope_apart turn_apart")
+    d, slope, turn = vectors("d_apart slope_apart turn_apart")
     fallen, bent, kept, hint = _energy(bound, d, slope, turn)
     scale = (1 + _q) * (_z**2 - _q) * _ABOVE
     return (
@@ -123,7 +123,7 @@ def _ef14_strongly_convex(bound: Any) -> tuple[Goal, ...]:
 
 
 def _ef14_strongly_convex_workers(bound: Any) -> tuple[Goal, ...]:
-    e, slope = sp.symbols("e_apart slope_apart")
+    e, slope = vectors("e_apart slope_apart")
     fallen, bent, kept, hint = _virtual_energy(bound, e, slope)
     scale = (1 + _q) ** 2 * _middle**2 * (_z**2 - _q) * _ABOVE
     paid = _q * _z**2 * (1 - _q) ** 2

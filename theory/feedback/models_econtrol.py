@@ -8,11 +8,11 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback import terms as t
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.model import Goal, Model, vectors
 from commbounds.theory.quantities import alpha
 
 _q, _rho = sp.symbols("q rho", positive=True)
-_e, _w, _r = sp.symbols("e w r")
+_e, _w, _r = vectors("e w r")
 _x, _error, _estimate, _gradient = sp.symbols("x error estimate gradient")
 _eta = t.error_weight
 _ABOVE = _rho * (_rho + 1 - _eta) / (1 + (1 + _eta) * _rho)
@@ -43,16 +43,16 @@ def _telescoping(bound: Any) -> tuple[Goal, ...]:
 
 def _falls(bound: Any) -> tuple[Goal, ...]:
     above, below, goals = _rho + 1 - _eta, _rho + _q * (1 + _eta), []
-    for name, size, q, lead, hint in (
-        ("b >= 0", _b, _ABOVE, above, _eta * (above * _e + _r)),
-        ("b <= 0", -_b, _BELOW, below, below * _r - _q * _eta**2 * _e),
+    for name, size, q, lead, hint, part, of_part in (
+        ("b >= 0", _b, _ABOVE, above, _eta * (above * _e + _r), "rho + 1 - eta", _rho + 1 - _eta),
+        ("b <= 0", -_b, _BELOW, below, below * _r - _q * _eta**2 * _e, "rho - 1 + eta", _rho - 1 + _eta),
     ):
         allowed = _of(bound, size).subs({t.squared_error: _e**2, t.squared_offer: _w**2})
         fallen = _q * lead * (allowed - _eta**2 * _NEXT_E**2 - _q * _NEXT_W**2)
         contraction = lead * _rho**2 * (_q**2 * _w**2 - _r**2)
         of_q = {"q > 0": _q, "what q is divided by": sp.fraction(q)[1]}
         goals += [
-            _root(name, size, q, {"what q is divided by": of_q["what q is divided by"]}),
+            _root(name, size, q, {"what q is divided by": of_q["what q is divided by"], part: of_part}),
             Goal(
                 f"step, {name}",
                 fallen.subs(_q, q),
@@ -61,7 +61,7 @@ def _falls(bound: Any) -> tuple[Goal, ...]:
                     name: size.subs(_q, q),
                     f"q times {name}": (_q * size).subs(_q, q),
                 },
-                positive={key: value.subs(_q, q) for key, value in of_q.items()},
+                positive={**{key: value.subs(_q, q) for key, value in of_q.items()}, part: of_part},
                 vectors=(_e, _w, _r),
                 hints=(sp.numer(sp.together(hint.subs(_q, q))),),
             ),

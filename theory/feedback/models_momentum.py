@@ -9,11 +9,12 @@ import sympy as sp
 
 from commbounds.theory.feedback import terms as t
 from commbounds.theory.feedback.momentum import MOMENTUM_CLAIMS
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.model import Goal, Model, vectors
 from commbounds.theory.quantities import P, alpha
 
-_a, _d, _turn, _new = sp.symbols("a d turn new")
-_slope, _estimate, _momentum_now, _after = sp.symbols("slope_at_x estimate momentum after")
+_a, _d, _turn, _new = vectors("a d turn new")
+_slope, _estimate, _momentum_now = vectors("slope_at_x estimate momentum")
+_after = sp.Symbol("after")
 _slopes, _shifts, _lag_sum, _momentum_lags, _own_lags = sp.symbols("slopes shifts lags momentum_lags own_lags")
 _RHS: Mapping[str, Any] = {claim.name: claim.relation.rhs for claim in MOMENTUM_CLAIMS}
 _ETA: Mapping[str, Any] = {"eta": t.eta}

@@ -23,7 +23,7 @@ from commbounds.theory.feedback.worst import (
     WORST_EF21M,
     LargestShare,
 )
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.model import Goal, Model, vectors
 from commbounds.theory.quantities import alpha
 
 _lowest = sp.Symbol("lowest")
@@ -31,12 +31,16 @@ _q = sp.Symbol("q", nonnegative=True)
 
 
 def _vectors(name: str, count: int) -> list[Any]:
+    return [vectors(f"{name}{step}")[0] for step in range(count)]
+
+
+def _values(name: str, count: int) -> list[Any]:
     return [sp.Symbol(f"{name}{step}") for step in range(count)]
 
 
 def _smooth(points: Sequence[Any], slopes: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
     """Values of f, and what is known of them: f is 1-smooth and nowhere below `lowest`."""
-    values, known = _vectors("f", len(points)), {}
+    values, known = _values("f", len(points)), {}
     for i, (x, slope, value) in enumerate(zip(points, slopes, values, strict=True)):
         known[f"f{i} less the lowest"] = value - _lowest - slope**2 / 2
         for j, (y, other, below) in enumerate(zip(points, slopes, values, strict=True)):
@@ -67,7 +71,7 @@ def _units(bound: Any) -> Goal:
     step = {t.stepsize: t.stepsize / t.smoothness}
     scaled = bound.subs({t.gap: t.smoothness * t.gap, **lags, **step}, simultaneous=True)
     apart = scaled - t.smoothness**2 * bound.subs(t.smoothness, 1)
-    return Goal("units", apart.subs(alpha, 1 - _q**2), equal=True)
+    return Goal("units", apart.subs(alpha, 1 - _q**2), equal=True, positive={"1 - q": 1 - _q})
 
 
 def _path(steps: Sequence[Any]) -> list[Any]:
@@ -129,8 +133,8 @@ def _ef21m(bound: Any, row: int) -> tuple[Goal, ...]:
     )
 
 
-def _of_all(vectors: Sequence[Any]) -> Any:
-    return sp.Add(*vectors) / len(vectors)
+def _of_all(parts: Sequence[Any]) -> Any:
+    return sp.Add(*parts) / len(parts)
 
 
 def _smooth_apart(
@@ -138,7 +142,7 @@ def _smooth_apart(
 ) -> tuple[list[Any], list[Any], dict[str, Any]]:
     """Values and gradients of the average f, and what is known: every f_w is 1-smooth, f nowhere below `lowest`."""
     known: dict[str, Any] = {}
-    values = [_vectors(f"f_{worker}_", len(points)) for worker in range(len(slopes))]
+    values = [_values(f"f_{worker}_", len(points)) for worker in range(len(slopes))]
     for worker, (own, heights) in enumerate(zip(slopes, values, strict=True)):
         for (i, x), (j, y) in permutations(enumerate(points), 2):
             turn, away = own[i] - own[j], x - y
@@ -154,7 +158,7 @@ def _smooth_apart(
 def _ef21_workers(bound: Any, row: int) -> tuple[Goal, ...]:
     q, weight, horizon, share = _numbers(WORST_EF21_WORKERS, row)
     gamma, workers = weight * (1 - q), range(WORST_EF21_WORKERS[row - 1].workers)
-    first = sp.Symbol("slope_0")
+    (first,) = vectors("slope_0")
     slopes = [[first, *_vectors(f"slope_{worker}_", horizon)[1:]] for worker in workers]
     estimates = [_vectors(f"estimate_{worker}_", horizon - 1) for worker in workers]
     means = [_of_all(at) for at in zip(*estimates, strict=True)]
@@ -166,8 +170,8 @@ def _ef21_workers(bound: Any, row: int) -> tuple[Goal, ...]:
             )
     lag = _of_all([(held[0] - first) ** 2 for held in estimates])
     at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.lag: lag}
-    vectors = (first, *chain.from_iterable((*own[1:], *held) for own, held in zip(slopes, estimates, strict=True)))
-    return (_units(bound), Goal("rate", _shown(bound, mean_slopes, values, at), given=known, vectors=vectors))
+    every = (first, *chain.from_iterable((*own[1:], *held) for own, held in zip(slopes, estimates, strict=True)))
+    return (_units(bound), Goal("rate", _shown(bound, mean_slopes, values, at), given=known, vectors=every))
 
 
 def _ef14_workers(bound: Any, row: int) -> tuple[Goal, ...]:
@@ -187,8 +191,8 @@ def _ef14_workers(bound: Any, row: int) -> tuple[Goal, ...]:
                 q**2 * offered[worker][i - 1] ** 2 - left[worker][i] ** 2
             )
     at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.reach: sp.sqrt(square)}
-    vectors = tuple(chain.from_iterable((*own, *e[1:]) for own, e in zip(slopes, left, strict=True)))
-    return (_units(bound), Goal("rate", _shown(bound, mean_slopes, values, at), given=known, vectors=vectors))
+    every = tuple(chain.from_iterable((*own, *e[1:]) for own, e in zip(slopes, left, strict=True)))
+    return (_units(bound), Goal("rate", _shown(bound, mean_slopes, values, at), given=known, vectors=every))
 
 
 _UNITS = "'units': f may be divided by L, and the step size multiplied by it. In 'rate' L = 1, and x begins at 0. "

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.moshpit.models_grid import by_size_of_sets, variance_of_factor, whole_mean
 from commbounds.theory.moshpit.models_groups import second_moment
 from commbounds.theory.moshpit.terms import N, cap, failure, loss, ring_walks, roughness, rounds
@@ -16,7 +16,7 @@ _c, _other, _second = sp.symbols("c c' c_1", real=True)
 """Cosines of a mode's angles, and that of 2 pi/N (of 2 pi/m on a torus)."""
 _start, _now = sp.symbols("start now", nonnegative=True)
 _bits = sp.Symbol("bits", integer=True, positive=True)
-_x, _y, _s, _e = sp.symbols("x y s e")
+_x, _y, _s, _e = vectors("x y s e")
 _parts = sp.Symbol("parts", integer=True, positive=True)
 _TESTS = "tests/verify/certify/test_gossip_models.py::"
 
@@ -92,7 +92,7 @@ def _ring_iid(bound: Any) -> tuple[Goal, ...]:
     return (
         Goal("the law stays symmetric", sum(ahead) / 3 - sum(back) / 3, equal=True, zero=mirrored),
         Goal("there and back", ahead[0] * back[0] - ahead[0] ** 2, equal=True, zero=mirrored),
-        Goal("factor", bound.subs(ring_walks(N, 2 * rounds), returns) - left, equal=True),
+        Goal("factor", bound.subs(ring_walks(N, 2 * rounds), returns) - left, equal=True, positive={"N - 1": N - 1}),
     )
 
 
@@ -153,18 +153,22 @@ def _push_sum_range(bound: Any) -> tuple[Goal, ...]:
 
 
 _success = (1 - failure) ** N
+_WORKS = {"1 - failure": 1 - failure}
 
 
 def _attempts(bound: Any) -> tuple[Goal, ...]:
-    return (Goal("the first attempt, and what follows", bound - (1 + (1 - _success) * bound), equal=True),)
+    return (
+        Goal("the first attempt, and what follows", bound - (1 + (1 - _success) * bound), equal=True, positive=_WORKS),
+    )
 
 
 def _restarts(bound: Any) -> tuple[Goal, ...]:
-    return (Goal("what follows the first attempt", bound - (1 - _success) * (1 + bound), equal=True),)
+    shown = bound - (1 - _success) * (1 + bound)
+    return (Goal("what follows the first attempt", shown, equal=True, positive=_WORKS),)
 
 
 def _capped(bound: Any) -> tuple[Goal, ...]:
-    return recurrence(bound, cap, 0, lambda attempts, _: 1 + (1 - _success) * attempts)
+    return recurrence(bound, cap, 0, lambda attempts, _: 1 + (1 - _success) * attempts, positive=_WORKS)
 
 
 def _sends(words: Any) -> Any:

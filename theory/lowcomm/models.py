@@ -44,12 +44,22 @@ def _progress(bound: Any) -> tuple[Goal, ...]:
     return (Goal("an entry", bound * _g**2 - outerlr * (_g + outermu * _m) * _g, equal=True, zero=_FIRST),)
 
 
+_FORGETS = {"1 - mu": 1 - outermu}
+
+
 def _nesterov(bound: Any) -> tuple[Goal, ...]:
-    return recurrence(bound, outerrounds, outerlr * (1 + outermu), lambda move, _: outerlr + outermu * move, start=1)
+    return recurrence(
+        bound,
+        outerrounds,
+        outerlr * (1 + outermu),
+        lambda move, _: outerlr + outermu * move,
+        start=1,
+        positive=_FORGETS,
+    )
 
 
 def _ball(bound: Any) -> tuple[Goal, ...]:
-    return recurrence(bound, outerrounds, outerlr, lambda move, _: outerlr + outermu * move, start=1)
+    return recurrence(bound, outerrounds, outerlr, lambda move, _: outerlr + outermu * move, start=1, positive=_FORGETS)
 
 
 # --- local steps, merges and pairs -------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from commbounds.theory.lowcomm.terms import (
     quorum,
     retained,
 )
-from commbounds.theory.model import Goal, Model, cases, recurrence
+from commbounds.theory.model import Goal, Model, cases, recurrence, vectors
 from commbounds.theory.quantities import P, chunk, k, n
 
 Goals = Callable[[Any], tuple[Goal, ...]]
@@ -27,7 +27,7 @@ Goals = Callable[[Any], tuple[Goal, ...]]
 _half = sp.Rational(1, 2)
 _x, _mean, _anchor, _left, _e, _owed, _rho, _rest = sp.symbols("x mean anchor left e owed rho rest", real=True)
 _D, _S, _M, _q, _size, _average = sp.symbols("D S M q size average", nonnegative=True)
-_vector, _more = sp.symbols("vector more")
+_vector, _more = vectors("vector more")
 _ranks = {"P": P}
 
 # --- workers apart ---------------------------------------------------------------------------------------------------

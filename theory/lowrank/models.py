@@ -8,14 +8,14 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import horizon, reach
-from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.quantities import absdet, m, n, r
 
 _TEST = "tests/verify/certify/test_lowrank_models.py"
 _q, _rho = sp.symbols("q rho", positive=True)
 _kept, _rest, _captured, _total = sp.symbols("kept rest captured total", nonnegative=True)
 _larger, _smaller, _uu, _vv, _det = sp.symbols("larger smaller uu vv det", nonnegative=True)
-_sent, _error = sp.symbols("sent error")
+_sent, _error = vectors("sent error")
 _a, _b, _t2, _c = sp.symbols("a b t2 c", positive=True)
 _s, _x, _y, _expected = sp.symbols("s x y expected", nonnegative=True)
 _gradients, _messages, _residual, _gradient, _message = sp.symbols("gradients messages residual gradient message")
@@ -89,7 +89,7 @@ def _determinant(bound: Any) -> tuple[Goal, ...]:
     mean = (1 - _c) / (1 - _c**2)
     return (
         _cauchy(_c),
-        Goal("leverage", leverage - mean.subs(_c, _b / _a), equal=True),
+        Goal("leverage", leverage - mean.subs(_c, _b / _a), equal=True, positive={"a is not b": (_a**2 - _b**2) ** 2}),
         Goal("error", bound.subs(absdet, _a * _b) - error, equal=True),
     )
 
@@ -103,25 +103,26 @@ def _telescoping(bound: Any) -> tuple[Goal, ...]:
     )
 
 
+_BELOW_ONE = {"1 - rho": 1 - _rho}
 _series = _rho * (1 - _rho**horizon) / (1 - _rho) * reach
 
 
 def _steps(bound: Any) -> tuple[Goal, ...]:
     return (
-        *recurrence(_series, horizon, 0, lambda norm, _: _rho * (norm + reach)),
-        Goal("bound", _of_rho(bound) - _series**2, positive={"1 - rho": 1 - _rho}),
+        *recurrence(_series, horizon, 0, lambda norm, _: _rho * (norm + reach), positive=_BELOW_ONE),
+        Goal("bound", _of_rho(bound) - _series**2, positive=_BELOW_ONE),
     )
 
 
 def _limit(bound: Any) -> tuple[Goal, ...]:
     power = _rho**horizon
     return (
-        *recurrence(_series, horizon, 0, lambda norm, _: _rho * (norm + reach)),
+        *recurrence(_series, horizon, 0, lambda norm, _: _rho * (norm + reach), positive=_BELOW_ONE),
         Goal(
             "bound",
             _of_rho(bound) - _series**2,
             given={"rho**t": power, "1 - rho**t": 1 - power, "(rho M)**2": (_rho * reach) ** 2},
-            positive={"1 - rho": 1 - _rho},
+            positive=_BELOW_ONE,
         ),
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.majority.terms import GAUSS, flip, gauss, inverting, snr, tieloss, vote_error, votebits
-from commbounds.theory.model import Goal, Model, by_claim, in_range, recurrence
+from commbounds.theory.model import Goal, Model, by_claim, cases, in_range, recurrence
 from commbounds.theory.quantities import P, choose, n
 
 _TESTS = "tests/verify/certify/test_majority_models.py::"
@@ -44,8 +44,7 @@ def _server(bound: Any) -> tuple[Goal, ...]:
 def _shards(bound: Any) -> tuple[Goal, ...]:
     short, over = sp.floor(n / P), sp.Mod(n, P)
     lengths = {sp.ceiling(votebits * (short + 1) / 8): _long, sp.ceiling(votebits * short / 8): _short}
-    claimed = bound.xreplace(lengths)
-    equal, unequal = claimed.xreplace({over: sp.Integer(0)}), claimed.xreplace({over: _left + 1})
+    equal, unequal = (each.xreplace({**lengths, over: _left + 1}) for each in cases(bound, sp.Eq(over, 0)))
     of_long = _left * _long + (P - _left - 1) * _short + (P - 1) * _long
     of_short = (_left + 1) * _long + (P - _left - 2) * _short + (P - 1) * _short
     return (

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.model import Goal, Model, by_claim, cases, recurrence, vectors
 from commbounds.theory.moshpit.models_groups import blocks_of_skipped
 from commbounds.theory.moshpit.terms import M, N, dims, mean_overlap, rounds
 from commbounds.theory.quantities import n
@@ -97,7 +97,7 @@ def _partial(bound: Any) -> tuple[Goal, ...]:
 
 
 def _preserved(bound: Any) -> tuple[Goal, ...]:
-    group, others = sp.symbols("group others")
+    group, others = vectors("group others")
     moved = (others + _held * (group / _held) - others - group) / N
     return (Goal("one more group", bound - moved**2, equal=True, vectors=(group, others)),)
 
@@ -122,7 +122,7 @@ def _words(bound: Any) -> tuple[Goal, ...]:
     equal, unequal = with_chunk(bound, _full).subs(_over, 0), with_chunk(bound, _full + 1)
     return (
         Goal("no round", bound.subs(rounds, 0), equal=True),
-        Goal("alone", bound.subs(M, 1), equal=True),
+        Goal("alone", bound.subs(M, 1).subs(sp.ceiling(n), n), equal=True),
         Goal("equal chunks", _per_round(equal) - sent.subs({_over: 0, _own: _full}), given=_several),
         Goal("unequal chunks", _per_round(unequal) - sent, given={"chunks": _full + 1 - _own, **_several}),
     )
@@ -155,10 +155,10 @@ def _messages(bound: Any) -> tuple[Goal, ...]:
 
 
 def _steps(bound: Any) -> tuple[Goal, ...]:
-    more = sp.Symbol("more", integer=True, nonnegative=True)
+    alone, several = cases(bound, sp.Eq(M, 1))
     return (
-        Goal("alone", bound.subs(M, 1), equal=True),
-        *recurrence(bound.subs(M, more + 2), rounds, 0, lambda steps, _: steps + 1 + 1),
+        Goal("alone", alone, equal=True),
+        *recurrence(several, rounds, 0, lambda steps, _: steps + 1 + 1),
     )
 
 

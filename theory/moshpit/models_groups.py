@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.moshpit.terms import (
     M,
     N,
@@ -52,11 +52,12 @@ def blocks_of_skipped(became: Any) -> tuple[Goal, ...]:
 
 def second_moment(probability: Any) -> Goal:
     """That p (1 - p) squares + p^2 total^2 is the second moment of a sum of vectors, each there with probability p."""
-    x, total, squares = sp.symbols("x total squares")
+    x, total = vectors("x total")
+    squares = sp.Symbol("squares")
     moment = probability * (1 - probability) * squares + probability**2 * total**2
     longer = probability * (1 - probability) * (squares + x**2) + probability**2 * (total + x) ** 2
     added = 2 * probability**2 * total * x + probability * x**2
-    return Goal("one more vector", longer - moment - added, equal=True, vectors=(x, total))
+    return Goal("one more vector", longer - moment - added, equal=True, positive=_several, vectors=(x, total))
 
 
 def _general(bound: Any) -> tuple[Goal, ...]:
@@ -83,7 +84,7 @@ def _labels(bound: Any) -> tuple[Goal, ...]:
     occupied = made(one)
     more = occupied.subs(N, N + 1) - occupied - (1 - occupied / r)
     return (
-        *recurrence(bound, rounds, 1, lambda factor, _: factor * one),
+        *recurrence(bound, rounds, 1, lambda factor, _: factor * one, positive=_several),
         Goal("two peers", occupied.subs(N, 2) - (1 + (1 - 1 / r)), equal=True),
         Goal("one more peer", more, equal=True),
     )
@@ -94,7 +95,7 @@ def _all_partitions(bound: Any) -> tuple[Goal, ...]:
     bound = bound.subs(mean_blocks(N), following / partitions - 1)
     one = bound.subs(rounds, 1)
     return (
-        *recurrence(bound, rounds, 1, lambda factor, _: factor * one),
+        *recurrence(bound, rounds, 1, lambda factor, _: factor * one, positive=_several),
         Goal(
             "blocks",
             made(one) - total / partitions,
@@ -120,7 +121,7 @@ def _abort(bound: Any) -> tuple[Goal, ...]:
     return (
         Goal("one member", became.subs(M, 1) - 1, equal=True),
         Goal("two members", whole.subs(M, 2) - (1 - failure) ** 2, equal=True),
-        Goal("one more member", whole.subs(M, M + 1) - (1 - failure) * whole, equal=True),
+        Goal("one more member", whole.subs(M, M + 1) - (1 - failure) * whole, equal=True, positive={"M - 1": M - 1}),
     )
 
 
@@ -146,14 +147,19 @@ def _one_way(bound: Any) -> tuple[Goal, ...]:
 
 def _leaving(bound: Any) -> tuple[Goal, ...]:
     one, both = survivors / N, survivors * (survivors - 1) / (N * (N - 1))
-    x, total = sp.symbols("x total")
+    x, total = vectors("x total")
     squares = sp.Symbol("squares")
     step = recurrence(bound, rounds, 0, lambda shift, _: _a * shift)[1]
     moment, more = (one - both) * squares + both * total**2, (one - both) * x**2 + both * (2 * total * x + x**2)
     longer = (one - both) * (squares + x**2) + both * (total + x) ** 2
     return (
-        Goal("one more vector", longer - (moment + more), equal=True, vectors=(x, total)),
-        Goal("first", bound.subs(rounds, 0) - (one - both) * N * spread / survivors**2, equal=True),
+        Goal("one more vector", longer - (moment + more), equal=True, positive=_several, vectors=(x, total)),
+        Goal(
+            "first",
+            bound.subs(rounds, 0) - (one - both) * N * spread / survivors**2,
+            equal=True,
+            positive=_several,
+        ),
         Goal("step", step.show, equal=True, positive={"n'": survivors, **_several}, zero=projection(r)),
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.moshpit.terms import (
     N,
     convexity,
@@ -26,7 +26,7 @@ from commbounds.theory.moshpit.terms import (
     survivors,
 )
 
-_x, _m, _g, _s, _d, _u, _w = sp.symbols("x m g s d u w")
+_x, _m, _g, _s, _d, _u, _w = vectors("x m g s d u w")
 """Vectors: a peer's point and the mean, less a minimiser, gradients there, a difference of points, two noises."""
 _fx, _fm = sp.symbols("f_x f_m", nonnegative=True)
 _value, _now, _next, _sum, _weights = sp.symbols("value now next sum weights", nonnegative=True)
@@ -81,13 +81,22 @@ def _leaving(bound: Any) -> tuple[Goal, ...]:
     drawn = longer - (moment + one * _u**2 + 2 * both * _x * _u)
     return (
         _pair(),
-        Goal("one more vector", drawn, equal=True, vectors=(_x, _u)),
-        Goal("those that stay", bound - mean - (one - both) * N * _spread_after() / survivors**2, equal=True),
+        Goal("one more vector", drawn, equal=True, positive=_several, vectors=(_x, _u)),
+        Goal(
+            "those that stay",
+            bound - mean - (one - both) * N * _spread_after() / survivors**2,
+            equal=True,
+            positive=_several,
+        ),
     )
 
 
 def _flat(bound: Any) -> tuple[Goal, ...]:
-    return _pair(), *recurrence(bound, periods, 0, lambda before, _: mixing * (before + period * _noisy))
+    positive = {"1 - rho": 1 - mixing}
+    return (
+        _pair(),
+        *recurrence(bound, periods, 0, lambda before, _: mixing * (before + period * _noisy), positive=positive),
+    )
 
 
 def _no_expansion() -> Goal:

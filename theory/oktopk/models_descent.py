@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.model import Goal, Model, recurrence, vectors
 from commbounds.theory.oktopk.terms import before, eta, gap, horizon, missed, moment, move, smooth, xi
 from commbounds.theory.quantities import k, n
 
@@ -44,7 +44,7 @@ def _residual_xi(bound: Any) -> tuple[Goal, ...]:
 def _gradient(bound: Any) -> tuple[Goal, ...]:
     size, nearer = sp.symbols("size nearer", nonnegative=True)  # bounds of residuals
     drop, away = sp.symbols("drop away", real=True)
-    w, x = sp.symbols("grad_w grad_x", real=True)
+    w, x = vectors("grad_w grad_x")
     grows = eta * moment * (_gamma + xi)
     most = grows / (1 - _gamma)
     positive = {"1 - gamma": 1 - _gamma, "eta": eta, "T": horizon, "L": smooth}

@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, in_range, recurrence
+from commbounds.theory.model import Goal, Model, by_claim, in_range, recurrence, vectors
 from commbounds.theory.orthogonal import terms as t
 from commbounds.theory.orthogonal.models_express import EXPRESS
 from commbounds.theory.orthogonal.models_norms import NORMS
@@ -18,7 +18,7 @@ _TEST = "tests/verify/certify/test_orthogonal_models.py::"
 _x = sp.Symbol("x", nonnegative=True)
 _turn, _root, _spectral = sp.symbols("turn root spectral", nonnegative=True)
 _gap, _rows, _columns = sp.symbols("gap rows columns", nonnegative=True)
-_rest, _taken = sp.symbols("rest taken", real=True)
+_rest, _taken = vectors("rest taken")
 
 Goals = Callable[[Any], tuple[Goal, ...]]
 

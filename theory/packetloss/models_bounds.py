@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import sympy as sp
@@ -27,6 +27,7 @@ _before, _mean, _square, _tail = sp.symbols("before mean square tail", nonnegati
 _weighted, _drift, _h, _r, _more = sp.symbols("weighted drift h r more", nonnegative=True)
 _T, _y = sp.symbols("T y", real=True)
 _stays = 1 - recovery
+_ENDS = {"b": recovery, "2 - b": 2 - recovery}
 
 _POWERS = {**in_range(p**t), "p": p}
 _BELOW_ONE = {"1 - p": 1 - p, "1 + p": 1 + p}
@@ -183,8 +184,8 @@ def _correlated(bound: Any, rate: Any, given: dict[str, Any], positive: dict[str
     within = {**in_range(_y), **given, "still gained": later(_y, _T)}
     hints = [sp.numer(sp.together(form)) for form in (rate, p + rate)]
     return (
-        Goal("first", drift.subs({_y: 1, _T: 0}), equal=True),
-        Goal("step", drift + gained - after, equal=True),
+        Goal("first", drift.subs({_y: 1, _T: 0}), equal=True, positive=positive),
+        Goal("step", drift + gained - after, equal=True, positive=positive),
         Goal("still gained from the start", later(1, 0), given=given, positive=positive),
         Goal("still gained after a step", later(p, following(0, 1)), given=given, positive=positive),
         Goal("still gained two steps later", twice, given=within, positive=positive, hints=hints),
@@ -198,7 +199,9 @@ def _autocovariance(bound: Any) -> tuple[Goal, ...]:
     before = bound.subs(autocov, _weighted) - _drift
     given = {**_POWERS, "r": _r, "p**h": p**_h, "lags before": before}
     return (
-        *recurrence(lag, t, 0, lambda total, age: total + 2 * missed(p, age + _h) * (1 - missed(p, age))),
+        *recurrence(
+            lag, t, 0, lambda total, age: total + 2 * missed(p, age + _h) * (1 - missed(p, age)), positive=_BELOW_ONE
+        ),
         Goal("no lag", bound.subs(autocov, 0), equal=True),
         Goal("a lag more", more - _drift - _r * lag, given=given, positive=_BELOW_ONE),
     )
@@ -216,11 +219,14 @@ def _chain() -> tuple[Goal, ...]:
 
 
 def _burst_pair(bound: Any) -> tuple[Goal, ...]:
-    return (*_chain(), *recurrence(bound, t, 0, lambda drift, s: drift + sigma**2 * exactly_one(_bad(s))))
+    return (
+        *_chain(),
+        *recurrence(bound, t, 0, lambda drift, s: drift + sigma**2 * exactly_one(_bad(s)), positive=_ENDS),
+    )
 
 
 def _burst_owner(bound: Any) -> tuple[Goal, ...]:
-    return (*_chain(), *recurrence(bound, t, 0, lambda drift, s: drift + sigma**2 * _bad(s)))
+    return (*_chain(), *recurrence(bound, t, 0, lambda drift, s: drift + sigma**2 * _bad(s), positive=_ENDS))
 
 
 def _burst_gap(steps: Any) -> Any:
@@ -233,14 +239,16 @@ def _burst_gap(steps: Any) -> Any:
 def _burst_limit(bound: Any) -> tuple[Goal, ...]:
     given = {**in_range(_tail), **_WHITE, **in_range(lossrate), "1 - b": 1 - recovery}
     exact = _burst_gap(t).subs(_stays ** (2 * t), _tail**2).subs(_stays**t, _tail)
-    return (Goal("limit", bound - exact, given=given, positive={"b": recovery, "2 - b": 2 - recovery}),)
+    return (Goal("limit", bound - exact, given=given, positive=_ENDS),)
 
 
-def _averaged(gap: Callable[[Any], Any]) -> Callable[[Any], tuple[Goal, ...]]:
+def _averaged(gap: Callable[[Any], Any], positive: Mapping[str, Any]) -> Callable[[Any], tuple[Goal, ...]]:
     """That t times the bound is the sum over s = 1, ..., t of the gap after s steps."""
 
     def goals(bound: Any) -> tuple[Goal, ...]:
-        return recurrence(t * bound, t, gap(sp.Integer(1)), lambda total, s: total + gap(s + 1), start=1)
+        return recurrence(
+            t * bound, t, gap(sp.Integer(1)), lambda total, s: total + gap(s + 1), start=1, positive=positive
+        )
 
     return goals
 
@@ -369,28 +377,28 @@ MODELS = by_claim(
         claim="packetloss.bursts.average",
         words=_SUMS,
         scope=f"{_BURSTS}, every t, every sigma",
-        goals=_averaged(_burst_gap),
+        goals=_averaged(_burst_gap, _ENDS),
         tie=("packetloss.bursts.pair", MEANS),
     ),
     Model(
         claim="packetloss.average.pair",
         words=_SUMS,
         scope=_WHITE_SCOPE,
-        goals=_averaged(lambda steps: sigma**2 * pair_steps(p, steps)),
+        goals=_averaged(lambda steps: sigma**2 * pair_steps(p, steps), _BELOW_ONE),
         tie=("packetloss.drift.pair", MEANS),
     ),
     Model(
         claim="packetloss.average.owner",
         words=_SUMS,
         scope=_WHITE_SCOPE,
-        goals=_averaged(lambda steps: sigma**2 * owner_steps(p, steps)),
+        goals=_averaged(lambda steps: sigma**2 * owner_steps(p, steps), _BELOW_ONE),
         tie=("packetloss.drift.owner", MEANS),
     ),
     Model(
         claim="packetloss.average.differ",
         words=_SUMS,
         scope="every p < 1, every t",
-        goals=_averaged(lambda steps: 2 * p / (1 + p) * (1 - p ** (2 * steps))),
+        goals=_averaged(lambda steps: 2 * p / (1 + p) * (1 - p ** (2 * steps)), _BELOW_ONE),
         tie=("packetloss.versions.differ", MEANS),
     ),
 )

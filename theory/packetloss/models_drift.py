@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.packetloss.terms import (
     N,
     age,
@@ -36,9 +36,12 @@ _STEP_IN_WORDS = (
 )
 _EVERY = "every p < 1, every t, every sigma"
 
-_m, _u = sp.symbols("m u", commutative=True)
+_m, _u = vectors("m u")
 _F, _before = sp.symbols("F before", nonnegative=True)
 _one, _other = sp.symbols("one other", nonnegative=True)
+
+
+ARRIVES = {"1 - p": 1 - p}
 
 
 def missed(loss: Any, ages: Any) -> Any:
@@ -64,22 +67,25 @@ def _differ(bound: Any) -> tuple[Goal, ...]:
 
 
 def _gap(bound: Any) -> tuple[Goal, ...]:
+    more, later = sp.symbols("more later", nonnegative=True)
+
+    def at(since: Any) -> Any:
+        return bound.subs(apart, more + 1).subs(t, more + 1 + since)
+
     return (
-        Goal("as many versions as steps", bound.subs(t, apart) - exactly_one(p) * p ** (apart - 1), equal=True),
-        Goal(
-            "step",
-            bound.subs(t, t + 1) - p**2 * bound - exactly_one(p) * (1 - p) * p ** (apart - 1),
-            equal=True,
-        ),
+        Goal("as many versions as steps", at(0) - exactly_one(p) * p**more, equal=True),
+        Goal("step", at(later + 1) - p**2 * at(later) - exactly_one(p) * (1 - p) * p**more, equal=True),
     )
 
 
 def _pair(bound: Any) -> tuple[Goal, ...]:
-    return recurrence(bound, t, 0, lambda drift, steps: drift + sigma**2 * exactly_one(missed(p, steps)))
+    return recurrence(
+        bound, t, 0, lambda drift, steps: drift + sigma**2 * exactly_one(missed(p, steps)), positive=ARRIVES
+    )
 
 
 def _owner(bound: Any) -> tuple[Goal, ...]:
-    return recurrence(bound, t, 0, lambda drift, _: p * (drift + sigma**2))
+    return recurrence(bound, t, 0, lambda drift, _: p * (drift + sigma**2), positive=ARRIVES)
 
 
 def _two_updates(bound: Any) -> tuple[Goal, ...]:
@@ -111,7 +117,9 @@ def _one_step(bound: Any) -> tuple[Goal, ...]:
 
 def _relaxation(bound: Any) -> tuple[Goal, ...]:
     limit = 2 * p / (1 - p**2)
-    return recurrence(bound, t, 1, lambda share, steps: share - exactly_one(missed(p, steps)) / limit)
+    return recurrence(
+        bound, t, 1, lambda share, steps: share - exactly_one(missed(p, steps)) / limit, positive={"p": p, **ARRIVES}
+    )
 
 
 def _whole_vector(bound: Any) -> tuple[Goal, ...]:
@@ -120,6 +128,7 @@ def _whole_vector(bound: Any) -> tuple[Goal, ...]:
         t,
         0,
         lambda drift, steps: drift + ((N - 2) * exactly_one(missed(p, steps)) + 2 * missed(p, steps)) / N,
+        positive=ARRIVES,
     )
 
 
@@ -129,7 +138,7 @@ def _consensus(bound: Any) -> tuple[Goal, ...]:
         square = mean**2 + (N - 1) * missed(p, steps) * (1 - missed(p, steps))
         return spread + sigma**2 * (N * mean - square) / N**2
 
-    return recurrence(bound, t, 0, step)
+    return recurrence(bound, t, 0, step, positive=ARRIVES)
 
 
 def _any_losses(bound: Any) -> tuple[Goal, ...]:
@@ -142,6 +151,8 @@ def _any_losses(bound: Any) -> tuple[Goal, ...]:
 
 def _range(bound: Any, R: int) -> tuple[Goal, ...]:
     def summed(count: Any, loss: Any, steps: Any) -> Any:
+        if steps == 0:
+            return sp.Integer(0)
         more = sp.expand(steps - t)
         if (count, loss) != (R, p) or not (more.is_Integer and more >= 0):
             return staleness_range(count, loss, steps)
@@ -160,6 +171,7 @@ def _range(bound: Any, R: int) -> tuple[Goal, ...]:
     at = bound.subs(receivers, R)
     wider = at.subs(t, t + 1).replace(staleness_range, summed) - at.replace(staleness_range, summed)
     return (
+        Goal("no step", at.subs(t, 0).replace(staleness_range, summed), equal=True),
         Goal("as the range widens", wider - widening(R, t + 1), equal=True),
         Goal("the range of the next step", widening(R, t + 1) - p**R * widening(R, t) - some(R - 1), equal=True),
         Goal("the stalest in the next step", growth(R, t + 1) - some(R), equal=True),
@@ -173,6 +185,7 @@ def _packets(bound: Any) -> tuple[Goal, ...]:
         t,
         0,
         lambda drift, steps: drift + _one * exactly_one(missed(p, steps)) + _other * exactly_one(missed(p, steps)),
+        positive=ARRIVES,
     )
 
 
@@ -323,7 +336,7 @@ MODELS = by_claim(
         "the j is the stalest, one more than before, and the range begins at 0. None: no range. So what a step adds to "
         "the expected range and to the expected staleness of the stalest follows from what the step before added, the "
         "one more being the same in all steps. By induction on t step t adds 1 - (1 - p^t)^R - p^(R t) and "
-        "1 - (1 - p^t)^R, the first step by definition; `before` is the sum of the first up to t.",
+        "1 - (1 - p^t)^R, the first step by definition; `before` is the sum of the first up to t, and 0 at t = 0.",
         scope="every p < 1, every t, R = {R}",
         goals=_range,
         tie=("packetloss.workers.range", STEP),

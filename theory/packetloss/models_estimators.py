@@ -92,7 +92,7 @@ _PASCAL = {
 def _numbers() -> Goal:
     """What a number of arrivals adds to the mean of 1/K, less p times that with one worker fewer."""
     change = _term(_chosen, _here, N) / _here - p * _term(_less, _here, N - 1) / _here
-    positive = {"k": _here, "N": N, "p**k": p**_here}
+    positive = {"k": _here, "N": N, "p": p, "p**k": p**_here}
     return Goal(
         "a number of arrivals", change - _term(_chosen, _here, N) / N, equal=True, positive=positive, zero=_PASCAL
     )
@@ -183,7 +183,11 @@ def _expected(bound: Any) -> tuple[Goal, ...]:
 
 
 def _expected_variance(bound: Any) -> tuple[Goal, ...]:
-    return (Goal("independent indicators", bound - (_q - _q**2) * squares / (_q * N) ** 2, equal=True),)
+    return (
+        Goal(
+            "independent indicators", bound - (_q - _q**2) * squares / (_q * N) ** 2, equal=True, positive={"1 - p": _q}
+        ),
+    )
 
 
 def _sent(bound: Any) -> tuple[Goal, ...]:

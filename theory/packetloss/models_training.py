@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim
+from commbounds.theory.model import Goal, Model, by_claim, vectors
 from commbounds.theory.packetloss.models_drift import STEP
 from commbounds.theory.packetloss.terms import (
     N,
@@ -24,7 +24,7 @@ from commbounds.theory.packetloss.terms import (
 _TEST = "tests/verify/certify/test_packetloss_models.py::"
 RUNS = f"{_TEST}test_training_obeys_the_conditions_of_a_step"
 
-_a, _b, _x, _u = sp.symbols("a b x u", commutative=True)
+_a, _b, _x, _u = vectors("a b x u")
 _root = sp.Symbol("root", nonnegative=True)
 _fallen, _falls = sp.symbols("fallen falls", real=True)
 _estimates, _estimate, _squares, _drift, _later = sp.symbols("estimates estimate squares drift later", nonnegative=True)

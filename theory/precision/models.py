@@ -81,8 +81,13 @@ def _compounding(name: str, now: Any, then: Any, loss: Any) -> tuple[Goal, ...]:
     """A factor within 1 - now and 1 + now, times 1 + error, |error| <= loss, is within 1 - then and 1 + then."""
     given = {"loss + error": loss + _error, "loss - error": loss - _error, "loss": loss, "now": now}
     return (
-        Goal(f"{name}: not larger", 1 + then - (1 + now) * (1 + _error), given=given),
-        Goal(f"{name}: not smaller", (1 - now) * (1 + _error) - (1 - then), given={**given, "what is left": 1 - now}),
+        Goal(f"{name}: not larger", 1 + then - (1 + now) * (1 + _error), given=given, positive=_BELOW_ONE),
+        Goal(
+            f"{name}: not smaller",
+            (1 - now) * (1 + _error) - (1 - then),
+            given={**given, "what is left": 1 - now},
+            positive=_BELOW_ONE,
+        ),
     )
 
 

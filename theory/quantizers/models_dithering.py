@@ -36,7 +36,11 @@ UNBIASED = (
 def unbiased(bound: Any) -> tuple[Goal, ...]:
     """The mean of an entry that is `low`, or `high` with probability (value - low)/(high - low), less the entry."""
     up = (_value - _low) / (_high - _low)
-    return (Goal("entry", bound - (_low * (1 - up) + _high * up - _value), equal=True),)
+    return (
+        Goal(
+            "entry", bound - (_low * (1 - up) + _high * up - _value), equal=True, positive={"high - low": _high - _low}
+        ),
+    )
 
 
 def shrunk(bound: Any, omega: Any, positive: Mapping[str, Any], name: str = "shrunk") -> Goal:

@@ -80,9 +80,8 @@ def _kashin_finite(bound: Any) -> tuple[Goal, ...]:
     """`root` is the root of delta N, and eta^t over it the level."""
     (larger,) = bound.atoms(sp.Max)
     (left,) = (argument for argument in larger.args if argument != 0)
+    at = bound.xreplace({larger: left}).subs(clip_share, _root**2 / frame_length)
     left = left.subs(clip_share, _root**2 / frame_length)
-    at = clip_rate**clip_rounds * left
-    assert bound == clip_rate**clip_rounds * larger
     level = clip_rate**clip_rounds / _root
     known = {"up to here": at - _before, "eta": clip_rate, "its power": clip_rate**clip_rounds}
     positive = {"root": _root, "1 - eta": 1 - clip_rate}
@@ -100,6 +99,7 @@ def _kashin_finite(bound: Any) -> tuple[Goal, ...]:
             given={"the next is none": -left.subs(clip_rounds, clip_rounds + 1), **known},
             positive=positive,
         ),
+        Goal("nothing is left", bound.xreplace({larger: sp.Integer(0)}), equal=True),
     )
 
 

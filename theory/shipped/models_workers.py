@@ -69,7 +69,9 @@ def _as_plain(bound: Any) -> tuple[Goal, ...]:
 
 
 def _waiting(bound: Any) -> tuple[Goal, ...]:
-    return recurrence(bound, delay, 1, lambda kept, waited: kept + momentum * momentum**waited)
+    return recurrence(
+        bound, delay, 1, lambda kept, waited: kept + momentum * momentum**waited, positive={"1 - m": 1 - momentum}
+    )
 
 
 def _gathered(bound: Any) -> tuple[Goal, ...]:

@@ -175,10 +175,12 @@ def _parity(bound: Any) -> tuple[Goal, ...]:
 
 def _one_entry(bound: Any) -> tuple[Goal, ...]:
     """Half of the error is the probability that one of the zeros, one less than entries, shares the counter."""
-    longer = bound.subs(n, n + 1) / 2
-    free = (1 - 1 / t.cells) * (1 - bound / 2)
+    zeros = sp.Symbol("zeros", nonnegative=True)
+    at = bound.subs(n, zeros + 1)
+    longer = at.subs(zeros, zeros + 1) / 2
+    free = (1 - 1 / t.cells) * (1 - at / 2)
     return (
-        Goal("no zero", bound.subs(n, 1), equal=True, positive=_CELLS),
+        Goal("no zero", at.subs(zeros, 0), equal=True, positive=_CELLS),
         Goal("one more zero", longer - (1 - free), equal=True, positive=_CELLS),
     )
 

@@ -156,7 +156,7 @@ def _independent(mean: Any, second: Any) -> Callable[[Any], tuple[Goal, ...]]:
 
     def goals(bound: Any) -> tuple[Goal, ...]:
         # What the claim says of one entry: the second moment of the sum of the workers' errors.
-        total = bound.xreplace({sumsq: _squares}).subs(norm2bar, _sum / P) * _sum**2
+        total = sp.expand(bound.xreplace({sumsq: _squares}).subs(norm2bar, _sum / P) * _sum**2)
         one = total.subs({_sum: _x, _squares: _x**2}, simultaneous=True)
         more = total.subs({_sum: _sum + _x, _squares: _squares + _x**2}, simultaneous=True)
         new = 2 * (mean * _sum) * (mean * _x) + second * _x**2

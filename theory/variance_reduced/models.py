@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import smoothness, smoothness_apart, stepsize
-from commbounds.theory.model import Goal, by_claim
+from commbounds.theory.model import Goal, by_claim, vectors
 from commbounds.theory.quantities import P, k, n, norm1, norm2
 from commbounds.theory.variance_reduced import terms as t
 from commbounds.theory.variance_reduced import zeroone_terms as z
@@ -15,8 +15,10 @@ from commbounds.theory.variance_reduced.models_descents import DESCENTS, model_o
 from commbounds.theory.variance_reduced.models_lamb import LAMB_MODELS
 from commbounds.theory.variance_reduced.models_zeroone import ZEROONE
 
-_d, _e, _s, _x, _g, _h, _y = sp.symbols("d e s x g h y", real=True)
-_entry, _total = sp.symbols("entry total", real=True)
+_d, _e, _x, _g, _h, _y = vectors("d e x g h y")
+_s = sp.Symbol("s", real=True)
+(_total,) = vectors("total")
+_entry = sp.Symbol("entry", real=True)
 _V, _A, _sigma, _D, _rho, _excess, _after = sp.symbols("V A sigma D rho excess after", nonnegative=True)
 _moved = sp.Symbol("moved", real=True)
 _a, _w = t.weight, t.omega
@@ -283,13 +285,12 @@ def _sign_worst(bound: Any) -> tuple[Goal, ...]:
 
 def _silent(bound: Any) -> tuple[Goal, ...]:
     """A step: the residual's magnitude, and a scale that is no larger than the largest."""
-    most = bound
-    given = {"up to here": most - sp.Symbol("e_", nonnegative=True), "s": most - sp.Symbol("s_", nonnegative=True)}
-    e, s = sp.Symbol("e_", nonnegative=True), sp.Symbol("s_", nonnegative=True)
-    sizes = {"e": e, "s at least 0": s}
+    e, s = sp.symbols("e_ s_", nonnegative=True)
+    given = {"up to here": bound - e, "e": e, "s": s, "s is not above the largest": t.largest_scale - s}
     return (
-        Goal("residual less scale", most - (e - s), given={**given, **sizes}),
-        Goal("scale less residual", most - (s - e), given={**given, **sizes}),
+        Goal("no step", bound, given={"a scale": t.largest_scale}),
+        Goal("residual less scale", bound - (e - s), given=given),
+        Goal("scale less residual", bound - (s - e), given=given),
     )
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import smoothness, smoothness_apart, stepsize
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.model import Goal, Model, vectors
 from commbounds.theory.quantities import P, n
 from commbounds.theory.variance_reduced import terms as t
 from commbounds.theory.variance_reduced import zeroone_terms as z
 
-_d, _g, _h, _y, _new = sp.symbols("d g h y new", real=True)
+_d, _g, _h, _y, _new = vectors("d g h y new")
 _q, _excess, _after, _V, _M, _delta, _sigma = sp.symbols("q excess after V M delta sigma", nonnegative=True)
 _LESS = {"1 - q": 1 - _q}
 

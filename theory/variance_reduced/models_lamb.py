@@ -139,6 +139,10 @@ def _leak(bound: Any) -> tuple[Goal, ...]:
     )
 
 
+def _is_square(e: Any) -> bool:
+    return bool(e.is_Pow and e.exp == 2 and isinstance(e.base, sp.Abs))
+
+
 def _scale_moves(bound: Any) -> tuple[Goal, ...]:
     """Of an entry: what was left out, e, at the coefficient c, and is sent at kappa c."""
     c, size = sp.Symbol("c", positive=True), sp.Symbol("size", nonnegative=True)
@@ -146,7 +150,7 @@ def _scale_moves(bound: Any) -> tuple[Goal, ...]:
     return (
         Goal(
             "squares",
-            bound.subs(lt.left_behind, size) ** 2 - leak**2,
+            (bound.subs(lt.left_behind, size) ** 2).replace(_is_square, lambda e: e.base.args[0] ** 2) - leak**2,
             equal=True,
             positive={"c": c, "kappa": lt.rescaled},
             zero={"size": size**2 * c**2 - _e**2},

@@ -13,17 +13,19 @@ counts roots instead; that a kernel is its definition, the record of a run over 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import sympy as sp
+from sympy.polys.polyerrors import CoercionFailed
 
 from commbounds import theory
 from commbounds.theory.model import Goal, Model, Refutation
-from commbounds.verify.certify.certificate import Certificate, CertificateError, models, rational, require_form
+from commbounds.verify.certify import letters
+from commbounds.verify.certify.certificate import Certificate, CertificateError, rational, require_form
 from commbounds.verify.certify.counterexamples import check_point, refutations
-from commbounds.verify.certify.polynomials import ONE, Polynomial, Polynomials, Quotient
+from commbounds.verify.certify.polynomials import ONE, Polynomial, Polynomials, Quotient, divided
 
 _KINDS = ("identity", "linear", "products", "squares", "sturm", "exhaustion")
 
@@ -57,10 +59,10 @@ def check(
             raise CertificateError(f"{certificate.claim} has no model that a counterexample could be of")
         check_point(certificate, claim, bound if bound is not None else claim.relation.rhs, refutation)
         return
-    model = model if model is not None else models().get(certificate.claim)
+    model = model if model is not None else letters.book().models.get(certificate.claim)
     if model is None or model.claim != certificate.claim or (claim is None and bound is None):
         raise CertificateError(f"{certificate.claim} has no model that a certificate could prove")
-    bound = bound if bound is not None else claim.relation.rhs  # type: ignore[union-attr]
+    bound = letters.book().written(bound) if bound is not None else letters.book().bounds[certificate.claim]
     try:
         scope = model.scope_of(certificate.instances)
     except ValueError as error:
@@ -91,7 +93,7 @@ def check(
 
 def _goals(model: Model, bound: Any, at: Mapping[str, Any]) -> dict[str, Goal]:
     try:
-        return model.goals_at(bound, at)
+        return letters.goals(model, bound, at)
     except (ArithmeticError, ValueError) as error:
         raise CertificateError(f"the model has no goals for the bound {bound}: {error}") from error
 
@@ -132,7 +134,7 @@ def prove(goal: Goal, proof: Mapping[str, Any]) -> None:
     if goal.equal and terms:
         raise CertificateError("what is to be zero must be so by an identity: no terms")
     conditions = {**goal.given, **goal.positive}
-    space = Polynomials([goal.show, *conditions.values(), *goal.zero.values()])
+    space = _space(goal)
     total = [space.product(space.of(goal.show), _chosen(space, clear, goal.positive))]
     for term in terms:
         coefficient, chosen = _coefficient(term[0]), _chosen(space, term[1], conditions)
@@ -147,13 +149,67 @@ def prove(goal: Goal, proof: Mapping[str, Any]) -> None:
         if goal.vectors:
             _one_form(space, goal, [(numerator, 1), (multiplier, 1)], ONE)
         total.append((-space.times(multiplier, numerator), denominator))
-    if goal.vectors:
-        if not space.degree(total[0][0], goal.vectors) <= {0, 2}:
-            raise CertificateError("what is shown must be a form of degree 0 or 2 in the vectors")
-        if any(space.degree(factor, goal.vectors) != {0} for _, denominator in total for factor in denominator):
-            raise CertificateError("denominators must not have vectors")
+    if not space.degree(total[0][0], goal.vectors) <= {0, 2}:
+        raise CertificateError("what is shown must be a form of degree 0 or 2 in the vectors")
     if space.total(total)[0]:
         raise CertificateError("the two sides are not the same polynomial")
+
+
+def _space(goal: Goal) -> Polynomials:
+    """The polynomials of a goal, where no symbol has assumptions and no denominator a zero, by its conditions."""
+    conditions = {**goal.given, **goal.positive}
+    expressions = [goal.show, *conditions.values(), *goal.zero.values()]
+    for symbol in set().union(*(sp.sympify(e).free_symbols for e in expressions)):
+        if assumed := [word for word in symbol._assumptions_orig if word != "commutative"]:
+            raise CertificateError(f"{symbol} is assumed to be {', '.join(assumed)}: let it be a condition")
+    for expression in expressions if goal.vectors else ():
+        _require_form(expression, goal.vectors)
+    space = Polynomials(expressions, conditions.values())
+    positive: list[Polynomial] = []
+    left = [space.of(e) for e in goal.positive.values()]
+    while ready := [q for q in left if all(space.sign(factor, positive) for factor in q[1])]:
+        # a quotient that is positive has the sign of its denominator in its numerator, and so no zero there
+        positive += [numerator * _sign_of(space, denominator, positive) for numerator, denominator in ready]
+        left = [q for q in left if q not in ready]
+    for expression in expressions:
+        for factor in space.of(expression)[1]:
+            if not space.sign(factor, positive) and all(divided(other, factor) is None for other in positive):
+                raise CertificateError(f"no condition says that the denominator {space.write(factor)} is positive")
+    return space
+
+
+def _require_form(expression: Any, vectors: Sequence[Any]) -> None:
+    """That an expression is a form of degree 0 or 2 in vectors as it is written: nothing was cancelled before."""
+    if any(vector.is_commutative for vector in vectors):
+        raise CertificateError("vectors must not commute: make them by `vectors`")
+    if not _degrees(sp.sympify(expression), frozenset(vectors)) <= {0, 2}:
+        raise CertificateError(f"must be a form of degree 0 or 2 in the vectors, got {expression}")
+
+
+def _degrees(e: Any, vectors: frozenset[Any]) -> set[int]:
+    if e in vectors:
+        return {1}
+    if vectors.isdisjoint(e.free_symbols):
+        return {0}
+    if e.is_Add:
+        return set().union(*(_degrees(a, vectors) for a in e.args))
+    if e.is_Mul:
+        factors = [_degrees(a, vectors) for a in e.args]
+    elif e.is_Pow and e.exp.is_Integer and e.exp > 0:
+        factors = [_degrees(e.base, vectors)] * min(int(e.exp), 3)
+    else:
+        raise CertificateError(f"must be a form of degree 0 or 2 in the vectors, got {e}")
+    degrees = {0}
+    for factor in factors:
+        degrees = {a + b for a in degrees for b in factor}
+    if max(degrees) > 2:
+        raise CertificateError(f"must be a form of degree 0 or 2 in the vectors, got {e}")
+    return degrees
+
+
+def _sign_of(space: Polynomials, denominator: Mapping[Polynomial, int], positive: list[Polynomial]) -> Polynomial:
+    negative = sum(power for factor, power in denominator.items() if space.sign(factor, positive) < 0)
+    return -ONE if negative % 2 else ONE
 
 
 def _run(goal: Goal, proof: Mapping[str, Any]) -> None:
@@ -201,25 +257,37 @@ def _sturm(goal: Goal, proof: Mapping[str, Any]) -> None:
         raise CertificateError("Sturm's theorem is about one symbol")
     (x,) = symbols
     least, most = x - low, x + high
-    if least.free_symbols or most.free_symbols:
-        raise CertificateError("sturm names the two conditions low <= symbol and symbol <= high")
-    numerator, denominator = sp.fraction(sp.together(goal.show))
-    polynomial = sp.Poly(numerator * denominator, x, domain="QQ")  # of the sign of the quotient
+    if not (least.is_Rational and most.is_Rational and least < most) or sp.sympify(goal.show).has(sp.Float):
+        raise CertificateError("sturm names the two conditions low <= symbol and symbol <= high, rational numbers")
+    try:
+        numerator, denominator = (sp.Poly(e, x, domain="QQ") for e in sp.fraction(sp.together(goal.show)))
+    except (sp.PolynomialError, CoercionFailed) as error:
+        raise CertificateError(f"not a quotient of polynomials over the rational numbers: {goal.show}") from error
+    if _roots(denominator, least, most) or not denominator.eval(least) or not denominator.eval(most):
+        raise CertificateError(f"the denominator has a root between {least} and {most}")
+    polynomial = numerator * denominator  # of the sign of the quotient
     if polynomial.is_zero:
         return
     crossing = sp.Poly(1, x, domain="QQ")
     for factor, order in polynomial.sqf_list()[1]:
         crossing *= factor if order % 2 else 1
-    crossing = crossing.quo(sp.gcd(crossing, sp.Poly((x - least) * (x - most), x, domain="QQ")))
-    chain = [crossing, crossing.diff()]
-    while not chain[-1].is_zero:
-        chain.append(-chain[-2].rem(chain[-1]))
-    changes = [_changes([f.eval(end) for f in chain[:-1]]) for end in (least, most)]
-    if changes[0] != changes[1]:
-        raise CertificateError(f"{changes[0] - changes[1]} changes of sign between {least} and {most}")
+    if roots := _roots(crossing, least, most):
+        raise CertificateError(f"{roots} changes of sign between {least} and {most}")
     steps = polynomial.degree() + 2  # more points within than there are roots
     if not any(polynomial.eval(least + (most - least) * sp.Rational(i, steps)) > 0 for i in range(1, steps)):
         raise CertificateError(f"negative between {least} and {most}")
+
+
+def _roots(polynomial: Any, least: Any, most: Any) -> int:
+    """How many different roots there are between two numbers, these left out: by Sturm's chain."""
+    ends = sp.Poly.from_list([1, -(least + most), least * most], polynomial.gen, domain="QQ")
+    polynomial = polynomial.sqf_part()
+    polynomial = polynomial.quo(sp.gcd(polynomial, ends))
+    chain = [polynomial, polynomial.diff()]
+    while not chain[-1].is_zero:
+        chain.append(-chain[-2].rem(chain[-1]))
+    low, high = (_changes([f.eval(end) for f in chain[:-1]]) for end in (least, most))
+    return low - high
 
 
 def _changes(values: Any) -> int:

@@ -21,6 +21,7 @@ from sympy.polys.matrices import DomainMatrix
 
 from commbounds import theory
 from commbounds.theory.model import Goal, Model, Refutation
+from commbounds.verify.certify import letters
 from commbounds.verify.certify.certificate import Certificate, CertificateError, files, load
 from commbounds.verify.certify.checker import check, kind_of, prove
 from commbounds.verify.certify.counterexamples import points, scope_of, shortcoming
@@ -64,11 +65,12 @@ def find(
     NotFoundError
         None was found, with the goal that is left.
     """
-    bound = theory.claims()[model.claim].relation.rhs
+    book = letters.book()
+    bound, model = book.bounds[model.claim], book.models[model.claim]
     deadline = perf_counter() + seconds
     proofs, ways = [], set()
     for i, at in enumerate(model.instances):
-        for goal in model.goals_at(bound, at).values():
+        for goal in letters.goals(model, bound, at).values():
             proof, way = _ran(goal, model, exhaustive) if goal.run else proof_of(goal, degree, deadline)
             ways.add(way)
             proofs.append({"at": i, "goal": goal.name, **proof})
@@ -168,7 +170,7 @@ def _linear_programme(goal: Goal, degree: int, seconds: float, factor: str | Non
     from scipy.sparse import csc_array
 
     conditions = {**goal.given, **goal.positive}
-    space = Ring([goal.show, *conditions.values(), *goal.zero.values(), *goal.hints])
+    space = Ring([goal.show, *conditions.values(), *goal.zero.values(), *goal.hints], conditions.values())
     clear, target = _cleared(goal.show, goal, space)
     if factor is not None:
         clear, target = _over({**clear, factor: clear.get(factor, 0) + 1}, clear, target, goal, space)

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from math import comb, gcd, lcm
+from math import comb, gcd, isqrt, lcm
 from typing import Any
 
 import sympy as sp
 
 from commbounds.verify.certify.certificate import CertificateError
+from commbounds.verify.certify.letters import declared
 
 MOST_WORK = 500_000
 """Products of numbers that a proof of one goal may take."""
@@ -87,6 +88,26 @@ def added(polynomials: Sequence[Polynomial]) -> Polynomial:
     return Polynomial({m: c for m, c in terms.items() if c}, below, max((p.degree for p in polynomials), default=0))
 
 
+def divided(polynomial: Polynomial, factor: Polynomial) -> Polynomial | None:
+    """A quotient but for a positive number; None where the factor is a number, or does not divide the polynomial."""
+    first = max(factor.terms)
+    if not first:
+        return None
+    left, quotient = {m: Fraction(c) for m, c in polynomial.terms.items()}, {}
+    while left:
+        top = max(left)  # the larger number has the larger exponent of the last generator in which they differ
+        if any((top >> i) % 2**WIDTH < (first >> i) % 2**WIDTH for i in range(0, first.bit_length(), WIDTH)):
+            return None
+        quotient[top - first] = left[top] / factor.terms[first]
+        for m, c in factor.terms.items():
+            place = top - first + m
+            left[place] = left.get(place, Fraction(0)) - quotient[top - first] * c
+            if not left[place]:
+                del left[place]
+    below = lcm(*(c.denominator for c in quotient.values()))
+    return Polynomial({m: int(c * below) for m, c in quotient.items()}, degree=polynomial.degree)
+
+
 class Polynomials:
     """The polynomials in the symbols of some expressions, and in their powers with symbolic exponents.
 
@@ -97,9 +118,12 @@ class Polynomials:
     ----------
     expressions : iterable of sympy expression
         All that a goal speaks of.
+    conditions : iterable of sympy expression
+        Those that are not negative: the root of an even power of one of them is rational.
     """
 
-    def __init__(self, expressions: Iterable[Any]) -> None:
+    def __init__(self, expressions: Iterable[Any], conditions: Iterable[Any] = ()) -> None:
+        self._conditions = {sp.sympify(condition) for condition in conditions}
         self.generators: dict[Any, Polynomial] = {}
         self._named: dict[str, Polynomial] = {}
         self._quotients: dict[Any, Quotient] = {}
@@ -174,6 +198,10 @@ class Polynomials:
             return self.total([self._of(a) for a in e.args])
         if e.is_Mul:
             return self.product((ONE, {}), [(self._of(a), 1) for a in e.args])
+        if e.is_Pow and e.base.is_Pow and e.base.exp.is_Integer and self._not_negative(e.base.base):
+            return self._of(sp.Pow(e.base.base, e.base.exp * e.exp))
+        if e.is_Pow and e.exp.is_Rational and e.exp.q == 2:
+            return self._of(sp.Pow(self._root(e.base), e.exp.p))
         if e.is_Pow:
             powers = []
             for multiple, atom in _exponents(e):
@@ -181,6 +209,42 @@ class Polynomials:
                 powers.append((base if multiple > 0 else self._inverse(base), abs(multiple)))
             return self.product((ONE, {}), powers)
         raise CertificateError(f"not a rational function: {e}")
+
+    def _root(self, e: Any) -> Any:
+        """The root of a product of even powers of what is not negative."""
+        if e.is_Mul:
+            return sp.Mul(*map(self._root, e.args))
+        if e.is_Integer and e >= 0 and isqrt(int(e)) ** 2 == e:
+            return sp.Integer(isqrt(int(e)))
+        if e.is_Pow and e.exp.is_Integer and e.exp % 2 == 0 and self._not_negative(e.base):
+            return e.base ** (e.exp / 2)
+        raise CertificateError(f"not a rational function: the root of {e}")
+
+    def _not_negative(self, e: Any) -> bool:
+        if e.is_Mul:
+            return all(map(self._not_negative, e.args))
+        return e in self._conditions or declared(e, "positive", "nonnegative") or bool(e.is_Rational and e >= 0)
+
+    def sign(self, polynomial: Polynomial, positive: Sequence[Polynomial]) -> int:
+        """The sign that a polynomial has everywhere, as a product or a sum of positive ones; 0 where none is seen."""
+        for factor in positive:
+            while (quotient := divided(polynomial, factor)) is not None:
+                polynomial = quotient
+        signs = {1 if c > 0 else -1 for c in polynomial.terms.values()}
+        if len(signs) > 1:
+            return 0
+        atoms = list(self.generators)
+        terms = [[(atoms[i], e) for i, e in enumerate(self.exponents(m)) if e] for m in polynomial.terms]
+        sure = {atom for term in terms for atom, _ in term if self._is_positive(atom, positive)}
+        if not all(atom in sure or e % 2 == 0 or self._not_negative(atom) for term in terms for atom, e in term):
+            return 0
+        return signs.pop() if any(all(atom in sure for atom, _ in term) for term in terms) else 0
+
+    def _is_positive(self, atom: Any, positive: Sequence[Polynomial]) -> bool:
+        if atom.is_Pow:
+            numerator, denominator = self.of(atom.base)
+            return self.sign(numerator, positive) == 1 and all(self.sign(f, positive) == 1 for f in denominator)
+        return declared(atom, "positive")
 
     def _inverse(self, quotient: Quotient) -> Quotient:
         above, below = quotient

@@ -23,10 +23,12 @@ class Ring:
     ----------
     expressions : iterable of sympy expression
         All that a goal speaks of.
+    conditions : iterable of sympy expression
+        Those that are not negative.
     """
 
-    def __init__(self, expressions: Iterable[Any]) -> None:
-        self._own = Polynomials(expressions)
+    def __init__(self, expressions: Iterable[Any], conditions: Iterable[Any] = ()) -> None:
+        self._own = Polynomials(expressions, conditions)
         self._atoms = list(self._own.generators)
         self.ring: PolyRing = ring([f"g{i}" for i in range(max(1, len(self._atoms)))], sp.QQ)[0]
 

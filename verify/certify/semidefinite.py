@@ -43,7 +43,7 @@ def sum_of_squares(goal: Goal, most_digits: int = 12) -> dict[str, Any] | None:
     conditions = {**goal.given, **goal.positive}
     if not goal.vectors or not conditions or goal.zero or goal.equal:
         return None
-    space = Ring([goal.show, *conditions.values()])
+    space = Ring([goal.show, *conditions.values()], conditions.values())
     quotients = [space.of(expression) for expression in (goal.show, *conditions.values())]
     if not all(denominator.is_ground for _, denominator in quotients):
         return None

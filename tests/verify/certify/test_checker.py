@@ -8,7 +8,7 @@ import sympy as sp
 from samples import first_of_each
 
 from commbounds import theory
-from commbounds.theory.model import Goal, Model, ranges, recurrence
+from commbounds.theory.model import Goal, Model, ranges, recurrence, vectors
 from commbounds.theory.mutation import formula_mutants
 from commbounds.verify import certify
 from commbounds.verify.certify import certificate
@@ -19,6 +19,7 @@ from commbounds.verify.certify.polynomials import Polynomials
 from commbounds.verify.confront import confront
 
 x, y, p, t, P = sp.symbols("x y p t P")
+u, v = vectors("u v")
 TOPK = "sparsifiers.topk.contraction"
 SOME = (
     TOPK,
@@ -278,15 +279,14 @@ def test_zeros_take_any_multiplier_and_nothing_else_does():
 
 
 def test_squares_of_vectors_are_of_linear_forms():
-    inner = Goal("cauchy", x**2 + y**2 - 2 * x * y, vectors=(x, y))
-    prove(inner, {"terms": [["1", {}, "x - y"]]})
-    quartic = Goal("quartic", (x**2 - y**2) ** 2, vectors=(x, y))
-    refused("form of degree", quartic, terms=[["1", {}, "x**2 - y**2"]])
-    doubled = Goal("doubled", x**2 * y**2, given={"x x": x**2, "y y": y**2}, vectors=(x, y))
-    refused("form of degree", doubled, terms=[["1", {"x x": 1, "y y": 1}]])
-    scaled = Goal("scaled", p * x**2, given={"p": p, "x x": x**2}, vectors=(x,))
-    prove(scaled, {"terms": [["1", {"p": 1, "x x": 1}]]})
-    refused("denominators", Goal("ratio", p + 1 / (x**2 + 1), given={"p": p}, vectors=(x,)), terms=[["1", {"p": 1}]])
+    inner = Goal("cauchy", u**2 + v**2 - 2 * u * v, vectors=(u, v))
+    prove(inner, {"terms": [["1", {}, "u - v"]]})
+    refused("form of degree", inner, terms=[["1", {}, "u**2 - v**2"]])
+    doubled = Goal("doubled", u**2, given={"u u": u**2, "v v": v**2}, vectors=(u, v))
+    refused("form of degree", doubled, terms=[["1", {"u u": 1, "v v": 1}]])
+    refused("degree 0 or 2", replace(doubled, positive={"u > 0": v**2 + u**2}), clear={"u > 0": 1})
+    scaled = Goal("scaled", p * u**2, given={"p": p, "u u": u**2}, vectors=(u,))
+    prove(scaled, {"terms": [["1", {"p": 1, "u u": 1}]]})
 
 
 @pytest.mark.parametrize(

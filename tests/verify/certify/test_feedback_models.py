@@ -40,6 +40,7 @@ class Form:
 
     def __init__(self, expression: Any, vectors: set[str]) -> None:
         expression = sp.sympify(expression)
+        expression = expression.xreplace({s: sp.Symbol(s.name) for s in expression.free_symbols if s.name in vectors})
         names = [s for s in expression.free_symbols if s.name in vectors]
         terms = sp.Poly(expression, *names).terms() if names else [((), expression)]
         coefficients = [coefficient for _, coefficient in terms]

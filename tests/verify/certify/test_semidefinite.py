@@ -3,12 +3,13 @@ from dataclasses import replace
 import pytest
 import sympy as sp
 
-from commbounds.theory.model import Goal
+from commbounds.theory.model import Goal, vectors
 from commbounds.verify.certify.checker import prove
 from commbounds.verify.certify.finder import NotFoundError, proof_of
 from commbounds.verify.certify.semidefinite import sum_of_squares
 
-x, g, h, f, low, p = sp.symbols("x g h f low p")
+x, f, low, p = sp.symbols("x f low p")
+g, h = vectors("g h")
 
 
 def descent(factor):

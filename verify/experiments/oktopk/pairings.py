@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives import OkTopkSGD, oktopk_allreduce, oktopk_boundaries
-from commbounds.collectives.oktopk import on_rank as programs
 from commbounds.collectives.oktopk.sgd_on_rank import oktopk_sgd_start, oktopk_sgd_step
-from commbounds.collectives.oktopk.state import CONTROLLERS, OkTopkResult, OkTopkState
+from commbounds.collectives.oktopk.state import CONTROLLERS, OkTopkRankState, OkTopkResult, OkTopkState
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic, summed
 from commbounds.verify.experiments.sparse.pairings import telling_stacks
@@ -74,7 +73,7 @@ def _by_rank(result: OkTopkResult, state: OkTopkState, residuals: NDArray[Any]) 
             "region_counts": result.region_counts[p],
             "nonzero_sums": int(result.nonzero_sums[p]),
             "winners": result.winners,
-            **vars(programs.OkTopkRankState.of(state, p)),
+            **vars(OkTopkRankState.of(state, p)),
             "residual": residuals[p].copy(),
         }
         for p in range(state.P)
@@ -108,7 +107,7 @@ def _on_rank(comm: Communicator, case: RankCase) -> RankResult:
     acc, state, iterations = np.zeros_like(mine[0]), None, []
     for vector in mine:
         acc += vector
-        result, state = programs.oktopk_allreduce(comm, acc, k, state, **options)
+        result, state = oktopk_allreduce.on_rank(comm, acc, k, state, **options)
         acc[result.selected] = 0
         iterations.append({**vars(result), **vars(state), "residual": acc.copy()})
     return {"iterations": tuple(iterations)}

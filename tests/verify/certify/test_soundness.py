@@ -1,0 +1,143 @@
+"""What would prove false claims, and is refused: hypotheses that no goal lists, denominators, products of vectors."""
+
+import sys
+from dataclasses import replace
+
+import pytest
+import sympy as sp
+
+from commbounds import theory
+from commbounds.theory.model import Goal, vectors
+from commbounds.verify import certify
+from commbounds.verify.certify import letters
+from commbounds.verify.certify.checker import prove
+from commbounds.verify.certify.letters import Letter
+
+x, y, t = sp.symbols("x y t")
+u, v, w = vectors("u v w")
+
+
+def refused(match, goal, **proof):
+    with pytest.raises(certify.CertificateError, match=match):
+        prove(goal, proof)
+
+
+# --- assumptions ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["positive", "nonnegative", "integer", "real"])
+def test_assumptions_of_symbols_are_refused(word):
+    assumed = sp.Symbol("x", **{word: True})
+    refused("assumed to be", Goal("itself", assumed - assumed, given={"x": assumed}), terms=[["1", {"x": 1}]])
+
+
+def test_the_root_of_a_square_is_what_it_is_of_where_a_condition_says_that_it_is_not_negative():
+    root = Goal("root", sp.sqrt(x**2) - x, equal=True)
+    refused("the root of", root)
+    refused("the root of", replace(root, given={"-x": -x, "y": y}))
+    prove(replace(root, given={"x": x}), {})
+    prove(replace(root, positive={"x": x}), {})
+    parts = Goal("parts", sp.sqrt(4 * x**2 * (y - 1) ** 2) - 2 * x * (y - 1), equal=True, given={"x": x})
+    refused("the root of", parts)
+    prove(replace(parts, given={"x": x, "y - 1": y - 1}), {})
+    powers = Goal("powers", (x**2) ** (t / 2) - x**t, equal=True)
+    with pytest.raises(certify.CertificateError):
+        prove(powers, {})
+    prove(replace(powers, given={"x": x}), {})
+
+
+def test_what_is_declared_of_a_letter_is_a_condition_that_is_listed():
+    size, loss = Letter("size", positive=True), Letter("loss", real=True)
+    goal = Goal("root", sp.sqrt(size**2) - size, equal=True, zero={"loss": loss})
+    assert (size.is_positive, size.is_commutative) == (None, True)
+    prove(goal, {})
+    assert set(letters.hypotheses(goal)) == {"loss", "size > 0"}
+    assert Letter("size", positive=True) is size
+    assert Letter("size", nonnegative=True) != size
+    assert Letter("x") == x
+    refused("the root of", Goal("root", sp.sqrt(loss**2) - loss, equal=True))
+
+
+def test_the_second_theory_is_the_first_in_letters():
+    book = letters.book()
+    assert list(book.models) == list(certify.models())
+    for name, claim in theory.claims().items():
+        bound = book.bounds[name]
+        assert all(type(s) is Letter or not s._assumptions_orig for s in bound.free_symbols), name
+        assert {s.name for s in book.written(claim.relation.rhs).free_symbols} <= {s.name for s in bound.free_symbols}
+    assert sp.Symbol("made.afterwards", positive=True).is_positive
+    assert theory.claims() is not None
+    assert all(module is not book.modules.get(name) for name, module in sys.modules.items())
+
+
+# --- denominators -----------------------------------------------------------------------------------------------------
+
+
+def test_denominators_need_conditions():
+    cancelled = Goal("cancelled", (x**2 - 1) / (x - 1) - (x + 1), equal=True)
+    refused("no condition says that the denominator", cancelled)
+    refused("no condition says that the denominator", replace(cancelled, given={"x - 1": x - 1}))
+    prove(replace(cancelled, positive={"x > 1": x - 1}), {})
+    prove(replace(cancelled, positive={"x < 1": 1 - x}), {})
+    prove(replace(cancelled, positive={"x is not 1": (x - 1) ** 2}), {})
+    refused("no condition", Goal("in a condition", x, given={"x": x, "y/x": y / x}), terms=[["1", {"x": 1}]])
+
+
+@pytest.mark.parametrize(
+    ("below", "positive", "known"),
+    [
+        (x * y, (x, y), True),
+        (x * y, (x,), False),
+        (x**2 - x, (x, x - 1), True),
+        (1 - x**2, (1 - x,), False),
+        (1 - x**2, (1 - x, x), True),
+        (1 + y**2, (), True),
+        (x + y**2, (x,), True),
+        (x + y, (x,), False),
+        (x - y, (x, y), False),
+        (2**t, (), True),
+        (x**t, (), False),
+        (x**t, (x,), True),
+        ((x - 1) ** t, (1 - x,), False),
+        (x - y, (x / y - 1, y), True),
+        (x - y, (1 / (x - y),), False),
+    ],
+)
+def test_what_is_seen_to_have_no_zero(below, positive, known):
+    goal = Goal(
+        "itself", 1 / below - 1 / below * (1 + x) + x / below, equal=True, positive={str(e): e for e in positive}
+    )
+    if known:
+        prove(goal, {})
+    else:
+        refused("no condition says that the denominator", goal)
+
+
+# --- vectors ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_a_form_as_it_is_written_is_refused():
+    """In dimension 2 the product of the squares is more than the square of the inner product."""
+    refused("degree 0 or 2", Goal("cauchy", u**2 * v**2 - (u * v) ** 2, equal=True, vectors=(u, v)))
+    refused("degree 0 or 2", Goal("three", u * v * w - w * u * v, equal=True, vectors=(u, v, w)))
+    refused("degree 0 or 2", Goal("a vector", u - u + v, vectors=(u, v)))
+    refused("degree 0 or 2", Goal("a quotient", u**2 / v**2, vectors=(u, v)))
+    refused("degree 0 or 2", Goal("a number and a vector", (u + 1) ** 2, vectors=(u,)))
+    refused("must not commute", Goal("square", x**2 * y**2 - (x * y) ** 2, equal=True, vectors=(x, y)))
+    prove(Goal("symmetric", u * v - v * u, equal=True, vectors=(u, v)), {})
+    prove(Goal("parallelogram", (u + v) ** 2 + (u - v) ** 2 - 2 * u**2 - 2 * v**2, equal=True, vectors=(u, v)), {})
+
+
+# --- Sturm's theorem --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "show", [1 / (x - sp.Rational(1, 2)) ** 2, 1 / x, 1 / (1 - x), sp.sqrt(2) * x, sp.pi + x, sp.sqrt(x), 0.5 + x]
+)
+def test_sturm_refuses_poles_and_what_is_not_rational(show):
+    refused("denominator|rational", Goal("sign", show, given={"x": x, "1 - x": 1 - x}), sturm=["x", "1 - x"])
+
+
+def test_sturm_needs_rational_ends_in_order():
+    for low, high in ((x - sp.sqrt(2), 5 - x), (x - 5, 3 - x), (x - 1, 1 - x)):
+        refused("rational numbers", Goal("sign", x, given={"low": low, "high": high}), sturm=["low", "high"])
