@@ -1,24 +1,6 @@
 """Implementations that have no definition in the book yet; each is still held against its twin by its own tests."""
 
 WITHOUT = {
-    # sparsifiers
-    "TopK",
-    "RandK",
-    "BlockTopK",
-    "ChunkTopK",
-    "HardThreshold",
-    "AdaptiveSparsification",
-    "Identity",
-    # quantizers
-    "Sign",
-    "ScaledSign",
-    "QSGD",
-    "MaxDithering",
-    "TernGrad",
-    "NaturalCompression",
-    "NaturalDithering",
-    "StochasticPower",
-    "NearestPower",
     # lowrank
     "PowerSGD",
     "LowRank",

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 from commbounds.verify.definitions import counter
-from commbounds.verify.definitions.sparsifiers import bits_of_one_of, of_vectors
+from commbounds.verify.definitions.sparsifiers import as_fraction, bits_of_one_of, of_vectors
 
 
 def smallest_normal(dtype):
@@ -150,7 +150,7 @@ def rounded_to_levels(x, table, uniforms):
     return out
 
 
-# --- what is known of sums that are taken in float64, in an order that no definition names -----------------------------
+# --- what is known of sums that are taken in float64, in an order that no definition names -------------------------
 
 
 def added(terms):
@@ -205,7 +205,9 @@ def near(low, high):
 
 def _uniforms(x, drawn):
     """Those that are given, or those of the counter whose key the seed makes."""
-    return drawn["uniforms"] if "seed" not in drawn else counter.uniforms(counter.key_of(drawn["seed"]), x.size, x.dtype)
+    return (
+        drawn["uniforms"] if "seed" not in drawn else counter.uniforms(counter.key_of(drawn["seed"]), x.size, x.dtype)
+    )
 
 
 def _sign(x, given, _drawn):
@@ -284,7 +286,7 @@ def _powers(code):
 
 
 def _stochastic_power(x, given, drawn):
-    table = power_levels(given["base"], x.dtype)
+    table = power_levels(as_fraction(given["base"]), x.dtype)
     codes = rounded_to_levels(x, table, _uniforms(x, drawn))
     output = [math.copysign(table[abs(c) - 1], c) if c else 0.0 for c in codes]
     return _coded(x, np.array(codes, _code_dtype(len(table))), len(table), np.array(output, x.dtype))

@@ -119,6 +119,11 @@ def of_vectors(twin, admits=lambda **_: True):
     return said
 
 
+def as_fraction(value):
+    """A Fraction, or a number at its exact value."""
+    return value if isinstance(value, Fraction) else Fraction(float(value))
+
+
 def _topk(x, given, _drawn):
     if given["k"] > x.size:
         return {"refused": "ValueError"}
@@ -138,7 +143,7 @@ def _chunktopk(x, given, _drawn):
 
 
 def _above(x, given, _drawn):
-    kept = hardthreshold(x, given["threshold"])
+    kept = hardthreshold(x, as_fraction(given["threshold"]))
     return _sparse(x, kept, bits_of_one_of(x.size + 1) + len(kept) * bits_of_one_of(x.size))
 
 

@@ -57,7 +57,7 @@ def given(parameters: Mapping[str, Any], *names: str) -> Callable[..., Given]:
 def _drawn_subset(n: int, data: str, dtype: str, k: int, scaled: Any, drawn: str, seed: int) -> Given:
     rng = np.random.default_rng(seed)
     options = {} if scaled == "default" else {"scaled": scaled}
-    draws = {
+    draws: dict[str, Callable[[], Any]] = {
         "draws": lambda: np.array([rng.integers(0, max(n - k + j, 0) + 1) for j in range(k)]),
         "least": lambda: np.zeros(k, np.int64),
         "largest": lambda: np.array([max(n - k + j, 0) for j in range(k)]),
