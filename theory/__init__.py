@@ -5,9 +5,21 @@ Knows nothing of arrays, randomness or the other rooms.
 
 from commbounds.columns import extended
 from commbounds.theory._contents import claims, tolerance
-from commbounds.theory.claim import Claim, Hypothesis, Kind, Origin, Source, Standing, Tag
+from commbounds.theory.claim import Claim, Code, Hypothesis, Kind, Origin, Source, Standing, Tag
 from commbounds.theory.quantities import Quantity
 
 __path__ = extended(__path__, "theory")
 
-__all__ = ["Claim", "Hypothesis", "Kind", "Origin", "Quantity", "Source", "Standing", "Tag", "claims", "tolerance"]
+__all__ = [
+    "Claim",
+    "Code",
+    "Hypothesis",
+    "Kind",
+    "Origin",
+    "Quantity",
+    "Source",
+    "Standing",
+    "Tag",
+    "claims",
+    "tolerance",
+]

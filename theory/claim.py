@@ -1,4 +1,4 @@
-"""What a paper claims, written down once: `Claim`, `Source`, `Hypothesis`."""
+"""What a paper claims, written down once: `Claim`, `Source`, `Code`, `Hypothesis`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote
 
 import sympy as sp
 from sympy.logic.boolalg import BooleanFunction
@@ -20,6 +21,9 @@ from commbounds.theory.quantities import Quantity
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9][a-z0-9_]*)+")
 _HYPOTHESIS = re.compile(r"[a-z][a-z0-9_]*")
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_LINES = re.compile(r"(\d+)(-(\d+))?")
 
 
 class Kind(StrEnum):
@@ -78,6 +82,70 @@ DEFINITION = "asked of every implementation"
 
 
 @dataclass(frozen=True)
+class Code:
+    """Where in public code something was read, in which version, and what became of it.
+
+    Parameters
+    ----------
+    repo : str
+        ``owner/name`` on GitHub.
+    commit : str
+        The commit that was read, 40 hexadecimal digits.
+    path : str
+        The file within the repository.
+    lines : str
+        ``12`` or ``12-40``; empty for the whole file.
+    default : bool or str
+        Whether what was read runs with default settings; else which setting does it, in words.
+    upstream : str
+        What became of it: where it stands in a pull request alone, in which commit it was mended. Empty where it is on
+        the default branch, unchanged, as far as was looked.
+
+    Examples
+    --------
+    >>> Code("sands-lab/grace", "fd3a7f42e71570aa6aecf368a2515388593bfb00", "setup.py", "3-5").link
+    'https://github.com/sands-lab/grace/blob/fd3a7f42e71570aa6aecf368a2515388593bfb00/setup.py#L3-L5'
+    """
+
+    repo: str
+    commit: str
+    path: str
+    lines: str = ""
+    default: bool | str = True
+    upstream: str = ""
+
+    def __post_init__(self) -> None:
+        if not _REPOSITORY.fullmatch(self.repo):
+            raise ValueError(f"repo must be owner/name, got {self.repo!r}")
+        if not _COMMIT.fullmatch(self.commit):
+            raise ValueError(f"commit must be 40 hexadecimal digits, got {self.commit!r}")
+        if not self.path.strip():
+            raise ValueError("path must name a file, got an empty string")
+        if self.lines and not _LINES.fullmatch(self.lines):
+            raise ValueError(f"lines must be a number or two with a hyphen, got {self.lines!r}")
+        if isinstance(self.default, str) and not self.default.strip():
+            raise ValueError("default must be a bool or name the setting, got an empty string")
+
+    @property
+    def link(self) -> str:
+        """The permanent address of the lines that were read."""
+        lines = "".join(f"{mark}L{line}" for mark, line in zip("#-", self.lines.split("-"), strict=False) if line)
+        return f"https://github.com/{self.repo}/blob/{self.commit}/{quote(self.path)}{lines}"
+
+    @property
+    def words(self) -> str:
+        """The version, the place, the setting and the state in words."""
+        first, _, last = self.lines.partition("-")
+        lines = f", lines {first} to {last}" if last else f", line {first}" if first else ""
+        said = [f"{self.repo} at {self.commit[:7]}, {self.path}{lines}"]
+        if self.default is not True:
+            said.append("not by default" if self.default is False else f"setting: {self.default}")
+        if self.upstream:
+            said.append(f"upstream: {self.upstream}")
+        return "; ".join(said)
+
+
+@dataclass(frozen=True)
 class Source:
     """Where a statement comes from, and how we know it.
 
@@ -94,6 +162,8 @@ class Source:
     reading : str
         What of the statement is not in the source but our reading of it: a quantifier that is not printed, an equality
         for an approximation, hypotheses left out. Then the statement is ours.
+    code : Code or None
+        For what was read in public code: which lines of which version.
     """
 
     work: str
@@ -101,6 +171,7 @@ class Source:
     tag: Tag
     proof: str = ""
     reading: str = ""
+    code: Code | None = None
 
     @property
     def origin(self) -> Origin:

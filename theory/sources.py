@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from commbounds.theory.claim import COMMON_USAGE, Source, Tag
+from commbounds.theory.claim import COMMON_USAGE, Code, Source, Tag
 
 
 @dataclass(frozen=True)
@@ -25,18 +25,30 @@ class Work:
         """Source of a statement that somebody else reports of this work; `place` says where it was read."""
         return Source(self.reference, place, Tag.SECOND_HAND, proof, reading)
 
-    def official_code(self, place: str, proof: str = "", reading: str = "") -> Source:
-        """Source of something read in the code that the authors published; `place` says where in it."""
-        return Source(self.reference, place, Tag.OFFICIAL_CODE, proof, reading)
+    def official_code(self, place: str, proof: str = "", reading: str = "", code: Code | None = None) -> Source:
+        """Source of something read in the code that the authors published; `place` says what, `code` where."""
+        return Source(self.reference, place, Tag.OFFICIAL_CODE, proof, reading, code)
 
     def read(self, place: str, proof: str = "", reading: str = "") -> Source:
         """Source of a statement read in the work itself, at `place`."""
         return Source(self.reference, place, Tag.READ, proof, reading)
 
 
-def derived(proof: str, place: str = "derived here") -> Source:
-    """Source of a statement that was derived for this book."""
-    return Source("commbounds", place, Tag.DERIVED, proof)
+def derived(proof: str, place: str = "derived here", code: Code | None = None) -> Source:
+    """Source of a statement that was derived for this book; `code` is where that was read which it is about."""
+    return Source("commbounds", place, Tag.DERIVED, proof, code=code)
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A public repository at the commit that was read."""
+
+    name: str
+    commit: str
+
+    def at(self, path: str, lines: str = "", default: bool | str = True, upstream: str = "") -> Code:
+        """These lines of a file, in this version."""
+        return Code(self.name, self.commit, path, lines, default, upstream)
 
 
 STICH_2018 = Work("S. U. Stich, J.-B. Cordonnier, M. Jaggi, 2018, Sparsified SGD with memory")

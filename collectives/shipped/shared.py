@@ -28,7 +28,7 @@ def shared_randk_mean(
 ) -> Array:
     """The workers' mean by scaled Rand-K with one set of k entries for all of them.
 
-    Entries in the set are (n/k) times the mean of the workers' entries there, the others zero: what BytePS' random-k
+    Entries in the set are (n/k) times the mean of the workers' entries there, the others zero: what GRACE's random-k
     does with the same seed on all workers, scaled.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Rand-K whose k places are drawn with replacement, as BytePS draws them."""
+"""Rand-K whose k places are drawn with replacement."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def _collect(x, scale, added, times, indices, values):  # type: ignore[no-untype
 class ReplacementRandK(Sparsifier):
     """k places drawn with replacement, their entries times n/k; a place that is drawn twice counts once.
 
-    C(x)_i = (n/k) x_i where i is among the k draws, 0 elsewhere, as BytePS' random-k compressor has it (its decoder
-    writes, it does not add); where draws are `added`, C(x)_i = (n/k) N_i x_i, with N_i the times that i is drawn.
+    C(x)_i = (n/k) x_i where i is among the k draws, 0 elsewhere, as with a decoder that writes and does not add; where
+    draws are `added`, C(x)_i = (n/k) N_i x_i, with N_i the times that i is drawn.
 
     Parameters
     ----------

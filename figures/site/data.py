@@ -8,7 +8,7 @@ from typing import Any
 
 from commbounds import __version__
 from commbounds.figures.entries import Chapter, Entry
-from commbounds.theory import Hypothesis, Standing
+from commbounds.theory import Code, Hypothesis, Standing
 from commbounds.theory.notation import latex
 from commbounds.verify.finding import Verdict
 
@@ -77,6 +77,7 @@ def _claim(e: Entry) -> dict[str, Any]:
             "origin": str(source.origin),
             "reading": source.reading,
             "proof": source.proof,
+            "code": _code(source.code),
         },
         "stands": str(claim.stands),
         "corrected_by": claim.corrected_by,
@@ -84,6 +85,20 @@ def _claim(e: Entry) -> dict[str, Any]:
         "tightness": "" if claim.tightness is None else latex(claim.tightness),
         "extremal": claim.extremal,
         "note": claim.note,
+    }
+
+
+def _code(code: Code | None) -> dict[str, Any] | None:
+    if code is None:
+        return None
+    return {
+        "repo": code.repo,
+        "commit": code.commit,
+        "path": code.path,
+        "lines": code.lines,
+        "default": code.default,
+        "upstream": code.upstream,
+        "link": code.link,
     }
 
 

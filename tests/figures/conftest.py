@@ -5,11 +5,17 @@ import math
 import pytest
 import sympy as sp
 
-from commbounds.theory import Claim, Hypothesis, Kind, Source, Standing, Tag
+from commbounds.theory import Claim, Code, Hypothesis, Kind, Source, Standing, Tag
 from commbounds.theory import quantities as q
 from commbounds.verify.finding import Counterexample, Evidence, Finding, Method, Series, Verdict
 
 RECALLED = Source("Nobody 1900, A made-up paper", "the bound on page 0", Tag.RECALLED)
+READ_CODE = Source(
+    "Nobody 1901, A made-up program",
+    "what its loop does",
+    Tag.OFFICIAL_CODE,
+    code=Code("nobody/made-up", "0123456789" * 4, "src/loop.py", "7-9", "loop=True", "mended in 2000000 <by hand>"),
+)
 DERIVED = Source("this test", "made up", Tag.DERIVED, proof="One line.\nAnother line: a < b & c > d.")
 KINDS = ("iid, early", "iid, late", "by label, early", "by label, late")
 
@@ -54,7 +60,13 @@ CLAIMS = [
         extremal="equal magnitudes",
         assumes=(Hypothesis("equal", "all entries have one magnitude"),),
     ),
-    claim("qsgd.variance", q.RELATIVE_ERROR, sp.Min(q.n / q.s**2, sp.sqrt(q.n) / q.s), kind=Kind.EXPECTED),
+    claim(
+        "qsgd.variance",
+        q.RELATIVE_ERROR,
+        sp.Min(q.n / q.s**2, sp.sqrt(q.n) / q.s),
+        kind=Kind.EXPECTED,
+        source=READ_CODE,
+    ),
     claim(
         "topk.global_contraction",
         q.GLOBAL_ERROR,

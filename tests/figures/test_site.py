@@ -60,11 +60,16 @@ def pages(site):
     return {path.relative_to(site).as_posix(): path.read_text("utf-8") for path in sorted(site.rglob("*.html"))}
 
 
+@pytest.fixture(scope="module")
+def code(book):
+    return book["synthetic.qsgd.variance"].source.code
+
+
 def main_of(page):
     return page[page.index('<main id="main">') : page.index("</main>")]
 
 
-def test_pages_are_well_formed_and_their_links_lead_somewhere(site, pages):
+def test_pages_are_well_formed_and_their_links_lead_somewhere(site, pages, code):
     read = {name: parsed(page) for name, page in pages.items()}
     for name, checked in read.items():
         assert pages[name].lstrip().startswith("<!doctype html>")
@@ -74,16 +79,30 @@ def test_pages_are_well_formed_and_their_links_lead_somewhere(site, pages):
             target = (
                 posixpath.normpath(posixpath.join(posixpath.dirname(name), path.partition("?")[0])) if path else name
             )
+            if link == code.link:
+                continue
             assert not re.match(r"[a-z]+:|/", link), (name, link)
             assert (site / target).is_file(), (name, link)
             if anchor:
                 assert anchor in read[target].ids, (name, link)
 
 
-def test_pages_load_nothing_from_elsewhere(site, pages):
+def test_code_that_was_read_has_a_permanent_link_on_the_claims_page(site, pages, code):
+    assert code.link == f"https://github.com/nobody/made-up/blob/{'0123456789' * 4}/src/loop.py#L7-L9"
+    (page,) = (text for name, text in pages.items() if name == "c/synthetic.qsgd.variance.html")
+    assert f'<a href="{code.link}">' in page
+    words = "".join(parsed(page).text)
+    assert "nobody/made-up at 0123456, src/loop.py, lines 7 to 9; setting: loop=True" in words
+    assert "upstream: mended in 2000000 <by hand>" in words
+    assert not [name for name, text in pages.items() if code.link in text and not name.startswith("c/synthetic.qsgd.v")]
+    data = json.loads((site / "data" / "claims.json").read_text("utf-8"))["claims"]
+    assert [row["name"] for row in data if row["source"]["code"]] == ["synthetic.qsgd.variance"]
+
+
+def test_pages_load_nothing_from_elsewhere(site, code):
     allowed = {"http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xlink"}
     for path in (*site.rglob("*.html"), *site.rglob("*.css"), *site.rglob("*.js"), *site.rglob("*.svg")):
-        text = path.read_text("utf-8").replace("https://example.org/checked/", "")
+        text = path.read_text("utf-8").replace("https://example.org/checked/", "").replace(f'<a href="{code.link}"', "")
         assert set(re.findall(r"https?://[^\"' <)]+", text)) <= allowed, path
         assert not re.search(r"@import|url\((?!#)|<(iframe|object)\b|fetch\(|import\(", text), path
 
@@ -144,7 +163,11 @@ def test_the_first_page_counts_what_was_found(pages, findings, book):
     assert "2 disagree with the book" in first
     table = first[first.index('<table class="origins">') :].partition("</table>")[0]
     rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in table.split("<tr>")[2:]]
-    assert rows == [["printed", "recalled", "10", "7", "1", "2"], ["our own", "derived", "2", "1", "0", "1"]]
+    assert rows == [
+        ["printed", "official code", "1", "1", "0", "0"],
+        ["printed", "recalled", "9", "6", "1", "2"],
+        ["our own", "derived", "2", "1", "0", "1"],
+    ]
     assert "7 of 10 printed, 1 of 2 our own hold as stated" in first
 
 

@@ -1,6 +1,6 @@
 """The kill matrix: every mutant against every claim of what it stands in for; compressors against their contract, too.
 
-Run as a script it prints the matrix: ``python tests/mutants/matrix.py [PATTERN...]``.
+``python tests/mutants/matrix.py [PATTERN...]`` prints the matrix.
 """
 
 import sys
@@ -13,6 +13,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import click
 from contract_checks import broken
 
 from commbounds.compressors import COMPRESSORS
@@ -71,13 +72,21 @@ def _reason(finding):
     return ", ".join(e.method for e in finding.evidence if e.verdict is Verdict.REFUTED)
 
 
-def main():
+@click.command()
+@click.argument("patterns", nargs=-1)
+def main(patterns):
+    """Print what kills each of the mutants whose names match PATTERNS, shell style; all if none is given.
+
+    Exits with 0 if every one is killed, 1 if one survives, 2 for wrong usage.
+    """
     from rich.console import Console
     from rich.progress import Progress
     from rich.table import Table
 
-    patterns = sys.argv[1:] or ["*"]
-    chosen = [m for m in MUTANTS if any(fnmatch(m.name, p) for p in patterns)]
+    for pattern in patterns:
+        if not any(fnmatch(m.name, pattern) for m in MUTANTS):
+            raise click.UsageError(f"no mutant matches {pattern!r}")
+    chosen = [m for m in MUTANTS if any(fnmatch(m.name, p) for p in patterns or ["*"])]
     table = Table("mutant", "what is broken", "claims that kill it", "checks that kill it", title="kill matrix")
     survivors = []
     with ProcessPoolExecutor() as pool, Progress(console=Console(stderr=True), transient=True) as bar:
@@ -89,9 +98,9 @@ def main():
             if not line.claims and not line.checks:
                 survivors.append(mutant.name)
     Console(width=160).print(table)
-    print(f"{len(chosen)} mutants, {len(survivors)} survive: {', '.join(survivors) or 'none'}")
-    return 1 if survivors else 0
+    click.echo(f"{len(chosen)} mutants, {len(survivors)} survive: {', '.join(survivors) or 'none'}")
+    sys.exit(bool(survivors))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

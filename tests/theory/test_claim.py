@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from commbounds.theory import Claim, Hypothesis, Kind, Source, Standing, Tag, claim, claims
+from commbounds.theory import Claim, Code, Hypothesis, Kind, Source, Standing, Tag, claim, claims
 from commbounds.theory.claim import Eq, Ge, Le
 from commbounds.theory.notation import latex
 from commbounds.theory.quantities import BITS, RELATIVE_ERROR, Quantity, choose, index_bits, k, n, s
@@ -104,6 +104,35 @@ def test_claim_refuses(change, error, words):
 def test_source_refuses(fields, error, words):
     with pytest.raises(error, match=words):
         Source(*fields)
+
+
+COMMIT = "0123456789" * 4
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (("nobody", COMMIT, "a.py"), "repo must be owner/name, got 'nobody'"),
+        (("nobody/made-up", COMMIT[:7], "a.py"), "commit must be 40 hexadecimal digits"),
+        (("nobody/made-up", COMMIT.replace("0", "g"), "a.py"), "commit must be 40 hexadecimal digits"),
+        (("nobody/made-up", COMMIT, " "), "path must name a file"),
+        (("nobody/made-up", COMMIT, "a.py", "7 to 9"), "lines must be a number or two with a hyphen"),
+        (("nobody/made-up", COMMIT, "a.py", "7", ""), "default must be a bool or name the setting"),
+    ],
+)
+def test_code_refuses(fields, words):
+    with pytest.raises(ValueError, match=words):
+        Code(*fields)
+
+
+def test_code_says_where_it_stands():
+    at = f"https://github.com/nobody/made-up/blob/{COMMIT}/a.py"
+    assert Code("nobody/made-up", COMMIT, "a.py").link == at
+    assert Code("nobody/made-up", COMMIT, "a.py").words == "nobody/made-up at 0123456, a.py"
+    assert Code("nobody/made-up", COMMIT, "a (b)/a.py").link == f"{at.removesuffix('a.py')}a%20%28b%29/a.py"
+    line = Code("nobody/made-up", COMMIT, "a.py", "7", False, "never merged")
+    assert line.link == f"{at}#L7"
+    assert line.words == "nobody/made-up at 0123456, a.py, line 7; not by default; upstream: never merged"
 
 
 @pytest.mark.parametrize(

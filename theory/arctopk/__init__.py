@@ -11,8 +11,9 @@ COLUMN = Column(
     "theorems were not read. What is stated here is derived, and the sources say so.",
     synopsis=Synopsis(
         found=(
-            "1 - K/m contracts the average on orthogonal rows, not on any rows: with the factor rho(m, r) on K/m "
-            "it does. Words are as claimed, and all ranks select the same rows if all add in one order."
+            "It is provably contractive, says the abstract; the theorem was not read. 1 - K/m is proved here for "
+            "orthogonal rows, and rows of any directions need a factor rho(m, r) on K/m. Words are as claimed, and all "
+            "ranks select the same rows if all add in one order."
         ),
         promise=(
             "Top-K that an all-reduce can carry: the ranks agree on K of m rows through a sketch of rank r, and "

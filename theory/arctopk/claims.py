@@ -164,10 +164,9 @@ _ROWS = (
         relation=Le(_E, 1 - mu),
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_SKETCH, t.ORTHOGONAL_ROWS, t.FLOOR_ROWS),
-        source=t.ARC_2025.official_code(
-            "the number of rows in a public derivative of its hooks; that the bound is meant with it is our reading",
-            "Refuted by equal rows: 9 of them at mu = 1/5 keep one, and the error is 8/9, not 4/5.",
-            reading="That the bound is meant with this number of rows.",
+        source=derived(
+            "A public derivative of its hooks, by others, keeps so many; nobody states the bound for them. Refuted by "
+            "equal rows: 9 of them at mu = 1/5 keep one, and the error is 8/9, not 4/5."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="arctopk.rows.ceiling",

@@ -18,9 +18,10 @@ from commbounds.theory.blockformats.terms import (
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing
 from commbounds.theory.hypotheses import NONZERO
 from commbounds.theory.quantities import BIAS, BITS, RELATIVE_ERROR, Quantity, block, n
-from commbounds.theory.sources import Work, derived
+from commbounds.theory.sources import Repository, Work, derived
 from commbounds.theory.symbols import Symbol
 
+COOK_AT = Repository("mit-han-lab/fouroversix", "dadfad6901d473a734fe71e0b082e70ee993e23a")
 COOK_2025 = Work(
     "J. Cook, J. Guo, G. Xiao, Y. Lin, S. Han, 2025, Four Over Six: more accurate NVFP4 quantization with adaptive "
     "block scaling, arXiv:2512.02010"
@@ -122,6 +123,7 @@ FOUR_OVER_SIX: tuple[Claim, ...] = (
             f"{_REFERENCE}, select_fouroversix: the scale of 4 where its squared error is less",
             "It is the less of two errors, one of which is that; in every block, so in all.",
             reading="With the scale that the tensor has either way, 256 for the largest of its blocks.",
+            code=COOK_AT.at("src/fouroversix/quantize/pytorch/reference.py", "262-325"),
         ),
         tightness=1,
         extremal="blocks that are exact with 6 only: nothing changes",
@@ -140,6 +142,7 @@ FOUR_OVER_SIX: tuple[Claim, ...] = (
             "E4M3 has not.",
             reading="That it is meant for every vector: the title says more accurate, and the abstract (read) that the "
             "quantisation error is reduced.",
+            code=COOK_AT.at("src/fouroversix/quantize/pytorch/reference.py", "184-241"),
         ),
         stands=Standing.REFUTED,
         extremal="blocks of one entry, 21 and 3: NVFP4 is exact, and here 3 is read as 189/64",
@@ -195,6 +198,11 @@ STOCHASTIC_FOUR: tuple[Claim, ...] = (
             reading="That the style named unbiased is meant to be so with blocks that choose; scales rounded up stand "
             "for its "
             "room of 17/16.",
+            code=COOK_AT.at(
+                "src/fouroversix/quantize/pytorch/reference.py",
+                "273-325",
+                "round_style stochastic_unbiased with a rule that chooses; the default rounds to nearest",
+            ),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_G + "unbiased",

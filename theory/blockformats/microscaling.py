@@ -21,6 +21,7 @@ from commbounds.theory.blockformats.terms import (
     MAXIMUM_ERROR,
     MEAN_DRIFT_OF_DENSITY,
     MICROXCALING,
+    MICROXCALING_AT,
     MISHRA_2025,
     MX,
     NEURON,
@@ -33,7 +34,9 @@ from commbounds.theory.blockformats.terms import (
     STEADY_SCALE,
     THREE_QUARTERS,
     TORCHAO,
+    TORCHAO_AT,
     TSENG_2025,
+    TSENG_AT,
     UNIFORM_DENSITY,
     UNSCALED_ENTRIES,
     UNSTEADY_SCALE,
@@ -97,6 +100,7 @@ MICROSCALING: tuple[Claim, ...] = (
             "2^emax. Where "
             "t > 2 - v it is clipped: 1 - (2 - v)/t < v/2. Else it is rounded: u/(1 + u) at most, less than u <= v/2.",
             reading="The code states no bound: it is ours.",
+            code=MICROXCALING_AT.at("mx/mx_ops.py", "267-292"),
         ),
         tightness=1,
         extremal="the largest entry just below a power of two",
@@ -151,6 +155,9 @@ MICROSCALING: tuple[Claim, ...] = (
             "In units of the scale the largest entry lies between half of the largest element and that, among normal "
             "numbers, and errs by half the gap at most: u relative to 1 + u, at the first half-way point of a binade.",
             reading="The code states no bound: it is ours.",
+            code=TORCHAO_AT.at(
+                "torchao/prototype/mx_formats/mx_tensor.py", "161-225", "scaling_mode RCEIL, in a prototype"
+            ),
         ),
         tightness=1,
         extremal="the largest entry 1 + u times a power of two",
@@ -205,6 +212,9 @@ MICROSCALING: tuple[Claim, ...] = (
             "its exponent is taken",
             _OTHERS.format("5, rounded to 4; or 3.5, rounded to 4, the smallest that the largest entry can be"),
             reading="The contraction is ours.",
+            code=TORCHAO_AT.at(
+                "torchao/prototype/mx_formats/mx_tensor.py", "309-317", "scaling_mode EVEN, in a prototype"
+            ),
         ),
         tightness=1,
         extremal="one entry 5 or 7/2, all others 1/4",
@@ -219,6 +229,9 @@ MICROSCALING: tuple[Claim, ...] = (
             "mx_tensor.py, _to_mx_rceil",
             _OTHERS.format("5, rounded to 4; 7/2, rounded to 4; or, in the limit, 3, without error"),
             reading="The contraction is ours.",
+            code=TORCHAO_AT.at(
+                "torchao/prototype/mx_formats/mx_tensor.py", "161-225", "scaling_mode RCEIL, in a prototype"
+            ),
         ),
         tightness=1,
         extremal="one entry 5, 7/2 or just above 3, all others 1/4",
@@ -413,6 +426,7 @@ STOCHASTIC: tuple[Claim, ...] = (
             "entries, “without clipping”; abstract: unbiased gradient estimates with stochastic rounding",
             "low + (high - low) (a - low)/(high - low) = a. With 3/4 the largest entry is below 3/2 times the largest "
             "power of two, which no element format here ends below; with the others it is at most the largest element.",
+            code=TSENG_AT.at("patch_override_scripts/microxcaling.patch", "37-39"),
         ),
         axis="block",
     ),
@@ -470,6 +484,7 @@ STOCHASTIC: tuple[Claim, ...] = (
             "patch_override_scripts/microxcaling.patch: entries times 3/4, elements times 4/3",
             _HALF_WAY + " Here the largest entry is in [3, 6), and 3 is attained.",
             reading="The factor is ours.",
+            code=TSENG_AT.at("patch_override_scripts/microxcaling.patch", "25-39"),
         ),
         tightness=1,
         extremal="a largest entry of 4 and others of 1/(3 (1 + w)), w the factor, in blocks of 29 or more",

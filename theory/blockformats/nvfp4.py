@@ -14,10 +14,12 @@ from commbounds.theory.blockformats.terms import (
     NORMAL_SCALES,
     NVIDIA_2025,
     PANFEROV_2026,
+    PANFEROV_AT,
     SEVERAL_ENTRIES_ROTATED,
     SHORT_BLOCKS,
     TENSOR_FITS,
     TRANSFORMER_ENGINE,
+    TRANSFORMER_ENGINE_AT,
     UP_SCALE,
 )
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
@@ -102,6 +104,11 @@ NVFP4: tuple[Claim, ...] = (
             "to float32, "
             "which moves that by 2^-24 of it.",
             reading="The number is ours.",
+            code=TRANSFORMER_ENGINE_AT.at(
+                "transformer_engine/pytorch/custom_recipes/quantization_nvfp4.py",
+                "490-535",
+                upstream="now in reference_nvfp4.py",
+            ),
         ),
         tightness=1,
         extremal="blocks with the largest magnitudes 458752 and 1; 2688 (1 + 2^-24 + 2^-40) and 3 (1 + 2^-23)/512",
@@ -189,6 +196,7 @@ STOCHASTIC: tuple[Claim, ...] = (
             "to float32. Relative to itself an entry loses 1/17 at most, as v/(6 s g) is at most 17/16. No other entry "
             "is biased.",
             reading="The code states no bias: the bound is ours.",
+            code=PANFEROV_AT.at("src/models/quantization/quantizers/eden.py", "151-171"),
         ),
         tightness=1,
         extremal="blocks of one entry, 2688 and 1632: scales 448 and 256, and 1632 is read as 1536, always; 2688 "
@@ -220,6 +228,7 @@ MSEDEN: tuple[Claim, ...] = (
             "src/models/quantization/quantizers/eden.py, forward: scales times <y, y>/<y, Q(y)>",
             "<D H^T S Q, x> = S <Q, H D x> = S <Q, y> = <y, y> = <x, x>, as H over its norm and D are orthogonal.",
             reading="That this is exact for every rotation is ours.",
+            code=PANFEROV_AT.at("src/models/quantization/quantizers/eden.py", "224-235"),
         ),
         axis="n",
     ),

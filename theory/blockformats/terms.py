@@ -9,10 +9,15 @@ import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis
 from commbounds.theory.quantities import P, Quantity, block, n
-from commbounds.theory.sources import Work
+from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
 MX = Work("Open Compute Project, 2023, OCP Microscaling Formats (MX) Specification, version 1.0")
+MICROXCALING_AT = Repository("microsoft/microxcaling", "7bc41952de394f5cc5e782baf132e7c7542eb4e4")
+TORCHAO_AT = Repository("pytorch/ao", "36027d82d1ad9949597ea16002ff4940374b1b94")
+TSENG_AT = Repository("amazon-science/mxfp4-llm", "0cc57fecd911a1b4809201d6a9eddbc0157efb70")
+PANFEROV_AT = Repository("IST-DASLab/Quartet-II", "8776a90b7aa0c0a400ad858a3c05a66f7ec55b73")
+THC_AT = Repository("SophiaLi06/BytePS_THC", "a6af970c43c47fcfdaabed595f87338487faff6b")
 MICROXCALING = Work("Microsoft, 2023, microxcaling: the MX formats emulated in PyTorch")
 TORCHAO = Work("PyTorch, 2024, torchao: prototype/mx_formats")
 NEURON = Work("Amazon Web Services, Neuron documentation, nki.isa.quantize_mx")
@@ -21,6 +26,7 @@ MISHRA_2025 = Work(
 )
 TSENG_2025 = Work("A. Tseng, T. Yu, Y. Park, 2025, Training LLMs with MXFP4, arXiv:2502.20586")
 NVIDIA_2025 = Work("NVIDIA, 2025, Pretraining large language models with NVFP4, arXiv:2509.25149v1")
+TRANSFORMER_ENGINE_AT = Repository("NVIDIA/TransformerEngine", "c74e5aa37a65eda5c1680562119d466c123ca6ae")
 TRANSFORMER_ENGINE = Work("NVIDIA, Transformer Engine, reference implementation of the NVFP4 recipe")
 PANFEROV_2026 = Work(
     "A. Panferov, E. Schultheis, S. Tabesh, D. Alistarh, 2026, Quartet II: accurate LLM pre-training in NVFP4 by "

@@ -11,6 +11,7 @@ from commbounds.theory.dropcompute.terms import (
     BETWEEN,
     CHEN_2016,
     CONTINUOUS,
+    DROP_AT,
     ENDS_AT_TAU,
     ENDS_BEFORE_TAU,
     GAIN,
@@ -79,6 +80,7 @@ STEPS: tuple[Claim, ...] = (
             _CODE,
             "The first micro-batch of a worker that ends beyond tau has been accumulated when the test stops the loop, "
             "and it began at tau or before: of worker n min(M, #{S_m <= tau} + 1) count, added up over the workers.",
+            code=DROP_AT.at("bert_large_pretraining/run_pretraining.py", "1080-1082"),
         ),
         assumes=AFTER_BACKWARD,
         note="One more than those in time for every worker that is late, not one more in all.",
@@ -98,7 +100,9 @@ STEPS: tuple[Claim, ...] = (
         "Tested before each half, no fewer micro-batches count than end before the threshold",
         Ge(ALL_COMPLETED, below),
         GILADI_2023.official_code(
-            _CODE, "A micro-batch that ends before tau passed its middle before tau, so that neither test stops it."
+            _CODE,
+            "A micro-batch that ends before tau passed its middle before tau, so that neither test stops it.",
+            code=DROP_AT.at("deepspeed-bert/run_pretraining.py", "1081-1116"),
         ),
         assumes=BETWEEN,
         tightness=1,
@@ -110,7 +114,9 @@ STEPS: tuple[Claim, ...] = (
         "Tested before each half, no more micro-batches count than when tested after each",
         Le(ALL_COMPLETED, begun),
         GILADI_2023.official_code(
-            _CODE, "What counts began at tau or before; all that begin then count when tests come after micro-batches."
+            _CODE,
+            "What counts began at tau or before; all that begin then count when tests come after micro-batches.",
+            code=DROP_AT.at("deepspeed-bert/run_pretraining.py", "1081-1116"),
         ),
         assumes=BETWEEN,
         tightness=1,
@@ -218,6 +224,7 @@ STEPS: tuple[Claim, ...] = (
         GILADI_2023.official_code(
             "paper-submissions/dropcompute, search for the threshold",
             "It takes the step to end at the largest elapsed time below tau, which is at most min(tau, T).",
+            code=DROP_AT.at("deepspeed-bert/run_pretraining.py", "868-905"),
         ),
         assumes=(SOME_TIME, SEVENTH),
         note="It reports up to twelve times too much with two workers; above 32 workers and 12 micro-batches less than "

@@ -9,7 +9,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Le, Source
 from commbounds.theory.quantities import Quantity
-from commbounds.theory.sources import Work, derived
+from commbounds.theory.sources import Repository, Work, derived
 from commbounds.theory.symbols import Symbol
 
 M = Symbol("M", example=4, integer=True, positive=True)
@@ -351,6 +351,7 @@ TUNED_CONVEX = Hypothesis(
     ensured="The trial works the step size out by this formula.",
 )
 
+DROP_AT = Repository("paper-submissions/dropcompute", "77c62e71e3b30761ccbfcdb818c2f1369814b82a")
 GILADI_2023 = Work(
     "N. Giladi, S. Gottlieb, M. Shkolnik, A. Karnieli, R. Banner, E. Hoffer, K. Y. Levy, D. Soudry, 2023, DropCompute: "
     "simple and more robust distributed synchronous training via compute variance reduction"

@@ -183,6 +183,7 @@ _EF14_CONVEX = (
             "<grad, x - x*> leaves over L mu ||x - x*||^2 + ||grad||^2, and the square of (1 + q)(z^2 - q) e + q (1 - "
             "z^2)(x - x*) - q (1 - q) grad/m over (1 + q)(z^2 - q).",
             "The code multiplies the potential by 1/q, and writes the rate as for EF21.",
+            code=t.THOMSEN_AT.at("certificates/EF/upper_bound_CAS.wls"),
         ),
         tightness=1,
         extremal="x^2/2 times mu or L, the compressor that returns 1 - q of its input, and the residual for which the "
@@ -233,6 +234,7 @@ _EF21 = (
         source=t.EF21_2021.official_code(
             "the step size in code of its authors; the inequality is recalled",
             _STEP.format("f+ <= f - gamma/2 ||grad f||^2 - (1/(2 gamma) - L/2)||x+ - x||^2 + gamma/2 G."),
+            code=t.EF21_AT.at("Logistic regression/bdfg_distributed_stable.py", "180-184"),
         ),
         axis="stepsize",
         unpinned=(
@@ -341,6 +343,7 @@ _EF21 = (
             "(z^2 - q^2) g over (1 + q)(z^2 - q).",
             "The code writes the rate as q + (1 + q)(L - mu) lambda/4, where lambda has a root of its own; that it is "
             "the square of z, the positive root of z^2 = (1 - q) k z + q with k = (L - mu)/(L + mu), is derived here.",
+            code=t.THOMSEN_AT.at("certificates/EF21/upper_bound_CAS.wls"),
         ),
         tightness=1,
         extremal="x^2/2 times mu or L, the compressor that returns 1 - q of its input, and the estimate for which the "
@@ -383,6 +386,7 @@ _PLAIN = (
             "With the factor's root phi and step size eta: phi times the interpolation inequality of x and x+, phi "
             "(1 - phi) times that of x* and x, 1 - phi times that of x* and x+, eta phi/(2 r) times contraction, and "
             "two squares.",
+            code=t.THOMSEN_AT.at("theory_helpers.py", "69"),
         ),
         tightness=1,
         extremal="x^2/2 times mu, of whose gradient 1 - r is returned; times L, 1 + r",
@@ -392,19 +396,24 @@ _PLAIN = (
     ),
     Claim(
         name="feedback.cgd.first_step",
-        title="The same factor at the step size 2/((1 + r)(mu + L))",
+        title="One worker's compressed gradient descent has the same factor at the step size 2/((1 + r)(mu + L))",
         relation=Le(t.EXCESS_AFTER, _CGD_FACTOR * t.gap),
         assumes=(t.CONTRACTIVE, t.ONE_CONVEX_WORKER, t.CGD_FIRST_STEP),
-        source=t.THOMSEN_2025.official_code(
-            "theory_helpers.py as of 5 October 2025, as the optimal step size; corrected there on 24 October 2025",
+        source=t.THOMSEN_HELPERS.official_code(
+            "the optimal step size in a helper that was added after the preprint, which does not have it from there",
             "Refuted by running it: the step is too short for curvature mu.",
+            code=t.THOMSEN_THEN.at(
+                "theory_helpers.py",
+                "69",
+                upstream="added in 25dd90b on 5 October 2025, mended in a7d800c on 24 October 2025",
+            ),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="feedback.cgd.factor",
         extremal="x^2/2 times mu, of whose gradient 1 - r is returned",
         axis="alpha",
-        note="At mu = 0.1, L = 1, r = 1/2 the squared factor is 0.8825 instead of 0.8751. The theory_helpers.py of its "
-        "authors' next paper, of 2026, still has it.",
+        note="At mu = 0.1, L = 1, r = 1/2 the squared factor is 0.8825 instead of 0.8751. It stood there for nineteen "
+        "days; the helpers of a later repository (distributed-error-feedback at 24d0ff5) have it, too.",
     ),
     Claim(
         name="feedback.plain.growth",

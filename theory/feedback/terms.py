@@ -8,7 +8,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
 from commbounds.theory.quantities import Quantity, alpha
-from commbounds.theory.sources import Work
+from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
 stepsize = Symbol("stepsize", r"\gamma", Fraction(1, 8), positive=True)
@@ -322,6 +322,13 @@ THREE_WORKERS = Hypothesis(
 EF21_2021 = Work(
     "P. Richtárik, I. Sokolov, I. Fatkhullin, 2021, EF21: a new, simpler, theoretically better, and practically faster "
     "error feedback"
+)
+EF21_AT = Repository("IgorSokoloff/ef21_experiments_source_code", "805c9d77de73fe211712ce21e865c1bdbc7c032a")
+THOMSEN_AT = Repository("DanielBergThomsen/error-feedback-tight", "87720164e9b6a7d8353971c493f4f46c2ac65c97")
+THOMSEN_THEN = Repository("DanielBergThomsen/error-feedback-tight", "25dd90b8f8146832ea3e9bae1e0b30bd34bc3965")
+THOMSEN_HELPERS = Work(
+    "D. Berg Thomsen, A. Taylor, A. Dieuleveut, 2025, helper code for the figures of Tight analyses of first-order "
+    "methods with error feedback"
 )
 THOMSEN_2025 = Work(
     "D. Berg Thomsen, A. Taylor, A. Dieuleveut, 2025, Tight analyses of first-order methods with error feedback"

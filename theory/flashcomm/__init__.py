@@ -11,8 +11,9 @@ COLUMN = Column(
     "all-reduce.",
     synopsis=Synopsis(
         found=(
-            "Two quantisations err less than the ring’s P from four ranks on, and as much at three. Metadata in "
-            "half precision break the half-step bound; rounding them outwards repairs it."
+            "If owners quantise their own block too, two quantisations err less than the ring’s P from four ranks on, "
+            "as much at three, and more at two. Half a step is a bound of exact arithmetic, and no claim of the "
+            "paper’s: metadata in half precision break it, and rounding them outwards repairs it."
         ),
         promise=(
             "An all-reduce in a few bits an entry: two quantisations instead of P, and spikes kept aside so that "

@@ -8,12 +8,11 @@ COLUMN = Column(
     "lowcomm",
     "Low-communication training: many steps alone, then few bits",
     "Local SGD, DiLoCo and Streaming DiLoCo, merges with a quorum, NoLoCo, SparseLoCo, DeMo, LoCo and qgZ. Of the "
-    "papers "
-    "abstracts were read; what is said of codes was read in them: torchft, DeMo, templar, noloco, DeepSpeed.",
+    "papers abstracts were read; what is said of codes was read in them: torchft, DeMo, templar, noloco, DeepSpeed.",
     synopsis=Synopsis(
         found=(
-            "torchft’s first DiLoCo stepped away from the workers’ average, SparseLoCo’s decay starves weak entries "
-            "for "
+            "torchft’s DiLoCo stepped away from the workers’ average until July 2025, SparseLoCo’s decay starves weak "
+            "entries for "
             "ever, and token-weighted quorums are biased against whoever has more tokens."
         ),
         promise=(

@@ -10,6 +10,7 @@ from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Le, Standing, for
 from commbounds.theory.lowcomm.terms import (
     COMPENSATION,
     DEEPSPEED,
+    DEEPSPEED_AT,
     NEVER_FORGOTTEN,
     NOT_CUT_OFF,
     SENT_LATE,
@@ -49,7 +50,7 @@ ABOVE_THE_SMALLEST = Hypothesis(
 NOT_ALL_ZERO = Hypothesis("outer_gradient_not_zero", "Some entry is not zero.", lambda x: bool(x.any()))
 
 _KEPT = (
-    "deepspeed/runtime/comm/coalesced_collectives.py at commit edaa722, `all_to_all_loco_quant_reduce`: after the "
+    "deepspeed/runtime/comm/coalesced_collectives.py , `all_to_all_loco_quant_reduce`: after the "
     "kernel has averaged them, errors are quantised symmetrically to 8 bits, and read back in the next round"
 )
 _SUM = (
@@ -91,6 +92,7 @@ KEPT_CLAIMS = (
             "Gradients of half a step are never sent where kappa is phi: T/2 steps after T rounds.",
             reading="That eight bits keep what error feedback promises; the code says nothing of rounding, and its "
             "kappa is a 128th of the group's largest error.",
+            code=DEEPSPEED_AT.at("deepspeed/runtime/comm/coalesced_collectives.py", "116-145"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="lowcomm.loco.kept_late_rounds",

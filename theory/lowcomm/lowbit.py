@@ -15,6 +15,7 @@ from commbounds.theory.lowcomm.terms import (
     COMPENSATION,
     CUT_BY_ONE,
     DEEPSPEED,
+    DEEPSPEED_AT,
     EF14_WEIGHT,
     IN_A_ROW,
     LOCO,
@@ -42,10 +43,11 @@ _KERNEL = (
     "csrc/quantization/swizzled_quantize.cu: the error buffer times err_beta plus 1 - err_beta times the new error"
 )
 _SCALE = (
-    "csrc/includes/quantization_utils.h at commit edaa722: the symmetric scale of b bits is 2^b over twice the largest "
+    "csrc/includes/quantization_utils.h: the symmetric scale of b bits is 2^b over twice the largest "
     "magnitude of a group, and codes end at 2^(b - 1) - 1"
 )
-_REDUCE = "deepspeed/runtime/comm/coalesced_collectives.py at commit 03aecee"
+_REDUCE = "deepspeed/runtime/comm/coalesced_collectives.py"
+_COALESCED = "deepspeed/runtime/comm/coalesced_collectives.py"
 _LATE = (
     "e_(t + 1) - e_t = phi (h_t - sent_t - e_t) and h_t = g_t + e_t, so g_t - sent_t = (e_(t + 1) - e_t)/phi, which "
     "adds up to "
@@ -70,6 +72,7 @@ LOWBIT_CLAIMS = (
             f"deepspeedai/DeepSpeed, {_KERNEL}",
             "It averages errors, each of which is at most half a step.",
             reading="The bound; codes of a fixed step, none of which is cut off.",
+            code=DEEPSPEED_AT.at("csrc/quantization/swizzled_quantize.cu", "305-306"),
         ),
         tightness=1,
         extremal="the newest error kept whole, a gradient of half a step",
@@ -86,11 +89,13 @@ LOWBIT_CLAIMS = (
             "The largest entry has the code 2^(b - 1), which is cut off by one where it is positive; all other errors "
             "are roundings, and an average of errors is at most the largest.",
             reading="The bound, for a step that stays; the code has one for every group and round.",
+            code=DEEPSPEED_AT.at("csrc/includes/quantization_utils.h", "61-72"),
         ),
         tightness=1,
         extremal="the newest error kept whole, an entry of 2^(b - 1) steps",
         axis="outerrounds",
-        note="With four bits the largest entry of a group, where it is positive, arrives as seven eighths of it.",
+        note="With four bits the largest entry of a group, where it is positive, arrives as seven eighths of it; where "
+        "it is negative, -8 is a code, and it arrives whole.",
     ),
     Claim(
         name="lowcomm.loco.cut_off",
@@ -168,6 +173,7 @@ LOWBIT_CLAIMS = (
             "zero "
             "by the one that finds it above reset_T",
             _RESETS,
+            code=DEEPSPEED_AT.at(_COALESCED, "112-151"),
         ),
         axis="tensors",
     ),
@@ -198,6 +204,7 @@ LOWBIT_CLAIMS = (
             "all-to-all across nodes",
             "Counted: a rank carries P/X block sums of its node, and keeps its own: 1/X of one hop.",
             reading="The count.",
+            code=DEEPSPEED_AT.at(_COALESCED, "31-78"),
         ),
         axis="P",
     ),
@@ -229,6 +236,7 @@ LOWBIT_CLAIMS = (
             "second",
             "P codes of half a step, and P/X codes of sums of X, whose steps are X times as wide.",
             reading="The bound; a step that grows with the number of terms.",
+            code=DEEPSPEED_AT.at(_COALESCED, "31-78"),
         ),
         tightness=1,
         extremal="nodes of four, entries 1/2, 1/2, 1/2 and 5/2",
@@ -251,9 +259,9 @@ LOWBIT_CLAIMS = (
         relation=Eq(BLOCKS_ELSEWHERE, 0),
         assumes=(RANKS_DIVIDE, NODES_DIVIDE, BY_TWO_HOPS, REORDERED),
         source=ZEROPP.official_code(
-            "deepspeedai/DeepSpeed, tests of `swizzle_quant`: (nodes, devices per node, rest) is transposed before "
-            "the hop",
+            "deepspeedai/DeepSpeed, `swizzle_quant`: (nodes, devices per node, rest) is transposed before the hop",
             "Rank j of a node carries the blocks of all ranks j, and node m gets the m-th of them.",
+            code=DEEPSPEED_AT.at("csrc/quantization/swizzled_quantize.cu", "89-105"),
         ),
         axis="P",
     ),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Code, Eq, Ge, Kind, Le, Standing
 from commbounds.theory.lowcomm.terms import (
     ANY_FRAGMENTS,
     AVERAGE_GAP,
     BALL,
     BLENDED_SPREAD,
     CYCLE_SENT,
-    DILOCO,
     EVEN_FRAGMENTS,
     FIRST_ROUND,
     INNER_CONTRACTS,
@@ -20,7 +19,8 @@ from commbounds.theory.lowcomm.terms import (
     MOMENTUM_BELOW_ONE,
     NESTEROV,
     NO_OVERSHOOT,
-    NOLOCO,
+    NOLOCO_AT,
+    NOLOCO_CODE,
     ONE_QUADRATIC,
     OUTER_MOVE,
     OUTER_RADIUS,
@@ -31,8 +31,9 @@ from commbounds.theory.lowcomm.terms import (
     RANKS_DIVIDE,
     REVERSED,
     SAME_CHANGE,
-    STREAMING,
     TORCHFT,
+    TORCHFT_AT,
+    TORCHFT_FIRST,
     blendweight,
     fragments,
     innershare,
@@ -50,7 +51,6 @@ _trace = (1 + outermu) * (1 - _taken)
 _det = outermu * (1 - _taken)
 _disc = _trace**2 - 4 * _det
 _LIMIT = 2 * (1 + outermu) / (1 + 2 * outermu)
-_TORCHFT_NOW = "torchft/local_sgd.py at commit 73dafea"
 _MAP = (
     "A worker ends at (1 - c) theta, so g = c theta. With m' = mu m + g and theta' = theta - eta (g + mu m') the map "
     "has "
@@ -61,15 +61,21 @@ _JURY = (
     "which is what stability asks for."
 )
 
+
+def _torchft(lines: str, default: bool | str = True) -> Code:
+    return TORCHFT_AT.at("torchft/local_sgd.py", lines, default)
+
+
 OUTER_CLAIMS = (
     Claim(
         name="lowcomm.diloco.words",
         title="An outer round sends 2 n (P - 1)/P words, whatever the number of inner steps",
         relation=Eq(MOST_SENT, _ring * n),
         assumes=(RANKS_DIVIDE,),
-        source=DILOCO.official_code(
-            f"{_TORCHFT_NOW}: one all-reduce of all pseudo-gradients every `sync_every` steps",
+        source=TORCHFT.official_code(
+            "one all-reduce of all pseudo-gradients every `sync_every` steps",
             "Counted: a ring all-reduce of n words; with H inner steps 1/H of what SGD sends.",
+            code=_torchft("489-497"),
         ),
     ),
     Claim(
@@ -77,9 +83,10 @@ OUTER_CLAIMS = (
         title="Until all fragments were synchronised once, as many words go out as in a round of DiLoCo",
         relation=Eq(CYCLE_SENT, _ring * n),
         assumes=(EVEN_FRAGMENTS,),
-        source=STREAMING.official_code(
-            f"{_TORCHFT_NOW}: every H/F steps one fragment is all-reduced, in turn",
+        source=TORCHFT.official_code(
+            "every H/F steps one fragment is all-reduced, in turn",
             "Counted: F ring all-reduces of n/F words.",
+            code=_torchft("629-636"),
         ),
     ),
     Claim(
@@ -87,9 +94,10 @@ OUTER_CLAIMS = (
         title="A fragment takes 1/F of the words of a round of DiLoCo",
         relation=Eq(PEAK_SENT, _ring * n / fragments),
         assumes=(EVEN_FRAGMENTS,),
-        source=STREAMING.official_code(
-            f"{_TORCHFT_NOW}: one fragment is all-reduced at a time",
+        source=TORCHFT.official_code(
+            "one fragment is all-reduced at a time",
             "Counted: one ring all-reduce of n/F words.",
+            code=_torchft("403-421"),
         ),
     ),
     Claim(
@@ -132,11 +140,11 @@ OUTER_CLAIMS = (
         title="Workers that keep a share b of their own fragment end b times as far apart",
         relation=Eq(BLENDED_SPREAD, blendweight**2),
         assumes=(ANY_FRAGMENTS,),
-        source=STREAMING.official_code(
-            f"{_TORCHFT_NOW}: `_merge_parameters` interpolates with `fragment_update_alpha`",
+        source=TORCHFT.official_code(
+            "`_merge_parameters` interpolates with `fragment_update_alpha`",
             "The new anchor is the same for all: what they differ by is b times what they differed by. With the "
-            "default "
-            "b = 0 all that a worker did while the fragment was under way is dropped.",
+            "default b = 0 all that a worker did while the fragment was under way is dropped.",
+            code=_torchft("367-385", "fragment_update_alpha, which is 0 by default"),
         ),
         axis="blendweight",
     ),
@@ -165,8 +173,9 @@ OUTER_CLAIMS = (
         relation=Eq(PROGRESS, outerlr * (1 + outermu)),
         assumes=(NESTEROV, FIRST_ROUND, LOCAL_FROM_ANCHOR),
         source=TORCHFT.official_code(
-            "at commit 73dafea: the pseudo-gradient is the original parameter less the local one",
+            "the pseudo-gradient is the original parameter less the local one",
             "g = theta - average; the optimiser subtracts eta (1 + mu) g.",
+            code=_torchft("335-338"),
         ),
         axis="outerlr",
     ),
@@ -176,9 +185,13 @@ OUTER_CLAIMS = (
         relation=Ge(PROGRESS, 0),
         assumes=(NESTEROV, FIRST_ROUND, REVERSED),
         source=TORCHFT.official_code(
-            "at commits 7b39665 and 1fdd423: the pseudo-gradient is the local parameter less the backup, and "
-            "`torch.optim.SGD` subtracts it",
+            "the pseudo-gradient is the local parameter less the backup, and `torch.optim.SGD` subtracts it",
             "Refuted by every input: the step is - eta (1 + mu) of the way.",
+            code=TORCHFT_FIRST.at(
+                "torchft/local_sgd.py",
+                "214",
+                upstream="mended in 8170a4b, pull request 233, on 15 July 2025; it stood from 30 January 2025 on",
+            ),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="lowcomm.diloco.progress",
@@ -204,28 +217,30 @@ OUTER_CLAIMS = (
         title="With Polyak's momentum it is eta (1 - mu^t)/(1 - mu)",
         relation=Eq(OUTER_MOVE, outerlr * (1 - outermu**outerrounds) / (1 - outermu)),
         assumes=(BALL, SAME_CHANGE, MOMENTUM_BELOW_ONE),
-        source=NOLOCO.official_code(
-            "gensyn-ai/noloco, src/noloco/sparce_loco_optimizer.py: the momentum times mu, less eta times the "
-            "pseudo-gradient, is added to the global parameters",
+        source=NOLOCO_CODE.official_code(
+            "the momentum times mu, less eta times the pseudo-gradient, is added to the global parameters; the DiLoCo "
+            "that it is compared with, pipeline_diloco_optimizer.py, has the same lines",
             "m_t = (1 - mu^t)/(1 - mu) g: one round behind Nesterov's.",
+            code=NOLOCO_AT.at("src/noloco/sparce_loco_optimizer.py", "113-114"),
         ),
         axis="outerrounds",
     ),
     Claim(
         name="lowcomm.diloco.ball_is_nesterov",
-        title="That update is Nesterov's momentum",
+        title="An outer step by the momentum times mu less eta times the pseudo-gradient is Nesterov's",
         relation=Eq(OUTER_MOVE, outerlr * (1 - outermu ** (outerrounds + 1)) / (1 - outermu)),
         assumes=(BALL, SAME_CHANGE, MOMENTUM_BELOW_ONE),
-        source=NOLOCO.official_code(
-            "gensyn-ai/noloco, src/noloco/sparce_loco_optimizer.py: the comment `Nesterov momentum optimizer` on the "
-            "same lines",
+        source=NOLOCO_CODE.official_code(
+            "a comment, `Nesterov momentum optimizer`, above these lines, here and in pipeline_diloco_optimizer.py",
             "Refuted in the first round: eta, and not eta (1 + mu).",
+            code=NOLOCO_AT.at("src/noloco/sparce_loco_optimizer.py", "111"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="lowcomm.diloco.ball_step",
         extremal="the first round, any momentum",
         axis="outerrounds",
-        note="It is Polyak's: the file's DiLoCo begins with 0.7 where PyTorch's Nesterov begins with 1.33.",
+        note="It is Polyak's: the file's DiLoCo begins with 0.7 where PyTorch's Nesterov begins with 1.33. A comment "
+        "alone is wrong; what is run is sound.",
     ),
     Claim(
         name="lowcomm.diloco.radius",

@@ -15,6 +15,7 @@ from commbounds.theory.lowcomm.terms import (
     CHUNKS_DIVIDE,
     DECAYS,
     DEMO,
+    DEMO_AT,
     EMPTY_MOMENTUM,
     ENTRIES_SENT,
     FITS_CHUNK,
@@ -36,6 +37,7 @@ from commbounds.theory.lowcomm.terms import (
     SIGN_FLIPS,
     SOME_VALUE,
     SPARSELOCO,
+    TEMPLAR_AT,
     TOO_WEAK,
     WEAK_SENT,
     amplitude_senders,
@@ -52,8 +54,8 @@ from commbounds.theory.traffic import MOST_SENT
 
 _left = sp.sqrt(1 - k / chunk)
 _turns = sp.floor(outerrounds / (sp.floor(1 / weak) + 1))
-_TEMPLAR = "one-covenant/templar, src/tplr/compress.py at commit 0120eb5"
-_DEMO_CODE = "bloc97/DeMo, demo.py at commit cab4606"
+_TEMPLAR = "one-covenant/templar, src/tplr/compress.py"
+_DEMO_CODE = "demo.py"
 _RESIDUALS = (
     "e_t = beta e_(t - 1) + change_t - sent_t; added up over t, the sum of changes less that of what was sent is e_T "
     "+ (1 - "
@@ -158,6 +160,7 @@ SPARSE_CLAIMS = (
             "4096",
             "Counted; the bins' means come on top.",
             reading="Other chunks, and other bits of a value.",
+            code=TEMPLAR_AT.at("src/tplr/compression/pack12.py", "3-20"),
         ),
     ),
     Claim(
@@ -189,6 +192,7 @@ SPARSE_CLAIMS = (
         source=SPARSELOCO.official_code(
             f"{_TEMPLAR}, `_quantize_values`: what is sent for a bin is the mean of its values",
             "In every bin the means add up to its values. The bins need not be of one width for that.",
+            code=TEMPLAR_AT.at("src/tplr/compress.py", "534-562"),
         ),
     ),
     Claim(
@@ -236,6 +240,7 @@ SPARSE_CLAIMS = (
             "The transform keeps squares of chunks and of their parts; of amplitudes Top-K leaves as much as of "
             "entries.",
             reading="The bound, which the code does not state.",
+            code=DEMO_AT.at("demo.py", "134-145"),
         ),
         tightness=1,
         extremal="a chunk whose amplitudes have one magnitude: sums of the transform's rows",
@@ -250,6 +255,7 @@ SPARSE_CLAIMS = (
             f"{_DEMO_CODE}: the buffer times compression_decay, plus the gradient, less what is sent",
             _RESIDUALS,
             reading="What follows for the sums.",
+            code=DEMO_AT.at("demo.py", "127-145"),
         ),
         axis="decay",
         note="With the default 0.999 a thousandth of the momentum is lost in every step.",
@@ -270,6 +276,7 @@ SPARSE_CLAIMS = (
         source=DEMO.official_code(
             f"{_DEMO_CODE}: `scatter_reduce_` with reduce `mean` and include_self False; the same in {_TEMPLAR}",
             "The sum of s equal messages over s.",
+            code=DEMO_AT.at("demo.py", "296"),
         ),
         axis="amplitude_senders",
         note="What one worker alone sends counts like what all send.",
@@ -312,6 +319,7 @@ SPARSE_CLAIMS = (
             f"{_DEMO_CODE}: `_get_smaller_split` takes the largest divisor, and `_clamp_topk` at most all of a "
             "chunk; for one-dimensional weights",
             "Counted.",
+            code=DEMO_AT.at("demo.py", "440-449"),
         ),
     ),
     Claim(
@@ -324,6 +332,7 @@ SPARSE_CLAIMS = (
             "Refuted by every prime n above the chunk: its chunks have one entry, and everything is sent, with "
             "indices.",
             reading="That these numbers give the rate, whatever the length.",
+            code=DEMO_AT.at("demo.py", "23-25"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="lowcomm.demo.chunk",

@@ -9,7 +9,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Eq, Hypothesis, Le
 from commbounds.theory.quantities import P, Quantity, chunk, k, n
-from commbounds.theory.sources import Work
+from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
 # --- sources -----------------------------------------------------------------------------------------------------
@@ -44,7 +44,14 @@ KHALED = Work(
     "A. Khaled, K. Mishchenko, P. Richtárik, 2020, Tighter theory for local SGD on identical and heterogeneous data, "
     "arXiv:1909.04746"
 )
+DEMO_AT = Repository("bloc97/DeMo", "cab460651d61f3b439dec30b6b4e64075a8b63a3")
+TEMPLAR_AT = Repository("one-covenant/templar", "0120eb587d1cb57b67774a6e2aa65eeae8989b05")
+TORCHFT_AT = Repository("pytorch/torchft", "73dafea422116b2a713542719c8454efe5444c6c")
+TORCHFT_FIRST = Repository("pytorch/torchft", "2e2a3cba28f10daf73344655782bd9ea8e62badd")
+NOLOCO_AT = Repository("gensyn-ai/noloco", "a1b4a425bdc4050a356cf9f4bae7c383419703ab")
+DEEPSPEED_AT = Repository("deepspeedai/DeepSpeed", "edaa7221267243c7be7fb49c5d5f5c4fb97b4641")
 TORCHFT = Work("pytorch/torchft, torchft/local_sgd.py: DiLoCo and Streaming DiLoCo, by the authors of torchft")
+NOLOCO_CODE = Work("gensyn-ai/noloco: a DiLoCo to compare with, and NoLoCo, by the authors of NoLoCo")
 DEEPSPEED = Work("deepspeedai/DeepSpeed: ZeRO++ and LoCo, by their authors")
 
 # --- symbols -----------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ from commbounds.theory.majority.terms import (
     votebits,
 )
 from commbounds.theory.quantities import P, choose, n
-from commbounds.theory.sources import FOLKLORE, Work, derived
+from commbounds.theory.sources import FOLKLORE, Repository, Work, derived
 
 # --- claims: bytes -----------------------------------------------------------------------------------------------
 
@@ -87,13 +87,14 @@ _BYTES = (
     ),
     Claim(
         name="majority.server.thirty_two",
-        title="32 times fewer bytes than full-precision SGD, by ring all-reduce",
+        title="A single server of the majority vote sends 32 times fewer bytes than a rank of a full-precision ring",
         relation=Le(BUSIEST_BYTES, _ring / 32),
         assumes=(SERVER, WHOLE_BYTES, A_BIT),
         source=SUBMISSION.read(
             "Abstract: 32 times less communication per iteration than full-precision, distributed SGD; Section 4 "
             "compares with NCCL's all-reduce",
             "Refuted by four workers: the server sends 3 n/8 bytes, a rank of a ring all-reduce 8 n 3/4 = 32 (3 n/16).",
+            "Of the busiest link, against a ring; the abstract does not say of which link, nor against what.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="majority.server.busiest",
@@ -427,17 +428,17 @@ _ADVERSARIES = (
         title="The vote on an entry is one bit for any number of workers, with the sign of zero zero",
         relation=Le(VALUES, 2),
         assumes=(OPEN,),
-        source=SUBMISSION.read(
-            "Algorithm 1 pushes sign(V), the sign of a sum of signs, and Section 1 has it compressed to one bit",
-            "Refuted by two workers: +1, -1 and a tie.",
+        source=derived(
+            "Two works joined: the algorithm of the second pushes sign(V), compressed to one bit, and the code of the "
+            "first took sign(0) = 0, while that of the second takes +1. Refuted by two workers: +1, -1 and a tie."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="majority.ties.broken",
         tightness=sp.Rational(3, 2),
         extremal="any even number of workers; any number, where an entry is zero",
         axis="P",
-        note="One bit needs a rule for ties. The authors say (README of jxbz/signSGD) that the code of the 2018 paper "
-        "took sign(0) = 0, which is a third value, and that of the 2019 paper sign(0) = +1.",
+        note="One bit needs a rule for ties, which the second work's code has. Its authors say so themselves (README "
+        "of jxbz/signSGD): that of the first took sign(0) = 0, which is a third value.",
     ),
     Claim(
         name="majority.ties.broken",
@@ -459,6 +460,7 @@ _ADVERSARIES = (
         source=Work("J. Bernstein, README of github.com/jxbz/signSGD").official_code(
             "update of January 2021: sign(0) -> +1 in the code of the paper of 2019",
             "Untied votes balance by symmetry; tied are C(P, P/2) of 2^P.",
+            code=Repository("jxbz/signSGD", "cf57e9272f99d7ceb3c5f824d4790beb970e35e2").at("README.md", "10"),
         ),
         axis="P",
         note="Two workers drift by half a step, four by three eighths, in every step and every entry; odd numbers do "

@@ -10,8 +10,8 @@ COLUMN = Column(
     "Peers average in small groups, anew in every round, so that a failure spoils a group and no more.",
     synopsis=Synopsis(
         found=(
-            "A full grid gives every peer the exact mean after d rounds. The printed factor of random groups is "
-            "an upper bound; the true one is (r - 1)/(N - 1)."
+            "A full grid gives every peer the exact mean after d rounds. The factor of random groups that is "
+            "remembered of the paper is a valid bound; the exact one is (r - 1)/(N - 1)."
         ),
         promise=(
             "Averaging in small groups, anew in every round: exact on a full grid, geometric in random groups, "
@@ -24,8 +24,9 @@ COLUMN = Column(
             "(`moshpit.random_groups.factor`)."
         ),
         fails=(
-            "The printed factor of random groups as an equality (`moshpit.random_groups.printed`), and d rounds "
-            "where keys are the last d chunk indices (`moshpit.grid.key_of_d_digits`): the first round is lost."
+            "The remembered factor of random groups, taken for an equality (`moshpit.random_groups.printed`), and d "
+            "rounds where keys are the last d chunk indices, one more than in the authors’ code "
+            "(`moshpit.grid.key_of_d_digits`): the first round is lost."
         ),
         tight="Most statements here are equalities: the factors are exact laws, enumerated or proved.",
         lesson=(

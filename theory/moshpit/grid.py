@@ -69,12 +69,12 @@ GRID_CLAIMS = (
     ),
     Claim(
         name="moshpit.grid.key_of_d_digits",
-        title="The same with keys of the last d chunk indices",
+        title="On a full grid with keys of the last d chunk indices all have the exact mean after d rounds",
         relation=Eq(DISTORTION, 0),
         assumes=(FULL_GRID, NO_FAILURES, KEYS_OF_D_DIGITS, ONE_SWEEP),
-        source=RYABININ_2021.recalled(
-            "GetInitialIndex with d digits, C_i = (c^(t-d+1), ..., c^t), as recalled",
-            "N = M^d peers have N different keys of d digits, so that in the first round all are by themselves.",
+        source=derived(
+            "One might expect it of a key with one digit more; the authors' code has d - 1. Refuted: N = M^d peers "
+            "have N different keys of d digits, so that in the first round all are by themselves.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="moshpit.grid.exact",

@@ -14,6 +14,7 @@ from commbounds.theory.moshpit.terms import (
     FIXED_CELLS,
     FREE_LABELS,
     FULL_GRID,
+    MOSHPIT_AT,
     NO_FAILURES,
     ONE_ROUND,
     ONE_SWEEP,
@@ -52,11 +53,12 @@ RANDOM_CLAIMS = (
         source=RYABININ_2021.recalled(
             _PLACE,
             "Two members are drawn without replacement, so a pair is in group i with probability M_i (M_i - 1)/(N (N "
-            "- 1)). With N^2 in place of N (N - 1) the printed factor comes out.",
+            "- 1)). With N^2 in place of N (N - 1) the remembered factor comes out.",
+            "As an equality, where groups are never empty: the formula is remembered, and its sign is not.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="moshpit.random_groups.factor",
-        extremal="one group of two peers: nothing is left, and 1/4 is printed",
+        extremal="one group of two peers: nothing is left, where the formula has 1/4",
         axis="N",
         note="Not an equality under any reading of random groups: it would need E R = r + (N - r)/N^2 > r groups. It "
         "is an upper bound, too large by the factor 1 + (N - r)/(N^2 (r - 1)) a round: 1/8 for N = 4, r = 2, and 3e-5 "
@@ -73,7 +75,7 @@ RANDOM_CLAIMS = (
     ),
     Claim(
         name="moshpit.random_groups.upper",
-        title="The printed factor is an upper bound",
+        title="The remembered factor of random groups is an upper bound",
         relation=Le(FACTOR, PRINTED),
         kind=Kind.EXPECTED,
         assumes=(CUT_GROUPS, NO_FAILURES, SEVERAL_PEERS),
@@ -156,9 +158,10 @@ RANDOM_CLAIMS = (
         kind=Kind.EXPECTED,
         assumes=(REGROUPED, ONE_ROUND, SEVERAL_PEERS),
         source=RYABININ_2021.official_code(
-            "baseline of the averaging notebook",
+            "RandomGroupAverager of the averaging experiments, to compare with",
             _GENERAL
             + " A peers make floor(A/M) groups, or are A by themselves where A < M; p N more are by themselves.",
+            code=MOSHPIT_AT.at("averaging_experiments/averager.py", "69-88"),
         ),
         axis="failure",
     ),

@@ -11,7 +11,7 @@ import sympy as sp
 from commbounds.theory.claim import Eq, Hypothesis, Le
 from commbounds.theory.functions import ExactFunction
 from commbounds.theory.quantities import Quantity, n
-from commbounds.theory.sources import Work
+from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
 N = Symbol("N", example=8, integer=True, positive=True)
@@ -347,6 +347,7 @@ MIXES = Hypothesis(
     sp.Lt(mixing, 1),
 )
 
+MOSHPIT_AT = Repository("yandex-research/moshpit-sgd", "949b60b8461bf694a3b8e54b57952002eba81de1")
 RYABININ_2021 = Work(
     "M. Ryabinin, E. Gorbunov, V. Plokhotnyuk, G. Pekhimenko, 2021, Moshpit SGD: communication-efficient decentralized "
     "training on heterogeneous unreliable devices, arXiv 2103.03239v4"

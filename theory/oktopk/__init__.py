@@ -12,16 +12,16 @@ COLUMN = Column(
     "the proofs are ours.",
     synopsis=Synopsis(
         found=(
-            "“At most 6k words” is true of what a rank sends, for any vectors; 6k(P - 1)/P needs an even split. "
-            "What a rank receives can pass it by a factor near P/3; cutting regions at global counts repairs "
-            "that."
+            "With balancing always on, and at most k entries selected on every rank and in all, no rank sends more "
+            "than 6k words, for any vectors. Equation 3, 6k(P - 1)/P, is known from a summary and holds for balanced "
+            "regions; without them a rank may receive up to 2kP. Iterations that re-evaluate thresholds are apart."
         ),
         promise=(
             "A sparse all-reduce that moves at most 6k(P - 1)/P words, however many ranks there are: less than a "
             "dense all-reduce, and within a factor of three of what no algorithm can avoid (`oktopk.lower.most`)."
         ),
         holds=(
-            "With an even split and data balancing no rank sends more than was promised "
+            "With balanced regions and data balancing no rank sends more than was promised "
             "(`oktopk.sent.even_split`), nor does the critical path (`oktopk.path.even_split`). Whatever the "
             "vectors, no rank sends more than 6k - 4k/P words (`oktopk.sent.any_split`)."
         ),

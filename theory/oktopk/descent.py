@@ -20,6 +20,7 @@ from commbounds.theory.oktopk.terms import (
     ITERATE_DEFECT,
     LI_HOEFLER_2022,
     MEAN_RESIDUAL,
+    OKTOPK_AT,
     XI,
     before,
     eta,
@@ -65,7 +66,8 @@ DESCENT: tuple[Claim, ...] = (
             "gradients are accumulated before the optimiser multiplies by its step size",
             "An old residual is applied with the step size of the step that sends it, not of the step that it stems "
             "from. One rank, gradients (2, 1) and then zero, k = 1, step sizes 1 and 1/2: half of the 1 is lost.",
-            reading="That the identity should hold for the code as well.",
+            reading="That the identity should hold for the code as well; the code does not say so.",
+            code=OKTOPK_AT.at("VGG/compression.py", "46-58"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="oktopk.sgd.iterate",

@@ -23,7 +23,7 @@ from commbounds.theory.oktopk.hypotheses import (
     SPLIT,
     UNROTATED,
 )
-from commbounds.theory.oktopk.terms import BOUNDARY_DEFECT, INBOUND, LI_HOEFLER_2022, SPLIT_DEFECT, union
+from commbounds.theory.oktopk.terms import BOUNDARY_DEFECT, INBOUND, LI_HOEFLER_2022, OKTOPK_AT, SPLIT_DEFECT, union
 from commbounds.theory.quantities import P, index_bits, k, n
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import CRITICAL_PATH, MEAN_RECEIVED, MESSAGES, MOST_RECEIVED, MOST_SENT, STEPS
@@ -109,6 +109,7 @@ BOUNDARIES: tuple[Claim, ...] = (
             "the consensus on boundaries",
             "Rank p proposes, for j = 1 .. P - 1, its selected index number j floor(|S_p|/P); the P proposals are "
             "summed and divided.",
+            code=OKTOPK_AT.at("VGG/allreducer.py", "626-648"),
         ),
         axis="P",
         note="The sum of P indices below n needs 64 bits from P n = 2^31 on.",
@@ -122,7 +123,8 @@ BOUNDARIES: tuple[Claim, ...] = (
             "the consensus on boundaries averages the ranks' quantiles",
             "An average of quantiles is no quantile of the union: if rank 0 alone selects far to the right, all "
             "boundaries move beyond the entries of all others.",
-            reading="As a bound on every region.",
+            reading="As a bound on every region; the code does not say so.",
+            code=OKTOPK_AT.at("VGG/allreducer.py", "626-648"),
         ),
         stands=Standing.REFUTED,
         tightness=P,

@@ -18,6 +18,7 @@ from commbounds.theory.oktopk.terms import (
     INDEX_DEFECT,
     LI_HOEFLER_2022,
     MASS_DEFECT,
+    OKTOPK_AT,
     SELECTED,
     SELECTED_SHARE,
     UPDATE_DEFECT,
@@ -42,7 +43,9 @@ THRESHOLDS: tuple[Claim, ...] = (
         relation=Eq(SELECTED, k - 1),
         assumes=(STRICT, FRESH_THRESHOLDS, DISTINCT),
         source=LI_HOEFLER_2022.official_code(
-            "entries are compared with > against the k-th largest", "k - 1 entries are larger than the k-th largest."
+            "entries are compared with > against the k-th largest",
+            "k - 1 entries are larger than the k-th largest.",
+            code=OKTOPK_AT.at("VGG/compression.py", "126-138"),
         ),
         axis="k",
         note="With k = 2P it leaves 2P - 1 entries for P regions: rounding down to one a region, the consensus puts "

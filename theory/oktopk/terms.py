@@ -5,9 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from commbounds.theory.quantities import Quantity
-from commbounds.theory.sources import Work
+from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
+OKTOPK_AT = Repository("Shigangli/Ok-Topk", "9763dccb0bf704779435cb8f66592be5a9b294bf")
 LI_HOEFLER_2022 = Work(
     "S. Li, T. Hoefler, 2022, Near-optimal sparse allreduce for distributed deep learning (arXiv 2201.07598)"
 )

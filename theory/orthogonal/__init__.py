@@ -11,8 +11,9 @@ COLUMN = Column(
     "authors’ code says was read, and of the papers on Polar Express, Orth-Dion and EF21-Muon what is said so.",
     synopsis=Synopsis(
         found=(
-            "Muon’s five iterations leave singular values between 0.682 and 1.203, unless they are below 1/660 of the "
-            "norm: then as small as they like. Dion’s columns may add up to the root of r."
+            "In exact arithmetic Muon’s five iterations leave singular values from 1/660 of the norm on between 0.682 "
+            "and 1.203; below, as small as they like. Its code runs in bfloat16, which no claim here is about. Dion’s "
+            "columns may add up to the root of r."
         ),
         promise="Updates whose singular values are all about one, and, with Dion, words for r columns and rows alone.",
         holds=(
@@ -30,7 +31,8 @@ COLUMN = Column(
             "factor (`orthogonal.polar_express.balanced`)."
         ),
         tight="Both ends of the interval are attained, and so is the root of r (`orthogonal.dion.spectral`).",
-        lesson="Do not count on convergence to the polar factor: a gradient of rank one comes out as 0.696 of it.",
+        lesson="Do not count on convergence to the polar factor, which Muon’s authors do not promise either: in exact "
+        "arithmetic a gradient of rank one comes out as 0.696 of it, and in bfloat16 beside much amplified rounding.",
         picture="orthogonal.values",
         practice=True,
     ),

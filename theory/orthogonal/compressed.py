@@ -37,6 +37,7 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
             _DION + "the momentum less (1 - mu) P R^T",
             "mean M+ = mean (M + G) - (1 - mu) U R^T: sum over the steps.",
             "The sum.",
+            t.DION_AT.at("dion/dion_simple.py", "31-45"),
         ),
         axis="dion_steps",
         note="Also of several ranks, each of which takes off its own R: they add up to the average.",
@@ -98,7 +99,7 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.orth_dion.aligned",
-        title="Its inner product with the momentum is at most the nuclear norm of what is taken",
+        title="Orth-Dion's inner product with the momentum is at most the nuclear norm of what is taken",
         relation=Le(t.ALIGNED, t.nuclear_taken),
         assumes=(t.RIGHT_ORTHONORMAL,),
         source=derived("The dual of the spectral norm: <U Q^T, U U^T B> <= ||U^T B||_*."),
@@ -108,14 +109,14 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.orth_dion.polar",
-        title="It is the nuclear norm, as with the polar factor, or half of it at least",
+        title="Orth-Dion's inner product with the momentum is at least half the nuclear norm of what is taken",
         relation=Ge(t.ALIGNED, t.nuclear_taken / 2),
         assumes=(t.RIGHT_ORTHONORMAL,),
-        source=t.ORTH_DION_2026.read(
-            "abstract: the polar factor of rank r is what Muon aims at; QR of the right factor takes its place",
-            "Refuted by a first column that is next to nothing, and a second that is nearly parallel to it: QR "
-            "takes the direction for the first column, and leaves next to nothing of the second.",
-            "That a single step with QR, from any basis, is about as good as the polar factor; half is our reading.",
+        source=derived(
+            "The work's abstract aims at the polar factor of rank r, as Muon does, with QR of the right factor in its "
+            "place; that a single step with QR, from any basis, be half as good is said nowhere. Refuted by a first "
+            "column that is next to nothing, and a second that is nearly parallel to it: QR takes the direction for "
+            "the first column, and leaves next to nothing of the second."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.orth_dion.aligned",

@@ -6,6 +6,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Ge, Le, Standing
 from commbounds.theory.orthogonal import terms as t
+from commbounds.theory.sources import derived
 
 _EXPRESS = "algorithm 1: the coefficients, and a division by 1.01 before all polynomials but the last of eight"
 _MIDDLE = (
@@ -74,13 +75,12 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
         title="Five iterations of Polar Express are as far below one as above it, from 1/1000 on",
         relation=Ge(t.VALUE, 2 - t.POLAR_TOP),
         assumes=(t.EXPRESS, t.FIVE, t.THOUSANDTH),
-        source=t.AMSEL_2025.read(
-            "section 4: u = 2 - l after every iteration, l = 1/1000 to begin with; section 4.4, that the safety factor "
-            "and two other changes have a negligible effect on accuracy, and that the last iteration may leave it out",
-            "Refuted by 1/1000, which is 1/1010 before the first polynomial, and 0.840 after the fifth.",
-            "That it is so with the safety factor before all five, as in algorithm 1, where only the eighth polynomial "
-            "has none. Without it the two are 0.1236 to all digits. The paper does not say it: only that little is "
-            "lost.",
+        source=derived(
+            "Without the safety factor u = 2 - l after every iteration, from l = 1/1000 (section 4 of the work): "
+            "0.1236 on both sides, to all digits. One would expect nearly as much with the factor before all five, as "
+            "algorithm 1 has it; the work says only that little accuracy is lost, and that the last iteration may "
+            "leave it out (section 4.4). Refuted by 1/1000, which is 1/1010 before the first polynomial, and 0.840 "
+            "after the fifth."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.polar_express.at_least",
@@ -91,7 +91,8 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.polar_express.at_least",
-        title="Singular values of at least 1/1000 of the norm are at least 0.8401 after five iterations",
+        title="Singular values of at least 1/1000 of the norm are at least 0.8401 after five iterations of Polar "
+        "Express",
         relation=Ge(t.VALUE, t.POLAR_LEAST[5]),
         assumes=(t.EXPRESS, t.FIVE, t.THOUSANDTH),
         source=t.AMSEL_2025.read(_EXPRESS, _MIDDLE + "What 1/1000 becomes is a rational number.", "The number."),
@@ -101,7 +102,8 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.polar_express.six",
-        title="They are at least 0.9935 after six",
+        title="Singular values of at least 1/1000 of the norm are at least 0.9935 after six iterations of Polar "
+        "Express",
         relation=Ge(t.VALUE, t.POLAR_LEAST[6]),
         assumes=(t.EXPRESS, t.SIX, t.THOUSANDTH),
         source=t.AMSEL_2025.read(

@@ -8,9 +8,11 @@ import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis
 from commbounds.theory.quantities import P, Quantity, m, n, r
-from commbounds.theory.sources import Work
+from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
+MUON_AT = Repository("KellerJordan/Muon", "857d1adc159e098212f828d927460782d3da59e9")
+DION_AT = Repository("microsoft/dion", "0a059a4542e5aa74b40dcd1dce363836c7afcd48")
 MUON_2024 = Work(
     "K. Jordan, Y. Jin, V. Boza, J. You, F. Cesista, L. Newhouse, J. Bernstein, 2024, Muon: an optimizer for hidden "
     "layers in neural networks"

@@ -11,28 +11,29 @@ COLUMN = Column(
     "may the new values on the way back: then a receiver keeps its stale copy, and replicas drift apart.",
     synopsis=Synopsis(
         found=(
-            "The published drift constant is too small by the factor 1 - p for fresh updates; it is exactly the "
-            "probability that two replicas hold different versions. Drift stays bounded for ever, with the "
-            "constant corrected."
+            "A review reports a drift of 2p/(1 + p) sigma^2; what sigma^2 is was not read. If it is the variance of "
+            "fresh updates, the drift is 2p/(1 - p^2) sigma^2; under other readings the reported constant is right. "
+            "Drift stays bounded for ever."
         ),
         promise=(
             "Training goes on when messages are lost: averages over what arrives stay unbiased, and the replicas’ "
-            "drift stays below 2p/(1 + p) of an update’s square."
+            "drift stays below a constant, 2p/(1 + p) sigma^2 as a review reports it."
         ),
         holds=(
             "Averages over what arrives are unbiased given how many arrive (`packetloss.arrivals.unbiased`). The "
-            "drift is bounded for ever by 2p/(1 - p^2) (`packetloss.drift.pair_limit`), and training converges as "
+            "drift is bounded for ever by 2p/(1 - p^2) (`packetloss.drift.pair_limit`); the reported constant is right "
+            "of the squared gap where one of two receives (`packetloss.drift.one_step`). Training converges as "
             "without loss, up to terms that vanish with the step size (`packetloss.training.convergence`)."
         ),
         fails=(
-            "The published constant, under our reading that updates are fresh (`packetloss.drift.published`); "
-            "that always having the owner’s value is unbiased for given gradients "
+            "The reported constant, if sigma^2 is the variance of fresh updates (`packetloss.drift.published`), which "
+            "is our reading; that always having the owner’s value is unbiased for given gradients "
             "(`packetloss.owner.unbiased_for_given_gradients`); that bursts drift no more than independent losses "
             "(`packetloss.bursts.as_if_independent`)."
         ),
         tight=(
-            "The corrected constant is approached in the long run; the published one is passed by 1/(1 - p), and "
-            "attained by updates with a certain negative correlation "
+            "The constant for fresh updates is approached in the long run; the reported one is passed by 1/(1 - p) "
+            "then, and attained by updates with a certain negative correlation "
             "(`packetloss.drift.published_with_correlated_updates`)."
         ),
         lesson=(

@@ -12,8 +12,9 @@ COLUMN = Column(
     "range, dithering, and rounding with feedback. The authors' code and abstracts were read, the theorems recalled.",
     synopsis=Synopsis(
         found=(
-            "With the Hadamard rotation that runs, DRIVE and EDEN are not unbiased: (3, 1, 0, ..., 0) is estimated "
-            "as (10/3, 0, 0, ..., 0), at every length and in every draw."
+            "With one Hadamard transform, as their code has it, DRIVE and EDEN are not unbiased: (3, 1, 0, ..., 0) is "
+            "estimated as (10/3, 0, 0, ..., 0), at every length and in every draw. Their authors say themselves that "
+            "one transform is not suitable in the worst case (arXiv:2605.06014)."
         ),
         promise=(
             "One bit an entry and an error of pi/2 - 1, unbiased; or 1 - 2/pi if biased. With b bits, sqrt(3) pi/2 "
@@ -30,7 +31,8 @@ COLUMN = Column(
             "rotations (`rotations.drive.contraction_uniform`, `rotations.drive.error_uniform`, "
             "`rotations.eden.norm_uniform`), and one bit an entry where the length is no power of two "
             "(`rotations.drive.wire_one`). Kashin’s representation may have the larger range "
-            "(`rotations.kashin.range`), and feedback with few levels no bound (`rotations.ldlq.limited`)."
+            "(`rotations.kashin.range`), and feedback with few levels no bound (`rotations.ldlq.limited`), as QuIP’s "
+            "authors show."
         ),
         tight=(
             "One half is attained by two equal entries: Szarek’s constant of Khinchin’s inequality. The rotated "

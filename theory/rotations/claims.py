@@ -14,8 +14,10 @@ from commbounds.theory.rotations.roundings import DITHERED, FEEDBACK
 from commbounds.theory.rotations.terms import (
     BIASED_SCALE,
     DRIVE_2021,
+    DRIVE_AT,
     DRIVE_CODE,
     EDEN_2022,
+    EDEN_AT,
     EDEN_CODE,
     ENTRY_VARIANCE,
     FITTED_SCALE,
@@ -64,16 +66,19 @@ DRIVE: tuple[Claim, ...] = (
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(UNBIASED_SCALE, ROTATION_FITS),
-        source=DRIVE_CODE.official_code(
-            "drive_tf/drive_encoding_stages.py: signs of zeros are drawn in order to be unbiased, after the "
-            "Hadamard rotation",
+        source=derived(
+            "Proved is the uniform rotation; one would expect as much of the Hadamard transform, with which the code "
+            "runs. "
             f"Refuted by (3, 1), of which no rotated entry is zero: the estimate is (10/3, 0) for every D. {_TWO}",
+            code=DRIVE_AT.at("drive_tf/drive_encoding_stages.py", "60-66"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.drive.two_sparse_bias",
         extremal="(3, 1, 0, ..., 0), of any length: off by (1/3, -1) in the mean",
-        note="Unbiased is the uniform rotation with this scale, by symmetry. To draw the signs of zeros changes no "
-        "mean either: D and -D give opposite signs but at zeros, so that +1 there is already as good as a coin.",
+        note="Unbiased is the uniform rotation with this scale, by symmetry. Its authors say themselves that one "
+        "transform is not suitable in the worst case (arXiv:2605.06014). The code draws signs of zeros in order to be "
+        "unbiased, which, as it goes on, probably has little effect: it has none, as D and -D give opposite signs but "
+        "at zeros.",
     ),
     Claim(
         name="rotations.drive.two_sparse_bias",
@@ -112,6 +117,7 @@ DRIVE: tuple[Claim, ...] = (
         source=DRIVE_CODE.official_code(
             "drive_tf/drive_encoding_stages.py: the scale is ||x||^2 over the inner product of x and its estimate",
             "<D H c, x> = <c, H D x>, of which the scale is the reciprocal, times ||x||^2; padded zeros add nothing.",
+            code=DRIVE_AT.at("drive_tf/drive_encoding_stages.py", "5-7"),
         ),
         note="What the scale does for every rotation: the error is orthogonal to x. That the rest averages out takes a "
         "rotation whose law is symmetric about x.",
@@ -242,15 +248,17 @@ EDEN: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(UNBIASED_SCALE, ROTATION_FITS),
         source=EDEN_CODE.official_code(
-            "README.md: a lossy unbiased compression technique; torch/eden.py rotates by one randomised Hadamard "
-            "transform",
+            "README.md, line 8: a lossy unbiased compression technique; torch/eden.py rotates by one randomised "
+            "Hadamard transform",
             "Refuted by (3, 1): the rotated entries are 4 and 2 up to sign, whose centroids have another ratio "
             "than 2, and the estimate is the same for every D.",
+            "Of the one transform that the code makes; what the README says is proved of uniform rotations.",
+            code=EDEN_AT.at("torch/eden.py", "113-121"),
         ),
         stands=Standing.REFUTED,
         extremal="(3, 1): the mean is (2.826, 1.522) with two bits",
         note="Unbiased with a uniform rotation. The bias does not shrink with the length: it is that of (3, 1, 0, "
-        "..., 0).",
+        "..., 0). Its authors say themselves that one transform is not suitable in the worst case (arXiv:2605.06014).",
     ),
     Claim(
         name="rotations.eden.projection",
@@ -260,6 +268,7 @@ EDEN: tuple[Claim, ...] = (
         source=EDEN_CODE.official_code(
             "torch/eden.py: scale = sum_squares(x)/(centroids @ x), of the rotated vector",
             "<D H c, x> = <c, H D x>, of which the scale is the reciprocal, times ||x||^2.",
+            code=EDEN_AT.at("torch/eden.py", "55"),
         ),
     ),
     Claim(

@@ -12,6 +12,7 @@ from commbounds.theory.quantities import BIAS, RELATIVE_ERROR, Quantity, n
 from commbounds.theory.rotations.terms import (
     BIASED_SCALE_GIVEN,
     DRIVE_2021,
+    ENCODING_AT,
     TENSOR_ENCODING,
     UNBIASED_SCALE_GIVEN,
     tail_at,
@@ -77,6 +78,7 @@ _ONE_ROUND = (
     "no longer than r; its image is what is left: at most eta times as long. The level shrinks by eta with it."
 )
 
+_KASHIN_FILE = "tensorflow_model_optimization/python/core/internal/tensor_encoding/stages/research/kashin.py"
 KASHIN: tuple[Claim, ...] = (
     Claim(
         name="rotations.kashin.reproduces",
@@ -86,6 +88,7 @@ KASHIN: tuple[Claim, ...] = (
         source=TENSOR_ENCODING.official_code(
             "class docstring and argument last_iter_clip: without clipping in the last round always lossless",
             "U U^T = 1: the last round represents all that is left.",
+            code=ENCODING_AT.at(_KASHIN_FILE, "110-114", "last_iter_clip=False, the default"),
         ),
         axis="clip_rounds",
     ),
@@ -100,6 +103,7 @@ KASHIN: tuple[Claim, ...] = (
             "Refuted by eleven entries of -1, 0 and 1: the last round adds what is left, unclipped, to coefficients "
             "of one sign.",
             reading="For every vector, with the defaults.",
+            code=ENCODING_AT.at(_KASHIN_FILE, "36-40"),
         ),
         stands=Standing.REFUTED,
         extremal="16 coefficients: two rounds of (-1, 1, -1, 1, 1, 1, -1, 0, 1, 0, -1), 21/20 of the range; the "
@@ -171,6 +175,7 @@ KASHIN: tuple[Claim, ...] = (
             "Refuted by 256 ones of 300 entries: two coefficients of the 512 have all of x, and clipping at "
             "||x||/sqrt(300) leaves 1 - sqrt(2/300) = 0.918 of it.",
             reading="That the defaults do what the algorithm promises.",
+            code=ENCODING_AT.at(_KASHIN_FILE, "56-109"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.kashin.residual",

@@ -8,7 +8,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Standing
 from commbounds.theory.quantities import Quantity, n
-from commbounds.theory.rotations.terms import d
+from commbounds.theory.rotations.terms import QUIP_AT, d
 from commbounds.theory.sources import FOLKLORE, Work, derived
 from commbounds.theory.symbols import Symbol
 
@@ -195,13 +195,15 @@ FEEDBACK: tuple[Claim, ...] = (
             "Refuted by that example, with eight weights next to one half: feedback asks for -2, which is clamped to "
             "0, a rounding error of 2.",
             reading="That what is proved without limits is meant for a fixed number of levels.",
+            code=QUIP_AT.at("optq_counter.py", "7-31"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.ldlq.worst",
         extremal="pivots 1 and 4 and the weights 0 and 7/16: 49/32 for 5/4; the example of optq_counter.py with eight "
         "weights: 5.70 for 2.01, and 1.59e4 for 64 with 256",
         axis="pivot_sum",
-        note="Its authors know of it: their code prints the comparison. The loss grows as the square of the length.",
+        note="Its authors show it themselves: the example is theirs, and their code prints the comparison. The loss "
+        "grows as the square of the length.",
     ),
     Claim(
         name="rotations.ldlq.nearest",

@@ -9,9 +9,13 @@ import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis
 from commbounds.theory.quantities import P, Quantity, index_bits, n
-from commbounds.theory.sources import Work
+from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
+DRIVE_AT = Repository("amitport/DRIVE-One-bit-Distributed-Mean-Estimation", "f87a915b3882685b82f2ce2017f6f0fbc182ab88")
+EDEN_AT = Repository("amitport/EDEN-Distributed-Mean-Estimation", "5c7639a6af810e08d21827dd0ed55772b8113e99")
+QUIP_AT = Repository("Cornell-RelaxML/QuIP", "ac92cfc7a22f6100009e2caf53bb72257d3f3184")
+ENCODING_AT = Repository("tensorflow/model-optimization", "6fbc2cec3984877251aa6ce961aceb7049cf2b25")
 DRIVE_2021 = Work(
     "S. Vargaftik, R. Ben Basat, A. Portnoy, G. Mendelson, Y. Ben-Itzhak, M. Mitzenmacher, 2021, DRIVE: one-bit "
     "distributed mean estimation, arXiv:2105.08339"

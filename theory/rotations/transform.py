@@ -13,6 +13,7 @@ from commbounds.theory.rotations.terms import (
     COORDINATE_SQUARE,
     CORRELATION,
     DISTORTION,
+    EDEN_AT,
     EDEN_CODE,
     NORM_GROWTH,
     PEAK_CHANCE,
@@ -40,6 +41,7 @@ HADAMARD: tuple[Claim, ...] = (
         source=EDEN_CODE.official_code(
             "torch/hadamard.py: in place, sums and differences of halves, then over the root of the length",
             "A step takes (a, b) to (a + b, a - b), whose squares sum to 2 (a^2 + b^2); there are log2 d steps.",
+            code=EDEN_AT.at("torch/hadamard.py", "9-37"),
         ),
     ),
     Claim(
@@ -50,6 +52,7 @@ HADAMARD: tuple[Claim, ...] = (
         source=EDEN_CODE.official_code(
             "torch/hadamard.py: the inverse is the same transform, and the signs after it",
             "H is symmetric, its rows are orthogonal and have the squared norm d: H H = d; and D D = 1.",
+            code=EDEN_AT.at("torch/hadamard.py", "45-54"),
         ),
     ),
     Claim(
@@ -189,6 +192,7 @@ LLOYD_MAX: tuple[Claim, ...] = (
             "Refuted by Newton's method, and by quadrature in 30 digits: the outermost centroid of 8 bits is 4.603536, "
             "printed 4.601872.",
             reading="That they are good to seven digits: the source calls them optimal.",
+            code=EDEN_AT.at("torch/quantization_constants.py", "13-77"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.lloyd_max.published_digits",
@@ -204,6 +208,7 @@ LLOYD_MAX: tuple[Claim, ...] = (
         source=EDEN_CODE.official_code(
             "torch/quantization_constants.py: the largest of opt_hn_centroids for 1 to 8 bits",
             "Compared with Newton's method.",
+            code=EDEN_AT.at("torch/quantization_constants.py", "13-77"),
         ),
         axis="cells",
     ),

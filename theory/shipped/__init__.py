@@ -12,8 +12,9 @@ COLUMN = Column(
     "beyond.",
     synopsis=Synopsis(
         found=(
-            "Drawing with replacement biases BytePS' random-k, drawing until something is kept ATOMO's spectral code; "
-            "clipping makes TernGrad lose equal entries whole, and three packages count fewer bits than they need."
+            "Drawing until something is kept biases ATOMO's spectral code where a rank is given; clipping makes "
+            "TernGrad lose equal entries whole; FL_PyTorch's and hivemind's estimates of sizes leave out indices and "
+            "tables."
         ),
         promise="Unbiased where it is said, a stated variance, a stated size; correlation that helps all the time.",
         holds=(
@@ -23,14 +24,14 @@ COLUMN = Column(
             "(`shipped.threelc.contraction`); the dynamic map's exact worst error (`shipped.dynamic_tree.contraction`)."
         ),
         fails=(
-            "BytePS' random-k is not unbiased (`shipped.replacementrandk.unbiased`); FL_PyTorch's TernGrad has a "
-            "variance (`shipped.terngrad.variance_zero`); Perm-K is not always better than independent draws "
-            "(`shipped.permk_mean.never_worse`); a shared seed does not divide the variance by the workers "
-            "(`shipped.shared_randk_mean.divided`); masking turns dense DGC into SGD without momentum "
-            "(`shipped.dgc_steps.dense_momentum`); bitsandbytes' map lets a negative largest entry decay "
+            "A factor n/k does not make draws with replacement unbiased (`shipped.replacementrandk.unbiased`); "
+            "FL_PyTorch's TernGrad has a variance (`shipped.terngrad.variance_zero`); Perm-K may be worse than "
+            "independent draws, by P/(P - 1) (`shipped.permk_mean.never_worse`); a shared seed does not divide the "
+            "variance by the workers (`shipped.shared_randk_mean.divided`); masking turns dense DGC into SGD without "
+            "momentum (`shipped.dgc_steps.dense_momentum`); bitsandbytes' map lets a negative largest entry decay "
             "(`shipped.dynamic_tree.largest`); GRACE's INCEPTIONN keeps no bound (`shipped.inceptionn.bound`), and its "
-            "EF-signSGD begins with too large a step (`shipped.ef_signs.first_step`); ATOMO's code is biased "
-            "(`shipped.spectral_atoms.unbiased`)."
+            "EF-signSGD for PyTorch begins with too large a step (`shipped.ef_signs.first_step`); ATOMO's code is "
+            "biased for a rank above zero (`shipped.spectral_atoms.unbiased`)."
         ),
         tight="The exact laws are met by enumeration; contraction factors are attained on the inputs that they name.",
         lesson=(

@@ -31,7 +31,9 @@ from commbounds.theory.shipped.terms import (
     FEW_ENTRIES,
     FOLLOWS,
     GRACE,
+    GRACE_AT,
     HIVEMIND,
+    HIVEMIND_AT,
     LIM_2018,
     MULTIPLIER_ONE,
     PLAIN_BYTES,
@@ -59,6 +61,8 @@ _PROJECTION = (
 )
 _MEANS = "compressor/onebit.py: the mean of the negative entries, and that of the others"
 _AVERAGE = "quantization.py, average_buckets: the average value in each bucket"
+_HALVES = GRACE_AT.at("grace_dl/torch/compressor/onebit.py", "8-25")
+_AVERAGES = HIVEMIND_AT.at("hivemind/compression/quantization.py", "88-93")
 _KEEPS = "A group's mean times its size is its sum."
 _ROUNDED = "up to the rounding of the means"
 
@@ -84,7 +88,7 @@ def _sum_kept(subject: str, title: str, source: object) -> Claim:
 
 
 ONEBIT: tuple[Claim, ...] = (
-    _pythagoras("twomeans", "1-bit SGD’s two means", GRACE.official_code(_MEANS, _PROJECTION, FOLLOWS)),
+    _pythagoras("twomeans", "1-bit SGD’s two means", GRACE.official_code(_MEANS, _PROJECTION, FOLLOWS, _HALVES)),
     Claim(
         name="shipped.twomeans.contraction",
         title="1-bit SGD's quantiser is contractive with alpha = 1/n",
@@ -130,7 +134,7 @@ ONEBIT: tuple[Claim, ...] = (
         extremal="the means of both groups equal in magnitude, such as all entries equal",
         note="One more number a message, and never worse than scaled signs with sign(0) = +1.",
     ),
-    _sum_kept("twomeans", "1-bit SGD’s two means", GRACE.official_code(_MEANS, _KEEPS, FOLLOWS)),
+    _sum_kept("twomeans", "1-bit SGD’s two means", GRACE.official_code(_MEANS, _KEEPS, FOLLOWS, _HALVES)),
     _onebit.biased("x = (2, 1): the output is (3/2, 3/2)"),
     _onebit.wire(n + 2 * itembits, "one bit for every entry, and two means"),
     _onebit.sign_symmetry("The groups change places, and their means signs.", (NO_ZERO_ENTRIES,)),
@@ -221,14 +225,18 @@ THREELC: tuple[Claim, ...] = (
 )
 
 UNIFORM: tuple[Claim, ...] = (
-    _pythagoras("uniformbuckets", "Means of uniform buckets", HIVEMIND.official_code(_AVERAGE, _PROJECTION, FOLLOWS)),
-    _sum_kept("uniformbuckets", "Means of uniform buckets", HIVEMIND.official_code(_AVERAGE, _KEEPS, FOLLOWS)),
+    _pythagoras(
+        "uniformbuckets", "Means of uniform buckets", HIVEMIND.official_code(_AVERAGE, _PROJECTION, FOLLOWS, _AVERAGES)
+    ),
+    _sum_kept(
+        "uniformbuckets", "Means of uniform buckets", HIVEMIND.official_code(_AVERAGE, _KEEPS, FOLLOWS, _AVERAGES)
+    ),
     Claim(
         name="shipped.uniformbuckets.nonexpansive",
         title="Means of uniform buckets never err by more than the vector",
         relation=Le(RELATIVE_ERROR, 1),
         assumes=(NONZERO,),
-        source=HIVEMIND.official_code(_AVERAGE, _PROJECTION, FOLLOWS),
+        source=HIVEMIND.official_code(_AVERAGE, _PROJECTION, FOLLOWS, _AVERAGES),
         tightness=1,
         extremal="two buckets and x = (1, -1): both go to one",
     ),
@@ -251,11 +259,11 @@ UNIFORM: tuple[Claim, ...] = (
         title="Means of uniform buckets are off by at most one width, 6 std/256",
         relation=Le(WIDTHS_OFF, 1),
         assumes=(SPREAD_OUT,),
-        source=HIVEMIND.official_code(
-            "Uniform8BitQuantization: scale = range_in_sigmas std/n_bins, with 6 and 256",
-            "Entries beyond three standard deviations are clipped to the outermost bucket; two of them that differ by "
-            "D are each off by D/2.",
-            "A bound that users may expect of a uniform quantiser; the code has none.",
+        source=derived(
+            "One would expect it of a uniform quantiser; hivemind's, whose buckets these are, states no bound. "
+            "Refuted: entries beyond three standard deviations are clipped to the outermost bucket; two of them that "
+            "differ by D are each off by D/2.",
+            code=HIVEMIND_AT.at("hivemind/compression/quantization.py", "60-74"),
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,
@@ -279,14 +287,20 @@ UNIFORM: tuple[Claim, ...] = (
 )
 
 QUANTILE: tuple[Claim, ...] = (
-    _pythagoras("quantilebuckets", "Means of quantile buckets", HIVEMIND.official_code(_AVERAGE, _PROJECTION, FOLLOWS)),
-    _sum_kept("quantilebuckets", "Means of quantile buckets", HIVEMIND.official_code(_AVERAGE, _KEEPS, FOLLOWS)),
+    _pythagoras(
+        "quantilebuckets",
+        "Means of quantile buckets",
+        HIVEMIND.official_code(_AVERAGE, _PROJECTION, FOLLOWS, _AVERAGES),
+    ),
+    _sum_kept(
+        "quantilebuckets", "Means of quantile buckets", HIVEMIND.official_code(_AVERAGE, _KEEPS, FOLLOWS, _AVERAGES)
+    ),
     Claim(
         name="shipped.quantilebuckets.nonexpansive",
         title="Means of quantile buckets never err by more than the vector",
         relation=Le(RELATIVE_ERROR, 1),
         assumes=(NONZERO,),
-        source=HIVEMIND.official_code(_AVERAGE, _PROJECTION, FOLLOWS),
+        source=HIVEMIND.official_code(_AVERAGE, _PROJECTION, FOLLOWS, _AVERAGES),
         tightness=1,
         extremal="two buckets and x = (1, 1, -2): the median is the largest entry, and all are in one bucket",
     ),
@@ -300,6 +314,7 @@ QUANTILE: tuple[Claim, ...] = (
             "For n <= b neighbouring quantiles are at most (n - 1)/b < 1 places apart: between two different entries "
             "lies one that is not below the smaller and is below the larger.",
             FOLLOWS,
+            HIVEMIND_AT.at("hivemind/compression/quantization.py", "80-85"),
         ),
     ),
     Claim(

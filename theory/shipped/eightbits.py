@@ -9,6 +9,7 @@ from commbounds.theory.quantities import BITS, RELATIVE_ERROR, itembits, n
 from commbounds.theory.shipped.terms import (
     ALL_ZERO,
     BITSANDBYTES,
+    BITSANDBYTES_AT,
     DETTMERS_2021,
     ENLARGED,
     ENTRY_ERROR,
@@ -16,6 +17,7 @@ from commbounds.theory.shipped.terms import (
     FOLLOWS,
     GAP,
     GRACE,
+    GRACE_AT,
     NEGATIVE_TOP,
     NOT_ALL_ZERO,
     ONE_AND_MORE,
@@ -33,6 +35,7 @@ from commbounds.theory.shipped.terms import (
 from commbounds.theory.sources import derived
 
 _MAP = "create_dynamic_map: seven decades of 1, 2, ..., 64 middles of linspace(0.1, 1) with both signs; 0 and 1.0"
+_MADE = BITSANDBYTES_AT.at("bitsandbytes/functional.py", "296-348")
 _HALF_GAP = sp.Rational(9, 1280)
 _FIRST_BORDER = sp.Rational(73, 640)
 
@@ -46,6 +49,7 @@ DYNAMIC: tuple[Claim, ...] = (
             _MAP,
             "The top decade has 64 parts of 0.9/64, and their middles for values; -1 is half a part off.",
             FOLLOWS,
+            _MADE,
         ),
         tightness=1,
         extremal="x = (-1)",
@@ -59,6 +63,7 @@ DYNAMIC: tuple[Claim, ...] = (
         source=DETTMERS_2021.recalled(
             "outliers are quantised without error, as a block is divided by its largest magnitude",
             "The code appends 1.0 and not -1.0: x = (-1) comes out as -0.99297.",
+            reading="Of a largest entry of either sign, with the map of bitsandbytes' code; the sentence is recalled.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.dynamic_tree.largest_positive",
@@ -71,7 +76,7 @@ DYNAMIC: tuple[Claim, ...] = (
         title="The dynamic map reproduces a largest entry that is positive",
         relation=Eq(TOP_ERROR, 0),
         assumes=(POSITIVE_TOP,),
-        source=BITSANDBYTES.official_code(_MAP, "It is one times the scale, and one is a value.", FOLLOWS),
+        source=BITSANDBYTES.official_code(_MAP, "It is one times the scale, and one is a value.", FOLLOWS, _MADE),
         axis="n",
     ),
     Claim(
@@ -79,7 +84,7 @@ DYNAMIC: tuple[Claim, ...] = (
         title="The dynamic map takes 9/1280 off a largest entry that is negative",
         relation=Eq(TOP_ERROR, _HALF_GAP),
         assumes=(NEGATIVE_TOP,),
-        source=BITSANDBYTES.official_code(_MAP, "The least value is -(1 - 0.9/128).", FOLLOWS),
+        source=BITSANDBYTES.official_code(_MAP, "The least value is -(1 - 0.9/128).", FOLLOWS, _MADE),
         axis="n",
     ),
     Claim(
@@ -104,6 +109,7 @@ DYNAMIC: tuple[Claim, ...] = (
             "Its output is the next scale, of which again 9/1280 is lost; over it every other value grows by less than "
             "half a gap, and is sent by the same code: the whole block decays.",
             FOLLOWS,
+            _MADE,
         ),
         axis="recompressions",
         note="Half of it after 99 rounds: a state that is stored in eight bits between steps loses it like a decay of "
@@ -114,7 +120,7 @@ DYNAMIC: tuple[Claim, ...] = (
         title="What the dynamic map does not make zero is at least 5.5e-7 of the largest",
         relation=Ge(SMALLEST_SENT, sp.Rational(11, 20_000_000)),
         assumes=(NOT_ALL_ZERO, ONE_BLOCK),
-        source=BITSANDBYTES.official_code(_MAP, "The lowest decade has one middle, 0.55e-6.", FOLLOWS),
+        source=BITSANDBYTES.official_code(_MAP, "The lowest decade has one middle, 0.55e-6.", FOLLOWS, _MADE),
         tightness=1,
         extremal="x = (1, 4e-7)",
         axis="n",
@@ -145,6 +151,7 @@ DYNAMIC: tuple[Claim, ...] = (
 )
 
 _CODE = "tensorflow/compressor/inceptionn.py: exponent classes from 127 + int(log10(error_bound/2)), code 0 read back"
+_CUTS = GRACE_AT.at("grace_dl/tensorflow/compressor/inceptionn.py", "17-188")
 INCEPTIONN: tuple[Claim, ...] = (
     Claim(
         name="shipped.inceptionn.bound",
@@ -155,18 +162,20 @@ INCEPTIONN: tuple[Claim, ...] = (
             _CODE,
             "The decimal exponent of the bound is used as a binary one: 2e-10 keeps ten binades, and drops 2^-11.",
             "That the parameter error_bound, 2e-10 by default, bounds the error.",
+            _CUTS,
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.inceptionn.entry_error",
         extremal="2^-5 (1 - 2^-23) for a bound of 2e-10: off by almost 2^-6, 78 million times the bound",
-        note="Eight bits of fixed point have a unit of 2^-6, whatever the bound.",
+        note="Eight bits of fixed point have a unit of 2^-6, whatever the bound. The code's comment gives 2e-10 the "
+        "exponent of 2^-10, which may be meant: the error is up to sixteen times that.",
     ),
     Claim(
         name="shipped.inceptionn.entry_error",
         title="INCEPTIONN moves no entry by more than 2^-6, or the least that it keeps",
         relation=Le(GAP, sp.Max(sp.Rational(1, 64), sp.Integer(2) ** -binades)),
         source=GRACE.official_code(
-            _CODE, "Cut at units of 2^-14 and 2^-6; what is zero after the cut is read as 2^-7.", FOLLOWS
+            _CODE, "Cut at units of 2^-14 and 2^-6; what is zero after the cut is read as 2^-7.", FOLLOWS, _CUTS
         ),
         tightness=1,
         extremal="just below 2^-5 with ten binades, and just below 2^-3 with three: approached",
@@ -178,7 +187,7 @@ INCEPTIONN: tuple[Claim, ...] = (
         relation=Le(ENLARGED, 1),
         assumes=(NOT_ALL_ZERO,),
         source=GRACE.official_code(
-            _CODE, "2^-10 has no bit left in eight; its code is that of 2^-7.", "That truncation truncates."
+            _CODE, "2^-10 has no bit left in eight; its code is that of 2^-7.", "That truncation truncates.", _CUTS
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.inceptionn.enlarged",
@@ -192,7 +201,7 @@ INCEPTIONN: tuple[Claim, ...] = (
         title="INCEPTIONN makes an entry at most 2^(binades - 7) times as large",
         relation=Le(ENLARGED, sp.Max(1, sp.Integer(2) ** (binades - 7))),
         assumes=(NOT_ALL_ZERO,),
-        source=GRACE.official_code(_CODE, "The least entry kept, 2^-binades, is read as 2^-7.", FOLLOWS),
+        source=GRACE.official_code(_CODE, "The least entry kept, 2^-binades, is read as 2^-7.", FOLLOWS, _CUTS),
         tightness=1,
         extremal="2^-binades; with seven binades or fewer, one",
         axis="binades",
@@ -202,7 +211,7 @@ INCEPTIONN: tuple[Claim, ...] = (
         title="INCEPTIONN sends entries of one and more as they are",
         relation=Eq(GAP, 0),
         assumes=(ONE_AND_MORE,),
-        source=GRACE.official_code(_CODE, "Exponents from 127 on are 32 bits.", FOLLOWS),
+        source=GRACE.official_code(_CODE, "Exponents from 127 on are 32 bits.", FOLLOWS, _CUTS),
     ),
     Claim(
         name="shipped.inceptionn.tags",
@@ -210,7 +219,7 @@ INCEPTIONN: tuple[Claim, ...] = (
         relation=Le(BITS, 8 * sp.ceiling(n / 4)),
         assumes=(ALL_ZERO,),
         source=GRACE.official_code(
-            _CODE, "Padded by 4 - n mod 4 entries: by four where four divides n.", "Rounded up to bytes."
+            _CODE, "Padded by 4 - n mod 4 entries: by four where four divides n.", "Rounded up to bytes.", _CUTS
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.inceptionn.wire_zeros",
@@ -223,7 +232,7 @@ INCEPTIONN: tuple[Claim, ...] = (
         title="Of zeros INCEPTIONN sends floor(n/4) + 1 bytes",
         relation=Eq(BITS, 8 * (sp.floor(n / 4) + 1)),
         assumes=(ALL_ZERO,),
-        source=GRACE.official_code(_CODE, "Tags alone, padded by one to four entries.", FOLLOWS),
+        source=GRACE.official_code(_CODE, "Tags alone, padded by one to four entries.", FOLLOWS, _CUTS),
         axis="n",
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
+from commbounds.theory.claim import Claim, Code, Eq, Kind, Le, Standing
 from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.hypotheses import (
     ANY_FACTOR,
@@ -35,10 +35,11 @@ from commbounds.theory.shipped.terms import (
     ALL_EQUAL,
     AT_MOST_ALL,
     BALANCED,
-    BYTEPS,
     FLPYTORCH,
+    FLPYTORCH_AT,
     FOLLOWS,
     GRACE,
+    GRACE_AT,
     NO_MORE_DRAWS,
     OVERWRITTEN,
     PRODUCTS_FIT,
@@ -59,10 +60,6 @@ _clipped = CompressorClaims("shipped.clippedterngrad", "TernGrad with clipping",
 _drawn = 1 - (1 - 1 / n) ** k
 """Probability that a place is among k draws."""
 _LINEAR = "What is drawn does not look at x, and what is sent is a multiple of x."
-_RANDOMK = (
-    "randomk.cc: k indices by Randint(0, len), values times len/k under the comment that this makes it unbiased; the "
-    "decoder writes each value to its place"
-)
 
 REPLACED: tuple[Claim, ...] = (
     Claim(
@@ -71,8 +68,9 @@ REPLACED: tuple[Claim, ...] = (
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, OVERWRITTEN, PRODUCTS_FIT),
-        source=BYTEPS.official_code(
-            _RANDOMK, "A place is sent with probability 1 - (1 - 1/n)^k, which is less than k/n for k > 1 and n > 1."
+        source=derived(
+            "One would expect it of a factor n/k. Refuted: a place is sent with probability 1 - (1 - 1/n)^k, which is "
+            "less than k/n for k > 1 and n > 1."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.replacementrandk.bias",
@@ -153,7 +151,7 @@ REPLACED: tuple[Claim, ...] = (
         assumes=(NO_ZERO_ENTRIES, PRODUCTS_FIT),
         source=derived("n places, each among the draws with probability 1 - (1 - 1/n)^k."),
         axis="k",
-        note="k values are paid for in BytePS' messages, whatever comes twice.",
+        note="Where k values are sent, some are sent for nothing: whatever comes twice.",
     ),
     _replaced.wire(
         index_bits(n + 1) + entries * (index_bits(n) + itembits),
@@ -167,6 +165,11 @@ REPLACED: tuple[Claim, ...] = (
     ),
 )
 
+
+def _compressors(lines: str) -> Code:
+    return FLPYTORCH_AT.at("fl_pytorch/utils/compressors.py", lines)
+
+
 _w = 1 / keep - 1
 LAZY: tuple[Claim, ...] = (
     Claim(
@@ -178,6 +181,7 @@ LAZY: tuple[Claim, ...] = (
         source=FLPYTORCH.official_code(
             "docstrings of Compressor and of makeLazyCompressor: x/p with probability p, else 0; unbiased",
             "keep (x/keep) = x.",
+            code=_compressors("70-77"),
         ),
     ),
     Claim(
@@ -187,7 +191,9 @@ LAZY: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(NONZERO, PRODUCTS_FIT),
         source=FLPYTORCH.official_code(
-            "makeLazyCompressor: w = 1/P - 1", "keep (1/keep - 1)^2 + (1 - keep) = 1/keep - 1, for every x."
+            "makeLazyCompressor: w = 1/P - 1",
+            "keep (1/keep - 1)^2 + (1 - keep) = 1/keep - 1, for every x.",
+            code=_compressors("76"),
         ),
         axis="keep",
     ),
@@ -198,7 +204,9 @@ LAZY: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(NONZERO, PRODUCTS_FIT),
         source=FLPYTORCH.official_code(
-            "makeLazyCompressor's comment: w + 1 = p (1/p)^2", "keep (1/keep)^2: only what is sent has a norm."
+            "makeLazyCompressor's comment: w + 1 = p (1/p)^2",
+            "keep (1/keep)^2: only what is sent has a norm.",
+            code=_compressors("73"),
         ),
         axis="keep",
     ),
@@ -213,6 +221,7 @@ LAZY: tuple[Claim, ...] = (
             "Independent and unbiased: E||C1(C2 x)||^2 <= (1 + w1) E||C2 x||^2 <= (1 + w1)(1 + w2) ||x||^2, and the "
             "variances of both are equalities for every x, so that the product is one.",
             reading="An equality, as both factors are; the code has it as a bound.",
+            code=_compressors("388-392"),
         ),
         axis="keep",
     ),
@@ -318,6 +327,7 @@ ATOMIC: tuple[Claim, ...] = (
 
 _clipping = sp.Max(0, 1 - clip * deviation / norminf)
 _CODE = "compressor/terngrad.py: clamped to 2.5 std, std about the mean; the scale is the largest of what is left"
+_CLIP = GRACE_AT.at("grace_dl/torch/compressor/terngrad.py", "8-26")
 CLIPPED: tuple[Claim, ...] = (
     Claim(
         name="shipped.clippedterngrad.unbiased",
@@ -333,7 +343,7 @@ CLIPPED: tuple[Claim, ...] = (
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.clippedterngrad.bias",
         extremal="all entries equal, of which nothing is left",
-        note="Unbiased for the clipped gradient alone.",
+        note="Unbiased for the clipped gradient alone, which is all that the work's proof is about.",
     ),
     Claim(
         name="shipped.clippedterngrad.bias",
@@ -342,7 +352,7 @@ CLIPPED: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(NONZERO,),
         source=GRACE.official_code(
-            _CODE, "E C(x)_i is x_i clipped to [-c, c], off by |x_i| - c at most, for the largest.", FOLLOWS
+            _CODE, "E C(x)_i is x_i clipped to [-c, c], off by |x_i| - c at most, for the largest.", FOLLOWS, _CLIP
         ),
     ),
     Claim(
@@ -351,7 +361,7 @@ CLIPPED: tuple[Claim, ...] = (
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(UNCLIPPED,),
-        source=GRACE.official_code(_CODE, "It is TernGrad then.", FOLLOWS),
+        source=GRACE.official_code(_CODE, "It is TernGrad then.", FOLLOWS, _CLIP),
     ),
     Claim(
         name="shipped.clippedterngrad.equal_entries",
@@ -359,7 +369,9 @@ CLIPPED: tuple[Claim, ...] = (
         relation=Eq(RELATIVE_ERROR, 1),
         kind=Kind.EXPECTED,
         assumes=(ALL_EQUAL,),
-        source=GRACE.official_code(_CODE, "Their deviation from their mean is zero, and so is the bound.", FOLLOWS),
+        source=GRACE.official_code(
+            _CODE, "Their deviation from their mean is zero, and so is the bound.", FOLLOWS, _CLIP
+        ),
         note="A bias gradient of a layer that sees one class is such a vector.",
     ),
     Claim(
@@ -368,7 +380,9 @@ CLIPPED: tuple[Claim, ...] = (
         relation=Eq(RELATIVE_ERROR, sp.Max(0, 1 - clip * sp.sqrt(n - 1) / n) ** 2),
         kind=Kind.EXPECTED,
         assumes=(ONE_SPARSE,),
-        source=GRACE.official_code(_CODE, "std = |x| sqrt(n - 1)/n; the entry is sent as the bound for sure.", FOLLOWS),
+        source=GRACE.official_code(
+            _CODE, "std = |x| sqrt(n - 1)/n; the entry is sent as the bound for sure.", FOLLOWS, _CLIP
+        ),
         note="From six entries on, for 2.5 standard deviations; for many entries all is lost.",
     ),
     Claim(

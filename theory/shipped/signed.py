@@ -8,14 +8,17 @@ from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.shipped.terms import (
     ACROSS,
     ALL_PROBABILITIES,
+    ATOMO_AT,
     ATOMO_CODE,
     ATOMS,
     DYADIC_STEPS,
     FED_BACK,
     FIRST_RATIO,
     FLPYTORCH,
+    FLPYTORCH_AT,
     FOLLOWS,
     GRACE,
+    GRACE_AT,
     LATE_SIGNS,
     LEAST_HEIGHT,
     MATRIX_BIAS,
@@ -44,23 +47,26 @@ from commbounds.theory.shipped.terms import (
 from commbounds.theory.sources import KARIMIREDDY_2019, derived
 
 _SAMPLE = "_sample_svd: p = rank s/sum s, cut off at one; where no atom was drawn the function calls itself again"
+_SAMPLED = ATOMO_AT.at("src/codings/svd.py", "49-67", "a rank above zero; the default is 0, the released script has 3")
 SPECTRAL: tuple[Claim, ...] = (
     Claim(
         name="shipped.spectral_atoms.unbiased",
-        title="Spectral ATOMO is unbiased as its code samples",
+        title="Spectral ATOMO is unbiased as its code samples for a given rank",
         relation=Eq(MATRIX_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(NOT_TINY,),
         source=WANG_2018.read(
             "Abstract: an unbiased sparsification of the atomic decomposition",
             "The code draws again where no atom was kept, and still divides by p.",
-            reading="As the authors' code draws.",
+            reading="As the authors' code draws, with a rank above zero.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.spectral_atoms.bias",
         extremal="two equal singular values and rank 1: the mean is 4/3 of the matrix",
         axis="nonedrawn",
-        note="With many equal singular values and rank one the mean is 1/(1 - 1/e) = 1.58 of the matrix.",
+        note="With its default, rank 0, the code keeps the largest atom for sure and never draws again: it is "
+        "unbiased. With the rank 3 of its released script the mean is at most 1/(1 - 1/e^3) = 1.05 of the matrix; with "
+        "rank one and many equal singular values it is 1/(1 - 1/e) = 1.58.",
     ),
     Claim(
         name="shipped.spectral_atoms.bias",
@@ -69,13 +75,16 @@ SPECTRAL: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(NOT_TINY,),
         source=ATOMO_CODE.official_code(
-            _SAMPLE, "An atom is among those of a draw that keeps something with probability p_i/(1 - q).", FOLLOWS
+            _SAMPLE,
+            "An atom is among those of a draw that keeps something with probability p_i/(1 - q).",
+            FOLLOWS,
+            _SAMPLED,
         ),
         axis="nonedrawn",
     ),
     Claim(
         name="shipped.spectral_atoms.budget",
-        title="Spectral ATOMO's code keeps at most the budget of atoms in expectation",
+        title="Spectral ATOMO's code, given a rank, keeps at most that many atoms in expectation",
         relation=Le(ATOMS, atombudget),
         kind=Kind.EXPECTED,
         assumes=(NOT_TINY,),
@@ -97,7 +106,7 @@ SPECTRAL: tuple[Claim, ...] = (
         relation=Eq(ATOMS, planned / (1 - nonedrawn)),
         kind=Kind.EXPECTED,
         assumes=(NOT_TINY,),
-        source=ATOMO_CODE.official_code(_SAMPLE, "The sum of p_i/(1 - q).", FOLLOWS),
+        source=ATOMO_CODE.official_code(_SAMPLE, "The sum of p_i/(1 - q).", FOLLOWS, _SAMPLED),
         axis="nonedrawn",
     ),
     Claim(
@@ -105,7 +114,12 @@ SPECTRAL: tuple[Claim, ...] = (
         title="Of a matrix below 1e-6 spectral ATOMO's code sends one atom",
         relation=Eq(ATOMS, 1),
         assumes=(TINY,),
-        source=ATOMO_CODE.official_code("_sample_svd: below 1e-6, the first alone", "Whatever the budget.", FOLLOWS),
+        source=ATOMO_CODE.official_code(
+            "_sample_svd: below 1e-6, the first alone",
+            "Whatever the budget.",
+            FOLLOWS,
+            ATOMO_AT.at("src/codings/svd.py", "50-51"),
+        ),
         axis="atombudget",
         note="What is drawn depends on the scale of gradients: late in training all but one atom are never sent.",
     ),
@@ -128,6 +142,7 @@ SPECTRAL: tuple[Claim, ...] = (
     ),
 )
 
+_SWITCHES = FLPYTORCH_AT.at("fl_pytorch/utils/compressors.py", "395-432")
 _SWITCH = "ProbabilisticSwitchingCompressor: getW divides by the sum of the probabilities, compressVector does not"
 SWITCHING: tuple[Claim, ...] = (
     Claim(
@@ -139,6 +154,7 @@ SWITCHING: tuple[Claim, ...] = (
             _SWITCH,
             "Probabilities one and one: the second is never used. Probabilities 1/2 in all: half of the time nothing "
             "is chosen, and the error is one.",
+            code=_SWITCHES,
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.switched.variance_whole",
@@ -154,7 +170,9 @@ SWITCHING: tuple[Claim, ...] = (
         relation=Eq(SWITCHED_ERROR, statedvariance),
         kind=Kind.EXPECTED,
         assumes=(ALL_PROBABILITIES,),
-        source=FLPYTORCH.official_code(_SWITCH, "The mean over the choice, where every error is an equality."),
+        source=FLPYTORCH.official_code(
+            _SWITCH, "The mean over the choice, where every error is an equality.", code=_SWITCHES
+        ),
         axis="statedvariance",
     ),
     Claim(
@@ -166,12 +184,14 @@ SWITCHING: tuple[Claim, ...] = (
             _SWITCH,
             "Cells of [0, 1) of the lengths given, cut off at one; nothing is used beyond them.",
             FOLLOWS + " None is taken for zero.",
+            _SWITCHES,
         ),
         axis="usedvariance",
     ),
 )
 
 _FIRST = "torch/memory/efsignsgd.py: the step size multiplies a gradient where there is a residual; updates are over it"
+_RATE = GRACE_AT.at("grace_dl/torch/memory/efsignsgd.py", "9-19")
 SIGNED: tuple[Claim, ...] = (
     Claim(
         name="shipped.signum_signs.follows",
@@ -194,6 +214,7 @@ SIGNED: tuple[Claim, ...] = (
             "torch/compressor/signum.py: u = (1 - m) g + m u, from the first gradient on; the sign of zero is +1",
             "d steps after the turn u = 2 m^d - 1, not negative as long as m^d >= 1/2.",
             FOLLOWS,
+            GRACE_AT.at("grace_dl/torch/compressor/signum.py", "13-23"),
         ),
         axis="turning",
         note="Six steps with 0.9, 68 with 0.99: that long the vote of such workers is for ascent.",
@@ -204,7 +225,7 @@ SIGNED: tuple[Claim, ...] = (
         relation=Eq(FIRST_RATIO, 1),
         assumes=(DYADIC_STEPS,),
         source=GRACE.official_code(
-            _FIRST, "There is no residual at first: p = g, and the update is C(g)/rate.", "For PyTorch."
+            _FIRST, "There is no residual at first: p = g, and the update is C(g)/rate.", "For PyTorch.", _RATE
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.ef_signs.first_large",
@@ -217,7 +238,7 @@ SIGNED: tuple[Claim, ...] = (
         title="GRACE's first update of EF-signSGD for PyTorch is one over the step size too large",
         relation=Eq(FIRST_RATIO, 1 / efrate),
         assumes=(DYADIC_STEPS,),
-        source=GRACE.official_code(_FIRST, "C(g)/rate, where C(rate g)/rate = C(g).", FOLLOWS),
+        source=GRACE.official_code(_FIRST, "C(g)/rate, where C(rate g)/rate = C(g).", FOLLOWS, _RATE),
         axis="efrate",
         note="Ten times with its default of 0.1: the optimiser's first step is that of step size one.",
     ),
@@ -240,7 +261,9 @@ SIGNED: tuple[Claim, ...] = (
         title="GRACE's EF-signSGD applies (1 - rate) of the first gradient too much",
         relation=Eq(UNAPPLIED, (1 - efrate) * firstlargest),
         assumes=(DYADIC_STEPS,),
-        source=GRACE.official_code(_FIRST, "Sums telescope; the first gradient enters them without the rate.", FOLLOWS),
+        source=GRACE.official_code(
+            _FIRST, "Sums telescope; the first gradient enters them without the rate.", FOLLOWS, _RATE
+        ),
         axis="efrate",
     ),
 )

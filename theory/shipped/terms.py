@@ -8,12 +8,11 @@ from typing import Any
 
 from commbounds.theory.claim import Ge, Hypothesis, Le
 from commbounds.theory.quantities import Quantity, k, n
-from commbounds.theory.sources import Work
+from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
 # --- works -------------------------------------------------------------------------------------------------------
 
-BYTEPS = Work("BytePS (bytedance/byteps), byteps/common/compressor/impl, as stored on GitHub")
 FLPYTORCH = Work("FL_PyTorch (burlachenkok/flpytorch), fl_pytorch/utils/compressors.py, as stored on GitHub")
 GRACE = Work("GRACE (sands-lab/grace), grace_dl/torch and grace_dl/tensorflow, as stored on GitHub")
 HIVEMIND = Work("hivemind (learning-at-home/hivemind), hivemind/compression, as stored on GitHub")
@@ -39,6 +38,11 @@ DETTMERS_2021 = Work(
     "T. Dettmers, M. Lewis, S. Shleifer, L. Zettlemoyer, 2021, 8-bit optimizers via block-wise quantization, "
     "arXiv:2110.02861"
 )
+GRACE_AT = Repository("sands-lab/grace", "fd3a7f42e71570aa6aecf368a2515388593bfb00")
+FLPYTORCH_AT = Repository("burlachenkok/flpytorch", "23a201b7c0e6788ec84c56d903aa01759a1d69d9")
+HIVEMIND_AT = Repository("learning-at-home/hivemind", "4bd43b77895019b20d18d81d0d0c1a5ab9a10847")
+BITSANDBYTES_AT = Repository("bitsandbytes-foundation/bitsandbytes", "95f9af309d4d5793847169c39288dcd3fcbdf564")
+ATOMO_AT = Repository("hwang595/ATOMO", "8a21e54938bc4b0809293b306eade3ab9307ea70")
 FOLLOWS = "The code states no number; this follows from what it does."
 """Reading of a claim about code."""
 

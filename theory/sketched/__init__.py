@@ -20,9 +20,9 @@ COLUMN = Column(
             "`sketched.row.variance`), and the median’s tail to the last digit (`sketched.median.tail`)."
         ),
         fails=(
-            "That four-wise independent signs make the median unbiased (`sketched.median.fourwise`), that zeroed cells "
-            "lose nothing (`sketched.fetchsgd.zeroing`), and that the recovered entries are a contraction "
-            "(`sketched.recovery.contraction`)."
+            "That four-wise independent signs, of any kind, make the median unbiased: it may be biased "
+            "(`sketched.median.fourwise`), that zeroed cells lose nothing (`sketched.fetchsgd.zeroing`), and that the "
+            "recovered entries are a contraction (`sketched.recovery.contraction`)."
         ),
         tight="With one counter k recovered entries may cost k + 1 times the norm (`sketched.recovery.one_cell`).",
         lesson="Ask for the exact entries in a second round: then the error is never above the norm.",

@@ -8,7 +8,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
 from commbounds.theory.quantities import P, Quantity, k
-from commbounds.theory.sources import Work
+from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
 CHARIKAR_2002 = Work("M. Charikar, K. Chen, M. Farach-Colton, 2002, Finding frequent items in data streams")
@@ -16,6 +16,7 @@ IVKIN_2019 = Work(
     "N. Ivkin, D. Rothchild, E. Ullah, V. Braverman, I. Stoica, R. Arora, 2019, Communication-efficient distributed "
     "SGD with sketching, arXiv:1903.04488v3"
 )
+FETCH_AT = Repository("kiddyboots216/CommEfficient", "833ca44cc43a9b034515f55485524e4f1d0fad21")
 ROTHCHILD_2020 = Work(
     "D. Rothchild, A. Panda, E. Ullah, N. Ivkin, I. Stoica, V. Braverman, J. Gonzalez, R. Arora, 2020, FetchSGD: "
     "communication-efficient federated learning with sketching, arXiv:2007.07682"

@@ -10,6 +10,7 @@ from commbounds.theory.sources import derived
 from commbounds.theory.sparse.terms import (
     DATA_WORDS,
     FIXED_THRESHOLD,
+    GAUSSIANK_AT,
     HEAVY_TAILS,
     LAPLACE_QUANTILES,
     MISPLACED,
@@ -110,7 +111,8 @@ GAUSSIANK: tuple[Claim, ...] = (
         source=SHI_GAUSSIANK_2019.official_code(
             "the signed mean is added to the threshold",
             "Not so: the mean enters with its sign, while magnitudes are compared.",
-            reading="That the sign of the vector should not matter.",
+            reading="That the sign of the vector should not matter; the code does not say so.",
+            code=GAUSSIANK_AT.at("compression.py", "144-149"),
         ),
         stands=Standing.REFUTED,
         extremal="x = (1, 1): none exceeds 1; of -x both exceed -1",
@@ -122,9 +124,9 @@ GAUSSIANK: tuple[Claim, ...] = (
         title="Gaussiank selects too few entries of heavy-tailed vectors",
         relation=Le(SHARE, 1),
         assumes=(FIXED_THRESHOLD, HEAVY_TAILS),
-        source=SHI_GAUSSIANK_2019.recalled(
-            "a threshold from the normal law underestimates k for gradients with heavy tails",
-            "Heavy tails also mean more entries beyond any large multiple of the standard deviation: exp(-sqrt(2) z) "
+        source=derived(
+            "One might expect it, as much of the spread lies in few entries. Refuted by Laplace quantiles: heavy tails "
+            "also mean more entries beyond any large multiple of the standard deviation: exp(-sqrt(2) z) "
             "of the Laplace law against about exp(-z^2/2) of the normal.",
         ),
         stands=Standing.REFUTED,

@@ -21,6 +21,7 @@ from commbounds.theory.sparse.terms import (
     LI_HOEFLER_2022,
     MODEL_SWITCH,
     NEVER_DENSE,
+    OKTOPK_AT,
     REGIONS_ALIKE,
     RENGGLI_2019,
     RING_GATHER,
@@ -51,6 +52,7 @@ TOPK_DSA: tuple[Claim, ...] = (
             "they are dense, and P - 1 of them move one after another, around the ring or in Bruck's steps. So the "
             "path is at most (P - 1)(2k + n), P times what is printed; with n = k = 1 all ranks send their entry to "
             "rank 0, whose block of one word then goes around: 3(P - 1).",
+            reading="Of the critical path, for any vectors; nothing that was read says so.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sparse.topkdsa.upper",
@@ -102,6 +104,7 @@ TOPK_DSA: tuple[Claim, ...] = (
             _PRINTED,
             "Where every rank selects its own region, nothing moves in the split, and dense blocks cost n(P - 1)/P, "
             "which is less than 4k(P - 1)/P if n < 4k.",
+            reading="Of what ranks receive on average, for any vectors; nothing that was read says so.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sparse.topkdsa.lower_with_switch",
@@ -151,6 +154,7 @@ TOPK_DSA: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.official_code(
             "the condition 2U >= 2n/3 in the all-reduce of the comparison",
             "Dense blocks are n words, and U >= n/3 where they travel.",
+            code=OKTOPK_AT.at("VGG/allreducer.py", "1318", "topkSA, a method to compare with"),
         ),
         tightness=1,
         extremal="U = n/3",

@@ -7,6 +7,7 @@ from commbounds.theory.hypotheses import EXACT_SUMS
 from commbounds.theory.sources import derived
 from commbounds.theory.sparse.terms import (
     CONSERVING,
+    GTOPK_AT,
     MASS_DEFECT,
     MISPLACED,
     PUBLISHED_PUTBACK,
@@ -39,11 +40,13 @@ MASS: tuple[Claim, ...] = (
     ),
     _mass(
         "gtopk.published_mass",
-        "gTopk with the published put-back loses nothing",
+        "gTopk with the put-back of its authors' code loses nothing",
         SHI_GTOPK_2019.official_code(
             "own selected values that are not in the update are put back",
             "An entry that was dropped at a merge may come into the update on another way; the put-back takes it for "
             "sent.",
+            "That it loses nothing: the code states nothing, and what it drops so is little.",
+            GTOPK_AT.at("allreducer.py", "161-163"),
         ),
         (PUBLISHED_PUTBACK,),
         stands=Standing.HOLDS_AS_CORRECTED,

@@ -9,7 +9,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
 from commbounds.theory.quantities import P, Quantity, k, n
-from commbounds.theory.sources import Work
+from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
 LI_HOEFLER_2022 = Work(
@@ -19,6 +19,9 @@ RENGGLI_2019 = Work(
     "C. Renggli, S. Ashkboos, M. Aghagolzadeh, D. Alistarh, T. Hoefler, 2019, SparCML: high-performance sparse "
     "communication for machine learning"
 )
+GTOPK_AT = Repository("hclhkbu/gtopkssgd", "6f57343f3749939b0345d36fcb2c24470942aefd")
+OKTOPK_AT = Repository("Shigangli/Ok-Topk", "9763dccb0bf704779435cb8f66592be5a9b294bf")
+GAUSSIANK_AT = Repository("hclhkbu/GaussianK-SGD", "3da1fb3b62e4067828a965687d5cc7ae7892e742")
 SHI_GTOPK_2019 = Work(
     "S. Shi, Q. Wang, K. Zhao, Z. Tang, Y. Wang, X. Huang, X. Chu, 2019, A distributed synchronous SGD algorithm with "
     "global top-k sparsification for low bandwidth networks"

@@ -27,17 +27,19 @@ COLUMN = Column(
         ),
         fails=(
             "Signs times the root mean square are no contraction (`variance_reduced.onebit.contracts`), a published "
-            "simulator's step size for DIANA is too long for the printed potential "
+            "simulator's step size for DIANA, at which the method is stable, is too long for the printed potential "
             "(`variance_reduced.diana.code_step`), and the residual of a silent entry does not accumulate "
-            "(`variance_reduced.onebit.accumulates`). 0/1 Adam’s weight decay enters the momentum, and is up to ten "
-            "times what was asked for (`variance_reduced.zeroone.decay_once`); the tutorial’s rule of its refreshes is "
-            "not the code’s (`variance_reduced.zeroone.printed_gap`). 1-bit LAMB’s layers at one scale may leave out "
-            "up to twice as much (`variance_reduced.lamb.reduces`), and a layer whose coefficient is one is frozen for "
-            "good (`variance_reduced.lamb.frozen_any`)."
+            "(`variance_reduced.onebit.accumulates`). In DeepSpeed’s 0/1 Adam (removed before release 0.19.8, as all "
+            "of the 1-bit optimisers) weight decay enters the momentum, and is up to ten times what was asked for "
+            "(`variance_reduced.zeroone.decay_once`); the tutorial’s rule of its refreshes is not the code’s "
+            "(`variance_reduced.zeroone.printed_gap`). 1-bit LAMB’s layers at one scale may leave out up to twice as "
+            "much (`variance_reduced.lamb.reduces`), and with a largest coefficient of one, where 10 is the default, "
+            "layers may be frozen for good (`variance_reduced.lamb.frozen_any`)."
         ),
         tight=(
             "The identities are equalities for Rand-K; the sharp descents of MARINA and EF21-P are attained by x^2/2 "
-            "at the largest step size (`variance_reduced.marina.descent_sharp`, `variance_reduced.ef21p.descent`)."
+            "at the largest step size, as inequalities of their potentials (`variance_reduced.marina.descent_sharp`, "
+            "`variance_reduced.ef21p.descent`)."
         ),
         lesson=(
             "Take DIANA's shift weight at half of 1/(1 + omega), lazy triggers from 1 on or none "

@@ -91,6 +91,7 @@ ESTIMATE_CLAIMS = (
         source=t.DASHA_2022.official_code(
             _IN_MARINA + "the step size; the inequality is recalled from the paper on MARINA",
             _DESCENT + "gamma/(2 p) of variance_reduced.marina.error pays for gamma/2 of the old error.",
+            code=t.DASHA_AT.at("code/distributed_optimization_library/algorithm.py", "287-297"),
         ),
         axis="stepsize",
         note="The code has the mean of the workers' constants for L, which is no less.",
@@ -126,6 +127,7 @@ ESTIMATE_CLAIMS = (
             _IN_MARINA + "the probability, entries sent over entries",
             "variance_reduced.marina.words at p = k/n.",
             "What it costs where messages go round a ring.",
+            code=t.DASHA_AT.at("code/distributed_optimization_library/algorithm.py", "281-285"),
         ),
         axis="P",
         note="With a server it is nearly two compressed messages, as printed; a ring all-reduce adds gradients up on "
@@ -141,6 +143,7 @@ ESTIMATE_CLAIMS = (
             _IN_DASHA + "the message; the recursion is ours",
             "g+ - grad+ = (1 - a)(g - grad) and the average of independent errors without mean.",
             "The recursion; the code has the step.",
+            code=t.DASHA_AT.at("code/distributed_optimization_library/algorithm.py", "589-597"),
         ),
         axis="weight",
     ),
@@ -172,6 +175,7 @@ ESTIMATE_CLAIMS = (
             _IN_DASHA + "the momentum 1/(2 omega + 1); the inequality is recalled",
             "||turn - a e||^2 <= 2 ||turn||^2 + 2 a^2 ||e||^2, and (1 - a)^2 + 2 omega a^2 = 1 - a - a (1 - a (1 + 2 "
             "omega)).",
+            code=t.DASHA_AT.at("code/distributed_optimization_library/algorithm.py", "758-759"),
         ),
         tightness=1,
         extremal="the weight 1/(2 omega + 1), a turn that is -a times what the part is off by",
@@ -200,6 +204,7 @@ ESTIMATE_CLAIMS = (
             "As variance_reduced.dasha.code_step_alike with L_mean for L, which it is at least: P L~^2, a sum of "
             "squares, is at most P^2 L_mean^2, the square of the sum, so that omega L~^2 <= P (4 omega + 1) L_mean^2.",
             "That it is meant for this potential; the code has a step size alone.",
+            code=t.DASHA_AT.at("code/distributed_optimization_library/algorithm.py", "843-853"),
         ),
         axis="stepsize",
         unpinned=for_one_reason(

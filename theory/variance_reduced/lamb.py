@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing
+from commbounds.theory.claim import Claim, Code, Eq, Ge, Le, Standing
 from commbounds.theory.feedback.terms import stepsize
 from commbounds.theory.majority.terms import BUSIEST_BYTES
 from commbounds.theory.quantities import P, n
 from commbounds.theory.sources import FOLKLORE, derived
 from commbounds.theory.variance_reduced import lamb_terms as t
-from commbounds.theory.variance_reduced.terms import EQUAL_BLOCKS, NORM_SCALE, SEVERAL, scalebytes
+from commbounds.theory.variance_reduced.terms import (
+    DEEPSPEED_AT,
+    EQUAL_BLOCKS,
+    NORM_SCALE,
+    REMOVED,
+    SEVERAL,
+    scalebytes,
+)
 from commbounds.theory.variance_reduced.zeroone_terms import ONEBIT_LAMB_2021, flatness, momentum_factor
 
-_STEP = "deepspeed/runtime/fp16/onebit/lamb.py, step: "
-_DOCSTRING = "deepspeed/runtime/fp16/onebit/lamb.py, docstring: "
+_STEP = "onebit/lamb.py, step: "
+_DOCSTRING = "onebit/lamb.py, docstring: "
 _LAMB = "variance_reduced.lamb."
 _frozen = 1 - t.trust_factor**t.lamb_steps
 _T, _theta, _beta = t.lamb_steps, t.lamb_threshold, momentum_factor
+
+
+def _lamb(lines: str, default: bool | str = True) -> Code:
+    return DEEPSPEED_AT.at("deepspeed/runtime/fp16/onebit/lamb.py", lines, default, REMOVED)
+
 
 LAMB_CLAIMS = (
     Claim(
@@ -29,6 +41,7 @@ LAMB_CLAIMS = (
             _STEP + "an average of coefficients that begins with zero, and that nothing corrects",
             "The sum of (1 - b) b^t over T steps.",
             "The share; the code has the average.",
+            code=_lamb("243-252"),
         ),
         axis="lamb_steps",
         note="A freeze_step of F has F - 1 steps of warm-up: the first only sets up. Loading a checkpoint in the "
@@ -52,20 +65,23 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "frozen_any",
-        title="It is 1 - b^T of it whatever the coefficient is",
+        title="After T steps with one coefficient 1-bit LAMB's frozen one is 1 - b^T of it, whatever the coefficient "
+        "is",
         relation=Eq(t.FROZEN_SHARE, _frozen),
         assumes=(t.LAMB_ONE_COEFFICIENT,),
         source=ONEBIT_LAMB_2021.official_code(
             _DOCSTRING + "coeff_beta is of running averages of the coefficient",
             "Refuted by a coefficient of one: it is told from none by being one, and left out, so that zero is frozen.",
             "That all coefficients are averaged.",
+            code=_lamb("44-47", "max_coeff=1 or min_coeff=1; the defaults are 10 and 0.01"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_LAMB + "frozen_share",
         extremal="a largest coefficient of one",
         axis="lamb_steps",
-        note="With max_coeff = 1 a layer whose norm is never below its update's stands still from the end of the "
-        "warm-up on, at all of the later steps.",
+        note="With max_coeff = 1, where the default is 10, a layer whose norm is never below its update's stands still "
+        "from the end of the warm-up on, at all of the later steps; likewise with min_coeff = 1, where it is 0.01. "
+        "With the defaults no layer is frozen so.",
     ),
     Claim(
         name=_LAMB + "scaled_share",
@@ -76,6 +92,7 @@ LAMB_CLAIMS = (
             _STEP + "scaling_coeff is the mean of the layers' root mean squares over the layer's; zeros are appended",
             "variance_reduced.lamb.fused with rho = sqrt(n/m): all layers have one root mean square, the padding none.",
             "The share; the code has coefficients and padding.",
+            code=_lamb("179-190"),
         ),
         axis="flatness",
         note="2 (1 - phi) without padding, whatever the layers' scales and sizes: that of the layer alone. Without "
@@ -91,6 +108,7 @@ LAMB_CLAIMS = (
             _STEP + "a comment that scaling_coeff is used to reduce compression error",
             "Refuted by layers (34, 0, 0, 0) and (7, 7, 7, 7): 1156 is left out at one scale, 1092 as they are.",
             "That it is the square of all that is left out, in the momentum's unit.",
+            code=_lamb("180-190"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_LAMB + "equally_flat",
@@ -134,6 +152,7 @@ LAMB_CLAIMS = (
             _STEP + "momenta are divided by their coefficients after the all-reduce; errors stay as they are",
             "U = u - the uncompressed one has U+ = beta U + (errors before - errors after)/c: sum over the steps.",
             "The identity; the code has the step.",
+            code=_lamb("258-327"),
         ),
         axis="lamb_steps",
     ),
@@ -184,6 +203,7 @@ LAMB_CLAIMS = (
             _STEP + "grad_reconstruct is the new momentum less beta times the old, over 1 - beta",
             "The triangle inequality; momenta are plus or minus a scale.",
             "The bound; the code has the difference.",
+            code=_lamb("341"),
         ),
         tightness=1,
         extremal="an entry whose sign changes",
@@ -202,6 +222,7 @@ LAMB_CLAIMS = (
             "A step leaves at least beta_2 of the fresh variance: no ratio of roots rises by more than 1/sqrt(beta_2). "
             "Mixing with one lowers what is above one.",
             "What it adds up to.",
+            code=_lamb("353-367"),
         ),
         tightness=1,
         extremal="reconstructed gradients of zero",
@@ -218,6 +239,7 @@ LAMB_CLAIMS = (
             _STEP + "as variance_reduced.lamb.rise",
             "Induction: what is cut to the bounds is at least the lower one, and a step lowers by theta at most.",
             "What it adds up to.",
+            code=_lamb("353-367"),
         ),
         tightness=1,
         extremal="reconstructed gradients that are large",
@@ -233,6 +255,7 @@ LAMB_CLAIMS = (
             _STEP + "the mask is applied before the factor, which is the largest ratio of the layer's entries",
             "There both variances are zero, and epsilon over epsilon is one; cutting and mixing with one leave that.",
             "What it adds up to; the code has the mask and the ratio.",
+            code=_lamb("336-366"),
         ),
         tightness=1,
         extremal="a reconstructed gradient that is large everywhere else",
@@ -243,19 +266,22 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "ceiling",
-        title="The factor is at most factor_max",
+        title="1-bit LAMB's factor is at most factor_max, below one as well",
         relation=Le(t.LAMB_FACTOR, t.factor_most),
         assumes=(t.LAMB_FROM_ONE,),
         source=ONEBIT_LAMB_2021.official_code(
             _DOCSTRING + "factor_max is the maximum value of the scaling factor",
             "Refuted by factor_max = 1/2: the threshold is applied after the bounds, and the first factor is 0.9.",
+            "For bounds below one, too; nothing says that they are meant.",
+            code=_lamb("48-53", "factor_max below one; the default is 4"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_LAMB + "rise",
         tightness=sp.oo,
         extremal="a bound below one, and one step",
         axis="lamb_steps",
-        note="Likewise of factor_min above one. With bounds on either side of one it holds.",
+        note="Likewise of factor_min above one. With bounds on either side of one, as the defaults 4 and 0.5, it "
+        "holds.",
     ),
     Claim(
         name=_LAMB + "step_length",
@@ -269,6 +295,7 @@ LAMB_CLAIMS = (
             _STEP + "step size, frozen coefficient, factor, and momentum over the root of the frozen variance",
             "The norm of u+/D, whose entries are all of one magnitude over D in a block.",
             "The length; the code has the step.",
+            code=_lamb("343-370"),
         ),
         tightness=1,
         extremal="a layer in one block, with one variance",
@@ -302,6 +329,7 @@ LAMB_CLAIMS = (
             _STEP + "one compressed all-reduce of the fused momentum; coefficients and factors are computed by all",
             "Counted.",
             "What it adds up to.",
+            code=_lamb("264-316"),
         ),
         axis="P",
     ),

@@ -10,8 +10,8 @@ from commbounds.theory.quantities import P, n, norm1, norm2
 from commbounds.theory.sources import FOLKLORE, derived
 from commbounds.theory.variance_reduced import terms as t
 
-_BACKEND = "deepspeed/runtime/comm/nccl.py, compressed_allreduce: "
-_ADAM = "deepspeed/runtime/fp16/onebit/adam.py, step: "
+_BACKEND = "comm/nccl.py, compressed_allreduce: "
+_ADAM = "onebit/adam.py, step: "
 
 ONEBIT_CLAIMS = (
     Claim(
@@ -23,6 +23,7 @@ ONEBIT_CLAIMS = (
             _BACKEND + "the scale is the norm over the root of the length, at the worker and at the server",
             "||p||^2 - 2 s ||p||_1 + n s^2 with n s^2 = ||p||^2.",
             "The error; the code has the scale.",
+            code=t.DEEPSPEED_AT.at("deepspeed/runtime/comm/nccl.py", "69-118", upstream=t.REMOVED),
         ),
         axis="n",
         note="The mean magnitude in its place leaves out least, 1 - ||p||_1^2/(n ||p||^2): see "
@@ -114,6 +115,7 @@ ONEBIT_CLAIMS = (
             _ADAM + "compressed momentum takes the place of the momentum; errors at worker and server",
             "u+ = beta u + (1 - beta) mean g + (errors before - errors after): sum over the steps.",
             "The identity; the code has the step.",
+            code=t.DEEPSPEED_AT.at("deepspeed/runtime/fp16/onebit/adam.py", "206-214", upstream=t.REMOVED),
         ),
         axis="onebit_steps",
         note="Errors enter the weights 1/(1 - beta) times, ten times at beta = 0.9: compressed momentum is remembered.",
@@ -142,6 +144,7 @@ ONEBIT_CLAIMS = (
             _BACKEND + "an all-to-all of packed signs and an all-gather of scales, then all-gathers of both",
             "Counted.",
             "What it adds up to.",
+            code=t.DEEPSPEED_AT.at("deepspeed/runtime/comm/nccl.py", "97-151", upstream=t.REMOVED),
         ),
         axis="P",
     ),

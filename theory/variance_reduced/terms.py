@@ -9,9 +9,13 @@ import sympy as sp
 from commbounds.theory.claim import Eq, Hypothesis, Le
 from commbounds.theory.feedback.terms import smoothness, smoothness_apart, stepsize
 from commbounds.theory.quantities import P, Quantity, k, n
-from commbounds.theory.sources import Work
+from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
+DEEPSPEED_AT = Repository("deepspeedai/DeepSpeed", "edaa7221267243c7be7fb49c5d5f5c4fb97b4641")
+REMOVED = "pull request 8490 removed 1-bit Adam, 1-bit LAMB and 0/1 Adam; release 0.19.8 has none of them"
+FLPYTORCH_AT = Repository("burlachenkok/flpytorch", "23a201b7c0e6788ec84c56d903aa01759a1d69d9")
+DASHA_AT = Repository("mysteryresearcher/dasha", "2fd42b752cbfcd285de9a9c588cc43d5c7e354df")
 DIANA_2019 = Work(
     "K. Mishchenko, E. Gorbunov, M. Takáč, P. Richtárik, 2019, Distributed learning with compressed gradient "
     "differences, arXiv:1901.09269"

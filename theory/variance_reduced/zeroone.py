@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Le, Standing
+from commbounds.theory.claim import Claim, Code, Eq, Le, Standing
 from commbounds.theory.feedback.terms import stepsize
 from commbounds.theory.quantities import P, n
 from commbounds.theory.sources import FOLKLORE, derived
 from commbounds.theory.variance_reduced import zeroone_terms as z
-from commbounds.theory.variance_reduced.terms import BYTE_BLOCKS, NORM_SCALE, scalebytes
+from commbounds.theory.variance_reduced.terms import BYTE_BLOCKS, DEEPSPEED_AT, NORM_SCALE, REMOVED, scalebytes
 
-_STEP = "deepspeed/runtime/fp16/onebit/zoadam.py, step: "
-_LAMB = "deepspeed/runtime/fp16/onebit/lamb.py, step: "
+_STEP = "onebit/zoadam.py, step: "
+_LAMB = "onebit/lamb.py, step: "
 _beta, _H, _S, _decayed = z.momentum_factor, z.local_steps, z.averages, stepsize * z.adam_decay
 _SIGNS = n / (8 * P) + scalebytes
+
+
+def _zoadam(lines: str) -> Code:
+    return DEEPSPEED_AT.at("deepspeed/runtime/fp16/onebit/zoadam.py", lines, upstream=REMOVED)
+
 
 ZEROONE_CLAIMS = (
     Claim(
@@ -26,6 +31,7 @@ ZEROONE_CLAIMS = (
             _STEP + "the momentum becomes what was moved over the sum of step sizes",
             "That is the mean of the momenta beta^t u of the H steps.",
             "The factor; the code has the step.",
+            code=_zoadam("260"),
         ),
         axis="local_steps",
     ),
@@ -45,36 +51,38 @@ ZEROONE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.zeroone.decay_momentum",
-        title="Weight decay enters the momentum: (1 - (1 - gamma lambda)^H)/(gamma lambda H) of it after an average",
+        title="In DeepSpeed's 0/1 Adam decay enters the momentum: (1 - (1 - gamma lambda)^H)/(gamma lambda H) of it",
         relation=Eq(z.DECAY_KEPT, (1 - (1 - _decayed) ** _H) / (_decayed * _H)),
         assumes=(z.NO_GRADIENTS, z.DECAYING, z.ONE_MAGNITUDE, z.FIRST_AVERAGE),
         source=z.ZEROONE_2022.official_code(
             _STEP + "the decay is added to the update, which is added to what was moved",
             "What was moved is x^0 (1 - (1 - gamma lambda)^H), times D, over gamma H.",
             "The factor; the code has the step.",
+            code=_zoadam("240-246"),
         ),
         axis="local_steps",
     ),
     Claim(
         name="variance_reduced.zeroone.decoupled",
-        title="Weight decay leaves the momentum alone, as decoupled decay does",
+        title="DeepSpeed's 0/1 Adam leaves weight decay out of the momentum, as decoupled decay does",
         relation=Eq(z.DECAY_KEPT, 0),
         assumes=(z.NO_GRADIENTS, z.DECAYING, z.ONE_MAGNITUDE, z.FIRST_AVERAGE),
         source=z.ZEROONE_2022.official_code(
             _STEP + "the decay is added to the update and not to the gradient",
             "Refuted by a step: what was moved has the decay in it, and becomes the momentum.",
             "That it stays so after an average; in the stage before it is so.",
+            code=_zoadam("240-246"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="variance_reduced.zeroone.decay_momentum",
         extremal="one step",
         axis="local_steps",
-        note="The authors' code, run with one worker, does the same: from a decay of 1/100 a momentum of 0.0100, "
-        "0.0190, 0.0271.",
+        note="That is the code's, and not the method's, which has no decay. Run with one worker, it does the same: "
+        "from a decay of 1/100 a momentum of 0.0100, 0.0190, 0.0271.",
     ),
     Claim(
         name="variance_reduced.zeroone.decay_once",
-        title="Weight decay takes gamma lambda of the weights at an average",
+        title="Weight decay in DeepSpeed's 0/1 Adam takes gamma lambda of the weights at an average",
         relation=Le(z.DECAY_LOST, _S),
         assumes=(z.NO_GRADIENTS, z.DECAYING, z.ONE_MAGNITUDE, z.EVERY_STEP),
         source=FOLKLORE.recalled(
@@ -110,6 +118,7 @@ ZEROONE_CLAIMS = (
             _STEP + "weights go back to where they were, and take the average of what was moved",
             "x^0 - c/D, where D times the mean of what was moved is c less errors before, plus errors after.",
             "The identity; the code has the step.",
+            code=_zoadam("247-262"),
         ),
         axis="local_steps",
     ),
@@ -123,6 +132,7 @@ ZEROONE_CLAIMS = (
             "Ranks send the scale gamma (1 - beta) ||g||/sqrt(n), of either sign, and so do servers, also where g "
             "is zero.",
             "The number; the code has the step, and asks for a mask.",
+            code=_zoadam("247-261"),
         ),
         axis="n",
         note="With eps = 1e-8 that is a hundred million scales; in 1-bit Adam it is the same. Masks have to be "
@@ -152,7 +162,10 @@ ZEROONE_CLAIMS = (
         relation=Eq(z.STEP_BYTES, 2 * (P - 1) * _SIGNS / _H),
         assumes=(BYTE_BLOCKS,),
         source=z.ZEROONE_2022.official_code(
-            _STEP + "nothing is sent where the interval does not divide the step", "Counted.", "What it adds up to."
+            _STEP + "nothing is sent where the interval does not divide the step",
+            "Counted.",
+            "What it adds up to.",
+            code=_zoadam("247-255"),
         ),
         axis="local_steps",
     ),
@@ -165,6 +178,7 @@ ZEROONE_CLAIMS = (
             _STEP + "the interval doubles after var_update_scaler refreshes, at steps that it divides",
             "kappa (2^i - 1) is divided by 2^i as long as kappa is.",
             "The gaps.",
+            code=_zoadam("269-274"),
         ),
         axis="refresh",
         note="From then on the first gap of an interval is shorter, up to the next step that the interval divides. The "
@@ -210,6 +224,7 @@ ZEROONE_CLAIMS = (
             _STEP + "whole gradients are averaged before a refresh, and compressed ones at all other steps",
             "Counted.",
             "What it adds up to.",
+            code=_zoadam("209-222"),
         ),
         axis="zeroone_steps",
     ),
@@ -224,6 +239,7 @@ ZEROONE_CLAIMS = (
             + "all layers are compressed as one vector, times coefficients that give all the same root mean square",
             "||p||^2 - 2 s ||p||_1 + n s^2 over ||p||^2, with s = rho ||p||/sqrt(n).",
             "The error; the code has the coefficients, which make rho = 1.",
+            code=DEEPSPEED_AT.at("deepspeed/runtime/fp16/onebit/lamb.py", "179-190", upstream=REMOVED),
         ),
         axis="scale_ratio",
         note="With the coefficients, 2 (1 - phi), that of the layer alone. They are those of the end of the "

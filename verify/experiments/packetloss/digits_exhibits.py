@@ -90,7 +90,8 @@ def training(budget: str, seed: int) -> Exhibit:
     ]
     return Exhibit(
         "packetloss.training",
-        "Real updates drift by the law of their autocovariance, above the published constant, and training bears it",
+        "Real updates drift by the law of their autocovariance, above 2p/(1+p) of their variance, and training bears "
+        "it",
         f"A perceptron of 2410 parameters, {_WORKERS} workers with images sorted by label, {steps} steps, mean "
         f"of {seeds} "
         "seeds, both halves lossy, mean of what arrives; distances over the shards that neither of a pair owns, "

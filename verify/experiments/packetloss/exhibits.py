@@ -59,7 +59,7 @@ def drift_by_step(budget: str, seed: int) -> Exhibit:
                 (
                     _band("uncorrelated updates", steps, _at_steps(steps, p, trials, seed, 0.0)),
                     _law("exact", "exact", steps, "drift.pair", "elapsed", p=p),
-                    _law("2p/(1+p), published", "printed", steps, "drift.published", "elapsed", p=p),
+                    _law("2p/(1+p), as reported", "printed", steps, "drift.published", "elapsed", p=p),
                     _law("2p/(1−p²)", "corrected", steps, "drift.pair_limit", "elapsed", p=p),
                     _band("constant updates", steps, _at_steps(steps, p, trials, seed, 1.0)),
                     _law("2p/(1−p)², any updates", "bound", steps, "drift.sure_norm", "elapsed", p=p),
@@ -68,10 +68,10 @@ def drift_by_step(budget: str, seed: int) -> Exhibit:
         )
     return Exhibit(
         "packetloss.drift_by_step",
-        "Drift stays bounded for ever, but above the published constant",
+        "Drift of fresh updates stays bounded for ever, above the constant that a review reports",
         f"{trials} trials with 16 receivers; bands are two standard errors. Uncorrelated updates settle at "
-        f"2p/(1−p²), not "
-        "at 2p/(1+p); constant updates of the same size come as close as one likes to the bound for any updates.",
+        f"2p/(1−p²); 2p/(1+p) is reported, of a sigma² that was not read, and is right under other readings; constant "
+        f"updates of the same size come as close as one likes to the bound for any updates.",
         tuple(panels),
         seed,
         budget,
@@ -93,7 +93,7 @@ def drift_by_loss(budget: str, seed: int) -> Exhibit:
         (
             _band("two receivers", _LOSSES, pairs(lambda _p: 0.0)),
             _law("2p/(1−p²)", "corrected", _LOSSES, "drift.pair_limit", "p"),
-            _law("2p/(1+p), published", "printed", _LOSSES, "drift.published", "p"),
+            _law("2p/(1+p), as reported", "printed", _LOSSES, "drift.published", "p"),
             _band("receiver and owner", _LOSSES, owner),
             _law("p/(1−p)", "exact", _LOSSES, "drift.owner_limit", "p"),
         ),
@@ -109,14 +109,15 @@ def drift_by_loss(budget: str, seed: int) -> Exhibit:
             _band("correlation 0.5", _LOSSES, pairs(lambda _p: 0.5)),
             _law("law at 0.5", "exact", _LOSSES, "drift.autoregressive", "p", rho=0.5),
             _band("correlation −1/(2−p)", _LOSSES, pairs(lambda p: -1 / (2 - p))),
-            _law("2p/(1+p), published", "printed", _LOSSES, "drift.published", "p"),
+            _law("2p/(1+p), as reported", "printed", _LOSSES, "drift.published", "p"),
         ),
         yscale="log",
     )
     return Exhibit(
         "packetloss.drift_by_loss",
-        "The published constant is right for updates with correlation −1/(2−p), and too small by 1−p for fresh ones",
-        f"Means over {steps} steps of {trials} trials with 32 receivers; bands are two standard errors.",
+        "2p/(1+p) is the drift of updates with correlation −1/(2−p), and 1−p times that of fresh ones",
+        f"A review reports 2p/(1+p) σ²; what σ² is was not read. Here it is the variance of an update. Means over "
+        f"{steps} steps of {trials} trials with 32 receivers; bands are two standard errors.",
         (white, related),
         seed,
         budget,
@@ -138,7 +139,7 @@ def differing(budget: str, seed: int) -> Exhibit:
         ]
     return Exhibit(
         "packetloss.differing",
-        "The published constant is the share of pairs that differ; the stalest of many falls behind like their "
+        "The reported constant is the share of pairs that differ; the stalest of many falls behind like their "
         "logarithm",
         f"Left: 64 receivers, 1000 steps, {trials // 4} trials. Right: staleness after 80 steps, {trials} "
         f"trials. Bands "

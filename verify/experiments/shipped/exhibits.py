@@ -26,7 +26,7 @@ def _bias_of_draws() -> Panel:
     draws = [1, 24, 60, 120, 241, 482, 964, 1446, 1928, 2410]
     x = [k / n for k in draws]
     lines = (
-        Line("overwritten, times n/k (BytePS)", x, [_bound("replacementrandk.bias", n=n, k=k) for k in draws], "exact"),
+        Line("overwritten, times n/k", x, [_bound("replacementrandk.bias", n=n, k=k) for k in draws], "exact"),
         Line("added up, or without replacement", x, [0.0] * len(x), "corrected"),
     )
     return Panel("Rand-K with replacement", "draws over entries k/n", "bias: share of every entry lost", lines)
@@ -85,9 +85,9 @@ def _errors(_budget: str, _seed: int) -> Exhibit:
     return Exhibit(
         "shipped.errors",
         "Draws with replacement are biased, Perm-K is best where workers agree and worst where they cancel",
-        "First: what BytePS' random-k takes off an entry, which should be nothing. Second: exact errors of the mean by "
-        "how much of a worker's squared norm is left in the mean. Third: errors on the gradients of eight workers, "
-        "early and late in training, images dealt at random and by label.",
+        "First: what drawing with replacement takes off an entry where a second draw overwrites the first. Second: "
+        "exact errors of the mean by how much of a worker's squared norm is left in the mean. Third: errors on the "
+        "gradients of eight workers, early and late in training, images dealt at random and by label.",
         (_bias_of_draws(), _by_agreement(), _on_gradients()),
     )
 

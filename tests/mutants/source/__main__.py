@@ -1,0 +1,278 @@
+"""The command: ``python -m tests.mutants.source PATTERN...``."""
+
+import hashlib
+import importlib.util
+import inspect
+import json
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+
+import click
+
+from commbounds._workers import processors
+from commbounds.columns import columns
+from commbounds.folders import cache_folder, written
+
+from ..equivalent import FULLY_KILLED, explained
+from .judging import Trial, Verdict, judged
+from .operators import SourceMutant, mutants_of, sources
+from .reach import Reach
+from .table import page
+
+ROOMS = ("compressors", "collectives")
+
+
+def located(room: str) -> Path:
+    """The folder of a room, wherever the package is installed."""
+    return Path(importlib.util.find_spec(f"commbounds.{room}").submodule_search_locations[0])
+
+
+def packages() -> dict[str, Path]:
+    """Room -> its folder."""
+    return {room: located(room) for room in ROOMS}
+
+
+def column_of(mutant: SourceMutant) -> str:
+    """The column whose file it is in; "shared" where it is none's."""
+    name = mutant.path.removesuffix(".py").split("/")[1]
+    return name if name in columns() else "shared"
+
+
+def chosen(mutants: Iterable[SourceMutant], patterns: Iterable[str]) -> list[SourceMutant]:
+    """The mutants whose column, or ``path:function``, matches any of the patterns.
+
+    Raises
+    ------
+    ValueError
+        A pattern matches none.
+    """
+    known, found = list(mutants), {}
+    for pattern in patterns:
+        matching = [
+            m for m in known if fnmatchcase(column_of(m), pattern) or fnmatchcase(f"{m.path}:{m.function}", pattern)
+        ]
+        if not matching:
+            raise ValueError(f"no mutant matches {pattern!r}: it is a column, or path:function, shell style")
+        found |= {m.name: m for m in matching}
+    return [m for m in known if m.name in found]
+
+
+def drawn(mutants: list[SourceMutant], sample: int, seed: str) -> list[SourceMutant]:
+    """That many of the mutants, in the seed's order: a larger sample begins with a smaller one."""
+    order = sorted(mutants, key=lambda m: hashlib.sha256(f"{seed} {m.name}".encode()).digest())
+    return order[: sample or None]
+
+
+class Book:
+    """Which claims are about what, and which of their subjects reach a function."""
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        from commbounds.collectives import COLLECTIVES
+        from commbounds.compressors import COMPRESSORS, MECHANISMS
+        from commbounds.verify.engine import tasks
+        from commbounds.verify.experiments import EXPERIMENTS
+        from commbounds.verify.pairings import PAIRINGS
+
+        registered = {**COMPRESSORS, **MECHANISMS, **COLLECTIVES}
+        reach = Reach(texts | sources({"verify": located("verify")}, "pairings.py"))
+        self._groups: dict[str, list[list[str]]] = {}
+        for group in tasks(EXPERIMENTS):
+            self._groups.setdefault(EXPERIMENTS[group[0]].subject, []).append(group)
+        self._distances: dict[tuple[str, str], dict[str, int]] = {}
+        for subject in self._groups:
+            made = [registered[subject]] + ([PAIRINGS[subject].program] if subject in PAIRINGS else [])
+            for place, steps in reach.distances([_place(entry) for entry in made]).items():
+                self._distances.setdefault(place, {})[subject] = steps
+
+    def groups(self, mutant: SourceMutant, subjects: int) -> tuple[tuple[str, ...], ...]:
+        """Claims that judge the mutant, those of a subject together: definitions first, and near subjects first.
+
+        Parameters
+        ----------
+        mutant : SourceMutant
+            The mutant.
+        subjects : int
+            Most subjects; 0 for all that reach it.
+        """
+        near = self.subjects(mutant)[: subjects or None]
+        groups = [group for subject in near for group in self._groups[subject]]
+        first = [tuple(name for name in group if name.endswith(".definition")) for group in groups]
+        rest = [tuple(name for name in group if not name.endswith(".definition")) for group in groups]
+        return tuple(group for group in (*first, *rest) if group)
+
+    def subjects(self, mutant: SourceMutant) -> list[str]:
+        """What reaches the mutant, its own column's and the nearest first."""
+        steps, own = self._distances.get((mutant.path, mutant.top), {}), column_of(mutant)
+
+        def order(subject: str) -> tuple[bool, int]:
+            return not any(group[0].startswith(f"{own}.") for group in self._groups[subject]), steps[subject]
+
+        return sorted(steps, key=order)
+
+
+def _place(entry: object) -> tuple[str, str]:
+    """Where an implementation, or a rank's program, is written down."""
+    while isinstance(entry, partial):
+        entry = entry.func
+    path = entry.__module__.removeprefix("commbounds.").replace(".", "/")
+    name = "__init__" if Path(inspect.getfile(sys.modules[entry.__module__])).stem == "__init__" else ""
+    return f"{path}/{name}.py" if name else f"{path}.py", entry.__qualname__.split(".")[0]
+
+
+class Kept:
+    """A file of JSON lines: what became of mutants, and of claims without any. What is of other sources is dropped.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it need not be there.
+    texts : dict of str to str
+        Path -> text of the modules.
+    """
+
+    def __init__(self, path: Path, texts: dict[str, str]) -> None:
+        self._path = path
+        self._digests = {p: hashlib.sha256(text.encode()).hexdigest()[:16] for p, text in texts.items()}
+        self._digests[""] = hashlib.sha256(repr(sorted(self._digests.items())).encode()).hexdigest()[:16]
+        self.verdicts: dict[tuple[str, str], Verdict] = {}
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        good = []
+        for line in lines:
+            try:
+                row = json.loads(line)
+            except ValueError:
+                if line is not lines[-1]:
+                    raise ValueError(f"{path} holds a line that is none of ours: {line[:80]!r}") from None
+                continue  # its writing was interrupted
+            if self._digests.get(row["path"]) == row.pop("source"):
+                good.append(line)
+                name, where = row.pop("mutant"), row.pop("path")
+                self.verdicts[where, name] = Verdict(tuple(row.pop("judged")), **row)
+        if good != lines:
+            written(path, "".join(f"{line}\n" for line in good).encode())
+
+    def add(self, path: str, name: str, verdict: Verdict) -> None:
+        """Keep a verdict of a mutant of the module; of claims, where the path is empty and the name theirs."""
+        self.verdicts[path, name] = verdict
+        row = {"mutant": name, "path": path, "source": self._digests[path], **verdict.__dict__}
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+def still(mutant: SourceMutant, kept: Kept, groups: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """The groups that a mutant has not met: none where it is killed."""
+    known = kept.verdicts.get((mutant.path, mutant.name))
+    if known is None:
+        return groups
+    return () if known.how else tuple(group for group in groups if not set(group) <= set(known.judged))
+
+
+def work_off(trials: dict[str, Trial], kept: Kept, executor: Executor, jobs: int, until: float, tell: object) -> None:
+    """Judge one after another, as many at a time as there are jobs, and begin none after `until`."""
+    waiting, going = iter(trials.items()), {}
+    more = True
+    while more or going:
+        while more and len(going) < jobs:
+            name, trial = next(waiting, ("", None)) if time.time() < until else ("", None)
+            more = trial is not None
+            if trial is not None:
+                going[executor.submit(judged, trial)] = name, trial
+        for future in wait(going, return_when=FIRST_COMPLETED).done if going else ():
+            name, trial = going.pop(future)
+            verdict = future.result()
+            if verdict is not None:
+                kept.add(trial.path, name, _joined(kept.verdicts.get((trial.path, name)), verdict))
+            tell()
+
+
+def _joined(before: Verdict | None, now: Verdict) -> Verdict:
+    met = dict.fromkeys((*(before.judged if before else ()), *now.judged))
+    return Verdict(tuple(met), now.killers, now.how, now.seconds)
+
+
+def controls(kept: Kept, mutants: list[SourceMutant], limit: float) -> dict[str, Trial]:
+    """What is still to be run without any mutant: claims that killed one, each with those that killed it too."""
+    verdicts = [kept.verdicts.get((m.path, m.name)) for m in mutants]
+    killing = {c for v in verdicts if v is not None for c in v.killers} - {n for p, n in kept.verdicts if not p}
+    return {name: Trial("", "", "", ((name,),), limit) for name in sorted(killing)}
+
+
+@contextmanager
+def _executor(where: str, jobs: int):
+    from commbounds.verify.executors import executor
+
+    if where == "process":
+        with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+            yield pool
+    else:
+        with executor(where) as elsewhere:
+            yield elsewhere
+
+
+@click.command()
+@click.argument("patterns", nargs=-1)
+@click.option("--sample", type=click.IntRange(1), help="Judge so many, drawn by the seed; all if not given.")
+@click.option("--seed", default="0", show_default=True, help="Any word: the same one draws the same mutants.")
+@click.option("--minutes", type=float, default=float("inf"), help="Give up what is not judged after so many minutes.")
+@click.option("--limit", type=float, default=120.0, show_default=True, help="Processor seconds a subject.")
+@click.option("--subjects", type=int, default=6, show_default=True, help="Most subjects that judge one; 0 for all.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON lines; in the cache if not given.")
+@click.option("--table", type=click.Path(path_type=Path, dir_okay=False), help="Write the page of the table there.")
+@click.option("--executor", "where", default="process", show_default=True, help="process, dask:ADDRESS or mpi.")
+@click.option("--jobs", type=click.IntRange(1), default=processors(), help="Most mutants at a time.")
+@click.option("--controls/--no-controls", "controlled", default=True, help="Run the claims that killed without mutant.")
+def main(patterns, sample, seed, minutes, limit, subjects, out, table, where, jobs, controlled):
+    """Judge mutants of the source by the claims of the book.
+
+    PATTERNS, shell style, are columns ("majority", "shared") or path:function ("collectives/majority.py:_packed").
+    A run goes on where it was interrupted. Exits with 1 if a mutant survives in a column that is listed as fully
+    killed, 2 for wrong usage.
+    """
+    texts = sources(packages())
+    everything = [m for path, text in texts.items() for m in mutants_of(path, text)]
+    try:
+        wanted = drawn(chosen(everything, patterns or ["*"]), sample or 0, seed)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    until = time.time() + 60 * minutes
+    book, reasons = Book(texts), explained(everything)
+    kept = Kept(out or cache_folder() / "source-mutants.jsonl", texts)
+    files = packages()
+    trials = {}
+    for m in wanted:
+        groups = () if m.name in reasons else still(m, kept, book.groups(m, subjects))
+        if groups:
+            room, _, inner = m.path.partition("/")
+            trials[m.name] = Trial(m.name, m.path, str(files[room] / inner), groups, limit, until)
+    click.echo(f"{len(everything)} mutants, {len(wanted)} chosen, {len(trials)} to be judged", err=True)
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with _executor(where, jobs) as executor, Progress(console=Console(stderr=True)) as bar:
+        shown = bar.add_task("mutants", total=len(trials))
+        work_off(trials, kept, executor, jobs, until, lambda: bar.advance(shown))
+        if controlled:
+            runs = controls(kept, wanted, limit)
+            shown = bar.add_task("the same claims without mutants", total=len(runs))
+            work_off(runs, kept, executor, jobs, float("inf"), lambda: bar.advance(shown))
+    unreached = {m.name for m in everything if not book.subjects(m)}
+    verdicts = {m.name: kept.verdicts[m.path, m.name] for m in wanted if (m.path, m.name) in kept.verdicts}
+    failing = {name for (path, name), verdict in kept.verdicts.items() if not path and verdict.how}
+    text = page(everything, wanted, verdicts, reasons, unreached, failing, column_of)
+    click.echo(text)
+    if table:
+        table.write_text(text, encoding="utf-8")
+    survivors = [m for m in wanted if m.name in verdicts and not verdicts[m.name].how]
+    sys.exit(any(column_of(m) in FULLY_KILLED for m in survivors))
+
+
+if __name__ == "__main__":
+    main()

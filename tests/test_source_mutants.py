@@ -1,0 +1,244 @@
+"""The tool that makes mutants of the source: what it makes, where it puts them, and what it keeps."""
+
+import ast
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from click.testing import CliRunner
+from mutants.equivalent import EQUIVALENT, explained
+from mutants.source import __main__ as command
+from mutants.source.judging import Trial, Verdict, judged
+from mutants.source.operators import OPERATORS, mutants_of, mutated, sources
+from mutants.source.reach import Reach
+from mutants.source.table import page
+
+from commbounds.columns import columns
+
+TOY = '''
+"""A module."""
+LIMIT: int = 1 << 3
+Vector = list[int]
+
+
+@njit(cache=True)
+def first(x: Vector, a: int, b: int = 2, way: str = "up") -> int:
+    """One of them, not 7.
+
+    Parameters
+    ----------
+    way : {"up", "down"}
+    """
+    if a < 0:
+        raise ValueError(f"a must be at least {0}")
+    total = 0
+    for i in range(a):
+        if x[i] > b:
+            total += x[i]
+            put(x, total)
+    x[0] = total
+    total = replace(total, bits=a)
+    return total if way == "up" else x[a:]
+'''
+
+
+def made(operator, source=TOY):
+    return {(m.before, m.after) for m in mutants_of("toy.py", source) if m.operator == operator}
+
+
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [
+        ("arithmetic", {("1 << 3", "1 >> 3"), ("total += x[i]", "total -= x[i]")}),
+        ("comparison", {("x[i] > b", "x[i] >= b"), ("way == 'up'", "way != 'up'")}),
+        ("off by one", {("a", "a - 1"), ("i", "i + 1"), ("a", "a + 1")}),
+        ("constant", {("1", "2"), ("3", "4"), ("0", "1")}),
+        (
+            "dropped statement",
+            {
+                *(("put(x, total)", "nothing"), ("x[0] = total", "nothing"), ("x[i] > b", "False")),
+                *(("total if way == 'up' else x[a:]", "total"), ("total if way == 'up' else x[a:]", "x[a:]")),
+            },
+        ),
+        ("swapped argument", {("put(x, total)", "put(total, x)")}),
+        ("swapped name", {("a", "b"), ("b", "a")}),
+        ("default", {("2", "3"), ("'up'", "'down'")}),
+        (
+            "state",
+            {
+                *(("total += x[i]", "nothing"), ("total = replace(total, bits=a)", "nothing")),
+                ("replace(total, bits=a)", "replace(total)"),
+            },
+        ),
+    ],
+)
+def test_an_operator_changes_this_and_nothing_else(operator, expected):
+    assert made(operator) == expected
+
+
+def test_every_operator_is_tested_above():
+    assert {m.operator for m in mutants_of("toy.py", TOY)} == set(OPERATORS)
+
+
+def test_arguments_of_different_types_do_not_change_places():
+    other = "def f(a: int, b: str): pass\n\n\ndef g(a: int, b: str, c: int): return f(a, b) + h(a, c)\n"
+    assert made("swapped argument", other) == {("h(a, c)", "h(c, a)")}
+    assert made("swapped name", other) == {("a", "c"), ("c", "a")}
+
+
+def test_the_tree_has_the_change_and_no_other():
+    for mutant in mutants_of("toy.py", TOY):
+        tree = mutated("toy.py", TOY, mutant.name)
+        compile(tree, "toy.py", "exec")
+        assert ast.unparse(tree) != ast.unparse(ast.parse(TOY))
+    with pytest.raises(ValueError, match=r"toy.py has no mutant 'another'"):
+        mutated("toy.py", TOY, "another")
+
+
+@cache
+def texts():
+    return sources(command.packages())
+
+
+@cache
+def everything():
+    return [m for path, text in texts().items() for m in mutants_of(path, text)]
+
+
+def test_the_same_mutants_are_made_every_time_each_by_another_name():
+    path = "collectives/majority.py"
+    assert mutants_of(path, texts()[path]) == mutants_of(path, texts()[path])
+    assert len({m.name for m in everything()}) == len(everything()) > 3000
+    assert {command.column_of(m) for m in everything()} - {"shared"} <= set(columns())
+
+
+def test_a_sample_is_the_seeds_and_a_larger_one_begins_with_it():
+    few, more = command.drawn(everything(), 5, "a"), command.drawn(everything(), 9, "a")
+    assert few == more[:5] == command.drawn(everything()[::-1], 5, "a")
+    assert few != command.drawn(everything(), 5, "b")
+
+
+def test_patterns_are_columns_or_functions():
+    one = command.chosen(everything(), ["collectives/majority.py:_packed"])
+    assert {m.function for m in one} == {"_packed"}
+    assert set(one) < set(command.chosen(everything(), ["majority"]))
+    answer = CliRunner().invoke(command.main, ["majority", "nonesuch"])
+    assert answer.exit_code == 2
+    assert "no mutant matches 'nonesuch'" in answer.output
+
+
+def test_what_a_function_uses_is_found_through_imports():
+    reach = Reach(texts())
+    found = reach.distances([("collectives/majority.py", "majority_vote")])
+    assert found["collectives/majority.py", "majority_vote"] == 0
+    assert found["collectives/majority.py", "_packed"] == 2
+    assert ("collectives/dense/on_rank.py", "gathered") in found
+    assert ("compressors/sparsifiers/topk.py", "TopK") not in found
+
+
+def test_a_function_is_judged_by_its_own_column_first_and_by_definitions_before_all_else():
+    book = command.Book(texts())
+    (mutant, *_) = command.chosen(everything(), ["collectives/majority.py:_packed"])
+    groups = book.groups(mutant, 0)
+    assert groups[0] == ("majority.majority_vote.definition",)
+    assert all(name.startswith("majority.") for group in groups for name in group)
+    (rank, *_) = command.chosen(everything(), ["collectives/feedback/on_rank.py:*"])
+    assert "FeedbackSGD" in book.subjects(rank)  # by its pairing
+
+
+def test_what_is_known_is_not_done_again(tmp_path):
+    path, (one, two, three) = tmp_path / "kept.jsonl", mutants_of("toy.py", TOY)[:3]
+    kept = command.Kept(path, {"toy.py": TOY})
+    killed, survived = Verdict(("a", "b"), {"b": "no"}, "refuted", 1.0), Verdict(("a", "b"))
+    kept.add("toy.py", one.name, killed)
+    kept.add("toy.py", two.name, survived)
+    whole = path.read_text("utf-8")
+    path.write_text(whole + '{"mutant": "cut sh', "utf-8")
+    again = command.Kept(path, {"toy.py": TOY})
+    assert again.verdicts == {("toy.py", one.name): killed, ("toy.py", two.name): survived}
+    assert path.read_text("utf-8") == whole
+    groups = (("a",), ("b", "c"))
+    assert command.still(one, again, groups) == ()
+    assert command.still(two, again, groups) == (("b", "c"),)  # one claim is new
+    assert command.still(three, again, groups) == groups
+    assert command.Kept(path, {"toy.py": TOY + "\n"}).verdicts == {}  # another module: other lines
+    path.write_text("none of ours\n" + whole, "utf-8")
+    with pytest.raises(ValueError, match="none of ours"):
+        command.Kept(path, {"toy.py": TOY})
+
+
+def test_nothing_is_begun_when_the_time_is_over_and_the_rest_goes_on(tmp_path, monkeypatch):
+    trials = {name: Trial(name, "toy.py", "", (("a",),)) for name in ("one", "two", "three")}
+    monkeypatch.setattr(command, "judged", lambda trial: Verdict(("a",), {"a": trial.mutant}, "refuted"))
+    kept, told = command.Kept(tmp_path / "kept.jsonl", {"toy.py": TOY}), []
+    with ThreadPoolExecutor(2) as pool:
+        command.work_off(trials, kept, pool, 2, float("-inf"), lambda: told.append(1))
+        assert kept.verdicts == {}
+        command.work_off(trials, kept, pool, 2, float("inf"), lambda: told.append(1))
+    assert {name: verdict.killers["a"] for (_, name), verdict in kept.verdicts.items()} == {n: n for n in trials}
+    assert len(told) == 3
+
+
+def trial(function, before, after, **others):
+    (mutant, *_) = [m for m in command.chosen(everything(), [function]) if (m.before, m.after) == (before, after)]
+    room, _, inner = mutant.path.partition("/")
+    claims = (("majority.server.worker",), ("majority.majority_vote.definition",))
+    return Trial(mutant.name, mutant.path, str(command.packages()[room] / inner), claims, **others)
+
+
+@pytest.fixture(scope="module")
+def apart():
+    """A process without what this one has imported, from which mutants are started."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.mark.wide
+def test_a_mutant_is_judged_in_a_process_of_its_own(apart):
+    found = apart.submit(judged, trial("collectives/majority.py:_packed", "ballot < 0", "ballot <= 0")).result()
+    assert found.how == "refuted"
+    assert set(found.killers) == {"majority.majority_vote.definition"}
+    assert found.judged == ("majority.server.worker", "majority.majority_vote.definition")
+    right = Trial("", "", "", (("majority.majority_vote.definition",),))
+    assert apart.submit(judged, right).result().how == ""
+    given_up = replace(right, until=0.0)
+    assert apart.submit(judged, given_up).result() is None
+
+
+@pytest.mark.wide
+def test_a_mutant_that_takes_too_long_is_killed_and_said_to(apart):
+    slow = trial("collectives/majority.py:_packed", "ballot < 0", "ballot <= 0", limit=1)
+    found = apart.submit(judged, slow).result()
+    assert (found.how, found.killers) == ("time-out", {"majority.server.worker": "more than 1 s"})
+
+
+@pytest.mark.wide
+def test_a_mutant_that_cannot_be_put_in_place_is_an_error_of_the_tool(apart):
+    with pytest.raises(RuntimeError, match=r"collectives/majority\.py has no mutant 'nonesuch'"):
+        judged(
+            Trial("nonesuch", "collectives/majority.py", str(command.located("collectives") / "majority.py"), (("a",),))
+        )
+
+
+def test_the_reasons_are_those_of_mutants_that_there_are():
+    assert len(explained(everything())) >= len(EQUIVALENT)
+
+
+def test_a_reason_for_a_line_that_has_changed_is_an_error(monkeypatch):
+    monkeypatch.setitem(EQUIVALENT, ("toy.py", "first", "total = 1", "1", "2"), "it is not read")
+    with pytest.raises(ValueError, match="total = 1"):
+        explained(mutants_of("toy.py", TOY))
+
+
+def test_the_page_counts_every_mutant_once():
+    one, two, three, four, *rest = mutants_of("collectives/majority.py", texts()["collectives/majority.py"])
+    verdicts = {one.name: Verdict(("a",), {"a": "no"}, "refuted"), two.name: Verdict(("a",)),
+                four.name: Verdict(("b",), {"b": "no"}, "error")}  # fmt: skip
+    wanted = [one, two, three, four]
+    text = page([*wanted, *rest], wanted, verdicts, {three.name: "nothing reads it"}, (), ("b",), command.column_of)
+    assert f"| majority | {len(rest) + 4} | 4 | 1 | 1 | 0 | 0 | 0 | 1 | 0 | 1 |" in text
+    assert f"`{two.path}:{two.line}` ({two.operator}) `{two.before}` becomes `{two.after}`" in text
+    assert "nothing reads it" in text
+    assert "`b` is not as the book says" in text
