@@ -90,14 +90,6 @@ WITHOUT = {
     "local_sgd_period",
     "random_batch_sgd",
     "released_threshold",
-    # flashcomm
-    "GroupQuantizer",
-    "StochasticGroupQuantizer",
-    "packed",
-    "hierarchical_quantised_allreduce",
-    "oneshot_quantised_allreduce",
-    "ring_quantised_allreduce",
-    "twostep_quantised_allreduce",
     # blockformats
     "Microscaling",
     "StochasticMicroscaling",

@@ -203,7 +203,7 @@ def near(low, high):
 # --- what is given -> parts of the message, its size, and what is read of it ----------------------------------------
 
 
-def _uniforms(x, drawn):
+def uniforms_of(x, drawn):
     """Those that are given, or those of the counter whose key the seed makes."""
     return (
         drawn["uniforms"] if "seed" not in drawn else counter.uniforms(counter.key_of(drawn["seed"]), x.size, x.dtype)
@@ -251,7 +251,7 @@ def _relative(x, levels, ends, code, value):
 
 def _dithering(norm_of, levels_of):
     def twin(x, given, drawn):
-        levels, uniforms = levels_of(given), _uniforms(x, drawn)
+        levels, uniforms = levels_of(given), uniforms_of(x, drawn)
         return _relative(
             x, levels, norm_of(x), lambda norm: dithered(x, norm, levels, uniforms), lambda norm, c: norm * (c / levels)
         )
@@ -264,7 +264,7 @@ def _largest(x):
 
 
 def _natural_dithering(x, given, drawn):
-    levels, uniforms = given["levels"], _uniforms(x, drawn)
+    levels, uniforms = given["levels"], uniforms_of(x, drawn)
     return _relative(
         x,
         levels,
@@ -287,7 +287,7 @@ def _powers(code):
 
 def _stochastic_power(x, given, drawn):
     table = power_levels(as_fraction(given["base"]), x.dtype)
-    codes = rounded_to_levels(x, table, _uniforms(x, drawn))
+    codes = rounded_to_levels(x, table, uniforms_of(x, drawn))
     output = [math.copysign(table[abs(c) - 1], c) if c else 0.0 for c in codes]
     return _coded(x, np.array(codes, _code_dtype(len(table))), len(table), np.array(output, x.dtype))
 
@@ -300,7 +300,7 @@ Sign, ScaledSign = of_vectors(_sign), of_vectors(_scaled_sign)
 QSGD = of_vectors(_dithering(norm2, lambda given: given["levels"]), _levels)
 MaxDithering = of_vectors(_dithering(_largest, lambda given: given["levels"]), _levels)
 TernGrad = of_vectors(_dithering(_largest, lambda _given: 1))
-NaturalCompression = of_vectors(_powers(lambda x, drawn: powers_of_two(x, _uniforms(x, drawn), x.dtype)))
+NaturalCompression = of_vectors(_powers(lambda x, drawn: powers_of_two(x, uniforms_of(x, drawn), x.dtype)))
 NearestPower = of_vectors(_powers(lambda x, _drawn: nearest_powers_of_two(x, x.dtype)))
 NaturalDithering = of_vectors(_natural_dithering, lambda levels: 1 <= levels < 2**10)
 StochasticPower = of_vectors(_stochastic_power, lambda base: base >= 1 + Fraction(1, 2**10))
