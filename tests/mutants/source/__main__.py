@@ -108,8 +108,13 @@ class Book:
         return tuple(group for group in (*first, *rest) if group)
 
     def subjects(self, mutant: SourceMutant) -> list[str]:
-        """What reaches the mutant, its own column's and the nearest first."""
+        """What reaches the mutant, its own column's and the nearest first; where nothing does, all of its column.
+
+        Studies use functions that no implementation does.
+        """
         steps, own = self._distances.get((mutant.path, mutant.top), {}), column_of(mutant)
+        if not steps:
+            return [name for name, groups in self._groups.items() if groups[0][0].startswith(f"{own}.")]
 
         def order(subject: str) -> tuple[bool, int]:
             return not any(group[0].startswith(f"{own}.") for group in self._groups[subject]), steps[subject]
