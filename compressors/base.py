@@ -52,6 +52,24 @@ class Message:
         """What it consists of, by name: arrays and numbers, all fields but shape and dtype."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("shape", "dtype")}
 
+    def check(self) -> None:
+        """See that the parts fit the shape, one another and their ranges, before a kernel trusts them.
+
+        Raises
+        ------
+        TypeError
+            A part is of another kind or dtype.
+        ValueError
+            A part has another shape, or entries out of its range.
+        """
+        if not isinstance(self.dtype, np.dtype) or self.dtype not in _FLOATS:
+            raise TypeError(f"dtype of a message must be float32 or float64, got {shown(self.dtype)}")
+        whole = isinstance(self.shape, tuple) and all(type(size) is int for size in self.shape)
+        if not whole or len(self.shape) not in (1, 2):
+            raise TypeError(f"shape of a message must be one or two integers, got {shown(self.shape)}")
+        if min(self.shape) < 1 or math.prod(self.shape) > MAX_ENTRIES:
+            raise ValueError(f"a message must be of 1 to 2^31 - 1 entries, got the shape {shown(self.shape)}")
+
 
 @dataclass(frozen=True)
 class Compressor(ABC):
@@ -274,6 +292,65 @@ def checked_kind(name: str, value: Any, kind: type) -> None:
     """See that `value` is an object of the class `kind`: else a TypeError says what it is."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be a {kind.__name__}, got {shown(value)}")
+
+
+def checked_message(message: Any, kind: type[Message], ndim: int = 1) -> None:
+    """See that `message` is a `kind` of message, about an array of `ndim` dimensions, and that its parts fit.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `Message.check` raises.
+    """
+    checked_kind("message", message, kind)
+    message.check()
+    if len(message.shape) != ndim:
+        raise ValueError(f"shape of the message must have {ndim} dimensions, got {message.shape}")
+
+
+def check_part(
+    name: str, part: Any, shape: tuple[int, ...], dtypes: Collection[DTypeLike], low: float = 0, high: float = 0
+) -> None:
+    """See that a part of a message is an array of this shape and one of these dtypes.
+
+    Parameters
+    ----------
+    low, high : float
+        The least and the largest entry allowed, where `low` is below `high`; floats must be finite.
+
+    Raises
+    ------
+    TypeError
+        It is no array, or of another dtype.
+    ValueError
+        It has another shape, or an entry out of range.
+    """
+    if not isinstance(part, np.ndarray) or part.dtype not in [np.dtype(dtype) for dtype in dtypes]:
+        found = part.dtype if isinstance(part, np.ndarray) else type(part).__name__
+        raise TypeError(f"{name} of the message must be {' or '.join(np.dtype(d).name for d in dtypes)}, got {found}")
+    if part.shape != shape:
+        raise ValueError(f"{name} of the message must have the shape {shape}, got {part.shape}")
+    if not part.size:
+        return
+    if part.dtype.kind == "f":
+        if not np.isfinite(part).all():
+            raise ValueError(f"{name} of the message must be finite")
+    elif low < high:
+        least, most = int(part.min()), int(part.max())
+        if least < low or most > high:
+            raise ValueError(f"{name} of the message must be in [{low}, {high}], got {least} to {most}")
+
+
+def check_number(name: str, value: Any) -> None:
+    """See that a part of a message is a finite real number: else a TypeError or a ValueError."""
+    if not np.isfinite(checked_real(f"{name} of the message", value)):
+        raise ValueError(f"{name} of the message must be finite, got {shown(value)}")
+
+
+def check_same(name: str, value: Any, expected: Any) -> None:
+    """See that a part of a message is what the compressor would send: else a ValueError."""
+    if type(value) is not type(expected) or value != expected:
+        raise ValueError(f"{name} of the message must be {expected}, got {shown(value)}")
 
 
 def checked_exact(x: Any, name: str = "x") -> tuple[Fraction, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.compressors.base import Message
+from commbounds.compressors.base import Message, check_number, check_part
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,11 @@ class Blocks(Message):
         """Exact size on the wire: the elements, and a byte a block."""
         return int(self.codes.size * self.width + 8 * self.exponents.size)
 
+    def check(self) -> None:
+        super().check()
+        check_part("codes", self.codes, self.shape, (np.int8,))
+        check_part("exponents", self.exponents, (np.size(self.exponents),), (np.int16,), -127, 127)
+
 
 @dataclass(frozen=True, eq=False)
 class ScaledBlocks(Message):
@@ -57,3 +62,9 @@ class ScaledBlocks(Message):
     def bits(self) -> int:
         """Exact size on the wire: the elements, a byte a block, and 32 bits."""
         return int(4 * self.codes.size + 8 * self.scales.size + 32)
+
+    def check(self) -> None:
+        super().check()
+        check_part("codes", self.codes, self.shape, (np.int8,), -7, 7)
+        check_part("scales", self.scales, (np.size(self.scales),), (np.uint8,), 0, 126)
+        check_number("tensor", self.tensor)

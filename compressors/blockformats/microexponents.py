@@ -17,10 +17,13 @@ from commbounds.compressors.base import (
     Compressor,
     Law,
     Message,
+    check_part,
+    check_same,
     checked_array,
     checked_count,
     checked_exact,
-    checked_kind,
+    checked_message,
+    shown,
 )
 from commbounds.compressors.quantizers.powers import floor_power
 
@@ -52,6 +55,15 @@ class ShiftedBlocks(Message):
     def bits(self) -> int:
         """Exact size on the wire: sign and magnitude of every entry, a byte a block, a bit a pair."""
         return int(self.codes.size * (self.digits + 1) + 8 * self.exponents.size + self.shifts.size)
+
+    def check(self) -> None:
+        super().check()
+        if type(self.digits) is not int or not 1 <= self.digits <= 10:
+            raise ValueError(f"digits of the message must be an integer in [1, 10], got {shown(self.digits)}")
+        most = 2**self.digits - 1
+        check_part("codes", self.codes, self.shape, (np.int16,), -most, most)
+        check_part("exponents", self.exponents, (np.size(self.exponents),), (np.int16,), -127, 127)
+        check_part("shifts", self.shifts, (np.size(self.shifts),), (np.uint8,), 0, 1)
 
 
 @njit(cache=True, nogil=True)
@@ -141,7 +153,11 @@ class SharedMicroexponents(Compressor):
 
     def decompress(self, message: ShiftedBlocks) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, ShiftedBlocks)
+        checked_message(message, ShiftedBlocks)
+        n = message.codes.size
+        check_same("digits", message.digits, self.digits)
+        check_same("number of exponents", message.exponents.size, -(-n // min(self.block, n)))
+        check_same("number of shifts", message.shifts.size, self._pairs(n))
         out = np.empty(message.shape, message.dtype)
         largest, block = float(np.finfo(message.dtype).max), min(self.block, out.size)
 

@@ -17,11 +17,13 @@ from commbounds.compressors._random import key_from
 from commbounds.compressors.base import (
     Compressor,
     Law,
+    check_part,
+    check_same,
     checked_array,
     checked_choice,
     checked_count,
     checked_exact,
-    checked_kind,
+    checked_message,
     checked_rng,
     product_law,
 )
@@ -165,7 +167,11 @@ class Microscaling(Compressor):
 
     def decompress(self, message: Blocks) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Blocks)
+        checked_message(message, Blocks)
+        check_same("width", message.width, self.format.width)
+        most = self.format.table.size - 1
+        check_part("codes", message.codes, message.shape, (np.int8,), -most, most)
+        check_same("number of exponents", message.exponents.size, -(-message.codes.size // self.block))
         out = np.empty(message.shape, message.dtype)
         table, largest = self.format.table / float(self.gain), float(np.finfo(message.dtype).max)
 

@@ -17,9 +17,11 @@ from commbounds.compressors.base import (
     Compressor,
     Law,
     Message,
+    check_part,
+    check_same,
     checked_array,
     checked_exact,
-    checked_kind,
+    checked_message,
     checked_rng,
     merged_law,
     shown,
@@ -54,6 +56,16 @@ class RotatedBlocks(Message):
     def bits(self) -> int:
         """Exact size on the wire: four bits an element, and the scales at their dtype."""
         return int(4 * self.codes.size + 8 * self.dtype.itemsize * self.scales.size)
+
+    def check(self) -> None:
+        super().check()
+        check_part("scales", self.scales, (np.size(self.scales),), (self.dtype,))
+        check_part("signs", self.signs, (np.size(self.signs),), (np.int8,), -1, 1)
+        if not self.scales.size or not self.signs.size or not self.signs.all():
+            raise ValueError("the message must have scales, and signs that are -1 or 1")
+        check_part("codes", self.codes, (self.scales.size * self.signs.size,), (np.int8,), -7, 7)
+        if self.scales.size != -(-self.shape[0] // self.signs.size):
+            raise ValueError(f"the message must have a scale for every {self.signs.size} of {self.shape[0]} entries")
 
 
 @njit(cache=True, nogil=True)
@@ -147,7 +159,8 @@ class MSEden(Compressor):
 
     def decompress(self, message: RotatedBlocks) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, RotatedBlocks)
+        checked_message(message, RotatedBlocks)
+        check_same("number of signs", message.signs.size, self.dim)
         codes, scales = message.codes.astype(np.int64), message.scales.astype(np.float64)
         # relative to a power of two next to the largest scale, so that nothing overflows on the way
         power = int(np.frexp(scales.max())[1])

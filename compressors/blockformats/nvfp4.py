@@ -16,11 +16,12 @@ from commbounds.compressors._random import key_from
 from commbounds.compressors.base import (
     Compressor,
     Law,
+    check_same,
     checked_array,
     checked_choice,
     checked_count,
     checked_exact,
-    checked_kind,
+    checked_message,
     checked_rng,
     product_law,
 )
@@ -143,7 +144,8 @@ class NVFP4(Compressor):
 
     def decompress(self, message: ScaledBlocks) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, ScaledBlocks)
+        checked_message(message, ScaledBlocks)
+        check_same("number of scales", message.scales.size, -(-message.codes.size // self.block))
         out = np.empty(message.shape, message.dtype)
         tensor, largest = float(message.tensor), float(np.finfo(message.dtype).max)
 

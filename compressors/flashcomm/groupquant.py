@@ -15,12 +15,13 @@ from commbounds.compressors._blocks import BLOCK, for_blocks, quiet, run_all, sp
 from commbounds.compressors.base import (
     Compressor,
     Law,
+    check_same,
     checked_array,
     checked_choice,
     checked_count,
     checked_exact,
     checked_flag,
-    checked_kind,
+    checked_message,
     product_law,
 )
 from commbounds.compressors.flashcomm._kernels import (
@@ -141,7 +142,9 @@ class GroupQuantizer(Compressor):
 
     def decompress(self, message: GroupCodes) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, GroupCodes)
+        checked_message(message, GroupCodes)
+        check_same("width", message.width, self.width)
+        check_same("group", message.group, self.group)
         out, codes = np.empty(message.shape, message.dtype), message.codes
         self._for_groups(out.size, lambda part, groups: self._decode(codes[part], message.ranges, groups, out[part]))
         message.ranges.put_spikes(out)

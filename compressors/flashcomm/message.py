@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from commbounds.compressors.base import Message, index_bits
+from commbounds.compressors.base import MAX_ENTRIES, Message, checked_kind, index_bits, shown
 from commbounds.compressors.flashcomm.bit_planes import Bytes, packed_bytes, unpacked
 from commbounds.compressors.flashcomm.metadata import FORMATS
 from commbounds.compressors.flashcomm.ranges import Ranges
@@ -58,3 +58,11 @@ class GroupCodes(Message):
             spikes = self.ranges.positions.size * (index_bits(self.group) + 8 * FORMATS[self.ranges.form].itemsize)
         each = self.ranges.scale_bits + self.ranges.zero_bits
         return 8 * packed_bytes(self.shape[0], self.width) + self.ranges.count * each + spikes
+
+    def check(self) -> None:
+        super().check()
+        checked_kind("ranges of the message", self.ranges, Ranges)
+        for name, value, most in (("width", self.width, 8), ("group", self.group, MAX_ENTRIES)):
+            if type(value) is not int or not 1 <= value <= most:
+                raise ValueError(f"{name} of the message must be an integer in [1, {most}], got {shown(value)}")
+        self.ranges.check(self.shape[0], self.group, self.dtype)

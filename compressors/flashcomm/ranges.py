@@ -10,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from commbounds.compressors._blocks import BLOCK, for_blocks
+from commbounds.compressors.base import check_part, check_same
 from commbounds.compressors.flashcomm.metadata import FORMATS, stored, stored_above, stored_below
 
 Array = NDArray[Any]
@@ -117,6 +118,22 @@ class Ranges:
     def zero_bits(self) -> int:
         """Bits of a stored zero point."""
         return 8 * self.wire_zero.itemsize
+
+    def check(self, n: int, group: int, dtype: np.dtype[Any]) -> None:
+        """See that a receiver can read `n` entries of this dtype with the ranges; raises as `Message.check` does."""
+        groups = -(-n // group)
+        check_same("group of the ranges", self.group, group)
+        for name in ("low", "scale"):
+            check_part(name, getattr(self, name), (groups,), (dtype,))
+        if self.points is not None:
+            check_part("points", self.points, (groups,), (np.float64,))
+        if (self.positions is None) != (self.spikes is None):
+            raise ValueError("the message must have both positions and spikes, or neither")
+        if self.positions is not None:
+            check_part("positions", self.positions, (groups, 2), (np.int64,), 0, max(group, 2) - 1)
+            check_part("spikes", self.spikes, (groups, 2), (FORMATS[self.form],))
+            if (np.arange(groups)[:, None] * group + self.positions >= n).any():
+                raise ValueError(f"positions of the message must be among its {n} entries")
 
     def without_spikes(self, x: Array) -> Array:
         """`x` with the spikes, if there are any, at their group's low: what is left lies within the group's levels."""

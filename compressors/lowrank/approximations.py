@@ -18,10 +18,11 @@ from commbounds.compressors.base import (
     Law,
     Message,
     as_array,
+    check_part,
     checked_array,
     checked_count,
     checked_exact,
-    checked_kind,
+    checked_message,
     checked_rng,
     shown,
 )
@@ -50,6 +51,14 @@ class Factors(Message):
     def bits(self) -> int:
         """Exact size on the wire: both factors at their dtype."""
         return (self.left.size + self.right.size) * 8 * self.dtype.itemsize
+
+    def check(self) -> None:
+        super().check()
+        if np.ndim(self.left) != 2 or len(self.shape) != 2:
+            raise ValueError(f"left of the message must be a matrix, got shape {np.shape(self.left)}")
+        rank = np.shape(self.left)[1]
+        check_part("left", self.left, (self.shape[0], rank), (self.dtype,))
+        check_part("right", self.right, (self.shape[1], rank), (self.dtype,))
 
 
 @njit(cache=True, nogil=True)
@@ -159,7 +168,7 @@ class _LowRank(Compressor):
 
     def decompress(self, message: Factors) -> NDArray[Any]:
         """The matrix that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Factors)
+        checked_message(message, Factors, ndim=2)
         product, exponent = _product(message.left.astype(np.float64), message.right.astype(np.float64))
         with np.errstate(over="ignore"):
             whole: NDArray[Any] = np.ldexp(product, exponent).astype(message.dtype)

@@ -18,7 +18,16 @@ from commbounds.compressors._magnitude import finite_largest
 from commbounds.compressors._norms import norm2
 from commbounds.compressors._random import GOLDEN, MIX1, MIX2
 from commbounds.compressors._surds import exact_law, root
-from commbounds.compressors.base import Exact, Law, checked_count, checked_exact, checked_kind, product_law
+from commbounds.compressors.base import (
+    Exact,
+    Law,
+    check_number,
+    check_same,
+    checked_count,
+    checked_exact,
+    checked_message,
+    product_law,
+)
 from commbounds.compressors.quantizers.message import Coded, Counted, Draw, RandomisedQuantiser, code_dtype
 
 MAX_LEVELS = 2**15 - 1
@@ -128,7 +137,9 @@ class _Dithering(RandomisedQuantiser):
 
     def decompress(self, message: Coded) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Coded)
+        checked_message(message, Coded)
+        check_same("levels", message.levels, self._levels)
+        check_number("norm", message.norm)
         levels, norm = float(message.levels), float(message.norm)
         out = np.empty(message.shape, message.dtype)
         for_blocks(out.size, lambda start, stop: _undither(message.codes[start:stop], levels, norm, out[start:stop]))

@@ -13,7 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._random import fill_uniforms, key_from
-from commbounds.compressors.base import Compressor, Message, checked_array, checked_rng, index_bits, writable
+from commbounds.compressors.base import (
+    Compressor,
+    Message,
+    check_number,
+    check_part,
+    checked_array,
+    checked_rng,
+    index_bits,
+    shown,
+    writable,
+)
 
 Draw = Callable[[int, int], NDArray[Any]]
 """``draw(start, stop)``: the uniforms of entries start .. stop - 1, in the dtype of the vector."""
@@ -55,6 +65,14 @@ class Coded(Message):
     def bits(self) -> int:
         """Exact size on the wire: the codes, and the norm at its dtype."""
         return self.codes.size * index_bits(2 * self.levels + 1) + (self.norm is not None) * 8 * self.dtype.itemsize
+
+    def check(self) -> None:
+        super().check()
+        if type(self.levels) is not int or not 1 <= self.levels < 2**31:
+            raise ValueError(f"levels of the message must be an integer in [1, 2^31 - 1], got {shown(self.levels)}")
+        check_part("codes", self.codes, self.shape, (np.int8, np.int16, np.int32), -self.levels, self.levels)
+        if self.norm is not None:
+            check_number("norm", self.norm)
 
 
 def code_dtype(levels: int) -> type[np.signedinteger[Any]]:

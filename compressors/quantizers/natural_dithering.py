@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._norms import norm2
 from commbounds.compressors._surds import exact_law, root
-from commbounds.compressors.base import Exact, Law, checked_count, checked_exact, checked_kind, product_law
+from commbounds.compressors.base import (
+    Exact,
+    Law,
+    check_number,
+    check_same,
+    checked_count,
+    checked_exact,
+    checked_message,
+    product_law,
+)
 from commbounds.compressors.quantizers.message import (
     Coded,
     Draw,
@@ -100,7 +109,9 @@ class NaturalDithering(RandomisedQuantiser):
 
     def decompress(self, message: Coded) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Coded)
+        checked_message(message, Coded)
+        check_same("levels", message.levels, self.levels)
+        check_number("norm", message.norm)
         magnitudes = np.ldexp(float(message.norm), np.arange(1, message.levels + 1) - message.levels)
         return looked_up(message, value_table(magnitudes, message.dtype))
 

@@ -14,7 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._magnitude import finite_largest
-from commbounds.compressors.base import Compressor, Exact, Law, checked_array, checked_exact, checked_kind, product_law
+from commbounds.compressors.base import (
+    Compressor,
+    Exact,
+    Law,
+    check_same,
+    checked_array,
+    checked_exact,
+    checked_message,
+    product_law,
+)
 from commbounds.compressors.quantizers.message import Coded, Draw, RandomisedQuantiser, looked_up, value_table
 
 
@@ -117,7 +126,8 @@ class NaturalCompression(RandomisedQuantiser):
 
     def decompress(self, message: Coded) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Coded)
+        checked_message(message, Coded)
+        check_same("levels", message.levels, _format(message.dtype)[2])
         return looked_up(message, _powers_of_two(message.levels, message.dtype))
 
     def law(self, x: Sequence[Any]) -> Law:
@@ -172,7 +182,8 @@ class NearestPower(Compressor):
 
     def decompress(self, message: Coded) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Coded)
+        checked_message(message, Coded)
+        check_same("levels", message.levels, _format(message.dtype)[2])
         return looked_up(message, _powers_of_two(message.levels, message.dtype))
 
     def law(self, x: Sequence[Any]) -> Law:

@@ -17,11 +17,14 @@ from commbounds.compressors.base import (
     Compressor,
     Law,
     Message,
+    check_number,
+    check_part,
     checked_array,
     checked_count,
     checked_exact,
-    checked_kind,
+    checked_message,
     index_bits,
+    shown,
 )
 
 
@@ -47,6 +50,16 @@ class Signs(Message):
     def bits(self) -> int:
         """Exact size on the wire: the signs, and the scale at its dtype."""
         return self.signs.size * index_bits(3 - self.zero) + (self.scale is not None) * 8 * self.dtype.itemsize
+
+    def check(self) -> None:
+        super().check()
+        if type(self.zero) is not int or self.zero not in (0, 1):
+            raise ValueError(f"zero of the message must be 0 or 1, got {shown(self.zero)}")
+        check_part("signs", self.signs, self.shape, (np.int8,), -1, 1)
+        if self.zero and not self.signs.all():
+            raise ValueError("signs of the message must be -1 or 1, as zero is 1")
+        if self.scale is not None:
+            check_number("scale", self.scale)
 
 
 @njit(cache=True, nogil=True)
@@ -76,7 +89,7 @@ class _Signed(Compressor):
 
     def decompress(self, message: Signs) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Signs)
+        checked_message(message, Signs)
         scale = message.dtype.type(1 if message.scale is None else message.scale)
         out = np.empty(message.shape, message.dtype)
         for_blocks(out.size, lambda start, stop: _scaled(message.signs[start:stop], scale, out[start:stop]))

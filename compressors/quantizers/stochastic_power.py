@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._magnitude import finite_largest
-from commbounds.compressors.base import Exact, Law, checked_exact, checked_kind, product_law
+from commbounds.compressors.base import (
+    Exact,
+    Law,
+    check_same,
+    checked_exact,
+    checked_message,
+    product_law,
+)
 from commbounds.compressors.quantizers.message import (
     Coded,
     Draw,
@@ -166,8 +173,10 @@ class StochasticPower(RandomisedQuantiser):
 
     def decompress(self, message: Coded) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Coded)
-        return looked_up(message, _tables(self.base, message.dtype)[1])
+        checked_message(message, Coded)
+        magnitudes, values = _tables(self.base, message.dtype)
+        check_same("levels", message.levels, magnitudes.size)
+        return looked_up(message, values)
 
     def law(self, x: Sequence[Any]) -> Law:
         """The exact distribution of the output, for exponents without limits and exact powers."""

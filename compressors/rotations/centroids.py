@@ -19,11 +19,12 @@ from commbounds.compressors.base import (
     Compressor,
     Exact,
     Law,
+    check_same,
     checked_array,
     checked_choice,
     checked_count,
     checked_exact,
-    checked_kind,
+    checked_message,
     checked_rng,
     merged_law,
 )
@@ -135,7 +136,9 @@ class EDEN(Compressor):
 
     def decompress(self, message: Rotated) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Rotated)
+        checked_message(message, Rotated)
+        check_same("count", message.count, 2**self.width)
+        check_same("number of numbers", message.numbers.size, 1)
         y = _tables(self.width)[0][message.codes]
         with np.errstate(over="ignore"):
             return (backward(y, message.signs) * float(message.numbers[0])).astype(message.dtype)

@@ -16,10 +16,11 @@ from commbounds.compressors.base import (
     Compressor,
     Law,
     as_numbers,
+    check_same,
     checked_array,
     checked_count,
     checked_exact,
-    checked_kind,
+    checked_message,
     checked_rng,
     merged_law,
 )
@@ -120,7 +121,9 @@ class RotatedDithering(Compressor):
 
     def decompress(self, message: Rotated) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Rotated)
+        checked_message(message, Rotated)
+        check_same("count", message.count, self.levels + 1)
+        check_same("number of numbers", message.numbers.size, 2)
         wide = message.numbers.astype(np.float64)
         exponent = math.frexp(max(map(abs, wide.tolist())))[1]
         low, high = (math.ldexp(v, -exponent) for v in wide.tolist())

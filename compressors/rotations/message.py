@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.compressors._magnitude import LARGEST
-from commbounds.compressors.base import Compressor, Message, index_bits
+from commbounds.compressors.base import Compressor, Message, check_part, index_bits, shown
+from commbounds.compressors.rotations.hadamard import padded_size
 
 Array = NDArray[Any]
 
@@ -46,6 +47,23 @@ class Rotated(Message):
     def bits(self) -> int:
         """Exact size on the wire: the codes, and the numbers at their dtype."""
         return self.codes.size * index_bits(self.count) + self.numbers.size * 8 * self.dtype.itemsize
+
+    def check(self) -> None:
+        super().check()
+        n, d = self.shape[0], padded_size(self.shape[0])
+        if type(self.count) is not int or not 1 <= self.count <= 2**15:
+            raise ValueError(f"count of the message must be an integer in [1, 2^15], got {shown(self.count)}")
+        check_part("signs", self.signs, (n,), (np.int8,), -1, 1)
+        if not self.signs.all():
+            raise ValueError("signs of the message must be -1 or 1")
+        check_part("codes", self.codes, (d if self.count > 1 else np.size(self.kept),), (np.int16,), 0, self.count - 1)
+        kept = np.size(self.kept)
+        check_part("kept", self.kept, (kept,), (np.int32,), 0, d - 1)
+        if kept and (self.kept[0] < 0 or self.kept[-1] >= d or (np.diff(self.kept) < 1).any()):
+            raise ValueError(f"kept of the message must ascend within [0, {d})")
+        check_part("numbers", self.numbers, (np.size(self.numbers),), (self.dtype,))
+        if not self.numbers.size or (kept and kept != self.numbers.size):
+            raise ValueError("numbers of the message must be as many as its rotated entries kept, and at least one")
 
 
 NONE_KEPT = np.zeros(0, np.int32)

@@ -16,10 +16,11 @@ from commbounds.compressors._random import key_from
 from commbounds.compressors.base import (
     Compressor,
     Law,
+    check_same,
     checked_array,
     checked_choice,
     checked_exact,
-    checked_kind,
+    checked_message,
     checked_rng,
     merged_law,
 )
@@ -129,7 +130,9 @@ class DRIVE(Compressor):
 
     def decompress(self, message: Rotated) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Rotated)
+        checked_message(message, Rotated)
+        check_same("count", message.count, 2)
+        check_same("number of numbers", message.numbers.size, 1)
         y = 2.0 * message.codes - 1.0
         with np.errstate(over="ignore"):
             return (backward(y, message.signs) * float(message.numbers[0])).astype(message.dtype)

@@ -18,10 +18,11 @@ from commbounds.compressors.base import (
     Compressor,
     Law,
     as_numbers,
+    check_same,
     checked_array,
     checked_count,
     checked_exact,
-    checked_kind,
+    checked_message,
     checked_rng,
     merged_law,
 )
@@ -121,7 +122,9 @@ class HadamardSketch(Compressor):
 
     def decompress(self, message: Rotated) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Rotated)
+        checked_message(message, Rotated)
+        check_same("count", message.count, 1)
+        check_same("number of kept entries", message.kept.size, self.k)
         y = np.zeros(padded_size(message.signs.size))
         # next to one, so that sums of the largest numbers do not overflow on the way
         wide = message.numbers.astype(np.float64)

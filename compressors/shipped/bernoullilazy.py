@@ -16,7 +16,7 @@ from commbounds.compressors.base import (
     Law,
     checked_array,
     checked_exact,
-    checked_kind,
+    checked_message,
     checked_real,
     checked_rng,
     merged_law,
@@ -117,7 +117,7 @@ class BernoulliLazy(Compressor):
 
     def decompress(self, message: Maybe) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Maybe)
+        checked_message(message, Maybe)
         return message.values.copy() if message.values.size else np.zeros(message.shape, message.dtype)
 
     def law(self, x: Sequence[Any]) -> Law:

@@ -14,7 +14,14 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors._magnitude import finite_largest
-from commbounds.compressors.base import Compressor, Law, checked_array, checked_count, checked_exact, checked_kind
+from commbounds.compressors.base import (
+    Compressor,
+    Law,
+    checked_array,
+    checked_count,
+    checked_exact,
+    checked_message,
+)
 from commbounds.compressors.shipped.message import Tabled, looked_up
 
 Array = NDArray[Any]
@@ -97,7 +104,7 @@ class _Buckets(Compressor):
 
     def decompress(self, message: Tabled) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Tabled)
+        checked_message(message, Tabled)
         return looked_up(message)
 
     def law(self, x: Sequence[Any]) -> Law:

@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from commbounds.compressors._blocks import for_blocks
-from commbounds.compressors.base import Message, index_bits
+from commbounds.compressors.base import Message, check_number, check_part, index_bits
 
 Array = NDArray[Any]
 
@@ -34,6 +34,15 @@ class Tabled(Message):
     def bits(self) -> int:
         """Exact size on the wire: ceil(log2 size) bits an entry, and every value of the table at its dtype."""
         return self.codes.size * index_bits(self.table.size) + self.table.size * 8 * self.dtype.itemsize
+
+    def check(self) -> None:
+        super().check()
+        check_part("table", self.table, (np.size(self.table),), (self.dtype,))
+        if not self.table.size:
+            raise ValueError("table of the message must not be empty")
+        check_part("codes", self.codes, self.shape, (np.int16,), 0, self.table.size - 1)
+        if self.table.size == 1 and self.codes.any():
+            raise ValueError("codes of the message must be 0, as its table has one value")
 
 
 @njit(cache=True, nogil=True)
@@ -69,6 +78,11 @@ class Quartic(Message):
         """Exact size on the wire: the bytes, and the scale at its dtype."""
         return 8 * (self.packed.size + self.dtype.itemsize)
 
+    def check(self) -> None:
+        super().check()
+        check_part("packed", self.packed, (np.size(self.packed),), (np.uint8,))
+        check_number("scale", self.scale)
+
 
 @dataclass(frozen=True, eq=False)
 class Maybe(Message):
@@ -86,3 +100,7 @@ class Maybe(Message):
     def bits(self) -> int:
         """Exact size on the wire: a bit that says whether there are values, and every value at its dtype."""
         return 1 + self.values.size * 8 * self.dtype.itemsize
+
+    def check(self) -> None:
+        super().check()
+        check_part("values", self.values, self.shape if np.size(self.values) else (0,), (self.dtype,))

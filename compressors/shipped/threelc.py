@@ -16,10 +16,11 @@ from commbounds.compressors._magnitude import LARGEST, finite_largest
 from commbounds.compressors.base import (
     Compressor,
     Law,
+    check_same,
     checked_array,
     checked_exact,
     checked_flag,
-    checked_kind,
+    checked_message,
     checked_real,
 )
 from commbounds.compressors.shipped.message import Quartic
@@ -157,7 +158,10 @@ class ThreeLC(Compressor):
 
     def decompress(self, message: Quartic) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Quartic)
+        checked_message(message, Quartic)
+        wide = message.packed.astype(np.int64)
+        held = int(np.where(wide >= FIRST_RUN, wide - FIRST_RUN + 2, 1).sum())
+        check_same("number of fives", held, -(-message.shape[0] // FIVE))
         out = np.empty(message.shape, message.dtype)
         _unpack(message.packed, message.scale, out)
         return out

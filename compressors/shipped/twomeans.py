@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.compressors.base import Compressor, Law, checked_array, checked_exact, checked_kind
+from commbounds.compressors.base import Compressor, Law, checked_array, checked_exact, checked_message
 from commbounds.compressors.shipped.buckets import bucket_means, exact_means
 from commbounds.compressors.shipped.message import Tabled, looked_up
 
@@ -52,7 +52,7 @@ class TwoMeans(Compressor):
 
     def decompress(self, message: Tabled) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Tabled)
+        checked_message(message, Tabled)
         return looked_up(message)
 
     def law(self, x: Sequence[Any]) -> Law:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.compressors.base import Compressor, Message, checked_kind
+from commbounds.compressors.base import Compressor, Message, check_part, checked_message
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,14 @@ class Sparse(Message):
         """Exact size on the wire: the positions, and every value at its dtype."""
         return self.position_bits + self.values.size * 8 * self.dtype.itemsize
 
+    def check(self) -> None:
+        super().check()
+        count = np.size(self.values)
+        check_part("indices", self.indices, (count,), (np.int32,), 0, self.shape[0] - 1)
+        check_part("values", self.values, (count,), (self.dtype,))
+        if count and (self.indices[0] < 0 or self.indices[-1] >= self.shape[0] or (np.diff(self.indices) < 1).any()):
+            raise ValueError(f"indices of the message must ascend within [0, {self.shape[0]})")
+
     @property
     def parts(self) -> dict[str, Any]:
         """Indices and values."""
@@ -51,5 +59,5 @@ class Sparsifier(Compressor):
 
     def decompress(self, message: Sparse) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
-        checked_kind("message", message, Sparse)
+        checked_message(message, Sparse)
         return message.dense()

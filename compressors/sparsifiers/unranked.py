@@ -20,9 +20,10 @@ from commbounds.compressors.base import (
     Compressor,
     Law,
     Message,
+    check_part,
     checked_array,
     checked_exact,
-    checked_kind,
+    checked_message,
     checked_rng,
     index_bits,
     merged_law,
@@ -247,6 +248,10 @@ class Dense(Message):
         """Exact size on the wire: every value at its dtype."""
         return self.values.size * 8 * self.dtype.itemsize
 
+    def check(self) -> None:
+        super().check()
+        check_part("values", self.values, self.shape, (self.dtype,))
+
 
 @dataclass(frozen=True)
 class Identity(Compressor):
@@ -290,7 +295,7 @@ class Identity(Compressor):
 
     def decompress(self, message: Dense) -> NDArray[Any]:
         """The values of `message`, copied."""
-        checked_kind("message", message, Dense)
+        checked_message(message, Dense)
         return message.values.copy()
 
     def law(self, x: Sequence[Any]) -> Law:

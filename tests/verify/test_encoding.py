@@ -35,11 +35,17 @@ def test_every_bit_matters():
     c, x = QSGD(3), np.array([1.0, -2.0, 3.0], np.float32)
     message = c.compress(x, np.random.default_rng(0))
     sent = encoded(c, message)
+    refused = 0
     for i in range(sent.size):
         other = sent.copy()
         other[i] ^= 1
-        read = c.decompress(decoded(c, message, other))
+        try:
+            read = c.decompress(decoded(c, message, other))
+        except ValueError:  # no code has these bits
+            refused += 1
+            continue
         assert read.tobytes() != c.decompress(message).tobytes(), i
+    assert refused < sent.size / 4
 
 
 def test_a_number_beyond_its_range_is_refused_and_has_no_size():
