@@ -65,25 +65,10 @@ WITHOUT = {
     "sketched_sum",
     "sketched_topk",
     "fetchsgd_step",
-    # moshpit
-    "grid_average",
-    "group_average",
-    "group_trials",
-    "moshpit",
-    "moshpit_sgd",
-    "random_groups",
-    "regrouping",
     # gossip
     "allreduce_with_restarts",
     "gossip",
     "push_sum",
-    # packetloss
-    "drift_trials",
-    "lossy_broadcast",
-    "lossy_reduce_scatter",
-    "lossy_step",
-    "lossy_training",
-    "staleness_trials",
     # dropcompute
     "StepLaw",
     "backup_step",
