@@ -4,15 +4,6 @@ WITHOUT = {
     # lowrank
     "PowerSGD",
     "LowRank",
-    # dense
-    "allgather",
-    "allgatherv",
-    "butterfly_allreduce",
-    "gather_blocks",
-    "rabenseifner_allreduce",
-    "recursive_doubling_allreduce",
-    "reduce_scatter",
-    "ring_allreduce",
     # precision
     "mixed_precision_allreduce",
     "simulated_allreduce",
@@ -22,10 +13,6 @@ WITHOUT = {
     "spardl_allreduce",
     "topk_allgather",
     "topk_dsa",
-    # oktopk
-    "OkTopkSGD",
-    "oktopk_allreduce",
-    "oktopk_boundaries",
     # arctopk
     "arctopk_allreduce",
     "row_count",
@@ -60,25 +47,10 @@ WITHOUT = {
     "sketched_sum",
     "sketched_topk",
     "fetchsgd_step",
-    # moshpit
-    "grid_average",
-    "group_average",
-    "group_trials",
-    "moshpit",
-    "moshpit_sgd",
-    "random_groups",
-    "regrouping",
     # gossip
     "allreduce_with_restarts",
     "gossip",
     "push_sum",
-    # packetloss
-    "drift_trials",
-    "lossy_broadcast",
-    "lossy_reduce_scatter",
-    "lossy_step",
-    "lossy_training",
-    "staleness_trials",
     # dropcompute
     "StepLaw",
     "backup_step",

@@ -249,6 +249,14 @@ def ranges(values: Sequence[Any]) -> str:
     return ", ".join(f"{run[0]}..{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
+STAND_IN = "a letter for the bound"
+"""Of a condition that changes with the bound: it says that a letter stands for the bound."""
+PART = "a part of the bound"
+"""The same: a condition of its own, times a part of the bound that is positive."""
+CASE = "a case of the bound"
+"""The same: a case by the bound's size. The model's words say why the other one needs no proof."""
+
+
 def vectors(names: str) -> tuple[Any, ...]:
     """Symbols that stand for vectors: they do not commute, so that sympy cancels no product before it is checked."""
     return tuple(sp.symbols(names, commutative=False, seq=True))

@@ -270,6 +270,9 @@ class Definition:
         What of `run` the twin says nothing of.
     examples : callable () -> iterable of Given, or None
         Cases by hand besides: those of the test vectors.
+    arrays : int
+        Covering arrays that the quick budget runs, each with other companions: a pair of values may meet one that
+        hides what it does, such as a vector of zeros.
     """
 
     space: Space
@@ -277,6 +280,7 @@ class Definition:
     twin: Callable[[Mapping[str, Any]], Said]
     unsaid: tuple[tuple[str, str], ...] = ()
     examples: Callable[[], Sequence[Given]] | None = None
+    arrays: int = 1
 
     def differences(self, implementation: Any, given: Given) -> list[str]:
         """How the implementation differs from its definition on one case: see `differences`."""
@@ -347,7 +351,7 @@ def _by_hand(definition: Definition, budget: Budget) -> Iterator[Case]:
     if definition.examples is not None:
         for number in range(len(definition.examples())):
             yield Case({EXAMPLE: number})
-    for salt in range(1 + 2 * budget.level):
+    for salt in range(definition.arrays + 2 * budget.level):
         for settings in definition.space.covering(salt):
             yield Case(settings)
 

@@ -499,7 +499,7 @@ def certified(judgements: Judgements, _budget: Budget, _seed: int = 0, _alpha: f
                 continue
             tie = ", ".join(certify.models()[name].tie)
             detail = f"{certificate.kind}; the model is tied to the implementation by {tie}"
-            goals, scope = len(certificate.proofs), {"for": certificate.scope}
+            goals, scope = len(certificate.proofs), {"for": certify.proved_for(certificate)}
             j.take(Method.CERTIFICATE, Evidence(Method.CERTIFICATE, Verdict.PROVED, goals, detail, scope=scope))
 
 

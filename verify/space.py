@@ -110,6 +110,8 @@ class Space:
         Those of the axes of which every two are run together with every P; all but `P`, `n` and `data` by default.
     periods : tuple of str
         Axes whose values are periods, in rounds: there is an axis `rounds`, and a case where each comes round twice.
+    combined : tuple of tuples of str
+        Axes of which all combinations of values are run besides.
     left_out : tuple of LeftOut
         Combinations that are not run, each with its reason.
     wider : mapping of str to sequence, or to (low, high)
@@ -120,6 +122,7 @@ class Space:
     axes: Mapping[str, Sequence[Any]]
     options: tuple[str, ...] = ()
     periods: tuple[str, ...] = ()
+    combined: tuple[tuple[str, ...], ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     wider: Mapping[str, Any] = field(default_factory=dict)
 
@@ -207,10 +210,9 @@ class Space:
         return tuple(name for name in given if len(self.axes[name]) > 1)
 
     def _triples(self) -> list[dict[str, Any]]:
-        if "P" not in self.axes or len(self.axes["P"]) == 1:
-            return []
-        pairs = itertools.combinations(self.chosen_options, 2)
-        return [{"fields": ["P", *pair], "strength": 3} for pair in pairs]
+        with_ranks = len(self.axes.get("P", ())) > 1
+        triples = [("P", *pair) for pair in itertools.combinations(self.chosen_options, 2)] if with_ranks else []
+        return [{"fields": list(names), "strength": len(names)} for names in (*triples, *self.combined)]
 
     def _closure(self, names: Sequence[str]) -> set[str]:
         """The axes named, and those that their values follow from."""
@@ -288,7 +290,8 @@ class Space:
     def words(self) -> str:
         """What is run of the space, in a sentence."""
         axes = "; ".join(f"{name}: {' | '.join(map(str, values))}" for name, values in self.axes.items())
-        triples = " and every two options with every P" if self._triples() else ""
+        triples = " and every two options with every P" if len(self.axes.get("P", ())) > 1 else ""
+        triples += "".join(f", every combination of {', '.join(names)}" for names in self.combined)
         left = "".join(f" Left out: {out.reason}" for out in self.left_out)
         return f"every pair of values{triples} ({axes}).{left}"
 

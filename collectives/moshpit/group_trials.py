@@ -248,8 +248,9 @@ def group_trials(
     Notes
     -----
     Peers with equal vectors share one copy. Computed in float64 from vectors whose mean has been taken away; random
-    numbers are splitmix64 of (seed, trial, counter). Where failures leave more than M peers with one key, all of them
-    average ("keys" only).
+    numbers are splitmix64 of (seed, trial, counter): first a shuffle of the cells; then, in every round, a shuffle
+    of the groups ("random"), a number for every peer where p > 0, and a shuffle of every key's slots ("keys"). Where
+    failures leave more than M peers with one key, all of them average ("keys" only).
 
     Examples
     --------

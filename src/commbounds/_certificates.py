@@ -22,6 +22,13 @@ def _matching(patterns: tuple[str, ...], names: Any, what: str) -> list[str]:
     return [name for name in names if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)]
 
 
+def _said(certificate: Any) -> str:
+    """For what a proof holds, or the point of a counterexample."""
+    from commbounds.verify import certify
+
+    return certificate.scope if certificate.kind == "counterexample" else certify.proved_for(certificate)
+
+
 @click.command()
 @click.argument("patterns", nargs=-1)
 @click.option(
@@ -52,7 +59,7 @@ def certificates(patterns: tuple[str, ...], every: int | None) -> None:
             certify.check(certificate)
             found = runs_of(certificate) if every is not None else ()
             again |= dict.fromkeys(found)
-            line = f"{certificate.kind:14}  {name}: {certificate.scope}"
+            line = f"{certificate.kind:14}  {name}: {_said(certificate)}"
         except certify.CertificateError as error:
             refused += 1
             line = f"{click.style('refused', fg='red'):14}  {name}: {error}"
@@ -131,7 +138,7 @@ def certify(patterns: tuple[str, ...], degree: int, seconds: float, out: Path | 
                 else:
                     found = find(proofs.models()[name], degree, seconds, run_all if exhaustive else None)
                 save(found, Path(str(places[name])))
-                line = f"{found.kind:14}  {name}: {found.scope}"
+                line = f"{found.kind:14}  {name}: {_said(found)}"
             except NotFoundError as error:
                 missing += 1
                 line = f"{click.style('none', fg='red'):14}  {name}: {error}"

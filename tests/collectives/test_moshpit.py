@@ -36,63 +36,6 @@ def stack(N, n, seed=0, dtype=np.float64):
     return RNG([seed, N, n]).standard_normal((N, n)).astype(dtype)
 
 
-def totals(steps, N):
-    """Sent, received and messages, summed over the twin's steps, and their critical path."""
-    sums = [[sum(step[name][i] for step in steps) for i in range(N)] for name in ("sent", "received", "messages")]
-    path = sum(max(max(step["sent"]), max(step["received"])) for step in steps)
-    return [*sums, len(steps), path]
-
-
-def counted(traffic):
-    return [
-        traffic.sent.tolist(),
-        traffic.received.tolist(),
-        traffic.messages.tolist(),
-        traffic.steps,
-        traffic.critical_path,
-    ]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("N", "n", "seed"), [(1, 1, 0), (2, 1, 1), (5, 7, 2), (9, 3, 3), (12, 5, 4)])
-def test_group_average_is_its_twin(N, n, seed, dtype):
-    x, rng = stack(N, n, seed, dtype), RNG(seed)
-    labels, receives = rng.integers(-1, 3, N), rng.random(N) < 0.8
-    result, traffic = group_average(x, labels, receives=receives)
-    expected, steps = naive.group_average(x, labels.tolist(), receives)
-    assert result.dtype == dtype
-    assert np.array_equal(result, np.array(expected, dtype))
-    assert counted(traffic) == totals(steps, N)
-
-
-@pytest.mark.parametrize("rule", ["skip", "abort"])
-@pytest.mark.parametrize(
-    ("N", "M", "d", "p"), [(8, 2, 3, 0.0), (9, 3, 2, 0.3), (4, 4, 1, 0.3), (7, 3, 2, 0.5), (16, 2, 4, 0.4)]
-)
-def test_moshpit_is_its_twin(N, M, d, p, rule):
-    x, rng, rounds = stack(N, 4, M), RNG(N), 5
-    orders = rng.permuted(np.broadcast_to(np.arange(M), (rounds, M ** (d - 1), M)), axis=2)
-    alive = rng.random((rounds, N)) >= p
-    (result, keys), traffic = moshpit(x, initial_keys(N, M, d), M, rounds, slots=orders, alive=alive, rule=rule)
-    expected, digits, steps = naive.moshpit(x, initial_keys(N, M, d).tolist(), M, orders, alive, rule)
-    assert np.array_equal(result, np.array(expected))
-    assert keys.tolist() == digits
-    assert counted(traffic) == totals(steps, N)
-    assert list(traffic.phases) == [f"round {t}" for t in range(1, rounds + 1)]
-
-
-@pytest.mark.parametrize("rule", ["skip", "abort"])
-@pytest.mark.parametrize(("N", "M", "d"), [(1, 1, 1), (5, 3, 2), (8, 2, 3), (9, 3, 2)])
-def test_grid_average_is_its_twin(N, M, d, rule):
-    x, rng = stack(N, 3), RNG(N)
-    every = np.array(list(itertools.product(range(M), repeat=d)))
-    cells, alive = every[rng.permutation(len(every))[:N]], rng.random((4, N)) < 0.7
-    result, traffic = grid_average(x, cells, M, 4, start=1, alive=alive, rule=rule)
-    expected, steps = naive.grid_average(x, cells.tolist(), 4, 1, alive, rule)
-    assert np.array_equal(result, np.array(expected))
-    assert counted(traffic) == totals(steps, N)
-
-
 def test_a_permutation_is_cut_as_its_twin_cuts_it():
     seen = []
     for choices in itertools.product(range(4), range(3), range(2), range(1)):
@@ -112,19 +55,6 @@ def test_set_partitions_are_all_there_once(N):
         (count,) = READINGS["blocks"].ranges(N, r)
         blocks = [READINGS["blocks"].labels(sizes, (rank,)).tolist() for rank in range(count)]
         assert sorted(blocks) == sorted(labels for labels in naive.set_partitions(N) if max(labels) == r - 1)
-
-
-@pytest.mark.parametrize("reading", READINGS)
-def test_random_groups_average_what_their_labels_say(reading):
-    x, sizes = stack(5, 3), (2, 3)
-    ranges = READINGS[reading].ranges(5, 2)
-    choices = [(size - 1) // 2 for size in ranges]
-    if reading == "occupied":
-        choices[0] = 1
-    result, _ = random_groups(x, 2, reading=reading, sizes=sizes, choices=[choices])
-    labels = READINGS[reading].labels(sizes, choices)
-    given = x[choices] if reading == "slots" else x
-    assert np.array_equal(result, np.array(naive.group_average(given, labels.tolist())[0]))
 
 
 @pytest.mark.parametrize("reading", READINGS)
@@ -148,36 +78,6 @@ def test_drawn_groups_are_reproducible_and_as_random_as_they_should_be(reading):
     pooled = np.array([*counts[common], counts[~common].sum()]), np.array([*means[common], means[~common].sum()])
     statistic = sum((c - m) ** 2 / m for c, m in zip(*pooled, strict=True) if m)
     assert special.chdtrc(max(1, int(common.sum()) - bool(common.all())), statistic) > FALSE_ALARM
-
-
-@pytest.mark.parametrize(("N", "M", "failed"), [(7, 3, ()), (9, 2, (0, 4)), (5, 4, (1, 2)), (3, 1, ())])
-def test_regrouping_is_its_twin(N, M, failed):
-    x, rng = stack(N, 2), RNG(N)
-    there = [i for i in range(N) if i not in failed]
-    order = rng.permutation(there).tolist()
-    alive = np.isin(np.arange(N), there)[None]
-    labels = np.full(N, -1)
-    for g, peers in enumerate(naive.regrouped(order, M)):
-        labels[peers] = g
-    result, _ = regrouping(x, M, orders=[order], alive=alive)
-    assert np.array_equal(result, np.array(naive.group_average(x, labels.tolist())[0]))
-    drawn, _ = regrouping(x, M, 2, rng)
-    # two rounds of means and the mean of all, each of at most N entries: half a unit an addition, on either side
-    assert np.abs(drawn.mean(axis=0) - x.mean(axis=0)).max() <= 2 * N * np.finfo(float).eps * np.abs(x).max()
-
-
-@pytest.mark.parametrize("period", [1, 2, 3])
-def test_moshpit_sgd_is_its_twin(period):
-    x, rng, steps = stack(4, 3), RNG(period), 5
-    noise = rng.standard_normal((steps, 4, 3))
-    groups = [[rng.integers(0, 2, 4) for _ in range(2)] for _ in range(steps // period)]
-    path, traffic = moshpit_sgd(x, np.sin, 0.25, noise, period, groups)
-    expected = naive.sgd(x, np.sin, 0.25, noise, period, groups)
-    assert np.array_equal(path.points, np.array(expected))
-    assert path.means.shape == (steps + 1, 3)
-    assert np.array_equal(path.means[-1], path.points.mean(axis=0))
-    assert path.spreads[-1] == distortion(path.points)
-    assert len(traffic.phases) == 2 * (steps // period)
 
 
 # --- trials ------------------------------------------------------------------------------------------------------

@@ -425,6 +425,49 @@ class StepSizeForgotten(OkTopkSGD):
         return super().step(np.asarray(gradients) / self.step_size, state, step_size)
 
 
+# --- what only definitions see -----------------------------------------------------------------------------------
+
+
+def reevaluated_every_33rd_time(acc, k, state=None, *, tau_prime=33, **options):
+    """Finds its thresholds anew every 33rd time where nothing else is said."""
+    return allreduce(acc, k, state, tau_prime=tau_prime, **options)
+
+
+def strict_of_six_ranks_that_cut_evenly(acc, k, state=None, **options):
+    """Six ranks that cut regions evenly let no entry pass that equals its threshold."""
+    if len(acc) == 6 and options.get("boundaries") == "even":
+        options["threshold"] = "strict"
+    return allreduce(acc, k, state, **options)
+
+
+def boundaries_gathered_by_bruck(selected, n, rule="mean-of-quantiles", *, allgather="bruck"):
+    """Gathers by Bruck's algorithm whatever was asked for."""
+    return boundaries(selected, n, rule, allgather="ring" if allgather == "ring" else "bruck")
+
+
+def five_ranks_round_up(selected, n, rule="mean-of-quantiles", **options):
+    """Five ranks put the last boundary one further."""
+    cuts, traffic = boundaries(selected, n, rule, **options)
+    if len(selected) == 5 and rule == "mean-of-quantiles":
+        cuts[4] = min(cuts[4] + 1, n)
+    return cuts, traffic
+
+
+class ScheduleForgotten(OkTopkSGD):
+    """Keeps the step size of the outset."""
+
+    def step(self, gradients, state, step_size=None):
+        return super().step(gradients, state)
+
+
+class ResidualsKeptAfterTheThirdStep(OkTopkSGD):
+    """Keeps the residuals of the second step after the third."""
+
+    def step(self, gradients, state, *schedule):
+        after, result, traffic = super().step(gradients, state, *schedule)
+        return (replace(after, residuals=state.residuals) if after.t == 3 else after), result, traffic
+
+
 def _of(collective, method, claim, *twins):
     return tuple(Mutant(twin, collective, f"oktopk.{claim}", method) for twin in twins)
 
@@ -490,6 +533,21 @@ MUTANTS = (
     ),
     *_of("OkTopkSGD", Method.SEARCH, "sgd.iterate", ResidualDroppedEvery64thStep),
     *_of("OkTopkSGD", Method.SEARCH, "sgd.residual_missed", ResidualNotClearedWhereGradientsCancel),
+    *_of(
+        "oktopk_allreduce",
+        Method.SEARCH,
+        "oktopk_allreduce.definition",
+        reevaluated_every_33rd_time,
+        strict_of_six_ranks_that_cut_evenly,
+    ),
+    *_of(
+        "oktopk_boundaries",
+        Method.SEARCH,
+        "oktopk_boundaries.definition",
+        boundaries_gathered_by_bruck,
+        five_ranks_round_up,
+    ),
+    *_of("OkTopkSGD", Method.SEARCH, "oktopksgd.definition", ScheduleForgotten, ResidualsKeptAfterTheThirdStep),
 )
 
 CONTROLS = (sparse(oktopk_allreduce, tau=1, tau_prime=1),)

@@ -16,7 +16,8 @@ from commbounds.theory import claims
 from commbounds.theory.implementations import DIFFERENCES, RANK_DIFFERENCES
 from commbounds.verify import pairing
 from commbounds.verify.confront import confront
-from commbounds.verify.definition import Definition, Given, Near, differences, plain
+from commbounds.verify.definition import Definition, Given, Near, differences, plain, study_of
+from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Verdict
 from commbounds.verify.space import Space
@@ -109,6 +110,17 @@ def test_refusals_are_compared():
     assert definition.differences(lambda x: 1 / (x - 1), Given({"x": 1})) == [
         "raises ZeroDivisionError: division by zero"
     ]
+
+
+def test_more_covering_arrays_are_more_cases_with_other_companions():
+    space = Space(lambda x, y, z, seed: Given({"x": x + y + z + seed}), dict.fromkeys("xyz", (0, 1, 2)))
+    counts = []
+    for arrays in (1, 3):
+        definition = Definition(space, lambda f, given: given.inputs, lambda held: held["inputs"], arrays=arrays)
+        cases = list(study_of("toy", "toy", definition).corpus(budgets["quick"]))
+        assert len({repr(case.settings) for case in cases}) == len(cases)
+        counts.append(len(cases))
+    assert counts[1] >= 3 * counts[0] >= 27
 
 
 def test_a_counterexample_is_a_simple_case_and_says_what_differs():

@@ -1,6 +1,7 @@
 """Spaces of cases: what a covering array holds, what is left out, what is drawn; and the spaces of all definitions."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,6 +28,14 @@ def test_every_pair_and_every_triple_with_P_is_there():
         assert any((row["n"], row["exact"]) == (n, exact) for row in rows)
     assert not list(TOY.missed())
     assert len(rows) < 9 * 8 * 3 * 2 * 2
+
+
+def test_every_combination_of_chosen_axes_is_there():
+    space = replace(TOY, combined=(("n", "rule", "bits", "exact"),))
+    held = {(row["rule"], row["bits"], row["exact"]) for row in space.covering() if row["n"] == 17}
+    assert held == set(itertools.product("abc", (2, 4), (True, False)))
+    assert not list(space.missed())
+    assert "every combination of n, rule, bits, exact" in space.words()
 
 
 def test_rows_are_the_same_again_and_others_with_another_salt():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sympy as sp
@@ -319,3 +320,10 @@ MODELS = by_claim(
     _traffic("one_peer", n, "n words to one peer"),
     _traffic("push_sum", n + 1, "n words and a weight to one peer"),
 )
+
+SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
+    "gossip.ring.distortion": {"up to here": "no round"},
+    "gossip.torus.distortion": {"up to here": "no round"},
+    "gossip.exponential.distortion": {"up to here": "no round"},
+}
+"""By claim: conditions that change with its bound, and the goals that show them where an induction begins."""

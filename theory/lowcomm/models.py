@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sympy as sp
@@ -24,7 +25,7 @@ from commbounds.theory.lowcomm.terms import (
     retained,
     retained_second,
 )
-from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.model import STAND_IN, Goal, Model, by_claim, recurrence
 from commbounds.theory.quantities import P
 
 _TESTS = "tests/verify/certify/test_lowcomm_models.py::"
@@ -311,3 +312,10 @@ MODELS = by_claim(
     *ROUNDS,
 )
 """By the claim's name."""
+
+SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
+    "lowcomm.local.spread_bound": {"up to here": "one step"},
+    "lowcomm.loco.compensation": {"up to here": "at first"},
+    "lowcomm.e3m0.contraction": {"share": STAND_IN, "half-way": STAND_IN},
+}
+"""By claim: conditions that change with its bound, and the goals that show them where an induction begins."""

@@ -145,13 +145,16 @@ _averaged = (1 - fresh) * _e + fresh * _owed
 
 
 def _compensation(bound: Any) -> tuple[Goal, ...]:
-    return tuple(
-        Goal(
-            name,
-            bound - sign * _averaged,
-            given={**_WEIGHT, "up to here": bound - sign * _e, "the newest error": _half - sign * _owed},
-        )
-        for name, sign in (("from above", 1), ("from below", -1))
+    return (
+        Goal("at first", bound),
+        *(
+            Goal(
+                name,
+                bound - sign * _averaged,
+                given={**_WEIGHT, "up to here": bound - sign * _e, "the newest error": _half - sign * _owed},
+            )
+            for name, sign in (("from above", 1), ("from below", -1))
+        ),
     )
 
 

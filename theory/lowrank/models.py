@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import sympy as sp
@@ -272,3 +272,8 @@ MODELS = by_claim(
         tie=("lowrank.powersgd_ef14.warm_start_gaussian", f"{_TEST}::test_residual_recursion"),
     ),
 )
+
+SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
+    "lowrank.powersgd_ef14.two": {"before": "first"},
+}
+"""By claim: conditions that change with its bound, and the goals that show them where an induction begins."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sympy as sp
@@ -367,3 +368,8 @@ MODELS = by_claim(
         tie=("majority.ties.fair", f"{_TESTS}test_signs"),
     ),
 )
+
+SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
+    "majority.vote.sharp": {"up to here": "all workers"},
+}
+"""By claim: conditions that change with its bound, and the goals that show them where an induction begins."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from commbounds.theory.claim import Claim
-from commbounds.theory.implementations import rank_by_rank
+from commbounds.theory.implementations import defined, rank_by_rank
 from commbounds.theory.moshpit.grid import GRID_CLAIMS
 from commbounds.theory.moshpit.random_groups import RANDOM_CLAIMS
 from commbounds.theory.moshpit.sgd import SGD_CLAIMS
@@ -20,4 +20,26 @@ _RANKS = rank_by_rank(
     "group_trials",
 )
 
-CLAIMS: tuple[Claim, ...] = (*GRID_CLAIMS, *RANDOM_CLAIMS, *SGD_CLAIMS, *_RANKS)
+_DEFINITIONS = defined(
+    "moshpit",
+    {
+        "group_average": "Written from the documented rule, entry by entry: members are added up in rank order in "
+        "float64, chunk c is floor(c n/M) to floor((c + 1) n/M). That groups average by butterfly all-reduce is the "
+        "official code's.",
+        "moshpit": "Written from the rule of keys in the official code (learning-at-home/hivemind): the oldest digit "
+        "goes, the chunk index comes. Who meets where more than M share a key, and what a failed member does, is as "
+        "documented here.",
+        "grid_average": "Written from the averages along a grid's axes of the authors' published notebook.",
+        "random_groups": "Written from the documented readings of random groups: permutations by Fisher and Yates, set "
+        "partitions in the order of their labels. Choices are drawn one after another.",
+        "regrouping": "Written from the random groups of the authors' published notebook: M consecutive peers each, "
+        "the rest dealt out in turn.",
+        "group_trials": "Written from the three averages above, in rational numbers, with splitmix64, Lemire's numbers "
+        "below a bound and the shuffle of Fisher and Yates; the order in which numbers are used is documented here "
+        "alone. Distortions agree within the roundings of their operations.",
+        "moshpit_sgd": "Written from the recalled algorithm of arXiv:2103.03239, local steps and an average every tau "
+        "of them, one entry after another in the dtype of the points.",
+    },
+)
+
+CLAIMS: tuple[Claim, ...] = (*GRID_CLAIMS, *RANDOM_CLAIMS, *SGD_CLAIMS, *_RANKS, *_DEFINITIONS)

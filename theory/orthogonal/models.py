@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -244,3 +244,10 @@ MODELS = by_claim(
     *NORMS,
     *EXPRESS,
 )
+
+SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
+    "orthogonal.cubic.converges": {"up to here": "no iteration"},
+    "orthogonal.cubic.growth": {"up to here": "no iteration"},
+    "orthogonal.dion.buffer": {"up to here": "no step"},
+}
+"""By claim: conditions that change with its bound, and the goals that show them where an induction begins."""

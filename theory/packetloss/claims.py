@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from commbounds.theory.claim import Claim
-from commbounds.theory.implementations import rank_by_rank
+from commbounds.theory.implementations import defined, rank_by_rank
 from commbounds.theory.packetloss import bounds, drift, estimators, training, variants
 
 _RANKS = rank_by_rank(
@@ -16,6 +16,21 @@ _RANKS = rank_by_rank(
     "staleness_trials",
 )
 
+_DRAWS = "with splitmix64; where its numbers are used is documented here alone."
+_DEFINITIONS = defined(
+    "packetloss",
+    {
+        "lossy_reduce_scatter": "Written from the model as it was reported of arXiv:2507.07114, packet by packet: "
+        "owners average what arrives. Estimators, order of additions and steps are as documented here.",
+        "lossy_broadcast": "Written from the same model, packet by packet: who does not hear keeps the old copy.",
+        "lossy_step": "Written from the same model, both halves one after another, one coordinate at a time.",
+        "lossy_training": "Written from the same model, step by step, and from Gilbert's and Elliott's chain, "
+        + _DRAWS,
+        "drift_trials": "Written from the same model, copy by copy, in integers, " + _DRAWS,
+        "staleness_trials": "Written from the same model, forwards from the first step, " + _DRAWS,
+    },
+)
+
 CLAIMS: tuple[Claim, ...] = (
     *estimators.CLAIMS,
     *drift.CLAIMS,
@@ -23,4 +38,5 @@ CLAIMS: tuple[Claim, ...] = (
     *bounds.CLAIMS,
     *training.CLAIMS,
     *_RANKS,
+    *_DEFINITIONS,
 )

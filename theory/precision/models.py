@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sympy as sp
 
 from commbounds.theory.dense.node_schedules import nodes
 from commbounds.theory.dense.terms import ceil_log2, unit
-from commbounds.theory.model import Goal, Model, by_claim
+from commbounds.theory.model import CASE, Goal, Model, by_claim
 from commbounds.theory.precision.bounds import any_order, compounded
 from commbounds.theory.precision.ordering_terms import add_depth
 from commbounds.theory.precision.terms import addends, least, wire_unit
@@ -261,3 +262,21 @@ MODELS = by_claim(
     ),
 )
 """By claim."""
+
+SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
+    "precision.any.sure": {
+        "of the exact sum": "one term",
+        "no more than the left operand": "one term",
+        "no more than the right operand": "one term",
+    },
+    "precision.running.sure": {
+        "of the exact sum": "one term",
+        "no more than the left operand": "one term",
+        "no more than the right operand": "one term",
+    },
+    "precision.tree.sure": {"now": "no addition", "what is left": CASE},
+    "precision.hierarchical.sure": {"now": "no addition", "what is left": CASE},
+    "precision.stochastic.running_sure": {"now": "no addition", "what is left": CASE},
+    "precision.average.error": {"now": "the division: not larger", "what is left": CASE},
+}
+"""By claim: conditions that change with its bound, and the goals that show them where an induction begins."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import sympy as sp
@@ -319,3 +319,8 @@ MODELS = by_claim(
         tie=("sparsifiers.randk.global_error_scaled", _RANDK),
     ),
 )
+
+SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
+    "sparsifiers.adaptivesparsification.contraction": {"n times the claim for n entries": "one entry"},
+}
+"""By claim: conditions that change with its bound, and the goals that show them where an induction begins."""

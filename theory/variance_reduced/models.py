@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sympy as sp
 
 from commbounds.theory.feedback.terms import smoothness, smoothness_apart, stepsize
-from commbounds.theory.model import Goal, by_claim, vectors
+from commbounds.theory.model import PART, Goal, by_claim, vectors
 from commbounds.theory.quantities import P, k, n, norm1, norm2
 from commbounds.theory.variance_reduced import terms as t
 from commbounds.theory.variance_reduced import zeroone_terms as z
@@ -414,3 +415,18 @@ MODELS = by_claim(
     *ZEROONE,
     *LAMB_MODELS,
 )  # fmt: skip
+
+SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
+    "variance_reduced.onebit.silent_entry": {"up to here": "no step"},
+    "variance_reduced.zeroone.decay_tenfold": {"up to here": "no average"},
+    "variance_reduced.lamb.rise": {
+        "before": ("top, at first", "second moment, at first", "threshold, at first"),
+        "now": ("top, at first", "second moment, at first", "threshold, at first"),
+        "later >= 1": "second moment, at first",
+        "r": PART,
+        "roots": "a step of the fresh variance",
+        "largest": "with epsilon",
+    },
+    "variance_reduced.lamb.fall": {"before": ("bottom, at first", "threshold, at first")},
+}
+"""By claim: conditions that change with its bound, and the goals that show them where an induction begins."""

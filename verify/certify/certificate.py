@@ -180,8 +180,8 @@ _PARTS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 def folder(column: str) -> Path | None:
     """Where a column's certificates lie; None where its claims are a single module."""
-    theory = part("theory", column)
-    path = getattr(theory, "__path__", None)
+    found = part("theory", column)
+    path = getattr(found, "__path__", None)
     return Path(next(iter(path))) / "certificates" if path else None
 
 
@@ -224,6 +224,14 @@ def load(claim: str) -> Certificate:
 def models() -> dict[str, Any]:
     """The models of all columns, by claim: ``MODELS`` in ``theory/NAME/models.py``."""
     return entries("MODELS", "theory", "models")
+
+
+def proved_for(certificate: Certificate) -> str:
+    """For what a certificate proves its claim: the model's scope, and the claim's hypotheses by their names."""
+    from commbounds import theory
+
+    names = [hypothesis.name for hypothesis in theory.claims()[certificate.claim].assumes]
+    return certificate.scope + (f"; hypotheses: {', '.join(names)}" if names else "")
 
 
 def save(certificate: Certificate, where: Path) -> Path:

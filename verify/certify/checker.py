@@ -25,6 +25,7 @@ from commbounds.theory.model import Goal, Model, Refutation
 from commbounds.verify.certify import letters
 from commbounds.verify.certify.certificate import Certificate, CertificateError, rational, require_form
 from commbounds.verify.certify.counterexamples import check_point, refutations
+from commbounds.verify.certify.hypotheses import require_shown
 from commbounds.verify.certify.polynomials import ONE, Polynomial, Polynomials, Quotient, divided
 
 _KINDS = ("identity", "linear", "products", "squares", "sturm", "exhaustion")
@@ -62,7 +63,8 @@ def check(
     model = model if model is not None else letters.book().models.get(certificate.claim)
     if model is None or model.claim != certificate.claim or (claim is None and bound is None):
         raise CertificateError(f"{certificate.claim} has no model that a certificate could prove")
-    bound = letters.book().written(bound) if bound is not None else letters.book().bounds[certificate.claim]
+    own = bound is None or bound == letters.book().bounds.get(certificate.claim)
+    bound = letters.book().bounds[certificate.claim] if bound is None else letters.book().written(bound)
     try:
         scope = model.scope_of(certificate.instances)
     except ValueError as error:
@@ -80,7 +82,10 @@ def check(
             raise CertificateError(f"{key} is proved twice")
         left[key] = proof
     for i, at in enumerate(certificate.instances):
-        for name, goal in _goals(model, bound, at).items():
+        named = _goals(model, bound, at)
+        if own:
+            require_shown(model, bound, at, named)
+        for name, goal in named.items():
             if (i, name) not in left:
                 raise CertificateError(f"no proof of {_where(name, at)}")
             try:

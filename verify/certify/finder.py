@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from itertools import combinations_with_replacement
@@ -142,6 +143,23 @@ def proof_of(goal: Goal, degree: int = 6, deadline: float = inf) -> tuple[dict[s
     if not goal.equal and (sturm := _by_sturm(goal)) is not None:
         return sturm, "Sturm's theorem"
     raise NotFoundError(f"no proof of goal {goal.name!r} with products of up to {degree} conditions")
+
+
+def contradiction(goal: Goal, seconds: float = 5.0) -> dict[str, Any] | None:
+    """A proof of -1 >= 0 from the conditions of a goal; None where none was found, which says nothing.
+
+    Squares of all symbols are tried beside products of three conditions, or of two where there are many.
+    """
+    conditions = {**goal.given, **goal.positive, **goal.zero}
+    symbols = set().union(*(sp.sympify(e).free_symbols for e in conditions.values()))
+    hints = sorted(symbols, key=str)
+    few = (len(conditions) + 1) ** 3 * (len(hints) + 1) <= _MOST_COLUMNS // 20
+    try:
+        return proof_of(
+            replace(goal, show=sp.Integer(-1), equal=False, hints=hints), 3 if few else 2, perf_counter() + seconds
+        )[0]
+    except NotFoundError:
+        return None
 
 
 def _proves(goal: Goal, proof: Mapping[str, Any]) -> bool:

@@ -4,7 +4,11 @@ Vectors are lists of floats, selections are dicts of index to value. A phase is 
 messages (source, target, words); what is sent is put into the target's inbox, and words are counted as it arrives.
 """
 
+import math
+import sys
 from fractions import Fraction
+
+import numpy as np
 
 PHASES = ("repartition", "split", "reevaluation", "sizes", "balance", "allgather")
 COO = 2  # words of an entry: its index and its value
@@ -175,6 +179,15 @@ def balance(winners):
     return shares, steps
 
 
+def capped(threshold):
+    """Thresholds stay finite."""
+    return min(threshold, sys.float_info.max)
+
+
+class Refused(Exception):
+    """Of NaN, infinities and sums that overflow."""
+
+
 def allreduce(
     acc,
     k,
@@ -193,6 +206,8 @@ def allreduce(
 ):
     """(result, state, phases) of one iteration; `rounded` rounds a sum to the vectors' dtype."""
     P, n = len(acc), len(acc[0])
+    if not all(math.isfinite(v) for x in acc for v in x):
+        raise Refused
     state = state or {"t": 0, "local": [0.0] * P, "global": 0.0, "cuts": even(n, P)}
     t, local, top, cuts = state["t"], list(state["local"]), state["global"], list(state["cuts"])
     phases = {name: [] for name in PHASES}
@@ -207,14 +222,16 @@ def allreduce(
     chosen = [select(p) for p in range(P)]
     if controller and not renewed:
         for p in range(P):
-            for _ in range(controller["tries"]):
+            for _ in range(controller["at_once_tries"]):
                 if len(chosen[p]) > controller["at_once_above"] * k:
-                    local[p] *= controller["at_once_step"]
+                    local[p] = capped(local[p] * controller["at_once_step"])
                     chosen[p] = select(p)
     if t % tau == 0:
         cuts, phases["repartition"] = boundaries([sorted(mine) for mine in chosen], n, boundaries_rule, allgather)
 
     sums, region_counts, phases["split"] = split(chosen, cuts, rotation, bucket, rounded)
+    if not all(math.isfinite(v) for mine in sums for v in mine.values()):
+        raise Refused
     nonzero = [{i: v for i, v in mine.items() if v != 0} for mine in sums]
     phases["sizes"] = all_gather([1] * P, allgather)
     if renewed:
@@ -249,11 +266,11 @@ def allreduce(
             if len(chosen[p]) < controller["low"] * k:
                 local[p] /= controller["local_step"]
             elif len(chosen[p]) > controller["local_high"] * k:
-                local[p] *= controller["local_step"]
+                local[p] = capped(local[p] * controller["local_step"])
         if len(won) < controller["low"] * k:
             top /= controller["global_down"]
         elif len(won) > controller["global_high"] * k:
-            top *= controller["global_up"]
+            top = capped(top * controller["global_up"])
     return result, {"t": t + 1, "local": local, "global": top, "cuts": cuts}, phases
 
 
@@ -273,13 +290,13 @@ def counts(P, steps):
 
 
 def sgd_step(weights, residuals, gradients, eta, k, state, *, raw=False, rounded=float, **options):
-    """(weights, residuals, state) after one step of Algorithm 2; `raw` accumulates unscaled gradients."""
+    """(weights, residuals, state, result, phases) after a step of Algorithm 2; `raw` accumulates unscaled gradients."""
     P, n = len(gradients), len(weights)
     acc = [
         [rounded(e + (g if raw else rounded(eta * g))) for e, g in zip(residual, gradient, strict=True)]
         for residual, gradient in zip(residuals, gradients, strict=True)
     ]
-    result, state, _ = allreduce(acc, k, state, rounded=rounded, **options)
+    result, state, phases = allreduce(acc, k, state, rounded=rounded, **options)
     for p in range(P):
         for i in result["selected"][p]:
             acc[p][i] = 0.0
@@ -287,39 +304,106 @@ def sgd_step(weights, residuals, gradients, eta, k, state, *, raw=False, rounded
     for i in range(n):
         mean = rounded(result["update"][i] / P)
         weights[i] = rounded(weights[i] - (rounded(eta * mean) if raw else mean))
-    return weights, acc, state
+    return weights, acc, state, result, phases
 
 
-# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+# --- what one gives -> what the twin says of it -----------------------------------------------------------------------
 
 
-def oktopk_twin(held):
-    options = dict(held["parameters"])
-    renamed = {"boundaries": "boundaries_rule", "balance": "balance_rule"}
-    given = {
-        renamed.get(key, key): value for key, value in options.items() if key not in ("k", "threshold", "controller")
-    }
-    given["strict"] = options.get("threshold") == "strict"
-    if "controller" in options:
-        return None
-    kind, state, found = held["inputs"]["iterations"][0].dtype.type, None, {}
-    for t, stack in enumerate(held["inputs"]["iterations"]):
-        rows = [[float(v) for v in row] for row in stack]
-        result, state, phases = allreduce(rows, options["k"], state, rounded=lambda v: float(kind(v)), **given)
-        for name in ("update", "indices", "selected", "local_counts", "region_counts", "nonzero_sums", "winners"):
-            found[f"steps.{t}.result.{name}"] = result[name]
-        found[f"steps.{t}.state.boundaries"] = state["cuts"]
-        found[f"steps.{t}.state.local_thresholds"] = state["local"]
-        steps = [step for phase in PHASES for step in phases[phase]]
-        found[f"steps.{t}.traffic"] = counts(len(rows), steps)
+def traffic(P, phases):
+    """The whole, and phase by phase."""
+    parts = {name: counts(P, phases[name]) for name in PHASES}
+    return {**counts(P, [step for name in PHASES for step in phases[name]]), "phases": parts}
+
+
+def renamed(options):
+    """The options by the names that they have here."""
+    found = dict(options)
+    for name in ("boundaries", "balance"):
+        if name in found:
+            found[name + "_rule"] = found.pop(name)
+    if "threshold" in found:
+        found["strict"] = found.pop("threshold") == "strict"
     return found
+
+
+def integers(values):
+    return np.array(values, np.int64)
+
+
+def said_of_result(result, kind):
+    names = ("local_counts", "region_counts", "nonzero_sums", "winners")
+    return {
+        "update": np.array(result["update"], kind),
+        "indices": integers(result["indices"]),
+        "selected": [integers(mine) for mine in result["selected"]],
+        **{name: integers(result[name]) for name in names},
+    }
+
+
+def said_of_state(state, k):
+    return {
+        "t": state["t"],
+        "k": k,
+        "local_thresholds": np.array(state["local"]),
+        "global_threshold": state["global"],
+        "boundaries": integers(state["cuts"]),
+    }
+
+
+def own_state(held):
+    """A state as it is here, of one that is given."""
+    names = {"t": "t", "local": "local_thresholds", "global": "global_threshold", "cuts": "boundaries"}
+    return held and {name: np.array(held[given]).tolist() for name, given in names.items()}
+
+
+def iterated(held):
+    """Iterations of the all-reduce, one after another."""
+    options, state, found = renamed(held["parameters"]), own_state(held["inputs"].get("state")), {}
+    k = options.pop("k")
+    for t, stack in enumerate(held["inputs"]["iterations"]):
+        kind = stack.dtype.type
+        try:
+            result, state, phases = allreduce(
+                stack.tolist(), k, state, rounded=lambda v, kind=kind: float(kind(v)), **options
+            )
+        except Refused:
+            return {"refused": "ValueError"}
+        said = {"result": said_of_result(result, kind), "state": said_of_state(state, k)}
+        found[str(t)] = {**said, "traffic": traffic(len(stack), phases)}
+    return {"steps": found}
 
 
 def settled(held):
     chosen, options = [v.tolist() for v in held["inputs"]["selected"]], held["parameters"]
-    cuts, steps = boundaries(chosen, options["n"], options["rule"], "bruck")
-    return {"boundaries": cuts, "traffic": counts(len(chosen), steps)}
+    rule, gather = options.get("rule", "mean-of-quantiles"), options.get("allgather", "bruck")
+    cuts, steps = boundaries(chosen, options["n"], rule, gather)
+    return {"boundaries": integers(cuts), "traffic": counts(len(chosen), steps)}
 
 
-TWINS = {"oktopk_allreduce": oktopk_twin, "oktopk_boundaries": settled}
-"""Of the collectives by name; None for what the twin does not do."""
+def descended(held):
+    """Steps of the descent, one after another; step sizes are those of the vectors' dtype."""
+    options, given = held["parameters"], held["inputs"]
+    kind, P = given["weights"].dtype.type, len(given["gradients"][0])
+    weights, state, found = given["weights"].tolist(), own_state(given.get("allreduce")), {}
+    residuals = given["residuals"].tolist() if "residuals" in given else [[0.0] * len(weights)] * P
+    for t, gradients in enumerate(given["gradients"]):
+        eta = float(kind(given.get("step_sizes", {}).get(str(t), options["step_size"])))
+        weights, residuals, state, result, phases = sgd_step(
+            weights,
+            residuals,
+            gradients.tolist(),
+            eta,
+            options["k"],
+            state,
+            raw=options.get("accumulate") == "raw",
+            rounded=lambda v: float(kind(v)),
+            **renamed(options.get("options", {})),
+        )
+        after = {"weights": np.array(weights, kind), "residuals": np.array(residuals, kind)}
+        found[str(t)] = {
+            "state": {**after, "allreduce": said_of_state(state, options["k"])},
+            "result": said_of_result(result, kind),
+            "traffic": traffic(P, phases),
+        }
+    return {"steps": found}

@@ -1,6 +1,7 @@
 """Packet loss by the book: one worker, one packet, one value at a time; imports nothing of ours."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -122,58 +123,104 @@ def bernoulli(p, address, step, links):
     return [event(*address, step * links + i, p) for i in range(links)]
 
 
-def gilbert_elliott(fail, recover, address, steps, links):
-    """Lost packets of every step."""
-    bad, history = [], []
-    for step in range(steps):
-        if step == 0:
-            bad = [event(*address, i, fail / (fail + recover)) for i in range(links)]
+def lossy_step(state, gradients, rate, heard, told, estimator="arrivals", p=None, packet=None):
+    """The state after a step, the owners' updates, and the traffic of both halves; None where owners overflow."""
+    kind, before = gradients.dtype.type, state["parameters"]
+    workers, n = before.shape
+    estimate, _, first = lossy_reduce_scatter(gradients, heard, estimator, p, packet)
+    update, owned, missed = np.zeros(n, kind), np.zeros(n, kind), state["missed"].copy()
+    for owner, shard in enumerate(shards(n, workers)):
+        for c in shard:
+            update[c] = kind(-rate) * estimate[c]
+            owned[c] = before[owner, c] + update[c]
+            if not math.isfinite(owned[c]):
+                return None
+    after, second = lossy_broadcast(before, owned, told, packet)
+    for owner, shard in enumerate(shards(n, workers)):
+        for q, coordinates in enumerate(cut(shard, packet)):
+            for i in range(workers):
+                for c in coordinates:
+                    missed[i, c] = 0 if i == owner or told[owner, i, q] else missed[i, c] + 1
+    after = {**state, "parameters": after, "missed": missed, "step": state["step"] + 1}
+    return after, update, {"reduce-scatter": first, "broadcast": second}
+
+
+def lost_packets(loss, address, step, links, bad):
+    """Which links lose their packet in a step, and which are bad afterwards; `bad` were before it."""
+    if "p" in loss:
+        return bernoulli(float(loss["p"]), address, step, links), None
+    fail, recover, now = float(loss["fail"]), float(loss["recover"]), []
+    for i in range(links):
+        if bad is None:
+            now.append(event(*address, 2 * step * links + i, fail / (fail + recover)))
+        elif bad[i]:
+            now.append(not event(*address, (2 * step + 1) * links + i, recover))
         else:
-            bad = [
-                not event(*address, (2 * step + 1) * links + i, recover)
-                if bad[i]
-                else event(*address, 2 * step * links + i, fail)
-                for i in range(links)
-            ]
-        history.append(bad)
-    return history
+            now.append(event(*address, 2 * step * links + i, fail))
+    return now, np.array(now)
 
 
-def lossy_training(start, gradient, p, steps, rate, estimator, packet, seed, trial):
-    """Replicas and staleness after a run of independent losses in both halves."""
-    workers, n = start.shape
-    replicas, missed = start.copy(), np.zeros((workers, n), np.int64)
+def lossy_training(state, gradient, loss, steps, rate, estimator, packet, seed, trial, broadcast_only):
+    """The state after a run, every step's update, and the traffic of both halves, each added up."""
+    workers, n = state["parameters"].shape
     packets = max(len(cut(shard, packet)) for shard in shards(n, workers))
-    for step in range(steps):
-        shape, links = (workers, workers, packets), workers * workers * packets
-        heard = ~np.reshape(bernoulli(p, (seed, trial, 0), step, links), shape)
-        told = ~np.reshape(bernoulli(p, (seed, trial, 1), step, links), shape)
-        divided = p if estimator == "expected" else None
-        estimate, _, _ = lossy_reduce_scatter(gradient(step, replicas), heard, estimator, divided, packet)
-        owned = np.empty(n, start.dtype)
-        for owner, shard in enumerate(shards(n, workers)):
-            for c in shard:
-                owned[c] = replicas[owner, c] + start.dtype.type(-rate * estimate[c])
-        replicas, _ = lossy_broadcast(replicas, owned, told, packet)
-        for owner, shard in enumerate(shards(n, workers)):
-            for q, coordinates in enumerate(cut(shard, packet)):
-                for i in range(workers):
-                    for c in coordinates:
-                        missed[i, c] = 0 if i == owner or told[owner, i, q] else missed[i, c] + 1
-    return replicas, missed
+    share = loss["p"] if "p" in loss else loss["fail"] / (loss["fail"] + loss["recover"])
+    both, updates = {"reduce-scatter": nothing(workers), "broadcast": nothing(workers)}, []
+    for _ in range(steps):
+        heard, told = np.ones((workers, workers, packets), bool), np.ones((workers, workers, packets), bool)
+        reduce_state = state["reduce_state"]
+        if not broadcast_only:
+            links = workers * workers * packets
+            lost, reduce_state = lost_packets(loss, (seed, trial, 0), state["step"], links, reduce_state)
+            for number, gone in enumerate(lost):
+                heard[number // (workers * packets), number // packets % workers, number % packets] = not gone
+        receivers = 1 if loss["shared"] else workers
+        links = workers * receivers * packets
+        lost, broadcast_state = lost_packets(loss, (seed, trial, 1), state["step"], links, state["broadcast_state"])
+        for number, gone in enumerate(lost):
+            sender, receiver, q = number // (receivers * packets), number // packets % receivers, number % packets
+            for i in range(workers) if loss["shared"] else [receiver]:
+                told[sender, i, q] = not gone
+        divided = share if estimator == "expected" else None
+        slopes = gradient(state["step"], state["parameters"])
+        made = lossy_step(state, slopes, rate, heard, told, estimator, divided, packet)
+        if made is None:
+            return None
+        state, update, halves = made
+        state = {**state, "reduce_state": reduce_state, "broadcast_state": broadcast_state}
+        both = {name: together([both[name], half]) for name, half in halves.items()}
+        updates.append(update)
+    return state, updates, both
+
+
+def nothing(workers):
+    none = [0] * workers
+    return {"sent": none, "received": none, "messages": none, "steps": 0, "critical_path": 0}
+
+
+def together(parts):
+    """Traffic, one part after another."""
+    lists = {
+        name: [sum(e) for e in zip(*(part[name] for part in parts), strict=True)]
+        for name in ("sent", "received", "messages")
+    }
+    return {**lists, **{name: sum(part[name] for part in parts) for name in ("steps", "critical_path")}}
 
 
 def lanes(key, place, p):
-    """64 events of probability p: each lane's number, bit by bit against the digits of p."""
+    """64 events of probability p: a lane's digits, one from each of up to 64 words, are below those of p."""
     if p == 1.0:
         return [True] * 64
-    digits = int(p * 2.0**64)
-    numbers = [0] * 64
-    for bit in range(64):
-        word = mix((key + (place * 64 + bit + 1) * GOLDEN) % WORD)
-        for lane in range(64):
-            numbers[lane] = 2 * numbers[lane] + (word >> lane & 1)
-    return [number < digits for number in numbers]
+    words, digits, below = [], f"{int(p * 2.0**64):064b}", []
+    for lane in range(64):
+        below.append(False)
+        for bit, digit in enumerate(map(int, digits)):
+            if bit == len(words):
+                words.append(mix((key + (place * 64 + bit + 1) * GOLDEN) % WORD))
+            if words[bit] >> lane & 1 != digit:
+                below[lane] = digit == 1
+                break
+    return below
 
 
 def drift_trial(workers, steps, seed, trial, p=None, chain=None, rho=0.0, shared=False):
@@ -188,7 +235,7 @@ def drift_trial(workers, steps, seed, trial, p=None, chain=None, rho=0.0, shared
     update = 1 if mix(stream) & 1 else -1
     value, version = 0, 0
     copies, versions, bad = [0] * receivers, [0] * receivers, [False] * (64 * words)
-    owner = pair = differ = 0.0
+    owner = pair = differ = Fraction(0)
     for step in range(steps):
         if step > 0 and (flip == 1.0 or mix((stream + step * GOLDEN) % WORD) < int(flip * 2.0**64)):
             update = -update
@@ -210,12 +257,12 @@ def drift_trial(workers, steps, seed, trial, p=None, chain=None, rho=0.0, shared
         for i in range(receivers):
             if not lost[i]:
                 copies[i], versions[i] = value, version
-        owner += sum((value - c) ** 2 for c in copies) / receivers
+        owner += Fraction(sum((value - c) ** 2 for c in copies), receivers)
         if receivers > 1:
             gaps = [(copies[i] - copies[j]) ** 2 for i in range(receivers) for j in range(i)]
-            pair += sum(gaps) / len(gaps)
+            pair += Fraction(sum(gaps), len(gaps))
             pairs = receivers // 2
-            differ += sum(versions[2 * i] != versions[2 * i + 1] for i in range(pairs)) / pairs
+            differ += Fraction(sum(versions[2 * i] != versions[2 * i + 1] for i in range(pairs)), pairs)
     return owner / steps, pair / steps, differ / steps
 
 
@@ -230,15 +277,13 @@ def staleness_trial(receivers, steps, p, seed, trial):
     return max(stale), min(stale)
 
 
-# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+# --- what is given -> all that is returned ----------------------------------------------------------------------------
 
 
 def lossy_reduced(held):
-    options = dict(held["parameters"])
-    if "p" in options:
-        options["p"] = float(options["p"])
+    options = {"estimator": "arrivals", "p": None, "packet": None, **held["parameters"]}
     found = lossy_reduce_scatter(held["inputs"]["stack"], held["randomness"]["arrived"], **options)
-    return {"result.estimate": found[0], "result.arrivals": found[1], "traffic": found[2]}
+    return {"result": {"estimate": found[0], "arrivals": found[1]}, "traffic": found[2]}
 
 
 def lossy_heard(held):
@@ -247,43 +292,59 @@ def lossy_heard(held):
     return {"result": found[0], "traffic": found[1]}
 
 
+def with_phases(halves):
+    return {**together(list(halves.values())), "phases": halves}
+
+
+def stepped(held):
+    masks = held["randomness"]["reduce_arrived"], held["randomness"]["broadcast_arrived"]
+    options = dict(held["parameters"])
+    made = lossy_step(held["inputs"]["state"], held["inputs"]["gradients"], options.pop("rate"), *masks, **options)
+    if made is None:
+        return {"refused": "ValueError"}
+    return {"state": made[0], "update": made[1], "traffic": with_phases(made[2])}
+
+
+def slope(name, step, replicas):
+    """Gradients: of ||x||^2 / 2, or of that with another centre in every step and for every worker."""
+    moved = [[x - x.dtype.type(step + i) for x in row] for i, row in enumerate(replicas)]
+    return replicas if name == "identity" else np.array(moved)
+
+
 def trained(held):
-    options, loss = held["parameters"], held["parameters"]["loss"]
-    if "fail" in loss or loss["shared"] or "broadcast_only" in options:
-        return None
-    run = float(loss["p"]), options["steps"], float(options["rate"]), options.get("estimator", "arrivals")
-    seeds = held["randomness"]["seed"], held["randomness"]["trial"]
-    start = held["inputs"]["state"]["parameters"]
-    replicas, missed = lossy_training(start, lambda _t, x: x, *run, options.get("packet"), *seeds)
-    return {"state.parameters": replicas, "state.missed": missed}
+    defaults = {
+        "estimator": "arrivals",
+        "packet": None,
+        "seed": 0,
+        "trial": 0,
+        "broadcast_only": False,
+        "watched": False,
+    }
+    given = {**defaults, **held["parameters"], **held["randomness"]}
+    made = lossy_training(
+        held["inputs"]["state"], lambda step, x: slope(given["gradient"], step, x), given["loss"], given["steps"],
+        given["rate"], given["estimator"], given["packet"], given["seed"], given["trial"], given["broadcast_only"],
+    )  # fmt: skip
+    if made is None:
+        return {"refused": "ValueError"}
+    said = {"state": made[0], "traffic": with_phases(made[2])}
+    return {**said, "updates": made[1]} if given["watched"] else said
 
 
 def drifted(held):
-    options, loss = held["parameters"], held["parameters"]["loss"]
-    chain = (float(loss["fail"]), float(loss["recover"])) if "fail" in loss else None
-    p = None if chain else float(loss["p"])
-    trials = [
-        drift_trial(
-            options["workers"], options["steps"], held["randomness"]["seed"], trial, p, chain, float(options["rho"]),
-            loss["shared"],
-        )
-        for trial in range(options["trials"])
-    ]  # fmt: skip
-    return {"approximately": (np.array(trials), held["expected"]["drift"])}
+    """Sums of integers are exact, so that every mean is rounded once."""
+    given = {"trials": 1, "seed": 0, "rho": 0.0, **held["parameters"], **held["randomness"]}
+    loss = given["loss"]
+    chain = (loss["fail"], loss["recover"]) if "fail" in loss else None
+    run = loss.get("p"), chain, given["rho"], loss["shared"]
+    sizes = given["workers"], given["steps"], given["seed"]
+    trials = [drift_trial(*sizes, trial, *run) for trial in range(given["trials"])]
+    names = ("owner", "pair", "differ")
+    return {"drift": {name: np.array([float(trial[i]) for trial in trials]) for i, name in enumerate(names)}}
 
 
 def stale(held):
-    options, seed = held["parameters"], held["randomness"]["seed"]
-    sizes = options["receivers"], options["steps"], float(options["loss"]["p"])
-    found = [staleness_trial(*sizes, seed, trial) for trial in range(options["trials"])]
-    return {"largest": [a for a, _ in found], "smallest": [b for _, b in found]}
-
-
-TWINS = {
-    "lossy_reduce_scatter": lossy_reduced,
-    "lossy_broadcast": lossy_heard,
-    "lossy_training": trained,
-    "drift_trials": drifted,
-    "staleness_trials": stale,
-}
-"""Of the collectives by name; None for what the twin does not do."""
+    given = {"trials": 1, "seed": 0, **held["parameters"], **held["randomness"]}
+    sizes = given["receivers"], given["steps"], given["loss"]["p"], given["seed"]
+    found = np.array([staleness_trial(*sizes, trial) for trial in range(given["trials"])], np.int64)
+    return {"largest": found[:, 0].copy(), "smallest": found[:, 1].copy()}

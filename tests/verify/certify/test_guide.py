@@ -49,3 +49,26 @@ def test_the_row_of_the_table_is_the_one_that_is_worked_out():
     shown = " ".join(GUIDE.split())
     for coefficient, *_ in proof["terms"]:
         assert f"{coefficient} (" in shown or f"{coefficient} ||" in shown
+
+
+def lines(*patterns):
+    root = Path(__file__).parents[3]
+    return sum(len(path.read_text("utf-8").splitlines()) for pattern in patterns for path in root.glob(pattern))
+
+
+def test_the_guide_counts_what_there_is():
+    files, points = certify.files(), certify.refutations()
+    proofs = len(files) - len(points)
+    assert f"There are {len(files)} certificates:\n{proofs} proofs and {len(points)} counterexamples." in GUIDE
+    rows = dict(re.findall(r"^\| (.*) \| ([0-9, and]+) \|$", GUIDE, re.MULTILINE))
+    for words, counted in rows.items():
+        said = [int(number.replace(",", "")) for number in counted.split(" and ")]
+        if words.startswith("the models"):
+            found = [lines("theory/*/models*.py"), lines("theory/*/refutations*.py")]
+        else:
+            names = re.findall(r"`([a-z]+)\.py`", words)
+            found = [lines(*(f"verify/certify/{name}.py" for name in names if name != "model"))]
+            found[0] += lines("theory/model.py") if "theory/model.py" in words else 0
+        for n, m in zip(said, found, strict=True):
+            assert abs(n - m) <= m / 20, (words, n, m)
+    assert len(rows) == 4

@@ -1,20 +1,23 @@
 """What would prove false claims, and is refused: hypotheses that no goal lists, denominators, products of vectors."""
 
+import ast
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import sympy as sp
 
 from commbounds import theory
-from commbounds.theory.model import Goal, vectors
+from commbounds.theory.model import CASE, PART, STAND_IN, Goal, Model, vectors
 from commbounds.verify import certify
-from commbounds.verify.certify import letters
+from commbounds.verify.certify import hypotheses, letters
 from commbounds.verify.certify.checker import prove
 from commbounds.verify.certify.letters import Letter
 
 x, y, t = sp.symbols("x y t")
 u, v, w = vectors("u v w")
+A_LITTLE = sp.Rational(1, 1000)
 
 
 def refused(match, goal, **proof):
@@ -128,6 +131,73 @@ def test_what_is_not_a_form_as_it_is_written_is_refused():
     prove(Goal("parallelogram", (u + v) ** 2 + (u - v) ** 2 - 2 * u**2 - 2 * v**2, equal=True, vectors=(u, v)), {})
 
 
+# --- conditions that change with the bound ----------------------------------------------------------------------------
+
+
+def inducted(condition, base):
+    """The induction that the sum of t ones is at most the bound t, with a condition that it begins with."""
+
+    def goals(bound):
+        step = Goal("step", bound.subs(t, t + 1) - x - 1, given={condition: bound - x})
+        return (Goal("first", bound.subs(t, 0)), step) if base else (step,)
+
+    return Model("made.up.sum", "as it says", "every t", goals, ("made.up",))
+
+
+def of_sum(model):
+    terms = [{"at": 0, "goal": "step", "terms": [["1", {"before": 1}]]}]
+    proofs = ({"at": 0, "goal": "first"}, *terms) if len(model.goals(t)) > 1 else tuple(terms)
+    return certify.Certificate("made.up.sum", "linear", "every t", ({},), proofs, "by hand")
+
+
+@pytest.mark.parametrize(
+    ("declared", "base", "match"),
+    [
+        ({"before": "first"}, True, ""),
+        ({"before": "first"}, False, "no goal 'first' shows"),
+        ({"before": "step"}, True, "no goal 'step' shows"),
+        ({}, True, "no induction is declared"),
+        ({"other": "first"}, True, "no induction is declared"),
+    ],
+)
+def test_a_condition_that_changes_with_the_bound_is_declared_and_shown(monkeypatch, declared, base, match):
+    monkeypatch.setattr(hypotheses, "shown_by", lambda: {"made.up.sum": declared})
+    model = inducted("before", base)
+    named = {goal.name: goal for goal in model.goals(t)}
+    certificate = of_sum(model)
+    if match:
+        with pytest.raises(certify.CertificateError, match=match):
+            hypotheses.require_shown(model, t, {}, named)
+    else:
+        hypotheses.require_shown(model, t, {}, named)
+        certify.check(certificate, t, model)
+        with pytest.raises(certify.CertificateError, match="first"):
+            certify.check(certificate, t - A_LITTLE, model)
+
+
+def test_a_model_of_one_bound_alone_is_refused():
+    def goals(bound):
+        return (Goal("step", t - x, given={"before": t - x}),) if bound == t else ()
+
+    model = Model("made.up.sum", "as it says", "every t", goals, ("made.up",))
+    with pytest.raises(certify.CertificateError, match="bound alone"):
+        hypotheses.require_shown(model, t, {}, {goal.name: goal for goal in goals(t)})
+
+
+def test_what_is_declared_to_change_does():
+    """No declaration is left of what does not change any more."""
+    book, counted = letters.book(), {}
+    for name, conditions in hypotheses.shown_by().items():
+        model, bound = book.models[name], book.bounds[name]
+        found = set()
+        for at in certify.load(name).instances:
+            found |= set(hypotheses.changing(model, bound, at, letters.goals(model, bound, at)))
+        assert found == set(conditions), name
+        for shown in conditions.values():
+            counted[shown] = counted.get(shown, 0) + 1
+    assert {reason: counted[reason] for reason in (STAND_IN, PART, CASE)} == {STAND_IN: 10, PART: 5, CASE: 4}
+
+
 # --- Sturm's theorem --------------------------------------------------------------------------------------------------
 
 
@@ -141,3 +211,14 @@ def test_sturm_refuses_poles_and_what_is_not_rational(show):
 def test_sturm_needs_rational_ends_in_order():
     for low, high in ((x - sp.sqrt(2), 5 - x), (x - 5, 3 - x), (x - 1, 1 - x)):
         refused("rational numbers", Goal("sign", x, given={"low": low, "high": high}), sturm=["low", "high"])
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
+
+
+def test_models_and_the_checker_refuse_by_raising():
+    """An assertion is not there under ``python -O``."""
+    root = Path(__file__).parents[3]
+    for pattern in ("theory/*/models*.py", "theory/model.py", "verify/certify/*.py"):
+        for path in root.glob(pattern):
+            assert not any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(path.read_text("utf-8")))), path

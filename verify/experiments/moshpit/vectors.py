@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives import (
-    grid_average,
-    group_average,
-    group_trials,
-    initial_keys,
-    moshpit,
-    moshpit_sgd,
-    random_groups,
-    regrouping,
-)
+from commbounds.collectives import initial_keys
+from commbounds.collectives.moshpit import COLLECTIVES
+from commbounds.verify.definition import vectors_of
+from commbounds.verify.experiments.moshpit.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, ranks
+from commbounds.verify.vectors.collectives import SIZES, case_of, collective, ranks
 from commbounds.verify.vectors.inputs import array, eighths, mask, uniforms
 
 Array = NDArray[Any]
@@ -36,12 +30,6 @@ def _local_cases() -> Iterator[VectorCase]:
         inputs = {"points": eighths(70, N, n), "noise": eighths(71, steps, N, n) - 2}
         given = {"gradient": "identity", "gamma": 0.5, "period": period, "groups": labels}
         yield case_of(why, inputs, given)
-
-
-def _local(case: VectorCase) -> Mapping[str, Any]:
-    given = {name: value for name, value in case.parameters.items() if name != "gradient"}
-    trajectory, traffic = moshpit_sgd(**case.inputs, **given, gradient=lambda x: x)
-    return {"trajectory": trajectory, "traffic": traffic}
 
 
 def _group_cases() -> Iterator[VectorCase]:
@@ -78,11 +66,6 @@ def _moshpit_cases() -> Iterator[VectorCase]:
     yield case_of("No rounds: nothing happens.", {"stack": stack, "keys": keys}, {"M": 2, "rounds": 0, "slots": "rank"})
     once = {"M": 2, "rounds": 1, "slots": "rank"}
     yield case_of("A digit must be below M.", {"stack": stack, "keys": keys + 1}, once, about="digits", refused=True)
-
-
-def _moshpit(case: VectorCase) -> Mapping[str, Any]:
-    (result, keys), traffic = moshpit(**case.inputs, **case.parameters, **case.randomness)
-    return {"result": result, "keys": keys, "traffic": traffic}
 
 
 def _grid_cases() -> Iterator[VectorCase]:
@@ -155,21 +138,20 @@ def _trial_cases() -> Iterator[VectorCase]:
         yield case_of(why, {"stack": ranks(N, n, "float64", 73)}, given, seed)
 
 
-def _group_trials(case: VectorCase) -> Mapping[str, Any]:
-    return {"distortions": group_trials(**case.inputs, **case.parameters, seed=case.randomness["seed"])}
-
-
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    whole = ("result", "traffic")
+    made = {
+        "moshpit_sgd": (_local_cases, "words"),
+        "group_average": (_group_cases, "words"),
+        "moshpit": (_moshpit_cases, "words"),
+        "grid_average": (_grid_cases, "words"),
+        "random_groups": (_random_group_cases, "words"),
+        "regrouping": (_regrouping_cases, "words"),
+        "group_trials": (_trial_cases, ""),
+    }
     return [
-        collective("moshpit_sgd", _local_cases, _local),
-        collective("group_average", _group_cases, called(group_average, *whole)),
-        collective("moshpit", _moshpit_cases, _moshpit),
-        collective("grid_average", _grid_cases, called(grid_average, *whole)),
-        collective("random_groups", _random_group_cases, called(random_groups, *whole)),
-        collective("regrouping", _regrouping_cases, called(regrouping, *whole)),
-        collective("group_trials", _trial_cases, _group_trials, ""),
+        collective(name, cases, vectors_of(DEFINITIONS[name], COLLECTIVES[name]), unit)
+        for name, (cases, unit) in made.items()
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from commbounds.collectives import (
     CONTROLLERS,
     OkTopkSGD,
-    OkTopkState,
     oktopk_allreduce,
     oktopk_boundaries,
 )
+from commbounds.verify.definition import vectors_of
+from commbounds.verify.experiments.oktopk.definitions import DEFINITIONS
 from commbounds.verify.stack_families import stack as built
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, descent_case, every_round, ranks
+from commbounds.verify.vectors.collectives import SIZES, case_of, collective, descent_case, ranks
 from commbounds.verify.vectors.inputs import array
 
 
@@ -30,15 +31,6 @@ def _oktopk_descents() -> Iterator[VectorCase]:
     options = {"boundaries": "even", "tau_prime": 2}
     yield descent_case(3, 6, "float32", "Thresholds are found anew every second step.", k=2, step_size=0.25,
                    options=options)  # fmt: skip
-
-
-def _oktopk_descended(case: VectorCase) -> Mapping[str, Any]:
-    sgd, gradients = OkTopkSGD(**case.parameters), case.inputs["gradients"]
-    state, done = sgd.start(case.inputs["weights"], len(gradients[0])), []
-    for stack in gradients:
-        state, result, traffic = sgd.step(stack, state)
-        done.append({"state": state, "result": result, "traffic": traffic})
-    return every_round(done)
 
 
 Array = NDArray[Any]
@@ -88,15 +80,6 @@ def _oktopk_cases() -> Iterator[VectorCase]:
     yield _several("zeros", "Nothing passes, and even the boundaries are made up.", zero, 2)
 
 
-def _iterated(case: VectorCase) -> Mapping[str, Any]:
-    state: OkTopkState | None = None
-    done = []
-    for stack in case.inputs["iterations"]:
-        result, state, traffic = oktopk_allreduce(stack, state=state, **case.parameters)
-        done.append({"result": result, "state": state, "traffic": traffic})
-    return every_round(done)
-
-
 def _boundary_cases() -> Iterator[VectorCase]:
     chosen: tuple[tuple[str, list[list[int]], int], ...] = (
         ("One rank: one region.", [[1, 4]], 6),
@@ -116,11 +99,12 @@ def _boundary_cases() -> Iterator[VectorCase]:
 
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    return [
-        collective("OkTopkSGD", _oktopk_descents, _oktopk_descended),
-        collective("oktopk_allreduce", _oktopk_cases, _iterated),
-        collective("oktopk_boundaries", _boundary_cases, called(oktopk_boundaries, "boundaries", "traffic")),
-    ]
+    named = (
+        ("OkTopkSGD", _oktopk_descents, OkTopkSGD),
+        ("oktopk_allreduce", _oktopk_cases, oktopk_allreduce),
+        ("oktopk_boundaries", _boundary_cases, oktopk_boundaries),
+    )
+    return [collective(name, cases, vectors_of(DEFINITIONS[name], function)) for name, cases, function in named]
 
 
 OTHER_SIZES = {

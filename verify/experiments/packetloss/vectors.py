@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
-from commbounds.collectives import (
+from commbounds.collectives.packetloss import (
+    COLLECTIVES,
     Bernoulli,
     GilbertElliott,
     Replicas,
-    drift_trials,
     fresh_replicas,
     layout,
-    lossy_broadcast,
-    lossy_reduce_scatter,
-    lossy_step,
-    lossy_training,
-    staleness_trials,
 )
+from commbounds.verify.definition import vectors_of
+from commbounds.verify.experiments.packetloss.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, ranks
+from commbounds.verify.vectors.collectives import SIZES, case_of, collective, ranks
 from commbounds.verify.vectors.inputs import mask
-from commbounds.verify.vectors.numbers import Record
 
 
 def _lossy_cases(broadcast: bool) -> Iterator[VectorCase]:
@@ -78,13 +73,6 @@ def _training_cases() -> Iterator[VectorCase]:
         yield VectorCase(name, why, {"state": state}, parameters, {"seed": 5, "trial": 2, **_SOURCE})
 
 
-def _trained(case: VectorCase) -> Mapping[str, Any]:
-    given = {name: value for name, value in case.parameters.items() if name != "gradient"}
-    seeds = {name: case.randomness[name] for name in ("seed", "trial")}
-    state, traffic = lossy_training(**case.inputs, **given, **seeds, gradient=lambda _step, x: x)
-    return {"state": state, "traffic": traffic}
-
-
 def _drift_cases() -> Iterator[VectorCase]:
     for workers, loss, rho, why in (
         (2, Bernoulli(0.5), 0.0, "One receiver: no pairs."),
@@ -101,11 +89,6 @@ def _drift_cases() -> Iterator[VectorCase]:
         )
 
 
-def _drifted(case: VectorCase) -> Mapping[str, Any]:
-    found = drift_trials(**case.parameters, seed=case.randomness["seed"])
-    return {"drift": found}
-
-
 def _stale_cases() -> Iterator[VectorCase]:
     for receivers, p, why in (
         (1, 0.5, "One receiver."), (3, 0.0, "Nothing is lost."), (3, 1.0, "Everything is lost."),
@@ -115,24 +98,17 @@ def _stale_cases() -> Iterator[VectorCase]:
         yield VectorCase(f"receivers={receivers}, p={p}", why, {}, given, {"seed": 4, "generator": "splitmix64"})
 
 
-def _staleness(case: VectorCase) -> Mapping[str, Any]:
-    largest, smallest = staleness_trials(**case.parameters, seed=case.randomness["seed"])
-    return {"largest": largest, "smallest": smallest}
-
-
-def _reduced(case: VectorCase) -> Mapping[str, Any]:
-    found, traffic = lossy_reduce_scatter(**case.inputs, **case.parameters, **case.randomness)
-    return {"result": Record("Reduced", vars(found)), "traffic": traffic}
-
-
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    whole = ("result", "traffic")
+    made = {
+        "lossy_reduce_scatter": (lambda: _lossy_cases(False), "words"),
+        "lossy_broadcast": (lambda: _lossy_cases(True), "words"),
+        "lossy_step": (_step_cases, "words"),
+        "lossy_training": (_training_cases, "words"),
+        "drift_trials": (_drift_cases, ""),
+        "staleness_trials": (_stale_cases, ""),
+    }
     return [
-        collective("lossy_reduce_scatter", lambda: _lossy_cases(False), _reduced),
-        collective("lossy_broadcast", lambda: _lossy_cases(True), called(lossy_broadcast, *whole)),
-        collective("lossy_step", _step_cases, called(lossy_step, "state", "update", "traffic")),
-        collective("lossy_training", _training_cases, _trained),
-        collective("drift_trials", _drift_cases, _drifted, ""),
-        collective("staleness_trials", _stale_cases, _staleness, ""),
+        collective(name, cases, vectors_of(DEFINITIONS[name], COLLECTIVES[name]), unit)
+        for name, (cases, unit) in made.items()
     ]

@@ -1,0 +1,351 @@
+"""Averaging in groups and Moshpit SGD beside their definitions: the spaces of their cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives.moshpit import initial_keys
+from commbounds.collectives.moshpit.random_partitions import READINGS
+from commbounds.verify.data import stack_of
+from commbounds.verify.definition import Definition, Given, Said, called
+from commbounds.verify.definitions import moshpit
+from commbounds.verify.space import RANKS, Of, Space, sizes
+from commbounds.verify.vectors.collectives import special_stacks
+
+Array = NDArray[Any]
+Generator = np.random.Generator
+
+RATES = {"most": 0.8, "few": 0.4, "nobody": 0.0}
+"""How many peers take part, on average."""
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    """Those that are not None: the others are left out of the call, whose defaults count."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _part(rng: Generator, rate: str | None, *shape: int) -> Any:
+    return None if rate is None else rng.random(shape) < RATES[rate]
+
+
+def _seeded(*names: str) -> Callable[[Any, Given], Said]:
+    """Calls with a generator made of the seed, where one is given."""
+
+    def run(implementation: Any, given: Given) -> Said:
+        options = {**given.parameters, **given.randomness}
+        if "seed" in options:
+            options["rng"] = np.random.default_rng(options.pop("seed"))
+        return dict(zip(names, implementation(**given.inputs, **options), strict=True))
+
+    return run
+
+
+# --- one group, one round ----------------------------------------------------------------------------------------
+
+GROUPS: Mapping[str, Callable[[Generator, int], Array]] = {
+    "one": lambda _rng, N: np.zeros(N, np.int64),
+    "every other": lambda _rng, N: np.arange(N) % 2,
+    "alone": lambda _rng, N: np.arange(N)[::-1],
+    "absent": lambda rng, N: rng.integers(-2, 2, N),
+    "far labels": lambda rng, N: rng.choice((70, -1, 3, 2**40), N),
+    "nobody": lambda _rng, N: np.full(N, -1),
+    "narrow": lambda rng, N: rng.integers(0, 3, N).astype(np.int8),
+}
+"""(rng, N) -> labels."""
+
+
+def _group(P: int, n: int, data: str, dtype: str, groups: str, receives: str | None, seed: int) -> Given:
+    rng = np.random.default_rng(seed)
+    inputs = {"stack": stack_of(data, P, n, dtype, seed), "groups": GROUPS[groups](rng, P)}
+    return Given(inputs, _given(receives=_part(rng, receives, P)))
+
+
+def _special() -> list[Given]:
+    stacks = [stack for _, stack, flags in special_stacks() if "refused" not in flags]
+    return [Given({"stack": a.astype(kind), "groups": np.zeros(len(a), int)}) for a in stacks for kind in ("f4", "f8")]
+
+
+GROUP = Space(
+    _group,
+    {
+        "P": RANKS,
+        "n": sizes(16, 33),
+        "data": ("normal", "of all sizes", "ties", "zeros", "subnormal"),
+        "dtype": ("float32", "float64"),
+        "groups": tuple(GROUPS),
+        "receives": (None, *RATES),
+    },
+    options=("n", "data", "dtype", "groups", "receives"),
+).search(P=(1, 12), n=(1, 40))
+
+# --- keys and grids ----------------------------------------------------------------------------------------------
+
+
+def _keyed(
+    P: int, n: int, dtype: str, M: int, d: int, rounds: int, slots: str | None, keys: str,
+    alive: str | None, rule: str | None, seed: int,
+) -> Given:  # fmt: skip
+    rng, inputs = np.random.default_rng(seed), {"stack": stack_of("normal", P, n, dtype, seed)}
+    if keys != "initial":
+        inputs["keys"] = rng.integers(0, M if keys == "drawn" else 1, (P, d - 1))
+    shape = rounds, M ** (d - 1), M
+    orders = rng.permuted(np.broadcast_to(np.arange(M), shape), axis=2) if slots == "given" else slots
+    drawn = {"seed": seed} if slots in (None, "sample") else {}
+    options = _given(M=M, d=d, rounds=rounds, rule=rule)
+    return Given(inputs, options, _given(slots=orders, alive=_part(rng, alive, rounds, P)) | drawn)
+
+
+def _moshpit(implementation: Any, given: Given) -> Said:
+    inputs, options = dict(given.inputs), {**given.parameters, **given.randomness}
+    d = options.pop("d", None)
+    if "keys" not in inputs:
+        inputs["keys"] = initial_keys(len(inputs["stack"]), options["M"], d)
+    if "seed" in options:
+        options["rng"] = np.random.default_rng(options.pop("seed"))
+    (result, keys), traffic = implementation(**inputs, **options)
+    return {"result": result, "keys": keys, "traffic": traffic}
+
+
+KEYS = (
+    Space(
+        _keyed,
+        {
+            "P": RANKS,
+            "n": (1, 2, Of("P + 3", lambda P: P + 3)),
+            "dtype": ("float32", "float64"),
+            "M": (1, 2, 3),
+            "d": (1, 2, 3),
+            "rounds": (0, 1, 4, 7),
+            "slots": (None, "sample", "rank", "given"),
+            "keys": ("drawn", "initial", "equal"),
+            "alive": (None, *RATES),
+            "rule": (None, "skip", "abort"),
+        },
+        options=("M", "d", "rounds", "slots", "alive", "rule"),
+        periods=("d",),
+        combined=(("d", "rounds", "alive", "rule"),),
+    )
+    .without(
+        "the grid must hold all peers where they begin with its cells",
+        lambda P, M, d, keys: keys == "initial" and M**d < P,
+    )
+    .search(P=(1, 12), M=(1, 4), rounds=(0, 8))
+)
+
+
+def _cells(
+    P: int, n: int, dtype: str, d: int, wider: int, cells: str, rounds: int,
+    start: int | None, alive: str | None, rule: str | None, seed: int,
+) -> Given:  # fmt: skip
+    rng = np.random.default_rng(seed)
+    M = next(M for M in range(1, P + 1) if M**d >= P) + wider
+    numbers = rng.permutation(M**d)[:P] if cells == "drawn" else np.arange(P)
+    inputs = {"stack": stack_of("normal", P, n, dtype, seed), "cells": np.stack(np.unravel_index(numbers, (M,) * d), 1)}
+    options = _given(M=M, rounds=rounds, start=start, rule=rule)
+    return Given(inputs, options, _given(alive=_part(rng, alive, rounds, P)))
+
+
+CELLS = Space(
+    _cells,
+    {
+        "P": RANKS,
+        "n": (1, 2, Of("P + 3", lambda P: P + 3)),
+        "dtype": ("float32", "float64"),
+        "d": (1, 2, 3),
+        "wider": (0, 1),
+        "cells": ("in order", "drawn"),
+        "rounds": (0, 1, 4, 7),
+        "start": (None, 0, 1, 5),
+        "alive": (None, *RATES),
+        "rule": (None, "skip", "abort"),
+    },
+    options=("d", "wider", "rounds", "start", "alive", "rule"),
+    periods=("d",),
+    combined=(("d", "rounds", "alive", "rule"),),
+).search(P=(1, 12), start=(0, 9), rounds=(0, 8))
+
+# --- random groups -----------------------------------------------------------------------------------------------
+
+
+def _choices(rng: Generator, reading: str | None, N: int, r: int, refused: bool) -> list[int]:
+    ranges = READINGS[reading or "cut"].ranges(N, r)
+    if reading == "occupied":
+        used = r - 1 if refused and r > 1 else r  # the last group is empty where that is to be refused
+        return [int(c) for c in rng.permutation([*range(used), *rng.integers(0, used, N - used)])]
+    chosen = [int(rng.choice((0, size - 1, int(rng.integers(size))))) for size in ranges]
+    return [*chosen[:-1], ranges[-1]] if refused else chosen
+
+
+def _random(
+    P: int, n: int, dtype: str, r: int, rounds: int | None, reading: str | None, sizes: str | None, choices: str,
+    alive: str | None, rule: str | None, receives: str | None, seed: int,
+) -> Given:  # fmt: skip
+    rng, times, r = np.random.default_rng(seed), 1 if rounds is None else rounds, min(r, P)
+    cuts = [0, *sorted(rng.choice(np.arange(1, P), r - 1, replace=False).tolist()), P]
+    given = [b - a for a, b in pairwise(cuts)] if sizes else None
+    gets = _part(rng, receives, times, P)
+    options = _given(r=r, rounds=rounds, reading=reading, sizes=given, rule=rule, receives=gets)
+    drawn = (
+        {"seed": seed}
+        if choices == "drawn"
+        else {"choices": [_choices(rng, reading, P, r, choices == "refused") for _ in range(times)]}
+    )
+    return Given(
+        {"stack": stack_of("normal", P, n, dtype, seed)}, options, drawn | _given(alive=_part(rng, alive, times, P))
+    )
+
+
+RANDOM = Space(
+    _random,
+    {
+        "P": RANKS,
+        "n": (1, 2, Of("P + 3", lambda P: P + 3)),
+        "dtype": ("float32", "float64"),
+        "r": (
+            1,
+            Of("P", lambda P: P),
+            Of("min(2, P)", lambda P: min(2, P)),
+            Of("(P + 1) // 2", lambda P: (P + 1) // 2),
+        ),
+        "rounds": (None, 0, 3),
+        "reading": (None, *READINGS),
+        "sizes": (None, "uneven"),
+        "choices": ("given", "drawn", "refused"),
+        "alive": (None, "most", "few"),
+        "rule": (None, "skip", "abort"),
+        "receives": (None, "most", "few"),
+    },
+    options=("r", "rounds", "reading", "sizes", "choices", "alive", "rule", "receives"),
+    combined=(("P", "rounds", "alive", "rule"),),
+)
+
+
+def _many() -> list[Given]:
+    """So many peers that the number of set partitions takes more than 62 bits."""
+    options = [{"r": 4, "reading": reading, "rounds": 2} for reading in ("blocks", "partitions")]
+    return [Given({"stack": stack_of("ties", 40, 3, seed=7)}, given, {"seed": 5}) for given in options]
+
+
+def _regrouped(
+    P: int, n: int, dtype: str, M: int, rounds: int | None, orders: str, alive: str | None, seed: int
+) -> Given:
+    rng, times = np.random.default_rng(seed), 1 if rounds is None else rounds
+    part = _part(rng, alive, times, P)
+    there = [np.arange(P) if part is None else np.flatnonzero(part[t]) for t in range(times)]
+    drawn: dict[str, Any] = {"seed": seed}
+    if orders == "given":
+        drawn = {"orders": [rng.permutation(peers).tolist() for peers in there]}
+    options = _given(M=M, rounds=rounds)
+    return Given({"stack": stack_of("normal", P, n, dtype, seed)}, options, drawn | _given(alive=part))
+
+
+REGROUPED = Space(
+    _regrouped,
+    {
+        "P": (*RANKS, 11, 15),
+        "n": (1, 2, Of("P + 3", lambda P: P + 3)),
+        "dtype": ("float32", "float64"),
+        "M": (1, 2, 3, 4, Of("P", lambda P: P), Of("P + 1", lambda P: P + 1)),
+        "rounds": (None, 0, 1, 3),
+        "orders": ("given", "drawn"),
+        "alive": (None, *RATES),
+    },
+).search(P=(1, 14), M=(1, 8))
+
+# --- many trials, and descents -----------------------------------------------------------------------------------
+
+
+def _trials(
+    P: int, n: int, data: str, dtype: str, kind: str, M: int, d: int | None, rounds: int, trials: int, p: float | None,
+    rule: str | None, first: int | None, seed: int,
+) -> Given:  # fmt: skip
+    fits = M if kind != "random" else min(M, P)
+    while kind != "random" and fits ** (d or 2) < P:
+        fits += 1
+    options = _given(kind=kind, M=fits, rounds=rounds, trials=trials, d=d, p=p, rule=rule, first=first)
+    return Given({"stack": stack_of(data, P, n, dtype, seed)}, options, {"seed": 2**40 * seed + 11})
+
+
+def _tried(implementation: Any, given: Given) -> Said:
+    seed = given.randomness["seed"]
+    return {"distortions": implementation(**given.inputs, **given.parameters, seed=seed)}
+
+
+TRIALS = Space(
+    _trials,
+    {
+        "P": RANKS,
+        "n": (1, 3, 9),
+        "data": ("eighths", "of all sizes", "alike"),
+        "dtype": ("float32", "float64"),
+        "kind": ("random", "fixed", "keys"),
+        "M": (1, 2, 3),
+        "d": (None, 1, 2, 3),
+        "rounds": (1, 2, 7),
+        "trials": (1, 5),
+        "p": (None, 0.25, 0.75),
+        "rule": (None, "skip", "abort"),
+        "first": (None, 0, 5),
+    },
+    options=("kind", "M", "d", "p", "rule"),
+    periods=("d",),
+    combined=(("kind", "d", "rounds", "p", "rule"),),
+)
+
+GRADIENTS: Mapping[str, Callable[[Array], Array]] = {
+    "identity": lambda x: x,
+    "steeper by peer": lambda x: x * np.arange(1, 1 + len(x), dtype=x.dtype)[:, None],
+}
+"""Of all peers at their points, by name."""
+
+
+def _descent(
+    P: int, n: int, data: str, dtype: str, gradient: str, gamma: float, rounds: int, period: int | None, times: int,
+    groups: str, seed: int,
+) -> Given:  # fmt: skip
+    rng = np.random.default_rng(seed)
+    inputs = {"points": stack_of(data, P, n, dtype, seed), "noise": rng.standard_normal((rounds, P, n)).astype(dtype)}
+    labels = [[GROUPS[groups](rng, P) for _ in range(times)] for _ in range(rounds // (period or 1))]
+    options = _given(gradient=gradient, gamma=gamma, period=period)
+    return Given(inputs, options | ({"groups": labels} if labels else {}))
+
+
+def _local(implementation: Any, given: Given) -> Said:
+    gradient = GRADIENTS[given.parameters["gradient"]]
+    trajectory, traffic = implementation(**given.inputs, **{**given.parameters, "gradient": gradient})
+    return {"trajectory": trajectory, "traffic": traffic}
+
+
+DESCENTS = Space(
+    _descent,
+    {
+        "P": RANKS,
+        "n": (1, 2, Of("P + 3", lambda P: P + 3)),
+        "data": ("ties", "normal", "zeros", "cancelling"),
+        "dtype": ("float32", "float64"),
+        "gradient": tuple(GRADIENTS),
+        "gamma": (0.5, 0.1),
+        "rounds": (0, 1, 3, 7),
+        "period": (None, 1, 2, 3),
+        "times": (0, 1, 3),
+        "groups": ("one", "every other", "absent", "far labels", "nobody"),
+    },
+    options=("rounds", "period", "times", "groups"),
+    periods=("period",),
+    combined=(("rounds", "period", "times", "groups"),),
+).search(rounds=(0, 9), period=(1, 4))
+
+DEFINITIONS = {
+    "group_average": Definition(GROUP, called("result", "traffic"), moshpit.averaged, examples=_special),
+    "moshpit": Definition(KEYS, _moshpit, moshpit.moshpit_twin),
+    "grid_average": Definition(CELLS, called("result", "traffic"), moshpit.grid),
+    "random_groups": Definition(RANDOM, _seeded("result", "traffic"), moshpit.in_random_groups, examples=_many),
+    "regrouping": Definition(REGROUPED, _seeded("result", "traffic"), moshpit.in_new_groups),
+    "group_trials": Definition(TRIALS, _tried, moshpit.tried),
+    "moshpit_sgd": Definition(DESCENTS, _local, moshpit.descended),
+}

@@ -1,0 +1,211 @@
+"""Ok-Topk, its boundaries and the descent around it beside their definitions: the spaces of their cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from commbounds.collectives.oktopk import CONTROLLERS, Controller, OkTopkSGDState, OkTopkState
+from commbounds.verify.data import KINDS, stack_of
+from commbounds.verify.definition import Definition, Given, Said, called
+from commbounds.verify.definitions import oktopk
+from commbounds.verify.space import RANKS, Of, Space, sizes
+from commbounds.verify.vectors.collectives import every_round
+
+RULES = ("mean-of-quantiles", "global-count", "even")
+GATHERS = ("bruck", "ring", "recursive-doubling")
+COUNTS = (1, Of("n", lambda n: n), Of("max(n // 3, 1)", lambda n: max(n // 3, 1)))
+STEEP = Controller(1, 1, 1, 2.0, 4.0, 1.5, 1, 1.25, 2)  # type: ignore[arg-type]  # integers are fractions
+TELLING = tuple(kind for kind in KINDS if kind not in ("zeros", "one rank"))
+EDGES = ("zeros", "one rank", "NaN", "infinite", "overflow")
+CONTROLLED = {None: None, **CONTROLLERS, "steep": STEEP}
+
+
+def without_defaults(named: bool, defaults: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options; those that have their default are left out unless they are to be named, and so is any None."""
+    kept = {name: value for name, value in options.items() if value is not None}
+    return {name: value for name, value in kept.items() if named or value != defaults.get(name)}
+
+
+DEFAULTS = {
+    "boundaries": "mean-of-quantiles", "balance": "always", "allgather": "bruck", "threshold": "inclusive",
+    "rotation": True, "bucket": 1,
+}  # fmt: skip
+
+
+def _made_up(start: int | None, k: int, stack: Any, seed: int) -> OkTopkState | None:
+    """A state before iteration `start`: thresholds at, just below and just above entries, and uneven regions."""
+    if start is None:
+        return None
+    (P, n), rng = stack.shape, np.random.default_rng([seed, 1])
+    entries = np.abs(np.float64(rng.choice(stack.ravel(), P + 1)))
+    entries = np.where(np.isfinite(entries), entries, 1.0)
+    beside = np.nextafter(entries, rng.choice((0.0, np.inf), P + 1))
+    thresholds = np.where(rng.random(P + 1) < 0.4, beside, entries) * rng.choice(
+        (1.0, 0.5, 0.0), P + 1, p=(0.6, 0.3, 0.1)
+    )
+    cuts = np.sort(rng.integers(0, n + 1, P - 1))
+    return OkTopkState(
+        start, k, thresholds[:P], float(thresholds[P]), np.concatenate([[0], cuts, [n]]).astype(np.int64)
+    )
+
+
+def _stacks(P: int, n: int, data: str, dtype: str, rounds: int, seed: int) -> list[Any]:
+    kind = data if data in KINDS else "normal"
+    stacks = [stack_of(kind, P, n, dtype, seed + t) for t in range(rounds)]
+    if data == "NaN":
+        stacks[-1][-1, -1] = np.nan
+    if data == "infinite":
+        stacks[-1][0, 0] = -np.inf
+    if data == "overflow":
+        stacks[-1][:] = np.finfo(dtype).max
+    return stacks
+
+
+def _iterations(
+    P: int, n: int, data: str, dtype: str, k: int, rounds: int, tau: int | None, tau_prime: int | None,
+    start: int | None, controller: str | None, named: bool, seed: int, **options: Any,
+) -> Given:  # fmt: skip
+    stacks = _stacks(P, n, data, dtype, rounds, seed)
+    state = _made_up(start, k, stacks[0], seed)
+    further = {"tau": tau, "tau_prime": tau_prime, "controller": CONTROLLED[controller]}
+    given = without_defaults(named, DEFAULTS, {"k": k, **options, **further})
+    return Given({"iterations": stacks, **({} if state is None else {"state": state})}, given)
+
+
+def _iterated(implementation: Any, given: Given) -> Said:
+    state, done = given.inputs.get("state"), []
+    for stack in given.inputs["iterations"]:
+        result, state, traffic = implementation(stack, state=state, **given.parameters)
+        done.append({"result": result, "state": state, "traffic": traffic})
+    return every_round(done)
+
+
+ITERATIONS = (
+    Space(
+        _iterations,
+        {
+            "P": RANKS,
+            "n": sizes(33, 64, 70),
+            "data": TELLING,
+            "dtype": ("float32", "float64"),
+            "k": COUNTS,
+            "rounds": (3, 5),
+            "tau": (None, 1, 2),
+            "tau_prime": (None, 1, 2),
+            "start": (None, 1, 15, 31, 63),
+            "controller": tuple(CONTROLLED),
+            "boundaries": RULES,
+            "balance": ("always", "never", "4x-mean"),
+            "allgather": GATHERS,
+            "threshold": ("inclusive", "strict"),
+            "rotation": (True, False),
+            "bucket": (1, 2, 4),
+            "named": (False, True),
+        },
+        options=("tau", "tau_prime", "boundaries", "balance", "allgather", "threshold", "rotation", "bucket"),
+        periods=("tau", "tau_prime"),
+    )
+    .search(P=(1, 12), n=(1, 40), data=EDGES, tau=(3,), tau_prime=(3,), bucket=(3, 100))
+)  # fmt: skip
+
+
+@cache
+def _by_hand() -> Sequence[Given]:
+    """Data that hide what options do; and vectors longer than what is compared, and added, in one go."""
+    edges = ITERATIONS.replaced(data=EDGES, n=(Of("P", lambda P: P), 33), named=(False,), rounds=(3,))
+    long = ((2, 4097, "float32", 40), (2, 16385, "float64", 100), (1, 8191, "float32", 4100))
+    return [
+        *(edges.make(**row) for row in replace(edges, options=("data",), periods=()).covering()),
+        *(Given({"iterations": [stack_of("normal", P, n, dtype, n)]}, {"k": k}) for P, n, dtype, k in long),
+    ]
+
+
+def _descent(
+    P: int, n: int, data: str, dtype: str, k: int, rounds: int, step_size: float, other: int | None,
+    start: int | None, tau: int | None, tau_prime: int | None, seed: int, **options: Any,
+) -> Given:  # fmt: skip
+    stacks = _stacks(P, n, data, dtype, rounds, seed)
+    inputs: dict[str, Any] = {"weights": stack_of("normal", 1, n, dtype, seed)[0], "gradients": stacks}
+    if start is not None:
+        inputs["residuals"] = stack_of("normal", P, n, dtype, seed + 9)
+        inputs["allreduce"] = _made_up(start, k, stacks[0], seed)
+    if other is not None:
+        inputs["step_sizes"] = {str(other): 0.75 * step_size}
+    reduced = {"threshold", "boundaries"}
+    within = {name: value for name, value in options.items() if name in reduced}
+    periods = {"tau": tau, "tau_prime": tau_prime}
+    kept = without_defaults(False, DEFAULTS, {**within, **periods})
+    given = {"k": k, "step_size": step_size, "accumulate": options["accumulate"], "options": kept}
+    return Given(inputs, without_defaults(False, {"options": {}}, given))
+
+
+def _descended(implementation: Any, given: Given) -> Said:
+    inputs = given.inputs
+    sgd, gradients, done = implementation(**given.parameters), inputs["gradients"], []
+    state = sgd.start(inputs["weights"], len(gradients[0]))
+    if "residuals" in inputs:
+        state = OkTopkSGDState(state.weights, inputs["residuals"], inputs["allreduce"])
+    for t, stack in enumerate(gradients):
+        scheduled = inputs.get("step_sizes", {}).get(str(t))
+        state, result, traffic = sgd.step(stack, state, *(() if scheduled is None else (scheduled,)))
+        done.append({"state": state, "result": result, "traffic": traffic})
+    return every_round(done)
+
+
+DESCENTS = Space(
+    _descent,
+    {
+        "P": RANKS,
+        "n": sizes(33),
+        "data": TELLING,
+        "dtype": ("float32", "float64"),
+        "k": COUNTS,
+        "rounds": (3, 5),
+        "step_size": (0.5, 0.1, 3.0),
+        "other": (None, 1, 2),
+        "start": (None, 1, 31, 63),
+        "accumulate": (None, "scaled", "raw"),
+        "tau": (None, 1, 2),
+        "tau_prime": (None, 1, 2),
+        "boundaries": ("mean-of-quantiles", "even"),
+        "threshold": ("inclusive", "strict"),
+    },
+    options=("step_size", "accumulate", "other", "start"),
+    periods=("tau", "tau_prime"),
+).search(P=(1, 12), n=(1, 40), data=("zeros", "one rank"))
+
+
+def _selections(P: int, n: int, chosen: str, dtype: str, rule: str | None, allgather: str | None, seed: int) -> Given:
+    rng = np.random.default_rng([seed, P, n])
+    share = {"half": 0.5, "few": 0.1, "all": 1.0, "nothing": 0.0, "corner": 0.8, "some ranks": 0.5}[chosen]
+    mask = rng.random((P, n)) < share
+    if chosen == "corner":
+        mask[:, (n + 2) // 3 :] = False
+    if chosen == "some ranks":
+        mask[rng.random(P) < 0.5] = False
+    selected = [np.flatnonzero(row).astype(dtype) for row in mask]
+    return Given({"selected": selected}, {"n": n, **without_defaults(True, {}, {"rule": rule, "allgather": allgather})})
+
+
+SELECTIONS = Space(
+    _selections,
+    {
+        "P": RANKS,
+        "n": sizes(2, 8, 33, 64, 70),
+        "chosen": ("half", "few", "all", "nothing", "corner", "some ranks"),
+        "dtype": ("int64", "int32", "uint16"),
+        "rule": (None, *RULES),
+        "allgather": (None, *GATHERS),
+    },
+).search(P=(1, 12), n=(1, 100))
+
+DEFINITIONS = {
+    "oktopk_allreduce": Definition(ITERATIONS, _iterated, oktopk.iterated, examples=_by_hand, arrays=2),
+    "OkTopkSGD": Definition(DESCENTS, _descended, oktopk.descended, arrays=2),
+    "oktopk_boundaries": Definition(SELECTIONS, called("boundaries", "traffic"), oktopk.settled),
+}

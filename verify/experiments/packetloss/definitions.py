@@ -1,0 +1,258 @@
+"""Averaging and training over links that lose packets, beside their definitions: the spaces of their cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives.packetloss import Bernoulli, GilbertElliott, Replicas
+from commbounds.verify.data import stack_of
+from commbounds.verify.definition import Definition, Given, Said, called
+from commbounds.verify.definitions import packetloss
+from commbounds.verify.space import RANKS, Of, Space, sizes
+from commbounds.verify.vectors.collectives import special_stacks
+from commbounds.verify.vectors.numbers import Record
+
+Array = NDArray[Any]
+PACKETS = (None, 1, 2, 5)
+LOST = (0.4, 0.0, 1.0)
+FEW = (1, Of("P", lambda P: P), Of("3 P + 1", lambda P: 3 * P + 1), Of("max(P - 1, 1)", lambda P: max(P - 1, 1)))
+"""Numbers of entries, where many rounds are run."""
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    """Those that are not None: the others are left out of the call, whose defaults count."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _arrived(rng: np.random.Generator, P: int, n: int, packet: int | None, lost: float) -> NDArray[np.bool_]:
+    longest = -(-n // P)
+    return np.asarray(rng.random((P, P, 1 if packet is None else -(-longest // packet))) >= lost)
+
+
+# --- halves, and a step ------------------------------------------------------------------------------------------
+
+
+def _reduce(
+    P: int, n: int, data: str, dtype: str, estimator: str | None, p: float, packet: int | None, lost: float, seed: int
+) -> Given:
+    arrived = _arrived(np.random.default_rng(seed), P, n, packet, lost)
+    options = _given(estimator=estimator, p=p if estimator == "expected" else None, packet=packet)
+    return Given({"stack": stack_of(data, P, n, dtype, seed)}, options, {"arrived": arrived})
+
+
+def _reduced(implementation: Any, given: Given) -> Said:
+    found, traffic = implementation(**given.inputs, **given.parameters, **given.randomness)
+    return {"result": Record("Reduced", vars(found)), "traffic": traffic}
+
+
+def _special() -> list[Given]:
+    stacks = [stack for _, stack, flags in special_stacks() if "refused" not in flags]
+    return [Given({"stack": stack}, {}, {"arrived": np.ones((len(stack),) * 2 + (1,), np.bool_)}) for stack in stacks]
+
+
+REDUCE = Space(
+    _reduce,
+    {
+        "P": RANKS,
+        "n": sizes(16, 33),
+        "data": ("normal", "of all sizes", "sparse", "zeros", "subnormal"),
+        "dtype": ("float32", "float64"),
+        "estimator": (None, "arrivals", "owner", "expected"),
+        "p": (0.25, 0.0, 0.1),
+        "packet": PACKETS,
+        "lost": LOST,
+    },
+    options=("dtype", "estimator", "packet", "lost"),
+).search(P=(1, 12), n=(1, 40), packet=(1, 12))
+
+
+def _broadcast(P: int, n: int, data: str, dtype: str, packet: int | None, lost: float, seed: int) -> Given:
+    arrived = _arrived(np.random.default_rng(seed), P, n, packet, lost)
+    inputs = {"replicas": stack_of(data, P, n, dtype, seed), "owned": stack_of(data, 2, n, dtype, seed + 1)[1]}
+    return Given(inputs, _given(packet=packet), {"arrived": arrived})
+
+
+BROADCAST = Space(
+    _broadcast,
+    {
+        "P": RANKS,
+        "n": sizes(16, 33),
+        "data": ("normal", "of all sizes", "sparse", "zeros", "subnormal"),
+        "dtype": ("float32", "float64"),
+        "packet": PACKETS,
+        "lost": LOST,
+    },
+).search(P=(1, 12), n=(1, 40), packet=(1, 12))
+
+
+def _state(rng: np.random.Generator, P: int, n: int, dtype: str, step: int, **states: Any) -> Replicas:
+    """Replicas that have drifted apart."""
+    return Replicas(rng.standard_normal((P, n)).astype(dtype), rng.integers(0, 5, (P, n)), step, **states)
+
+
+def _step(
+    P: int, n: int, data: str, dtype: str, estimator: str | None, p: float, packet: int | None, lost: float,
+    rate: float, step: int, seed: int,
+) -> Given:  # fmt: skip
+    rng = np.random.default_rng(seed)
+    masks = {name: _arrived(rng, P, n, packet, lost) for name in ("reduce_arrived", "broadcast_arrived")}
+    links = {name: rng.random(P) < 0.5 if step else None for name in ("reduce_state", "broadcast_state")}
+    inputs = {"state": _state(rng, P, n, dtype, step, **links), "gradients": stack_of(data, P, n, dtype, seed)}
+    options = _given(rate=rate, estimator=estimator, p=p if estimator == "expected" else None, packet=packet)
+    return Given(inputs, options, masks)
+
+
+STEP = Space(
+    _step,
+    {
+        "P": RANKS,
+        "n": sizes(16),
+        "data": ("normal", "of all sizes", "sparse", "zeros", "subnormal"),
+        "dtype": ("float32", "float64"),
+        "estimator": (None, "arrivals", "owner", "expected"),
+        "p": (0.25, 0.1),
+        "packet": PACKETS,
+        "lost": LOST,
+        "rate": (0.5, 0.1, 0.0, -0.3, 1e308),
+        "step": (0, 3),
+    },
+    options=("estimator", "packet", "lost"),
+).search(P=(1, 12), n=(1, 40), packet=(1, 12))
+
+# --- training ----------------------------------------------------------------------------------------------------
+
+LOSSES: Mapping[str, Any] = {
+    "independent": Bernoulli(0.4),
+    "shared": Bernoulli(0.3, shared=True),
+    "all": Bernoulli(1.0),
+    "none": Bernoulli(0.0),
+    "bursts": GilbertElliott(0.3, 0.4),
+    "shared bursts": GilbertElliott(0.2, 0.5, shared=True),
+    "surely bad": GilbertElliott(1.0, 0.5),
+    "for ever": GilbertElliott(0.3, 0.0),
+    "surely good": GilbertElliott(0.5, 1.0),
+}
+GRADIENTS: Mapping[str, Callable[[int, Array], Array]] = {
+    "moving": lambda step, x: x - (step + np.arange(len(x), dtype=x.dtype))[:, None],
+    "identity": lambda _step, x: x,
+}
+"""(step, replicas) -> gradients, by name."""
+
+
+def _training(
+    P: int, n: int, dtype: str, gradient: str, loss: str, rounds: int, rate: float, estimator: str | None,
+    packet: int | None, trial: int | None, broadcast_only: bool | None, step: int, watched: bool | None, seed: int,
+) -> Given:  # fmt: skip
+    rng, process = np.random.default_rng(seed), LOSSES[loss]
+    packets = _arrived(rng, P, n, packet, 0.0).shape[2]
+    links = {}
+    if step and isinstance(process, GilbertElliott):
+        receivers = 1 if process.shared else P
+        for name, count in (("reduce_state", P * P * packets), ("broadcast_state", P * receivers * packets)):
+            links[name] = rng.random(count) < 0.5
+    options = _given(gradient=gradient, loss=process, steps=rounds, rate=rate, estimator=estimator, packet=packet,
+                     broadcast_only=broadcast_only, watched=watched)  # fmt: skip
+    drawn = {} if trial is None else {"seed": 2**40 * seed + 7, "trial": trial}
+    return Given({"state": _state(rng, P, n, dtype, step, **links)}, options, drawn)
+
+
+def _trained(implementation: Any, given: Given) -> Said:
+    options = {**given.parameters, **given.randomness}
+    options.pop("generator", None)
+    updates: list[Array] = []
+    watched = options.pop("watched", False)
+    if watched:
+        options["observe"] = lambda _state, update: updates.append(update)
+    gradient = GRADIENTS[options.pop("gradient")]
+    state, traffic = implementation(**given.inputs, **options, gradient=gradient)
+    return {"state": state, "traffic": traffic} | ({"updates": updates} if watched else {})
+
+
+TRAINING = (
+    Space(
+        _training,
+        {
+            "P": RANKS,
+            "n": FEW,
+            "dtype": ("float32", "float64"),
+            "gradient": tuple(GRADIENTS),
+            "loss": tuple(LOSSES),
+            "rounds": (0, 1, 3, 5),
+            "rate": (0.5, 0.1),
+            "estimator": (None, "arrivals", "owner", "expected"),
+            "packet": (None, 1, 2),
+            "trial": (None, 0, 3),
+            "broadcast_only": (None, False, True),
+            "step": (0, 2),
+            "watched": (None, True),
+        },
+        options=("loss", "estimator", "packet", "broadcast_only", "step"),
+    )
+    .without(
+        "where everything is lost, nothing can be divided by what arrives",
+        lambda loss, estimator: estimator == "expected" and loss in ("all", "for ever"),
+    )
+    .search(P=(1, 6), rounds=(0, 6))
+)
+
+# --- trials ------------------------------------------------------------------------------------------------------
+
+
+def _drift(workers: int, rounds: int, loss: str, trials: int | None, rho: float | None, seed: int) -> Given:
+    drawn = {} if seed % 5 == 0 else {"seed": 2**64 - 1 - seed}
+    return Given({}, _given(workers=workers, steps=rounds, loss=LOSSES[loss], trials=trials, rho=rho), drawn)
+
+
+def _seeded(given: Given) -> dict[str, Any]:
+    return {name: value for name, value in given.randomness.items() if name == "seed"}
+
+
+def _drifted(implementation: Any, given: Given) -> Said:
+    return {"drift": implementation(**given.parameters, **_seeded(given))}
+
+
+WORKERS = (*range(2, 10), 33, 64, 65, 66, 67, 129, 130)
+DRIFT = Space(
+    _drift,
+    {
+        "workers": WORKERS,
+        "rounds": (1, 2, 5, 9),
+        "loss": tuple(LOSSES),
+        "trials": (None, 1, 3),
+        "rho": (None, 0.5, 0.0, -0.25, 1.0, -1.0),
+    },
+).search(workers=(2, 70))
+
+
+def _staleness(receivers: int, rounds: int, p: float, trials: int | None, seed: int) -> Given:
+    drawn = {} if seed % 5 == 0 else {"seed": 2**64 - 1 - seed}
+    return Given({}, _given(receivers=receivers, steps=rounds, loss=Bernoulli(p), trials=trials), drawn)
+
+
+def _stale(implementation: Any, given: Given) -> Said:
+    largest, smallest = implementation(**given.parameters, **_seeded(given))
+    return {"largest": largest, "smallest": smallest}
+
+
+STALE = Space(
+    _staleness,
+    {
+        "receivers": (*range(1, 10), 32, 63, 64, 65, 70, 128, 130),
+        "rounds": (1, 2, 5, 12),
+        "p": (0.5, 0.0, 1.0, 0.1, 0.9, 2.0**-10),
+        "trials": (None, 1, 3),
+    },
+).search(receivers=(1, 140))
+
+DEFINITIONS = {
+    "lossy_reduce_scatter": Definition(REDUCE, _reduced, packetloss.lossy_reduced, examples=_special),
+    "lossy_broadcast": Definition(BROADCAST, called("result", "traffic"), packetloss.lossy_heard),
+    "lossy_step": Definition(STEP, called("state", "update", "traffic"), packetloss.stepped),
+    "lossy_training": Definition(TRAINING, _trained, packetloss.trained),
+    "drift_trials": Definition(DRIFT, _drifted, packetloss.drifted),
+    "staleness_trials": Definition(STALE, _stale, packetloss.stale),
+}
