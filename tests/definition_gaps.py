@@ -38,15 +38,6 @@ WITHOUT = {
     "muon_update",
     "ef21_muon",
     "dion_update",
-    # sketched
-    "polynomial_hashes",
-    "count_sketch",
-    "sketch_estimates",
-    "unsketch",
-    "min_max_sketch",
-    "sketched_sum",
-    "sketched_topk",
-    "fetchsgd_step",
     # gossip
     "allreduce_with_restarts",
     "gossip",

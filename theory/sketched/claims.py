@@ -5,6 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing, for_one_reason
+from commbounds.theory.implementations import defined
 from commbounds.theory.quantities import BIAS, P, k, n, norm2
 from commbounds.theory.sketched import terms as t
 from commbounds.theory.sources import derived
@@ -477,4 +478,39 @@ WORDS: tuple[Claim, ...] = (
     ),
 )
 
-CLAIMS: tuple[Claim, ...] = (*HASHES, *ESTIMATES, *RECOVERY, *FEEDBACK, *LEVELS, *WORDS)
+DEFINITIONS = defined(
+    "sketched",
+    {
+        "polynomial_hashes": (
+            "Written from the docstring (the authors' code of FetchSGD): polynomials in integers without limits, "
+            "modulo the prime once."
+        ),
+        "count_sketch": (
+            "Written from the docstring (Charikar, Chen, Farach-Colton 2002): counters are added to one entry after "
+            "another, in the dtype."
+        ),
+        "sketch_estimates": (
+            "Written from the docstring (Charikar, Chen, Farach-Colton 2002): the median by a sort, of an even number "
+            "of rows either way."
+        ),
+        "unsketch": "Written from the docstring: the k largest estimates, ties to the lowest index, and zeros.",
+        "min_max_sketch": (
+            "Written from the docstring (SketchML): the least level of every cell, and the largest of those of an "
+            "entry."
+        ),
+        "sketched_sum": (
+            "Written from the docstring (Rothchild et al. 2020, arXiv:2007.07682): sketches added on the ring of "
+            "`dense`, and the largest estimates; words by phase."
+        ),
+        "sketched_topk": (
+            "Written from the docstring (Ivkin et al. 2019, arXiv:1903.04488): sketches and then candidates added on "
+            "the ring of `dense`; words by phase."
+        ),
+        "fetchsgd_step": (
+            "Written from the docstring (Rothchild et al. 2020, arXiv:2007.07682), step after step: update, both "
+            "tables and words by phase."
+        ),
+    },
+)
+
+CLAIMS: tuple[Claim, ...] = (*HASHES, *ESTIMATES, *RECOVERY, *FEEDBACK, *LEVELS, *WORDS, *DEFINITIONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -122,7 +123,8 @@ def _sum(
 
 
 def _summed(allreduce: Any, given: Given) -> Said:
-    drawn, how = given.randomness, {}
+    drawn = given.randomness
+    how: dict[str, Any] = {}
     if "uniforms" in drawn:
         how["draw"] = lambda stage, rank: drawn["uniforms"][stage, rank]
     elif "seed" in drawn:
@@ -162,7 +164,7 @@ NODES = SUMS.replaced(
 
 
 def _of_sums(space: Space, twin: Callable[[Mapping[str, Any]], Said], *options: str) -> Definition:
-    chosen = Space(space.make, space.axes, (*SUMS.options, *options), (), space.left_out, space.wider)
+    chosen = replace(space, options=(*SUMS.options, *options))
     return Definition(chosen, _summed, twin, examples=lambda: _refused(bool(options) and "node" in options))
 
 
