@@ -51,6 +51,8 @@ class Entry:
     corrects: tuple[str, ...]
     mentions: tuple[str, ...] = ()
     """Claims whose note, proof or reading names this one."""
+    date: str = ""
+    """When the finding was made, if it was kept from an earlier run."""
 
     @property
     def ties(self) -> tuple[str, ...]:
@@ -190,8 +192,19 @@ def by_source(entries: Sequence[Entry]) -> list[tuple[str, str, int, dict[str, i
     return rows
 
 
-def entries_of(findings: Iterable[Finding], book: Mapping[str, Claim]) -> list[Entry]:
+def entries_of(
+    findings: Iterable[Finding], book: Mapping[str, Claim], dates: Mapping[str, str] | None = None
+) -> list[Entry]:
     """What there is to say about `findings`, in the order of the book; of several on one claim the last counts.
+
+    Parameters
+    ----------
+    findings : iterable of Finding
+        At least one.
+    book : mapping of str to Claim
+        Where to look claims up.
+    dates : mapping of str to str or None
+        When findings were made that were kept from earlier runs.
 
     Raises
     ------
@@ -209,6 +222,7 @@ def entries_of(findings: Iterable[Finding], book: Mapping[str, Claim]) -> list[E
             status(latest[name], claim),
             corrects.get(name, ()),
             mentions.get(name, ()),
+            (dates or {}).get(name, ""),
         )
         for name, claim in book.items()
         if name in latest

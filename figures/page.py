@@ -31,6 +31,7 @@ def single(
     book: Mapping[str, Claim] | None = None,
     exhibits: Sequence[Exhibit] = (),
     executor: Executor | None = None,
+    dates: Mapping[str, str] | None = None,
 ) -> Path:
     """``index.html`` about `findings`: a summary, and a section with its figure for every claim.
 
@@ -46,6 +47,8 @@ def single(
         Figures about more than one claim; each stands at the head of its column, if that has a finding.
     executor : concurrent.futures.Executor or None
         Draws the figures, where `book` is None; by default this process does.
+    dates : mapping of str to str or None
+        When findings were made that were kept from earlier runs; their sections say so.
 
     Returns
     -------
@@ -59,7 +62,7 @@ def single(
     """
     workers, own = executor if book is None else None, book
     book = claims() if book is None else book
-    entries = entries_of(findings, book)
+    entries = entries_of(findings, book, dates)
     shown = [entry for entry in entries if not entry.claim.asked_of_all]
     labels = [html.escape(f"{e.claim.name}: {e.status.text}", quote=True) for e in shown]
     draws = map if workers is None else workers.map

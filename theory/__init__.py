@@ -4,7 +4,8 @@ Knows nothing of arrays, randomness or the other rooms.
 """
 
 from commbounds.columns import extended
-from commbounds.theory._contents import claims, tolerance
+from commbounds.theory._contents import claims
+from commbounds.theory._tolerance import tolerance
 from commbounds.theory.claim import Claim, Code, Hypothesis, Kind, Origin, Source, Standing, Tag
 from commbounds.theory.quantities import Quantity
 

@@ -14,6 +14,7 @@ from commbounds.verify.confront import confront_together, verdict_of, versions
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Finding, Verdict, finding_from_json
+from commbounds.verify.store import Store
 from commbounds.verify.tasks import Task, cost_of, in_turn, work_off
 from commbounds.verify.writing import alone, replaced
 
@@ -154,10 +155,25 @@ class OpenedRun:
     """
 
     def __init__(
-        self, names: list[str], budget: str, seed: int, out: Path | None, progress: Callable[[Finding], None] | None
+        self,
+        names: list[str],
+        budget: str,
+        seed: int,
+        out: Path | None,
+        progress: Callable[[Finding], None] | None,
+        store: Store | None,
+        anew: bool,
     ) -> None:
         self._names, self._budget, self._seed, self._out, self._progress = names, budget, seed, out, progress
+        self._store = store
         self._known = {} if out is None else _resumed(out, budget, seed)
+        if anew or store is not None:
+            for name in names:
+                self._known.pop(name, None)
+        if store is not None:
+            self._known |= {name: kept for name in names if (kept := store.finding(name)) is not None}
+            if out is not None:
+                replaced(out, [finding.to_json() for finding in self._known.values()])
         self._found: dict[str, Finding] = {}
         for name in names:
             if name in self._known:
@@ -198,6 +214,8 @@ class OpenedRun:
         self._found[finding.claim] = finding
         if self._out is not None and fresh:
             _append(self._out, finding)
+        if self._store is not None and fresh:
+            self._store.keep(finding)
         if self._progress is not None:
             self._progress(finding)
 
@@ -210,15 +228,30 @@ def opened_run(
     *,
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[Finding], None] | None = None,
+    store: Store | None = None,
+    anew: bool = False,
 ) -> Iterator[OpenedRun]:
-    """The run of these claims, while nothing else writes to its file; parameters and errors as of `run`."""
+    """The run of these claims, while nothing else writes to its file; parameters and errors as of `run`.
+
+    Parameters
+    ----------
+    names : list of str
+        The claims.
+    budget, seed, out, progress
+        As of `run`.
+    store : Store or None
+        Where findings are taken from, if they are made from what is there now, and kept; then those in `out` that are
+        not in it are made again.
+    anew : bool
+        Whether findings about these claims that are in `out` are made again in any case.
+    """
     if budget not in budgets:
         raise ValueError(f"budget must be one of {', '.join(budgets)}, got {budget!r}")
     if seed < 0:
         raise ValueError(f"seed must be nonnegative, got {seed}")
     path = None if out is None else Path(out)
     with nullcontext() if path is None else alone(path):
-        yield OpenedRun(names, budget, seed, path, progress)
+        yield OpenedRun(names, budget, seed, path, progress, store, anew)
 
 
 def tasks(names: Iterable[str]) -> list[list[str]]:

@@ -14,6 +14,7 @@ from commbounds.verify.confront import versions
 from commbounds.verify.executors import TaskLost
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
 from commbounds.verify.exhibits import EXHIBITS
+from commbounds.verify.store import Store
 from commbounds.verify.tasks import Task, cost_of, in_turn, work_off
 from commbounds.verify.writing import alone, replaced
 
@@ -107,14 +108,29 @@ class OpenedExhibition:
     """
 
     def __init__(
-        self, names: list[str], budget: str, seed: int, out: Path | None, progress: Callable[[str], None] | None
+        self,
+        names: list[str],
+        budget: str,
+        seed: int,
+        out: Path | None,
+        progress: Callable[[str], None] | None,
+        store: Store | None,
+        anew: bool,
     ) -> None:
         self._names, self._budget, self._seed, self._out, self._progress = names, budget, seed, out, progress
+        self._store = store
         self._known: dict[str, Exhibit] = {}
         if out is not None and out.exists():
             for exhibit in load_exhibits(out):
                 if (exhibit.budget, exhibit.seed, exhibit.versions) == (budget, seed, versions()):
                     self._known[exhibit.name] = exhibit
+        if anew or store is not None:
+            for name in names:
+                self._known.pop(name, None)
+        if store is not None:
+            self._known |= {name: kept for name in names if (kept := store.exhibit(name)) is not None}
+            if out is not None:
+                self._write(out)
 
     def tasks(self, costs: Mapping[str, float] | None = None) -> list[Task]:
         """One for every exhibit that is left to make."""
@@ -134,9 +150,14 @@ class OpenedExhibition:
     def _keep(self, exhibit: Exhibit) -> None:
         self._known[exhibit.name] = exhibit
         if self._out is not None:
-            replaced(self._out, [self._known[name].to_json() for name in EXHIBITS if name in self._known])
+            self._write(self._out)
+        if self._store is not None:
+            self._store.keep_exhibit(exhibit)
         if self._progress is not None:
             self._progress(exhibit.name)
+
+    def _write(self, out: Path) -> None:
+        replaced(out, [self._known[name].to_json() for name in EXHIBITS if name in self._known])
 
 
 @contextmanager
@@ -147,8 +168,13 @@ def opened_exhibition(
     *,
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[str], None] | None = None,
+    store: Store | None = None,
+    anew: bool = False,
 ) -> Iterator[OpenedExhibition]:
-    """The making of these exhibits, while nothing else writes to their file; parameters as of `exhibit_all`."""
+    """The making of these exhibits, while nothing else writes to their file; parameters as of `exhibit_all`.
+
+    `store` and `anew` are those of `engine.opened_run`.
+    """
     path = None if out is None else Path(out)
     with nullcontext() if path is None else alone(path):
-        yield OpenedExhibition(select_exhibits(patterns), budget, seed, path, progress)
+        yield OpenedExhibition(select_exhibits(patterns), budget, seed, path, progress, store, anew)

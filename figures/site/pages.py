@@ -122,6 +122,7 @@ def report(
     exhibits: Sequence[Exhibit] = (),
     executor: Executor | None = None,
     address: str = "",
+    dates: Mapping[str, str] | None = None,
 ) -> Path:
     """A static site about `findings`: ``index.html``, and a page for every column, claim and hypothesis.
 
@@ -139,6 +140,8 @@ def report(
         Draws the figures, where `book` is None; by default this process does.
     address : str
         Where the site will be found, for citations: ``https://example.org/commbounds``. Empty for nowhere.
+    dates : mapping of str to str or None
+        When findings were made that were kept from earlier runs; their pages say so.
 
     Returns
     -------
@@ -153,7 +156,7 @@ def report(
     """
     workers, own = executor if book is None else None, book
     book = claims() if book is None else book
-    entries = entries_of(findings, book)
+    entries = entries_of(findings, book, dates)
     told = facts(entries, book)
     chapters: list[Chapter] = told["chapters"]
     names = {chapter.name for chapter in chapters}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import fnmatch
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Executor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -23,7 +24,11 @@ from commbounds.folders import cache_folder, ready, written
 if TYPE_CHECKING:
     from commbounds.verify import Finding
     from commbounds.verify.exhibit import Exhibit
+    from commbounds.verify.store import Store
     from commbounds.verify.tasks import Task
+
+_BEGUN = time.time()
+"""Before anything was imported of which a finding is made."""
 
 WORKER_OPTIONS = (
     click.option("--jobs", type=COUNT, default=None, help="Processes; default: one a processor."),
@@ -107,10 +112,26 @@ class ShownRun:
         Shell-style; empty for everything.
     budget, seed, executor
         As for `commbounds.verify.run`.
+    fresh : bool
+        Whether to forget what was found before.
+    where : str
+        What the executor was asked for by. Those of other machines may have other sources: what they find is not kept,
+        and an interrupted run of theirs goes on from its files.
     """
 
-    def __init__(self, patterns: tuple[str, ...], budget: str, seed: int, executor: Executor | None) -> None:
+    def __init__(
+        self,
+        patterns: tuple[str, ...],
+        budget: str,
+        seed: int,
+        executor: Executor | None,
+        fresh: bool = False,
+        where: str = "process",
+    ) -> None:
         self.patterns, self.budget, self.seed, self.executor = patterns or ("*",), budget, seed, executor
+        self._fresh, self._where = fresh, where
+        self.dates: Mapping[str, str] = {}
+        """When the findings and exhibits that come from the store were made."""
 
     def findings(self, out: Path | None, rows: bool = False) -> list[Finding]:
         """The claims' findings.
@@ -135,21 +156,37 @@ class ShownRun:
         with _interruptible(out), progress("claims") as shown, ExitStack() as stack:
             from commbounds.verify import engine, exhibition
             from commbounds.verify.executors import collect_seldom
+            from commbounds.verify.store import Store
             from commbounds.verify.tasks import in_turn, work_off
 
             stack.callback(costs.keep)
+            here = self._where == "process"
+            store = _opened(Store, self.budget, self.seed, self._fresh) if here else None
+            # what a report drew before says nothing of the sources that it was made from
+            anew = self._fresh or (here and exhibited and store is None)
+            if store is not None:
+                self.dates = store.dates
+                stack.callback(_closed, store)
             try:
                 names = engine.select(self.patterns)
-                show = _Shown(shown, names, rows)
+                show = _Shown(shown, names, rows, self.dates)
                 opened = stack.enter_context(
-                    engine.opened_run(names, self.budget, self.seed, out=out, progress=show.finding)
+                    engine.opened_run(
+                        names, self.budget, self.seed, out=out, progress=show.finding, store=store, anew=anew
+                    )
                 )
                 tasks = opened.tasks(costs.seconds)
                 drawn = None
                 if exhibited:
                     drawn = stack.enter_context(
                         exhibition.opened_exhibition(
-                            self.patterns, self.budget, self.seed, out=exhibits, progress=show.exhibit
+                            self.patterns,
+                            self.budget,
+                            self.seed,
+                            out=exhibits,
+                            progress=show.exhibit,
+                            store=store,
+                            anew=anew,
                         )
                     )
                     tasks += drawn.tasks(costs.seconds)
@@ -164,6 +201,28 @@ class ShownRun:
                 raise click.UsageError(str(error)) from error
 
 
+def _opened(kind: type[Store], budget: str, seed: int, fresh: bool) -> Store | None:
+    """The store of the cache folder; None, with a word on it, where others may write to it."""
+    try:
+        return kind(cache_folder() / "findings", budget, seed, fresh=fresh, since=_BEGUN)
+    except ValueError as error:
+        click.echo(f"findings are neither taken from the store nor kept in it: {error}", err=True)
+        return None
+
+
+def _closed(store: Store) -> None:
+    """See that the store does not grow without end, and say what was wrong with it."""
+    try:
+        store.trim()
+    except OSError as error:
+        click.echo(f"the store of findings is not trimmed: {error}", err=True)
+    if store.damaged:
+        few = ", ".join(path.name for path in store.damaged[:3])
+        click.echo(f"damaged files of the store are removed, and made again: {len(store.damaged)}, {few}", err=True)
+    if store.unkept:
+        click.echo(f"findings are not kept for the next run: {store.unkept}", err=True)
+
+
 class _Shown:
     """Tells of findings and exhibits as they come.
 
@@ -171,8 +230,8 @@ class _Shown:
     are not as the book says, and hears of the others by their number.
     """
 
-    def __init__(self, shown: Progress, names: Sequence[str], rows: bool) -> None:
-        self._shown, self._lines = shown, FindingRows(names)
+    def __init__(self, shown: Progress, names: Sequence[str], rows: bool, dates: Mapping[str, str]) -> None:
+        self._shown, self._lines = shown, FindingRows(names, dates)
         self._screen = sys.stdout.isatty()
         self._rows = rows and self._screen
         self._costs: dict[str, float] | None = None

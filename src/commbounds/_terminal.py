@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -190,13 +190,16 @@ class FindingRows:
     ----------
     names : sequence of str
         The claims that there will be findings of.
+    dates : mapping of str to str
+        When findings were made that come from the store.
     """
 
     _HEADINGS = ("claim", "verdict", "the book", "tightness", "pinned")
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], dates: Mapping[str, str]) -> None:
         from commbounds.theory import claims
 
+        self._dates = dates
         self._stands = {name: str(claims()[name].stands) for name in names}
         longest = [max((len(name) for name in names), default=0), max(map(len, _COLOURS))]
         longest += [max((len(stands) for stands in self._stands.values()), default=0), 0, 0]
@@ -220,6 +223,7 @@ class FindingRows:
         told += [finding.refuted_at] if finding.refuted_at else []
         told += [f"proved for {finding.proved_for}"] if finding.proved_for else []
         told += [", ".join(f"{e.method} {e.cases}" for e in finding.evidence)]
+        told += [f"from the store, {self._dates[finding.claim]}"] if finding.claim in self._dates else []
         verdict = str(finding.verdict)
         colours = (None, _COLOURS[verdict], None if finding.as_stated else "red", None, None)
         text = "; ".join(part for part in told if part)
@@ -228,9 +232,9 @@ class FindingRows:
         return row(cells, self._widths, text, self._width, *colours, None if finding.as_stated else "red")
 
 
-def print_findings(findings: list[Finding]) -> None:
-    """Print one line a finding, and how many of each verdict there are."""
-    rows = FindingRows([finding.claim for finding in findings])
+def print_findings(findings: list[Finding], dates: Mapping[str, str] | None = None) -> None:
+    """Print one line a finding, with its date where it comes from the store, and how many of each verdict there are."""
+    rows = FindingRows([finding.claim for finding in findings], dates or {})
     click.echo(rows.heading())
     for finding in findings:
         click.echo(rows.line(finding))

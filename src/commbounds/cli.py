@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,7 @@ def _run_options(command: Any) -> Any:
         *WORKER_OPTIONS,
         click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Root of all randomness."),
         click.option("--budget", type=click.Choice(_BUDGETS), default="quick", show_default=True),
+        click.option("--fresh", is_flag=True, help="Forget what was found before; without, only what changed is run."),
     ):
         command = option(command)
     return command
@@ -114,6 +116,7 @@ def verify(
     out: Path | None,
     as_json: bool,
     unpinned: bool,
+    fresh: bool,
 ) -> None:
     """Confront the claims that match PATTERNS with their implementations.
 
@@ -122,7 +125,8 @@ def verify(
     check_run(patterns, executor, jobs, None if out is None else out.parent)
     table = not as_json and not unpinned
     with workers(executor, of_few(patterns, executor, jobs)) as pool:
-        findings = ShownRun(patterns, budget, seed, pool).findings(out, rows=table)
+        running = ShownRun(patterns, budget, seed, pool, fresh, executor)
+        findings = running.findings(out, rows=table)
     if as_json:
         for finding in findings:
             click.echo(finding.to_json())
@@ -131,7 +135,7 @@ def verify(
     elif sys.stdout.isatty():
         print_summary(findings)  # its rows were shown as they came
     else:
-        print_findings(findings)
+        print_findings(findings, running.dates)
     sys.exit(0 if all(f.as_stated for f in findings) else 1)
 
 
@@ -166,6 +170,7 @@ def figures(
     seed: int,
     jobs: int | None,
     executor: str,
+    fresh: bool,
 ) -> None:
     """Draw bound against measurement for the claims that match PATTERNS, and what is drawn about several of them."""
     check_run(patterns, executor, jobs, out)
@@ -175,7 +180,7 @@ def figures(
         chosen, shown, whole = given.findings, given.exhibits, given.whole()
     else:
         with workers(executor, jobs) as pool:
-            chosen, shown = ShownRun(patterns, budget, seed, pool).findings_and_exhibits(None, None)
+            chosen, shown = ShownRun(patterns, budget, seed, pool, fresh, executor).findings_and_exhibits(None, None)
     with progress("figures") as drawn:
         from commbounds import figures as drawing
 
@@ -208,10 +213,12 @@ def report(
     seed: int,
     jobs: int | None,
     executor: str,
+    fresh: bool,
 ) -> None:
     """Verify, draw and write a site about every claim; exits with 1 if a finding is not as the book says."""
     check_run(patterns, executor, jobs, out)
     stream, whole = out / "findings.jsonl", True
+    dates: Mapping[str, str] = {}
     with workers(executor, jobs) as pool:
         if findings is not None:
             given = GivenFindings(findings, patterns)
@@ -224,17 +231,18 @@ def report(
                     click.echo(f"{stream} is from another run: starting anew", err=True)
             except ValueError as error:
                 raise click.UsageError(str(error)) from error
-            running = ShownRun(patterns, budget, seed, pool)
+            running = ShownRun(patterns, budget, seed, pool, fresh, executor)
             chosen, shown = running.findings_and_exhibits(stream, out / "exhibits.jsonl")
+            dates = running.dates
         with progress("pages") as drawn:
             drawn.doing("drawing what was found")
             from commbounds import figures as drawing
 
             several = pool if len(chosen) > 1 else None
             if single:
-                page = drawing.single(chosen, out, exhibits=shown, executor=several)
+                page = drawing.single(chosen, out, exhibits=shown, executor=several, dates=dates)
             else:
-                page = drawing.report(chosen, out, exhibits=shown, executor=several, address=address)
+                page = drawing.report(chosen, out, exhibits=shown, executor=several, address=address, dates=dates)
     wrong = [f.claim for f in chosen if not f.as_stated]
     click.echo(
         f"{page}: {len(chosen)} claims, "

@@ -171,7 +171,7 @@ ZEROONE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.zeroone.gap",
-        title="From the refresh j of the variance to the next it is 2^floor(j/kappa) steps",
+        title="From the refresh j of 0/1 Adam's variance to the next it is 2^floor(j/kappa) steps",
         relation=Eq(z.REFRESH_GAP, 2 ** sp.floor(z.refresh / z.kappa)),
         assumes=(z.INTERVALS_DIVIDE,),
         source=z.ZEROONE_2022.official_code(
@@ -186,7 +186,7 @@ ZEROONE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.zeroone.printed_gap",
-        title="It is 2 exp(floor(j/kappa)) steps",
+        title="From the refresh j of 0/1 Adam's variance to the next it is 2 exp(floor(j/kappa)) steps",
         relation=Eq(z.REFRESH_GAP, 2 * sp.exp(sp.floor(z.refresh / z.kappa))),
         assumes=(z.INTERVALS_DIVIDE,),
         source=z.ZEROONE_DOCS.read(
@@ -197,7 +197,8 @@ ZEROONE_CLAIMS = (
         corrected_by="variance_reduced.zeroone.gap",
         extremal="the first refresh",
         axis="refresh",
-        note="Likewise of the local steps; there the exponent is said to be clipped, and in the code the interval is.",
+        note="Of a tutorial's wording: the code is right. Likewise of the local steps; there the exponent is said to "
+        "be clipped, and in the code the interval is.",
     ),
     Claim(
         name="variance_reduced.zeroone.refreshes",

@@ -180,8 +180,8 @@ _PARTS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 def folder(column: str) -> Path | None:
     """Where a column's certificates lie; None where its claims are a single module."""
-    theory = part("theory", column)
-    path = getattr(theory, "__path__", None)
+    found = part("theory", column)
+    path = getattr(found, "__path__", None)
     return Path(next(iter(path))) / "certificates" if path else None
 
 

@@ -68,7 +68,7 @@ def _rounds(budget: str, seed: int) -> Exhibit:
     )
     lines.append(
         _line(
-            "printed factor",
+            "remembered factor",
             ts,
             [_bound("moshpit.random_groups.printed", N=N, r=32, rounds=int(t)) for t in ts],
             "printed",
@@ -94,9 +94,9 @@ def _rounds(budget: str, seed: int) -> Exhibit:
         "moshpit.rounds",
         "1024 peers without failures: a full grid is exact after two rounds, random groups lose a factor of 33 a round",
         f"Left: averaging in groups of 32, means of {trials} trials with their 5 % and 95 % quantiles, beside the "
-        "exact laws; the printed factor of random groups cannot be told from the corrected one at this size. Right: "
-        "gossip on the same vectors, one run, beside the bounds by second eigenvalues. Curves end where "
-        "they fall to 1e-14.",
+        "exact laws; the factor of random groups that is remembered of the paper cannot be told from the exact one at "
+        "this size. Right: gossip on the same vectors, one run, beside the bounds by second eigenvalues. Curves end "
+        "where they fall to 1e-14.",
         (
             Panel("Groups of 32", "round", label, tuple(lines), yscale="log"),
             Panel("Gossip", "round", label, tuple(graphs), yscale="log"),
@@ -203,7 +203,7 @@ def _readings(budget: str, seed: int) -> Exhibit:
     start, xs = float(np.square(centred).sum()), [float(r) for r in rs]
     law = {r: _bound("moshpit.random_groups.factor", N=N, r=r, rounds=1) for r in rs}
     printed = [_bound("moshpit.random_groups.printed", N=N, r=r, rounds=1) - law[r] for r in rs]
-    lines = [Line("printed", xs, printed, "printed"), Line("no empty group, law", xs, [0.0] * N, "exact")]
+    lines = [Line("remembered", xs, printed, "printed"), Line("no empty group, law", xs, [0.0] * N, "exact")]
     for claim, label in (("labels", "free labels, law"), ("with_replacement", "with replacement, law")):
         values = [_bound(f"moshpit.random_groups.{claim}", N=N, r=r, rounds=1) - law[r] for r in rs]
         lines.append(Line(label, xs, values, "exact"))
@@ -227,13 +227,18 @@ def _readings(budget: str, seed: int) -> Exhibit:
     excess.append(_line("r = sqrt(N)", roots, ratios, "printed"))
     return Exhibit(
         "moshpit.readings",
-        "No reading of random groups gives the printed factor, which is an upper bound if no group is empty",
+        "No reading of random groups gives the remembered factor, which is an upper bound if no group is empty",
         f"Left: one round among 8 peers in r groups, means of {runs} runs, beside the exact laws. Right: by how "
-        "much the printed factor is larger than (r-1)/(N-1), in one round; it compounds.",
+        "much the remembered factor is larger than (r-1)/(N-1), in one round; it compounds.",
         (
             Panel("One round, 8 peers", "groups r", "factor, less (r - 1)/(N - 1)", tuple(lines)),
             Panel(
-                "Excess of the printed factor", "peers N", "relative excess", tuple(excess), xscale="log", yscale="log"
+                "Excess of the remembered factor",
+                "peers N",
+                "relative excess",
+                tuple(excess),
+                xscale="log",
+                yscale="log",
             ),
         ),
     )

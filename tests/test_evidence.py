@@ -1,0 +1,70 @@
+"""What blames a program was run at the commit that the claim names, by a script that needs nothing of ours."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commbounds.theory import Origin, Standing, Tag, claims
+
+FOLDER = Path(__file__).parents[1] / "docs" / "evidence"
+PAGE = FOLDER.with_suffix(".md").read_text(encoding="utf-8")
+SCRIPTS = sorted(path for path in FOLDER.glob("*.py") if path.name != "checkout.py")
+NAME = re.compile(r"\b[a-z][a-z0-9_]*(?:\.[a-z0-9][a-z0-9_]*){2,}\b")
+
+
+def shown(script):
+    """The claims that a script is about."""
+    return NAME.findall(ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))))
+
+
+def checked_out(script):
+    """The repository and the commit that it asks for."""
+    return re.search(r'checkout\("([^"]+)", "([0-9a-f]{40})"\)', script.read_text(encoding="utf-8")).groups()
+
+
+def test_everything_printed_in_code_that_fails_was_run():
+    blaming = {
+        name
+        for name, claim in claims().items()
+        if claim.source.tag is Tag.OFFICIAL_CODE
+        and claim.source.origin is Origin.PRINTED
+        and claim.stands is not Standing.HOLDS
+    }
+    assert blaming
+    assert blaming <= {name for script in SCRIPTS for name in shown(script)}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_is_about_its_claims_at_their_commit_and_was_run(script):
+    repo, commit = checked_out(script)
+    assert shown(script)
+    for name in shown(script):
+        code = claims()[name].source.code
+        assert code is None or (code.repo, code.commit) == (repo, commit), name
+        assert f"`{name}`" in PAGE
+    first, *printed = script.with_suffix(".txt").read_text(encoding="utf-8").splitlines()
+    assert first == f"{repo} at {commit}"
+    assert printed
+    assert f"(evidence/{script.name})" in PAGE
+    text = script.read_text(encoding="utf-8")
+    assert not re.search(r"commbounds|urllib|requests|clone|Popen", text)
+
+
+def test_another_commit_is_refused(tmp_path):
+    for command in (
+        ["init", "-q"],
+        ["-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "--allow-empty", "-m", "m"],
+    ):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+    program = (
+        f"import sys; sys.path.insert(0, {str(FOLDER)!r}); from checkout import checkout; checkout('a/b', 'c' * 40)"
+    )
+    refused = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert refused.returncode == 1
+    assert f"check out github.com/a/b at {'c' * 40}" in refused.stderr
