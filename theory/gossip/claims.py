@@ -77,8 +77,8 @@ _RANKS = rank_by_rank("gossip", "gossip", "push_sum")
 _DEFINITIONS = defined(
     "gossip",
     {
-        "allreduce_with_restarts": "Written from the baseline of the Moshpit papers' notebook: attempts until one meets "
-        "no failure, and the definition of the average in groups.",
+        "allreduce_with_restarts": "Written from the baseline of the Moshpit papers' notebook: attempts until one "
+        "meets no failure, and the definition of the average in groups.",
         "gossip": "Written from the weights of Xiao and Boyd 2004 on the graphs of Ying et al. 2021, link by link; "
         "what takes the place of a missing vector is as documented here.",
         "push_sum": "Written from Kempe, Dobra and Gehrke 2003, share by share; what becomes of shares that a link "

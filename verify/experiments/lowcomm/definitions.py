@@ -76,7 +76,7 @@ def _outer(
     if rounds > 1:
         inputs["later"] = [{"stack": stack} for stack in stacks[1:]]
     options = _given(outer_lr=outer_lr, mu=mu, rule=rule, direction=direction, blend=blend)
-    return Given(inputs, options | FRAGMENTS[fragment](n))
+    return Given(inputs, {**options, **FRAGMENTS[fragment](n)})
 
 
 def _outer_rounds(implementation: Any, given: Given) -> Said:
