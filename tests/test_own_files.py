@@ -49,6 +49,8 @@ ALLOWED = {
     "src/commbounds/_demo.py": ({"precision"}, "a claim that survives"),
     "tests/test_cli.py": ({"majority"}, "a pattern"),
     "verify/experiments/arctopk/errors.py": ({"orthogonal"}, "a word: rows at right angles"),
+    "tests/compressors/test_altered_messages.py": ({"blockformats"}, "mechanisms that have messages"),
+    "tests/test_source_mutants.py": ({"majority"}, "an example of many"),
     "tests/verify/test_definition.py": ({"majority"}, "a stand-in that is wrong"),
     "tests/verify/test_sources.py": ({"blockformats", "sketched"}, "columns that do not meet"),
     "tests/verify/test_store.py": ({"shipped"}, "a column about another's compressor"),
