@@ -22,15 +22,6 @@ WITHOUT = {
     # lowrank
     "PowerSGD",
     "LowRank",
-    # dense
-    "allgather",
-    "allgatherv",
-    "butterfly_allreduce",
-    "gather_blocks",
-    "rabenseifner_allreduce",
-    "recursive_doubling_allreduce",
-    "reduce_scatter",
-    "ring_allreduce",
     # precision
     "mixed_precision_allreduce",
     "simulated_allreduce",
