@@ -61,7 +61,7 @@ def marina(gradients, previous, estimate, k, full, kept):
     """Estimate and traffic."""
     kind, P = type(gradients[0][0]), len(gradients)
     if full:
-        rows, traffic = ring_allreduce(gradients)
+        rows, traffic = ring_allreduce(gradients, phased=True)
         return [value / kind(P) for value in rows[0]], traffic
     sent = [
         message([g - h for g, h in zip(*rows, strict=True)], k, chosen_by(kept, p))
