@@ -85,8 +85,10 @@ _EF14 = (
         title="The squared residual stays below 4 (1 - alpha)/alpha^2 times the squared largest step",
         relation=Le(t.RESIDUAL, 4 * (1 - alpha) / alpha**2 * t.reach**2),
         assumes=(t.CONTRACTIVE, t.SMALL_GRADIENTS),
-        source=KARIMIREDDY_2019.recalled(
-            "the lemma on the norm of the residual", _RESIDUAL + " And alpha = (1 - q)(1 + q) <= 2 (1 - q)."
+        source=KARIMIREDDY_2019.second_hand(
+            "the lemma on the residual, restated in public notes with this constant, in expectation",
+            _RESIDUAL + " And alpha = (1 - q)(1 + q) <= 2 (1 - q).",
+            "Surely, where no step is longer; it is printed in expectation, under a second moment.",
         ),
         tightness=(1 + t.root) ** 2 / 4,
         extremal="the compressor that returns 1 - q of its input, equal gradients, many steps",

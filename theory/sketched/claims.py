@@ -468,7 +468,11 @@ WORDS: tuple[Claim, ...] = (
         title="With K candidates in a second round a rank sends 2 (r c + K)(P - 1)/P words",
         relation=Eq(MOST_SENT, 2 * (t.rows * t.cells + t.candidates) * (P - 1) / P),
         assumes=(t.WHOLE_SKETCHES, t.WHOLE_CANDIDATES),
-        source=t.IVKIN_2019.recalled("two rounds, of sketches and of candidates' entries", "Counted: two rings."),
+        source=t.IVKIN_2019.recalled(
+            "two rounds, of sketches and of candidates' entries",
+            "Counted: two rings.",
+            "Round a ring; the work has a server.",
+        ),
         axis="sketch_candidates",
     ),
 )
