@@ -41,17 +41,6 @@ WITHOUT = {
     "EControl",
     "Plain",
     "FeedbackSGD",
-    # variance_reduced
-    "diana_step",
-    "marina_step",
-    "dasha_step",
-    "lazy_step",
-    "onebit_momentum",
-    "primal_step",
-    "zeroone_gradient",
-    "zeroone_local",
-    "lamb_warmup",
-    "onebit_lamb",
     # orthogonal
     "muon_update",
     "ef21_muon",
