@@ -1,4 +1,4 @@
-"""Quantised all-reduces as they are described, in plain floats; `code` maps a list of floats to what is read."""
+"""Quantised all-reduces as they are described, block by block and rank by rank; imports nothing of ours."""
 
 import math
 
@@ -14,60 +14,6 @@ def parts(n, P):
     for j in range(P):
         ends.append(ends[-1] + n // P + (1 if j < n % P else 0))
     return [range(ends[j], ends[j + 1]) for j in range(P)]
-
-
-def twostep(stack, code, again):
-    """What everyone ends with: blocks are coded, added by their owners, coded again and read."""
-    P, result = len(stack), []
-    for block in parts(len(stack[0]), P):
-        total = [0.0 for _ in block]
-        for row in stack:
-            read = code([float(row[i]) for i in block])
-            total = [a + b for a, b in zip(total, read, strict=True)]
-        result += again(total)
-    return result
-
-
-def ring(stack, code):
-    """What everyone ends with: block j goes round from rank j, coded at every hop, and once more at the end."""
-    P, result = len(stack), []
-    for j, block in enumerate(parts(len(stack[0]), P)):
-        total = [float(stack[j][i]) for i in block]
-        for hop in range(1, P):
-            own = [float(stack[(j + hop) % P][i]) for i in block]
-            total = [a + b for a, b in zip(code(total), own, strict=True)]
-        result += code(total)
-    return result
-
-
-def oneshot(stack, code):
-    """What everyone ends with: whole vectors are coded and added."""
-    total = [0.0] * len(stack[0])
-    for row in stack:
-        total = [a + b for a, b in zip(total, code([float(v) for v in row]), strict=True)]
-    return total
-
-
-def hierarchical(stack, node, code):
-    """What everyone ends with: blocks are added up in every node of `node` ranks, then across, coded at every stage."""
-    nodes, result = [stack[i : i + node] for i in range(0, len(stack), node)], []
-    for block in parts(len(stack[0]), node):
-        sums = []
-        for members in nodes:
-            total = [0.0 for _ in block]
-            for row in members:
-                total = [a + b for a, b in zip(total, code([float(row[i]) for i in block]), strict=True)]
-            sums.append(total)
-        whole = sums[0]
-        if len(nodes) > 1:
-            whole = [0.0 for _ in block]
-            for total in sums:
-                whole = [a + b for a, b in zip(whole, code(total), strict=True)]
-        result += code(whole)
-    return result
-
-
-# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
 
 
 class Coder:

@@ -32,16 +32,6 @@ def decoded(x, bits, group, spikes=False):
     return out
 
 
-def decoded_floats(x, bits, group):
-    """The same without spikes in floats, with the operations in the order in which the formula has them."""
-    out = []
-    for start in range(0, len(x), group):
-        part = x[start : start + group]
-        low, scale = min(part), (max(part) - min(part)) / (2**bits - 1)
-        out += [(round((v - low) / scale) if scale > 0 else 0) * scale + low for v in part]
-    return out
-
-
 WIDTHS = {1: [1], 2: [2], 3: [2, 1], 4: [4], 5: [4, 1], 6: [4, 2], 7: [4, 2, 1], 8: [8]}
 
 
