@@ -31,9 +31,6 @@ WITHOUT = {
     "spardl_allreduce",
     "topk_allgather",
     "topk_dsa",
-    # arctopk
-    "arctopk_allreduce",
-    "row_count",
     # feedback
     "EF14",
     "EF21",
