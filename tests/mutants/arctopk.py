@@ -156,8 +156,8 @@ def floor_by_default(m, share, rule="floor"):
 
 
 MUTANTS = (
-    Mutant(six_ranks_that_double_have_twice_the_mean, _ARC, _A + "arctopk_allreduce.definition", SEARCH),
-    Mutant(rounded_to_bfloat16_by_default, _ARC, _A + "arctopk_allreduce.definition", SEARCH),
+    Mutant(six_ranks_that_double_have_twice_the_mean, _ARC, "arctopk.arctopk_allreduce.definition", SEARCH),
+    Mutant(rounded_to_bfloat16_by_default, _ARC, "arctopk.arctopk_allreduce.definition", SEARCH),
     Mutant(floor_by_default, "row_count", "arctopk.row_count.definition", SEARCH),
     Mutant(smallest_rows, _ARC, _A + "contraction_two_rows", SEARCH),
     Mutant(one_row_fewer, _ARC, _A + "contraction_orthogonal", SEARCH),

@@ -251,8 +251,8 @@ _DEFINITIONS = defined(
     "arctopk",
     {
         "arctopk_allreduce": "Written from the method as third parties report arXiv:2510.26709, which was not read, "
-        "one entry at a time, and from the documented rules: ties, rounding to a format, scores out of range, orders of "
-        "one's own, how sums are made. Bits, but for scores whose products are added in an order that is left open.",
+        "one entry at a time, and from the documented rules: ties, rounding to a format, scores out of range, orders "
+        "of one's own, how sums are made. Bits, but for scores whose products are added in an order that is left open.",
         "row_count": "Written from the documented rule: a product with a float is rounded, with a fraction exact.",
     },
 )

@@ -44,7 +44,7 @@ def _arc(
         randomness: dict[str, Any] = {"seed": seed}
     elif drawn == "one entry a column":
         V = np.zeros((n, rank))
-        V[rng.integers(0, n, rank), np.arange(rank)] = rng.choice((1.0, -0.5, 0.25), rank)
+        V[rng.integers(0, n, rank), np.arange(rank)] = rng.choice((1.0, -0.5, 4.0), rank)
         randomness = {"sketch": V}
     else:
         V = rng.integers(-16, 17, (n, rank)) / 8 if drawn == "eighths" else rng.standard_normal((n, rank))
