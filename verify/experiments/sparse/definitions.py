@@ -18,7 +18,12 @@ from commbounds.verify.vectors.numbers import Record
 
 TELLING = tuple(kind for kind in KINDS if kind not in ("zeros", "one rank"))
 EDGES = ("zeros", "one rank", "NaN", "infinite", "overflow")
-COUNTS = (1, Of("n", lambda n: n), Of("max(n // 3, 1)", lambda n: max(n // 3, 1)))
+COUNTS = (
+    1,
+    Of("n", lambda n: n),
+    Of("max(n // 3, 1)", lambda n: max(n // 3, 1)),
+    Of("min(n, 4)", lambda n: min(n, 4)),
+)
 GATHERS = (None, "ring", "bruck", "recursive-doubling")
 
 
@@ -28,7 +33,7 @@ def _given(P: int, n: int, data: str, dtype: str, k: int, seed: int, **options: 
     if data in ("NaN", "infinite"):
         stack[seed % P, 7 * seed % n] = np.nan if data == "NaN" else -np.inf
     if data == "overflow":
-        stack[:, :: 1 + seed % 2] = np.where(np.arange(P)[:, None] % 3 == 1, -1.0, 1.0) * np.finfo(dtype).max
+        stack[:, :: 1 + seed % 2] = np.where(np.arange(P)[:, None] % 4 > 1, -1.0, 1.0) * np.finfo(dtype).max
     return Given({"stack": stack}, {"k": k, **{name: value for name, value in options.items() if value is not None}})
 
 
