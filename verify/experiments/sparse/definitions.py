@@ -32,8 +32,9 @@ def _given(P: int, n: int, data: str, dtype: str, k: int, seed: int, **options: 
     stack = stack_of(data if data in KINDS else "normal", P, n, dtype, seed)
     if data in ("NaN", "infinite"):
         stack[seed % P, 7 * seed % n] = np.nan if data == "NaN" else -np.inf
-    if data == "overflow":
-        stack[:, :: 1 + seed % 2] = np.where(np.arange(P)[:, None] % 4 > 1, -1.0, 1.0) * np.finfo(dtype).max
+    if data == "overflow":  # infinities, and where they meet NaN, some of which are dropped
+        largest = np.where(np.arange(P)[:, None] % 4 > 1, -1.0, 1.0) * np.finfo(dtype).max
+        stack = np.where(np.random.default_rng([seed, 4]).random((P, n)) < 0.6, largest, stack).astype(dtype)
     return Given({"stack": stack}, {"k": k, **{name: value for name, value in options.items() if value is not None}})
 
 
@@ -92,7 +93,12 @@ def _gaussian(implementation: Any, given: Given) -> Said:
 def _edges(name: str) -> Sequence[Given]:
     """Data that hide what options do, are refused, or overflow."""
     space = SPACES[name].replaced(data=EDGES, n=(Of("P", lambda P: P), 17))
-    return [space.make(**row) for row in replace(space, options=("data",)).covering()]
+    top = np.finfo(np.float32).max
+    meeting = np.array([[top, top, 0], [top, 0, top], [-top, 0, -top], [-top, 0, 1]], np.float32)  # NaN comes first
+    return [
+        *(space.make(**row) for row in replace(space, options=("data",)).covering()),
+        Given({"stack": meeting}, {"k": 2}),
+    ]
 
 
 DEFINITIONS = {
