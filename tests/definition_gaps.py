@@ -48,10 +48,6 @@ WITHOUT = {
     "sketched_sum",
     "sketched_topk",
     "fetchsgd_step",
-    # gossip
-    "allreduce_with_restarts",
-    "gossip",
-    "push_sum",
     # dropcompute
     "StepLaw",
     "backup_step",
@@ -97,19 +93,6 @@ WITHOUT = {
     "ldlq",
     "rotated_mean",
     "rotated_sum",
-    # lowcomm
-    "binned",
-    "chunk_length",
-    "demo_round",
-    "diloco_round",
-    "e3m0",
-    "loco_round",
-    "noloco_round",
-    "quantised_reduce_scatter",
-    "quorum_merge",
-    "resets",
-    "sparse_bits",
-    "sparseloco_round",
     # shipped
     "ReplacementRandK",
     "BernoulliLazy",
