@@ -32,17 +32,6 @@ WITHOUT = {
     "EControl",
     "Plain",
     "FeedbackSGD",
-    # variance_reduced
-    "diana_step",
-    "marina_step",
-    "dasha_step",
-    "lazy_step",
-    "onebit_momentum",
-    "primal_step",
-    "zeroone_gradient",
-    "zeroone_local",
-    "lamb_warmup",
-    "onebit_lamb",
     # orthogonal
     "muon_update",
     "ef21_muon",
@@ -56,10 +45,6 @@ WITHOUT = {
     "sketched_sum",
     "sketched_topk",
     "fetchsgd_step",
-    # gossip
-    "allreduce_with_restarts",
-    "gossip",
-    "push_sum",
     # dropcompute
     "StepLaw",
     "backup_step",
@@ -105,19 +90,6 @@ WITHOUT = {
     "ldlq",
     "rotated_mean",
     "rotated_sum",
-    # lowcomm
-    "binned",
-    "chunk_length",
-    "demo_round",
-    "diloco_round",
-    "e3m0",
-    "loco_round",
-    "noloco_round",
-    "quantised_reduce_scatter",
-    "quorum_merge",
-    "resets",
-    "sparse_bits",
-    "sparseloco_round",
     # shipped
     "ReplacementRandK",
     "BernoulliLazy",

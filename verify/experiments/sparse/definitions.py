@@ -65,6 +65,7 @@ SPACES = {
     "gaussiank_allreduce": _space(_quantile, adapt=(None, "none", "vgg", "lstm"), allgather=GATHERS),
     "spardl_allreduce": _space(
         _teams,
+        P=(*RANKS, 12),
         teams=(None, 1, 2, 3, 4, Of("P", lambda P: P)),
         synchronise=(None, "r-sag", "b-sag"),
         sag=(None, "least", "between", "most"),
