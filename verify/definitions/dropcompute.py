@@ -165,37 +165,82 @@ def alias_tables(weights):
     return keep, alias
 
 
+S, H, U = 3 - 2 * math.sqrt(2), math.log(2) / 2, 2.0**-52
+LOG = 2 * S**15 / 15 / (1 - S**2)
+"""What is left out of 2 (s + s^3/3 + ... + s^13/13), |s| <= 3 - 2 sqrt(2)."""
+EXP = math.sqrt(2) * H**10 / math.factorial(10) / (1 - H)
+"""What is left out of Taylor's series to r^9, |r| <= log(2)/2, as a share of exp(r)."""
+SINE = (math.pi / 4) ** 13 / math.factorial(13)
+"""What is left out of x - x^3/6 + ... - x^11/11!, |x| <= pi/4; of the cosine it is less."""
+
+
+def normal_pair(word):
+    """Box and Muller's: radius from 40 bits, a quarter of the circle from two, the angle in it from 22; what is off."""
+    log = -math.log(((word >> 24) + 0.5) / 2**40)
+    radius, quarter = math.sqrt(2 * log), word >> 22 & 3
+    angle = ((word & 2**22 - 1) / 2**22 + 2.0**-23 - 0.5) * math.pi / 2
+    turned = [math.cos(angle), math.sin(angle)]
+    sign = -1 if quarter & 2 else 1
+    off = (LOG + 8 * U * (1 + log)) / radius + radius * (2 * SINE + 8 * U)
+    return [sign * radius * v for v in (turned[::-1] if quarter & 1 else turned)], off
+
+
+def gamma_draw(shape, key):
+    """Marsaglia and Tsang's, with the boost below shape 1: attempt a takes words 2 a + 1 and 2 a + 2 of its key."""
+
+    def unit(word):
+        return ((word >> 11) + 0.5) / 2**53
+
+    boost = unit(mix(key)) ** (1 / shape) if shape < 1 else 1.0
+    d = (shape + 1 if shape < 1 else shape) - 1 / 3
+    c, attempt = 1 / math.sqrt(9 * d), 0
+    while True:
+        (x, _), off = normal_pair(mix((key + (2 * attempt + 1) * GOLDEN) % WORD))
+        u, v = unit(mix((key + (2 * attempt + 2) * GOLDEN) % WORD)), (1 + c * x) ** 3
+        if v > 0 and math.log(u) < x * x / 2 + d - d * v + d * math.log(v):
+            return d * v * boost, d * boost * (3 * c * (1 + c * (abs(x) + off)) ** 2 * off + 64 * U * v)
+        attempt += 1
+
+
 def latencies_of(law, N, M, seed, trial):
-    """(N, M) latencies of a trial; workers n and n + ceil(N/2) share a word. Laws that need no logarithm."""
+    """(N, M) latencies of a trial, and what each may be off by; workers n and n + ceil(N/2) share a word."""
     key, half = mix((mix(seed) + (trial + 1) * GOLDEN) % WORD), (N + 1) // 2
-    rows = [[0.0] * M for _ in range(N)]
+    family = law["record"] if law["record"] != "Gamma" or law["shape"] != 1 else "Exponential"
+    if family in ("Lattice", "Histogram"):
+        weights = np.array(law["weights" if family == "Lattice" else "counts"], float)
+        weights = np.trim_zeros(weights, "b") if family == "Lattice" else weights
+        keep, alias = alias_tables([float(w) for w in weights / weights.sum()])
 
     def word(counter):
         return mix((key + (counter + 1) * GOLDEN) % WORD)
 
-    def unit(bits):
-        return ((bits >> 11) + 0.5) / 2**53
+    def latency(n, m):
+        place, second = m * half + n % half, n // half
+        if family in ("Uniform", "Exponential"):
+            bits = word(place)
+            part = ((bits % 2**32 if second else bits >> 32) + 0.5) / 2**32
+            if family == "Uniform":
+                return law["low"] + (law["high"] - law["low"]) * part, 0.0
+            value = law["base"] - law["scale"] * math.log(part)
+            return value, law["scale"] * (LOG + 8 * U * (1 - math.log(part))) + 4 * U * value
+        if family in ("Normal", "Lognormal"):
+            pair, off = normal_pair(word(place))
+            if family == "Normal":
+                return law["average"] + law["deviation"] * pair[second], law["deviation"] * off + 8 * U * law["average"]
+            noise = math.exp(law["location"] + law["shape"] * pair[second])
+            return law["base"] + noise, noise * (2 * law["shape"] * off + EXP + 64 * U) + 4 * U * law["base"]
+        bits = word(2 * place + second)
+        if family == "Gamma":
+            value, off = gamma_draw(law["shape"], bits)
+            return law["base"] + law["scale"] * value, law["scale"] * off + 8 * U * (law["base"] + law["scale"] * value)
+        cell = (bits >> 32) * len(keep) >> 32
+        cell = cell if (bits % 2**32) / 2**32 < keep[cell] else alias[cell]
+        if family == "Lattice":
+            return law["base"] + law["unit"] * float(cell), 0.0
+        return law["start"] + law["width"] * (cell + ((mix((bits + GOLDEN) % WORD) >> 11) + 0.5) / 2**53), 0.0
 
-    if law["record"] != "Uniform":
-        weights = np.array(law["weights" if law["record"] == "Lattice" else "counts"], float)
-        weights = np.trim_zeros(weights, "b") if law["record"] == "Lattice" else weights
-        keep, alias = alias_tables([float(w) for w in weights / weights.sum()])
-    for n in range(N):
-        for m in range(M):
-            place, second = m * half + n % half, n // half
-            if law["record"] == "Uniform":
-                bits = word(place)
-                part = (bits % 2**32 if second else bits >> 32) + 0.5
-                rows[n][m] = law["low"] + (law["high"] - law["low"]) * (part / 2**32)
-                continue
-            bits = word(2 * place + second)
-            cell = (bits >> 32) * len(keep) >> 32
-            cell = cell if (bits % 2**32) / 2**32 < keep[cell] else alias[cell]
-            if law["record"] == "Lattice":
-                rows[n][m] = law["base"] + law["unit"] * float(cell)
-            else:
-                rows[n][m] = law["start"] + law["width"] * (cell + unit(mix((bits + GOLDEN) % WORD)))
-    return rows
+    drawn = [[latency(n, m) for m in range(M)] for n in range(N)]
+    return [[[entry[part] for entry in row] for row in drawn] for part in (0, 1)]
 
 
 # --- what is given -> all that is returned ----------------------------------------------------------------------------
@@ -287,14 +332,18 @@ def of_maximum(held):
 
 
 def of_trials(held):
+    """In bits, or within what the latencies of a worker are off by together, and their sums' roundings."""
     given = options_of(held, **STEP, first=0)
     law, N, M = given["law"], given["N"], given["M"]
     drawn = [latencies_of(law, N, M, given["seed"], given["first"] + i) for i in range(given["trials"])]
     names = ("tau", "overhead", "preemption", "forward", "at_threshold")
-    found = [step(rows, *(given[name] for name in names)) for rows in drawn]
-    trials = {
-        "time": np.array([float(one[0]) for one in found]),
-        "slowest": np.array([float(one[1]) for one in found]),
-        "completed": np.array([sum(one[2]) for one in found]),
-    }
-    return {"trials": trials, "latencies": np.array(drawn)}
+    found = [step(rows, *(given[name] for name in names)) for rows, _ in drawn]
+    off = [max(map(sum, offs)) for _, offs in drawn]
+    trials = {}
+    for place, name in enumerate(("time", "slowest")):
+        values = np.array([float(one[place]) for one in found])
+        allowed = np.array([lost + (M + 2) * 2.0**-52 * abs(v) for lost, v in zip(off, values, strict=True)])
+        trials[name] = {"near": values, "allowance": allowed} if any(off) else values
+    trials["completed"] = np.array([sum(one[2]) for one in found])
+    values, allowed = (np.array([one[part] for one in drawn]) for part in (0, 1))
+    return {"trials": trials, "latencies": {"near": values, "allowance": allowed} if any(off) else values}

@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives.dropcompute import Histogram, LatencyLaw, Lattice, Uniform, trial_latencies
+from commbounds.collectives.dropcompute import (
+    Exponential,
+    Gamma,
+    Histogram,
+    LatencyLaw,
+    Lattice,
+    Lognormal,
+    Normal,
+    Uniform,
+    trial_latencies,
+)
 from commbounds.verify.definition import Definition, Given, Said, called
 from commbounds.verify.definitions import dropcompute
 from commbounds.verify.space import RANKS, Of, Space
@@ -204,6 +214,11 @@ LAWS: Mapping[str, LatencyLaw] = {
     "lattice": Lattice(0.5, 0.25, np.array([3.0, 0.0, 1.0])),
     "many cells": Lattice(0.0, 0.125, np.arange(1.0, 12.0)),
     "histogram": Histogram(0.25, 0.5, np.array([1.0, 5.0, 2.0])),
+    "exponential": Exponential(0.8, 0.1),
+    "normal": Normal(1.0, 0.3),
+    "lognormal": Lognormal(-0.2, 0.5, 0.1),
+    "gamma": Gamma(2.5, 0.4, 0.05),
+    "small gamma": Gamma(0.4, 2.0),
 }
 
 
