@@ -25,12 +25,6 @@ WITHOUT = {
     # precision
     "mixed_precision_allreduce",
     "simulated_allreduce",
-    # sparse
-    "gaussiank_allreduce",
-    "gtopk_allreduce",
-    "spardl_allreduce",
-    "topk_allgather",
-    "topk_dsa",
     # arctopk
     "arctopk_allreduce",
     "row_count",

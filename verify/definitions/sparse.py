@@ -1,13 +1,21 @@
 """Sparse all-reduces rank by rank and entry by entry, from their descriptions; imports nothing of ours.
 
 A vector is a list, what is sent is a dict of index to value, and every function returns
-(update, residual, selected, words), where words is a list of steps, each a list of (source, target, words).
+(update, residual, selected, phases), where a phase is a list of steps, each a list of (source, target, words), or what
+an all-gather of blocks of these sizes moves.
 """
 
 import math
 
 import numpy as np
 from scipy.special import ndtri
+
+from commbounds.verify.definitions.dense import gather_blocks
+
+
+def zero(value):
+    """Zero, not minus zero, of the kind of the value."""
+    return type(value)(0)
 
 
 def strongest(entries, k):
@@ -51,6 +59,11 @@ def bruck(sizes):
 GATHERS = {"ring": ring, "bruck": bruck}
 
 
+def gathered(sizes, algorithm):
+    """The steps of an all-gather; of recursive doubling, which may fold ranks in, the counts."""
+    return GATHERS[algorithm](sizes) if algorithm in GATHERS else gather_blocks(sizes, algorithm)
+
+
 def traffic(P, steps):
     """sent, received, messages, number of steps, critical path."""
     sent, received, messages, path = [0] * P, [0] * P, [0] * P, 0
@@ -66,8 +79,8 @@ def traffic(P, steps):
     return sent, received, messages, len(steps), path
 
 
-def summed(zero, bags, n):
-    update = [zero] * n
+def summed(nothing, bags, n):
+    update = [nothing] * n
     for bag in bags:
         for i, v in bag.items():
             update[i] = update[i] + v
@@ -75,13 +88,13 @@ def summed(zero, bags, n):
 
 
 def cleared(stack, bags):
-    return [[0 * v if i in bag else v for i, v in enumerate(x)] for x, bag in zip(stack, bags, strict=True)]
+    return [[zero(v) if i in bag else v for i, v in enumerate(x)] for x, bag in zip(stack, bags, strict=True)]
 
 
 def topk_allgather(stack, k, allgather="bruck"):
     bags = [topk(x, k) for x in stack]
-    update = summed(0 * stack[0][0], bags, len(stack[0]))
-    return update, cleared(stack, bags), [sorted(b) for b in bags], GATHERS[allgather]([2 * len(b) for b in bags])
+    update = summed(zero(stack[0][0]), bags, len(stack[0]))
+    return update, cleared(stack, bags), [sorted(b) for b in bags], gathered([2 * len(b) for b in bags], allgather)
 
 
 def topk_dsa(stack, k, switch="model", allgather="ring"):
@@ -97,10 +110,11 @@ def topk_dsa(stack, k, switch="model", allgather="ring"):
         steps.append([(p, (p + s) % P, 2 * sum(i in region(n, P, (p + s) % P) for i in bags[p])) for p in range(P)])
     union = len({i for bag in bags for i in bag})
     dense = {"model": 2 * union >= n, "code": 3 * union >= n, "never": False}[switch]
-    steps += GATHERS[allgather]([1] * P)
-    steps += GATHERS[allgather]([len(region(n, P, r)) if dense else 2 * len(sums[r]) for r in range(P)])
-    update = summed(0 * stack[0][0], sums, n)
-    return update, cleared(stack, bags), [sorted(b) for b in bags], steps
+    blocks = [len(region(n, P, r)) if dense else 2 * len(sums[r]) for r in range(P)]
+    phases = {"split": steps, "sizes": gathered([1] * P, allgather)}
+    phases["dense" if dense else "allgather"] = gathered(blocks, allgather)
+    update = summed(zero(stack[0][0]), sums, n)
+    return update, cleared(stack, bags), [sorted(b) for b in bags], phases
 
 
 def tree(P):
@@ -124,21 +138,21 @@ def gtopk_allreduce(stack, k, putback="conserving"):
                 both = plus(bags[target], bags[source])
                 bags[target] = strongest(both, k)
                 drops[target].append(without(both, bags[target]))
-    final = bags[0]
+    final, back = bags[0], []
     for distance in reversed(tree(P)):
-        steps.append([(p, p + distance, 2 * k) for p in range(0, P - distance, 2 * distance)])
-    update = [final.get(i, 0 * stack[0][0]) for i in range(n)]
+        back.append([(p, p + distance, 2 * k) for p in range(0, P - distance, 2 * distance)])
+    update = [final.get(i, zero(stack[0][0])) for i in range(n)]
     residual = []
     for p, x in enumerate(stack):
         rest = list(x)
         for i in final:
             if i in own[p]:
-                rest[i] = 0 * x[i]
+                rest[i] = zero(x[i])
             if putback == "conserving":
                 for drop in drops[p]:
-                    rest[i] = rest[i] + drop.get(i, 0 * x[i])
+                    rest[i] = rest[i] + drop[i] if i in drop else rest[i]
         residual.append(rest)
-    return update, residual, [sorted(bag) for bag in own], steps
+    return update, residual, [sorted(bag) for bag in own], {"reduce": steps, "broadcast": back}
 
 
 def gaussian_threshold(x, k):
@@ -160,13 +174,15 @@ def adapted(x, threshold, k, adapt):
 
 
 def gaussiank_allreduce(stack, k, adapt="none", allgather="bruck"):
-    bags = []
+    bags, thresholds = [], []
     for x in stack:
         threshold = adapted(x, gaussian_threshold(x, k), k, adapt)
+        thresholds.append(threshold)
         bags.append({i: v for i, v in enumerate(x) if abs(float(v)) > threshold and v != 0})
-    steps = GATHERS[allgather]([1] * len(stack)) + GATHERS[allgather]([2 * len(b) for b in bags])
-    update = summed(0 * stack[0][0], bags, len(stack[0]))
-    return update, cleared(stack, bags), [sorted(b) for b in bags], steps
+    entries = gathered([2 * len(b) for b in bags], allgather)
+    phases = {"sizes": gathered([1] * len(stack), allgather), "allgather": entries}
+    update = summed(zero(stack[0][0]), bags, len(stack[0]))
+    return update, cleared(stack, bags), [sorted(b) for b in bags], phases, thresholds
 
 
 def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
@@ -179,7 +195,7 @@ def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
     def take(rank, block):
         best = strongest({i: held[rank][i] for i in region(n, m, block)}, h)
         for i in best:
-            held[rank][i] = 0 * held[rank][i]
+            held[rank][i] = zero(held[rank][i])
         return best
 
     def keep(rank, dropped):
@@ -200,6 +216,8 @@ def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
                 keep(target, part)
         steps.append([(rank, target, sum(2 * len(part) for part in parts)) for rank, target, parts in sent])
     bags = [take(rank, rank % m) for rank in range(P)]
+
+    phases, steps = {"reduce-scatter": steps}, []
 
     # agreement of the teams on every block
     if synchronise == "r-sag":
@@ -230,13 +248,14 @@ def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
                 bags[t * m + j] = best
                 keep(t * m + j, without(cut[t * m + j], best))
 
+    phases["synchronise"], steps = steps, []
     within = [bruck([2 * len(bags[t * m + j]) for j in range(m)]) for t in range(teams)]
     for parallel in zip(*within, strict=True):
         steps.append([(t * m + a, t * m + b, words) for t, step in enumerate(parallel) for a, b, words in step])
     final = {i: v for bag in bags[:m] for i, v in bag.items()}
-    update = [final.get(i, 0 * stack[0][0]) for i in range(n)]
+    update = [final.get(i, zero(stack[0][0])) for i in range(n)]
     residual = [[held[p][i] if i in final else v for i, v in enumerate(x)] for p, x in enumerate(stack)]
-    return update, residual, [sorted(final)] * P, steps
+    return update, residual, [sorted(final)] * P, {**phases, "allgather": steps}
 
 
 # --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
@@ -246,32 +265,30 @@ def lists(stack):
     return [list(row) for row in stack]
 
 
-def counted(P, steps):
-    return dict(zip(("sent", "received", "messages", "steps", "critical_path"), traffic(P, steps), strict=True))
+KEYS = ("sent", "received", "messages", "steps", "critical_path")
+
+
+def counted(P, phases):
+    """The counts of steps; or of phases, one after another, with their own."""
+    if isinstance(phases, list):
+        return dict(zip(KEYS, traffic(P, phases), strict=True))
+    if "sent" in phases:
+        return phases
+    parts = {name: counted(P, part) for name, part in phases.items()}
+    whole = {key: [sum(part[key][r] for part in parts.values()) for r in range(P)] for key in KEYS[:3]}
+    return {**whole, **{key: sum(part[key] for part in parts.values()) for key in KEYS[3:]}, "phases": parts}
 
 
 def of_sparse(twin):
     def found(held):
-        options = held["parameters"]
-        if options.get("allgather") == "recursive-doubling":  # the twins know two ways to gather
-            return None
         stack = held["inputs"]["stack"]
-        update, residual, selected, steps = twin(lists(stack), **options)
-        return {
-            "result.update": np.array(update) + 0.0,  # entries that nobody sent may be -0.0 with the twin
-            "result.residual": residual,
+        update, residual, selected, phases, *thresholds = twin(lists(stack), **held["parameters"])
+        found = {
+            "result.update": np.array(update),
+            "result.residual": np.array(residual),
             "result.selected": selected,
-            "traffic": counted(len(stack), steps),
+            "traffic": counted(len(stack), phases),
         }
+        return {**found, **({"result.thresholds": thresholds[0]} if thresholds else {})}
 
     return found
-
-
-TWINS = {
-    "topk_allgather": of_sparse(topk_allgather),
-    "topk_dsa": of_sparse(topk_dsa),
-    "gtopk_allreduce": of_sparse(gtopk_allreduce),
-    "spardl_allreduce": of_sparse(spardl_allreduce),
-    "gaussiank_allreduce": of_sparse(gaussiank_allreduce),
-}
-"""Of the collectives by name; None for what the twin does not do."""

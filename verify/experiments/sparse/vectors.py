@@ -15,8 +15,10 @@ from commbounds.collectives import (
     topk_allgather,
     topk_dsa,
 )
+from commbounds.verify.definition import vectors_of
+from commbounds.verify.experiments.sparse.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, ranks
+from commbounds.verify.vectors.collectives import SIZES, case_of, collective, ranks
 from commbounds.verify.vectors.inputs import array
 from commbounds.verify.vectors.numbers import Record
 
@@ -78,19 +80,24 @@ def _gaussiank_run(case: VectorCase) -> Any:
 
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    whole = ("result", "traffic")
     gathers = ("bruck", "ring", "recursive-doubling")
     return [
-        collective("topk_allgather", lambda: _sparse(allgather=gathers), called(topk_allgather, *whole)),
+        collective(
+            "topk_allgather",
+            lambda: _sparse(allgather=gathers),
+            vectors_of(DEFINITIONS["topk_allgather"], topk_allgather),
+        ),
         collective(
             "topk_dsa",
             lambda: _sparse(switch=("model", "code", "never"), allgather=("ring", "bruck")),
-            called(topk_dsa, *whole),
+            vectors_of(DEFINITIONS["topk_dsa"], topk_dsa),
         ),
         collective(
-            "gtopk_allreduce", lambda: _sparse(putback=("conserving", "published")), called(gtopk_allreduce, *whole)
+            "gtopk_allreduce",
+            lambda: _sparse(putback=("conserving", "published")),
+            vectors_of(DEFINITIONS["gtopk_allreduce"], gtopk_allreduce),
         ),
-        collective("spardl_allreduce", _spardl, called(spardl_allreduce, *whole)),
+        collective("spardl_allreduce", _spardl, vectors_of(DEFINITIONS["spardl_allreduce"], spardl_allreduce)),
         collective(
             "gaussiank_allreduce", lambda: _sparse(adapt=("none", "vgg", "lstm"), allgather=gathers), _gaussiank_run
         ),
