@@ -47,15 +47,6 @@ WITHOUT = {
     "fetchsgd_step",
     # dropcompute
     "StepLaw",
-    "backup_step",
-    "best_threshold",
-    "drop_gradient",
-    "drop_step",
-    "drop_trials",
-    "gaussian_maximum",
-    "local_sgd_period",
-    "random_batch_sgd",
-    "released_threshold",
     # flashcomm
     "GroupQuantizer",
     "StochasticGroupQuantizer",
