@@ -7,15 +7,6 @@ WITHOUT = {
     # precision
     "mixed_precision_allreduce",
     "simulated_allreduce",
-    # sparse
-    "gaussiank_allreduce",
-    "gtopk_allreduce",
-    "spardl_allreduce",
-    "topk_allgather",
-    "topk_dsa",
-    # arctopk
-    "arctopk_allreduce",
-    "row_count",
     # feedback
     "EF14",
     "EF21",
@@ -29,15 +20,6 @@ WITHOUT = {
     "dion_update",
     # dropcompute
     "StepLaw",
-    "backup_step",
-    "best_threshold",
-    "drop_gradient",
-    "drop_step",
-    "drop_trials",
-    "gaussian_maximum",
-    "local_sgd_period",
-    "random_batch_sgd",
-    "released_threshold",
     # blockformats
     "Microscaling",
     "StochasticMicroscaling",

@@ -22,7 +22,8 @@ COUNTS = (1, Of("n", lambda n: n), Of("max(n // 3, 1)", lambda n: max(n // 3, 1)
 STEEP = Controller(1, 1, 1, 2.0, 4.0, 1.5, 1, 1.25, 2)  # type: ignore[arg-type]  # integers are fractions
 TELLING = tuple(kind for kind in KINDS if kind not in ("zeros", "one rank"))
 EDGES = ("zeros", "one rank", "NaN", "infinite", "overflow")
-CONTROLLED = {None: None, **CONTROLLERS, "steep": STEEP}
+CONTROLLED: dict[str | None, Controller | None] = {None: None, "steep": STEEP}
+CONTROLLED.update(CONTROLLERS)
 
 
 def without_defaults(named: bool, defaults: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
