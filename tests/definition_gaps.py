@@ -32,10 +32,6 @@ WITHOUT = {
     "EControl",
     "Plain",
     "FeedbackSGD",
-    # orthogonal
-    "muon_update",
-    "ef21_muon",
-    "dion_update",
     # sketched
     "polynomial_hashes",
     "count_sketch",
