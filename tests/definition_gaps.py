@@ -25,9 +25,6 @@ WITHOUT = {
     # precision
     "mixed_precision_allreduce",
     "simulated_allreduce",
-    # arctopk
-    "arctopk_allreduce",
-    "row_count",
     # feedback
     "EF14",
     "EF21",
