@@ -45,8 +45,6 @@ WITHOUT = {
     "sketched_sum",
     "sketched_topk",
     "fetchsgd_step",
-    # dropcompute
-    "StepLaw",
     # flashcomm
     "GroupQuantizer",
     "StochasticGroupQuantizer",
