@@ -41,8 +41,6 @@ WITHOUT = {
     "sketched_sum",
     "sketched_topk",
     "fetchsgd_step",
-    # dropcompute
-    "StepLaw",
     # flashcomm
     "GroupQuantizer",
     "StochasticGroupQuantizer",
