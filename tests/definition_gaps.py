@@ -14,12 +14,6 @@ WITHOUT = {
     "EControl",
     "Plain",
     "FeedbackSGD",
-    # orthogonal
-    "muon_update",
-    "ef21_muon",
-    "dion_update",
-    # dropcompute
-    "StepLaw",
     # blockformats
     "Microscaling",
     "StochasticMicroscaling",

@@ -266,7 +266,49 @@ MAXIMA = Space(
     {"N": (*range(1, 25), 99, 100, 101, 999, 1000, 1001, 10**4, 10**6, 10**9)},
 ).search(N=(1, 10**6))
 
+TIMED: Mapping[str, LatencyLaw] = {
+    "normal": LAWS["normal"],
+    "exponential": LAWS["exponential"],
+    "gamma": Gamma(3.0, 0.25, 0.1),
+    "uniform": LAWS["uniform"],
+    "lattice": LAWS["lattice"],
+    "many cells": LAWS["many cells"],
+}
+"""Laws whose sums a definition can say."""
+
+
+def _timed(P: int, M: int, law: str, overhead: float, seed: int) -> Given:
+    chosen = TIMED[law]
+    taus = [0.5 * M * chosen.mean, M * chosen.mean, 1.25 * M * chosen.mean, 2.0 * M * chosen.mean]
+    if isinstance(chosen, Lattice):  # where workers end, too
+        taus = sorted({*taus, *(M * chosen.base + chosen.unit * j for j in (1, 2, M + 1))})
+    return Given({}, {"law": chosen, "N": P, "M": M, "taus": taus, "overhead": overhead})
+
+
+def _expected(implementation: Any, given: Given) -> Said:
+    options = dict(given.parameters)
+    taus, overhead = options.pop("taus"), options.pop("overhead")
+    step = implementation(**options)
+    return {
+        "mean_time": [step.mean_time()],
+        "capped": step.capped(taus),
+        "capped_worker": [step.capped_worker(tau) for tau in taus],
+        "late": [step.late(tau) for tau in taus],
+        "completed": step.completed(taus),
+        "speedup": step.speedup(taus, overhead),
+        "ideal": [step.ideal(overhead)],
+    }
+
+
+TIMES = Space(
+    _timed,
+    {"P": (*RANKS, 50), "M": (1, 2, 3, 5), "law": tuple(TIMED), "overhead": (0.5, 0.0, 2.0)},
+    options=("law",),
+    combined=(("M", "law", "overhead"),),
+)
+
 DEFINITIONS = {
+    "StepLaw": Definition(TIMES, _expected, dropcompute.expected),
     "backup_step": Definition(BACKUPS, called("step"), dropcompute.spared),
     "best_threshold": Definition(BEST, _chosen, dropcompute.chosen_best),
     "drop_gradient": Definition(GRADIENTS, called("gradient"), dropcompute.of_gradient),
