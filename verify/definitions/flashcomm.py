@@ -16,7 +16,7 @@ def parts(n, P):
     return [range(ends[j], ends[j + 1]) for j in range(P)]
 
 
-class Coder:
+class SlowCoder:
     """One quantisation of every part of every rank: reads what it codes, and the bytes of that."""
 
     def __init__(self, quantiser, P, generator, uniforms=None):
@@ -85,7 +85,7 @@ def twostep_said(held):
     stack, quantiser, generator, options = _started(held)
     (P, n), uniforms = stack.shape, held["randomness"].get("uniforms", (None, None))
     second = options.get("second") or quantiser
-    first, again = Coder(quantiser, P, generator, uniforms[0]), Coder(second, P, generator, uniforms[1])
+    first, again = SlowCoder(quantiser, P, generator, uniforms[0]), SlowCoder(second, P, generator, uniforms[1])
     blocks, size = parts(n, P), np.zeros((P, P), int)
     rows, sums, sent = [np.zeros_like(row) for row in stack], [], []
     for j, block in enumerate(blocks):
@@ -108,7 +108,7 @@ def twostep_said(held):
 def ring_said(held):
     stack, quantiser, generator, _ = _started(held)
     P, n = stack.shape
-    coders, blocks = [Coder(quantiser, P, generator) for _ in range(P)], parts(n, P)
+    coders, blocks = [SlowCoder(quantiser, P, generator) for _ in range(P)], parts(n, P)
     steps, row = [[] for _ in range(2 * (P - 1))], np.zeros_like(stack[0])
     for j, block in enumerate(blocks):
         total = stack[j][block.start : block.stop]
@@ -128,7 +128,7 @@ def ring_said(held):
 def oneshot_said(held):
     stack, quantiser, generator, _ = _started(held)
     P, n = stack.shape
-    coder = Coder(quantiser, P, generator)
+    coder = SlowCoder(quantiser, P, generator)
     found = [coder(row, p, 0, range(n)) for p, row in enumerate(stack)]
     row = total_of([values for values, _ in found], stack[0])
     return moved(P, [row] * P, [pairs(range(P), lambda p, r: found[p][1])] if P > 1 else [])
@@ -140,7 +140,7 @@ def hierarchical_said(held):
     (P, n), node = stack.shape, options["node"]
     if not 1 <= node <= P or P % node:
         return {"refused": "ValueError"}
-    within, across, last = (Coder(quantiser, P, generator) for _ in range(3))
+    within, across, last = (SlowCoder(quantiser, P, generator) for _ in range(3))
     blocks, rows = parts(n, node), [np.zeros_like(row) for row in stack]
     inside, between, back = [], [], []
     sums = {}
