@@ -25,9 +25,6 @@ WITHOUT = {
     # precision
     "mixed_precision_allreduce",
     "simulated_allreduce",
-    # arctopk
-    "arctopk_allreduce",
-    "row_count",
     # feedback
     "EF14",
     "EF21",
@@ -35,10 +32,6 @@ WITHOUT = {
     "EControl",
     "Plain",
     "FeedbackSGD",
-    # orthogonal
-    "muon_update",
-    "ef21_muon",
-    "dion_update",
     # sketched
     "polynomial_hashes",
     "count_sketch",
@@ -48,17 +41,6 @@ WITHOUT = {
     "sketched_sum",
     "sketched_topk",
     "fetchsgd_step",
-    # dropcompute
-    "StepLaw",
-    "backup_step",
-    "best_threshold",
-    "drop_gradient",
-    "drop_step",
-    "drop_trials",
-    "gaussian_maximum",
-    "local_sgd_period",
-    "random_batch_sgd",
-    "released_threshold",
     # flashcomm
     "GroupQuantizer",
     "StochasticGroupQuantizer",

@@ -9,19 +9,19 @@ from commbounds.theory.sparse.regions import LOWER_BOUND, TOPK_DSA
 from commbounds.theory.sparse.results import MASS, TRUE_TOPK
 from commbounds.theory.sparse.words import GTOPK, SPARDL, TOPKA
 
+_TOLD = (
+    " Every rank's selection, with ties and zeros, the order of additions, residuals, and the traffic of every phase, "
+    "message by message."
+)
 _DEFINITIONS = defined(
     "sparse",
     {
-        "topk_allgather": "Written from the description of TopkA: every rank's k largest, ties to the lowest index, "
-        "gathered and added in the order of the ranks.",
-        "topk_dsa": "Written from the description of TopkDSA and the documented rules of its switch to dense blocks; "
-        "an owner adds its own entries first, then those of the ranks before it.",
-        "gtopk_allreduce": "Written from the tree of gTopk, which merges two and keeps the k largest; what is dropped "
-        "is put back at indices of the update.",
-        "spardl_allreduce": "Written from the description of SparDL: Bruck's pattern within the teams, agreement of "
-        "the teams by either way, and a residual that loses nothing.",
-        "gaussiank_allreduce": "Written from the threshold of the published code, whose mean is signed, and its two "
-        "adaptations.",
+        "topk_allgather": f"Written from the documented method, an all-gather of top-k vectors.{_TOLD}",
+        "topk_dsa": f"Written from SparCML's dynamic sparse all-reduce as documented.{_TOLD}",
+        "gtopk_allreduce": f"Written from the published tree, for any number of ranks as documented.{_TOLD}",
+        "gaussiank_allreduce": "Written from the documented threshold and adaptations; the quantile is the library's, "
+        f"moments are added up entry by entry.{_TOLD}",
+        "spardl_allreduce": f"Written from SparDL's three phases as documented.{_TOLD}",
     },
 )
 

@@ -1,8 +1,8 @@
 """Sparse all-reduces rank by rank and entry by entry, from their descriptions; imports nothing of ours.
 
 A vector is a list, what is sent is a dict of index to value, and every function returns
-(update, residual, selected, phases), where a phase is a list of steps, each a list of (source, target, words), or what
-an all-gather of blocks of these sizes moves.
+(update, residual, selected, words), where words has phases by name: lists of steps, each a list of
+(source, target, words).
 """
 
 import math
@@ -10,17 +10,17 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from commbounds.verify.definitions.dense import gather_blocks
+from commbounds.verify.definitions.oktopk import all_gather
 
 
-def zero(value):
-    """Zero, not minus zero, of the kind of the value."""
-    return type(value)(0)
+def size_of(value):
+    """The magnitude; NaN, of sums that overflow, is as large as infinity."""
+    return math.inf if math.isnan(value) else abs(float(value))
 
 
 def strongest(entries, k):
     """The k entries largest in magnitude, ties to the lowest index."""
-    order = sorted(entries, key=lambda i: (-abs(entries[i]), i))
+    order = sorted(entries, key=lambda i: (-size_of(entries[i]), i))
     return {i: entries[i] for i in sorted(order[:k])}
 
 
@@ -42,28 +42,6 @@ def region(n, P, r):
     return range(sum(sizes[:r]), sum(sizes[: r + 1]))
 
 
-def ring(sizes):
-    P = len(sizes)
-    return [[(r, (r + 1) % P, sizes[(r - t) % P]) for r in range(P)] for t in range(P - 1)]
-
-
-def bruck(sizes):
-    P, steps, distance = len(sizes), [], 1
-    while distance < P:
-        moved = [sum(sizes[(r + b) % P] for b in range(min(distance, P - distance))) for r in range(P)]
-        steps.append([(r, (r - distance) % P, moved[r]) for r in range(P)])
-        distance *= 2
-    return steps
-
-
-GATHERS = {"ring": ring, "bruck": bruck}
-
-
-def gathered(sizes, algorithm):
-    """The steps of an all-gather; of recursive doubling, which may fold ranks in, the counts."""
-    return GATHERS[algorithm](sizes) if algorithm in GATHERS else gather_blocks(sizes, algorithm)
-
-
 def traffic(P, steps):
     """sent, received, messages, number of steps, critical path."""
     sent, received, messages, path = [0] * P, [0] * P, [0] * P, 0
@@ -79,22 +57,27 @@ def traffic(P, steps):
     return sent, received, messages, len(steps), path
 
 
-def summed(nothing, bags, n):
-    update = [nothing] * n
+def summed(zero, bags, n):
+    update = [zero] * n
     for bag in bags:
         for i, v in bag.items():
             update[i] = update[i] + v
     return update
 
 
+def nothing(stack):
+    """Zero, in the dtype of the stack."""
+    return type(stack[0][0])(0)
+
+
 def cleared(stack, bags):
-    return [[zero(v) if i in bag else v for i, v in enumerate(x)] for x, bag in zip(stack, bags, strict=True)]
+    return [[nothing(stack) if i in bag else v for i, v in enumerate(x)] for x, bag in zip(stack, bags, strict=True)]
 
 
 def topk_allgather(stack, k, allgather="bruck"):
     bags = [topk(x, k) for x in stack]
-    update = summed(zero(stack[0][0]), bags, len(stack[0]))
-    return update, cleared(stack, bags), [sorted(b) for b in bags], gathered([2 * len(b) for b in bags], allgather)
+    update = summed(nothing(stack), bags, len(stack[0]))
+    return update, cleared(stack, bags), [sorted(b) for b in bags], all_gather([2 * len(b) for b in bags], allgather)
 
 
 def topk_dsa(stack, k, switch="model", allgather="ring"):
@@ -110,11 +93,9 @@ def topk_dsa(stack, k, switch="model", allgather="ring"):
         steps.append([(p, (p + s) % P, 2 * sum(i in region(n, P, (p + s) % P) for i in bags[p])) for p in range(P)])
     union = len({i for bag in bags for i in bag})
     dense = {"model": 2 * union >= n, "code": 3 * union >= n, "never": False}[switch]
-    blocks = [len(region(n, P, r)) if dense else 2 * len(sums[r]) for r in range(P)]
-    phases = {"split": steps, "sizes": gathered([1] * P, allgather)}
-    phases["dense" if dense else "allgather"] = gathered(blocks, allgather)
-    update = summed(zero(stack[0][0]), sums, n)
-    return update, cleared(stack, bags), [sorted(b) for b in bags], phases
+    last = all_gather([len(region(n, P, r)) if dense else 2 * len(sums[r]) for r in range(P)], allgather)
+    phases = {"split": steps, "sizes": all_gather([1] * P, allgather), "dense" if dense else "allgather": last}
+    return summed(nothing(stack), sums, n), cleared(stack, bags), [sorted(b) for b in bags], phases
 
 
 def tree(P):
@@ -138,28 +119,35 @@ def gtopk_allreduce(stack, k, putback="conserving"):
                 both = plus(bags[target], bags[source])
                 bags[target] = strongest(both, k)
                 drops[target].append(without(both, bags[target]))
-    final, back = bags[0], []
+    final, down = bags[0], []
     for distance in reversed(tree(P)):
-        back.append([(p, p + distance, 2 * k) for p in range(0, P - distance, 2 * distance)])
-    update = [final.get(i, zero(stack[0][0])) for i in range(n)]
+        down.append([(p, p + distance, 2 * k) for p in range(0, P - distance, 2 * distance)])
+    update = [final.get(i, nothing(stack)) for i in range(n)]
     residual = []
     for p, x in enumerate(stack):
         rest = list(x)
         for i in final:
             if i in own[p]:
-                rest[i] = zero(x[i])
+                rest[i] = nothing(stack)
             if putback == "conserving":
                 for drop in drops[p]:
                     rest[i] = rest[i] + drop[i] if i in drop else rest[i]
         residual.append(rest)
-    return update, residual, [sorted(bag) for bag in own], {"reduce": steps, "broadcast": back}
+    return update, residual, [sorted(bag) for bag in own], {"reduce": steps, "broadcast": down}
 
 
-def gaussian_threshold(x, k):
-    n = len(x)
-    mean = sum(float(v) for v in x) / n
-    variance = sum((float(v) - mean) ** 2 for v in x) / n
-    return mean + -float(ndtri(k / n / 2)) * math.sqrt(variance)
+def gaussian_threshold(x, z):
+    """Mean and z standard deviations, in float64, entry after entry; of x over a power of two, so that no square is
+    out of range.
+    """
+    n, scale = len(x), math.ldexp(1.0, math.frexp(max(abs(float(v)) for v in x))[1] - 1)
+    mean = square = 0.0
+    for v in x:
+        mean += float(v) / scale
+    mean /= n
+    for v in x:
+        square += (float(v) / scale - mean) * (float(v) / scale - mean)
+    return scale * (mean + z * math.sqrt(square / n))
 
 
 def adapted(x, threshold, k, adapt):
@@ -173,15 +161,18 @@ def adapted(x, threshold, k, adapt):
     return threshold
 
 
-def gaussiank_allreduce(stack, k, adapt="none", allgather="bruck"):
+def gaussiank_allreduce(stack, k, adapt="none", allgather="bruck", quantile=None):
     bags, thresholds = [], []
+    z = -float(ndtri(k / len(stack[0]) / 2)) if quantile is None else quantile
     for x in stack:
-        threshold = adapted(x, gaussian_threshold(x, k), k, adapt)
+        threshold = adapted(x, gaussian_threshold(x, z), k, adapt)
         thresholds.append(threshold)
         bags.append({i: v for i, v in enumerate(x) if abs(float(v)) > threshold and v != 0})
-    entries = gathered([2 * len(b) for b in bags], allgather)
-    phases = {"sizes": gathered([1] * len(stack), allgather), "allgather": entries}
-    update = summed(zero(stack[0][0]), bags, len(stack[0]))
+    phases = {
+        "sizes": all_gather([1] * len(stack), allgather),
+        "allgather": all_gather([2 * len(b) for b in bags], allgather),
+    }
+    update = summed(nothing(stack), bags, len(stack[0]))
     return update, cleared(stack, bags), [sorted(b) for b in bags], phases, thresholds
 
 
@@ -195,7 +186,7 @@ def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
     def take(rank, block):
         best = strongest({i: held[rank][i] for i in region(n, m, block)}, h)
         for i in best:
-            held[rank][i] = zero(held[rank][i])
+            held[rank][i] = nothing(stack)
         return best
 
     def keep(rank, dropped):
@@ -217,9 +208,8 @@ def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
         steps.append([(rank, target, sum(2 * len(part) for part in parts)) for rank, target, parts in sent])
     bags = [take(rank, rank % m) for rank in range(P)]
 
-    phases, steps = {"reduce-scatter": steps}, []
-
     # agreement of the teams on every block
+    scattered, steps = steps, []
     if synchronise == "r-sag":
         for distance in tree(teams):
             steps.append([(r, (r // m ^ distance) * m + r % m, 2 * len(bags[r])) for r in range(P)])
@@ -236,7 +226,7 @@ def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
         cut = [strongest(bag, sag_entries) for bag in bags]
         for rank in range(P):
             keep(rank, without(bags[rank], cut[rank]))
-        across = [bruck([2 * len(cut[t * m + j]) for t in range(teams)]) for j in range(m)]
+        across = [all_gather([2 * len(cut[t * m + j]) for t in range(teams)], "bruck") for j in range(m)]
         for parallel in zip(*across, strict=True):
             steps.append([(a * m + j, b * m + j, words) for j, step in enumerate(parallel) for a, b, words in step])
         for j in range(m):
@@ -248,47 +238,47 @@ def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
                 bags[t * m + j] = best
                 keep(t * m + j, without(cut[t * m + j], best))
 
-    phases["synchronise"], steps = steps, []
-    within = [bruck([2 * len(bags[t * m + j]) for j in range(m)]) for t in range(teams)]
+    agreed, steps = steps, []
+    within = [all_gather([2 * len(bags[t * m + j]) for j in range(m)], "bruck") for t in range(teams)]
     for parallel in zip(*within, strict=True):
         steps.append([(t * m + a, t * m + b, words) for t, step in enumerate(parallel) for a, b, words in step])
     final = {i: v for bag in bags[:m] for i, v in bag.items()}
-    update = [final.get(i, zero(stack[0][0])) for i in range(n)]
+    update = [final.get(i, nothing(stack)) for i in range(n)]
     residual = [[held[p][i] if i in final else v for i, v in enumerate(x)] for p, x in enumerate(stack)]
-    return update, residual, [sorted(final)] * P, {**phases, "allgather": steps}
+    return (
+        update,
+        residual,
+        [sorted(final)] * P,
+        {"reduce-scatter": scattered, "synchronise": agreed, "allgather": steps},
+    )
 
 
-# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+# --- what one gives -> what the twin says of it -----------------------------------------------------------------------
 
 
-def lists(stack):
-    return [list(row) for row in stack]
-
-
-KEYS = ("sent", "received", "messages", "steps", "critical_path")
-
-
-def counted(P, phases):
-    """The counts of steps; or of phases, one after another, with their own."""
-    if isinstance(phases, list):
-        return dict(zip(KEYS, traffic(P, phases), strict=True))
-    if "sent" in phases:
-        return phases
-    parts = {name: counted(P, part) for name, part in phases.items()}
-    whole = {key: [sum(part[key][r] for part in parts.values()) for r in range(P)] for key in KEYS[:3]}
-    return {**whole, **{key: sum(part[key] for part in parts.values()) for key in KEYS[3:]}, "phases": parts}
+def counted(P, steps):
+    return dict(zip(("sent", "received", "messages", "steps", "critical_path"), traffic(P, steps), strict=True))
 
 
 def of_sparse(twin):
     def found(held):
         stack = held["inputs"]["stack"]
-        update, residual, selected, phases, *thresholds = twin(lists(stack), **held["parameters"])
-        found = {
-            "result.update": np.array(update),
-            "result.residual": np.array(residual),
-            "result.selected": selected,
-            "traffic": counted(len(stack), phases),
+        if not np.isfinite(stack).all():
+            return {"refused": "ValueError"}
+        given = {name: held["inputs"][name] for name in ("quantile",) if name in held["inputs"]}
+        rows = [list(row) for row in stack]
+        update, residual, selected, words, *thresholds = twin(rows, **held["parameters"], **given)
+        phases = words if isinstance(words, dict) else {}
+        steps = [step for part in phases.values() for step in part] if phases else words
+        result = {
+            "update": np.array(update, stack.dtype),
+            "residual": np.array(residual, stack.dtype),
+            "selected": [np.array(mine, np.int64) for mine in selected],
         }
-        return {**found, **({"result.thresholds": thresholds[0]} if thresholds else {})}
+        # the quantile of k = n is 0, and no library decides its last bit
+        if thresholds and ("quantile" in given or held["parameters"]["k"] == stack.shape[1]):
+            result["thresholds"] = np.array(thresholds[0])
+        said = {"phases": {name: counted(len(stack), part) for name, part in phases.items()}} if phases else {}
+        return {"result": result, "traffic": {**counted(len(stack), steps), **said}}
 
     return found

@@ -137,8 +137,8 @@ def _descent(
         inputs["allreduce"] = _made_up(start, k, stacks[0], seed)
     if other is not None:
         inputs["step_sizes"] = {str(other): 0.75 * step_size}
-    reduced = {"threshold", "boundaries"}
-    within = {name: value for name, value in options.items() if name in reduced}
+    within = {name: value for name, value in options.items() if name != "accumulate"}
+    within["controller"] = CONTROLLED[within["controller"]]
     periods = {"tau": tau, "tau_prime": tau_prime}
     kept = without_defaults(False, DEFAULTS, {**within, **periods})
     given = {"k": k, "step_size": step_size, "accumulate": options["accumulate"], "options": kept}
@@ -173,8 +173,13 @@ DESCENTS = Space(
         "accumulate": (None, "scaled", "raw"),
         "tau": (None, 1, 2),
         "tau_prime": (None, 1, 2),
-        "boundaries": ("mean-of-quantiles", "even"),
+        "controller": (None, "vgg", "steep"),
+        "boundaries": RULES,
+        "balance": ("always", "never", "4x-mean"),
+        "allgather": GATHERS,
         "threshold": ("inclusive", "strict"),
+        "rotation": (True, False),
+        "bucket": (1, 2),
     },
     options=("step_size", "accumulate", "other", "start"),
     periods=("tau", "tau_prime"),

@@ -8,19 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives import (
-    gaussiank_allreduce,
-    gtopk_allreduce,
-    spardl_allreduce,
-    topk_allgather,
-    topk_dsa,
-)
+from commbounds.collectives import COLLECTIVES
 from commbounds.verify.definition import vectors_of
 from commbounds.verify.experiments.sparse.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, case_of, collective, ranks
 from commbounds.verify.vectors.inputs import array
-from commbounds.verify.vectors.numbers import Record
 
 Array = NDArray[Any]
 
@@ -70,35 +63,14 @@ def _spardl() -> list[VectorCase]:
     return [*cases, odd]
 
 
-def _gaussiank_run(case: VectorCase) -> Any:
-    result, traffic = gaussiank_allreduce(**case.inputs, **case.parameters)
-    held = {"update": result.update, "residual": result.residual, "selected": result.selected}
-    if case.parameters["k"] == case.inputs["stack"].shape[1]:  # the quantile is 0, and no library decides its last bit
-        held["thresholds"] = result.thresholds
-    return {"result": Record("GaussiankResult", held), "traffic": traffic}
-
-
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     gathers = ("bruck", "ring", "recursive-doubling")
-    return [
-        collective(
-            "topk_allgather",
-            lambda: _sparse(allgather=gathers),
-            vectors_of(DEFINITIONS["topk_allgather"], topk_allgather),
-        ),
-        collective(
-            "topk_dsa",
-            lambda: _sparse(switch=("model", "code", "never"), allgather=("ring", "bruck")),
-            vectors_of(DEFINITIONS["topk_dsa"], topk_dsa),
-        ),
-        collective(
-            "gtopk_allreduce",
-            lambda: _sparse(putback=("conserving", "published")),
-            vectors_of(DEFINITIONS["gtopk_allreduce"], gtopk_allreduce),
-        ),
-        collective("spardl_allreduce", _spardl, vectors_of(DEFINITIONS["spardl_allreduce"], spardl_allreduce)),
-        collective(
-            "gaussiank_allreduce", lambda: _sparse(adapt=("none", "vgg", "lstm"), allgather=gathers), _gaussiank_run
-        ),
-    ]
+    cases = {
+        "topk_allgather": lambda: _sparse(allgather=gathers),
+        "topk_dsa": lambda: _sparse(switch=("model", "code", "never"), allgather=("ring", "bruck")),
+        "gtopk_allreduce": lambda: _sparse(putback=("conserving", "published")),
+        "spardl_allreduce": _spardl,
+        "gaussiank_allreduce": lambda: _sparse(adapt=("none", "vgg", "lstm"), allgather=gathers),
+    }
+    return [collective(name, made, vectors_of(DEFINITIONS[name], COLLECTIVES[name])) for name, made in cases.items()]
