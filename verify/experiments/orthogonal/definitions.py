@@ -68,7 +68,7 @@ def _ef21(
     rng = np.random.default_rng([seed, P])
     own = rng.standard_normal((P, *shape)).astype(dtype) * (seed % 3 > 0)
     inputs = {"stacks": _stacks(P, shape, data, dtype, rounds, seed), "own": own.astype(dtype)}
-    inputs["estimate"] = rng.standard_normal(shape).astype(dtype)  # type: ignore[assignment]
+    inputs["estimate"] = rng.standard_normal(shape).astype(dtype)
     return Given(inputs, _given(k=k, steps=steps, iteration=iteration))
 
 
