@@ -26,7 +26,8 @@ import commbounds
 from commbounds.cli import main
 from commbounds.collectives.ranks import Collective
 from commbounds.columns import columns, part
-from commbounds.theory import claims
+from commbounds.theory import Code, Tag, claims
+from commbounds.theory.claim import COMMON_USAGE
 from commbounds.theory.column import Column
 from commbounds.verify.exhibits import EXHIBITS
 
@@ -182,12 +183,14 @@ def reference() -> dict[str, str]:
         "Every public name, from its docstring; the index of all of them is :ref:`genindex`, and the modules' is\n"
         ":ref:`modindex`. A name that is offered in several places is described at one and listed at the others.\n\n"
     )
-    index += ".. toctree::\n   :caption: Commands\n   :maxdepth: 1\n\n   command-line\n\n"
+    index += (
+        ".. toctree::\n   :caption: Commands, and sources\n   :maxdepth: 1\n\n   command-line\n   what-was-read\n\n"
+    )
     for title, names in trees.items():
         index += f".. toctree::\n   :caption: {title}\n   :maxdepth: 1\n\n"
         index += "".join(f"   {name.removeprefix('commbounds.')} <{name}>\n" for name in names) + "\n"
     pages = {f"{face}.rst": face_page(face) for face in faces()}
-    return {"index.rst": index, "command-line.rst": command_line(), **pages}
+    return {"index.rst": index, "command-line.rst": command_line(), "what-was-read.md": what_was_read(), **pages}
 
 
 def command_line() -> str:
@@ -198,6 +201,30 @@ def command_line() -> str:
         context = click.Context(command, parent=top, info_name=name, max_content_width=100, terminal_width=100)
         shown = "\n".join(f"    {line}".rstrip() for line in command.get_help(context).splitlines())
         text += heading(f"commbounds {name}", "-") + f".. code-block:: text\n\n{shown}\n\n"
+    return text
+
+
+def what_was_read() -> str:
+    """The page of the works that claims come from: how each is known, where, and in which lines of which commit."""
+    known: dict[str, dict[tuple[str, str, Code | None], list[str]]] = {}
+    for claim in claims().values():
+        source = claim.source
+        if source.tag is not Tag.DERIVED and source.work != COMMON_USAGE and not claim.asked_of_all:
+            places = known.setdefault(source.work, {})
+            places.setdefault((str(source.tag), source.place, source.code), []).append(claim.name)
+    text = "# What was read\n\n" + (
+        "The works that claims come from, by their authors or makers; under each how it is known, in which place, and "
+        "by which claims. What was read in code has the commit, the lines, the setting and what became of it. No source"
+        " was read in full: *read* is said of the place that is named, *second-hand* of what others report or "
+        "transcribe, and *recalled* of what is attributed from memory and may be misremembered. What a claim adds of "
+        "its own is said on its page.\n\n"
+    )
+    for work in sorted(known, key=str.casefold):
+        text += f"## {plain(work)}\n\n"
+        for (tag, place, code), names in known[work].items():
+            where = "" if code is None else f" ([{plain(code.words)}]({code.link}))"
+            text += f"- *{tag}*: {plain(place)}{where}: {', '.join(f'`{name}`' for name in names)}\n"
+        text += "\n"
     return text
 
 

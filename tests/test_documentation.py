@@ -125,6 +125,19 @@ def test_a_link_that_leads_nowhere_is_seen(tmp_path):
     assert fetched(tmp_path) == ["//x.org/d.js", "https://fonts.org/f.woff2"]
 
 
+def test_every_work_stands_in_what_was_read_and_code_with_its_link(pages):
+    from commbounds.theory import Tag, claims
+    from commbounds.theory.claim import COMMON_USAGE
+
+    text = pages.what_was_read()
+    for name, claim in claims().items():
+        if claim.source.tag is not Tag.DERIVED and claim.source.work != COMMON_USAGE and not claim.asked_of_all:
+            assert f"`{name}`" in text
+            assert f"\n## {pages.plain(claim.source.work)}\n" in text
+        if claim.source.tag is Tag.OFFICIAL_CODE and claim.source.code:
+            assert f"]({claim.source.code.link})): `" in text, name
+
+
 @pytest.mark.wide
 def test_every_public_name_has_its_place_in_the_reference(pages):
     texts = pages.reference()

@@ -33,6 +33,7 @@ def first(x: Vector, a: int, b: int = 2, way: str = "up") -> int:
     """
     if a < 0:
         raise ValueError(f"a must be at least {0}")
+    checked_count("a", a, 0)
     total = 0
     for i in range(a):
         if x[i] > b:

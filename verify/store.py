@@ -75,7 +75,12 @@ def require_unaltered() -> None:
     ValueError
         One is from elsewhere; the message names it.
     """
-    known = (*installed().folders, *(f"{path}{os.sep}" for path in sysconfig.get_paths().values()), "<")
+    libraries = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+    known = (
+        *installed().folders,
+        *(f"{path}{os.sep}" for path in (*sysconfig.get_paths().values(), *libraries)),
+        "<",
+    )
     for module in [name for name in sys.modules if name.partition(".")[0] == ROOT]:
         for name, value in list(vars(sys.modules[module]).items()):
             for function in _functions(value):
@@ -84,8 +89,9 @@ def require_unaltered() -> None:
 
 
 def _functions(value: Any) -> Iterator[FunctionType]:
-    """What is called when `value` is: of a class the functions in it, of a kernel the one that it compiles."""
-    for inner in vars(value).values() if isinstance(value, type) else (value,):
+    """What is called when `value` is: of a class of ours the functions in it, of a kernel the one that it compiles."""
+    ours = isinstance(value, type) and value.__module__.partition(".")[0] == ROOT
+    for inner in vars(value).values() if ours else (value,):
         plain = inner
         for inside in ("__func__", "py_func", "__wrapped__"):
             plain = getattr(plain, inside, plain)

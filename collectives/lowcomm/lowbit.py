@@ -117,7 +117,8 @@ def loco_round(
     Returns
     -------
     (P, 2, n) array, Traffic
-        The average, which is the same on all ranks, and the compensations; words of a ring all-gather, one a code.
+        The average, which is the same on all ranks, and the compensations, both in float64 and rounded once; words of
+        a ring all-gather, one a code.
 
     Raises
     ------
@@ -153,7 +154,8 @@ def loco_round(
             "kept": None if kept is None else _checked_step(kept, "kept"),
         }
 
-    gradient, error = own_rows(comm, worker, 2, settings)
+    gradient, old = own_rows(comm, worker, 2, settings)
+    error = old.astype(np.float64)
     h = gradient.astype(np.float64) + error
     codes = _codes(h, step, bits)
     total = np.zeros(h.size)

@@ -6,15 +6,11 @@ from fractions import Fraction
 import numba
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from strategies import stacks
 
 from commbounds.collectives import (
     allgather,
     allgatherv,
     butterfly_allreduce,
-    gather_blocks,
     rabenseifner_allreduce,
     recursive_doubling_allreduce,
     reduce_scatter,
@@ -26,7 +22,6 @@ from commbounds.collectives.dense.message_by_message import ALLREDUCE, _move, al
 from commbounds.collectives.dense.messages import core_size, first_of_core
 from commbounds.collectives.dense.streaming import streamed
 from commbounds.theory import claims
-from commbounds.verify.definitions import dense as naive
 
 pytestmark = pytest.mark.kernels
 
@@ -54,74 +49,6 @@ def plain(traffic):
 
 def bits(array):
     return np.ascontiguousarray(array).tobytes()
-
-
-def bits_of_blocks(blocks, dtype):
-    return [np.array(block, dtype).tobytes() for block in blocks]
-
-
-# --- the naive twins --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ALLREDUCES)
-@pytest.mark.parametrize("P", RANKS)
-def test_an_allreduce_is_its_naive_twin(name, P):
-    for n, dtype in (
-        (1, np.float64),
-        (P - 1 or 2, np.float32),
-        (P, np.float64),
-        (3 * P + 1, np.float32),
-        (20, np.float64),
-    ):
-        stack = normal(P, n, dtype)
-        result, traffic = ALLREDUCES[name](stack)
-        expected, counted = getattr(naive, ALLREDUCES[name].__name__)(stack)
-        assert bits(result) == bits(np.array(expected, dtype))
-        assert plain(traffic) == counted
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("P", RANKS)
-def test_a_reduce_scatter_is_its_naive_twin(algorithm, P):
-    for n, dtype in ((1, np.float64), (P - 1 or 2, np.float32), (3 * P + 1, np.float32), (20, np.float64)):
-        stack = normal(P, n, dtype)
-        blocks, traffic = reduce_scatter(stack, algorithm)
-        expected, counted = naive.reduce_scatter(stack, algorithm)
-        assert [b.tobytes() for b in blocks] == bits_of_blocks(expected, dtype)
-        assert plain(traffic) == counted
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("P", RANKS)
-def test_an_allgather_is_its_naive_twin(algorithm, P):
-    blocks = normal(P, 3, np.float32)
-    result, traffic = allgather(blocks, algorithm)
-    expected, counted = naive.allgather(blocks, algorithm)
-    assert bits(result) == bits(np.array(expected, np.float32))
-    assert plain(traffic) == counted
-    ragged = [np.full(r % 3, float(r)) for r in range(P)]
-    result, traffic = allgatherv(ragged, algorithm)
-    expected, counted = naive.allgatherv(ragged, algorithm)
-    assert result.tolist() == expected
-    assert plain(traffic) == counted
-    assert plain(gather_blocks([len(b) for b in ragged], algorithm)) == counted
-
-
-@given(stacks(workers=9), st.sampled_from(sorted(ALLREDUCES)))
-def test_an_allreduce_is_its_naive_twin_on_drawn_stacks(stack, name):
-    result, traffic = ALLREDUCES[name](stack)
-    expected, counted = getattr(naive, ALLREDUCES[name].__name__)(stack)
-    np.testing.assert_array_equal(result, np.array(expected, stack.dtype))
-    assert plain(traffic) == counted
-
-
-@given(stacks(workers=9), st.sampled_from(ALGORITHMS))
-def test_a_reduce_scatter_is_its_naive_twin_on_drawn_stacks(stack, algorithm):
-    blocks, traffic = reduce_scatter(stack, algorithm)
-    expected, counted = naive.reduce_scatter(stack, algorithm)
-    for block, right in zip(blocks, expected, strict=True):
-        np.testing.assert_array_equal(block, np.array(right, stack.dtype))
-    assert plain(traffic) == counted
 
 
 # --- fused and literal ------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Gossip, push-sum and restarts against their twins, edge by edge; hostile inputs."""
+"""Gossip, push-sum and restarts: who meets whom, what stays; hostile inputs."""
 
 from importlib import import_module
 
@@ -28,30 +28,6 @@ def test_everybody_sends_to_whom_the_definition_says(topology, N):
         assert TOPOLOGIES[topology](N, t).tolist() == naive.targets(topology, N, t)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("missing", ["self", "renormalise"])
-@pytest.mark.parametrize(("topology", "N"), SIZES)
-def test_gossip_is_its_twin(topology, N, missing, dtype):
-    x, alive = stack(N, 3, 1, dtype), RNG(N).random((4, N)) < 0.7
-    result, traffic = gossip(x, topology, 4, start=1, alive=alive, missing=missing)
-    expected, sent, received, messages = naive.gossip(x, topology, 4, 1, alive, missing)
-    assert result.dtype == dtype
-    assert np.array_equal(result, np.array(expected, dtype))
-    assert [traffic.sent.tolist(), traffic.received.tolist(), traffic.messages.tolist()] == [sent, received, messages]
-
-
-@pytest.mark.parametrize("missing", ["self", "renormalise"])
-@pytest.mark.parametrize(("topology", "N"), SIZES)
-def test_gossip_over_links_that_break_one_way_is_its_twin(topology, N, missing):
-    x, rng = stack(N, 3, 1), RNG(N)
-    alive = rng.random((4, N)) < 0.8
-    delivered = [rng.random(TOPOLOGIES[topology](N, 1 + t).shape) < 0.7 for t in range(4)]
-    result, traffic = gossip(x, topology, 4, start=1, alive=alive, delivered=delivered, missing=missing)
-    expected, sent, received, messages = naive.gossip(x, topology, 4, 1, alive, missing, delivered)
-    assert np.array_equal(result, np.array(expected))
-    assert [traffic.sent.tolist(), traffic.received.tolist(), traffic.messages.tolist()] == [sent, received, messages]
-
-
 def test_the_mean_moves_if_one_of_two_links_breaks_and_stays_if_both_do():
     # peer 0 misses peer 1, which hears it: it ends with (0 + 0 + 3)/3, the others with (0 + 3 + 3)/3
     x, links = np.array([[0.0], [3.0], [3.0]]), np.ones((1, 3, 2), bool)
@@ -67,18 +43,6 @@ def test_who_is_down_keeps_every_bit(missing):
     x = np.full((3, 1), 0.1)  # three of them, added up and divided by three, are not 0.1 again
     result, _ = gossip(x, "ring", 1, alive=np.array([[False, True, True]]), missing=missing)
     assert result[0, 0] == 0.1
-
-
-@pytest.mark.parametrize("lost", ["kept", "gone"])
-@pytest.mark.parametrize(("topology", "N"), SIZES)
-def test_push_sum_is_its_twin(topology, N, lost):
-    x, rng = stack(N, 2, 2), RNG(N)
-    delivered = [rng.random(TOPOLOGIES[topology](N, 3 + t).shape) < 0.7 for t in range(4)]
-    (sums, weights), traffic = push_sum(x, topology, 4, start=3, delivered=delivered, lost=lost)
-    expected, held, sent = naive.push_sum(x, topology, 4, 3, delivered, lost)
-    assert np.array_equal(sums, np.array(expected))
-    assert weights.tolist() == held
-    assert traffic.sent.tolist() == sent
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
@@ -104,20 +68,6 @@ def test_push_sum_agrees_on_the_initial_mean_although_links_break():
     (sums, weights), _ = push_sum(x, "one-peer", rounds, delivered=delivered, lost="gone")
     assert np.ptp(sums / weights[:, None]) <= slack
     assert abs(sums[0, 0] / weights[0] - x.mean()) > 0.01
-
-
-@pytest.mark.parametrize("N", [1, 2, 3, 5, 8])
-@pytest.mark.parametrize("attempts", [1, 2, 6])
-def test_restarts_are_those_of_the_naive_twin(N, attempts):
-    for seed in range(4):
-        x, alive = stack(N, 5, seed, np.float32), RNG(seed).random((attempts, N)) < 0.8
-        (result, made, done), traffic = allreduce_with_restarts(x, alive=alive)
-        expected, *said, steps = naive.restarts(x, alive.tolist())
-        assert [made, done] == said
-        assert result.tobytes() == np.array(expected, np.float32).tobytes()
-        assert traffic.steps == len(steps)
-        for name in ("sent", "received", "messages"):
-            assert getattr(traffic, name).tolist() == [sum(step[name][p] for step in steps) for p in range(N)]
 
 
 def test_restarts_take_the_first_attempt_without_failure():

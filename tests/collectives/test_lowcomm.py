@@ -198,10 +198,7 @@ def test_the_limit_of_the_pull_is_where_the_eigenvalues_of_the_moments_cross_one
         assert stated.bound(P=P, pairpull=pull, pairmomentum=momentum) == (pull < limit)
 
 
-def test_what_the_counter_resets_as_the_code_goes():
-    for L in range(1, 8):
-        for T in range(0, 10):
-            assert resets(L, T, 13).tolist() == naive.reset_counts(L, T, 13)
+def test_what_the_counter_resets_of_41_tensors_and_of_40():
     assert int((resets(41, 1024, 2000) > 0).sum()) == 1
     assert int((resets(40, 1024, 2000) > 0).sum()) == 8
 

@@ -21,7 +21,6 @@ from commbounds.collectives.variance_reduced import (
     primal_step,
 )
 from commbounds.theory import claims
-from commbounds.verify.definitions import variance_reduced as naive
 from commbounds.verify.experiments.variance_reduced.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
@@ -343,21 +342,6 @@ def test_with_a_trigger_below_one_a_whole_run_is_gradient_descent():
 
 
 # --- twins -----------------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(1, 5), st.integers(1, 9), st.integers(0, 10**6), st.sampled_from(["norm", "mean"]))
-def test_the_naive_twin_of_onebit_momentum_agrees(ranks, n, seed, scale):
-    rng = np.random.default_rng(seed)
-    x, errors = (rng.standard_normal((ranks, n)).astype(np.float32) for _ in range(2))
-    u, served = (rng.standard_normal(n).astype(np.float32) for _ in range(2))
-    state, traffic = onebit_momentum(x, u, errors, served, 0.75, scale)
-    momentum, left, kept, counted = naive.onebit(
-        naive.lists(x), list(u), naive.lists(errors), list(served), 0.75, scale
-    )
-    assert state.momentum.tolist() == [momentum] * ranks
-    assert state.worker_errors.tolist() == left
-    assert state.server_errors.tolist() == kept
-    assert {key: traffic.as_dict()[key] for key in counted} == counted
 
 
 # --- ranks -----------------------------------------------------------------------------------------------------------

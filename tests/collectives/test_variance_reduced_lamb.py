@@ -287,37 +287,6 @@ def test_a_fresh_variance_of_zero_without_epsilon_raises_the_factor_to_its_bound
 # --- twins -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("P", "layers", "dtype"), [(1, [5], np.float32), (2, [2, 9], np.float64), (3, [1, 2, 4], np.float32)]
-)
-@pytest.mark.parametrize("decay", [0.0, 0.25])
-def test_the_naive_twins_of_both_stages_agree(P, layers, dtype, decay):
-    rng = np.random.default_rng([7, P])
-    n, m, L = sum(layers), padded_size(sum(layers), P), len(layers)
-    x, e = rng.standard_normal((P, n)).astype(dtype), rng.standard_normal((P, m)).astype(dtype)
-    w, v, fresh = (rng.random(n).astype(dtype) + dtype(0.25) for _ in range(3))
-    u, s = (rng.standard_normal(m).astype(dtype) for _ in range(2))
-    c, t, f = (rng.random(L) + 0.5 for _ in range(3))
-    first = (0.25, 0.75, 0.875, decay, 0.5)
-    state, traffic = onebit_lamb(x, w, u, v, fresh, e, s, c, t, f, layers, *first, 0.5, 4.0, 0.125)
-    *parts, counted = naive.onebit_lamb(
-        naive.lists(x), *map(list, (w, u, v, fresh)), naive.lists(e), *map(list, (s, c, t, f)), layers, *first, 0.5,
-        4.0, 0.125, "norm",
-    )  # fmt: skip
-    for name, part, expected in zip(state._fields, state, parts, strict=True):
-        rows = [expected] * P if name in ("weights", "momentum") else expected
-        assert part.tolist() == np.array(rows, part.dtype).tolist(), name
-    assert {key: traffic.as_dict()[key] for key in counted} == counted
-    begun, traffic = lamb_warmup(x, w, u[:n], v, t, layers, *first, 0.01, 1.0, 0.75)
-    *parts, counted = naive.lamb_warmup(
-        naive.lists(x), list(w), list(u[:n]), list(v), list(t), layers, *first, 0.01, 1.0, 0.75
-    )
-    for name, part, expected in zip(begun._fields, begun, parts, strict=True):
-        rows = [expected] * P if name in ("weights", "momentum") else expected
-        assert part.tolist() == np.array(rows, part.dtype).tolist(), name
-    assert {key: traffic.as_dict()[key] for key in counted} == counted
-
-
 @pytest.mark.wide
 @pytest.mark.parametrize("claim", ["leak", "scale_moves"])
 def test_more_than_the_claim_that_it_is_listed_with_hears_of_a_third_worker(claim):

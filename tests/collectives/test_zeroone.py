@@ -8,7 +8,6 @@ import pytest
 from commbounds.collectives.orthogonal import ITERATIONS, dion_update, ef21_muon, muon_update
 from commbounds.collectives.variance_reduced import zeroone_gradient, zeroone_local
 from commbounds.theory import claims
-from commbounds.verify.definitions import variance_reduced as naive
 
 pytestmark = pytest.mark.kernels
 P, N = 3, 8
@@ -174,18 +173,3 @@ def test_an_unknown_right_factor_is_refused():
 
 
 # --- twins -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("average", [True, False])
-def test_the_naive_twin_of_zeroone_local_agrees(dtype, average):
-    rng = np.random.default_rng(7)
-    x, w, u, c, e = (rng.standard_normal((P, N)).astype(dtype) for _ in range(5))
-    v, s = rng.random(N).astype(dtype), rng.standard_normal(N).astype(dtype)
-    state, traffic = zeroone_local(x, w, u, c, v, e, s, [0.5], average, 0.25, 0.75, 0.125, 0.5)
-    *parts, counted = naive.zeroone_local(
-        *map(naive.lists, (x, w, u, c)), list(v), naive.lists(e), list(s), 0.5, average, 0.25, 0.75, 0.125, 0.5, "norm"
-    )
-    for name, part, expected in zip(state._fields, state, [*parts[:-1], [parts[-1]]], strict=True):
-        assert part.tolist() == np.array(expected, part.dtype).tolist(), name
-    assert {key: traffic.as_dict()[key] for key in counted} == counted

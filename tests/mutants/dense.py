@@ -7,6 +7,7 @@ from zoo.right import dense
 
 from commbounds.collectives import (
     Traffic,
+    allgather,
     allgatherv,
     butterfly_allreduce,
     gather_blocks,
@@ -273,6 +274,56 @@ def gather_blocks_skips_empty(sizes, algorithm="ring"):
     return replace(traffic, received=np.where(behind, 0, traffic.received))
 
 
+# --- what only definitions see ----------------------------------------------------------------------------------------
+
+
+def ring_of_seven_in_another_order(stack):
+    """The ring, where seven ranks of float64 begin with another one: other bits."""
+    if len(stack) == 7 and stack.dtype == np.float64:
+        return ring_allreduce(stack[::-1])
+    return ring_allreduce(stack)
+
+
+def ring_without_negative_zeros(stack):
+    """The ring, beginning with zeros: a sum of negative zeros is positive."""
+    result, traffic = ring_allreduce(stack)
+    return result + result.dtype.type(0), traffic
+
+
+def doubling_of_twelve_counts_the_fold_twice(stack):
+    """Recursive doubling of twelve ranks, whose fold is one step more."""
+    result, traffic = recursive_doubling_allreduce(stack)
+    return result, replace(traffic, steps=traffic.steps + (len(stack) == 12))
+
+
+def rabenseifner_phase_misnamed(stack):
+    """Rabenseifner's all-reduce, whose phases are told in another order where nothing is folded."""
+    result, traffic = rabenseifner_allreduce(stack)
+    parts = traffic.phases
+    if len(parts) == 2:
+        parts = dict(zip(parts, reversed(parts.values()), strict=True))
+    return result, replace(traffic, phases=parts)
+
+
+def butterfly_of_multiples_of_32(stack):
+    """The butterfly, which negates the last sum where 32 divides n and there are three ranks."""
+    result, traffic = butterfly_allreduce(stack)
+    if result.shape[1] % 32 == 0 and len(result) == 3:
+        result[:, -1] *= -1
+    return result, traffic
+
+
+def reduce_scatter_by_bruck(stack, algorithm="bruck"):
+    """Reduce-scatter by Bruck's algorithm where none is named."""
+    return reduce_scatter(stack, algorithm)
+
+
+def allgather_of_float32(blocks, algorithm="ring"):
+    """An all-gather whose result is of float32 whatever the blocks are."""
+    result, traffic = allgather(blocks, algorithm)
+    return result.astype(np.float32), traffic
+
+
 MUTANTS = (
     Mutant(ring_without_remainder, "ring_allreduce", "dense.ring.sum", Method.EXACT),
     Mutant(ring_one_step_short, "ring_allreduce", "dense.ring.sum", Method.EXACT),
@@ -309,6 +360,20 @@ MUTANTS = (
     Mutant(allgather_last_step_full, "allgatherv", "dense.allgather.received", Method.EXACT),
     Mutant(allgather_waits_for_nobody, "allgatherv", "dense.allgather.bruck_words", Method.EXACT),
     Mutant(gather_blocks_in_32_bits, "gather_blocks", "dense.gather_blocks.mean_received", Method.EXACT),
+    Mutant(ring_of_seven_in_another_order, "ring_allreduce", "dense.ring_allreduce.definition", Method.SEARCH),
+    Mutant(ring_without_negative_zeros, "ring_allreduce", "dense.ring_allreduce.definition", Method.SEARCH),
+    Mutant(
+        doubling_of_twelve_counts_the_fold_twice,
+        "recursive_doubling_allreduce",
+        "dense.recursive_doubling_allreduce.definition",
+        Method.SEARCH,
+    ),
+    Mutant(
+        rabenseifner_phase_misnamed, "rabenseifner_allreduce", "dense.rabenseifner_allreduce.definition", Method.SEARCH
+    ),
+    Mutant(butterfly_of_multiples_of_32, "butterfly_allreduce", "dense.butterfly_allreduce.definition", Method.SEARCH),
+    Mutant(reduce_scatter_by_bruck, "reduce_scatter", "dense.reduce_scatter.definition", Method.SEARCH),
+    Mutant(allgather_of_float32, "allgather", "dense.allgather.definition", Method.SEARCH),
     Mutant(gather_blocks_skips_empty, "gather_blocks", "dense.gather_blocks.mean_received", Method.EXACT),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from commbounds.theory.claim import Claim
 from commbounds.theory.dense.allreduce import ALLREDUCE
 from commbounds.theory.dense.gather import GATHER
-from commbounds.theory.implementations import rank_by_rank
+from commbounds.theory.implementations import defined, rank_by_rank
 
 _RANKS = rank_by_rank(
     "dense",
@@ -19,4 +19,22 @@ _RANKS = rank_by_rank(
     "gather_blocks",
 )
 
-CLAIMS: tuple[Claim, ...] = (*ALLREDUCE, *GATHER, *_RANKS)
+_ORDER = (
+    " from its textbook description, one message at a time: which rank adds which block in which step, so every sum's "
+    "bits; words and messages of every rank, steps, critical path and phases."
+)
+_DEFINITIONS = defined(
+    "dense",
+    {
+        "ring_allreduce": f"Written{_ORDER}",
+        "recursive_doubling_allreduce": f"Written{_ORDER} Odd ranks of the first fold into their neighbours.",
+        "rabenseifner_allreduce": f"Written{_ORDER} Odd ranks of the first fold into their neighbours.",
+        "butterfly_allreduce": f"Written{_ORDER} Every block goes straight to its owner, and straight back.",
+        "reduce_scatter": f"Written{_ORDER} Bruck's and halving run the all-gather of that name backwards.",
+        "allgather": f"Written{_ORDER}",
+        "allgatherv": f"Written{_ORDER} Blocks may differ in length or be empty.",
+        "gather_blocks": f"Written{_ORDER} Sizes beyond 32 bits are counted.",
+    },
+)
+
+CLAIMS: tuple[Claim, ...] = (*ALLREDUCE, *GATHER, *_RANKS, *_DEFINITIONS)

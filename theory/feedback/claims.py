@@ -85,8 +85,10 @@ _EF14 = (
         title="The squared residual stays below 4 (1 - alpha)/alpha^2 times the squared largest step",
         relation=Le(t.RESIDUAL, 4 * (1 - alpha) / alpha**2 * t.reach**2),
         assumes=(t.CONTRACTIVE, t.SMALL_GRADIENTS),
-        source=KARIMIREDDY_2019.recalled(
-            "the lemma on the norm of the residual", _RESIDUAL + " And alpha = (1 - q)(1 + q) <= 2 (1 - q)."
+        source=KARIMIREDDY_2019.second_hand(
+            "the lemma on the residual, restated in public notes with this constant, in expectation",
+            _RESIDUAL + " And alpha = (1 - q)(1 + q) <= 2 (1 - q).",
+            "Surely, where no step is longer; it is printed in expectation, under a second moment.",
         ),
         tightness=(1 + t.root) ** 2 / 4,
         extremal="the compressor that returns 1 - q of its input, equal gradients, many steps",
@@ -202,6 +204,7 @@ _EF14_CONVEX = (
             + _APART.format("||e'||^2", "||e' + gamma grad'||^2", "||grad'||^2"),
             "The code's potential weighs what residuals differ from their average by with q times the weight that it "
             "has here; nothing is said here of random compressors.",
+            code=t.THOMSEN_LATER.at("certificates/EF/ef_multiworker.wls"),
         ),
         tightness=1,
         extremal="as for one worker, on all workers alike",
@@ -361,6 +364,7 @@ _EF21 = (
             "step size, potential and rate in certificates/EF21/ef21_multiworker.wls",
             "As feedback.ef21.strongly_convex for the averages. "
             + _APART.format("||(g - grad)'||^2", "||(g - grad+)'||^2", "||(grad - grad+)'||^2"),
+            code=t.THOMSEN_LATER.at("certificates/EF21/ef21_multiworker.wls"),
         ),
         tightness=1,
         extremal="as for one worker, on all workers alike",

@@ -24,7 +24,7 @@ from commbounds.theory.gossip.terms import (
     TORUS,
 )
 from commbounds.theory.gossip.traffic import TRAFFIC_CLAIMS
-from commbounds.theory.implementations import rank_by_rank
+from commbounds.theory.implementations import defined, rank_by_rank
 from commbounds.theory.moshpit.terms import (
     ASSRAN_2019,
     ATTEMPTS,
@@ -73,6 +73,18 @@ def _shrinks(name: str, title: str, root: Any, assumes: tuple[Hypothesis, ...], 
 
 
 _RANKS = rank_by_rank("gossip", "gossip", "push_sum")
+
+_DEFINITIONS = defined(
+    "gossip",
+    {
+        "allreduce_with_restarts": "Written from the baseline of the Moshpit papers' notebook: attempts until one "
+        "meets no failure, and the definition of the average in groups.",
+        "gossip": "Written from the weights of Xiao and Boyd 2004 on the graphs of Ying et al. 2021, link by link; "
+        "what takes the place of a missing vector is as documented here.",
+        "push_sum": "Written from Kempe, Dobra and Gehrke 2003, share by share; what becomes of shares that a link "
+        "does not take is as documented here.",
+    },
+)
 
 CLAIMS: tuple[Claim, ...] = (
     _shrinks(
@@ -283,4 +295,5 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     *TRAFFIC_CLAIMS,
     *_RANKS,
+    *_DEFINITIONS,
 )

@@ -188,6 +188,10 @@ FIGUEROA = Work("S. A. Figueroa, 1995, When is double rounding innocuous?")
 CONNOLLY = Work(
     "M. P. Connolly, N. J. Higham, T. Mary, 2021, Stochastic rounding and its probabilistic backward error analysis"
 )
+EL_ARAR_2023 = Work(
+    "E.-M. El Arar, D. Sohier, P. de Oliveira Castro, E. Petit, 2023, Bounds on non-linear errors for variance "
+    "computation with stochastic rounding, arXiv:2304.05177"
+)
 EL_ARAR = Work(
     "E.-M. El Arar, D. Sohier, P. de Oliveira Castro, E. Petit, 2022, Stochastic rounding variance and probabilistic "
     "bounds: a new approach"

@@ -33,5 +33,4 @@ COLUMN = Column(
             "(`quantizers.scaledsign.contraction`)."
         ),
     ),
-    recalled=True,
 )

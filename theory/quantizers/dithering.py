@@ -83,8 +83,9 @@ QSGD: tuple[Claim, ...] = (
             NONZERO,
             NORM_FITS,
         ),
-        source=ALISTARH_2017.recalled(
-            "the variance bound of the quantiser", "Implied by quantizers.qsgd.variance, which is never larger."
+        source=ALISTARH_2017.second_hand(
+            "Lemma 3.1 (ii), in two public transcriptions that agree",
+            "Implied by quantizers.qsgd.variance, which is never larger.",
         ),
         tightness=sp.Piecewise(
             (1 - s / sp.sqrt(n), sp.Ge(n, 4 * s**2)), (sp.sqrt(n) / (4 * s), sp.Ge(n, s**2)), (sp.Rational(1, 4), True)
@@ -163,8 +164,9 @@ QSGD: tuple[Claim, ...] = (
         relation=Le(SUPPORT, s * (s + sp.sqrt(n))),
         kind=Kind.EXPECTED,
         assumes=(NORM_FITS,),
-        source=ALISTARH_2017.recalled(
-            "the sparsity of the quantised vector", "Implied by quantizers.qsgd.support, which is smaller."
+        source=ALISTARH_2017.second_hand(
+            "Lemma 3.1 (iii), in two public transcriptions that agree",
+            "Implied by quantizers.qsgd.support, which is smaller.",
         ),
         tightness=sp.Min(n, s * sp.sqrt(n)) / (s * (s + sp.sqrt(n))),
         extremal="all entries equal in magnitude",
@@ -190,10 +192,10 @@ QSGD: tuple[Claim, ...] = (
         relation=Le(ELIAS_BITS, itembits + sp.Rational(14, 5) * n),
         kind=Kind.EXPECTED,
         assumes=(NORM_FITS, LEVELS_SQUARED),
-        source=ALISTARH_2017.recalled(
-            "the size of a message with sqrt(n) levels; read without the o(1) that its code lengths leave out",
+        source=ALISTARH_2017.second_hand(
+            "Corollary 3.3, in two public transcriptions that agree: of some encoding, which is in the full version",
             "Equal magnitudes all have level one, which takes a sign and three bits: 4 n + 32.",
-            reading="Without the o(1) that its code lengths leave out.",
+            reading="Of this encoding, and without the o(1) that its code lengths leave out.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="quantizers.qsgd.elias",

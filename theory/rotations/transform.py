@@ -169,6 +169,7 @@ LLOYD_MAX: tuple[Claim, ...] = (
         source=TURBOQUANT_2025.second_hand(
             "reported to be within a factor of about 2.7 of the information-theoretic limit",
             "The rate-distortion function of a normal number is log2(1/D)/2.",
+            "Of one normal number; the work's Theorem 3, as restated by others, is about unit vectors.",
         ),
         tightness=sp.pi / (4 * (sp.pi - 2)),
         extremal="one bit",

@@ -32,5 +32,4 @@ COLUMN = Column(
             "(`sparsifiers.topk.two_workers`)."
         ),
     ),
-    recalled=True,
 )

@@ -12,6 +12,11 @@ class Wire:
     def __init__(self, P):
         self.P = P
         self.steps = []
+        self.began = []
+
+    def phase(self, name):
+        """The steps that follow are of this phase."""
+        self.began.append((name, len(self.steps)))
 
     def carry(self, messages):
         """Takes (source, target, {block: list of words}), returns (target, contents) in the same order."""
@@ -22,19 +27,27 @@ class Wire:
             sent[source] += words
             received[target] += words
             count[source] += 1
-            arrived.append((target, {block: list(values) for block, values in contents.items()}))
+            arrived.append((target, dict(contents)))
         self.steps.append((sent, received, count))
         return arrived
 
-    def traffic(self):
-        """The plain form of a Traffic."""
+    def counts(self, steps):
         return {
-            "sent": [sum(step[0][r] for step in self.steps) for r in range(self.P)],
-            "received": [sum(step[1][r] for step in self.steps) for r in range(self.P)],
-            "messages": [sum(step[2][r] for step in self.steps) for r in range(self.P)],
-            "steps": len(self.steps),
-            "critical_path": sum(max(max(sent), max(received)) for sent, received, _ in self.steps),
+            "sent": [sum(step[0][r] for step in steps) for r in range(self.P)],
+            "received": [sum(step[1][r] for step in steps) for r in range(self.P)],
+            "messages": [sum(step[2][r] for step in steps) for r in range(self.P)],
+            "steps": len(steps),
+            "critical_path": sum(max(max(sent), max(received)) for sent, received, _ in steps),
         }
+
+    def traffic(self, phased=False):
+        """The plain form of a Traffic, and of its phases where asked for."""
+        found = self.counts(self.steps)
+        if phased:
+            ends = [*(start for _, start in self.began[1:]), len(self.steps)]
+            parts = zip(self.began, ends, strict=True)
+            found["phases"] = {name: self.counts(self.steps[start:end]) for (name, start), end in parts}
+        return found
 
 
 # --- all-gather -------------------------------------------------------------------------------------------------------
@@ -93,23 +106,21 @@ def speakers_and_silent(P):
 GATHERS = {"ring": gather_ring, "bruck": gather_bruck, "recursive-doubling": gather_doubling}
 
 
-def allgatherv(blocks, algorithm):
+def allgatherv(blocks, algorithm, phased=False):
     """What every rank has in the end, block after block, and the traffic."""
     P = len(blocks)
     wire = Wire(P)
+    wire.phase("all-gather")
     ranks = [{r: list(blocks[r])} for r in range(P)]
     GATHERS[algorithm](wire, ranks)
-    return [[v for b in range(P) for v in rank[b]] for rank in ranks], wire.traffic()
+    return [[v for b in range(P) for v in rank[b]] for rank in ranks], wire.traffic(phased)
 
 
 def gather_blocks(sizes, algorithm):
-    """The traffic of blocks of these sizes."""
-    return allgatherv([[r] * size for r, size in enumerate(sizes)], algorithm)[1]
-
-
-def allgather(blocks, algorithm):
-    """As `allgatherv`."""
-    return allgatherv(blocks, algorithm)
+    """The traffic of blocks of these sizes, whose words are numbers that nobody writes down."""
+    wire = Wire(len(sizes))
+    GATHERS[algorithm](wire, [{r: range(size)} for r, size in enumerate(sizes)])
+    return wire.traffic()
 
 
 # --- reduce-scatter and all-reduce ------------------------------------------------------------------------------------
@@ -181,15 +192,16 @@ def scatter_halving(wire, ranks):
 SCATTERS = {"ring": scatter_ring, "bruck": scatter_bruck, "recursive-doubling": scatter_halving}
 
 
-def reduce_scatter(stack, algorithm):
+def reduce_scatter(stack, algorithm, phased=False):
     """Block r of rank r, and the traffic."""
     wire, ranks = Wire(len(stack)), [cut(x, len(stack)) for x in stack]
+    wire.phase("reduce-scatter")
     SCATTERS[algorithm](wire, ranks)
-    return [rank[r] for r, rank in enumerate(ranks)], wire.traffic()
+    return [rank[r] for r, rank in enumerate(ranks)], wire.traffic(phased)
 
 
-def whole(wire, ranks):
-    return [[v for b in sorted(rank) for v in rank[b]] for rank in ranks], wire.traffic()
+def whole(wire, ranks, phased):
+    return [[v for b in sorted(rank) for v in rank[b]] for rank in ranks], wire.traffic(phased)
 
 
 def replaced(wire, ranks, messages):
@@ -198,97 +210,104 @@ def replaced(wire, ranks, messages):
         ranks[target].update(contents)
 
 
-def ring_allreduce(stack):
+def ring_allreduce(stack, phased=False):
     P = len(stack)
     wire, ranks = Wire(P), [cut(x, P) for x in stack]
+    wire.phase("reduce-scatter")
     scatter_ring(wire, ranks)
+    wire.phase("all-gather")
     for t in range(P - 1):
         replaced(wire, ranks, [(r, (r + 1) % P, taken(ranks[r], [(r - t) % P])) for r in range(P)])
-    return whole(wire, ranks)
+    return whole(wire, ranks, phased)
 
 
-def butterfly_allreduce(stack):
+def butterfly_allreduce(stack, phased=False):
     P = len(stack)
     wire, ranks = Wire(P), [cut(x, P) for x in stack]
+    wire.phase("reduce-scatter")
     for s in range(1, P):
         added(wire, ranks, [(r, (r + s) % P, taken(ranks[r], [(r + s) % P])) for r in range(P)])
+    wire.phase("all-gather")
     for s in range(1, P):
         replaced(wire, ranks, [(r, (r + s) % P, taken(ranks[r], [r])) for r in range(P)])
-    return whole(wire, ranks)
+    return whole(wire, ranks, phased)
 
 
-def recursive_doubling_allreduce(stack):
+def recursive_doubling_allreduce(stack, phased=False):
     P = len(stack)
     wire, ranks = Wire(P), [cut(x, 1) for x in stack]
     speakers, silent = speakers_and_silent(P)
     if silent:
+        wire.phase("fold")
         added(wire, ranks, [(r, r - 1, ranks[r]) for r in silent])
     distance = 1
+    wire.phase("exchange")
     while distance < len(speakers):
         added(wire, ranks, [(r, speakers[v ^ distance], ranks[r]) for v, r in enumerate(speakers)])
         distance *= 2
     if silent:
+        wire.phase("unfold")
         replaced(wire, ranks, [(r - 1, r, ranks[r - 1]) for r in silent])
-    return whole(wire, ranks)
+    return whole(wire, ranks, phased)
 
 
-def rabenseifner_allreduce(stack):
+def rabenseifner_allreduce(stack, phased=False):
     P = len(stack)
     speakers, silent = speakers_and_silent(P)
     core = len(speakers)
     wire, ranks = Wire(P), [cut(x, core) for x in stack]
     if silent:
+        wire.phase("fold")
         added(wire, ranks, [(r, r - 1, ranks[r]) for r in silent])
+    wire.phase("reduce-scatter")
     halved(wire, ranks, speakers, [[v] for v in range(core)])
+    wire.phase("all-gather")
     known, distance = [[v] for v in range(core)], 1
     while distance < core:
         replaced(wire, ranks, [(r, speakers[v ^ distance], taken(ranks[r], known[v])) for v, r in enumerate(speakers)])
         known = [known[v] + known[v ^ distance] for v in range(core)]
         distance *= 2
     if silent:
+        wire.phase("unfold")
         replaced(wire, ranks, [(r - 1, r, ranks[r - 1]) for r in silent])
-    return whole(wire, ranks)
+    return whole(wire, ranks, phased)
 
 
-# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+# --- what one gives -> what the twin says of it -----------------------------------------------------------------------
 
 
-def lists(stack):
-    return [list(row) for row in stack]
+def refused(arrays):
+    """Whether some entry is NaN or infinite."""
+    return not all(np.isfinite(array).all() for array in arrays)
 
 
 def of_dense(twin):
     def found(held):
-        rows, traffic = twin(lists(held["inputs"]["stack"]))
-        return {"result": np.array(rows), "traffic": traffic}
+        stack = held["inputs"]["stack"]
+        if refused(stack):
+            return {"refused": "ValueError"}
+        rows, traffic = twin([list(row) for row in stack], phased=True)
+        return {"result": np.array(rows, stack.dtype), "traffic": traffic}
 
     return found
 
 
 def scattered(held):
-    blocks, traffic = reduce_scatter(lists(held["inputs"]["stack"]), held["parameters"]["algorithm"])
-    return {"blocks": blocks, "traffic": traffic}
+    stack = held["inputs"]["stack"]
+    if refused(stack):
+        return {"refused": "ValueError"}
+    blocks, traffic = reduce_scatter([list(row) for row in stack], held["parameters"].get("algorithm", "ring"), True)
+    return {"blocks": [np.array(block, stack.dtype) for block in blocks], "traffic": traffic}
 
 
 def gathered(held):
-    rows, traffic = allgatherv(lists(held["inputs"]["blocks"]), held["parameters"]["algorithm"])
-    return {"result": np.array(rows), "traffic": traffic}
+    blocks = held["inputs"]["blocks"]
+    if refused(blocks):
+        return {"refused": "ValueError"}
+    rows, traffic = allgatherv([list(block) for block in blocks], held["parameters"].get("algorithm", "ring"), True)
+    return {"result": np.array(rows, blocks[0].dtype), "traffic": traffic}
 
 
 def sized(held):
-    sizes, algorithm = held["inputs"]["sizes"], held["parameters"]["algorithm"]
-    # the twin carries every word
-    return {"traffic": gather_blocks(sizes, algorithm)} if sum(sizes) < 100 else None
-
-
-TWINS = {
-    "ring_allreduce": of_dense(ring_allreduce),
-    "recursive_doubling_allreduce": of_dense(recursive_doubling_allreduce),
-    "rabenseifner_allreduce": of_dense(rabenseifner_allreduce),
-    "butterfly_allreduce": of_dense(butterfly_allreduce),
-    "reduce_scatter": scattered,
-    "allgather": gathered,
-    "allgatherv": gathered,
-    "gather_blocks": sized,
-}
-"""Of the collectives by name; None for what the twin does not do."""
+    sizes = [int(size) for size in held["inputs"]["sizes"]]
+    return {"traffic": gather_blocks(sizes, held["parameters"].get("algorithm", "ring"))}

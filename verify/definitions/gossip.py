@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commbounds.verify.definitions.moshpit import group_average
+from commbounds.verify.definitions.moshpit import group_average, steps_of
 
 
 def hops(N):
@@ -29,101 +29,115 @@ def targets(topology, N, t):
     return [[(i + 2 ** (t % hops(N))) % N] if N > 1 else [] for i in range(N)]
 
 
-def gossip(rows, topology, rounds, start, alive, missing, delivered=None):
-    """Rows after the rounds, and the words that every peer sent and received, and its messages."""
-    N, n, kind = len(rows), len(rows[0]), np.asarray(rows).dtype.type
-    sent, received, messages = [0] * N, [0] * N, [0] * N
+def links_to(j, to):
+    """The links that end at j, as (number, sender): by number, then by sender."""
+    return [(h, i) for h in range(len(to[0])) for i in range(len(to)) if to[i][h] == j]
+
+
+def gossip(rows, topology, rounds, start, alive, missing, delivered):
+    """Rows after the rounds, and the counts of every round."""
+    N, n, kind, log = len(rows), len(rows[0]), rows[0][0].dtype.type, []
     for t in range(rounds):
         to = targets(topology, N, start + t)
+        count = {"sent": [0] * N, "received": [0] * N, "messages": [0] * N}
         new = []
         for j in range(N):
             arrived = [rows[j]]
-            for h in range(len(to[j])):
-                (i,) = (i for i in range(N) if to[i][h] == j)
+            for h, i in links_to(j, to):
                 works = delivered is None or delivered[t][i][h]
                 if alive[t][i] and alive[t][j] and works:
                     arrived.append(rows[i])
                     if i != j:
-                        sent[i] += n
-                        received[j] += n
-                        messages[i] += 1
+                        count["sent"][i] += n
+                        count["received"][j] += n
+                        count["messages"][i] += 1
                 elif missing == "self" and alive[t][j]:
                     arrived.append(rows[j])
             row = []
             for e in range(n):
-                total = 0.0
-                for vector in arrived:
+                total = float(arrived[0][e])
+                for vector in arrived[1:]:
                     total += float(vector[e])
                 row.append(kind(total / len(arrived)))
             new.append(row)
         rows = new
-    return rows, sent, received, messages
+        log.append(count)
+    return rows, log
 
 
-def push_sum(rows, topology, rounds, start, delivered, lost):
-    """Sums and weights after the rounds, and the words that every peer sent."""
+def push_sum(rows, weights, topology, rounds, start, delivered, lost):
+    """Sums and weights after the rounds, and the counts of every round."""
     N, n = len(rows), len(rows[0])
-    sums, weights, sent = [list(map(float, row)) for row in rows], [1.0] * N, [0] * N
+    sums, weights, log = [list(map(float, row)) for row in rows], list(map(float, weights)), []
     for t in range(rounds):
         to = targets(topology, N, start + t)
         parts = len(to[0]) + 1
+        count = {"sent": [0] * N, "received": [0] * N, "messages": [0] * N}
         new_sums = [[v / parts for v in row] for row in sums]
         new_weights = [w / parts for w in weights]
         for h in range(parts - 1):
             for i in range(N):
                 j = to[i][h]
-                if not delivered[t][i][h]:
+                if delivered is not None and not delivered[t][i][h]:
                     if lost == "gone":
                         continue
                     j = i
                 elif j != i:
-                    sent[i] += n + 1
+                    count["sent"][i] += n + 1
+                    count["received"][j] += n + 1
+                    count["messages"][i] += 1
                 new_weights[j] += weights[i] / parts
                 for e in range(n):
                     new_sums[j][e] += sums[i][e] / parts
         sums, weights = new_sums, new_weights
-    return sums, weights, sent
+        log.append(count)
+    return sums, weights, log
 
 
-def restarts(rows, alive):
-    """Rows after the first attempt with everybody there, how many there were, whether one was, and what it moved."""
-    for attempt, there in enumerate(alive, 1):
-        if all(there):
-            result, steps = group_average(rows, [0] * len(rows))
-            return result, attempt, True, steps
-    return rows, len(alive), False, []
+# --- what is given -> all that is returned ----------------------------------------------------------------------------
 
 
-# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+def spoken(log, N):
+    """The traffic: a step for every round in which somebody sends."""
+    return steps_of([count for count in log if any(count["messages"])], N)
 
 
-def lists(stack):
-    return [list(row) for row in stack]
-
-
-def everybody(held, rounds, N):
-    alive = held["randomness"].get("alive")
-    return [[True] * N] * rounds if alive is None else alive
+def options_of(held, **defaults):
+    return {**defaults, **held["parameters"], **held["randomness"]}
 
 
 def gossiped(held):
-    stack, options, rounds = held["inputs"]["stack"], held["parameters"], held["parameters"]["rounds"]
-    if options["topology"] in ("ring", "torus") and len(stack) <= 4:  # a neighbour comes twice, or is oneself
-        return None
-    more = options.get("start", 0), everybody(held, rounds, len(stack)), options.get("missing", "self")
-    rows, sent, received, messages = gossip(lists(stack), options["topology"], rounds, *more)
-    return {"result": rows, "traffic": {"sent": sent, "received": received, "messages": messages}}
+    stack = held["inputs"]["stack"]
+    given = options_of(held, rounds=1, start=0, alive=None, delivered=None, missing="self")
+    topology, rounds, N = given["topology"], given["rounds"], len(stack)
+    alive = [[True] * N] * rounds if given["alive"] is None else given["alive"]
+    more = given["start"], alive, given["missing"], given["delivered"]
+    rows, log = gossip([list(row) for row in stack], topology, rounds, *more)
+    return {"result": np.array(rows, stack.dtype), "traffic": spoken(log, N)}
 
 
 def pushed(held):
-    stack, options, rounds = held["inputs"]["stack"], held["parameters"], held["parameters"]["rounds"]
-    if "weights" in options:
-        return None
-    edges = [targets(options["topology"], len(stack), t) for t in range(rounds)]
-    works = held["randomness"].get("delivered") or [[[True] * len(to) for to in step] for step in edges]
-    found = push_sum(lists(stack), options["topology"], rounds, 0, works, options.get("lost", "kept"))
-    return {"sums": found[0], "weights": found[1], "traffic": {"sent": found[2]}}
+    stack = held["inputs"]["stack"]
+    given = options_of(held, rounds=1, weights=None, start=0, delivered=None, lost="kept")
+    weights = [1.0] * len(stack) if given["weights"] is None else given["weights"]
+    more = given["topology"], given["rounds"], given["start"], given["delivered"], given["lost"]
+    sums, weights, log = push_sum([list(row) for row in stack], weights, *more)
+    return {"sums": np.array(sums), "weights": np.array(weights), "traffic": spoken(log, len(stack))}
 
 
-TWINS = {"gossip": gossiped, "push_sum": pushed}
-"""Of the collectives by name; None for what the twin does not do."""
+def restarted(held):
+    stack, given = held["inputs"]["stack"], options_of(held, p=0.0, cap=1000, alive=None)
+    N, rng = len(stack), np.random.default_rng(given.get("seed", 0))
+    attempts = given["cap"] if given["alive"] is None else len(given["alive"])
+    done, made = False, 0
+    while not done and made < attempts:
+        if given["alive"] is not None:
+            done = all(given["alive"][made])
+        elif given["p"] in (0, 1):
+            done = given["p"] == 0
+        else:
+            done = all(uniform >= given["p"] for uniform in rng.random(N))
+        made += 1
+    rows, log = group_average([list(row) for row in stack], [0] * N) if done else (stack, [])
+    result = np.array(rows, stack.dtype)
+    return {"result": result, "attempts": made, "done": done, "traffic": steps_of(log, N)}

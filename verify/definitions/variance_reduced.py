@@ -61,7 +61,7 @@ def marina(gradients, previous, estimate, k, full, kept):
     """Estimate and traffic."""
     kind, P = type(gradients[0][0]), len(gradients)
     if full:
-        rows, traffic = ring_allreduce(gradients)
+        rows, traffic = ring_allreduce(gradients, phased=True)
         return [value / kind(P) for value in rows[0]], traffic
     sent = [
         message([g - h for g, h in zip(*rows, strict=True)], k, chosen_by(kept, p))
@@ -114,15 +114,33 @@ def primal(gradients, weights, model, k, gamma):
     for j in largest(difference, k):
         moved[j] = moved[j] + difference[j]
     others = P - 1
-    down = 2 * k
-    traffic = {
-        "sent": [down * others] + [n] * others,
-        "received": [n * others] + [down] * others,
-        "messages": [others] + [1] * others,
-        "steps": 2 * (P > 1),
-        "critical_path": (n + down) * others,
-    }
-    return after, moved, traffic
+    up = phase([0] + [n] * others, [n * others] + [0] * others, [0] + [1] * others)
+    down = phase([2 * k * others] + [0] * others, [0] + [2 * k] * others, [others] + [0] * others)
+    return after, moved, together({"up": up, "down": down})
+
+
+def phase(sent, received, messages):
+    """One step, or none where a rank is by itself."""
+    steps = int(len(sent) > 1)
+    path = max(*sent, *received) * steps
+    return {"sent": sent, "received": received, "messages": messages, "steps": steps, "critical_path": path}
+
+
+def together(phases):
+    """Phases one after another."""
+    parts = list(phases.values())
+    whole = {key: [sum(at) for at in zip(*(part[key] for part in parts), strict=True)]
+             for key in ("sent", "received", "messages")}  # fmt: skip
+    return {**whole, **{key: sum(part[key] for part in parts) for key in ("steps", "critical_path")}, "phases": phases}
+
+
+def to_owners_and_back(sizes, names):
+    """Of P blocks every rank sends each to its owner, who sends what it makes of them to all others."""
+    P = len(sizes)
+    to_others, of_others = [sum(sizes) - size for size in sizes], [size * (P - 1) for size in sizes]
+    messages = [P - 1] * P
+    up, down = phase(to_others, of_others, messages), phase(of_others, to_others, messages)
+    return together(dict(zip(names, (up, down), strict=True)))
 
 
 def signs(row, scale):
@@ -174,18 +192,7 @@ def averaged(offered, served, scale):
         after += [size if s > 0 else -size for s in plain]
         kept_back += error
         sizes.append(-(-len(own) // 8) + np.dtype(kind).itemsize if own else 0)
-    up = [sum(sizes) - sizes[p] for p in range(P)]
-    down = [size * (P - 1) for size in sizes]
-    two = [a + b for a, b in zip(up, down, strict=True)]
-    path = max(max(up), max(down)) + max(max(up), max(down)) if P > 1 else 0
-    traffic = {
-        "sent": two,
-        "received": two,
-        "messages": [2 * (P - 1)] * P,
-        "steps": 2 * (P > 1),
-        "critical_path": path,
-    }
-    return after, left, kept_back, traffic
+    return after, left, kept_back, to_owners_and_back(sizes, ("up", "down"))
 
 
 def whole_average(rows):
@@ -198,13 +205,7 @@ def whole_average(rows):
             total = total + row[j]
         found.append(total / kind(P))
     sizes = [len(block) * np.dtype(kind).itemsize for block in blocks(rows[0], P)]
-    up, down = [sum(sizes) - size for size in sizes], [size * (P - 1) for size in sizes]
-    two = [a + b for a, b in zip(up, down, strict=True)]
-    path = 2 * max(*up, *down) if P > 1 else 0
-    messages = [2 * (P - 1)] * P
-    return found, {
-        "sent": two, "received": two, "messages": messages, "steps": 2 * (P > 1), "critical_path": path
-    }  # fmt: skip
+    return found, to_owners_and_back(sizes, ("whole up", "whole down"))
 
 
 def zeroone_gradient(gradients, momentum, variance, errors, served, clock, kappa, beta, second, scale):
@@ -460,16 +461,76 @@ def compressed(held):
     }  # fmt: skip
 
 
-TWINS = {
-    "diana_step": shifted,
-    "marina_step": tossed,
-    "dasha_step": tracked,
-    "lazy_step": lazily,
-    "primal_step": served,
-    "onebit_momentum": halved,
-    "zeroone_gradient": refreshed,
-    "zeroone_local": stepped,
-    "lamb_warmup": warmed,
-    "onebit_lamb": compressed,
-}
-"""Of the collectives by name."""
+# --- several rounds: what the definition says of one is what the next begins with -------------------------------------
+
+STEPS = {
+    "diana_step": (shifted, {"shifts": "shifts", "mean": "mean"}),
+    "marina_step": (tossed, {"previous": "stack", "estimate": "estimate"}),
+    "dasha_step": (tracked, {"previous": "stack", "own": "own", "estimate": "estimate"}),
+    "lazy_step": (lazily, {"previous": "stack", "own": "own", "estimate": "estimate"}),
+    "primal_step": (served, {"weights": "weights", "model": "model"}),
+    "onebit_momentum": (halved, {name: name for name in ("momentum", "worker_errors", "server_errors")}),
+    "zeroone_gradient": (
+        refreshed, {name: name for name in ("momentum", "variance", "worker_errors", "server_errors", "clock")},
+    ),
+    "zeroone_local": (
+        stepped,
+        {name: name for name in ("weights", "momentum", "moved", "worker_errors", "server_errors", "elapsed")},
+    ),
+    "lamb_warmup": (warmed, {name: name for name in ("weights", "momentum", "variance", "trust")}),
+    "onebit_lamb": (
+        compressed,
+        {name: name for name in ("weights", "momentum", "fresh", "worker_errors", "server_errors", "factors")},
+    ),
+}  # fmt: skip
+"""Of the collectives by name: what a round says, and which of it goes into which input of the next."""
+
+DEFAULTS = {
+    "onebit_momentum": {"beta": 0.9, "scale": "norm"},
+    "zeroone_gradient": {"kappa": 16, "beta": 0.9, "second_beta": 0.999, "scale": "norm"},
+    "zeroone_local": {"step_size": 1e-3, "beta": 0.9, "decay": 0.0, "epsilon": 1e-8, "scale": "norm"},
+    "lamb_warmup": {
+        "step_size": 1e-3, "beta": 0.9, "second_beta": 0.999, "decay": 0.0, "epsilon": 1e-8, "coefficient_min": 0.01,
+        "coefficient_max": 10.0, "coefficient_beta": 0.9,
+    },
+    "onebit_lamb": {
+        "step_size": 1e-3, "beta": 0.9, "second_beta": 0.999, "decay": 0.0, "epsilon": 1e-8, "factor_min": 0.5,
+        "factor_max": 4.0, "threshold": 0.1, "scale": "norm",
+    },
+}  # fmt: skip
+"""As documented; for the last two they are those of the authors' code."""
+
+
+def carried(name, inputs, said):
+    """The inputs of the next round, in the dtypes and shapes of this one's: of rows that all ranks have the first."""
+    after = dict(inputs)
+    for target, source in STEPS[name][1].items():
+        value = inputs["stack"] if source == "stack" else np.array(said[source], inputs[target].dtype)
+        after[target] = value[0] if value.ndim > inputs[target].ndim else value
+    return after
+
+
+def in_rounds(name):
+    """What the definition says of every round of "stacks", each with what it draws; or of a single one."""
+
+    def found(held):
+        held = {**held, "parameters": {**DEFAULTS.get(name, {}), **held["parameters"]}}
+        if "stack" in held["inputs"]:
+            return STEPS[name][0](held)
+        inputs, done = {key: value for key, value in held["inputs"].items() if key != "stacks"}, []
+        for t, stack in enumerate(held["inputs"]["stacks"]):
+            drawn = {key: values[t] for key, values in held["randomness"].items()}
+            inputs = {**inputs, "stack": stack}
+            said = STEPS[name][0](
+                {"inputs": inputs, "parameters": of_round(held["parameters"], t), "randomness": drawn}
+            )
+            done.append(said)
+            inputs = carried(name, inputs, said)
+        return {"steps": done}
+
+    return found
+
+
+def of_round(parameters, t):
+    """The parameters, of which those that are lists have a value for every round."""
+    return {key: value[t] if isinstance(value, list | tuple) else value for key, value in parameters.items()}

@@ -99,22 +99,32 @@ class Book:
         mutant : SourceMutant
             The mutant.
         subjects : int
-            Most subjects; 0 for all that reach it.
+            Most subjects whose other claims judge it, 0 for all that reach it; their definitions all do.
         """
-        near = self.subjects(mutant)[: subjects or None]
-        groups = [group for subject in near for group in self._groups[subject]]
-        first = [tuple(name for name in group if name.endswith(".definition")) for group in groups]
-        rest = [tuple(name for name in group if not name.endswith(".definition")) for group in groups]
+        near = self.subjects(mutant)
+        groups = [(at, group) for at, subject in enumerate(near) for group in self._groups[subject]]
+        first = [tuple(filter(_defines, group)) for _, group in groups]
+        whole = [group for at, group in groups if at < (subjects or len(near))]
+        rest = [tuple(name for name in group if not _defines(name)) for group in whole]
         return tuple(group for group in (*first, *rest) if group)
 
     def subjects(self, mutant: SourceMutant) -> list[str]:
-        """What reaches the mutant, its own column's and the nearest first."""
+        """What reaches the mutant, its own column's and the nearest first; where nothing does, all of its column.
+
+        Studies use functions that no implementation does.
+        """
         steps, own = self._distances.get((mutant.path, mutant.top), {}), column_of(mutant)
+        if not steps:
+            return [name for name, groups in self._groups.items() if groups[0][0].startswith(f"{own}.")]
 
         def order(subject: str) -> tuple[bool, int]:
             return not any(group[0].startswith(f"{own}.") for group in self._groups[subject]), steps[subject]
 
         return sorted(steps, key=order)
+
+
+def _defines(claim: str) -> bool:
+    return claim.endswith((".definition", ".ranks"))
 
 
 def _place(entry: object) -> tuple[str, str]:
@@ -223,7 +233,9 @@ def _executor(where: str, jobs: int):
 @click.option("--seed", default="0", show_default=True, help="Any word: the same one draws the same mutants.")
 @click.option("--minutes", type=float, default=float("inf"), help="Give up what is not judged after so many minutes.")
 @click.option("--limit", type=float, default=120.0, show_default=True, help="Processor seconds a subject.")
-@click.option("--subjects", type=int, default=6, show_default=True, help="Most subjects that judge one; 0 for all.")
+@click.option(
+    "--subjects", type=int, default=6, show_default=True, help="Most subjects all of whose claims judge one; 0 for all."
+)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON lines; in the cache if not given.")
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), help="Write the page of the table there.")
 @click.option("--executor", "where", default="process", show_default=True, help="process, dask:ADDRESS or mpi.")

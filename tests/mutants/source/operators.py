@@ -198,6 +198,8 @@ def _another(value: object) -> object:
 
 def _only_raises(node: ast.AST) -> bool:
     """Whether a statement does nothing but look and raise."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return _called(node.value).lstrip("_").startswith("check")
     if isinstance(node, ast.Raise | ast.Assert):
         return True
     if isinstance(node, ast.If | ast.For | ast.With):

@@ -1,5 +1,7 @@
 """What no mutant touches, imported once for all of them: libraries, and the book of claims."""
 
+import gc
+
 import hypothesis.strategies
 import numba
 import scipy.optimize
@@ -9,4 +11,6 @@ import scipy.stats
 from commbounds.theory import claims
 
 claims()
+gc.freeze()
+gc.set_threshold(10_000, 20, 20)
 LIBRARIES = (hypothesis, numba, scipy)

@@ -16,8 +16,8 @@ judged.
 A mutant is killed where a claim is not as the book says (*refuted*), where it cannot be judged because the
 implementation raises (*raises*), where the claims take more than the limit (*time-out*), or where its process ends
 (*ends*). *Equivalent* is one that changes no result, with its reason below. *Unreached* is one in a function that no
-registered implementation uses by name. All others that were judged *survive*: each shows a case that the book does not
-have.
+registered implementation uses and no column owns. All others that were judged *survive*: each shows a case that the
+book does not have.
 
 """
 _WORDS = dict(zip(OUTCOMES, ("refuted", "raises", "time-out", "ends"), strict=True))
@@ -43,7 +43,7 @@ def page(
     reasons : mapping of str to str
         Equivalent ones, with the reason.
     unreached : collection of str
-        Those that no subject reaches.
+        Those that no claim can judge.
     failing : collection of str
         Claims that are not as the book says without any mutant: they kill none.
     column_of : callable (SourceMutant) -> str

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from commbounds.collectives import (
-    COLLECTIVES,
-    allgather,
-    allgatherv,
-    gather_blocks,
-    reduce_scatter,
-)
+from commbounds.collectives import COLLECTIVES
+from commbounds.verify.definition import vectors_of
+from commbounds.verify.experiments.dense.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, full_sizes, ranks, special_stacks
+from commbounds.verify.vectors.collectives import SIZES, case_of, collective, full_sizes, ranks, special_stacks
 
 ALLREDUCES = ("ring_allreduce", "recursive_doubling_allreduce", "rabenseifner_allreduce", "butterfly_allreduce")
 
@@ -75,14 +71,14 @@ def _block_sizes() -> list[VectorCase]:
 
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    whole = ("result", "traffic")
-    return [
-        *(collective(name, _sums, called(COLLECTIVES[name], *whole)) for name in ALLREDUCES),
-        collective("reduce_scatter", _scattered, called(reduce_scatter, "blocks", "traffic")),
-        collective("allgather", _gathered, called(allgather, *whole)),
-        collective("allgatherv", _gathered_uneven, called(allgatherv, *whole)),
-        collective("gather_blocks", _block_sizes, called(gather_blocks, "traffic")),
-    ]
+    cases = {
+        **dict.fromkeys(ALLREDUCES, _sums),
+        "reduce_scatter": _scattered,
+        "allgather": _gathered,
+        "allgatherv": _gathered_uneven,
+        "gather_blocks": _block_sizes,
+    }
+    return [collective(name, made, vectors_of(DEFINITIONS[name], COLLECTIVES[name])) for name, made in cases.items()]
 
 
 OTHER_SIZES = {

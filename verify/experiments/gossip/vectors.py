@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from commbounds.collectives import (
-    allreduce_with_restarts,
-    gossip,
-    push_sum,
-)
+from commbounds.collectives.gossip import COLLECTIVES
+from commbounds.verify.definition import vectors_of
+from commbounds.verify.experiments.gossip.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, full_sizes, ranks
+from commbounds.verify.vectors.collectives import SIZES, case_of, collective, full_sizes, ranks
 from commbounds.verify.vectors.inputs import array, mask
 
 
@@ -23,11 +20,6 @@ def _restart_cases() -> Iterator[VectorCase]:
         ("no attempt", [[1, 0, 1], [0, 1, 1]], "No attempt succeeds: the vectors stay as they are."),
     ):
         yield case_of(why, {"stack": stack}, {}, {"alive": array(rows, "bool")}, about=about)
-
-
-def _restarted(case: VectorCase) -> Mapping[str, Any]:
-    (result, attempts, done), traffic = allreduce_with_restarts(**case.inputs, **case.parameters, **case.randomness)
-    return {"result": result, "attempts": attempts, "done": done, "traffic": traffic}
 
 
 def _gossip_cases() -> Iterator[VectorCase]:
@@ -58,16 +50,7 @@ def _push_cases() -> Iterator[VectorCase]:
     yield case_of("Weights from rounds before.", {"stack": ranks(3, 2, "float32", 80)}, weights, about="weights")
 
 
-def _pushed(case: VectorCase) -> Mapping[str, Any]:
-    (sums, weights), traffic = push_sum(**case.inputs, **case.parameters, **case.randomness)
-    return {"sums": sums, "weights": weights, "traffic": traffic}
-
-
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    whole = ("result", "traffic")
-    return [
-        collective("allreduce_with_restarts", _restart_cases, _restarted),
-        collective("gossip", _gossip_cases, called(gossip, *whole)),
-        collective("push_sum", _push_cases, _pushed),
-    ]
+    made = {"allreduce_with_restarts": _restart_cases, "gossip": _gossip_cases, "push_sum": _push_cases}
+    return [collective(name, cases, vectors_of(DEFINITIONS[name], COLLECTIVES[name])) for name, cases in made.items()]

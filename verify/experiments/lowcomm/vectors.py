@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from commbounds.collectives.lowcomm import (
-    binned,
-    chunk_length,
-    demo_round,
-    diloco_round,
-    e3m0,
-    loco_round,
-    noloco_round,
-    quantised_reduce_scatter,
-    quorum_merge,
-    resets,
-    sparse_bits,
-    sparseloco_round,
-)
+from commbounds.collectives.lowcomm import COLLECTIVES
+from commbounds.verify.definition import vectors_of
+from commbounds.verify.experiments.lowcomm.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import called, case_of, collective
+from commbounds.verify.vectors.collectives import case_of, collective
 from commbounds.verify.vectors.inputs import array, eighths
 
 _SIZES = (
@@ -57,11 +46,6 @@ def _outer_cases() -> Iterator[VectorCase]:
         "The wrong sign.", begun, {"outer_lr": 0.5, "mu": 0.5, "direction": "local - anchor"}, about="reversed"
     )
     yield case_of("An empty fragment.", begun, {"start": 2, "stop": 2}, about="empty", refused=True)
-
-
-def _outer(case: VectorCase) -> Mapping[str, Any]:
-    state, traffic = diloco_round(**case.inputs, **case.parameters)
-    return {"parameters": state.parameters, "anchor": state.anchor, "momentum": state.momentum, "traffic": traffic}
 
 
 def _pair_cases() -> Iterator[VectorCase]:
@@ -197,25 +181,23 @@ def _bit_cases() -> Iterator[VectorCase]:
     yield case_of("Chunks divide the entries.", {}, {"n": 5, "k": 1, "chunk": 2}, about="odd", refused=True)
 
 
-def _counted(function: Callable[..., int], name: str) -> Callable[[VectorCase], Mapping[str, Any]]:
-    """What `function` returns, as an array of one number."""
-    return lambda case: {name: array([function(**case.parameters)], "int64")}
-
-
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    whole = ("result", "traffic")
+    made = {
+        "binned": (_bin_cases, ""),
+        "chunk_length": (_lengths, ""),
+        "demo_round": (_demo_cases, "words"),
+        "diloco_round": (_outer_cases, "words"),
+        "e3m0": (_power_cases, ""),
+        "loco_round": (_loco_cases, "words"),
+        "noloco_round": (_pair_cases, "words"),
+        "quantised_reduce_scatter": (_scatter_cases, "words"),
+        "quorum_merge": (_merge_cases, "words"),
+        "resets": (_reset_cases, ""),
+        "sparse_bits": (_bit_cases, ""),
+        "sparseloco_round": (_sparse_cases, "words"),
+    }
     return [
-        collective("binned", _bin_cases, called(binned, "values"), ""),
-        collective("chunk_length", _lengths, _counted(chunk_length, "length"), ""),
-        collective("demo_round", _demo_cases, called(demo_round, *whole)),
-        collective("diloco_round", _outer_cases, _outer),
-        collective("e3m0", _power_cases, called(e3m0, "values"), ""),
-        collective("loco_round", _loco_cases, called(loco_round, *whole)),
-        collective("noloco_round", _pair_cases, called(noloco_round, *whole)),
-        collective("quantised_reduce_scatter", _scatter_cases, called(quantised_reduce_scatter, *whole)),
-        collective("quorum_merge", _merge_cases, called(quorum_merge, *whole)),
-        collective("resets", _reset_cases, called(resets, "resets"), ""),
-        collective("sparse_bits", _bit_cases, _counted(sparse_bits, "bits"), ""),
-        collective("sparseloco_round", _sparse_cases, called(sparseloco_round, *whole)),
+        collective(name, cases, vectors_of(DEFINITIONS[name], COLLECTIVES[name]), unit)
+        for name, (cases, unit) in made.items()
     ]

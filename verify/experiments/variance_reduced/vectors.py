@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives.variance_reduced import COLLECTIVES, padded_size
+from commbounds.verify.definition import Said, vectors_of
+from commbounds.verify.experiments.variance_reduced.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, case_of, collective, ranks
 from commbounds.verify.vectors.inputs import array
@@ -42,15 +44,6 @@ def _rows(P: int, n: int, dtype: str, key: int) -> Array:
 
 def _vector(n: int, dtype: str, key: int) -> Array:
     return np.ascontiguousarray(ranks(1, n, dtype, key)[0])
-
-
-def _result(name: str) -> Callable[[VectorCase], Mapping[str, Any]]:
-    def run(case: VectorCase) -> Mapping[str, Any]:
-        state, traffic = COLLECTIVES[name](**case.inputs, **case.parameters, **case.randomness)
-        parts = state._asdict() if hasattr(state, "_asdict") else {"estimate": state}
-        return {**parts, "traffic": traffic}
-
-    return run
 
 
 def _diana(P: int, n: int, dtype: str) -> Given:
@@ -240,17 +233,21 @@ def _lamb_cases() -> Iterator[VectorCase]:
     yield case_of("Layers that are not all of the entries are refused.", off, parameters, about="layers", refused=True)
 
 
+def _run(name: str) -> Callable[[VectorCase], Said]:
+    return vectors_of(DEFINITIONS[name], COLLECTIVES[name])
+
+
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     return [
-        collective("diana_step", _diana_cases, _result("diana_step")),
-        collective("marina_step", _marina_cases, _result("marina_step")),
-        collective("dasha_step", _dasha_cases, _result("dasha_step")),
-        collective("lazy_step", _lazy_cases, _result("lazy_step")),
-        collective("primal_step", _primal_cases, _result("primal_step")),
-        collective("onebit_momentum", _onebit_cases, _result("onebit_momentum"), unit="bytes"),
-        collective("zeroone_gradient", _gradient_cases, _result("zeroone_gradient"), unit="bytes"),
-        collective("zeroone_local", _local_cases, _result("zeroone_local"), unit="bytes"),
-        collective("lamb_warmup", _warmup_cases, _result("lamb_warmup"), unit="bytes"),
-        collective("onebit_lamb", _lamb_cases, _result("onebit_lamb"), unit="bytes"),
+        collective("diana_step", _diana_cases, _run("diana_step")),
+        collective("marina_step", _marina_cases, _run("marina_step")),
+        collective("dasha_step", _dasha_cases, _run("dasha_step")),
+        collective("lazy_step", _lazy_cases, _run("lazy_step")),
+        collective("primal_step", _primal_cases, _run("primal_step")),
+        collective("onebit_momentum", _onebit_cases, _run("onebit_momentum"), unit="bytes"),
+        collective("zeroone_gradient", _gradient_cases, _run("zeroone_gradient"), unit="bytes"),
+        collective("zeroone_local", _local_cases, _run("zeroone_local"), unit="bytes"),
+        collective("lamb_warmup", _warmup_cases, _run("lamb_warmup"), unit="bytes"),
+        collective("onebit_lamb", _lamb_cases, _run("onebit_lamb"), unit="bytes"),
     ]

@@ -1,0 +1,120 @@
+"""Classical collectives beside their definitions: the spaces of their cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from commbounds.verify.data import KINDS, stack_of
+from commbounds.verify.definition import Definition, Given, called
+from commbounds.verify.definitions import dense
+from commbounds.verify.space import RANKS, Space, sizes
+
+DTYPES = ("float32", "float64")
+HUGE = (*KINDS, "overflow", "NaN")
+ALGORITHMS = (None, "ring", "recursive-doubling", "bruck")
+"""None leaves the algorithm to the default."""
+
+
+def stack_with(data: str, P: int, n: int, dtype: str, seed: int) -> Any:
+    """A stack of a kind; or one whose sums overflow in some orders, or that is refused for one entry."""
+    if data == "overflow":
+        signs = stack_of("signs", P, n, dtype, seed)
+        return signs * np.finfo(dtype).max
+    stack = stack_of(data if data in KINDS else "normal", P, n, dtype, seed)
+    if data == "NaN":
+        stack[seed % P, 7 * seed % n] = np.nan
+    return stack
+
+
+def _named(algorithm: str | None) -> dict[str, str]:
+    return {} if algorithm is None else {"algorithm": algorithm}
+
+
+def _stacks(P: int, n: int, data: str, dtype: str, algorithm: str | None = None, *, seed: int) -> Given:
+    return Given({"stack": stack_with(data, P, n, dtype, seed)}, _named(algorithm))
+
+
+def _even_blocks(P: int, n: int, data: str, dtype: str, algorithm: str | None, seed: int) -> Given:
+    return Given({"blocks": stack_with(data, P, n, dtype, seed)}, _named(algorithm))
+
+
+def _lengths(lengths: str, P: int, n: int, seed: int) -> list[int]:
+    drawn: list[int] = np.random.default_rng([seed, P]).integers(0, n + 1, P).tolist()
+    if lengths == "one block":
+        return [n if p == seed % P else 0 for p in range(P)]
+    return {"drawn": drawn, "even": [n] * P, "empty": [0] * P, "ascending": [p * n // P for p in range(P)]}[lengths]
+
+
+def _uneven_blocks(
+    P: int, n: int, lengths: str, data: str, dtype: str, algorithm: str | None, seed: int
+) -> Given:  # fmt: skip
+    whole = stack_with(data, P, n, dtype, seed)
+    blocks = [row[:length].copy() for row, length in zip(whole, _lengths(lengths, P, n, seed), strict=True)]
+    return Given({"blocks": blocks}, _named(algorithm))
+
+
+def _sizes(P: int, n: int, lengths: str, dtype: str, unit: int, algorithm: str | None, seed: int) -> Given:
+    words = [unit * size for size in _lengths(lengths, P, n, seed)]
+    return Given({"sizes": words if dtype == "list" else np.array(words, dtype)}, _named(algorithm))
+
+
+SUMS = Space(_stacks, {"P": (*RANKS, 12, 16), "n": sizes(16, 33, 64, 127), "data": HUGE, "dtype": DTYPES}).search(
+    P=(1, 20), n=(1, 70)
+)
+SCATTERS = SUMS.replaced(algorithm=ALGORITHMS)
+WHOLE = Space(_even_blocks, dict(SCATTERS.axes)).search(P=(1, 20), n=(1, 70))
+BLOCKS = Space(
+    _uneven_blocks,
+    {
+        "P": (*RANKS, 12, 16),
+        "n": (4, 1, 7, 16, 64),
+        "lengths": ("drawn", "even", "empty", "ascending", "one block"),
+        "data": ("normal", "zeros", "of all sizes", "NaN"),
+        "dtype": DTYPES,
+        "algorithm": ALGORITHMS,
+    },
+).search(P=(1, 20), n=(1, 70))
+SIZES = (
+    Space(
+        _sizes,
+        {
+            **{name: BLOCKS.axes[name] for name in ("P", "n", "lengths")},
+            "dtype": ("list", "int64", "int32", "uint64"),
+            "unit": (1, 3, 2**33),
+            "algorithm": ALGORITHMS,
+        },
+    )
+    .without("sizes beyond their dtype.", lambda dtype, unit: dtype == "int32" and unit > 2**31)
+    .search(P=(1, 20), n=(1, 70))
+)
+
+
+@cache
+def _long() -> Sequence[Given]:
+    """One off what is added in one go, and what is written past the cache; the last ones of integers."""
+    lengths = ((3, 8193, "float32"), (5, 4095, "float64"), (4, 4097, "float64"), (2, 2**19 + 3, "float32"))
+    return [Given({"stack": stack_of("ties" if n > 2**14 else "normal", P, n, dtype, n)}) for P, n, dtype in lengths]
+
+
+@cache
+def _less_long() -> Sequence[Given]:
+    return _long()[:2]
+
+
+_SUM, _GATHERED = called("result", "traffic"), called("result", "traffic")
+DEFINITIONS = {
+    "ring_allreduce": Definition(SUMS, _SUM, dense.of_dense(dense.ring_allreduce), examples=_long),
+    "recursive_doubling_allreduce": Definition(
+        SUMS, _SUM, dense.of_dense(dense.recursive_doubling_allreduce), examples=_long
+    ),
+    "rabenseifner_allreduce": Definition(SUMS, _SUM, dense.of_dense(dense.rabenseifner_allreduce), examples=_less_long),
+    "butterfly_allreduce": Definition(SUMS, _SUM, dense.of_dense(dense.butterfly_allreduce), examples=_less_long),
+    "reduce_scatter": Definition(SCATTERS, called("blocks", "traffic"), dense.scattered),
+    "allgather": Definition(WHOLE, _GATHERED, dense.gathered),
+    "allgatherv": Definition(BLOCKS, _GATHERED, dense.gathered),
+    "gather_blocks": Definition(SIZES, called("traffic"), dense.sized),
+}

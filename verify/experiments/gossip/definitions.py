@@ -1,0 +1,148 @@
+"""Gossip, push-sum and restarts beside their definitions: the spaces of their cases."""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from commbounds.collectives.gossip.mixing import TOPOLOGIES
+from commbounds.verify.data import stack_of
+from commbounds.verify.definition import Definition, Given, Said
+from commbounds.verify.definitions import gossip
+from commbounds.verify.space import RANKS, Of, Space, sizes
+
+DATA = ("normal", "of all sizes", "zeros", "ties", "subnormal")
+RATES = {"most": 0.8, "few": 0.4}
+"""How many peers take part, or links work, on average."""
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    """Those that are not None: the others are left out of the call, whose defaults count."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _links(rng: np.random.Generator, rate: str | None, topology: str, P: int, rounds: int, start: int) -> Any:
+    shapes = [TOPOLOGIES[topology](P, start + t).shape for t in range(rounds)]
+    return None if rate is None else [rng.random(shape) < RATES[rate] for shape in shapes]
+
+
+def _gossip(
+    P: int, n: int, data: str, dtype: str, topology: str, rounds: int | None, start: int | None, alive: str | None,
+    delivered: str | None, missing: str | None, seed: int,
+) -> Given:  # fmt: skip
+    rng, times = np.random.default_rng(seed), 1 if rounds is None else rounds
+    part = None if alive is None else rng.random((times, P)) < RATES[alive]
+    links = _links(rng, delivered, topology, P, times, start or 0)
+    options = _given(topology=topology, rounds=rounds, start=start, missing=missing)
+    return Given({"stack": stack_of(data, P, n, dtype, seed)}, options, _given(alive=part, delivered=links))
+
+
+def _mixed(implementation: Any, given: Given) -> Said:
+    result, traffic = implementation(**given.inputs, **given.parameters, **given.randomness)
+    return {"result": result, "traffic": traffic}
+
+
+def _of_links(space: Space) -> Space:
+    return space.without(
+        "a torus needs a square number of peers", lambda P, topology: topology == "torus" and isqrt(P) ** 2 != P
+    ).without("two shifts need three peers, or one", lambda P, topology: topology == "two-peer" and P == 2)
+
+
+GOSSIP = _of_links(
+    Space(
+        _gossip,
+        {
+            "P": (*RANKS, 16, 17),
+            "n": (1, 2, Of("P + 3", lambda P: P + 3)),
+            "data": DATA,
+            "dtype": ("float32", "float64"),
+            "topology": tuple(TOPOLOGIES),
+            "rounds": (None, 0, 1, 3, 9),
+            "start": (None, 0, 1, 6),
+            "alive": (None, *RATES),
+            "delivered": (None, *RATES),
+            "missing": (None, "self", "renormalise"),
+        },
+        options=("dtype", "topology", "rounds", "start", "alive", "delivered", "missing"),
+        combined=(("topology", "rounds", "start", "missing"), ("topology", "alive", "delivered", "missing")),
+    )
+).search(P=(1, 20), rounds=(0, 10), start=(0, 10))
+
+
+def _push(
+    P: int, n: int, data: str, dtype: str, topology: str, rounds: int | None, weights: str | None, start: int | None,
+    delivered: str | None, lost: str | None, seed: int,
+) -> Given:  # fmt: skip
+    rng, times = np.random.default_rng(seed), 1 if rounds is None else rounds
+    held = None if weights is None else rng.random(P) + 0.01
+    links = _links(rng, delivered, topology, P, times, start or 0)
+    options = _given(topology=topology, rounds=rounds, weights=held, start=start, lost=lost)
+    return Given({"stack": stack_of(data, P, n, dtype, seed)}, options, _given(delivered=links))
+
+
+def _pushed(implementation: Any, given: Given) -> Said:
+    (sums, weights), traffic = implementation(**given.inputs, **given.parameters, **given.randomness)
+    return {"sums": sums, "weights": weights, "traffic": traffic}
+
+
+PUSH = _of_links(
+    Space(
+        _push,
+        {
+            "P": (*RANKS, 16, 17),
+            "n": (1, 2, Of("P + 3", lambda P: P + 3)),
+            "data": DATA,
+            "dtype": ("float32", "float64"),
+            "topology": tuple(TOPOLOGIES),
+            "rounds": (None, 0, 1, 3, 9),
+            "weights": (None, "drawn"),
+            "start": (None, 0, 1, 6),
+            "delivered": (None, *RATES),
+            "lost": (None, "kept", "gone"),
+        },
+        options=("dtype", "topology", "rounds", "weights", "start", "delivered", "lost"),
+        combined=(("topology", "rounds", "start", "lost"), ("topology", "rounds", "delivered", "lost")),
+    )
+).search(P=(1, 20), rounds=(0, 10), start=(0, 10))
+
+
+def _restart(
+    P: int, n: int, data: str, dtype: str, alive: str | None, p: float | None, cap: int | None, seed: int
+) -> Given:
+    rng = np.random.default_rng(seed)
+    attempts = rng.random((cap or 6, P)) < 0.6
+    if alive == "the last":
+        attempts[-1] = True
+    drawn: dict[str, Any] = {"seed": seed} if alive is None else {"alive": attempts}
+    return Given({"stack": stack_of(data, P, n, dtype, seed)}, _given(p=p, cap=cap), drawn)
+
+
+def _restarted(implementation: Any, given: Given) -> Said:
+    options = {**given.parameters, **given.randomness}
+    if "seed" in options:
+        options["rng"] = np.random.default_rng(options.pop("seed"))
+    (result, attempts, done), traffic = implementation(**given.inputs, **options)
+    return {"result": result, "attempts": attempts, "done": done, "traffic": traffic}
+
+
+RESTARTS = Space(
+    _restart,
+    {
+        "P": RANKS,
+        "n": sizes(16),
+        "data": DATA,
+        "dtype": ("float32", "float64"),
+        "alive": (None, "some", "the last"),
+        "p": (None, 0.0, 0.3, 0.9, 1.0),
+        "cap": (None, 1, 2, 7),
+    },
+    combined=(("P", "alive", "p", "cap"),),
+).search(P=(1, 12), n=(1, 40))
+
+DEFINITIONS = {
+    "allreduce_with_restarts": Definition(RESTARTS, _restarted, gossip.restarted),
+    "gossip": Definition(GOSSIP, _mixed, gossip.gossiped),
+    "push_sum": Definition(PUSH, _pushed, gossip.pushed),
+}

@@ -1,0 +1,411 @@
+"""Low-communication rounds beside their definitions: the spaces of their cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.verify.data import stack_of
+from commbounds.verify.definition import Definition, Given, Said, called
+from commbounds.verify.definitions import lowcomm
+from commbounds.verify.space import RANKS, Of, Space, sizes
+
+Array = NDArray[Any]
+DATA = ("normal", "ties", "zeros", "of all sizes", "cancelling")
+DTYPES = ("float32", "float64")
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    """Those that are not None: the others are left out of the call, whose defaults count."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _workers(data: str, P: int, rows: int, n: int, dtype: str, seed: int) -> Array:
+    """What every worker brings: as many vectors, of one kind."""
+    return np.stack([stack_of(data, P, n, dtype, 16 * seed + row) for row in range(rows)], 1)
+
+
+def _in_rounds(again: Callable[[Array, Mapping[str, Array]], Mapping[str, Any]]) -> Callable[[Any, Given], Said]:
+    """A round, and those that are given under "later", each from what `again` makes of the result before it."""
+
+    def run(implementation: Any, given: Given) -> Said:
+        inputs = dict(given.inputs)
+        later = inputs.pop("later", None)
+        result, traffic = implementation(**inputs, **given.parameters)
+        said: dict[str, Any] = {"result": result, "traffic": traffic}
+        if later is not None:
+            said["later"] = []
+            for more in later:
+                inputs = {**inputs, **again(result, more)}
+                result, traffic = implementation(**inputs, **given.parameters)
+                said["later"].append({"result": result, "traffic": traffic})
+        return said
+
+    return run
+
+
+_with_gradients = _in_rounds(lambda result, more: {"workers": np.stack([more["gradient"], result[:, 1]], 1)})
+
+
+def _later(data: str, P: int, n: int, dtype: str, rounds: int, seed: int) -> dict[str, Any]:
+    gradients = [stack_of(data, P, n, dtype, 997 * seed + t) for t in range(1, rounds)]
+    return {"later": [{"gradient": gradient} for gradient in gradients]} if rounds > 1 else {}
+
+
+# --- outer rounds, pairs and quorums -----------------------------------------------------------------------------
+
+FRAGMENTS: Mapping[str, Callable[[int], Mapping[str, int]]] = {
+    "all": lambda _n: {},
+    "from the second": lambda n: {"start": min(1, n - 1)},
+    "but the last": lambda n: {"stop": max(1, n - 1)},
+    "one": lambda n: {"start": n // 2, "stop": n // 2 + 1},
+}
+
+
+def _outer(
+    P: int, n: int, data: str, dtype: str, rounds: int, momentum: bool, outer_lr: float | None, mu: float | None,
+    rule: str | None, direction: str | None, fragment: str, blend: float | None, seed: int,
+) -> Given:  # fmt: skip
+    stacks = [stack_of(data, P, n, dtype, 97 * seed + t) for t in range(rounds)]
+    inputs: dict[str, Any] = {"stack": stacks[0], "anchor": stack_of(data, 2, n, dtype, seed + 1)[1]}
+    if momentum:
+        inputs["momentum"] = stack_of("normal", 2, n, dtype, seed + 2)[1]
+    if rounds > 1:
+        inputs["later"] = [{"stack": stack} for stack in stacks[1:]]
+    options = _given(outer_lr=outer_lr, mu=mu, rule=rule, direction=direction, blend=blend)
+    return Given(inputs, {**options, **FRAGMENTS[fragment](n)})
+
+
+def _outer_rounds(implementation: Any, given: Given) -> Said:
+    inputs = dict(given.inputs)
+    later = inputs.pop("later", None)
+
+    def of_round(**more: Any) -> dict[str, Any]:
+        state, traffic = implementation(**inputs, **given.parameters, **more)
+        inputs.update(anchor=state.anchor[0], momentum=state.momentum[0])
+        return {name: getattr(state, name) for name in ("parameters", "anchor", "momentum")} | {"traffic": traffic}
+
+    said = of_round()
+    if later is not None:
+        said["later"] = []
+        for more in later:
+            inputs.update(more)
+            said["later"].append(of_round())
+    return said
+
+
+OUTER = Space(
+    _outer,
+    {
+        "P": RANKS,
+        "n": sizes(16, 33),
+        "data": DATA,
+        "dtype": DTYPES,
+        "rounds": (1, 3),
+        "momentum": (False, True),
+        "outer_lr": (None, 0.5, 1.0),
+        "mu": (None, 0.5, 0.0),
+        "rule": (None, "nesterov", "heavy-ball"),
+        "direction": (None, "anchor - local", "local - anchor"),
+        "fragment": tuple(FRAGMENTS),
+        "blend": (None, 0.0, 0.3, 1.0),
+    },
+    options=("dtype", "rounds", "rule", "direction", "fragment", "blend"),
+    combined=(("momentum", "outer_lr", "mu", "rule", "blend"),),
+).search(P=(1, 12), n=(1, 40))
+
+
+def _pairs(
+    P: int, n: int, data: str, dtype: str, rounds: int, momentum: float | None, outer_lr: float | None,
+    pull: float | None, seed: int,
+) -> Given:  # fmt: skip
+    rng = np.random.default_rng(seed)
+    inputs: dict[str, Any] = {"workers": _workers(data, P, 3, n, dtype, seed), "order": rng.permutation(P)}
+    if rounds > 1:
+        changes = [stack_of(data, P, n, dtype, 997 * seed + t) for t in range(1, rounds)]
+        inputs["later"] = [{"change": change, "order": rng.permutation(P)} for change in changes]
+    return Given(inputs, _given(momentum=momentum, outer_lr=outer_lr, pull=pull))
+
+
+PAIRS = Space(
+    _pairs,
+    {
+        "P": RANKS,
+        "n": (1, 3, 16, 17),
+        "data": DATA,
+        "dtype": DTYPES,
+        "rounds": (1, 3),
+        "momentum": (None, 0.0, 0.9),
+        "outer_lr": (None, 0.0, 1.1),
+        "pull": (None, 0.0, 0.3, 1.9),
+    },
+).search(P=(1, 14), n=(1, 40))
+
+_pair_rounds = _in_rounds(
+    lambda result, more: {
+        "workers": np.concatenate([result, more["change"][:, None]], 1),
+        "order": more["order"],
+    }
+)
+
+
+def _merged(
+    P: int, n: int, data: str, dtype: str, tokens: str, arrived: str | None, divisor: str | None, seed: int
+) -> Given:
+    rng = np.random.default_rng(seed)
+    # sums of tokens are exact, in any order
+    weights = {"equal": np.ones(P), "counts": rng.integers(1, 2**20, P), "eighths": rng.integers(1, 64, P) / 8}[tokens]
+    there = {
+        "all": np.ones(P, np.bool_), "some": rng.random(P) < 0.6, "nobody": np.zeros(P, np.bool_),
+        "not the server": np.arange(P) > 0, "the server": np.arange(P) == 0,
+    }  # fmt: skip
+    inputs = {"stack": stack_of(data, P, n, dtype, seed), "tokens": weights}
+    return Given(inputs | ({} if arrived is None else {"arrived": there[arrived]}), _given(divisor=divisor))
+
+
+MERGED = Space(
+    _merged,
+    {
+        "P": RANKS,
+        "n": (1, 3, 16, 33),
+        "data": DATA,
+        "dtype": DTYPES,
+        "tokens": ("counts", "equal", "eighths"),
+        "arrived": (None, "some", "all", "nobody", "not the server", "the server"),
+        "divisor": (None, "arrived", "expected"),
+    },
+).search(P=(1, 14), n=(1, 40))
+
+# --- sparse rounds -----------------------------------------------------------------------------------------------
+
+
+def _sparse(
+    P: int, n: int, data: str, dtype: str, k: int, chunk: int | None, beta: float | None, bins: int | None,
+    share: str | None, rounds: int, seed: int,
+) -> Given:  # fmt: skip
+    size = n if chunk is None else min(chunk, n)
+    inputs = {"workers": _workers(data, P, 2, n, dtype, seed), **_later(data, P, n, dtype, rounds, seed)}
+    return Given(inputs, _given(k=min(k, size), chunk=chunk, beta=beta, bins=bins, share=share))
+
+
+SPARSE = (
+    Space(
+        _sparse,
+        {
+            "P": RANKS,
+            "n": (1, 2, 15, 16, 17, 33, 48),
+            "data": ("normal", "ties", "zeros", "signs", "of all sizes"),
+            "dtype": DTYPES,
+            "k": (1, 2, 5, 16),
+            "chunk": (None, 1, 4, 16),
+            "beta": (None, 0.0, 0.5, 1.0),
+            "bins": (None, 0, 2, 4, 5),
+            "share": (None, "ranks", "senders"),
+            "rounds": (1, 3),
+        },
+        options=("k", "chunk", "bins", "share", "rounds"),
+    )
+    .without(
+        "what bins are off by in one round would be added to in the next", lambda bins, rounds: bins and rounds > 1
+    )
+    .without(
+        "means of numbers of all sizes are off by more than the small ones",
+        lambda bins, data: bins and data == "of all sizes",
+    )
+    .search(P=(1, 12), n=(1, 64), k=(1, 16))
+)
+
+
+def _demo(
+    P: int, chunks: int, data: str, dtype: str, k: int, chunk: int | None, beta: float | None, share: str | None,
+    signed: bool | None, seed: int,
+) -> Given:  # fmt: skip
+    size = 64 if chunk is None else chunk
+    workers = _workers(data, P, 2, chunks * size, dtype, seed)
+    return Given({"workers": workers}, _given(k=min(k, size), chunk=chunk, beta=beta, share=share, signed=signed))
+
+
+DEMO = Space(
+    _demo,
+    {
+        "P": RANKS,
+        "chunks": (1, 2, 3),
+        "data": ("normal", "sparse"),
+        "dtype": DTYPES,
+        "k": (1, 2, 5),
+        "chunk": (None, 1, 2, 3, 5, 8, 16),
+        "beta": (None, 0.0, 0.5, 1.0),
+        "share": (None, "ranks", "senders"),
+        "signed": (None, False, True),
+    },
+    options=("k", "share", "signed"),
+    combined=(("chunk", "k", "share", "signed"),),
+)
+
+
+def _values(n: int, data: str, dtype: str, bins: int | None, reach: float | None, seed: int) -> Given:
+    return Given({"values": stack_of(data, 2, n, dtype, seed)[1]}, _given(bins=bins, reach=reach))
+
+
+BINS = Space(
+    _values,
+    {
+        "n": (1, 2, 3, 7, 8, 9, 16, 17, 64, 129),
+        "data": ("normal", "ties", "zeros", "alike", "signs", "eighths", "sparse"),
+        "dtype": DTYPES,
+        "bins": (None, 2, 3, 4, 5, 16, 256),
+        "reach": (None, 1.0, 3.0, 20.0),
+    },
+    combined=(("n", "data", "bins"), ("data", "bins", "reach", "dtype")),
+).search(n=(1, 64))
+
+
+def _between_bins() -> list[Given]:
+    """Half-way between two bins: mean 0 and deviation 1, in exact numbers."""
+    rows = [np.array([-1.0, 0.0, 1.0]), np.array([3.0, 2.0, 4.0])]
+    options = (
+        {"bins": 4, "reach": 8.0},
+        {"bins": 6, "reach": 4.0},
+        {"bins": 5, "reach": 2.0},
+        {"bins": 2, "reach": 4.0},
+    )
+    return [Given({"values": row.astype(dtype)}, given) for row in rows for given in options for dtype in DTYPES]
+
+
+def _halves() -> list[Given]:
+    powers, halves = 2.0 ** np.arange(-9, 3), 1.5 * 2.0 ** -np.arange(1.0, 9.0)
+    between = [halves, *(np.nextafter(halves, end) for end in (0.0, 2.0))]
+    rows = [powers, 0.75 * powers, *(np.append(row, (1.0, 2.0**-7)) for row in between)]
+    return [Given({"values": (sign * row).astype(dtype)}) for row in rows for sign in (1, -1) for dtype in DTYPES]
+
+
+POWERS = Space(
+    _values,
+    {
+        "n": (1, 2, 3, 8, 17, 64),
+        "data": ("normal", "ties", "zeros", "signs", "eighths", "of all sizes", "subnormal"),
+        "dtype": DTYPES,
+        "bins": (None,),
+        "reach": (None,),
+    },
+).search(n=(1, 64))
+
+# --- low-bit rounds ----------------------------------------------------------------------------------------------
+
+
+def _loco(
+    P: int, n: int, data: str, dtype: str, step: float, bits: int | None, fresh: float | None, reset: bool | None,
+    kept: float | None, rounds: int, seed: int,
+) -> Given:  # fmt: skip
+    inputs = {"workers": _workers(data, P, 2, n, dtype, seed), **_later(data, P, n, dtype, rounds, seed)}
+    return Given(inputs, _given(step=step, bits=bits, fresh=fresh, reset=reset, kept=kept))
+
+
+LOCO = Space(
+    _loco,
+    {
+        "P": RANKS,
+        "n": sizes(16, 33),
+        "data": ("normal", "ties", "eighths", "zeros", "of all sizes"),
+        "dtype": DTYPES,
+        "step": (0.5, 0.3, 1.0, 1e-3),
+        "bits": (None, 2, 4, 8, 16),
+        "fresh": (None, 0.0, 0.3, 1.0),
+        "reset": (None, False, True),
+        "kept": (None, 0.125, 0.01),
+        "rounds": (1, 3),
+    },
+    options=("dtype", "bits", "fresh", "reset", "kept", "rounds"),
+    combined=(("fresh", "reset", "kept", "rounds"),),
+).search(P=(1, 12), n=(1, 40), bits=(2, 16))
+
+NODES = (1, Of("P", lambda P: P), Of("the least divisor", lambda P: next((d for d in range(2, P) if P % d == 0), P)),
+         Of("the largest divisor", lambda P: next((d for d in range(P - 1, 0, -1) if P % d == 0), 1)))  # fmt: skip
+
+
+def _scatter(
+    P: int, width: int, data: str, dtype: str, step: float, bits: int | None, way: str | None, node: int | None,
+    reorder: bool | None, seed: int,
+) -> Given:  # fmt: skip
+    options = _given(step=step, bits=bits, way=way, node=node if node is None or P % node == 0 else P, reorder=reorder)
+    return Given({"stack": stack_of(data, P, width * P, dtype, seed)}, options)
+
+
+SCATTER = Space(
+    _scatter,
+    {
+        "P": RANKS,
+        "width": (1, 2, 5, 16),
+        "data": ("normal", "ties", "eighths", "zeros", "of all sizes"),
+        "dtype": DTYPES,
+        "step": (0.25, 0.3, 1e-3),
+        "bits": (None, 2, 5, 16),
+        "way": (None, "one-hop", "hierarchical", "ring"),
+        "node": (None, *NODES),
+        "reorder": (None, True, False),
+    },
+    options=("dtype", "step", "bits", "way", "node", "reorder"),
+    combined=(("P", "way", "node", "reorder"),),
+).search(P=(1, 12), width=(1, 9), bits=(2, 16))
+
+# --- what is counted ---------------------------------------------------------------------------------------------
+
+
+def _counted(name: str) -> Callable[[Any, Given], Said]:
+    return lambda implementation, given: {name: np.array([implementation(**given.parameters)], np.int64)}
+
+
+def _numbers(seed: int, **settings: Any) -> Given:
+    return Given({}, _given(**settings))
+
+
+def _bits(chunks: int, k: int, chunk: int, value_bits: int | None, positions: str | None, seed: int) -> Given:
+    options = _given(n=chunks * chunk, k=min(k, chunk), chunk=chunk, value_bits=value_bits, positions=positions)
+    return Given({}, options)
+
+
+LENGTHS = Space(
+    _numbers,
+    {
+        "n": (*range(1, 41), 63, 64, 65, 96, 97, 121, 128, 720, 2**12, 50257),
+        "target": (None, *range(1, 14), 32, 64, 720),
+    },
+).search(n=(1, 3000), target=(1, 100))
+RESETS = Space(
+    _numbers,
+    {
+        "tensors": tuple(range(1, 13)),
+        "reset_after": (*range(13), 23, 24, 35, 100),
+        "passes": (0, 1, 2, 3, 5, 13, 40),
+    },
+    combined=(("tensors", "reset_after", "passes"),),
+).search(tensors=(1, 20), reset_after=(0, 60), passes=(0, 60))
+BITS = Space(
+    _bits,
+    {
+        "chunks": (1, 2, 7),
+        "k": (1, 2, 3, 7, 64),
+        "chunk": (1, 2, 3, 4, 5, 15, 16, 17, 64, 100, 4096),
+        "value_bits": (None, 1, 2, 8, 64),
+        "positions": (None, "one by one", "as a set"),
+    },
+    combined=(("k", "chunk", "positions"),),
+)
+
+DEFINITIONS = {
+    "binned": Definition(BINS, called("values"), lowcomm.of_bins, examples=_between_bins),
+    "chunk_length": Definition(LENGTHS, _counted("length"), lowcomm.of_length),
+    "demo_round": Definition(DEMO, _with_gradients, lowcomm.in_rounds(lowcomm.of_demo_round)),
+    "diloco_round": Definition(OUTER, _outer_rounds, lowcomm.in_rounds(lowcomm.of_outer_round)),
+    "e3m0": Definition(POWERS, called("values"), lowcomm.of_powers, examples=_halves),
+    "loco_round": Definition(LOCO, _with_gradients, lowcomm.in_rounds(lowcomm.of_low_bit_round)),
+    "noloco_round": Definition(PAIRS, _pair_rounds, lowcomm.in_rounds(lowcomm.of_pair_round)),
+    "quantised_reduce_scatter": Definition(SCATTER, called("result", "traffic"), lowcomm.of_scattered),
+    "quorum_merge": Definition(MERGED, called("result", "traffic"), lowcomm.of_merge),
+    "resets": Definition(RESETS, called("resets"), lowcomm.of_resets),
+    "sparse_bits": Definition(BITS, _counted("bits"), lowcomm.of_bits),
+    "sparseloco_round": Definition(SPARSE, _with_gradients, lowcomm.in_rounds(lowcomm.of_sparse_round)),
+}
