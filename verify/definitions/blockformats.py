@@ -382,7 +382,7 @@ def tabled(stack, table=UNEVEN, top=2.0, rotated=True, reach=None, fine=None, su
         totals.append(total % 2**bits)
     read = np.array([(2.0 * total - P * g) * limit / g for total in totals])
     # a norm: d squares, their sum, a root, three products; d sums of a rotation there and back, and its divisions
-    room = (2 * d + 20) * 2.0**-52 * float(np.abs(read).sum()) if rotated or reach is None else 0.0
+    room = (2 * d + 20) * 2.0**-52 * float(np.abs(read).sum()) if rotated or reach is None else None
     if rotated:
         read = (hadamard(d) @ read)[:n] * np.asarray(signs)
     sizes, width = [part.stop - part.start for part in parts_of(d, P)], (len(table) - 1).bit_length()
@@ -564,7 +564,7 @@ def looked_up(held):
     row, traffic, room = tabled(stack, **options, **drawn)
     largest, about = float(np.finfo(stack.dtype).max), np.finfo(stack.dtype)
     row = np.clip(row, -largest, largest)
-    if not room:
+    if room is None:
         return said(stack, row.astype(stack.dtype), traffic)
     allowance = room + float(about.eps) * np.abs(row) + float(about.smallest_subnormal)
     near = {"near": np.array([row] * P), "allowance": np.array([allowance] * P)}
