@@ -18,6 +18,9 @@ class SignZeroDropped(Sign):
     def compress(self, x, rng=None):
         return _with_sign_of_zero(super().compress(x), x, 0)
 
+    def decompress(self, message):
+        return super().decompress(replace(message, zero=0))  # which may hold such signs
+
 
 class SignZeroPlus(Sign):
     """The sign of zero is 1 whatever was asked for."""

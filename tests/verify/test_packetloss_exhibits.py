@@ -28,7 +28,7 @@ def near(found, law, errors=3.0):
 def test_drift_settles_above_the_published_constant():
     for panel in lines("packetloss.drift_by_step"):
         assert near(panel["uncorrelated updates"], panel["exact"])
-        assert panel["exact"].y[-1] > panel["2p/(1+p), published"].y[-1]
+        assert panel["exact"].y[-1] > panel["2p/(1+p), as reported"].y[-1]
         # p^40 is below 1e-15; forty steps of a few operations
         assert panel["exact"].y[-1] == pytest.approx(panel["2p/(1−p²)"].y[-1], rel=1e-15 + 64 * 2.0**-52)
         assert panel["2p/(1−p)², any updates"].y[-1] > panel["2p/(1−p²)"].y[-1]
@@ -39,7 +39,7 @@ def test_drift_follows_the_correlation_of_updates():
     # means over steps lack a share of at most 1 / (steps (1-p)^2) of the limit: next to the bands, nothing
     assert near(white["two receivers"], white["2p/(1−p²)"])
     assert near(white["receiver and owner"], white["p/(1−p)"])
-    assert near(related["correlation −1/(2−p)"], related["2p/(1+p), published"])
+    assert near(related["correlation −1/(2−p)"], related["2p/(1+p), as reported"])
 
 
 def test_the_stalest_receiver_lies_between_its_bounds():

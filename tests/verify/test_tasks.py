@@ -59,7 +59,8 @@ def test_results_are_kept_and_costs_are_noted(workers):
 def test_the_first_claim_of_the_book_to_be_seen_is_a_cheap_one_and_large_subjects_are_not_last():
     with engine.opened_run(engine.select(), "quick", 0) as opened:
         tasks = in_turn(opened.tasks())
-    assert tasks[0].names == ("dropcompute.localsgd.subadditive",)
+    assert tasks[0].names[0] == "dropcompute.localsgd.subadditive"
+    assert len(tasks[0].names) <= 2
     sizes = [len(each.names) for each in tasks[1:]]
     assert sizes == sorted(sizes, reverse=True)
 

@@ -136,7 +136,7 @@ def test_a_word_too_many_is_found(pairing):
 def test_lost_spikes_are_found(pairing, monkeypatch):
     def without_spikes(sent, quantiser, n, dtype):
         read = message_from_bytes(sent, quantiser, n, dtype)
-        return replace(read, ranges=replace(read.ranges, positions=None))
+        return replace(read, ranges=replace(read.ranges, positions=None, spikes=None))
 
     monkeypatch.setattr("commbounds.collectives.flashcomm.wire.message_from_bytes", without_spikes)
     differences = with_twin(pairing, pairing.program)
